@@ -23,12 +23,11 @@ refuse (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
         const ProtobufCFieldDescriptor *field, const char *why)
 {
   if (field != NULL)
-    g_set_error (walk->error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Reading the %s: field '%s' of %s %s", walk->what, field->name, descriptor->name,
-                 why);
+    muster_fail (walk->error, MUSTER_ERROR_INVALID_ARGUMENT, "Reading the %s: field '%s' of %s %s",
+                 walk->what, field->name, descriptor->name, why);
   else
-    g_set_error (walk->error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "Reading the %s: %s %s",
-                 walk->what, descriptor->name, why);
+    muster_fail (walk->error, MUSTER_ERROR_INVALID_ARGUMENT, "Reading the %s: %s %s", walk->what,
+                 descriptor->name, why);
   return FALSE;
 }
 

@@ -214,9 +214,8 @@ clean_and_sync (Setup *self)
 }
 
 static void
-keep_cached (Setup *self)
+keep_cached (Setup *self G_GNUC_UNUSED)
 {
-  (void)self;
 }
 
 static void

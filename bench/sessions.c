@@ -65,7 +65,7 @@ hasty_clock_iface_init (MusterClockInterface *iface)
 }
 
 static void
-muster_bench_hasty_clock_class_init (MusterBenchHastyClockClass *class G_GNUC_UNUSED)
+muster_bench_hasty_clock_class_init (MusterBenchHastyClockClass *klass G_GNUC_UNUSED)
 {
 }
 

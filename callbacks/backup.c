@@ -26,8 +26,8 @@ MusterBackup *
 muster_backup_new (const MusterBackupOptions *options, GError **error)
 {
   if (options == NULL || options->backup_dir == NULL || !*options->backup_dir) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Empty `backup_dir` argument passed. A directory is expected");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Empty `backup_dir` argument passed. A directory is expected");
     return NULL;
   }
   if (!muster_storage_check_path (options->storage, "backup directory", options->backup_dir,
@@ -42,7 +42,6 @@ muster_backup_new (const MusterBackupOptions *options, GError **error)
   self->keep = options->keep;
   self->program = options->program;
   self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
-
   return self;
 }
 
@@ -82,7 +81,6 @@ static gboolean
 check_time (MusterBackup *self, const char *operation, const Bounds *bounds, GError **error)
 {
   g_autofree char *what = g_strdup_printf ("%s the backup in '%s'", operation, self->directory);
-
   return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
 }
 
@@ -94,13 +92,12 @@ make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
   const MusterProgram *program = &self->program;
 
   if (program->is_built != NULL && !program->is_built (program->user_data)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "There is a backup in '%s' to restore: the model must be built before you call "
-                 "`fit()`",
-                 self->directory);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_FAILED_PRECONDITION,
+        "There is a backup in '%s' to restore: the model must be built before you call "
+        "`fit()`",
+        self->directory);
   }
-
   return program->build_optimizer == NULL ||
          program->build_optimizer (bounds->deadline_us, bounds->cancellable, program->user_data,
                                    error);
@@ -124,7 +121,6 @@ restore_first (MusterBackup *self, GPtrArray *backups, const Bounds *bounds, GEr
     g_propagate_error (error, g_steal_pointer (&listed->failure));
     return NULL;
   }
-
   return NULL;
 }
 
@@ -152,7 +148,6 @@ fail_for_all (MusterBackup *self, GPtrArray *backups, GError **error)
     g_message ("'%s' has variables up to '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT
                "' and no metadata that say where training stood: nothing is restored",
                self->directory, self->number);
-
   return FALSE;
 }
 
@@ -169,7 +164,6 @@ promote (MusterBackup *self, GPtrArray *backups, const MusterListedBackup *used,
              used->metadata.variables, self->directory,
              *failures ? ", since the newest can't be: " : ": 'training_metadata.json' is missing",
              failures);
-
   return muster_backup_metadata_write (self->storage, path, &used->metadata, error);
 }
 
@@ -197,7 +191,6 @@ load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, co
   if (failure == NULL)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -236,7 +229,6 @@ muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
     return FALSE;
   }
   *found = FALSE;
-
   return TRUE;
 }
 
@@ -254,13 +246,12 @@ take_lock (MusterBackup *self, GError **error)
   if (self->lock != NULL)
     return TRUE;
   if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                  "Another run trains with the backup in '%s'. Wait for its end, or give this one "
                  "another directory",
                  self->directory);
   else
     g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -285,7 +276,6 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
     *start = position_of (&metadata, n_batches);
   self->counters.epoch = start->epoch;
   self->counters.n_batches = start->batch;
-
   return TRUE;
 }
 
@@ -300,10 +290,8 @@ check_run (MusterBackup *self, const char *path, GError **error)
   if (!muster_backup_metadata_read (self->storage, path, &there, NULL) || there.run == self->run ||
       there.run == self->seen_run)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "'%s' is another run's by now: this one has been replaced", path);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "'%s' is another run's by now: this one has been replaced", path);
 }
 
 /* What the metadata name, now and before, stays. */
@@ -325,7 +313,6 @@ static MusterBackupMetadata
 metadata_now (const MusterBackup *self)
 {
   const MusterBackupCounters *counters = &self->counters;
-
   return (MusterBackupMetadata){.epoch = counters->epoch,
                                 .batch = MAX (counters->n_batches - 1, 0),
                                 .after_batch = counters->n_batches > 0};
@@ -358,7 +345,6 @@ save (MusterBackup *self, const Bounds *bounds, GError **error)
     return FALSE;
   self->counters.since_save = 0;
   tidy (self, path, before);
-
   return TRUE;
 }
 
@@ -372,21 +358,18 @@ muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancel
 
   if (self->lock != NULL)
     return save (self, &bounds, error);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                       "a backup is saved between a training's beginning and its end");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "a backup is saved between a training's beginning and its end");
 }
 
 static gboolean
-epoch_begin (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us,
-             G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
-             G_GNUC_UNUSED GError **error)
+epoch_begin (gint64 epoch, gint64 deadline_us G_GNUC_UNUSED,
+             GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+             GError **error G_GNUC_UNUSED)
 {
   MusterBackup *self = user_data;
 
   self->counters.epoch = epoch;
-
   return TRUE;
 }
 
@@ -403,7 +386,6 @@ batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancell
   counters->n_batches = batch + 1;
   if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || counters->since_save < self->save_freq.n)
     return TRUE;
-
   return save (self, &bounds, error);
 }
 
@@ -418,14 +400,13 @@ epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer
   self->counters.n_batches = 0;
   if (self->save_freq.kind != MUSTER_SAVE_EPOCH)
     return TRUE;
-
   return save (self, &bounds, error);
 }
 
 /* --- the end --- */
 
 static gboolean
-train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+train_end (gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
            gpointer user_data, GError **error)
 {
   MusterBackup *self = user_data;
@@ -435,12 +416,11 @@ train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancell
   unlock (self);
   if (!self->keep)
     muster_backup_delete_directory (self->storage, self->directory);
-
   return is_done;
 }
 
 static void
-train_failed (G_GNUC_UNUSED const GError *failure, gpointer user_data)
+train_failed (const GError *failure G_GNUC_UNUSED, gpointer user_data)
 {
   unlock (user_data);
 }

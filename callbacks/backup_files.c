@@ -32,7 +32,6 @@ static guint32
 sum_of (const MusterBackupMetadata *self)
 {
   g_autofree char *text = print_with (self, "");
-
   return muster_crc32c_extend (0, text, strlen (text));
 }
 
@@ -40,7 +39,6 @@ char *
 muster_backup_metadata_print (const MusterBackupMetadata *self)
 {
   g_autofree char *sum = g_strdup_printf (", \"crc32c\": %u", sum_of (self));
-
   return print_with (self, sum);
 }
 
@@ -57,7 +55,6 @@ read_fields (GVariant *object, MusterBackupMetadata *self)
 {
   const gint64 most = G_MAXINT64 / 4;
   gint64 version, sum;
-
   return number (object, "version", VERSION, &version) && version == VERSION &&
          number (object, "epoch", most, &self->epoch) &&
          number (object, "batch", most, &self->batch) &&
@@ -70,10 +67,8 @@ read_fields (GVariant *object, MusterBackupMetadata *self)
 static gboolean
 refuse (const char *path, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "'%s' is damaged: it isn't what a backup has written", path);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "'%s' is damaged: it isn't what a backup has written", path);
 }
 
 gboolean
@@ -92,7 +87,6 @@ muster_backup_metadata_parse (const char *path, GBytes *bytes, MusterBackupMetad
     *self = parsed;
     return TRUE;
   }
-
   return refuse (path, error);
 }
 
@@ -107,7 +101,6 @@ muster_backup_metadata_read (MusterStorage *storage, const char *path, MusterBac
   if (info.size > MOST_SIZE)
     return refuse (path, error);
   g_autoptr (GBytes) bytes = muster_storage_read (storage, path, error);
-
   return bytes != NULL && muster_backup_metadata_parse (path, bytes, self, error);
 }
 
@@ -116,7 +109,6 @@ muster_backup_metadata_write (MusterStorage *storage, const char *path,
                               const MusterBackupMetadata *self, GError **error)
 {
   g_autofree char *text = muster_backup_metadata_print (self);
-
   return muster_storage_publish (storage, path, text, strlen (text), error);
 }
 
@@ -126,7 +118,6 @@ char *
 muster_backup_metadata_path (const char *directory, const char *suffix)
 {
   g_autofree char *name = g_strconcat (MUSTER_METADATA_FILE, suffix, NULL);
-
   return g_build_filename (directory, name, NULL);
 }
 
@@ -134,7 +125,6 @@ char *
 muster_backup_record_path (const char *directory, gint64 number)
 {
   g_autofree char *suffix = g_strdup_printf (".%" G_GINT64_FORMAT, number);
-
   return muster_backup_metadata_path (directory, suffix);
 }
 
@@ -142,7 +132,6 @@ char *
 muster_backup_variables_prefix (const char *directory, gint64 number)
 {
   g_autofree char *name = g_strdup_printf (VARIABLES "%" G_GINT64_FORMAT, number);
-
   return g_build_filename (directory, name, NULL);
 }
 
@@ -155,7 +144,6 @@ number_of (const char *file)
   if (!g_str_has_prefix (file, VARIABLES) || !g_ascii_isdigit (file[strlen (VARIABLES)]))
     return -1;
   gint64 number = g_ascii_strtoll (file + strlen (VARIABLES), &end, 10);
-
   return *end == '.' && number < G_MAXINT64 / 4 ? number : -1;
 }
 
@@ -169,7 +157,6 @@ number_of_record (const char *file)
   if (!g_str_has_prefix (file, MUSTER_METADATA_FILE ".") || !g_ascii_isdigit (file[n]) ||
       !g_ascii_string_to_signed (file + n, 10, 0, G_MAXINT64 / 4, &number, NULL))
     return -1;
-
   return number;
 }
 
@@ -191,7 +178,6 @@ static char **
 list (MusterStorage *storage, const char *directory)
 {
   char **files = muster_storage_list (storage, directory, NULL);
-
   return files != NULL ? files : g_new0 (char *, 1);
 }
 
@@ -206,7 +192,6 @@ muster_backup_has_variables (MusterStorage *storage, const char *directory, gint
   for (char **file = files; *file; file++)
     if (number_of (*file) == number)
       return TRUE;
-
   return FALSE;
 }
 
@@ -218,7 +203,6 @@ muster_backup_highest (MusterStorage *storage, const char *directory)
 
   for (char **file = files; *file; file++)
     highest = MAX (highest, MAX (number_of (*file), number_of_record (*file)));
-
   return highest;
 }
 
@@ -226,7 +210,6 @@ static int
 descending (gconstpointer a, gconstpointer b)
 {
   const gint64 first = *(const gint64 *)a, second = *(const gint64 *)b;
-
   return (second > first) - (second < first);
 }
 
@@ -242,7 +225,6 @@ muster_backup_records (MusterStorage *storage, const char *directory)
       g_array_append_val (records, number);
   }
   g_array_sort (records, descending);
-
   return records;
 }
 
@@ -252,7 +234,6 @@ is_kept (gint64 number, const gint64 *kept, gsize n_kept)
   for (gsize i = 0; i < n_kept; i++)
     if (kept[i] == number)
       return TRUE;
-
   return FALSE;
 }
 
@@ -260,7 +241,6 @@ static gboolean
 remove_in (MusterStorage *storage, const char *directory, const char *file, GError **error)
 {
   g_autofree char *path = g_build_filename (directory, file, NULL);
-
   return muster_storage_remove (storage, path, error);
 }
 
@@ -289,7 +269,6 @@ remove_records (MusterStorage *storage, const char *directory, GError **error)
     if (!muster_storage_remove (storage, path, error))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -314,7 +293,6 @@ muster_backup_delete_files (MusterStorage *storage, const char *directory, GErro
   g_autofree char *lock = g_build_filename (directory, MUSTER_BACKUP_LOCK, NULL);
   if (muster_storage_stat (storage, lock, &info, NULL))
     (void)muster_storage_remove (storage, lock, NULL);
-
   return TRUE;
 }
 

@@ -29,7 +29,6 @@ check_record (MusterStorage *storage, const char *directory, const MusterListedB
   if (!muster_backup_metadata_read (storage, path, &record, NULL) ||
       memcmp (&record, &listed->metadata, sizeof record) == 0)
     return TRUE;
-
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                       "'%s' is another backup's: by '%s' the variables were saved in epoch "
                       "%" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT,
@@ -50,11 +49,10 @@ read_backup (MusterStorage *storage, const char *directory, const char *path)
   if (listed->is_gone) {
     g_autofree char *prefix =
         muster_backup_variables_prefix (directory, listed->metadata.variables);
-    g_set_error (&listed->failure, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+    muster_fail (&listed->failure, MUSTER_ERROR_NOT_FOUND,
                  "'%s' names the variables '%s', which aren't there", path, prefix);
   } else
     (void)check_record (storage, directory, listed, &listed->failure);
-
   return g_steal_pointer (&listed);
 }
 
@@ -67,7 +65,6 @@ is_known (GPtrArray *backups, const MusterListedBackup *listed)
     if (is_read && other->metadata.variables == listed->metadata.variables)
       return TRUE;
   }
-
   return FALSE;
 }
 
@@ -95,7 +92,6 @@ muster_backup_list (MusterStorage *storage, const char *directory)
     add (backups, storage, directory, path);
   }
   add (backups, storage, directory, before);
-
   return backups;
 }
 
@@ -115,6 +111,5 @@ muster_backup_list_failures (GPtrArray *backups)
           text, "'" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT "': ", listed->metadata.variables);
     g_string_append (text, listed->failure->message);
   }
-
   return g_string_free (g_steal_pointer (&text), FALSE);
 }

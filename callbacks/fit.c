@@ -9,13 +9,11 @@
 static gboolean
 refuse_freq (const char *got, GError **error)
 {
-  g_set_error (
-      error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
       "Invalid value for argument `save_freq`. Received: '%s'. Expected 'epoch', 'never' or "
       "a number of batches, 1 or more",
       got);
-
-  return FALSE;
 }
 
 gboolean
@@ -26,7 +24,6 @@ muster_save_freq_check (const MusterSaveFreq *freq, GError **error)
   if (freq->kind != MUSTER_SAVE_EVERY_N || freq->n >= 1)
     return TRUE;
   g_autofree char *got = g_strdup_printf ("%" G_GINT64_FORMAT, freq->n);
-
   return refuse_freq (got, error);
 }
 
@@ -45,7 +42,6 @@ muster_save_freq_parse (const char *text, MusterSaveFreq *freq, GError **error)
     *freq = (MusterSaveFreq){.kind = MUSTER_SAVE_EVERY_N, .n = n};
   else
     return refuse_freq (text, error);
-
   return TRUE;
 }
 
@@ -56,7 +52,6 @@ muster_fit_position_after (gint64 epoch, gint64 batch, gint64 n_batches)
 {
   if (n_batches > 0 && batch + 1 >= n_batches)
     return (MusterFitPosition){epoch + 1, 0};
-
   return (MusterFitPosition){epoch, batch + 1};
 }
 
@@ -102,7 +97,6 @@ call_all (const Training *self, Operation operation, MusterFitPosition *at, GErr
   for (gsize i = 0; i < self->fit->n_callbacks; i++)
     if (!call_one (self, &self->fit->callbacks[i], operation, at, error))
       return FALSE;
-
   return TRUE;
 }
 
@@ -119,7 +113,6 @@ check_time (const Training *self, const MusterFitPosition *at, GError **error)
 {
   g_autofree char *what = g_strdup_printf (
       "Training from epoch %" G_GINT64_FORMAT ", batch %" G_GINT64_FORMAT, at->epoch, at->batch);
-
   return muster_check_time (what, self->deadline_us, self->cancellable, error);
 }
 
@@ -145,7 +138,6 @@ train_some (const Training *self, MusterFitPosition *at, gboolean *is_over, GErr
   }
   at->batch += n;
   MusterFitPosition ended = {at->epoch, at->batch - 1};
-
   return call_all (self, BATCH_END, &ended, error);
 }
 
@@ -162,7 +154,6 @@ train_epoch (const Training *self, MusterFitPosition *at, GError **error)
     if (!train_some (self, at, &is_over, error))
       return FALSE;
   *at = (MusterFitPosition){epoch.epoch + 1, 0};
-
   return call_all (self, EPOCH_END, &epoch, error);
 }
 
@@ -178,7 +169,6 @@ train_all (const Training *self, MusterFitPosition *at, GError **error)
   while (at->epoch < fit->n_epochs)
     if (!train_epoch (self, at, error))
       return FALSE;
-
   return call_all (self, TRAIN_END, at, error);
 }
 
@@ -196,9 +186,8 @@ muster_fit (const MusterFit *fit, MusterFitPosition *reached, gint64 deadline_us
 
   if (fit->n_epochs < 0 || fit->n_batches < 0 || fit->batches_per_call < 0 || at.epoch < 0 ||
       at.batch < 0) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "epochs and batches are counted from 0");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "epochs and batches are counted from 0");
   }
   gboolean is_done = train_all (&training, &at, &failure);
   if (reached != NULL)
@@ -207,6 +196,5 @@ muster_fit (const MusterFit *fit, MusterFitPosition *reached, gint64 deadline_us
     return TRUE;
   train_failed (fit, failure);
   g_propagate_error (error, failure);
-
   return FALSE;
 }

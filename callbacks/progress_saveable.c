@@ -13,7 +13,7 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterProgressSaveable, muster_progress_saveable,
                                                       progress_saveable_iface_init))
 
 static gboolean
-progress_saveable_copy (MusterSaveable *saveable, GPtrArray *tensors, G_GNUC_UNUSED GError **error)
+progress_saveable_copy (MusterSaveable *saveable, GPtrArray *tensors, GError **error G_GNUC_UNUSED)
 {
   MusterProgressSaveable *self = MUSTER_PROGRESS_SAVEABLE (saveable);
   g_autoptr (MusterTensor) epoch = muster_tensor_new_int64 (self->epoch);
@@ -21,7 +21,6 @@ progress_saveable_copy (MusterSaveable *saveable, GPtrArray *tensors, G_GNUC_UNU
 
   muster_named_tensors_add (tensors, EPOCH, epoch);
   muster_named_tensors_add (tensors, BATCH, batch);
-
   return TRUE;
 }
 
@@ -36,10 +35,8 @@ read_number (GHashTable *tensors, const char *key, gint64 *value, GError **error
   }
   if (muster_tensor_get_int64 (tensor, value, NULL) && *value >= -1 && *value < G_MAXINT64 / 4)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "'%s' in the checkpoint is no count of epochs or batches", key);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "'%s' in the checkpoint is no count of epochs or batches", key);
 }
 
 static gboolean
@@ -52,7 +49,6 @@ progress_saveable_restore (MusterSaveable *saveable, GHashTable *tensors, GError
     return FALSE;
   self->epoch = epoch;
   self->batch = batch;
-
   return TRUE;
 }
 
@@ -64,7 +60,7 @@ progress_saveable_iface_init (MusterSaveableInterface *iface)
 }
 
 static void
-muster_progress_saveable_class_init (G_GNUC_UNUSED MusterProgressSaveableClass *klass)
+muster_progress_saveable_class_init (MusterProgressSaveableClass *klass G_GNUC_UNUSED)
 {
 }
 

@@ -29,7 +29,6 @@ muster_session_program_new (MusterMetaGraph *meta_graph, MusterSession *session,
   MusterSessionProgram *self = g_new0 (MusterSessionProgram, 1);
   self->saver = g_steal_pointer (&saver);
   self->session = g_object_ref (session);
-
   return self;
 }
 
@@ -54,7 +53,6 @@ save (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpointe
   g_autofree char *saved =
       muster_saver_save (self->saver, self->session, directory, muster_checkpoint_step (prefix),
                          deadline_us, cancellable, error);
-
   return saved != NULL &&
          muster_checkpoint_inspect (muster_saver_storage (self->saver), saved, &overview, error);
 }
@@ -64,7 +62,6 @@ restore (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpoi
          GError **error)
 {
   MusterSessionProgram *self = user_data;
-
   return muster_saver_restore (self->saver, self->session, prefix, deadline_us, cancellable, error);
 }
 

@@ -43,7 +43,6 @@ write_dir_for (const MusterWorkerTrainingStateOptions *options)
     return g_build_filename (options->directory, "chief", NULL);
   if (!options->workers_write)
     return NULL;
-
   return g_str_equal (last, name) ? g_strdup (options->directory)
                                   : g_build_filename (options->directory, name, NULL);
 }
@@ -64,7 +63,6 @@ remove_all (MusterStorage *storage, const char *path, guint depth, GError **erro
     if (!remove_all (storage, inside, depth + 1, error))
       return FALSE;
   }
-
   return muster_storage_remove (storage, path, error);
 }
 
@@ -87,7 +85,6 @@ make_saver (MusterMetaGraph *meta_graph, const MusterWorkerTrainingStateOptions 
     return NULL;
   if (options->lease != NULL)
     muster_saver_set_lease (saver, options->lease);
-
   return g_steal_pointer (&saver);
 }
 
@@ -100,8 +97,7 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
   g_autoptr (MusterWorkerTrainingState) self = g_new0 (MusterWorkerTrainingState, 1);
 
   if (options == NULL || options->directory == NULL || !*options->directory) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "a training state needs a directory");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "a training state needs a directory");
     return NULL;
   }
   if (!muster_storage_check_path (options->storage, "training state's directory",
@@ -122,7 +118,6 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
   if (self->is_worker && self->write_dir != NULL &&
       !muster_storage_make_directory (self->storage, self->write_dir, error))
     return NULL;
-
   return g_steal_pointer (&self);
 }
 
@@ -181,7 +176,6 @@ static gboolean
 check_time (const char *operation, const char *directory, const Bounds *bounds, GError **error)
 {
   g_autofree char *what = g_strdup_printf ("%s the training state in '%s'", operation, directory);
-
   return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
 }
 
@@ -196,7 +190,6 @@ next_number (MusterWorkerTrainingState *self)
 
   for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++)
     highest = MAX (highest, muster_checkpoint_step (*prefix));
-
   return highest + 1;
 }
 
@@ -231,7 +224,6 @@ commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bound
   if (lock == NULL || !muster_checkpoint_state_write (self->storage, self->write_dir, state, error))
     return FALSE;
   remove_older (self, prefix);
-
   return TRUE;
 }
 
@@ -241,7 +233,6 @@ write_state (MusterWorkerTrainingState *self, const Bounds *bounds, GError **err
   g_autofree char *prefix =
       muster_saver_save (self->saver, self->session, self->write_dir, next_number (self),
                          bounds->deadline_us, bounds->cancellable, error);
-
   return prefix != NULL && (self->is_worker || commit (self, prefix, bounds, error));
 }
 
@@ -269,7 +260,6 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
   if (self->is_worker)
     (void)remove_all (self->storage, self->write_dir, 0, NULL);
   self->since_save = is_done ? 0 : self->since_save;
-
   return is_done;
 }
 
@@ -296,7 +286,6 @@ restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefi
   if (may_retry && has_vanished)
     return restore_named (self, FALSE, prefix, bounds, error);
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -333,7 +322,6 @@ restore_listed (MusterWorkerTrainingState *self, const char *named, GString *cau
     }
     add_cause (causes, prefix, failure);
   }
-
   return FALSE;
 }
 
@@ -369,7 +357,6 @@ restore_any (MusterWorkerTrainingState *self, gboolean *restored, const Bounds *
                  "Restoring the training state in '%s' failed: %s; put back a checkpoint that is "
                  "whole, or remove the directory to begin anew",
                  self->read_dir, causes->str);
-
   return failure == NULL;
 }
 
@@ -387,7 +374,6 @@ muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean 
     return FALSE;
   if (restored != NULL)
     *restored = is_restored;
-
   return TRUE;
 }
 
@@ -408,7 +394,6 @@ muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTra
     g_message ("Training goes on with epoch %" G_GINT64_FORMAT
                ", where it was saved, and not with epoch %" G_GINT64_FORMAT,
                initial.epoch, wanted.epoch);
-
   return initial;
 }
 
@@ -433,7 +418,6 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
     return FALSE;
   *start = muster_worker_training_state_initial (self, MUSTER_MODE_TRAIN, *start, n_batches);
   self->seen = start->batch;
-
   return TRUE;
 }
 
@@ -447,7 +431,6 @@ batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancell
   self->seen = batch + 1;
   if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || self->since_save < self->save_freq.n)
     return TRUE;
-
   return muster_worker_training_state_back_up (self, epoch, batch, deadline_us, cancellable, error);
 }
 
@@ -458,14 +441,13 @@ epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer
   MusterWorkerTrainingState *self = user_data;
 
   self->seen = 0;
-
   return self->save_freq.kind != MUSTER_SAVE_EPOCH ||
          muster_worker_training_state_back_up (self, epoch, UNUSED, deadline_us, cancellable,
                                                error);
 }
 
 static gboolean
-train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+train_end (gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
            gpointer user_data, GError **error)
 {
   return muster_worker_training_state_delete_backup (user_data, error);

@@ -211,16 +211,14 @@ enter (MusterGraph *self, gsize i, guint64 hash, GError **error)
   const char *name = self->def->node[i]->name;
   const gsize size = strlen (name);
   if (size == 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Reading the graph: node %" G_GSIZE_FORMAT " (a '%s') has no name",
-                 self->n_base + i, self->def->node[i]->op);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Reading the graph: node %" G_GSIZE_FORMAT " (a '%s') has no name",
+                        self->n_base + i, self->def->node[i]->op);
   }
   Slot *slot = find_slot (self, hash, name, size);
   if (slot->index != 0 || (self->base != NULL && find (self->base, hash, name, size) >= 0)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Reading the graph: two nodes are named '%s'", name);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Reading the graph: two nodes are named '%s'", name);
   }
   *slot = (Slot){(guint32)(hash >> 32), (guint32)i + 1};
   return TRUE;
@@ -321,10 +319,9 @@ find_input (MusterGraph *self, gsize index, gsize i, Trail *trails, Input *input
     input->node = (guint32)found;
     return TRUE;
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Reading the graph: node '%s' takes '%s', but the graph has no such node",
-               node->name, node->input[i]);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Reading the graph: node '%s' takes '%s', but the graph has no such node",
+                      node->name, node->input[i]);
 }
 
 /* Who goes along the edges then looks at no name. */

@@ -96,8 +96,8 @@ static void
 note_mistake (MusterGraphBuilder *self, const char *what, const char *name)
 {
   if (self->mistake == NULL)
-    g_set_error (&self->mistake, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Building a graph: %s '%s'", what, name);
+    muster_fail (&self->mistake, MUSTER_ERROR_INVALID_ARGUMENT, "Building a graph: %s '%s'", what,
+                 name);
 }
 
 void

@@ -108,19 +108,17 @@ check_shape (MusterDType dtype, int n_dims, const gint64 *dims, gint64 *n_elemen
 {
   const gsize size = muster_dtype_size (dtype);
   if (size == 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "A tensor of type %s (%d) has no elements of a fixed size",
-                 muster_dtype_name (dtype), (int)dtype);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "A tensor of type %s (%d) has no elements of a fixed size",
+                        muster_dtype_name (dtype), (int)dtype);
   }
   *n_elements = n_dims > MUSTER_MAX_DIMS ? -1 : muster_shape_n_elements (n_dims, dims);
   if (*n_elements < 0 || !g_size_checked_mul (n_bytes, (gsize)*n_elements, size) ||
       *n_bytes > G_MAXSSIZE) {
     g_autofree char *shape = muster_shape_to_string (MIN (n_dims, 16), dims);
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "%s%s is not a tensor's shape: a size is negative, or there are too many", shape,
-                 n_dims > 16 ? "…" : "");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "%s%s is not a tensor's shape: a size is negative, or there are too many",
+                        shape, n_dims > 16 ? "…" : "");
   }
   return TRUE;
 }
@@ -185,10 +183,10 @@ check_size (MusterDType dtype, int n_dims, const gint64 *dims, gsize size, gint6
   if (n_bytes == size)
     return TRUE;
   g_autofree char *shape = muster_shape_to_string (n_dims, dims);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "A %s tensor of shape %s takes %" G_GSIZE_FORMAT " bytes, not %" G_GSIZE_FORMAT,
-               muster_dtype_name (dtype), shape, n_bytes, size);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "A %s tensor of shape %s takes %" G_GSIZE_FORMAT
+                      " bytes, not %" G_GSIZE_FORMAT,
+                      muster_dtype_name (dtype), shape, n_bytes, size);
 }
 
 MusterTensor *
@@ -518,7 +516,6 @@ muster_tensor_shape (const MusterTensor *self, int *n_dims)
   g_return_val_if_fail (self != NULL && n_dims != NULL, NULL);
 
   *n_dims = self->n_dims;
-
   return g_memdup2 (self->dims, (gsize)self->n_dims * sizeof *self->dims);
 }
 

@@ -53,8 +53,7 @@ refuse (GError **error, const char *format, ...)
   va_start (arguments, format);
   g_autofree char *why = g_strdup_vprintf (format, arguments);
   va_end (arguments);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "Reading a tensor: %s", why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Reading a tensor: %s", why);
 }
 
 static gboolean
@@ -367,7 +366,7 @@ read_strings (const Parts *parts, GError **error)
     return NULL;
   g_autofree MusterString *strings = g_try_new (MusterString, MAX (n, 1));
   if (strings == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "There is no memory for %" G_GINT64_FORMAT " strings", n);
     return NULL;
   }

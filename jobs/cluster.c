@@ -25,16 +25,13 @@ muster_cluster_new (MusterClock *clock)
   MusterCluster *self = g_object_new (MUSTER_TYPE_CLUSTER, NULL);
 
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
-
   return self;
 }
 
 static gboolean
 refuse (GError **error, const char *words)
 {
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, words);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s", words);
 }
 
 /* --- nodes --- */
@@ -68,7 +65,6 @@ build_graph (MusterClusterNode *self, GError **error)
     return FALSE;
   g_autoptr (MusterGraph) extra = muster_graph_added (with, own);
   self->graph = muster_graph_extended (muster_scaffold_graph (self->scaffold), extra);
-
   return muster_graph_parse (self->graph, error);
 }
 
@@ -89,14 +85,12 @@ check_name (MusterCluster *self, const char *name, GError **error)
   for (const char *c = name; *c; c++)
     is_good = is_good && (g_ascii_isalnum (*c) || strchr ("_-.", *c) != NULL);
   if (!is_good)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "A node can't be called '%s': its name is part of file names", name);
   else if (muster_cluster_node (self, name) != NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ALREADY_EXISTS,
-                 "The cluster has a node '%s' already", name);
+    muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS, "The cluster has a node '%s' already", name);
   else
     return TRUE;
-
   return FALSE;
 }
 
@@ -112,7 +106,6 @@ check_master (MusterCluster *self, const char *name, MusterMaster *master, GErro
                                    g_str_equal (muster_master_target (node->master), target)))
       return fail_shared (name, node, error);
   }
-
   return TRUE;
 }
 
@@ -135,7 +128,6 @@ muster_cluster_add (MusterCluster *self, const char *name, MusterMaster *master,
     return FALSE;
   }
   g_ptr_array_add (self->nodes, g_steal_pointer (&node));
-
   return TRUE;
 }
 
@@ -156,7 +148,6 @@ muster_cluster_node (MusterCluster *self, const char *name)
     if (g_str_equal (node->name, name))
       return node;
   }
-
   return NULL;
 }
 
@@ -183,7 +174,6 @@ open_node (MusterClusterNode *node, gint64 timeout_us, GCancellable *cancellable
                                                              NULL, cancellable, error);
   if (node->session == NULL)
     g_prefix_error (error, "Node '%s': ", node->name);
-
   return node->session != NULL;
 }
 
@@ -210,7 +200,6 @@ check_process (MusterClusterNode *node, GHashTable *seen, gint64 deadline_us,
   if (other != NULL)
     return fail_shared (node->name, other, error);
   g_hash_table_insert (seen, g_memdup2 (&device->incarnation, sizeof device->incarnation), node);
-
   return TRUE;
 }
 
@@ -250,7 +239,6 @@ muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellable *cance
     return FALSE;
   }
   self->is_open = TRUE;
-
   return TRUE;
 }
 
@@ -293,7 +281,6 @@ check_names (const MusterClusterNode *node, MusterJobTask *task, char *const *na
     if (muster_graph_split_input (names[i], &op) < 0 || !muster_graph_has_node (node->graph, op))
       return fail_without (node, task, names[i], error);
   }
-
   return TRUE;
 }
 
@@ -308,7 +295,6 @@ check_work (const MusterClusterNode *node, MusterJobTask *task, const MusterJobW
     if (!check_names (node, task, names, error))
       return FALSE;
   }
-
   return check_names (node, task, work->targets, error);
 }
 
@@ -321,7 +307,6 @@ check_setups (const MusterClusterNode *node, MusterJobTask *task, GPtrArray *set
         !check_work (node, task, setup->exit, error))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -331,7 +316,6 @@ check_task (const MusterClusterNode *node, MusterJobTask *task, GError **error)
   for (guint i = 0; i < task->outputs->len; i++)
     if (!check_names (node, task, ((MusterJobOutput *)task->outputs->pdata[i])->tensors, error))
       return FALSE;
-
   return check_work (node, task, task->step, error) &&
          check_setups (node, task, task->setups, error) &&
          check_setups (node, task, task->instance_setups, error);
@@ -346,7 +330,6 @@ check_part (const MusterClusterNode *node, const MusterJobPart *part, GError **e
   for (guint i = 0; i < part->reports->len; i++)
     if (!check_work (node, NULL, ((MusterJobBeside *)part->reports->pdata[i])->report, error))
       return FALSE;
-
   return check_setups (node, NULL, part->setups, error);
 }
 
@@ -360,14 +343,13 @@ kind_of (MusterCluster *self, GPtrArray *parts, GError **error)
     const MusterJobPart *part = parts->pdata[i];
     const MusterClusterNode *node = muster_cluster_node (self, part->node);
     if (node == NULL) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+      muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                    "The cluster has no node '%s', which a group of tasks uses", part->node);
       return NULL;
     }
     g_string_append_printf (kind, "%s %016" G_GINT64_MODIFIER "x\n", node->name,
                             muster_graph_hash (node->graph));
   }
-
   return g_string_free (g_steal_pointer (&kind), FALSE);
 }
 
@@ -391,7 +373,6 @@ muster_cluster_compile (MusterCluster *self, MusterJobGroup *group, GError **err
       return FALSE;
   }
   group->compiled_for = g_steal_pointer (&kind);
-
   return TRUE;
 }
 
@@ -404,13 +385,10 @@ muster_cluster_run (MusterCluster *self, MusterJobGroup *group, gint64 deadline_
   muster_require (error, FALSE, self);
 
   if (group == NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Got a none runnable.");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Got a none runnable.");
   }
   if (!self->is_open)
     return refuse (error, "Session is closed.");
-
   return muster_cluster_compile (self, group, error) &&
          muster_job_group_run (group, self, deadline_us, cancellable, error);
 }
@@ -425,7 +403,6 @@ muster_cluster_run_task (MusterCluster *self, MusterJobTask *task, gint64 deadli
 
   if (task == NULL)
     return muster_cluster_run (self, NULL, deadline_us, cancellable, error);
-
   return muster_job_group_add (group, task, error) &&
          muster_cluster_run (self, group, deadline_us, cancellable, error);
 }

@@ -33,7 +33,6 @@ counter_nodes (GError **error)
   muster_graph_builder_input (builder, READ);
   muster_graph_builder_input (builder, ZERO);
   muster_graph_builder_attr_type (builder, "T", MUSTER_INT64);
-
   return muster_graph_builder_end (builder, error);
 }
 
@@ -54,7 +53,6 @@ muster_epoch_counter_add (MusterMetaGraph *meta_graph, GError **error)
   if (nodes == NULL)
     return NULL;
   g_autoptr (MusterGraph) both = muster_graph_extended (graph, nodes);
-
   return muster_meta_graph_with_variables (meta_graph, both, &counter, 1, NULL, 0, error);
 }
 
@@ -71,12 +69,10 @@ make_counter (MusterClusterNode *node, gint64 deadline_us, GCancellable *cancell
       .feeds = &feed, .n_feeds = 1, .targets = targets, .n_targets = 1, .deadline_us = deadline_us};
 
   if (initial < 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "negative init_count is not permitted. (%" G_GINT64_FORMAT " epochs)",
-                 initial + 1);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "negative init_count is not permitted. (%" G_GINT64_FORMAT " epochs)",
+                        initial + 1);
   }
-
   return muster_session_run (node->session, &step, NULL, NULL, cancellable, error);
 }
 
@@ -88,7 +84,6 @@ add_to_init (MusterJobGroup *init, const char *node, gint64 n, GError **error)
   g_autoptr (MusterJobSetup) setup = muster_job_setup_new (NULL, &make);
   /* It does nothing, and makes the node one of those to checkpoint. */
   g_autoptr (MusterJobTask) task = muster_job_task_new ("epoch_counter", node, 1);
-
   return muster_job_group_add (init, task, error) &&
          muster_job_group_add_setup (init, node, setup, error);
 }
@@ -106,7 +101,6 @@ muster_job_limit_epochs (MusterJob *self, const char *node, gint64 n, GError **e
   if (!muster_job_task_set_step (task, &step, error))
     return FALSE;
   MusterJobOutput *output = muster_job_task_add_output (task, finished, error);
-
   return output != NULL && add_to_init (muster_job_init_group (self), node, n, error) &&
          muster_job_add_task (self, task, error) &&
          muster_job_add_stop_output (self, output, error);

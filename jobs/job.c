@@ -42,7 +42,6 @@ muster_job_new (const MusterJobOptions *options)
                               : g_ptr_array_new_with_free_func (g_object_unref);
   if (options->nodes_to_checkpoint != NULL && *options->nodes_to_checkpoint != NULL)
     self->given_nodes = g_strdupv ((char **)options->nodes_to_checkpoint);
-
   return self;
 }
 
@@ -96,12 +95,10 @@ muster_job_add_stop_output (MusterJob *self, MusterJobOutput *output, GError **e
   muster_require (error, FALSE, self, output);
 
   if (output == NULL || output->n != 1) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "A stop condition is a task's output of one tensor");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "A stop condition is a task's output of one tensor");
   }
   g_ptr_array_add (self->stop_conditions, g_object_ref (output));
-
   return TRUE;
 }
 
@@ -114,12 +111,10 @@ muster_job_add_stop_tensor (MusterJob *self, const char *node, const char *tenso
   const char *tensors[] = {tensor, NULL};
 
   if (tensor == NULL || !*tensor) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "A stop condition is the name of a tensor");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "A stop condition is the name of a tensor");
   }
   MusterJobOutput *output = muster_job_task_add_output (task, tensors, error);
-
   return output != NULL && muster_job_group_add (self->epoch, task, error) &&
          muster_job_add_stop_output (self, output, error);
 }
@@ -137,7 +132,6 @@ muster_job_nodes_to_checkpoint (MusterJob *self)
     g_strfreev (self->nodes);
     self->nodes = muster_job_group_nodes (self->init);
   }
-
   return (const char *const *)self->nodes;
 }
 
@@ -153,7 +147,6 @@ known_type (const Tensorflow__NodeDef *node)
   for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++)
     if (g_str_equal (node->op, kinds[i].op))
       return muster_node_dtype (node, kinds[i].attr, MUSTER_INVALID);
-
   return MUSTER_INVALID;
 }
 
@@ -167,11 +160,9 @@ check_condition (const MusterClusterNode *node, const MusterJobOutput *output, G
   const MusterDType dtype = def != NULL ? known_type (def) : MUSTER_INVALID;
   if (dtype == MUSTER_INVALID || dtype == MUSTER_BOOL)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Stop condition '%s' of node '%s' must be one bool; it is %s", output->tensors[0],
-               node->name, muster_dtype_name (dtype));
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Stop condition '%s' of node '%s' must be one bool; it is %s",
+                      output->tensors[0], node->name, muster_dtype_name (dtype));
 }
 
 /* Those among the epoch's outputs: which node they are of is known. */
@@ -192,7 +183,6 @@ check_conditions (MusterJob *self, MusterCluster *cluster, GError **error)
       }
     }
   }
-
   return TRUE;
 }
 
@@ -212,7 +202,6 @@ muster_job_compile (MusterJob *self, MusterCluster *cluster, GError **error)
     g_prefix_error (error, "The job's %s group: ", names[i]);
     return FALSE;
   }
-
   return check_conditions (self, cluster, error);
 }
 
@@ -232,7 +221,7 @@ muster_job_finalize (GObject *object)
 }
 
 static void
-muster_job_init (G_GNUC_UNUSED MusterJob *self)
+muster_job_init (MusterJob *self G_GNUC_UNUSED)
 {
 }
 

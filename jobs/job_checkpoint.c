@@ -13,9 +13,7 @@ G_DEFINE_FINAL_TYPE (MusterJobCheckpoint, muster_job_checkpoint, G_TYPE_OBJECT)
 static gboolean
 refuse (GError **error, MusterError code, const char *words)
 {
-  g_set_error_literal (error, MUSTER_ERROR, code, words);
-
-  return FALSE;
+  return muster_fail (error, code, "%s", words);
 }
 
 /* --- making one --- */
@@ -44,7 +42,6 @@ entry_new (const char *node, const char *name)
   self->node = g_strdup (node);
   self->name = g_strdup (name);
   self->listed_from = MUSTER_NO_EPOCH;
-
   return self;
 }
 
@@ -62,7 +59,6 @@ muster_job_checkpoint_new (const char *directory, const MusterJobCheckpointOptio
   self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
   self->metadata = options->metadata != NULL ? g_object_ref (options->metadata) : NULL;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
-
   return self;
 }
 
@@ -75,7 +71,6 @@ muster_job_checkpoint_new_for_node (const char *directory, const char *name,
   MusterJobCheckpoint *self = muster_job_checkpoint_new (directory, options);
 
   self->own_name = g_strdup (name);
-
   return self;
 }
 
@@ -93,7 +88,6 @@ muster_job_checkpoint_path (const char *directory, const char *path_prefix, cons
     return g_strconcat (path_prefix, name, NULL);
   if (!*directory)
     return g_steal_pointer (&name);
-
   return g_strconcat (directory, g_str_has_suffix (directory, "/") ? "" : "/", name, NULL);
 }
 
@@ -107,7 +101,6 @@ find_entry (MusterJobCheckpoint *self, const char *node)
     if (g_str_equal (entry->node, node))
       return entry;
   }
-
   return NULL;
 }
 
@@ -118,7 +111,6 @@ muster_job_checkpoint_db_name (MusterJobCheckpoint *self, const char *node, gint
 
   const MusterJobEntry *entry = find_entry (self, node);
   const char *name = entry != NULL ? entry->name : self->own_name;
-
   return name != NULL ? muster_job_checkpoint_path (self->directory, NULL, name, epoch) : NULL;
 }
 
@@ -129,7 +121,6 @@ load_path (MusterJobCheckpoint *self, const MusterJobEntry *entry, const MusterJ
 {
   const char *prefix =
       path != NULL && path->prefix != NULL && *path->prefix ? path->prefix : self->path_prefix;
-
   return muster_job_checkpoint_path (self->directory, prefix, entry->name, epoch);
 }
 
@@ -138,7 +129,6 @@ load_storage (MusterJobCheckpoint *self, const MusterJobPath *path)
 {
   if (path != NULL && path->storage != NULL)
     return path->storage;
-
   return self->path_storage != NULL ? self->path_storage : self->storage;
 }
 
@@ -152,7 +142,6 @@ same_nodes (MusterJobCheckpoint *self, const char *const *nodes)
   for (guint i = 0; i < self->entries->len; i++)
     if (!g_str_equal (((MusterJobEntry *)self->entries->pdata[i])->node, nodes[i]))
       return FALSE;
-
   return TRUE;
 }
 
@@ -184,7 +173,6 @@ muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *
   for (gsize i = 0; nodes[i]; i++)
     g_ptr_array_add (self->entries,
                      entry_new (nodes[i], self->own_name != NULL ? self->own_name : nodes[i]));
-
   return TRUE;
 }
 
@@ -210,7 +198,6 @@ muster_job_checkpoint_set_params (MusterJobCheckpoint *self, const char *const *
                                                                   : none,
                                   .path_prefix = self->path_prefix,
                                   .path_storage = self->path_storage};
-
   return self->metadata == NULL || muster_job_metadata_set_params (self->metadata, &params, error);
 }
 
@@ -243,9 +230,8 @@ static gboolean
 check_epoch (gint64 epoch, GError **error)
 {
   if (epoch < 0)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "An epoch is 0 or above, not %" G_GINT64_FORMAT, epoch);
-
   return epoch >= 0;
 }
 
@@ -268,7 +254,6 @@ muster_job_checkpoint_init_group (MusterJobCheckpoint *self, const char *const *
     MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, path, resume_epoch);
     add_checkpoint_work (group, &work, "checkpoint_init", muster_job_checkpoint_work_list, FALSE);
   }
-
   return g_steal_pointer (&group);
 }
 
@@ -284,11 +269,10 @@ muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node, GError
   if (!self->is_inited)
     refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "init must be called first.");
   else if (entry == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' isn't one of the nodes to checkpoint", node != NULL ? node : "");
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s' isn't one of the nodes to checkpoint",
+                 node != NULL ? node : "");
   else
     refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "Cannot fetch value for this output.");
-
   return NULL;
 }
 
@@ -305,7 +289,6 @@ check_listed (MusterJobCheckpoint *self, gint64 epoch, GError **error)
     if (muster_job_checkpoint_names (self, entry->node, error) == NULL)
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -314,7 +297,6 @@ static char *
 new_mark (MusterJobCheckpoint *self)
 {
   const guint32 drawn = (guint32)(muster_clock_random (muster_system_clock ()) * G_MAXUINT32);
-
   return g_strdup_printf ("%" G_GINT64_MODIFIER "x-%08x", muster_clock_wall_us (self->clock),
                           drawn);
 }
@@ -339,7 +321,6 @@ muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GErro
         .epoch = epoch};
     add_checkpoint_work (group, &work, "checkpoint_save", muster_job_checkpoint_work_save, TRUE);
   }
-
   return group;
 }
 
@@ -355,13 +336,11 @@ check_marks (MusterJobCheckpoint *self, gint64 epoch, GError **error)
     if (first->listed_from != epoch || entry->listed_from != epoch ||
         g_strcmp0 (first->mark, entry->mark) == 0)
       continue;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-                 "The checkpoints of epoch %" G_GINT64_FORMAT
-                 " of nodes '%s' and '%s' are of different saves",
-                 epoch, first->node, entry->node);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                        "The checkpoints of epoch %" G_GINT64_FORMAT
+                        " of nodes '%s' and '%s' are of different saves",
+                        epoch, first->node, entry->node);
   }
-
   return TRUE;
 }
 
@@ -379,7 +358,6 @@ muster_job_checkpoint_load_group (MusterJobCheckpoint *self, gint64 epoch,
         checkpoint_work_to_load (self, self->entries->pdata[i], path, epoch);
     add_checkpoint_work (group, &work, "checkpoint_load", muster_job_checkpoint_work_load, TRUE);
   }
-
   return group;
 }
 
@@ -393,9 +371,8 @@ entry_for_task (MusterJobCheckpoint *self, const char *node, gint64 epoch, GErro
     return NULL;
   MusterJobEntry *entry = find_entry (self, node);
   if (entry == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' isn't one of the nodes to checkpoint", node != NULL ? node : "");
-
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s' isn't one of the nodes to checkpoint",
+                 node != NULL ? node : "");
   return entry;
 }
 
@@ -413,7 +390,6 @@ muster_job_checkpoint_partial_load_task (MusterJobCheckpoint *self, const char *
   MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, NULL, epoch);
   g_autofree char *path = work.path;
   work.names = (char **)names;
-
   return muster_job_checkpoint_work_make_with_output (
       work, "checkpoint_partial_load", on != NULL ? on : entry->node,
       muster_job_checkpoint_work_load_some, TRUE, loaded);
@@ -431,7 +407,6 @@ muster_job_checkpoint_exists_task (MusterJobCheckpoint *self, const char *node, 
     return NULL;
   MusterJobCheckpointWork work = checkpoint_work_to_load (self, entry, NULL, epoch);
   g_autofree char *path = work.path;
-
   return muster_job_checkpoint_work_make_with_output (
       work, "check_db_exists", entry->node, muster_job_checkpoint_work_exists, FALSE, exists);
 }
@@ -472,7 +447,6 @@ muster_job_checkpoint_stats (MusterJobCheckpoint *self)
     (void)muster_tensor_get_int64 (span, &stat->duration_us, NULL); /* it is one: set_span () */
     g_ptr_array_add (stats, stat);
   }
-
   return stats;
 }
 
@@ -485,7 +459,6 @@ muster_job_checkpoint_report (MusterJobCheckpoint *self, const char *action, gin
   if (self->metadata == NULL)
     return TRUE;
   g_autoptr (GPtrArray) stats = muster_job_checkpoint_stats (self);
-
   return muster_job_metadata_report (self->metadata, action, stats, deadline_us, cancellable,
                                      error);
 }
@@ -511,7 +484,6 @@ muster_job_checkpoint_resume_epoch (MusterJobCheckpoint *self, gint64 user_epoch
                                            cancellable, error);
   *epoch = user_epoch;
   *finished = FALSE;
-
   return TRUE;
 }
 
@@ -525,7 +497,6 @@ muster_job_checkpoint_accessible (MusterJobCheckpoint *self, gint64 epoch, gbool
     return muster_job_metadata_accessible (self->metadata, epoch, accessible, deadline_us,
                                            cancellable, error);
   *accessible = TRUE;
-
   return TRUE;
 }
 
@@ -540,7 +511,6 @@ muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch)
   g_ptr_array_add (names, NULL);
   (void)muster_job_newest_epoch (self->storage, self->directory, (const char *const *)names->pdata,
                                  epoch, &before, NULL);
-
   return before;
 }
 
@@ -552,7 +522,6 @@ muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self)
   if (!*self->directory)
     return FALSE;
   g_auto (GStrv) names = muster_storage_list (self->storage, self->directory, &failure);
-
   return names == NULL && g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT);
 }
 
@@ -573,7 +542,7 @@ muster_job_checkpoint_finalize (GObject *object)
 }
 
 static void
-muster_job_checkpoint_init (G_GNUC_UNUSED MusterJobCheckpoint *self)
+muster_job_checkpoint_init (MusterJobCheckpoint *self G_GNUC_UNUSED)
 {
 }
 

@@ -35,7 +35,6 @@ check_exists (LocalLoad *self, const char *node, gboolean *is_there, GError **er
     g_autofree char *path = muster_job_checkpoint_db_name (self->checkpoint, node, self->epoch);
     g_info ("DB %s does not exist!", path);
   }
-
   return TRUE;
 }
 
@@ -54,7 +53,6 @@ load_node (LocalLoad *self, const char *node, GError **error)
     const MusterString name = muster_tensor_string (names, i);
     g_hash_table_add (self->loaded, g_strndup (name.data, name.size));
   }
-
   return TRUE;
 }
 
@@ -67,7 +65,6 @@ loaded_names (const LocalLoad *self)
   for (gsize i = 0; self->names[i]; i++)
     if (g_hash_table_remove (self->loaded, self->names[i]))
       g_strv_builder_add (names, self->names[i]);
-
   return g_strv_builder_end (names);
 }
 
@@ -94,6 +91,5 @@ muster_job_checkpoint_load_locally (MusterJobCheckpoint *self, const char *const
   *found = is_there;
   if (loaded != NULL)
     *loaded = loaded_names (&load);
-
   return TRUE;
 }

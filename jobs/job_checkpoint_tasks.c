@@ -15,7 +15,6 @@ checkpoint_work_copy (const MusterJobCheckpointWork *work)
   self->path = g_strdup (work->path);
   self->names = g_strdupv (work->names);
   self->mark = g_strdup (work->mark);
-
   return self;
 }
 
@@ -33,13 +32,12 @@ checkpoint_work_free (gpointer data)
 }
 
 static gboolean
-start_timer (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-             G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+start_timer (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+             GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   MusterJobCheckpointWork *self = data;
 
   self->started_us = muster_clock_now_us (self->checkpoint->clock);
-
   return TRUE;
 }
 
@@ -48,17 +46,15 @@ set_span (MusterJobCheckpointWork *self, MusterJobOutput *span, GError **error)
 {
   g_autoptr (MusterTensor) value =
       muster_tensor_new_int64 (muster_clock_now_us (self->checkpoint->clock) - self->started_us);
-
   return muster_job_output_set (span, &value, 1, error);
 }
 
 /* A timer's errand has the span as its output. */
 static gboolean
-stop_timer (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-            G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+stop_timer (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   MusterJobCheckpointWork *self = data;
-
   return set_span (self, self->output, error);
 }
 
@@ -92,7 +88,6 @@ muster_job_checkpoint_work_make (const MusterJobCheckpointWork *work, const char
   muster_job_task_set_step (task, &step, NULL);
   if (timed)
     add_timer (task, work);
-
   return task;
 }
 
@@ -111,7 +106,6 @@ muster_job_checkpoint_work_make_with_output (MusterJobCheckpointWork work, const
     add_timer (task, &work);
   if (output != NULL)
     *output = work.output;
-
   return task;
 }
 
@@ -135,7 +129,6 @@ muster_job_checkpoint_work_list (MusterClusterNode *node, gint64 deadline_us,
   g_free (entry->mark);
   entry->mark = mark;
   entry->listed_from = self->epoch;
-
   return TRUE;
 }
 
@@ -148,7 +141,6 @@ saver_for (MusterJobSaver **kept, MusterClusterNode *node, const char *const *na
     return *kept;
   g_clear_pointer (kept, muster_job_saver_free);
   *kept = muster_job_saver_new (node, names, deadline_us, cancellable, error);
-
   return *kept;
 }
 
@@ -160,7 +152,6 @@ muster_job_checkpoint_work_save (MusterClusterNode *node, gint64 deadline_us,
   MusterJobSaver *saver =
       saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
                  cancellable, error);
-
   return saver != NULL && muster_job_saver_save (saver, self->storage, self->path, self->mark,
                                                  deadline_us, cancellable, error);
 }
@@ -173,7 +164,6 @@ muster_job_checkpoint_work_load (MusterClusterNode *node, gint64 deadline_us,
   MusterJobSaver *saver =
       saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
                  cancellable, error);
-
   return saver != NULL &&
          muster_job_saver_load (saver, self->storage, self->path, deadline_us, cancellable, error);
 }
@@ -191,7 +181,6 @@ names_in_file (const MusterJobCheckpointWork *self, GError **error)
   for (char **name = self->names; *name; name++)
     if (muster_bundle_reader_find (reader, *name) != NULL)
       g_strv_builder_add (names, *name);
-
   return g_strv_builder_end (names);
 }
 
@@ -210,14 +199,13 @@ muster_job_checkpoint_work_load_some (MusterClusterNode *node, gint64 deadline_u
       !muster_job_saver_load (saver, self->storage, self->path, deadline_us, cancellable, error))
     return FALSE;
   g_autoptr (MusterTensor) loaded = muster_tensor_new_strv ((const char *const *)names);
-
   return muster_job_output_set (self->output, &loaded, 1, error);
 }
 
 gboolean
-muster_job_checkpoint_work_exists (G_GNUC_UNUSED MusterClusterNode *node,
-                                   G_GNUC_UNUSED gint64 deadline_us,
-                                   G_GNUC_UNUSED GCancellable *cancellable, gpointer data,
+muster_job_checkpoint_work_exists (MusterClusterNode *node G_GNUC_UNUSED,
+                                   gint64 deadline_us G_GNUC_UNUSED,
+                                   GCancellable *cancellable G_GNUC_UNUSED, gpointer data,
                                    GError **error)
 {
   const MusterJobCheckpointWork *self = data;
@@ -231,6 +219,5 @@ muster_job_checkpoint_work_exists (G_GNUC_UNUSED MusterClusterNode *node,
     return FALSE;
   }
   g_autoptr (MusterTensor) value = muster_tensor_new_bool (is_there);
-
   return muster_job_output_set (self->output, &value, 1, error);
 }

@@ -14,7 +14,6 @@ epoch_of (const char *file, const char *node)
   char *end;
   const gint64 epoch = g_ascii_strtoll (file + n + 1, &end, 10);
   const gboolean is_plain = file[n + 1] != '0' || end == file + n + 2;
-
   return is_plain && end - file <= (gssize)n + 19 && g_str_equal (end, ".index") ? epoch
                                                                                  : MUSTER_NO_EPOCH;
 }
@@ -27,7 +26,6 @@ all_have (const char *const *nodes, char *const *files, gint64 epoch)
     if (!g_strv_contains ((const char *const *)files, wanted))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -49,6 +47,5 @@ muster_job_newest_epoch (MusterStorage *storage, const char *directory, const ch
     if (is_below && found > *epoch && all_have (nodes, files, found))
       *epoch = found;
   }
-
   return TRUE;
 }

@@ -11,9 +11,7 @@
 static gboolean
 refuse (GError **error, MusterError code, const char *words)
 {
-  g_set_error_literal (error, MUSTER_ERROR, code, words);
-
-  return FALSE;
+  return muster_fail (error, code, "%s", words);
 }
 
 /* --- steps --- */
@@ -35,7 +33,6 @@ muster_job_work_new (const MusterJobStep *step)
   self->func = step->func;
   self->user_data = step->user_data;
   self->destroy = step->destroy;
-
   return self;
 }
 
@@ -69,7 +66,6 @@ muster_job_setup_new (const MusterJobStep *init, const MusterJobStep *exit)
 
   self->init = init != NULL ? muster_job_work_new (init) : NULL;
   self->exit = exit != NULL ? muster_job_work_new (exit) : NULL;
-
   return self;
 }
 
@@ -84,7 +80,7 @@ muster_job_setup_finalize (GObject *object)
 }
 
 static void
-muster_job_setup_init (G_GNUC_UNUSED MusterJobSetup *self)
+muster_job_setup_init (MusterJobSetup *self G_GNUC_UNUSED)
 {
 }
 
@@ -113,9 +109,7 @@ muster_job_output_get_list (MusterJobOutput *self, GError **error)
 
   if (self->values != NULL)
     return g_ptr_array_ref (self->values);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                       "Output value not set yet.");
-
+  muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Output value not set yet.");
   return NULL;
 }
 
@@ -130,9 +124,8 @@ muster_job_output_get (MusterJobOutput *self, GError **error)
     return NULL;
   if (values->len == 1)
     return muster_tensor_ref (values->pdata[0]);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "The output is a list of %u tensors: get it as one", values->len);
-
   return NULL;
 }
 
@@ -153,10 +146,9 @@ muster_job_output_set (MusterJobOutput *self, MusterTensor *const *values, gsize
   muster_require_array (error, FALSE, values, n);
 
   if (n != self->n) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Wrong number of output values. (%" G_GSIZE_FORMAT " for %" G_GSIZE_FORMAT ")", n,
-                 self->n);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Wrong number of output values. (%" G_GSIZE_FORMAT " for %" G_GSIZE_FORMAT ")", n, self->n);
   }
   GPtrArray *taken = g_ptr_array_new_with_free_func (tensor_unref);
   for (gsize i = 0; i < n; i++)
@@ -164,7 +156,6 @@ muster_job_output_set (MusterJobOutput *self, MusterTensor *const *values, gsize
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   g_clear_pointer (&self->values, g_ptr_array_unref);
   self->values = taken;
-
   return TRUE;
 }
 
@@ -182,9 +173,8 @@ muster_job_output_fetch (MusterJobOutput *self, gint64 deadline_us, GCancellable
   if (is_set)
     return TRUE;
   if (session == NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                         "Cannot fetch value for this output.");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "Cannot fetch value for this output.");
   }
   if (!muster_check_time ("Fetching an output", deadline_us, cancellable, error))
     return FALSE;
@@ -198,7 +188,6 @@ muster_job_output_fetch (MusterJobOutput *self, gint64 deadline_us, GCancellable
   for (gsize i = 0; i < self->n; i++)
     g_ptr_array_add (values, fetched[i]);
   muster_job_output_take (self, session, values);
-
   return TRUE;
 }
 
@@ -239,7 +228,6 @@ muster_job_task_new (const char *name, const char *node, guint n_instances)
   self->name = g_strdup (name);
   self->node = g_strdup (node != NULL ? node : LOCAL_NODE);
   self->n_instances = MAX (n_instances, 1);
-
   return self;
 }
 
@@ -261,7 +249,6 @@ muster_job_task_set_step (MusterJobTask *self, const MusterJobStep *step, GError
     return refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
                    "This Task already has an execution step.");
   self->step = muster_job_work_new (step);
-
   return TRUE;
 }
 
@@ -281,7 +268,6 @@ muster_job_task_add_setup (MusterJobTask *self, MusterJobSetup *setup, gboolean 
   if (!check_unused (self, error))
     return FALSE;
   add_once (each_instance ? self->instance_setups : self->setups, setup);
-
   return TRUE;
 }
 
@@ -300,7 +286,6 @@ muster_job_task_add_output (MusterJobTask *self, const char *const *tensors, GEr
   output->tensors = g_strdupv ((char **)tensors);
   output->n = tensors != NULL ? g_strv_length (output->tensors) : 1;
   g_ptr_array_add (self->outputs, output);
-
   return output;
 }
 
@@ -313,7 +298,6 @@ muster_job_task_name (MusterJobTask *self)
     return self->full_name;
   if (self->name != NULL)
     return self->name;
-
   return self->step != NULL && self->step->name != NULL ? self->step->name : "task";
 }
 
@@ -392,14 +376,12 @@ muster_job_group_add (MusterJobGroup *self, MusterJobTask *task, GError **error)
   if (!check_open (self, error))
     return FALSE;
   if (task->full_name != NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "Task '%s' is in a group already", task->full_name);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Task '%s' is in a group already",
+                        task->full_name);
   }
   task->full_name = free_name (self, task);
   g_hash_table_add (self->names, task->full_name);
   g_ptr_array_add (self->tasks, g_object_ref (task));
-
   return TRUE;
 }
 
@@ -421,7 +403,6 @@ add_beside (MusterJobGroup *self, const char *node)
 
   beside->node = g_strdup (node != NULL ? node : LOCAL_NODE);
   g_ptr_array_add (self->beside, beside);
-
   return beside;
 }
 
@@ -434,7 +415,6 @@ muster_job_group_add_setup (MusterJobGroup *self, const char *node, MusterJobSet
   if (!check_open (self, error))
     return FALSE;
   add_beside (self, node)->setup = g_object_ref (setup);
-
   return TRUE;
 }
 
@@ -451,7 +431,6 @@ muster_job_group_add_report (MusterJobGroup *self, const char *node, const Muste
   MusterJobBeside *beside = add_beside (self, node);
   beside->report = muster_job_work_new (step);
   beside->interval_us = interval_us > 0 ? interval_us : DEFAULT_INTERVAL_US;
-
   return TRUE;
 }
 
@@ -468,7 +447,6 @@ muster_job_group_nodes (MusterJobGroup *self)
     if (g_hash_table_add (seen, task->node))
       g_strv_builder_add (nodes, task->node);
   }
-
   return g_strv_builder_end (nodes);
 }
 
@@ -480,7 +458,6 @@ muster_job_group_tasks (MusterJobGroup *self)
   self->is_used = TRUE;
   for (guint i = 0; i < self->tasks->len; i++)
     ((MusterJobTask *)self->tasks->pdata[i])->is_used = TRUE;
-
   return self->tasks;
 }
 
@@ -514,7 +491,6 @@ part_of (GPtrArray *parts, GHashTable *names, const char *node)
   part->setups = g_ptr_array_new_with_free_func (g_object_unref);
   part->reports = g_ptr_array_new ();
   g_ptr_array_add (parts, part);
-
   return part;
 }
 
@@ -532,7 +508,6 @@ same_names (GHashTable *a, GHashTable *b)
   while (g_hash_table_iter_next (&iter, &from, &to))
     if (g_strcmp0 (to, g_hash_table_lookup (b, from)) != 0)
       return FALSE;
-
   return TRUE;
 }
 
@@ -548,7 +523,6 @@ copy_names (GHashTable *names)
   g_hash_table_iter_init (&iter, names);
   while (g_hash_table_iter_next (&iter, &from, &to))
     g_hash_table_insert (copy, g_strdup (from), g_strdup (to));
-
   return copy;
 }
 
@@ -578,7 +552,6 @@ muster_job_group_tasks_by_node (MusterJobGroup *self, GHashTable *names, GError 
     else
       g_ptr_array_add (part->reports, beside);
   }
-
   return self->parts;
 }
 

@@ -7,7 +7,7 @@
 G_DEFINE_INTERFACE (MusterJobMetadata, muster_job_metadata, G_TYPE_OBJECT)
 
 static void
-muster_job_metadata_default_init (G_GNUC_UNUSED MusterJobMetadataInterface *iface)
+muster_job_metadata_default_init (MusterJobMetadataInterface *iface G_GNUC_UNUSED)
 {
 }
 
@@ -24,7 +24,6 @@ muster_job_metadata_set_params (MusterJobMetadata *self, const MusterJobParams *
   muster_require (error, FALSE, self, params);
 
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
-
   return iface->set_params == NULL || iface->set_params (self, params, error);
 }
 
@@ -35,7 +34,6 @@ muster_job_metadata_write (MusterJobMetadata *self, gint64 epoch, gboolean finis
   muster_require (error, FALSE, self);
 
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
-
   return check_time (deadline_us, cancellable, error) &&
          (iface->write == NULL ||
           iface->write (self, epoch, finished, deadline_us, cancellable, error));
@@ -56,7 +54,6 @@ muster_job_metadata_last_epoch (MusterJobMetadata *self, gint64 user_epoch, gint
     return iface->last_epoch (self, user_epoch, epoch, finished, deadline_us, cancellable, error);
   *epoch = user_epoch;
   *finished = FALSE;
-
   return TRUE;
 }
 
@@ -73,7 +70,6 @@ muster_job_metadata_accessible (MusterJobMetadata *self, gint64 epoch, gboolean 
   if (iface->accessible != NULL)
     return iface->accessible (self, epoch, accessible, deadline_us, cancellable, error);
   *accessible = TRUE;
-
   return TRUE;
 }
 
@@ -84,7 +80,6 @@ muster_job_metadata_report (MusterJobMetadata *self, const char *action, GPtrArr
   muster_require (error, FALSE, self, action, stats);
 
   MusterJobMetadataInterface *iface = MUSTER_JOB_METADATA_GET_IFACE (self);
-
   return check_time (deadline_us, cancellable, error) &&
          (iface->report == NULL ||
           iface->report (self, action, stats, deadline_us, cancellable, error));

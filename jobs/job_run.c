@@ -47,7 +47,6 @@ static gboolean
 has_failed (Run *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   return self->error != NULL;
 }
 
@@ -94,7 +93,6 @@ run_ops (NodeRun *self, const MusterJobWork *work, GError **error)
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-
   return TRUE;
 }
 
@@ -113,7 +111,6 @@ run_work (NodeRun *self, MusterJobTask *task, const MusterJobWork *work)
                          : run_ops (self, work, &failure))
     return TRUE;
   fail (self, task, failure);
-
   return FALSE;
 }
 
@@ -125,7 +122,6 @@ run_setups (NodeRun *self, MusterJobTask *task, GPtrArray *setups, gboolean is_e
     if (!run_work (self, task, is_exit ? setup->exit : setup->init))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -140,7 +136,6 @@ run_instance (gpointer data)
   (void)(run_setups (self->node_run, task, task->instance_setups, FALSE) &&
          run_work (self->node_run, task, task->step) &&
          run_setups (self->node_run, task, task->instance_setups, TRUE));
-
   return NULL;
 }
 
@@ -157,7 +152,6 @@ run_task (gpointer data)
     run_beside (run_instance, "job-instance", instances, sizeof *instances, task->n_instances);
     (void)run_setups (self->node_run, task, task->setups, TRUE);
   }
-
   return NULL;
 }
 
@@ -176,7 +170,6 @@ run_report (gpointer data)
     goes_on = muster_clock_wait_until (clock, wake_us, node_run->ended, NULL);
     goes_on = run_work (node_run, NULL, self->report->report) && goes_on;
   }
-
   return NULL;
 }
 
@@ -276,12 +269,11 @@ run_node (gpointer data)
   run_tasks_and_reports (self);
   if (run_setups (self, NULL, self->part->setups, TRUE) && !has_failed (self->run))
     fetch_outputs (self);
-
   return NULL;
 }
 
 static void
-on_cancelled (G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   g_cancellable_cancel (data);
 }
@@ -316,6 +308,5 @@ muster_job_group_run (MusterJobGroup *self, MusterCluster *cluster, gint64 deadl
   if (run.error == NULL)
     return TRUE;
   g_propagate_error (error, run.error);
-
   return FALSE;
 }

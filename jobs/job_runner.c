@@ -10,12 +10,11 @@
 G_DEFINE_TYPE (MusterJobUploadBuilder, muster_job_upload_builder, G_TYPE_OBJECT)
 
 static MusterJobGroup *
-build_nothing (MusterJobUploadBuilder *self, G_GNUC_UNUSED gint64 epoch,
-               G_GNUC_UNUSED MusterJobCheckpoint *checkpoint, GError **error)
+build_nothing (MusterJobUploadBuilder *self, gint64 epoch G_GNUC_UNUSED,
+               MusterJobCheckpoint *checkpoint G_GNUC_UNUSED, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "%s: build is not implemented",
+  muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "%s: build is not implemented",
                G_OBJECT_TYPE_NAME (self));
-
   return NULL;
 }
 
@@ -26,7 +25,7 @@ muster_job_upload_builder_class_init (MusterJobUploadBuilderClass *klass)
 }
 
 static void
-muster_job_upload_builder_init (G_GNUC_UNUSED MusterJobUploadBuilder *self)
+muster_job_upload_builder_init (MusterJobUploadBuilder *self G_GNUC_UNUSED)
 {
 }
 
@@ -68,7 +67,6 @@ muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 r
     self->options = *options;
   if (self->options.upload != NULL)
     g_object_ref (self->options.upload);
-
   return self;
 }
 
@@ -79,7 +77,6 @@ muster_job_runner_failed_epochs (MusterJobRunner *self, const GError **last)
 
   if (last != NULL)
     *last = self->last_failure;
-
   return self->failed_epochs;
 }
 
@@ -98,7 +95,6 @@ stage_deadline (MusterJobRunner *self, gint64 deadline_us)
 
   if (self->options.stage_timeout_us <= 0)
     return deadline_us;
-
   return MIN (deadline_us, muster_deadline_after (now_us, self->options.stage_timeout_us));
 }
 
@@ -113,7 +109,6 @@ run_group (Training *self, MusterJobGroup *group, const char *stage, GError **er
                           self->cancellable, error))
     return TRUE;
   g_prefix_error (error, "%s: ", stage);
-
   return FALSE;
 }
 
@@ -129,9 +124,7 @@ static gboolean
 check_checkpoint (MusterJobRunner *self, GError **error)
 {
   if (self->checkpoint == NULL)
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                         "Checkpoint manager is None");
-
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Checkpoint manager is None");
   return self->checkpoint != NULL;
 }
 
@@ -180,7 +173,6 @@ muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 ep
     return FALSE;
   if (saved != NULL)
     *saved = accessible;
-
   return TRUE;
 }
 
@@ -199,7 +191,6 @@ put_up_with (MusterJobRunner *self, gint64 epoch, GError *failure, GError **erro
                               "%u saves in a row have failed, the last one of epoch "
                               "%" G_GINT64_FORMAT ": ",
                               self->failures_in_a_row, epoch);
-
   return FALSE;
 }
 
@@ -219,13 +210,11 @@ save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
                failure->message);
   else if (!saved) {
     g_message ("Checkpoint files cannot be accessed!");
-    g_set_error_literal (&failure, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
-                         "Checkpoint files cannot be accessed!");
+    muster_fail (&failure, MUSTER_ERROR_UNAVAILABLE, "Checkpoint files cannot be accessed!");
   }
   if (failure != NULL)
     return put_up_with (runner, epoch, failure, error);
   runner->failures_in_a_row = 0;
-
   return TRUE;
 }
 
@@ -252,7 +241,6 @@ muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
   *found = is_there;
   if (loaded != NULL)
     *loaded = g_steal_pointer (&those);
-
   return TRUE;
 }
 
@@ -262,19 +250,18 @@ static gboolean
 check_before (MusterJobRunner *self, GError **error)
 {
   if (self->resume_epoch < MUSTER_NO_EPOCH)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "An epoch to resume is 0 or above, not %" G_GINT64_FORMAT, self->resume_epoch);
   else if (self->checkpoint == NULL && self->resume_epoch != MUSTER_NO_EPOCH)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Resuming at epoch %" G_GINT64_FORMAT " needs a checkpoint manager",
                  self->resume_epoch);
   else if (muster_job_stop_conditions (self->job)->len == 0 && !self->options.endless)
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                         "The job has no stop condition and would never end: add one, limit its "
-                         "epochs, or ask for it to be endless");
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "The job has no stop condition and would never end: add one, limit its "
+                 "epochs, or ask for it to be endless");
   else
     return TRUE;
-
   return FALSE;
 }
 
@@ -294,7 +281,6 @@ list_names (Training *self, gint64 resume_epoch, GError **error)
 {
   MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
   const char *const *nodes = muster_job_nodes_to_checkpoint (self->runner->job);
-
   return run_group (self,
                     muster_job_checkpoint_init_group (checkpoint, nodes, resume_epoch, NULL, error),
                     "Initialising checkpoints", error);
@@ -304,7 +290,6 @@ static gboolean
 begin_anew (Training *self, GError **error)
 {
   MusterJobRunner *runner = self->runner;
-
   return run_stage (self, muster_job_init_group (runner->job), "The init group", error) &&
          (runner->checkpoint == NULL || list_names (self, MUSTER_NO_EPOCH, error)) &&
          save_or_warn (self, 0, FALSE, error);
@@ -338,7 +323,6 @@ resume (Training *self, gint64 epoch, GError **error)
     return report (self, "checkpoint_load", error);
   add_remedy (checkpoint, epoch, failure);
   g_propagate_error (error, failure);
-
   return FALSE;
 }
 
@@ -356,11 +340,8 @@ read_condition (MusterJobOutput *output, gboolean *is_true, GError **error)
   }
   g_autofree char *shape =
       muster_shape_to_string (muster_tensor_n_dims (value), muster_tensor_dims (value));
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "it must be one bool; it is %s %s", muster_dtype_name (muster_tensor_dtype (value)),
-               shape);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "it must be one bool; it is %s %s",
+                      muster_dtype_name (muster_tensor_dtype (value)), shape);
 }
 
 /* All of them, whatever the first says. */
@@ -378,7 +359,6 @@ read_conditions (MusterJob *job, gboolean *stops, GError **error)
     }
     *stops = *stops || is_true;
   }
-
   return TRUE;
 }
 
@@ -398,7 +378,6 @@ run_epochs (Training *self, gint64 *epoch, GError **error)
         !runner->options.epoch_done (*epoch, runner->options.user_data))
       return TRUE;
   }
-
   return TRUE;
 }
 
@@ -412,7 +391,6 @@ end (Training *self, gint64 epoch, GError **error)
       !run_group (self, muster_job_upload_builder_build (upload, epoch, runner->checkpoint, error),
                   "The upload group", error))
     return FALSE;
-
   return run_stage (self, muster_job_download_group (runner->job), "The download group", error) &&
          run_stage (self, muster_job_exit_group (runner->job), "The exit group", error);
 }
@@ -446,7 +424,6 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
     return FALSE;
   if (last_epoch != NULL)
     *last_epoch = epoch;
-
   return TRUE;
 }
 

@@ -24,13 +24,12 @@ struct _MusterJobNames {
 };
 
 static gboolean
-names_copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, G_GNUC_UNUSED GError **error)
+names_copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, GError **error G_GNUC_UNUSED)
 {
   MusterJobNames *self = MUSTER_JOB_NAMES (saveable);
 
   muster_named_tensors_add (tensors, "list", self->list);
   muster_named_tensors_add (tensors, "save", self->mark);
-
   return TRUE;
 }
 
@@ -52,7 +51,7 @@ muster_job_names_finalize (GObject *object)
 }
 
 static void
-muster_job_names_init (G_GNUC_UNUSED MusterJobNames *self)
+muster_job_names_init (MusterJobNames *self G_GNUC_UNUSED)
 {
 }
 
@@ -91,7 +90,6 @@ build (MusterJobSaver *self, MusterClusterNode *node, gint64 deadline_us, GCance
     return FALSE;
   g_autoptr (MusterGraph) extra = muster_graph_added (muster_meta_graph_graph (self->meta_graph),
                                                       muster_meta_graph_graph (model));
-
   return muster_session_extend (self->session, extra, deadline_us, cancellable, error);
 }
 
@@ -105,7 +103,6 @@ muster_job_saver_new (MusterClusterNode *node, const char *const *names, gint64 
   self->session = g_object_ref (node->session);
   if (*names != NULL && !build (self, node, deadline_us, cancellable, error))
     return NULL;
-
   return g_steal_pointer (&self);
 }
 
@@ -136,7 +133,6 @@ open_saver (MusterJobSaver *self, MusterStorage *storage, const char *path, GErr
                                 .no_probe = self->was_probed,
                                 .storage = storage,
                                 .unlisted = TRUE};
-
   return muster_saver_new (self->meta_graph, &options, error);
 }
 
@@ -147,7 +143,6 @@ check_directory (MusterStorage *storage, const char *directory, GError **error)
 
   if (files == NULL)
     g_prefix_error (error, "The directory of the job's checkpoints: ");
-
   return files != NULL;
 }
 
@@ -157,7 +152,6 @@ save_list (MusterStorage *storage, const char *path, MusterTensor *list, MusterT
            GError **error)
 {
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, path, error);
-
   return writer != NULL && muster_bundle_writer_add (writer, MUSTER_JOB_LIST, list, error) &&
          muster_bundle_writer_add (writer, MUSTER_JOB_SAVE, mark, error) &&
          muster_bundle_writer_finish (writer, error);
@@ -186,7 +180,6 @@ muster_job_saver_save (MusterJobSaver *self, MusterStorage *storage, const char 
   g_autofree char *saved =
       muster_saver_save (saver, self->session, directory, -1, deadline_us, cancellable, error);
   self->was_probed = self->was_probed || saved != NULL;
-
   return saved != NULL;
 }
 
@@ -197,7 +190,6 @@ muster_job_saver_load (MusterJobSaver *self, MusterStorage *storage, const char 
   if (self->meta_graph == NULL)
     return TRUE;
   g_autoptr (MusterSaver) saver = open_saver (self, storage, path, error);
-
   return saver != NULL &&
          muster_saver_restore (saver, self->session, path, deadline_us, cancellable, error);
 }
@@ -214,7 +206,6 @@ set_of (MusterTensor *list)
     const MusterString text = muster_tensor_string (list, i);
     g_hash_table_add (set, g_strndup (text.data, text.size));
   }
-
   return set;
 }
 
@@ -240,7 +231,6 @@ names_with_values (MusterMetaGraph *meta_graph, MusterTensor *missing)
       else if (pass == 1 && g_hash_table_add (left_out, (gpointer)name))
         g_strv_builder_add (names, name);
     }
-
   return g_strv_builder_end (names);
 }
 
@@ -256,11 +246,10 @@ muster_job_saver_list_session (MusterClusterNode *node, gint64 deadline_us,
   if (!muster_session_run (node->session, &step, &missing, NULL, cancellable, error))
     return NULL;
   if (muster_tensor_dtype (missing) != MUSTER_STRING) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+    muster_fail (error, MUSTER_ERROR_INTERNAL,
                  "'%s' should yield names; the master gave another type", tensor);
     return NULL;
   }
-
   return names_with_values (muster_scaffold_meta_graph (node->scaffold), missing);
 }
 
@@ -276,7 +265,6 @@ is_name_list (MusterTensor *list)
         !g_utf8_validate_len (name.data, name.size, NULL))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -296,7 +284,7 @@ muster_job_saver_list_file (MusterStorage *storage, const char *path, char **mar
   }
   g_autofree char *text = NULL;
   if (!is_name_list (list) || !muster_tensor_get_string (save, &text, NULL)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                  "'%s': '" MUSTER_JOB_LIST "' isn't a list of names, or '" MUSTER_JOB_SAVE
                  "' no mark of a save",
                  path);
@@ -308,6 +296,5 @@ muster_job_saver_list_file (MusterStorage *storage, const char *path, char **mar
     g_autofree char *copy = g_strndup (name.data, name.size);
     g_strv_builder_add (names, copy);
   }
-
   return g_strv_builder_end (names);
 }

@@ -38,7 +38,6 @@ muster_job_state_file_stats (MusterJobStateFile *self, const char **action)
 
   if (action != NULL)
     *action = self->action;
-
   return self->stats;
 }
 
@@ -54,9 +53,8 @@ static gboolean
 check_params (MusterJobStateFile *self, GError **error)
 {
   if (self->directory == NULL)
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                         "The state file hasn't been told where the job's checkpoints lie");
-
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                 "The state file hasn't been told where the job's checkpoints lie");
   return self->directory != NULL;
 }
 
@@ -79,7 +77,6 @@ read_text (MusterJobStateFile *self, const char *path, GError **error)
   if (got < 0)
     return NULL;
   text[got] = '\0';
-
   return g_steal_pointer (&text);
 }
 
@@ -96,7 +93,6 @@ check_nodes (MusterJobStateFile *self, GKeyFile *file, GError **error)
     return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                         "it is of another job, on the nodes '%s' and without '%s'", those, *node);
   }
-
   return TRUE;
 }
 
@@ -122,7 +118,6 @@ parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *fini
   *finished = g_key_file_get_boolean (file, GROUP, "finished", NULL);
   if (version != VERSION || *epoch < 0)
     return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "its version or epoch is no such number");
-
   return check_nodes (self, file, error);
 }
 
@@ -136,7 +131,6 @@ remedy (MusterJobStateFile *self)
                                  MUSTER_NO_EPOCH, &epoch, NULL);
   if (epoch == MUSTER_NO_EPOCH)
     return g_strdup ("no epoch of all nodes is there: remove it to begin anew");
-
   return g_strdup_printf ("repair it, or remove it to resume at epoch %" G_GINT64_FORMAT
                           ", the newest that every node has",
                           epoch);
@@ -168,7 +162,7 @@ read_state (MusterJobStateFile *self, gint64 *epoch, gboolean *finished, GError 
 
 static gboolean
 state_file_set_params (MusterJobMetadata *metadata, const MusterJobParams *params,
-                       G_GNUC_UNUSED GError **error)
+                       GError **error G_GNUC_UNUSED)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
 
@@ -177,7 +171,6 @@ state_file_set_params (MusterJobMetadata *metadata, const MusterJobParams *param
   g_set_object (&self->storage, params->storage);
   g_strfreev (self->nodes);
   self->nodes = g_strdupv ((char **)params->nodes);
-
   return TRUE;
 }
 
@@ -198,24 +191,22 @@ write_state (MusterJobStateFile *self, gint64 epoch, gboolean finished, GError *
   if (!muster_storage_publish (self->storage, path, text, size, error))
     return FALSE;
   self->chosen = MUSTER_NO_EPOCH;
-
   return TRUE;
 }
 
 static gboolean
 state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished,
-                  G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+                  gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
                   GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
-
   return check_params (self, error) && write_state (self, epoch, finished, error);
 }
 
 static gboolean
 state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch,
-                       gboolean *finished, G_GNUC_UNUSED gint64 deadline_us,
-                       G_GNUC_UNUSED GCancellable *cancellable, GError **error)
+                       gboolean *finished, gint64 deadline_us G_GNUC_UNUSED,
+                       GCancellable *cancellable G_GNUC_UNUSED, GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
   gint64 known;
@@ -229,14 +220,13 @@ state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *e
   *epoch = user_epoch != MUSTER_NO_EPOCH ? user_epoch : known;
   *finished = has_finished && *epoch == known;
   self->chosen = *epoch != known ? user_epoch : MUSTER_NO_EPOCH;
-
   return TRUE;
 }
 
 static gboolean
-state_file_accessible (MusterJobMetadata *metadata, G_GNUC_UNUSED gint64 epoch,
-                       gboolean *accessible, G_GNUC_UNUSED gint64 deadline_us,
-                       G_GNUC_UNUSED GCancellable *cancellable, GError **error)
+state_file_accessible (MusterJobMetadata *metadata, gint64 epoch G_GNUC_UNUSED,
+                       gboolean *accessible, gint64 deadline_us G_GNUC_UNUSED,
+                       GCancellable *cancellable G_GNUC_UNUSED, GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
 
@@ -244,7 +234,6 @@ state_file_accessible (MusterJobMetadata *metadata, G_GNUC_UNUSED gint64 epoch,
     return FALSE;
   g_auto (GStrv) files = muster_storage_list (self->storage, self->directory, NULL);
   *accessible = files != NULL;
-
   return TRUE;
 }
 
@@ -267,13 +256,12 @@ keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
              ", since that epoch was chosen: it counts from now on ('%s/" MUSTER_JOB_STATE_NAME
              "')",
              epoch, self->directory);
-
   return TRUE;
 }
 
 static gboolean
 state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats,
-                   G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+                   gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
                    GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
@@ -282,7 +270,6 @@ state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *s
   self->action = g_strdup (action);
   g_clear_pointer (&self->stats, g_ptr_array_unref);
   self->stats = g_ptr_array_ref (stats);
-
   return !g_str_equal (action, "checkpoint_load") || keep_choice (self, stats, error);
 }
 

@@ -25,11 +25,10 @@ muster_session_claim (MusterSession *session, const MusterClaim *claim, MusterAn
     *before = NULL;
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
-  MusterSessionClass *class = MUSTER_SESSION_GET_CLASS (session);
-  if (class->claim != NULL)
-    return class->claim (session, claim, before, deadline_us, cancellable, error);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                       "this kind of master keeps no announcements");
+  MusterSessionClass *klass = MUSTER_SESSION_GET_CLASS (session);
+  if (klass->claim != NULL)
+    return klass->claim (session, claim, before, deadline_us, cancellable, error);
+  muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "this kind of master keeps no announcements");
   return NULL;
 }
 
@@ -92,9 +91,9 @@ muster_lease_finalize (GObject *object)
 }
 
 static void
-muster_lease_class_init (MusterLeaseClass *class)
+muster_lease_class_init (MusterLeaseClass *klass)
 {
-  G_OBJECT_CLASS (class)->finalize = muster_lease_finalize;
+  G_OBJECT_CLASS (klass)->finalize = muster_lease_finalize;
 }
 
 static void

@@ -101,7 +101,7 @@ muster_master_remote (MusterMaster *self, gint64 deadline_us, GCancellable *canc
     return NULL;
   if (muster_master_is_remote (self))
     return MUSTER_MASTER_GET_IFACE (self)->remote (self, deadline_us, cancellable, error);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "'%s' isn't reached by gRPC",
+  muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "'%s' isn't reached by gRPC",
                muster_master_target (self));
   return NULL;
 }

@@ -92,8 +92,8 @@ muster_session_set_up_partial_run (MusterSession *self, const MusterStep *step, 
   if (MUSTER_SESSION_GET_CLASS (self)->set_up_partial_run != NULL)
     return MUSTER_SESSION_GET_CLASS (self)->set_up_partial_run (self, step, deadline_us,
                                                                 cancellable, error);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                       "This kind of session runs no step in parts: run it as a whole");
+  muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+               "This kind of session runs no step in parts: run it as a whole");
   return NULL;
 }
 
@@ -139,9 +139,8 @@ muster_session_extend (MusterSession *self, MusterGraph *graph, gint64 deadline_
     return FALSE;
   if (MUSTER_SESSION_GET_CLASS (self)->extend != NULL)
     return MUSTER_SESSION_GET_CLASS (self)->extend (self, graph, deadline_us, cancellable, error);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                       "This kind of session takes no more nodes");
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      "This kind of session takes no more nodes");
 }
 
 gboolean
@@ -216,11 +215,10 @@ muster_session_watch (MusterSession *self, const MusterWatchFor *what, gint64 de
   muster_require (error, NULL, self, what);
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
-  MusterSessionClass *class = MUSTER_SESSION_GET_CLASS (self);
-  if (class->watch != NULL)
-    return class->watch (self, what, deadline_us, error);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                       "this kind of master can't push readiness");
+  MusterSessionClass *klass = MUSTER_SESSION_GET_CLASS (self);
+  if (klass->watch != NULL)
+    return klass->watch (self, what, deadline_us, error);
+  muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "this kind of master can't push readiness");
   return NULL;
 }
 
@@ -244,9 +242,9 @@ muster_session_finalize (GObject *object)
 }
 
 static void
-muster_session_class_init (MusterSessionClass *class)
+muster_session_class_init (MusterSessionClass *klass)
 {
-  G_OBJECT_CLASS (class)->finalize = muster_session_finalize;
+  G_OBJECT_CLASS (klass)->finalize = muster_session_finalize;
 }
 
 static void
@@ -255,7 +253,7 @@ muster_session_init (MusterSession *self G_GNUC_UNUSED)
 }
 
 static void
-muster_watch_class_init (MusterWatchClass *class G_GNUC_UNUSED)
+muster_watch_class_init (MusterWatchClass *klass G_GNUC_UNUSED)
 {
 }
 

@@ -32,7 +32,6 @@ muster_step_builder_new (void)
   g_array_set_clear_func (self->feeds, clear_feed);
   self->fetches = g_ptr_array_new_with_free_func (g_free);
   self->targets = g_ptr_array_new_with_free_func (g_free);
-
   return self;
 }
 
@@ -42,7 +41,6 @@ muster_step_builder_ref (MusterStepBuilder *self)
   g_return_val_if_fail (self != NULL, NULL);
 
   g_atomic_ref_count_inc (&self->refs);
-
   return self;
 }
 
@@ -79,7 +77,6 @@ muster_step_builder_fetch (MusterStepBuilder *self, const char *tensor)
 {
   g_return_val_if_fail (self != NULL && tensor != NULL, 0);
   g_ptr_array_add (self->fetches, g_strdup (tensor));
-
   return self->fetches->len - 1;
 }
 
@@ -119,6 +116,5 @@ muster_step_builder_run (MusterStepBuilder *self, MusterSession *session, gint64
     return NULL;
   for (guint i = 0; i < self->fetches->len; i++)
     g_ptr_array_add (values, fetched[i]);
-
   return g_steal_pointer (&values);
 }

@@ -36,7 +36,6 @@ muster_failure_name (MusterFailure failure)
       [MUSTER_FAILURE_PREEMPTED] = "preempted",     [MUSTER_FAILURE_LOST_DATA] = "lost data",
       [MUSTER_FAILURE_MISTAKE] = "mistake",
   };
-
   return (guint)failure < MUSTER_N_FAILURES ? names[failure] : names[MUSTER_FAILURE_MISTAKE];
 }
 
@@ -79,7 +78,6 @@ draw_pause_us (const MusterRetryPolicy *policy, MusterFailure failure, guint in_
     return MAX ((gint64)((double)ceiling_us / LOST_SESSION_SHARE * chance), LEAST_PAUSE_US);
   for (guint i = 0; i < MIN (in_a_row, MOST_DOUBLINGS) && ceiling_us < last_us; i++)
     ceiling_us = ceiling_us > last_us / 2 ? last_us : ceiling_us * 2;
-
   return MAX ((gint64)((double)ceiling_us * chance), LEAST_PAUSE_US);
 }
 
@@ -100,7 +98,6 @@ muster_retries_next (MusterRetries *self, MusterFailure failure, gint64 uptime_u
   *pause_us = draw_pause_us (self->policy, failure, self->in_a_row, chance);
   self->in_a_row++;
   self->counts[failure]++;
-
   return TRUE;
 }
 
@@ -113,6 +110,5 @@ muster_retries_total (const MusterRetries *self)
 
   for (guint i = 0; i < MUSTER_N_FAILURES; i++)
     total += self->counts[i];
-
   return total;
 }

@@ -90,10 +90,10 @@ check_text (const char *what, const char *text, gsize max, GError **error)
 {
   gsize size = strlen (text);
   if (size > max) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "the %s has %" G_GSIZE_FORMAT " bytes: at most %" G_GSIZE_FORMAT " are taken",
-                 what, size, max);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the %s has %" G_GSIZE_FORMAT " bytes: at most %" G_GSIZE_FORMAT
+                        " are taken",
+                        what, size, max);
   }
   gboolean is_fine = g_utf8_validate_len (text, size, NULL);
   for (const char *at = text; is_fine && *at != '\0'; at = g_utf8_next_char (at))
@@ -102,9 +102,8 @@ check_text (const char *what, const char *text, gsize max, GError **error)
     return TRUE;
   g_autofree char *start = g_strndup (text, SHOWN_NAME);
   g_autofree char *shown = g_strescape (start, NULL);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "the %s '%s' isn't printable UTF-8", what, shown);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the %s '%s' isn't printable UTF-8",
+                      what, shown);
 }
 
 /* What may be left out. */
@@ -119,9 +118,8 @@ muster_chief_registry_check_name (const char *what, const char *name, GError **e
 {
   if (name != NULL && *name != '\0')
     return check_text (what, name, MAX_NAME, error);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "the %s is empty: give it a name", what);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the %s is empty: give it a name",
+                      what);
 }
 
 static gboolean
@@ -133,10 +131,10 @@ check_claim (const MusterClaim *claim, const char *who, GError **error)
     return FALSE;
   if (claim->epoch >= 0 && claim->epoch <= MAX_EPOCH)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "the epoch %" G_GINT64_FORMAT " can't be: epochs count from 1; 0 asks for the next",
-               claim->epoch);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "the epoch %" G_GINT64_FORMAT
+                      " can't be: epochs count from 1; 0 asks for the next",
+                      claim->epoch);
 }
 
 static gboolean
@@ -147,10 +145,9 @@ check_announcement (const MusterAnnouncement *announced, GError **error)
     return FALSE;
   if (announced->phase >= MUSTER_CHIEF_UNKNOWN && announced->phase <= MUSTER_CHIEF_OVER)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "the phase %d is unknown here: this server is older than the chief",
-               (int)announced->phase);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "the phase %d is unknown here: this server is older than the chief",
+                      (int)announced->phase);
 }
 
 /* --- one model; all with the lock held --- */
@@ -188,20 +185,18 @@ refuse_for (const Model *model, gint64 now_us, const char *what, GError **error)
 {
   g_autoptr (MusterAnnouncement) chief = describe (model, now_us);
   g_autofree char *text = muster_announcement_describe (chief);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "%s '%s': its chief is %s, of epoch %" G_GINT64_FORMAT, what, chief->model, text,
-               chief->epoch);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "%s '%s': its chief is %s, of epoch %" G_GINT64_FORMAT, what, chief->model,
+                      text, chief->epoch);
 }
 
 static gboolean
 refuse_low (const Model *model, gint64 epoch, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "'%s' was claimed under epoch %" G_GINT64_FORMAT " already: epoch %" G_GINT64_FORMAT
-               " is of a chief that was replaced",
-               model->chief.model, model->highest, epoch);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "'%s' was claimed under epoch %" G_GINT64_FORMAT
+                      " already: epoch %" G_GINT64_FORMAT " is of a chief that was replaced",
+                      model->chief.model, model->highest, epoch);
 }
 
 static gboolean
@@ -210,10 +205,9 @@ refuse_over (const Model *model, GError **error)
   g_autofree char *step = model->chief.step >= 0
                               ? g_strdup_printf (" at step %" G_GINT64_FORMAT, model->chief.step)
                               : g_strdup ("");
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
-               "the job '%s' is over: it ended%s; take it over to train on", model->chief.model,
-               step);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE,
+                      "the job '%s' is over: it ended%s; take it over to train on",
+                      model->chief.model, step);
 }
 
 /* The rules. */
@@ -290,7 +284,7 @@ static Model *
 add (MusterChiefRegistry *self, const char *name, gint64 now_us, GError **error)
 {
   if (g_hash_table_size (self->models) >= MAX_MODELS) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "can't keep the model '%s': models are limited to %d", name, MAX_MODELS);
     return NULL;
   }
@@ -352,9 +346,9 @@ may_announce (const Model *model, const MusterAnnouncement *announced, gint64 no
     return refuse_for (model, now_us, "the lease is another's now on", error);
   if (model->chief.phase == MUSTER_CHIEF_OVER && announced->phase != MUSTER_CHIEF_OVER &&
       announced->phase != MUSTER_CHIEF_UNKNOWN) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "the job '%s' is over: nothing but its end can be announced", model->chief.model);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "the job '%s' is over: nothing but its end can be announced",
+                        model->chief.model);
   }
   return TRUE;
 }
@@ -417,7 +411,7 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
   g_mutex_lock (&self->lock);
   Model *model = find (self, announcement->model, now_us);
   if (model == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                  "nobody has claimed '%s' here: claim it first (has the server restarted?)",
                  announcement->model);
   else

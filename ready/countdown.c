@@ -44,7 +44,6 @@ present_cost_us (const MusterCountdown *self)
 
   for (guint i = 1; i < MIN (self->polls, MUSTER_COUNTDOWN_MEMORY); i++)
     cost_us = MIN (cost_us, self->costs_us[i]);
-
   return (double)cost_us;
 }
 
@@ -53,7 +52,6 @@ static gint64
 least_pause_us (gint64 waited_us)
 {
   gint64 early_us = MIN (waited_us / EARLY_WAITED_PER_PAUSE, STEADY_PAUSE_US);
-
   return MAX (MAX (LEAST_PAUSE_US, early_us), waited_us / WAITED_PER_PAUSE);
 }
 
@@ -67,7 +65,6 @@ pause_us (const MusterCountdown *self, gint64 now_us, double chance)
 
   pause = MAX (pause, cost * per_poll * CLAMP (crowding, 1, MOST_CROWDING));
   pause = MIN (pause, (double)self->ceiling_us) * (1 - JITTER * chance);
-
   return MAX ((gint64)pause, 1);
 }
 
@@ -78,7 +75,6 @@ last_start_us (const MusterCountdown *self)
 {
   if (self->deadline_us == MUSTER_WAIT_FOREVER)
     return MUSTER_WAIT_FOREVER;
-
   return self->deadline_us - self->costs_us[0] - self->costs_us[0] / 4;
 }
 
@@ -93,6 +89,5 @@ muster_countdown_next_us (const MusterCountdown *self, gint64 now_us, double cha
     return now_us <= self->deadline_us ? now_us : 0;
   if (last_us <= now_us)
     return 0;
-
   return MIN (muster_deadline_after (now_us, pause_us (self, now_us, chance)), last_us);
 }

@@ -17,7 +17,6 @@ reach (MusterMaster *master, gint64 left_us, GCancellable *cancellable)
 {
   /* Calls to a master are on the machine's clock. */
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
   return muster_master_reach (master, muster_deadline_after (now_us, left_us), cancellable);
 }
 
@@ -48,6 +47,5 @@ muster_pause (MusterPause *self, MusterMaster *master, MusterClock *clock,
     share = 1 - JITTER * muster_clock_random (clock);
     now_us = muster_clock_now_us (clock);
   }
-
   return !g_cancellable_set_error_if_cancelled (cancellable, error);
 }

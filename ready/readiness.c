@@ -30,7 +30,6 @@ decode_name (MusterString name)
     name.data += valid;
     name.size -= valid;
   }
-
   return g_string_free (text, FALSE);
 }
 
@@ -63,12 +62,11 @@ judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *rea
 
   g_autofree char *shape =
       muster_shape_to_string (muster_tensor_n_dims (value), muster_tensor_dims (value));
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Ready op '%s' yields %s of shape %s, which says nothing about readiness: it should "
-               "yield a vector of names of variables without a value",
-               op, muster_dtype_name (muster_tensor_dtype (value)), shape);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "Ready op '%s' yields %s of shape %s, which says nothing about readiness: it should "
+      "yield a vector of names of variables without a value",
+      op, muster_dtype_name (muster_tensor_dtype (value)), shape);
 }
 
 /* The one place that reads a master's words: TensorFlow has no other way to say it. */
@@ -95,7 +93,6 @@ muster_ready_op_judge (const char *op, const MusterTensor *value, const GError *
   }
   if (error != NULL)
     *error = g_error_copy (failure);
-
   return FALSE;
 }
 
@@ -118,7 +115,6 @@ is_without_output (MusterSession *session, const char *op)
     return FALSE;
   muster_graph_split_input (op, &name);
   const Tensorflow__NodeDef *node = muster_graph_find_node (graph, name);
-
   return node != NULL && g_strv_contains (types, node->op);
 }
 
@@ -129,7 +125,6 @@ run_as_target (MusterSession *session, const char *op, gint64 deadline_us,
   g_autofree char *name = NULL;
 
   muster_graph_split_input (op, &name);
-
   return muster_session_run_op (session, name, deadline_us, cancellable, error);
 }
 
@@ -155,7 +150,6 @@ evaluate (MusterSession *session, const char *op, gint64 deadline_us, GCancellab
       run_as_target (session, op, deadline_us, cancellable, NULL))
     return NULL;
   g_propagate_error (failure, g_steal_pointer (&refused));
-
   return NULL;
 }
 
@@ -171,7 +165,6 @@ muster_ready_op_probe (MusterSession *session, const char *op, gint64 deadline_u
 
   g_autoptr (GError) failure = NULL;
   g_autoptr (MusterTensor) value = evaluate (session, op, deadline_us, cancellable, &failure);
-
   return muster_ready_op_judge (op, value, failure, readiness, error);
 }
 
@@ -197,6 +190,5 @@ muster_readiness_probe (MusterSession *session, const char *gate_op, const char 
                                  .why_not_ready = g_steal_pointer (&ready.why_not),
                                  .missing = gate.is_ready ? g_steal_pointer (&ready.missing)
                                                           : g_steal_pointer (&gate.missing)};
-
   return TRUE;
 }

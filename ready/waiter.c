@@ -43,7 +43,6 @@ muster_waiter_new (MusterSession *session, const MusterWatchFor *what, gint64 ce
   self->task = g_strdup (what->task);
   self->ceiling_us = ceiling_us;
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
-
   return self;
 }
 
@@ -130,7 +129,6 @@ probe (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable
   *(condition == GATE ? &readiness.why_gate : &readiness.why_not_ready) =
       g_steal_pointer (&found.why_not);
   take_readiness (self, &readiness);
-
   return TRUE;
 }
 
@@ -145,23 +143,19 @@ look (MusterWaiter *self, Condition condition, gint64 now_us, gint64 deadline_us
     return TRUE;
   if (limit_us < deadline_us &&
       muster_session_ran_out (failure, limit_us, muster_clock_now_us (self->clock))) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
-                 "The master left a look at readiness unanswered for a minute: %s",
-                 failure->message);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_UNAVAILABLE,
+                        "The master left a look at readiness unanswered for a minute: %s",
+                        failure->message);
   }
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
 static gboolean
 give_up (const MusterWaiter *self, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "Not ready in time: %s",
-               self->why != NULL ? self->why : "nothing was heard");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Not ready in time: %s",
+                      self->why != NULL ? self->why : "nothing was heard");
 }
 
 static gboolean
@@ -206,7 +200,6 @@ ensure_watch (MusterWaiter *self, gint64 deadline_us, GError **error)
   MusterWatchFor what = {self->gate_op, self->ready_op, self->model, self->task};
   self->watch = muster_session_watch (self->session, &what, deadline_us, error);
   self->watch_deadline_us = deadline_us;
-
   return self->watch != NULL;
 }
 
@@ -220,7 +213,6 @@ receive (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GErr
     return FALSE;
   self->is_pushed = TRUE;
   take_readiness (self, &readiness);
-
   return TRUE;
 }
 
@@ -236,10 +228,8 @@ check_job (const MusterWaiter *self, GError **error)
   g_autofree char *age = muster_format_duration (MAX (chief->phase_age_us, 0));
   g_autofree char *step =
       chief->step < 0 ? g_strdup ("") : g_strdup_printf (" at step %" G_GINT64_FORMAT, chief->step);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
-               "%s is over: its chief ended the job%s, %s ago", self->model, step, age);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE,
+                      "%s is over: its chief ended the job%s, %s ago", self->model, step, age);
 }
 
 static gboolean
@@ -252,7 +242,6 @@ receive_until (MusterWaiter *self, Condition condition, gint64 deadline_us,
     if (self->once && !is_answered (self, condition))
       return give_up (self, error);
   }
-
   return TRUE;
 }
 
@@ -270,7 +259,6 @@ poll_or_trust (MusterWaiter *self, Condition condition, gint64 deadline_us,
 {
   if ((condition == GATE ? self->gate_op : self->ready_op) == NULL)
     return TRUE;
-
   return poll_until (self, condition, deadline_us, cancellable, error);
 }
 
@@ -298,7 +286,6 @@ wait_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
   }
   self->must_poll = TRUE;
   g_clear_object (&self->watch);
-
   return poll_or_trust (self, condition, deadline_us, cancellable, error);
 }
 

@@ -8,9 +8,8 @@
 static gboolean
 bad_address (const char *address, const char *why, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "'%s' is not an address: %s; write HOST:PORT, or [IPV6]:PORT", address, why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' is not an address: %s; write HOST:PORT, or [IPV6]:PORT", address, why);
 }
 
 /* What may stand in a host's name or number; a scheme, a path or a blank may not. */

@@ -81,15 +81,13 @@ muster_secret_read (MusterSecret *self, const char *path, const char *what, gsiz
   if (fd >= 0)
     close (fd);
   if (size < 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "can't read %s '%s': %s", what,
-                 path, g_strerror (why));
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "can't read %s '%s': %s", what, path,
+                        g_strerror (why));
   }
   if ((gsize)size > max_size) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "%s '%s' is too long: it may have %" G_GSIZE_FORMAT " bytes", what, path,
-                 max_size);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "%s '%s' is too long: it may have %" G_GSIZE_FORMAT " bytes", what, path,
+                        max_size);
   }
   *self = (MusterSecret){g_malloc ((gsize)size + 1), (gsize)size};
   memcpy (self->text, read.text, (gsize)size + 1);
@@ -100,8 +98,7 @@ static gboolean
 bad_pem (const char *path, const char *why, GError **error)
 {
   ERR_clear_error ();
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' %s", path, why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' %s", path, why);
 }
 
 /* A key with a password is refused: nobody is asked for it on the terminal. */
@@ -155,8 +152,7 @@ muster_pem_check_key (const MusterSecret *key, const char *key_path,
 static gboolean
 fail (GError **error, const char *text)
 {
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, text);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", text);
 }
 
 static gboolean
@@ -186,9 +182,7 @@ read_pems (MusterRpcCredentials *self, const MusterRpcSecurity *security, GError
 static gboolean
 bad_token (const char *path, const char *why, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "the token file '%s' %s", path,
-               why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the token file '%s' %s", path, why);
 }
 
 static void

@@ -80,9 +80,8 @@ muster_grpc_check_size (const MusterRope *message, GError **error)
   if (message == NULL || muster_rope_size (message) <= MUSTER_MAX_MESSAGE)
     return TRUE;
   g_autofree char *size = muster_format_size (muster_rope_size (message));
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "a message of %s is over the wire's limit of 2 GiB", size);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "a message of %s is over the wire's limit of 2 GiB", size);
 }
 
 static void
@@ -139,7 +138,7 @@ gather (grpc_slice_buffer *slices, GError **error)
   gsize size = slices->length;
   guint8 *data = muster_memory_alloc (size);
   if (data == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "no memory for a message of %" G_GSIZE_FORMAT " bytes", size);
     return NULL;
   }

@@ -21,8 +21,7 @@ void
 muster_listen_fail (const char *address, const GError *why, GError **error)
 {
   g_autofree char *cause = cause_of (why);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "can't listen on %s: %s", address,
-               cause);
+  muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "can't listen on %s: %s", address, cause);
 }
 
 /* Without listening: nobody may connect to what goes again. Whoever listens there is seen by

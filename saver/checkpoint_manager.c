@@ -30,12 +30,10 @@ check_options (const MusterCheckpointManagerOptions *options, GError **error)
 {
   if (options->checkpoint_interval < 0 ||
       (options->checkpoint_interval > 0 && options->read_step == NULL)) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "`step_counter` should be passed if `checkpoint_interval` is set, and the "
-                         "interval is a number of steps above 0");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "`step_counter` should be passed if `checkpoint_interval` is set, and the "
+                        "interval is a number of steps above 0");
   }
-
   return TRUE;
 }
 
@@ -88,7 +86,6 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
   self->wait_data = options->wait_data;
   g_autofree char *latest = muster_saver_latest_checkpoint (self->saver, directory, NULL);
   count_from (self, latest);
-
   return self;
 }
 
@@ -120,7 +117,6 @@ too_soon (MusterCheckpointManager *self, gint64 step, gboolean check_interval)
                            "interval is %" G_GINT64_FORMAT,
                            step - self->last_step, self->interval);
   g_mutex_unlock (&self->lock);
-
   return why;
 }
 
@@ -153,7 +149,6 @@ muster_checkpoint_manager_save (MusterCheckpointManager *self, MusterSession *se
     self->last_step = step;
     g_mutex_unlock (&self->lock);
   }
-
   return TRUE;
 }
 
@@ -179,7 +174,6 @@ muster_checkpoint_manager_restore_or_initialize (MusterCheckpointManager *self,
     return FALSE;
   if (restored != NULL)
     *restored = g_steal_pointer (&prefix);
-
   return TRUE;
 }
 
@@ -197,7 +191,6 @@ muster_checkpoint_manager_latest_checkpoint (MusterCheckpointManager *self)
 
   g_auto (GStrv) list = muster_saver_last_checkpoints (self->saver);
   guint n = g_strv_length (list);
-
   return n > 0 ? g_strdup (list[n - 1]) : NULL;
 }
 

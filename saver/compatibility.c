@@ -49,12 +49,11 @@ open_checkpoint (MusterSaver *saver, const char *prefix, GError **error)
   if (reader != NULL)
     return reader;
   if (muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                  "The passed save_path is not a valid checkpoint: %s (%s)", prefix,
                  failure->message);
   else
     g_propagate_error (error, g_steal_pointer (&failure));
-
   return NULL;
 }
 
@@ -68,7 +67,6 @@ names_wanted (MusterMatch *self)
   self->names = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; i < wanted->len; i++)
     g_hash_table_add (self->names, (gpointer)g_array_index (wanted, MusterWanted, i).name);
-
   return self->names;
 }
 
@@ -85,12 +83,10 @@ check_names (MusterMatch *self, GHashTable *names, GError **error)
   g_hash_table_iter_init (&iter, names);
   while (g_hash_table_iter_next (&iter, &name, NULL))
     if (!g_hash_table_contains (names_wanted (self), name)) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "'%s' is to be read under another name, but the graph doesn't restore it",
-                   (const char *)name);
-      return FALSE;
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "'%s' is to be read under another name, but the graph doesn't restore it",
+                          (const char *)name);
     }
-
   return TRUE;
 }
 
@@ -108,7 +104,6 @@ entry_for (const MusterMatch *self, const MusterRestoreOptions *options, const c
     return entry;
   key = self->object_names != NULL ? muster_object_names_key_of (self->object_names, key, n_called)
                                    : NULL;
-
   return key != NULL ? muster_bundle_reader_find (self->reader, key) : NULL;
 }
 
@@ -181,7 +176,6 @@ shapes_agree (const MusterBundleEntry *entry, int n_dims, const gint64 *dims)
   for (int i = 0; i < n_dims; i++)
     if (dims[i] >= 0 && dims[i] != entry->dims[i])
       return FALSE;
-
   return TRUE;
 }
 
@@ -193,7 +187,6 @@ n_elements (int n_dims, const gint64 *dims)
 
   for (int i = 0; i < n_dims && n >= 0; i++)
     n = dims[i] < 0 || (dims[i] > 0 && n > G_MAXINT64 / dims[i]) ? -1 : n * dims[i];
-
   return n;
 }
 
@@ -208,7 +201,6 @@ n_read (const MusterWanted *wanted, const MusterBundleEntry *entry)
       spec.n_dims != entry->n_dims ||
       !muster_slice_resolve (spec.n_dims, entry->dims, spec.extents, slice))
     return n_elements (entry->n_dims, entry->dims);
-
   return muster_slice_volume (spec.n_dims, slice);
 }
 
@@ -234,7 +226,6 @@ shapes_fit (const MusterWanted *wanted, const MusterRestoreOptions *options,
   if (*wanted->slice || !(options->reshape || wanted->is_reshaped))
     return FALSE;
   *reshaped = !wanted->is_reshaped;
-
   return n_elements (n_dims, dims) == n_elements (entry->n_dims, entry->dims);
 }
 
@@ -349,7 +340,6 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
     return FALSE;
   }
   compare (self, saver, options);
-
   return TRUE;
 }
 
@@ -371,7 +361,6 @@ muster_saver_compare (MusterSaver *self, const char *prefix, const MusterRestore
     return FALSE;
   *compatibility = match.compatibility;
   match.compatibility = (MusterCompatibility){0};
-
   return TRUE;
 }
 
@@ -406,7 +395,6 @@ muster_incompatibility_to_text (const MusterIncompatibility *self)
     g_string_append_printf (text, " (there: %s)", self->key);
   if (self->suggestion != NULL)
     g_string_append_printf (text, "; nearest: %s", self->suggestion);
-
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
@@ -435,7 +423,6 @@ muster_compatibility_faults_to_text (const MusterCompatibility *self)
   }
   if (self->n_faults > n_lines)
     g_string_append_printf (text, "\n  and %u more", self->n_faults - n_lines);
-
   return g_string_free (text, FALSE);
 }
 
@@ -447,16 +434,14 @@ muster_match_check (const MusterMatch *self, GError **error)
   if (compatibility->n_faults == 0)
     return TRUE;
   g_autofree char *faults = muster_compatibility_faults_to_text (compatibility);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "'%s' does not fit the graph: %u of %u variables%s%s",
-               muster_bundle_reader_prefix (self->reader), compatibility->n_faults,
-               compatibility->n_wanted, faults,
-               compatibility->object_based
-                   ? "\n  it is an object-based checkpoint of TensorFlow 2: the graph's names "
-                     "are looked for among the variables' own"
-                   : "");
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' does not fit the graph: %u of %u variables%s%s",
+      muster_bundle_reader_prefix (self->reader), compatibility->n_faults, compatibility->n_wanted,
+      faults,
+      compatibility->object_based
+          ? "\n  it is an object-based checkpoint of TensorFlow 2: the graph's names "
+            "are looked for among the variables' own"
+          : "");
 }
 
 gboolean
@@ -466,10 +451,9 @@ muster_match_judge (const MusterMatch *self, GError *failure, GError **error)
     g_propagate_error (error, failure);
     return FALSE;
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "'%s' is damaged: %s",
+  muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' is damaged: %s",
                muster_bundle_reader_prefix (self->reader), failure->message);
   g_error_free (failure);
-
   return FALSE;
 }
 
@@ -478,7 +462,6 @@ muster_match_verify (const MusterMatch *self, const MusterRestoreOptions *option
                      GCancellable *cancellable, GError **error)
 {
   GError *failure = NULL;
-
   return muster_bundle_reader_verify (self->reader, options->progress, options->user_data,
                                       cancellable, &failure) ||
          muster_match_judge (self, failure, error);
@@ -492,7 +475,6 @@ muster_saver_check_compatible (MusterSaver *self, const char *prefix, GCancellab
 
   static const MusterRestoreOptions plain;
   g_auto (MusterMatch) match = {0};
-
   return self->is_empty ||
          (muster_storage_check_path (self->storage, "checkpoint", prefix, error) &&
           muster_match_make (&match, self, prefix, &plain, error) &&

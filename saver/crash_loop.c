@@ -16,7 +16,6 @@ open_record (MusterSaver *self, const char *directory, MusterDirectoryLock **loc
   gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), LOCK_US);
 
   *lock = muster_directory_lock (self->storage, directory, deadline_us, self->clock, NULL, error);
-
   return *lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
                        : NULL;
 }
@@ -28,7 +27,6 @@ is_own_restore (MusterSaver *self, const char *directory, const char *name)
   gboolean is_own =
       g_strcmp0 (self->crash_loop_directory, directory) == 0 && g_strcmp0 (self->life, name) == 0;
   g_mutex_unlock (&self->lock);
-
   return is_own;
 }
 
@@ -64,7 +62,6 @@ muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *p
   if (!muster_checkpoint_record_write (self->storage, directory, record, error))
     return FALSE;
   set_own_restore (self, life != NULL ? directory : NULL, life);
-
   return TRUE;
 }
 
@@ -90,7 +87,6 @@ end_crash_count (MusterSaver *self, gboolean is_proof, GError **error)
   MusterSideCheckpoint *checkpoint = muster_checkpoint_record_find (record, name);
   if (checkpoint != NULL && is_proof)
     checkpoint->deaths = 0;
-
   return muster_checkpoint_record_write (self->storage, directory, record, error);
 }
 

@@ -66,7 +66,6 @@ node_of (MusterGraph *graph, const char *input)
   g_autofree char *name = NULL;
 
   (void)muster_graph_split_input (input, &name);
-
   return muster_graph_find_node (graph, name);
 }
 
@@ -112,7 +111,6 @@ find_readers (MusterSaver *self)
     }
   }
   g_array_sort (readers, compare_readers);
-
   return readers;
 }
 
@@ -129,7 +127,6 @@ is_no_answer (const GError *failure)
   for (guint i = 0; i < G_N_ELEMENTS (codes); i++)
     if (muster_error_is (failure, codes[i]))
       return TRUE;
-
   return FALSE;
 }
 
@@ -190,7 +187,6 @@ add_nodes (MusterSession *session, GArray *readers, const char *key, gint64 dead
     return g_steal_pointer (&self);
   if (is_no_answer (failure))
     g_propagate_error (error, g_steal_pointer (&failure));
-
   return NULL;
 }
 
@@ -204,7 +200,6 @@ random_key (MusterSaver *self)
   for (int i = 0; i < MUSTER_PROBE_KEY_LEN / 8; i++)
     g_string_append_printf (key, "%08x",
                             (guint32)(muster_clock_random (self->clock) * G_MAXUINT32));
-
   return g_string_free (key, FALSE);
 }
 
@@ -213,7 +208,6 @@ write_file (MusterSaver *self, const char *prefix, const char *key, GError **err
 {
   g_autoptr (MusterTensor) value = muster_tensor_new_string (key);
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (self->storage, prefix, error);
-
   return writer != NULL && muster_bundle_writer_add (writer, TENSOR, value, error) &&
          muster_bundle_writer_finish (writer, error);
 }
@@ -238,7 +232,6 @@ static gboolean
 is_key (const MusterTensor *tensor, const char *key)
 {
   g_autofree char *read = NULL;
-
   return muster_tensor_get_string (tensor, &read, NULL) && strcmp (read, key) == 0;
 }
 
@@ -281,7 +274,6 @@ read_back (const Query *self, guint first, guint n, GError **error)
     self->sees[first + i] = is_key (fetched[i], self->key);
     muster_tensor_unref (fetched[i]);
   }
-
   return TRUE;
 }
 
@@ -299,7 +291,6 @@ ask_one (const Query *self, guint i, GError **error)
   }
   self->sees[i] = !muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) &&
                   !muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED);
-
   return TRUE;
 }
 
@@ -312,7 +303,6 @@ ask (const Query *self, GError **error)
   for (guint i = 0; i < self->nodes->readers->len; i++)
     if (!ask_one (self, i, error))
       return FALSE;
-
   return TRUE;
 }
 
@@ -324,7 +314,6 @@ name_of (const Reader *reader)
 
   if (*task)
     return g_steal_pointer (&task);
-
   return *reader->device ? g_strdup_printf ("the master's %s", reader->device)
                          : g_strdup ("the master");
 }
@@ -344,12 +333,10 @@ judge (const Query *self, const char *directory, GError **error)
   gboolean is_one = blind->len == 1;
   g_ptr_array_add (blind, NULL);
   g_autofree char *names = g_strjoinv (", ", (char **)blind->pdata);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "%s %s see '%s' of host '%s': give a directory that %s see", names,
-               is_one ? "doesn't" : "don't", directory, g_get_host_name (),
-               is_one ? "both" : "all of them");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "%s %s see '%s' of host '%s': give a directory that %s see", names,
+                      is_one ? "doesn't" : "don't", directory, g_get_host_name (),
+                      is_one ? "both" : "all of them");
 }
 
 static gboolean
@@ -366,7 +353,6 @@ probe_with (MusterSaver *self, Query *condition, const char *directory, GError *
   condition->sees = sees;
   gboolean asked = write_file (self, prefix, key, error) && ask (condition, error);
   remove_file_quietly (self, directory, prefix);
-
   return asked && judge (condition, directory, error);
 }
 
@@ -380,7 +366,6 @@ muster_probe_new (void)
   g_mutex_init (&self->lock);
   g_weak_ref_init (&self->session, NULL);
   self->directories = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-
   return self;
 }
 
@@ -409,7 +394,6 @@ recall (MusterProbe *self, MusterSession *session, Nodes **nodes, const char *di
     *is_seen = g_hash_table_contains (self->directories, directory);
   }
   g_mutex_unlock (&self->lock);
-
   return is_known;
 }
 
@@ -450,7 +434,6 @@ nodes_for (MusterSaver *self, MusterSession *session, Nodes **nodes, gint64 dead
     return FALSE;
   }
   remember_nodes (self->probe, session, *nodes);
-
   return TRUE;
 }
 
@@ -472,7 +455,6 @@ probe (MusterSaver *self, MusterSession *session, const char *directory, gboolea
       !probe_with (self, &condition, directory, error))
     return FALSE;
   remember_directory (self->probe, session, directory);
-
   return TRUE;
 }
 

@@ -52,7 +52,6 @@ static const MusterAssignment *
 runnable_at (const Restore *self, guint i)
 {
   guint index = g_array_index (self->runnable, guint, i);
-
   return &g_array_index (self->match.plan->assignments, MusterAssignment, index);
 }
 
@@ -68,7 +67,6 @@ has_values (const Restore *self, const MusterAssignment *assignment)
   for (guint i = 0; i < assignment->n_uses; i++)
     if (self->match.entries[use_of (self, assignment, i)] == NULL)
       return FALSE;
-
   return TRUE;
 }
 
@@ -95,7 +93,6 @@ run_with_prefix (const Restore *self, const char *const *ops, gsize n, GError **
                      .targets = ops,
                      .n_targets = n,
                      .deadline_us = self->deadline_us};
-
   return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
 }
 
@@ -108,7 +105,7 @@ judge_master (const Restore *self, GError *failure, GError **error)
   if (muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
       muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE)) {
     self->failure->is_masters = FALSE;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                  "'%s' is whole as the chief reads it, but not as the master does: %s",
                  self->prefix, failure->message);
     g_error_free (failure);
@@ -117,7 +114,6 @@ judge_master (const Restore *self, GError *failure, GError **error)
   if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
     g_prefix_error (&failure, "Does the master see that directory? ");
   g_propagate_error (error, failure);
-
   return FALSE;
 }
 
@@ -133,7 +129,6 @@ run_restore_op (Restore *self, GError **error)
       !run_with_prefix (self, (const char *const *)reads->pdata, reads->len, &failure))
     return judge_master (self, failure, error);
   self->failure->is_torn = reads->len > 1;
-
   return run_with_prefix (self, &self->saver->info.restore_op, 1, &failure) ||
          judge_master (self, failure, error);
 }
@@ -218,7 +213,6 @@ read_group (Restore *self, Batch *batch, guint *first, GError **error)
   *first += n;
   self->done += bytes;
   report_progress (self);
-
   return TRUE;
 }
 
@@ -251,7 +245,6 @@ read_batch (Restore *self, Batch *batch, GError **error)
       return FALSE;
   if (self->options->reshape)
     reshape (self, batch);
-
   return TRUE;
 }
 
@@ -269,7 +262,6 @@ feed_batch (const Restore *self, const Batch *batch, GError **error)
                      .targets = (const char *const *)batch->targets->pdata,
                      .n_targets = batch->targets->len,
                      .deadline_us = self->deadline_us};
-
   return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
 }
 
@@ -284,7 +276,6 @@ feed_here (Restore *self, GError **error)
   if (!read_batch (self, &batch, error))
     return FALSE;
   self->failure->is_masters = TRUE;
-
   return batch.targets->len == 0 || feed_batch (self, &batch, error);
 }
 
@@ -296,13 +287,12 @@ check_sizes (const Restore *self, GError **error)
     if (size <= TENSOR_BYTES)
       continue;
     g_autofree char *text = muster_format_size (size);
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "'%s' has %s, which no message to the master holds: restore it by the graph's own "
-                 "names, as it is",
-                 wanted_at (self, i)->name, text);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+        "'%s' has %s, which no message to the master holds: restore it by the graph's own "
+        "names, as it is",
+        wanted_at (self, i)->name, text);
   }
-
   return TRUE;
 }
 
@@ -327,7 +317,6 @@ feed_there (Restore *self, GError **error)
     if (!feed_batch (self, &batch, error))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -339,12 +328,11 @@ assign (Restore *self, GError **error)
   if (self->match.plan->can_feed && (is_here || !self->match.is_plain))
     return is_here ? feed_here (self, error) : feed_there (self, error);
   if (!self->match.is_plain) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                 "'%s' can only be restored as it is: the graph computes the names that it reads",
-                 self->prefix);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_UNIMPLEMENTED,
+        "'%s' can only be restored as it is: the graph computes the names that it reads",
+        self->prefix);
   }
-
   return muster_match_verify (&self->match, self->options, self->cancellable, error) &&
          run_restore_op (self, error);
 }
@@ -360,7 +348,6 @@ list_assigned (const Restore *self)
     if (assignment->variable != NULL)
       g_hash_table_add (assigned, assignment->variable->name);
   }
-
   return assigned;
 }
 
@@ -373,12 +360,10 @@ check_missing (const Restore *self, GHashTable *known, GError **error)
     if (self->match.entries[i] != NULL ||
         (wanted->variable != NULL && g_hash_table_contains (known, wanted->variable->name)))
       continue;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "'%s' lacks '%s', and the graph names no initializer for it", self->prefix,
-                 wanted->name);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "'%s' lacks '%s', and the graph names no initializer for it", self->prefix,
+                        wanted->name);
   }
-
   return TRUE;
 }
 
@@ -405,7 +390,6 @@ find_initialisers (Restore *self, GError **error)
     g_ptr_array_add (self->initialisers, (gpointer)variable->initializer);
     g_ptr_array_add (self->initialised, (gpointer)variable->name);
   }
-
   return check_missing (self, known, error);
 }
 
@@ -421,7 +405,6 @@ initialise (Restore *self, GError **error)
       muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
     return TRUE;
   g_prefix_error (error, "Initialising what the checkpoint lacks: ");
-
   return FALSE;
 }
 
@@ -448,7 +431,6 @@ describe_unusual (const Restore *self)
                             (const char *)self->initialised->pdata[i]);
   if (n > MOST_NAMED)
     g_string_append (text, ", …");
-
   return text->len > 0 ? g_strdup (text->str) : NULL;
 }
 
@@ -459,7 +441,6 @@ copy_names (GPtrArray *names)
 
   for (guint i = 0; i < names->len; i++)
     g_strv_builder_add (builder, names->pdata[i]);
-
   return names->len > 0 ? g_strv_builder_end (builder) : NULL;
 }
 
@@ -474,7 +455,6 @@ read_outside (Restore *self, GError **error)
   self->failure->is_masters = failure != NULL && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
   if (failure != NULL)
     g_propagate_error (error, failure);
-
   return states;
 }
 
@@ -497,7 +477,6 @@ restore (Restore *self, MusterRestored *restored, GError **error)
   restored->bytes = self->match.compatibility.bytes;
   restored->initialised = copy_names (self->initialised);
   restored->warning = describe_unusual (self);
-
   return TRUE;
 }
 
@@ -511,9 +490,7 @@ hold (MusterSaver *self, const char *prefix, GError **error)
   MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_SHARED, &failure);
 
   if (lock == NULL && g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' is being removed by another process", prefix);
-
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s' is being removed by another process", prefix);
   return lock;
 }
 
@@ -551,7 +528,6 @@ muster_saver_restore_one (MusterSaver *self, MusterSession *session, const char 
   if (meaning->is_masters)
     g_prefix_error (&failure, "Restoring '%s': ", prefix);
   g_propagate_error (error, failure);
-
   return FALSE;
 }
 
@@ -586,9 +562,8 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
     return TRUE;
   }
   if (prefix == NULL || !*prefix) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Can't load save_path when it is None.");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Can't load save_path when it is None.");
   }
   if (!muster_storage_check_path (self->storage, "checkpoint", prefix, error))
     return FALSE;
@@ -596,7 +571,6 @@ muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char
                                  &meaning, deadline_us, cancellable, error))
     return FALSE;
   *(restored != NULL ? restored : &unwanted) = result;
-
   return TRUE;
 }
 

@@ -16,7 +16,6 @@ locate (MusterSaver *self, const char *directory, const char *prefix)
   if (!muster_checkpoint_exists (self->storage, prefix) &&
       muster_checkpoint_exists (self->storage, moved))
     return g_steal_pointer (&moved);
-
   return g_strdup (prefix);
 }
 
@@ -44,7 +43,6 @@ candidates (MusterSaver *self, const char *directory, const MusterCheckpointStat
     add_candidate (self, directory, state->latest, found, seen);
   for (guint i = state != NULL && state->all != NULL ? state->all->len : 0; i-- > 0;)
     add_candidate (self, directory, state->all->pdata[i], found, seen);
-
   return found;
 }
 
@@ -64,7 +62,6 @@ add_files (MusterSaver *self, const char *directory, GPtrArray *found, GError **
     g_hash_table_add (seen, found->pdata[i]);
   for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i-- > 0;)
     add_candidate (self, directory, prefixes[i], found, seen);
-
   return TRUE;
 }
 
@@ -137,12 +134,11 @@ begin_crash_count (Choice *self, const char *prefix, GError **error)
   }
   if (deaths < MUSTER_CRASH_LOOP_LIMIT)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "'%s' kills the job: it has died at once %u times running after it was restored "
-               "from it",
-               prefix, deaths);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_DATA_LOSS,
+      "'%s' kills the job: it has died at once %u times running after it was restored "
+      "from it",
+      prefix, deaths);
 }
 
 /* Whether a checkpoint that doesn't fit lacks what the caller can't do without. */
@@ -156,7 +152,6 @@ lacks_needed (const Choice *self, const char *prefix)
   for (const char *const *name = self->options->needs; reader != NULL && *name != NULL; name++)
     if (muster_bundle_reader_find (reader, *name) == NULL)
       return TRUE;
-
   return FALSE;
 }
 
@@ -179,7 +174,6 @@ try_one (Choice *self, const char *prefix, MusterRestored *result, gboolean *is_
       !meaning.is_masters && (is_not_whole (failure) || lacks_needed (self, prefix));
   *is_final = !self->may_have_moved || self->options->fall_back_off;
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -205,7 +199,6 @@ restore_first (Choice *self, GPtrArray *prefixes, MusterRestored *result, GError
   if (self->faults->len > 1)
     g_prefix_error (error, "None of %u checkpoints in '%s' can be restored; the newest: ",
                     self->faults->len, self->directory);
-
   return FALSE;
 }
 
@@ -278,7 +271,6 @@ find_candidates (Choice *self, GError **error)
     g_propagate_error (error, g_steal_pointer (&failure));
     return NULL;
   }
-
   return g_steal_pointer (&prefixes);
 }
 
@@ -290,7 +282,6 @@ are_same (const GPtrArray *a, const GPtrArray *b)
   for (guint i = 0; i < a->len; i++)
     if (strcmp (a->pdata[i], b->pdata[i]) != 0)
       return FALSE;
-
   return TRUE;
 }
 
@@ -308,7 +299,6 @@ list_again (Choice *self, const GPtrArray *before)
   if (now == NULL || now->len == 0 || are_same (before, now))
     return NULL;
   g_ptr_array_set_size (self->faults, 0);
-
   return g_steal_pointer (&now);
 }
 
@@ -334,7 +324,6 @@ restore_newest (Choice *self, MusterRestored *result, GError **error)
     g_ptr_array_unref (prefixes);
     prefixes = now;
   }
-
   return TRUE;
 }
 
@@ -384,7 +373,6 @@ muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
     if (i == 0 || !choice.options->fall_back_off)
       *found = muster_checkpoint_inspect (self->storage, prefixes->pdata[i], &overview, NULL);
   }
-
   return TRUE;
 }
 
@@ -427,7 +415,6 @@ muster_saver_restore_latest_with (MusterSaver *self, MusterSession *session, con
     *restored = result;
     result = (MusterRestored){0};
   }
-
   return TRUE;
 }
 
@@ -447,6 +434,5 @@ muster_saver_restore_latest (MusterSaver *self, MusterSession *session, const ch
     *restored = g_steal_pointer (&result.prefix);
   if (passed_over != NULL)
     *passed_over = g_steal_pointer (&result.passed_over);
-
   return TRUE;
 }

@@ -36,12 +36,11 @@ work_quiesced (MusterSaver *self, MusterSession *session, MusterSaverWork work, 
       return TRUE;
     g_info ("The model has moved while it was saved: it is saved again");
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "the model has moved during each of %d saves: some task doesn't wait while it is "
-               "told to hold",
-               MOST_TRIES);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+      "the model has moved during each of %d saves: some task doesn't wait while it is "
+      "told to hold",
+      MOST_TRIES);
 }
 
 gboolean
@@ -53,7 +52,6 @@ muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
     return work (data, error);
   gboolean done = work_quiesced (self, session, work, data, step, deadline_us, cancellable, error);
   self->consistent_cut.release (session, self->consistent_cut_data);
-
   return done;
 }
 
@@ -72,7 +70,6 @@ list_written (MusterSaver *self, const char *temporary, GError **error)
   for (char **file = all; *file; file++)
     if (g_str_has_prefix (*file, start))
       g_strv_builder_add (written, *file);
-
   return g_strv_builder_end (written);
 }
 
@@ -84,7 +81,6 @@ device_that_wrote (MusterSaver *self)
   muster_graph_split_input (self->info.save_tensor, &name);
   const Tensorflow__NodeDef *node =
       muster_graph_find_node (muster_meta_graph_graph (self->meta_graph), name);
-
   return node != NULL && node->device != NULL && *node->device ? node->device
                                                                : "its default device";
 }
@@ -93,13 +89,11 @@ static gboolean
 refuse_unseen (MusterSaver *self, const char *temporary, GError **error)
 {
   g_autofree char *directory = g_path_get_dirname (temporary);
-
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "The master saved, on %s, and host '%s' sees nothing of it in '%s': the directory "
-               "isn't shared between them. Give one that both see",
-               device_that_wrote (self), g_get_host_name (), directory);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_FAILED_PRECONDITION,
+      "The master saved, on %s, and host '%s' sees nothing of it in '%s': the directory "
+      "isn't shared between them. Give one that both see",
+      device_that_wrote (self), g_get_host_name (), directory);
 }
 
 static gboolean
@@ -108,7 +102,6 @@ has_index (MusterSaver *self, const char *temporary, char **written, GError **er
   for (char **file = written; *file; file++)
     if (g_str_has_suffix (*file, ".index"))
       return TRUE;
-
   return refuse_unseen (self, temporary, error);
 }
 
@@ -128,7 +121,6 @@ muster_saver_sync_written (MusterSaver *self, MusterSession *session, const char
     if (!muster_storage_sync_directory (self->storage, path, error))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -139,7 +131,6 @@ muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, GError **e
   g_autofree char *path = g_strconcat (prefix, ".meta", NULL);
   gsize size;
   const void *data = g_bytes_get_data (muster_meta_graph_bytes (self->meta_graph), &size);
-
   return !self->directory.with_meta_graph ||
          muster_storage_publish (self->storage, path, data, size, error);
 }
@@ -154,7 +145,6 @@ muster_saver_publish (MusterSaver *self, MusterSession *session, const char *tem
     *published = muster_session_is_here (session)
                      ? muster_bundle_publish_own (self->storage, temporary, prefix, error)
                      : muster_bundle_publish (self->storage, temporary, prefix, error);
-
   return *published && muster_saver_write_meta_graph (self, prefix, error);
 }
 
@@ -193,7 +183,6 @@ static gboolean
 check_lease (MusterLease *lease, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
-
   return lease == NULL || muster_lease_announce (lease, &nothing, deadline_us, cancellable, error);
 }
 
@@ -215,7 +204,6 @@ announce_durable (MusterSaver *self, MusterLease *lease, const char *prefix, gin
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -237,7 +225,6 @@ run_save (MusterSaver *self, MusterSession *session, const char *prefix, const M
                      .targets = &save_tensor,
                      .n_targets = is_tensor ? 0 : 1,
                      .deadline_us = deadline_us};
-
   return muster_session_run (session, &step, &written, NULL, cancellable, error);
 }
 
@@ -251,7 +238,6 @@ temporary_for (MusterSaver *self, const char *prefix)
   guint32 drawn = (guint32)(muster_clock_random (self->clock) * G_MAXUINT32);
   guint32 own = (guint32)getpid () * 2654435761u;
   g_autofree char *temporary = g_strdup_printf (MUSTER_SAVING_PREFIX "%08x-%s", drawn ^ own, name);
-
   return g_build_filename (directory, temporary, NULL);
 }
 
@@ -266,7 +252,6 @@ write_files (MusterSaver *self, MusterSession *session, const char *temporary,
   g_autofree char *masters = g_strconcat (temporary, ".master", NULL);
   g_autofree char *chiefs = g_strconcat (temporary, ".chief", NULL);
   const char *parts[] = {masters, chiefs, NULL};
-
   return run_save (self, session, masters, how, deadline_us, cancellable, error) &&
          muster_named_tensors_write (how->tensors, self->storage, chiefs, error) &&
          muster_bundle_merge (self->storage, parts, temporary, error);
@@ -320,7 +305,6 @@ begin (Save *self, GError **error)
   muster_checkpoint_directory_sweep_once (&self->saver->directory, self->directory);
   if (self->alive == NULL)
     self->alive = muster_checkpoint_directory_mark_alive (&self->saver->directory, self->temporary);
-
   return TRUE;
 }
 
@@ -334,7 +318,6 @@ write_once (gpointer data, GError **error)
     muster_saver_discard_quietly (self->saver, self->temporary);
   self->is_written = write_files (self->saver, self->session, self->temporary, self->how,
                                   self->deadline_us, self->cancellable, error);
-
   return self->is_written;
 }
 
@@ -346,7 +329,6 @@ rename_to (Save *self, gint64 step, GError **error)
   self->renamed = muster_saver_prefix_for (self->saver, self->directory, step, error);
   self->prefix = self->renamed;
   self->step = step;
-
   return self->renamed != NULL;
 }
 
@@ -362,7 +344,6 @@ write_consistent_cut (Save *self, GError **error)
                                             self->how->keeps_name ? NULL : &step, self->deadline_us,
                                             self->cancellable, error))
     return FALSE;
-
   return step == self->step || rename_to (self, step, error);
 }
 
@@ -384,7 +365,6 @@ write_all (Save *self, GError **error)
   muster_saver_discard_quietly (self->saver, self->temporary);
   self->is_written = FALSE;
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -400,7 +380,6 @@ publish_locked (Save *self, MusterCheckpointRecord *record, GError **error)
       !muster_saver_publish (saver, self->session, self->temporary, self->prefix,
                              &self->is_published, error))
     return FALSE;
-
   return self->is_unlisted || muster_checkpoint_directory_record (
                                   &saver->directory, self->directory, self->prefix, self->step,
                                   record, &self->bytes, &self->trouble, error);
@@ -421,7 +400,6 @@ publish (Save *self, GError **error)
   g_autoptr (MusterCheckpointRecord) record =
       lock != NULL ? muster_checkpoint_record_read_to_write (saver->storage, self->directory, error)
                    : NULL;
-
   return record != NULL && publish_locked (self, record, error);
 }
 
@@ -454,7 +432,6 @@ save_locked (Save *self, GError **error)
     muster_saver_discard_quietly (self->saver, self->temporary);
   if (!done || self->space.why != NULL || self->is_unlisted)
     return done;
-
   return announce_durable (self->saver, self->lease, self->prefix, self->step, self->deadline_us,
                            self->cancellable, error);
 }
@@ -478,9 +455,7 @@ muster_saver_lock_save (MusterSaver *self, gint64 deadline_us, GCancellable *can
   self->is_saving = self->is_saving || is_ours;
   g_mutex_unlock (&self->lock);
   if (!is_ours && !g_cancellable_set_error_if_cancelled (cancellable, error))
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                         "the save before hasn't ended yet");
-
+    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "the save before hasn't ended yet");
   return is_ours;
 }
 
@@ -505,10 +480,9 @@ name_for (MusterSaver *self, gint64 step, GError **error)
                             self->directory.base_name, step);
   if (self->info.sharded || strcmp (self->directory.base_name, state_file) != 0)
     return g_strdup (self->directory.base_name);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "'latest_filename' collides with 'save_path': '%s' and '%s'", state_file,
                self->directory.base_name);
-
   return NULL;
 }
 
@@ -516,7 +490,6 @@ char *
 muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, GError **error)
 {
   g_autofree char *name = name_for (self, step, error);
-
   return name != NULL ? g_build_filename (directory, name, NULL) : NULL;
 }
 
@@ -527,9 +500,7 @@ tell (Save *self, GError **error)
   MusterSaved *saved = self->how->saved;
 
   if (saved == NULL && self->space.why != NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "skipped: %s",
-                 self->space.why);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "skipped: %s", self->space.why);
   }
   if (saved == NULL)
     return TRUE;
@@ -541,7 +512,6 @@ tell (Save *self, GError **error)
   };
   saved->prefix = saved->skipped ? NULL : g_strdup (self->prefix);
   saved->why = g_strdup (saved->skipped ? self->space.why : self->trouble);
-
   return TRUE;
 }
 
@@ -582,7 +552,6 @@ muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *pr
   if (saved && tell (&save, error))
     return TRUE;
   g_prefix_error (error, "Saving '%s': ", prefix);
-
   return FALSE;
 }
 
@@ -603,7 +572,6 @@ save_nothing (MusterSaver *self, const char *prefix, gint64 step, MusterSaved *s
     *saved = (MusterSaved){.step = MAX (step, -1),
                            .skipped = TRUE,
                            .why = g_strdup ("the model has no variables to save")};
-
   return TRUE;
 }
 
@@ -623,7 +591,6 @@ muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *d
   g_autoptr (GPtrArray) tensors =
       prefix != NULL ? muster_saveables_copy (self->saveables, NULL, error) : NULL;
   MusterSaveHow how = {.tensors = tensors, .saved = saved};
-
   return tensors != NULL &&
          muster_saver_save_how (self, session, prefix, step, &how, deadline_us, cancellable, error);
 }
@@ -641,9 +608,8 @@ muster_saver_save (MusterSaver *self, MusterSession *session, const char *direct
     return NULL;
   if (!saved.skipped)
     return g_steal_pointer (&saved.prefix);
-  g_set_error (error, MUSTER_ERROR,
+  muster_fail (error,
                self->is_empty ? MUSTER_ERROR_FAILED_PRECONDITION : MUSTER_ERROR_RESOURCE_EXHAUSTED,
                "Saving in '%s': skipped: %s", directory, saved.why);
-
   return NULL;
 }

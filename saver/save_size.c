@@ -13,7 +13,6 @@ bytes_of (const MusterVariableInfo *variable)
   for (int i = 0; i < variable->n_dims; i++)
     if (variable->dims[i] < 0 || __builtin_mul_overflow (bytes, (guint64)variable->dims[i], &bytes))
       return 0; /* not known */
-
   return variable->n_dims >= 0 ? bytes : 0;
 }
 
@@ -41,7 +40,6 @@ reach (MusterGraph *graph, const char *op)
         g_ptr_array_add (open, (gpointer)input);
     }
   }
-
   return g_steal_pointer (&reached);
 }
 
@@ -58,7 +56,6 @@ count_graph (MusterSaver *self)
     if (g_hash_table_contains (reached, variables[i].name) &&
         __builtin_add_overflow (bytes, bytes_of (&variables[i]), &bytes))
       return 0;
-
   return bytes < G_MAXINT64 ? bytes : 0;
 }
 
@@ -83,7 +80,6 @@ muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors)
     outside += muster_tensor_n_bytes (((const MusterNamedTensor *)tensors->pdata[i])->tensor);
   if (self->directory.with_meta_graph)
     outside += g_bytes_get_size (muster_meta_graph_bytes (self->meta_graph));
-
   return MAX ((guint64)known + outside + BESIDE_BYTES, last);
 }
 
@@ -91,6 +87,5 @@ guint64
 muster_saver_estimate_bytes (MusterSaver *self)
 {
   g_return_val_if_fail (MUSTER_IS_SAVER (self), 0);
-
   return self->is_empty ? 0 : muster_saver_estimate (self, NULL);
 }

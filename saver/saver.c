@@ -15,35 +15,30 @@ static gboolean
 check_info (const MusterSaverInfo *info, GError **error)
 {
   if (info == NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "The meta graph has no SaverDef: export it with a Saver");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "The meta graph has no SaverDef: export it with a Saver");
   }
   if (info->filename_tensor != NULL && *info->filename_tensor && info->save_tensor != NULL &&
       *info->save_tensor && info->restore_op != NULL && *info->restore_op)
     return TRUE;
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                       "saver_def must specify the filename_tensor_name, save_tensor_name and "
-                       "restore_op_name");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "saver_def must specify the filename_tensor_name, save_tensor_name and "
+                      "restore_op_name");
 }
 
 static gboolean
 check_base_name (const char *name, GError **error)
 {
   if (!*name || strchr (name, '/') != NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "'%s' can't be the base name of checkpoints: give a name without a '/'", name);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "'%s' can't be the base name of checkpoints: give a name without a '/'",
+                        name);
   }
   if (!muster_checkpoint_is_quarantined (name))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "'%s' can't be the base name of checkpoints: those that end so were set aside",
-               name);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "'%s' can't be the base name of checkpoints: those that end so were set aside", name);
 }
 
 static gboolean
@@ -52,11 +47,10 @@ check_latest_filename (const char *name, GError **error)
   if (name == NULL ||
       (*name && strchr (name, '/') == NULL && strcmp (name, MUSTER_RECORD_FILE) != 0))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "'latest_filename' must not contain path components, nor be empty or '%s': '%s'",
-               MUSTER_RECORD_FILE, name);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "'latest_filename' must not contain path components, nor be empty or '%s': '%s'",
+      MUSTER_RECORD_FILE, name);
 }
 
 gboolean
@@ -72,7 +66,6 @@ muster_saver_check_directory (MusterSaver *self, const char *directory, GError *
 {
   if (!MUSTER_IS_SAVER (self))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "no saver was given");
-
   return muster_storage_check_path (self->storage, "checkpoint directory", directory, error);
 }
 
@@ -134,7 +127,6 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
     self->info = *info;
   self->directory.base_name = g_strdup (base_name);
   set_options (self, options);
-
   return self;
 }
 
@@ -162,7 +154,6 @@ muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 d
   if (!muster_saver_check_directory (self, directory, error))
     return FALSE;
   g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
-
   return lease == NULL || (muster_storage_make_directory (self->storage, directory, error) &&
                            muster_checkpoint_directory_claim (&self->directory, lease, directory,
                                                               deadline_us, cancellable, error));
@@ -175,7 +166,6 @@ muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, GError
 
   if (!muster_saver_check_directory (self, directory, error))
     return NULL;
-
   return muster_latest_checkpoint_named (self->storage, directory, self->directory.latest_filename,
                                          error);
 }
@@ -223,10 +213,9 @@ muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *
 {
   muster_require (error, FALSE, self, name, saveable);
   if (self->is_empty) {
-    g_set_error (
-        error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+    return muster_fail (
+        error, MUSTER_ERROR_FAILED_PRECONDITION,
         "'%s' would never be saved: the model has no variables, and its saver saves nothing", name);
-    return FALSE;
   }
   return muster_saveables_add (self->saveables, name, saveable, flags, error);
 }
@@ -262,7 +251,6 @@ muster_saver_restore_plan (MusterSaver *self, GError **error)
   if (self->restore_plan == NULL)
     self->restore_plan = muster_restore_plan_new (muster_meta_graph_graph (self->meta_graph),
                                                   self->info.restore_op, error);
-
   return self->restore_plan;
 }
 

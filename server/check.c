@@ -19,7 +19,7 @@ says_serving (GBytes *answer, GError **error)
   if (response == NULL)
     return FALSE;
   if (response->status != SERVING)
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "the server isn't serving");
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "the server isn't serving");
   return response->status == SERVING;
 }
 

@@ -131,7 +131,7 @@ may_listen (MusterServer *self, const char *address, gboolean is_secured, const 
   g_autofree char *host = NULL;
   guint16 port;
   if (muster_address_parse (address, &host, &port, error)) /* else that is what is wrong */
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_PERMISSION_DENIED,
+    muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
                  "'%s' can be reached by others than this machine: %s", address, what_to_do);
   return FALSE;
 }

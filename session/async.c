@@ -75,7 +75,6 @@ muster_prepare_options_new (const char *init_op, MusterSaver *saver, const char 
 {
   MusterPrepareOptions options = {
       .init_op = init_op, .saver = saver, .checkpoint_dir = checkpoint_dir};
-
   return muster_prepare_options_copy (&options);
 }
 
@@ -87,7 +86,6 @@ muster_prepare_options_copy (const MusterPrepareOptions *self)
   MusterPrepareOptions *copy = g_memdup2 (self, sizeof *self);
 
   muster_prepare_options_own (copy);
-
   return copy;
 }
 
@@ -159,7 +157,6 @@ run (gpointer data)
     g_task_return_pointer (task, session, g_object_unref);
   else
     g_task_return_error (task, error);
-
   return NULL;
 }
 
@@ -212,7 +209,6 @@ finish (MusterSessionManager *self, GAsyncResult *result, Operation operation, g
   MusterSession *session = g_task_propagate_pointer (task, error);
   if (session != NULL && recovered != NULL)
     *recovered = call->recovered;
-
   return session;
 }
 

@@ -12,7 +12,6 @@ MusterLease *
 muster_session_manager_lease (MusterSession *session)
 {
   g_return_val_if_fail (MUSTER_IS_SESSION (session), NULL);
-
   return g_object_get_data (G_OBJECT (session), LEASE_KEY);
 }
 
@@ -50,7 +49,6 @@ ask_final_step (MusterOperation *self, MusterSession *session)
   if (watch == NULL || !muster_watch_next (watch, &readiness, self->cancellable, NULL) ||
       readiness.chief == NULL)
     return -1;
-
   return readiness.chief->step;
 }
 
@@ -72,7 +70,6 @@ judge_refusal (MusterOperation *self, MusterSession *session, GError *failure, G
     g_prefix_error (&failure, "Claiming '%s': ", self->manager->model);
   }
   g_propagate_error (error, failure);
-
   return FALSE;
 }
 
@@ -103,7 +100,6 @@ muster_operation_claim (MusterOperation *self, MusterSession *session,
     return judge_refusal (self, session, failure, error);
   self->claimed_epoch = muster_lease_epoch (self->lease);
   self->report.epoch = self->claimed_epoch;
-
   return TRUE;
 }
 
@@ -122,7 +118,6 @@ announce (MusterOperation *self, const MusterAnnouncement *announcement, GError 
                     "Announcing '%s' of '%s': ", muster_chief_phase_name (announcement->phase),
                     self->manager->model);
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -136,7 +131,6 @@ muster_operation_announce (MusterOperation *self, MusterChiefPhase phase, const 
     return TRUE;
   announcement.phase = phase;
   announcement.detail = g_strdup (detail);
-
   return announce (self, &announcement, error);
 }
 
@@ -155,7 +149,6 @@ muster_operation_announce_prepared (MusterOperation *self, GError **error)
     announcement.durable_step = announcement.step;
     announcement.durable = g_strdup (checkpoint);
   }
-
   return announce (self, &announcement, error);
 }
 
@@ -165,7 +158,6 @@ muster_operation_check_lease (MusterOperation *self, GError **error)
   if (self->lease == NULL || muster_lease_check (self->lease, error))
     return TRUE;
   self->report.outcome = MUSTER_OUTCOME_FENCED;
-
   return FALSE;
 }
 
@@ -187,7 +179,6 @@ static gboolean
 is_anothers_work (const MusterOperation *self)
 {
   const MusterAnnouncement *before = self->before;
-
   return before != NULL && before->prepared && before->epoch != self->claimed_epoch &&
          (!muster_chief_phase_is_preparing (before->phase) ||
           before->phase == MUSTER_CHIEF_STARTING);
@@ -222,10 +213,9 @@ muster_operation_may_initialise (MusterOperation *self, const MusterPrepareOptio
   g_autofree char *chief = muster_announcement_describe (self->before);
   self->report.outcome = MUSTER_OUTCOME_FENCED;
   put_back (self);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "'%s' was prepared by another chief: %s; the init ops would run over its work: wait "
-               "for the session to join it, or prepare it `overwrite`",
-               self->manager->model, chief);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_FAILED_PRECONDITION,
+      "'%s' was prepared by another chief: %s; the init ops would run over its work: wait "
+      "for the session to join it, or prepare it `overwrite`",
+      self->manager->model, chief);
 }

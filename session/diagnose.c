@@ -42,7 +42,6 @@ address_of (const char *target, gboolean *tls)
   *tls = g_str_has_prefix (target, "grpcs://");
   if (!*tls && !g_str_has_prefix (target, "grpc://"))
     return NULL;
-
   return strstr (target, "://") + strlen ("://");
 }
 
@@ -50,7 +49,6 @@ gboolean
 muster_operation_can_diagnose (const MusterOperation *self)
 {
   gboolean tls;
-
   return address_of (muster_master_target (self->master), &tls) != NULL;
 }
 
@@ -60,7 +58,6 @@ muster_operation_reserve_us (const MusterOperation *self)
   if (self->report.sessions > 0 || !muster_operation_can_diagnose (self) ||
       self->call_deadline_us == MUSTER_WAIT_FOREVER)
     return 0;
-
   return MIN (LONGEST_DIAGNOSIS_US, (self->call_deadline_us - self->started_us) / PART_KEPT);
 }
 
@@ -74,11 +71,10 @@ muster_cluster_check (const char *const *cluster, GError **error)
     if (equals != NULL && equals > *cluster &&
         muster_address_parse (equals + 1, &host, &port, NULL))
       continue;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "'%s' names no task of a cluster: it should be like ps:0=HOST:PORT", *cluster);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "'%s' names no task of a cluster: it should be like ps:0=HOST:PORT",
+                        *cluster);
   }
-
   return TRUE;
 }
 
@@ -104,7 +100,6 @@ plan_checks (const MusterOperation *self, const char *address, gboolean tls, gin
     check->deadline_us = deadline_us;
     check->cancellable = cancellable;
   }
-
   return checks;
 }
 
@@ -119,7 +114,6 @@ run_check (gpointer data)
   else
     muster_diagnose (check->address, check->tls, check->deadline_us, check->cancellable,
                      &check->diagnosis);
-
   return NULL;
 }
 
@@ -198,7 +192,6 @@ describe_keeping (const MusterOperation *self, GPtrArray *checks)
   g_string_append_printf (text, "%s, but CreateSession has had no answer for %s",
                           master->tls ? master->diagnosis.text : "up", duration);
   append_tasks (text, checks);
-
   return g_string_free (text, FALSE);
 }
 
@@ -238,7 +231,6 @@ look (const MusterOperation *self, gint64 longest_us, GCancellable *cancellable)
   GPtrArray *checks = plan_checks (
       self, address, tls, muster_clock_now_us (muster_system_clock ()) + limit_us, cancellable);
   run_checks (checks);
-
   return checks;
 }
 
@@ -264,7 +256,6 @@ outline (GPtrArray *checks)
     g_string_append_printf (text, "%d ",
                             it->diagnosis.text != NULL ? (int)it->diagnosis.stage : -1);
   }
-
   return g_string_free (text, FALSE);
 }
 
@@ -282,7 +273,6 @@ muster_operation_diagnose_again (MusterOperation *self, GCancellable *answered, 
   g_free (*found);
   *found = g_steal_pointer (&now_found);
   take_in (self, checks, TRUE);
-
   return TRUE;
 }
 

@@ -20,7 +20,6 @@ copy_ops (const char *op, const char *const *ops, char **name)
   if (op == NULL)
     return NULL;
   *name = g_strdup (op);
-
   return g_strdupv ((char *[]){(char *)op, NULL});
 }
 
@@ -28,25 +27,21 @@ static gboolean
 check_options (const MusterSessionManagerOptions *options, GError **error)
 {
   if (options->local_init_op != NULL && options->local_init_ops != NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Give either local_init_op or local_init_ops, not both");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Give either local_init_op or local_init_ops, not both");
   }
   if (options->ready_for_local_init_op != NULL && options->local_init_op == NULL &&
       !(options->local_init_ops != NULL && *options->local_init_ops != NULL)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "If you pass a ready_for_local_init_op you must also pass a local_init_op, "
-                 "ready_for_local_init_op [%s]",
-                 options->ready_for_local_init_op);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "If you pass a ready_for_local_init_op you must also pass a local_init_op, "
+                        "ready_for_local_init_op [%s]",
+                        options->ready_for_local_init_op);
   }
   if (options->recovery_wait_us < 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The recovery wait must be above 0, not %" G_GINT64_FORMAT " microseconds",
-                 options->recovery_wait_us);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "The recovery wait must be above 0, not %" G_GINT64_FORMAT " microseconds",
+                        options->recovery_wait_us);
   }
-
   return muster_cluster_check (options->cluster, error);
 }
 
@@ -59,7 +54,6 @@ policy_of (const MusterSessionManager *self, const MusterRetryPolicy *given,
   gint64 last_us = policy.last_pause_us > 0 ? policy.last_pause_us : MUSTER_SECOND;
 
   policy.last_pause_us = MIN (last_us, self->recovery_wait_us);
-
   return policy;
 }
 
@@ -103,7 +97,6 @@ muster_session_manager_new (MusterGraph *graph, const MusterSessionManagerOption
   MusterSessionManager *self = g_object_new (MUSTER_TYPE_SESSION_MANAGER, NULL);
   self->graph = graph != NULL ? muster_graph_ref (graph) : NULL;
   take_options (self, options);
-
   return self;
 }
 
@@ -119,7 +112,6 @@ muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
                                          .local_init_op = local_init_op,
                                          .model = model,
                                          .task = task};
-
   return muster_session_manager_new (graph, &options, error);
 }
 
@@ -155,7 +147,6 @@ muster_session_manager_prepare_session (MusterSessionManager *self, MusterMaster
   MusterSession *session = muster_prepare_options_check (self, options, TRUE, &failure)
                                ? muster_operation_prepare (&operation, options, &failure)
                                : NULL;
-
   return muster_operation_conclude (&operation, session, failure, report, error);
 }
 
@@ -180,7 +171,6 @@ muster_session_manager_recover_session (MusterSessionManager *self, MusterMaster
                                : NULL;
   if (session != NULL && recovered != NULL)
     *recovered = operation.report.outcome != MUSTER_OUTCOME_NOT_READY;
-
   return muster_operation_conclude (&operation, session, failure, report, error);
 }
 
@@ -197,7 +187,6 @@ muster_session_manager_wait_for_session (MusterSessionManager *self, MusterMaste
 
   muster_operation_start (&operation, self, master, timeout_us, cancellable);
   MusterSession *session = muster_operation_wait (&operation, &failure);
-
   return muster_operation_conclude (&operation, session, failure, report, error);
 }
 
@@ -238,6 +227,6 @@ muster_session_manager_class_init (MusterSessionManagerClass *klass)
 }
 
 static void
-muster_session_manager_init (G_GNUC_UNUSED MusterSessionManager *self)
+muster_session_manager_init (MusterSessionManager *self G_GNUC_UNUSED)
 {
 }

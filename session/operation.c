@@ -44,7 +44,6 @@ ask (gpointer data)
                                     call->deadline_us, call->cancellable, &call->failure);
   if (call->answered != NULL)
     g_cancellable_cancel (call->answered);
-
   return NULL;
 }
 
@@ -104,7 +103,6 @@ muster_operation_call_create (MusterOperation *self, gint64 deadline_us, GError 
   }
   if (call.failure != NULL)
     g_propagate_error (error, call.failure);
-
   return call.session;
 }
 
@@ -220,7 +218,6 @@ describe_spending (MusterOperation *self)
   if (n_retries > 0)
     g_string_append_printf (text, ", %u retr%s", n_retries, n_retries == 1 ? "y" : "ies");
   g_string_append_c (text, ')');
-
   return g_string_free (text, FALSE);
 }
 
@@ -233,7 +230,6 @@ shorten (const char *why)
   const char *end = why + LONGEST_WHY;
   while (((guchar)*end & 0xC0) == 0x80)
     end--;
-
   return g_strdup_printf ("%.*s…", (int)(end - why), why);
 }
 
@@ -246,7 +242,6 @@ seconds_of (gint64 timeout_us)
   char *text = g_strdup_printf ("0.%06d", (int)timeout_us);
   for (char *end = text + strlen (text) - 1; *end == '0'; end--)
     *end = '\0';
-
   return text;
 }
 
@@ -258,7 +253,7 @@ set_deadline_error (MusterOperation *self, const char *phase, const GError *fail
   g_autofree char *shortened = shorten (why != NULL ? why : failure->message);
   g_autofree char *spending = describe_spending (self);
 
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                "Session was not ready after waiting %s secs. (%s); out of time in '%s'; spent: %s",
                seconds, shortened, phase != NULL ? phase : "start", spending);
 }
@@ -278,7 +273,6 @@ static gboolean
 is_out_of_time (const MusterOperation *self, const GError *failure)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
-
   return muster_session_ran_out (failure, self->deadline_us, now_us) ||
          (self->ran_out && muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED));
 }
@@ -346,7 +340,6 @@ muster_operation_conclude (MusterOperation *self, MusterSession *session, GError
   g_clear_object (&self->lease);
   g_clear_pointer (&self->before, muster_announcement_free);
   g_clear_pointer (&self->told, g_free);
-
   return session;
 }
 
@@ -400,7 +393,6 @@ muster_operation_create_session (MusterOperation *self, GError **error)
   muster_operation_receive_session (self);
   self->down_since_us = 0;
   self->report.sessions++;
-
   return session;
 }
 
@@ -428,7 +420,6 @@ may_retry (const MusterOperation *self, MusterFailure class)
 {
   if (self->timeout_us <= 0)
     return FALSE;
-
   return !self->is_chiefs || class != MUSTER_FAILURE_UNREACHABLE ||
          self->deadline_us != MUSTER_WAIT_FOREVER;
 }
@@ -444,13 +435,11 @@ run_out (MusterOperation *self, GError **error)
                                 error))
     return FALSE;
   self->ran_out = TRUE;
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                       "No time left for another session");
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "No time left for another session");
   if (reserve_us > 0) {
     muster_operation_diagnose (self, FALSE);
     muster_operation_update_reasons (self);
   }
-
   return FALSE;
 }
 
@@ -468,7 +457,6 @@ wait_for_master (MusterOperation *self, gint64 now_us, gint64 wake_us, gint64 la
 
   gboolean is_over = muster_pause (&pause, self->master, self->clock, self->cancellable, error);
   self->down_since_us = pause.down_since_us;
-
   return is_over;
 }
 
@@ -489,7 +477,6 @@ pause_before_retry (MusterOperation *self, MusterFailure class, gint64 pause_us,
     return run_out (self, error);
   if (class == MUSTER_FAILURE_UNREACHABLE)
     return wait_for_master (self, now_us, wake_us, last_us, error);
-
   return muster_clock_wait_until (self->clock, MIN (wake_us, last_us), self->cancellable, error);
 }
 
@@ -542,6 +529,5 @@ muster_operation_retry (MusterOperation *self, GError *failure, gint64 started_u
   report_retry (self, class, failure);
   g_error_free (failure);
   muster_operation_phase (self, "connect");
-
   return pause_before_retry (self, class, pause_us, cost_us, error);
 }

@@ -31,7 +31,6 @@ run_init_ops (MusterOperation *self, MusterSession *session, const MusterPrepare
     return TRUE;
   g_autofree char *name = name_of_ops (ops, n);
   g_prefix_error (error, "Running init_op '%s': ", name);
-
   return FALSE;
 }
 
@@ -45,9 +44,8 @@ run_init_func (MusterOperation *self, MusterSession *session, const MusterPrepar
                           options->init_func_data, &failure))
     return TRUE;
   if (failure == NULL)
-    g_set_error_literal (&failure, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN, "it didn't say why");
+    muster_fail (&failure, MUSTER_ERROR_UNKNOWN, "it didn't say why");
   g_propagate_prefixed_error (error, g_steal_pointer (&failure), "The init function failed: ");
-
   return FALSE;
 }
 
@@ -58,7 +56,6 @@ muster_operation_init (MusterOperation *self, MusterSession *session,
   muster_operation_phase (self, "init");
   if (muster_prepare_options_has_init_op (options) && !run_init_ops (self, session, options, error))
     return FALSE;
-
   return muster_operation_check_lease (self, error) &&
          (options->init_func == NULL || run_init_func (self, session, options, error));
 }
@@ -79,7 +76,6 @@ muster_operation_run_local_init (MusterOperation *self, MusterSession *session, 
     return FALSE;
   }
   g_info ("Done running local_init_op.");
-
   return TRUE;
 }
 
@@ -98,7 +94,6 @@ probe (MusterOperation *self, MusterSession *session, const char *op, const char
   }
   *why = readiness.is_ready ? NULL : g_steal_pointer (&readiness.why_not);
   muster_operation_receive_reason (self, *why);
-
   return TRUE;
 }
 
@@ -116,7 +111,6 @@ muster_operation_try_local_init (MusterOperation *self, MusterSession *session, 
   if (!probe (self, session, self->manager->ready_for_local_init_op,
               "Model not ready for local init", why, error))
     return FALSE;
-
   return *why != NULL || muster_operation_run_local_init (self, session, error);
 }
 
@@ -129,7 +123,6 @@ muster_operation_check_ready (MusterOperation *self, MusterSession *session, cha
     return TRUE;
 
   muster_operation_phase (self, "ready");
-
   return probe (self, session, self->manager->ready_op, "Model not ready", why, error);
 }
 
@@ -143,11 +136,9 @@ has_init (const MusterSessionManager *manager, const MusterPrepareOptions *optio
 static gboolean
 refuse_without_init (GError **error)
 {
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                       "Model is not initialized and no init_op or init_fn or local_init_op was "
-                       "given");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Model is not initialized and no init_op or init_fn or local_init_op was "
+                      "given");
 }
 
 /* What can be refused before a session is made. */
@@ -159,18 +150,15 @@ muster_prepare_options_check (const MusterSessionManager *manager,
   if (!muster_prepare_options_check_places (options, error))
     return FALSE;
   if (options->epoch < 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The epoch must be 0 or above, not %" G_GINT64_FORMAT, options->epoch);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "The epoch must be 0 or above, not %" G_GINT64_FORMAT, options->epoch);
   }
   if (initialises && options->init_op != NULL && options->init_ops != NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Give either init_op or init_ops, not both");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Give either init_op or init_ops, not both");
   }
   if (initialises && !muster_prepare_options_can_restore (options) && !has_init (manager, options))
     return refuse_without_init (error);
-
   return TRUE;
 }
 
@@ -180,19 +168,17 @@ name_of_init (const MusterPrepareOptions *options)
 {
   if (options->init_ops != NULL)
     return "<no name for list>";
-
   return options->init_op != NULL ? options->init_op : "None";
 }
 
 static gboolean
 refuse_shut_gate (const MusterPrepareOptions *options, const char *why, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "Init operations did not make model ready for local_init.  "
-               "Init op: %s, init fn: %s, error: %s",
-               name_of_init (options), options->init_func != NULL ? "init_func" : "None", why);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Init operations did not make model ready for local_init.  "
+                      "Init op: %s, init fn: %s, error: %s",
+                      name_of_init (options), options->init_func != NULL ? "init_func" : "None",
+                      why);
 }
 
 static gboolean
@@ -200,14 +186,11 @@ refuse_unready (const MusterOperation *self, const MusterPrepareOptions *options
                 GError **error)
 {
   const char *local_init = self->manager->local_init_name;
-
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "Init operations did not make model ready.  "
-               "Init op: %s, init fn: %s, local_init_op: %s, error: %s",
-               name_of_init (options), options->init_func != NULL ? "init_func" : "None",
-               local_init != NULL ? local_init : "None", why);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Init operations did not make model ready.  "
+                      "Init op: %s, init fn: %s, local_init_op: %s, error: %s",
+                      name_of_init (options), options->init_func != NULL ? "init_func" : "None",
+                      local_init != NULL ? local_init : "None", why);
 }
 
 static gboolean
@@ -225,7 +208,6 @@ finish_model (MusterOperation *self, MusterSession *session, const MusterPrepare
     return FALSE;
   if (why != NULL)
     return refuse_unready (self, options, why, error);
-
   return muster_operation_announce_prepared (self, error);
 }
 
@@ -237,7 +219,6 @@ initialise (MusterOperation *self, MusterSession *session, const MusterPrepareOp
     return refuse_without_init (error);
   if (!muster_prepare_options_has_init_op (options) && options->init_func == NULL)
     return TRUE;
-
   return muster_operation_may_initialise (self, options, error) &&
          muster_operation_announce (self, MUSTER_CHIEF_INITIALISING, NULL, error) &&
          muster_operation_init (self, session, options, error);
@@ -251,7 +232,6 @@ prepare (MusterOperation *self, MusterSession *session, const MusterPrepareOptio
     return FALSE;
   if (self->report.restored_from == NULL && !initialise (self, session, options, error))
     return FALSE;
-
   return finish_model (self, session, options, error);
 }
 
@@ -277,7 +257,6 @@ finish_recovered (MusterOperation *self, MusterSession *session, const char *why
   if (why_not != NULL)
     *why = g_strdup_printf ("Restoring model from %s did not make model ready: %s", checkpoint,
                             why_not);
-
   return TRUE;
 }
 
@@ -302,7 +281,6 @@ recover (MusterOperation *self, MusterSession *session, const MusterPrepareOptio
   } else {
     g_info ("Restored model from %s", self->report.restored_from);
   }
-
   return TRUE;
 }
 
@@ -321,9 +299,8 @@ initialise_devices (MusterOperation *self, const MusterPrepareOptions *options, 
                             options->device_func_data, &failure))
     return TRUE;
   if (failure == NULL)
-    g_set_error_literal (&failure, MUSTER_ERROR, MUSTER_ERROR_UNKNOWN, "it didn't say why");
+    muster_fail (&failure, MUSTER_ERROR_UNKNOWN, "it didn't say why");
   g_propagate_prefixed_error (error, failure, "Initialising the master's devices: ");
-
   return FALSE;
 }
 
@@ -334,7 +311,6 @@ reset (MusterOperation *self, GError **error)
   if (muster_master_reset (self->master, NULL, self->call_deadline_us, self->cancellable, error))
     return TRUE;
   g_prefix_error (error, "Resetting the master: ");
-
   return FALSE;
 }
 
@@ -343,7 +319,6 @@ create_and_claim (MusterOperation *self, const MusterPrepareOptions *options,
                   MusterSession **session, GError **error)
 {
   *session = muster_operation_create_session (self, error);
-
   return *session != NULL && muster_operation_claim (self, *session, options, error);
 }
 
@@ -364,7 +339,6 @@ begin_session (MusterOperation *self, const MusterPrepareOptions *options, Muste
   if (!reset (self, error))
     return FALSE;
   muster_operation_give_up_session (self, g_steal_pointer (session));
-
   return create_and_claim (self, options, session, error);
 }
 
@@ -391,7 +365,6 @@ attempt (MusterOperation *self, const MusterPrepareOptions *options, Work work, 
     (void)muster_saver_clear_crash_loop (options->saver, NULL);
   muster_operation_give_up_session (self, session);
   g_propagate_error (error, failure);
-
   return NULL;
 }
 

@@ -26,10 +26,8 @@ muster_prepare_options_check_places (const MusterPrepareOptions *options, GError
                                        error)) &&
            (!is_given (options->checkpoint_filename) ||
             muster_storage_check_path (storage, "checkpoint", options->checkpoint_filename, error));
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                       "Can not provide both checkpoint_dir and checkpoint_filename_with_path.");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Can not provide both checkpoint_dir and checkpoint_filename_with_path.");
 }
 
 gboolean
@@ -53,7 +51,6 @@ checkpoint_limit_us (const MusterOperation *self, const MusterPrepareOptions *op
 {
   gint64 max_wait_us = options->max_wait_us == 0 ? DEFAULT_MAX_WAIT_US : options->max_wait_us;
   gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), max_wait_us);
-
   return MIN (limit_us, self->deadline_us);
 }
 
@@ -95,10 +92,8 @@ check_time (MusterOperation *self, const char *directory, GError **error)
 {
   if (!muster_operation_is_over (self))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "No checkpoint came into '%s'",
-               directory);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "No checkpoint came into '%s'",
+                      directory);
 }
 
 /* What is told of a restore while it runs. */
@@ -134,7 +129,6 @@ announce_restoring (RestoreReport *self, const MusterPrepareOptions *options, GE
   }
   self->name = checkpoint != NULL ? g_path_get_basename (checkpoint) : NULL;
   self->reported_us = muster_clock_now_us (self->operation->clock);
-
   return muster_operation_announce (self->operation, MUSTER_CHIEF_RESTORING, self->name, error);
 }
 
@@ -192,7 +186,6 @@ restore_one (MusterOperation *self, MusterSession *session, const MusterPrepareO
   self->report.restored_from = g_steal_pointer (&restored.prefix);
   self->report.passed_over = g_steal_pointer (&restored.passed_over);
   self->report.restore_warning = g_steal_pointer (&restored.warning);
-
   return TRUE;
 }
 
@@ -208,6 +201,5 @@ muster_operation_restore (MusterOperation *self, MusterSession *session,
       (!wait_for_checkpoint (self, options, error) ||
        !check_time (self, options->checkpoint_dir, error)))
     return FALSE;
-
   return restore_one (self, session, options, error);
 }

@@ -39,7 +39,6 @@ why_not (const MusterReadiness *readiness)
   if (readiness->missing == NULL || *readiness->missing == NULL)
     return NULL;
   g_autofree char *names = g_strjoinv (", ", readiness->missing);
-
   return g_strconcat ("Variables not initialized: ", names, NULL);
 }
 
@@ -98,7 +97,6 @@ describe (const MusterOperation *self, const MusterReason *reason)
     return g_strdup_printf ("the %s %s", reason->component, reason->text);
   if (g_str_equal (reason->state, "lost"))
     return g_strdup_printf ("the chief was %s, %s ago", reason->text, duration);
-
   return g_strdup_printf ("the chief is %s, for %s", reason->text, duration);
 }
 

@@ -24,7 +24,6 @@ pass_on (GError *failure, const char *whose, GError **error)
   if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
     g_prefix_error (&failure, "%s: ", whose);
   g_propagate_error (error, failure);
-
   return FALSE;
 }
 
@@ -50,7 +49,6 @@ wait_in_session (MusterOperation *self, MusterSession *session, MusterWaiter *wa
   muster_waiter_wait_ready (waiter, deadline_us, self->cancellable, &failure);
   if (!pass_on (failure, "Model not ready", error))
     return FALSE;
-
   return is_gated || muster_waiter_n_polls (waiter) <= n_polls + 1 ||
          muster_operation_run_local_init (self, session, error);
 }
@@ -68,7 +66,6 @@ waiter_for (MusterOperation *self, MusterSession *session)
   muster_waiter_set_progress (waiter, on_readiness, self);
   if (self->timeout_us <= 0)
     muster_waiter_poll_once (waiter);
-
   return waiter;
 }
 
@@ -110,7 +107,6 @@ try_session (MusterOperation *self, gboolean *had_polled, GError **error)
   g_clear_pointer (&waiter, muster_waiter_free);
   muster_operation_give_up_session (self, session);
   g_propagate_error (error, failure);
-
   return NULL;
 }
 

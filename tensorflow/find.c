@@ -87,7 +87,7 @@ library_at (const char *path, GError **error)
   char *found = g_file_test (at, G_FILE_TEST_IS_DIR) ? library_below (at) : NULL;
   if (found != NULL)
     return found;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+  muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                g_file_test (at, G_FILE_TEST_EXISTS)
                    ? "no TensorFlow in '%s', where tensorflow:PATH says: " ADVICE
                    : "'%s', which tensorflow:PATH names, isn't there: " ADVICE,
@@ -156,7 +156,7 @@ muster_runtime_find_library (const char *path, GError **error)
   for (gsize i = 0; found == NULL && i < G_N_ELEMENTS (folders); i++)
     found = library_in (folders[i]);
   if (found == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                  "no TensorFlow on this machine that 'tensorflow' could run: looked in %sthe "
                  "packages of the PATH's python3, /usr/local/lib and /usr/lib; " ADVICE,
                  looked->str);
@@ -196,7 +196,7 @@ muster_runtime_find_helper (GError **error)
     if (g_file_test (path, G_FILE_TEST_IS_EXECUTABLE))
       return g_canonicalize_filename (path, NULL);
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+  muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                "'" HELPER "', the program that runs TensorFlow for muster, is in none of "
                "libexec/muster beside '%s': install it, or name it in $MUSTER_TENSORFLOW_HELPER",
                folder != NULL ? folder : "this program");

@@ -194,7 +194,7 @@ set_failure (MusterRuntime *self, const char *line, GError **error)
 {
   char *reason = NULL;
   gint64 code = g_ascii_strtoll (line, &reason, 10);
-  g_set_error (error, MUSTER_ERROR, muster_error_from_wire ((int)CLAMP (code, 0, 100)),
+  muster_fail (error, muster_error_from_wire ((int)CLAMP (code, 0, 100)),
                "'%s' doesn't serve as TensorFlow: %s", self->library, g_strchug (reason));
 }
 
@@ -231,7 +231,7 @@ set_late (MusterRuntime *self, GError **error)
   g_mutex_lock (&self->lock);
   g_autofree char *doing = describe_start (self);
   g_mutex_unlock (&self->lock);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                "TensorFlow's runtime, from '%s', hasn't begun to serve within %s: %s",
                self->library, limit, doing);
 }
@@ -254,7 +254,7 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
     await_exit (self, life);
     how = end (life);
     /* not UNAVAILABLE, which one waits out */
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+    muster_fail (error, MUSTER_ERROR_INTERNAL,
                  "TensorFlow's runtime, from '%s', %s while it started", self->library, how);
   }
   return FALSE;
@@ -453,7 +453,7 @@ muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *can
   if (failure != NULL)
     g_propagate_error (error, failure);
   else if (state != SERVING && !g_cancellable_set_error_if_cancelled (cancellable, error))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                  "Deadline Exceeded: TensorFlow's runtime, from '%s', is still starting: %s",
                  self->library, doing);
   return state == SERVING;

@@ -155,9 +155,9 @@ muster_tensorflow_master_finalize (GObject *object)
 }
 
 static void
-muster_tensorflow_master_class_init (MusterTensorflowMasterClass *class)
+muster_tensorflow_master_class_init (MusterTensorflowMasterClass *klass)
 {
-  G_OBJECT_CLASS (class)->finalize = muster_tensorflow_master_finalize;
+  G_OBJECT_CLASS (klass)->finalize = muster_tensorflow_master_finalize;
 }
 
 static void
@@ -174,7 +174,7 @@ the_tensorflow_master (const char *target, GError **error)
   static GHashTable *masters; /* guarded by lock: target -> MusterMaster, for the process's life */
   const char *path = target[strlen (SCHEME)] == ':' ? target + strlen (SCHEME) + 1 : NULL;
   if (path != NULL && (*path == '\0' || g_str_has_prefix (path, "//"))) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "'%s' is no target: say 'tensorflow', or 'tensorflow:PATH' with the path of its "
                  "library or virtual environment",
                  target);

@@ -40,15 +40,13 @@ static gboolean
 how_often (gint64 us, gint64 steps, Every fallback, const char *what, Every *every, GError **error)
 {
   if (us > 0 && steps > 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "%s can be given in seconds or in steps, not both", what);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "%s can be given in seconds or in steps, not both", what);
   }
   if (us == 0 && steps == 0)
     *every = fallback;
   else
     *every = (Every){MAX (us, 0), MAX (steps, 0)};
-
   return TRUE;
 }
 
@@ -64,7 +62,6 @@ add (Assembly *self, MusterHook *hook)
 {
   if (hook != NULL)
     g_ptr_array_add (self->hooks, hook);
-
   return hook != NULL;
 }
 
@@ -85,7 +82,6 @@ has_saver_hook (const Assembly *self)
   for (gsize i = 0; i < self->options->n_chief_only_hooks; i++)
     if (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self->options->chief_only_hooks[i]))
       return TRUE;
-
   return FALSE;
 }
 
@@ -106,7 +102,6 @@ add_checkpoint_hook (Assembly *self, GError **error)
 
   if (o->checkpoint_dir == NULL || !is_on (self->save) || has_saver_hook (self))
     return TRUE;
-
   return add (self, muster_checkpoint_saver_hook_new (&options, error));
 }
 
@@ -134,7 +129,6 @@ add_chiefs_hooks (Assembly *self, GError **error)
     gint64 timeout_us = o->finish_timeout_us ? o->finish_timeout_us : DEFAULT_BARRIER_US;
     (void)add (self, muster_finish_barrier_hook_new (o->finish_quiet_us, timeout_us, o->clock));
   }
-
   return add_checkpoint_hook (self, error);
 }
 
@@ -176,7 +170,6 @@ assemble (Assembly *self, GError **error)
   if (!o->is_worker && !add_chiefs_hooks (self, error))
     return FALSE;
   add_all (self, o->hooks, o->n_hooks);
-
   return TRUE;
 }
 
@@ -200,7 +193,6 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
 
   if (manager != NULL && o->waiting != NULL)
     muster_session_manager_set_progress (manager, o->waiting, o->waiting_data);
-
   return manager;
 }
 
@@ -227,7 +219,6 @@ restore_options (const MusterMonitoredTrainingOptions *o)
   if (!restore.allow_missing && restore.needs == NULL &&
       muster_position_n_tasks (muster_scaffold_meta_graph (o->scaffold)) > 0)
     restore.needs = positions;
-
   return restore;
 }
 
@@ -236,7 +227,6 @@ static gboolean
 check_places (const MusterMonitoredTrainingOptions *o, GError **error)
 {
   MusterStorage *storage = o->saver != NULL ? muster_saver_storage (o->saver) : NULL;
-
   return (o->checkpoint_dir == NULL ||
           muster_storage_check_path (storage, "checkpoint directory", o->checkpoint_dir, error)) &&
          (o->summary_dir == NULL ||
@@ -281,7 +271,6 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
       .recovery = options->recovery,
       .listener = options->listener,
       .clock = options->clock};
-
   return muster_monitored_session_new (&session, report, cancellable, error);
 }
 
@@ -302,6 +291,5 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
     return NULL;
   MusterMonitoredTrainingOptions with = *options;
   with.scaffold = scaffold;
-
   return open_session (&with, report, cancellable, error);
 }

@@ -52,13 +52,11 @@ check (const MusterTraining *training, GError **error)
   else if (training->epochs > 0 && training->until_step > 0)
     wrong = "training ends at a step or after so many epochs, not both";
   if (wrong != NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   }
   for (gsize i = 0; i < training->n_feeds; i++)
     if (!muster_hook_need_node (training->scaffold, training->feeds[i], error))
       return FALSE;
-
   return TRUE;
 }
 
@@ -85,7 +83,6 @@ take_scaffold (Parts *self, GError **error)
       muster_scaffold_meta_graph (training->scaffold), MAX (training->n_tasks, 1), error);
   if (extended != NULL)
     self->scaffold = muster_scaffold_new_with (extended, &same, error);
-
   return self->scaffold != NULL;
 }
 
@@ -108,18 +105,16 @@ take_saver (Parts *self, GError **error)
   /* what can't be read is the restore's to tell of */
   g_autofree char *latest =
       muster_saver_latest_checkpoint (self->saver, training->checkpoint_dir, &failure);
-
   return latest == NULL ||
          muster_position_check (meta_graph, muster_saver_storage (self->saver), latest, error);
 }
 
 static gboolean
-next_batch (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
-            G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
-            G_GNUC_UNUSED GError **error)
+next_batch (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+            GError **error G_GNUC_UNUSED)
 {
   muster_batches_next (user_data, feeds);
-
   return TRUE;
 }
 
@@ -130,7 +125,6 @@ feeding_hook (const MusterTraining *training)
 
   for (gsize i = 0; i < training->n_feeds; i++)
     names[i] = g_strdup (training->feeds[i]);
-
   return muster_feed_func_hook_new ((const char *const *)names, next_batch, training->batches,
                                     NULL);
 }
@@ -140,7 +134,6 @@ static gint64
 n_batches (const MusterTraining *training)
 {
   gint64 per_epoch = training->epochs > 0 ? muster_batches_per_epoch (training->batches) : 0;
-
   return per_epoch > 0 && training->epochs > G_MAXINT64 / per_epoch ? G_MAXINT64
                                                                     : training->epochs * per_epoch;
 }
@@ -159,7 +152,6 @@ position_hook (const MusterTraining *training, GError **error)
       .n_feeds = training->n_feeds,
       .n_batches = n_batches (training),
       .clock = training->clock};
-
   return muster_position_hook_new (&options, error);
 }
 
@@ -185,7 +177,6 @@ add_input (Parts *self, GError **error)
     until_step = n_batches (training);
   if (until_step > 0)
     g_ptr_array_add (self->last, muster_stop_at_step_hook_new (0, until_step, NULL));
-
   return TRUE;
 }
 
@@ -202,7 +193,6 @@ add_hooks (Parts *self, GError **error)
   if (!add_input (self, error))
     return FALSE;
   g_ptr_array_add (self->last, muster_training_hook_new_ending (self->training_hook));
-
   return TRUE;
 }
 
@@ -216,7 +206,6 @@ assemble (Parts *self, MusterTrained *trained, GError **error)
   self->first = g_ptr_array_new_with_free_func (g_object_unref);
   self->last = g_ptr_array_new_with_free_func (g_object_unref);
   self->training_hook = muster_training_hook_new (training, self->saver, trained);
-
   return add_hooks (self, error);
 }
 
@@ -258,7 +247,6 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .listener = &session,
       .clock = training->clock,
   };
-
   return muster_monitored_training_session_new (&options, NULL, cancellable, error);
 }
 
@@ -278,7 +266,6 @@ run (const Parts *self, MusterMonitoredSession *session, GError **error)
             ? !muster_position_run (self->position, session, &step, NULL, NULL, error)
             : !muster_monitored_session_run (session, &step, NULL, NULL, error))
       return FALSE;
-
   return TRUE;
 }
 
@@ -314,6 +301,5 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   else if (is_well)
     return TRUE;
   g_propagate_error (error, muster_training_hook_blame (parts.training_hook, ended));
-
   return FALSE;
 }

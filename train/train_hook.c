@@ -80,7 +80,6 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
 
   announcement.phase = phase;
   announcement.step = self->state.step;
-
   return muster_lease_announce (self->lease, &announcement, deadline_us, cancellable, error);
 }
 
@@ -105,7 +104,6 @@ announce_progress (MusterTrainingHook *self, MusterRunContext *context, GError *
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -141,7 +139,6 @@ static double
 number_of (const MusterTensor *tensor)
 {
   double value;
-
   return muster_tensor_get_double (tensor, &value, NULL) ? value : NAN;
 }
 
@@ -167,7 +164,6 @@ report_progress (MusterTrainingHook *self, gint64 at_us)
   self->report_due_us = at_us + REPORT_EVERY_US;
   take_rate (self, at_us);
   take_awaited (self, at_us);
-
   return listener == NULL || listener->progress == NULL ||
          listener->progress (&self->state, listener->user_data);
 }
@@ -191,14 +187,13 @@ claim_directory (MusterTrainingHook *self, gint64 deadline_us, GCancellable *can
   if (self->saver == NULL || self->lease == NULL)
     return TRUE;
   muster_saver_set_lease (self->saver, self->lease);
-
   return muster_saver_claim_directory (self->saver, self->training->checkpoint_dir, deadline_us,
                                        cancellable, error);
 }
 
 static gboolean
 training_after_create (MusterHook *hook, MusterSession *session,
-                       G_GNUC_UNUSED MusterCoordinator *coordinator, gint64 deadline_us,
+                       MusterCoordinator *coordinator G_GNUC_UNUSED, gint64 deadline_us,
                        GCancellable *cancellable, GError **error)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
@@ -217,7 +212,6 @@ training_after_create (MusterHook *hook, MusterSession *session,
     self->state.durable_step = self->settled_step = step;
   if (listener != NULL && listener->ready != NULL)
     listener->ready (&self->trained->report, step, listener->user_data);
-
   return TRUE;
 }
 
@@ -231,14 +225,13 @@ training_before_run (MusterHook *hook, MusterRunContext *context, GError **error
   if (self->training->loss != NULL)
     self->loss_at = muster_run_context_fetch (context, self->training->loss);
   self->in_step = TRUE;
-
   return TRUE;
 }
 
 /* The step is read beside the update, before or after it; another task may have stepped too: it is
  * a count, not an id. */
 static gboolean
-training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+training_after_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
   gint64 at_us = now_us (self);
@@ -253,7 +246,6 @@ training_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
     return TRUE;
   if (!report_progress (self, at_us))
     muster_run_context_request_stop (context);
-
   return TRUE;
 }
 
@@ -263,7 +255,6 @@ is_reached (MusterTrainingHook *self)
 {
   if (self->saver != NULL && self->settled_step != self->state.step)
     return FALSE;
-
   return self->position != NULL ? muster_position_hook_is_over (self->position)
                                 : self->state.step >= self->state.until_step;
 }
@@ -276,7 +267,6 @@ end_job (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable
                 cancellable, error))
     return TRUE;
   g_prefix_error (error, "announcing that the job is over: ");
-
   return FALSE;
 }
 
@@ -292,7 +282,6 @@ finish (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
   mark_checkpoint_good (self);
   (void)report_progress (self, now_us (self));
   self->trained->is_reached = is_reached (self);
-
   return end_job (self, deadline_us, cancellable, error);
 }
 
@@ -360,7 +349,6 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
                                ? training->until_step
                                : training->epochs * muster_batches_per_epoch (training->batches);
   self->report_due_us = in_us (self, REPORT_EVERY_US);
-
   return MUSTER_HOOK (self);
 }
 
@@ -410,7 +398,7 @@ muster_training_ending_hook_class_init (MusterTrainingEndingHookClass *klass)
 }
 
 static void
-muster_training_ending_hook_init (G_GNUC_UNUSED MusterTrainingEndingHook *self)
+muster_training_ending_hook_init (MusterTrainingEndingHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -420,7 +408,6 @@ muster_training_hook_new_ending (MusterHook *training)
   MusterTrainingEndingHook *self = g_object_new (MUSTER_TYPE_TRAINING_ENDING_HOOK, NULL);
 
   self->training = g_object_ref (MUSTER_TRAINING_HOOK (training));
-
   return MUSTER_HOOK (self);
 }
 
@@ -439,14 +426,13 @@ muster_training_hook_blame (MusterHook *hook, GError *failure)
   if (self->lease == NULL || muster_lease_check (self->lease, &lost))
     return failure;
   g_error_free (failure);
-
   return lost;
 }
 
 /* --- what it hears from others --- */
 
 static void
-on_made (MusterSessionReport *report, G_GNUC_UNUSED const GError *error, gpointer user_data)
+on_made (MusterSessionReport *report, const GError *error G_GNUC_UNUSED, gpointer user_data)
 {
   MusterSessionReport *own = &MUSTER_TRAINING_HOOK (user_data)->trained->report;
 

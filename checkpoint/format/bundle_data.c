@@ -59,10 +59,9 @@ muster_bundle_data_damaged (MusterBundleData *self, const MusterIndexEntry *entr
           ? g_strdup (self->prefix)
           : muster_bundle_data_path (self->prefix, entry->entry.shard, self->n_shards);
   const gboolean is_part = muster_index_entry_is_part (entry);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "%s '%s' in '%s' %s",
-               is_part ? "A slice of the tensor" : "The tensor", (const char *)entry->key + is_part,
-               path, why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "%s '%s' in '%s' %s",
+                      is_part ? "A slice of the tensor" : "The tensor",
+                      (const char *)entry->key + is_part, path, why);
 }
 
 static void
@@ -97,7 +96,7 @@ open_file (MusterBundleData *self, gint32 shard, GError **error)
     return file;
   }
   if (muster_storage_failure_is_absent (why))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                  "The checkpoint '%s' has an index, but its data file '%s' is gone", self->prefix,
                  path);
   else
@@ -273,9 +272,7 @@ cut_off (Worker *self, const MusterDataSpan *span, GError **error)
   if (span->entry != NULL)
     return muster_bundle_data_damaged (self->run->data, span->entry,
                                        "is cut off: the file has become shorter", error);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "'%s' has become shorter",
-               self->file->path);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' has become shorter", self->file->path);
 }
 
 static gboolean
@@ -284,11 +281,10 @@ damaged (Worker *self, const MusterDataSpan *span, GError **error)
   if (span->entry != NULL)
     return muster_bundle_data_damaged (self->run->data, span->entry,
                                        "is damaged: its checksum is wrong", error);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "'%s' is damaged: no tensor's bytes lie in the %" G_GUINT64_FORMAT
-               " from %" G_GUINT64_FORMAT ", and yet they aren't zeros",
-               self->file->path, span->size, span->offset);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "'%s' is damaged: no tensor's bytes lie in the %" G_GUINT64_FORMAT
+                      " from %" G_GUINT64_FORMAT ", and yet they aren't zeros",
+                      self->file->path, span->size, span->offset);
 }
 
 static gboolean

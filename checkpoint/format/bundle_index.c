@@ -145,8 +145,7 @@ typedef struct {
 static gboolean
 data_loss (GError **error, const char *name, const char *why)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the entry of '%s' %s", name, why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the entry of '%s' %s", name, why);
 }
 
 static gboolean
@@ -157,7 +156,7 @@ check_version (const Tensorflow__BundleVersion *version, GError **error)
     if (version->bad_consumers[i] == FORMAT_VERSION)
       is_readable = FALSE;
   if (!is_readable)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+    muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
                  "the checkpoint's format is newer than this muster reads (%d)", FORMAT_VERSION);
   return is_readable;
 }
@@ -171,15 +170,14 @@ load_header (MusterBundleIndex *self, const guint8 *value, gsize size, GError **
   if (header == NULL)
     return FALSE;
   if (header->endianness != 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                 "the checkpoint was written on a big-endian machine; muster reads little-endian "
-                 "ones");
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_UNIMPLEMENTED,
+        "the checkpoint was written on a big-endian machine; muster reads little-endian "
+        "ones");
   }
   if (header->num_shards < 1) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the header counts %d data files",
-                 header->num_shards);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the header counts %d data files",
+                        header->num_shards);
   }
   self->n_shards = header->num_shards;
   return check_version (header->version, error);
@@ -353,8 +351,7 @@ load_entry (MusterBundleIndex *self, const guint8 *key, gsize key_size, const gu
   const gboolean is_part = muster_index_entry_is_part (&loaded);
   const char *name = is_part ? (const char *)loaded.key + 1 : (const char *)loaded.key;
   if (!is_part && !g_utf8_validate_len ((const char *)key, key_size, NULL)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "a tensor's name is not UTF-8");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "a tensor's name is not UTF-8");
   }
   if (!read_plain_entry (self, value, size, &loaded.entry) &&
       !unpack_entry (self, name, value, size, &loaded, error))
@@ -378,15 +375,13 @@ load_one (const guint8 *key, gsize key_size, const guint8 *value, gsize value_si
     loader->has_header = key_size == 0;
     if (loader->has_header)
       return load_header (loader->index, value, value_size, error);
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the header is missing");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the header is missing");
   }
   const MusterIndexEntry *last =
       entries->len > 0 ? &g_array_index (entries, MusterIndexEntry, entries->len - 1) : NULL;
   if (key_size == 0 ||
       (last != NULL && compare_keys (last->key, last->key_size, key, key_size) >= 0)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the keys are out of order");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the keys are out of order");
   }
   return load_entry (loader->index, key, key_size, value, value_size, error);
 }
@@ -402,11 +397,11 @@ read_file (MusterStorage *storage, const char *path, GError **error)
   g_autofree guint8 *data = size <= MUSTER_TABLE_MAX ? g_try_malloc (MAX (size, 1)) : NULL;
   gssize n = -1;
   if (size > MUSTER_TABLE_MAX)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                  "'%s' is no index: it has %" G_GUINT64_FORMAT " bytes, an index less than 2 GiB",
                  path, size);
   else if (data == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "'%s': there is no memory for its %" G_GUINT64_FORMAT " bytes", path, size);
   else
     n = muster_storage_read_at (storage, input, 0, data, (gsize)size, error);
@@ -442,8 +437,7 @@ walk_bytes (GBytes *bytes, MusterTableFunc func, gpointer user_data, const char 
   }
   if (walk.has_any)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "the table is empty");
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the table is empty");
 }
 
 gboolean
@@ -454,9 +448,8 @@ muster_bundle_index_walk (MusterStorage *storage, const char *prefix, MusterTabl
   g_autoptr (GError) why = NULL;
   g_autoptr (GBytes) bytes = read_file (storage, path, &why);
   if (bytes == NULL && muster_storage_failure_is_absent (why)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "There is no checkpoint '%s' (no file '%s')", prefix, path);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "There is no checkpoint '%s' (no file '%s')",
+                        prefix, path);
   }
   if (bytes == NULL) {
     g_propagate_prefixed_error (error, g_steal_pointer (&why),
@@ -468,9 +461,8 @@ muster_bundle_index_walk (MusterStorage *storage, const char *prefix, MusterTabl
   /* A message that doesn't parse is an invalid argument elsewhere; in a file it is damage. */
   const int code =
       muster_error_is (why, MUSTER_ERROR_UNIMPLEMENTED) ? why->code : MUSTER_ERROR_DATA_LOSS;
-  g_set_error (error, MUSTER_ERROR, code, "The checkpoint index '%s' can't be read: %s", path,
-               why->message);
-  return FALSE;
+  return muster_fail (error, code, "The checkpoint index '%s' can't be read: %s", path,
+                      why->message);
 }
 
 MusterBundleIndex *
@@ -598,14 +590,14 @@ muster_bundle_index_save (MusterBundleIndex *self, GError **error)
   for (guint i = 0; i < self->entries->len; i++) {
     const MusterIndexEntry *entry = &g_array_index (self->entries, MusterIndexEntry, i);
     if (i > 0 && compare_entries (entry - 1, entry) == 0) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ALREADY_EXISTS,
+      muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
                    "the tensor '%s', or a slice of it, is there twice",
                    (const char *)entry->key + muster_index_entry_is_part (entry));
       return NULL;
     }
     const gsize capacity = max_entry_size (entry);
     if (capacity > MUSTER_TABLE_MAX) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+      muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                    "the tensor '%s' has more slices than an index holds", entry->entry.name);
       return NULL;
     }
@@ -625,8 +617,7 @@ typedef struct {
 static gboolean
 damaged_header (GError **error, const char *why)
 {
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "%s", why);
 }
 
 static gboolean
@@ -666,12 +657,11 @@ read_entry (Measure *self, MusterProtoReader *reader, GError **error)
 }
 
 static gboolean
-measure_one (const guint8 *key, gsize key_size, const guint8 *value, gsize value_size,
+measure_one (const guint8 *key G_GNUC_UNUSED, gsize key_size, const guint8 *value, gsize value_size,
              gpointer user_data, GError **error)
 {
   Measure *self = user_data;
   MusterProtoReader reader = muster_proto_reader (value, value_size);
-  (void)key;
   if (self->sizes->len > 0)
     return read_entry (self, &reader, error);
   return key_size == 0 ? read_header (self, &reader, error)

@@ -32,10 +32,10 @@ merge_sliced (Merge *self, const MusterIndexEntry *entry, guint at, const char *
   const gsize n_dims = (gsize)entry->entry.n_dims;
   if (whole->entry.dtype != entry->entry.dtype || whole->entry.n_dims != entry->entry.n_dims ||
       memcmp (whole->entry.dims, entry->entry.dims, n_dims * sizeof (gint64)) != 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The tensor '%s' has another type or shape in the part '%s' than in those before",
-                 entry->entry.name, part);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "The tensor '%s' has another type or shape in the part '%s' than in those before",
+        entry->entry.name, part);
   }
   for (gsize i = 0; i < entry->n_slices; i++)
     muster_bundle_index_add_slice (self->index, whole, entry->slices + i * n_dims);
@@ -77,9 +77,9 @@ merge (Merge *self, MusterStorage *storage, const char *const *parts, const char
        GError **error)
 {
   if (parts == NULL || parts[0] == NULL || g_strv_contains (parts, prefix)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "A checkpoint is merged from one part or more, none of which has its own name");
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "A checkpoint is merged from one part or more, none of which has its own name");
   }
   for (gsize i = 0; parts[i] != NULL; i++)
     if (!merge_part (self, storage, parts[i], error))

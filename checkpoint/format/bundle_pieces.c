@@ -96,7 +96,7 @@ muster_bundle_find_pieces (const MusterBundleIndex *index, MusterBundleData *dat
   g_autoptr (GArray) pieces = g_array_new (FALSE, FALSE, sizeof (MusterPiece));
   g_array_set_clear_func (pieces, clear_piece);
   if (whole->n_slices > MAX_SLICES) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "The tensor '%s' is stored in %" G_GSIZE_FORMAT " slices; muster reads at most %d",
                  whole->entry.name, whole->n_slices, MAX_SLICES);
     return NULL;

@@ -212,11 +212,10 @@ check_length (MusterStorage *storage, const char *path, guint64 least, GError **
     return FALSE;
   if (info.size >= least)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "'%s' has %" G_GUINT64_FORMAT " bytes, but its index tells of %" G_GUINT64_FORMAT
-               ": it was cut off",
-               path, info.size, least);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "'%s' has %" G_GUINT64_FORMAT
+                      " bytes, but its index tells of %" G_GUINT64_FORMAT ": it was cut off",
+                      path, info.size, least);
 }
 
 char **
@@ -279,7 +278,7 @@ publish_as (MusterStorage *storage, const char *from, const char *to, gboolean i
   g_return_val_if_fail (from != NULL && to != NULL, FALSE);
   storage = storage != NULL ? storage : muster_local_storage ();
   if (g_str_equal (from, to))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "A checkpoint is published under another name than its own");
   else if (publish_prefix (storage, from, to, is_own, error))
     return TRUE;

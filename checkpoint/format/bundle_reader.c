@@ -149,11 +149,10 @@ is_readable (const MusterIndexEntry *entry, GError **error)
 {
   if (muster_dtype_is_supported (entry->entry.dtype))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-               "The tensor '%s' is of type %s (%d), which muster doesn't read",
-               (const char *)entry->key + muster_index_entry_is_part (entry),
-               muster_dtype_name (entry->entry.dtype), (int)entry->entry.dtype);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      "The tensor '%s' is of type %s (%d), which muster doesn't read",
+                      (const char *)entry->key + muster_index_entry_is_part (entry),
+                      muster_dtype_name (entry->entry.dtype), (int)entry->entry.dtype);
 }
 
 static const MusterBundleEntry *
@@ -161,8 +160,8 @@ find_whole (MusterBundleReader *self, const char *name, GError **error)
 {
   const MusterBundleEntry *whole = muster_bundle_reader_find (self, name);
   if (whole == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "The tensor '%s' is not found in checkpoint '%s'", name, self->prefix);
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "The tensor '%s' is not found in checkpoint '%s'",
+                 name, self->prefix);
   return whole;
 }
 
@@ -178,10 +177,10 @@ resolve_spec (const MusterIndexEntry *whole, const char *text, MusterExtent *wan
       muster_slice_resolve (e->n_dims, e->dims, spec.extents, wanted))
     return TRUE;
   g_autofree char *shape = muster_shape_to_string (e->n_dims, e->dims);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "The slice '%s' doesn't fit the tensor '%s', which is stored with the shape %s",
-               text, e->name, shape);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "The slice '%s' doesn't fit the tensor '%s', which is stored with the shape %s", text,
+      e->name, shape);
 }
 
 static void
@@ -229,10 +228,10 @@ has_memory (gconstpointer memory, const MusterIndexEntry *entry, GError **error)
 {
   if (memory != NULL)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "There is no memory for the %" G_GINT64_FORMAT " bytes of the tensor '%s'",
-               entry->entry.size, (const char *)entry->key + muster_index_entry_is_part (entry));
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "There is no memory for the %" G_GINT64_FORMAT " bytes of the tensor '%s'",
+                      entry->entry.size,
+                      (const char *)entry->key + muster_index_entry_is_part (entry));
 }
 
 /* Its file is mostly that of the one before. */
@@ -509,9 +508,8 @@ check_index (MusterBundleReader *self, GError **error)
   if (self->index->flaw == NULL)
     return TRUE;
   g_autofree char *path = muster_bundle_index_path (self->prefix);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "The checkpoint index '%s' is damaged: %s", path, self->index->flaw);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "The checkpoint index '%s' is damaged: %s",
+                      path, self->index->flaw);
 }
 
 /* The slices of a sliced tensor are entries of their own: here it is asked whether they are all. */

@@ -125,17 +125,15 @@ record (MusterBundleWriter *self, const void *key, gsize key_size, const MusterB
 static gboolean
 already_there (const char *name, const char *what, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ALREADY_EXISTS,
-               "The tensor '%s' was already added to the checkpoint%s", name, what);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
+                      "The tensor '%s' was already added to the checkpoint%s", name, what);
 }
 
 static gboolean
 invalid (const char *name, const char *why, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "The tensor '%s' can't be added to a checkpoint: %s", name, why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "The tensor '%s' can't be added to a checkpoint: %s", name, why);
 }
 
 static gboolean
@@ -143,10 +141,10 @@ check_unfinished (const MusterBundleWriter *self, GError **error)
 {
   if (!self->is_finished)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "The checkpoint '%s' is finished, or writing it has failed: nothing can be added",
-               self->prefix);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_FAILED_PRECONDITION,
+      "The checkpoint '%s' is finished, or writing it has failed: nothing can be added",
+      self->prefix);
 }
 
 static MusterBundleEntry
@@ -308,9 +306,9 @@ muster_bundle_writer_finish (MusterBundleWriter *self, GError **error)
 {
   muster_require (error, FALSE, self);
   if (self->is_finished) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "The checkpoint '%s' is finished already, or writing it has failed", self->prefix);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "The checkpoint '%s' is finished already, or writing it has failed",
+                        self->prefix);
   }
   self->is_finished = TRUE;
   if (finish (self, error))

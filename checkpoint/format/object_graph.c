@@ -74,11 +74,11 @@ muster_object_names_free (MusterObjectNames *self)
 static gboolean
 damaged (const MusterObjectNames *self, const char *why, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "The object graph in the checkpoint '%s' (the tensor '" MUSTER_OBJECT_GRAPH_KEY
-               "') is damaged: %s",
-               muster_bundle_reader_prefix (self->reader), why);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_DATA_LOSS,
+      "The object graph in the checkpoint '%s' (the tensor '" MUSTER_OBJECT_GRAPH_KEY
+      "') is damaged: %s",
+      muster_bundle_reader_prefix (self->reader), why);
 }
 
 static char *
@@ -200,10 +200,9 @@ note_attribute (MusterObjectNames *self, const Attribute *attribute, GError **er
 static gboolean
 too_many (const MusterObjectNames *self, const char *what, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "The object graph in the checkpoint '%s' has more than %u %s",
-               muster_bundle_reader_prefix (self->reader), MAX_OBJECTS, what);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "The object graph in the checkpoint '%s' has more than %u %s",
+                      muster_bundle_reader_prefix (self->reader), MAX_OBJECTS, what);
 }
 
 static gboolean
@@ -284,11 +283,10 @@ load (MusterObjectNames *self, const MusterBundleEntry *entry, GError **error)
   if (entry->dtype != MUSTER_STRING || entry->n_dims != 0)
     return damaged (self, "it is not a string", error);
   if (entry->size > MAX_GRAPH_BYTES) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "The object graph in the checkpoint '%s' has %" G_GINT64_FORMAT
-                 " bytes; muster reads at most %u",
-                 muster_bundle_reader_prefix (self->reader), entry->size, MAX_GRAPH_BYTES);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "The object graph in the checkpoint '%s' has %" G_GINT64_FORMAT
+                        " bytes; muster reads at most %u",
+                        muster_bundle_reader_prefix (self->reader), entry->size, MAX_GRAPH_BYTES);
   }
   self->graph = muster_bundle_reader_read (self->reader, MUSTER_OBJECT_GRAPH_KEY, error);
   if (self->graph == NULL)

@@ -50,11 +50,11 @@ muster_slice_spec_parse (MusterSliceSpec *self, const char *text, GError **error
   g_auto (GStrv) words = g_strsplit (text, " ", MUSTER_MAX_DIMS + 2);
   if (words[0] != NULL && parse_words (self, words))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "'%s' is not a slice: write the sizes of the whole tensor, then start,length for "
-               "each dimension or '-' for all of it, as in '10 4 0,5:-'",
-               text);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "'%s' is not a slice: write the sizes of the whole tensor, then start,length for "
+      "each dimension or '-' for all of it, as in '10 4 0,5:-'",
+      text);
 }
 
 gboolean

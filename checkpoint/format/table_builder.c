@@ -229,7 +229,7 @@ muster_table_builder_finish (MusterTableBuilder *self, GError **error)
   }
   if (self->size <= MUSTER_TABLE_MAX)
     return g_bytes_new_take (g_steal_pointer (&self->data), self->size);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+  muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                "could not build the index: it is larger than 2 GiB");
   return NULL;
 }

@@ -20,8 +20,7 @@ typedef struct {
 static gboolean
 fail (GError **error, const char *why)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "not a sound table: %s", why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "not a sound table: %s", why);
 }
 
 static guint32
@@ -52,11 +51,11 @@ check_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
     return fail (error, "a block's checksum is wrong");
   if (contents[block.size] == 0)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-               "the table is compressed (type %d), which TensorFlow doesn't write and muster "
-               "doesn't read",
-               contents[block.size]);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_UNIMPLEMENTED,
+      "the table is compressed (type %d), which TensorFlow doesn't write and muster "
+      "doesn't read",
+      contents[block.size]);
 }
 
 /* The entries of a block: what stands before its list of restarts. */

@@ -41,7 +41,7 @@ check_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64 w
   g_autofree char *path = muster_bundle_data_path (prefix, shard, overview->n_shards);
   if (!muster_storage_stat (storage, path, &info, &why)) {
     if (muster_storage_failure_is_absent (why))
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is gone", path);
+      muster_fail (error, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is gone", path);
     else
       g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
@@ -51,9 +51,8 @@ check_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64 w
     return TRUE;
   g_autofree char *all = muster_format_size (wanted),
                   *less = muster_format_size (wanted - info.size);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is %s short of %s",
-               path, less, all);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is %s short of %s", path,
+                      less, all);
 }
 
 /* When it was saved, and the size of what is read whole. */
@@ -140,9 +139,9 @@ muster_checkpoint_check_meta_graph (MusterStorage *storage, const char *prefix, 
   if (index == NULL || meta == NULL || compare_file (storage, prefix, index) != AS_SAVED ||
       compare_file (storage, prefix, meta) != CHANGED)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "The meta graph '%s.meta' isn't as it was saved, by its sum in '%s/%s'. The tensors "
-               "don't depend on it: take another checkpoint's, or export the graph anew",
-               prefix, directory, MUSTER_RECORD_FILE);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_DATA_LOSS,
+      "The meta graph '%s.meta' isn't as it was saved, by its sum in '%s/%s'. The tensors "
+      "don't depend on it: take another checkpoint's, or export the graph anew",
+      prefix, directory, MUSTER_RECORD_FILE);
 }

@@ -129,8 +129,8 @@ read_text (MusterStorage *storage, const char *path, GError **error)
     return NULL;
   if (info.size <= MAX_SIZE)
     return muster_storage_read (storage, path, error);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "its %" G_GUINT64_FORMAT " bytes are too many", info.size);
+  muster_fail (error, MUSTER_ERROR_DATA_LOSS, "its %" G_GUINT64_FORMAT " bytes are too many",
+               info.size);
   return NULL;
 }
 
@@ -301,9 +301,7 @@ muster_checkpoint_record_print (const MusterCheckpointRecord *self)
 static gboolean
 refuse (GError **error, const char *group, const char *key, const char *what)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "in [%s], '%s' is %s", group, key,
-               what);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "in [%s], '%s' is %s", group, key, what);
 }
 
 static gboolean
@@ -440,11 +438,10 @@ parse_directory (MusterCheckpointRecord *self, GKeyFile *file, GError **error)
   if (!get_int64 (file, DIRECTORY, "version", 1, &version, error))
     return FALSE;
   if (version > VERSION) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                 "it was written by a newer muster (version %" G_GINT64_FORMAT
-                 " of the file; this one knows %d)",
-                 version, VERSION);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                        "it was written by a newer muster (version %" G_GINT64_FORMAT
+                        " of the file; this one knows %d)",
+                        version, VERSION);
   }
   return get_int64 (file, DIRECTORY, "epoch", 0, &self->epoch, error) &&
          get_words (file, DIRECTORY, "chief", &self->chief, error) &&
@@ -475,14 +472,14 @@ muster_checkpoint_record_parse (const char *text, gsize size, GError **error)
   muster_require_array (error, NULL, text, size);
   const char *body = check_first_line (text, size);
   if (body == NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-                         "the checksum in its first line isn't that of the rest");
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                 "the checksum in its first line isn't that of the rest");
     return NULL;
   }
   g_autoptr (GKeyFile) file = g_key_file_new ();
   g_autoptr (GError) why = NULL;
   if (!g_key_file_load_from_data (file, body, size - (gsize)(body - text), G_KEY_FILE_NONE, &why)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "%s", why->message);
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS, "%s", why->message);
     return NULL;
   }
   g_autoptr (MusterCheckpointRecord) self = muster_checkpoint_record_new ();

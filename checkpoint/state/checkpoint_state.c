@@ -75,7 +75,7 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
     self = muster_state_text_parse (data, size, &why);
   }
   if (self == NULL || self->latest == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                  "Invalid checkpoint state '%s': %s; repair it, or remove it to start without one",
                  path, why != NULL ? why->message : "it names no checkpoint");
     return NULL;
@@ -156,22 +156,22 @@ static gboolean
 check_state (const MusterCheckpointState *self, guint n_paths, const char *path, GError **error)
 {
   if (self->latest == NULL || *self->latest == '\0') {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The checkpoint state '%s' can't be written without a latest checkpoint", path);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "The checkpoint state '%s' can't be written without a latest checkpoint",
+                        path);
   }
   if (self->timestamps->len > 0 && self->timestamps->len != n_paths) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Checkpoint timestamps, if provided, must match checkpoint paths: %u for %u",
-                 self->timestamps->len, n_paths);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Checkpoint timestamps, if provided, must match checkpoint paths: %u for %u",
+        self->timestamps->len, n_paths);
   }
   if (g_str_equal (self->latest, path)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "The checkpoint's path '%s' conflicts with path used for checkpoint state; save "
-                 "under another name",
-                 path);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_FAILED_PRECONDITION,
+        "The checkpoint's path '%s' conflicts with path used for checkpoint state; save "
+        "under another name",
+        path);
   }
   return TRUE;
 }

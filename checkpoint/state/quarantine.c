@@ -278,9 +278,7 @@ move_to_quarantine (MusterStorage *storage, const char *directory, const char *n
   if (files == NULL)
     return FALSE;
   if (!g_strv_contains ((const char *const *)files, index)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "there is no '%s/%s'", directory,
-                 index);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "there is no '%s/%s'", directory, index);
   }
   g_autofree char *new_name = free_name (files, name);
   /* The reason first: one that is told twice harms less than one that is lost. */

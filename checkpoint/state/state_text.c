@@ -294,7 +294,7 @@ muster_state_text_parse (const char *text, gsize size, GError **error)
   text = size > 0 ? text : ""; /* an empty file's bytes are NULL */
   Scanner scanner = {.at = text, .end = text + size, .line = 1};
   if (!scan_fields (&scanner, state, -1, 0)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, "line %d: %s", scanner.line,
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS, "line %d: %s", scanner.line,
                  scanner.why != NULL ? scanner.why : "it is malformed");
     return NULL;
   }

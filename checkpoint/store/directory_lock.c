@@ -58,7 +58,7 @@ wait_for (MusterStorage *storage, const char *path, gint64 deadline_us, MusterCl
     const gint64 now_us = muster_clock_now_us (clock);
     if (now_us >= deadline_us) {
       g_autofree char *who = read_holder (storage, path);
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+      muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                    "'%s': another writer, %s, still holds the lock of this directory", path, who);
       return NULL;
     }

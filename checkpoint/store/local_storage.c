@@ -81,9 +81,8 @@ fsync_retrying (int fd)
 }
 
 static MusterStorageFile *
-local_create (MusterStorage *self, const char *path, GError **error)
+local_create (MusterStorage *self G_GNUC_UNUSED, const char *path, GError **error)
 {
-  (void)self;
   const int fd = open_retrying (path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (fd < 0) {
     fail (error, path, "create the file");
@@ -97,9 +96,9 @@ local_create (MusterStorage *self, const char *path, GError **error)
 /* Room without length: a file that is cut off by a crash must not end in zeros that look written.
  */
 static gboolean
-local_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GError **error)
+local_reserve (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, guint64 size,
+               GError **error)
 {
-  (void)self;
   int result;
   do
     result = fallocate (file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
@@ -110,10 +109,9 @@ local_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GErro
 }
 
 static gboolean
-local_append (MusterStorage *self, MusterStorageFile *file, const void *data, gsize size,
-              GError **error)
+local_append (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, const void *data,
+              gsize size, GError **error)
 {
-  (void)self;
   const char *at = data;
   while (size > 0) {
     const ssize_t n = write (file->fd, at, MIN (size, CHUNK_MAX));
@@ -128,16 +126,14 @@ local_append (MusterStorage *self, MusterStorageFile *file, const void *data, gs
 }
 
 static gboolean
-local_sync (MusterStorage *self, MusterStorageFile *file, GError **error)
+local_sync (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, GError **error)
 {
-  (void)self;
   return fsync_retrying (file->fd) == 0 || fail (error, file->path, "sync");
 }
 
 static gboolean
-local_close (MusterStorage *self, MusterStorageFile *file, GError **error)
+local_close (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, GError **error)
 {
-  (void)self;
   /* On Linux the descriptor is gone even where close () was interrupted. */
   const gboolean is_closed =
       close (file->fd) == 0 || errno == EINTR || fail (error, file->path, "close");
@@ -147,9 +143,8 @@ local_close (MusterStorage *self, MusterStorageFile *file, GError **error)
 }
 
 static MusterStorageInput *
-local_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
+local_open (MusterStorage *self G_GNUC_UNUSED, const char *path, guint64 *size, GError **error)
 {
-  (void)self;
   /* Not blocking: opening a pipe would wait for its writer. */
   const int fd = open_retrying (path, O_RDONLY | O_NONBLOCK, 0);
   struct stat st;
@@ -174,10 +169,9 @@ local_open (MusterStorage *self, const char *path, guint64 *size, GError **error
 }
 
 static gssize
-local_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset, void *buffer,
-               gsize size, GError **error)
+local_read_at (MusterStorage *self G_GNUC_UNUSED, MusterStorageInput *input, guint64 offset,
+               void *buffer, gsize size, GError **error)
 {
-  (void)self;
   char *at = buffer;
   gsize filled = 0;
   while (filled < size) {
@@ -197,18 +191,16 @@ local_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset, v
 }
 
 static void
-local_close_input (MusterStorage *self, MusterStorageInput *input)
+local_close_input (MusterStorage *self G_GNUC_UNUSED, MusterStorageInput *input)
 {
-  (void)self;
   close (input->fd);
   g_free (input->path);
   g_free (input);
 }
 
 static gboolean
-local_rename (MusterStorage *self, const char *from, const char *to, GError **error)
+local_rename (MusterStorage *self G_GNUC_UNUSED, const char *from, const char *to, GError **error)
 {
-  (void)self;
   if (rename (from, to) == 0)
     return TRUE;
   const int code = errno;
@@ -218,9 +210,8 @@ local_rename (MusterStorage *self, const char *from, const char *to, GError **er
 }
 
 static gboolean
-local_remove (MusterStorage *self, const char *path, GError **error)
+local_remove (MusterStorage *self G_GNUC_UNUSED, const char *path, GError **error)
 {
-  (void)self;
   return g_remove (path) == 0 || errno == ENOENT || fail (error, path, "remove");
 }
 
@@ -231,9 +222,8 @@ compare_names (gconstpointer a, gconstpointer b)
 }
 
 static char **
-local_list (MusterStorage *self, const char *directory, GError **error)
+local_list (MusterStorage *self G_GNUC_UNUSED, const char *directory, GError **error)
 {
-  (void)self;
   g_autoptr (GDir) dir = g_dir_open (directory, 0, error);
   if (dir == NULL)
     return NULL;
@@ -246,9 +236,9 @@ local_list (MusterStorage *self, const char *directory, GError **error)
 }
 
 static gboolean
-local_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
+local_stat (MusterStorage *self G_GNUC_UNUSED, const char *path, MusterStorageInfo *info,
+            GError **error)
 {
-  (void)self;
   struct stat st;
   if (stat (path, &st) < 0)
     return fail (error, path, "look at the file");
@@ -258,9 +248,8 @@ local_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GErr
 }
 
 static gboolean
-local_sync_directory (MusterStorage *self, const char *directory, GError **error)
+local_sync_directory (MusterStorage *self G_GNUC_UNUSED, const char *directory, GError **error)
 {
-  (void)self;
   const int fd = open_retrying (directory, O_RDONLY | O_NONBLOCK, 0);
   if (fd < 0)
     return fail (error, directory, "open it to sync it");
@@ -293,9 +282,9 @@ local_make_directory (MusterStorage *self, const char *directory, GError **error
 }
 
 static gboolean
-local_free_space (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+local_free_space (MusterStorage *self G_GNUC_UNUSED, const char *directory, guint64 *bytes,
+                  GError **error)
 {
-  (void)self;
   struct statvfs vfs;
   if (statvfs (directory, &vfs) < 0)
     return fail (error, directory, "ask for the room in it");
@@ -307,9 +296,9 @@ local_free_space (MusterStorage *self, const char *directory, guint64 *bytes, GE
 /* flock: it belongs to the open file, so that two locks of one process exclude each other as well,
  * and it ends with the last process that holds it. */
 static MusterStorageLock *
-local_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError **error)
+local_lock (MusterStorage *self G_GNUC_UNUSED, const char *path, MusterLockMode mode,
+            GError **error)
 {
-  (void)self;
   const gboolean makes = mode == MUSTER_LOCK_EXCLUSIVE;
   const int fd =
       open_retrying (path, makes ? O_RDWR | O_CREAT | O_NONBLOCK : O_RDONLY | O_NONBLOCK, 0666);
@@ -336,17 +325,15 @@ local_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError *
 }
 
 static void
-local_unlock (MusterStorage *self, MusterStorageLock *lock)
+local_unlock (MusterStorage *self G_GNUC_UNUSED, MusterStorageLock *lock)
 {
-  (void)self;
   close (lock->fd);
   g_free (lock);
 }
 
 static gboolean
-local_takes (MusterStorage *self, const char *path)
+local_takes (MusterStorage *self G_GNUC_UNUSED, const char *path)
 {
-  (void)self;
   return muster_storage_is_file_path (path);
 }
 
@@ -374,13 +361,11 @@ muster_local_storage_iface_init (MusterStorageInterface *iface)
 }
 
 static void
-muster_local_storage_class_init (MusterLocalStorageClass *klass)
+muster_local_storage_class_init (MusterLocalStorageClass *klass G_GNUC_UNUSED)
 {
-  (void)klass;
 }
 
 static void
-muster_local_storage_init (MusterLocalStorage *self)
+muster_local_storage_init (MusterLocalStorage *self G_GNUC_UNUSED)
 {
-  (void)self;
 }

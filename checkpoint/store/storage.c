@@ -280,7 +280,6 @@ muster_storage_temporary_name (const char *path)
 }
 
 static void
-muster_storage_default_init (MusterStorageInterface *iface)
+muster_storage_default_init (MusterStorageInterface *iface G_GNUC_UNUSED)
 {
-  (void)iface;
 }

@@ -30,7 +30,6 @@ is_passing (const GError *failure)
   for (gsize i = 0; i < G_N_ELEMENTS (of_io); i++)
     if (g_error_matches (failure, G_IO_ERROR, of_io[i]))
       return TRUE;
-
   return FALSE;
 }
 

@@ -43,7 +43,7 @@ muster_cli_checkpoint_latest (int argc, char **argv)
     return code;
   g_autofree char *prefix = muster_latest_checkpoint (NULL, words[0], &error);
   if (error == NULL && prefix == NULL)
-    g_set_error (&error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+    muster_fail (&error, MUSTER_ERROR_NOT_FOUND,
                  "'%s' has no checkpoint yet (no file 'checkpoint' in it)", words[0]);
   if (error != NULL)
     return muster_cli_fail (error);

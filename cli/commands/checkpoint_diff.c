@@ -315,9 +315,8 @@ read_yes (const char *text, gboolean *value, GError **error)
   *value = text == NULL || strcmp (text, "yes") == 0;
   if (*value || strcmp (text, "no") == 0)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "checkpoint diff: --values is yes or no, not '%s'", text);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "checkpoint diff: --values is yes or no, not '%s'", text);
 }
 
 int

@@ -70,7 +70,7 @@ muster_cli_checkpoint_find (const char *place, GError **error)
     return prefix;
   prefix = muster_latest_checkpoint (NULL, place, &failure);
   if (prefix == NULL && failure == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                  "There is no checkpoint '%s': no file '%s.index', no SavedModel, and no directory "
                  "with a checkpoint in it",
                  place, place);

@@ -88,13 +88,12 @@ find (MusterBundleReader *reader, const MusterObjectNames *names, const char *na
     return entry;
   g_autofree char *like = names_like (reader, names, name);
   if (n > 1)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "%u variables of the checkpoint '%s' are called '%s'%s", n,
                  muster_bundle_reader_prefix (reader), name, like);
   else
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "The checkpoint '%s' has no tensor '%s'%s", muster_bundle_reader_prefix (reader),
-                 name, like);
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "The checkpoint '%s' has no tensor '%s'%s",
+                 muster_bundle_reader_prefix (reader), name, like);
   return NULL;
 }
 
@@ -252,7 +251,7 @@ muster_cli_show_tensor (MusterBundleReader *reader, const MusterObjectNames *nam
   g_autoptr (MusterTensor) tensor =
       muster_bundle_reader_read_slice (reader, entry->name, what->slice, &error);
   if (tensor != NULL && what->json && what->full && muster_tensor_n_elements (tensor) > MOST_JSON)
-    g_set_error (&error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+    muster_fail (&error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "'%s' has %" G_GINT64_FORMAT " elements; as JSON at most %d are printed: take a "
                  "--slice of it",
                  shown, muster_tensor_n_elements (tensor), MOST_JSON);

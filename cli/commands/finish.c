@@ -46,11 +46,11 @@ muster_cli_end_job (MusterSession *session, const MusterCliOptions *options, gin
   g_autoptr (MusterLease) lease =
       muster_session_claim (session, &claim, &before, deadline_us, NULL, &failure);
   if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                 "%s keeps no announcements, so it can't be told that a job is over; a gateway "
-                 "can: `muster serve --master=%s`",
-                 options->target, options->target);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_UNIMPLEMENTED,
+        "%s keeps no announcements, so it can't be told that a job is over; a gateway "
+        "can: `muster serve --master=%s`",
+        options->target, options->target);
   }
   if (lease == NULL) {
     g_propagate_error (error, g_steal_pointer (&failure));

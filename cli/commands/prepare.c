@@ -49,11 +49,10 @@ parse_names (PrepareOptions *self, GError **error)
   for (char **pair = self->renamed; *pair != NULL; pair++) {
     const char *at = strchr (*pair, '=');
     if (at == NULL || at == *pair || at[1] == '\0') {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "'--rename=%s': give --rename=VARIABLE=NAME, NAME being the one in the "
-                   "checkpoint",
-                   *pair);
-      return FALSE;
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "'--rename=%s': give --rename=VARIABLE=NAME, NAME being the one in the "
+                          "checkpoint",
+                          *pair);
     }
     g_hash_table_replace (self->restore.names, g_strndup (*pair, (gsize)(at - *pair)),
                           g_strdup (at + 1));

@@ -50,9 +50,8 @@ parse_when_full (const char *word, MusterWhenFull *when_full)
 }
 
 static void
-say_pause (const char *why, gpointer user_data)
+say_pause (const char *why, gpointer user_data G_GNUC_UNUSED)
 {
-  (void)user_data;
   muster_cli_say (stderr, "waiting for room: %s\n", why);
 }
 

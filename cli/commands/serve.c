@@ -122,9 +122,9 @@ check_limit (const char *flag, gint64 given, gint64 most, GError **error)
 {
   if (given >= 0 && given <= most)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "%s=%" G_GINT64_FORMAT " can't be: say 1 to %" G_GINT64_FORMAT, flag, given, most);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s=%" G_GINT64_FORMAT " can't be: say 1 to %" G_GINT64_FORMAT, flag, given,
+                      most);
 }
 
 static gboolean
@@ -158,9 +158,8 @@ read_time (const char *flag, const char *text, gint64 *time_us, GError **error)
   }
   if (*time_us >= MUSTER_SECOND)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "%s=%s is too short: say a second or more", flag, text);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s=%s is too short: say a second or more", flag, text);
 }
 
 static MusterMaster *

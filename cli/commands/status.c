@@ -306,9 +306,9 @@ find_place (const MusterCliOptions *options, Place *place, GError **error)
   place->tls = g_str_has_prefix (options->target, "grpcs://");
   place->address = scheme == NULL ? options->target : scheme + 3;
   if (scheme != NULL && !place->tls && !g_str_has_prefix (options->target, "grpc://")) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "'%s' is no master behind a network: say grpc://HOST:PORT", options->target);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "'%s' is no master behind a network: say grpc://HOST:PORT",
+                        options->target);
   }
   return muster_address_parse (place->address, &host, &port, error);
 }

@@ -85,7 +85,7 @@ check_options (CommandOptions *command, GError **error)
   else if (command->feeds == NULL && (command->rows != NULL || command->batch_size > 0))
     wrong = "--rows and --batch-size are for --feed=NAME=@FILE.npy, of which there is none";
   if (wrong != NULL)
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   if (wrong != NULL || !muster_cli_check_path ("--checkpoint-dir", command->directory, error) ||
       !muster_cli_check_path ("--log-dir", command->log_dir, error) ||
       (command->save_secs != NULL &&
@@ -100,7 +100,7 @@ check_options (CommandOptions *command, GError **error)
   if (command->step_timeout_us == MUSTER_WAIT_FOREVER)
     command->step_timeout_us = 0;
   if (command->save_us == 0 && command->save_secs != NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "--save-secs='%s' is too often: say 1 or more", command->save_secs);
   return command->save_us > 0 || command->save_secs == NULL;
 }
@@ -122,9 +122,8 @@ find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **er
   }
   if (asked == NULL) /* a collection may name what was left out of the export */
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "--loss=%s: the graph has no such tensor", asked);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "--loss=%s: the graph has no such tensor", asked);
 }
 
 /* --- one training --- */
@@ -290,17 +289,15 @@ take_role (MusterCliOptions *options, const CommandOptions *command, MusterTrain
                                error))
     return FALSE;
   if (role->master == NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "train needs --master=TARGET: grpc://HOST:PORT of a `muster serve`, or "
-                         "local to train in this process");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "train needs --master=TARGET: grpc://HOST:PORT of a `muster serve`, or "
+                        "local to train in this process");
   }
   if (muster_master_is_offered (role->master) && role->n_tasks > 1) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "--master=%s is this process's own, which %u tasks can't share: start a "
-                 "`muster serve` and give its address",
-                 role->master, role->n_tasks);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "--master=%s is this process's own, which %u tasks can't share: start a "
+                        "`muster serve` and give its address",
+                        role->master, role->n_tasks);
   }
   g_free (options->target);
   options->target = g_strdup (role->master);

@@ -52,9 +52,8 @@ muster_cli_duration (const char *text, gint64 *duration_us, GError **error)
       *duration_us = (gint64)(number * units[i].us);
       return TRUE;
     }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "invalid duration '%s' (use 30, 500ms, 10m, 2h or forever)", text);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid duration '%s' (use 30, 500ms, 10m, 2h or forever)", text);
 }
 
 gboolean
@@ -68,9 +67,8 @@ need (const char *command, const char *option, const char *value, GError **error
 {
   if (value != NULL && *value != '\0')
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "%s needs %s; try `muster help %s`", command, option, command);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s needs %s; try `muster help %s`",
+                      command, option, command);
 }
 
 /* --- the options --- */
@@ -177,9 +175,8 @@ read_cluster (const char *command, MusterCliOptions *options, GError **error)
     g_autofree char *host = NULL;
     guint16 port;
     if (address == NULL || address == *it) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "%s: '%s' in --cluster isn't TASK=HOST:PORT", command, *it);
-      return FALSE;
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "%s: '%s' in --cluster isn't TASK=HOST:PORT", command, *it);
     }
     if (!muster_address_parse (address + 1, &host, &port, error)) {
       g_prefix_error (error, "%s: --cluster: ", command);
@@ -232,11 +229,11 @@ check_shared (const char *command, MusterCliWants wants, const char *target, GEr
 {
   if (!(wants & MUSTER_CLI_SHARED) || !muster_master_is_offered (target))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "%s: --master=%s begins and ends with this command, so no other task has a part in "
-               "it; give grpc://HOST:PORT, as `muster serve` prints it",
-               command, target);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "%s: --master=%s begins and ends with this command, so no other task has a part in "
+      "it; give grpc://HOST:PORT, as `muster serve` prints it",
+      command, target);
 }
 
 gboolean
@@ -265,9 +262,9 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
   }
   guint n_rest = g_strv_length (words + 1);
   if (rest == NULL && n_rest > 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "%s takes no argument '%s'; try `muster help %s`", command, words[1], command);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "%s takes no argument '%s'; try `muster help %s`", command, words[1],
+                        command);
   }
   if (rest != NULL)
     *rest = g_strdupv (words + 1);
@@ -392,8 +389,7 @@ muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_u
   if (diagnosis.stage != MUSTER_REACH_TLS_FAILED)
     return;
   g_clear_error (error);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s", target,
-               diagnosis.text);
+  muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s", target, diagnosis.text);
 }
 
 MusterSession *

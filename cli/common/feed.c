@@ -30,17 +30,14 @@ collect (Literal *self, JsonNode *node, int depth, GError **error)
       g_ptr_array_add (self->leaves, node);
       return TRUE;
     }
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "its lists are not nested evenly");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "its lists are not nested evenly");
   }
   JsonArray *list = json_node_get_array (node);
   gint64 n = json_array_get_length (list);
   if (depth == DEEPEST ||
       (self->n_dims >= 0 && (depth >= self->n_dims || self->dims[depth] != n))) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "its lists are not of one length at each depth");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "its lists are not of one length at each depth");
   }
   if (self->n_dims < 0)
     self->dims[depth] = n;
@@ -118,7 +115,7 @@ numbers_of (const Literal *self, GError **error)
     JsonNode *leaf = g_ptr_array_index (self->leaves, i);
     if (json_node_get_value_type (leaf) == G_TYPE_STRING ||
         !store_number (muster_tensor_data_mutable (tensor), self->dtype, i, leaf)) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+      muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                    "element %u can't be read as %s; feed a .npy file with @FILE", i,
                    muster_dtype_name (self->dtype));
       return NULL;
@@ -136,8 +133,8 @@ parse_literal (const char *text, MusterDType dtype, GError **error)
       json_parser_get_root (parser) == NULL) {
     if (dtype == MUSTER_STRING)
       return muster_tensor_new_string (text);
-    g_set_error (
-        error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
         "'%s' is neither a number nor a list of them such as [[1, 2], [3, 4]]; a NumPy file "
         "is @FILE.npy",
         text);
@@ -157,7 +154,7 @@ dtype_of (const Tensorflow__NodeDef *node, GError **error)
   MusterDType dtype =
       muster_node_dtype (node, "dtype", muster_node_dtype (node, "T", MUSTER_INVALID));
   if (!muster_dtype_is_supported (dtype)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "the dtype of '%s' (a %s) isn't known: feed a .npy file with @FILE", node->name,
                  node->op);
     return MUSTER_INVALID;
@@ -227,8 +224,8 @@ muster_cli_read_feed (MusterGraph *graph, const char *argument, const char *rows
   const int output = muster_graph_split_input (given, &op);
   const Tensorflow__NodeDef *node = muster_graph_find_node (graph, op);
   if (node == NULL || output < 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "--feed=%s: the graph has no '%s' to feed", argument, given);
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "--feed=%s: the graph has no '%s' to feed",
+                 argument, given);
     return NULL;
   }
   MusterTensor *tensor = NULL;

@@ -218,7 +218,7 @@ muster_accumulator_sum_add_rows (MusterAccumulatorSum *self, MusterTensor *indic
   g_autofree gint32 *counts = places != NULL ? g_try_new (gint32, (gsize)n + 1) : NULL;
   if (counts == NULL) {
     if (places != NULL)
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+      muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                    "There is no memory for %" G_GINT64_FORMAT " accumulated rows", n);
     return FALSE;
   }

@@ -47,7 +47,6 @@ static guint64
 mix_pair (guint64 u, guint64 v, guint64 factor)
 {
   const guint64 a = shift_mix ((u ^ v) * factor);
-
   return shift_mix ((v ^ a) * factor) * factor;
 }
 
@@ -75,7 +74,6 @@ farm_to_32 (const guint8 *s, guint64 n)
   const guint64 factor = k2 + n * 2;
   const guint64 a = fetch64 (s) * k1, b = fetch64 (s + 8);
   const guint64 c = fetch64 (s + n - 8) * factor, d = fetch64 (s + n - 16) * k2;
-
   return mix_pair (rotate (a + b, 43) + rotate (c, 30) + d, a + rotate (b + k2, 18) + c, factor);
 }
 
@@ -89,7 +87,6 @@ farm_to_64 (const guint8 *s, guint64 n)
   const guint64 z = mix_pair (y, a + rotate (b + k2, 18) + c, factor);
   const guint64 e = fetch64 (s + 16) * factor, f = fetch64 (s + 24);
   const guint64 g = (y + fetch64 (s + n - 32)) * factor, h = (z + fetch64 (s + n - 24)) * factor;
-
   return mix_pair (rotate (e + f, 43) + rotate (g, 30) + h, e + rotate (f + a, 18) + g, factor);
 }
 

@@ -66,9 +66,8 @@ muster_lookup_store_clear (MusterLookupStore *self)
 static gboolean
 out_of_memory (GError **error, gint64 n)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "There is no memory for a table of %" G_GINT64_FORMAT " entries", n);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "There is no memory for a table of %" G_GINT64_FORMAT " entries", n);
 }
 
 static gboolean

@@ -33,10 +33,10 @@ open_text (Reader *self, GError **error)
   if (self->input != NULL)
     return TRUE;
   if (g_error_matches (own, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "%s; No such file or directory",
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "%s; No such file or directory",
                  self->text->filename);
   else if (g_error_matches (own, G_FILE_ERROR, G_FILE_ERROR_ISDIR))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, "%s; Is a directory",
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s; Is a directory",
                  self->text->filename);
   else
     g_propagate_error (error, g_steal_pointer (&own));
@@ -294,11 +294,11 @@ fill (Reader *self, MusterLookupTable *table, GError **error)
     if (own != NULL)
       g_propagate_error (error, g_steal_pointer (&own));
     else if (self->text->vocab_size == 0)
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
-                   "Finished reading 0 of lines from %s", self->text->filename);
+      muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE, "Finished reading 0 of lines from %s",
+                   self->text->filename);
     else
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
-                   "Read less bytes than requested: %s is empty", self->text->filename);
+      muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE, "Read less bytes than requested: %s is empty",
+                   self->text->filename);
     return FALSE;
   }
   self->is_ahead = TRUE;

@@ -161,7 +161,7 @@ find_variable (MusterResources *self, const MusterVariableWanted *wanted, GError
   /* One that has never had a value is as good as none. */
   if (!muster_variable_is_initialized (entry->variable))
     return add_variable (self, wanted, hash);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "Variable '%s' in container '%s' holds %s, but is wanted as %s: two variables share "
                "a name, or the master still holds another model's (reset it)",
                wanted->name, wanted->container, muster_dtype_name (dtype),

@@ -137,11 +137,11 @@ void
 muster_variable_set_uninitialized (MusterVariable *self, GError **error)
 {
   if (!self->is_resource) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                  "Attempting to use uninitialized value %s", self->name);
     return;
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+  muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                "Could not find variable %s. This could mean that the variable has been deleted. In "
                "TF1, it can also mean the variable is uninitialized. Debug info: container=%s, "
                "status error message=Resource %s/%s/N10tensorflow3VarE does not exist.",
@@ -154,8 +154,8 @@ muster_variable_set_not_found (MusterVariable *self, GError **error)
   if (!self->is_resource)
     muster_variable_set_uninitialized (self, error);
   else
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "Resource %s/%s/N10tensorflow3VarE does not exist.", self->container, self->name);
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "Resource %s/%s/N10tensorflow3VarE does not exist.",
+                 self->container, self->name);
 }
 
 void
@@ -164,8 +164,8 @@ muster_variable_set_invalid (MusterVariable *self, GError **error)
   if (!self->is_resource)
     muster_variable_set_uninitialized (self, error);
   else
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
-                 "Invalid variable reference. '%s' has no value", self->name);
+    muster_fail (error, MUSTER_ERROR_INTERNAL, "Invalid variable reference. '%s' has no value",
+                 self->name);
 }
 
 /* With the lock held: the elements, the variable's alone; NULL if there are none to be had. Where

@@ -22,11 +22,10 @@ placeholder (MusterKernel *k, GError **error)
   const Tensorflow__NodeDef *def = k->node->def;
   const int n_dims = MIN (muster_node_shape (def, "shape", dims, MUSTER_MAX_DIMS), MUSTER_MAX_DIMS);
   g_autofree char *shape = n_dims > 0 ? muster_shape_to_string (n_dims, dims) : NULL;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "You must feed a value for placeholder tensor '%s' with dtype %s%s%s", def->name,
-               muster_dtype_name (muster_kernel_output_dtype (k, 0)),
-               shape != NULL ? " and shape " : "", shape != NULL ? shape : "");
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "You must feed a value for placeholder tensor '%s' with dtype %s%s%s",
+                      def->name, muster_dtype_name (muster_kernel_output_dtype (k, 0)),
+                      shape != NULL ? " and shape " : "", shape != NULL ? shape : "");
 }
 
 /* Hands on whatever came: a value, a reference (to be read late), a handle. */
@@ -65,9 +64,8 @@ switch_branch (MusterKernel *k, GError **error)
   if (muster_tensor_n_dims (pred) != 0) {
     g_autofree char *shape =
         muster_shape_to_string (muster_tensor_n_dims (pred), muster_tensor_dims (pred));
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The second input must be a scalar, but it has shape %s", shape);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "The second input must be a scalar, but it has shape %s", shape);
   }
   const int taken = *(const guint8 *)muster_tensor_data (pred) != 0;
   pass (k, taken, 0);
@@ -84,8 +82,7 @@ merge_branches (MusterKernel *k, GError **error)
   while (i < n && muster_kernel_input_slot (k, i)->kind == MUSTER_SLOT_DEAD)
     i++;
   if (i == n) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "There is nothing to merge");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "There is nothing to merge");
   }
   pass (k, 0, i);
   muster_kernel_set_output (k, 1, muster_tensor_new_int32 (i));
@@ -112,9 +109,8 @@ output_variable (MusterKernel *k, gboolean is_resource, GError **error)
       .def = k->node->def,
       .seen = &k->run->plan->nodes[k->position].seen};
   if (!muster_dtype_is_supported (wanted.dtype)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "A variable can't hold %s",
-                 muster_dtype_name (wanted.dtype));
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "A variable can't hold %s",
+                        muster_dtype_name (wanted.dtype));
   }
   MusterVariable *variable = muster_resources_variable (k->run->context.resources, &wanted, error);
   if (variable == NULL)

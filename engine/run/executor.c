@@ -132,20 +132,18 @@ muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **erro
 {
   const MusterPlanFeed *feed = &self->plan->feeds[i];
   if (feed->dtype != MUSTER_INVALID && muster_tensor_dtype (tensor) != feed->dtype) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Cannot feed value of type %s for Tensor '%s', which has type %s",
-                 muster_dtype_name (muster_tensor_dtype (tensor)), feed_name (self->plan, i),
-                 muster_dtype_name (feed->dtype));
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Cannot feed value of type %s for Tensor '%s', which has type %s",
+                        muster_dtype_name (muster_tensor_dtype (tensor)), feed_name (self->plan, i),
+                        muster_dtype_name (feed->dtype));
   }
   if (!fits (feed, tensor)) {
     g_autofree char *got =
         muster_shape_to_string (muster_tensor_n_dims (tensor), muster_tensor_dims (tensor));
     g_autofree char *wanted = muster_shape_to_string (feed->n_dims, feed->dims);
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Cannot feed value of shape %s for Tensor '%s', which has shape %s", got,
-                 feed_name (self->plan, i), wanted);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Cannot feed value of shape %s for Tensor '%s', which has shape %s", got,
+                        feed_name (self->plan, i), wanted);
   }
   self->slots[feed->slot] =
       (MusterSlot){.kind = MUSTER_SLOT_TENSOR, .value = muster_tensor_ref (tensor)};
@@ -168,7 +166,7 @@ missing_value (const MusterKernel *k, int i, MusterVariable *variable, GError **
   if (muster_variable_is_resource (variable))
     muster_variable_set_uninitialized (variable, error);
   else /* TensorFlow names the edge, not the variable */
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                  "Attempting to use uninitialized value %s", k->node->def->input[i]);
   return FALSE;
 }
@@ -179,11 +177,10 @@ check_handle (const MusterKernel *k, MusterVariable *variable, GError **error)
   const MusterDType wanted = k->node->value_dtype;
   if (wanted == MUSTER_INVALID || muster_variable_dtype (variable) == wanted)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Trying to use variable %s with wrong dtype. Expected %s got %s",
-               muster_variable_name (variable), muster_dtype_name (wanted),
-               muster_dtype_name (muster_variable_dtype (variable)));
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Trying to use variable %s with wrong dtype. Expected %s got %s",
+                      muster_variable_name (variable), muster_dtype_name (wanted),
+                      muster_dtype_name (muster_variable_dtype (variable)));
 }
 
 /* Reads the value of a reference for a kernel that takes values. */
@@ -215,12 +212,12 @@ take_handle (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **
     k->inputs[i] = k->held[k->n_held++] = muster_slot_handle_text (slot);
     return TRUE;
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Trying to access a handle's resource using the wrong type. The handle points to a "
-               "resource (name '%s') of type '%s', which op '%s' doesn't take",
-               muster_resource_name (slot->value), muster_resource_type (slot->value)->kind,
-               k->node->op->name);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "Trying to access a handle's resource using the wrong type. The handle points to a "
+      "resource (name '%s') of type '%s', which op '%s' doesn't take",
+      muster_resource_name (slot->value), muster_resource_type (slot->value)->kind,
+      k->node->op->name);
 }
 
 static gboolean
@@ -259,11 +256,11 @@ check_output (const MusterKernel *k, guint32 i, GError **error)
     dtype = MUSTER_INVALID;
   if (G_LIKELY (dtype == declared % MUSTER_REF))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
-               "Output %u of type %s does not match declared output type %s for node {{node %s}}",
-               i, slot->kind == MUSTER_SLOT_EMPTY ? "nothing" : muster_dtype_name (dtype),
-               muster_dtype_name (declared), k->node->def->name);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INTERNAL,
+      "Output %u of type %s does not match declared output type %s for node {{node %s}}", i,
+      slot->kind == MUSTER_SLOT_EMPTY ? "nothing" : muster_dtype_name (dtype),
+      muster_dtype_name (declared), k->node->def->name);
 }
 
 static gboolean
@@ -437,11 +434,11 @@ muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **e
   const MusterPlanFetch *wanted = &self->plan->fetches[i];
   const MusterSlot *slot = &self->slots[wanted->slot];
   if (G_UNLIKELY (slot->kind == MUSTER_SLOT_DEAD)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Retval[%u] does not have value: '%s' (op '%s') is in the branch of a conditional "
-                 "that wasn't taken",
-                 i, wanted->def->name, wanted->def->op);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Retval[%u] does not have value: '%s' (op '%s') is in the branch of a conditional "
+        "that wasn't taken",
+        i, wanted->def->name, wanted->def->op);
   }
   if (slot->kind == MUSTER_SLOT_TENSOR)
     *fetched = muster_tensor_ref (slot->value);
@@ -451,10 +448,9 @@ muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **e
     *fetched = muster_variable_read (slot->value);
   if (*fetched != NULL)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "Attempting to use uninitialized value %s\n\t [[{{node %s}}]] (op '%s')",
-               wanted->def->name, wanted->def->name, wanted->def->op);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Attempting to use uninitialized value %s\n\t [[{{node %s}}]] (op '%s')",
+                      wanted->def->name, wanted->def->name, wanted->def->op);
 }
 
 static gboolean

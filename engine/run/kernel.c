@@ -117,7 +117,7 @@ muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
   const MusterTensor *tensor = muster_kernel_input (k, i);
   const gint64 n = muster_tensor_n_elements (tensor);
   if (n > max) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Input %d ('%s') has %" G_GINT64_FORMAT " elements, at most %d are possible here",
                  i, k->node->def->input[i], n, max);
     return -1;
@@ -133,7 +133,7 @@ muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
       memcpy (values, data, (gsize)n * sizeof *values);
     return (int)n;
   default:
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Input %d ('%s') is %s, int32 or int64 is wanted", i, k->node->def->input[i],
                  muster_dtype_name (muster_tensor_dtype (tensor)));
     return -1;
@@ -264,7 +264,7 @@ muster_kernel_forward_ref (MusterKernel *k, int i, int input)
 static void
 set_wrong_type (const char *name, const char *got, const char *wanted, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "Trying to access a handle's resource using the wrong type. The handle points to a "
                "resource (name '%s') of type '%s' but you are trying to access the resource as "
                "type '%s'",
@@ -295,11 +295,11 @@ check_names (const char *container, const char *name, GError **error)
   for (const char *c = container; *c != '\0'; c++)
     valid = valid && (g_ascii_isalnum (*c) || strchr ("-./", *c) != NULL);
   if (!valid)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "container contains invalid characters: %s", container);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "container contains invalid characters: %s",
+                 container);
   else if (name != NULL && name[0] == '_')
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "shared_name cannot start with '_':%s", name);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "shared_name cannot start with '_':%s",
+                 name);
   else
     return TRUE;
   return FALSE;
@@ -348,10 +348,8 @@ muster_kernel_destroy_resource (const MusterKernel *k, int i, gboolean must_exis
   if (muster_resources_forget (context->resources, slot->value) ||
       muster_resources_forget (context->own, slot->value) || !must_exist)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-               "Resource %s/%s/<unknown> does not exist.", muster_resource_container (slot->value),
-               muster_resource_name (slot->value));
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "Resource %s/%s/<unknown> does not exist.",
+                      muster_resource_container (slot->value), muster_resource_name (slot->value));
 }
 
 MusterResource *

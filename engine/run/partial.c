@@ -94,8 +94,7 @@ static gboolean
 refuse (GError **error, const char *format, const char *name)
 {
   g_autofree char *text = g_strdup_printf (format, name);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, text);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", text);
 }
 
 MusterRun *
@@ -110,13 +109,13 @@ muster_partial_begin (MusterPartial *self, gint64 deadline_us, GError **error)
       in_time = g_cond_wait_until (&self->is_free, &self->lock, deadline_us);
   }
   if (self->is_over) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Must run PartialRunSetup before performing partial runs");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Must run PartialRunSetup before performing partial runs");
     return NULL;
   }
   if (self->is_busy) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                         "Deadline Exceeded: another part of the same partial run still ran");
+    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                 "Deadline Exceeded: another part of the same partial run still ran");
     return NULL;
   }
   self->is_busy = TRUE;

@@ -824,8 +824,8 @@ muster_program_constant (MusterProgram *self, guint32 node, GError **error)
     return muster_tensor_ref (known);
   const Tensorflow__AttrValue *value = muster_node_attr (def, "value");
   if (value == NULL || value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Node '%s' (op 'Const') has no attr 'value'", def->name);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Node '%s' (op 'Const') has no attr 'value'",
+                 def->name);
     return NULL;
   }
   g_autoptr (MusterTensor) tensor = muster_tensor_proto_read_within (
@@ -836,7 +836,7 @@ muster_program_constant (MusterProgram *self, guint32 node, GError **error)
   }
   const MusterDType dtype = muster_node_dtype (def, "dtype", MUSTER_INVALID);
   if (muster_tensor_dtype (tensor) != dtype) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Node '%s' (op 'Const') has a value of type %s, but its attr 'dtype' says %s",
                  def->name, muster_dtype_name (muster_tensor_dtype (tensor)),
                  muster_dtype_name (dtype));

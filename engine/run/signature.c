@@ -249,11 +249,11 @@ refuse_dtype (const Resolving *r, const TypeAttr *attr, MusterDType dtype, GErro
   for (int i = 1; i < 24; i++)
     if (allowed (attr, i) && !g_str_equal (muster_dtype_name (i), "unknown"))
       g_string_append_printf (list, "%s%s", list->len > 0 ? ", " : "", muster_dtype_name (i));
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Value for attr '%s' of %s is not in the list of allowed values: %s\n\t; NodeDef: "
-               "{{node %s}}; Op '%s'",
-               attr->name, muster_dtype_name (dtype), list->str, r->node->name, r->node->op);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "Value for attr '%s' of %s is not in the list of allowed values: %s\n\t; NodeDef: "
+      "{{node %s}}; Op '%s'",
+      attr->name, muster_dtype_name (dtype), list->str, r->node->name, r->node->op);
 }
 
 /* How many tensors an argument has in this node. */
@@ -274,11 +274,11 @@ count_of (const Resolving *r, const Arg *arg, gint64 *count, GError **error)
   if (*count >= 0 &&
       (arg->many == LISTED || *count <= (gint64)MAX (r->node->n_input, MAX_UNLISTED)))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Node '%s' (op '%s'): attr '%s', which says how many '%s' it has, is missing or out "
-               "of range",
-               r->node->name, r->node->op, arg->many_attr, arg->name);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "Node '%s' (op '%s'): attr '%s', which says how many '%s' it has, is missing or out "
+      "of range",
+      r->node->name, r->node->op, arg->many_attr, arg->name);
 }
 
 /* Fills in attributes that the node lacks from the inputs that have them. */
@@ -330,10 +330,9 @@ read_types (Resolving *r, GError **error)
     if (r->types[i] == MUSTER_INVALID && is_list_attr (r, i))
       continue;
     if (r->types[i] == MUSTER_INVALID) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "No attr named '%s' in NodeDef (op '%s'):\n\t [[{{node %s}}]]", attr->name,
-                   r->node->op, r->node->name);
-      return FALSE;
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "No attr named '%s' in NodeDef (op '%s'):\n\t [[{{node %s}}]]",
+                          attr->name, r->node->op, r->node->name);
     }
     if (!allowed (attr, (int)r->types[i]))
       return refuse_dtype (r, attr, r->types[i], error);
@@ -387,21 +386,21 @@ static gboolean
 check_inputs (const Resolving *r, const GByteArray *wanted, GError **error)
 {
   if (r->n_given != wanted->len) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Node '%s' (op '%s') takes %u inputs (%s), but has %" G_GSIZE_FORMAT,
-                 r->node->name, r->node->op, wanted->len, r->signature->op->signature, r->n_given);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Node '%s' (op '%s') takes %u inputs (%s), but has %" G_GSIZE_FORMAT,
+                        r->node->name, r->node->op, wanted->len, r->signature->op->signature,
+                        r->n_given);
   }
   for (guint i = 0; i < wanted->len; i++) {
     /* A reference is read where a value is wanted; never the other way about. */
     if (r->given[i] == wanted->data[i] || r->given[i] == wanted->data[i] + MUSTER_REF)
       continue;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Input %u of node %s was passed %s from %s incompatible with expected %s. (op "
-                 "'%s')",
-                 i, r->node->name, muster_dtype_name (r->given[i]), r->node->input[i],
-                 muster_dtype_name (wanted->data[i]), r->node->op);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Input %u of node %s was passed %s from %s incompatible with expected %s. (op "
+        "'%s')",
+        i, r->node->name, muster_dtype_name (r->given[i]), r->node->input[i],
+        muster_dtype_name (wanted->data[i]), r->node->op);
   }
   return TRUE;
 }

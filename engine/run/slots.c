@@ -43,7 +43,7 @@ set_stop_error (MusterRun *self, MusterStop why)
 {
   switch (why) {
   case MUSTER_STOP_DEADLINE:
-    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+    muster_fail (&self->error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                  "Deadline Exceeded: the step was stopped at its deadline");
     return;
   case MUSTER_STOP_CANCELLABLE:
@@ -51,11 +51,10 @@ set_stop_error (MusterRun *self, MusterStop why)
       g_set_error (&self->error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "Operation was cancelled");
     return;
   case MUSTER_STOP_RESET:
-    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
-                 "Step was cancelled by a reset of the master");
+    muster_fail (&self->error, MUSTER_ERROR_ABORTED, "Step was cancelled by a reset of the master");
     return;
   default:
-    g_set_error (&self->error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+    muster_fail (&self->error, MUSTER_ERROR_CANCELLED,
                  "Step was cancelled by an explicit call to `Session::Close()`.");
   }
 }

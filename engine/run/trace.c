@@ -80,7 +80,6 @@ muster_trace_new (GBytes *options)
   self->node = g_byte_array_new ();
   self->part = g_byte_array_new ();
   self->to_wall_us = muster_clock_wall_us (clock) - muster_clock_now_us (clock);
-
   return self;
 }
 

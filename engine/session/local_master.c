@@ -49,7 +49,7 @@ the_local_master (const char *target, GError **error)
   static GMutex lock;
   static MusterMaster *master;
   if (!g_str_equal (target, "local")) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "'%s' is no target: the engine in this process is called 'local'", target);
     return NULL;
   }
@@ -74,9 +74,8 @@ check_caller (gint64 deadline_us, GCancellable *cancellable, GError **error)
   if (deadline_us == MUSTER_WAIT_FOREVER ||
       muster_clock_now_us (muster_system_clock ()) < deadline_us)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "Deadline Exceeded: it had passed before the local master was asked");
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "Deadline Exceeded: it had passed before the local master was asked");
 }
 
 static MusterSession *

@@ -11,11 +11,10 @@ muster_local_session_check_open (MusterLocalSession *self, GError **error)
 {
   if (G_LIKELY (self->state == MUSTER_LOCAL_OPEN))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s is not found.%s",
-               muster_session_handle (MUSTER_SESSION (self)),
-               self->state == MUSTER_LOCAL_FORGOTTEN ? " Possibly, this master has restarted."
-                                                     : "");
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_ABORTED, "Session %s is not found.%s",
+      muster_session_handle (MUSTER_SESSION (self)),
+      self->state == MUSTER_LOCAL_FORGOTTEN ? " Possibly, this master has restarted." : "");
 }
 
 /* With the lock held. */
@@ -40,11 +39,11 @@ check_new_nodes (MusterGraph *old, MusterGraph *extra, GError **error)
   for (gsize i = 0; i < def->n_node; i++) {
     if (!muster_graph_has_node (old, def->node[i]->name))
       continue;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "GraphDef argument to Extend includes node '%s', which was created by a previous "
-                 "call to Create or Extend in this session.",
-                 def->node[i]->name);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "GraphDef argument to Extend includes node '%s', which was created by a previous "
+        "call to Create or Extend in this session.",
+        def->node[i]->name);
   }
   return TRUE;
 }
@@ -158,10 +157,9 @@ wait_until_idle (MusterLocalSession *self, gint64 deadline_us, GCancellable *can
     g_cancellable_disconnect (cancellable, id);
   if (idle || g_cancellable_set_error_if_cancelled (cancellable, error))
     return idle;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "Deadline Exceeded: session %s is closed, but a step of it still runs",
-               muster_session_handle (MUSTER_SESSION (self)));
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "Deadline Exceeded: session %s is closed, but a step of it still runs",
+                      muster_session_handle (MUSTER_SESSION (self)));
 }
 
 static gboolean

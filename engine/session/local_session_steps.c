@@ -140,8 +140,8 @@ find_partial (MusterLocalSession *self, const char *handle, GError **error)
       self->partials != NULL ? g_hash_table_lookup (self->partials, handle) : NULL;
   if (found != NULL)
     return muster_partial_ref (found);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                       "Must run PartialRunSetup before performing partial runs");
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+               "Must run PartialRunSetup before performing partial runs");
   return NULL;
 }
 
@@ -188,12 +188,11 @@ check_partial_limit (MusterLocalSession *self, GError **error)
                                             (GDestroyNotify)muster_partial_unref);
   if (g_hash_table_size (self->partials) < MAX_PARTIAL_RUNS)
     return TRUE;
-  g_set_error (
-      error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+  return muster_fail (
+      error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
       "%d partial runs of this session have been set up and not ended: fetch all that they "
       "were set up for, or close the session",
       MAX_PARTIAL_RUNS);
-  return FALSE;
 }
 
 char *
@@ -276,8 +275,8 @@ find_callable (MusterLocalSession *self, gint64 callable, GBytes **options, GErr
     *options = g_bytes_ref (found->options);
   if (found != NULL)
     return muster_plan_ref (found->plan);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "No such callable handle: %" G_GINT64_FORMAT, callable);
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "No such callable handle: %" G_GINT64_FORMAT,
+               callable);
   return NULL;
 }
 
@@ -294,10 +293,10 @@ muster_local_session_run_callable (MusterSession *session, gint64 callable,
   if (plan == NULL)
     return FALSE;
   if (n_feeds != plan->n_feeds) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Callable %" G_GINT64_FORMAT " takes %u tensors, %" G_GSIZE_FORMAT " were fed",
-                 callable, plan->n_feeds, n_feeds);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Callable %" G_GINT64_FORMAT " takes %u tensors, %" G_GSIZE_FORMAT
+                        " were fed",
+                        callable, plan->n_feeds, n_feeds);
   }
   if (fetched == NULL && plan->n_fetches > 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,

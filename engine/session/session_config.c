@@ -34,20 +34,18 @@ check_filter (const MusterProtoField *field, GError **error)
   if (muster_device_name_parse (text, &device))
     return TRUE;
   g_autofree char *valid = g_utf8_make_valid (text, -1);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "session's ConfigProto: the device filter '%s' is no device's name: give "
-               "'/job:JOB/task:NUMBER'",
-               valid);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "session's ConfigProto: the device filter '%s' is no device's name: give "
+                      "'/job:JOB/task:NUMBER'",
+                      valid);
 }
 
 static gboolean
 refuse_cluster (GError **error)
 {
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                       "session's ConfigProto: it brings a cluster_def, but muster's own engine is "
-                       "one task and joins no other: leave it away, or use TensorFlow's servers");
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "session's ConfigProto: it brings a cluster_def, but muster's own engine is "
+                      "one task and joins no other: leave it away, or use TensorFlow's servers");
 }
 
 static gboolean
@@ -83,9 +81,8 @@ muster_session_config_read (GBytes *config, MusterSessionConfig *read, GError **
     if (!read_field (&field, &all, aside, error))
       return FALSE;
   if (!muster_proto_at_end (&reader)) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "session's ConfigProto: it ends in the middle of a field");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "session's ConfigProto: it ends in the middle of a field");
   }
   if (aside->len > 0)
     g_info ("A session's ConfigProto sets what makes no difference here: %s", aside->str);

@@ -22,41 +22,37 @@
 static const char *const feeds[] = {"x:0", "y:0"};
 
 static void
-on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
+on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data G_GNUC_UNUSED)
 {
   const char *from = report->restored_from;
   printf ("ready at step %" G_GINT64_FORMAT "%s%s\n", step, from != NULL ? ", restored from " : "",
           from != NULL ? from : "");
-  (void)user_data;
 }
 
 static void
-on_lost (const GError *why, G_GNUC_UNUSED guint n, G_GNUC_UNUSED gint64 pause_us,
-         gpointer user_data)
+on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED,
+         gpointer user_data G_GNUC_UNUSED)
 {
   g_autofree char *line = g_strdelimit (g_strdup (why->message), "\n", ' ');
   printf ("lost: %s\n", g_strstrip (line));
-  (void)user_data;
 }
 
 /* While there is no session: "up, but CreateSession has had no answer for 2.0 s; no answer from
  * ps:0". */
 static void
-on_waiting (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
-            GPtrArray *reasons, gpointer user_data)
+on_waiting (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness G_GNUC_UNUSED,
+            GPtrArray *reasons, gpointer user_data G_GNUC_UNUSED)
 {
   const MusterReason *first = muster_reasons_first (reasons);
   if (first != NULL)
     printf ("waiting: %s\n", first->text);
-  (void)user_data;
 }
 
 static void
-on_saved (const MusterSaved *saved, gpointer user_data)
+on_saved (const MusterSaved *saved, gpointer user_data G_GNUC_UNUSED)
 {
   if (!saved->skipped)
     printf ("saved %s\n", saved->prefix);
-  (void)user_data;
 }
 
 /* The data, as batches in an order of this task's own. */
@@ -120,10 +116,9 @@ run (char **argv, GError **error)
   if (target == NULL)
     return FALSE;
   if (muster_cluster_spec_trainer (cluster) < 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "a %s doesn't train: its server is all there is to start",
-                 muster_cluster_spec_job (cluster));
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "a %s doesn't train: its server is all there is to start",
+                        muster_cluster_spec_job (cluster));
   }
   g_autoptr (MusterMaster) master = muster_master_new_for_target (target, error);
   g_autoptr (MusterScaffold) scaffold =

@@ -399,9 +399,8 @@ on_exit_of (GObject *source, GAsyncResult *result, gpointer data)
 
 /* In the child, before it runs: it dies with the demo, however that ends. */
 static void
-die_with_parent (gpointer data)
+die_with_parent (gpointer data G_GNUC_UNUSED)
 {
-  (void)data;
   (void)prctl (PR_SET_PDEATHSIG, SIGKILL);
 }
 

@@ -26,21 +26,19 @@ static const char *const feeds[] = {"x:0", "y:0"};
 
 /* The model is ready: restored, initialised, or made ready by the chief. */
 static void
-on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
+on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data G_GNUC_UNUSED)
 {
   const char *from = report->restored_from;
   printf ("ready at step %" G_GINT64_FORMAT "%s%s\n", step, from != NULL ? ", restored from " : "",
           from != NULL ? from : "");
-  (void)user_data;
 }
 
 /* Twenty times a second; FALSE would end the training. */
 static gboolean
-on_progress (const MusterTrainingState *state, gpointer user_data)
+on_progress (const MusterTrainingState *state, gpointer user_data G_GNUC_UNUSED)
 {
   printf ("step %" G_GINT64_FORMAT ", %.0f steps/s, loss %.3f\n", state->step,
           state->steps_per_second, state->loss);
-  (void)user_data;
   return TRUE;
 }
 

@@ -26,16 +26,14 @@ is_not_good_enough (MusterTensor *loss, gint64 step, gpointer user_data, GError 
 /* --- what it is used in --- */
 
 static gboolean
-feed (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
-      G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
+feed (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
+      GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED, GError **error)
 {
   const gint64 dims[] = {2};
   const float x[] = {1, 2}, y[] = {3, 5};
 
-  (void)user_data;
   feeds[0] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, x, sizeof x, error);
   feeds[1] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, y, sizeof y, error);
-
   return feeds[0] != NULL && feeds[1] != NULL;
 }
 
@@ -62,7 +60,6 @@ train (const char *path, double wanted, GError **error)
 
   while (session != NULL && !muster_monitored_session_should_stop (session) && failure == NULL)
     (void)muster_monitored_session_run (session, &step, NULL, NULL, &failure);
-
   return session != NULL &&
          muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error);
 }
@@ -79,6 +76,5 @@ main (int argc, char **argv)
   if (train (argv[1], g_ascii_strtod (argv[2], NULL), &error))
     return 0;
   fprintf (stderr, "hook: %s\n", error->message);
-
   return 4;
 }

@@ -95,9 +95,8 @@ add_node (MusterJob *job, const char *node, const char *init_op, Data *data, GEr
 }
 
 static gboolean
-on_epoch (gint64 epoch, gpointer user_data)
+on_epoch (gint64 epoch, gpointer user_data G_GNUC_UNUSED)
 {
-  (void)user_data;
   printf ("epoch %" G_GINT64_FORMAT "\n", epoch);
   return fflush (stdout) == 0;
 }

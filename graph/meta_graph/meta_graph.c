@@ -140,11 +140,11 @@ take_slice (MusterVariables *self, MusterVariableInfo *info,
   info->slice = slice_text (self, def);
   if (info->slice != NULL)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Variable '%s' is said to be a part of '%s' that can't be: its shape, offset and "
-               "full shape don't go together",
-               info->name, def->full_name);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "Variable '%s' is said to be a part of '%s' that can't be: its shape, offset and "
+      "full shape don't go together",
+      info->name, def->full_name);
 }
 
 static gboolean
@@ -272,8 +272,8 @@ take_graph_out (GBytes *bytes, GByteArray *rest, GError **error)
     }
   }
   if (!muster_proto_at_end (&reader)) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Reading the meta graph: it is malformed or cut short");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Reading the meta graph: it is malformed or cut short");
     return NULL;
   }
   return muster_rope_flatten (&graph);

@@ -157,11 +157,11 @@ bind_inputs (Unbound *self, const Tensorflow__NodeDef *node, GError **error)
       continue;
     const MusterDType dtype = muster_op_list_input_dtype (self->ops, node, i);
     if (dtype == MUSTER_INVALID) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "Node '%s' takes a value from outside the scope, and the meta graph's op list "
-                   "doesn't say which type a '%s' takes there",
-                   node->name, node->op);
-      return FALSE;
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "Node '%s' takes a value from outside the scope, and the meta graph's op list "
+          "doesn't say which type a '%s' takes there",
+          node->name, node->op);
     }
     g_ptr_array_add (self->nodes, new_placeholder (self, name, dtype % MUSTER_REF));
   }
@@ -298,9 +298,8 @@ check_scope (const char *scope, GError **error)
     if (*at == '\0')
       return TRUE;
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' is not a valid scope name",
-               scope);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' is not a valid scope name",
+                      scope);
 }
 
 MusterMetaGraph *

@@ -54,10 +54,10 @@ add_check (const Nodes *self, guint i, const MusterVariableInfo *variable, GErro
 {
   g_autofree char *suffix = g_strdup_printf ("is_initialized_%u", i);
   if (variable->dtype == MUSTER_INVALID) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Adding a ready op: the graph has no variable '%s', which its collections name",
-                 variable->name);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Adding a ready op: the graph has no variable '%s', which its collections name",
+        variable->name);
   }
   begin (self, variable->is_resource ? "VarIsInitializedOp" : "IsVariableInitialized", suffix);
   muster_graph_builder_input (self->builder, variable->name);

@@ -55,9 +55,7 @@ static gboolean G_GNUC_PRINTF (2, 3) fail (Text *self, const char *format, ...)
   va_start (arguments, format);
   g_autofree char *what = g_strdup_vprintf (format, arguments);
   va_end (arguments);
-  g_set_error (self->error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "Line %u: %s", self->line,
-               what);
-  return FALSE;
+  return muster_fail (self->error, MUSTER_ERROR_INVALID_ARGUMENT, "Line %u: %s", self->line, what);
 }
 
 /* --- words --- */

@@ -168,11 +168,11 @@ print_message (GString *out, const ProtobufCMessageDescriptor *descriptor, Muste
     const ProtobufCFieldDescriptor *known =
         protobuf_c_message_descriptor_get_field (descriptor, field.number);
     if (known == NULL) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                   "Writing text: a %s has a field %u, whose name isn't known here; write it "
-                   "binary",
-                   descriptor->short_name, field.number);
-      return FALSE;
+      return muster_fail (
+          error, MUSTER_ERROR_UNIMPLEMENTED,
+          "Writing text: a %s has a field %u, whose name isn't known here; write it "
+          "binary",
+          descriptor->short_name, field.number);
     }
     if (!print_value (out, known, &field, depth, error))
       return FALSE;

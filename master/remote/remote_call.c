@@ -22,7 +22,7 @@ muster_remote_call (MusterRpcClient *client, const char *method, MusterRope *req
   g_autoptr (GError) malformed = NULL;
   gpointer message = muster_unpack (answer, data, size, arena, answer->short_name, &malformed);
   if (message == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "'%s' answered nonsense: %s",
+    muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s' answered nonsense: %s",
                  muster_rpc_client_address (client), malformed->message);
   return message;
 }

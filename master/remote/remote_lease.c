@@ -152,8 +152,8 @@ read_grant (MusterRemoteLease *self, MusterRpcStream *stream, const MusterClaim 
   g_autoptr (GBytes) bytes =
       muster_rpc_stream_next_until (stream, deadline_us, cancellable, &failure);
   if (bytes == NULL && failure == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
-                 "'%s' ended the claim of '%s' without a word", address, claim->model);
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "'%s' ended the claim of '%s' without a word",
+                 address, claim->model);
     return NULL;
   }
   if (bytes == NULL) {
@@ -166,7 +166,7 @@ read_grant (MusterRemoteLease *self, MusterRpcStream *stream, const MusterClaim 
       muster_unpack (&muster__claim_response__descriptor, data, size, arena, "grant", error);
   if (grant == NULL || (grant->epoch > 0 && (claim->epoch == 0 || grant->epoch == claim->epoch)))
     return grant;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+  muster_fail (error, MUSTER_ERROR_INTERNAL,
                "'%s' answered a claim of epoch %" G_GINT64_FORMAT " with epoch %" G_GINT64_FORMAT,
                address, claim->epoch, grant->epoch);
   return NULL;
@@ -332,7 +332,7 @@ wait_for_call_locked (MusterRemoteLease *self, gint64 deadline_us, GCancellable 
   if (g_cancellable_set_error_if_cancelled (cancellable, error) || !check_locked (self, error))
     return FALSE;
   if (self->is_calling)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                  "no answer from '%s' to the announcements before",
                  muster_rpc_client_address (self->client));
   return !self->is_calling;
@@ -500,12 +500,12 @@ muster_remote_lease_finalize (GObject *object)
 }
 
 static void
-muster_remote_lease_class_init (MusterRemoteLeaseClass *class)
+muster_remote_lease_class_init (MusterRemoteLeaseClass *klass)
 {
-  MUSTER_LEASE_CLASS (class)->announce = remote_lease_announce;
-  MUSTER_LEASE_CLASS (class)->check = remote_lease_check;
-  G_OBJECT_CLASS (class)->dispose = muster_remote_lease_dispose;
-  G_OBJECT_CLASS (class)->finalize = muster_remote_lease_finalize;
+  MUSTER_LEASE_CLASS (klass)->announce = remote_lease_announce;
+  MUSTER_LEASE_CLASS (klass)->check = remote_lease_check;
+  G_OBJECT_CLASS (klass)->dispose = muster_remote_lease_dispose;
+  G_OBJECT_CLASS (klass)->finalize = muster_remote_lease_finalize;
 }
 
 static void

@@ -36,7 +36,7 @@ check_address (const char *target, const char *address, GError **error)
     return NULL;
   if (port != 0)
     return address;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "'%s' has port 0; a master's port is from 1 to 65535", target);
   return NULL;
 }
@@ -58,11 +58,11 @@ choose_credentials (const char *target, MusterRpcCredentials *given, gboolean is
     return TRUE;
   }
   if (has_tls)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "'%s' is plain text, but there are credentials for TLS: use 'grpcs://%s'", target,
                  address);
   else
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "'%s' needs TLS, which the credentials don't ask for: make them with tls set",
                  target);
   return FALSE;
@@ -262,9 +262,9 @@ muster_remote_master_finalize (GObject *object)
 }
 
 static void
-muster_remote_master_class_init (MusterRemoteMasterClass *class)
+muster_remote_master_class_init (MusterRemoteMasterClass *klass)
 {
-  G_OBJECT_CLASS (class)->finalize = muster_remote_master_finalize;
+  G_OBJECT_CLASS (klass)->finalize = muster_remote_master_finalize;
 }
 
 static void

@@ -311,7 +311,7 @@ find_callable (MusterRemoteSession *self, gint64 number, Callable *out, GError *
     *out = g_array_index (self->callables, Callable, number - 1);
   g_mutex_unlock (&self->lock);
   if (!is_known)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "callable %" G_GINT64_FORMAT " was not made by this session", number);
   return is_known;
 }
@@ -446,9 +446,9 @@ muster_remote_session_finalize (GObject *object)
 }
 
 static void
-muster_remote_session_class_init (MusterRemoteSessionClass *class)
+muster_remote_session_class_init (MusterRemoteSessionClass *klass)
 {
-  MusterSessionClass *session = MUSTER_SESSION_CLASS (class);
+  MusterSessionClass *session = MUSTER_SESSION_CLASS (klass);
   session->run = remote_run;
   session->set_up_partial_run = remote_set_up_partial_run;
   session->extend = remote_extend;
@@ -458,8 +458,8 @@ muster_remote_session_class_init (MusterRemoteSessionClass *class)
   session->release_callable = remote_release_callable;
   session->watch = remote_watch;
   session->claim = remote_claim;
-  G_OBJECT_CLASS (class)->dispose = muster_remote_session_dispose;
-  G_OBJECT_CLASS (class)->finalize = muster_remote_session_finalize;
+  G_OBJECT_CLASS (klass)->dispose = muster_remote_session_dispose;
+  G_OBJECT_CLASS (klass)->finalize = muster_remote_session_finalize;
 }
 
 static void

@@ -83,9 +83,8 @@ remote_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable 
     return FALSE;
   }
   if (bytes == NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
-                         "the server ended its watch over readiness");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_UNAVAILABLE,
+                        "the server ended its watch over readiness");
   }
   gsize size;
   gconstpointer data = g_bytes_get_data (bytes, &size);
@@ -95,9 +94,8 @@ remote_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable 
   if (message == NULL)
     return FALSE;
   if (message->error_code != 0) {
-    g_set_error_literal (error, MUSTER_ERROR, muster_error_from_wire (message->error_code),
-                         message->error_message);
-    return FALSE;
+    return muster_fail (error, muster_error_from_wire (message->error_code), "%s",
+                        message->error_message);
   }
   fill_readiness (readiness, message);
   return TRUE;
@@ -114,10 +112,10 @@ muster_remote_watch_finalize (GObject *object)
 }
 
 static void
-muster_remote_watch_class_init (MusterRemoteWatchClass *class)
+muster_remote_watch_class_init (MusterRemoteWatchClass *klass)
 {
-  MUSTER_WATCH_CLASS (class)->next = remote_watch_next;
-  G_OBJECT_CLASS (class)->finalize = muster_remote_watch_finalize;
+  MUSTER_WATCH_CLASS (klass)->next = remote_watch_next;
+  G_OBJECT_CLASS (klass)->finalize = muster_remote_watch_finalize;
 }
 
 static void

@@ -97,7 +97,6 @@ muster_master_new_with_files (const char *target, const char *ca_file, const cha
                                    .token_file = token_file,
                                    .tls = g_str_has_prefix (target, "grpcs://")};
   g_autoptr (MusterRpcCredentials) credentials = muster_rpc_credentials_new (&files, error);
-
   return credentials == NULL ? NULL : muster_master_new_secured (target, credentials, error);
 }
 
@@ -121,7 +120,7 @@ muster_master_new_secured (const char *target, MusterRpcCredentials *credentials
   muster_require (error, NULL, target);
   MusterMasterFactory factory = factory_for (target);
   if (factory != NULL && credentials != NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "'%s' takes neither TLS nor a token: those are for a server", target);
     return NULL;
   }
@@ -138,7 +137,7 @@ muster_master_new_secured (const char *target, MusterRpcCredentials *credentials
   if (remote != NULL)
     return remote;
   g_autofree char *known = known_targets ();
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "%s; masters known here: %s",
-               why->message, known);
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s; masters known here: %s", why->message,
+               known);
   return NULL;
 }

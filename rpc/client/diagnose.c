@@ -374,7 +374,6 @@ make_query (void)
   Tensorflow__ListDevicesRequest request = TENSORFLOW__LIST_DEVICES_REQUEST__INIT;
 
   request.session_handle = (char *)NO_SESSION;
-
   return muster_pack (&request.base);
 }
 
@@ -384,7 +383,6 @@ stage_of_answer (const GError *error)
 {
   if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
     return MUSTER_REACH_NO_MASTER;
-
   return muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||
                  muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
                  (error != NULL && error->domain != MUSTER_ERROR)

@@ -204,15 +204,14 @@ static void
 set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
 {
   g_autofree char *waited = muster_format_duration (waited_us);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "no answer from '%s' in %s%s",
-               self->address, waited,
-               muster_rpc_client_is_connected (self) ? "" : ": not connected");
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "no answer from '%s' in %s%s", self->address,
+               waited, muster_rpc_client_is_connected (self) ? "" : ": not connected");
 }
 
 static void
 set_exposed_error (MusterRpcClient *self, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "the token would go to '%s' in plain text: use TLS, as in grpcs://%s", self->address,
                self->address);
 }
@@ -261,16 +260,15 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
     const char *cause = muster_rpc_cause (text, self->credentials, &code);
     if (muster_rpc_is_unconnected (text))
       muster_rpc_client_note_unreachable (self);
-    g_set_error (error, MUSTER_ERROR, code, "no answer from '%s': %s", self->address, cause);
+    muster_fail (error, code, "no answer from '%s': %s", self->address, cause);
   } else if (*text == '\0')
-    g_set_error (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
-                 "'%s' answered '%s' and no more", self->address,
-                 muster_error_name ((int)outcome->status));
+    muster_fail (error, muster_error_from_wire (outcome->status), "'%s' answered '%s' and no more",
+                 self->address, muster_error_name ((int)outcome->status));
   else {
     g_autofree char *too_large =
         outcome->status == GRPC_STATUS_RESOURCE_EXHAUSTED ? muster_rpc_size_cause (text) : NULL;
-    g_set_error_literal (error, MUSTER_ERROR, muster_error_from_wire (outcome->status),
-                         too_large != NULL ? too_large : text);
+    muster_fail (error, muster_error_from_wire (outcome->status), "%s",
+                 too_large != NULL ? too_large : text);
   }
 }
 
@@ -358,8 +356,8 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
   muster_rpc_client_note_answer (self);
   if (unary.answer != NULL)
     return muster_grpc_buffer_take_bytes (unary.answer, error);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "'%s' answered '%s' without a message",
-               self->address, method);
+  muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s' answered '%s' without a message", self->address,
+               method);
   return NULL;
 }
 

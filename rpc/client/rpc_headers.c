@@ -39,10 +39,9 @@ muster_rpc_headers_check (const MusterRpcOptions *options, GError **error)
   }
   if (is_good && n_bytes <= MAX_HEADER_BYTES)
     return TRUE;
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                       "a call's headers are malformed: at most 16, of 4 KiB together, with keys "
-                       "like 'a-key' and values of printable ASCII");
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "a call's headers are malformed: at most 16, of 4 KiB together, with keys "
+                      "like 'a-key' and values of printable ASCII");
 }
 
 void

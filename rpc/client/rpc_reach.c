@@ -172,9 +172,8 @@ muster_rpc_client_probe_first (MusterRpcClient *self, const MusterRpcOptions *op
   if (!self->is_down)
     set_down (self, TRUE, why);
   g_mutex_unlock (&self->lock);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s",
-               self->address, g_strerror (why));
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s", self->address,
+                      g_strerror (why));
 }
 
 /* Whether a knock may find out more than gRPC's own try, which is under way at one who listens and

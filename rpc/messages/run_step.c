@@ -16,19 +16,17 @@ muster_step_tensors_fit (MusterTensor *const *tensors, gsize n, GError **error)
   if (size <= MAX_TENSORS)
     return TRUE;
   g_autofree char *text = muster_format_size (size);
-  g_set_error (
-      error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+  return muster_fail (
+      error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
       "the step's tensors are %s or more as a message, above the 2.1 GB that one may have: "
       "run it for fewer or smaller ones",
       text);
-  return FALSE;
 }
 
 gboolean
 muster_field_refuse (const char *what, const char *why, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "malformed %s: %s", what, why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "malformed %s: %s", what, why);
 }
 
 gboolean

@@ -108,7 +108,7 @@ allocate (const Layout *layout, Remainder *rest, GError **error)
   gsize size = sizeof (MusterStepRequest) + n_pointers * sizeof (gpointer) + layout->text;
   MusterStepRequest *self = g_try_malloc0 (size);
   if (self == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "no memory for a %s of %" G_GSIZE_FORMAT " names", layout->what, n_pointers);
     return NULL;
   }

@@ -87,9 +87,8 @@ find_place (const Response *self, const MusterNamedTensor *got)
 static gboolean
 refuse_unasked (GError **error)
 {
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
-                       "the master's response holds a tensor that was not asked for");
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INTERNAL,
+                      "the master's response holds a tensor that was not asked for");
 }
 
 static gboolean
@@ -167,9 +166,8 @@ complete (Response *self, GError **error)
     self->tensors->pdata[i] = find_twin (self, i);
     if (self->tensors->pdata[i] != NULL)
       continue;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "the master's response lacks '%s'",
-                 self->wanted != NULL ? self->wanted[i] : "a fetched tensor");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INTERNAL, "the master's response lacks '%s'",
+                        self->wanted != NULL ? self->wanted[i] : "a fetched tensor");
   }
   return TRUE;
 }
@@ -184,9 +182,8 @@ decode (GBytes *message, const char *const *fetches, gsize n_fetches, MusterTens
   if (!read_fields (&self, error))
     return FALSE;
   if (self.status != 0) {
-    g_set_error_literal (error, MUSTER_ERROR, muster_error_from_wire (self.status),
-                         self.status_text != NULL ? self.status_text : "(no message)");
-    return FALSE;
+    return muster_fail (error, muster_error_from_wire (self.status), "%s",
+                        self.status_text != NULL ? self.status_text : "(no message)");
   }
   if (!complete (&self, error))
     return FALSE;

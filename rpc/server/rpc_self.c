@@ -13,7 +13,7 @@ muster_rpc_server_connect (MusterRpcServer *self, GError **error)
   g_return_val_if_fail (self->is_started, NULL);
   int ends[2];
   if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "can't connect to this server from within: %s", g_strerror (errno));
     return NULL;
   }

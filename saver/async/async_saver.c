@@ -17,7 +17,6 @@ muster_async_core_n_slots (MusterAsyncCore *self)
 
   if (budget == 0)
     return self->options.policy == MUSTER_SAVES_REPLACE ? 2 : 1;
-
   return (guint)MIN (budget / MAX (self->model->bytes, 1), MUSTER_MAX_SNAPSHOTS);
 }
 
@@ -30,7 +29,6 @@ muster_async_core_free_slot (MusterAsyncCore *self)
   for (guint i = 0; i < n; i++)
     if (!self->slots[i].is_taken)
       return &self->slots[i];
-
   return NULL;
 }
 
@@ -45,7 +43,6 @@ may_claim (const MusterAsyncCall *call)
     return TRUE; /* to be refused */
   if (call->must_be_idle || muster_async_core_n_slots (core) == 0)
     return muster_async_core_is_idle (core);
-
   return core->options.policy != MUSTER_SAVES_BLOCK || muster_async_core_free_slot (core) != NULL;
 }
 
@@ -58,7 +55,6 @@ claim (gpointer data)
     call->is_claimed = TRUE;
     call->core->holder = g_thread_self ();
   }
-
   return call->is_claimed;
 }
 
@@ -73,10 +69,8 @@ muster_async_call_release (MusterAsyncCall *call)
 static gboolean
 muster_async_refuse_shut (GError **error)
 {
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                       "The async saver has been shut down");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "The async saver has been shut down");
 }
 
 /* Waits for the turn; release ends it. */
@@ -92,7 +86,6 @@ muster_async_call_lock_save (MusterAsyncCall *call, GError **error)
   if (!core->is_shut)
     return TRUE;
   muster_async_call_release (call);
-
   return muster_async_refuse_shut (error);
 }
 
@@ -104,7 +97,6 @@ muster_async_core_report_failure (MusterAsyncCore *self, GError **error)
     return TRUE;
   g_info ("Propagating the most recent error from the async thread: %s", self->failure->message);
   g_propagate_error (error, g_steal_pointer (&self->failure));
-
   return FALSE;
 }
 
@@ -124,19 +116,18 @@ muster_async_saver_new (MusterSaver *saver, MusterSession *session,
   static const MusterAsyncOptions defaults;
 
   if (saver == NULL || session == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "An async saver needs a %s: it saves by it", saver != NULL ? "session" : "saver");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "An async saver needs a %s: it saves by it",
+                 saver != NULL ? "session" : "saver");
     return NULL;
   }
   if (saver->is_empty) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "An async saver needs variables to save: this model has none");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "An async saver needs variables to save: this model has none");
     return NULL;
   }
   MusterAsyncSaver *self = g_object_new (MUSTER_TYPE_ASYNC_SAVER, NULL);
   g_autoptr (MusterAsyncModel) model = muster_async_model_new (saver, session);
   self->core = muster_async_core_new (model, options != NULL ? options : &defaults);
-
   return self;
 }
 
@@ -172,7 +163,6 @@ number (MusterAsyncCore *self, const char *directory, gint64 step, const char *p
   if (path == NULL)
     return NULL;
   self->counter = MAX (self->counter, step);
-
   return muster_save_ticket_new (path, step);
 }
 
@@ -199,7 +189,6 @@ replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
       g_strdup_printf ("replaced by '%s' before it was written", muster_save_ticket_path (by));
   end_by_policy (request->ticket, MUSTER_SAVE_REPLACED, MUSTER_ERROR_CANCELLED, why);
   muster_async_request_free (request);
-
   return slot;
 }
 
@@ -218,7 +207,6 @@ take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
   const char *path = self->writing != NULL ? muster_save_ticket_path (self->writing->ticket) : "";
   g_autofree char *why = g_strdup_printf ("skipped: '%s' is still being written", path);
   end_by_policy (ticket, MUSTER_SAVE_SKIPPED, MUSTER_ERROR_UNAVAILABLE, why);
-
   return NULL;
 }
 
@@ -243,7 +231,6 @@ prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncMod
                                         call->cancellable, error);
   if (slot->snapshot != NULL)
     slot->model = muster_async_model_ref (model);
-
   return slot->snapshot != NULL;
 }
 
@@ -254,7 +241,6 @@ copy_saveables (MusterAsyncRequest *request, GError **error)
 
   request->tensors = muster_saveables_copy (request->model->saver->saveables, &left_out, error);
   muster_save_ticket_set_left_out (request->ticket, left_out);
-
   return request->tensors != NULL;
 }
 
@@ -267,7 +253,6 @@ static gboolean
 take (gpointer data, GError **error)
 {
   const Take *self = data;
-
   return muster_snapshot_take (self->snapshot, self->call->deadline_us, self->call->cancellable,
                                error);
 }
@@ -276,7 +261,6 @@ static gboolean
 take_consistent_cut (const MusterAsyncCall *call, const MusterAsyncRequest *request, GError **error)
 {
   Take what = {call, request->slot->snapshot};
-
   return muster_saver_work_in_consistent_cut (request->model->saver, request->model->session, take,
                                               &what, NULL, call->deadline_us, call->cancellable,
                                               error);
@@ -291,7 +275,6 @@ stage (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
       take_consistent_cut (call, request, error))
     return TRUE;
   g_prefix_error (error, "Saving '%s': ", muster_save_ticket_path (request->ticket));
-
   return FALSE;
 }
 
@@ -335,7 +318,6 @@ save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gbool
   }
   slot->is_taken = FALSE;
   muster_async_request_free (request);
-
   return FALSE;
 }
 
@@ -376,7 +358,6 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
     done.why = g_steal_pointer (&why);
   }
   muster_async_resolve_ticket (ticket, &done);
-
   return TRUE;
 }
 
@@ -396,7 +377,6 @@ save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, co
   gboolean saved = muster_async_core_n_slots (core) > 0
                        ? save_in_background (call, ticket, prefix != NULL, error)
                        : save_at_once (call, ticket, prefix != NULL, error);
-
   return saved ? g_steal_pointer (&ticket) : NULL;
 }
 
@@ -417,7 +397,6 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
   g_mutex_unlock (&core->lock);
   if (ticket != NULL)
     muster_save_meter_blocked (core->meter, began_us, muster_clock_now_us (core->clock));
-
   return ticket;
 }
 
@@ -430,7 +409,6 @@ check_call (MusterAsyncSaver *self, const char *what, const char *path, GError *
   g_mutex_lock (&self->core->lock);
   g_autoptr (MusterStorage) storage = g_object_ref (self->core->model->saver->storage);
   g_mutex_unlock (&self->core->lock);
-
   return muster_storage_check_path (storage, what, path, error);
 }
 
@@ -479,7 +457,6 @@ muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancell
     muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
-
   return prepared;
 }
 
@@ -509,7 +486,6 @@ muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 d
     muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
-
   return restored;
 }
 
@@ -544,7 +520,6 @@ muster_async_saver_sync (MusterAsyncSaver *self, gint64 deadline_us, GCancellabl
                                deadline_us, cancellable, error))
     return FALSE;
   g_info ("Sync on ongoing save/restore.");
-
   return muster_async_core_report_failure (core, error);
 }
 
@@ -560,7 +535,7 @@ give_up (MusterAsyncCore *self, GError **error)
   for (GList *link = self->waiting.head; link != NULL; link = link->next)
     muster_save_ticket_cancel (((MusterAsyncRequest *)link->data)->ticket);
   g_clear_error (error);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                "Timeout waiting for the async save thread: '%s' was still being written, and the "
                "checkpoint may be incomplete. It is given up; the ones before stand",
                path);
@@ -570,7 +545,6 @@ static gboolean
 has_ended (gpointer data)
 {
   MusterAsyncCore *core = data;
-
   return muster_async_core_is_idle (core) && (core->thread == NULL || core->is_over);
 }
 
@@ -602,7 +576,6 @@ muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancel
   }
   g_mutex_unlock (&core->lock);
   g_clear_pointer (&ended, g_thread_join);
-
   return shut;
 }
 
@@ -612,7 +585,6 @@ muster_async_saver_save_counter (MusterAsyncSaver *self)
   g_return_val_if_fail (self != NULL, 0);
 
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
-
   return self->core->counter;
 }
 
@@ -632,7 +604,6 @@ muster_async_saver_last_failure (MusterAsyncSaver *self)
   g_return_val_if_fail (self != NULL, NULL);
 
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
-
   return self->core->last_failure != NULL ? g_error_copy (self->core->last_failure) : NULL;
 }
 
@@ -642,7 +613,6 @@ muster_async_saver_progress (MusterAsyncSaver *self)
   g_return_val_if_fail (self != NULL, (MusterSaveProgress){0});
 
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
-
   return self->core->progress;
 }
 
@@ -694,6 +664,6 @@ muster_async_saver_class_init (MusterAsyncSaverClass *klass)
 }
 
 static void
-muster_async_saver_init (G_GNUC_UNUSED MusterAsyncSaver *self)
+muster_async_saver_init (MusterAsyncSaver *self G_GNUC_UNUSED)
 {
 }

@@ -17,7 +17,6 @@ muster_async_model_new (MusterSaver *saver, MusterSession *session)
   self->session = g_object_ref (session);
   self->bytes = muster_snapshot_size (muster_meta_graph_graph (saver->meta_graph),
                                       saver->info.save_tensor, &self->is_exact);
-
   return self;
 }
 
@@ -25,7 +24,6 @@ MusterAsyncModel *
 muster_async_model_ref (MusterAsyncModel *self)
 {
   g_atomic_ref_count_inc (&self->refs);
-
   return self;
 }
 
@@ -62,7 +60,6 @@ muster_async_core_new (MusterAsyncModel *model, const MusterAsyncOptions *option
   self->model = muster_async_model_ref (model);
   g_queue_init (&self->waiting);
   self->progress = (MusterSaveProgress){-1, -1, -1, -1};
-
   return self;
 }
 
@@ -70,7 +67,6 @@ MusterAsyncCore *
 muster_async_core_ref (MusterAsyncCore *self)
 {
   g_atomic_ref_count_inc (&self->refs);
-
   return self;
 }
 
@@ -104,12 +100,9 @@ muster_async_core_check_caller (MusterAsyncCore *self, GError **error)
 {
   if (g_thread_self () != self->thread && g_thread_self () != self->holder)
     return TRUE;
-  g_set_error_literal (
-      error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-      "The saver was called from within one of its own saves, which would wait for "
-      "itself: call it from another thread, or later");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "The saver was called from within one of its own saves, which would wait for "
+                      "itself: call it from another thread, or later");
 }
 
 /* --- the thread --- */
@@ -270,6 +263,5 @@ muster_async_core_thread (gpointer core)
   g_mutex_unlock (&self->lock);
   g_info ("Async save thread reached the end of the execution.");
   muster_async_core_unref (self);
-
   return NULL;
 }

@@ -27,7 +27,6 @@ muster_save_meter_new (gint64 now_us)
     process.mark_us = now_us;
   has_process = TRUE;
   g_mutex_unlock (&lock);
-
   return self;
 }
 
@@ -97,7 +96,6 @@ muster_save_meter_read (MusterSaveMeter *self)
   g_mutex_lock (&lock);
   MusterSaveMetrics metrics = self->own.metrics;
   g_mutex_unlock (&lock);
-
   return metrics;
 }
 
@@ -107,7 +105,6 @@ muster_save_metrics_process (void)
   g_mutex_lock (&lock);
   MusterSaveMetrics metrics = process.metrics;
   g_mutex_unlock (&lock);
-
   return metrics;
 }
 
@@ -152,6 +149,5 @@ muster_save_metrics_text (const MusterSaveMetrics *self)
   put_seconds (text, "progress_saved", "_total", self->progress_saved_us);
   put_count (text, "checkpoints_durable", self->n_durable);
   put_count (text, "checkpoints_failed", self->n_failed);
-
   return g_string_free (text, FALSE);
 }

@@ -29,7 +29,6 @@ muster_save_ticket_new (const char *path, gint64 step)
   self->cancellable = g_cancellable_new ();
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
-
   return self;
 }
 
@@ -39,7 +38,6 @@ muster_save_ticket_ref (MusterSaveTicket *self)
   g_return_val_if_fail (self != NULL, NULL);
 
   g_atomic_ref_count_inc (&self->refs);
-
   return self;
 }
 
@@ -80,7 +78,6 @@ muster_save_ticket_state (MusterSaveTicket *self)
   g_mutex_lock (&self->lock);
   MusterSaveState state = self->state;
   g_mutex_unlock (&self->lock);
-
   return state;
 }
 
@@ -92,7 +89,6 @@ muster_save_ticket_why (MusterSaveTicket *self)
   g_mutex_lock (&self->lock);
   char *why = g_strdup (self->why);
   g_mutex_unlock (&self->lock);
-
   return why;
 }
 
@@ -160,7 +156,6 @@ static gboolean
 has_come (gpointer data)
 {
   const Waited *waited = data;
-
   return waited->ticket->state >= waited->wanted;
 }
 
@@ -187,7 +182,6 @@ muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 d
     come = FALSE;
   }
   g_mutex_unlock (&self->lock);
-
   return come;
 }
 
@@ -199,7 +193,7 @@ typedef struct {
 } Waker;
 
 static void
-on_cancelled (G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   const Waker *waker = data;
 
@@ -245,8 +239,7 @@ muster_wait_until_done (GMutex *lock, GCond *changed, MusterDoneFunc done, gpoin
   if (done (data))
     return TRUE;
   if (!g_cancellable_set_error_if_cancelled (cancellable, error))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                 "Deadline Exceeded: %s wasn't done in time", what);
-
+    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Deadline Exceeded: %s wasn't done in time",
+                 what);
   return FALSE;
 }

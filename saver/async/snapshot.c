@@ -45,7 +45,6 @@ find_input (MusterGraph *graph, const char *input)
   g_autofree char *name = NULL;
 
   (void)muster_graph_split_input (input, &name);
-
   return muster_graph_find (graph, name, strlen (name));
 }
 
@@ -119,11 +118,9 @@ walk_from (Walk *self, MusterGraph *graph, const char *save_tensor, GError **err
     walk (self, (gsize)start);
   if (self->order->len > 0)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "'%s' saves nothing that could be kept apart: there is no SaveV2 behind it",
-               save_tensor);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' saves nothing that could be kept apart: there is no SaveV2 behind it",
+                      save_tensor);
 }
 
 static MusterDType
@@ -134,7 +131,6 @@ saved_dtype (const Tensorflow__NodeDef *save, gsize tensor)
   if (dtypes == NULL || dtypes->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST ||
       tensor >= dtypes->list->n_type)
     return MUSTER_INVALID;
-
   return (MusterDType)dtypes->list->type[tensor];
 }
 
@@ -151,7 +147,6 @@ source_of (MusterGraph *graph, const char *input)
       return node;
     input = node->input[0];
   }
-
   return node;
 }
 
@@ -205,7 +200,6 @@ add_value (Extension *self, const char *base, const char *input, MusterDType dty
     muster_graph_builder_attr_int (self->builder, "N", 1);
   else
     muster_graph_builder_attr_type (self->builder, "T", dtype);
-
   return value;
 }
 
@@ -232,7 +226,6 @@ add_use (Extension *self, const char *op, const char *base, const char *name, co
   muster_graph_builder_node (self->builder, op, node);
   muster_graph_builder_device (self->builder, device);
   muster_graph_builder_input (self->builder, base);
-
   return node;
 }
 
@@ -262,7 +255,6 @@ add_shadow (Extension *self, const char *input, MusterDType dtype)
   muster_graph_builder_attr_bool (self->builder, "ignore_lookup_error", TRUE);
   char *read = add_use (self, "ReadVariableOp", base, "Read", device);
   muster_graph_builder_attr_type (self->builder, "dtype", dtype);
-
   return read;
 }
 
@@ -276,7 +268,6 @@ shadow_for (Extension *self, const char *input, MusterDType dtype)
     read = add_shadow (self, input, dtype);
     g_hash_table_insert (self->shadows, g_strdup (input), read);
   }
-
   return read;
 }
 
@@ -290,7 +281,6 @@ renamed_input (Extension *self, const Tensorflow__NodeDef *node, gsize i)
     return g_strdup (shadow_for (self, input, saved_dtype (node, i - FIRST_TENSOR)));
   if (!is_in (&self->walk, find_input (self->walk.graph, input)))
     return g_strdup (input);
-
   return input[0] == '^' ? g_strdup_printf ("^%s/graph/%s", self->scope, input + 1)
                          : g_strdup_printf ("%s/graph/%s", self->scope, input);
 }
@@ -352,7 +342,6 @@ add_group (Extension *self, const char *name, GPtrArray *ops)
 
   g_ptr_array_add (ops, NULL);
   muster_graph_builder_group (self->builder, group, (const char *const *)ops->pdata);
-
   return group;
 }
 
@@ -383,7 +372,6 @@ extension_end (Extension *self, GError **error)
   g_byte_array_append (both, data, (guint)size);
   g_byte_array_append (both, self->clones->data, self->clones->len);
   g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (both);
-
   return muster_graph_new (bytes);
 }
 
@@ -396,7 +384,6 @@ first_device (const Walk *walk)
     if (is_save (node))
       return node->device != NULL ? node->device : "";
   }
-
   return "";
 }
 
@@ -426,7 +413,6 @@ muster_snapshot_new (MusterSession *session, MusterGraph *graph, const char *sav
   g_autoptr (MusterGraph) extra = extension_end (&extension, error);
   if (extra == NULL || !muster_session_extend (session, extra, deadline_us, cancellable, error))
     return NULL;
-
   return g_steal_pointer (&self);
 }
 
@@ -503,7 +489,6 @@ add_size (MusterGraph *graph, const char *input, MusterDType dtype, guint64 *siz
   if (n < 0 || each == 0 || (guint64)n > (G_MAXUINT64 / 2 - *size) / each)
     return FALSE;
   *size += (guint64)n * each;
-
   return TRUE;
 }
 
@@ -524,6 +509,5 @@ muster_snapshot_size (MusterGraph *graph, const char *save_tensor, gboolean *is_
           !add_size (graph, node->input[j], saved_dtype (node, j - FIRST_TENSOR), &size))
         *is_exact = FALSE;
   }
-
   return size;
 }

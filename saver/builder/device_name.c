@@ -47,7 +47,6 @@ take_part (Parts *self, const char *part)
     take (&self->index, words[n - 1]);
   } else
     return n == 0;
-
   return TRUE;
 }
 
@@ -59,7 +58,6 @@ parse (Parts *self, const char *device)
   for (char **part = parts; *part; part++)
     if (!take_part (self, *part))
       return FALSE;
-
   return TRUE;
 }
 
@@ -80,7 +78,6 @@ print (const Parts *self)
   print_part (out, "task", self->task);
   if (self->type != NULL)
     g_string_append_printf (out, "/device:%s:%s", self->type, self->index);
-
   return g_string_free (out, FALSE);
 }
 
@@ -88,7 +85,6 @@ char *
 muster_device_canonical (const char *device)
 {
   g_auto (Parts) parts = {0};
-
   return parse (&parts, device) ? print (&parts) : g_strdup (device);
 }
 
@@ -101,7 +97,6 @@ muster_device_cpu (const char *device)
     return g_strdup (device);
   take (&parts.type, "CPU");
   take (&parts.index, "0");
-
   return print (&parts);
 }
 
@@ -112,6 +107,5 @@ muster_device_task (const char *device)
 
   if (!parse (&parts, device) || parts.job == NULL)
     return g_strdup ("");
-
   return g_strdup_printf ("%s:%s", parts.job, parts.task != NULL ? parts.task : "0");
 }

@@ -93,7 +93,6 @@ input_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *ou
   if (input >= node_at (self, node)->n_input)
     return FALSE;
   *source = (guint32)muster_graph_input (self->plan->graph, node, input, output);
-
   return TRUE;
 }
 
@@ -114,7 +113,6 @@ source_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *o
       break;
     is_there = input_of (self, *source, 0, source, output);
   }
-
   return is_there;
 }
 
@@ -146,7 +144,6 @@ next (Maker *self, guint32 *node)
     return FALSE;
   *node = g_array_index (self->left, guint32, self->left->len - 1);
   g_array_set_size (self->left, self->left->len - 1);
-
   return TRUE;
 }
 
@@ -207,7 +204,6 @@ constant_strings (const Maker *self, guint32 node, gsize input)
     return NULL;
   g_autoptr (MusterTensor) tensor =
       muster_tensor_proto_read (value->tensor.data, value->tensor.len, NULL, NULL);
-
   return tensor != NULL && muster_tensor_dtype (tensor) == MUSTER_STRING ? g_steal_pointer (&tensor)
                                                                          : NULL;
 }
@@ -218,7 +214,6 @@ string_at (MusterRestorePlan *self, const MusterTensor *strings, gint64 i)
   if (i >= muster_tensor_n_elements (strings))
     return "";
   MusterString string = muster_tensor_string (strings, i);
-
   return string.size > 0 ? g_string_chunk_insert_len (self->texts, string.data, (gssize)string.size)
                          : "";
 }
@@ -265,7 +260,6 @@ add_use (Maker *self, guint32 restore, int output)
     return FALSE;
   guint index = place->first + (guint)output;
   g_array_append_val (self->plan->uses, index);
-
   return TRUE;
 }
 
@@ -288,7 +282,6 @@ note_assignment (Maker *self, guint32 node, MusterAssignment *assignment)
   MusterWanted *wanted = &g_array_index (plan->wanted, MusterWanted, index);
   wanted->variable = assignment->variable;
   wanted->is_reshaped = reshaped;
-
   return TRUE;
 }
 
@@ -312,7 +305,6 @@ note_uses (Maker *self, guint32 from)
     if (self->n_seen > MOST_NODES)
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -344,7 +336,6 @@ shape_of (const MusterWanted *self, gint64 *dims)
   if (!muster_slice_spec_parse (&spec, self->slice, NULL) || !spec.has_shape)
     return -1;
   memcpy (dims, spec.dims, (gsize)spec.n_dims * sizeof *dims);
-
   return spec.n_dims;
 }
 
@@ -352,7 +343,6 @@ static int
 compare_names (gconstpointer a, gconstpointer b, gpointer wanted)
 {
   guint left = *(const guint *)a, right = *(const guint *)b;
-
   return strcmp (g_array_index ((GArray *)wanted, MusterWanted, left).name,
                  g_array_index ((GArray *)wanted, MusterWanted, right).name);
 }
@@ -387,10 +377,9 @@ find_restore_op (MusterGraph *graph, const char *restore_op, guint32 *index, GEr
   *index = (guint32)found;
   if (found >= 0)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "The graph has no node '%s', which its SaverDef names as the restore op", name);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "The graph has no node '%s', which its SaverDef names as the restore op",
+                      name);
 }
 
 MusterRestorePlan *
@@ -426,7 +415,6 @@ muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **er
     add_assignment (&maker, g_array_index (maker.sinks, guint32, i));
   self->can_feed = self->can_feed && self->assignments->len > 0;
   finish (self);
-
   return self;
 }
 
@@ -435,6 +423,5 @@ muster_wanted_shape (const MusterWanted *self, gint64 *dims)
 {
   if (self->n_dims > 0)
     memcpy (dims, self->dims, (gsize)self->n_dims * sizeof *dims);
-
   return self->n_dims;
 }

@@ -9,7 +9,7 @@
 G_DEFINE_INTERFACE (MusterSaveable, muster_saveable, G_TYPE_OBJECT)
 
 static void
-muster_saveable_default_init (G_GNUC_UNUSED MusterSaveableInterface *iface)
+muster_saveable_default_init (MusterSaveableInterface *iface G_GNUC_UNUSED)
 {
 }
 
@@ -68,7 +68,6 @@ muster_named_tensors_write (const GPtrArray *tensors, MusterStorage *storage, co
     if (!muster_bundle_writer_add (writer, named->name, named->tensor, error))
       return FALSE;
   }
-
   return writer != NULL && muster_bundle_writer_finish (writer, error);
 }
 
@@ -94,7 +93,6 @@ muster_saveables_new (void)
 
   g_mutex_init (&self->lock);
   self->entries = g_ptr_array_new_with_free_func (entry_unref);
-
   return self;
 }
 
@@ -117,7 +115,6 @@ muster_saveables_own (MusterSaveables *self, const char *tensor)
     if (strncmp (tensor, name, size) == 0 && tensor[size] == '/')
       return TRUE;
   }
-
   return FALSE;
 }
 
@@ -125,18 +122,15 @@ static gboolean
 check_name (MusterSaveables *self, const char *name, GError **error)
 {
   if (*name == '\0') {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "A saveable needs a name: its tensors are NAME/KEY in the checkpoint");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "A saveable needs a name: its tensors are NAME/KEY in the checkpoint");
   }
   for (guint i = 0; i < self->entries->len; i++) {
     if (strcmp (((const Entry *)self->entries->pdata[i])->name, name) != 0)
       continue;
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ALREADY_EXISTS,
-                 "The saver has a saveable named '%s' already", name);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
+                        "The saver has a saveable named '%s' already", name);
   }
-
   return TRUE;
 }
 
@@ -157,7 +151,6 @@ muster_saveables_add (MusterSaveables *self, const char *name, MusterSaveable *s
   else
     entry->saveable = g_object_ref (saveable);
   g_ptr_array_add (self->entries, entry);
-
   return TRUE;
 }
 
@@ -174,7 +167,6 @@ entries_now (MusterSaveables *self)
     g_ptr_array_add (now, entry);
   }
   g_mutex_unlock (&self->lock);
-
   return now;
 }
 
@@ -186,9 +178,8 @@ entry_saveable (Entry *self, GError **error)
       self->saveable != NULL ? g_object_ref (self->saveable) : g_weak_ref_get (&self->weak);
 
   if (saveable == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                  "The saveable '%s' is gone: it was added weakly, and nobody kept it", self->name);
-
   return saveable;
 }
 
@@ -201,10 +192,8 @@ copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
 
   if (iface->copy_to_host != NULL)
     return iface->copy_to_host (saveable, tensors, error);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "%s has no way to copy itself",
-               G_OBJECT_TYPE_NAME (saveable));
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "%s has no way to copy itself",
+                      G_OBJECT_TYPE_NAME (saveable));
 }
 
 /* TRUE as well for one that is left out. */
@@ -231,7 +220,6 @@ copy_one (const Entry *entry, MusterSaveable *saveable, GPtrArray *tensors, GStr
   }
   g_info ("Saveable '%s' skipped due to: %s", entry->name, failure->message);
   g_strv_builder_add (left_out, entry->name);
-
   return TRUE;
 }
 
@@ -243,7 +231,6 @@ retrieve_once (const Entry *entry, MusterSaveable *saveable, GHashTable *retriev
   if (!g_hash_table_add (retrieved, saveable) || iface->retrieve (saveable, error))
     return TRUE;
   g_prefix_error (error, "Retrieving the saveable '%s': ", entry->name);
-
   return FALSE;
 }
 
@@ -266,7 +253,6 @@ copy_kind (GPtrArray *entries, gboolean retrieving, GPtrArray *tensors, GStrvBui
     if (!copy_one (entry, saveable, tensors, left_out, error))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -283,7 +269,6 @@ muster_saveables_copy (MusterSaveables *self, char ***left_out, GError **error)
   g_auto (GStrv) names = g_strv_builder_end (builder);
   if (left_out != NULL)
     *left_out = names[0] != NULL ? g_steal_pointer (&names) : NULL;
-
   return g_steal_pointer (&tensors);
 }
 
@@ -314,7 +299,6 @@ read_tensors (MusterBundleReader *reader, const char *name, GHashTable *tensors,
       return FALSE;
     g_hash_table_insert (tensors, g_strdup (entry->name + strlen (start)), tensor);
   }
-
   return TRUE;
 }
 
@@ -334,17 +318,16 @@ read_one (Entry *entry, MusterBundleReader *reader, GPtrArray *states, GError **
   if (g_hash_table_size (tensors) == 0 && (entry->flags & MUSTER_SAVEABLE_OPTIONAL))
     return TRUE;
   if (g_hash_table_size (tensors) == 0) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "The checkpoint '%s' holds nothing of the saveable '%s': it was saved without it",
-                 muster_bundle_reader_prefix (reader), entry->name);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_NOT_FOUND,
+        "The checkpoint '%s' holds nothing of the saveable '%s': it was saved without it",
+        muster_bundle_reader_prefix (reader), entry->name);
   }
   MusterSaveableState *state = g_new (MusterSaveableState, 1);
   state->saveable = g_steal_pointer (&saveable);
   state->name = g_strdup (entry->name);
   state->tensors = g_steal_pointer (&tensors);
   g_ptr_array_add (states, state);
-
   return TRUE;
 }
 
@@ -361,7 +344,6 @@ muster_saveables_read (MusterSaveables *self, MusterStorage *storage, const char
   for (guint i = 0; i < entries->len; i++)
     if (!read_one (entries->pdata[i], reader, states, error))
       return NULL;
-
   return g_steal_pointer (&states);
 }
 
@@ -376,6 +358,5 @@ muster_saveables_hand_out (GPtrArray *states, GError **error)
     g_prefix_error (error, "Restoring the saveable '%s': ", state->name);
     return FALSE;
   }
-
   return TRUE;
 }

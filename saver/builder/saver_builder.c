@@ -75,9 +75,7 @@ choice_init (Choice *self, MusterMetaGraph *meta_graph)
 static gboolean
 refuse (const char *what, const char *name, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "%s: %s", what, name);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: %s", what, name);
 }
 
 /* A variable that no collection names can be saved as well. */
@@ -92,7 +90,6 @@ find_node (Choice *self, const char *name)
   for (gsize i = 0; i < n; i++)
     if (strcmp (variables[i].name, name) == 0)
       return &variables[i];
-
   return NULL;
 }
 
@@ -112,7 +109,6 @@ find_variable (Choice *self, const char *name, GError **error)
     refuse ("Variable to save is not a Variable: a collection names it, and the graph has none",
             name, error);
   }
-
   return variable;
 }
 
@@ -128,7 +124,6 @@ take_key (Choice *self, const char *key, gboolean is_sliced, GError **error)
   }
   if (!is_sliced)
     return refuse ("At least two variables have the same name", key, error);
-
   return GPOINTER_TO_INT (before) ||
          refuse ("Mixing slices and non-slices with the same name", key, error);
 }
@@ -149,7 +144,6 @@ compare_variables (gconstpointer a, gconstpointer b)
 {
   g_autofree char *left = g_strconcat ((*(MusterVariableInfo *const *)a)->name, ":0", NULL);
   g_autofree char *right = g_strconcat ((*(MusterVariableInfo *const *)b)->name, ":0", NULL);
-
   return strcmp (left, right);
 }
 
@@ -164,7 +158,6 @@ add_list (Choice *self, GPtrArray *variables, GError **error)
       return FALSE;
     add_saveable (self, key, variable, variable->slice != NULL ? variable->slice : "");
   }
-
   return TRUE;
 }
 
@@ -181,7 +174,6 @@ all_global (Choice *self, GError **error)
     if (!all[i].is_local)
       g_ptr_array_add (variables, (gpointer)&all[i]);
   }
-
   return g_steal_pointer (&variables);
 }
 
@@ -207,7 +199,6 @@ named (Choice *self, const char *const *names, GError **error)
       return NULL;
     g_ptr_array_add (variables, (gpointer)variable);
   }
-
   return g_steal_pointer (&variables);
 }
 
@@ -234,7 +225,6 @@ add_entry (Choice *self, const MusterSaverKey *entry, GError **error)
   if (variable == NULL || !take_key (self, entry->key, FALSE, error))
     return FALSE;
   add_saveable (self, entry->key, variable, "");
-
   return TRUE;
 }
 
@@ -250,7 +240,6 @@ gather (Choice *self, const MusterSaverBuild *how, GError **error)
     return TRUE;
   g_autoptr (GPtrArray) variables =
       how->variables != NULL ? named (self, how->variables, error) : all_global (self, error);
-
   return variables != NULL && add_list (self, variables, error);
 }
 
@@ -271,7 +260,6 @@ check_each_once (GArray *saveables, GError **error)
     if (!g_hash_table_add (seen, (gpointer)saveable->variable->name))
       return refuse ("The same saveable will be restored with two names", saveable->key, error);
   }
-
   return TRUE;
 }
 
@@ -282,7 +270,6 @@ static gboolean
 is_scope (const char *scope)
 {
   gsize size = strlen (scope);
-
   return size > 0 && (g_ascii_isalnum (scope[0]) || scope[0] == '.') && scope[size - 1] != '/' &&
          strspn (scope, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.\\-/") ==
              size;
@@ -299,7 +286,6 @@ is_taken (MusterGraph *graph, const char *scope)
     if (g_ascii_strncasecmp (name, scope, size) == 0 && (name[size] == '/' || name[size] == '\0'))
       return TRUE;
   }
-
   return FALSE;
 }
 
@@ -312,7 +298,6 @@ free_scope (MusterGraph *graph, const char *wanted)
     g_free (scope);
     scope = g_strdup_printf ("%s_%u", wanted, i);
   }
-
   return scope;
 }
 
@@ -320,19 +305,16 @@ static gboolean
 check_how (const MusterSaverBuild *how, GError **error)
 {
   if (how->version != 0 && how->version != 2) {
-    g_set_error (
-        error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+    return muster_fail (
+        error, MUSTER_ERROR_UNIMPLEMENTED,
         "Building a saver: version V%d isn't offered, since TensorFlow has given it up and "
         "its files have no checksums. Take V2",
         how->version);
-    return FALSE;
   }
   if (how->scope != NULL && !is_scope (how->scope)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Building a saver: '%s' is not a valid scope name", how->scope);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Building a saver: '%s' is not a valid scope name", how->scope);
   }
-
   return muster_check_max_to_keep (how->max_to_keep, error);
 }
 
@@ -359,7 +341,6 @@ build (MusterMetaGraph *meta_graph, GArray *saveables, const MusterSaverBuild *h
   };
   g_autoptr (MusterGraph) whole =
       muster_saver_add_nodes (graph, scope, saveables, how, &info, error);
-
   return whole != NULL
              ? muster_meta_graph_with_saver (meta_graph, whole, &info, how->collect, error)
              : NULL;
@@ -387,8 +368,7 @@ muster_saver_build (MusterMetaGraph *meta_graph, const MusterSaverBuild *how, GE
     return build (meta_graph, choice.saveables, how, error);
   if (how->allow_empty)
     return muster_meta_graph_ref (meta_graph);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "No variables to save");
-
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "No variables to save");
   return NULL;
 }
 
@@ -406,9 +386,8 @@ muster_saver_default (MusterMetaGraph *meta_graph, GError **error)
     return muster_meta_graph_ref (meta_graph);
   if (n < 2)
     return muster_saver_build (meta_graph, &how, error);
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                       "More than one item in collection savers. Please indicate which one to use: "
-                       "make it the meta graph's own");
-
+  muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+               "More than one item in collection savers. Please indicate which one to use: "
+               "make it the meta graph's own");
   return NULL;
 }

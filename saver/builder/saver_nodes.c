@@ -32,7 +32,6 @@ keep (Nodes *self, char *text)
   const char *kept = g_string_chunk_insert (self->names, text);
 
   g_free (text);
-
   return kept;
 }
 
@@ -55,7 +54,6 @@ unique (Nodes *self, const char *name)
   guint n = GPOINTER_TO_UINT (g_hash_table_lookup (self->numbers, name));
 
   g_hash_table_insert (self->numbers, (gpointer)name, GUINT_TO_POINTER (n + 1));
-
   return keep (self, n == 0 ? g_strdup_printf ("%s/%s", self->scope, name)
                             : g_strdup_printf ("%s/%s_%u", self->scope, name, n));
 }
@@ -73,7 +71,6 @@ begin (Nodes *self, const char *op, const char *name, const char *device)
   muster_graph_builder_node (self->builder, op, name);
   if (*device)
     muster_graph_builder_device (self->builder, device);
-
   return name;
 }
 
@@ -113,7 +110,6 @@ constant (Nodes *self, const char *name, const char *device, MusterTensor *value
   muster_graph_builder_constant (self->builder, name, value);
   if (*device)
     muster_graph_builder_device (self->builder, device);
-
   return name;
 }
 
@@ -121,7 +117,6 @@ static const char *
 constant_text (Nodes *self, const char *name, const char *device, const char *text)
 {
   g_autoptr (MusterTensor) value = muster_tensor_new_string (text);
-
   return constant (self, name, device, value);
 }
 
@@ -129,7 +124,6 @@ static const char *
 constant_number (Nodes *self, const char *name, const char *device, guint number)
 {
   g_autoptr (MusterTensor) value = muster_tensor_new_int32 ((gint32)number);
-
   return constant (self, name, device, value);
 }
 
@@ -140,7 +134,6 @@ identity (Nodes *self, const char *of, MusterDType dtype, const char *device)
 
   input (self, of);
   muster_graph_builder_attr_type (self->builder, "T", dtype);
-
   return name;
 }
 
@@ -153,7 +146,6 @@ with_default (Nodes *self, const char *name, const char *value)
   input (self, value);
   muster_graph_builder_attr_type (self->builder, "dtype", MUSTER_STRING);
   muster_graph_builder_attr_shape (self->builder, "shape", 0, NULL);
-
   return name;
 }
 
@@ -175,7 +167,6 @@ is_read (Nodes *self, const char *tensor)
 
   muster_graph_split_input (tensor, &name);
   const Tensorflow__NodeDef *node = muster_graph_find_node (self->graph, name);
-
   return node != NULL && strcmp (node->op, "ReadVariableOp") == 0;
 }
 
@@ -185,7 +176,6 @@ as_input (Nodes *self, const char *tensor)
 {
   g_autofree char *name = NULL;
   int output = muster_graph_split_input (tensor, &name);
-
   return keep (self, output == 0 ? g_steal_pointer (&name) : g_strdup (tensor));
 }
 
@@ -198,7 +188,6 @@ new_read (Nodes *self, const MusterVariableInfo *variable, const char *device)
   input (self, variable->name);
   muster_graph_builder_attr_type (self->builder, "dtype", variable->dtype);
   read = identity (self, read, variable->dtype, device);
-
   return identity (self, read, variable->dtype, cpu_of (self, device));
 }
 
@@ -217,7 +206,6 @@ value_of (Nodes *self, const MusterSaveable *saveable)
     return as_input (self, variable->snapshot);
   if (!is_part && is_read (self, own))
     return own;
-
   return new_read (self, variable, canonical (self, variable->device));
 }
 
@@ -245,7 +233,6 @@ constant_texts (Nodes *self, const char *name, const char *device, GPtrArray *sa
     g_ptr_array_add (texts, (gpointer)text_of (saveables->pdata[i]));
   g_ptr_array_add (texts, NULL);
   g_autoptr (MusterTensor) value = muster_tensor_new_strv ((const char *const *)texts->pdata);
-
   return constant (self, name, device, value);
 }
 
@@ -274,7 +261,6 @@ begin_transfer (Nodes *self, const char *op, const char *device, const char *fil
   input (self, filename);
   input (self, names);
   input (self, slices);
-
   return node;
 }
 
@@ -298,7 +284,6 @@ add_save (Nodes *self, const char *device, const char *filename, GPtrArray *save
   input (self, control);
   muster_graph_builder_attr_type (self->builder, "T", MUSTER_STRING);
   muster_graph_builder_colocate (self->builder, filename);
-
   return saved;
 }
 
@@ -323,7 +308,6 @@ add_part_prefix (Nodes *self)
   input (self, suffix);
   muster_graph_builder_attr_int (self->builder, "N", 2);
   muster_graph_builder_attr_string (self->builder, "separator", "");
-
   return joined;
 }
 
@@ -338,7 +322,6 @@ add_part_name (Nodes *self, const char *device, const char *prefix, guint shard,
   input (self, prefix);
   input (self, number);
   input (self, n_shards);
-
   return node;
 }
 
@@ -365,7 +348,6 @@ add_merge (Nodes *self, const char *device, GPtrArray *parts, GPtrArray *saved)
   g_ptr_array_add (saved, (gpointer)merge);
   wait_for (self, saved);
   muster_graph_builder_attr_type (self->builder, "T", MUSTER_STRING);
-
   return done;
 }
 
@@ -386,7 +368,6 @@ add_sharded_save (Nodes *self, GArray *shards)
     g_ptr_array_add (saved, (gpointer)add_save (self, device, part, shard->saveables));
     is_waited_for (self);
   }
-
   return add_merge (self, device, parts, saved);
 }
 
@@ -409,7 +390,6 @@ shape_is_constant (const MusterVariableInfo *variable)
   for (int i = 0; i < variable->n_dims; i++)
     if (variable->dims[i] > G_MAXINT32)
       return FALSE;
-
   return shape_is_known (variable);
 }
 
@@ -432,7 +412,6 @@ add_shape (Nodes *self, const MusterSaveable *saveable, const char *node, const 
   gint32 *dims = muster_tensor_data_mutable (shape);
   for (gint64 i = 0; i < n; i++)
     dims[i] = (gint32)variable->dims[i];
-
   return constant (self, below (self, node, "shape"), device, shape);
 }
 
@@ -447,7 +426,6 @@ add_reshape (Nodes *self, const MusterSaveable *saveable, const char *value, con
   input (self, shape);
   muster_graph_builder_attr_type (self->builder, "T", saveable->variable->dtype);
   muster_graph_builder_attr_type (self->builder, "Tshape", MUSTER_INT32);
-
   return node;
 }
 
@@ -474,7 +452,6 @@ add_assign (Nodes *self, const MusterVariableInfo *variable, const char *value)
     muster_graph_builder_colocate (self->builder, variable->name);
   }
   is_waited_for (self);
-
   return op;
 }
 
@@ -483,7 +460,6 @@ no_op (Nodes *self, const char *name, const char *device, GPtrArray *waits_for)
 {
   begin (self, "NoOp", name, device);
   wait_for (self, waits_for);
-
   return name;
 }
 
@@ -519,7 +495,6 @@ add_group (Nodes *self, const char *name, GArray *ops)
     g_ptr_array_add (devices, (gpointer)no_op (self, whole, device, names));
     is_waited_for (self);
   }
-
   return (Op){no_op (self, group, "", devices), ""};
 }
 
@@ -539,7 +514,6 @@ add_restore (Nodes *self, const char *device, GPtrArray *saveables, const char *
     Op op = add_assign (self, saveable->variable, value);
     g_array_append_val (assigned, op);
   }
-
   return add_group (self, group, assigned);
 }
 
@@ -554,7 +528,6 @@ add_sharded_restore (Nodes *self, GArray *shards)
     is_waited_for (self);
     g_array_append_val (restored, op);
   }
-
   return add_group (self, "restore_all", restored).name;
 }
 
@@ -592,7 +565,6 @@ group_by_device (Nodes *self, GArray *saveables)
     g_ptr_array_add (there, saveable);
   }
   g_array_sort (shards, compare_shards);
-
   return shards;
 }
 
@@ -636,6 +608,5 @@ muster_saver_add_nodes (MusterGraph *graph, const char *scope, GArray *saveables
   add_all (&nodes, saveables, how->sharded, info);
   g_string_chunk_free (nodes.names);
   g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
-
   return extra != NULL ? muster_graph_extended (graph, extra) : NULL;
 }

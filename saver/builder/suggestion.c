@@ -31,7 +31,6 @@ muster_edit_distance (const char *a, const char *b, guint limit)
     if (least > limit)
       return limit + 1;
   }
-
   return MIN (row[b_size], limit + 1);
 }
 
@@ -49,6 +48,5 @@ muster_suggest_name (MusterBundleReader *reader, GHashTable *taken, const char *
       limit = MAX (distance, 1) - 1;
     }
   }
-
   return suggestion;
 }

@@ -48,7 +48,6 @@ id_of (const char *file)
   if (size > N_UUID + strlen (TEMPSTATE) && g_uuid_string_is_valid (file + size - N_UUID) &&
       strncmp (file + size - N_UUID - strlen (TEMPSTATE), TEMPSTATE, strlen (TEMPSTATE)) == 0)
     return g_strdup (file + size - N_UUID);
-
   return NULL;
 }
 
@@ -56,7 +55,6 @@ static gint64
 mtime_of (MusterCheckpointDirectory *self, const char *path)
 {
   MusterStorageInfo info;
-
   return muster_storage_stat (self->storage, path, &info, NULL) ? info.mtime_us : G_MAXINT64;
 }
 
@@ -71,7 +69,6 @@ touched_at (MusterCheckpointDirectory *self, const char *path)
     g_autofree char *file = g_build_filename (path, *one, NULL);
     latest_us = MAX (latest_us, mtime_of (self, file));
   }
-
   return latest_us;
 }
 
@@ -126,7 +123,6 @@ is_of_this_host (Sweep *self, const char *path)
   if (!muster_storage_stat (self->owner->storage, path, &info, NULL) || info.size != strlen (host))
     return FALSE;
   g_autoptr (GBytes) named = muster_storage_read (self->owner->storage, path, NULL);
-
   return named != NULL && g_bytes_get_size (named) == strlen (host) &&
          memcmp (g_bytes_get_data (named, NULL), host, strlen (host)) == 0;
 }
@@ -148,7 +144,6 @@ fate_by_lock (Sweep *self, const char *path)
     return UNKNOWN;
   }
   g_ptr_array_add (self->locks, lock);
-
   return DEAD;
 }
 
@@ -196,7 +191,6 @@ has_any (char **files)
     if (id != NULL)
       return TRUE;
   }
-
   return FALSE;
 }
 
@@ -208,7 +202,6 @@ does_lock (MusterCheckpointDirectory *self, const char *locked)
       muster_storage_lock (self->storage, locked, MUSTER_LOCK_EXCLUSIVE, NULL);
 
   muster_storage_unlock (self->storage, again);
-
   return again == NULL;
 }
 
@@ -238,7 +231,6 @@ sweep_quietly (MusterCheckpointDirectory *self, const char *directory)
       .now_us = info.mtime_us,
   };
   sweep (&what);
-
   return TRUE;
 }
 
@@ -270,7 +262,6 @@ muster_checkpoint_directory_mark_alive (MusterCheckpointDirectory *self, const c
 
   if (lock != NULL && MUSTER_STORAGE_GET_IFACE (self->storage)->lock != NULL)
     name_host_quietly (self->storage, path);
-
   return lock;
 }
 
@@ -340,7 +331,6 @@ time_of (const Adoption *self, const char *prefix, double told)
   if (one != NULL && one->time > 0)
     return MIN (one->time, self->now);
   g_autoptr (GArray) times = muster_checkpoint_mtimes (self->owner->storage, list);
-
   return times->len > 0 ? MIN (g_array_index (times, double, 0), self->now) : self->now;
 }
 
@@ -362,7 +352,6 @@ is_named_as_ours (const Adoption *self, const char *prefix)
 {
   g_autofree char *name = g_path_get_basename (prefix);
   const gsize n = strlen (self->owner->base_name);
-
   return strncmp (name, self->owner->base_name, n) == 0 &&
          (name[n] == '\0' || (name[n] == '-' && name[n + 1] != '\0' &&
                               strspn (name + n + 1, "0123456789") == strlen (name + n + 1)));
@@ -392,7 +381,6 @@ static gboolean
 is_ours (const Adoption *self, const char *prefix)
 {
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, prefix);
-
   return is_named_as_ours (self, prefix) &&
          (one == NULL || g_strcmp0 (one->state_file, self->owner->latest_filename) == 0);
 }
@@ -417,7 +405,6 @@ find_unlisted (Adoption *self, GError **error)
     if (one != NULL ? !one->preserved && !one->pending_delete : self->owner->adopt_unknown)
       g_ptr_array_add (found, muster_kept_new (*file, time_of (self, *file, 0)));
   }
-
   return g_steal_pointer (&found);
 }
 
@@ -479,7 +466,6 @@ scan_directory (Adoption *self, GError **error)
     return FALSE;
   merge (self, unlisted);
   find_pending_deletes (self);
-
   return TRUE;
 }
 
@@ -526,6 +512,5 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *
     return FALSE;
   take_over (&adoption);
   (void)sweep_quietly (self, directory);
-
   return TRUE;
 }

@@ -8,7 +8,6 @@ muster_kept_new (const char *prefix, double time)
 
   kept->prefix = g_strdup (prefix);
   kept->time = time;
-
   return kept;
 }
 
@@ -80,7 +79,6 @@ muster_checkpoint_directory_lease (MusterCheckpointDirectory *self)
   g_mutex_lock (&self->lock);
   MusterLease *lease = self->lease != NULL ? g_object_ref (self->lease) : NULL;
   g_mutex_unlock (&self->lock);
-
   return lease;
 }
 

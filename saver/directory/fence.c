@@ -9,7 +9,7 @@
  * anew when it is started again, so the directory counts on for itself, in the side file. */
 
 static gpointer
-copy_id (gpointer id, G_GNUC_UNUSED gpointer user_data)
+copy_id (gpointer id, gpointer user_data G_GNUC_UNUSED)
 {
   return g_strdup (id);
 }
@@ -28,7 +28,6 @@ name_of (MusterLease *lease)
                                 muster_lease_model (lease), muster_lease_epoch (lease),
                                 g_get_host_name (), (int)getpid (), id);
   g_free (id);
-
   return name;
 }
 
@@ -44,7 +43,6 @@ muster_checkpoint_directory_claimed_epoch (MusterCheckpointDirectory *self, cons
       epoch = claimed->epoch;
   }
   g_mutex_unlock (&self->lock);
-
   return epoch;
 }
 
@@ -87,16 +85,14 @@ muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, Muster
     note_claim (self, lease, directory, epoch);
   }
   if (record->epoch > epoch || (record->epoch == epoch && !is_noted)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "'%s' was taken over by %s, whose epoch there is %" G_GINT64_FORMAT
-                 " (this chief's is %" G_GINT64_FORMAT "): nothing more is saved here",
-                 directory, record->chief != NULL ? record->chief : "another chief", record->epoch,
-                 epoch);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "'%s' was taken over by %s, whose epoch there is %" G_GINT64_FORMAT
+                        " (this chief's is %" G_GINT64_FORMAT "): nothing more is saved here",
+                        directory, record->chief != NULL ? record->chief : "another chief",
+                        record->epoch, epoch);
   }
   if (record->epoch < epoch)
     write_holder (record, chief, epoch, changed);
-
   return TRUE;
 }
 
@@ -114,7 +110,6 @@ muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease 
   g_autoptr (MusterCheckpointRecord) record =
       lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
                    : NULL;
-
   return record != NULL &&
          muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed,
                                                   error) &&

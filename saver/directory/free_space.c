@@ -11,7 +11,6 @@ static guint64
 look (const MusterFreeSpace *self, const MusterSpaceCheck *space)
 {
   guint64 bytes;
-
   return muster_storage_free_space (self->storage, space->directory, &bytes, NULL) ? bytes
                                                                                    : G_MAXUINT64;
 }
@@ -27,7 +26,6 @@ describe (const MusterFreeSpace *self, const MusterSpaceCheck *space)
   g_autofree char *after = self->when_full == MUSTER_WHEN_FULL_PAUSE
                                ? g_strdup_printf (" after %s of waiting", waited)
                                : g_strdup ("");
-
   return g_strdup_printf ("a checkpoint needs about %s, and %s is free in '%s'%s", needed, is_free,
                           space->directory, after);
 }
@@ -37,12 +35,11 @@ refuse (const MusterFreeSpace *self, const MusterSpaceCheck *space, GError **err
 {
   g_autofree char *what = describe (self, space);
 
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "There is no room: %s. Make room there, keep fewer checkpoints, or save elsewhere; "
-               "what is there already is as it was",
-               what);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+      "There is no room: %s. Make room there, keep fewer checkpoints, or save elsewhere; "
+      "what is there already is as it was",
+      what);
 }
 
 /* FALSE at the deadline. */
@@ -59,7 +56,6 @@ pause_once (const MusterFreeSpace *self, MusterSpaceCheck *space, GError **error
   }
   space->pause_us = CLAMP (space->pause_us * 2, FIRST_PAUSE, LAST_PAUSE);
   gint64 wake_us = MIN (muster_deadline_after (now_us, space->pause_us), space->deadline_us);
-
   return muster_clock_wait_until (self->clock, wake_us, space->cancellable, error);
 }
 
@@ -80,7 +76,6 @@ muster_free_space_find (const MusterFreeSpace *self, MusterSpaceCheck *space, GE
       return refuse (self, space, error);
     }
   }
-
   return TRUE;
 }
 
@@ -114,8 +109,7 @@ muster_free_space_after_full (const MusterFreeSpace *self, MusterSpaceCheck *spa
     return pause_once (self, space, error) && muster_free_space_find (self, space, error);
   case MUSTER_WHEN_FULL_FAIL:
   default:
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "There is no room: %s",
-                 failure->message);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "There is no room: %s",
+                        failure->message);
   }
 }

@@ -40,7 +40,6 @@ list_with (MusterCheckpointDirectory *self, const char *prefix)
   }
   g_mutex_unlock (&self->lock);
   g_ptr_array_add (change.list, muster_kept_new (prefix, muster_checkpoint_directory_now (self)));
-
   return change;
 }
 
@@ -61,7 +60,6 @@ is_for_good (MusterCheckpointDirectory *self, double time, double *mark)
   if (time <= *mark + self->keep_seconds)
     return FALSE;
   *mark += self->keep_seconds;
-
   return TRUE;
 }
 
@@ -98,7 +96,6 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
   }
   if (!are_known)
     g_array_set_size (state->timestamps, 0);
-
   return muster_checkpoint_state_write_named (self->storage, directory, self->latest_filename,
                                               state, error);
 }
@@ -121,7 +118,6 @@ add_file (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char
     return FALSE;
   guint32 crc = muster_crc32c_extend (0, g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
   muster_side_checkpoint_add_file (one, path + strlen (prefix), g_bytes_get_size (bytes), &crc);
-
   return TRUE;
 }
 
@@ -145,7 +141,6 @@ describe_files (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, cons
     if (!add_file (self, one, prefix, path, FALSE, error))
       return FALSE;
   }
-
   return !self->with_meta_graph || add_file (self, one, prefix, meta, TRUE, error);
 }
 
@@ -161,7 +156,6 @@ describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const
   one->epoch = muster_checkpoint_directory_claimed_epoch (self, directory);
   one->time = muster_checkpoint_directory_now (self);
   one->state_file = g_strdup (self->latest_filename);
-
   return describe_files (self, one, prefix, error);
 }
 
@@ -170,7 +164,6 @@ static MusterSideCheckpoint *
 entry_of (MusterCheckpointRecord *record, const char *directory, const char *prefix)
 {
   g_autofree char *own = g_path_get_dirname (prefix);
-
   return strcmp (own, directory) == 0 ? muster_checkpoint_record_find (record, prefix) : NULL;
 }
 
@@ -281,7 +274,6 @@ muster_checkpoint_directory_record (MusterCheckpointDirectory *self, const char 
     *trouble = g_strdup (failure->message);
   commit (self, &change, *bytes);
   remove_pending_deletes (self, &change, prefix);
-
   return TRUE;
 }
 
@@ -294,7 +286,6 @@ muster_checkpoint_directory_list (MusterCheckpointDirectory *self)
   for (guint i = 0; i < self->kept->len; i++)
     g_strv_builder_add (builder, ((const MusterKept *)self->kept->pdata[i])->prefix);
   g_mutex_unlock (&self->lock);
-
   return g_strv_builder_end (builder);
 }
 

@@ -62,10 +62,10 @@ static gboolean
 refuse (MusterLimits *self, MusterLimit limit, const char *detail, GError **error)
 {
   __atomic_fetch_add (&self->states[limit].refused, 1, __ATOMIC_RELAXED);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "over the limit of %s (%" G_GUINT64_FORMAT "%s); raise it with %s",
-               about[limit].words, muster_limits_max (self, limit), detail, about[limit].raise);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "over the limit of %s (%" G_GUINT64_FORMAT "%s); raise it with %s",
+                      about[limit].words, muster_limits_max (self, limit), detail,
+                      about[limit].raise);
 }
 
 static gboolean

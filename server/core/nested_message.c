@@ -27,9 +27,8 @@ muster_server_nested_message (GBytes *message, guint32 number, GBytes **found, G
     g_byte_array_append (parts, field.data, field.size);
   }
   if (!muster_proto_at_end (&reader)) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "The request ends in the middle of a field, or has one that is malformed");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "The request ends in the middle of a field, or has one that is malformed");
   }
   *found = parts != NULL ? g_byte_array_free_to_bytes (g_steal_pointer (&parts))
                          : g_steal_pointer (&whole);

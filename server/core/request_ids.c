@@ -53,9 +53,8 @@ muster_request_ids_enter (MusterRequestIds *self, gint64 id, const char *method,
 {
   if (id == 0 || remember (self, id))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
-               "The same %s (Master) request was received twice. Its request_id is "
-               "%" G_GINT64_FORMAT,
-               method, id);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_ABORTED,
+                      "The same %s (Master) request was received twice. Its request_id is "
+                      "%" G_GINT64_FORMAT,
+                      method, id);
 }

@@ -77,7 +77,7 @@ muster_served_find_callable (MusterServed *self, gint64 handle, MusterServedCall
   const gint64 last = self->last_callable;
   g_mutex_unlock (&self->lock);
   if (found == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "%s: %" G_GINT64_FORMAT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: %" G_GINT64_FORMAT,
                  handle > last ? "No such callable handle"
                                : "Attempted to run callable after handle was released",
                  handle);
@@ -171,7 +171,7 @@ muster_sessions_enter (MusterSessions *self, const char *handle, MusterSession *
     served = put (self, g_strdup (handle), session, graph_bytes, 0, lease_us);
   g_rw_lock_writer_unlock (&self->lock);
   if (served == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+    muster_fail (error, MUSTER_ERROR_INTERNAL,
                  "The master has given the handle '%s' to two sessions", handle);
   return served;
 }
@@ -190,10 +190,9 @@ static MusterServed *
 unless_unknown (MusterSessions *self, MusterServed *served, const char *handle, GError **error)
 {
   if (served == NULL && was_reset (self, handle))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session %s was ended " MUSTER_BY_RESET,
-                 handle);
+    muster_fail (error, MUSTER_ERROR_ABORTED, "Session %s was ended " MUSTER_BY_RESET, handle);
   else if (served == NULL)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+    muster_fail (error, MUSTER_ERROR_ABORTED,
                  "Session %s is not found. Possibly, this master has restarted.", handle);
   return served;
 }

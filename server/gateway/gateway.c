@@ -70,11 +70,10 @@ take_in (Creation *self, MusterRpcCall *call, const MusterRpcMessage *answer, GE
   if (!muster_gateway_peek (answer, MUSTER_GATEWAY_OTHER, &peek, error))
     return FALSE;
   if (*peek.handle == '\0') {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
-                 "'%s' has made a session without a "
-                 "handle",
-                 muster_master_target (self->remote));
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INTERNAL,
+                        "'%s' has made a session without a "
+                        "handle",
+                        muster_master_target (self->remote));
   }
   g_autoptr (MusterSession) session =
       muster_remote_master_adopt (MUSTER_REMOTE_MASTER (self->remote), peek.handle, self->graph);

@@ -27,9 +27,7 @@ enum {
 static gboolean
 refuse (const char *why, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "The request is malformed: %s",
-               why);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "The request is malformed: %s", why);
 }
 
 static gboolean

@@ -35,9 +35,8 @@ read_config (GBytes *config, gint64 *timeout_us, GError **error)
   if (read == NULL)
     return FALSE;
   if (read->use_per_session_threads || read->n_session_inter_op_thread_pool > 0) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Distributed session does not support session thread pool options.");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Distributed session does not support session thread pool options.");
   }
   *timeout_us = muster_server_from_milliseconds (read->operation_timeout_in_ms);
   return TRUE;
@@ -53,9 +52,9 @@ muster_server_read_lease (MusterServer *server, MusterRpcCall *call, gint64 *lea
   if (text == NULL)
     return TRUE;
   if (!g_ascii_string_to_unsigned (text, 10, 1, LONGEST_LEASE, &seconds, NULL)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "the header " LEASE_HEADER " is '%s': give 1 to %d seconds", text, LONGEST_LEASE);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the header " LEASE_HEADER " is '%s': give 1 to %d seconds", text,
+                        LONGEST_LEASE);
   }
   *lease_us = (gint64)seconds * MUSTER_SECOND;
   return TRUE;
@@ -149,7 +148,7 @@ extend (const MusterSessionGuard *guard, MusterRpcCall *call, GBytes *request, g
   g_autoptr (MusterGraph) extra = muster_graph_new (nodes);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&served->extending);
   if (served->graph_version != expected) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+    muster_fail (error, MUSTER_ERROR_ABORTED,
                  "Current version is %" G_GINT64_FORMAT " but caller expected %" G_GINT64_FORMAT
                  ".",
                  served->graph_version, expected);

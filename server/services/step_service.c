@@ -271,21 +271,19 @@ static gboolean
 check_callable (const Tensorflow__CallableOptions *options, GError **error)
 {
   if (options->n_feed_devices + options->n_fetch_devices > 0) {
-    g_set_error_literal (
-        error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+    return muster_fail (
+        error, MUSTER_ERROR_UNIMPLEMENTED,
         "CallableOptions::feed_devices and CallableOptions::fetch_devices to configure "
         "feeding/fetching tensors to/from device memory is not yet supported when using a remote "
         "session.");
-    return FALSE;
   }
   if (options->n_tensor_connection == 0)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-               "A callable's tensor_connection ('%s' to '%s') is not supported: connect the two in "
-               "the graph, or use TensorFlow's runtime (--master=tensorflow)",
-               options->tensor_connection[0]->from_tensor,
-               options->tensor_connection[0]->to_tensor);
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_UNIMPLEMENTED,
+      "A callable's tensor_connection ('%s' to '%s') is not supported: connect the two in "
+      "the graph, or use TensorFlow's runtime (--master=tensorflow)",
+      options->tensor_connection[0]->from_tensor, options->tensor_connection[0]->to_tensor);
 }
 
 /* Returns the handle, or 0. */
@@ -348,11 +346,10 @@ find_callable (MusterServed *served, const MusterStepRequest *read, MusterServed
     return FALSE;
   if (read->n_feeds == callable->n_feeds)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Callable %" G_GINT64_FORMAT " takes %" G_GSIZE_FORMAT " feeds, but %" G_GSIZE_FORMAT
-               " came",
-               read->callable, callable->n_feeds, read->n_feeds);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Callable %" G_GINT64_FORMAT " takes %" G_GSIZE_FORMAT
+                      " feeds, but %" G_GSIZE_FORMAT " came",
+                      read->callable, callable->n_feeds, read->n_feeds);
 }
 
 static void

@@ -30,7 +30,6 @@ check (const MusterClusterSpec *self, GError **error)
   if (self->job == NULL || g_str_equal (self->job, "evaluator") ||
       muster_cluster_spec_find (self, self->job, self->index) != NULL)
     return TRUE;
-
   return muster_tf_config_error (error,
                                  ": this task is %s:%u, but the cluster has %u of that name%s",
                                  self->job, self->index, n, n > self->index ? ", others" : "");
@@ -45,7 +44,6 @@ muster_cluster_spec_new (const char *tf_config, GError **error)
   g_array_set_clear_func (self->tasks, task_clear);
   if (tf_config == NULL || !*tf_config)
     return g_steal_pointer (&self);
-
   return muster_cluster_spec_read (self, tf_config, error) && check (self, error)
              ? g_steal_pointer (&self)
              : NULL;
@@ -78,7 +76,6 @@ muster_cluster_spec_tasks (const MusterClusterSpec *self, gsize *n)
   g_return_val_if_fail (self != NULL && n != NULL, NULL);
 
   *n = self->tasks->len;
-
   return (const MusterClusterTask *)self->tasks->data;
 }
 
@@ -92,7 +89,6 @@ muster_cluster_spec_find (const MusterClusterSpec *self, const char *job, guint 
     if (task->index == index && g_str_equal (task->job, job))
       return task;
   }
-
   return NULL;
 }
 
@@ -105,7 +101,6 @@ muster_cluster_spec_n_tasks (const MusterClusterSpec *self, const char *job)
 
   for (guint i = 0; i < self->tasks->len; i++)
     n += g_str_equal (g_array_index (self->tasks, MusterClusterTask, i).job, job);
-
   return n;
 }
 
@@ -131,7 +126,6 @@ job_of_chief (const MusterClusterSpec *self)
 {
   if (muster_cluster_spec_n_tasks (self, "chief") > 0)
     return "chief";
-
   return muster_cluster_spec_n_tasks (self, "master") > 0 ? "master" : "worker";
 }
 
@@ -169,7 +163,6 @@ muster_cluster_spec_trainer (const MusterClusterSpec *self)
     return -1;
   for (gsize i = 0; i < n; i++)
     number += g_str_equal (tasks[i].job, "worker") && tasks[i].index < self->index;
-
   return number;
 }
 
@@ -205,7 +198,6 @@ muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
   else
     muster_tf_config_error (error, " names no task, so that it isn't known which server is its "
                                    "own: give \"task\", or \"session_master\"");
-
   return NULL;
 }
 
@@ -237,7 +229,6 @@ muster_cluster_spec_device_filters (const MusterClusterSpec *self)
   }
   char **filters = g_strv_builder_end (builder);
   g_strv_builder_unref (builder);
-
   return filters;
 }
 
@@ -252,7 +243,6 @@ has_filters (GBytes *config, gboolean *has, GError **error)
 
   if (message != NULL)
     *has = message->n_device_filters > 0;
-
   return message != NULL;
 }
 
@@ -264,7 +254,6 @@ join (GBytes *first, GBytes *second)
 
   g_byte_array_append (both, g_bytes_get_data (first, NULL), g_bytes_get_size (first));
   g_byte_array_append (both, g_bytes_get_data (second, NULL), g_bytes_get_size (second));
-
   return g_byte_array_free_to_bytes (both);
 }
 
@@ -284,7 +273,6 @@ muster_cluster_spec_config (const MusterClusterSpec *self, GBytes *config, GErro
   own.n_device_filters = g_strv_length (filters);
   own.device_filters = filters;
   g_autoptr (GBytes) packed = muster_pack (&own.base);
-
   return config != NULL ? join (config, packed) : g_steal_pointer (&packed);
 }
 
@@ -294,7 +282,6 @@ lets_through (const char *const *filters, const MusterClusterTask *task)
 {
   g_autofree char *job = g_strconcat ("/job:", task->job, NULL);
   g_autofree char *whole = g_strdup_printf ("%s/task:%u", job, task->index);
-
   return filters == NULL || g_strv_contains (filters, job) || g_strv_contains (filters, whole);
 }
 
@@ -326,7 +313,6 @@ muster_cluster_spec_peers (const MusterClusterSpec *self)
     if (!is_own_master (self, &tasks[i]) && lets_through ((const char *const *)filters, &tasks[i]))
       g_ptr_array_add (peers, name_of (&tasks[i]));
   g_ptr_array_add (peers, NULL);
-
   return (char **)g_ptr_array_steal (peers, NULL);
 }
 
@@ -343,6 +329,5 @@ muster_cluster_spec_chief (const MusterClusterSpec *self)
     return NULL;
   while (i < n && !g_str_equal (tasks[i].job, job))
     i++;
-
   return i < n ? name_of (&tasks[i]) : NULL;
 }

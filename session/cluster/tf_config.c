@@ -19,9 +19,7 @@ muster_tf_config_error (GError **error, const char *format, ...)
   va_start (arguments, format);
   g_autofree char *text = g_strdup_vprintf (format, arguments);
   va_end (arguments);
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "TF_CONFIG%s", text);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "TF_CONFIG%s", text);
 }
 
 /* The parser calls itself for what is nested. */
@@ -34,7 +32,6 @@ is_flat (const char *text)
     depth += *text == '{' || *text == '[';
     depth -= depth > 0 && (*text == '}' || *text == ']');
   }
-
   return depth <= MOST_NESTING;
 }
 
@@ -59,7 +56,6 @@ is_one_object (const char *text)
     if (depth == 0)
       return text[1 + strspn (text + 1, " \t\r\n")] == '\0';
   }
-
   return TRUE;
 }
 
@@ -89,7 +85,6 @@ read_index (JsonNode *node, guint *index)
     return FALSE;
   }
   *index = (guint)MIN (number, MUSTER_MOST_TASKS + 1);
-
   return number <= MUSTER_MOST_TASKS;
 }
 
@@ -113,7 +108,6 @@ add_task (MusterClusterSpec *self, const char *job, guint index, JsonNode *node,
                                    MUSTER_MOST_TASKS);
   MusterClusterTask task = {g_strdup (job), index, g_strdup (address)};
   g_array_append_val (self->tasks, task);
-
   return TRUE;
 }
 
@@ -123,7 +117,6 @@ add_list (MusterClusterSpec *self, const char *job, JsonArray *list, GError **er
   for (guint i = 0; i < json_array_get_length (list); i++)
     if (!add_task (self, job, i, json_array_get_element (list, i), error))
       return FALSE;
-
   return TRUE;
 }
 
@@ -131,7 +124,6 @@ static int
 compare_indices (gconstpointer a, gconstpointer b)
 {
   const MusterClusterTask *first = a, *second = b;
-
   return (first->index > second->index) - (first->index < second->index);
 }
 
@@ -147,7 +139,6 @@ order_tasks (MusterClusterSpec *self, guint from, GError **error)
     if (tasks[i].index == tasks[i + 1].index)
       return muster_tf_config_error (error, ": %s:%u stands in \"cluster\" twice", tasks[i].job,
                                      tasks[i].index);
-
   return TRUE;
 }
 
@@ -166,7 +157,6 @@ add_sparse (MusterClusterSpec *self, const char *job, JsonObject *object, GError
     if (!add_task (self, job, (guint)index, json_object_get_member (object, name->data), error))
       return FALSE;
   }
-
   return order_tasks (self, from, error);
 }
 
@@ -179,7 +169,6 @@ is_job_name (const char *name)
   for (; *name; name++)
     if (!g_ascii_isalnum (*name) && *name != '_')
       return FALSE;
-
   return TRUE;
 }
 
@@ -207,7 +196,6 @@ read_cluster (MusterClusterSpec *self, JsonNode *node, GError **error)
     if (!is_good)
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -228,7 +216,6 @@ read_task (MusterClusterSpec *self, JsonNode *node, GError **error)
   if (index != NULL && !read_index (index, &self->index))
     return muster_tf_config_error (error, ": \"index\" in \"task\" is no number of a task");
   self->job = g_strdup (type);
-
   return TRUE;
 }
 
@@ -241,7 +228,6 @@ check_layer (JsonNode *node, GError **error)
   if (node == NULL || JSON_NODE_HOLDS_NULL (node) ||
       (layer != NULL && (!*layer || g_str_equal (layer, "grpc"))))
     return TRUE;
-
   return muster_tf_config_error (error, ": \"rpc_layer\" is '%s': muster speaks grpc alone",
                                  layer != NULL ? layer : "no string");
 }
@@ -254,7 +240,6 @@ read_root (MusterClusterSpec *self, JsonObject *root, GError **error)
   if (master != NULL && !JSON_NODE_HOLDS_NULL (master) && string_of (master) == NULL)
     return muster_tf_config_error (error, ": \"session_master\" is no string");
   self->session_master = g_strdup (master != NULL ? string_of (master) : NULL);
-
   return check_layer (json_object_get_member (root, "rpc_layer"), error) &&
          read_cluster (self, json_object_get_member (root, "cluster"), error) &&
          read_task (self, json_object_get_member (root, "task"), error);
@@ -282,6 +267,5 @@ muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **er
   JsonNode *node = json_parser_get_root (parser);
   if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
     return muster_tf_config_error (error, " is no JSON object: write it " EXAMPLE);
-
   return read_root (self, json_node_get_object (node), error);
 }

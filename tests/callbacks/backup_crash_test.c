@@ -51,7 +51,6 @@ crash_at (guint call, gboolean is_double)
   guint n = muster_crash_storage_n_outcomes (disk);
   for (guint i = 0; i < n && !muster_test_has_failed (); i++)
     expect_resumes (disk, i, is_double, program.n_trained);
-
   return muster_test_has_failed ();
 }
 

@@ -38,7 +38,6 @@ static gboolean
 interrupt (GError **error)
 {
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "interrupted");
-
   return FALSE;
 }
 
@@ -49,29 +48,27 @@ is_built (gpointer data)
 }
 
 static gboolean
-build_optimizer (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-                 gpointer data, G_GNUC_UNUSED GError **error)
+build_optimizer (gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+                 gpointer data, GError **error G_GNUC_UNUSED)
 {
   ((Program *)data)->has_optimizer = TRUE;
   note (data, "build");
-
   return TRUE;
 }
 
 static gboolean
-save (const char *prefix, G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+save (const char *prefix, gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
       gpointer data, GError **error)
 {
   Program *self = data;
   g_autofree char *path = g_strconcat (prefix, ".canary", NULL);
   g_autofree char *text = g_strdup_printf ("canary %" G_GINT64_FORMAT "\n", self->canary);
-
   return muster_storage_publish (self->storage, path, text, strlen (text), error);
 }
 
 static gboolean
-restore (const char *prefix, G_GNUC_UNUSED gint64 deadline_us,
-         G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+restore (const char *prefix, gint64 deadline_us G_GNUC_UNUSED,
+         GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   Program *self = data;
   g_autofree char *path = g_strconcat (prefix, ".canary", NULL);
@@ -86,7 +83,6 @@ restore (const char *prefix, G_GNUC_UNUSED gint64 deadline_us,
   }
   self->canary = g_ascii_strtoll (text + strlen ("canary "), NULL, 10);
   note (self, "restore");
-
   return TRUE;
 }
 
@@ -101,8 +97,8 @@ program_operations (Program *self)
 }
 
 static gboolean
-train (const MusterFitPosition *at, gint64 n, G_GNUC_UNUSED gint64 deadline_us,
-       G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+train (const MusterFitPosition *at, gint64 n, gint64 deadline_us G_GNUC_UNUSED,
+       GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   Program *self = data;
 
@@ -114,48 +110,43 @@ train (const MusterFitPosition *at, gint64 n, G_GNUC_UNUSED gint64 deadline_us,
   }
   self->canary += n;
   self->n_trained += n;
-
   return TRUE;
 }
 
 static gboolean
-epoch_begin (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us,
-             G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+epoch_begin (gint64 epoch, gint64 deadline_us G_GNUC_UNUSED,
+             GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   note (data, "begin %" G_GINT64_FORMAT, epoch);
-
   return epoch != ((Program *)data)->fails_epoch_begin || interrupt (error);
 }
 
 static gboolean
-batch_end (gint64 epoch, gint64 batch, G_GNUC_UNUSED gint64 deadline_us,
-           G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+batch_end (gint64 epoch, gint64 batch, gint64 deadline_us G_GNUC_UNUSED,
+           GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   note (data, "end %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, epoch, batch);
-
   return TRUE;
 }
 
 static gboolean
-epoch_end (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+epoch_end (gint64 epoch, gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
            gpointer data, GError **error)
 {
   note (data, "epoch %" G_GINT64_FORMAT, epoch);
-
   return epoch != ((Program *)data)->fails_epoch_end || interrupt (error);
 }
 
 static gboolean
-train_end (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, gpointer data,
-           G_GNUC_UNUSED GError **error)
+train_end (gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED, gpointer data,
+           GError **error G_GNUC_UNUSED)
 {
   note (data, "over");
-
   return TRUE;
 }
 
 static void
-train_failed (G_GNUC_UNUSED const GError *failure, gpointer data)
+train_failed (const GError *failure G_GNUC_UNUSED, gpointer data)
 {
   note (data, "failed");
 }
@@ -175,7 +166,6 @@ program_fit_with (Program *self, MusterBackup *backup, gint64 n_epochs, gint64 n
                    .start = start,
                    .callbacks = callbacks,
                    .n_callbacks = G_N_ELEMENTS (callbacks)};
-
   return muster_fit (&fit, NULL, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
@@ -186,7 +176,6 @@ program_fit (Program *self, MusterBackupOptions options, gint64 n_epochs, gint64
   options.program = program_operations (self);
   options.storage = self->storage;
   g_autoptr (MusterBackup) backup = muster_backup_new (&options, error);
-
   return backup != NULL &&
          program_fit_with (self, backup, n_epochs, n_batches, 0, (MusterFitPosition){0, 0}, error);
 }
@@ -203,7 +192,6 @@ gboolean
 backup_is_there (const char *in, const char *name)
 {
   g_autofree char *path = g_build_filename (in, name, NULL);
-
   return g_file_test (path, G_FILE_TEST_EXISTS);
 }
 
@@ -222,7 +210,6 @@ backup_get (const char *in, const char *name)
   char *text = NULL;
 
   (void)g_file_get_contents (path, &text, NULL, NULL);
-
   return text;
 }
 
@@ -238,7 +225,6 @@ backup_variables (const char *in)
       g_free (found);
       found = g_strdup (*file);
     }
-
   return found;
 }
 

@@ -208,7 +208,6 @@ busy_open (MusterStorage *storage, const char *path, guint64 *size, GError **err
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_MFILE, "'%s': too many open files", path);
     return NULL;
   }
-
   return muster_storage_open (muster_local_storage (), path, size, error);
 }
 
@@ -223,12 +222,12 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterBusyStorage, muster_busy_storage,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE, busy_iface_init))
 
 static void
-muster_busy_storage_class_init (G_GNUC_UNUSED MusterBusyStorageClass *klass)
+muster_busy_storage_class_init (MusterBusyStorageClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_busy_storage_init (G_GNUC_UNUSED MusterBusyStorage *self)
+muster_busy_storage_init (MusterBusyStorage *self G_GNUC_UNUSED)
 {
 }
 

@@ -45,8 +45,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
 
 /* The weights count the batches; a new program's have no values at all. */
 static gboolean
-train (const MusterFitPosition *at, gint64 n, G_GNUC_UNUSED gint64 deadline_us,
-       G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+train (const MusterFitPosition *at, gint64 n, gint64 deadline_us G_GNUC_UNUSED,
+       GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   Job *job = data;
   gboolean is_first = at->epoch == 0 && at->batch == 0;
@@ -59,7 +59,6 @@ train (const MusterFitPosition *at, gint64 n, G_GNUC_UNUSED gint64 deadline_us,
     return FALSE;
   }
   job->n_trained += n;
-
   return muster_sharded_model_set (&model, job->session, (guint8)(weights + n), error);
 }
 
@@ -81,7 +80,6 @@ fit (Job *job, const char *in, GError **error)
                     .n_batches = 3,
                     .callbacks = &callback,
                     .n_callbacks = 1};
-
   return muster_fit (&what, NULL, MUSTER_WAIT_FOREVER, NULL, error);
 }
 

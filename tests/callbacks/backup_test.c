@@ -106,29 +106,28 @@ look (Watcher *self)
     g_string_append_printf (self->seen, "%s(%d,%d)", self->seen->len > 0 ? " " : "", epoch, batch);
   g_free (self->last);
   self->last = g_steal_pointer (&now);
-
   return TRUE;
 }
 
 static gboolean
-expect_batch (G_GNUC_UNUSED gint64 epoch, G_GNUC_UNUSED gint64 batch,
-              G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-              gpointer data, G_GNUC_UNUSED GError **error)
+expect_batch (gint64 epoch G_GNUC_UNUSED, gint64 batch G_GNUC_UNUSED,
+              gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+              gpointer data, GError **error G_GNUC_UNUSED)
 {
   return look (data);
 }
 
 static gboolean
-expect_epoch (G_GNUC_UNUSED gint64 epoch, G_GNUC_UNUSED gint64 deadline_us,
-              G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+expect_epoch (gint64 epoch G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+              GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   return look (data);
 }
 
 static gboolean
-do_nothing (G_GNUC_UNUSED const MusterFitPosition *at, G_GNUC_UNUSED gint64 n,
-            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-            G_GNUC_UNUSED gpointer data, G_GNUC_UNUSED GError **error)
+do_nothing (const MusterFitPosition *at G_GNUC_UNUSED, gint64 n G_GNUC_UNUSED,
+            gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+            gpointer data G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   return TRUE;
 }
@@ -155,7 +154,6 @@ where_saved (const char *in, MusterSaveFreq freq, gint64 n_batches, gint64 per_c
   MUSTER_EXPECT_TRUE (muster_fit (&fit, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   g_free (watcher.last);
-
   return g_string_free (watcher.seen, FALSE);
 }
 

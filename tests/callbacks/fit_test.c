@@ -5,12 +5,11 @@
 
 /* Trains for two batches; then the training is cancelled. */
 static gboolean
-train_two (const MusterFitPosition *at, G_GNUC_UNUSED gint64 n, G_GNUC_UNUSED gint64 deadline_us,
-           G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+train_two (const MusterFitPosition *at, gint64 n G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+           GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   if (at->batch == 1)
     g_cancellable_cancel (data);
-
   return TRUE;
 }
 

@@ -33,7 +33,6 @@ set_up (void)
   (void)muster_session_run_op (f.session, muster_meta_graph_op (f.model, "init_op"),
                                MUSTER_WAIT_FOREVER, NULL, &f.error);
   MUSTER_EXPECT_NO_ERROR (f.error);
-
   return f;
 }
 

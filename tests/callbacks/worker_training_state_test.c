@@ -41,7 +41,6 @@ try_set_up (Task *task, const char *in, MusterWorkerTrainingStateOptions options
   if (task->session == NULL || !muster_sharded_model_set (&model, task->session, 0, error))
     return FALSE;
   task->state = muster_worker_training_state_new (meta_graph, task->session, &options, error);
-
   return task->state != NULL;
 }
 
@@ -100,7 +99,6 @@ names (const char *in, const char *name)
   for (char **one = all; one != NULL && *one != NULL; one++)
     if (strcmp (*one, ".muster.lock") != 0)
       g_string_append_printf (text, "%s%s", text->len > 0 ? " " : "", *one);
-
   return g_strdup (all != NULL ? text->str : "none");
 }
 
@@ -109,7 +107,6 @@ latest (const char *in)
 {
   g_autofree char *path = g_build_filename (in, "chief", NULL);
   g_autofree char *prefix = muster_latest_checkpoint (muster_local_storage (), path, NULL);
-
   return prefix != NULL ? g_path_get_basename (prefix) : NULL;
 }
 
@@ -335,19 +332,18 @@ MUSTER_TEST (WorkerTrainingState, deletes_the_chiefs_directory_and_no_other)
 
 /* The weights count the batches. */
 static gboolean
-train (const MusterFitPosition *at, gint64 n, G_GNUC_UNUSED gint64 deadline_us,
-       G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+train (const MusterFitPosition *at, gint64 n, gint64 deadline_us G_GNUC_UNUSED,
+       GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   Task *task = data;
 
   g_string_append_printf (task->diary, " %" G_GINT64_FORMAT ".%" G_GINT64_FORMAT, at->epoch,
                           at->batch);
-
   return muster_sharded_model_set (&model, task->session, (guint8)(weights (task) + n), error);
 }
 
 static gboolean
-fail_at (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+fail_at (gint64 epoch, gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
          gpointer data, GError **error)
 {
   Task *task = data;
@@ -355,18 +351,16 @@ fail_at (gint64 epoch, G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancella
   if (epoch != task->fails_at_epoch)
     return TRUE;
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "interrupted");
-
   return FALSE;
 }
 
 static gboolean
-note_begin (MusterFitPosition *start, G_GNUC_UNUSED gint64 n_batches,
-            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-            gpointer data, G_GNUC_UNUSED GError **error)
+note_begin (MusterFitPosition *start, gint64 n_batches G_GNUC_UNUSED,
+            gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+            gpointer data, GError **error G_GNUC_UNUSED)
 {
   g_string_append_printf (((Task *)data)->diary, "from %" G_GINT64_FORMAT ".%" G_GINT64_FORMAT ":",
                           start->epoch, start->batch);
-
   return TRUE;
 }
 
@@ -392,7 +386,6 @@ fit (Task *task, gboolean by_batch, GError **error)
                     .n_batches = 3,
                     .callbacks = callbacks,
                     .n_callbacks = 2};
-
   return muster_fit (&what, NULL, MUSTER_WAIT_FOREVER, NULL, error);
 }
 

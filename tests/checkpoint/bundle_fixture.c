@@ -178,11 +178,10 @@ faulty_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size, GErr
 }
 
 static gboolean
-faulty_free_space (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
+faulty_free_space (MusterStorage *self, const char *directory G_GNUC_UNUSED, guint64 *bytes,
+                   GError **error G_GNUC_UNUSED)
 {
   MusterFaultyStorage *faulty = MUSTER_FAULTY_STORAGE (self);
-  (void)directory;
-  (void)error;
   *bytes = faulty->free_bytes == 0 || faulty->hides_free_space ? G_MAXUINT64 : faulty->free_bytes;
   return TRUE;
 }

@@ -33,7 +33,6 @@ write_at (MusterStorage *storage, const char *prefix, const char *name, guint8 v
     if (!muster_bundle_writer_add (writer, key, tensor, error))
       return FALSE;
   }
-
   return writer != NULL && muster_bundle_writer_finish (writer, error);
 }
 
@@ -47,7 +46,6 @@ static gboolean
 merge_into (MusterStorage *storage, const char *prefix, guint8 value, GError **error)
 {
   static const char *const parts[] = {"/run/parts/a", "/run/parts/b", NULL};
-
   return muster_storage_make_directory (storage, "/run/parts", error) &&
          write_at (storage, parts[0], "a", value, error) &&
          write_at (storage, parts[1], "b", value, error) &&
@@ -93,7 +91,6 @@ value_at (MusterStorage *storage, GError **error)
       return -1;
     value = data[0];
   }
-
   return value;
 }
 
@@ -109,7 +106,6 @@ fault_of (Operation operation, MusterCrashStorage *crash, int least, int most)
   if (!operation (storage, NEXT, &error))
     return g_strdup_printf ("the next one: %s", error->message);
   value = value_at (storage, &error);
-
   return value == NEXT ? NULL : g_strdup_printf ("after the next one it holds %d", value);
 }
 
@@ -127,7 +123,6 @@ fault_of_outcomes (Operation operation, MusterCrashStorage *crash, int least, in
     if (fault != NULL)
       return g_strdup_printf ("with %s: %s", what, fault);
   }
-
   return NULL;
 }
 
@@ -151,7 +146,6 @@ try (Operation before, int n, Operation operation, const char *lazy)
     if (fault != NULL)
       return g_strdup_printf ("stopped at call %u, %s", at, fault);
   }
-
   return NULL;
 }
 
@@ -194,7 +188,6 @@ name_in_state (MusterStorage *storage, int n, GError **error)
   for (int i = 1; i <= n; i++)
     g_ptr_array_add (state->all, g_strdup_printf ("/run/model-%d", i));
   state->latest = g_strdup_printf ("/run/model-%d", n);
-
   return muster_checkpoint_state_write (storage, "/run", state, error);
 }
 
@@ -206,7 +199,6 @@ named_in_state (MusterCrashStorage *crash, GError **error)
       muster_checkpoint_state_read (MUSTER_STORAGE (crash), "/run", error);
   g_autofree char *latest =
       state != NULL ? g_strdup_printf ("/run/model-%d", (int)state->all->len) : g_strdup ("");
-
   return state != NULL && strcmp (state->latest, latest) == 0 ? (int)state->all->len : -1;
 }
 

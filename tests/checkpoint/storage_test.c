@@ -257,15 +257,13 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterCountingStorage, muster_counting_storage,
                                                       muster_counting_storage_iface_init))
 
 static void
-muster_counting_storage_class_init (MusterCountingStorageClass *klass)
+muster_counting_storage_class_init (MusterCountingStorageClass *klass G_GNUC_UNUSED)
 {
-  (void)klass;
 }
 
 static void
-muster_counting_storage_init (MusterCountingStorage *self)
+muster_counting_storage_init (MusterCountingStorage *self G_GNUC_UNUSED)
 {
-  (void)self;
 }
 
 MUSTER_TEST (ForwardingStorage, a_class_that_overrides_one_operation_keeps_all_others)

@@ -31,7 +31,6 @@ muster_crash_inode_new (guint number, const void *data, gsize size)
   self->live = g_byte_array_new ();
   g_byte_array_append (self->live, data, (guint)size);
   self->durable = g_bytes_new (data, size);
-
   return self;
 }
 
@@ -39,7 +38,6 @@ MusterCrashInode *
 muster_crash_inode_ref (MusterCrashInode *self)
 {
   g_ref_count_inc (&self->refs);
-
   return self;
 }
 
@@ -83,7 +81,6 @@ inode_after (MusterCrashInode *self, Tail tail)
     memset (after->live->data + kept, 0, lost);
     muster_crash_inode_sync (after);
   }
-
   return after;
 }
 
@@ -123,7 +120,6 @@ static gboolean
 is_in (const char *path, GHashTable *directories)
 {
   g_autofree char *directory = path != NULL ? g_path_get_dirname (path) : NULL;
-
   return directory != NULL && g_hash_table_contains (directories, directory);
 }
 
@@ -158,7 +154,6 @@ changes_of (MusterCrashStorage *self, const char *directory)
       marks[i] = change->from != NULL ? 1 : 2;
     }
   }
-
   return marks;
 }
 
@@ -212,7 +207,6 @@ changed_directories (MusterCrashStorage *self)
   }
   if (found->len < 2)
     g_ptr_array_set_size (found, 0);
-
   return found;
 }
 
@@ -221,7 +215,6 @@ muster_crash_storage_n_outcomes (MusterCrashStorage *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   g_autoptr (GPtrArray) directories = changed_directories (self);
-
   return (2 * self->changes->len + 1 + directories->len) * N_TAILS;
 }
 
@@ -289,7 +282,6 @@ names_after (MusterCrashStorage *self, guint which, char **what)
     *what = g_strdup_printf ("the changes of '%s' alone kept", directory);
     keep_of_directory (self, names, directory);
   }
-
   return names;
 }
 
@@ -341,7 +333,6 @@ store_after (MusterCrashStorage *self, GHashTable *names, Tail tail)
   while (g_hash_table_iter_next (&iter, &path, NULL))
     g_hash_table_add (after->directories, g_strdup (path));
   after->n_inodes = self->n_inodes;
-
   return after;
 }
 
@@ -355,7 +346,6 @@ muster_crash_storage_outcome (MusterCrashStorage *self, guint outcome, char **wh
   if (what != NULL)
     *what =
         g_strdup_printf ("%s, bytes that weren't synced %s", kept, tail_names[outcome % N_TAILS]);
-
   return store_after (self, names, outcome % N_TAILS);
 }
 
@@ -363,7 +353,6 @@ MusterCrashStorage *
 muster_crash_storage_copy (MusterCrashStorage *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   return store_after (self, self->live, TAIL_KEPT);
 }
 
@@ -385,7 +374,6 @@ muster_crash_sorted_keys (GHashTable *table)
   while (g_hash_table_iter_next (&iter, &key, NULL))
     g_ptr_array_add (keys, key);
   g_ptr_array_sort (keys, compare_names);
-
   return keys;
 }
 
@@ -403,6 +391,5 @@ muster_crash_storage_fingerprint (MusterCrashStorage *self)
     g_checksum_update (sum, (const guchar *)&size, sizeof size);
     g_checksum_update (sum, inode->live->data, (gssize)size);
   }
-
   return g_strdup (g_checksum_get_string (sum));
 }

@@ -26,7 +26,6 @@ static gboolean
 fail (GError **error, GFileError code, const char *path, const char *what)
 {
   g_set_error (error, G_FILE_ERROR, code, "'%s': %s", path, what);
-
   return FALSE;
 }
 
@@ -42,7 +41,6 @@ begin_change (MusterCrashStorage *self, const char *path, GError **error)
 {
   if (self->calls_left > 0 && --self->calls_left == 0)
     self->has_stopped = TRUE;
-
   return is_on (self, path, error);
 }
 
@@ -55,7 +53,6 @@ begin_growth (MusterCrashStorage *self, const char *path, GError **error)
   if (self->calls_to_failure == 0 || --self->calls_to_failure > 0)
     return TRUE;
   self->has_failed = TRUE;
-
   return fail (error, G_FILE_ERROR_NOSPC, path, "no space left on device");
 }
 
@@ -70,7 +67,6 @@ static gboolean
 check_directory_of (MusterCrashStorage *self, const char *path, GError **error)
 {
   g_autofree char *directory = g_path_get_dirname (path);
-
   return has_directory (self, directory) ||
          fail (error, G_FILE_ERROR_NOENT, path, "there is no such directory");
 }
@@ -82,7 +78,6 @@ find (MusterCrashStorage *self, const char *path, GError **error)
 
   if (inode == NULL)
     fail (error, G_FILE_ERROR_NOENT, path, "there is no such file");
-
   return inode;
 }
 
@@ -97,7 +92,6 @@ find_or_make (MusterCrashStorage *self, const char *path)
   inode = muster_crash_inode_new (++self->n_inodes, "", 0);
   muster_crash_storage_change (self, NULL, path, inode);
   muster_crash_inode_unref (inode); /* its name holds it */
-
   return inode;
 }
 
@@ -114,17 +108,15 @@ crash_create (MusterStorage *storage, const char *path, GError **error)
   g_byte_array_set_size (inode->live, 0);
   MusterStorageFile *file = g_new (MusterStorageFile, 1);
   *file = (MusterStorageFile){muster_crash_inode_ref (inode), g_strdup (path)};
-
   return file;
 }
 
 static gboolean
-crash_reserve (MusterStorage *storage, MusterStorageFile *file, G_GNUC_UNUSED guint64 size,
+crash_reserve (MusterStorage *storage, MusterStorageFile *file, guint64 size G_GNUC_UNUSED,
                GError **error)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   return begin_growth (self, file->path, error);
 }
 
@@ -138,7 +130,6 @@ crash_append (MusterStorage *storage, MusterStorageFile *file, const void *data,
   if (!begin_growth (self, file->path, error))
     return FALSE;
   g_byte_array_append (file->inode->live, data, (guint)size);
-
   return TRUE;
 }
 
@@ -152,7 +143,6 @@ crash_sync (MusterStorage *storage, MusterStorageFile *file, GError **error)
     return FALSE;
   if (!self->ignores_files && !(self->lazy != NULL && strstr (file->path, self->lazy) != NULL))
     muster_crash_inode_sync (file->inode);
-
   return TRUE;
 }
 
@@ -166,7 +156,6 @@ crash_close (MusterStorage *storage, MusterStorageFile *file, GError **error)
   muster_crash_inode_unref (file->inode);
   g_free (file->path);
   g_free (file);
-
   return closed;
 }
 
@@ -182,7 +171,6 @@ crash_open (MusterStorage *storage, const char *path, guint64 *size, GError **er
   MusterStorageInput *input = g_new (MusterStorageInput, 1);
   input->inode = muster_crash_inode_ref (inode);
   *size = inode->live->len;
-
   return input;
 }
 
@@ -199,7 +187,6 @@ crash_read_at (MusterStorage *storage, MusterStorageInput *input, guint64 offset
   gsize n = offset < length ? MIN (size, length - offset) : 0;
   if (n > 0)
     memcpy (buffer, input->inode->live->data + offset, n);
-
   return (gssize)n;
 }
 
@@ -227,7 +214,6 @@ crash_rename (MusterStorage *storage, const char *from, const char *to, GError *
   if (g_str_equal (from, to))
     return TRUE;
   muster_crash_storage_change (self, from, to, inode);
-
   return TRUE;
 }
 
@@ -243,7 +229,6 @@ is_empty_directory (MusterCrashStorage *self, const char *directory)
       if (g_str_has_prefix (paths->pdata[j], start))
         return FALSE;
   }
-
   return TRUE;
 }
 
@@ -262,7 +247,6 @@ crash_remove (MusterStorage *storage, const char *path, GError **error)
   } else if (g_hash_table_contains (self->live, path)) {
     muster_crash_storage_change (self, path, NULL, NULL);
   }
-
   return TRUE;
 }
 
@@ -297,7 +281,6 @@ crash_list (MusterStorage *storage, const char *directory, GError **error)
   g_autoptr (GPtrArray) sorted = muster_crash_sorted_keys (found);
   for (guint i = 0; i < sorted->len; i++)
     g_strv_builder_add (names, sorted->pdata[i]);
-
   return g_strv_builder_end (names);
 }
 
@@ -311,7 +294,6 @@ crash_stat (MusterStorage *storage, const char *path, MusterStorageInfo *info, G
   if (inode == NULL)
     return FALSE;
   *info = (MusterStorageInfo){.size = inode->live->len, .mtime_us = inode->number};
-
   return TRUE;
 }
 
@@ -331,7 +313,6 @@ crash_sync_directory (MusterStorage *storage, const char *path, GError **error)
   MusterCrashInode *inode = find (self, path, error);
   if (inode != NULL && !self->ignores_files)
     muster_crash_inode_sync (inode);
-
   return inode != NULL;
 }
 
@@ -346,7 +327,6 @@ crash_make_directory (MusterStorage *storage, const char *directory, GError **er
   if (!begin_growth (self, directory, error))
     return FALSE;
   muster_crash_storage_add_directory (self, directory);
-
   return TRUE;
 }
 
@@ -370,7 +350,6 @@ crash_lock (MusterStorage *storage, const char *path, MusterLockMode mode, GErro
   inode->n_locks += mode == MUSTER_LOCK_SHARED ? 1 : -1;
   MusterStorageLock *lock = g_new (MusterStorageLock, 1);
   lock->inode = muster_crash_inode_ref (inode);
-
   return lock;
 }
 
@@ -425,7 +404,6 @@ gboolean
 muster_crash_storage_has_stopped (MusterCrashStorage *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   return self->has_stopped;
 }
 
@@ -442,7 +420,6 @@ gboolean
 muster_crash_storage_has_failed (MusterCrashStorage *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
   return self->has_failed;
 }
 

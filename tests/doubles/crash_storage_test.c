@@ -17,7 +17,6 @@ set_up (void)
   f.storage = MUSTER_STORAGE (f.crash);
   MUSTER_EXPECT_TRUE (muster_storage_make_directory (f.storage, "/run/a", NULL));
   MUSTER_EXPECT_TRUE (muster_storage_make_directory (f.storage, "/run/b", NULL));
-
   return f;
 }
 
@@ -59,7 +58,6 @@ describe (MusterCrashStorage *crash)
     for (gsize k = 0; k < size; k++)
       g_string_append_c (text, data[k] ? data[k] : '0');
   }
-
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
@@ -83,7 +81,6 @@ outcomes (Fixture *f)
   }
   g_ptr_array_sort (found, compare_texts);
   g_ptr_array_add (found, NULL);
-
   return g_strjoinv ("|", (char **)found->pdata);
 }
 

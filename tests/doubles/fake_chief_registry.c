@@ -38,7 +38,6 @@ muster_fake_chief_registry_new (MusterFakeClock *clock)
   self->clock = g_object_ref (clock);
   g_mutex_init (&self->lock);
   self->ended = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-
   return self;
 }
 
@@ -87,7 +86,6 @@ describe_locked (MusterFakeChiefRegistry *self)
   chief->phase_age_us = now_us (self) - self->phase_us;
   chief->durable_age_us = chief->durable != NULL ? now_us (self) - self->durable_us : 0;
   chief->lost_age_us = chief->alive ? 0 : now_us (self) - self->lost_us;
-
   return chief;
 }
 
@@ -153,7 +151,6 @@ muster_fake_master_chief (MusterFakeMaster *self)
   g_mutex_lock (&registry->lock);
   MusterAnnouncement *chief = describe_locked (registry);
   g_mutex_unlock (&registry->lock);
-
   return chief;
 }
 
@@ -173,7 +170,6 @@ muster_fake_chief_registry_has_ended (MusterFakeChiefRegistry *self, const char 
   g_mutex_lock (&self->lock);
   gboolean has_ended = g_hash_table_contains (self->ended, handle);
   g_mutex_unlock (&self->lock);
-
   return has_ended;
 }
 
@@ -219,7 +215,6 @@ may_claim_locked (MusterFakeChiefRegistry *self, const MusterClaim *claim, GErro
   g_autofree char *who = muster_announcement_describe (chief);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, "'%s' has a chief: %s",
                claim->model, who);
-
   return FALSE;
 }
 
@@ -235,7 +230,6 @@ grant_locked (MusterFakeChiefRegistry *self, const MusterClaim *claim, const cha
   chief.epoch = claim->epoch ? claim->epoch : self->highest + 1;
   chief.alive = TRUE;
   put_chief_locked (self, &chief, handle);
-
   return chief.epoch;
 }
 
@@ -253,7 +247,6 @@ claim_in_registry (MusterFakeChiefRegistry *self, const MusterClaim *claim, cons
   g_mutex_unlock (&self->lock);
   if (epoch && before != NULL)
     *before = g_steal_pointer (&stood);
-
   return epoch;
 }
 
@@ -275,7 +268,6 @@ muster_fake_chief_registry_claim (MusterFakeMaster *master, const char *handle,
   self->task = g_strdup (claim->task);
   self->phase = MUSTER_CHIEF_STARTING;
   muster_lease_set_identity (MUSTER_LEASE (self), claim->model, epoch);
-
   return MUSTER_LEASE (self);
 }
 
@@ -298,7 +290,6 @@ hold_locked (MusterFakeLease *self, MusterFakeChiefRegistry *registry, GError **
   g_autofree char *who = muster_announcement_describe (registry->chief);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                "The lease on '%s' was lost to %s", muster_lease_model (lease), who);
-
   return FALSE;
 }
 
@@ -311,7 +302,6 @@ muster_fake_lease_check (MusterLease *lease, GError **error)
   g_mutex_lock (&registry->lock);
   gboolean holds = hold_locked (self, registry, error);
   g_mutex_unlock (&registry->lock);
-
   return holds;
 }
 
@@ -346,7 +336,6 @@ muster_fake_lease_announce (MusterLease *lease, const MusterAnnouncement *announ
   g_mutex_unlock (&registry->lock);
   if (holds && announcement->phase != MUSTER_CHIEF_UNKNOWN)
     self->phase = announcement->phase;
-
   return holds;
 }
 
@@ -382,6 +371,6 @@ muster_fake_lease_class_init (MusterFakeLeaseClass *klass)
 }
 
 static void
-muster_fake_lease_init (G_GNUC_UNUSED MusterFakeLease *self)
+muster_fake_lease_init (MusterFakeLease *self G_GNUC_UNUSED)
 {
 }

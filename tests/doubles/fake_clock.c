@@ -75,7 +75,6 @@ now_us (MusterFakeClock *self)
   g_mutex_lock (&self->lock);
   gint64 now_us = self->now_us;
   g_mutex_unlock (&self->lock);
-
   return now_us;
 }
 
@@ -91,7 +90,6 @@ muster_fake_clock_n_waits (MusterFakeClock *self)
   g_mutex_lock (&self->lock);
   guint n = self->n_waits;
   g_mutex_unlock (&self->lock);
-
   return n;
 }
 
@@ -117,7 +115,6 @@ take_event (MusterFakeClock *self, gint64 until_us, Event *event)
     is_due = TRUE;
   }
   g_mutex_unlock (&self->lock);
-
   return is_due;
 }
 
@@ -153,7 +150,6 @@ wait_event (MusterFakeClock *self, gint64 wake_us, GCancellable *cancellable, GE
     g_error ("Somebody waits for ever on the fake clock, and nothing is going to happen");
   else
     move_to (self, wake_us);
-
   return !g_cancellable_set_error_if_cancelled (cancellable, error);
 }
 
@@ -163,7 +159,6 @@ muster_fake_clock_wait_event (MusterFakeClock *self, gint64 wake_us, GCancellabl
 {
   if (wake_us != MUSTER_WAIT_FOREVER)
     wake_us -= self->shift_us;
-
   return wait_event (self, wake_us, cancellable, error);
 }
 
@@ -196,7 +191,6 @@ next_instant_locked (MusterFakeClock *self)
     next_us = g_array_index (self->events, Event, 0).at_us;
   for (guint i = 0; i < self->waiters->len; i++)
     next_us = MIN (next_us, ((Waiter *)self->waiters->pdata[i])->wake_us);
-
   return next_us;
 }
 
@@ -247,12 +241,11 @@ muster_fake_clock_random (MusterClock *clock)
   g_mutex_lock (&self->lock);
   double chance = self->chance;
   g_mutex_unlock (&self->lock);
-
   return chance;
 }
 
 static void
-on_cancelled (G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data)
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data)
 {
   MusterFakeClock *self = user_data;
 
@@ -280,7 +273,6 @@ block_until_cranked (MusterFakeClock *self, gint64 wake_us, GCancellable *cancel
   g_mutex_unlock (&self->lock);
 
   g_cancellable_disconnect (cancellable, id);
-
   return !g_cancellable_set_error_if_cancelled (cancellable, error);
 }
 
@@ -307,7 +299,6 @@ muster_fake_clock_wait_until (MusterClock *clock, gint64 wake_us, GCancellable *
   while (now_us (self) < wake_us)
     if (!wait_event (self, wake_us, cancellable, error))
       return FALSE;
-
   return TRUE;
 }
 

@@ -31,7 +31,6 @@ static gboolean
 wait_for (MusterFakeClock *clock, gint64 duration_us, GCancellable *cancellable, GError **error)
 {
   MusterClock *seen = MUSTER_CLOCK (clock);
-
   return muster_clock_wait_until (seen, muster_clock_now_us (seen) + duration_us, cancellable,
                                   error);
 }
@@ -101,7 +100,6 @@ sleep_on_it (gpointer user_data)
 
   wait_for (sleeper->clock, sleeper->duration_us, NULL, NULL);
   g_atomic_int_set (&sleeper->woken, 1);
-
   return NULL;
 }
 

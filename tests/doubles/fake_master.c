@@ -87,7 +87,6 @@ static char *
 node_of (const char *name)
 {
   const char *colon = strchr (name, ':');
-
   return colon != NULL ? g_strndup (name, (gsize)(colon - name)) : g_strdup (name);
 }
 
@@ -105,7 +104,6 @@ script_locked (MusterFakeMaster *self, const char *what)
     g_array_set_clear_func (script->failures, failure_clear);
     g_hash_table_insert (self->scripts, g_steal_pointer (&node), script);
   }
-
   return script;
 }
 
@@ -116,7 +114,6 @@ muster_fake_master_new (MusterFakeClock *clock)
 
   self->clock = g_object_ref (clock);
   self->registry = muster_fake_chief_registry_new (clock);
-
   return self;
 }
 
@@ -136,7 +133,6 @@ take_names (va_list args)
 
   while ((name = va_arg (args, const char *)) != NULL)
     g_strv_builder_add (builder, name);
-
   return g_strv_builder_end (builder);
 }
 
@@ -230,7 +226,6 @@ muster_fake_master_has_variable (MusterFakeMaster *self, const char *name)
   g_mutex_lock (&self->lock);
   gboolean has_value = g_hash_table_contains (self->variables, name);
   g_mutex_unlock (&self->lock);
-
   return has_value;
 }
 
@@ -267,7 +262,6 @@ muster_fake_master_n_calls (MusterFakeMaster *self, const char *what)
   g_mutex_lock (&self->lock);
   guint n = script_locked (self, what)->n_calls;
   g_mutex_unlock (&self->lock);
-
   return n;
 }
 
@@ -277,7 +271,6 @@ muster_fake_master_n_open (MusterFakeMaster *self)
   g_mutex_lock (&self->lock);
   guint n = self->n_open;
   g_mutex_unlock (&self->lock);
-
   return n;
 }
 
@@ -287,7 +280,6 @@ muster_fake_master_most_open (MusterFakeMaster *self)
   g_mutex_lock (&self->lock);
   guint n = self->most_open;
   g_mutex_unlock (&self->lock);
-
   return n;
 }
 
@@ -297,7 +289,6 @@ muster_fake_master_diary (MusterFakeMaster *self)
   g_mutex_lock (&self->lock);
   char *diary = g_strdup (self->diary->str);
   g_mutex_unlock (&self->lock);
-
   return diary;
 }
 
@@ -307,7 +298,6 @@ muster_fake_master_fed (MusterFakeMaster *self, const char *name)
   g_mutex_lock (&self->lock);
   MusterTensor *tensor = g_hash_table_lookup (self->fed, name);
   g_mutex_unlock (&self->lock);
-
   return tensor;
 }
 
@@ -317,7 +307,6 @@ muster_fake_master_options_of (MusterFakeMaster *self, const char *op)
   g_mutex_lock (&self->lock);
   GBytes *options = script_locked (self, op)->options;
   g_mutex_unlock (&self->lock);
-
   return options;
 }
 
@@ -342,7 +331,6 @@ failure_locked (Script *script)
     if (script->n_calls >= failure->first && script->n_calls - failure->first < failure->n_times)
       return failure;
   }
-
   return NULL;
 }
 
@@ -365,7 +353,6 @@ pass_time (MusterFakeMaster *self, const char *what, gint64 cost_us, gint64 dead
   if (!muster_clock_wait_until (clock, end_us, cancellable, error))
     return FALSE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "%s took too long", what);
-
   return FALSE;
 }
 
@@ -375,13 +362,12 @@ is_down_locked (MusterFakeMaster *self)
   gboolean is_down = muster_fake_clock_elapsed_us (self->clock) < self->down_until_us;
 
   self->was_down |= is_down;
-
   return is_down;
 }
 
 static MusterServerState
-fake_reach (MusterMaster *master, G_GNUC_UNUSED gint64 deadline_us,
-            G_GNUC_UNUSED GCancellable *cancellable)
+fake_reach (MusterMaster *master, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED)
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (master);
   MusterServerState state = MUSTER_SERVER_DOWN;
@@ -393,7 +379,6 @@ fake_reach (MusterMaster *master, G_GNUC_UNUSED gint64 deadline_us,
     self->was_down = FALSE;
   }
   g_mutex_unlock (&self->lock);
-
   return state;
 }
 
@@ -415,7 +400,6 @@ muster_fake_master_ask (MusterFakeMaster *self, const char *what, const char *no
     return FALSE;
   if (message != NULL)
     g_set_error_literal (error, MUSTER_ERROR, code, message);
-
   return message == NULL;
 }
 
@@ -442,7 +426,6 @@ missing_locked (MusterFakeMaster *self, char **names)
     if (!g_hash_table_contains (self->variables, *name))
       g_ptr_array_add (missing, *name);
   g_ptr_array_add (missing, NULL);
-
   return muster_tensor_new_strv ((const char *const *)missing->pdata);
 }
 
@@ -453,7 +436,6 @@ copy_deeds_locked (MusterFakeMaster *self, const char *op)
   GArray *copy = g_array_new (FALSE, FALSE, sizeof (Deed));
 
   g_array_append_vals (copy, deeds->data, deeds->len);
-
   return copy;
 }
 
@@ -475,7 +457,6 @@ do_deed (MusterFakeMaster *self, const Deed *deed, const MusterStep *step, Muste
   else if (deed->value != NULL)
     *value = muster_tensor_ref (deed->value);
   g_mutex_unlock (&self->lock);
-
   return TRUE;
 }
 
@@ -497,7 +478,6 @@ muster_fake_master_compute (MusterFakeMaster *self, const char *op, const Muster
     if (!do_deed (self, &g_array_index (deeds, Deed, i), step, &result, error))
       return FALSE;
   *value = g_steal_pointer (&result);
-
   return TRUE;
 }
 
@@ -507,7 +487,6 @@ muster_fake_master_is_alive (MusterFakeMaster *self, guint life)
   g_mutex_lock (&self->lock);
   gboolean alive = self->life == life;
   g_mutex_unlock (&self->lock);
-
   return alive;
 }
 
@@ -526,7 +505,6 @@ muster_fake_master_is_watchable (MusterFakeMaster *self)
   g_mutex_lock (&self->lock);
   gboolean watchable = self->watchable;
   g_mutex_unlock (&self->lock);
-
   return watchable;
 }
 
@@ -561,7 +539,6 @@ muster_fake_master_create_session (MusterMaster *master, MusterGraph *graph, GBy
 
   MusterSession *session = muster_fake_session_new (self, life);
   muster_session_set_identity (session, handle, graph);
-
   return session;
 }
 
@@ -569,7 +546,6 @@ static const char *
 muster_fake_master_target (MusterMaster *master)
 {
   MusterFakeMaster *self = MUSTER_FAKE_MASTER (master);
-
   return self->target != NULL ? self->target : "fake";
 }
 

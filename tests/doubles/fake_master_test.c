@@ -14,7 +14,6 @@ set_up (void)
   Fixture f = {.clock = muster_fake_clock_new ()};
 
   f.master = muster_fake_master_new (f.clock);
-
   return f;
 }
 
@@ -155,7 +154,6 @@ static MusterLease *
 claim (MusterSession *session, gint64 epoch, MusterAnnouncement **before, GError **error)
 {
   MusterClaim claim = {.model = "digits", .task = "worker:0", .epoch = epoch};
-
   return muster_session_claim (session, &claim, before, MUSTER_WAIT_FOREVER, NULL, error);
 }
 

@@ -36,7 +36,6 @@ muster_fake_session_new (MusterFakeMaster *master, guint life)
 
   self->master = g_object_ref (master);
   self->life = life;
-
   return MUSTER_SESSION (self);
 }
 
@@ -50,7 +49,6 @@ check_alive (MusterFakeSession *self, GError **error)
     return TRUE;
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
                "Session %s is not found. Possibly, this master has restarted.", handle);
-
   return FALSE;
 }
 
@@ -58,7 +56,6 @@ static char *
 node_of (const char *name)
 {
   const char *colon = strchr (name, ':');
-
   return colon != NULL ? g_strndup (name, (gsize)(colon - name)) : g_strdup (name);
 }
 
@@ -72,7 +69,6 @@ run_op (MusterFakeSession *self, const char *name, const MusterStep *step, Muste
       !check_alive (self, error))
     return FALSE;
   muster_fake_master_keep_step (self->master, op, step);
-
   return muster_fake_master_compute (self->master, op, step, value, error);
 }
 
@@ -85,7 +81,6 @@ fetch (MusterFakeSession *self, const char *name, const MusterStep *step, Muster
   if (*value == NULL)
     g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                  "FetchOutputs %s: output index too large, must be < 0", name);
-
   return *value != NULL;
 }
 
@@ -115,7 +110,6 @@ muster_fake_session_run (MusterSession *session, const MusterStep *step, MusterT
     fetched[i] = muster_tensor_ref (values->pdata[i]);
   if (metadata != NULL)
     *metadata = NULL;
-
   return TRUE;
 }
 
@@ -129,7 +123,7 @@ end (MusterFakeSession *self)
 /* A close's deadline may be on the machine's clock (a quiet close), so it isn't looked at, and a
  * close that hangs fails at once. */
 static gboolean
-muster_fake_session_close (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
+muster_fake_session_close (MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
                            GCancellable *cancellable, GError **error)
 {
   MusterFakeSession *self = MUSTER_FAKE_SESSION (session);
@@ -141,7 +135,6 @@ muster_fake_session_close (MusterSession *session, G_GNUC_UNUSED gint64 deadline
       muster_clock_now_us (MUSTER_CLOCK (muster_fake_master_clock (self->master))), cancellable,
       error);
   end (self);
-
   return done;
 }
 
@@ -161,7 +154,6 @@ muster_fake_session_watch (MusterSession *session, const MusterWatchFor *what, g
   watch->ready_op = g_strdup (what->ready_op);
   watch->names_model = what->model != NULL;
   watch->deadline_us = deadline_us;
-
   return MUSTER_WATCH (watch);
 }
 
@@ -174,7 +166,6 @@ muster_fake_session_claim (MusterSession *session, const MusterClaim *claim,
 
   if (!check_alive (self, error))
     return NULL;
-
   return muster_fake_chief_registry_claim (self->master, muster_session_handle (session), claim,
                                            before, deadline_us, cancellable, error);
 }
@@ -197,7 +188,6 @@ judge (MusterFakeWatch *self, const char *op, gboolean *is_ready, char **why, ch
   *why = g_steal_pointer (&readiness.why_not);
   g_free (*missing);
   *missing = g_steal_pointer (&readiness.missing);
-
   return TRUE;
 }
 
@@ -214,7 +204,6 @@ look (MusterFakeWatch *self, MusterReadiness *readiness, GError **error)
   if (self->names_model)
     muster_fake_chief_registry_fill (muster_fake_master_registry (self->session->master),
                                      readiness);
-
   return TRUE;
 }
 
@@ -295,7 +284,7 @@ muster_fake_watch_class_init (MusterFakeWatchClass *klass)
 }
 
 static void
-muster_fake_watch_init (G_GNUC_UNUSED MusterFakeWatch *self)
+muster_fake_watch_init (MusterFakeWatch *self G_GNUC_UNUSED)
 {
 }
 
@@ -320,6 +309,6 @@ muster_fake_session_class_init (MusterFakeSessionClass *klass)
 }
 
 static void
-muster_fake_session_init (G_GNUC_UNUSED MusterFakeSession *self)
+muster_fake_session_init (MusterFakeSession *self G_GNUC_UNUSED)
 {
 }

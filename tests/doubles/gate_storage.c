@@ -46,7 +46,6 @@ gate_make_directory (MusterStorage *storage, const char *directory, GError **err
     g_set_error_literal (error, MUSTER_ERROR, (gint)self->code, self->message);
   }
   g_mutex_unlock (&self->lock);
-
   return !fails && muster_storage_make_directory (muster_local_storage (), directory, error);
 }
 
@@ -58,7 +57,6 @@ gate_sync_directory (MusterStorage *storage, const char *directory, GError **err
   g_mutex_lock (&self->lock);
   pass (self, MUSTER_GATE_PUBLISH);
   g_mutex_unlock (&self->lock);
-
   return muster_storage_sync_directory (muster_local_storage (), directory, error);
 }
 
@@ -134,7 +132,6 @@ muster_gate_storage_wait_for_arrival (MusterGateStorage *self, MusterGate gate)
     ;
   gboolean arrived = self->n_waiting[gate] > 0;
   g_mutex_unlock (&self->lock);
-
   return arrived;
 }
 

@@ -34,7 +34,6 @@ muster_held_master_new (MusterMaster *inner)
   MusterHeldMaster *self = g_object_new (MUSTER_TYPE_HELD_MASTER, NULL);
 
   self->inner = g_object_ref (inner);
-
   return self;
 }
 
@@ -55,7 +54,6 @@ muster_held_master_wait_for_call (MusterHeldMaster *self)
 
   while (self->n_waiting == 0 && g_cond_wait_until (&self->changed, &self->lock, until_us))
     ;
-
   return self->n_waiting > 0;
 }
 
@@ -68,7 +66,7 @@ muster_held_master_after_run (MusterHeldMaster *self, void (*func) (gpointer use
 }
 
 static void
-on_cancelled (G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   MusterHeldMaster *self = data;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
@@ -87,7 +85,6 @@ wait_locked (MusterHeldMaster *self, gint64 deadline_us, GCancellable *cancellab
       return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "the master is held");
     (void)g_cond_wait_until (&self->changed, &self->lock, deadline_us);
   }
-
   return TRUE;
 }
 
@@ -106,7 +103,6 @@ pass (MusterHeldMaster *self, gint64 deadline_us, GCancellable *cancellable, GEr
   self->n_waiting--;
   g_mutex_unlock (&self->lock);
   g_cancellable_disconnect (cancellable, id);
-
   return passes;
 }
 
@@ -123,7 +119,6 @@ held_run (MusterSession *base, const MusterStep *step, MusterTensor **fetched, G
     return FALSE;
   if (self->master->after_run != NULL)
     self->master->after_run (self->master->after_run_data);
-
   return TRUE;
 }
 
@@ -132,7 +127,6 @@ held_extend (MusterSession *base, MusterGraph *graph, gint64 deadline_us, GCance
              GError **error)
 {
   MusterHeldSession *self = (MusterHeldSession *)base;
-
   return pass (self->master, deadline_us, cancellable, error) &&
          muster_session_extend (self->inner, graph, deadline_us, cancellable, error);
 }
@@ -163,7 +157,7 @@ muster_held_session_class_init (MusterHeldSessionClass *klass)
 }
 
 static void
-muster_held_session_init (G_GNUC_UNUSED MusterHeldSession *self)
+muster_held_session_init (MusterHeldSession *self G_GNUC_UNUSED)
 {
 }
 
@@ -186,7 +180,6 @@ create_session (MusterMaster *base, MusterGraph *graph, GBytes *config, gint64 d
   session->master = g_object_ref (self);
   muster_session_set_identity (MUSTER_SESSION (session), muster_session_handle (inner), graph);
   session->inner = g_steal_pointer (&inner);
-
   return MUSTER_SESSION (session);
 }
 
@@ -194,7 +187,6 @@ static GPtrArray *
 list_devices (MusterMaster *base, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterHeldMaster *self = MUSTER_HELD_MASTER (base);
-
   return pass (self, deadline_us, cancellable, error)
              ? muster_master_list_devices (self->inner, deadline_us, cancellable, error)
              : NULL;
@@ -205,13 +197,12 @@ reset (MusterMaster *base, const char *const *containers, gint64 deadline_us,
        GCancellable *cancellable, GError **error)
 {
   MusterHeldMaster *self = MUSTER_HELD_MASTER (base);
-
   return pass (self, deadline_us, cancellable, error) &&
          muster_master_reset (self->inner, containers, deadline_us, cancellable, error);
 }
 
 static const char *
-target (G_GNUC_UNUSED MusterMaster *base)
+target (MusterMaster *base G_GNUC_UNUSED)
 {
   return "held";
 }

@@ -63,41 +63,35 @@ find (MusterStorage *storage, const char *path, GError **error)
 }
 
 static MusterStorageFile *
-memory_create (MusterStorage *storage, const char *path, GError **error)
+memory_create (MusterStorage *storage, const char *path, GError **error G_GNUC_UNUSED)
 {
   MusterMemoryStorage *self = MUSTER_MEMORY_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   MusterStorageFile *file = g_new (MusterStorageFile, 1);
-  (void)error;
   file->bytes = g_byte_array_new ();
   g_hash_table_insert (self->files, g_strdup (path), g_byte_array_ref (file->bytes));
   return file;
 }
 
 static gboolean
-memory_append (MusterStorage *storage, MusterStorageFile *file, const void *data, gsize size,
-               GError **error)
+memory_append (MusterStorage *storage G_GNUC_UNUSED, MusterStorageFile *file, const void *data,
+               gsize size, GError **error G_GNUC_UNUSED)
 {
-  (void)storage;
-  (void)error;
   g_byte_array_append (file->bytes, data, (guint)size);
   return TRUE;
 }
 
 static gboolean
-memory_sync (MusterStorage *storage, MusterStorageFile *file, GError **error)
+memory_sync (MusterStorage *storage G_GNUC_UNUSED, MusterStorageFile *file G_GNUC_UNUSED,
+             GError **error G_GNUC_UNUSED)
 {
-  (void)storage;
-  (void)file;
-  (void)error;
   return TRUE;
 }
 
 static gboolean
-memory_close (MusterStorage *storage, MusterStorageFile *file, GError **error)
+memory_close (MusterStorage *storage G_GNUC_UNUSED, MusterStorageFile *file,
+              GError **error G_GNUC_UNUSED)
 {
-  (void)storage;
-  (void)error;
   g_byte_array_unref (file->bytes);
   g_free (file);
   return TRUE;
@@ -116,11 +110,9 @@ memory_open (MusterStorage *storage, const char *path, guint64 *size, GError **e
 }
 
 static gssize
-memory_read_at (MusterStorage *storage, MusterStorageInput *input, guint64 offset, void *buffer,
-                gsize size, GError **error)
+memory_read_at (MusterStorage *storage G_GNUC_UNUSED, MusterStorageInput *input, guint64 offset,
+                void *buffer, gsize size, GError **error G_GNUC_UNUSED)
 {
-  (void)storage;
-  (void)error;
   if (offset >= input->bytes->len)
     return 0;
   const gsize n = MIN (size, (gsize)(input->bytes->len - offset));
@@ -129,19 +121,17 @@ memory_read_at (MusterStorage *storage, MusterStorageInput *input, guint64 offse
 }
 
 static void
-memory_close_input (MusterStorage *storage, MusterStorageInput *input)
+memory_close_input (MusterStorage *storage G_GNUC_UNUSED, MusterStorageInput *input)
 {
-  (void)storage;
   g_byte_array_unref (input->bytes);
   g_free (input);
 }
 
 static gboolean
-memory_remove (MusterStorage *storage, const char *path, GError **error)
+memory_remove (MusterStorage *storage, const char *path, GError **error G_GNUC_UNUSED)
 {
   MusterMemoryStorage *self = MUSTER_MEMORY_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  (void)error;
   g_hash_table_remove (self->files, path);
   return TRUE;
 }
@@ -166,14 +156,13 @@ compare_names (gconstpointer a, gconstpointer b)
 }
 
 static char **
-memory_list (MusterStorage *storage, const char *directory, GError **error)
+memory_list (MusterStorage *storage, const char *directory, GError **error G_GNUC_UNUSED)
 {
   MusterMemoryStorage *self = MUSTER_MEMORY_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   GHashTableIter iter;
   gpointer path;
-  (void)error;
   g_hash_table_iter_init (&iter, self->files);
   while (g_hash_table_iter_next (&iter, &path, NULL)) {
     g_autofree char *parent = g_path_get_dirname (path);
@@ -195,11 +184,9 @@ memory_stat (MusterStorage *storage, const char *path, MusterStorageInfo *info, 
 }
 
 static gboolean
-memory_sync_directory (MusterStorage *storage, const char *directory, GError **error)
+memory_sync_directory (MusterStorage *storage G_GNUC_UNUSED, const char *directory G_GNUC_UNUSED,
+                       GError **error G_GNUC_UNUSED)
 {
-  (void)storage;
-  (void)directory;
-  (void)error;
   return TRUE;
 }
 

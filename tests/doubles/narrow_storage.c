@@ -14,11 +14,10 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterNarrowStorage, muster_narrow_storage,
                                                       narrow_storage_iface_init))
 
 static gboolean
-narrow_free_space (MusterStorage *storage, G_GNUC_UNUSED const char *directory, guint64 *bytes,
-                   G_GNUC_UNUSED GError **error)
+narrow_free_space (MusterStorage *storage, const char *directory G_GNUC_UNUSED, guint64 *bytes,
+                   GError **error G_GNUC_UNUSED)
 {
   *bytes = MUSTER_NARROW_STORAGE (storage)->is_free;
-
   return TRUE;
 }
 
@@ -29,7 +28,7 @@ narrow_storage_iface_init (MusterStorageInterface *iface)
 }
 
 static void
-muster_narrow_storage_class_init (G_GNUC_UNUSED MusterNarrowStorageClass *klass)
+muster_narrow_storage_class_init (MusterNarrowStorageClass *klass G_GNUC_UNUSED)
 {
 }
 

@@ -15,7 +15,6 @@ notebook_copy (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
   self->n_copied++;
   g_autoptr (MusterTensor) number = muster_tensor_new_int64 (self->number);
   muster_named_tensors_add (tensors, "n", number);
-
   return TRUE;
 }
 
@@ -31,7 +30,6 @@ notebook_restore (MusterSaveable *saveable, GHashTable *tensors, GError **error)
   }
   self->n_restored++;
   self->number = *(const gint64 *)muster_tensor_data (number);
-
   return TRUE;
 }
 
@@ -45,7 +43,6 @@ notebook_retrieve (MusterSaveable *saveable, GError **error)
     return FALSE;
   }
   self->n_retrieved++;
-
   return TRUE;
 }
 
@@ -73,22 +70,22 @@ G_DEFINE_TYPE_WITH_CODE (MusterFarNotebook, muster_far_notebook, MUSTER_TYPE_NOT
                          G_IMPLEMENT_INTERFACE (MUSTER_TYPE_SAVEABLE, far_saveable_init))
 
 static void
-muster_notebook_class_init (G_GNUC_UNUSED MusterNotebookClass *klass)
+muster_notebook_class_init (MusterNotebookClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_notebook_init (G_GNUC_UNUSED MusterNotebook *self)
+muster_notebook_init (MusterNotebook *self G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_far_notebook_class_init (G_GNUC_UNUSED MusterFarNotebookClass *klass)
+muster_far_notebook_class_init (MusterFarNotebookClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_far_notebook_init (G_GNUC_UNUSED MusterFarNotebook *self)
+muster_far_notebook_init (MusterFarNotebook *self G_GNUC_UNUSED)
 {
 }
 
@@ -98,7 +95,6 @@ muster_notebook_new (gint64 number)
   MusterNotebook *self = g_object_new (MUSTER_TYPE_NOTEBOOK, NULL);
 
   self->number = number;
-
   return self;
 }
 
@@ -108,6 +104,5 @@ muster_far_notebook_new (gint64 number)
   MusterNotebook *self = g_object_new (MUSTER_TYPE_FAR_NOTEBOOK, NULL);
 
   self->number = number;
-
   return self;
 }

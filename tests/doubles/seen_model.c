@@ -85,7 +85,6 @@ zeros (MusterDType dtype, int n_dims, const gint64 *dims)
   MusterTensor *tensor = muster_tensor_new (dtype, n_dims, dims);
 
   memset (muster_tensor_data_mutable (tensor), 0, muster_tensor_n_bytes (tensor));
-
   return tensor;
 }
 
@@ -152,7 +151,6 @@ muster_seen_model_new (const MusterSeenModel *how)
   MusterMetaGraph *model =
       muster_meta_graph_with_variables (bare, graph, NULL, 0, ops, G_N_ELEMENTS (ops), &error);
   g_assert_no_error (error);
-
   return model;
 }
 
@@ -165,7 +163,6 @@ muster_seen_model_rows (void)
 
   for (gint64 i = 0; i < n; i++)
     numbers[i] = i;
-
   return rows;
 }
 
@@ -189,7 +186,6 @@ expect (const gint64 *done, guint n_tasks, gint64 *expected)
         expected[((const gint64 *)muster_tensor_data (batch))[i]]++;
       muster_tensor_unref (batch);
     }
-
   return n;
 }
 
@@ -208,7 +204,6 @@ compare (const gint64 *seen, const gint64 *expected, float w, gint64 step, gint6
                               " row %" G_GINT64_FORMAT " was seen %" G_GINT64_FORMAT
                               " times, not %" G_GINT64_FORMAT,
                               i, seen[i], expected[i]);
-
   return text->len > 0 ? g_strdup (text->str + 1) : NULL;
 }
 
@@ -220,7 +215,6 @@ read_one (MusterBundleReader *reader, const char *name)
 
   if (value == NULL)
     g_printerr ("%s: %s\n", name, error->message);
-
   return value;
 }
 
@@ -248,7 +242,6 @@ muster_seen_model_check (const char *prefix, guint n_tasks, gint64 *n_done)
   gint64 n = expect (muster_tensor_data (done), n_tasks, expected);
   if (n_done != NULL)
     *n_done = n;
-
   return compare (muster_tensor_data (seen), expected, *(const float *)muster_tensor_data (w),
                   *(const gint64 *)muster_tensor_data (step), n);
 }

@@ -33,7 +33,6 @@ shape_of (const MusterShardedModel *model, gsize i, gint64 dims[2])
 
   dims[0] = n_dims[i] == 2 ? rows_of (model) : 2;
   dims[1] = 2;
-
   return n_dims[i];
 }
 
@@ -45,7 +44,6 @@ filled (const MusterShardedModel *model, gsize i, guint8 value)
   MusterTensor *tensor = muster_tensor_new (dtypes[i], n_dims, dims);
 
   memset (muster_tensor_data_mutable (tensor), value, muster_tensor_n_bytes (tensor));
-
   return tensor;
 }
 
@@ -56,7 +54,6 @@ slice_of (const MusterShardedModel *model, gsize i)
 
   if (!g_str_equal (keys[i], "p"))
     return g_strdup ("");
-
   return g_strdup_printf ("%" G_GINT64_FORMAT " 2 %" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ":0,2",
                           2 * rows, i == 1 ? 0 : rows, rows);
 }
@@ -249,7 +246,6 @@ build_graph (const MusterShardedModel *model)
   MusterGraph *graph = muster_graph_builder_end (builder, &error);
   if (graph == NULL)
     g_error ("The sharded model: %s", error->message);
-
   return graph;
 }
 
@@ -275,7 +271,6 @@ muster_sharded_model_new (const MusterShardedModel *model)
   MusterMetaGraph *meta_graph = muster_meta_graph_new (meta, &error);
   if (meta_graph == NULL)
     g_error ("The sharded model: %s", error->message);
-
   return meta_graph;
 }
 
@@ -299,7 +294,6 @@ muster_sharded_model_set (const MusterShardedModel *model, MusterSession *sessio
     g_ptr_array_add (tensors, filled (model, i, value));
     feeds[i] = (MusterFeed){(model->is_whole ? whole : sharded)[i], tensors->pdata[i]};
   }
-
   return muster_session_run (session, &step, NULL, NULL, NULL, error);
 }
 
@@ -309,7 +303,6 @@ only_byte (MusterTensor *tensor)
 {
   const guint8 *data = muster_tensor_data (tensor);
   gsize size = muster_tensor_n_bytes (tensor);
-
   return size > 0 && memcmp (data, data + 1, size - 1) == 0 ? data[0] : -1;
 }
 
@@ -333,6 +326,5 @@ muster_sharded_model_get (MusterSession *session, GError **error)
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
                "A mixture: v is %d, p is %d and %d, w is %d", bytes[0], bytes[1], bytes[3],
                bytes[2]);
-
   return -1;
 }

@@ -21,7 +21,6 @@ muster_shifted_clock_new (gint64 first_us)
   MusterShiftedClock *self = g_object_new (MUSTER_TYPE_SHIFTED_CLOCK, NULL);
 
   self->shift_us = first_us - muster_clock_now_us (muster_system_clock ());
-
   return MUSTER_CLOCK (self);
 }
 
@@ -32,7 +31,7 @@ now_us (MusterClock *clock)
 }
 
 static gint64
-wall_us (G_GNUC_UNUSED MusterClock *clock)
+wall_us (MusterClock *clock G_GNUC_UNUSED)
 {
   return muster_clock_wall_us (muster_system_clock ());
 }
@@ -42,23 +41,22 @@ wait_until (MusterClock *clock, gint64 wake_us, GCancellable *cancellable, GErro
 {
   gint64 machines_us =
       wake_us == MUSTER_WAIT_FOREVER ? wake_us : wake_us - MUSTER_SHIFTED_CLOCK (clock)->shift_us;
-
   return muster_clock_wait_until (muster_system_clock (), machines_us, cancellable, error);
 }
 
 static double
-draw (G_GNUC_UNUSED MusterClock *clock)
+draw (MusterClock *clock G_GNUC_UNUSED)
 {
   return muster_clock_random (muster_system_clock ());
 }
 
 static void
-muster_shifted_clock_class_init (G_GNUC_UNUSED MusterShiftedClockClass *klass)
+muster_shifted_clock_class_init (MusterShiftedClockClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_shifted_clock_init (G_GNUC_UNUSED MusterShiftedClock *self)
+muster_shifted_clock_init (MusterShiftedClock *self G_GNUC_UNUSED)
 {
 }
 

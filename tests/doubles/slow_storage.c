@@ -21,7 +21,6 @@ slow_append (MusterStorage *storage, MusterStorageFile *file, const void *data, 
 
   muster_fake_clock_pass (self->clock,
                           (gint64)(size * (guint64)MUSTER_SECOND / self->bytes_per_second));
-
   return muster_storage_append (muster_local_storage (), file, data, size, error);
 }
 
@@ -45,7 +44,7 @@ muster_slow_storage_class_init (MusterSlowStorageClass *klass)
 }
 
 static void
-muster_slow_storage_init (G_GNUC_UNUSED MusterSlowStorage *self)
+muster_slow_storage_init (MusterSlowStorage *self G_GNUC_UNUSED)
 {
 }
 
@@ -56,6 +55,5 @@ muster_slow_storage_new (MusterFakeClock *clock, guint64 bytes_per_second)
 
   self->clock = g_object_ref (clock);
   self->bytes_per_second = bytes_per_second;
-
   return self;
 }

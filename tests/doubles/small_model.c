@@ -17,7 +17,6 @@ filled (const MusterSmallVariable *variable, int value)
   MusterTensor *tensor = muster_tensor_new (variable->dtype, variable->n_dims, variable->dims);
 
   memset (muster_tensor_data_mutable (tensor), value, muster_tensor_n_bytes (tensor));
-
   return tensor;
 }
 
@@ -131,7 +130,6 @@ build_graph (const MusterSmallVariable *variables, gsize n)
   MusterGraph *graph = muster_graph_builder_end (builder, &error);
   if (graph == NULL)
     g_error ("The small model: %s", error->message);
-
   return graph;
 }
 
@@ -157,7 +155,6 @@ muster_small_model_new (const MusterSmallVariable *variables, gsize n, int max_t
   MusterMetaGraph *meta_graph = muster_meta_graph_new (meta, &error);
   if (meta_graph == NULL)
     g_error ("The small model: %s", error->message);
-
   return meta_graph;
 }
 
@@ -173,13 +170,12 @@ muster_small_model_write (const char *prefix, const MusterSmallVariable *variabl
     if (!muster_bundle_writer_add (writer, variables[i].name, tensor, error))
       return FALSE;
   }
-
   return writer != NULL && muster_bundle_writer_finish (writer, error);
 }
 
 static gboolean
 play_save (MusterFakeMaster *master, const MusterStep *step, MusterTensor **value,
-           G_GNUC_UNUSED gpointer user_data, GError **error)
+           gpointer user_data G_GNUC_UNUSED, GError **error)
 {
   MusterTensor *fed = step->n_feeds == 1 ? step->feeds[0].tensor : NULL;
 
@@ -191,7 +187,6 @@ play_save (MusterFakeMaster *master, const MusterStep *step, MusterTensor **valu
   MusterString name = muster_tensor_string (fed, 0);
   g_autofree char *prefix = g_strndup (name.data, name.size);
   *value = muster_tensor_ref (fed);
-
   return muster_small_model_write (prefix, muster_small_variables, 2, 1, error);
 }
 

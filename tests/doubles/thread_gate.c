@@ -2,8 +2,8 @@
 #include "tests/doubles/thread_gate.h"
 
 gboolean
-muster_thread_gate_wait (G_GNUC_UNUSED MusterCoordinator *coordinator, gpointer gate,
-                         G_GNUC_UNUSED GError **error)
+muster_thread_gate_wait (MusterCoordinator *coordinator G_GNUC_UNUSED, gpointer gate,
+                         GError **error G_GNUC_UNUSED)
 {
   MusterThreadGate *self = gate;
 
@@ -11,7 +11,6 @@ muster_thread_gate_wait (G_GNUC_UNUSED MusterCoordinator *coordinator, gpointer 
   while (!self->is_open)
     g_cond_wait (&self->cond, &self->lock);
   g_mutex_unlock (&self->lock);
-
   return TRUE;
 }
 

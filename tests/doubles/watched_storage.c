@@ -35,7 +35,6 @@ watched_open (MusterStorage *storage, const char *path, guint64 *size, GError **
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_IO, "'%s': Input/output error", path);
     return NULL;
   }
-
   return muster_storage_open (muster_local_storage (), path, size, error);
 }
 
@@ -43,7 +42,6 @@ static MusterStorageLock *
 watched_lock (MusterStorage *storage, const char *path, MusterLockMode mode, GError **error)
 {
   watch (MUSTER_WATCHED_STORAGE (storage), path);
-
   return muster_storage_lock (muster_local_storage (), path, mode, error);
 }
 
@@ -51,7 +49,6 @@ static gboolean
 watched_stat (MusterStorage *storage, const char *path, MusterStorageInfo *info, GError **error)
 {
   watch (MUSTER_WATCHED_STORAGE (storage), path);
-
   return muster_storage_stat (muster_local_storage (), path, info, error);
 }
 
@@ -64,12 +61,12 @@ watched_storage_iface_init (MusterStorageInterface *iface)
 }
 
 static void
-muster_watched_storage_class_init (G_GNUC_UNUSED MusterWatchedStorageClass *klass)
+muster_watched_storage_class_init (MusterWatchedStorageClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_watched_storage_init (G_GNUC_UNUSED MusterWatchedStorage *self)
+muster_watched_storage_init (MusterWatchedStorage *self G_GNUC_UNUSED)
 {
 }
 

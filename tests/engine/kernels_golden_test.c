@@ -38,7 +38,6 @@ static double
 tolerance (MusterDType dtype, double value)
 {
   double relative = dtype == MUSTER_DOUBLE ? 1e-10 : dtype == MUSTER_FLOAT ? 1e-5 : 2e-2;
-
   return relative * MAX (fabs (value), dtype == MUSTER_DOUBLE || dtype == MUSTER_FLOAT ? 0.1 : 1);
 }
 

@@ -226,10 +226,9 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 
 static gboolean
 add_entry (const guint8 *key, gsize key_size, const guint8 *value, gsize value_size,
-           gpointer user_data, GError **error)
+           gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   g_autoptr (GByteArray) entry = g_byte_array_new ();
-  (void)error;
   muster_proto_put_bytes (entry, 1, key, key_size);
   muster_proto_put_bytes (entry, 2, value, value_size);
   muster_proto_put_bytes (user_data, 1, entry->data, entry->len);

@@ -18,7 +18,6 @@ train (MusterSession *session, MusterScaffold *scaffold, GError **error)
   for (int i = 0; i < 3; i++)
     if (!muster_session_run (session, &step, NULL, NULL, NULL, error))
       return FALSE;
-
   return TRUE;
 }
 

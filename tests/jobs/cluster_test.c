@@ -51,7 +51,6 @@ master_at (Served *self, const char *format)
   g_autofree char *target = g_strjoinv (port, parts);
   MusterMaster *master = muster_master_new_for_target (target, &error);
   g_assert_no_error (error);
-
   return master;
 }
 

@@ -69,7 +69,6 @@ make_cluster (World *self)
   MusterCluster *cluster = muster_cluster_new (NULL);
 
   g_assert_true (muster_cluster_add (cluster, "a", MUSTER_MASTER (self->master), model, NULL));
-
   return cluster;
 }
 
@@ -128,9 +127,9 @@ typedef gboolean (*Call) (World *self, gint64 deadline_us, GCancellable *cancell
                           GError **error);
 
 static gboolean
-train_nothing (G_GNUC_UNUSED const MusterFitPosition *at, G_GNUC_UNUSED gint64 n,
-               G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-               G_GNUC_UNUSED gpointer data, G_GNUC_UNUSED GError **error)
+train_nothing (const MusterFitPosition *at G_GNUC_UNUSED, gint64 n G_GNUC_UNUSED,
+               gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+               gpointer data G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   return TRUE;
 }
@@ -149,7 +148,6 @@ fit (World *self, gboolean restores, gint64 deadline_us, GCancellable *cancellab
                          .n_batches = 1,
                          .callbacks = &callback,
                          .n_callbacks = 1};
-
   return muster_fit (&fit, NULL, deadline_us, cancellable, error);
 }
 
@@ -188,7 +186,6 @@ open_cluster (World *self, gint64 deadline_us, GCancellable *cancellable, GError
 {
   g_autoptr (MusterCluster) cluster = make_cluster (self);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
   return muster_cluster_open (cluster, muster_deadline_remaining (deadline_us, now_us), cancellable,
                               error);
 }
@@ -204,7 +201,6 @@ static gboolean
 run_task (World *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterJobTask) task = job_ops_task ("read", "a", 0, "read", NULL);
-
   return muster_cluster_run_task (self->cluster, task, deadline_us, cancellable, error);
 }
 
@@ -233,7 +229,6 @@ load_partial (World *self, gint64 deadline_us, GCancellable *cancellable, GError
 {
   static const char *const names[] = {"total", NULL};
   gboolean found;
-
   return muster_job_runner_load_partial (self->runner, self->cluster, names, 1, NULL, &found, NULL,
                                          deadline_us, cancellable, error);
 }
@@ -244,7 +239,6 @@ load_locally (World *self, gint64 deadline_us, GCancellable *cancellable, GError
   static const char *const nodes[] = {"a", NULL};
   static const char *const names[] = {"total", NULL};
   gboolean found;
-
   return muster_job_checkpoint_load_locally (self->checkpoint, nodes, names, 1, self->cluster, NULL,
                                              &found, NULL, deadline_us, cancellable, error);
 }
@@ -335,7 +329,6 @@ cancel_what_waits (gpointer data)
 
   self->has_waited = muster_held_master_wait_for_call (self->world->master);
   g_cancellable_cancel (self->cancellable);
-
   return NULL;
 }
 

@@ -19,7 +19,6 @@ static gboolean
 run (JobFixture *f, MusterJobGroup *group, GError **error)
 {
   g_autoptr (MusterJobGroup) own = group;
-
   return own != NULL && muster_cluster_run (f->cluster, own, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
@@ -27,7 +26,6 @@ static gboolean
 run_task (JobFixture *f, MusterJobTask *task, GError **error)
 {
   g_autoptr (MusterJobTask) own = task;
-
   return own != NULL && muster_cluster_run_task (f->cluster, own, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
@@ -64,7 +62,6 @@ static char *
 names_of (MusterJobCheckpoint *checkpoint, const char *node)
 {
   const char *const *names = muster_job_checkpoint_names (checkpoint, node, NULL);
-
   return names != NULL ? g_strjoinv (" ", (char **)names) : g_strdup ("none");
 }
 

@@ -60,7 +60,6 @@ job_model_new (void)
   muster_graph_builder_group (builder, "init", inits);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
   g_assert_no_error (error);
-
   return muster_meta_graph_new_for_graph (graph);
 }
 
@@ -81,7 +80,6 @@ job_ops_task (const char *name, const char *node, guint64 repeat, ...)
   g_ptr_array_add (targets, NULL);
   MusterJobStep step = {.targets = (const char *const *)targets->pdata, .repeat = repeat};
   g_assert_true (muster_job_task_set_step (task, &step, NULL));
-
   return task;
 }
 
@@ -118,13 +116,12 @@ job_note (JobFixture *self, const char *word, GError **error)
     return FALSE;
   }
   g_string_append_printf (self->diary, "%s%s", self->diary->len > 0 ? ", " : "", word);
-
   return TRUE;
 }
 
 static gboolean
-note (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-      G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+note (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+      GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   return job_note (((Note *)data)->fixture, ((Note *)data)->word, error);
 }
@@ -135,7 +132,6 @@ job_note_step (JobFixture *self, const char *word)
   Note *data = g_new (Note, 1);
 
   *data = (Note){self, g_strdup (word)};
-
   return (MusterJobStep){.func = note, .user_data = data, .destroy = note_free};
 }
 
@@ -146,7 +142,6 @@ job_note_task (JobFixture *self, const char *node, const char *word)
   MusterJobStep step = job_note_step (self, word);
 
   g_assert_true (muster_job_task_set_step (task, &step, NULL));
-
   return task;
 }
 
@@ -172,7 +167,6 @@ note_words (MusterJobFake *self, GError **error, const char *format, ...)
   va_start (arguments, format);
   g_autofree char *words = g_strdup_vprintf (format, arguments);
   va_end (arguments);
-
   return job_note (self->fixture, words, error);
 }
 
@@ -185,7 +179,6 @@ may_answer (MusterJobFake *self, const char *verb, gint64 deadline_us, GCancella
     return TRUE;
   if (self->says.cancels != NULL)
     g_cancellable_cancel (self->says.cancels);
-
   return muster_clock_wait_until (muster_system_clock (), deadline_us, cancellable, error) &&
          muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "%s took too long", verb);
 }
@@ -196,7 +189,6 @@ note_asked (MusterJobFake *self, GError **error, const char *verb, gint64 epoch)
 {
   if (epoch == MUSTER_NO_EPOCH)
     return note_words (self, error, "%s", verb);
-
   return note_words (self, error, "%s %" G_GINT64_FORMAT, verb, epoch);
 }
 
@@ -211,7 +203,6 @@ fake_set_params (MusterJobMetadata *metadata, const MusterJobParams *params, GEr
       g_strdup_printf ("%s: %s, %s, %s", params->directory, nodes,
                        params->path_prefix != NULL ? params->path_prefix : "no prefix",
                        params->path_storage != NULL ? "another storage" : "no other storage");
-
   return note_words (self, error, "params");
 }
 
@@ -220,7 +211,6 @@ fake_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, gint64
             GCancellable *cancellable, GError **error)
 {
   MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
-
   return may_answer (self, "write", deadline_us, cancellable, error) &&
          note_words (self, error, "write %" G_GINT64_FORMAT "%s", epoch,
                      finished ? " finished" : "");
@@ -234,7 +224,6 @@ fake_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch, 
 
   *epoch = self->says.last_epoch != MUSTER_NO_EPOCH ? self->says.last_epoch : user_epoch;
   *finished = self->says.finished;
-
   return may_answer (self, "resume", deadline_us, cancellable, error) &&
          note_asked (self, error, "resume", user_epoch);
 }
@@ -246,7 +235,6 @@ fake_accessible (MusterJobMetadata *metadata, gint64 epoch, gboolean *accessible
   MusterJobFake *self = MUSTER_JOB_FAKE (metadata);
 
   *accessible = !self->says.inaccessible;
-
   return may_answer (self, "accessible", deadline_us, cancellable, error) &&
          note_asked (self, error, "accessible", epoch);
 }
@@ -259,7 +247,6 @@ fake_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats, 
 
   g_clear_pointer (&self->says.stats, g_ptr_array_unref);
   self->says.stats = g_ptr_array_ref (stats);
-
   return may_answer (self, "report", deadline_us, cancellable, error) &&
          note_words (self, error, "report %s", action);
 }
@@ -306,7 +293,6 @@ job_fake_metadata (JobFixture *self)
     self->metadata = g_object_new (TYPE_FAKE, NULL);
     MUSTER_JOB_FAKE (self->metadata)->fixture = self;
   }
-
   return &MUSTER_JOB_FAKE (self->metadata)->says;
 }
 
@@ -386,7 +372,6 @@ job_value (JobFixture *self, const char *node, const char *variable)
     MUSTER_FAIL ("%s of %s: %s", variable, node, error->message);
     return G_MININT64;
   }
-
   return *(const gint64 *)muster_tensor_data (value);
 }
 
@@ -395,6 +380,5 @@ job_has_file (JobFixture *self, const char *name)
 {
   g_autofree char *file = g_strconcat (name, ".index", NULL);
   g_autofree char *path = g_build_filename (self->directory, file, NULL);
-
   return g_file_test (path, G_FILE_TEST_EXISTS);
 }

@@ -16,7 +16,6 @@ run (JobFixture *f, MusterJobGroup *group, GError **error)
 {
   const gint64 deadline_us =
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), 30 * MUSTER_SECOND);
-
   return muster_cluster_run (f->cluster, group, deadline_us, NULL, error);
 }
 
@@ -27,7 +26,6 @@ func_task (const char *name, const char *node, MusterJobFunc func, gpointer user
   MusterJobStep step = {.func = func, .user_data = user_data};
 
   g_assert_true (muster_job_task_set_step (task, &step, NULL));
-
   return task;
 }
 
@@ -72,8 +70,8 @@ typedef struct {
 
 /* Waits until all have come: only those that run beside each other meet. */
 static gboolean
-meet (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-      G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+meet (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+      GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   Meeting *self = data;
   const gint64 until_us = g_get_monotonic_time () + 20 * MUSTER_SECOND;
@@ -87,7 +85,6 @@ meet (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
   g_mutex_unlock (&self->lock);
   if (!in_time)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "nobody else came");
-
   return in_time;
 }
 
@@ -143,17 +140,16 @@ MUSTER_TEST (JobGroup, shares_the_variables_of_a_node_among_its_tasks_alone)
 }
 
 static gboolean
-fail_at_once (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-              G_GNUC_UNUSED GCancellable *cancellable, gpointer data, GError **error)
+fail_at_once (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+              GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
 {
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, data);
-
   return FALSE;
 }
 
 static gboolean
-wait_for_ever (G_GNUC_UNUSED MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
-               G_GNUC_UNUSED gpointer data, GError **error)
+wait_for_ever (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us, GCancellable *cancellable,
+               gpointer data G_GNUC_UNUSED, GError **error)
 {
   return muster_clock_wait_until (muster_system_clock (), deadline_us, cancellable, error);
 }
@@ -176,11 +172,10 @@ MUSTER_TEST (JobGroup, ends_all_when_one_fails_and_says_which)
 }
 
 static gboolean
-cancel (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-        G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+cancel (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+        GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   g_cancellable_cancel (data);
-
   return TRUE;
 }
 
@@ -326,7 +321,6 @@ static MusterJobSetup *
 note_setup (JobFixture *f, const char *init, const char *exit)
 {
   MusterJobStep first = job_note_step (f, init), last = job_note_step (f, exit);
-
   return muster_job_setup_new (&first, &last);
 }
 
@@ -365,18 +359,17 @@ typedef struct {
 } Reports;
 
 static gboolean
-count_report (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-              G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+count_report (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+              GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   g_atomic_int_inc (&((Reports *)data)->n);
-
   return TRUE;
 }
 
 /* Lets three intervals pass. */
 static gboolean
-let_time_pass (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-               G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+let_time_pass (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+               GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   Reports *self = data;
 
@@ -386,7 +379,6 @@ let_time_pass (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadl
     muster_fake_clock_crank (self->clock);
   }
   muster_fake_clock_wait_for_waiters (self->clock, 1);
-
   return TRUE;
 }
 

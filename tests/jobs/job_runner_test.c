@@ -26,7 +26,7 @@ G_DEFINE_FINAL_TYPE (MusterJobNoter, muster_job_noter, MUSTER_TYPE_JOB_UPLOAD_BU
 
 static MusterJobGroup *
 job_noter_build (MusterJobUploadBuilder *builder, gint64 epoch, MusterJobCheckpoint *checkpoint,
-                 G_GNUC_UNUSED GError **error)
+                 GError **error G_GNUC_UNUSED)
 {
   MusterJobNoter *self = MUSTER_JOB_NOTER (builder);
   MusterJobGroup *group = muster_job_group_new ();
@@ -35,7 +35,6 @@ job_noter_build (MusterJobUploadBuilder *builder, gint64 epoch, MusterJobCheckpo
   self->checkpoint = checkpoint;
   self->n_built++;
   job_add (group, job_note_task (self->fixture, "a", "upload"));
-
   return group;
 }
 
@@ -46,7 +45,7 @@ muster_job_noter_class_init (MusterJobNoterClass *klass)
 }
 
 static void
-muster_job_noter_init (G_GNUC_UNUSED MusterJobNoter *self)
+muster_job_noter_init (MusterJobNoter *self G_GNUC_UNUSED)
 {
 }
 
@@ -101,7 +100,6 @@ story_train (Story *self, How how, GError **error)
   g_clear_object (&self->runner);
   self->runner = muster_job_runner_new (self->f.job, how.no_checkpoint ? NULL : self->checkpoint,
                                         how.resume, &how.options);
-
   return muster_job_runner_train (self->runner, self->f.cluster, &self->last, MUSTER_WAIT_FOREVER,
                                   NULL, error);
 }
@@ -195,7 +193,7 @@ MUSTER_TEST (JobRunner, cannot_resume_without_checkpoints)
 }
 
 static gboolean
-stop_after_two (gint64 epoch, G_GNUC_UNUSED gpointer user_data)
+stop_after_two (gint64 epoch, gpointer user_data G_GNUC_UNUSED)
 {
   return epoch < 2;
 }
@@ -231,11 +229,10 @@ MUSTER_TEST (JobRunner, is_endless_only_if_that_is_meant)
 /* --- conditions --- */
 
 static gboolean
-set_bool (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-          G_GNUC_UNUSED GCancellable *cancellable, gpointer output, GError **error)
+set_bool (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+          GCancellable *cancellable G_GNUC_UNUSED, gpointer output, GError **error)
 {
   g_autoptr (MusterTensor) value = muster_tensor_new_bool (TRUE);
-
   return muster_job_output_set (output, &value, 1, error);
 }
 
@@ -466,11 +463,10 @@ MUSTER_TEST (JobRunner, goes_on_if_not_too_many_saves_fail_in_a_row)
 }
 
 static gboolean
-note_deadline (G_GNUC_UNUSED MusterClusterNode *node, gint64 deadline_us,
-               G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+note_deadline (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us,
+               GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   *(gint64 *)data = deadline_us;
-
   return TRUE;
 }
 
@@ -607,8 +603,8 @@ MUSTER_TEST (JobRunner, comes_back_by_itself_and_stays_finished)
 }
 
 static gboolean
-fail (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
-      G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer data, GError **error)
+fail (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+      GCancellable *cancellable G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_INTERNAL, "killed");
 }

@@ -15,7 +15,6 @@ state_file_new (void)
       .directory = muster_test_tmpdir (), .storage = muster_local_storage (), .nodes = two_nodes};
 
   g_assert_true (muster_job_metadata_set_params (self, &params, NULL));
-
   return self;
 }
 
@@ -31,7 +30,6 @@ static gint64
 last (MusterJobMetadata *self, gint64 user_epoch, gboolean *finished, GError **error)
 {
   gint64 epoch = -99;
-
   return muster_job_metadata_last_epoch (self, user_epoch, &epoch, finished, MUSTER_WAIT_FOREVER,
                                          NULL, error)
              ? epoch

@@ -18,7 +18,6 @@ train (JobFixture *f, MusterJobCheckpoint *checkpoint, gint64 resume_epoch,
   if (!muster_job_runner_train (runner, f->cluster, last_epoch, MUSTER_WAIT_FOREVER, NULL, error))
     return FALSE;
   MUSTER_EXPECT_EQ (muster_job_runner_failed_epochs (runner, NULL)->len, 0u);
-
   return TRUE;
 }
 
@@ -28,7 +27,6 @@ load (JobFixture *f, MusterJobCheckpoint *checkpoint, gint64 epoch, gboolean *fo
   static const char *const names[] = {"total", NULL};
   g_autoptr (MusterJobRunner) runner =
       muster_job_runner_new (f->job, checkpoint, MUSTER_NO_EPOCH, NULL);
-
   return muster_job_runner_load_partial (runner, f->cluster, names, epoch, NULL, found, NULL,
                                          MUSTER_WAIT_FOREVER, NULL, error);
 }
@@ -103,20 +101,19 @@ struct _MusterJobCopier {
 G_DEFINE_FINAL_TYPE (MusterJobCopier, muster_job_copier, MUSTER_TYPE_JOB_UPLOAD_BUILDER)
 
 static gboolean
-copy_file (G_GNUC_UNUSED MusterClusterNode *node, G_GNUC_UNUSED gint64 deadline_us,
+copy_file (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
            GCancellable *cancellable, gpointer path, GError **error)
 {
   g_autofree char *index = g_strconcat (path, ".index", NULL);
   g_autofree char *copy = g_strconcat (path, ".copy", NULL);
   g_autoptr (GFile) from = g_file_new_for_path (index);
   g_autoptr (GFile) to = g_file_new_for_path (copy);
-
   return g_file_copy (from, to, G_FILE_COPY_NONE, cancellable, NULL, NULL, error);
 }
 
 static MusterJobGroup *
-job_copier_build (G_GNUC_UNUSED MusterJobUploadBuilder *builder, gint64 epoch,
-                  MusterJobCheckpoint *checkpoint, G_GNUC_UNUSED GError **error)
+job_copier_build (MusterJobUploadBuilder *builder G_GNUC_UNUSED, gint64 epoch,
+                  MusterJobCheckpoint *checkpoint, GError **error G_GNUC_UNUSED)
 {
   MusterJobGroup *group = muster_job_group_new ();
 
@@ -129,7 +126,6 @@ job_copier_build (G_GNUC_UNUSED MusterJobUploadBuilder *builder, gint64 epoch,
     g_assert_true (muster_job_task_set_step (task, &step, NULL));
     job_add (group, task);
   }
-
   return group;
 }
 
@@ -140,7 +136,7 @@ muster_job_copier_class_init (MusterJobCopierClass *klass)
 }
 
 static void
-muster_job_copier_init (G_GNUC_UNUSED MusterJobCopier *self)
+muster_job_copier_init (MusterJobCopier *self G_GNUC_UNUSED)
 {
 }
 

@@ -35,7 +35,6 @@ set_up (void)
 
   f.scaffold = muster_scaffold_new (f.model, NULL);
   g_assert (g_chdir (muster_test_tmpdir ()) == 0);
-
   return f;
 }
 
@@ -93,9 +92,9 @@ MUSTER_TEST (Places, hooks_and_event_files_refuse_one_with_a_scheme)
 }
 
 static gboolean
-nothing (G_GNUC_UNUSED const char *prefix, G_GNUC_UNUSED gint64 deadline_us,
-         G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
-         G_GNUC_UNUSED GError **error)
+nothing (const char *prefix G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+         GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
+         GError **error G_GNUC_UNUSED)
 {
   return TRUE;
 }

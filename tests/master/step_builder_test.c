@@ -20,7 +20,6 @@ set_up (void)
   it.session = muster_master_create_session (MUSTER_MASTER (it.master), NULL, NULL,
                                              MUSTER_WAIT_FOREVER, NULL, &error);
   g_assert_no_error (error);
-
   return it;
 }
 

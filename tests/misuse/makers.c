@@ -176,10 +176,10 @@ lease_check (MusterLease *self G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 }
 
 static void
-misuse_lease_class_init (MisuseLeaseClass *class)
+misuse_lease_class_init (MisuseLeaseClass *klass)
 {
-  class->announce = lease_announce;
-  class->check = lease_check;
+  klass->announce = lease_announce;
+  klass->check = lease_check;
 }
 
 static void
@@ -203,9 +203,9 @@ watch_next (MusterWatch *self G_GNUC_UNUSED, MusterReadiness *readiness,
 }
 
 static void
-misuse_watch_class_init (MisuseWatchClass *class)
+misuse_watch_class_init (MisuseWatchClass *klass)
 {
-  class->next = watch_next;
+  klass->next = watch_next;
 }
 
 static void

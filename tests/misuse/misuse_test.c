@@ -169,11 +169,11 @@ judge (const MisuseCall *call)
 /* --- in the child --- */
 
 static void
-on_log (const char *domain, GLogLevelFlags level, const char *message, gpointer user_data)
+on_log (const char *domain G_GNUC_UNUSED, GLogLevelFlags level, const char *message,
+        gpointer user_data)
 {
   MisuseCall *call = user_data;
 
-  (void)domain;
   if ((level & G_LOG_LEVEL_ERROR) != 0)
     g_printerr ("%s\n", message);
   if ((level & G_LOG_LEVEL_CRITICAL) == 0)

@@ -7,7 +7,6 @@ static MusterFailure
 failure_of (GQuark domain, int code)
 {
   g_autoptr (GError) error = g_error_new_literal (domain, code, "failed");
-
   return muster_failure_of (error);
 }
 
@@ -65,7 +64,6 @@ count_retries (const MusterRetryPolicy *policy, MusterFailure failure, guint mos
     n++;
   MUSTER_EXPECT_EQ (retries.counts[failure], n);
   MUSTER_EXPECT_EQ (muster_retries_total (&retries), n);
-
   return n;
 }
 

@@ -18,7 +18,6 @@ count_polls (gint64 timeout_us, gint64 ceiling_us, gint64 cost_us, double chance
     now_us += cost_us;
     muster_countdown_polled (&countdown, cost_us);
   }
-
   return countdown.polls;
 }
 
@@ -93,7 +92,6 @@ countdown_after (guint n, gint64 cost_us)
   muster_countdown_start (&countdown, START, MUSTER_WAIT_FOREVER, 300 * MUSTER_SECOND);
   for (guint i = 0; i < n; i++)
     muster_countdown_polled (&countdown, cost_us);
-
   return countdown;
 }
 

@@ -8,7 +8,6 @@ static gboolean
 judge (MusterTensor *value, MusterReadyOpResult *readiness, GError **error)
 {
   g_autoptr (MusterTensor) owned = value;
-
   return muster_ready_op_judge ("ready", owned, NULL, readiness, error);
 }
 
@@ -17,7 +16,6 @@ judge_failure (MusterError code, const char *message, MusterReadyOpResult *readi
                GError **error)
 {
   g_autoptr (GError) failure = g_error_new_literal (MUSTER_ERROR, (gint)code, message);
-
   return muster_ready_op_judge ("ready", NULL, failure, readiness, error);
 }
 
@@ -144,7 +142,6 @@ set_up (MusterGraph *graph)
   f.master = muster_fake_master_new (f.clock);
   f.session = muster_master_create_session (MUSTER_MASTER (f.master), graph, NULL,
                                             MUSTER_WAIT_FOREVER, NULL, NULL);
-
   return f;
 }
 

@@ -22,7 +22,6 @@ set_up (void)
   muster_fake_master_op_reports (f.master, "ready", "v", "local", NULL);
   f.waiter = muster_waiter_new (f.session, &(MusterWatchFor){"gate", "ready", NULL, NULL},
                                 30 * MUSTER_SECOND, MUSTER_CLOCK (f.clock));
-
   return f;
 }
 
@@ -101,15 +100,14 @@ MUSTER_TEST (Waiter, hears_at_once_where_the_master_pushes)
 }
 
 static gboolean
-report_moody (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-              MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+report_moody (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+              MusterTensor **value, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   const gboolean *is_ready = user_data;
   const char *names[] = {*is_ready ? NULL : "v", NULL};
 
   g_clear_pointer (value, muster_tensor_unref); /* what the op yields otherwise */
   *value = muster_tensor_new_strv (names);
-
   return TRUE;
 }
 

@@ -96,7 +96,7 @@ serve (char **address)
 /* --- the service behind it --- */
 
 static void
-say_it_is_unknown (MusterRpcCall *call, G_GNUC_UNUSED GBytes *request, gpointer n_asked)
+say_it_is_unknown (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer n_asked)
 {
   g_autoptr (GError) error =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "Session x is not found.");
@@ -106,7 +106,7 @@ say_it_is_unknown (MusterRpcCall *call, G_GNUC_UNUSED GBytes *request, gpointer 
 }
 
 static void
-say_nothing (MusterRpcCall *call, G_GNUC_UNUSED GBytes *request, gpointer kept)
+say_nothing (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer kept)
 {
   *(MusterRpcCall **)kept = muster_rpc_call_ref (call);
 }
@@ -121,7 +121,6 @@ serve_devices (MusterRpcHandler handler, gpointer user_data, char **address)
   *address = g_strdup_printf ("127.0.0.1:%d",
                               muster_rpc_server_listen (server, "127.0.0.1:0", NULL, NULL));
   muster_rpc_server_start (server);
-
   return server;
 }
 

@@ -163,7 +163,7 @@ MUSTER_TEST (AsyncEnd, the_last_unref_is_bounded_and_warns)
 }
 
 static void
-drop (G_GNUC_UNUSED MusterSaveTicket *ticket, gpointer data)
+drop (MusterSaveTicket *ticket G_GNUC_UNUSED, gpointer data)
 {
   Async *f = *(Async **)data;
 
@@ -171,7 +171,7 @@ drop (G_GNUC_UNUSED MusterSaveTicket *ticket, gpointer data)
 }
 
 static void
-note_gone (gpointer data, G_GNUC_UNUSED GObject *object)
+note_gone (gpointer data, GObject *object G_GNUC_UNUSED)
 {
   g_atomic_int_set ((gint *)data, TRUE);
 }
@@ -228,7 +228,7 @@ MUSTER_TEST (AsyncEnd, one_thread_writes_and_calls_back_for_each)
 }
 
 static void
-collect (G_GNUC_UNUSED const char *domain, G_GNUC_UNUSED GLogLevelFlags level, const char *message,
+collect (const char *domain G_GNUC_UNUSED, GLogLevelFlags level G_GNUC_UNUSED, const char *message,
          gpointer data)
 {
   static GMutex lock;

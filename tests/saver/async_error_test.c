@@ -173,7 +173,7 @@ check_refused (Within *self)
 }
 
 static void
-on_finished (G_GNUC_UNUSED MusterSaveTicket *ticket, gpointer data)
+on_finished (MusterSaveTicket *ticket G_GNUC_UNUSED, gpointer data)
 {
   call_from_within (data);
 }

@@ -13,7 +13,6 @@ names_in (const char *prefix)
   for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++)
     g_string_append_printf (names, "%s%s", i > 0 ? " " : "",
                             muster_bundle_reader_entry (reader, i)->name);
-
   return g_string_free (g_steal_pointer (&names), FALSE);
 }
 

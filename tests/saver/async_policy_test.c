@@ -17,7 +17,6 @@ call_save (gpointer data)
 
   self->ticket = async_save (self->f, self->step, NULL);
   g_atomic_int_set (&self->is_done, TRUE);
-
   return NULL;
 }
 
@@ -54,7 +53,6 @@ static gpointer
 cancel (gpointer cancellable)
 {
   g_cancellable_cancel (cancellable);
-
   return NULL;
 }
 
@@ -172,35 +170,33 @@ MUSTER_TEST (AsyncPolicy, a_model_over_the_budget_is_saved_at_once_and_the_ticke
 }
 
 static gboolean
-rest (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-      G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
-      G_GNUC_UNUSED GError **error)
+rest (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+      GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
+      GError **error G_GNUC_UNUSED)
 {
   return TRUE;
 }
 
 static gboolean
-is_quiesced (G_GNUC_UNUSED MusterSession *session, gboolean *is_consistent,
-             G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-             G_GNUC_UNUSED gpointer user_data, G_GNUC_UNUSED GError **error)
+is_quiesced (MusterSession *session G_GNUC_UNUSED, gboolean *is_consistent,
+             gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+             gpointer user_data G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   *is_consistent = TRUE;
-
   return TRUE;
 }
 
 static gboolean
-call_it_100 (G_GNUC_UNUSED MusterSession *session, gint64 *step, G_GNUC_UNUSED gint64 deadline_us,
-             G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
-             G_GNUC_UNUSED GError **error)
+call_it_100 (MusterSession *session G_GNUC_UNUSED, gint64 *step, gint64 deadline_us G_GNUC_UNUSED,
+             GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
+             GError **error G_GNUC_UNUSED)
 {
   *step = 100;
-
   return TRUE;
 }
 
 static void
-release (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gpointer user_data)
+release (MusterSession *session G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED)
 {
 }
 

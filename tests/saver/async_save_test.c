@@ -24,7 +24,6 @@ n_threads (void)
 
   while (g_dir_read_name (tasks) != NULL)
     n++;
-
   return n;
 }
 

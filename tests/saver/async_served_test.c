@@ -40,7 +40,6 @@ start_server (Job *job)
   job->server = muster_server_new (job->local, NULL);
   int port = muster_server_listen (job->server, "127.0.0.1:0", NULL);
   muster_server_start (job->server);
-
   return g_strdup_printf ("grpc://127.0.0.1:%d", port);
 }
 
@@ -123,7 +122,6 @@ build_model (gboolean sharded)
   MusterMetaGraph *meta_graph =
       muster_saver_build (bare, &(MusterSaverBuild){.sharded = sharded}, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-
   return meta_graph;
 }
 
@@ -160,7 +158,6 @@ job_new (gboolean sharded)
   run (&job, "init", 1);
   MUSTER_EXPECT_TRUE (muster_async_saver_prepare (job.async, soon (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
-
   return job;
 }
 

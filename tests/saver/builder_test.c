@@ -36,7 +36,6 @@ pack (const ProtobufCMessage *message)
   guint8 *data = g_malloc (size + 1);
 
   protobuf_c_message_pack (message, data);
-
   return g_bytes_new_take (data, size);
 }
 
@@ -59,7 +58,6 @@ variable_def (const Model *model)
     slice.var_shape = shape;
     def.save_slice_info_def = &slice;
   }
-
   return pack (&def.base);
 }
 
@@ -97,7 +95,6 @@ make (const Model *variables, guint n, GError **error)
   def.collection_def = &entries;
   def.graph_def.data = (guint8 *)g_bytes_get_data (graph_bytes, &def.graph_def.len);
   g_autoptr (GBytes) bytes = pack (&def.base);
-
   return muster_meta_graph_new (bytes, error);
 }
 
@@ -114,7 +111,6 @@ make_well (const Model *variables, guint n)
   MusterMetaGraph *meta_graph = make (variables, n, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
-
   return meta_graph;
 }
 
@@ -140,7 +136,6 @@ saved_keys (MusterMetaGraph *meta_graph)
     if (slice.size > 0)
       g_string_append_printf (text, "[%.*s]", (int)slice.size, slice.data);
   }
-
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 

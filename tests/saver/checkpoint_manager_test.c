@@ -11,29 +11,26 @@ typedef struct {
 } Story;
 
 static gboolean
-read_step (G_GNUC_UNUSED MusterSession *session, gint64 *step, G_GNUC_UNUSED gint64 deadline_us,
-           G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+read_step (MusterSession *session G_GNUC_UNUSED, gint64 *step, gint64 deadline_us G_GNUC_UNUSED,
+           GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   *step = ((Story *)data)->step;
-
   return TRUE;
 }
 
 static gboolean
-initialize (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-            G_GNUC_UNUSED GCancellable *cancellable, gpointer data, G_GNUC_UNUSED GError **error)
+initialize (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
   ((Story *)data)->n_initialised++;
-
   return TRUE;
 }
 
 static gboolean
-wait_for_saves (G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-                gpointer data, G_GNUC_UNUSED GError **error)
+wait_for_saves (gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+                gpointer data, GError **error G_GNUC_UNUSED)
 {
   ((Story *)data)->n_waits++;
-
   return TRUE;
 }
 
@@ -71,7 +68,6 @@ save_as (Story *self, gint64 number, gboolean check_interval)
   muster_checkpoint_manager_save (self->manager, self->f.session, number, check_interval, &saved,
                                   MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-
   return saved.prefix != NULL ? g_path_get_basename (saved.prefix) : g_strdup ("none");
 }
 

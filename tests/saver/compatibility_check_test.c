@@ -14,7 +14,6 @@ static MusterSaver *
 saver_for (const MusterSmallVariable *variables, gsize n)
 {
   g_autoptr (MusterMetaGraph) meta_graph = muster_small_model_new (variables, n, 5);
-
   return muster_saver_new (meta_graph, NULL, NULL);
 }
 
@@ -25,7 +24,6 @@ write_model (const MusterSmallVariable *variables, gsize n)
 
   if (!muster_small_model_write (prefix, variables, n, 1, NULL))
     MUSTER_FAIL ("can't write '%s'", prefix);
-
   return prefix;
 }
 

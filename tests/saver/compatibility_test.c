@@ -139,7 +139,6 @@ write_objects (const MusterSmallVariable *variables, guint n)
   g_autoptr (MusterTensor) message = muster_tensor_new_strings (0, NULL, &text);
   muster_bundle_writer_add (writer, MUSTER_OBJECT_GRAPH_KEY, message, NULL);
   MUSTER_EXPECT_TRUE (muster_bundle_writer_finish (writer, NULL));
-
   return prefix;
 }
 
@@ -176,7 +175,6 @@ saver_of (const char *model)
 {
   g_autofree char *path = g_strdup_printf ("tests/fixtures/%s.meta", model);
   g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_load (path, NULL);
-
   return meta_graph != NULL ? muster_saver_new (meta_graph, NULL, NULL) : NULL;
 }
 

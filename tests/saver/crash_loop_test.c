@@ -9,7 +9,6 @@ life_in_record (void)
 {
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_record_read (muster_local_storage (), muster_test_tmpdir (), NULL);
-
   return record != NULL && record->life != NULL ? g_intern_string (record->life) : NULL;
 }
 
@@ -21,7 +20,6 @@ live_and_die (void)
 
   MUSTER_EXPECT_TRUE (restore_latest (&f, (MusterRestoreOptions){.count_deaths = TRUE}));
   MUSTER_EXPECT_NO_ERROR (f.error);
-
   return g_path_get_basename (f.restored.prefix != NULL ? f.restored.prefix : "none");
 }
 

@@ -51,7 +51,6 @@ live (const Story *story, MusterCrashStorage *crash)
   life.saver = muster_saver_new (meta_graph, &options, NULL);
   if (story->is_async)
     life.async = muster_async_saver_new (life.saver, life.session, NULL, NULL);
-
   return life;
 }
 
@@ -72,7 +71,6 @@ save_in_background (Life *life, gint64 step, GError **error)
   const gint64 deadline_us = g_get_monotonic_time () + 60 * MUSTER_SECOND;
   g_autoptr (MusterSaveTicket) ticket =
       muster_async_saver_save (life->async, DIRECTORY, step, deadline_us, NULL, error);
-
   return ticket != NULL &&
          muster_sharded_model_set (&life->story->model, life->session, TRAINED, error) &&
          muster_async_saver_sync (life->async, deadline_us, NULL, error);
@@ -89,7 +87,6 @@ save (Life *life, guint8 value, gint64 step, GError **error)
   if (muster_sharded_model_set (&life->story->model, life->session, value, error))
     prefix = muster_saver_save (life->saver, life->session, DIRECTORY, step, MUSTER_WAIT_FOREVER,
                                 NULL, error);
-
   return prefix != NULL;
 }
 
@@ -102,7 +99,6 @@ restore (Life *life, GError **error)
   if (!muster_saver_restore_latest (life->saver, life->session, DIRECTORY, &restored, NULL,
                                     MUSTER_WAIT_FOREVER, NULL, error))
     return -1;
-
   return restored != NULL ? muster_sharded_model_get (life->session, error) : 0;
 }
 
@@ -117,7 +113,6 @@ begin (const Story *story, GError **error)
   for (int i = 0; i < 2; i++)
     if (story->steps[i] >= -1 && !save (&life, (guint8)(OLDEST + i), story->steps[i], error))
       return NULL;
-
   return muster_crash_storage_copy (crash);
 }
 
@@ -134,7 +129,6 @@ is_known_field (const char *line)
   for (gsize i = 0; i < G_N_ELEMENTS (fields); i++)
     if (g_str_has_prefix (line, fields[i]))
       return TRUE;
-
   return *line == '\0';
 }
 
@@ -152,7 +146,6 @@ fault_of_state_file (MusterStorage *storage)
   for (char **line = lines; *line; line++)
     if (!is_known_field (*line))
       return g_strdup_printf ("the state file has the line '%s'", *line);
-
   return NULL;
 }
 
@@ -164,7 +157,6 @@ fault_of_checkpoint (MusterStorage *storage, const char *prefix)
 
   if (reader != NULL && muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
     return NULL;
-
   return g_strdup_printf ("'%s' is listed: %s", prefix, error->message);
 }
 
@@ -183,7 +175,6 @@ fault_of_listed (MusterStorage *storage)
       fault = fault_of_checkpoint (storage, state->all->pdata[i]);
   for (char **prefix = listed; fault == NULL && prefix != NULL && *prefix != NULL; prefix++)
     fault = fault_of_checkpoint (storage, *prefix);
-
   return fault;
 }
 
@@ -195,7 +186,6 @@ fault_of_restored (Life *life, int least, int most)
 
   if (value >= least && value <= most)
     return NULL;
-
   return g_strdup_printf ("it restores %d: %s", value, error != NULL ? error->message : "no error");
 }
 
@@ -217,7 +207,6 @@ fault_of (const Story *story, MusterCrashStorage *crash, int least, int most, gb
     return g_strdup_printf ("the next save: %s", error->message);
   g_auto (Life) next = live (story, crash);
   fault = fault_of_restored (&next, NEXT, NEXT);
-
   return fault != NULL ? fault : fault_of_listed (next.storage);
 }
 
@@ -244,7 +233,6 @@ fault_of_outcomes (const Story *story, MusterCrashStorage *crash, int least, int
     if (fault != NULL)
       return g_strdup_printf ("with %s: %s", what, fault);
   }
-
   return NULL;
 }
 
@@ -270,7 +258,6 @@ stop_at (const Story *story, const Trial *trial, MusterCrashStorage *crash, guin
   MUSTER_SESSION_GET_CLASS (life.session)->is_here = TRUE;
   gboolean stopped = muster_crash_storage_has_stopped (crash);
   *fault = fault_of_outcomes (story, crash, saved ? NEW : old, NEW);
-
   return saved && !stopped;
 }
 
@@ -294,7 +281,6 @@ try (const Story *story, Trial *trial)
       break;
     trial->n_stops = n;
   }
-
   return NULL;
 }
 
@@ -436,7 +422,6 @@ left_over (MusterCrashStorage *crash)
   for (char **name = names; name != NULL && *name != NULL; name++)
     if (strstr (*name, ".saving-") != NULL || strstr (*name, ".tempstate") != NULL)
       return g_strdup_printf ("'%s' is left", *name);
-
   return NULL;
 }
 

@@ -25,7 +25,6 @@ set_up (const MusterSmallVariable *variables, gsize n)
   f.session = muster_master_create_session (f.master, muster_meta_graph_graph (f.meta_graph), NULL,
                                             MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-
   return f;
 }
 
@@ -46,7 +45,6 @@ init (Fixture *f)
   gboolean run = muster_session_run_op (f->session, "init", MUSTER_WAIT_FOREVER, NULL, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
-
   return run;
 }
 
@@ -55,7 +53,6 @@ value_of_w (Fixture *f, GError **error)
 {
   g_autoptr (MusterTensor) w =
       muster_session_fetch (f->session, "w/read:0", MUSTER_WAIT_FOREVER, NULL, error);
-
   return w != NULL ? *(const gint64 *)muster_tensor_data (w) : -1;
 }
 
@@ -70,7 +67,6 @@ write_ones (const MusterSmallVariable *variables, gsize n)
 
   muster_small_model_write (prefix, variables, n, 1, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-
   return prefix;
 }
 

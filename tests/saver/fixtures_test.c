@@ -21,7 +21,6 @@ saver_for (const char *model)
   MusterSaver *saver = meta_graph != NULL ? muster_saver_new (meta_graph, NULL, &error) : NULL;
 
   MUSTER_EXPECT_NO_ERROR (error);
-
   return saver;
 }
 
@@ -73,7 +72,6 @@ flatten_matrices (const char *from, const char *to)
     muster_bundle_writer_add (writer, entry->name, entry->n_dims == 2 ? flat : tensor, NULL);
   }
   muster_bundle_writer_finish (writer, NULL);
-
   return n;
 }
 

@@ -38,7 +38,6 @@ static gboolean
 save_within (Story *self, gint64 step, gint64 timeout_us, MusterSaved *saved, GError **error)
 {
   const gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (self->f.clock));
-
   return muster_saver_save_full (self->f.saver, self->f.session, muster_test_tmpdir (), step, saved,
                                  muster_deadline_after (now_us, timeout_us), NULL, error);
 }
@@ -51,7 +50,6 @@ n_files (const char *start)
 
   for (char **file = files; file != NULL && *file != NULL; file++)
     n += g_str_has_prefix (*file, start);
-
   return n;
 }
 
@@ -134,7 +132,7 @@ MUSTER_TEST (FullDisk, pauses_no_longer_than_the_deadline)
 /* The disk fills up while the master writes: half of it is there, twice. The model's own play has
  * written before, and yielded its value. */
 static gboolean
-write_until_full (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step,
+write_until_full (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step,
                   MusterTensor **value, gpointer user_data, GError **error)
 {
   int *n_left = user_data;
@@ -151,7 +149,6 @@ write_until_full (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step
   g_file_set_contents (data, "half", 4, NULL);
   g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "'%s': could not write", data);
   g_clear_pointer (value, muster_tensor_unref);
-
   return FALSE;
 }
 

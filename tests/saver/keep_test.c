@@ -359,7 +359,6 @@ static char *
 names_there (void)
 {
   g_auto (GStrv) left = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
-
   return g_strjoinv (" ", left);
 }
 
@@ -406,8 +405,8 @@ MUSTER_TEST (Sweep, calls_no_save_of_another_host_dead)
 
 /* A master that fails, but looks around before. */
 static gboolean
-read_lock (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-           G_GNUC_UNUSED MusterTensor **value, gpointer user_data, GError **error)
+read_lock (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+           MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   g_autofree char *names = names_there ();
   g_auto (GStrv) each = g_strsplit (names, " ", -1);
@@ -418,7 +417,6 @@ read_lock (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterSte
       g_file_get_contents (path, user_data, NULL, NULL);
   }
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "it has looked");
-
   return FALSE;
 }
 
@@ -490,12 +488,12 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterLocklessStorage, muster_lockless_storage,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE, lockless_iface_init))
 
 static void
-muster_lockless_storage_class_init (G_GNUC_UNUSED MusterLocklessStorageClass *klass)
+muster_lockless_storage_class_init (MusterLocklessStorageClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_lockless_storage_init (G_GNUC_UNUSED MusterLocklessStorage *self)
+muster_lockless_storage_init (MusterLocklessStorage *self G_GNUC_UNUSED)
 {
 }
 

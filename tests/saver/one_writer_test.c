@@ -16,7 +16,6 @@ claim (Fixture *f)
   MusterLease *lease =
       muster_session_claim (f->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-
   return lease;
 }
 
@@ -45,11 +44,10 @@ MUSTER_TEST (OneWriter, a_chief_that_was_replaced_is_refused_before_it_writes)
 
 /* Another chief takes the directory while the master writes, which its play has done before. */
 static gboolean
-be_replaced (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-             G_GNUC_UNUSED MusterTensor **value, gpointer user_data, GError **error)
+be_replaced (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+             MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Fixture *other = user_data;
-
   return muster_saver_claim_directory (other->saver, muster_test_tmpdir (), MUSTER_WAIT_FOREVER,
                                        NULL, error);
 }
@@ -158,7 +156,6 @@ save_some (gpointer data)
       g_printerr ("%s\n", error->message);
     self->n_saved += prefix != NULL;
   }
-
   return NULL;
 }
 

@@ -31,7 +31,6 @@ test_session_run (MusterSession *session, const MusterStep *step, MusterTensor *
   MusterTestSession *self = MUSTER_TEST_SESSION (session);
 
   self->n_runs++;
-
   return muster_session_run (self->inner, step, fetched, metadata, cancellable, error);
 }
 
@@ -46,7 +45,6 @@ test_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadline
     g_set_error_literal (error, MUSTER_ERROR, self->extend_fails, "as told");
     return FALSE;
   }
-
   return muster_session_extend (self->inner, graph, deadline_us, cancellable, error);
 }
 
@@ -117,7 +115,6 @@ new_model (gboolean sharded)
   g_autoptr (MusterMetaGraph) plain = muster_meta_graph_new_for_graph (graph);
   MusterMetaGraph *model = muster_saver_build (plain, &how, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-
   return model;
 }
 
@@ -147,7 +144,6 @@ set_up (gboolean sharded, gboolean shared)
                                                    NULL, DEADLINE_US, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (muster_session_run_op (f.session->inner, "init", DEADLINE_US, NULL, NULL));
-
   return f;
 }
 
@@ -174,7 +170,6 @@ static guint
 n_files (Fixture *f, const char *directory)
 {
   g_auto (GStrv) names = muster_storage_list (f->chiefs, directory, NULL);
-
   return names != NULL ? g_strv_length (names) : 0;
 }
 

@@ -22,7 +22,6 @@ set_up (const MusterSmallVariable *variables, gsize n)
   f.session = muster_master_create_session (f.master, muster_meta_graph_graph (f.meta_graph), NULL,
                                             MUSTER_WAIT_FOREVER, NULL, &f.error);
   MUSTER_EXPECT_NO_ERROR (f.error);
-
   return f;
 }
 
@@ -50,7 +49,6 @@ write_as (const char *name, const MusterSmallVariable *variables, gsize n, int v
 
   if (!muster_small_model_write (prefix, variables, n, value, NULL))
     MUSTER_FAIL ("can't write '%s'", prefix);
-
   return prefix;
 }
 
@@ -89,7 +87,6 @@ restore (Fixture *f, const char *prefix, MusterRestoreOptions options)
 {
   muster_restored_clear (&f->restored);
   g_clear_error (&f->error);
-
   return muster_saver_restore_with (f->saver, f->session, prefix, &options, &f->restored,
                                     MUSTER_WAIT_FOREVER, NULL, &f->error);
 }
@@ -99,7 +96,6 @@ restore_latest (Fixture *f, MusterRestoreOptions options)
 {
   muster_restored_clear (&f->restored);
   g_clear_error (&f->error);
-
   return muster_saver_restore_latest_with (f->saver, f->session, muster_test_tmpdir (), &options,
                                            &f->restored, MUSTER_WAIT_FOREVER, NULL, &f->error);
 }
@@ -110,7 +106,6 @@ byte_of (Fixture *f, const char *variable)
   g_autofree char *name = g_strconcat (variable, "/read:0", NULL);
   g_autoptr (MusterTensor) tensor =
       muster_session_fetch (f->session, name, MUSTER_WAIT_FOREVER, NULL, NULL);
-
   return tensor != NULL ? *(const guint8 *)muster_tensor_data (tensor) : -1;
 }
 
@@ -124,6 +119,5 @@ gboolean
 exists (const char *name)
 {
   g_autofree char *prefix = path_of (name);
-
   return muster_checkpoint_exists (muster_local_storage (), prefix);
 }

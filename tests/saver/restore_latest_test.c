@@ -192,7 +192,6 @@ watch (Fixture *f)
 
   g_clear_object (&f->saver);
   f->saver = muster_saver_new (f->meta_graph, &options, NULL);
-
   return storage;
 }
 

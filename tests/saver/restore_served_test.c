@@ -83,7 +83,6 @@ set_up (MusterShardedModel model, guint8 first)
   MUSTER_EXPECT_NO_ERROR (f.error);
   save_values (&f, meta_graph, first);
   serve (&f, meta_graph);
-
   return f;
 }
 
@@ -133,7 +132,6 @@ reason_of (Served *f, const char *name)
       muster_checkpoint_record_read (MUSTER_STORAGE (f->chiefs), DIRECTORY, NULL);
   const MusterSideCheckpoint *one =
       record != NULL ? muster_checkpoint_record_find (record, name) : NULL;
-
   return g_strdup (one != NULL ? one->bad : NULL);
 }
 
@@ -243,7 +241,6 @@ write_values (const char *name, MusterCheckpointState *state, const MusterSmallV
   g_free (state->latest);
   state->latest = g_strdup (prefix);
   g_ptr_array_add (state->all, g_strdup (prefix));
-
   return prefix;
 }
 
@@ -320,8 +317,8 @@ spoil (const char *prefix)
 
 /* When one variable has been assigned from the newest, the bytes of the other have changed. */
 static gboolean
-assign (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step,
-        G_GNUC_UNUSED MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+assign (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step,
+        MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   Fed *f = user_data;
   g_autofree char *newest = g_build_filename (muster_test_tmpdir (), "model.ckpt-2", NULL);
@@ -332,7 +329,6 @@ assign (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step,
     if (given == NEWER)
       spoil (newest);
   }
-
   return TRUE;
 }
 

@@ -117,12 +117,10 @@ MUSTER_TEST (RestoreWith, takes_one_that_is_being_removed_for_gone)
 }
 
 static void
-try_to_remove (guint64 done, guint64 total, gpointer user_data)
+try_to_remove (guint64 done G_GNUC_UNUSED, guint64 total G_GNUC_UNUSED, gpointer user_data)
 {
   g_autoptr (GError) error = NULL;
 
-  (void)done;
-  (void)total;
   MUSTER_EXPECT_FALSE (muster_remove_checkpoint (muster_local_storage (), user_data, &error));
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_BUSY);
 }

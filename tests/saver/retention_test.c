@@ -27,7 +27,6 @@ set_up (int in_saver_def, int in_options)
   f.session = muster_master_create_session (MUSTER_MASTER (f.master), NULL, NULL,
                                             MUSTER_WAIT_FOREVER, NULL, NULL);
   f.saver = muster_saver_new (meta_graph, &options, NULL);
-
   return f;
 }
 
@@ -67,7 +66,6 @@ steps_of (char **prefixes)
   for (char **prefix = prefixes; *prefix; prefix++)
     g_string_append_printf (steps, "%s%d", steps->len ? " " : "",
                             (int)muster_checkpoint_step (*prefix));
-
   return g_string_free (steps, FALSE);
 }
 
@@ -79,7 +77,6 @@ steps_in_state (void)
   if (state == NULL)
     return g_strdup ("no state");
   g_ptr_array_add (state->all, NULL);
-
   return steps_of ((char **)state->all->pdata);
 }
 
@@ -93,7 +90,6 @@ steps_on_disk (void)
     if (muster_checkpoint_exists (muster_local_storage (), prefix))
       g_string_append_printf (steps, "%s%d", steps->len ? " " : "", step);
   }
-
   return g_string_free (steps, FALSE);
 }
 

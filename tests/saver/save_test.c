@@ -22,7 +22,6 @@ static MusterSaver *
 saver_with (Fixture *f, MusterSaverOptions options, GError **error)
 {
   options.clock = MUSTER_CLOCK (f->clock);
-
   return muster_saver_new (f->meta_graph, &options, error);
 }
 
@@ -37,7 +36,6 @@ set_up (void)
                                             MUSTER_WAIT_FOREVER, NULL, NULL);
   f.saver = saver_with (&f, (MusterSaverOptions){0}, NULL);
   muster_fake_master_set_variable (f.master, "v");
-
   return f;
 }
 
@@ -63,7 +61,6 @@ static char *
 files_in (const char *directory)
 {
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
-
   return names != NULL ? g_strjoinv (" ", names) : g_strdup ("no directory");
 }
 
@@ -206,8 +203,8 @@ MUSTER_TEST (Save, records_nothing_when_the_save_op_fails)
 
 /* A checkpoint that exists is as good as before while another is saved badly. */
 static gboolean
-write_half (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step, MusterTensor **value,
-            G_GNUC_UNUSED gpointer user_data, GError **error)
+write_half (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step, MusterTensor **value,
+            gpointer user_data G_GNUC_UNUSED, GError **error)
 {
   MusterString name = muster_tensor_string (step->feeds[0].tensor, 0);
   g_autofree char *path = g_strdup_printf ("%.*s.data-00000-of-00001", (int)name.size, name.data);
@@ -215,7 +212,6 @@ write_half (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step, Must
   *value = NULL;
   g_file_set_contents (path, "half", 4, NULL);
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "the ps died");
-
   return FALSE;
 }
 
@@ -234,11 +230,10 @@ MUSTER_TEST (Save, takes_away_what_a_failed_save_left)
 }
 
 static gboolean
-write_nothing (G_GNUC_UNUSED MusterFakeMaster *master, const MusterStep *step, MusterTensor **value,
-               G_GNUC_UNUSED gpointer user_data, G_GNUC_UNUSED GError **error)
+write_nothing (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step, MusterTensor **value,
+               gpointer user_data G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   *value = muster_tensor_ref (step->feeds[0].tensor);
-
   return TRUE;
 }
 
@@ -330,7 +325,6 @@ claim (Fixture *f)
   MusterClaim claim = {.model = "digits"};
 
   muster_fake_master_set_announcing (f->master);
-
   return muster_session_claim (f->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
 }
 
@@ -372,13 +366,12 @@ MUSTER_TEST (Lease, that_is_lost_keeps_a_save_from_starting)
 
 static gboolean
 write_and_lose (MusterFakeMaster *master, const MusterStep *step, MusterTensor **value,
-                G_GNUC_UNUSED gpointer user_data, GError **error)
+                gpointer user_data G_GNUC_UNUSED, GError **error)
 {
   muster_fake_master_usurp (master);
   *value = muster_tensor_ref (step->feeds[0].tensor);
   MusterString name = muster_tensor_string (step->feeds[0].tensor, 0);
   g_autofree char *prefix = g_strndup (name.data, name.size);
-
   return muster_small_model_write (prefix, muster_small_variables, 2, 1, error);
 }
 
@@ -463,7 +456,6 @@ is_as_saved (const char *prefix)
 
   if (!is_as_saved)
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
-
   return is_as_saved;
 }
 

@@ -26,7 +26,6 @@ set_up (void)
   f.session = muster_master_create_session (f.master, muster_meta_graph_graph (f.meta_graph), NULL,
                                             MUSTER_WAIT_FOREVER, NULL, NULL);
   (void)muster_session_run_op (f.session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
-
   return f;
 }
 
@@ -47,7 +46,6 @@ add (Fixture *f, const char *name, gpointer saveable, MusterSaveableFlags flags)
   gboolean added = muster_saver_add_saveable (f->saver, name, saveable, flags, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
-
   return added;
 }
 
@@ -73,7 +71,6 @@ names_in (const char *prefix)
   for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++)
     g_string_append_printf (names, "%s%s", i > 0 ? " " : "",
                             muster_bundle_reader_entry (reader, i)->name);
-
   return g_string_free (g_steal_pointer (&names), FALSE);
 }
 
@@ -267,21 +264,20 @@ typedef MusterStone MusterSlate;
 typedef GObjectClass MusterSlateClass;
 
 static void
-stone_saveable_init (G_GNUC_UNUSED MusterSaveableInterface *iface)
+stone_saveable_init (MusterSaveableInterface *iface G_GNUC_UNUSED)
 {
 }
 
 /* SAV.32: one object, several tensors */
 static gboolean
-slate_copy (G_GNUC_UNUSED MusterSaveable *saveable, GPtrArray *tensors,
-            G_GNUC_UNUSED GError **error)
+slate_copy (MusterSaveable *saveable G_GNUC_UNUSED, GPtrArray *tensors,
+            GError **error G_GNUC_UNUSED)
 {
   g_autoptr (MusterTensor) keys = muster_tensor_new_strv ((const char *const[]){"a", "b", NULL});
   g_autoptr (MusterTensor) values = muster_tensor_new_int64 (5);
 
   muster_named_tensors_add (tensors, "keys", keys);
   muster_named_tensors_add (tensors, "values", values);
-
   return TRUE;
 }
 
@@ -299,22 +295,22 @@ G_DEFINE_TYPE_WITH_CODE (MusterSlate, muster_slate, muster_stone_get_type (),
                          G_IMPLEMENT_INTERFACE (MUSTER_TYPE_SAVEABLE, slate_saveable_init))
 
 static void
-muster_stone_init (G_GNUC_UNUSED MusterStone *self)
+muster_stone_init (MusterStone *self G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_stone_class_init (G_GNUC_UNUSED MusterStoneClass *klass)
+muster_stone_class_init (MusterStoneClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_slate_init (G_GNUC_UNUSED MusterSlate *self)
+muster_slate_init (MusterSlate *self G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_slate_class_init (G_GNUC_UNUSED MusterSlateClass *klass)
+muster_slate_class_init (MusterSlateClass *klass G_GNUC_UNUSED)
 {
 }
 

@@ -37,7 +37,6 @@ static int
 fail (const GError *error)
 {
   fprintf (stderr, "%s\n", error->message);
-
   return 1;
 }
 
@@ -52,7 +51,6 @@ read_map (void)
     MusterSaverKey one = {*entry, equals + 1};
     g_array_append_val (entries, one);
   }
-
   return entries;
 }
 
@@ -60,7 +58,6 @@ static int
 write_meta_graph (MusterMetaGraph *meta_graph, const char *path)
 {
   g_autoptr (GError) error = NULL;
-
   return muster_export_meta_graph (meta_graph, NULL, path, FALSE, &error) ? 0 : fail (error);
 }
 
@@ -75,7 +72,6 @@ run_export (const char *from, const char *to)
   };
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) before = muster_import_meta_graph (from, NULL, &error);
-
   return before != NULL && muster_export_meta_graph (before, &how, to, as_text, &error)
              ? 0
              : fail (error);
@@ -87,7 +83,6 @@ run_import (const char *from, const char *to)
   const MusterImport how = {.clear_devices = clear_devices, .import_scope = scope};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) imported = muster_import_meta_graph (from, &how, &error);
-
   return imported != NULL ? write_meta_graph (imported, to) : fail (error);
 }
 
@@ -113,7 +108,6 @@ run_build (const char *from, const char *to)
   if (before != NULL)
     after = by_default ? muster_saver_default (before, &error)
                        : muster_saver_build (before, &how, &error);
-
   return after != NULL ? write_meta_graph (after, to) : fail (error);
 }
 
@@ -133,6 +127,5 @@ main (int argc, char **argv)
   if (argc == 4 && strcmp (argv[1], "import") == 0)
     return run_import (argv[2], argv[3]);
   fprintf (stderr, "saver_tool build|export|import FROM TO\n");
-
   return 2;
 }

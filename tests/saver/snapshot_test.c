@@ -20,14 +20,13 @@ static GType muster_recorder_get_type (void);
 G_DEFINE_TYPE (MusterRecorder, muster_recorder, MUSTER_TYPE_SESSION)
 
 static gboolean
-recorder_extend (MusterSession *session, MusterGraph *graph, G_GNUC_UNUSED gint64 deadline_us,
-                 G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED GError **error)
+recorder_extend (MusterSession *session, MusterGraph *graph, gint64 deadline_us G_GNUC_UNUSED,
+                 GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   MusterRecorder *self = (MusterRecorder *)session;
 
   g_clear_pointer (&self->added, muster_graph_unref);
   self->added = muster_graph_ref (graph);
-
   return TRUE;
 }
 
@@ -46,7 +45,7 @@ muster_recorder_class_init (MusterRecorderClass *klass)
 }
 
 static void
-muster_recorder_init (G_GNUC_UNUSED MusterRecorder *self)
+muster_recorder_init (MusterRecorder *self G_GNUC_UNUSED)
 {
 }
 
@@ -77,7 +76,6 @@ two_tasks (void)
       &(MusterSaverBuild){.variables = (const char *const[]){"a", "b", NULL}, .sharded = TRUE},
       &error);
   MUSTER_EXPECT_NO_ERROR (error);
-
   return meta_graph;
 }
 

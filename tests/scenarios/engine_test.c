@@ -30,7 +30,6 @@ set_up (void)
   f.master = muster_local_master_new ();
   MusterSessionManagerOptions options = {.ready_op = f.ready_op};
   f.manager = muster_session_manager_new (f.graph, &options, NULL);
-
   return f;
 }
 
@@ -58,7 +57,6 @@ prepare (Fixture *f)
 
   g_clear_error (&f->error);
   muster_session_report_clear (&f->report);
-
   return muster_session_manager_prepare_session (f->manager, f->master, &options, &f->report, NULL,
                                                  &f->error);
 }
@@ -67,7 +65,6 @@ static gpointer
 wait_as_worker (gpointer user_data)
 {
   Fixture *f = user_data;
-
   return muster_session_manager_wait_for_session (f->manager, f->master, 30 * MUSTER_SECOND, NULL,
                                                   NULL, NULL);
 }

@@ -31,7 +31,6 @@ write_text (const char *path, const char *text)
 
   if (fd >= 0)
     close (fd);
-
   return written;
 }
 
@@ -52,7 +51,6 @@ unshare_mounts (void)
   if (!write_text ("/proc/self/uid_map", map))
     return FALSE;
   g_snprintf (map, sizeof map, "%u %u 1", gid, gid);
-
   return write_text ("/proc/self/gid_map", map);
 }
 
@@ -102,7 +100,6 @@ set_up (MusterShardedModel model, gsize disk)
   if (mount ("tmpfs", f.directory, "tmpfs", 0, options) != 0)
     MUSTER_FAIL ("no tmpfs: %s", strerror (errno));
   begin_life (&f);
-
   return f;
 }
 
@@ -123,7 +120,6 @@ save (Fixture *f, guint8 value, gint64 step, GError **error)
   if (muster_sharded_model_set (&f->model, f->session, value, error))
     prefix = muster_saver_save (f->saver, f->session, f->directory, step, MUSTER_WAIT_FOREVER, NULL,
                                 error);
-
   return prefix != NULL;
 }
 
@@ -143,7 +139,6 @@ restored_value (Fixture *f)
     value = muster_sharded_model_get (next.session, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   end_life (&next);
-
   return value;
 }
 
@@ -161,7 +156,6 @@ files (Fixture *f)
     if (!g_str_equal (*name, "filler"))
       g_string_append_printf (text, "%s %" G_GUINT64_FORMAT "\n", *name, info.size);
   }
-
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
@@ -172,7 +166,6 @@ room (Fixture *f)
 
   MUSTER_EXPECT_TRUE (
       muster_storage_free_space (muster_local_storage (), f->directory, &bytes, NULL));
-
   return bytes;
 }
 

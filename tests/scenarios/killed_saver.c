@@ -67,7 +67,6 @@ begin (Chief *self, const char *kind, const char *target, GError **error)
           : NULL;
   if (self->session != NULL && strstr (kind, "async") != NULL)
     self->async = muster_async_saver_new (self->saver, self->session, NULL, error);
-
   return self->session != NULL && (self->async != NULL || strstr (kind, "async") == NULL);
 }
 
@@ -83,7 +82,6 @@ begin_save (Chief *self, gint64 number, GError **error)
 {
   g_autoptr (MusterSaveTicket) ticket = muster_async_saver_save (
       self->async, self->directory, number, MUSTER_WAIT_FOREVER, NULL, error);
-
   return ticket != NULL && train_to (self, number + TRAINED, error) ? g_steal_pointer (&ticket)
                                                                     : NULL;
 }
@@ -92,7 +90,6 @@ static gboolean
 save_in_background (Chief *self, gint64 number, GError **error)
 {
   g_autoptr (MusterSaveTicket) ticket = begin_save (self, number, error);
-
   return ticket != NULL &&
          muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, MUSTER_WAIT_FOREVER, NULL, error);
 }
@@ -103,7 +100,6 @@ save_at_once (Chief *self, gint64 number, GError **error)
   g_autofree char *prefix =
       muster_saver_save (self->saver, self->session, self->directory,
                          self->is_numbered ? number : -1, MUSTER_WAIT_FOREVER, NULL, error);
-
   return prefix != NULL;
 }
 
@@ -115,7 +111,6 @@ save (Chief *self, gint64 number, GError **error)
                    (self->async != NULL ? save_in_background : save_at_once) (self, number, error);
   if (saved)
     say ("saved %" G_GINT64_FORMAT, number);
-
   return saved;
 }
 
@@ -129,7 +124,6 @@ save_on (Chief *self, gint64 first, GError **error)
     return FALSE;
   for (gint64 number = first; save (self, number, error); number++)
     ;
-
   return FALSE;
 }
 
@@ -175,7 +169,6 @@ restore (Chief *self, GError **error)
     say ("restored %d %s", value, restored);
   else if (restored == NULL)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "there is no checkpoint");
-
   return value >= 0;
 }
 
@@ -202,6 +195,5 @@ main (int argc, char **argv)
   g_clear_object (&chief.session);
   g_clear_object (&chief.master);
   g_clear_object (&chief.saver);
-
   return done ? 0 : 1;
 }

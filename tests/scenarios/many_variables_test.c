@@ -35,7 +35,6 @@ make_model (void)
   }
   MusterMetaGraph *model = muster_small_model_new (variables, N_VARIABLES, 5);
   g_free (variables);
-
   return model;
 }
 
@@ -74,7 +73,6 @@ prepare (Fixture *f)
   g_set_object (&f->master, NULL);
   f->master = muster_local_master_new ();
   muster_session_report_clear (&f->report);
-
   return muster_session_manager_prepare_session (f->manager, f->master, &options, &f->report, NULL,
                                                  &f->error);
 }

@@ -72,7 +72,6 @@ prepare (Place *self, MusterMaster *master)
                                   .timeout_us = PATIENCE_US};
 
   muster_session_report_clear (&self->report);
-
   return muster_session_manager_prepare_session (self->manager, master, &options, &self->report,
                                                  NULL, &self->error);
 }
@@ -184,7 +183,6 @@ train (Place *self, gint64 until_step)
   gboolean done = muster_train (&training, NULL, NULL, &self->error);
 
   muster_batches_free (batches);
-
   return done;
 }
 

@@ -18,8 +18,8 @@ say (const char *line)
 }
 
 static gboolean
-wait_for_line (MusterSession *session G_GNUC_UNUSED, G_GNUC_UNUSED gint64 deadline_us,
-               G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data G_GNUC_UNUSED,
+wait_for_line (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+               GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
                GError **error G_GNUC_UNUSED)
 {
   say ("initialising");

@@ -41,12 +41,11 @@ static void G_GNUC_PRINTF (1, 2) tell (const char *format, ...)
 }
 
 static gboolean
-after_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, const char *prefix,
-            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-            G_GNUC_UNUSED gpointer data)
+after_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, const char *prefix,
+            gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+            gpointer data G_GNUC_UNUSED)
 {
   tell ("saved %s", prefix);
-
   return TRUE;
 }
 
@@ -64,8 +63,8 @@ on_made (MusterSessionReport *report, const GError *error, gpointer data)
 }
 
 static void
-on_lost (const GError *why, G_GNUC_UNUSED guint n, G_GNUC_UNUSED gint64 pause_us,
-         G_GNUC_UNUSED gpointer data)
+on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED,
+         gpointer data G_GNUC_UNUSED)
 {
   tell ("lost %s", why->message);
 }
@@ -84,7 +83,6 @@ make_hook (const Arguments *a, MusterMaster *master, MusterBatches *batches, GEr
                                    .settle_us = MUSTER_SECOND / 2,
                                    .hold_us = 10 * MUSTER_SECOND,
                                    .others_us = 120 * MUSTER_SECOND};
-
   return muster_position_hook_new (&options, error);
 }
 
@@ -117,7 +115,6 @@ make_session (const Arguments *a, MusterScaffold *scaffold, MusterMaster *master
                                             .model = "soak",
                                             .task = task,
                                             .position_quiesce_us = 2 * MUSTER_SECOND};
-
   return muster_monitored_training_session_new (&options, NULL, NULL, error);
 }
 
@@ -135,7 +132,6 @@ train (const Arguments *a, MusterMonitoredSession *session, MusterHook *hook, GE
     if (trained && a->pace_us > 0)
       g_usleep ((gulong)a->pace_us);
   }
-
   return TRUE;
 }
 
@@ -148,7 +144,6 @@ make_scaffold (const Arguments *a, GError **error)
           : muster_seen_model_new (&(MusterSeenModel){.work = atoll (a->model)});
   g_autoptr (MusterMetaGraph) extended =
       model != NULL ? muster_position_add (model, a->n_tasks, error) : NULL;
-
   return extended != NULL ? muster_scaffold_new (extended, error) : NULL;
 }
 
@@ -172,7 +167,6 @@ run (const Arguments *a, GError **error)
   g_clear_error (&failure);
   if (done)
     tell ("ended %" G_GINT64_FORMAT, muster_monitored_session_global_step (session));
-
   return done;
 }
 
@@ -184,7 +178,6 @@ check (const char *prefix, guint n_tasks)
 
   tell ("%s %" G_GINT64_FORMAT " %s", wrong != NULL ? "wrong" : "well", n_done,
         wrong != NULL ? wrong : prefix);
-
   return wrong != NULL ? 1 : 0;
 }
 
@@ -194,7 +187,6 @@ write_model (const char *path, gint64 work, GError **error)
   g_autoptr (MusterMetaGraph) model = muster_seen_model_new (&(MusterSeenModel){.work = work});
   gsize size;
   const char *data = g_bytes_get_data (muster_meta_graph_bytes (model), &size);
-
   return g_file_set_contents (path, data, (gssize)size, error);
 }
 
@@ -221,6 +213,5 @@ main (int argc, char **argv)
   if (run (&a, &error))
     return 0;
   tell ("failed %s", error->message);
-
   return 4;
 }

@@ -97,7 +97,6 @@ wait_as_worker (gpointer user_data)
   worker->session = muster_session_manager_wait_for_session (
       worker->job->manager, MUSTER_MASTER (worker->job->master), 7200 * MUSTER_SECOND, NULL, NULL,
       &worker->error);
-
   return NULL;
 }
 

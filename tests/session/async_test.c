@@ -20,7 +20,6 @@ loop_new (void)
   Loop loop = {.context = g_main_context_new (), .thread = g_thread_self (), .in_context = TRUE};
 
   g_main_context_push_thread_default (loop.context);
-
   return loop;
 }
 
@@ -34,7 +33,7 @@ loop_clear (Loop *loop)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Loop, loop_clear)
 
 static void
-on_back (G_GNUC_UNUSED GObject *source, GAsyncResult *result, gpointer user_data)
+on_back (GObject *source G_GNUC_UNUSED, GAsyncResult *result, gpointer user_data)
 {
   Loop *loop = user_data;
 
@@ -44,10 +43,9 @@ on_back (G_GNUC_UNUSED GObject *source, GAsyncResult *result, gpointer user_data
 }
 
 static gboolean
-on_patience_lost (G_GNUC_UNUSED gpointer user_data)
+on_patience_lost (gpointer user_data G_GNUC_UNUSED)
 {
   g_error ("A verb in the background never came back");
-
   return G_SOURCE_REMOVE;
 }
 
@@ -232,8 +230,8 @@ typedef struct {
 
 /* Goes on once all have come. */
 static gboolean
-meet (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-      G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
+meet (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+      GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Gate *gate = user_data;
   gint64 patience = g_get_monotonic_time () + PATIENCE;
@@ -247,7 +245,6 @@ meet (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
   g_mutex_unlock (&gate->lock);
   if (!all_begun)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "Some never began");
-
   return all_begun;
 }
 

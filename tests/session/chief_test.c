@@ -8,9 +8,9 @@
 static const MusterPrepareOptions init = {.init_op = "init"};
 
 static gboolean
-do_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-            G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
-            G_GNUC_UNUSED GError **error)
+do_nothing (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
+            GError **error G_GNUC_UNUSED)
 {
   return TRUE;
 }
@@ -81,13 +81,12 @@ MUSTER_TEST (Chief, takes_no_directory_from_another_by_restoring)
 }
 
 static gboolean
-note_detail (MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-             G_GNUC_UNUSED MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+note_detail (MusterFakeMaster *master, const MusterStep *step G_GNUC_UNUSED,
+             MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   g_autoptr (MusterAnnouncement) chief = muster_fake_master_chief (master);
 
   *(char **)user_data = g_strdup (chief->detail);
-
   return TRUE;
 }
 
@@ -107,7 +106,7 @@ MUSTER_TEST (Chief, names_the_checkpoint_while_it_restores)
 }
 
 static void
-take_two_seconds (G_GNUC_UNUSED guint64 done, G_GNUC_UNUSED guint64 total, gpointer user_data)
+take_two_seconds (guint64 done G_GNUC_UNUSED, guint64 total G_GNUC_UNUSED, gpointer user_data)
 {
   muster_fake_clock_pass (user_data, 2 * MUSTER_SECOND);
 }
@@ -369,12 +368,11 @@ MUSTER_TEST (Chief, says_that_another_took_the_model_in_mid_operation)
 }
 
 static gboolean
-usurp_in_init (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-               G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
-               G_GNUC_UNUSED GError **error)
+usurp_in_init (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+               GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+               GError **error G_GNUC_UNUSED)
 {
   usurp (user_data);
-
   return TRUE;
 }
 

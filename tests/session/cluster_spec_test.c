@@ -17,7 +17,6 @@ read_spec (const char *text)
   MusterClusterSpec *self = muster_cluster_spec_new (text, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
-
   return self;
 }
 
@@ -25,7 +24,6 @@ static MusterClusterSpec *
 read_task (const char *task)
 {
   g_autofree char *text = g_strconcat (TWO, task, "}", NULL);
-
   return read_spec (text);
 }
 

@@ -19,7 +19,7 @@ typedef struct {
 } Waiter;
 
 static void
-on_progress (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
+on_progress (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness G_GNUC_UNUSED,
              GPtrArray *reasons, gpointer user_data)
 {
   Waiter *self = user_data;
@@ -61,7 +61,6 @@ run_operation (gpointer user_data)
         &self->job, (MusterPrepareOptions){.init_op = "init", .timeout_us = TIMEOUT_US});
   else
     self->session = muster_small_job_wait (&self->job, TIMEOUT_US, NULL);
-
   return NULL;
 }
 
@@ -119,7 +118,6 @@ listen_and_say_nothing (char **address)
   g_autoptr (GSocketAddress) bound = g_socket_get_local_address (socket, NULL);
   *address = g_strdup_printf ("127.0.0.1:%u",
                               g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (bound)));
-
   return socket;
 }
 
@@ -232,7 +230,7 @@ typedef struct {
 } Listener;
 
 static void
-cancel_when_told (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
+cancel_when_told (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness G_GNUC_UNUSED,
                   GPtrArray *reasons, gpointer user_data)
 {
   Listener *self = user_data;

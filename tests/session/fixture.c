@@ -18,7 +18,6 @@ muster_small_job_new (void)
   MusterSaverOptions options = {.clock = MUSTER_CLOCK (self.clock)};
   self.saver = muster_saver_new (self.meta_graph, &options, NULL);
   self.manager = muster_small_job_manager (&self, "local_init", "ready", "gate");
-
   return self;
 }
 
@@ -42,7 +41,6 @@ muster_small_job_manager (MusterSmallJob *self, const char *local_init, const ch
                                          .ready_op = ready,
                                          .ready_for_local_init_op = gate,
                                          .clock = MUSTER_CLOCK (self->clock)};
-
   return muster_session_manager_new (NULL, &options, &self->error);
 }
 
@@ -89,7 +87,6 @@ MusterSession *
 muster_small_job_prepare (MusterSmallJob *self, MusterPrepareOptions options)
 {
   forget_last (self);
-
   return muster_session_manager_prepare_session (self->manager, MUSTER_MASTER (self->master),
                                                  &options, &self->report, NULL, &self->error);
 }
@@ -98,7 +95,6 @@ MusterSession *
 muster_small_job_recover (MusterSmallJob *self, MusterPrepareOptions options, gboolean *recovered)
 {
   forget_last (self);
-
   return muster_session_manager_recover_session (self->manager, MUSTER_MASTER (self->master),
                                                  &options, recovered, &self->report, NULL,
                                                  &self->error);
@@ -108,7 +104,6 @@ MusterSession *
 muster_small_job_wait (MusterSmallJob *self, gint64 timeout_us, GCancellable *cancellable)
 {
   forget_last (self);
-
   return muster_session_manager_wait_for_session (self->manager, MUSTER_MASTER (self->master),
                                                   timeout_us, &self->report, cancellable,
                                                   &self->error);
@@ -131,7 +126,6 @@ muster_small_job_write_checkpoint (const char *directory, gint64 step)
   if (!muster_small_model_write (prefix, muster_small_variables, 2, 1, &error) ||
       !muster_checkpoint_state_write (muster_local_storage (), directory, state, &error))
     g_error ("Writing '%s': %s", prefix, error->message);
-
   return prefix;
 }
 
@@ -139,7 +133,6 @@ gboolean
 muster_small_job_diary_is (MusterSmallJob *self, const char *diary)
 {
   g_autofree char *written = muster_fake_master_diary (self->master);
-
   return muster_test_string (__FILE__, __LINE__, "diary", "the master's", diary, written);
 }
 

@@ -69,8 +69,8 @@ typedef struct {
 } Pauses;
 
 static gboolean
-note_pause (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-            MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+note_pause (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+            MusterTensor **value, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   Pauses *pauses = user_data;
   gint64 now_us = muster_fake_clock_elapsed_us (pauses->job->clock);
@@ -79,7 +79,6 @@ note_pause (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterSt
   pauses->longest_us = MAX (pauses->longest_us, now_us - pauses->last_us);
   pauses->last_us = now_us;
   *value = muster_tensor_new_strv (names);
-
   return TRUE;
 }
 

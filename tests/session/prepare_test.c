@@ -5,29 +5,27 @@
 #include <string.h>
 
 static gboolean
-note_session (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-              G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
-              G_GNUC_UNUSED GError **error)
+note_session (MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
+              GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+              GError **error G_GNUC_UNUSED)
 {
   *(MusterSession **)user_data = session;
-
   return TRUE;
 }
 
 static gboolean
-fail_in_init (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-              G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
+fail_in_init (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+              GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
               GError **error)
 {
   g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "no vocabulary");
-
   return FALSE;
 }
 
 static gboolean
-fail_without_a_word (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-                     G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
-                     G_GNUC_UNUSED GError **error)
+fail_without_a_word (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+                     GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
+                     GError **error G_GNUC_UNUSED)
 {
   return FALSE;
 }
@@ -221,12 +219,11 @@ MUSTER_TEST (Prepare, reports_an_init_function_that_fails_without_an_error)
 }
 
 static gboolean
-wait_as_told (G_GNUC_UNUSED MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+wait_as_told (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us, GCancellable *cancellable,
               gpointer user_data, GError **error)
 {
   if (!muster_clock_wait_until (user_data, deadline_us, cancellable, error))
     return FALSE;
-
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "no vocabulary has come");
 }
 
@@ -504,8 +501,8 @@ typedef struct {
 } Devices;
 
 static gboolean
-wipe_devices (MusterMaster *master, G_GNUC_UNUSED gint64 deadline_us,
-              G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
+wipe_devices (MusterMaster *master, gint64 deadline_us G_GNUC_UNUSED,
+              GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Devices *devices = user_data;
 
@@ -514,7 +511,6 @@ wipe_devices (MusterMaster *master, G_GNUC_UNUSED gint64 deadline_us,
   devices->n_creates = muster_fake_master_n_calls (devices->job->master, "create");
   if (devices->fails)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "no such accelerator");
-
   return !devices->fails;
 }
 

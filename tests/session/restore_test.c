@@ -17,7 +17,7 @@ from_directory (MusterSmallJob *job)
 }
 
 static void
-write_checkpoint (G_GNUC_UNUSED gpointer user_data)
+write_checkpoint (gpointer user_data G_GNUC_UNUSED)
 {
   g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
 }
@@ -193,31 +193,28 @@ data_of (const char *prefix)
 
 /* Its index has come before its data, as by a copy that is under way. */
 static void
-take_data_away (gpointer user_data)
+take_data_away (gpointer user_data G_GNUC_UNUSED)
 {
   g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
   g_autofree char *data = data_of (prefix);
   g_autofree char *away = g_strconcat (data, ".away", NULL);
-  (void)user_data;
   MUSTER_EXPECT_EQ (g_rename (data, away), 0);
 }
 
 static void
-bring_half_of_the_data (gpointer user_data)
+bring_half_of_the_data (gpointer user_data G_GNUC_UNUSED)
 {
   g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-7", NULL);
   g_autofree char *data = data_of (prefix);
-  (void)user_data;
   MUSTER_EXPECT_TRUE (g_file_set_contents (data, "x", 1, NULL));
 }
 
 static void
-bring_the_data (gpointer user_data)
+bring_the_data (gpointer user_data G_GNUC_UNUSED)
 {
   g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-7", NULL);
   g_autofree char *data = data_of (prefix);
   g_autofree char *away = g_strconcat (data, ".away", NULL);
-  (void)user_data;
   MUSTER_EXPECT_EQ (g_rename (away, data), 0);
 }
 
@@ -524,7 +521,6 @@ open_life (void)
 {
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_record_read (muster_local_storage (), muster_test_tmpdir (), NULL);
-
   return record != NULL ? g_strdup (record->life) : NULL;
 }
 

@@ -5,18 +5,17 @@
 /* What a chief tries again, and what it doesn't (DIFF.6). */
 
 static gboolean
-count_call (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-            G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
-            G_GNUC_UNUSED GError **error)
+count_call (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+            GError **error G_GNUC_UNUSED)
 {
   ++*(guint *)user_data;
-
   return TRUE;
 }
 
 static void
-note_message (const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
-              G_GNUC_UNUSED GPtrArray *reasons, gpointer user_data)
+note_message (const char *message, const MusterReadiness *readiness G_GNUC_UNUSED,
+              GPtrArray *reasons G_GNUC_UNUSED, gpointer user_data)
 {
   g_string_append_printf (user_data, "%s\n", message);
 }

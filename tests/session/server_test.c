@@ -24,7 +24,6 @@ set_up (void)
   MusterSessionManagerOptions options = {
       .ready_op = f.ready_op, .model = "digits", .task = "worker:0"};
   f.manager = muster_session_manager_new (f.graph, &options, NULL);
-
   return f;
 }
 
@@ -43,7 +42,6 @@ prepare (Fixture *f, MusterPrepareOptions options, MusterSessionReport *report, 
 {
   options.init_op = "init";
   options.timeout_us = PATIENCE_US;
-
   return muster_session_manager_prepare_session (f->manager, f->served.remote, &options, report,
                                                  NULL, error);
 }
@@ -62,7 +60,7 @@ typedef struct {
 } Worker;
 
 static void
-on_progress (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
+on_progress (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness G_GNUC_UNUSED,
              GPtrArray *reasons, gpointer user_data)
 {
   Worker *worker = user_data;
@@ -91,7 +89,6 @@ wait_as_worker (gpointer user_data)
   worker->is_back = TRUE;
   g_cond_broadcast (&worker->changed);
   g_mutex_unlock (&worker->lock);
-
   return NULL;
 }
 
@@ -132,14 +129,13 @@ worker_clear (Worker *worker)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Worker, worker_clear)
 
 static gboolean
-wait_for_worker (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-                 G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
+wait_for_worker (MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
+                 GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   /* The variables have their values by now. */
   if (!muster_session_run_op (session, "v/read", patience (), NULL, error))
     return FALSE;
   worker_receives (user_data, "initialising");
-
   return TRUE;
 }
 
@@ -171,9 +167,9 @@ typedef struct {
 } Rivalry;
 
 static gboolean
-let_another_in (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-                G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
-                G_GNUC_UNUSED GError **error)
+let_another_in (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+                GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+                GError **error G_GNUC_UNUSED)
 {
   Rivalry *rivalry = user_data;
   g_auto (MusterSessionReport) refused = {0};
@@ -186,7 +182,6 @@ let_another_in (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadl
   MUSTER_EXPECT_EQ ((int)refused.outcome, (int)MUSTER_OUTCOME_FENCED);
 
   rivalry->other = prepare (rivalry->f, (MusterPrepareOptions){.epoch = 9}, NULL, &rivalry->error);
-
   return TRUE;
 }
 
@@ -276,15 +271,14 @@ typedef struct {
 } Resets;
 
 static gboolean
-reset_once (MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-            G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
+reset_once (MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Resets *resets = user_data;
 
   if (resets->n_calls++ == 0 &&
       !muster_master_reset (resets->f->served.remote, NULL, patience (), NULL, error))
     return FALSE;
-
   return muster_session_run_op (session, "v/read", patience (), NULL, error);
 }
 
@@ -325,7 +319,6 @@ listen_and_say_nothing (guint16 *port)
     g_error ("No port to be had: %s", error->message);
   g_autoptr (GSocketAddress) taken = g_socket_get_local_address (socket, NULL);
   *port = g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (taken));
-
   return socket;
 }
 
@@ -344,7 +337,6 @@ wait_at (guint16 port, const char *const *cluster, MusterSessionReport *report, 
   g_autoptr (MusterGraph) graph = served_graph (NULL);
   g_autoptr (MusterMaster) master = muster_remote_master_new (target, NULL);
   g_autoptr (MusterSessionManager) manager = muster_session_manager_new (graph, &options, NULL);
-
   return muster_session_manager_wait_for_session (manager, master, MUSTER_SECOND, report, NULL,
                                                   error);
 }

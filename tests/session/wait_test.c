@@ -132,8 +132,8 @@ MUSTER_TEST (Wait, is_cancelled_at_95_s)
 }
 
 static void
-keep_message (const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
-              G_GNUC_UNUSED GPtrArray *reasons, gpointer user_data)
+keep_message (const char *message, const MusterReadiness *readiness G_GNUC_UNUSED,
+              GPtrArray *reasons G_GNUC_UNUSED, gpointer user_data)
 {
   g_string_append_printf (user_data, "%s\n", message);
 }
@@ -354,7 +354,6 @@ static gint64
 mad_wall_us (MusterClock *clock)
 {
   MusterMadClock *self = MUSTER_MAD_CLOCK (clock);
-
   return self->wall_us = self->wall_us == 0 ? 4000000000 * MUSTER_SECOND : 0;
 }
 
@@ -383,12 +382,12 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterMadClock, muster_mad_clock, G_TYPE_OBJECT,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_CLOCK, test_mad_clock_clock_init))
 
 static void
-muster_mad_clock_class_init (G_GNUC_UNUSED MusterMadClockClass *klass)
+muster_mad_clock_class_init (MusterMadClockClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_mad_clock_init (G_GNUC_UNUSED MusterMadClock *self)
+muster_mad_clock_init (MusterMadClock *self G_GNUC_UNUSED)
 {
 }
 
@@ -539,7 +538,7 @@ MUSTER_TEST (Wait, takes_no_other_error_for_the_end_of_the_job)
 }
 
 static void
-keep_chief (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
+keep_chief (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness G_GNUC_UNUSED,
             GPtrArray *reasons, gpointer user_data)
 {
   const MusterReason *chief = muster_reasons_find (reasons, "chief");

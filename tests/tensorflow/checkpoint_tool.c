@@ -24,7 +24,6 @@ copy_tensor (MusterBundleReader *reader, const char *name, MusterBundleWriter *w
              GError **error)
 {
   g_autoptr (MusterTensor) tensor = muster_bundle_reader_read (reader, name, error);
-
   return tensor != NULL && muster_bundle_writer_add (writer, name, tensor, error);
 }
 
@@ -40,7 +39,6 @@ copy (const char *from, const char *to, GError **error)
   for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++)
     if (!copy_tensor (reader, muster_bundle_reader_entry (reader, i)->name, writer, error))
       return FALSE;
-
   return muster_bundle_writer_finish (writer, error);
 }
 
@@ -48,7 +46,6 @@ static gboolean
 verify (const char *prefix, GError **error)
 {
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, error);
-
   return reader != NULL && muster_bundle_reader_verify (reader, NULL, NULL, NULL, error);
 }
 
@@ -68,7 +65,6 @@ save (Chief *self, int step, GError **error)
   if (muster_sharded_model_set (&self->model, self->session, (guint8)step, error))
     prefix = muster_saver_save (self->saver, self->session, self->directory, step,
                                 MUSTER_WAIT_FOREVER, NULL, error);
-
   return prefix != NULL;
 }
 
@@ -82,7 +78,6 @@ save_in_background (Chief *self, int step, GError **error)
   if (saver != NULL && muster_sharded_model_set (&self->model, self->session, (guint8)step, error))
     ticket =
         muster_async_saver_save (saver, self->directory, step, MUSTER_WAIT_FOREVER, NULL, error);
-
   return ticket != NULL && muster_async_saver_shutdown (saver, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
@@ -96,7 +91,6 @@ obey (Chief *self, const char *line, GError **error)
   if (g_str_has_prefix (line, "aside "))
     return muster_checkpoint_quarantine (muster_local_storage (), line + strlen ("aside "),
                                          "the test says so", NULL, error);
-
   return muster_saver_adopt_directory (self->saver, self->directory, error);
 }
 
@@ -122,7 +116,6 @@ work (const char *directory, GError **error)
       printf ("failed %s\n", failure->message);
     fflush (stdout);
   }
-
   return TRUE;
 }
 
@@ -140,6 +133,5 @@ main (int argc, char **argv)
     done = work (argv[2], &error);
   if (error != NULL)
     fprintf (stderr, "%s\n", error->message);
-
   return done ? 0 : 1;
 }

@@ -53,7 +53,6 @@ print_config (GError **error)
   printf ("chief %d\n", muster_cluster_spec_is_chief (spec));
   for (gsize i = 0; i < n; i++)
     printf ("task %s:%u %s\n", tasks[i].job, tasks[i].index, tasks[i].address);
-
   return TRUE;
 }
 
@@ -71,7 +70,6 @@ open_task (Task *self, const char *meta_graph, GError **error)
   self->peers = muster_cluster_spec_peers (self->spec);
   self->master = muster_master_new_for_target (target, error);
   self->scaffold = self->master != NULL ? muster_scaffold_load (meta_graph, error) : NULL;
-
   return self->scaffold != NULL;
 }
 
@@ -103,13 +101,12 @@ recover (Task *self, const char *directory, GError **error)
     return FALSE;
   printf ("recovered %d %s\n", recovered, recovered ? report.restored_from : report.reason);
   muster_session_close_quietly (session);
-
   return TRUE;
 }
 
 static void
-on_lost (const GError *why, G_GNUC_UNUSED guint n, G_GNUC_UNUSED gint64 pause_us,
-         G_GNUC_UNUSED gpointer user_data)
+on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED,
+         gpointer user_data G_GNUC_UNUSED)
 {
   g_autofree char *line = g_strdelimit (g_strdup (why->message), "\n", ' ');
 
@@ -133,7 +130,6 @@ run_steps (Task *self, MusterMonitoredSession *session, GError **error)
       return FALSE;
     printf ("step %" G_GINT64_FORMAT "\n", *(const gint64 *)muster_tensor_data (step));
   }
-
   return TRUE;
 }
 
@@ -164,7 +160,6 @@ train (Task *self, const char *directory, gboolean is_worker, GError **error)
     return FALSE;
   printf ("ready\n");
   (void)run_steps (self, session, &failure);
-
   return muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, error);
 }
 
@@ -179,7 +174,6 @@ run (int argc, char **argv, GError **error)
     return FALSE;
   if (g_str_equal (argv[1], "recover"))
     return recover (&task, argv[3], error);
-
   return train (&task, argv[3], !muster_cluster_spec_is_chief (task.spec), error);
 }
 
@@ -192,6 +186,5 @@ main (int argc, char **argv)
   if (run (argc, argv, &error))
     return 0;
   fprintf (stderr, "cluster_tool: %s\n", error != NULL ? error->message : "wrong usage");
-
   return 1;
 }

@@ -37,32 +37,29 @@ struct _MusterToolHook {
 G_DEFINE_FINAL_TYPE (MusterToolHook, muster_tool_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
-before_run (MusterHook *hook, G_GNUC_UNUSED MusterRunContext *context, GError **error)
+before_run (MusterHook *hook, MusterRunContext *context G_GNUC_UNUSED, GError **error)
 {
   MusterToolHook *self = MUSTER_TOOL_HOOK (hook);
 
   if (!g_str_has_suffix (self->story, "then lost") || self->n_losses++ > 0)
     return TRUE;
-
   return muster_fail (error, MUSTER_ERROR_ABORTED, "of the master");
 }
 
 static gboolean
-after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+after_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   if (strcmp (MUSTER_TOOL_HOOK (hook)->story, "stopped by a hook") == 0)
     muster_run_context_request_stop (context);
-
   return TRUE;
 }
 
 static gboolean
-end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-     G_GNUC_UNUSED GCancellable *cancellable, GError **error)
+end (MusterHook *hook, MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+     GCancellable *cancellable G_GNUC_UNUSED, GError **error)
 {
   if (strstr (MUSTER_TOOL_HOOK (hook)->story, "failing end") == NULL)
     return TRUE;
-
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "of the end");
 }
 
@@ -75,7 +72,7 @@ muster_tool_hook_class_init (MusterToolHookClass *klass)
 }
 
 static void
-muster_tool_hook_init (G_GNUC_UNUSED MusterToolHook *self)
+muster_tool_hook_init (MusterToolHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -123,7 +120,6 @@ begin (Tale *tale, GError **error)
   if (g_str_has_prefix (tale->story, "plain stop"))
     (void)muster_coordinator_request_stop (muster_monitored_session_coordinator (tale->session),
                                            NULL, NULL);
-
   return TRUE;
 }
 
@@ -161,7 +157,6 @@ tell (Tale *tale, const char *meta, const char *target, GError **error)
     run (tale);
   (void)muster_monitored_session_finish (tale->session, tale->ran, MUSTER_WAIT_FOREVER, &tale->out);
   g_clear_object (&tale->session);
-
   return has_begun;
 }
 
@@ -189,6 +184,5 @@ main (int argc, char **argv)
   print ("out", tale.out);
   g_clear_error (&tale.ran);
   g_clear_error (&tale.out);
-
   return 0;
 }

@@ -18,7 +18,6 @@ open_master (const char *target, GError **error)
 {
   if (strcmp (target, "local") == 0)
     return muster_local_master_new ();
-
   return muster_remote_master_new (target + strlen ("grpc://"), error);
 }
 
@@ -31,21 +30,19 @@ train (MusterMonitoredSession *session, MusterScaffold *scaffold, GError **error
   while (!muster_monitored_session_should_stop (session))
     if (!muster_monitored_session_run (session, &step, NULL, NULL, error))
       return FALSE;
-
   return TRUE;
 }
 
 /* Feeds x and y where the model has them. */
 static gboolean
-feed (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
-      G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data, GError **error)
+feed (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
+      GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED, GError **error)
 {
   const gint64 dims[] = {2};
   const float x[] = {1, 2}, y[] = {3, 5};
 
   feeds[0] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, x, sizeof x, error);
   feeds[1] = muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, y, sizeof y, error);
-
   return TRUE;
 }
 
@@ -54,7 +51,6 @@ add (GPtrArray *hooks, MusterHook *hook)
 {
   if (hook != NULL)
     g_ptr_array_add (hooks, hook);
-
   return hook != NULL;
 }
 
@@ -64,7 +60,6 @@ add_hooks (GPtrArray *hooks, MusterScaffold *scaffold, gint64 last_step, const c
 {
   static const char *const fed[] = {"x:0", "y:0", NULL};
   gboolean has_feeds = muster_graph_has_node (muster_scaffold_graph (scaffold), "x");
-
   return (last_step == 0 || add (hooks, muster_stop_at_step_hook_new (0, last_step, error))) &&
          (directory == NULL ||
           add (hooks, muster_profiler_hook_new (3, 0, directory, writer, NULL, error))) &&
@@ -102,7 +97,6 @@ run (const char *meta, const char *target, gint64 last_step, const char *directo
   const char *end = muster_monitored_session_end_of_input (session);
   printf ("step %" G_GINT64_FORMAT "\n%s\n", muster_monitored_session_global_step (session),
           end != NULL ? end : "");
-
   return TRUE;
 }
 
@@ -117,6 +111,5 @@ main (int argc, char **argv)
              error != NULL ? error->message : "usage: META TARGET LAST_STEP [DIRECTORY]");
     return 1;
   }
-
   return 0;
 }

@@ -36,7 +36,6 @@ set_up (void)
   g_assert_no_error (error);
   job.hooks = g_ptr_array_new_with_free_func (g_object_unref);
   job.directory = g_build_filename (muster_test_tmpdir (), "run", NULL);
-
   return job;
 }
 
@@ -69,7 +68,6 @@ open_job (Job *job, GError **error)
 
   if (saver != NULL)
     job->session = muster_monitored_session_new (&options, NULL, NULL, error);
-
   return job->session != NULL;
 }
 
@@ -89,7 +87,6 @@ run (Job *job, int n, gboolean with_hooks, GError **error)
     is_well = with_hooks ? muster_monitored_session_run (job->session, &step, NULL, NULL, error)
                          : muster_monitored_session_run_without_hooks (job->session, &step, NULL,
                                                                        NULL, error);
-
   return is_well;
 }
 
@@ -116,7 +113,6 @@ steps_kept (Job *job)
   for (guint i = 0; state != NULL && i < state->all->len; i++)
     g_string_append_printf (steps, "%s%" G_GINT64_FORMAT, i > 0 ? " " : "",
                             muster_checkpoint_step (state->all->pdata[i]));
-
   return g_strdup (steps->str);
 }
 
@@ -129,7 +125,6 @@ saver_hook (Job *job, MusterCheckpointSaverOptions options)
   MusterHook *hook = muster_checkpoint_saver_hook_new (&options, &error);
   g_assert_no_error (error);
   g_ptr_array_add (job->hooks, hook);
-
   return hook;
 }
 
@@ -319,27 +314,26 @@ on_begin (gpointer data)
 }
 
 static void
-on_before (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step,
-           G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
+on_before (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
+           gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   ((Listened *)data)->before++;
 }
 
 static gboolean
-on_after (G_GNUC_UNUSED MusterSession *session, gint64 step, const char *prefix,
-          G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
+on_after (MusterSession *session G_GNUC_UNUSED, gint64 step, const char *prefix,
+          gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   Listened *listened = data;
 
   listened->after++;
   MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), step);
-
   return !listened->stops;
 }
 
 static void
-on_end (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step,
-        G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, gpointer data)
+on_end (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
+        gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   ((Listened *)data)->end++;
 }

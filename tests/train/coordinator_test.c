@@ -28,10 +28,9 @@ MUSTER_TEST (Coordinator, is_asked_to_stop_once_and_waited_for)
 }
 
 static gboolean
-fail_now (G_GNUC_UNUSED MusterCoordinator *self, gpointer user_data, GError **error)
+fail_now (MusterCoordinator *self G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   g_propagate_error (error, g_error_copy (user_data));
-
   return FALSE;
 }
 
@@ -290,7 +289,6 @@ beat (MusterCoordinator *self, gpointer user_data, GError **error)
   }
   if (beats->n == beats->of)
     muster_coordinator_request_stop (self, NULL, NULL);
-
   return TRUE;
 }
 

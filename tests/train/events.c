@@ -14,7 +14,6 @@ find (MusterProtoField message, guint32 number)
   while (muster_proto_read_field (&reader, &field))
     if (field.number == number)
       found = field;
-
   return found;
 }
 
@@ -48,7 +47,6 @@ is_whole (const guint8 *data, gsize size)
   guint32 crc;
 
   memcpy (&crc, data + size, sizeof crc);
-
   return GUINT32_FROM_LE (crc) == muster_crc32c_mask (muster_crc32c_extend (0, data, size));
 }
 
@@ -71,6 +69,5 @@ events_read (const char *path)
       break;
     print (lines, (MusterProtoField){.data = at + HEAD, .size = length});
   }
-
   return g_strdup (lines->str);
 }

@@ -24,7 +24,6 @@ train_to_the_end (Monitored *f, GError **error)
       return -1;
     n++;
   }
-
   return n;
 }
 
@@ -85,11 +84,10 @@ MUSTER_TEST (StopAtStep, a_run_that_does_not_advance_does_not_stop_it_early)
 /* --- NaN --- */
 
 static gboolean
-yield_nan (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-           MusterTensor **value, G_GNUC_UNUSED gpointer user_data, G_GNUC_UNUSED GError **error)
+yield_nan (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+           MusterTensor **value, gpointer user_data G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   *value = muster_tensor_new_float (NAN);
-
   return TRUE;
 }
 
@@ -153,8 +151,8 @@ MUSTER_TEST (GlobalStepWaiter, waits_for_nothing_without_a_step)
 /* --- feeding --- */
 
 static gboolean
-three_feeds (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
-             G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
+three_feeds (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
+             GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   int *n = user_data;
 
@@ -163,7 +161,6 @@ three_feeds (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
     return FALSE;
   }
   feeds[0] = muster_tensor_new_float ((float)*n);
-
   return TRUE;
 }
 
@@ -292,8 +289,8 @@ MUSTER_TEST (Hooks, say_at_the_start_what_the_graph_lacks)
 /* --- a hook of one function --- */
 
 static gboolean
-stop_at_three (MusterTensor *value, gint64 step, G_GNUC_UNUSED gpointer user_data,
-               G_GNUC_UNUSED GError **error)
+stop_at_three (MusterTensor *value, gint64 step, gpointer user_data G_GNUC_UNUSED,
+               GError **error G_GNUC_UNUSED)
 {
   return *(const gint64 *)muster_tensor_data (value) < 3 && step < 3;
 }

@@ -21,44 +21,39 @@ monitored_set_up (void)
       muster_session_manager_new (muster_scaffold_graph (self.scaffold), &options, &error);
   g_assert_no_error (error);
   self.hooks = g_ptr_array_new_with_free_func (g_object_unref);
-
   return self;
 }
 
 static gboolean
-read_step (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-           MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+read_step (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+           MusterTensor **value, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   *value = muster_tensor_new_int64 (((Monitored *)user_data)->step);
-
   return TRUE;
 }
 
 static gboolean
-read_loss (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-           MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+read_loss (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+           MusterTensor **value, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   *value = muster_tensor_new_float ((float)((Monitored *)user_data)->step);
-
   return TRUE;
 }
 
 static gboolean
-advance (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-         G_GNUC_UNUSED MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+advance (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+         MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   ((Monitored *)user_data)->step++;
-
   return TRUE;
 }
 
 static gboolean
-start_over (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-            G_GNUC_UNUSED MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+start_over (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+            MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   if (!((Monitored *)user_data)->keeps_step)
     ((Monitored *)user_data)->step = 0;
-
   return TRUE;
 }
 
@@ -99,7 +94,6 @@ monitored_open (Monitored *self, GError **error)
   self->options.hooks = (MusterHook *const *)self->hooks->pdata;
   self->options.n_hooks = self->hooks->len;
   self->session = muster_monitored_session_new (&self->options, NULL, self->cancellable, error);
-
   return self->session != NULL;
 }
 
@@ -114,7 +108,6 @@ monitored_train (Monitored *self, float *loss, GError **error)
     return FALSE;
   if (loss != NULL)
     *loss = *(const float *)muster_tensor_data (value);
-
   return TRUE;
 }
 
@@ -162,20 +155,19 @@ note (MusterHook *hook, const char *verb, GError **error)
     g_set_error (error, MUSTER_ERROR, (gint)failure->code, "%s failed", verb);
     return FALSE;
   }
-
   return TRUE;
 }
 
 static gboolean
-diary_begin (MusterHook *hook, G_GNUC_UNUSED MusterScaffold *scaffold, GError **error)
+diary_begin (MusterHook *hook, MusterScaffold *scaffold G_GNUC_UNUSED, GError **error)
 {
   return note (hook, "begin", error);
 }
 
 static gboolean
-diary_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
-                    G_GNUC_UNUSED MusterCoordinator *coordinator, G_GNUC_UNUSED gint64 deadline_us,
-                    G_GNUC_UNUSED GCancellable *cancellable, GError **error)
+diary_after_create (MusterHook *hook, MusterSession *session G_GNUC_UNUSED,
+                    MusterCoordinator *coordinator G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+                    GCancellable *cancellable G_GNUC_UNUSED, GError **error)
 {
   return note (hook, "create", error);
 }
@@ -191,7 +183,6 @@ diary_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
     muster_run_context_feed (context, self->feed_name, self->feed);
   if (self->options != NULL)
     muster_run_context_add_options (context, self->options);
-
   return note (hook, "before", error);
 }
 
@@ -205,19 +196,18 @@ diary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
         *(const float *)muster_tensor_data (muster_run_context_value (context, self->fetched));
   if (++self->n_runs == self->stop_at)
     muster_run_context_request_stop (context);
-
   return note (hook, "after", error);
 }
 
 static gboolean
-diary_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-           G_GNUC_UNUSED GCancellable *cancellable, GError **error)
+diary_end (MusterHook *hook, MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+           GCancellable *cancellable G_GNUC_UNUSED, GError **error)
 {
   return note (hook, "end", error);
 }
 
 static void
-diary_on_error (MusterHook *hook, G_GNUC_UNUSED const GError *error)
+diary_on_error (MusterHook *hook, const GError *error G_GNUC_UNUSED)
 {
   (void)note (hook, "error", NULL);
 }
@@ -268,7 +258,6 @@ diary_hook_new (const char *name, GString *diary)
 
   self->name = g_strdup (name);
   self->diary = diary;
-
   return MUSTER_HOOK (self);
 }
 

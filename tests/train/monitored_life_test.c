@@ -52,15 +52,14 @@ typedef struct {
 } InitCalled;
 
 static gboolean
-note_init (MusterScaffold *scaffold, MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-           G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
-           G_GNUC_UNUSED GError **error)
+note_init (MusterScaffold *scaffold, MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
+           GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+           GError **error G_GNUC_UNUSED)
 {
   InitCalled *called = user_data;
 
   called->scaffold = session != NULL ? scaffold : NULL;
   called->n_calls++;
-
   return TRUE;
 }
 
@@ -92,8 +91,8 @@ MUSTER_TEST (MonitoredSession, of_a_chief_initialises_as_its_scaffold_says)
 }
 
 static void
-count_changes (G_GNUC_UNUSED const char *message, G_GNUC_UNUSED const MusterReadiness *readiness,
-               G_GNUC_UNUSED GPtrArray *reasons, gpointer user_data)
+count_changes (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness G_GNUC_UNUSED,
+               GPtrArray *reasons G_GNUC_UNUSED, gpointer user_data)
 {
   ++*(int *)user_data;
 }
@@ -181,7 +180,7 @@ struct _MusterProbeHook {
 G_DEFINE_FINAL_TYPE (MusterProbeHook, muster_probe_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
-probe_before (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+probe_before (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
 
@@ -190,7 +189,6 @@ probe_before (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError 
   MUSTER_PROBE_HOOK (hook)->session = muster_run_context_session (context);
   muster_run_context_feed (context, "fed by a hook:0", one);
   (void)muster_run_context_fetch (context, "global_step:0");
-
   return TRUE;
 }
 
@@ -202,7 +200,6 @@ probe_after (MusterHook *hook, MusterRunContext *context, GError **error)
   self->after = context;
   self->now[0] = muster_run_context_step_now (context, error);
   self->now[1] = muster_run_context_step_now (context, error);
-
   return TRUE;
 }
 
@@ -214,7 +211,7 @@ muster_probe_hook_class_init (MusterProbeHookClass *klass)
 }
 
 static void
-muster_probe_hook_init (G_GNUC_UNUSED MusterProbeHook *self)
+muster_probe_hook_init (MusterProbeHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -297,12 +294,11 @@ MUSTER_TEST (MonitoredSession, can_always_be_asked_whether_to_stop)
 }
 
 static gboolean
-stop_here (G_GNUC_UNUSED MusterMonitoredSession *session, G_GNUC_UNUSED MusterSession *raw,
-           G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-           gpointer user_data, G_GNUC_UNUSED GError **error)
+stop_here (MusterMonitoredSession *session G_GNUC_UNUSED, MusterSession *raw G_GNUC_UNUSED,
+           gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+           gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   ++*(int *)user_data;
-
   return FALSE;
 }
 
@@ -392,9 +388,9 @@ MUSTER_TEST (MonitoredSession, fails_where_a_hook_runs_out_of_range_after_a_run)
 /* --- hooks that can't live together --- */
 
 static gboolean
-feed_nothing (G_GNUC_UNUSED MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
-              G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
-              G_GNUC_UNUSED GError **error)
+feed_nothing (MusterTensor **feeds G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+              GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
+              GError **error G_GNUC_UNUSED)
 {
   return TRUE;
 }
@@ -423,7 +419,6 @@ open_with_two_profilers (const char *first, const char *second, GError **failure
   g_autofree char *b = g_build_filename (muster_test_tmpdir (), second, NULL);
   monitored_add (&f, muster_profiler_hook_new (2, 0, a, NULL, NULL, &error));
   monitored_add (&f, muster_profiler_hook_new (2, 0, b, NULL, NULL, &error));
-
   return monitored_open (&f, failure);
 }
 

@@ -268,8 +268,8 @@ MUSTER_TEST (MonitoredSession, does_not_come_back_from_a_mistake)
 /* MON.39: also from what a hook meets */
 /* Fails like a step under which another chief resets the master. */
 static gboolean
-be_reset (MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-          G_GNUC_UNUSED MusterTensor **value, gpointer user_data, GError **error)
+be_reset (MusterFakeMaster *master, const MusterStep *step G_GNUC_UNUSED,
+          MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   int *resets = user_data;
 
@@ -278,7 +278,6 @@ be_reset (MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
   --*resets;
   muster_fake_master_restart (master);
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "the variable went away");
-
   return FALSE;
 }
 
@@ -368,10 +367,9 @@ MUSTER_TEST (MonitoredSession, that_is_singular_does_not_come_back)
 }
 
 static gboolean
-report_error (G_GNUC_UNUSED MusterCoordinator *coordinator, gpointer user_data, GError **error)
+report_error (MusterCoordinator *coordinator G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   g_propagate_error (error, g_error_copy (user_data));
-
   return FALSE;
 }
 
@@ -485,8 +483,8 @@ MUSTER_TEST (MonitoredSession, ends_well_though_a_thread_has_found_the_session_l
 
 /* The run's queue was closed because its filler lost the master: once. */
 static gboolean
-fail_beside_a_thread (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-                      G_GNUC_UNUSED MusterTensor **value, gpointer user_data, GError **error)
+fail_beside_a_thread (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+                      MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Monitored *f = user_data;
 
@@ -494,7 +492,6 @@ fail_beside_a_thread (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED cons
     return TRUE;
   report_from_a_thread (f, MUSTER_ERROR_ABORTED);
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "queue was closed");
-
   return FALSE;
 }
 
@@ -520,8 +517,8 @@ typedef struct {
 } Function;
 
 static gboolean
-two_steps (MusterMonitoredSession *session, MusterSession *raw, G_GNUC_UNUSED gint64 deadline_us,
-           G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data, GError **error)
+two_steps (MusterMonitoredSession *session, MusterSession *raw, gint64 deadline_us G_GNUC_UNUSED,
+           GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Function *what = user_data;
   static const char *const targets[] = {"train"};
@@ -530,7 +527,6 @@ two_steps (MusterMonitoredSession *session, MusterSession *raw, G_GNUC_UNUSED gi
   what->seen[what->n_calls++] = raw;
   if (!muster_session_run (raw, &step, NULL, NULL, NULL, error))
     return FALSE;
-
   return muster_monitored_session_run (session, &step, NULL, NULL, error);
 }
 
@@ -624,7 +620,7 @@ MUSTER_TEST (MonitoredSession, joins_the_options_of_a_run)
 /* --- steps that don't end --- */
 
 static void
-on_lost (const GError *why, G_GNUC_UNUSED guint n, G_GNUC_UNUSED gint64 pause_us,
+on_lost (const GError *why, guint n G_GNUC_UNUSED, gint64 pause_us G_GNUC_UNUSED,
          gpointer user_data)
 {
   Monitored *f = user_data;

@@ -27,7 +27,6 @@ set_up (void)
   g_assert_no_error (error);
   job.options = (MusterMonitoredTrainingOptions){
       .scaffold = job.scaffold, .master = job.master, .checkpoint_dir = job.directory};
-
   return job;
 }
 
@@ -54,7 +53,6 @@ train (Job *job, MusterMonitoredSession *session, int n, GError **error)
   for (int i = 0; i < n; i++)
     if (!muster_monitored_session_run (session, &step, NULL, NULL, error))
       return FALSE;
-
   return TRUE;
 }
 
@@ -66,7 +64,6 @@ n_files (const char *directory, const char *start)
 
   for (char **name = names; name != NULL && *name != NULL; name++)
     n += g_str_has_prefix (*name, start);
-
   return n;
 }
 
@@ -104,7 +101,6 @@ scaffold_without_saver (GError **error)
     muster_graph_builder_variable (builder, *name, zero);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, error);
   g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_new_for_graph (graph);
-
   return muster_scaffold_new (meta_graph, error);
 }
 
@@ -118,7 +114,6 @@ assign_and_read (MusterMonitoredSession *session, MusterScaffold *scaffold, gint
   MusterStep step = {.feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1};
   gint64 before = muster_read_global_step (muster_monitored_session_session (session), scaffold,
                                            MUSTER_WAIT_FOREVER, NULL, error);
-
   return muster_monitored_session_run (session, &step, NULL, NULL, error) ? before : -1;
 }
 
@@ -234,39 +229,35 @@ MUSTER_TEST (MonitoredTraining, leaves_saving_to_the_users_own_hook)
 }
 
 static gboolean
-count (G_GNUC_UNUSED MusterTensor *value, G_GNUC_UNUSED gint64 step, gpointer user_data,
-       G_GNUC_UNUSED GError **error)
+count (MusterTensor *value G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, gpointer user_data,
+       GError **error G_GNUC_UNUSED)
 {
   ++*(int *)user_data;
-
   return TRUE;
 }
 
 static gboolean
-note_run (G_GNUC_UNUSED MusterTensor *value, G_GNUC_UNUSED gint64 step, gpointer user_data,
-          G_GNUC_UNUSED GError **error)
+note_run (MusterTensor *value G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, gpointer user_data,
+          GError **error G_GNUC_UNUSED)
 {
   g_string_append (*(GString **)user_data, "chief's ");
-
   return TRUE;
 }
 
 static gboolean
-note_user (G_GNUC_UNUSED MusterTensor *value, G_GNUC_UNUSED gint64 step, gpointer user_data,
-           G_GNUC_UNUSED GError **error)
+note_user (MusterTensor *value G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, gpointer user_data,
+           GError **error G_GNUC_UNUSED)
 {
   g_string_append (*(GString **)user_data, "user's ");
-
   return TRUE;
 }
 
 static gboolean
-note_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step,
-           G_GNUC_UNUSED const char *prefix, G_GNUC_UNUSED gint64 deadline_us,
-           G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data)
+note_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
+           const char *prefix G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+           GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data)
 {
   g_string_append (*(GString **)user_data, "save ");
-
   return TRUE;
 }
 

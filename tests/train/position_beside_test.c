@@ -71,7 +71,6 @@ step_until_told (gpointer data)
 
   while (!g_atomic_int_get (self->stop) && life_step (&self->life))
     ;
-
   return NULL;
 }
 
@@ -145,7 +144,6 @@ save_meanwhile (Job *job, Moment *moment)
   MUSTER_EXPECT_TRUE (job_save_from_beside (&beside, TRUE, 1, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   g_free (beside.directory);
-
   return moment->n_steps >= moment->at;
 }
 
@@ -157,7 +155,6 @@ set_up_moment (const char *name, guint at)
   job.save_steps = 1000000;
   g_free (job.directory);
   job.directory = g_strdup_printf ("%s/%s-%u", muster_test_tmpdir (), name, at);
-
   return job;
 }
 
@@ -189,7 +186,6 @@ ends_for_the_worker (guint at)
   for (int i = 0; i < 3 && !muster_monitored_session_should_stop (worker.session); i++)
     MUSTER_EXPECT_TRUE (life_step (&worker));
   MUSTER_EXPECT_TRUE (muster_position_hook_is_over (worker.hook));
-
   return has_happened;
 }
 
@@ -227,7 +223,6 @@ saves_a_cut (guint at)
   life_begin (&worker);
   g_assert_no_error (chief.error);
   g_assert_no_error (worker.error);
-
   return save_meanwhile (&job, &moment);
 }
 

@@ -20,7 +20,6 @@ job_set_up (guint n_tasks)
              .wrong = g_string_new (NULL)};
 
   g_mutex_init (&job.lock);
-
   return job;
 }
 
@@ -40,7 +39,6 @@ job_set_up_served (guint n_tasks)
   g_assert_no_error (error);
   g_free (job.directory);
   job.directory = g_build_filename (muster_test_tmpdir (), "served", NULL);
-
   return job;
 }
 
@@ -56,8 +54,8 @@ job_tear_down (Job *job)
 }
 
 static gboolean
-after_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, const char *prefix,
-            G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+after_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, const char *prefix,
+            gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
             gpointer data)
 {
   Job *job = data;
@@ -68,7 +66,6 @@ after_save (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 step, con
   if (wrong != NULL)
     g_string_append_printf (job->wrong, "%s: %s\n", prefix, wrong);
   g_mutex_unlock (&job->lock);
-
   return TRUE;
 }
 
@@ -87,7 +84,6 @@ life_hook (Life *life)
                                    .hold_us = life->hold_us,
                                    .clock = life->clock,
                                    .others_us = JOB_LIMIT_US};
-
   return muster_position_hook_new (&options, &life->error);
 }
 
@@ -128,7 +124,6 @@ life_step (Life *life)
 {
   static const char *const targets[] = {"train"};
   MusterStep what = {.targets = targets, .n_targets = 1};
-
   return muster_position_run (life->hook, life->session, &what, NULL, NULL, &life->error);
 }
 
@@ -158,7 +153,6 @@ life_live (gpointer data)
   life->error = NULL;
   muster_monitored_session_finish (life->session, failure, MUSTER_WAIT_FOREVER, &life->error);
   g_clear_error (&failure);
-
   return NULL;
 }
 
@@ -193,7 +187,6 @@ job_save_from_beside (Job *job, gboolean finds_positions, gint64 number, GError 
   MUSTER_EXPECT_STREQ (wrong, NULL);
   if (prefix != NULL && finds_positions) /* it is called by the step that it holds */
     MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), n_done);
-
   return prefix != NULL;
 }
 

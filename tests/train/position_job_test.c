@@ -23,7 +23,6 @@ check_latest (Job *job, gint64 n_batches)
 
   if (wrong == NULL && n_done != n_batches)
     wrong = g_strdup_printf ("%" G_GINT64_FORMAT " batches are done", n_done);
-
   return wrong;
 }
 
@@ -160,7 +159,6 @@ step_without_listening (gpointer data)
       break;
     }
   }
-
   return NULL;
 }
 
@@ -388,29 +386,27 @@ typedef struct {
 } Script;
 
 static gboolean
-script_quiesce (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-                G_GNUC_UNUSED GCancellable *cancellable, gpointer data,
-                G_GNUC_UNUSED GError **error)
+script_quiesce (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+                GCancellable *cancellable G_GNUC_UNUSED, gpointer data,
+                GError **error G_GNUC_UNUSED)
 {
   ((Script *)data)->n_quiesces++;
-
   return TRUE;
 }
 
 static gboolean
-script_check (G_GNUC_UNUSED MusterSession *session, gboolean *is_consistent,
-              G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-              gpointer data, G_GNUC_UNUSED GError **error)
+script_check (MusterSession *session G_GNUC_UNUSED, gboolean *is_consistent,
+              gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+              gpointer data, GError **error G_GNUC_UNUSED)
 {
   Script *script = data;
 
   *is_consistent = ++script->n_checks == script->cut_at;
-
   return TRUE;
 }
 
 static void
-script_release (G_GNUC_UNUSED MusterSession *session, gpointer data)
+script_release (MusterSession *session G_GNUC_UNUSED, gpointer data)
 {
   ((Script *)data)->n_releases++;
 }
@@ -423,7 +419,6 @@ n_files (const char *directory)
 
   for (char **name = names; name != NULL && *name != NULL; name++)
     n += g_str_has_prefix (*name, "model.ckpt") || g_str_has_prefix (*name, ".saving-");
-
   return n;
 }
 

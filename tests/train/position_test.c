@@ -39,7 +39,6 @@ set_up (guint n_tasks, gboolean resources)
   g_autoptr (MusterTensor) all = muster_seen_model_rows ();
   g_autoptr (MusterBatches) batches = muster_batches_new (&all, 1, MUSTER_SEEN_BATCH, 0, NULL);
   muster_batches_next (batches, &f.rows);
-
   return f;
 }
 
@@ -67,7 +66,6 @@ step (Fixture *f, gint64 task, gint64 position, MusterTensor *before, const char
                               {"muster/step/before:0", before}};
   MusterStep what = {
       .feeds = feeds, .n_feeds = before != NULL ? 4 : 3, .targets = &target, .n_targets = 1};
-
   return muster_session_run (f->session, &what, NULL, NULL, NULL, error);
 }
 #define WHOLE     "muster/step/held"
@@ -90,7 +88,6 @@ global_step (Fixture *f)
 {
   g_autoptr (MusterTensor) value = muster_session_fetch (
       f->session, muster_scaffold_global_step (f->scaffold), MUSTER_WAIT_FOREVER, NULL, NULL);
-
   return value != NULL ? *(const gint64 *)muster_tensor_data (value) : -1;
 }
 
@@ -115,7 +112,6 @@ static gint64
 hold_of (Fixture *f, guint n_tasks)
 {
   g_auto (MusterPositionState) state = {0};
-
   return muster_position_read (f->session, n_tasks, &state, MUSTER_WAIT_FOREVER, NULL, NULL)
              ? state.hold
              : -1;
@@ -154,7 +150,6 @@ come_to_quiescence (gpointer data)
     (void)hold_of (f, 2);
   muster_session_run_op (f->session, muster_scaffold_init_op (f->scaffold), MUSTER_WAIT_FOREVER,
                          NULL, NULL);
-
   return NULL;
 }
 
@@ -196,7 +191,6 @@ note_deadline (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step,
                MusterTensor **value G_GNUC_UNUSED, gpointer latest, GError **error)
 {
   *(gint64 *)latest = MAX (*(gint64 *)latest, step->deadline_us);
-
   return muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "gone");
 }
 

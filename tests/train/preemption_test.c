@@ -25,19 +25,17 @@ typedef struct {
 
 /* Files are there, and then it takes longer than anybody thought. */
 static gboolean
-drag_on (MusterFakeMaster *master, const MusterStep *step, G_GNUC_UNUSED MusterTensor **value,
-         gpointer user_data, GError **error)
+drag_on (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step,
+         MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Job *job = user_data;
   MusterClock *clock = MUSTER_CLOCK (job->monitored.clock);
   gint64 until_us = muster_clock_now_us (clock) + job->extra_us;
 
-  (void)master;
   (void)muster_clock_wait_until (clock, MIN (until_us, step->deadline_us), NULL, NULL);
   if (until_us <= step->deadline_us)
     return TRUE;
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "it took too long");
-
   return FALSE;
 }
 
@@ -97,7 +95,6 @@ is_tidy (Job *job)
   while (directory != NULL && (name = g_dir_read_name (directory)) != NULL)
     if (g_str_has_prefix (name, ".saving"))
       return FALSE;
-
   return TRUE;
 }
 
@@ -110,7 +107,6 @@ go_on (Job *job, GError **error)
   while (failure == NULL && !muster_monitored_session_should_stop (job->monitored.session))
     (void)monitored_train (&job->monitored, NULL, &failure);
   g_autoptr (GError) owned = failure;
-
   return muster_monitored_session_finish (job->monitored.session, failure, MUSTER_WAIT_FOREVER,
                                           error);
 }
@@ -400,7 +396,6 @@ train_on (gpointer data)
   GError *failure = NULL;
 
   (void)monitored_train (&((Job *)data)->monitored, NULL, &failure);
-
   return failure;
 }
 
@@ -452,7 +447,6 @@ finish (gpointer data)
   MUSTER_EXPECT_TRUE (muster_monitored_session_finish (((Job *)data)->monitored.session, NULL,
                                                        MUSTER_WAIT_FOREVER, &error));
   MUSTER_EXPECT_NO_ERROR (error);
-
   return NULL;
 }
 

@@ -27,7 +27,6 @@ make_graph (void)
 
   for (gsize i = 0; i < G_N_ELEMENTS (ops); i++)
     muster_graph_builder_node (builder, "NoOp", ops[i]);
-
   return muster_graph_builder_end (builder, NULL);
 }
 
@@ -54,7 +53,6 @@ make_meta_graph (const void *runner, gsize size)
   g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (all);
   MusterMetaGraph *meta_graph = muster_meta_graph_new (bytes, &error);
   g_assert_no_error (error);
-
   return meta_graph;
 }
 
@@ -69,20 +67,18 @@ make_runner (void)
   muster_proto_put_string (runner, ENQUEUE, "enqueue_1");
   muster_proto_put_string (runner, CLOSE, "close");
   muster_proto_put_string (runner, CANCEL, "cancel");
-
   return runner;
 }
 
 static gboolean
-enqueue (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-         G_GNUC_UNUSED MusterTensor **value, gpointer user_data, GError **error)
+enqueue (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+         MusterTensor **value G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   Filling *filling = user_data;
 
   if (g_atomic_int_add (&filling->n_left, -1) > 0)
     return TRUE;
   g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE, "the input has ended");
-
   return FALSE;
 }
 

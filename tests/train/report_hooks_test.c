@@ -37,7 +37,6 @@ written (MusterEventWriter *writer)
   MUSTER_EXPECT_TRUE (muster_event_writer_flush (writer, &error));
   g_autofree char *all = events_read (muster_event_writer_path (writer));
   g_assert_true (g_str_has_prefix (all, "0 version\n"));
-
   return g_strdup (all + strlen ("0 version\n"));
 }
 
@@ -106,8 +105,8 @@ MUSTER_TEST (StepCounter, warns_once_of_a_step_that_stands_still)
 /* --- summaries --- */
 
 static gboolean
-yield_summary (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const MusterStep *step,
-               MusterTensor **value, gpointer user_data, G_GNUC_UNUSED GError **error)
+yield_summary (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+               MusterTensor **value, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   /* Summary { value { tag: "loss" simple_value: 1 } }, as often as is asked for */
   static const guint8 summary[] = {10, 11, 10, 4, 'l', 'o', 's', 's', 0x15, 0, 0, 0x80, 0x3f};
@@ -118,7 +117,6 @@ yield_summary (G_GNUC_UNUSED MusterFakeMaster *master, G_GNUC_UNUSED const Muste
   for (int i = 0; i < n; i++)
     strings[i] = (MusterString){.data = (const char *)summary, .size = sizeof summary};
   *value = muster_tensor_new_strings (1, dims, strings);
-
   return TRUE;
 }
 
@@ -207,7 +205,6 @@ make_metadata (void)
   put_node (device, "loss", NULL, 1012, 0);
   muster_proto_put_bytes (stats, 1, device->data, device->len);
   muster_proto_put_bytes (metadata, 1, stats->data, stats->len);
-
   return g_byte_array_free_to_bytes (metadata);
 }
 
@@ -240,8 +237,8 @@ MUSTER_TEST (Timeline, is_chromes_trace)
 
 /* Runs in which a full trace was asked for: "2 4". */
 static gboolean
-note_traced (MusterFakeMaster *master, const MusterStep *step, G_GNUC_UNUSED MusterTensor **value,
-             gpointer user_data, G_GNUC_UNUSED GError **error)
+note_traced (MusterFakeMaster *master, const MusterStep *step, MusterTensor **value G_GNUC_UNUSED,
+             gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   static const guint8 full_trace[] = {8, 3};
 
@@ -250,7 +247,6 @@ note_traced (MusterFakeMaster *master, const MusterStep *step, G_GNUC_UNUSED Mus
     return TRUE;
   g_assert_cmpmem (g_bytes_get_data (step->options, NULL), 2, full_trace, 2);
   g_string_append_printf (user_data, "%u ", muster_fake_master_n_calls (master, "train"));
-
   return TRUE;
 }
 

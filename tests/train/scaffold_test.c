@@ -38,7 +38,6 @@ with_collection (MusterMetaGraph *meta_graph, const char *key, ...)
   g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (all);
   MusterMetaGraph *with = muster_meta_graph_new (bytes, &error);
   g_assert_no_error (error);
-
   return with;
 }
 
@@ -54,7 +53,6 @@ bare_linreg (void)
   g_assert_no_error (error);
   for (gsize i = 0; i < G_N_ELEMENTS (keys); i++)
     meta_graph = with_collection (meta_graph, keys[i], NULL);
-
   return meta_graph;
 }
 
@@ -73,7 +71,6 @@ names_of (MusterSession *session, const char *op)
     MusterString name = muster_tensor_string (value, i);
     g_string_append_printf (text, "%s%.*s", i > 0 ? " " : "", (int)name.size, name.data);
   }
-
   return g_strdup (text->str);
 }
 
@@ -224,7 +221,6 @@ one_variable (void)
   g_autoptr (MusterTensor) zero = muster_tensor_new_float (0);
   muster_graph_builder_variable (builder, "w", zero);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, NULL);
-
   return muster_meta_graph_new_for_graph (graph);
 }
 
@@ -255,15 +251,14 @@ typedef struct {
 } Called;
 
 static gboolean
-note_call (MusterScaffold *scaffold, G_GNUC_UNUSED MusterSession *session,
-           G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-           gpointer user_data, G_GNUC_UNUSED GError **error)
+note_call (MusterScaffold *scaffold, MusterSession *session G_GNUC_UNUSED,
+           gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+           gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   Called *called = user_data;
 
   called->seen = scaffold;
   called->n_calls++;
-
   return TRUE;
 }
 

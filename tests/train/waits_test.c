@@ -21,12 +21,11 @@ wait_as_told (Monitored *f, gint64 deadline_us, GCancellable *cancellable, GErro
 {
   if (!muster_clock_wait_until (MUSTER_CLOCK (f->clock), deadline_us, cancellable, error))
     return FALSE;
-
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "nothing has come");
 }
 
 static gboolean
-wait_in_init (G_GNUC_UNUSED MusterScaffold *scaffold, G_GNUC_UNUSED MusterSession *session,
+wait_in_init (MusterScaffold *scaffold G_GNUC_UNUSED, MusterSession *session G_GNUC_UNUSED,
               gint64 deadline_us, GCancellable *cancellable, gpointer user_data, GError **error)
 {
   return wait_as_told (user_data, deadline_us, cancellable, error);
@@ -67,7 +66,7 @@ add_waiter (Monitored *f)
 }
 
 static gboolean
-wait_for_feed (G_GNUC_UNUSED MusterTensor **feeds, gint64 deadline_us, GCancellable *cancellable,
+wait_for_feed (MusterTensor **feeds G_GNUC_UNUSED, gint64 deadline_us, GCancellable *cancellable,
                gpointer user_data, GError **error)
 {
   return wait_as_told (user_data, deadline_us, cancellable, error);
@@ -107,7 +106,7 @@ add_barrier (Monitored *f)
 }
 
 static void
-add_nothing (G_GNUC_UNUSED Monitored *f)
+add_nothing (Monitored *f G_GNUC_UNUSED)
 {
 }
 
@@ -133,7 +132,7 @@ static const Wait waits[] = {
 };
 
 static gboolean
-wait_in_step (G_GNUC_UNUSED MusterMonitoredSession *session, G_GNUC_UNUSED MusterSession *raw,
+wait_in_step (MusterMonitoredSession *session G_GNUC_UNUSED, MusterSession *raw G_GNUC_UNUSED,
               gint64 deadline_us, GCancellable *cancellable, gpointer user_data, GError **error)
 {
   return wait_as_told (user_data, deadline_us, cancellable, error);
@@ -152,7 +151,6 @@ wait_during (Monitored *f, const Wait *wait, gint64 deadline_us, GError **error)
   if (wait->during == STEPPING)
     return muster_monitored_session_run_step_function (f->session, wait_in_step, f, deadline_us,
                                                        error);
-
   return muster_monitored_session_finish (f->session, NULL, deadline_us, error);
 }
 
@@ -205,12 +203,11 @@ MUSTER_TEST (Waits, of_hooks_and_functions_end_when_they_are_cancelled)
 }
 
 static gboolean
-wait_for_cancel (MusterCoordinator *coordinator, gpointer user_data, G_GNUC_UNUSED GError **error)
+wait_for_cancel (MusterCoordinator *coordinator, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   (void)muster_clock_wait_until (muster_system_clock (), MUSTER_WAIT_FOREVER,
                                  muster_coordinator_cancellable (coordinator), NULL);
   g_atomic_int_set ((gint *)user_data, 1);
-
   return TRUE;
 }
 
@@ -283,13 +280,12 @@ MUSTER_TEST (Waits, for_threads_of_a_session_that_is_dropped_have_the_whole_grac
 }
 
 static gboolean
-feed_late (MusterTensor **feeds, G_GNUC_UNUSED gint64 deadline_us,
-           G_GNUC_UNUSED GCancellable *cancellable, gpointer user_data,
-           G_GNUC_UNUSED GError **error)
+feed_late (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
+           GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+           GError **error G_GNUC_UNUSED)
 {
   muster_fake_clock_pass (user_data, 10 * MUSTER_SECOND);
   feeds[0] = muster_tensor_new_float (1);
-
   return TRUE;
 }
 

@@ -52,7 +52,6 @@ fail (MusterEventWriter *self, const char *what, GError **error)
 
   g_set_error (error, G_FILE_ERROR, (gint)g_file_error_from_errno (code), "'%s': could not %s: %s",
                self->path, what, g_strerror (code));
-
   return FALSE;
 }
 
@@ -72,7 +71,6 @@ flush (MusterEventWriter *self, GError **error)
   }
   g_byte_array_remove_range (self->buffer, 0, (guint)written);
   self->flushed_us = muster_clock_now_us (self->clock);
-
   return is_well;
 }
 
@@ -110,7 +108,6 @@ event_new (MusterEventWriter *self, gint64 step)
 
   muster_proto_put_double (event, EVENT_WALL_TIME, wall);
   muster_proto_put_uint (event, EVENT_STEP, (guint64)step);
-
   return event;
 }
 
@@ -121,10 +118,9 @@ add (MusterEventWriter *self, guint32 field, const void *data, gsize size, gint6
   g_autoptr (GByteArray) event = event_new (self, step);
 
   if (size > G_MAXINT32) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "'%s': an event of %" G_GSIZE_FORMAT " bytes is more than its readers take",
-                 self->path, size);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "'%s': an event of %" G_GSIZE_FORMAT " bytes is more than its readers take",
+                        self->path, size);
   }
   muster_proto_put_bytes (event, field, data, size);
   g_mutex_lock (&self->lock);
@@ -135,7 +131,6 @@ add (MusterEventWriter *self, guint32 field, const void *data, gsize size, gint6
   if (self->buffer->len > 2 * BUFFER_MAX) /* a disk that stays full doesn't fill the memory too */
     g_byte_array_set_size (self->buffer, 0);
   g_mutex_unlock (&self->lock);
-
   return is_well;
 }
 
@@ -162,7 +157,6 @@ muster_event_writer_add_scalar (MusterEventWriter *self, const char *tag, float 
   muster_proto_put_string (one, VALUE_TAG, tag);
   muster_proto_put_float (one, VALUE_SIMPLE, value);
   muster_proto_put_bytes (summary, SUMMARY_VALUE, one->data, one->len);
-
   return add (self, EVENT_SUMMARY, summary->data, summary->len, step, error);
 }
 
@@ -193,7 +187,6 @@ muster_event_writer_add_session_log (MusterEventWriter *self, MusterSessionLog w
 
   muster_proto_put_uint (log, LOG_STATUS, (guint64)what);
   muster_proto_put_string (log, LOG_PATH, path);
-
   return add (self, EVENT_SESSION_LOG, log->data, log->len, step, error);
 }
 
@@ -208,7 +201,6 @@ muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag, 
   muster_proto_put_string (tagged, TAGGED_TAG, tag);
   muster_proto_put_bytes (tagged, TAGGED_METADATA, g_bytes_get_data (metadata, NULL),
                           g_bytes_get_size (metadata));
-
   return add (self, EVENT_RUN_METADATA, tagged->data, tagged->len, step, error);
 }
 
@@ -220,7 +212,6 @@ muster_event_writer_flush (MusterEventWriter *self, GError **error)
   g_mutex_lock (&self->lock);
   gboolean is_well = flush (self, error);
   g_mutex_unlock (&self->lock);
-
   return is_well;
 }
 
@@ -233,7 +224,6 @@ path_in (const char *directory, MusterClock *clock)
       g_strdup_printf ("events.out.tfevents.%010" G_GINT64_FORMAT ".%s.%d.%08x",
                        muster_clock_wall_us (clock) / MUSTER_SECOND, g_get_host_name (), getpid (),
                        (guint)(muster_clock_random (clock) * G_MAXUINT32));
-
   return g_build_filename (directory, name, NULL);
 }
 
@@ -267,7 +257,6 @@ muster_event_writer_new (const char *directory, MusterClock *clock, GError **err
   if (!add (self, EVENT_FILE_VERSION, version, strlen (version), 0, error) ||
       !muster_event_writer_flush (self, error))
     return NULL;
-
   return g_steal_pointer (&self);
 }
 
@@ -277,7 +266,6 @@ muster_event_writer_ref (MusterEventWriter *self)
   g_return_val_if_fail (self != NULL, NULL);
 
   g_atomic_ref_count_inc (&self->refs);
-
   return self;
 }
 

@@ -53,7 +53,6 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->begin != NULL)
       listener (self, i)->begin (listener (self, i)->user_data);
-
   return TRUE;
 }
 
@@ -103,7 +102,6 @@ note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GEr
   g_message ("Unable to write the checkpoint of step %" G_GINT64_FORMAT
              " (%u in a row); training goes on. %s",
              step, self->n_failures_in_a_row, failure->message);
-
   return TRUE;
 }
 
@@ -119,7 +117,6 @@ notify_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
     listener (self, i)->saved (saved, listener (self, i)->user_data);
     is_heard = TRUE;
   }
-
   return is_heard;
 }
 
@@ -129,7 +126,6 @@ note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError 
 {
   if (notify_saved (self, saved))
     return TRUE;
-
   return note_failure (
       self, g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
       saved->step, error);
@@ -142,7 +138,6 @@ write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step
   if (self->preemption != NULL)
     return muster_preemption_save (self->preemption, self->saver, call->session, self->directory,
                                    step, saved, call->deadline_us, call->cancellable, error);
-
   return muster_saver_save_full (self->saver, call->session, self->directory, step, saved,
                                  call->deadline_us, call->cancellable, error);
 }
@@ -178,7 +173,6 @@ save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *
                                          call->cancellable, listener (self, i)->user_data) &&
         wants_stop != NULL)
       *wants_stop = TRUE;
-
   return TRUE;
 }
 
@@ -204,7 +198,6 @@ write_graphs (MusterCheckpointSaverHook *self, gint64 step, GError **error)
 {
   if (!self->has_printed)
     print_graph (self);
-
   return self->writer == NULL ||
          (muster_event_writer_add_graph (
               self->writer, muster_graph_bytes (muster_scaffold_graph (self->scaffold)), error) &&
@@ -225,13 +218,12 @@ is_saved (MusterCheckpointSaverHook *self, gint64 step)
   note_durable (self, step, g_strdup (kept[n - 1]));
   if (self->preemption != NULL)
     muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
-
   return TRUE;
 }
 
 static gboolean
 checkpoint_after_create (MusterHook *hook, MusterSession *session,
-                         G_GNUC_UNUSED MusterCoordinator *coordinator, gint64 deadline_us,
+                         MusterCoordinator *coordinator G_GNUC_UNUSED, gint64 deadline_us,
                          GCancellable *cancellable, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
@@ -244,7 +236,6 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
   if (!is_saved (self, step))
     return save (self, &call, step, NULL, error);
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
-
   return TRUE;
 }
 
@@ -269,7 +260,6 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
     return FALSE;
   if (wants_stop)
     muster_run_context_request_stop (context);
-
   return TRUE;
 }
 
@@ -286,7 +276,6 @@ save_preempted (MusterCheckpointSaverHook *self, const Call *call, gint64 step, 
     return TRUE;
   }
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -298,7 +287,6 @@ save_last (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GErro
       muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
     return TRUE;
   }
-
   return is_preempted (self) ? save_preempted (self, call, step, error)
                              : save (self, call, step, NULL, error);
 }
@@ -325,7 +313,6 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   if (self->n_failures_in_a_row == 0)
     return TRUE;
   g_propagate_error (error, g_error_copy (self->last_failure));
-
   return FALSE;
 }
 
@@ -336,7 +323,6 @@ checkpoint_claims (MusterHook *hook)
 
   claims[0] = muster_hook_claim_of_directory ("saves checkpoints to",
                                               MUSTER_CHECKPOINT_SAVER_HOOK (hook)->directory);
-
   return claims;
 }
 
@@ -382,8 +368,7 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
       g_object_new (MUSTER_TYPE_CHECKPOINT_SAVER_HOOK, NULL);
 
   if (options == NULL || options->checkpoint_dir == NULL || !*options->checkpoint_dir) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         NAME " needs a checkpoint_dir");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", NAME " needs a checkpoint_dir");
     return NULL;
   }
   if (!muster_storage_check_path (options->saver != NULL ? muster_saver_storage (options->saver)
@@ -402,7 +387,6 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   if (!muster_step_timer_init (&self->timer, options->save_us, options->save_steps, self->clock,
                                error))
     return NULL;
-
   return MUSTER_HOOK (g_steal_pointer (&self));
 }
 
@@ -413,7 +397,6 @@ muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last)
 
   if (last != NULL)
     *last = MUSTER_CHECKPOINT_SAVER_HOOK (self)->last_failure;
-
   return MUSTER_CHECKPOINT_SAVER_HOOK (self)->n_failures;
 }
 
@@ -424,6 +407,5 @@ muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix)
 
   if (prefix != NULL)
     *prefix = MUSTER_CHECKPOINT_SAVER_HOOK (self)->durable;
-
   return MUSTER_CHECKPOINT_SAVER_HOOK (self)->durable_step;
 }

@@ -22,7 +22,6 @@ need_nodes (char **names, MusterScaffold *scaffold, GError **error)
   for (char **name = names; *name; name++)
     if (!muster_hook_need_node (scaffold, *name, error))
       return FALSE;
-
   return TRUE;
 }
 
@@ -30,7 +29,6 @@ static gboolean
 final_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
   MusterFinalOpsHook *self = MUSTER_FINAL_OPS_HOOK (hook);
-
   return need_nodes (self->fetches, scaffold, error) && need_nodes (self->targets, scaffold, error);
 }
 
@@ -56,7 +54,6 @@ final_end (MusterHook *hook, MusterSession *session, gint64 deadline_us, GCancel
   if (muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
     g_message ("An OutOfRangeError in the final ops: they depend on the input, which has ended.");
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -104,7 +101,6 @@ copy_names (const char *const *names, gsize n)
 
   for (gsize i = 0; i < n; i++)
     copy[i] = g_strdup (names[i]);
-
   return copy;
 }
 
@@ -121,7 +117,6 @@ muster_final_ops_hook_new (const MusterStep *step)
     MusterFeed feed = {g_strdup (step->feeds[i].name), muster_tensor_ref (step->feeds[i].tensor)};
     g_array_append_val (self->feeds, feed);
   }
-
   return MUSTER_HOOK (self);
 }
 
@@ -131,7 +126,6 @@ muster_final_ops_hook_value (MusterHook *hook, gsize fetched)
   g_return_val_if_fail (MUSTER_IS_FINAL_OPS_HOOK (hook), NULL);
 
   MusterFinalOpsHook *self = MUSTER_FINAL_OPS_HOOK (hook);
-
   return fetched < self->values->len ? self->values->pdata[fetched] : NULL;
 }
 
@@ -157,7 +151,6 @@ static gboolean
 barrier_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
   MUSTER_FINISH_BARRIER_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
-
   return muster_hook_need_global_step (scaffold, "the finish barrier", error);
 }
 
@@ -212,7 +205,7 @@ muster_finish_barrier_hook_class_init (MusterFinishBarrierHookClass *klass)
 }
 
 static void
-muster_finish_barrier_hook_init (G_GNUC_UNUSED MusterFinishBarrierHook *self)
+muster_finish_barrier_hook_init (MusterFinishBarrierHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -224,6 +217,5 @@ muster_finish_barrier_hook_new (gint64 quiet_us, gint64 timeout_us, MusterClock 
   self->quiet_us = quiet_us;
   self->timeout_us = timeout_us;
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
-
   return MUSTER_HOOK (self);
 }

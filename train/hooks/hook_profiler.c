@@ -34,14 +34,13 @@ profiler_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 }
 
 static gboolean
-profiler_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+profiler_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterProfilerHook *self = MUSTER_PROFILER_HOOK (hook);
 
   self->is_due = self->next_step >= 0 && muster_step_timer_is_due (&self->timer, self->next_step);
   if (self->is_due)
     muster_run_context_add_options (context, self->options);
-
   return TRUE;
 }
 
@@ -61,7 +60,6 @@ write_timeline (MusterProfilerHook *self, GBytes *metadata, gint64 step, GError 
   if (json == NULL && !self->has_warned)
     g_message ("The master was asked for a full trace and gave none: no timelines are written");
   self->has_warned |= json == NULL;
-
   return json == NULL ||
          (muster_storage_publish (muster_local_storage (), path, json, strlen (json), error) &&
           (self->writer == NULL ||
@@ -85,7 +83,6 @@ profiler_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
     (void)muster_step_timer_trigger (&self->timer, is_first ? step - 1 : step, NULL, NULL);
   }
   self->next_step = step + 1;
-
   return !self->is_due || write_timeline (self, muster_run_context_metadata (context), step, error);
 }
 
@@ -96,7 +93,6 @@ profiler_claims (MusterHook *hook)
 
   claims[0] = muster_hook_claim_of_directory ("writes timelines to",
                                               MUSTER_PROFILER_HOOK (hook)->directory);
-
   return claims;
 }
 
@@ -144,6 +140,5 @@ muster_profiler_hook_new (gint64 save_steps, gint64 save_us, const char *output_
   self->writer = writer != NULL ? muster_event_writer_ref (writer) : NULL;
   if (!muster_step_timer_init (&self->timer, save_us, save_steps, self->clock, error))
     return NULL;
-
   return MUSTER_HOOK (g_steal_pointer (&self));
 }

@@ -10,10 +10,8 @@ muster_hook_need_global_step (MusterScaffold *scaffold, const char *what, GError
 {
   if (muster_scaffold_global_step (scaffold) != NULL)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Global step should be created to use %s.", what);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Global step should be created to use %s.", what);
 }
 
 gboolean
@@ -24,10 +22,8 @@ muster_hook_need_node (MusterScaffold *scaffold, const char *name, GError **erro
   muster_graph_split_input (name, &node);
   if (muster_graph_has_node (muster_scaffold_graph (scaffold), node))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "The graph has no node '%s', which the hook needs", node);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "The graph has no node '%s', which the hook needs", node);
 }
 
 /* --- stop at step --- */
@@ -49,14 +45,13 @@ static gboolean
 stop_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
   MUSTER_STOP_AT_STEP_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
-
   return muster_hook_need_global_step (scaffold, "StopAtStepHook", error);
 }
 
 /* The steps count from where the first session began (MON.67). */
 static gboolean
 stop_after_create (MusterHook *hook, MusterSession *session,
-                   G_GNUC_UNUSED MusterCoordinator *coordinator, gint64 deadline_us,
+                   MusterCoordinator *coordinator G_GNUC_UNUSED, gint64 deadline_us,
                    GCancellable *cancellable, GError **error)
 {
   MusterStopAtStepHook *self = MUSTER_STOP_AT_STEP_HOOK (hook);
@@ -67,7 +62,6 @@ stop_after_create (MusterHook *hook, MusterSession *session,
   if (step < 0)
     return FALSE;
   self->last_step = step + self->num_steps;
-
   return TRUE;
 }
 
@@ -84,7 +78,6 @@ stop_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
     return FALSE;
   if (step >= self->last_step)
     muster_run_context_request_stop (context);
-
   return TRUE;
 }
 
@@ -105,7 +98,7 @@ muster_stop_at_step_hook_class_init (MusterStopAtStepHookClass *klass)
 }
 
 static void
-muster_stop_at_step_hook_init (G_GNUC_UNUSED MusterStopAtStepHook *self)
+muster_stop_at_step_hook_init (MusterStopAtStepHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -119,13 +112,12 @@ muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GError **error
   else if (num_steps > 0 && last_step > 0)
     wrong = "Only one of num_steps or last_step can be specified.";
   if (wrong != NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
     return NULL;
   }
   MusterStopAtStepHook *self = g_object_new (MUSTER_TYPE_STOP_AT_STEP_HOOK, NULL);
   self->num_steps = MAX (num_steps, 0);
   self->last_step = MAX (last_step, 0);
-
   return MUSTER_HOOK (self);
 }
 
@@ -162,7 +154,6 @@ has_nan (const MusterTensor *tensor)
     default:
       return FALSE;
     }
-
   return FALSE;
 }
 
@@ -173,12 +164,11 @@ nan_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 }
 
 static gboolean
-nan_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+nan_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterNanHook *self = MUSTER_NAN_HOOK (hook);
 
   self->fetched = muster_run_context_fetch (context, self->loss);
-
   return TRUE;
 }
 
@@ -190,13 +180,10 @@ nan_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   if (!has_nan (muster_run_context_value (context, self->fetched)))
     return TRUE;
   if (self->fails) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "NaN loss during training.");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "NaN loss during training.");
   }
   g_message ("Model diverged with loss = NaN.");
   muster_run_context_request_stop (context);
-
   return TRUE;
 }
 
@@ -217,7 +204,7 @@ muster_nan_hook_class_init (MusterNanHookClass *klass)
 }
 
 static void
-muster_nan_hook_init (G_GNUC_UNUSED MusterNanHook *self)
+muster_nan_hook_init (MusterNanHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -230,7 +217,6 @@ muster_nan_hook_new (const char *loss, gboolean fails)
 
   self->loss = g_strdup (loss);
   self->fails = fails;
-
   return MUSTER_HOOK (self);
 }
 
@@ -258,18 +244,16 @@ static gboolean
 waiter_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
   MUSTER_GLOBAL_STEP_WAITER_HOOK (hook)->scaffold = muster_scaffold_ref (scaffold);
-
   return muster_hook_need_global_step (scaffold, "_GlobalStepWaiterHook", error);
 }
 
 static gboolean
-waiter_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
-                     MusterCoordinator *coordinator, G_GNUC_UNUSED gint64 deadline_us,
-                     G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED GError **error)
+waiter_after_create (MusterHook *hook, MusterSession *session G_GNUC_UNUSED,
+                     MusterCoordinator *coordinator, gint64 deadline_us G_GNUC_UNUSED,
+                     GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   g_set_object (&MUSTER_GLOBAL_STEP_WAITER_HOOK (hook)->stop,
                 muster_coordinator_cancellable (coordinator));
-
   return TRUE;
 }
 
@@ -281,7 +265,6 @@ waiter_is_late (MusterGlobalStepWaiterHook *self, gint64 deadline_us, gint64 ste
   (void)muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                      "Waiting for global step %" G_GINT64_FORMAT ": it is %" G_GINT64_FORMAT,
                      self->until_step, step);
-
   return TRUE;
 }
 
@@ -322,7 +305,6 @@ waiter_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
       return FALSE;
   }
   self->has_waited = TRUE;
-
   return TRUE;
 }
 
@@ -347,7 +329,7 @@ muster_global_step_waiter_hook_class_init (MusterGlobalStepWaiterHookClass *klas
 }
 
 static void
-muster_global_step_waiter_hook_init (G_GNUC_UNUSED MusterGlobalStepWaiterHook *self)
+muster_global_step_waiter_hook_init (MusterGlobalStepWaiterHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -358,7 +340,6 @@ muster_global_step_waiter_hook_new (gint64 wait_until_step, MusterClock *clock)
 
   self->until_step = wait_until_step;
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
-
   return MUSTER_HOOK (self);
 }
 
@@ -384,7 +365,6 @@ feed_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   for (char **tensor = MUSTER_FEED_FUNC_HOOK (hook)->tensors; *tensor; tensor++)
     if (!muster_hook_need_node (scaffold, *tensor, error))
       return FALSE;
-
   return TRUE;
 }
 
@@ -400,7 +380,6 @@ feed_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
     muster_run_context_feed (context, self->tensors[i], self->values[i]);
     g_clear_pointer (&self->values[i], muster_tensor_unref);
   }
-
   return TRUE;
 }
 
@@ -413,7 +392,6 @@ feed_claims (MusterHook *hook)
     g_autofree char *tensor = *claim;
     *claim = muster_hook_claim_of_feed (tensor);
   }
-
   return claims;
 }
 
@@ -439,7 +417,7 @@ muster_feed_func_hook_class_init (MusterFeedFuncHookClass *klass)
 }
 
 static void
-muster_feed_func_hook_init (G_GNUC_UNUSED MusterFeedFuncHook *self)
+muster_feed_func_hook_init (MusterFeedFuncHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -456,6 +434,5 @@ muster_feed_func_hook_new (const char *const *tensors, MusterFeedFunc func, gpoi
   self->func = func;
   self->user_data = user_data;
   self->destroy = destroy;
-
   return MUSTER_HOOK (self);
 }

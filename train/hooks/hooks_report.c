@@ -41,7 +41,6 @@ counter_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   if (slash != NULL)
     *slash = '\0';
   self->tag = g_strconcat (name, "/sec", NULL);
-
   return TRUE;
 }
 
@@ -54,7 +53,6 @@ count (MusterStepCounterHook *self, gint64 elapsed_us, gint64 elapsed_steps, gin
     return TRUE;
   double speed = (double)elapsed_steps * (double)MUSTER_SECOND / (double)elapsed_us;
   g_info ("%s: %g", self->tag, speed);
-
   return self->writer == NULL ||
          muster_event_writer_add_scalar (self->writer, self->tag, (float)speed, step, error);
 }
@@ -88,7 +86,6 @@ counter_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
     return FALSE;
   if (!muster_step_timer_is_due (&self->timer, step))
     return TRUE;
-
   return !muster_step_timer_trigger (&self->timer, step, &elapsed_us, &elapsed_steps) ||
          count (self, elapsed_us, elapsed_steps, step, error);
 }
@@ -126,15 +123,14 @@ muster_step_counter_hook_new (gint64 every_steps, gint64 every_us, MusterEventWr
   g_autoptr (MusterStepCounterHook) self = g_object_new (MUSTER_TYPE_STEP_COUNTER_HOOK, NULL);
 
   if ((every_steps > 0) == (every_us > 0)) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "exactly one of every_n_steps and every_n_secs should be provided.");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "exactly one of every_n_steps and every_n_secs should be provided.");
     return NULL;
   }
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
   self->writer = writer != NULL ? muster_event_writer_ref (writer) : NULL;
   if (!muster_step_timer_init (&self->timer, every_us, every_steps, self->clock, error))
     return NULL;
-
   return MUSTER_HOOK (g_steal_pointer (&self));
 }
 
@@ -160,7 +156,7 @@ struct _MusterLoggingHook {
 G_DEFINE_FINAL_TYPE (MusterLoggingHook, muster_logging_hook, MUSTER_TYPE_HOOK)
 
 static void
-log_message (const char *text, G_GNUC_UNUSED gpointer user_data)
+log_message (const char *text, gpointer user_data G_GNUC_UNUSED)
 {
   g_message ("%s", text);
 }
@@ -171,19 +167,17 @@ logging_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   for (char **tensor = MUSTER_LOGGING_HOOK (hook)->tensors; *tensor; tensor++)
     if (!muster_hook_need_node (scaffold, *tensor, error))
       return FALSE;
-
   return TRUE;
 }
 
 static gboolean
-logging_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+logging_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterLoggingHook *self = MUSTER_LOGGING_HOOK (hook);
 
   self->is_due = self->has_timer && muster_step_timer_is_due (&self->timer, self->n_runs);
   for (guint i = 0; self->is_due && self->tensors[i] != NULL; i++)
     self->fetched[i] = muster_run_context_fetch (context, self->tensors[i]);
-
   return TRUE;
 }
 
@@ -196,7 +190,7 @@ append_value (GString *line, const char *name, const MusterTensor *value)
 }
 
 static gboolean
-logging_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+logging_after_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterLoggingHook *self = MUSTER_LOGGING_HOOK (hook);
   gint64 elapsed_us;
@@ -210,7 +204,6 @@ logging_after_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GE
     self->log (line->str, self->user_data);
   }
   self->n_runs++;
-
   return TRUE;
 }
 
@@ -234,7 +227,6 @@ logging_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
     muster_tensor_unref (values[i]);
   }
   self->log (line->str, self->user_data);
-
   return TRUE;
 }
 
@@ -260,7 +252,7 @@ muster_logging_hook_class_init (MusterLoggingHookClass *klass)
 }
 
 static void
-muster_logging_hook_init (G_GNUC_UNUSED MusterLoggingHook *self)
+muster_logging_hook_init (MusterLoggingHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -275,7 +267,6 @@ logging_mistake (const MusterLoggingOptions *options)
     return "Can not provide both every_n_iter and every_n_secs.";
   if (options->every_n_iter == 0 && options->every_us == 0 && !options->at_end)
     return "either at_end and/or exactly one of every_n_iter and every_n_secs must be provided.";
-
   return NULL;
 }
 
@@ -286,7 +277,7 @@ muster_logging_hook_new (const MusterLoggingOptions *options, GError **error)
   const char *mistake = logging_mistake (options);
 
   if (mistake != NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, mistake);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", mistake);
     return NULL;
   }
   self->tensors = g_strdupv ((char **)options->tensors);
@@ -299,7 +290,6 @@ muster_logging_hook_new (const MusterLoggingOptions *options, GError **error)
   if (self->has_timer && !muster_step_timer_init (&self->timer, options->every_us,
                                                   options->every_n_iter, self->clock, error))
     return NULL;
-
   return MUSTER_HOOK (g_steal_pointer (&self));
 }
 
@@ -334,12 +324,11 @@ summary_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   self->scaffold = muster_scaffold_ref (scaffold);
   if (self->op == NULL)
     self->op = g_strdup (muster_scaffold_summary_op (scaffold));
-
   return self->op == NULL || muster_hook_need_node (scaffold, self->op, error);
 }
 
 static gboolean
-summary_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+summary_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
 
@@ -347,7 +336,6 @@ summary_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED G
                  (self->next_step < 0 || muster_step_timer_is_due (&self->timer, self->next_step));
   if (self->is_due)
     self->fetched = muster_run_context_fetch (context, self->op);
-
   return TRUE;
 }
 
@@ -361,7 +349,6 @@ write_summaries (MusterSummarySaverHook *self, const MusterTensor *value, gint64
     if (!muster_event_writer_add_summary (self->writer, summary.data, summary.size, step, error))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -387,17 +374,15 @@ summary_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   if (!self->is_due)
     return TRUE;
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
-
   return write_summaries (self, muster_run_context_value (context, self->fetched), step, error);
 }
 
 static gboolean
-summary_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
-             G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
+summary_end (MusterHook *hook, MusterSession *session G_GNUC_UNUSED,
+             gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
              GError **error)
 {
   MusterSummarySaverHook *self = MUSTER_SUMMARY_SAVER_HOOK (hook);
-
   return self->writer == NULL || muster_event_writer_flush (self->writer, error);
 }
 
@@ -440,6 +425,5 @@ muster_summary_saver_hook_new (const char *summary_op, gint64 save_steps, gint64
   self->writer = writer != NULL ? muster_event_writer_ref (writer) : NULL;
   if (!muster_step_timer_init (&self->timer, save_us, save_steps, self->clock, error))
     return NULL;
-
   return MUSTER_HOOK (g_steal_pointer (&self));
 }

@@ -13,14 +13,13 @@ muster_step_timer_init (MusterStepTimer *self, gint64 every_us, gint64 every_ste
                             .every_steps = every_steps,
                             .clock = clock != NULL ? clock : muster_system_clock ()};
   if (every_us < 0 || every_steps < 0 || (every_us == 0 && every_steps == 0))
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Either every_secs or every_steps should be provided, and above 0.");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Either every_secs or every_steps should be provided, and above 0.");
   else if (every_us > 0 && every_steps > 0)
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "Can not provide both every_secs and every_steps.");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "Can not provide both every_secs and every_steps.");
   else
     return TRUE;
-
   return FALSE;
 }
 
@@ -35,7 +34,6 @@ muster_step_timer_is_due (const MusterStepTimer *self, gint64 step)
     return FALSE;
   if (self->every_us > 0)
     return muster_clock_now_us (self->clock) - self->last_us >= self->every_us;
-
   return step >= self->last_step + self->every_steps;
 }
 
@@ -55,7 +53,6 @@ muster_step_timer_trigger (MusterStepTimer *self, gint64 step, gint64 *elapsed_u
   self->was_triggered = TRUE;
   self->last_us = now_us;
   self->last_step = step;
-
   return had_before;
 }
 

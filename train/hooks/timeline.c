@@ -79,7 +79,6 @@ op_of (const MusterProtoField *label)
   op.data = (const guint8 *)equals + strlen (" = ");
   const guint8 *paren = memchr (op.data, '(', (gsize)(end - op.data));
   op.size = (gsize)((paren != NULL ? paren : end) - op.data);
-
   return op;
 }
 
@@ -112,7 +111,6 @@ put_node (Timeline *self, const MusterProtoField *node)
                           (gint64)numbers[NODE_START_US], MAX (duration, 0));
   put_text (self->json, &name);
   g_string_append (self->json, "}}");
-
   return TRUE;
 }
 
@@ -131,7 +129,6 @@ put_stats (Timeline *self, const MusterProtoField *device)
     else if (field.number == DEVICE_NODE && !put_node (self, &field))
       return FALSE;
   }
-
   return muster_proto_at_end (&reader);
 }
 
@@ -145,7 +142,6 @@ read_stats (Timeline *self, const MusterProtoField *stats)
     if (field.number == STATS_DEVICE && field.type == MUSTER_WIRE_BYTES &&
         !put_stats (self, &field))
       return FALSE;
-
   return muster_proto_at_end (&reader);
 }
 
@@ -165,7 +161,7 @@ muster_timeline_of (GBytes *metadata, GError **error)
     if (field.number == METADATA_STEP_STATS && field.type == MUSTER_WIRE_BYTES)
       is_well = read_stats (&self, &field);
   if (!is_well || !muster_proto_at_end (&reader)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "The run's metadata is malformed, cut short or of more than %d nodes",
                  MOST_EVENTS);
     return NULL;
@@ -173,6 +169,5 @@ muster_timeline_of (GBytes *metadata, GError **error)
   if (self.n_devices == 0)
     return NULL;
   g_string_append (json, "\n]}\n");
-
   return g_string_free (g_steal_pointer (&json), FALSE);
 }

@@ -53,7 +53,6 @@ muster_coordinator_new (MusterClock *clock, gboolean end_of_input_is_clean)
 
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
   self->end_of_input_is_clean = end_of_input_is_clean;
-
   return self;
 }
 
@@ -87,7 +86,6 @@ muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason, 
   stop = g_object_ref (self->stop);
   g_mutex_unlock (&self->lock);
   g_cancellable_cancel (stop); /* calls back, hence without the lock */
-
   return TRUE;
 }
 
@@ -109,7 +107,6 @@ muster_coordinator_wait_for_stop (MusterCoordinator *self, gint64 timeout_us,
       muster_cancel_link (muster_coordinator_cancellable (self), cancellable);
 
   (void)muster_clock_wait_until (self->clock, wake_us, either.cancellable, NULL);
-
   return muster_coordinator_should_stop (self);
 }
 
@@ -121,7 +118,6 @@ muster_coordinator_cancellable (MusterCoordinator *self)
   g_mutex_lock (&self->lock);
   GCancellable *stop = self->stop;
   g_mutex_unlock (&self->lock);
-
   return stop;
 }
 
@@ -133,7 +129,6 @@ muster_coordinator_error (MusterCoordinator *self)
   g_mutex_lock (&self->lock);
   GError *error = self->error != NULL ? g_error_copy (self->error) : NULL;
   g_mutex_unlock (&self->lock);
-
   return error;
 }
 
@@ -160,7 +155,6 @@ run_once (Worker *self)
     return TRUE;
   if (error != NULL)
     muster_coordinator_request_stop (self->coordinator, error, NULL);
-
   return FALSE;
 }
 
@@ -199,7 +193,6 @@ run_worker (gpointer data)
     g_cancellable_cancel (quiet);
   worker_unref (self);
   g_object_unref (coordinator);
-
   return NULL;
 }
 
@@ -254,7 +247,6 @@ wait_for_threads (MusterCoordinator *self, gboolean is_grace, gint64 deadline_us
   g_auto (MusterCancelLink) any = muster_cancel_link (ended.cancellable, cancellable);
 
   (void)muster_clock_wait_until (self->clock, deadline_us, any.cancellable, NULL);
-
   return g_cancellable_is_cancelled (ended.cancellable);
 }
 
@@ -263,7 +255,6 @@ fail_waiting (GCancellable *cancellable, GError **error)
 {
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
-
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                       "Joining threads: some still run, and no stop was requested in time");
 }
@@ -275,7 +266,6 @@ take_workers (MusterCoordinator *self)
   GPtrArray *workers = self->workers;
   self->workers = g_ptr_array_new_with_free_func (worker_unref);
   g_mutex_unlock (&self->lock);
-
   return workers;
 }
 
@@ -295,7 +285,6 @@ collect (MusterCoordinator *self, GPtrArray *workers)
     else
       g_string_append_printf (live, "%s%s", live->len > 0 ? ", " : "", worker->name);
   }
-
   return live->len > 0 ? g_strdup (live->str) : NULL;
 }
 
@@ -326,7 +315,6 @@ muster_coordinator_join (MusterCoordinator *self, gint64 grace_us, gboolean igno
   if (failure == NULL)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -338,7 +326,6 @@ muster_coordinator_is_joined (MusterCoordinator *self)
   g_mutex_lock (&self->lock);
   gboolean is_joined = self->is_joined;
   g_mutex_unlock (&self->lock);
-
   return is_joined;
 }
 

@@ -6,12 +6,12 @@
 G_DEFINE_TYPE (MusterHook, muster_hook, G_TYPE_OBJECT)
 
 static void
-muster_hook_class_init (G_GNUC_UNUSED MusterHookClass *klass)
+muster_hook_class_init (MusterHookClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-muster_hook_init (G_GNUC_UNUSED MusterHook *self)
+muster_hook_init (MusterHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -21,7 +21,6 @@ tell (MusterHook *self, const char *verb, gboolean is_well, GError **error)
 {
   if (!is_well)
     g_prefix_error (error, "%s, %s: ", G_OBJECT_TYPE_NAME (self), verb);
-
   return is_well;
 }
 
@@ -29,7 +28,6 @@ gboolean
 muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
-
   return klass->begin == NULL || tell (self, "begin", klass->begin (self, scaffold, error), error);
 }
 
@@ -39,7 +37,6 @@ muster_hook_after_create_session (MusterHook *self, MusterSession *session,
                                   GCancellable *cancellable, GError **error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
-
   return klass->after_create_session == NULL ||
          tell (self, "after the session was made",
                klass->after_create_session (self, session, coordinator, deadline_us, cancellable,
@@ -53,7 +50,6 @@ muster_hook_before_run (MusterHook *self, MusterRunContext *context, GError **er
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
 
   muster_run_context_set_hook (context, self);
-
   return klass->before_run == NULL ||
          tell (self, "before a run", klass->before_run (self, context, error), error);
 }
@@ -62,7 +58,6 @@ gboolean
 muster_hook_after_run (MusterHook *self, MusterRunContext *context, GError **error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
-
   return klass->after_run == NULL ||
          tell (self, "after a run", klass->after_run (self, context, error), error);
 }
@@ -72,7 +67,6 @@ muster_hook_end (MusterHook *self, MusterSession *session, gint64 deadline_us,
                  GCancellable *cancellable, GError **error)
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
-
   return klass->end == NULL ||
          tell (self, "at the end", klass->end (self, session, deadline_us, cancellable, error),
                error);
@@ -102,7 +96,6 @@ muster_hook_claim_of_directory (const char *does, const char *directory)
   g_return_val_if_fail (does != NULL && directory != NULL, NULL);
 
   g_autofree char *path = g_canonicalize_filename (directory, NULL);
-
   return g_strdup_printf ("%s '%s'", does, path);
 }
 
@@ -112,14 +105,13 @@ claim (GHashTable *claimed, MusterHook *hook, char **claims, GError **error)
   for (char **what = claims; what != NULL && *what != NULL; what++) {
     MusterHook *other = g_hash_table_lookup (claimed, *what);
     if (other != NULL) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "Two hooks can't live together: both %s and %s are one that %s. Leave one out",
-                   G_OBJECT_TYPE_NAME (other), G_OBJECT_TYPE_NAME (hook), *what);
-      return FALSE;
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "Two hooks can't live together: both %s and %s are one that %s. Leave one out",
+          G_OBJECT_TYPE_NAME (other), G_OBJECT_TYPE_NAME (hook), *what);
     }
     g_hash_table_insert (claimed, g_strdup (*what), hook);
   }
-
   return TRUE;
 }
 
@@ -134,7 +126,6 @@ muster_hooks_check (GPtrArray *hooks, GError **error)
     if (!claim (claimed, hooks->pdata[i], claims, error))
       return FALSE;
   }
-
   return TRUE;
 }
 
@@ -155,13 +146,12 @@ struct _MusterStepHook {
 G_DEFINE_FINAL_TYPE (MusterStepHook, muster_step_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
-step_hook_before_run (MusterHook *hook, MusterRunContext *context, G_GNUC_UNUSED GError **error)
+step_hook_before_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
   MusterStepHook *self = MUSTER_STEP_HOOK (hook);
 
   if (self->tensor != NULL)
     self->fetched = muster_run_context_fetch (context, self->tensor);
-
   return TRUE;
 }
 
@@ -180,7 +170,6 @@ step_hook_after_run (MusterHook *hook, MusterRunContext *context, GError **error
     return TRUE;
   }
   g_propagate_error (error, g_steal_pointer (&failure));
-
   return FALSE;
 }
 
@@ -204,7 +193,7 @@ muster_step_hook_class_init (MusterStepHookClass *klass)
 }
 
 static void
-muster_step_hook_init (G_GNUC_UNUSED MusterStepHook *self)
+muster_step_hook_init (MusterStepHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -220,6 +209,5 @@ muster_hook_new_for_step (const char *tensor, MusterHookStep after_step, gpointe
   self->after_step = after_step;
   self->user_data = user_data;
   self->destroy = destroy;
-
   return MUSTER_HOOK (self);
 }

@@ -25,7 +25,6 @@ making_timeout_us (const MusterMonitoredSession *self)
 
   if (asked_us == 0)
     asked_us = MUSTER_WAIT_FOREVER;
-
   return MIN (asked_us, MAX (left_us, 1));
 }
 
@@ -39,14 +38,13 @@ prepare_or_wait (MusterMonitoredSession *self, gint64 timeout_us, MusterSessionR
   if (!self->is_worker)
     return muster_session_manager_prepare_session (self->manager, self->master, &prepare, report,
                                                    self->cancellable, error);
-
   return muster_session_manager_wait_for_session (self->manager, self->master, timeout_us, report,
                                                   self->cancellable, error);
 }
 
 /* A cancelled session has no use for its threads. */
 static void
-on_cancelled (G_GNUC_UNUSED GCancellable *cancellable, gpointer coordinator)
+on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer coordinator)
 {
   (void)muster_coordinator_request_stop (coordinator, NULL, NULL);
 }
@@ -149,7 +147,6 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
       muster_monitored_drop (self);
       return FALSE;
     }
-
   return TRUE;
 }
 
@@ -166,7 +163,6 @@ pause_until (MusterMonitoredSession *self, gint64 now_us, gint64 wake_us, const 
     return FALSE;
   if (muster_clock_now_us (self->clock) < self->deadline_us)
     return TRUE;
-
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                       "Coming back took longer than the run has: %s", failure->message);
 }
@@ -194,7 +190,6 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
   self->n_recoveries++;
   if (self->listener.lost != NULL)
     self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);
-
   return pause_until (self, now_us, muster_deadline_after (now_us, pause_us), failure, error);
 }
 
@@ -214,6 +209,5 @@ muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *repo
     if (!muster_monitored_pause (self, failure, error))
       return FALSE;
   }
-
   return TRUE;
 }

@@ -25,7 +25,6 @@ static gboolean
 wants_saver (const MusterMonitoredSessionOptions *options)
 {
   const MusterPrepareOptions *prepare = options->prepare;
-
   return !options->is_worker && prepare != NULL && prepare->saver == NULL &&
          (prepare->checkpoint_dir != NULL || prepare->checkpoint_filename != NULL);
 }
@@ -44,15 +43,14 @@ take_scaffold (MusterMonitoredSession *self, const MusterMonitoredSessionOptions
   self->scaffold = muster_scaffold_with_saver (options->scaffold, error);
   if (self->scaffold != NULL)
     self->saver = muster_saver_new (muster_scaffold_meta_graph (self->scaffold), &saving, error);
-
   return self->saver != NULL;
 }
 
 /* Of a model without variables, whose scaffold has no init op. */
 static gboolean
-initialise_nothing (G_GNUC_UNUSED MusterSession *session, G_GNUC_UNUSED gint64 deadline_us,
-                    G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED gpointer user_data,
-                    G_GNUC_UNUSED GError **error)
+initialise_nothing (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+                    GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
+                    GError **error G_GNUC_UNUSED)
 {
   return TRUE;
 }
@@ -95,7 +93,6 @@ take_manager (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
 
   if (options->manager != NULL)
     return g_object_ref (options->manager);
-
   return muster_session_manager_new (muster_scaffold_graph (scaffold), &with, error);
 }
 
@@ -126,7 +123,6 @@ begin_hooks (MusterMonitoredSession *self, GError **error)
   for (guint i = 0; i < self->hooks->len; i++)
     if (!muster_hook_begin (self->hooks->pdata[i], self->scaffold, error))
       return FALSE;
-
   return muster_hooks_check (self->hooks, error);
 }
 
@@ -146,7 +142,6 @@ muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
   self->queue_runners =
       muster_queue_runners_of (muster_scaffold_meta_graph (self->scaffold), error);
   self->manager = self->queue_runners != NULL ? take_manager (self, options, error) : NULL;
-
   return self->manager != NULL && begin_hooks (self, error) &&
                  muster_monitored_ensure (self, report, error)
              ? g_steal_pointer (&self)
@@ -162,12 +157,10 @@ check_open (MusterMonitoredSession *self, GError **error)
 {
   if (!g_atomic_int_get (&self->is_closed) && !g_atomic_int_get (&self->stop_requested))
     return TRUE;
-  g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                       g_atomic_int_get (&self->is_closed)
-                           ? "Session is already closed."
-                           : "Run called even after should_stop requested.");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s",
+                      g_atomic_int_get (&self->is_closed)
+                          ? "Session is already closed."
+                          : "Run called even after should_stop requested.");
 }
 
 /* What a thread has reported is the cause where it is recoverable and the run's own failure isn't:
@@ -183,7 +176,6 @@ cause_of (MusterMonitoredSession *self, GError *failure)
     return reported;
   }
   g_clear_error (&reported);
-
   return failure;
 }
 
@@ -205,7 +197,6 @@ unless_replaced (MusterMonitoredSession *self, GError *failure)
     return failure;
   }
   g_error_free (failure);
-
   return replaced;
 }
 
@@ -228,7 +219,6 @@ unless_reset (MusterMonitoredSession *self, GError *failure)
     return failure;
   g_prefix_error (&gone, "%s; ", failure->message);
   g_error_free (failure);
-
   return g_steal_pointer (&gone);
 }
 
@@ -255,7 +245,6 @@ limit_step (MusterMonitoredSession *self, const MusterStep *step, MusterStep *li
   if (self->step_timeout_us <= 0 || (step->deadline_us > 0 && step->deadline_us <= limit_us))
     return FALSE;
   limited->deadline_us = limit_us;
-
   return TRUE;
 }
 
@@ -285,7 +274,6 @@ run_context (MusterMonitoredSession *self, const MusterStep *step, GError **erro
     return TRUE;
   if (is_limited)
     judge_limit (self, error);
-
   return FALSE;
 }
 
@@ -310,7 +298,6 @@ run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor *
     muster_monitored_session_request_stop (self);
   muster_run_context_hand_out (self->context, fetched, metadata);
   muster_run_context_end (self->context);
-
   return TRUE;
 }
 
@@ -324,7 +311,6 @@ leave_lost_session (MusterMonitoredSession *self, GError **error)
   if (reported == NULL || !muster_monitored_is_recoverable (self, reported))
     return TRUE;
   muster_monitored_drop (self);
-
   return muster_monitored_pause (self, g_steal_pointer (&reported), error);
 }
 
@@ -368,7 +354,6 @@ static gboolean
 attempt_hooked (MusterMonitoredSession *self, gpointer data, GError **error)
 {
   const Run *run = data;
-
   return run_hooked (self, run->step, run->fetched, run->metadata, error);
 }
 
@@ -382,7 +367,6 @@ muster_monitored_session_run (MusterMonitoredSession *self, const MusterStep *st
     return FALSE;
 
   Run run = {step, fetched, metadata};
-
   return check_open (self, error) &&
          run_recovered (self, attempt_hooked, &run, step->deadline_us, error);
 }
@@ -399,7 +383,6 @@ attempt_plain (MusterMonitoredSession *self, gpointer data, GError **error)
     return TRUE;
   if (is_limited)
     judge_limit (self, error);
-
   return FALSE;
 }
 
@@ -414,7 +397,6 @@ muster_monitored_session_run_without_hooks (MusterMonitoredSession *self, const 
     return FALSE;
 
   Run run = {step, fetched, metadata};
-
   return check_open (self, error) &&
          run_recovered (self, attempt_plain, &run, step->deadline_us, error);
 }
@@ -437,7 +419,6 @@ attempt_function (MusterMonitoredSession *self, gpointer data, GError **error)
   if (is_done || *error != NULL)
     return is_done;
   muster_monitored_session_request_stop (self); /* MON.49 */
-
   return TRUE;
 }
 
@@ -456,7 +437,6 @@ muster_monitored_session_run_step_function (MusterMonitoredSession *self,
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                         "muster_monitored_session_run_step_function: a step function can't run "
                         "another");
-
   return check_open (self, error) &&
          run_recovered (self, attempt_function, &what, deadline_us, error);
 }
@@ -502,7 +482,6 @@ is_clean_end (const MusterMonitoredSession *self, const GError *failure)
 {
   if (failure == NULL)
     return TRUE;
-
   return muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) &&
          !(self->hooks_mistake != NULL &&
            strcmp (self->hooks_mistake->message, failure->message) == 0);
@@ -558,7 +537,6 @@ blame_thread (MusterMonitoredSession *self, GError *first)
   if (first != NULL && strcmp (first->message, reported->message) != 0)
     g_info ("Besides: %s", first->message);
   g_clear_error (&first);
-
   return reported;
 }
 
@@ -573,9 +551,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   GError *first = NULL;
 
   if (g_atomic_int_get (&self->is_closed)) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-                         "Session is already closed.");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Session is already closed.");
   }
   if (!is_clean_end (self, failure))
     first = g_error_copy (failure);
@@ -596,7 +572,6 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   if (first == NULL)
     return TRUE;
   g_propagate_error (error, first);
-
   return FALSE;
 }
 

@@ -40,7 +40,6 @@ runner_new (void)
 
   g_atomic_ref_count_init (&self->refs);
   self->enqueues = g_ptr_array_new_with_free_func (g_free);
-
   return self;
 }
 
@@ -66,7 +65,6 @@ text_of (const MusterProtoField *field)
   if (field->type != MUSTER_WIRE_BYTES || memchr (field->data, '\0', field->size) != NULL ||
       !g_utf8_validate_len ((const char *)field->data, field->size, NULL))
     return NULL;
-
   return g_strndup ((const char *)field->data, field->size);
 }
 
@@ -94,7 +92,6 @@ read_codes (MusterQueueRunner *self, const MusterProtoField *field)
         return FALSE;
       add_code (self, code);
     }
-
   return TRUE;
 }
 
@@ -103,7 +100,6 @@ read_name (char **name, const MusterProtoField *field)
 {
   g_free (*name);
   *name = text_of (field);
-
   return *name != NULL;
 }
 
@@ -136,12 +132,11 @@ check_op (const MusterQueueRunner *self, MusterGraph *graph, const char *op, GEr
 {
   if (op == NULL || !*op || muster_graph_has_node (graph, op))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Collection '" COLLECTION "': the graph has no op '%s', which the runner of '%s' "
-               "names",
-               op, self->queue != NULL ? self->queue : "");
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Collection '" COLLECTION
+                      "': the graph has no op '%s', which the runner of '%s' "
+                      "names",
+                      op, self->queue != NULL ? self->queue : "");
 }
 
 static gboolean
@@ -150,7 +145,6 @@ check_ops (const MusterQueueRunner *self, MusterGraph *graph, GError **error)
   for (guint i = 0; i < self->enqueues->len; i++)
     if (!check_op (self, graph, self->enqueues->pdata[i], error))
       return FALSE;
-
   return check_op (self, graph, self->close, error) && check_op (self, graph, self->cancel, error);
 }
 
@@ -166,16 +160,15 @@ read_runner (GPtrArray *runners, const MusterProtoField *field, GError **error)
   while (is_well && muster_proto_read_field (&reader, &part))
     is_well = read_field (self, &part);
   if (!is_well || !muster_proto_at_end (&reader) || self->enqueues->len > MOST_ENQUEUE_OPS) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Collection '" COLLECTION "': item %u is no QueueRunnerDef of at most %d enqueue "
-                 "ops",
-                 runners->len, MOST_ENQUEUE_OPS);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Collection '" COLLECTION
+                        "': item %u is no QueueRunnerDef of at most %d enqueue "
+                        "ops",
+                        runners->len, MOST_ENQUEUE_OPS);
   }
   if (self->closed_by == 0)
     add_code (self, MUSTER_ERROR_OUT_OF_RANGE);
   g_ptr_array_add (runners, g_steal_pointer (&self));
-
   return TRUE;
 }
 
@@ -192,7 +185,6 @@ find (const MusterProtoField *message, guint32 number, MusterProtoField *found)
       *found = field;
       is_found = TRUE;
     }
-
   return is_found;
 }
 
@@ -210,7 +202,6 @@ read_collection (GPtrArray *runners, const MusterProtoField *entry, GError **err
   while (muster_proto_read_field (&reader, &item))
     if (item.number == LIST_VALUE && !read_runner (runners, &item, error))
       return FALSE;
-
   return TRUE;
 }
 
@@ -234,7 +225,6 @@ muster_queue_runners_of (MusterMetaGraph *meta_graph, GError **error)
   for (guint i = 0; i < runners->len; i++)
     if (!check_ops (runners->pdata[i], muster_meta_graph_graph (meta_graph), error))
       return NULL;
-
   return g_steal_pointer (&runners);
 }
 
@@ -273,7 +263,6 @@ filler_new (Shared *shared, const char *op)
   g_atomic_ref_count_inc (&shared->refs);
   self->shared = shared;
   self->op = op;
-
   return self;
 }
 
@@ -325,18 +314,16 @@ fill (MusterCoordinator *coordinator, gpointer user_data, GError **error)
     return TRUE;
   g_propagate_prefixed_error (error, g_steal_pointer (&failure), "Filling the queue '%s': ",
                               shared->runner->queue != NULL ? shared->runner->queue : "");
-
   return FALSE;
 }
 
 static gboolean
-cancel_at_stop (MusterCoordinator *coordinator, gpointer user_data, G_GNUC_UNUSED GError **error)
+cancel_at_stop (MusterCoordinator *coordinator, gpointer user_data, GError **error G_GNUC_UNUSED)
 {
   g_autoptr (Shared) self = user_data;
 
   (void)muster_coordinator_wait_for_stop (coordinator, MUSTER_WAIT_FOREVER, NULL);
   run_last (self, self->runner->cancel);
-
   return TRUE;
 }
 

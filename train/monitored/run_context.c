@@ -40,7 +40,6 @@ muster_run_context_new (const char *global_step, MusterClock *clock)
   self->feeds = g_array_new (FALSE, FALSE, sizeof (MusterFeed));
   self->feeders = g_ptr_array_new ();
   self->options = g_byte_array_new ();
-
   return self;
 }
 
@@ -147,7 +146,6 @@ muster_run_context_fetch (MusterRunContext *self, const char *tensor)
     if (self->fetches->pdata[i] == tensor || strcmp (self->fetches->pdata[i], tensor) == 0)
       return i;
   g_ptr_array_add (self->fetches, (gpointer)tensor);
-
   return self->fetches->len - 1;
 }
 
@@ -185,7 +183,6 @@ is_same_tensor (const char *a, const char *b)
   if (n == m)
     return strcmp (a, b) == 0;
   const char *longer = n > m ? a : b;
-
   return strncmp (a, b, MIN (n, m)) == 0 && strcmp (longer + MIN (n, m), ":0") == 0;
 }
 
@@ -201,16 +198,15 @@ check_feeds (MusterRunContext *self, GError **error)
       if (!is_same_tensor (name, g_array_index (self->feeds, MusterFeed, j).name))
         continue;
       if (j < n_own)
-        g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+        muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                      "Same tensor is fed by a SessionRunHook and user. Conflict(s): %s", name);
       else
-        g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+        muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                      "Same tensor is fed by two hooks. Conflict(s): %s (%s and %s)", name,
                      G_OBJECT_TYPE_NAME (self->feeders->pdata[j - n_own]),
                      G_OBJECT_TYPE_NAME (self->feeders->pdata[i - n_own]));
       return FALSE;
     }
-
   return TRUE;
 }
 
@@ -233,7 +229,6 @@ merge_options (MusterRunContext *self)
       largest[field.number] = MAX (largest[field.number], field.value);
   for (guint32 i = 1; i <= N_MERGED; i++)
     muster_proto_put_uint (merged, i, largest[i]);
-
   return g_byte_array_free_to_bytes (merged);
 }
 
@@ -253,7 +248,6 @@ muster_run_context_run (MusterRunContext *self, gint64 deadline_us, GError **err
   if (self->options->len > 0)
     step.options = merged = merge_options (self);
   g_ptr_array_set_size (self->values, (gint)self->fetches->len);
-
   return muster_session_run (self->session, &step, (MusterTensor **)self->values->pdata,
                              &self->metadata, self->cancellable, error);
 }
@@ -266,7 +260,6 @@ muster_run_context_value (MusterRunContext *self, guint fetched)
   g_return_val_if_fail (self != NULL, NULL);
 
   g_return_val_if_fail (fetched < self->values->len, NULL);
-
   return self->values->pdata[fetched];
 }
 
@@ -281,7 +274,6 @@ gint64
 muster_step_of (const MusterTensor *value)
 {
   gint64 step;
-
   return muster_tensor_get_int64 (value, &step, NULL) ? step : -1;
 }
 
@@ -292,8 +284,8 @@ muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint6
   muster_require (error, -1, session, scaffold);
   const char *name = muster_scaffold_global_step (scaffold);
   if (name == NULL) {
-    g_set_error (
-        error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
         "the model has no global step: make one with tf.compat.v1.train.create_global_step ()");
     return -1;
   }
@@ -303,8 +295,8 @@ muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint6
     return -1;
   gint64 step = muster_step_of (value);
   if (step < 0)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "the global step '%s' is no integer scalar", name);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the global step '%s' is no integer scalar",
+                 name);
   return step;
 }
 
@@ -316,7 +308,6 @@ muster_run_context_global_step (MusterRunContext *self)
   const MusterTensor *value = self->global_step != NULL && self->step_at < self->values->len
                                   ? self->values->pdata[self->step_at]
                                   : NULL;
-
   return value != NULL ? muster_step_of (value) : -1;
 }
 
@@ -330,8 +321,7 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
   if (self->step_now >= 0)
     return self->step_now;
   if (self->global_step == NULL) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "The model has no global step");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "The model has no global step");
     return -1;
   }
   g_autoptr (MusterTensor) value = muster_session_fetch (
@@ -341,9 +331,8 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
     return -1;
   self->step_now = muster_step_of (value);
   if (self->step_now < 0)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "The global step '%s' is no number from 0 on", self->global_step);
-
   return self->step_now;
 }
 

@@ -38,7 +38,6 @@ copy_feeds (const MusterFeed *feeds, gsize n)
 
   for (gsize i = 0; i < n; i++)
     own[i] = (MusterFeed){g_strdup (feeds[i].name), muster_tensor_ref (feeds[i].tensor)};
-
   return own;
 }
 
@@ -96,10 +95,8 @@ need_node (MusterScaffold *self, const char *name, const char *what, GError **er
   muster_graph_split_input (name, &node);
   if (muster_graph_has_node (muster_meta_graph_graph (self->meta_graph), node))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "The graph has no node '%s', which was given as %s", node, what);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "The graph has no node '%s', which was given as %s", node, what);
 }
 
 /* A piece that was passed in, or the only one of its collection, goes to *piece (transfer full);
@@ -116,14 +113,13 @@ choose (MusterScaffold *self, const char *given, const char *key, char **piece, 
     return TRUE;
   }
   if (items[1] != NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "More than one item in the collection \"%s\". Please indicate which one to use by "
-                 "passing it to the scaffold as its %s",
-                 key, key);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "More than one item in the collection \"%s\". Please indicate which one to use by "
+        "passing it to the scaffold as its %s",
+        key, key);
   }
   *piece = g_strdup (items[0]);
-
   return TRUE;
 }
 
@@ -135,7 +131,6 @@ choose_all (MusterScaffold *self, GError **error)
                                               : muster_meta_graph_op (self->meta_graph, "train_op");
 
   self->train_op = g_strdup (train);
-
   return choose (self, given->init_op, "init_op", &self->init_op, error) &&
          choose (self, given->local_init_op, "local_init_op", &self->local_init_op, error) &&
          choose (self, given->ready_op, "ready_op", &self->ready_op, error) &&
@@ -157,7 +152,6 @@ add_nodes (MusterScaffold *self, MusterGraphBuilder *builder, GError **error)
   MusterGraph *both = muster_graph_extended (self->graph, extra);
   muster_graph_unref (self->graph);
   self->graph = both;
-
   return TRUE;
 }
 
@@ -176,7 +170,6 @@ initializers (MusterScaffold *self, gboolean local)
       g_ptr_array_add (ops, (gpointer)variables[i].initializer);
   for (; tables != NULL && *tables != NULL; tables++)
     g_ptr_array_add (ops, (gpointer)*tables);
-
   return ops;
 }
 
@@ -195,7 +188,6 @@ build_init (MusterScaffold *self, gboolean local, const char *name, char **op, G
   g_ptr_array_add (ops, NULL);
   builder = muster_graph_builder_new_extension ();
   muster_graph_builder_group (builder, name, (const char *const *)ops->pdata);
-
   return add_nodes (self, builder, error);
 }
 
@@ -214,7 +206,6 @@ build_ready (MusterScaffold *self, gboolean local_too, char **op, GError **error
   MusterGraph *both = muster_graph_extended (self->graph, extra);
   muster_graph_unref (self->graph);
   self->graph = both;
-
   return TRUE;
 }
 
@@ -235,7 +226,6 @@ build_summary (MusterScaffold *self, GError **error)
   for (gsize i = 0; i < n; i++)
     muster_graph_builder_input (builder, summaries[i]);
   muster_graph_builder_attr_int (builder, "N", (gint64)n);
-
   return add_nodes (self, builder, error);
 }
 
@@ -250,7 +240,6 @@ build_missing (MusterScaffold *self, GError **error)
   if (self->local_init_op != NULL)
     return build_ready (self, FALSE, &self->gate_op, error);
   g_clear_pointer (&self->gate_op, g_free); /* a gate before nothing */
-
   return TRUE;
 }
 
@@ -274,7 +263,6 @@ find_global_step (MusterScaffold *self)
       return g_strdup (variables[i].snapshot);
     return g_strdup_printf ("%s:0", variables[i].name);
   }
-
   return g_strdup (self->given.global_step);
 }
 
@@ -302,7 +290,6 @@ muster_scaffold_new_with (MusterMetaGraph *meta_graph, const MusterScaffoldOptio
   if (!muster_graph_parse (self->graph, error))
     return NULL;
   self->global_step = find_global_step (self);
-
   return g_steal_pointer (&self);
 }
 
@@ -319,7 +306,6 @@ muster_scaffold_with_saver (MusterScaffold *self, GError **error)
   muster_require (error, NULL, self);
 
   const MusterScaffoldOptions with = {.needs_saver = TRUE, .copy_from = self};
-
   return muster_meta_graph_saver (self->meta_graph) != NULL
              ? muster_scaffold_ref (self)
              : muster_scaffold_new_with (self->meta_graph, &with, error);
@@ -438,7 +424,6 @@ muster_scaffold_init_feeds (MusterScaffold *self, gsize *n)
   g_return_val_if_fail (self != NULL && n != NULL, NULL);
 
   *n = self->given.n_init_feeds;
-
   return *n > 0 ? self->given.init_feeds : NULL;
 }
 
@@ -457,7 +442,6 @@ muster_scaffold_call_init_func (MusterSession *session, gint64 deadline_us,
 
   MusterScaffold *self = scaffold;
   const MusterScaffoldOptions *given = &self->given;
-
   return given->init_func == NULL ||
          given->init_func (self, session, deadline_us, cancellable, given->init_func_data, error);
 }

@@ -62,7 +62,7 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
   gint64 n_rows = rows_of (arrays[0]);
   for (gsize i = 0; i < n_arrays; i++)
     if (rows_of (arrays[i]) != n_rows || muster_tensor_dtype (arrays[i]) == MUSTER_STRING) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+      muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                    "array %" G_GSIZE_FORMAT " has %" G_GINT64_FORMAT
                    " rows of %s, the first has %" G_GINT64_FORMAT
                    ": arrays of numbers with as many rows are "
@@ -72,7 +72,7 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
       return NULL;
     }
   if (batch_size < 1 || batch_size > n_rows) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "a batch of %" G_GINT64_FORMAT " rows can't be dealt from %" G_GINT64_FORMAT,
                  batch_size, n_rows);
     return NULL;

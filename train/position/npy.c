@@ -25,9 +25,8 @@ static const struct {
 static gboolean
 malformed (GError **error, const char *what)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "not a NumPy array that muster reads: %s", what);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "not a NumPy array that muster reads: %s", what);
 }
 
 /* What stands behind 'key': in the header, a Python dictionary; NULL if it has no such key. */
@@ -56,11 +55,10 @@ read_dtype (const char *header, MusterDType *dtype, GError **error)
     }
   }
   g_autofree char *found = g_utf8_make_valid (descr, (gssize)strcspn (descr, ","));
-  g_set_error (
-      error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
       "elements of type %s: save the array as little-endian numbers, such as float32 or int64",
       found);
-  return FALSE;
 }
 
 /* Reads "(3, 4)"; returns the rank, or -1 with an error. */

@@ -42,7 +42,6 @@ are_counts (const MusterTensor *tensor, guint n_tasks)
   for (guint i = 0; i < n_tasks; i++)
     if (counts[i] < 0 || counts[i] > MOST_BATCHES)
       return FALSE;
-
   return TRUE;
 }
 
@@ -51,11 +50,9 @@ muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError 
 {
   if (are_counts (tensor, n_tasks))
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "Reading the tasks' positions: '%s' and '%s' don't hold %u counts each",
-               MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE, n_tasks);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "Reading the tasks' positions: '%s' and '%s' don't hold %u counts each",
+                      MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE, n_tasks);
 }
 
 gboolean
@@ -81,10 +78,8 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
   state->hold = muster_step_of (hold);
   if (state->hold >= 0)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS,
-               "Reading the tasks' positions: '%s' is no number", MUSTER_POSITION_HOLD);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "Reading the tasks' positions: '%s' is no number", MUSTER_POSITION_HOLD);
 }
 
 gint64
@@ -105,7 +100,6 @@ muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but)
   for (guint i = 0; i < n_tasks; i++)
     if (i != but && muster_position_begun (self, i) != muster_position_done (self, i))
       return i;
-
   return n_tasks;
 }
 
@@ -118,7 +112,6 @@ assign (MusterSession *session, const char *target, const char *fed, gint64 numb
   MusterFeed feed = {fed, value};
   MusterStep step = {
       .feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1, .deadline_us = deadline_us};
-
   return muster_session_run (session, &step, NULL, NULL, cancellable, error);
 }
 
@@ -145,7 +138,6 @@ muster_position_pause (MusterPositionPause *self, gint64 until_us, GCancellable 
   gint64 now_us = muster_clock_now_us (self->clock);
 
   self->pause_us = CLAMP (self->pause_us * 3 / 2, FIRST_PAUSE_US, LAST_PAUSE_US);
-
   return muster_clock_wait_until (
       self->clock, MIN (now_us + self->pause_us, MAX (until_us, now_us)), cancellable, error);
 }
@@ -205,13 +197,11 @@ muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, cons
 
   if (entry == NULL || entry->n_dims != 1 || entry->dims[0] == n_tasks)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "'%s' holds the positions of %" G_GINT64_FORMAT
-               " tasks, and the job is begun with %" G_GINT64_FORMAT
-               ": begin it with as many as before, or in another directory",
-               prefix, entry->dims[0], n_tasks);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' holds the positions of %" G_GINT64_FORMAT
+                      " tasks, and the job is begun with %" G_GINT64_FORMAT
+                      ": begin it with as many as before, or in another directory",
+                      prefix, entry->dims[0], n_tasks);
 }
 
 /* --- saves --- */
@@ -240,13 +230,11 @@ static gboolean
 refuse_torn (const Guard *self, guint task, GError **error)
 {
   g_autofree char *waited = muster_format_duration (self->quiesce_us);
-
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
-               "Batch %" G_GINT64_FORMAT " of task %u has been begun and hasn't ended for %s: what "
-               "the step that was cut off has left is undone by the last checkpoint",
-               muster_position_done (&self->state, task), task, waited);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_ABORTED,
+                      "Batch %" G_GINT64_FORMAT
+                      " of task %u has been begun and hasn't ended for %s: what "
+                      "the step that was cut off has left is undone by the last checkpoint",
+                      muster_position_done (&self->state, task), task, waited);
 }
 
 /* TRUE if the first busy task of both is the same, in the same step. */
@@ -260,10 +248,8 @@ is_same_step (const Guard *self, const MusterPositionState *before, guint task)
 static gboolean
 refuse_restless (guint task, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "Task %u and others haven't come to rest in time for a save", task);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "Task %u and others haven't come to rest in time for a save", task);
 }
 
 static gboolean
@@ -328,7 +314,6 @@ guard_check (MusterSession *session, gboolean *is_consistent, gint64 deadline_us
   for (guint i = 0; i < self->n_tasks; i++)
     *is_consistent = *is_consistent &&
                      muster_position_begun (&now, i) == muster_position_begun (&self->state, i);
-
   return TRUE;
 }
 
@@ -343,7 +328,6 @@ guard_number (MusterSession *session, gint64 *step, gint64 deadline_us, GCancell
 
   if (number >= 0)
     *step = number;
-
   return number >= 0 || (value != NULL && muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                                                        "the global step '%s' is no integer scalar",
                                                        self->global_step));

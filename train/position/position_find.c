@@ -30,7 +30,6 @@ graph_to_read (MusterMetaGraph *meta_graph, GError **error)
     muster_graph_builder_input (builder, MUSTER_POSITION_BEGUN);
   }
   muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
-
   return muster_graph_builder_end (builder, error);
 }
 
@@ -59,7 +58,6 @@ look (MusterSession *session, guint *n_tasks, gint64 deadline_us, GCancellable *
                         "each task",
                         MUSTER_POSITION_BEGUN, n);
   *n_tasks = (guint)n;
-
   return muster_position_check_counts (begun, *n_tasks, error);
 }
 
@@ -76,7 +74,6 @@ extend (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
         "the master keeps the positions of %u task%s, which a save by this meta graph would lose; "
         "use the one that the job trains by: ",
         n_tasks, n_tasks == 1 ? "" : "s");
-
   return extended;
 }
 
@@ -104,6 +101,5 @@ muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes 
     return NULL;
   const gboolean is_known = look (session, &n_tasks, deadline_us, cancellable, error);
   muster_session_close_quietly (session);
-
   return is_known ? extend (meta_graph, n_tasks, error) : NULL;
 }

@@ -25,10 +25,8 @@ typedef struct {
 static gboolean
 refuse (const char *why, const char *name, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-               "Adding positions to the graph: %s: '%s'", why, name);
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Adding positions to the graph: %s: '%s'", why, name);
 }
 
 /* --- which nodes write --- */
@@ -39,7 +37,6 @@ is_one_of (const char *op, const char *const *names)
   for (; *names; names++)
     if (strcmp (op, *names) == 0)
       return TRUE;
-
   return FALSE;
 }
 
@@ -49,7 +46,6 @@ begins_with_one_of (const char *op, const char *const *prefixes)
   for (; *prefixes; prefixes++)
     if (g_str_has_prefix (op, *prefixes))
       return TRUE;
-
   return FALSE;
 }
 
@@ -65,7 +61,6 @@ takes_a_variable (MusterGraph *graph, gsize node)
     if (output >= 0 && strcmp (from->op, "VarHandleOp") == 0)
       return TRUE;
   }
-
   return FALSE;
 }
 
@@ -88,7 +83,6 @@ writes (MusterGraph *graph, gsize node)
   static const char *const pure[] = {"ScatterNd", "ScatterNdNonAliasingAdd", NULL};
   static const char *const calls[] = {"StatefulPartitionedCall", "If", "While", "Case", NULL};
   const char *op = muster_graph_node (graph, node)->op;
-
   return (begins_with_one_of (op, writers) && !is_one_of (op, pure)) ||
          (is_one_of (op, calls) && takes_a_variable (graph, node));
 }
@@ -114,7 +108,6 @@ closure_of (MusterGraph *graph, gsize node)
       g_array_append_val (stack, from);
     }
   }
-
   return marked;
 }
 
@@ -142,7 +135,6 @@ find_loops (MusterGraph *graph)
       }
     }
   }
-
   return in_loop;
 }
 
@@ -167,7 +159,6 @@ find_writers (MusterGraph *graph, gsize train_op, GError **error)
     refuse ("its train op writes no variable", muster_graph_node (graph, train_op)->name, error);
     return NULL;
   }
-
   return g_steal_pointer (&needed);
 }
 
@@ -232,7 +223,6 @@ zeros (gint64 n)
   MusterTensor *tensor = muster_tensor_new (MUSTER_INT64, 1, &n);
 
   memset (muster_tensor_data_mutable (tensor), 0, muster_tensor_n_bytes (tensor));
-
   return tensor;
 }
 
@@ -360,7 +350,6 @@ muster_position_device (MusterMetaGraph *meta_graph)
   for (gsize i = 0; i < n; i++)
     if (strncmp (variables[i].name, wanted, length) == 0 && variables[i].name[length] == '\0')
       return variables[i].device;
-
   return n > 0 ? variables[0].device : "";
 }
 
@@ -382,7 +371,6 @@ extend_graph (Extension *self, gsize train_op, const char *init_op, GError **err
   gsize n = muster_graph_n_nodes (whole);
   writers = g_realloc (writers, n);
   memset (writers + n_before, 0, n - n_before);
-
   return muster_graph_with_control_input (whole, writers, BEGUN_STEP);
 }
 
@@ -409,7 +397,6 @@ describe (MusterMetaGraph *meta_graph, MusterGraph *graph, const char *init_op, 
   };
   const MusterCollectedOp ops[] = {{"ready_op", NULL},
                                    {"init_op", init_op != NULL ? INIT_OP : NULL}};
-
   return muster_meta_graph_with_variables (meta_graph, graph, variables, G_N_ELEMENTS (variables),
                                            ops, G_N_ELEMENTS (ops), error);
 }
@@ -424,7 +411,6 @@ with_saver (MusterMetaGraph *meta_graph, const MusterSaverInfo *before, GError *
     how.max_to_keep = before->max_to_keep > 0 ? before->max_to_keep : -1;
     how.keep_every_n_hours = (double)before->keep_every_n_hours;
   }
-
   return muster_saver_build (meta_graph, &how, error);
 }
 
@@ -437,12 +423,12 @@ check_wanted (MusterMetaGraph *meta_graph, guint n_tasks, char **train_op, gssiz
   guint has = muster_position_n_tasks (meta_graph);
 
   if (n_tasks < 1 || n_tasks > MUSTER_POSITION_MOST_TASKS || (has > 0 && has != n_tasks)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                 has > 0 ? "Adding positions to the graph: it has those of another number of tasks "
-                           "(%u) already: export it without"
-                         : "Adding positions to the graph: a job has 1 to 65536 tasks, not %u",
-                 has > 0 ? has : n_tasks);
-    return FALSE;
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        has > 0 ? "Adding positions to the graph: it has those of another number of tasks "
+                  "(%u) already: export it without"
+                : "Adding positions to the graph: a job has 1 to 65536 tasks, not %u",
+        has > 0 ? has : n_tasks);
   }
   if (!muster_graph_parse (graph, error))
     return FALSE;
@@ -450,7 +436,6 @@ check_wanted (MusterMetaGraph *meta_graph, guint n_tasks, char **train_op, gssiz
     return refuse ("it has no train op", "add it to the collection 'train_op'", error);
   muster_graph_split_input (name, train_op);
   *at = muster_graph_find (graph, *train_op, strlen (*train_op));
-
   return *at >= 0 || refuse ("it has no node of the name of its train op", *train_op, error);
 }
 
@@ -479,7 +464,6 @@ muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
   g_autoptr (MusterGraph) graph = extend_graph (&extension, (gsize)at, init_op, error);
   g_autoptr (MusterMetaGraph) described =
       graph != NULL ? describe (meta_graph, graph, init_op, error) : NULL;
-
   return described != NULL ? with_saver (described, muster_meta_graph_saver (meta_graph), error)
                            : NULL;
 }
@@ -497,6 +481,5 @@ muster_position_n_tasks (MusterMetaGraph *meta_graph)
       !muster_graph_has_node (graph, "muster/step/held") ||
       muster_node_shape (begun, "shape", &n, 1) != 1 || n < 1 || n > MUSTER_POSITION_MOST_TASKS)
     return 0;
-
   return (guint)n;
 }

@@ -62,13 +62,12 @@ position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
     return TRUE;
   }
   if (self->n_tasks == 0)
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
-                         "The graph has no positions: extend it by muster_position_add ()");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "The graph has no positions: extend it by muster_position_add ()");
   else
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "The job has %u tasks, from 0 on, and this is said to be task %u", self->n_tasks,
                  self->options.task);
-
   return FALSE;
 }
 
@@ -90,13 +89,12 @@ undo (MusterPositionHook *self, MusterSession *session, GError **error)
     g_propagate_prefixed_error (error, failure, "Resetting the master: ");
     return FALSE;
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
-               "A step of task %u was cut off in a life before%s", self->options.task,
-               self->options.master != NULL
-                   ? ": the master was reset, and the model goes back to its last checkpoint"
-                   : ", and the model is to go back to its last checkpoint: reset the master");
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_ABORTED, "A step of task %u was cut off in a life before%s",
+      self->options.task,
+      self->options.master != NULL
+          ? ": the master was reset, and the model goes back to its last checkpoint"
+          : ", and the model is to go back to its last checkpoint: reset the master");
 }
 
 /* The chief's restore or init has been the only one to write, since nobody steps while hold is set:
@@ -104,13 +102,12 @@ undo (MusterPositionHook *self, MusterSession *session, GError **error)
 static gboolean
 refuse_inconsistent (const MusterPositionState *state, guint task, GError **error)
 {
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
-               "The checkpoint that was restored is no cut: batch %" G_GINT64_FORMAT
-               " of task %u was under way when it was saved. Take another one, and save by a "
-               "MusterSaver with muster_position_guard ()",
-               muster_position_done (state, task), task);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_FAILED_PRECONDITION,
+      "The checkpoint that was restored is no cut: batch %" G_GINT64_FORMAT
+      " of task %u was under way when it was saved. Take another one, and save by a "
+      "MusterSaver with muster_position_guard ()",
+      muster_position_done (state, task), task);
 }
 
 /* A look at what the master says: what a task still waits for. */
@@ -129,7 +126,6 @@ judge (const MusterPositionHook *self, const MusterPositionState *state)
     return GO;
   if (heeds)
     return WAIT_FOR_HOLD;
-
   return muster_position_busy (state, self->n_tasks, self->n_tasks) < self->n_tasks
              ? WAIT_FOR_QUIESCENCE
              : GO;
@@ -148,7 +144,6 @@ end_wait (MusterPositionHook *self, MusterSession *session, const MusterPosition
     return refuse_inconsistent (state, muster_position_busy (state, self->n_tasks, self->n_tasks),
                                 error);
   self->position = muster_position_done (state, self->options.task);
-
   return state->hold == MUSTER_POSITION_GO ||
          muster_position_set_hold (session, MUSTER_POSITION_GO, muster_position_in_us (ANSWER_US),
                                    self->stopped, error);
@@ -204,7 +199,6 @@ wait_while_held (MusterPositionHook *self, MusterSession *session, gint64 deadli
     return FALSE;
   }
   g_error_free (failure);
-
   return TRUE;
 }
 
@@ -219,7 +213,7 @@ is_over (const MusterPositionHook *self)
 
 static gboolean
 position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinator *coordinator,
-                       gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable, GError **error)
+                       gint64 deadline_us, GCancellable *cancellable G_GNUC_UNUSED, GError **error)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
 
@@ -228,7 +222,6 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
   self->n_done = -1;
   g_clear_pointer (&self->awaited, g_free);
   self->has_ended = FALSE;
-
   return settle (self, session, deadline_us, error);
 }
 
@@ -246,7 +239,6 @@ is_train_step (const MusterPositionHook *self, const MusterStep *step)
     if (strncmp (step->fetches[i], self->train_op, length) == 0 &&
         (step->fetches[i][length] == ':' || step->fetches[i][length] == '\0'))
       return TRUE;
-
   return FALSE;
 }
 
@@ -285,14 +277,12 @@ begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
     return FALSE;
   self->is_held = FALSE;
   if (is_over (self)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
-                 "Task %u has dealt its share of the job's %" G_GINT64_FORMAT " batches",
-                 self->options.task, self->options.n_batches);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE,
+                        "Task %u has dealt its share of the job's %" G_GINT64_FORMAT " batches",
+                        self->options.task, self->options.n_batches);
   }
   feed_position (self, context);
   feed_batch (self, context);
-
   return TRUE;
 }
 
@@ -312,7 +302,6 @@ position_before_run (MusterHook *hook, MusterRunContext *context, GError **error
     self->over_at = muster_run_context_fetch (context, MUSTER_POSITION_OVER_NOW);
     self->done_at = muster_run_context_fetch (context, MUSTER_POSITION_DONE_NOW);
   }
-
   return TRUE;
 }
 
@@ -324,7 +313,6 @@ name_of (const MusterPositionHook *self, guint task)
 
   if (g_strcmp0 (self->options.name, as_worker) == 0)
     return g_strdup_printf ("worker:%u", task);
-
   return task == 0 ? g_strdup ("chief:0") : g_strdup_printf ("worker:%u", task - 1);
 }
 
@@ -335,7 +323,6 @@ find_awaited (const MusterPositionHook *self, const gint64 *done)
   for (guint i = 0; i < self->n_tasks; i++)
     if (muster_position_batch (done[i], i, self->n_tasks) < self->options.n_batches)
       return i;
-
   return 0;
 }
 
@@ -362,14 +349,12 @@ give_up (MusterPositionHook *self, GError **error)
   g_autofree char *name = name_of (self, self->options.task);
   g_autofree char *waited = muster_format_duration (self->options.others_us);
 
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "Task %s has dealt its share, and no task has done a batch for %s; %" G_GINT64_FORMAT
-               " of %" G_GINT64_FORMAT
-               " are missing: start task %s again, as it was started before",
-               name, waited, MAX (self->options.n_batches - self->n_done, 0),
-               self->options.n_batches, self->awaited);
-
-  return FALSE;
+  return muster_fail (
+      error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+      "Task %s has dealt its share, and no task has done a batch for %s; %" G_GINT64_FORMAT
+      " of %" G_GINT64_FORMAT " are missing: start task %s again, as it was started before",
+      name, waited, MAX (self->options.n_batches - self->n_done, 0), self->options.n_batches,
+      self->awaited);
 }
 
 static gint64
@@ -379,7 +364,6 @@ sum (const gint64 *numbers, guint n)
 
   for (guint i = 0; i < n; i++)
     total += numbers[i];
-
   return total;
 }
 
@@ -406,7 +390,6 @@ check_end (MusterPositionHook *self, MusterRunContext *context, GError **error)
   if (now_us >= self->given_up_us)
     return give_up (self, error);
   (void)muster_clock_wait_until (self->clock, now_us + POLL_US, self->stopped, NULL);
-
   return TRUE;
 }
 
@@ -422,14 +405,13 @@ position_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   self->position++;
   gint64 hold = muster_step_of (muster_run_context_value (context, self->held_at));
   self->is_held = hold == MUSTER_POSITION_WAIT;
-
   return TRUE;
 }
 
 /* Whoever doesn't hear it, because the master goes, has nothing to wait for. */
 static gboolean
 position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
-              GCancellable *cancellable, G_GNUC_UNUSED GError **error)
+              GCancellable *cancellable, GError **error G_GNUC_UNUSED)
 {
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
   g_autoptr (GError) failure = NULL;
@@ -440,7 +422,6 @@ position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
                                 &failure))
     return TRUE;
   g_message ("The other tasks couldn't be told that the job has ended: %s", failure->message);
-
   return TRUE;
 }
 
@@ -469,7 +450,6 @@ muster_position_run (MusterHook *self, MusterMonitoredSession *session, const Mu
   }
   if (trained != NULL)
     *trained = has_trained;
-
   return has_trained || muster_monitored_session_run (session, &nothing, NULL, NULL, error);
 }
 
@@ -515,7 +495,6 @@ copy_feeds (const MusterPositionOptions *options)
 
   for (gsize i = 0; i < options->n_feeds; i++)
     feeds[i] = g_strdup (options->feeds[i]);
-
   return feeds;
 }
 
@@ -525,7 +504,7 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   muster_require (error, NULL, options);
 
   if (options->n_feeds > MOST_FEEDS || (options->n_feeds > 0) != (options->batches != NULL)) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Positions: %" G_GSIZE_FORMAT
                  " tensors are to be fed; give as many as the batches have arrays, at most %d",
                  options->n_feeds, MOST_FEEDS);
@@ -542,7 +521,6 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   self->options.others_us = options->others_us > 0 ? options->others_us : DEFAULT_OTHERS_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->task = muster_tensor_new_int64 (options->task);
-
   return MUSTER_HOOK (self);
 }
 
@@ -556,7 +534,6 @@ muster_position_hook_awaits (MusterHook *hook, MusterAwaited *awaited)
   if (self->awaited == NULL)
     return FALSE;
   *awaited = (MusterAwaited){self->awaited, self->awaited_us};
-
   return TRUE;
 }
 
@@ -566,7 +543,6 @@ muster_position_hook_is_over (MusterHook *hook)
   g_return_val_if_fail (MUSTER_IS_POSITION_HOOK (hook), FALSE);
 
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
-
   return self->has_ended || (self->n_tasks == 1 && is_over (self));
 }
 

@@ -21,7 +21,6 @@ muster_preemption_new (gint64 grace_us, MusterClock *clock)
   self->grace_us = grace_us > 0 ? grace_us : MUSTER_DEFAULT_GRACE_US;
   self->reserve_us = MIN (self->grace_us / 10, MUSTER_SECOND);
   self->clock = g_object_ref (clock ? clock : muster_system_clock ());
-
   return self;
 }
 
@@ -137,7 +136,6 @@ static int
 compare (const void *a, const void *b)
 {
   const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
   return (x > y) - (x < y);
 }
 
@@ -147,7 +145,6 @@ scale (const MusterMeasuredSave *save, guint64 bytes)
 {
   double factor = save->bytes > 0 && bytes > save->bytes ? (double)bytes / (double)save->bytes : 1;
   double us = (double)save->took_us * factor;
-
   return us < (double)(G_MAXINT64 / 4) ? (gint64)us : G_MAXINT64 / 4;
 }
 
@@ -166,7 +163,6 @@ muster_preemption_known_locked (const MusterPreemption *self, guint64 bytes)
   if (self->bytes_per_us <= 0)
     return -1;
   double us = (double)bytes / self->bytes_per_us;
-
   return us < (double)(G_MAXINT64 / 4) ? (gint64)us : G_MAXINT64 / 4;
 }
 
@@ -179,7 +175,6 @@ write_pieces (MusterStorage *storage, MusterStorageFile *file, guint n, GError *
   for (guint i = 0; i < n; i++)
     if (!muster_storage_append (storage, file, piece, PIECE_BYTES, error))
       return FALSE;
-
   return muster_storage_sync (storage, file, error);
 }
 
@@ -203,7 +198,6 @@ measure (MusterPreemption *self, MusterSaver *saver, const char *directory, guin
   if (file != NULL)
     (void)muster_storage_close (storage, file, NULL);
   (void)muster_storage_remove (storage, path, NULL);
-
   return is_written ? (double)(n * PIECE_BYTES) / (double)MAX (took_us, 1) : 0;
 }
 
@@ -229,7 +223,6 @@ muster_preemption_estimate (MusterPreemption *self, guint64 *bytes)
   g_mutex_unlock (&self->lock);
   if (bytes != NULL)
     *bytes = size;
-
   return estimate_us;
 }
 
@@ -276,7 +269,6 @@ describe_locked (MusterPreemption *self, gint64 left_us, gboolean in_step)
     g_string_append (text, "is to be saved");
   g_string_append_printf (text, ", and %s of the %s grace %s left to save in", left, grace,
                           left_us > 0 ? "are" : "is");
-
   return g_strdup (text->str);
 }
 
@@ -296,7 +288,6 @@ muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64
       is_late && self->ended_us == 0 && needed_us < self->grace_us - self->reserve_us;
   if (self->is_refused && self->why == NULL)
     self->why = describe_locked (self, left_us, in_step);
-
   return !self->is_refused;
 }
 
@@ -311,9 +302,8 @@ may_begin (MusterPreemption *self, GError **error)
   g_mutex_lock (&self->lock);
   gboolean fits = muster_preemption_fits_locked (self, needed_us, bytes, FALSE);
   if (!fits)
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, self->why);
+    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "%s", self->why);
   g_mutex_unlock (&self->lock);
-
   return fits;
 }
 
@@ -333,7 +323,6 @@ save_measured (MusterPreemption *self, MusterSaver *saver, MusterSession *sessio
   if (!saved->skipped)
     muster_preemption_note_durable (self, step, saved->prefix, MAX (saved->bytes, bytes),
                                     MAX (saved->took_us, 1));
-
   return TRUE;
 }
 
@@ -388,7 +377,6 @@ muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSessio
                                : NULL);
   if (failure != NULL)
     g_propagate_error (error, failure);
-
   return is_done;
 }
 
@@ -405,7 +393,6 @@ outcome_locked (const MusterPreemption *self)
     return MUSTER_PREEMPTION_GIVEN_UP;
   if (self->saver == NULL || !self->has_hooks)
     return MUSTER_PREEMPTION_NO_SAVE;
-
   return self->durable != NULL && self->durable_us >= self->requested_us
              ? MUSTER_PREEMPTION_SAVED
              : MUSTER_PREEMPTION_GIVEN_UP;
@@ -438,7 +425,6 @@ muster_preemption_report (MusterPreemption *self, MusterPreemptionReport *report
     report->why = g_strdup (self->why);
   }
   g_mutex_unlock (&self->lock);
-
   return is_requested;
 }
 
@@ -458,7 +444,6 @@ subject (const MusterPreemptionReport *report)
     return g_strdup ("a preemption");
   if (report->signal_number == 0)
     return g_strdup ("preempted");
-
   return g_strdup_printf ("preempted (%s)", strsignal (report->signal_number));
 }
 
@@ -467,7 +452,6 @@ durable_text (const MusterPreemptionReport *report)
 {
   if (report->durable_step < 0)
     return g_strdup ("nothing is durable yet");
-
   return g_strdup_printf ("the last durable step is %" G_GINT64_FORMAT, report->durable_step);
 }
 
@@ -494,7 +478,6 @@ saved_text (const MusterPreemptionReport *report, const char *who)
   if (report->is_drill)
     return g_strdup_printf ("%s would take %s of the %s grace: %s %s", who, took, grace, margin,
                             sign);
-
   return g_strdup_printf ("%s: step %" G_GINT64_FORMAT " was durable after %s of the %s grace", who,
                           report->durable_step, took, grace);
 }
@@ -537,7 +520,6 @@ muster_preemption_explains (MusterPreemption *self, const GError *failure)
 
   if (!muster_preemption_is_requested (self))
     return FALSE;
-
   return failure == NULL || g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
          muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
          muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||

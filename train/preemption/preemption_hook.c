@@ -14,32 +14,29 @@ struct _MusterPreemptionHook {
 G_DEFINE_FINAL_TYPE (MusterPreemptionHook, muster_preemption_hook, MUSTER_TYPE_HOOK)
 
 static gboolean
-preemption_hook_after_create (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
-                              MusterCoordinator *coordinator, G_GNUC_UNUSED gint64 deadline_us,
-                              G_GNUC_UNUSED GCancellable *cancellable, G_GNUC_UNUSED GError **error)
+preemption_hook_after_create (MusterHook *hook, MusterSession *session G_GNUC_UNUSED,
+                              MusterCoordinator *coordinator, gint64 deadline_us G_GNUC_UNUSED,
+                              GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   muster_preemption_begin (MUSTER_PREEMPTION_HOOK (hook)->preemption, coordinator);
-
   return TRUE;
 }
 
 static gboolean
 preemption_hook_after_run (MusterHook *hook, MusterRunContext *context,
-                           G_GNUC_UNUSED GError **error)
+                           GError **error G_GNUC_UNUSED)
 {
   if (muster_preemption_is_requested (MUSTER_PREEMPTION_HOOK (hook)->preemption))
     muster_run_context_request_stop (context);
-
   return TRUE;
 }
 
 static gboolean
-preemption_hook_end (MusterHook *hook, G_GNUC_UNUSED MusterSession *session,
-                     G_GNUC_UNUSED gint64 deadline_us, G_GNUC_UNUSED GCancellable *cancellable,
-                     G_GNUC_UNUSED GError **error)
+preemption_hook_end (MusterHook *hook, MusterSession *session G_GNUC_UNUSED,
+                     gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+                     GError **error G_GNUC_UNUSED)
 {
   muster_preemption_end (MUSTER_PREEMPTION_HOOK (hook)->preemption, NULL);
-
   return TRUE;
 }
 
@@ -67,7 +64,7 @@ muster_preemption_hook_class_init (MusterPreemptionHookClass *klass)
 }
 
 static void
-muster_preemption_hook_init (G_GNUC_UNUSED MusterPreemptionHook *self)
+muster_preemption_hook_init (MusterPreemptionHook *self G_GNUC_UNUSED)
 {
 }
 
@@ -79,6 +76,5 @@ muster_preemption_hook_new (MusterPreemption *self)
   MusterPreemptionHook *hook = g_object_new (MUSTER_TYPE_PREEMPTION_HOOK, NULL);
 
   hook->preemption = g_object_ref (self);
-
   return MUSTER_HOOK (hook);
 }

@@ -56,9 +56,8 @@ muster_preemption_take_signals (MusterPreemption *self, gboolean with_sigint, GE
   if (!muster_preemption_watch (self, error))
     return FALSE;
   if (!g_atomic_pointer_compare_and_exchange (&taker, NULL, self)) {
-    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_ALREADY_EXISTS,
-                         "the signals of this process are another preemption's");
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
+                        "the signals of this process are another preemption's");
   }
   sigemptyset (&action.sa_mask);
   (void)sigaction (SIGTERM, &action, &before_term);
@@ -67,7 +66,6 @@ muster_preemption_take_signals (MusterPreemption *self, gboolean with_sigint, GE
   action.sa_flags |= SA_RESETHAND;
   if (with_sigint)
     (void)sigaction (SIGINT, &action, &before_int);
-
   return TRUE;
 }
 
@@ -82,7 +80,6 @@ cancel_at_locked (const MusterPreemption *self, gint64 needed_us)
 
   if (self->was_saved)
     return deadline_us + self->reserve_us;
-
   return self->is_saving ? deadline_us : deadline_us - MAX (needed_us, 0);
 }
 
@@ -139,7 +136,6 @@ watch (gpointer data)
     if (muster_preemption_is_requested (self))
       see_to_it (self);
   }
-
   return NULL;
 }
 
@@ -155,10 +151,8 @@ muster_preemption_watch (MusterPreemption *self, GError **error)
     self->watcher = g_thread_try_new ("muster-preempt", watch, self, NULL);
   if (self->watcher != NULL)
     return TRUE;
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "Nothing can watch for signals: %s", g_strerror (errno));
-
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "Nothing can watch for signals: %s",
+                      g_strerror (errno));
 }
 
 void

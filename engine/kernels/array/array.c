@@ -41,7 +41,6 @@ static gboolean
 compute_size (MusterKernel *k, GError **error)
 {
   gint64 n = muster_tensor_n_elements (muster_kernel_input (k, 0));
-
   return put_ints (k, 0, 0, NULL, 1, &n, error);
 }
 
@@ -49,7 +48,6 @@ static gboolean
 compute_rank (MusterKernel *k, GError **error)
 {
   gint64 n = muster_tensor_n_dims (muster_kernel_input (k, 0));
-
   return put_ints (k, 0, 0, NULL, 1, &n, error);
 }
 

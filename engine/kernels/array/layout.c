@@ -148,7 +148,6 @@ static gboolean
 compute_concat_v2 (MusterKernel *k, GError **error)
 {
   int n = muster_kernel_n_inputs (k) - 1;
-
   return muster_check_scalar (k, n, "Concat dim", error) &&
          concat (k, 0, n, muster_kernel_input_int (k, n), error);
 }

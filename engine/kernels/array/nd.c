@@ -181,7 +181,6 @@ static gboolean
 check_arithmetic (MusterTensor *updates, const MusterLoop2 *loops, GError **error)
 {
   MusterDType dtype = muster_tensor_dtype (updates);
-
   return loops == NULL || muster_check_loop2 (loops, dtype, error);
 }
 

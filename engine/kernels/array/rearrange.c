@@ -67,7 +67,6 @@ static gint64
 modulo (gint64 a, gint64 n)
 {
   gint64 rest = n == 0 ? 0 : a % n;
-
   return rest < 0 ? rest + n : rest;
 }
 
@@ -195,7 +194,6 @@ compute_mirror_pad (MusterKernel *k, GError **error)
 {
   gint64 padded[MUSTER_MAX_DIMS], inner[MUSTER_MAX_DIMS];
   g_auto (Maps) maps = {0};
-
   return mirror (k, 1, padded, inner, &maps, error) && copy_mapped (k, &maps, padded, error);
 }
 

@@ -117,7 +117,6 @@ static gint64
 n_sorted (MusterTensor *ids)
 {
   gint64 n = muster_tensor_n_elements (ids);
-
   return n == 0 ? 0 : muster_int_at (ids, n - 1) + 1;
 }
 

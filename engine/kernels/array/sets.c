@@ -248,7 +248,6 @@ static gboolean
 compute_dense_dense (MusterKernel *k, GError **error)
 {
   Input a = {0}, b = {0};
-
   return read_dense (k, 0, &a, error) && read_dense (k, 1, &b, error) && operate (k, &a, &b, error);
 }
 
@@ -257,7 +256,6 @@ compute_dense_sparse (MusterKernel *k, GError **error)
 {
   gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
   Input a = {0}, b = {0};
-
   return read_dense (k, 0, &a, error) && read_sparse (k, 1, validates, &b, error) &&
          operate (k, &a, &b, error);
 }
@@ -267,7 +265,6 @@ compute_sparse_sparse (MusterKernel *k, GError **error)
 {
   gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
   Input a = {0}, b = {0};
-
   return read_sparse (k, 0, validates, &a, error) && read_sparse (k, 3, validates, &b, error) &&
          operate (k, &a, &b, error);
 }

@@ -212,7 +212,6 @@ static Slices
 slices_of (MusterTensor *x, const MusterElements *elements, int axis)
 {
   const gint64 *dims = muster_tensor_dims (x);
-
   return (Slices){.dtype = muster_tensor_dtype (x),
                   .data = elements->data,
                   .n = dims[axis],

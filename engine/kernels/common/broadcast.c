@@ -10,7 +10,6 @@ static gint64
 dim_of (MusterTensor *operand, int n_dims, int i)
 {
   int own = i - (n_dims - muster_tensor_n_dims (operand));
-
   return own < 0 ? 1 : muster_tensor_dims (operand)[own];
 }
 

@@ -56,7 +56,6 @@ muster_wide_dtype (MusterWide wide)
 {
   static const MusterDType dtypes[] = {MUSTER_FLOAT, MUSTER_DOUBLE, MUSTER_INT32,
                                        MUSTER_INT64, MUSTER_UINT64, MUSTER_INVALID};
-
   return dtypes[wide];
 }
 
@@ -278,7 +277,6 @@ gboolean
 muster_same_shape (const MusterTensor *a, const MusterTensor *b)
 {
   int n = muster_tensor_n_dims (a);
-
   return n == muster_tensor_n_dims (b) &&
          (n == 0 ||
           memcmp (muster_tensor_dims (a), muster_tensor_dims (b), n * sizeof (gint64)) == 0);
@@ -311,7 +309,6 @@ gint64
 muster_int_at (const MusterTensor *tensor, gint64 i)
 {
   const void *data = muster_tensor_data (tensor);
-
   return muster_tensor_dtype (tensor) == MUSTER_INT64 ? ((const gint64 *)data)[i]
                                                       : ((const gint32 *)data)[i];
 }

@@ -69,6 +69,5 @@ char *
 muster_kernel_attr_text (MusterKernel *k, const char *name)
 {
   char *text = muster_node_string (muster_kernel_node (k), name);
-
   return text != NULL ? text : g_strdup ("");
 }

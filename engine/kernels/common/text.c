@@ -152,7 +152,6 @@ gboolean
 muster_text_end (MusterText *self, MusterKernel *k, int i, GError **error)
 {
   const MusterString string = {self->data, self->size};
-
   return muster_text_check (self, error) &&
          muster_kernel_output_strings (k, i, 0, NULL, &string, error);
 }

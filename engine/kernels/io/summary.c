@@ -296,7 +296,6 @@ compute_tensor_summary (MusterKernel *k, GError **error)
 {
   const char *name = muster_kernel_node (k)->name;
   const MusterString node = {name, strlen (name)};
-
   return set_tensor_summary (k, muster_kernel_input (k, 0), VALUE_NODE_NAME, node, NULL, error);
 }
 

@@ -30,7 +30,6 @@ static gint64
 signed_floor_div (gint64 a, gint64 b)
 {
   gint64 q = signed_quotient (a, b);
-
   return signed_remainder (a, b) != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
@@ -38,7 +37,6 @@ static gint64
 signed_floor_mod (gint64 a, gint64 b)
 {
   gint64 r = signed_remainder (a, b);
-
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
@@ -58,7 +56,6 @@ static double
 real_floor_mod (double a, double b)
 {
   double r = fmod (a, b);
-
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
@@ -187,7 +184,6 @@ BINARY_SAME (softsign_grad) BINARY_SAME (selu_grad)
     static gboolean is_integer (MusterDType dtype)
 {
   MusterWide wide = muster_wide (dtype);
-
   return wide == MUSTER_I32 || wide == MUSTER_I64 || wide == MUSTER_U64;
 }
 
@@ -280,7 +276,6 @@ static gboolean
 strings_equal (const MusterTensor *x, gint64 i, const MusterTensor *y, gint64 j)
 {
   MusterString a = muster_tensor_string (x, i), b = muster_tensor_string (y, j);
-
   return a.size == b.size && (a.size == 0 || memcmp (a.data, b.data, a.size) == 0);
 }
 

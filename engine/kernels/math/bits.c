@@ -23,7 +23,6 @@ static guint64
 shift_of (MusterDType dtype, gint64 by)
 {
   const gint64 bits = (gint64)muster_dtype_size (dtype) * 8;
-
   return (guint64)CLAMP (by, 0, bits - 1);
 }
 

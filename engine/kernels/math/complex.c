@@ -44,7 +44,6 @@ static gboolean
 compute_join (MusterKernel *k, GError **error)
 {
   static const MusterLoop2 loops[] = MUSTER_FLOAT_TABLE (join);
-
   return check_widths (muster_kernel_output_dtype (k, 0),
                        muster_tensor_dtype (muster_kernel_input (k, 0)), error) &&
          muster_compute2 (k, loops, error);

@@ -33,7 +33,6 @@ static gboolean
 refuse (const char *equation, const char *why, GError **error)
 {
   g_autofree char *valid = g_utf8_make_valid (equation, -1);
-
   return muster_invalid (error, "Invalid einsum equation '%s': %s", valid, why);
 }
 

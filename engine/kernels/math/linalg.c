@@ -196,7 +196,6 @@ static gboolean
 compute_inverse (MusterKernel *k, GError **error)
 {
   g_auto (Stack) s = {0};
-
   return read_stack (k, TRUE, &s, error) && take_output (k, &s, 0, s.n_dims + 2, s.dims, error) &&
          solve_all (k, &s, s.n, "Input is not invertible.", error);
 }

@@ -54,7 +54,6 @@ static const Blas *
 get_blas (void)
 {
   static GOnce once = G_ONCE_INIT;
-
   return g_once (&once, load_blas, NULL);
 }
 
@@ -153,7 +152,6 @@ static gboolean
 mismatch (MusterTensor *a, MusterTensor *b, GError **error)
 {
   g_autofree char *a_shape = muster_shape_text (a), *b_shape = muster_shape_text (b);
-
   return muster_invalid (error, "Matrix size-incompatible: In[0]: %s, In[1]: %s", a_shape, b_shape);
 }
 

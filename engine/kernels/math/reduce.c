@@ -185,7 +185,6 @@ reduce (MusterKernel *k, const Folds *folds, GError **error)
 {
   Reduction r;
   MusterTensor *out = reduce_wide (k, folds, &r, error);
-
   return out != NULL && muster_wide_end (k, 0, out, error);
 }
 

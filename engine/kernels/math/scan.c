@@ -61,7 +61,6 @@ static double
 log_sum (double a, double b)
 {
   const double larger = a > b ? a : b, smaller = a > b ? b : a;
-
   return isinf (larger) && larger < 0 ? larger : larger + log1p (exp (smaller - larger));
 }
 

@@ -71,7 +71,6 @@ static double complex
 complex_expm1 (double complex a)
 {
   double x = creal (a), y = cimag (a), half_sine = sin (y / 2);
-
   return CMPLX (expm1 (x) * cos (y) - 2 * half_sine * half_sine, exp (x) * sin (y));
 }
 
@@ -301,9 +300,8 @@ compute_cast (MusterKernel *k, GError **error)
     return TRUE;
   }
   if (muster_loop_index (from) == MUSTER_N_WIDE || muster_loop_index (to) == MUSTER_N_WIDE) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "Cast %s to %s is not supported",
-                 muster_dtype_name (from), muster_dtype_name (to));
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "Cast %s to %s is not supported",
+                        muster_dtype_name (from), muster_dtype_name (to));
   }
   y = muster_kernel_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (y == NULL)

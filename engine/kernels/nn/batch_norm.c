@@ -174,7 +174,6 @@ check_norm (MusterKernel *k, Norm *n, GError **error)
 {
   const gboolean keeps =
       !n->l.is_training || muster_kernel_attr_float (k, "exponential_avg_factor", 1) != 1;
-
   return check_vector (k, 1, "scale", &n->l, error) &&
          check_vector (k, 2, "offset", &n->l, error) &&
          (!keeps || (check_vector (k, 3, "estimated_mean", &n->l, error) &&

@@ -208,8 +208,7 @@ open_file (MusterStorage *storage, const char *path, guint64 *size, GError **err
   g_autoptr (GError) own = NULL;
   MusterStorageInput *input = muster_storage_open (storage, path, size, &own);
   if (g_error_matches (own, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "%s; No such file or directory",
-                 path);
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "%s; No such file or directory", path);
   else if (input == NULL)
     g_propagate_error (error, g_steal_pointer (&own));
   return input;

@@ -155,7 +155,7 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
   if (reader != NULL)
     return reader;
   if (muster_error_to_wire (own) == MUSTER_ERROR_NOT_FOUND)
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                  "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
                  "for %s",
                  prefix);
@@ -182,9 +182,7 @@ check_entry (MusterBundleReader *reader, const char *name, MusterDType wanted, G
   const MusterBundleEntry *entry = muster_bundle_reader_find (reader, name);
 
   if (entry == NULL) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "Key %s not found in checkpoint",
-                 name);
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "Key %s not found in checkpoint", name);
   }
   if (entry->dtype != wanted)
     return muster_invalid (error,

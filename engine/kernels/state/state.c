@@ -178,10 +178,8 @@ compute_destroy (MusterKernel *k, GError **error)
     return muster_kernel_destroy_resource (k, 0, must_exist, error);
   MusterVariable *variable = muster_kernel_variable (k, 0);
   if (!muster_variable_is_initialized (variable) && must_exist) {
-    g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-                 "Resource %s/%s/<unknown> does not exist.", muster_variable_container (variable),
-                 muster_variable_name (variable));
-    return FALSE;
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "Resource %s/%s/<unknown> does not exist.",
+                        muster_variable_container (variable), muster_variable_name (variable));
   }
   muster_variable_assign (variable, NULL);
   return TRUE;
@@ -207,9 +205,8 @@ count_up (gint64 *value, gint64 limit, GError **error)
     (*value)++;
     return TRUE;
   }
-  g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE, "Reached limit of %" G_GINT64_FORMAT,
-               limit);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE, "Reached limit of %" G_GINT64_FORMAT,
+                      limit);
 }
 
 static gboolean

@@ -105,7 +105,6 @@ static gboolean
 compute_static_regex_full_match (MusterKernel *k, GError **error)
 {
   g_autofree char *pattern = muster_kernel_attr_text (k, "pattern");
-
   return match_all (k, muster_kernel_input (k, 0), pattern, error);
 }
 
@@ -208,7 +207,6 @@ compute_static_regex_replace (MusterKernel *k, GError **error)
 {
   g_autofree char *pattern = muster_kernel_attr_text (k, "pattern");
   g_autofree char *rewrite = muster_kernel_attr_text (k, "rewrite");
-
   return replace (k, pattern, rewrite, error);
 }
 

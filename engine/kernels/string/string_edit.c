@@ -10,7 +10,6 @@ static gboolean
 has_unit (MusterKernel *k, const char *attr, const char *unit)
 {
   g_autofree char *text = muster_kernel_attr_text (k, attr);
-
   return g_ascii_strcasecmp (text, unit) == 0;
 }
 
@@ -269,11 +268,10 @@ read_axes (MusterKernel *k, int n, int *axes, int *n_axes, GError **error)
   for (int i = 0; i < *n_axes; i++) {
     gint64 axis = muster_int_at (given, i);
     if (axis < -n || axis >= n) {
-      g_set_error (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE,
-                   "Invalid reduction dimension %" G_GINT64_FORMAT
-                   " for input with %d dimension(s)",
-                   axis, n);
-      return FALSE;
+      return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE,
+                          "Invalid reduction dimension %" G_GINT64_FORMAT
+                          " for input with %d dimension(s)",
+                          axis, n);
     }
     axes[i] = (int)(axis < 0 ? axis + n : axis);
     if (seen[axes[i]])
