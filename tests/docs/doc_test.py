@@ -21,6 +21,8 @@ What a reader doesn't need stands before a block in an HTML comment:
     <!-- around: PROGRAM -->     what the block is a part of; "..." is its place
     <!-- not run: REASON -->
 
+A comment without a colon marks a place, for other programs.
+
 Each block has a folder of its own with digits.meta, images.npy and labels.npy, and free ports for those in its text.
 """
 import configparser
@@ -43,6 +45,7 @@ import peer
 
 PATIENCE = 120
 LANGUAGES = ("c", "python", "sh", "console", "json", "ini", "mermaid", "pbtxt", "text")
+DRAWINGS = ("mermaid", "text")
 MOST_UNRUN = 6  # of a document
 FILES = {"digits.meta": "digits.meta", "digits_x.npy": "images.npy", "digits_y.npy": "labels.npy"}
 TENSORFLOW = os.path.expanduser("~/.cache/muster/tensorflow/bin/python")
@@ -70,8 +73,9 @@ def read_blocks(source):
         elif comment is not None or line.startswith("<!--"):
             comment = (comment or "") + line + "\n"
             if "-->" in line:
-                kind, _, text = comment.strip()[len("<!--"):-len("-->")].partition(":")
-                notes[kind.strip()] = text.strip("\n")
+                kind, colon, text = comment.strip()[len("<!--"):-len("-->")].partition(":")
+                if colon:  # <!-- modules --> and its like only mark a place
+                    notes[kind.strip()] = text.strip("\n")
                 comment = None
         elif line.startswith("```"):
             block = Block(line[3:].strip(), number)
@@ -349,7 +353,7 @@ class Document(unittest.TestCase):
 
     def test_no_drawing_is_code(self):
         for block in BLOCKS:
-            if block.language == "text":
+            if block.language in DRAWINGS:
                 self.assertNotRegex(block.text, r"(?m)^(\$ |muster |bazel |#include|import )", "line %d" % block.line)
 
 
@@ -366,7 +370,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         BLOCKS = read_blocks(file.read())
     for block in BLOCKS:
-        if block.language != "text" and block.reason is None:
+        if block.language not in DRAWINGS and block.reason is None:
             setattr(Document, "test_line_%03d_%s" % (block.line, block.language), test_of(block))
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as installed:
         subprocess.run(["./install", "--prefix=" + installed], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
