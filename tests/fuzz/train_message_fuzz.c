@@ -4,6 +4,7 @@
 #include "base/protowire.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
+#include "saver/builder/saver_builder.h"
 #include "tests/fuzz/fuzz.h"
 #include "train/hooks/timeline.h"
 #include "train/monitored/queue_runner.h"
@@ -25,8 +26,9 @@ static void
 try_scaffold (MusterMetaGraph *meta_graph, gboolean needs_saver)
 {
   g_autoptr (GError) error = NULL;
-  const MusterScaffoldOptions options = {.needs_saver = needs_saver};
-  g_autoptr (MusterScaffold) scaffold = muster_scaffold_new_with (meta_graph, &options, &error);
+  g_autoptr (MusterMetaGraph) model =
+      needs_saver ? muster_saver_default (meta_graph, &error) : muster_meta_graph_ref (meta_graph);
+  g_autoptr (MusterScaffold) scaffold = model != NULL ? muster_scaffold_new (model, &error) : NULL;
   g_assert_true ((scaffold == NULL) == (error != NULL));
   if (scaffold == NULL)
     return;

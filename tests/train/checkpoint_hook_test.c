@@ -4,6 +4,7 @@
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
+#include "saver/builder/saver_builder.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/events.h"
@@ -225,9 +226,11 @@ MUSTER_TEST (CheckpointSaver, needs_a_saver_and_takes_the_one_that_it_is_given)
 
   for (int how = 0; how < 3; how++) { /* none; the scaffold's; its own */
     g_auto (Job) job = set_up ();
-    MusterScaffoldOptions with = {.needs_saver = how > 0};
+    g_autoptr (MusterMetaGraph) model =
+        how > 0 ? muster_saver_default (meta_graph, &error) : muster_meta_graph_ref (meta_graph);
+    MUSTER_ASSERT_NO_ERROR (error);
     muster_scaffold_unref (job.scaffold);
-    job.scaffold = muster_scaffold_new_with (meta_graph, &with, &error);
+    job.scaffold = muster_scaffold_new (model, &error);
     MUSTER_ASSERT_NO_ERROR (error);
     g_autoptr (MusterSaver) own =
         how == 2 ? muster_saver_new (muster_scaffold_meta_graph (job.scaffold), NULL, &error)

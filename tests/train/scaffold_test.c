@@ -227,14 +227,13 @@ one_variable (void)
 /* MON.6: and the same pieces each time */
 MUSTER_TEST (scaffold, builds_the_saver_that_it_is_asked_for)
 {
-  const MusterScaffoldOptions options = {.needs_saver = TRUE};
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) meta_graph = one_variable ();
   g_autoptr (MusterScaffold) without = muster_scaffold_new (meta_graph, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (MusterScaffold) a = muster_scaffold_new_with (meta_graph, &options, &error);
+  g_autoptr (MusterScaffold) a = muster_scaffold_with_saver (without, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (MusterScaffold) b = muster_scaffold_new_with (meta_graph, &options, &error);
+  g_autoptr (MusterScaffold) b = muster_scaffold_with_saver (without, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   const MusterSaverInfo *saver = muster_meta_graph_saver (muster_scaffold_meta_graph (a));

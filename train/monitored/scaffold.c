@@ -61,7 +61,6 @@ take_given (MusterScaffold *self, const MusterScaffoldOptions *options)
       .summary_op = g_strdup (o->summary_op != NULL ? o->summary_op : base->summary_op),
       .train_op = g_strdup (o->train_op != NULL ? o->train_op : base->train_op),
       .global_step = g_strdup (o->global_step != NULL ? o->global_step : base->global_step),
-      .needs_saver = o->needs_saver || base->needs_saver,
       .n_init_feeds = own_feeds ? o->n_init_feeds : base->n_init_feeds,
       .init_func = own_func ? o->init_func : base->init_func,
       .init_func_data = own_func ? o->init_func_data : base->init_func_data};
@@ -276,10 +275,7 @@ muster_scaffold_new_with (MusterMetaGraph *meta_graph, const MusterScaffoldOptio
 
   g_atomic_ref_count_init (&self->refs);
   take_given (self, options);
-  self->meta_graph = self->given.needs_saver ? muster_saver_default (meta_graph, error)
-                                             : muster_meta_graph_ref (meta_graph);
-  if (self->meta_graph == NULL)
-    return NULL;
+  self->meta_graph = muster_meta_graph_ref (meta_graph);
   self->graph = muster_graph_ref (muster_meta_graph_graph (self->meta_graph));
   if (!choose_all (self, error) ||
       (self->given.global_step != NULL &&
@@ -305,10 +301,11 @@ muster_scaffold_with_saver (MusterScaffold *self, GError **error)
 {
   muster_require (error, NULL, self);
 
-  const MusterScaffoldOptions with = {.needs_saver = TRUE, .copy_from = self};
-  return muster_meta_graph_saver (self->meta_graph) != NULL
-             ? muster_scaffold_ref (self)
-             : muster_scaffold_new_with (self->meta_graph, &with, error);
+  if (muster_meta_graph_saver (self->meta_graph) != NULL)
+    return muster_scaffold_ref (self);
+  const MusterScaffoldOptions with = {.copy_from = self};
+  g_autoptr (MusterMetaGraph) meta_graph = muster_saver_default (self->meta_graph, error);
+  return meta_graph != NULL ? muster_scaffold_new_with (meta_graph, &with, error) : NULL;
 }
 
 MusterScaffold *

@@ -15,7 +15,8 @@ G_BEGIN_DECLS
  *                            only where there is a local init op
  *   ready_op                 the names of all variables that have none
  *   summary_op               "summaries" merged; there may be none
- *   saver                    only where it is asked for (muster_scaffold_with_saver ())
+ *   saver                    only by muster_scaffold_with_saver (), or in a meta graph that
+ *                            muster_saver_default () made
  *
  * What is built has the same nodes and names in every process, so that graphs still compare equal
  * on the master. A graph is never changed: whoever adds nodes gets another one, so there is nothing
@@ -41,8 +42,7 @@ typedef struct {
   const char *ready_for_local_init_op;
   const char *summary_op;
   const char *train_op;
-  const char *global_step; /* the variable, or the tensor that reads it */
-  gboolean needs_saver;    /* builds a sharded saver of all global variables where there is none */
+  const char *global_step;      /* the variable, or the tensor that reads it */
   const MusterFeed *init_feeds; /* fed to the init op; names copied, tensors referenced */
   gsize n_init_feeds;
   MusterScaffoldInitFunc init_func; /* (nullable) called with the scaffold that has it */
