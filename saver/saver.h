@@ -116,8 +116,8 @@ typedef struct {
 /**
  * muster_saver_set_consistent_cut: (skip)
  *
- * Each save from now on, and each snapshot of an async saver over this one, is made so; without
- * cut (nullable) no longer. Between saves alone.
+ * Each save from now on, and each snapshot of an async saver over this one, is made so; NULL
+ * for consistent_cut (nullable) ends that. Call it between saves only.
  */
 void muster_saver_set_consistent_cut (MusterSaver *self,
                                       const MusterSaverConsistentCut *consistent_cut,
