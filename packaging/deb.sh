@@ -38,13 +38,13 @@ Recommends: libopenblas0-pthread | libopenblas0, gir1.2-glib-2.0
 Suggests: libglib2.0-dev, pkg-config, python3-gi
 Section: science
 Priority: optional
-Description: brings a graph-mode training job to its starting line
+Description: starts and resumes TensorFlow 1-style training jobs
  A chief restores a model from its latest checkpoint, or initialises it, on a
- master; workers wait until it is ready; after a crash all go on where the last
- durable checkpoint left off. Compatible with TensorFlow on the wire and on disk.
+ master; workers wait until it is ready; after a crash the job resumes from the
+ last checkpoint. Compatible with TensorFlow on the wire and on disk.
  .
- This package has the command, its service, the libraries, their headers and
- what other languages know of them by GObject introspection.
+ This package has the command, its service, the libraries, their headers, GObject
+ introspection data and an example model in /usr/share/muster/examples.
 CONTROL
 echo /etc/default/muster >DEBIAN/conffiles
 echo 'activate-noawait ldconfig' >DEBIAN/triggers

@@ -63,6 +63,11 @@ fill_in packaging/muster-serve.service.in "$to/lib/systemd/system/muster-serve.s
 put packaging/muster.bash "$to/share/bash-completion/completions/muster"
 # What was changed there is its owner's.
 [ -e "$destdir$sysconfdir/default/muster" ] || put packaging/muster.default "$destdir$sysconfdir/default/muster"
+folder "$to/share/muster/examples"
+put packaging/examples.README "$to/share/muster/examples/README"
+put tests/fixtures/digits.meta "$to/share/muster/examples/digits.meta"
+put tests/fixtures/digits_x.npy "$to/share/muster/examples/images.npy"
+put tests/fixtures/digits_y.npy "$to/share/muster/examples/labels.npy"
 find . -name '*.h' | sed 's|^\./||' | sort | while read -r header; do
   folder "$include/${header%/*}"
   put "$header" "$include/$header"

@@ -54,6 +54,13 @@ done
 [ -e "$lib/libmuster.so.$version" ] || fail "libmuster has another version than $version"
 "$to/bin/muster" checkpoint latest "$work/run" | grep -qx "$work/run/model.ckpt-3" || fail "the command doesn't find what was saved"
 
+# The example that README.md begins with.
+examples=$to/share/muster/examples
+"$to/bin/muster" train --master=local --meta-graph="$examples/digits.meta" --feed=x:0=@"$examples/images.npy" --feed=y:0=@"$examples/labels.npy" \
+  --steps=20 --checkpoint-dir="$work/example" >"$work/out" 2>&1 || { fail "the example doesn't train"; cat "$work/out"; }
+"$to/bin/muster" checkpoint latest "$work/example" | grep -qx "$work/example/model.ckpt-20" || fail "the example left no checkpoint"
+grep -qF "CC BY 4.0" "$examples/README" || fail "the example's licence isn't named"
+
 # TensorFlow's runtime has a program of its own, which the command finds, and the library for anybody's program.
 libm=$(ldconfig -p 2>/dev/null | sed -n 's/.*libm\.so\.6.* => //p' | head -n 1)
 libm=${libm:-$(cc -print-file-name=libm.so.6)}
