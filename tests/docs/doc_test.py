@@ -19,11 +19,13 @@ What a reader doesn't need stands before a block in an HTML comment:
 
     <!-- before: SHELL -->       commands, as of sh
     <!-- around: PROGRAM -->     what the block is a part of; "..." is its place
+    <!-- follows: WHY -->        the block before this one runs first, in the same folder
     <!-- not run: REASON -->
 
 A comment without a colon marks a place, for other programs.
 
 Each block has a folder of its own with digits.meta, images.npy and labels.npy, and free ports for those in its text.
+$PREFIX is where muster is installed.
 """
 import configparser
 import json
@@ -57,7 +59,7 @@ class Block:
     def __init__(self, language, line):
         self.language, self.line = language, line
         self.text = ""
-        self.before = self.around = self.reason = None
+        self.before = self.around = self.reason = self.follows = None
 
 
 def read_blocks(source):
@@ -82,6 +84,8 @@ def read_blocks(source):
             if block.language not in LANGUAGES:
                 raise ValueError("line %d: a block without a language of %s" % (number, ", ".join(LANGUAGES)))
             block.before, block.around, block.reason = (notes.pop(kind, None) for kind in ("before", "around", "not run"))
+            if notes.pop("follows", None) is not None:
+                block.follows = blocks[-1]
         else:
             in_list = bool(re.match(r"\s*([-*]|\d+\.) ", line)) or (in_list and (not line.strip() or line.startswith("  ")))
             if line.startswith("    ") and blank and not in_list:
@@ -212,8 +216,13 @@ def shape(line):
     return re.sub(r" {2,}", "  ", line).strip()
 
 
+def chain_of(block):
+    """The blocks that run for this one, which is the last of them."""
+    return (chain_of(block.follows) if block.follows is not None else []) + [block]
+
+
 def needs_tensorflow(block):
-    everything = "\n".join(filter(None, (block.before, block.around, block.text)))
+    everything = "\n".join(filter(None, (part for each in chain_of(block) for part in (each.before, each.around, each.text))))
     return re.search(r"import tensorflow|\$TENSORFLOW|--master=tensorflow", everything) is not None
 
 
@@ -233,7 +242,7 @@ def sections_of(text):
 class Runner:
     def __init__(self, installed):
         self.installed = installed
-        self.environment = {**os.environ, "LC_ALL": "C.UTF-8", "PATH": installed + "/bin:" + os.environ.get("PATH", "/usr/bin:/bin"),
+        self.environment = {**os.environ, "LC_ALL": "C.UTF-8", "PREFIX": installed, "PATH": installed + "/bin:" + os.environ.get("PATH", "/usr/bin:/bin"),
                             "LD_LIBRARY_PATH": installed + "/lib", "PKG_CONFIG_PATH": installed + "/lib/pkgconfig",
                             "GI_TYPELIB_PATH": installed + "/lib/girepository-1.0"}
         self.environment.pop("TF_CONFIG", None)
@@ -245,19 +254,23 @@ class Runner:
             print("skipped: needs TensorFlow, which `bazel/setup --tests` installs")
             return
         ports = Ports()
-        text = ports.replace(block.text)
-        if block.around is not None:
-            text = re.sub(r"^\.\.\.$", lambda _: text, ports.replace(block.around), count=1, flags=re.M)
         with tempfile.TemporaryDirectory() as folder:
             for name, to in FILES.items():
                 shutil.copy(peer.fixture(name), os.path.join(folder, to))
             shell = Shell(folder, self.environment)
             try:
-                for command in continued(ports.replace(block.before or "")):
-                    shell.run_well(command)
-                getattr(self, "run_" + block.language)(text, shell, folder)
+                for each in chain_of(block):
+                    self.run_one(each, ports, shell, folder)
             finally:
                 shell.end()
+
+    def run_one(self, block, ports, shell, folder):
+        text = ports.replace(block.text)
+        if block.around is not None:
+            text = re.sub(r"^\.\.\.$", lambda _: text, ports.replace(block.around), count=1, flags=re.M)
+        for command in continued(ports.replace(block.before or "")):
+            shell.run_well(command)
+        getattr(self, "run_" + block.language)(text, shell, folder)
 
     def run_sh(self, text, shell, folder):
         for command in continued(text):
@@ -325,6 +338,11 @@ class Reading(unittest.TestCase):
         first, second = read_blocks(source)
         self.assertEqual((first.language, first.text, first.before, first.around), ("c", "int x;\n", "ls", "a\n...\nb"))
         self.assertEqual((second.reason.strip(), second.text, second.before), ("why", "rm\n", None))
+
+    def test_a_block_may_follow_the_one_before(self):
+        source = "```python\nx\n```\n\n<!-- follows: it lists -->\n```sh\nls\n```\n\n```sh\nps\n```\n"
+        first, second, third = read_blocks(source)
+        self.assertEqual([chain_of(block) for block in (first, second, third)], [[first], [first, second], [third]])
 
     def test_refuses_code_that_would_not_be_run(self):
         for source in ("text\n\n    $ muster\n", "```\nx\n```\n", "```ruby\nx\n```\n", "<!-- before:\nls\n-->\ntext\n"):
