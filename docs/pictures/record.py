@@ -26,7 +26,7 @@ DEMO = os.path.join(ROOT, "bazel-bin/examples/digits/demo")
 MODEL = os.path.join(ROOT, "tests/fixtures/digits.meta")
 ROWS, COLUMNS = 60, 100
 PATIENCE_S = 60
-WAIT_BEFORE_CHIEF_S = 4
+WAIT_BEFORE_CHIEF_S = 2.5
 
 FONT, WIDTH, HEIGHT, MARGIN = 13, 7.83, 18, 16
 BACKGROUND, FOREGROUND = "#1e1e2e", "#cdd6f4"
@@ -120,7 +120,7 @@ def text_of(lines):
 
 def draw(name, title, lines):
     height = 2 * MARGIN + HEIGHT * len(lines)
-    width = 2 * MARGIN + WIDTH * max(len(line) for line in lines)
+    width = 2 * MARGIN + WIDTH * (2 + max(len(line) for line in lines))
     out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">'
            % (width, height, width, height),
            "<!-- drawn by docs/pictures/record.py from a run -->",
@@ -171,7 +171,7 @@ def record_wait():
             frames = {}
 
             def keep(lines):
-                found = re.search(r"never registered, for|initialising", text_of(lines))
+                found = re.search(r"ever registered, for|initialising", text_of(lines))
                 if found:
                     frames[found.group()] = lines
 
@@ -184,7 +184,7 @@ def record_wait():
                     process.wait(PATIENCE_S)
     grey = COLOURS["2"]
     lines = [plain("$ muster wait --meta-graph=digits.meta --master=grpc://localhost:2222 --timeout=10m")]
-    for heading, frame in (("no chief yet", frames.get("never registered, for")),
+    for heading, frame in (("no chief yet", frames.get("ever registered, for")),
                            ("the chief has started", frames.get("initialising")), ("the model is ready", last)):
         if frame:
             lines += [[], plain("# " + heading, grey)] + frame
