@@ -1,133 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/blocking.h"
-#include "ready/pause.h"
+/* One run of prepare, recover or wait: its clock, its phases, what it has heard, its retries, its
+ * report. */
+#include "ready/chief_gate.h"
 #include "session/session_private.h"
 
 /* A reason longer than this (ten thousand missing variables) is cut in an error; the report has it
  * whole. */
 #define LONGEST_WHY 2000
 
-/* What a close may take: what is left of the verb's time, within these bounds. */
-#define SHORTEST_CLOSE_US (250 * MUSTER_MILLISECOND)
-#define LONGEST_CLOSE_US  (5 * MUSTER_SECOND)
-
-/* As long as a master that is down is down in the same way, nothing is asked of it. */
-#define LONGEST_OUTAGE_US (300 * MUSTER_SECOND)
-
-/* A verb that never ends must not fill the memory with its own history. */
+/* An operation that never ends must not fill the memory with its own history. */
 #define MOST_SPANS 10000
-/* A server may keep CreateSession for ever: TensorFlow's does while a task of its cluster is
- * missing, a stopped one does anyway. When there has been no answer for so long, somebody looks
- * why, and after each such while again. */
-#define FIRST_DIAGNOSIS_US (2 * MUSTER_SECOND)
-#define NEXT_DIAGNOSIS_US  (10 * MUSTER_SECOND)
-
-/* One CreateSession on a thread of its own, which alone writes session and failure until it is
- * joined. */
-typedef struct {
-  MusterMaster *master;                /* (not owned) */
-  const MusterSessionManager *manager; /* (not owned) */
-  GCancellable *cancellable;           /* (not owned) (nullable) */
-  GCancellable *answered;              /* (not owned) cancelled when the call is over */
-  gint64 deadline_us;
-  MusterSession *session; /* (owned) (nullable) */
-  GError *failure;        /* (owned) (nullable) */
-} Call;
-
-static gpointer
-ask (gpointer data)
+/* A worker's wait has no options. */
+static gboolean
+is_chiefs (const MusterOperation *self)
 {
-  Call *call = data;
-
-  call->session =
-      muster_master_create_session (call->master, call->manager->graph, call->manager->config,
-                                    call->deadline_us, call->cancellable, &call->failure);
-  if (call->answered != NULL)
-    g_cancellable_cancel (call->answered);
-  return NULL;
-}
-
-static void
-report_cause (MusterOperation *self)
-{
-  g_autofree char *why = NULL;
-
-  /* What failed before this call is past. */
-  g_clear_error (&self->failure);
-  muster_operation_update_reasons (self);
-  why = muster_operation_why (self);
-  g_autofree char *message =
-      g_strdup_printf ("Creating a session at '%s': %s", muster_master_target (self->master),
-                       why != NULL ? why : self->server_state);
-  muster_operation_report (self, message, NULL);
-}
-
-/* Looks and tells on this thread, until the call is over or has no time left for another look. */
-static void
-diagnose_while_waiting (MusterOperation *self, const Call *call)
-{
-  gint64 poll_us = muster_deadline_after (muster_clock_now_us (self->clock), FIRST_DIAGNOSIS_US);
-  g_autofree char *found = NULL;
-
-  muster_about_to_block ();
-  while (poll_us < call->deadline_us &&
-         muster_clock_wait_until (self->clock, poll_us, call->answered, NULL)) {
-    if (muster_operation_diagnose_again (self, call->answered, &found))
-      report_cause (self);
-    poll_us = muster_deadline_after (muster_clock_now_us (self->clock), NEXT_DIAGNOSIS_US);
-  }
-}
-
-/* CreateSession; where it has no answer for a while, this thread tells why. */
-static MusterSession *
-muster_operation_call_create (MusterOperation *self, gint64 deadline_us, GError **error)
-{
-  Call call = {.master = self->master,
-               .manager = self->manager,
-               .cancellable = self->cancellable,
-               .deadline_us = deadline_us};
-  g_autoptr (GCancellable) answered = NULL;
-  GThread *thread = NULL;
-
-  /* A thread costs some 30 µs: where nobody listens, or there is no address to look at, it does
-   * without. */
-  if (self->manager->progress != NULL && muster_operation_can_diagnose (self)) {
-    call.answered = answered = g_cancellable_new ();
-    thread = g_thread_try_new ("muster-create", ask, &call, NULL);
-  }
-  if (thread != NULL) {
-    diagnose_while_waiting (self, &call);
-    g_thread_join (thread);
-  } else {
-    ask (&call);
-  }
-  if (call.failure != NULL)
-    g_propagate_error (error, call.failure);
-  return call.session;
-}
-
-void
-muster_operation_start (MusterOperation *self, const MusterSessionManager *manager,
-                        MusterMaster *master, gint64 timeout_us, GCancellable *cancellable)
-{
-  gint64 now_us = muster_clock_now_us (manager->clock);
-
-  *self = (MusterOperation){.manager = manager,
-                            .master = master,
-                            .clock = manager->clock,
-                            .cancellable = cancellable,
-                            .timeout_us = timeout_us,
-                            .started_us = now_us,
-                            .deadline_us = muster_deadline_after (now_us, timeout_us),
-                            .retries = {.policy = &manager->preparing},
-                            .is_chiefs = TRUE,
-                            .report = {.final_step = -1}};
-  self->call_deadline_us = timeout_us > 0
-                               ? self->deadline_us
-                               : muster_deadline_after (now_us, MUSTER_SINGLE_POLL_LIMIT_US);
-  self->reasons = muster_reasons_new (self->clock);
-  self->report.phases = g_array_new (FALSE, FALSE, sizeof (MusterPhase));
-  self->report.timeline = g_array_new (FALSE, FALSE, sizeof (MusterSpan));
+  return self->options != NULL;
 }
 
 /* Phases. */
@@ -185,10 +72,138 @@ muster_operation_rename_phase (MusterOperation *self, const char *name)
   self->phase = name;
 }
 
-gboolean
-muster_operation_is_over (const MusterOperation *self)
+/* What it has heard, and what its listener is told. */
+
+static void
+update (MusterOperation *self, const MusterReadiness *readiness)
 {
-  return muster_clock_now_us (self->clock) >= self->deadline_us;
+  MusterSituation situation = {.target = muster_master_target (self->master),
+                               .readiness = readiness,
+                               .failure = self->failure,
+                               .diagnosis = self->diagnosis,
+                               .server_state = self->server_state,
+                               .tasks = (const char *const *)self->missing_tasks,
+                               .chief = self->manager->chief,
+                               .variables = self->manager->variables,
+                               .n_variables = self->manager->n_variables};
+
+  self->has_situation = TRUE;
+  if (muster_reasons_update (self->reasons, &situation))
+    self->has_news = TRUE;
+}
+
+/* While the chief decides alone, the ops' words are its: that it is at work is said by its reason,
+ * and the ops' own is which variables are missing. */
+static char *
+why_not (const MusterReadiness *readiness)
+{
+  if (!muster_chief_decides (readiness->chief))
+    return g_strdup (readiness->why_gate != NULL ? readiness->why_gate : readiness->why_not_ready);
+  if (readiness->missing == NULL || *readiness->missing == NULL)
+    return NULL;
+  g_autofree char *names = g_strjoinv (", ", readiness->missing);
+  return g_strconcat ("Variables not initialized: ", names, NULL);
+}
+
+void
+muster_operation_receive_readiness (MusterOperation *self, const MusterReadiness *readiness)
+{
+  g_clear_error (&self->failure);
+  update (self, readiness);
+  g_free (self->why);
+  self->why = why_not (readiness);
+}
+
+/* What the master said before it failed is no longer known. */
+void
+muster_operation_receive_failure (MusterOperation *self, const GError *failure)
+{
+  if (failure != self->failure) {
+    g_clear_error (&self->failure);
+    self->failure = g_error_copy (failure);
+  }
+  update (self, NULL);
+}
+
+void
+muster_operation_receive_session (MusterOperation *self)
+{
+  if (!self->has_situation)
+    return;
+  g_clear_error (&self->failure);
+  update (self, NULL);
+}
+
+void
+muster_operation_update_reasons (MusterOperation *self)
+{
+  update (self, NULL);
+}
+
+/* One reason as part of a sentence; NULL: it has no part in it, or the ops' own words say it. */
+static char *
+describe (const MusterOperation *self, const MusterReason *reason)
+{
+  gint64 for_us = muster_clock_now_us (self->clock) - reason->since_us;
+
+  if (reason->is_well || g_str_equal (reason->component, "variables"))
+    return NULL;
+  if (g_str_equal (reason->component, "server"))
+    return g_strdup (self->diagnosis);
+  if (g_str_equal (reason->state, "never-registered"))
+    return g_strdup_printf ("%s for '%s'", reason->text, self->manager->model);
+  g_autofree char *duration = muster_format_duration (MAX (for_us, 0));
+  if (g_str_equal (reason->component, "task"))
+    return for_us < MUSTER_SECOND ? g_strdup (reason->text)
+                                  : g_strdup_printf ("%s, for %s", reason->text, duration);
+  if (!g_str_equal (reason->component, "chief"))
+    return g_strdup_printf ("the %s %s", reason->component, reason->text);
+  if (g_str_equal (reason->state, "lost"))
+    return g_strdup_printf ("the chief was %s, %s ago", reason->text, duration);
+  return g_strdup_printf ("the chief is %s, for %s", reason->text, duration);
+}
+
+char *
+muster_operation_why (const MusterOperation *self)
+{
+  GPtrArray *reasons = muster_reasons_list (self->reasons);
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
+
+  for (guint i = 0; i < reasons->len; i++) {
+    char *part = describe (self, reasons->pdata[i]);
+    if (part != NULL)
+      g_ptr_array_add (parts, part);
+  }
+  if (self->failure != NULL)
+    g_ptr_array_add (parts, g_strdup (self->failure->message));
+  if (self->failure != NULL && self->why != NULL)
+    g_ptr_array_add (parts, g_strdup_printf ("before that: %s", self->why));
+  else if (self->why != NULL)
+    g_ptr_array_add (parts, g_strdup (self->why));
+  if (parts->len == 0)
+    return NULL;
+  g_ptr_array_add (parts, NULL);
+
+  return g_strjoinv ("; ", (char **)parts->pdata);
+}
+
+void
+muster_operation_report (MusterOperation *self, const char *message,
+                         const MusterReadiness *readiness)
+{
+  const MusterSessionManager *manager = self->manager;
+  static const MusterReadiness nothing;
+
+  if (!self->has_news && g_strcmp0 (message, self->told) == 0)
+    return;
+  self->has_news = FALSE;
+  if (g_strcmp0 (message, self->told) != 0)
+    g_info ("%s", message);
+  g_free (self->told);
+  self->told = g_strdup (message);
+  if (manager->progress != NULL)
+    manager->progress (message, readiness != NULL ? readiness : &nothing,
+                       muster_reasons_list (self->reasons), manager->progress_data);
 }
 
 /* Errors. */
@@ -268,7 +283,7 @@ pass_on (const MusterOperation *self, const GError *failure, GError **error)
     *error = g_error_copy (failure);
 }
 
-/* Whether it is the verb's deadline that failure is about, and not an op's own. */
+/* Whether it is the operation's deadline that failure is about, and not an op's own. */
 static gboolean
 is_out_of_time (const MusterOperation *self, const GError *failure)
 {
@@ -283,7 +298,7 @@ static void
 fail (MusterOperation *self, const GError *failure, GError **error)
 {
   gboolean ran_out = is_out_of_time (self, failure);
-  gboolean is_wait = ran_out && !self->is_chiefs;
+  gboolean is_wait = ran_out && !is_chiefs (self);
   g_autoptr (GError) cancelled = NULL;
 
   if (is_wait)
@@ -316,101 +331,6 @@ muster_session_report_clear (MusterSessionReport *self)
   *self = (MusterSessionReport){0};
 }
 
-MusterSession *
-muster_operation_conclude (MusterOperation *self, MusterSession *session, GError *failure,
-                           MusterSessionReport *report, GError **error)
-{
-  if (failure != NULL)
-    fail (self, failure, error);
-  else if (self->report.outcome == MUSTER_OUTCOME_FAILED)
-    self->report.outcome = MUSTER_OUTCOME_READY;
-  g_clear_error (&failure);
-
-  muster_operation_phase (self, NULL);
-  if (self->has_situation)
-    self->report.reasons = muster_reasons_copy (self->reasons);
-  if (report != NULL)
-    *report = self->report;
-  else
-    muster_session_report_clear (&self->report);
-  muster_reasons_free (self->reasons);
-  muster_operation_forget_diagnosis (self);
-  g_clear_error (&self->failure);
-  g_clear_pointer (&self->why, g_free);
-  g_clear_object (&self->lease);
-  g_clear_pointer (&self->before, muster_announcement_free);
-  g_clear_pointer (&self->told, g_free);
-  return session;
-}
-
-/* Sessions. */
-
-/* Somebody has looked why, and it is still so. */
-static gboolean
-is_known (const MusterOperation *self, const GError *failure)
-{
-  return self->server_state != NULL && self->failure != NULL &&
-         g_str_equal (self->failure->message, failure->message);
-}
-
-/* No session came of it. Whenever nobody answers for another reason than before, and when the time
- * is over, somebody looks why. */
-static void
-judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
-{
-  gboolean ran_out =
-      muster_session_ran_out (failure, deadline_us, muster_clock_now_us (self->clock));
-
-  g_prefix_error (&failure, "Creating a session at '%s': ", muster_master_target (self->master));
-  if (failure->domain != MUSTER_ERROR)
-    return;
-  if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !is_known (self, failure)))
-    muster_operation_diagnose (self, ran_out);
-  else if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
-           !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
-    muster_operation_forget_diagnosis (self); /* it has answered */
-  self->ran_out = ran_out;
-  muster_operation_receive_failure (self, failure);
-}
-
-MusterSession *
-muster_operation_create_session (MusterOperation *self, GError **error)
-{
-  GError *failure = NULL;
-  gint64 deadline_us = self->call_deadline_us == MUSTER_WAIT_FOREVER
-                           ? MUSTER_WAIT_FOREVER
-                           : self->call_deadline_us - muster_operation_reserve_us (self);
-
-  muster_operation_phase (self, "connect");
-  MusterSession *session = muster_operation_call_create (self, deadline_us, &failure);
-  if (session == NULL) {
-    judge_creation (self, failure, deadline_us);
-    g_propagate_error (error, failure);
-    return NULL;
-  }
-  muster_operation_rename_phase (self, "create");
-  muster_operation_forget_diagnosis (self);
-  muster_operation_receive_session (self);
-  self->down_since_us = 0;
-  self->report.sessions++;
-  return session;
-}
-
-void
-muster_operation_give_up_session (MusterOperation *self, MusterSession *session)
-{
-  gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
-
-  g_clear_object (&self->lease);
-  if (session == NULL)
-    return;
-  /* Calls to a master are on the machine's clock. Whether it heard the close changes nothing. */
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  gint64 limit_us = CLAMP (left_us, SHORTEST_CLOSE_US, LONGEST_CLOSE_US);
-  (void)muster_session_close (session, now_us + limit_us, NULL, NULL);
-  g_object_unref (session);
-}
-
 /* Retries. */
 
 /* A single look isn't repeated, and a chief without a timeout doesn't wait for a master for ever:
@@ -420,64 +340,8 @@ may_retry (const MusterOperation *self, MusterFailure class)
 {
   if (self->timeout_us <= 0)
     return FALSE;
-  return !self->is_chiefs || class != MUSTER_FAILURE_UNREACHABLE ||
+  return !is_chiefs (self) || class != MUSTER_FAILURE_UNREACHABLE ||
          self->deadline_us != MUSTER_WAIT_FOREVER;
-}
-
-/* Where no further attempt can end in time: the rest is waited for, and what was kept of it goes to
- * a last look at the master. */
-static gboolean
-run_out (MusterOperation *self, GError **error)
-{
-  gint64 reserve_us = muster_operation_reserve_us (self);
-
-  if (!muster_clock_wait_until (self->clock, self->deadline_us - reserve_us, self->cancellable,
-                                error))
-    return FALSE;
-  self->ran_out = TRUE;
-  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "No time left for another session");
-  if (reserve_us > 0) {
-    muster_operation_diagnose (self, FALSE);
-    muster_operation_update_reasons (self);
-  }
-  return FALSE;
-}
-
-/* Until wake_us, or until the master that couldn't be reached can be; last_us at most. */
-static gboolean
-wait_for_master (MusterOperation *self, gint64 now_us, gint64 wake_us, gint64 last_us,
-                 GError **error)
-{
-  MusterPause pause = {.wake_us = MIN (wake_us, last_us)};
-
-  if (self->down_since_us == 0)
-    self->down_since_us = now_us;
-  pause.down_since_us = self->down_since_us;
-  pause.longest_us = MIN (muster_deadline_after (now_us, LONGEST_OUTAGE_US), last_us);
-
-  gboolean is_over = muster_pause (&pause, self->master, self->clock, self->cancellable, error);
-  self->down_since_us = pause.down_since_us;
-  return is_over;
-}
-
-/* Pauses before another attempt, which must still end by the deadline if it costs what the last one
- * did. */
-static gboolean
-pause_before_retry (MusterOperation *self, MusterFailure class, gint64 pause_us, gint64 cost_us,
-                    GError **error)
-{
-  gint64 now_us = muster_clock_now_us (self->clock);
-  gint64 wake_us = muster_deadline_after (now_us, pause_us);
-  gint64 last_us = self->deadline_us == MUSTER_WAIT_FOREVER
-                       ? MUSTER_WAIT_FOREVER
-                       : self->deadline_us - muster_operation_reserve_us (self) -
-                             MAX (cost_us + cost_us / 4, MUSTER_MILLISECOND);
-
-  if (last_us <= now_us)
-    return run_out (self, error);
-  if (class == MUSTER_FAILURE_UNREACHABLE)
-    return wait_for_master (self, now_us, wake_us, last_us, error);
-  return muster_clock_wait_until (self->clock, MIN (wake_us, last_us), self->cancellable, error);
 }
 
 /* What was tried before it failed for good is part of the failure. */
@@ -510,9 +374,11 @@ report_retry (MusterOperation *self, MusterFailure class, const GError *failure)
   muster_operation_report (self, message, NULL);
 }
 
-gboolean
-muster_operation_retry (MusterOperation *self, GError *failure, gint64 started_us, gint64 cost_us,
-                        GError **error)
+/* Decides what becomes of an attempt that failed, after started_us, with failure (transfer full).
+ * TRUE: it is to be tried again, and the pause before is over. cost_us is what another one costs,
+ * for it must end by the deadline. */
+static gboolean
+retry (MusterOperation *self, GError *failure, gint64 started_us, gint64 cost_us, GError **error)
 {
   MusterFailure class = muster_failure_of (failure);
   gint64 uptime_us = muster_clock_now_us (self->clock) - started_us;
@@ -529,5 +395,94 @@ muster_operation_retry (MusterOperation *self, GError *failure, gint64 started_u
   report_retry (self, class, failure);
   g_error_free (failure);
   muster_operation_phase (self, "connect");
-  return pause_before_retry (self, class, pause_us, cost_us, error);
+  if (muster_operation_pause (self, class, pause_us, cost_us, error))
+    return TRUE;
+  muster_operation_update_reasons (self); /* a last look at the master may have found more */
+  return FALSE;
+}
+
+/* What the attempt before has restored is in no session any more. */
+static void
+forget_attempt (MusterOperation *self)
+{
+  g_clear_pointer (&self->report.restored_from, g_free);
+  g_clear_pointer (&self->report.passed_over, g_free);
+  g_clear_pointer (&self->report.restore_warning, g_free);
+}
+
+static void
+try_until_done (MusterOperation *self, MusterAttempt attempt, GError **error)
+{
+  for (;;) {
+    GError *failure = NULL;
+    gint64 cost_us;
+    gint64 started_us = muster_clock_now_us (self->clock);
+
+    if (attempt (self, &cost_us, &failure))
+      return;
+    if (!retry (self, failure, started_us, cost_us, error))
+      return;
+    forget_attempt (self);
+  }
+}
+
+/* A run. */
+
+static void
+start (MusterOperation *self)
+{
+  const MusterSessionManager *manager = self->manager;
+  gint64 now_us = muster_clock_now_us (manager->clock);
+
+  self->clock = manager->clock;
+  self->started_us = now_us;
+  self->deadline_us = muster_deadline_after (now_us, self->timeout_us);
+  self->call_deadline_us = self->timeout_us > 0
+                               ? self->deadline_us
+                               : muster_deadline_after (now_us, MUSTER_SINGLE_POLL_LIMIT_US);
+  self->retries.policy = is_chiefs (self) ? &manager->preparing : &manager->waiting;
+  self->reasons = muster_reasons_new (self->clock);
+  self->report.final_step = -1;
+  self->report.phases = g_array_new (FALSE, FALSE, sizeof (MusterPhase));
+  self->report.timeline = g_array_new (FALSE, FALSE, sizeof (MusterSpan));
+}
+
+/* Hands on the session if there was no failure (transfer full), and the report to *report
+ * (nullable). */
+static MusterSession *
+conclude (MusterOperation *self, GError *failure, MusterSessionReport *report, GError **error)
+{
+  if (failure != NULL)
+    fail (self, failure, error);
+  else if (self->report.outcome == MUSTER_OUTCOME_FAILED)
+    self->report.outcome = MUSTER_OUTCOME_READY;
+  g_clear_error (&failure);
+
+  muster_operation_phase (self, NULL);
+  if (self->has_situation)
+    self->report.reasons = muster_reasons_copy (self->reasons);
+  if (report != NULL)
+    *report = self->report;
+  else
+    muster_session_report_clear (&self->report);
+  muster_reasons_free (self->reasons);
+  muster_operation_forget_diagnosis (self);
+  g_clear_error (&self->failure);
+  g_clear_pointer (&self->why, g_free);
+  g_clear_object (&self->lease);
+  g_clear_pointer (&self->before, muster_announcement_free);
+  g_clear_pointer (&self->told, g_free);
+  return self->session;
+}
+
+MusterSession *
+muster_operation_run (MusterOperation *self, MusterAttempt attempt, GError *refusal,
+                      MusterSessionReport *report, GError **error)
+{
+  GError *failure = refusal;
+
+  start (self);
+  if (refusal == NULL)
+    try_until_done (self, attempt, &failure);
+  return conclude (self, failure, report, error);
 }

@@ -1,136 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The chief's part: in one session after another the same phases, which attempt () names. */
+#include "base/require.h"
+#include "master/lease.h"
+#include "ready/countdown.h"
 #include "ready/readiness.h"
 #include "session/session_private.h"
 
+#define LEASE_KEY "muster-lease"
+
+/* What it may take to ask at which step a job ended. */
+#define FINAL_STEP_LIMIT_US MUSTER_SECOND
+
+#define DEFAULT_MAX_WAIT_US (7200 * MUSTER_SECOND)
+
+/* How far a restore is, is announced so often, and within this time or not. */
+#define REPORT_EVERY_US   (1 * MUSTER_SECOND)
+#define ANNOUNCE_LIMIT_US (250 * MUSTER_MILLISECOND)
+
+/* Options: what can be refused before a session is made. */
+
+/* NULL and "" are both "not given" (B002.12). */
 static gboolean
-muster_prepare_options_has_init_op (const MusterPrepareOptions *options)
+is_given (const char *path)
+{
+  return path != NULL && *path;
+}
+
+static gboolean
+check_places (const MusterPrepareOptions *options, GError **error)
+{
+  MusterStorage *storage = options->saver != NULL ? muster_saver_storage (options->saver) : NULL;
+
+  if (!is_given (options->checkpoint_dir) || !is_given (options->checkpoint_filename))
+    return (!is_given (options->checkpoint_dir) ||
+            muster_storage_check_path (storage, "checkpoint directory", options->checkpoint_dir,
+                                       error)) &&
+           (!is_given (options->checkpoint_filename) ||
+            muster_storage_check_path (storage, "checkpoint", options->checkpoint_filename, error));
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Can not provide both checkpoint_dir and checkpoint_filename_with_path.");
+}
+
+static gboolean
+can_restore (const MusterPrepareOptions *options)
+{
+  return options->saver != NULL &&
+         (is_given (options->checkpoint_dir) || is_given (options->checkpoint_filename));
+}
+
+static gboolean
+has_init_op (const MusterPrepareOptions *options)
 {
   return options->init_op != NULL || (options->init_ops != NULL && *options->init_ops != NULL);
-}
-
-static char *
-name_of_ops (const char *const *ops, gsize n)
-{
-  return n == 1 ? g_strdup (*ops) : g_strjoinv (", ", (char **)ops);
-}
-
-static gboolean
-run_init_ops (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
-              GError **error)
-{
-  gboolean is_one = options->init_op != NULL;
-  const char *const *ops = is_one ? &options->init_op : options->init_ops;
-  gsize n = is_one ? 1 : g_strv_length ((char **)ops);
-  MusterStep step = {.feeds = options->init_feeds,
-                     .n_feeds = options->n_init_feeds,
-                     .targets = ops,
-                     .n_targets = n,
-                     .deadline_us = self->call_deadline_us};
-
-  if (muster_session_run (session, &step, NULL, NULL, self->cancellable, error))
-    return TRUE;
-  g_autofree char *name = name_of_ops (ops, n);
-  g_prefix_error (error, "Running init_op '%s': ", name);
-  return FALSE;
-}
-
-static gboolean
-run_init_func (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
-               GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-
-  if (options->init_func (session, self->call_deadline_us, self->cancellable,
-                          options->init_func_data, &failure))
-    return TRUE;
-  if (failure == NULL)
-    muster_fail (&failure, MUSTER_ERROR_UNKNOWN, "it didn't say why");
-  g_propagate_prefixed_error (error, g_steal_pointer (&failure), "The init function failed: ");
-  return FALSE;
-}
-
-static gboolean
-muster_operation_init (MusterOperation *self, MusterSession *session,
-                       const MusterPrepareOptions *options, GError **error)
-{
-  muster_operation_phase (self, "init");
-  if (muster_prepare_options_has_init_op (options) && !run_init_ops (self, session, options, error))
-    return FALSE;
-  return muster_operation_check_lease (self, error) &&
-         (options->init_func == NULL || run_init_func (self, session, options, error));
-}
-
-gboolean
-muster_operation_run_local_init (MusterOperation *self, MusterSession *session, GError **error)
-{
-  const MusterSessionManager *manager = self->manager;
-  MusterStep step = {.targets = (const char *const *)manager->local_init_ops,
-                     .n_targets = g_strv_length (manager->local_init_ops),
-                     .options = manager->local_init_run_options,
-                     .deadline_us = self->call_deadline_us};
-
-  muster_operation_phase (self, "local init");
-  g_info ("Running local_init_op.");
-  if (!muster_session_run (session, &step, NULL, NULL, self->cancellable, error)) {
-    g_prefix_error (error, "Running local_init_op '%s': ", manager->local_init_name);
-    return FALSE;
-  }
-  g_info ("Done running local_init_op.");
-  return TRUE;
-}
-
-static gboolean
-probe (MusterOperation *self, MusterSession *session, const char *op, const char *what, char **why,
-       GError **error)
-{
-  g_auto (MusterReadyOpResult) readiness = {0};
-
-  if (op != NULL)
-    self->report.polls++;
-  if (!muster_ready_op_probe (session, op, self->call_deadline_us, self->cancellable, &readiness,
-                              error)) {
-    g_prefix_error (error, "%s: ", what);
-    return FALSE;
-  }
-  *why = readiness.is_ready ? NULL : g_steal_pointer (&readiness.why_not);
-  muster_operation_receive_reason (self, *why);
-  return TRUE;
-}
-
-/* The gate, and if it is open local init; *why (transfer full) says why the gate isn't, else NULL.
- */
-static gboolean
-muster_operation_try_local_init (MusterOperation *self, MusterSession *session, char **why,
-                                 GError **error)
-{
-  *why = NULL;
-  if (self->manager->local_init_ops == NULL)
-    return TRUE;
-
-  muster_operation_phase (self, "local init");
-  if (!probe (self, session, self->manager->ready_for_local_init_op,
-              "Model not ready for local init", why, error))
-    return FALSE;
-  return *why != NULL || muster_operation_run_local_init (self, session, error);
-}
-
-static gboolean
-muster_operation_check_ready (MusterOperation *self, MusterSession *session, char **why,
-                              GError **error)
-{
-  *why = NULL;
-  if (self->manager->ready_op == NULL)
-    return TRUE;
-
-  muster_operation_phase (self, "ready");
-  return probe (self, session, self->manager->ready_op, "Model not ready", why, error);
 }
 
 static gboolean
 has_init (const MusterSessionManager *manager, const MusterPrepareOptions *options)
 {
-  return muster_prepare_options_has_init_op (options) || options->init_func != NULL ||
-         manager->local_init_ops != NULL;
+  return has_init_op (options) || options->init_func != NULL || manager->local_init_ops != NULL;
 }
 
 static gboolean
@@ -141,13 +68,11 @@ refuse_without_init (GError **error)
                       "given");
 }
 
-/* What can be refused before a session is made. */
-gboolean
-muster_prepare_options_check (const MusterSessionManager *manager,
-                              const MusterPrepareOptions *options, gboolean initialises,
-                              GError **error)
+static gboolean
+check_options (const MusterSessionManager *manager, const MusterPrepareOptions *options,
+               gboolean initialises, GError **error)
 {
-  if (!muster_prepare_options_check_places (options, error))
+  if (!check_places (options, error))
     return FALSE;
   if (options->epoch < 0) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -157,139 +82,17 @@ muster_prepare_options_check (const MusterSessionManager *manager,
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "Give either init_op or init_ops, not both");
   }
-  if (initialises && !muster_prepare_options_can_restore (options) && !has_init (manager, options))
+  if (initialises && !can_restore (options) && !has_init (manager, options))
     return refuse_without_init (error);
   return TRUE;
 }
 
-/* B002.70 */
-static const char *
-name_of_init (const MusterPrepareOptions *options)
-{
-  if (options->init_ops != NULL)
-    return "<no name for list>";
-  return options->init_op != NULL ? options->init_op : "None";
-}
+/* Devices. */
 
 static gboolean
-refuse_shut_gate (const MusterPrepareOptions *options, const char *why, GError **error)
+initialise_devices (MusterOperation *self, GError **error)
 {
-  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "Init operations did not make model ready for local_init.  "
-                      "Init op: %s, init fn: %s, error: %s",
-                      name_of_init (options), options->init_func != NULL ? "init_func" : "None",
-                      why);
-}
-
-static gboolean
-refuse_unready (const MusterOperation *self, const MusterPrepareOptions *options, const char *why,
-                GError **error)
-{
-  const char *local_init = self->manager->local_init_name;
-  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "Init operations did not make model ready.  "
-                      "Init op: %s, init fn: %s, local_init_op: %s, error: %s",
-                      name_of_init (options), options->init_func != NULL ? "init_func" : "None",
-                      local_init != NULL ? local_init : "None", why);
-}
-
-static gboolean
-finish_model (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
-              GError **error)
-{
-  g_autofree char *why = NULL;
-
-  if (!muster_operation_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
-      !muster_operation_try_local_init (self, session, &why, error))
-    return FALSE;
-  if (why != NULL)
-    return refuse_shut_gate (options, why, error);
-  if (!muster_operation_check_ready (self, session, &why, error))
-    return FALSE;
-  if (why != NULL)
-    return refuse_unready (self, options, why, error);
-  return muster_operation_announce_prepared (self, error);
-}
-
-static gboolean
-initialise (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
-            GError **error)
-{
-  if (!has_init (self->manager, options))
-    return refuse_without_init (error);
-  if (!muster_prepare_options_has_init_op (options) && options->init_func == NULL)
-    return TRUE;
-  return muster_operation_may_initialise (self, options, error) &&
-         muster_operation_announce (self, MUSTER_CHIEF_INITIALISING, NULL, error) &&
-         muster_operation_init (self, session, options, error);
-}
-
-static gboolean
-prepare (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
-         GError **error)
-{
-  if (!muster_operation_restore (self, session, options, error))
-    return FALSE;
-  if (self->report.restored_from == NULL && !initialise (self, session, options, error))
-    return FALSE;
-  return finish_model (self, session, options, error);
-}
-
-/* *why (transfer full) says what keeps a restored model from being ready. */
-static gboolean
-finish_recovered (MusterOperation *self, MusterSession *session, const char *why_gate, char **why,
-                  GError **error)
-{
-  const char *checkpoint = self->report.restored_from;
-  g_autofree char *why_not = NULL;
-
-  if (checkpoint == NULL) {
-    *why = g_strdup ("There was no checkpoint to restore");
-    return TRUE;
-  }
-  if (why_gate != NULL) {
-    *why = g_strdup_printf ("Restoring model from %s did not make model ready for local init: %s",
-                            checkpoint, why_gate);
-    return TRUE;
-  }
-  if (!muster_operation_check_ready (self, session, &why_not, error))
-    return FALSE;
-  if (why_not != NULL)
-    *why = g_strdup_printf ("Restoring model from %s did not make model ready: %s", checkpoint,
-                            why_not);
-  return TRUE;
-}
-
-static gboolean
-recover (MusterOperation *self, MusterSession *session, const MusterPrepareOptions *options,
-         GError **error)
-{
-  g_autofree char *why_gate = NULL;
-  g_autofree char *why = NULL;
-
-  if (!muster_operation_restore (self, session, options, error) ||
-      !muster_operation_announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error) ||
-      !muster_operation_try_local_init (self, session, &why_gate, error) ||
-      !finish_recovered (self, session, why_gate, &why, error) ||
-      (why == NULL && !muster_operation_announce_prepared (self, error)))
-    return FALSE;
-
-  if (why != NULL) {
-    g_info ("%s", why);
-    self->report.outcome = MUSTER_OUTCOME_NOT_READY;
-    self->report.reason = g_steal_pointer (&why);
-  } else {
-    g_info ("Restored model from %s", self->report.restored_from);
-  }
-  return TRUE;
-}
-
-typedef gboolean (*Work) (MusterOperation *self, MusterSession *session,
-                          const MusterPrepareOptions *options, GError **error);
-
-static gboolean
-initialise_devices (MusterOperation *self, const MusterPrepareOptions *options, GError **error)
-{
+  const MusterPrepareOptions *options = self->options;
   GError *failure = NULL;
 
   if (options->device_func == NULL)
@@ -304,105 +107,695 @@ initialise_devices (MusterOperation *self, const MusterPrepareOptions *options, 
   return FALSE;
 }
 
-static gboolean
-reset (MusterOperation *self, GError **error)
+/* Claim. */
+
+MusterLease *
+muster_session_manager_lease (MusterSession *session)
 {
-  muster_operation_phase (self, "reset");
-  if (muster_master_reset (self->master, NULL, self->call_deadline_us, self->cancellable, error))
+  g_return_val_if_fail (MUSTER_IS_SESSION (session), NULL);
+  return g_object_get_data (G_OBJECT (session), LEASE_KEY);
+}
+
+/* The lease lives as long as the session from now on. */
+static void
+hand_on_lease (MusterOperation *self)
+{
+  if (self->lease != NULL)
+    g_object_set_data_full (G_OBJECT (self->session), LEASE_KEY, g_steal_pointer (&self->lease),
+                            g_object_unref);
+}
+
+/* Of several attempts, what the first found is what others did. */
+static void
+keep_before (MusterOperation *self, MusterAnnouncement *before)
+{
+  if (before != NULL && self->claimed_epoch != 0 && before->epoch == self->claimed_epoch) {
+    muster_announcement_free (before);
+    return;
+  }
+  muster_announcement_free (self->before);
+  self->before = before;
+}
+
+/* A refusal brings no announcement along, but a watch begins with one. */
+static gint64
+ask_final_step (MusterOperation *self)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 deadline_us =
+      MIN (self->call_deadline_us, muster_deadline_after (now_us, FINAL_STEP_LIMIT_US));
+  MusterWatchFor what = {.model = self->manager->model, .task = self->manager->task};
+  g_autoptr (MusterWatch) watch = muster_session_watch (self->session, &what, deadline_us, NULL);
+  g_auto (MusterReadiness) readiness = {0};
+
+  if (watch == NULL || !muster_watch_next (watch, &readiness, self->cancellable, NULL) ||
+      readiness.chief == NULL)
+    return -1;
+  return readiness.chief->step;
+}
+
+/* Why a claim was refused; TRUE: the master keeps no announcements, and all is well without. */
+static gboolean
+judge_refusal (MusterOperation *self, GError *failure, GError **error)
+{
+  if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED)) {
+    g_error_free (failure);
     return TRUE;
-  g_prefix_error (error, "Resetting the master: ");
+  }
+  if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) {
+    self->report.outcome = MUSTER_OUTCOME_FENCED;
+  } else if (muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE)) {
+    self->report.outcome = MUSTER_OUTCOME_OVER;
+    self->report.final_step = self->before != NULL ? self->before->step : ask_final_step (self);
+  } else {
+    g_prefix_error (&failure, "Claiming '%s': ", self->manager->model);
+  }
+  g_propagate_error (error, failure);
+  return FALSE;
+}
+
+/* Without a model named, or on a master that keeps no announcements, all is well without. */
+static gboolean
+claim (MusterOperation *self, GError **error)
+{
+  const MusterSessionManager *manager = self->manager;
+  GError *failure = NULL;
+  MusterAnnouncement *before = NULL;
+
+  if (manager->model == NULL)
+    return TRUE;
+
+  /* Another attempt of the same operation takes over from the one before, whose lease may still
+   * stand there; under the same epoch, so that a chief that has come since keeps the model. */
+  gboolean is_ours = self->claimed_epoch != 0;
+  muster_operation_phase (self, "claim");
+  MusterClaim what = {.model = manager->model,
+                      .task = manager->task,
+                      .epoch = is_ours ? self->claimed_epoch : self->options->epoch,
+                      .ready_op = manager->ready_op,
+                      .take_over = is_ours || self->options->overwrite};
+  self->lease = muster_session_claim (self->session, &what, &before, self->call_deadline_us,
+                                      self->cancellable, &failure);
+  keep_before (self, before);
+  if (self->lease == NULL)
+    return judge_refusal (self, failure, error);
+  self->claimed_epoch = muster_lease_epoch (self->lease);
+  self->report.epoch = self->claimed_epoch;
+  return TRUE;
+}
+
+static gboolean
+send (MusterOperation *self, const MusterAnnouncement *announcement, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (muster_lease_announce (self->lease, announcement, self->call_deadline_us, self->cancellable,
+                             &failure))
+    return TRUE;
+  if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
+    self->report.outcome = MUSTER_OUTCOME_FENCED;
+  else
+    g_prefix_error (&failure,
+                    "Announcing '%s' of '%s': ", muster_chief_phase_name (announcement->phase),
+                    self->manager->model);
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+/* detail is nullable. */
+static gboolean
+announce (MusterOperation *self, MusterChiefPhase phase, const char *detail, GError **error)
+{
+  g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
+
+  if (self->lease == NULL)
+    return TRUE;
+  announcement.phase = phase;
+  announcement.detail = g_strdup (detail);
+  return send (self, &announcement, error);
+}
+
+/* Fails if the lease is known to be lost; asks nobody. */
+static gboolean
+check_lease (MusterOperation *self, GError **error)
+{
+  if (self->lease == NULL || muster_lease_check (self->lease, error))
+    return TRUE;
+  self->report.outcome = MUSTER_OUTCOME_FENCED;
   return FALSE;
 }
 
 static gboolean
-create_and_claim (MusterOperation *self, const MusterPrepareOptions *options,
-                  MusterSession **session, GError **error)
+claim_in_session (MusterOperation *self, GError **error)
 {
-  *session = muster_operation_create_session (self, error);
-  return *session != NULL && muster_operation_claim (self, *session, options, error);
+  return muster_operation_create_session (self, error) && claim (self, error);
 }
+
+/* Reset. */
 
 /* Only who holds the model may reset its master; that ends the session, so another is made. */
 static gboolean
-begin_session (MusterOperation *self, const MusterPrepareOptions *options, MusterSession **session,
-               GError **error)
+reset (MusterOperation *self, GError **error)
 {
-  if (!create_and_claim (self, options, session, error))
-    return FALSE;
+  const MusterPrepareOptions *options = self->options;
+
   if (!options->reset_master && !(options->reset_unclaimed && self->lease == NULL))
     return TRUE;
   if (options->quiesce_func != NULL) {
     muster_operation_phase (self, "rest");
-    options->quiesce_func (*session, self->call_deadline_us, self->cancellable,
+    options->quiesce_func (self->session, self->call_deadline_us, self->cancellable,
                            options->quiesce_func_data);
   }
-  if (!reset (self, error))
-    return FALSE;
-  muster_operation_give_up_session (self, g_steal_pointer (session));
-  return create_and_claim (self, options, session, error);
+  muster_operation_phase (self, "reset");
+  if (muster_master_reset (self->master, NULL, self->call_deadline_us, self->cancellable, error))
+    return claim_in_session (self, error);
+  g_prefix_error (error, "Resetting the master: ");
+  return FALSE;
 }
 
-/* One session's life: made, claimed in and worked in; closed if that fails. *cost_us is what it
- * took to get it. */
-static MusterSession *
-attempt (MusterOperation *self, const MusterPrepareOptions *options, Work work, gint64 *cost_us,
-         GError **error)
-{
-  gint64 started_us = muster_clock_now_us (self->clock);
-  GError *failure = NULL;
-  MusterSession *session = NULL;
-  gboolean has_begun = initialise_devices (self, options, &failure) &&
-                       begin_session (self, options, &session, &failure);
+/* Restore. */
 
-  *cost_us = muster_clock_now_us (self->clock) - started_us;
-  if (has_begun && work (self, session, options, &failure)) {
-    muster_operation_hand_lease_to (self, session);
-    return session;
+/* Whether the directory has a checkpoint whose files are there and as long as they should be. One
+ * that isn't whole yet counts as not yet there; a state that can't be read is an error. */
+static gboolean
+find_checkpoint (const MusterPrepareOptions *options, gboolean *found, GError **error)
+{
+  return muster_saver_has_whole_checkpoint (options->saver, options->checkpoint_dir,
+                                            options->restore, found, error);
+}
+
+static gint64
+checkpoint_limit_us (const MusterOperation *self, const MusterPrepareOptions *options)
+{
+  gint64 max_wait_us = options->max_wait_us == 0 ? DEFAULT_MAX_WAIT_US : options->max_wait_us;
+  gint64 limit_us = muster_deadline_after (muster_clock_now_us (self->clock), max_wait_us);
+  return MIN (limit_us, self->deadline_us);
+}
+
+/* Waits until there is a checkpoint, or for as long as options say: that is not an error. */
+static gboolean
+wait_for_checkpoint (MusterOperation *self, const MusterPrepareOptions *options, GError **error)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 limit_us = checkpoint_limit_us (self, options);
+  MusterCountdown countdown;
+
+  muster_countdown_start (&countdown, now_us, limit_us, self->manager->recovery_wait_us);
+  for (;;) {
+    gboolean found;
+    if (!check_lease (self, error))
+      return FALSE;
+    if (!find_checkpoint (options, &found, error))
+      return FALSE;
+    if (found)
+      return TRUE;
+
+    gint64 after_us = muster_clock_now_us (self->clock);
+    if (countdown.polls == 0)
+      muster_operation_report (self, "Waiting for checkpoint to be available.", NULL);
+    muster_countdown_polled (&countdown, after_us - now_us);
+    gint64 wake_us =
+        muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
+    if (!muster_clock_wait_until (self->clock, wake_us == 0 ? limit_us : wake_us, self->cancellable,
+                                  error))
+      return FALSE;
+    if (wake_us == 0)
+      return TRUE;
+    now_us = muster_clock_now_us (self->clock);
   }
-  muster_operation_judge_failure (self, &failure);
-  /* A life that ends here has said why; where that can't be noted, it can't be helped. */
-  if (options->saver != NULL)
-    (void)muster_saver_clear_crash_loop (options->saver, NULL);
-  muster_operation_give_up_session (self, session);
-  g_propagate_error (error, failure);
-  return NULL;
+}
+
+static gboolean
+check_time (MusterOperation *self, const char *directory, GError **error)
+{
+  if (muster_clock_now_us (self->clock) < self->deadline_us)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "No checkpoint came into '%s'",
+                      directory);
+}
+
+/* What is told of a restore while it runs. */
+typedef struct {
+  MusterOperation *operation;
+  const MusterRestoreOptions *options; /* the caller's */
+  char *name;                          /* (owned) (nullable) the checkpoint, for people */
+  gint64 reported_us;                  /* when something was announced last */
+} RestoreReport;
+
+static void
+restore_report_clear (RestoreReport *self)
+{
+  g_free (self->name);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (RestoreReport, restore_report_clear)
+
+/* Says which checkpoint it is, for people; nothing where there is none. */
+static gboolean
+announce_restoring (RestoreReport *self, const MusterPrepareOptions *options, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autofree char *latest = NULL;
+  const char *checkpoint = options->checkpoint_filename;
+
+  if (self->operation->lease == NULL)
+    return TRUE;
+  if (!is_given (checkpoint)) {
+    checkpoint = latest =
+        muster_saver_latest_checkpoint (options->saver, options->checkpoint_dir, &failure);
+    if (latest == NULL && failure == NULL)
+      return TRUE;
+  }
+  self->name = checkpoint != NULL ? g_path_get_basename (checkpoint) : NULL;
+  self->reported_us = muster_clock_now_us (self->operation->clock);
+  return announce (self->operation, MUSTER_CHIEF_RESTORING, self->name, error);
+}
+
+/* How far it is: what doesn't reach the master in time is told the next time. A lease that is lost
+ * is found by the next announcement. */
+static void
+announce_progress (RestoreReport *self, guint64 done, guint64 total)
+{
+  g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
+  gint64 now_us = muster_clock_now_us (self->operation->clock);
+
+  if (self->operation->lease == NULL || total == 0 || now_us - self->reported_us < REPORT_EVERY_US)
+    return;
+  self->reported_us = now_us;
+  announcement.phase = MUSTER_CHIEF_RESTORING;
+  announcement.detail =
+      g_strdup_printf ("%s%s%d %%", self->name != NULL ? self->name : "",
+                       self->name != NULL ? ", " : "", (int)(100.0 * (double)done / (double)total));
+  (void)muster_lease_announce (self->operation->lease, &announcement,
+                               MIN (self->operation->call_deadline_us, now_us + ANNOUNCE_LIMIT_US),
+                               self->operation->cancellable, NULL);
 }
 
 static void
-forget_attempt (MusterOperation *self)
+report_progress (guint64 done, guint64 total, gpointer user_data)
 {
-  g_clear_pointer (&self->report.restored_from, g_free);
-  g_clear_pointer (&self->report.passed_over, g_free);
-  g_clear_pointer (&self->report.restore_warning, g_free);
+  RestoreReport *self = user_data;
+
+  if (self->options != NULL && self->options->progress != NULL)
+    self->options->progress (done, total, self->options->user_data);
+  announce_progress (self, done, total);
+}
+
+static gboolean
+restore_one (MusterOperation *self, GError **error)
+{
+  const MusterPrepareOptions *options = self->options;
+  g_auto (RestoreReport) telling = {.operation = self, .options = options->restore};
+  g_auto (MusterRestored) restored = {0};
+  MusterRestoreOptions how =
+      options->restore != NULL ? *options->restore : (MusterRestoreOptions){0};
+  const char *file = options->checkpoint_filename;
+
+  how.progress = report_progress;
+  how.user_data = &telling;
+  if (!announce_restoring (&telling, options, error))
+    return FALSE;
+  if (!(is_given (file)
+            ? muster_saver_restore_with (options->saver, self->session, file, &how, &restored,
+                                         self->call_deadline_us, self->cancellable, error)
+            : muster_saver_restore_latest_with (options->saver, self->session,
+                                                options->checkpoint_dir, &how, &restored,
+                                                self->call_deadline_us, self->cancellable, error)))
+    return FALSE;
+  self->report.restored_from = g_steal_pointer (&restored.prefix);
+  self->report.passed_over = g_steal_pointer (&restored.passed_over);
+  self->report.restore_warning = g_steal_pointer (&restored.warning);
+  return TRUE;
+}
+
+/* Restores what the options name, if there is anything; report.restored_from says what. */
+static gboolean
+restore (MusterOperation *self, GError **error)
+{
+  const MusterPrepareOptions *options = self->options;
+
+  if (!can_restore (options))
+    return TRUE;
+
+  muster_operation_phase (self, "restore");
+  if (!is_given (options->checkpoint_filename) && options->wait_for_checkpoint &&
+      (!wait_for_checkpoint (self, options, error) ||
+       !check_time (self, options->checkpoint_dir, error)))
+    return FALSE;
+  return restore_one (self, error);
+}
+
+/* Initialise. */
+
+/* A chief that died in mid-preparation has prepared nothing, whatever was there before. One that
+ * had only just claimed has touched nothing. */
+static gboolean
+is_anothers_work (const MusterOperation *self)
+{
+  const MusterAnnouncement *before = self->before;
+  return before != NULL && before->prepared && before->epoch != self->claimed_epoch &&
+         (!muster_chief_phase_is_preparing (before->phase) ||
+          before->phase == MUSTER_CHIEF_STARTING);
+}
+
+/* The claim has changed what is announced of the model: it is still what that other chief made. */
+static void
+put_back (MusterOperation *self)
+{
+  const MusterAnnouncement *before = self->before;
+  g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
+
+  announcement.phase =
+      before->phase == MUSTER_CHIEF_STARTING ? MUSTER_CHIEF_PREPARED : before->phase;
+  announcement.step = before->step;
+  announcement.durable_step = before->durable_step;
+  announcement.durable = g_strdup (before->durable);
+  announcement.durable_age_us = before->durable_age_us;
+  /* Whether it was heard or not, this operation has failed. */
+  (void)muster_lease_announce (self->lease, &announcement, self->call_deadline_us,
+                               self->cancellable, NULL);
+}
+
+/* Whether the init ops may run: not over a model that another chief has prepared. */
+static gboolean
+may_initialise (MusterOperation *self, GError **error)
+{
+  if (self->lease == NULL || self->options->overwrite || self->options->reset_master ||
+      !is_anothers_work (self))
+    return TRUE;
+
+  g_autofree char *chief = muster_announcement_describe (self->before);
+  self->report.outcome = MUSTER_OUTCOME_FENCED;
+  put_back (self);
+  return muster_fail (
+      error, MUSTER_ERROR_FAILED_PRECONDITION,
+      "'%s' was prepared by another chief: %s; the init ops would run over its work: wait "
+      "for the session to join it, or prepare it `overwrite`",
+      self->manager->model, chief);
+}
+
+static char *
+name_of_ops (const char *const *ops, gsize n)
+{
+  return n == 1 ? g_strdup (*ops) : g_strjoinv (", ", (char **)ops);
+}
+
+static gboolean
+run_init_ops (MusterOperation *self, GError **error)
+{
+  const MusterPrepareOptions *options = self->options;
+  gboolean is_one = options->init_op != NULL;
+  const char *const *ops = is_one ? &options->init_op : options->init_ops;
+  gsize n = is_one ? 1 : g_strv_length ((char **)ops);
+  MusterStep step = {.feeds = options->init_feeds,
+                     .n_feeds = options->n_init_feeds,
+                     .targets = ops,
+                     .n_targets = n,
+                     .deadline_us = self->call_deadline_us};
+
+  if (muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
+    return TRUE;
+  g_autofree char *name = name_of_ops (ops, n);
+  g_prefix_error (error, "Running init_op '%s': ", name);
+  return FALSE;
+}
+
+static gboolean
+run_init_func (MusterOperation *self, GError **error)
+{
+  const MusterPrepareOptions *options = self->options;
+  g_autoptr (GError) failure = NULL;
+
+  if (options->init_func (self->session, self->call_deadline_us, self->cancellable,
+                          options->init_func_data, &failure))
+    return TRUE;
+  if (failure == NULL)
+    muster_fail (&failure, MUSTER_ERROR_UNKNOWN, "it didn't say why");
+  g_propagate_prefixed_error (error, g_steal_pointer (&failure), "The init function failed: ");
+  return FALSE;
+}
+
+/* What was restored isn't initialised, and a model that is recovered is restored or nothing. */
+static gboolean
+initialise (MusterOperation *self, GError **error)
+{
+  const MusterPrepareOptions *options = self->options;
+
+  if (self->is_recovery || self->report.restored_from != NULL)
+    return TRUE;
+  if (!has_init (self->manager, options))
+    return refuse_without_init (error);
+  if (!has_init_op (options) && options->init_func == NULL)
+    return TRUE;
+  if (!may_initialise (self, error) || !announce (self, MUSTER_CHIEF_INITIALISING, NULL, error))
+    return FALSE;
+  muster_operation_phase (self, "init");
+  return (!has_init_op (options) || run_init_ops (self, error)) && check_lease (self, error) &&
+         (options->init_func == NULL || run_init_func (self, error));
+}
+
+/* Local init, ready. */
+
+gboolean
+muster_operation_run_local_init (MusterOperation *self, GError **error)
+{
+  const MusterSessionManager *manager = self->manager;
+  MusterStep step = {.targets = (const char *const *)manager->local_init_ops,
+                     .n_targets = g_strv_length (manager->local_init_ops),
+                     .options = manager->local_init_run_options,
+                     .deadline_us = self->call_deadline_us};
+
+  muster_operation_phase (self, "local init");
+  g_info ("Running local_init_op.");
+  if (!muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error)) {
+    g_prefix_error (error, "Running local_init_op '%s': ", manager->local_init_name);
+    return FALSE;
+  }
+  g_info ("Done running local_init_op.");
+  return TRUE;
+}
+
+static gboolean
+probe (MusterOperation *self, const char *op, const char *what, char **why, GError **error)
+{
+  g_auto (MusterReadyOpResult) readiness = {0};
+
+  if (op != NULL)
+    self->report.polls++;
+  if (!muster_ready_op_probe (self->session, op, self->call_deadline_us, self->cancellable,
+                              &readiness, error)) {
+    g_prefix_error (error, "%s: ", what);
+    return FALSE;
+  }
+  *why = readiness.is_ready ? NULL : g_steal_pointer (&readiness.why_not);
+  if (*why != NULL) {
+    g_free (self->why);
+    self->why = g_strdup (*why);
+  }
+  return TRUE;
+}
+
+/* B002.70 */
+static const char *
+name_of_init (const MusterPrepareOptions *options)
+{
+  if (options->init_ops != NULL)
+    return "<no name for list>";
+  return options->init_op != NULL ? options->init_op : "None";
+}
+
+static gboolean
+refuse_shut_gate (const MusterOperation *self, const char *why, GError **error)
+{
+  const MusterPrepareOptions *options = self->options;
+
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Init operations did not make model ready for local_init.  "
+                      "Init op: %s, init fn: %s, error: %s",
+                      name_of_init (options), options->init_func != NULL ? "init_func" : "None",
+                      why);
+}
+
+static gboolean
+refuse_unready (const MusterOperation *self, const char *why, GError **error)
+{
+  const MusterPrepareOptions *options = self->options;
+  const char *local_init = self->manager->local_init_name;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Init operations did not make model ready.  "
+                      "Init op: %s, init fn: %s, local_init_op: %s, error: %s",
+                      name_of_init (options), options->init_func != NULL ? "init_func" : "None",
+                      local_init != NULL ? local_init : "None", why);
+}
+
+/* What a model lacks that was to be recovered is no failure. */
+static gboolean
+fall_short (MusterOperation *self, const char *stage, const char *why)
+{
+  const char *checkpoint = self->report.restored_from;
+
+  self->has_fallen_short = TRUE;
+  self->report.outcome = MUSTER_OUTCOME_NOT_READY;
+  self->report.reason = checkpoint != NULL
+                            ? g_strdup_printf ("Restoring model from %s did not make model %s: %s",
+                                               checkpoint, stage, why)
+                            : g_strdup ("There was no checkpoint to restore");
+  g_info ("%s", self->report.reason);
+  return TRUE;
+}
+
+/* The gate, and if it is open local init. */
+static gboolean
+init_locally (MusterOperation *self, GError **error)
+{
+  g_autofree char *why = NULL;
+
+  if (!announce (self, MUSTER_CHIEF_LOCAL_INIT, NULL, error))
+    return FALSE;
+  if (self->manager->local_init_ops == NULL)
+    return TRUE;
+  muster_operation_phase (self, "local init");
+  if (!probe (self, self->manager->ready_for_local_init_op, "Model not ready for local init", &why,
+              error))
+    return FALSE;
+  if (why == NULL)
+    return muster_operation_run_local_init (self, error);
+  return self->is_recovery ? fall_short (self, "ready for local init", why)
+                           : refuse_shut_gate (self, why, error);
+}
+
+static gboolean
+check_ready (MusterOperation *self, GError **error)
+{
+  g_autofree char *why = NULL;
+
+  if (self->has_fallen_short)
+    return TRUE;
+  if (self->is_recovery && self->report.restored_from == NULL)
+    return fall_short (self, NULL, NULL);
+  if (self->manager->ready_op == NULL)
+    return TRUE;
+  muster_operation_phase (self, "ready");
+  if (!probe (self, self->manager->ready_op, "Model not ready", &why, error))
+    return FALSE;
+  if (why == NULL)
+    return TRUE;
+  return self->is_recovery ? fall_short (self, "ready", why) : refuse_unready (self, why, error);
+}
+
+/* Announce. */
+
+/* What was restored is a durable checkpoint, and its step is the model's. */
+static gboolean
+announce_prepared (MusterOperation *self, GError **error)
+{
+  const char *checkpoint = self->report.restored_from;
+  g_auto (MusterAnnouncement) announcement = MUSTER_ANNOUNCEMENT_INIT;
+
+  if (self->has_fallen_short)
+    return TRUE;
+  announcement.phase = MUSTER_CHIEF_PREPARED;
+  if (checkpoint != NULL) {
+    announcement.step = muster_checkpoint_step (checkpoint);
+    announcement.durable_step = announcement.step;
+    announcement.durable = g_strdup (checkpoint);
+  }
+  if (self->lease != NULL && !send (self, &announcement, error))
+    return FALSE;
+  if (self->is_recovery)
+    g_info ("Restored model from %s", checkpoint);
+  return TRUE;
+}
+
+/* All of them. */
+
+/* A failure is the lost lease's, whatever it says itself. */
+static void
+judge_failure (MusterOperation *self, GError **failure)
+{
+  GError *lost = NULL;
+
+  if (g_error_matches (*failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) || check_lease (self, &lost))
+    return;
+  g_error_free (*failure);
+  *failure = lost;
+}
+
+/* A life that ends here has said why; where that can't be noted, it can't be helped. */
+static void
+end_attempt (MusterOperation *self, GError **failure)
+{
+  judge_failure (self, failure);
+  if (self->options->saver != NULL)
+    (void)muster_saver_clear_crash_loop (self->options->saver, NULL);
+  muster_operation_give_up_session (self);
+}
+
+/* What a chief does, in this order; a phase with nothing to do is well. */
+static gboolean
+attempt (MusterOperation *self, gint64 *cost_us, GError **error)
+{
+  GError *failure = NULL;
+  gint64 started_us = muster_clock_now_us (self->clock);
+  gboolean has_begun = initialise_devices (self, &failure) && claim_in_session (self, &failure) &&
+                       reset (self, &failure);
+
+  *cost_us = muster_clock_now_us (self->clock) - started_us;
+  if (has_begun && restore (self, &failure) && initialise (self, &failure) &&
+      init_locally (self, &failure) && check_ready (self, &failure) &&
+      announce_prepared (self, &failure)) {
+    hand_on_lease (self);
+    return TRUE;
+  }
+  end_attempt (self, &failure);
+  g_propagate_error (error, failure);
+  return FALSE;
+}
+
+static gint64
+timeout_of (const MusterPrepareOptions *options)
+{
+  return options->timeout_us == 0 ? MUSTER_WAIT_FOREVER : options->timeout_us;
 }
 
 static MusterSession *
-work_in_session (MusterOperation *self, const MusterPrepareOptions *options, Work work,
-                 GError **error)
+run (MusterOperation *self, const MusterPrepareOptions *options, MusterSessionReport *report,
+     GError **error)
 {
-  for (;;) {
-    GError *failure = NULL;
-    gint64 cost_us;
-    gint64 started_us = muster_clock_now_us (self->clock);
-    MusterSession *session = attempt (self, options, work, &cost_us, &failure);
-    if (session != NULL)
-      return session;
-    if (!muster_operation_retry (self, failure, started_us, cost_us, error))
-      return NULL;
-    forget_attempt (self);
-  }
+  static const MusterPrepareOptions defaults;
+  GError *refusal = NULL;
+
+  self->options = options != NULL ? options : &defaults;
+  self->timeout_us = timeout_of (self->options);
+  (void)check_options (self->manager, self->options, !self->is_recovery, &refusal);
+  return muster_operation_run (self, attempt, refusal, report, error);
 }
 
 MusterSession *
-muster_operation_prepare (MusterOperation *self, const MusterPrepareOptions *options,
-                          GError **error)
+muster_session_manager_prepare_session (MusterSessionManager *self, MusterMaster *master,
+                                        const MusterPrepareOptions *options,
+                                        MusterSessionReport *report, GCancellable *cancellable,
+                                        GError **error)
 {
-  return work_in_session (self, options, prepare, error);
+  muster_session_report_begin (report);
+  muster_require (error, NULL, self, master);
+
+  MusterOperation operation = {.manager = self, .master = master, .cancellable = cancellable};
+  return run (&operation, options, report, error);
 }
 
 MusterSession *
-muster_operation_recover (MusterOperation *self, const MusterPrepareOptions *options,
-                          GError **error)
+muster_session_manager_recover_session (MusterSessionManager *self, MusterMaster *master,
+                                        const MusterPrepareOptions *options, gboolean *recovered,
+                                        MusterSessionReport *report, GCancellable *cancellable,
+                                        GError **error)
 {
-  return work_in_session (self, options, recover, error);
+  muster_session_report_begin (report);
+  muster_require (error, NULL, self, master);
+
+  MusterOperation operation = {
+      .manager = self, .master = master, .cancellable = cancellable, .is_recovery = TRUE};
+  MusterSession *session = run (&operation, options, report, error);
+  if (session != NULL && recovered != NULL)
+    *recovered = !operation.has_fallen_short;
+  return session;
 }

@@ -5,8 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* What the manager's verbs share: the manager's own ops, and one run of a verb with its clock, its
- * deadline, its phases and its report. A verb is one thread's and lives on its stack. */
+/* What prepare, recover and wait share: the manager's own ops, and an operation, which is one run
+ * of one of them with its clock, its deadline, its phases and its report. It is one thread's and
+ * lives on its stack. */
 
 struct _MusterSessionManager {
   GObject parent;
@@ -32,77 +33,76 @@ struct _MusterSessionManager {
   gpointer progress_data;
 };
 
-/* Makes report (nullable) what a caller may clear, also where the verb is refused. */
-void muster_session_report_begin (MusterSessionReport *report);
+/* Makes report (nullable) what a caller may clear, also where the operation is refused. */
+static inline void
+muster_session_report_begin (MusterSessionReport *report)
+{
+  if (report != NULL)
+    *report = (MusterSessionReport){.final_step = -1};
+}
 
 typedef struct {
+  /* As it was asked for. */
   const MusterSessionManager *manager; /* (not owned) */
   MusterMaster *master;                /* (not owned) */
-  MusterClock *clock;                  /* (not owned) the manager's */
-  GCancellable *cancellable;           /* (not owned) (nullable) */
-  gint64 timeout_us;                   /* as asked for */
+  const MusterPrepareOptions *options; /* (not owned) (nullable) a worker's wait has none */
+  gboolean is_recovery;
+  GCancellable *cancellable; /* (not owned) (nullable) */
+  gint64 timeout_us;         /* 0 and below: a single look */
+
+  /* operation.c's: the time, */
+  MusterClock *clock; /* (not owned) the manager's */
   gint64 started_us;
   gint64 deadline_us;
   /* What bounds a call to the master: the deadline, but for a single look some time of its own. */
   gint64 call_deadline_us;
   MusterRetries retries;
-  gint64 down_since_us; /* since when the master couldn't be reached; 0: it could */
-  gboolean is_chiefs;   /* prepare or recover */
-  const char *phase;    /* (nullable) the running one */
+  const char *phase; /* (nullable) the running one */
   gint64 phase_started_us;
+  gboolean ran_out; /* the time for a session is over, but for what was kept to look */
+  /* and what it has heard. */
   MusterReasons *reasons; /* (owned) */
   gboolean has_situation; /* they have been updated */
   GError *failure;        /* (owned) (nullable) the last one heard, unless a turn came after it */
   gboolean has_news;      /* they have changed since the listener was told */
   char *why;  /* (owned) (nullable) why the model wasn't ready when that was last known */
   char *told; /* (owned) (nullable) what the listener was told last */
-  /* What a closer look at a master that doesn't answer has found. */
+  MusterSessionReport report; /* (owned) */
+
+  /* connect.c's: the session, or why the master doesn't answer. */
+  MusterSession *session;   /* (owned) (nullable) */
+  gint64 down_since_us;     /* since when the master couldn't be reached; 0: it could */
   char *diagnosis;          /* (owned) (nullable) */
   const char *server_state; /* (nullable) static */
   char **missing_tasks;     /* (owned) (nullable) */
-  gboolean ran_out;         /* the time for a session is over, but for what was kept to look */
-  MusterLease *lease;       /* (owned) (nullable) the chief's, in this session */
-  gint64 claimed_epoch;     /* of the last claim; 0: none yet */
-  /* (owned) (nullable) what stood at the model before the first claim */
-  MusterAnnouncement *before;
-  MusterSessionReport report; /* (owned) */
+
+  /* prepare.c's: the claim. */
+  MusterLease *lease;         /* (owned) (nullable) the chief's, in this session */
+  gint64 claimed_epoch;       /* of the last claim; 0: none yet */
+  MusterAnnouncement *before; /* (owned) (nullable) what stood at the model before the first one */
+  gboolean has_fallen_short;  /* it was to be recovered, and isn't ready */
 } MusterOperation;
 
 #define MUSTER_SINGLE_POLL_LIMIT_US (30 * MUSTER_SECOND)
 
 /* operation.c */
 
-/* Starts the clock. timeout_us 0 and below: a single look. */
-void muster_operation_start (MusterOperation *self, const MusterSessionManager *manager,
-                             MusterMaster *master, gint64 timeout_us, GCancellable *cancellable);
-/* Ends a verb: hands on session (transfer full) if there was no failure (transfer full), else
- * closes it. Hands the report to *report (nullable). */
-MusterSession *muster_operation_conclude (MusterOperation *self, MusterSession *session,
-                                          GError *failure, MusterSessionReport *report,
-                                          GError **error);
+/* One session's life: self->session is made and worked in. Where it fails, the
+ * session is given up, and *cost_us says what it took to get to work. */
+typedef gboolean (*MusterAttempt) (MusterOperation *self, gint64 *cost_us, GError **error);
+
+/* Tries until an attempt succeeds or is not to be tried again, and hands on its session. refusal
+ * (transfer full) (nullable): why nothing is tried. */
+MusterSession *muster_operation_run (MusterOperation *self, MusterAttempt attempt, GError *refusal,
+                                     MusterSessionReport *report, GError **error);
 
 /* Ends the running phase and begins another: a static string, or NULL for none. Time spent in one
  * name adds up. */
 void muster_operation_phase (MusterOperation *self, const char *name);
 /* Gives the running phase another name, now that it is known what it was. */
 void muster_operation_rename_phase (MusterOperation *self, const char *name);
-gboolean muster_operation_is_over (const MusterOperation *self);
 
-/* Creates a session: the phase "connect" if that fails, "create" if it works. */
-MusterSession *muster_operation_create_session (MusterOperation *self, GError **error);
-/* Drops the lease and closes session (transfer full) (nullable) quietly, in what is left of the
- * verb's time. */
-void muster_operation_give_up_session (MusterOperation *self, MusterSession *session);
-
-/* Decides what becomes of an attempt that failed, after started_us, with failure (transfer full).
- * TRUE: it is to be tried again, and the pause before is over. cost_us is what another one costs,
- * for it must end by the deadline. */
-gboolean muster_operation_retry (MusterOperation *self, GError *failure, gint64 started_us,
-                                 gint64 cost_us, GError **error);
-
-/* situation.c: what a verb has heard, and what its listener is told. */
 void muster_operation_receive_readiness (MusterOperation *self, const MusterReadiness *readiness);
-void muster_operation_receive_reason (MusterOperation *self, const char *why); /* why is nullable */
 void muster_operation_receive_failure (MusterOperation *self, const GError *failure);
 /* There is a session now: what failed before is past. */
 void muster_operation_receive_session (MusterOperation *self);
@@ -114,57 +114,22 @@ char *muster_operation_why (const MusterOperation *self);
 void muster_operation_report (MusterOperation *self, const char *message,
                               const MusterReadiness *readiness);
 
-/* diagnose.c: why a master doesn't answer; nothing for one in this process. */
+/* connect.c: the way to a session, and why a master doesn't answer; no diagnosis for one in this
+ * process. */
 gboolean muster_cluster_check (const char *const *cluster, GError **error);
-/* What is to be kept of the verb's time as long as there was no session. */
-gint64 muster_operation_reserve_us (const MusterOperation *self);
-/* is_kept: CreateSession, called when the phase began, has had no answer. */
-void muster_operation_diagnose (MusterOperation *self, gboolean is_kept);
-/* Whether there is an address to look at. */
-gboolean muster_operation_can_diagnose (const MusterOperation *self);
-/* The same while CreateSession has no answer yet, until answered is cancelled. TRUE if it came to
- * something else than *found (owned by the caller, nullable), which is an outline of it. */
-gboolean muster_operation_diagnose_again (MusterOperation *self, GCancellable *answered,
-                                          char **found);
+/* Creates a session, after giving up the one that there is: the phase "connect" if that fails,
+ * "create" if it works. */
+gboolean muster_operation_create_session (MusterOperation *self, GError **error);
+/* Drops the lease and closes the session, if any, quietly, in what is left of the time. */
+void muster_operation_give_up_session (MusterOperation *self);
+/* Pauses before another attempt, which must still end by the deadline if it costs what the last one
+ * did; a master that can't be reached is waited for. Where there is no time for one, what is left
+ * is waited for, and it fails. */
+gboolean muster_operation_pause (MusterOperation *self, MusterFailure class, gint64 pause_us,
+                                 gint64 cost_us, GError **error);
 void muster_operation_forget_diagnosis (MusterOperation *self);
 
-/* chief.c: claims and announcements; without a model named, or on a master that keeps none, nothing
- * happens and all is well. */
-gboolean muster_operation_claim (MusterOperation *self, MusterSession *session,
-                                 const MusterPrepareOptions *options, GError **error);
-/* detail is nullable. */
-gboolean muster_operation_announce (MusterOperation *self, MusterChiefPhase phase,
-                                    const char *detail, GError **error);
-gboolean muster_operation_announce_prepared (MusterOperation *self, GError **error);
-/* Fails if the lease is known to be lost; asks nobody. */
-gboolean muster_operation_check_lease (MusterOperation *self, GError **error);
-/* Whether the init ops may run: not over a model that another chief has prepared. */
-gboolean muster_operation_may_initialise (MusterOperation *self,
-                                          const MusterPrepareOptions *options, GError **error);
-/* A failure is the lost lease's, whatever it says itself. */
-void muster_operation_judge_failure (MusterOperation *self, GError **failure);
-/* The lease lives as long as the session from now on. */
-void muster_operation_hand_lease_to (MusterOperation *self, MusterSession *session);
-
 /* prepare.c */
-gboolean muster_prepare_options_check (const MusterSessionManager *manager,
-                                       const MusterPrepareOptions *options, gboolean initialises,
-                                       GError **error);
-MusterSession *muster_operation_prepare (MusterOperation *self, const MusterPrepareOptions *options,
-                                         GError **error);
-MusterSession *muster_operation_recover (MusterOperation *self, const MusterPrepareOptions *options,
-                                         GError **error);
-gboolean muster_operation_run_local_init (MusterOperation *self, MusterSession *session,
-                                          GError **error);
-
-/* restore.c: restores what options name, if there is anything; report.restored_from says what. */
-gboolean muster_operation_restore (MusterOperation *self, MusterSession *session,
-                                   const MusterPrepareOptions *options, GError **error);
-/* TRUE if options name a saver and a place. */
-gboolean muster_prepare_options_can_restore (const MusterPrepareOptions *options);
-gboolean muster_prepare_options_check_places (const MusterPrepareOptions *options, GError **error);
-
-/* wait.c: the waiter's loop. */
-MusterSession *muster_operation_wait (MusterOperation *self, GError **error);
+gboolean muster_operation_run_local_init (MusterOperation *self, GError **error);
 
 G_END_DECLS

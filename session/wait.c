@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/waiter.h"
+
+#include "base/require.h"
 #include "session/session_private.h"
 
 static void
@@ -30,8 +32,7 @@ pass_on (GError *failure, const char *whose, GError **error)
 /* Gate, local init once in this session, then the ready op. Without a gate local init may have read
  * what wasn't there yet: where the first look said so, it is run again. */
 static gboolean
-wait_in_session (MusterOperation *self, MusterSession *session, MusterWaiter *waiter,
-                 GError **error)
+wait_in_session (MusterOperation *self, MusterWaiter *waiter, GError **error)
 {
   gint64 deadline_us = self->call_deadline_us;
   gboolean is_gated =
@@ -41,7 +42,7 @@ wait_in_session (MusterOperation *self, MusterSession *session, MusterWaiter *wa
   if (self->manager->local_init_ops != NULL) {
     muster_waiter_wait_gate (waiter, deadline_us, self->cancellable, &failure);
     if (!pass_on (failure, "Model not ready for local init", error) ||
-        !muster_operation_run_local_init (self, session, error))
+        !muster_operation_run_local_init (self, error))
       return FALSE;
     muster_operation_phase (self, "waiting");
   }
@@ -50,18 +51,19 @@ wait_in_session (MusterOperation *self, MusterSession *session, MusterWaiter *wa
   if (!pass_on (failure, "Model not ready", error))
     return FALSE;
   return is_gated || muster_waiter_n_polls (waiter) <= n_polls + 1 ||
-         muster_operation_run_local_init (self, session, error);
+         muster_operation_run_local_init (self, error);
 }
 
 static MusterWaiter *
-waiter_for (MusterOperation *self, MusterSession *session)
+waiter_for (MusterOperation *self)
 {
   const MusterSessionManager *manager = self->manager;
   MusterWatchFor what = {.ready_for_local_init_op = manager->ready_for_local_init_op,
                          .ready_op = manager->ready_op,
                          .model = manager->model,
                          .task = manager->task};
-  MusterWaiter *waiter = muster_waiter_new (session, &what, manager->recovery_wait_us, self->clock);
+  MusterWaiter *waiter =
+      muster_waiter_new (self->session, &what, manager->recovery_wait_us, self->clock);
 
   muster_waiter_set_progress (waiter, on_readiness, self);
   if (self->timeout_us <= 0)
@@ -82,49 +84,50 @@ note_end (MusterOperation *self, MusterWaiter *waiter, const GError *failure)
   self->report.final_step = chief->step;
 }
 
-/* One session's life: made, waited in; closed if that fails. */
-static MusterSession *
-try_session (MusterOperation *self, gboolean *had_polled, GError **error)
+/* Waits in the session that there is; *had_polled, whether it has been asked at all. */
+static gboolean
+wait_until_ready (MusterOperation *self, gboolean *had_polled, GError **error)
 {
   GError *failure = NULL;
-  MusterSession *session = muster_operation_create_session (self, error);
+  g_autoptr (MusterWaiter) waiter = waiter_for (self);
 
-  if (session == NULL)
-    return NULL;
-
-  g_autoptr (MusterWaiter) waiter = waiter_for (self, session);
   muster_operation_phase (self, "waiting");
-  gboolean ready = wait_in_session (self, session, waiter, &failure);
-
+  gboolean ready = wait_in_session (self, waiter, &failure);
   *had_polled = muster_waiter_n_polls (waiter) > 0;
   self->report.polls += muster_waiter_n_polls (waiter);
   self->report.pushed |= muster_waiter_is_pushed (waiter);
   if (ready) {
     muster_operation_receive_readiness (self, muster_waiter_readiness (waiter));
-    return session;
+    return TRUE;
   }
   note_end (self, waiter, failure);
-  g_clear_pointer (&waiter, muster_waiter_free);
-  muster_operation_give_up_session (self, session);
   g_propagate_error (error, failure);
-  return NULL;
+  return FALSE;
+}
+
+static gboolean
+attempt (MusterOperation *self, gint64 *cost_us, GError **error)
+{
+  gint64 started_us = muster_clock_now_us (self->clock);
+  gboolean had_polled = FALSE;
+
+  if (muster_operation_create_session (self, error) && wait_until_ready (self, &had_polled, error))
+    return TRUE;
+  /* To close it is part of what an attempt costs. */
+  muster_operation_give_up_session (self);
+  *cost_us = had_polled ? 0 : muster_clock_now_us (self->clock) - started_us;
+  return FALSE;
 }
 
 MusterSession *
-muster_operation_wait (MusterOperation *self, GError **error)
+muster_session_manager_wait_for_session (MusterSessionManager *self, MusterMaster *master,
+                                         gint64 timeout_us, MusterSessionReport *report,
+                                         GCancellable *cancellable, GError **error)
 {
-  self->is_chiefs = FALSE;
-  self->retries.policy = &self->manager->waiting;
-  for (;;) {
-    GError *failure = NULL;
-    gboolean had_polled = FALSE;
-    gint64 started_us = muster_clock_now_us (self->clock);
-    MusterSession *session = try_session (self, &had_polled, &failure);
-    gint64 cost_us = muster_clock_now_us (self->clock) - started_us;
+  muster_session_report_begin (report);
+  muster_require (error, NULL, self, master);
 
-    if (session != NULL)
-      return session;
-    if (!muster_operation_retry (self, failure, started_us, had_polled ? 0 : cost_us, error))
-      return NULL;
-  }
+  MusterOperation operation = {
+      .manager = self, .master = master, .cancellable = cancellable, .timeout_us = timeout_us};
+  return muster_operation_run (&operation, attempt, NULL, report, error);
 }

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The way to a session: CreateSession, and why a master doesn't answer. */
+#include "rpc/client/diagnose.h"
+
+#include "base/blocking.h"
+#include "ready/pause.h"
+#include "rpc/address.h"
+#include "session/session_private.h"
+
+/* What a close may take: what is left of the operation's time, within these bounds. */
+#define SHORTEST_CLOSE_US (250 * MUSTER_MILLISECOND)
+#define LONGEST_CLOSE_US  (5 * MUSTER_SECOND)
+
+/* A server may keep CreateSession for ever: TensorFlow's does while a task of its cluster is
+ * missing, a stopped one does anyway. When there has been no answer for so long, somebody looks
+ * why, and after each such while again. */
+#define FIRST_DIAGNOSIS_US (2 * MUSTER_SECOND)
+#define NEXT_DIAGNOSIS_US  (10 * MUSTER_SECOND)
+
+/* As long as a master that is down is down in the same way, nothing is asked of it. */
+#define LONGEST_OUTAGE_US (300 * MUSTER_SECOND)
+
+/* A look at why nobody answers takes so long at most. */
+#define LONGEST_DIAGNOSIS_US (500 * MUSTER_MILLISECOND)
+/* Beside a call that goes on anyway. */
+#define UNHURRIED_DIAGNOSIS_US MUSTER_SECOND
+/* And this part of an operation's time is kept for it. */
+#define PART_KEPT 10
+/* Of a larger cluster the first tasks are looked at. */
+#define MOST_TASKS 64
+/* So many of those that don't answer are named beside the server. */
+#define TASKS_NAMED 3
+
+typedef struct {
+  char *task;    /* (owned) (nullable) NULL: the master itself */
+  char *address; /* (owned) */
+  gboolean tls;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (not owned) (nullable) */
+  MusterDiagnosis diagnosis;
+} Check;
+
+static void
+check_free (gpointer data)
+{
+  Check *check = data;
+
+  g_free (check->task);
+  g_free (check->address);
+  muster_diagnosis_clear (&check->diagnosis);
+  g_free (check);
+}
+
+/* NULL where the target has no address: it is in this process. */
+static const char *
+address_of (const char *target, gboolean *tls)
+{
+  *tls = g_str_has_prefix (target, "grpcs://");
+  if (!*tls && !g_str_has_prefix (target, "grpc://"))
+    return NULL;
+  return strstr (target, "://") + strlen ("://");
+}
+
+static gboolean
+can_diagnose (const MusterOperation *self)
+{
+  gboolean tls;
+  return address_of (muster_master_target (self->master), &tls) != NULL;
+}
+
+/* What is to be kept of the time as long as there was no session. */
+static gint64
+time_kept_us (const MusterOperation *self)
+{
+  if (self->report.sessions > 0 || !can_diagnose (self) ||
+      self->call_deadline_us == MUSTER_WAIT_FOREVER)
+    return 0;
+  return MIN (LONGEST_DIAGNOSIS_US, (self->call_deadline_us - self->started_us) / PART_KEPT);
+}
+
+gboolean
+muster_cluster_check (const char *const *cluster, GError **error)
+{
+  for (; cluster != NULL && *cluster != NULL; cluster++) {
+    const char *equals = strchr (*cluster, '=');
+    g_autofree char *host = NULL;
+    guint16 port;
+    if (equals != NULL && equals > *cluster &&
+        muster_address_parse (equals + 1, &host, &port, NULL))
+      continue;
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "'%s' names no task of a cluster: it should be like ps:0=HOST:PORT",
+                        *cluster);
+  }
+  return TRUE;
+}
+
+static GPtrArray *
+plan_checks (const MusterOperation *self, const char *address, gboolean tls, gint64 deadline_us,
+             GCancellable *cancellable)
+{
+  GPtrArray *checks = g_ptr_array_new_with_free_func (check_free);
+  Check *check = g_new0 (Check, 1);
+
+  *check = (Check){.address = g_strdup (address), .tls = tls};
+  g_ptr_array_add (checks, check);
+  for (char **task = self->manager->cluster;
+       task != NULL && *task != NULL && checks->len <= MOST_TASKS; task++) {
+    const char *equals = strchr (*task, '=');
+    check = g_new0 (Check, 1);
+    *check = (Check){.task = g_strndup (*task, (gsize)(equals - *task)),
+                     .address = g_strdup (equals + 1)};
+    g_ptr_array_add (checks, check);
+  }
+  for (guint i = 0; i < checks->len; i++) {
+    check = checks->pdata[i];
+    check->deadline_us = deadline_us;
+    check->cancellable = cancellable;
+  }
+  return checks;
+}
+
+static gpointer
+run_check (gpointer data)
+{
+  Check *check = data;
+
+  if (check->task != NULL)
+    muster_diagnose_master (check->address, check->deadline_us, check->cancellable,
+                            &check->diagnosis);
+  else
+    muster_diagnose (check->address, check->tls, check->deadline_us, check->cancellable,
+                     &check->diagnosis);
+  return NULL;
+}
+
+/* All at once, since each may take all the time there is; this thread takes the master's. */
+static void
+run_checks (GPtrArray *checks)
+{
+  g_autofree GThread **threads = g_new0 (GThread *, checks->len);
+
+  for (guint i = 1; i < checks->len; i++)
+    threads[i] = g_thread_try_new ("muster-look", run_check, checks->pdata[i], NULL);
+  run_check (checks->pdata[0]);
+  for (guint i = 1; i < checks->len; i++)
+    if (threads[i] != NULL)
+      g_thread_join (threads[i]);
+}
+
+static const char *
+state_of (MusterReach stage)
+{
+  switch (stage) {
+  case MUSTER_REACH_NOT_RESOLVED:
+    return "not-resolved";
+  case MUSTER_REACH_REFUSED:
+    return "refused";
+  case MUSTER_REACH_NO_ROUTE:
+  case MUSTER_REACH_NO_TCP:
+    return "unreachable";
+  case MUSTER_REACH_TLS_FAILED:
+    return "tls-failed";
+  default:
+    return "silent";
+  }
+}
+
+static gboolean
+is_missing (const Check *task)
+{
+  return task->diagnosis.text != NULL && task->diagnosis.stage != MUSTER_REACH_ANSWERS;
+}
+
+/* Which tasks a server that is up may wait for, or how to find out. */
+static void
+append_tasks (GString *text, GPtrArray *checks)
+{
+  guint n_missing = 0;
+
+  if (checks->len == 1) {
+    g_string_append (text, "; --cluster=ps:0=HOST:PORT finds out which task is missing");
+    return;
+  }
+  for (guint i = 1; i < checks->len; i++) {
+    const Check *check = checks->pdata[i];
+    if (!is_missing (check))
+      continue;
+    if (n_missing < TASKS_NAMED)
+      g_string_append_printf (text, "%s%s", n_missing == 0 ? "; no answer from " : ", ",
+                              check->task);
+    n_missing++;
+  }
+  if (n_missing == 0)
+    g_string_append (text, "; all tasks given as its cluster answer");
+  else if (n_missing > TASKS_NAMED)
+    g_string_append_printf (text, " and %u more", n_missing - TASKS_NAMED);
+}
+
+/* A server that is up, as far as can be seen, and keeps CreateSession. */
+static char *
+describe_keeping (const MusterOperation *self, GPtrArray *checks)
+{
+  const Check *master = checks->pdata[0];
+  g_autofree char *duration =
+      muster_format_duration (muster_clock_now_us (self->clock) - self->phase_started_us);
+  GString *text = g_string_new (NULL);
+
+  g_string_append_printf (text, "%s, but CreateSession has had no answer for %s",
+                          master->tls ? master->diagnosis.text : "up", duration);
+  append_tasks (text, checks);
+  return g_string_free (text, FALSE);
+}
+
+void
+muster_operation_forget_diagnosis (MusterOperation *self)
+{
+  g_clear_pointer (&self->diagnosis, g_free);
+  g_clear_pointer (&self->missing_tasks, g_strfreev);
+  self->server_state = NULL;
+}
+
+/* is_kept: CreateSession, called when the phase began, has had no answer. */
+static void
+take_in (MusterOperation *self, GPtrArray *checks, gboolean is_kept)
+{
+  const Check *master = checks->pdata[0];
+  GPtrArray *tasks = g_ptr_array_new ();
+
+  muster_operation_forget_diagnosis (self);
+  self->diagnosis = is_kept && master->diagnosis.stage == MUSTER_REACH_ANSWERS
+                        ? describe_keeping (self, checks)
+                        : g_strdup (master->diagnosis.text);
+  self->server_state = state_of (master->diagnosis.stage);
+  for (guint i = 1; i < checks->len; i++) {
+    const Check *check = checks->pdata[i];
+    if (is_missing (check))
+      g_ptr_array_add (tasks, g_strdup_printf ("%s: %s", check->task, check->diagnosis.text));
+  }
+  g_ptr_array_add (tasks, NULL);
+  self->missing_tasks = (char **)g_ptr_array_free (tasks, FALSE);
+}
+
+/* Why the master doesn't answer; NULL where it has no address, or no time is left to look. */
+static GPtrArray *
+look (const MusterOperation *self, gint64 longest_us, GCancellable *cancellable)
+{
+  gboolean tls;
+  const char *address = address_of (muster_master_target (self->master), &tls);
+  gint64 left_us =
+      muster_deadline_remaining (self->call_deadline_us, muster_clock_now_us (self->clock));
+  gint64 limit_us = MIN (longest_us, left_us);
+
+  if (address == NULL || limit_us <= 0 || g_cancellable_is_cancelled (cancellable))
+    return NULL;
+  GPtrArray *checks = plan_checks (
+      self, address, tls, muster_clock_now_us (muster_system_clock ()) + limit_us, cancellable);
+  run_checks (checks);
+  return checks;
+}
+
+/* is_kept: CreateSession, called when the phase began, has had no answer. */
+static void
+diagnose (MusterOperation *self, gboolean is_kept)
+{
+  g_autoptr (GPtrArray) checks = look (self, LONGEST_DIAGNOSIS_US, self->cancellable);
+
+  if (checks != NULL)
+    take_in (self, checks, is_kept);
+  else
+    muster_operation_forget_diagnosis (self);
+}
+
+/* What was found, without the times that it took, which are others each time. */
+static char *
+outline (GPtrArray *checks)
+{
+  GString *text = g_string_new (NULL);
+
+  for (guint i = 0; i < checks->len; i++) {
+    const Check *it = checks->pdata[i];
+    g_string_append_printf (text, "%d ",
+                            it->diagnosis.text != NULL ? (int)it->diagnosis.stage : -1);
+  }
+  return g_string_free (text, FALSE);
+}
+
+/* The same while CreateSession has no answer yet, until answered is cancelled. TRUE if it came to
+ * something else than *found (owned by the caller, nullable), which is an outline of it. */
+static gboolean
+diagnose_again (MusterOperation *self, GCancellable *answered, char **found)
+{
+  g_autoptr (GPtrArray) checks = look (self, UNHURRIED_DIAGNOSIS_US, answered);
+
+  /* A look that was cut short has seen nothing. */
+  if (checks == NULL || g_cancellable_is_cancelled (answered))
+    return FALSE;
+  g_autofree char *now_found = outline (checks);
+  if (g_strcmp0 (now_found, *found) == 0)
+    return FALSE;
+  g_free (*found);
+  *found = g_steal_pointer (&now_found);
+  take_in (self, checks, TRUE);
+  return TRUE;
+}
+
+/* One CreateSession on a thread of its own, which alone writes session and failure until it is
+ * joined. */
+typedef struct {
+  MusterMaster *master;                /* (not owned) */
+  const MusterSessionManager *manager; /* (not owned) */
+  GCancellable *cancellable;           /* (not owned) (nullable) */
+  GCancellable *answered;              /* (not owned) cancelled when the call is over */
+  gint64 deadline_us;
+  MusterSession *session; /* (owned) (nullable) */
+  GError *failure;        /* (owned) (nullable) */
+} Call;
+
+static gpointer
+ask (gpointer data)
+{
+  Call *call = data;
+
+  call->session =
+      muster_master_create_session (call->master, call->manager->graph, call->manager->config,
+                                    call->deadline_us, call->cancellable, &call->failure);
+  if (call->answered != NULL)
+    g_cancellable_cancel (call->answered);
+  return NULL;
+}
+
+static void
+report_cause (MusterOperation *self)
+{
+  g_autofree char *why = NULL;
+
+  /* What failed before this call is past. */
+  g_clear_error (&self->failure);
+  muster_operation_update_reasons (self);
+  why = muster_operation_why (self);
+  g_autofree char *message =
+      g_strdup_printf ("Creating a session at '%s': %s", muster_master_target (self->master),
+                       why != NULL ? why : self->server_state);
+  muster_operation_report (self, message, NULL);
+}
+
+/* Looks and tells on this thread, until the call is over or has no time left for another look. */
+static void
+diagnose_while_waiting (MusterOperation *self, const Call *call)
+{
+  gint64 poll_us = muster_deadline_after (muster_clock_now_us (self->clock), FIRST_DIAGNOSIS_US);
+  g_autofree char *found = NULL;
+
+  muster_about_to_block ();
+  while (poll_us < call->deadline_us &&
+         muster_clock_wait_until (self->clock, poll_us, call->answered, NULL)) {
+    if (diagnose_again (self, call->answered, &found))
+      report_cause (self);
+    poll_us = muster_deadline_after (muster_clock_now_us (self->clock), NEXT_DIAGNOSIS_US);
+  }
+}
+
+/* CreateSession; where it has no answer for a while, this thread tells why. */
+static MusterSession *
+call_create (MusterOperation *self, gint64 deadline_us, GError **error)
+{
+  Call call = {.master = self->master,
+               .manager = self->manager,
+               .cancellable = self->cancellable,
+               .deadline_us = deadline_us};
+  g_autoptr (GCancellable) answered = NULL;
+  GThread *thread = NULL;
+
+  /* A thread costs some 30 µs: where nobody listens, or there is no address to look at, it does
+   * without. */
+  if (self->manager->progress != NULL && can_diagnose (self)) {
+    call.answered = answered = g_cancellable_new ();
+    thread = g_thread_try_new ("muster-create", ask, &call, NULL);
+  }
+  if (thread != NULL) {
+    diagnose_while_waiting (self, &call);
+    g_thread_join (thread);
+  } else {
+    ask (&call);
+  }
+  if (call.failure != NULL)
+    g_propagate_error (error, call.failure);
+  return call.session;
+}
+
+void
+muster_operation_give_up_session (MusterOperation *self)
+{
+  g_clear_object (&self->lease);
+  if (self->session == NULL)
+    return;
+  gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
+  /* Calls to a master are on the machine's clock. Whether it heard the close changes nothing. */
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  gint64 limit_us = CLAMP (left_us, SHORTEST_CLOSE_US, LONGEST_CLOSE_US);
+  (void)muster_session_close (self->session, now_us + limit_us, NULL, NULL);
+  g_clear_object (&self->session);
+}
+
+/* Somebody has looked why, and it is still so. */
+static gboolean
+is_known (const MusterOperation *self, const GError *failure)
+{
+  return self->server_state != NULL && self->failure != NULL &&
+         g_str_equal (self->failure->message, failure->message);
+}
+
+/* No session came of it. Whenever nobody answers for another reason than before, and when the time
+ * is over, somebody looks why. */
+static void
+judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
+{
+  gboolean ran_out =
+      muster_session_ran_out (failure, deadline_us, muster_clock_now_us (self->clock));
+
+  g_prefix_error (&failure, "Creating a session at '%s': ", muster_master_target (self->master));
+  if (failure->domain != MUSTER_ERROR)
+    return;
+  if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !is_known (self, failure)))
+    diagnose (self, ran_out);
+  else if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
+           !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    muster_operation_forget_diagnosis (self); /* it has answered */
+  self->ran_out = ran_out;
+  muster_operation_receive_failure (self, failure);
+}
+
+gboolean
+muster_operation_create_session (MusterOperation *self, GError **error)
+{
+  muster_operation_give_up_session (self);
+
+  GError *failure = NULL;
+  gint64 deadline_us = self->call_deadline_us == MUSTER_WAIT_FOREVER
+                           ? MUSTER_WAIT_FOREVER
+                           : self->call_deadline_us - time_kept_us (self);
+
+  muster_operation_phase (self, "connect");
+  self->session = call_create (self, deadline_us, &failure);
+  if (self->session == NULL) {
+    judge_creation (self, failure, deadline_us);
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  muster_operation_rename_phase (self, "create");
+  muster_operation_forget_diagnosis (self);
+  muster_operation_receive_session (self);
+  self->down_since_us = 0;
+  self->report.sessions++;
+  return TRUE;
+}
+
+/* Where no further attempt can end in time: the rest is waited for, and what was kept of it goes to
+ * a last look at the master. */
+static gboolean
+run_out (MusterOperation *self, GError **error)
+{
+  gint64 reserve_us = time_kept_us (self);
+
+  if (!muster_clock_wait_until (self->clock, self->deadline_us - reserve_us, self->cancellable,
+                                error))
+    return FALSE;
+  self->ran_out = TRUE;
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "No time left for another session");
+  if (reserve_us > 0)
+    diagnose (self, FALSE);
+  return FALSE;
+}
+
+/* Until wake_us, or until the master that couldn't be reached can be; last_us at most. */
+static gboolean
+wait_for_master (MusterOperation *self, gint64 now_us, gint64 wake_us, gint64 last_us,
+                 GError **error)
+{
+  MusterPause pause = {.wake_us = MIN (wake_us, last_us)};
+
+  if (self->down_since_us == 0)
+    self->down_since_us = now_us;
+  pause.down_since_us = self->down_since_us;
+  pause.longest_us = MIN (muster_deadline_after (now_us, LONGEST_OUTAGE_US), last_us);
+
+  gboolean is_over = muster_pause (&pause, self->master, self->clock, self->cancellable, error);
+  self->down_since_us = pause.down_since_us;
+  return is_over;
+}
+
+gboolean
+muster_operation_pause (MusterOperation *self, MusterFailure class, gint64 pause_us, gint64 cost_us,
+                        GError **error)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 wake_us = muster_deadline_after (now_us, pause_us);
+  gint64 last_us = self->deadline_us == MUSTER_WAIT_FOREVER
+                       ? MUSTER_WAIT_FOREVER
+                       : self->deadline_us - time_kept_us (self) -
+                             MAX (cost_us + cost_us / 4, MUSTER_MILLISECOND);
+
+  if (last_us <= now_us)
+    return run_out (self, error);
+  if (class == MUSTER_FAILURE_UNREACHABLE)
+    return wait_for_master (self, now_us, wake_us, last_us, error);
+  return muster_clock_wait_until (self->clock, MIN (wake_us, last_us), self->cancellable, error);
+}
