@@ -140,8 +140,8 @@ muster_checkpoint_manager_save (MusterCheckpointManager *self, MusterSession *se
   g_mutex_lock (&self->lock);
   gint64 next = self->counter + 1;
   g_mutex_unlock (&self->lock);
-  if (!muster_saver_save_full (self->saver, session, self->directory, number >= 0 ? number : next,
-                               saved, deadline_us, cancellable, error))
+  if (!muster_saver_save_with (self->saver, session, self->directory, number >= 0 ? number : next,
+                               NULL, saved, deadline_us, cancellable, error))
     return FALSE;
   if (!saved->skipped) {
     g_mutex_lock (&self->lock);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/cancel_link_private.h"
 #include "base/require.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/format/bundle_writer.h"
@@ -186,89 +187,21 @@ check_lease (MusterLease *lease, gint64 deadline_us, GCancellable *cancellable, 
   return lease == NULL || muster_lease_announce (lease, &nothing, deadline_us, cancellable, error);
 }
 
-/* The checkpoint is there, whether or not the master hears of it; only a lease that is lost
- * counts. */
-static gboolean
-announce_durable (MusterSaver *self, MusterLease *lease, const char *prefix, gint64 step,
-                  gint64 deadline_us, GCancellable *cancellable, GError **error)
-{
-  MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
-  g_autoptr (GError) failure = NULL;
-  gint64 soon_us = muster_deadline_after (muster_clock_now_us (self->clock), WARN_FULL_AFTER_US);
-
-  if (lease == NULL || step < 0)
-    return TRUE;
-  durable.durable_step = step;
-  durable.durable = (char *)prefix;
-  if (muster_lease_announce (lease, &durable, MIN (deadline_us, soon_us), cancellable, &failure) ||
-      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
-    return TRUE;
-  g_propagate_error (error, g_steal_pointer (&failure));
-  return FALSE;
-}
-
-/* Runs the save op with the prefix fed: its tensor depends on the files being there. */
-static gboolean
-run_save (MusterSaver *self, MusterSession *session, const char *prefix, const MusterSaveHow *how,
-          gint64 deadline_us, GCancellable *cancellable, GError **error)
-{
-  g_autofree char *path = muster_path_for_master (self->storage, prefix);
-  g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
-  g_autoptr (MusterTensor) written = NULL;
-  const char *save_tensor = how->save_tensor != NULL ? how->save_tensor : self->info.save_tensor;
-  MusterFeed feed = {self->info.filename_tensor, name};
-  gboolean is_tensor = strchr (save_tensor, ':') != NULL;
-  MusterStep step = {.feeds = &feed,
-                     .n_feeds = 1,
-                     .fetches = &save_tensor,
-                     .n_fetches = is_tensor ? 1 : 0,
-                     .targets = &save_tensor,
-                     .n_targets = is_tensor ? 0 : 1,
-                     .deadline_us = deadline_us};
-  return muster_session_run (session, &step, &written, NULL, cancellable, error);
-}
-
-/* Beside the checkpoint to be, so that a rename is enough; hidden from those who list checkpoints.
- * A forked process draws its parent's numbers: the process's own tells them apart. */
-static char *
-temporary_for (MusterSaver *self, const char *prefix)
-{
-  g_autofree char *directory = g_path_get_dirname (prefix);
-  g_autofree char *name = g_path_get_basename (prefix);
-  guint32 drawn = (guint32)(muster_clock_random (self->clock) * G_MAXUINT32);
-  guint32 own = (guint32)getpid () * 2654435761u;
-  g_autofree char *temporary = g_strdup_printf (MUSTER_SAVING_PREFIX "%08x-%s", drawn ^ own, name);
-  return g_build_filename (directory, temporary, NULL);
-}
-
-/* What the master holds, and what lies outside the graph beside it: two parts of one checkpoint. */
-static gboolean
-write_files (MusterSaver *self, MusterSession *session, const char *temporary,
-             const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
-             GError **error)
-{
-  if (how->tensors == NULL || how->tensors->len == 0)
-    return run_save (self, session, temporary, how, deadline_us, cancellable, error);
-  g_autofree char *masters = g_strconcat (temporary, ".master", NULL);
-  g_autofree char *chiefs = g_strconcat (temporary, ".chief", NULL);
-  const char *parts[] = {masters, chiefs, NULL};
-  return run_save (self, session, masters, how, deadline_us, cancellable, error) &&
-         muster_named_tensors_write (how->tensors, self->storage, chiefs, error) &&
-         muster_bundle_merge (self->storage, parts, temporary, error);
-}
+/* --- one save --- */
 
 /* One save on its way. */
 typedef struct {
   MusterSaver *saver;
   MusterSession *session;
-  MusterLease *lease; /* (nullable) */
-  const char *prefix;
-  char *renamed;            /* (owned) (nullable) prefix, where the cut names it */
+  const MusterSaveHow *how;
+  MusterLease *lease;       /* (owned) (nullable) */
+  char *prefix;             /* (owned) */
   char *directory;          /* (owned) */
   char *temporary;          /* (owned) */
+  GPtrArray *copied;        /* (owned) (nullable) what the saveables hold */
+  const GPtrArray *tensors; /* those, or how's */
   MusterStorageLock *alive; /* (owned) (nullable) while it is written */
   gint64 step;
-  const MusterSaveHow *how;
   gboolean is_unlisted;
   gboolean is_written; /* by the master */
   gboolean is_published;
@@ -276,6 +209,7 @@ typedef struct {
   guint64 bytes;
   char *trouble; /* (owned) (nullable) */
   MusterSpaceCheck space;
+  gint64 began_us;
   gint64 deadline_us;
   GCancellable *cancellable; /* (nullable) */
 } Save;
@@ -283,29 +217,195 @@ typedef struct {
 static void
 save_clear (Save *self)
 {
-  g_free (self->renamed);
+  g_clear_object (&self->lease);
+  g_free (self->prefix);
   g_free (self->directory);
   g_free (self->temporary);
+  g_clear_pointer (&self->copied, g_ptr_array_unref);
   g_free (self->trouble);
   g_free (self->space.why);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Save, save_clear)
 
+static char *
+name_for (MusterSaver *self, gint64 step, GError **error)
+{
+  const char *state_file =
+      self->directory.latest_filename != NULL ? self->directory.latest_filename : STATE_FILE;
+
+  if (step >= 0)
+    return g_strdup_printf (self->pad_step_number ? "%s-%08" G_GINT64_FORMAT
+                                                  : "%s-%" G_GINT64_FORMAT,
+                            self->directory.base_name, step);
+  if (self->info.sharded || strcmp (self->directory.base_name, state_file) != 0)
+    return g_strdup (self->directory.base_name);
+  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+               "'latest_filename' collides with 'save_path': '%s' and '%s'", state_file,
+               self->directory.base_name);
+  return NULL;
+}
+
+char *
+muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, GError **error)
+{
+  g_autofree char *name = name_for (self, step, error);
+  return name != NULL ? g_build_filename (directory, name, NULL) : NULL;
+}
+
+/* What is to be saved, and as what; nothing has happened yet. */
+static gboolean
+name_it (Save *self, const char *directory, GError **error)
+{
+  const MusterSaveHow *how = self->how;
+
+  self->prefix = how->prefix != NULL
+                     ? g_strdup (how->prefix)
+                     : muster_saver_prefix_for (self->saver, directory, self->step, error);
+  if (self->prefix == NULL)
+    return FALSE;
+  self->directory = g_path_get_dirname (self->prefix);
+  if (how->tensors == NULL && !self->saver->is_empty)
+    self->copied = muster_saveables_copy (self->saver->saveables, NULL, error);
+  self->tensors = how->tensors != NULL ? how->tensors : self->copied;
+  return self->tensors != NULL || self->saver->is_empty;
+}
+
+/* Beside the checkpoint to be, so that a rename is enough; hidden from those who list checkpoints.
+ * A forked process draws its parent's numbers: the process's own tells them apart. */
+static char *
+temporary_for (const Save *self, double drawn)
+{
+  g_autofree char *name = g_path_get_basename (self->prefix);
+  guint32 own = (guint32)getpid () * 2654435761u;
+  g_autofree char *temporary =
+      g_strdup_printf (MUSTER_SAVING_PREFIX "%08x-%s", (guint32)(drawn * G_MAXUINT32) ^ own, name);
+  return g_build_filename (self->directory, temporary, NULL);
+}
+
+/* The one reading of the clock from which all that the save may take is counted. */
+static void
+start (Save *self, gint64 deadline_us)
+{
+  MusterSaver *saver = self->saver;
+  const gint64 limit_us = saver->save_timeout_us > 0 ? saver->save_timeout_us : MUSTER_WAIT_FOREVER;
+
+  self->began_us = muster_clock_now_us (saver->clock);
+  self->deadline_us = MIN (deadline_us, muster_deadline_after (self->began_us, limit_us));
+  self->temporary = temporary_for (self, muster_clock_random (saver->clock));
+  self->lease = muster_checkpoint_directory_lease (&saver->directory);
+  self->is_unlisted = self->how->unlisted || saver->directory.unlisted;
+  self->space = (MusterSpaceCheck){.directory = self->directory,
+                                   .bytes = muster_saver_estimate (saver, self->tensors),
+                                   .deadline_us = self->deadline_us,
+                                   .cancellable = self->cancellable,
+                                   .started_us = self->began_us};
+}
+
+/* --- the lock: one save at a time --- */
+
+/* What is cancelled when the lock is free (transfer full); NULL: it was, and is ours. */
+static GCancellable *
+try_lock (MusterSaver *self)
+{
+  GCancellable *unlocked = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (self->is_saving && self->save_unlocked == NULL)
+    self->save_unlocked = g_cancellable_new ();
+  if (self->is_saving)
+    unlocked = g_object_ref (self->save_unlocked);
+  self->is_saving = TRUE;
+  g_mutex_unlock (&self->lock);
+  return unlocked;
+}
+
+static gboolean
+take_lock (Save *self, GError **error)
+{
+  MusterSaver *saver = self->saver;
+  gboolean is_late = FALSE;
+
+  for (;;) {
+    if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
+      return FALSE;
+    g_autoptr (GCancellable) unlocked = try_lock (saver);
+    if (unlocked == NULL)
+      return TRUE;
+    if (is_late)
+      return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                          "the save before hasn't ended yet");
+    g_auto (MusterCancelLink) either = muster_cancel_link (unlocked, self->cancellable);
+    is_late = muster_clock_wait_until (saver->clock, self->deadline_us, either.cancellable, NULL);
+  }
+}
+
+static void
+release_lock (MusterSaver *self)
+{
+  g_mutex_lock (&self->lock);
+  self->is_saving = FALSE;
+  g_autoptr (GCancellable) unlocked = g_steal_pointer (&self->save_unlocked);
+  g_mutex_unlock (&self->lock);
+  if (unlocked != NULL)
+    g_cancellable_cancel (unlocked);
+}
+
+/* --- its stages, with the lock --- */
+
 /* A chief that was replaced finds that out before anything is written. */
 static gboolean
 begin (Save *self, GError **error)
 {
+  MusterSaver *saver = self->saver;
+
   if (!check_lease (self->lease, self->deadline_us, self->cancellable, error) ||
-      !muster_saver_probe_once (self->saver, self->session, self->directory, self->deadline_us,
+      !muster_saver_probe_once (saver, self->session, self->directory, self->deadline_us,
                                 self->cancellable, error) ||
-      !muster_storage_make_directory (self->saver->storage, self->directory, error) ||
-      !muster_checkpoint_directory_claim (&self->saver->directory, self->lease, self->directory,
+      !muster_storage_make_directory (saver->storage, self->directory, error) ||
+      !muster_checkpoint_directory_claim (&saver->directory, self->lease, self->directory,
                                           self->deadline_us, self->cancellable, error))
     return FALSE;
-  muster_checkpoint_directory_sweep_once (&self->saver->directory, self->directory);
+  muster_checkpoint_directory_sweep_once (&saver->directory, self->directory);
   if (self->alive == NULL)
-    self->alive = muster_checkpoint_directory_mark_alive (&self->saver->directory, self->temporary);
+    self->alive = muster_checkpoint_directory_mark_alive (&saver->directory, self->temporary);
   return TRUE;
+}
+
+/* Runs the save op with the prefix fed: its tensor depends on the files being there. */
+static gboolean
+run_save (const Save *self, const char *prefix, GError **error)
+{
+  const MusterSaverInfo *info = &self->saver->info;
+  g_autofree char *path = muster_path_for_master (self->saver->storage, prefix);
+  g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
+  g_autoptr (MusterTensor) written = NULL;
+  const char *save_tensor =
+      self->how->save_tensor != NULL ? self->how->save_tensor : info->save_tensor;
+  MusterFeed feed = {info->filename_tensor, name};
+  gboolean is_tensor = strchr (save_tensor, ':') != NULL;
+  MusterStep step = {.feeds = &feed,
+                     .n_feeds = 1,
+                     .fetches = &save_tensor,
+                     .n_fetches = is_tensor ? 1 : 0,
+                     .targets = &save_tensor,
+                     .n_targets = is_tensor ? 0 : 1,
+                     .deadline_us = self->deadline_us};
+  return muster_session_run (self->session, &step, &written, NULL, self->cancellable, error);
+}
+
+/* What the master holds, and what lies outside the graph beside it: two parts of one checkpoint. */
+static gboolean
+write_files (const Save *self, GError **error)
+{
+  if (self->tensors->len == 0)
+    return run_save (self, self->temporary, error);
+  g_autofree char *masters = g_strconcat (self->temporary, ".master", NULL);
+  g_autofree char *chiefs = g_strconcat (self->temporary, ".chief", NULL);
+  const char *parts[] = {masters, chiefs, NULL};
+  MusterStorage *storage = self->saver->storage;
+  return run_save (self, masters, error) &&
+         muster_named_tensors_write (self->tensors, storage, chiefs, error) &&
+         muster_bundle_merge (storage, parts, self->temporary, error);
 }
 
 /* Over what a try before has written, where the model had moved. */
@@ -316,43 +416,46 @@ write_once (gpointer data, GError **error)
 
   if (self->is_written)
     muster_saver_discard_quietly (self->saver, self->temporary);
-  self->is_written = write_files (self->saver, self->session, self->temporary, self->how,
-                                  self->deadline_us, self->cancellable, error);
+  self->is_written = write_files (self, error);
   return self->is_written;
 }
 
-/* The step that the cut says. */
+/* By the step that the cut says, unless the caller has told the name. */
 static gboolean
 rename_to (Save *self, gint64 step, GError **error)
 {
-  g_free (self->renamed);
-  self->renamed = muster_saver_prefix_for (self->saver, self->directory, step, error);
-  self->prefix = self->renamed;
+  if (step == self->step)
+    return TRUE;
+  char *renamed = muster_saver_prefix_for (self->saver, self->directory, step, error);
+  if (renamed == NULL)
+    return FALSE;
+  g_free (self->prefix);
+  self->prefix = renamed;
   self->step = step;
-  return self->renamed != NULL;
+  return TRUE;
 }
 
 /* A snapshot is a cut already. */
 static gboolean
 write_consistent_cut (Save *self, GError **error)
 {
+  gint64 step = self->step;
+
   if (self->how->save_tensor != NULL)
     return write_once (self, error);
-
-  gint64 step = self->step;
-  if (!muster_saver_work_in_consistent_cut (self->saver, self->session, write_once, self,
-                                            self->how->keeps_name ? NULL : &step, self->deadline_us,
-                                            self->cancellable, error))
-    return FALSE;
-  return step == self->step || rename_to (self, step, error);
+  return muster_saver_work_in_consistent_cut (self->saver, self->session, write_once, self,
+                                              self->how->prefix != NULL ? NULL : &step,
+                                              self->deadline_us, self->cancellable, error) &&
+         rename_to (self, step, error);
 }
 
 static gboolean
 write_all (Save *self, GError **error)
 {
+  MusterSaver *saver = self->saver;
   g_autoptr (GError) failure = NULL;
 
-  if (!muster_free_space_find (&self->saver->free_space, &self->space, error))
+  if (!muster_free_space_find (&saver->free_space, &self->space, error))
     return FALSE;
   if (self->space.why != NULL)
     return TRUE;
@@ -361,14 +464,14 @@ write_all (Save *self, GError **error)
       self->how->written (self->how->written_data);
     return TRUE;
   }
-  self->was_full = muster_free_space_was_full (&self->saver->free_space, &self->space, failure);
-  muster_saver_discard_quietly (self->saver, self->temporary);
+  self->was_full = muster_free_space_was_full (&saver->free_space, &self->space, failure);
+  muster_saver_discard_quietly (saver, self->temporary);
   self->is_written = FALSE;
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
 }
 
-/* With the directory's lock. */
+/* With the directory's lock: publishes and records. */
 static gboolean
 publish_locked (Save *self, MusterCheckpointRecord *record, GError **error)
 {
@@ -403,196 +506,118 @@ publish (Save *self, GError **error)
   return record != NULL && publish_locked (self, record, error);
 }
 
+/* The checkpoint is there, whether or not the master hears of it; only a lease that is lost
+ * counts. */
+static gboolean
+announce (Save *self, GError **error)
+{
+  MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
+  g_autoptr (GError) failure = NULL;
+
+  if (self->space.why != NULL || self->is_unlisted || self->lease == NULL || self->step < 0)
+    return TRUE;
+  gint64 soon_us =
+      muster_deadline_after (muster_clock_now_us (self->saver->clock), WARN_FULL_AFTER_US);
+  durable.durable_step = self->step;
+  durable.durable = self->prefix;
+  if (muster_lease_announce (self->lease, &durable, MIN (self->deadline_us, soon_us),
+                             self->cancellable, &failure) ||
+      !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
 /* Tries a stage until it is done, the save is to be skipped, or it has failed. */
 static gboolean
 go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError **error)
 {
+  const MusterFreeSpace *free_space = &self->saver->free_space;
+
   for (;;) {
     GError *failure = NULL;
     self->was_full = FALSE;
     if (self->space.why != NULL || stage (self, &failure))
       return TRUE;
-    if (!self->was_full &&
-        !muster_free_space_was_full (&self->saver->free_space, &self->space, failure)) {
+    if (!self->was_full && !muster_free_space_was_full (free_space, &self->space, failure)) {
       g_propagate_error (error, failure);
       return FALSE;
     }
-    if (!muster_free_space_after_full (&self->saver->free_space, &self->space, failure, error))
+    if (!muster_free_space_after_full (free_space, &self->space, failure, error))
       return FALSE;
   }
 }
 
-static gboolean
-save_locked (Save *self, GError **error)
+/* Leaves nothing of one that was given up, and lets the next one in. */
+static void
+end (Save *self)
 {
-  gboolean done = go_through (self, begin, error) && go_through (self, write_all, error) &&
-                  (self->space.why != NULL || go_through (self, publish, error));
-
-  if ((!done || self->space.why != NULL) && self->is_written && !self->is_published)
+  if (self->is_written && !self->is_published)
     muster_saver_discard_quietly (self->saver, self->temporary);
-  if (!done || self->space.why != NULL || self->is_unlisted)
-    return done;
-  return announce_durable (self->saver, self->lease, self->prefix, self->step, self->deadline_us,
-                           self->cancellable, error);
+  muster_checkpoint_directory_unmark_alive (&self->saver->directory, self->temporary, self->alive);
+  release_lock (self->saver);
 }
 
-/* How often whoever waits for the turn looks at its own deadline. */
-#define POLL_US (50 * MUSTER_MILLISECOND)
-
+/* SAV.25: the meta graph alone. */
 static gboolean
-muster_saver_lock_save (MusterSaver *self, gint64 deadline_us, GCancellable *cancellable,
-                        GError **error)
+write_nothing (Save *self, GError **error)
 {
-  gboolean is_ours = FALSE;
+  MusterSaver *saver = self->saver;
 
-  g_mutex_lock (&self->lock);
-  while (!is_ours && !g_cancellable_is_cancelled (cancellable)) {
-    is_ours = !self->is_saving;
-    if (is_ours || muster_clock_now_us (self->clock) >= deadline_us)
-      break;
-    (void)g_cond_wait_until (&self->save_unlocked, &self->lock, g_get_monotonic_time () + POLL_US);
-  }
-  self->is_saving = self->is_saving || is_ours;
-  g_mutex_unlock (&self->lock);
-  if (!is_ours && !g_cancellable_set_error_if_cancelled (cancellable, error))
-    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "the save before hasn't ended yet");
-  return is_ours;
+  self->space.why = g_strdup ("the model has no variables to save");
+  return !saver->directory.with_meta_graph ||
+         (muster_storage_make_directory (saver->storage, self->directory, error) &&
+          muster_saver_write_meta_graph (saver, self->prefix, error));
 }
 
 static void
-muster_saver_unlock_save (MusterSaver *self)
+report (Save *self, MusterSaved *saved)
 {
-  g_mutex_lock (&self->lock);
-  self->is_saving = FALSE;
-  g_cond_broadcast (&self->save_unlocked);
-  g_mutex_unlock (&self->lock);
-}
+  gboolean skipped = self->space.why != NULL;
 
-static char *
-name_for (MusterSaver *self, gint64 step, GError **error)
-{
-  const char *state_file =
-      self->directory.latest_filename != NULL ? self->directory.latest_filename : STATE_FILE;
-
-  if (step >= 0)
-    return g_strdup_printf (self->pad_step_number ? "%s-%08" G_GINT64_FORMAT
-                                                  : "%s-%" G_GINT64_FORMAT,
-                            self->directory.base_name, step);
-  if (self->info.sharded || strcmp (self->directory.base_name, state_file) != 0)
-    return g_strdup (self->directory.base_name);
-  muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-               "'latest_filename' collides with 'save_path': '%s' and '%s'", state_file,
-               self->directory.base_name);
-  return NULL;
-}
-
-char *
-muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, GError **error)
-{
-  g_autofree char *name = name_for (self, step, error);
-  return name != NULL ? g_build_filename (directory, name, NULL) : NULL;
-}
-
-/* Tells of a save that has ended well. */
-static gboolean
-tell (Save *self, GError **error)
-{
-  MusterSaved *saved = self->how->saved;
-
-  if (saved == NULL && self->space.why != NULL) {
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "skipped: %s", self->space.why);
-  }
-  if (saved == NULL)
-    return TRUE;
   *saved = (MusterSaved){
+      .prefix = skipped ? NULL : g_steal_pointer (&self->prefix),
       .step = MAX (self->step, -1),
       .bytes = self->bytes,
-      .took_us = muster_clock_now_us (self->saver->clock) - self->space.started_us,
-      .skipped = self->space.why != NULL,
+      .took_us = muster_clock_now_us (self->saver->clock) - self->began_us,
+      .skipped = skipped,
+      .why = g_strdup (skipped ? self->space.why : self->trouble),
   };
-  saved->prefix = saved->skipped ? NULL : g_strdup (self->prefix);
-  saved->why = g_strdup (saved->skipped ? self->space.why : self->trouble);
-  return TRUE;
 }
 
 gboolean
-muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *prefix, gint64 step,
-                       const MusterSaveHow *how, gint64 deadline_us, GCancellable *cancellable,
-                       GError **error)
+muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *directory,
+                        gint64 step, const MusterSaveHow *how, MusterSaved *saved,
+                        gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  const gint64 limit_us = self->save_timeout_us > 0 ? self->save_timeout_us : MUSTER_WAIT_FOREVER;
+  static const MusterSaveHow plain;
 
-  if (!muster_deadline_check (deadline_us, error))
-    return FALSE;
-  deadline_us =
-      MIN (deadline_us, muster_deadline_after (muster_clock_now_us (self->clock), limit_us));
-  g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
-  g_auto (Save) save = {.saver = self,
-                        .session = session,
-                        .lease = lease,
-                        .prefix = prefix,
-                        .directory = g_path_get_dirname (prefix),
-                        .temporary = temporary_for (self, prefix),
-                        .step = step,
-                        .how = how,
-                        .is_unlisted = how->unlisted || self->directory.unlisted,
-                        .deadline_us = deadline_us,
-                        .cancellable = cancellable};
-  save.space = (MusterSpaceCheck){.directory = save.directory,
-                                  .bytes = muster_saver_estimate (self, how->tensors),
-                                  .deadline_us = deadline_us,
-                                  .cancellable = cancellable,
-                                  .started_us = muster_clock_now_us (self->clock)};
-  gboolean saved = muster_saver_lock_save (self, deadline_us, cancellable, error);
-  if (saved) {
-    saved = save_locked (&save, error);
-    muster_checkpoint_directory_unmark_alive (&self->directory, save.temporary, save.alive);
-    muster_saver_unlock_save (self);
-  }
-  if (saved && tell (&save, error))
-    return TRUE;
-  g_prefix_error (error, "Saving '%s': ", prefix);
-  return FALSE;
-}
-
-/* SAV.25 */
-static gboolean
-save_nothing (MusterSaver *self, const char *prefix, gint64 step, MusterSaved *saved,
-              GError **error)
-{
-  g_autofree char *directory = g_path_get_dirname (prefix);
-
-  if (self->directory.with_meta_graph &&
-      (!muster_storage_make_directory (self->storage, directory, error) ||
-       !muster_saver_write_meta_graph (self, prefix, error))) {
-    g_prefix_error (error, "Saving '%s': ", prefix);
-    return FALSE;
-  }
-  if (saved != NULL)
-    *saved = (MusterSaved){.step = MAX (step, -1),
-                           .skipped = TRUE,
-                           .why = g_strdup ("the model has no variables to save")};
-  return TRUE;
-}
-
-gboolean
-muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *directory,
-                        gint64 step, MusterSaved *saved, gint64 deadline_us,
-                        GCancellable *cancellable, GError **error)
-{
   muster_require (error, FALSE, self, session, directory, saved);
 
+  g_auto (Save) save = {.saver = self,
+                        .session = session,
+                        .how = how != NULL ? how : &plain,
+                        .step = step,
+                        .cancellable = cancellable};
   if (!muster_saver_check_session (self, session, error) ||
-      !muster_saver_check_directory (self, directory, error))
+      !muster_saver_check_directory (self, directory, error) ||
+      !muster_deadline_check (deadline_us, error) || !name_it (&save, directory, error))
     return FALSE;
-  g_autofree char *prefix = muster_saver_prefix_for (self, directory, step, error);
-  if (prefix != NULL && self->is_empty)
-    return save_nothing (self, prefix, step, saved, error);
-  g_autoptr (GPtrArray) tensors =
-      prefix != NULL ? muster_saveables_copy (self->saveables, NULL, error) : NULL;
-  MusterSaveHow how = {.tensors = tensors, .saved = saved};
-  return tensors != NULL &&
-         muster_saver_save_how (self, session, prefix, step, &how, deadline_us, cancellable, error);
+  start (&save, deadline_us);
+  g_autofree char *named = g_strdup (save.prefix); /* the cut may call it otherwise */
+  gboolean done = FALSE;
+  if (self->is_empty) {
+    done = write_nothing (&save, error);
+  } else if (take_lock (&save, error)) {
+    done = go_through (&save, begin, error) && go_through (&save, write_all, error) &&
+           go_through (&save, publish, error) && announce (&save, error);
+    end (&save);
+  }
+  if (done)
+    report (&save, saved);
+  else
+    g_prefix_error (error, "Saving '%s': ", named);
+  return done;
 }
 
 char *
@@ -603,8 +628,8 @@ muster_saver_save (MusterSaver *self, MusterSession *session, const char *direct
 
   g_auto (MusterSaved) saved = {0};
 
-  if (!muster_saver_save_full (self, session, directory, step, &saved, deadline_us, cancellable,
-                               error))
+  if (!muster_saver_save_with (self, session, directory, step, NULL, &saved, deadline_us,
+                               cancellable, error))
     return NULL;
   if (!saved.skipped)
     return g_steal_pointer (&saved.prefix);

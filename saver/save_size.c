@@ -44,7 +44,7 @@ reach (MusterGraph *graph, const char *op)
 }
 
 static guint64
-count_graph (MusterSaver *self)
+count_variables (MusterSaver *self)
 {
   g_autoptr (GHashTable) reached =
       reach (muster_meta_graph_graph (self->meta_graph), self->info.save_tensor);
@@ -60,27 +60,26 @@ count_graph (MusterSaver *self)
 }
 
 guint64
+muster_saver_count_graph (MusterSaver *self)
+{
+  guint64 bytes = BESIDE_BYTES + (self->is_empty ? 0 : count_variables (self));
+
+  if (self->directory.with_meta_graph)
+    bytes += g_bytes_get_size (muster_meta_graph_bytes (self->meta_graph));
+  return bytes;
+}
+
+guint64
 muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors)
 {
   guint64 outside = 0;
 
-  g_mutex_lock (&self->lock);
-  gint64 known = self->graph_bytes;
-  g_mutex_unlock (&self->lock);
   g_mutex_lock (&self->directory.lock);
   guint64 last = self->directory.last_bytes;
   g_mutex_unlock (&self->directory.lock);
-  if (known < 0) {
-    known = (gint64)count_graph (self);
-    g_mutex_lock (&self->lock);
-    self->graph_bytes = known;
-    g_mutex_unlock (&self->lock);
-  }
   for (guint i = 0; tensors != NULL && i < tensors->len; i++)
     outside += muster_tensor_n_bytes (((const MusterNamedTensor *)tensors->pdata[i])->tensor);
-  if (self->directory.with_meta_graph)
-    outside += g_bytes_get_size (muster_meta_graph_bytes (self->meta_graph));
-  return MAX ((guint64)known + outside + BESIDE_BYTES, last);
+  return MAX (self->graph_bytes + outside, last);
 }
 
 guint64

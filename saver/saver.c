@@ -127,6 +127,7 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
     self->info = *info;
   self->directory.base_name = g_strdup (base_name);
   set_options (self, options);
+  self->graph_bytes = muster_saver_count_graph (self);
   return self;
 }
 
@@ -269,7 +270,7 @@ muster_saver_finalize (GObject *object)
   muster_saveables_free (self->saveables);
   muster_probe_free (self->probe);
   muster_restore_plan_free (self->restore_plan);
-  g_cond_clear (&self->save_unlocked);
+  g_clear_object (&self->save_unlocked);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);
 }
@@ -286,7 +287,5 @@ muster_saver_init (MusterSaver *self)
   self->probe = muster_probe_new ();
   muster_checkpoint_directory_init (&self->directory);
   g_mutex_init (&self->lock);
-  g_cond_init (&self->save_unlocked);
-  self->graph_bytes = -1;
   self->saveables = muster_saveables_new ();
 }

@@ -50,7 +50,7 @@ typedef struct {
   char *prefix;   /* (owned) (nullable) NULL where it was skipped */
   gint64 step;    /* -1: none */
   guint64 bytes;  /* of its files; 0 where it isn't listed */
-  gint64 took_us; /* waiting for its turn and for room among it */
+  gint64 took_us; /* waiting for the save before and for room among it */
   gboolean skipped;
   char *
       why; /* (owned) (nullable) why it was skipped; else what, beside the checkpoint, went wrong */
@@ -141,14 +141,29 @@ char *muster_saver_save (MusterSaver *self, MusterSession *session, const char *
                          gint64 step, gint64 deadline_us, GCancellable *cancellable,
                          GError **error);
 
+/* How a save may differ from the plain one: a snapshot's, or one under a name of the caller's. A
+ * zeroed struct is the plain one. All of it is the caller's, until the save has ended. */
+typedef struct {
+  const char *prefix; /* (nullable) in place of DIRECTORY/BASE-STEP, whatever step the cut says */
+  const char *save_tensor;  /* (nullable) runs in place of the SaverDef's, on what is at rest
+                               already; it takes the same filename tensor */
+  const GPtrArray *tensors; /* (nullable) (element-type MusterNamedTensor) from outside the graph,
+                               in place of what the saveables hold now */
+  gboolean unlisted;        /* no state file, no list, nothing announced */
+  void (*written) (
+      gpointer user_data); /* (nullable) the master has written all; not published yet */
+  gpointer written_data;
+} MusterSaveHow;
+
 /**
- * muster_saver_save_full: (skip)
+ * muster_saver_save_with: (skip)
  *
- * The same, with all there is to tell; a skipped save is success.
+ * The same, as how (nullable) says, and with all there is to tell: a skipped save is success, and
+ * so is that of a saver with nothing to save.
  */
-gboolean muster_saver_save_full (MusterSaver *self, MusterSession *session, const char *directory,
-                                 gint64 step, MusterSaved *saved, gint64 deadline_us,
-                                 GCancellable *cancellable, GError **error);
+gboolean muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *directory,
+                                 gint64 step, const MusterSaveHow *how, MusterSaved *saved,
+                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
 
 /* Compares a checkpoint with what the saver restores and reads every tensor: one error lists every
  * missing, wrongly shaped and wrongly typed tensor with the nearest name (INVALID_ARGUMENT), or the

@@ -28,34 +28,17 @@ struct _MusterSaver {
   MusterSaverConsistentCut consistent_cut; /* without functions: none */
   gpointer consistent_cut_data;
   GDestroyNotify consistent_cut_destroy;
+  guint64 graph_bytes; /* what a checkpoint of the graph takes; constant */
   GMutex lock;
-  GCond save_unlocked;
   /* guarded by lock */
   char *crash_loop_directory; /* (owned) (nullable) where the life is noted that this saver began */
   char *life;                 /* (owned) (nullable) the base name of its checkpoint */
-  gboolean is_saving;         /* somebody has the turn */
-  gint64 graph_bytes;         /* what the graph's variables take; -1: not counted yet */
+  gboolean is_saving;         /* somebody has the lock of saves */
+  GCancellable
+      *save_unlocked; /* (owned) (nullable) somebody waits for it: cancelled when it is free */
   MusterRestorePlan *restore_plan; /* (owned) (nullable) once made; constant */
 };
 
-/* One save that isn't the SaverDef's plain one: a snapshot's, or one under a name of the caller's.
- * A zeroed struct is the plain one. All of it is the caller's, until the save has ended. */
-typedef struct {
-  const char *save_tensor;         /* (nullable) runs in place of the SaverDef's; it takes the same
-                                      filename tensor */
-  gboolean unlisted;               /* no state file, no list, nothing announced */
-  gboolean keeps_name;             /* whatever step the cut says: the caller has told the name */
-  const GPtrArray *tensors;        /* (nullable) (element-type MusterNamedTensor) from outside the
-                                      graph: they go into the same checkpoint */
-  void (*written) (gpointer data); /* (nullable) the master has written all; not published yet */
-  gpointer written_data;
-  MusterSaved *saved; /* (nullable) what became of it; without, a skipped one is an error */
-} MusterSaveHow;
-
-/* muster_saver_save (), in that way. */
-gboolean muster_saver_save_how (MusterSaver *self, MusterSession *session, const char *prefix,
-                                gint64 step, const MusterSaveHow *how, gint64 deadline_us,
-                                GCancellable *cancellable, GError **error);
 /* The prefix that a save of that step has (transfer full): INVALID_ARGUMENT for one that collides
  * with the state file. */
 char *muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step,
@@ -77,7 +60,9 @@ gboolean muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *
                                               gint64 deadline_us, GCancellable *cancellable,
                                               GError **error);
 
-/* save_size.c: what a checkpoint will take, as far as the graph and the last one tell. */
+/* save_size.c: what a checkpoint of the graph alone will take, as far as it tells. */
+guint64 muster_saver_count_graph (MusterSaver *self);
+/* The same with tensors (nullable), and as far as the last one tells. */
 guint64 muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors);
 
 G_END_DECLS

@@ -72,8 +72,8 @@ save (MusterScaffold *scaffold, MusterSession *session, MusterSaver *saver,
     if (step < 0)
       return FALSE;
   }
-  return muster_saver_save_full (saver, session, command->directory, step, saved, deadline_us, NULL,
-                                 error);
+  return muster_saver_save_with (saver, session, command->directory, step, NULL, saved, deadline_us,
+                                 NULL, error);
 }
 
 /* "saved run/model.ckpt-5, durable, 4.2 GB in 1.4 s (3.0 GB/s)" */

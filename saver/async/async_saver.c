@@ -335,16 +335,17 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
       g_strdup_printf ("saved at once: a snapshot takes %s, and the budget is %s", size, budget);
   MusterAsyncRequest request = {.ticket = ticket, .model = model};
   g_auto (MusterSaved) done = {0};
-  MusterSaveHow how = {.unlisted = unlisted, .keeps_name = TRUE, .saved = &done};
+  const char *path = muster_save_ticket_path (ticket);
+  g_autofree char *directory = g_path_get_dirname (path);
+  MusterSaveHow how = {.prefix = path, .unlisted = unlisted};
   const gint64 step = muster_save_ticket_step (ticket);
   const gint64 started_us = muster_clock_now_us (core->clock);
 
   g_mutex_unlock (&core->lock);
   gboolean saved = copy_saveables (&request, error);
   how.tensors = request.tensors;
-  saved = saved &&
-          muster_saver_save_how (model->saver, model->session, muster_save_ticket_path (ticket),
-                                 step, &how, call->deadline_us, call->cancellable, error);
+  saved = saved && muster_saver_save_with (model->saver, model->session, directory, step, &how,
+                                           &done, call->deadline_us, call->cancellable, error);
   g_clear_pointer (&request.tensors, g_ptr_array_unref);
   muster_save_meter_saved (core->meter, started_us, saved && !done.skipped);
   g_mutex_lock (&core->lock);

@@ -207,20 +207,22 @@ write_one (MusterAsyncCore *self, MusterAsyncRequest *request)
   MusterSnapshot *snapshot = request->slot->snapshot;
   Write write = {self, request, FALSE};
   g_auto (MusterSaved) saved = {0};
-  MusterSaveHow how = {.save_tensor = muster_snapshot_save_tensor (snapshot),
+  const char *path = muster_save_ticket_path (request->ticket);
+  g_autofree char *directory = g_path_get_dirname (path);
+  MusterSaveHow how = {.prefix = path,
+                       .save_tensor = muster_snapshot_save_tensor (snapshot),
                        .unlisted = request->unlisted,
                        .tensors = request->tensors,
                        .written = on_written,
-                       .written_data = &write,
-                       .saved = &saved};
+                       .written_data = &write};
   gint64 started_us = muster_clock_now_us (self->clock);
   g_autoptr (GError) failure = NULL;
 
   g_info ("Starting async checkpoint save on the device: %s", muster_snapshot_device (snapshot));
-  (void)muster_saver_save_how (request->model->saver, request->model->session,
-                               muster_save_ticket_path (request->ticket),
-                               muster_save_ticket_step (request->ticket), &how, MUSTER_WAIT_FOREVER,
-                               muster_save_ticket_cancellable (request->ticket), &failure);
+  (void)muster_saver_save_with (request->model->saver, request->model->session, directory,
+                                muster_save_ticket_step (request->ticket), &how, &saved,
+                                MUSTER_WAIT_FOREVER,
+                                muster_save_ticket_cancellable (request->ticket), &failure);
   drop_once (&write);
   settle (self, request, started_us, &(Outcome){failure, &saved});
 }

@@ -288,8 +288,8 @@ MUSTER_TEST (Record, tells_of_what_was_saved)
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 5});
   g_auto (MusterSaved) saved = {0};
   g_autoptr (GError) error = NULL;
-  MUSTER_ASSERT_TRUE (muster_saver_save_full (f.saver, f.session, muster_test_tmpdir (), 7, &saved,
-                                              MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_saver_save_with (f.saver, f.session, muster_test_tmpdir (), 7, NULL,
+                                              &saved, MUSTER_WAIT_FOREVER, NULL, &error));
   g_autoptr (MusterCheckpointRecord) told = record ();
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (told, "model.ckpt-7");
   MUSTER_ASSERT_TRUE (one != NULL);

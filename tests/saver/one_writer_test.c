@@ -218,3 +218,79 @@ MUSTER_TEST (OneWriter, two_processes_at_once_leave_whole_checkpoints)
   }
   expect_whole (directory, 20);
 }
+
+/* One that comes while its saver saves. */
+typedef struct {
+  Fixture *f;
+  gint64 step;
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+  GError *error;             /* (nullable) */
+  char *prefix;              /* (nullable) */
+  GThread *thread;
+} Next;
+
+static gpointer
+save_next (gpointer data)
+{
+  Next *self = data;
+  self->prefix = muster_saver_save (self->f->saver, self->f->session, muster_test_tmpdir (),
+                                    self->step, self->deadline_us, self->cancellable, &self->error);
+  return NULL;
+}
+
+/* Waits on the clock, and nowhere else. */
+static void
+start_next (Next *self)
+{
+  self->thread = g_thread_new ("next", save_next, self);
+  muster_fake_clock_wait_for_waiters (self->f->clock, 1);
+}
+
+typedef struct {
+  Next late, cancelled, patient;
+  gboolean is_done;
+} Queue;
+
+static gboolean
+let_others_wait (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+                 MusterTensor **value G_GNUC_UNUSED, gpointer user_data,
+                 GError **error G_GNUC_UNUSED)
+{
+  Queue *queue = user_data;
+  if (queue->is_done)
+    return TRUE;
+  queue->is_done = TRUE;
+  start_next (&queue->late);
+  muster_fake_clock_crank (queue->late.f->clock);
+  g_thread_join (queue->late.thread);
+  start_next (&queue->cancelled);
+  g_cancellable_cancel (queue->cancelled.cancellable);
+  g_thread_join (queue->cancelled.thread);
+  start_next (&queue->patient);
+  return TRUE;
+}
+
+MUSTER_TEST (OneWriter, the_next_save_of_a_saver_waits_by_its_clock)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  const gint64 soon_us = muster_clock_now_us (MUSTER_CLOCK (f.clock)) + 5 * MUSTER_SECOND;
+  Queue queue = {.late = {&f, 2, soon_us, NULL},
+                 .cancelled = {&f, 3, MUSTER_WAIT_FOREVER, cancellable},
+                 .patient = {&f, 4, MUSTER_WAIT_FOREVER, NULL}};
+  muster_fake_clock_hold (f.clock);
+  muster_fake_master_op_calls (f.master, "save/control_dependency", let_others_wait, &queue);
+
+  save (&f, 1);
+  g_thread_join (queue.patient.thread);
+
+  MUSTER_EXPECT_ERROR (queue.late.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_ERROR (queue.cancelled.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  MUSTER_EXPECT_NO_ERROR (queue.patient.error);
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "1 4");
+  g_clear_error (&queue.late.error);
+  g_clear_error (&queue.cancelled.error);
+  g_free (queue.patient.prefix);
+}

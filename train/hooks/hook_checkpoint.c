@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hook that saves. */
+#include "base/cancel_link_private.h"
 #include "base/error.h"
 #include "graph/meta_graph/meta_graph_io.h"
 #include "session/manager.h"
 #include "train/hooks/hooks_private.h"
-#include "train/monitored/cancel_link_private.h"
 
 #define NAME "CheckpointSaverHook"
 
@@ -17,6 +17,7 @@ struct _MusterCheckpointSaverHook {
   GArray *listeners;            /* (owned) (element-type MusterSaverListener) */
   MusterClock *clock;           /* (owned) the timer's */
   MusterPreemption *preemption; /* (owned) (nullable) */
+  GCancellable *preempted;      /* (nullable) the preemption's */
   MusterStepTimer timer;
   gint64 steps_per_run;
   guint most_failures;
@@ -135,11 +136,21 @@ static gboolean
 write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step,
                   MusterSaved *saved, GError **error)
 {
+  MusterPreemptionSave bounded = {.deadline_us = call->deadline_us};
+  g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, self->preempted);
+  GError *failure = NULL;
+
+  if (self->preemption != NULL &&
+      !muster_preemption_begin_save (self->preemption, self->saver, &bounded, error))
+    return FALSE;
+  gboolean is_done =
+      muster_saver_save_with (self->saver, call->session, self->directory, step, NULL, saved,
+                              bounded.deadline_us, either.cancellable, &failure);
   if (self->preemption != NULL)
-    return muster_preemption_save (self->preemption, self->saver, call->session, self->directory,
-                                   step, saved, call->deadline_us, call->cancellable, error);
-  return muster_saver_save_full (self->saver, call->session, self->directory, step, saved,
-                                 call->deadline_us, call->cancellable, error);
+    muster_preemption_end_save (self->preemption, &bounded, saved, failure);
+  if (!is_done)
+    g_propagate_error (error, failure);
+  return is_done;
 }
 
 /* *wants_stop (nullable) is set where a listener asks for it. */
@@ -296,9 +307,7 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
                 GCancellable *cancellable, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-  g_auto (MusterCancelLink) either = muster_cancel_link (
-      cancellable,
-      self->preemption != NULL ? muster_preemption_cancellable (self->preemption) : NULL);
+  g_auto (MusterCancelLink) either = muster_cancel_link (cancellable, self->preempted);
   const Call call = {session, deadline_us, either.cancellable};
   gint64 step =
       muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
@@ -384,6 +393,8 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   self->most_failures = options->most_failures_in_a_row;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->preemption = options->preemption != NULL ? g_object_ref (options->preemption) : NULL;
+  if (self->preemption != NULL)
+    self->preempted = muster_preemption_cancellable (self->preemption);
   if (!muster_step_timer_init (&self->timer, options->save_us, options->save_steps, self->clock,
                                error))
     return NULL;

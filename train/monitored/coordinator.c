@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/monitored/coordinator.h"
 
+#include "base/cancel_link_private.h"
 #include "base/require.h"
-#include "train/monitored/cancel_link_private.h"
 
 /* One thread that is coordinated. Counted: the thread may outlive a join that gave it up. */
 typedef struct {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/monitored/cancel_link_private.h"
 #include "train/preemption/preemption_private.h"
 
 #include "base/require.h"
@@ -229,8 +228,13 @@ muster_preemption_estimate (MusterPreemption *self, guint64 *bytes)
 /* --- saving --- */
 
 static void
-note_durable_locked (MusterPreemption *self, gint64 step, const char *prefix)
+note_durable_locked (MusterPreemption *self, gint64 step, const char *prefix, guint64 bytes,
+                     gint64 took_us)
 {
+  if (took_us > 0) {
+    self->saves[self->n_saves % MUSTER_PREEMPTION_SAVES] = (MusterMeasuredSave){bytes, took_us};
+    self->n_saves++;
+  }
   self->durable_step = step;
   g_free (self->durable);
   self->durable = g_strdup (prefix);
@@ -243,11 +247,7 @@ muster_preemption_note_durable (MusterPreemption *self, gint64 step, const char 
 {
   g_return_if_fail (self != NULL && prefix != NULL);
   g_mutex_lock (&self->lock);
-  if (took_us > 0) {
-    self->saves[self->n_saves % MUSTER_PREEMPTION_SAVES] = (MusterMeasuredSave){bytes, took_us};
-    self->n_saves++;
-  }
-  note_durable_locked (self, step, prefix);
+  note_durable_locked (self, step, prefix, bytes, took_us);
   g_mutex_unlock (&self->lock);
 }
 
@@ -307,39 +307,10 @@ may_begin (MusterPreemption *self, GError **error)
   return fits;
 }
 
-static gboolean
-save_measured (MusterPreemption *self, MusterSaver *saver, MusterSession *session,
-               const char *directory, gint64 step, MusterSaved *saved, gint64 deadline_us,
-               GCancellable *cancellable, GError **error)
-{
-  g_auto (MusterCancelLink) either = muster_cancel_link (self->cancellable, cancellable);
-  guint64 bytes = muster_saver_estimate_bytes (saver);
-
-  /* By the same count as the estimate, which has something over: a small checkpoint takes its time
-   * for other things than its bytes. */
-  if (!muster_saver_save_full (saver, session, directory, step, saved, deadline_us,
-                               either.cancellable, error))
-    return FALSE;
-  if (!saved->skipped)
-    muster_preemption_note_durable (self, step, saved->prefix, MAX (saved->bytes, bytes),
-                                    MAX (saved->took_us, 1));
-  return TRUE;
-}
-
-static void
-begin_saving (MusterPreemption *self)
-{
-  g_mutex_lock (&self->lock);
-  self->is_saving = TRUE;
-  muster_preemption_nudge_locked (self);
-  g_mutex_unlock (&self->lock);
-}
-
 /* why (nullable) there is no checkpoint. */
 static void
-end_saving (MusterPreemption *self, gboolean is_last, const char *why)
+end_saving_locked (MusterPreemption *self, gboolean is_last, const char *why)
 {
-  g_mutex_lock (&self->lock);
   self->is_saving = FALSE;
   if (is_last) {
     self->was_saved = TRUE;
@@ -348,36 +319,49 @@ end_saving (MusterPreemption *self, gboolean is_last, const char *why)
       self->why = g_strdup (why);
   }
   muster_preemption_nudge_locked (self);
-  g_mutex_unlock (&self->lock);
 }
 
 gboolean
-muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSession *session,
-                        const char *directory, gint64 step, MusterSaved *saved, gint64 deadline_us,
-                        GCancellable *cancellable, GError **error)
+muster_preemption_begin_save (MusterPreemption *self, MusterSaver *saver,
+                              MusterPreemptionSave *save, GError **error)
 {
-  muster_require (error, FALSE, self, saver, session, directory, saved);
+  muster_require (error, FALSE, self, saver, save);
 
-  GError *failure = NULL;
-  gboolean is_done = FALSE;
+  const gboolean is_last = muster_preemption_is_requested (self);
+  gboolean may = !is_last || may_begin (self, error);
+  /* By the same count as the estimate, which has something over: a small checkpoint takes its time
+   * for other things than its bytes. */
+  guint64 bytes = may ? muster_saver_estimate_bytes (saver) : 0;
 
-  gboolean is_last = muster_preemption_is_requested (self);
   g_mutex_lock (&self->lock);
-  if (is_last)
-    deadline_us = MIN (deadline_us, muster_preemption_deadline_locked (self));
-  g_mutex_unlock (&self->lock);
-  if (!is_last || may_begin (self, &failure)) {
-    begin_saving (self);
-    is_done = save_measured (self, saver, session, directory, step, saved, deadline_us, cancellable,
-                             &failure);
+  if (may) {
+    save->is_last = is_last;
+    save->bytes = bytes;
+    if (is_last)
+      save->deadline_us = MIN (save->deadline_us, muster_preemption_deadline_locked (self));
+    self->is_saving = TRUE;
+    muster_preemption_nudge_locked (self);
+  } else {
+    end_saving_locked (self, TRUE, NULL); /* why is told already */
   }
-  end_saving (self, is_last,
-              failure != NULL  ? failure->message
-              : saved->skipped ? saved->why
-                               : NULL);
-  if (failure != NULL)
-    g_propagate_error (error, failure);
-  return is_done;
+  g_mutex_unlock (&self->lock);
+  return may;
+}
+
+void
+muster_preemption_end_save (MusterPreemption *self, const MusterPreemptionSave *save,
+                            const MusterSaved *saved, const GError *failure)
+{
+  g_return_if_fail (self != NULL && save != NULL && (saved != NULL || failure != NULL));
+
+  const char *why = failure != NULL ? failure->message : saved->skipped ? saved->why : NULL;
+
+  g_mutex_lock (&self->lock);
+  if (failure == NULL && !saved->skipped)
+    note_durable_locked (self, saved->step, saved->prefix, MAX (saved->bytes, save->bytes),
+                         MAX (saved->took_us, 1));
+  end_saving_locked (self, save->is_last, why);
+  g_mutex_unlock (&self->lock);
 }
 
 /* --- what became of it, as data and as text --- */

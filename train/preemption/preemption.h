@@ -65,13 +65,22 @@ MusterHook *muster_preemption_hook_new (MusterPreemption *self);
 void muster_preemption_set_saver (MusterPreemption *self, MusterSaver *saver,
                                   const char *directory);
 
-/* A save, measured; as muster_saver_save_full () before anybody has asked, but for the preemption's
- * cancellable, which ends it besides the one that is given. Afterwards it is the one at the end:
- * DEADLINE_EXCEEDED, before it begins, where it would take longer than is left of the grace, and
- * also where it did. */
-gboolean muster_preemption_save (MusterPreemption *self, MusterSaver *saver, MusterSession *session,
-                                 const char *directory, gint64 step, MusterSaved *saved,
-                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
+/* A save that a preemption bounds. */
+typedef struct {
+  gint64 deadline_us; /* the caller's own at first; then that of the save */
+  gboolean is_last;   /* the one at the end: somebody has asked */
+  guint64 bytes;      /* how large it was thought */
+} MusterPreemptionSave;
+
+/* Before a save, and after it, which is measured so. The save goes by save->deadline_us, and by
+ * muster_preemption_cancellable () besides its own. FALSE with DEADLINE_EXCEEDED: at the end it
+ * would take longer than is left of the grace. Then it isn't to begin, and there is nothing to
+ * end. */
+gboolean muster_preemption_begin_save (MusterPreemption *self, MusterSaver *saver,
+                                       MusterPreemptionSave *save, GError **error);
+/* saved is nullable with a failure (nullable). */
+void muster_preemption_end_save (MusterPreemption *self, const MusterPreemptionSave *save,
+                                 const MusterSaved *saved, const GError *failure);
 /* A save by other means, or a checkpoint that was restored (took_us 0). */
 void muster_preemption_note_durable (MusterPreemption *self, gint64 step, const char *prefix,
                                      guint64 bytes, gint64 took_us);
