@@ -2,9 +2,10 @@
 #pragma once
 
 #include "base/unpack.h"
-#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/format/bundle_entry.h"
 #include "checkpoint/format/leveldb_table.h"
 #include "checkpoint/format/slice.h"
+#include "checkpoint/store/storage.h"
 
 G_BEGIN_DECLS
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "checkpoint/format/bundle_entry.h"
 #include "checkpoint/store/storage.h"
-#include "graph/tensor.h"
 
 G_BEGIN_DECLS
 
@@ -14,19 +14,6 @@ G_BEGIN_DECLS
  * several threads at once. */
 
 typedef struct _MusterBundleReader MusterBundleReader;
-
-/* One tensor of the index. */
-typedef struct {
-  const char *name;
-  MusterDType dtype;
-  int n_dims;
-  const gint64 *dims;
-  gint32 shard;
-  gint64 offset;
-  gint64 size;        /* bytes in the data file */
-  guint32 crc32c;     /* masked */
-  gboolean is_sliced; /* the whole of a partitioned variable: its bytes lie in its slices */
-} MusterBundleEntry;
 
 /* storage NULL: local files. */
 MusterBundleReader *muster_bundle_reader_open (MusterStorage *storage, const char *prefix,
@@ -76,10 +63,6 @@ gboolean muster_bundle_reader_read_entries (MusterBundleReader *self,
                                             const char *const *slices, gsize n,
                                             MusterTensor **tensors, GCancellable *cancellable,
                                             GError **error);
-
-/* How far something long has come, in bytes. It may be called on any thread, on one at a time, and
- * done never goes back; what it does should be short. */
-typedef void (*MusterBundleProgress) (guint64 done, guint64 total, gpointer user_data);
 
 /* Reads every byte that belongs to the checkpoint, through small buffers: TRUE if all are as they
  * were written. Each tensor has its checksum, whatever its type; what lies between tensors, or
