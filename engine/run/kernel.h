@@ -6,6 +6,7 @@
 #include "checkpoint/store/storage.h"
 #include "engine/resources/resource.h"
 #include "engine/resources/variable.h"
+#include "engine/run/op.h"
 #include "engine/run/philox.h"
 #include "graph/graph_nodes.h"
 #include "graph/tensor.h"
@@ -39,30 +40,6 @@ G_BEGIN_DECLS
  * more than one separated by a space. Before a step first
  * runs, every node is checked against its op's line: the number of inputs, their dtypes, the
  * attributes; a kernel therefore never checks a dtype, only shapes and values. */
-
-typedef struct _MusterKernel MusterKernel;
-
-/* Computes. FALSE with an error of TensorFlow's code and words; node, op and position are added by
- * the executor. */
-typedef gboolean (*MusterKernelFunc) (MusterKernel *k, GError **error);
-
-typedef enum {
-  MUSTER_OP_STATEFUL = 1 << 0, /* has an effect beyond its outputs, or another result each time:
-                                  never folded or shared */
-  MUSTER_OP_UNINITIALIZED =
-      1 << 1, /* takes a reference to a variable without a value (Assign, IsVariableInitialized) */
-  MUSTER_OP_FORWARD =
-      1 << 2, /* output 0 may take over input 0's memory (muster_kernel_output_like) */
-  MUSTER_OP_RESOURCE = 1 << 3, /* makes a MusterResource, or takes the handle of one */
-} MusterOpFlags;
-
-typedef struct {
-  const char *name;
-  const char *signature;
-  const char *constraints; /* "" for none */
-  MusterKernelFunc compute;
-  MusterOpFlags flags;
-} MusterOp;
 
 /* The node being run; borrowed. */
 const Tensorflow__NodeDef *muster_kernel_node (const MusterKernel *k);
@@ -144,13 +121,8 @@ const Tensorflow__AttrValue *muster_kernel_attr (const MusterKernel *k, const ch
 /* The step's cancellation: a kernel that loops for long looks at it. */
 GCancellable *muster_kernel_cancellable (const MusterKernel *k);
 
-/* What a kernel works out once for its node and finds again in later steps. Steps that run at once
- * may each have one of their own, or none: take gives what was kept last (transfer full)
- * (nullable), keep hands it over (transfer full). */
-typedef struct {
-  GDestroyNotify free; /* of all of it */
-} MusterKernelMemo;
-
+/* What take gives is (transfer full) (nullable): what was kept last; keep hands it over (transfer
+ * full). */
 MusterKernelMemo *muster_kernel_take_memo (MusterKernel *k);
 void muster_kernel_keep_memo (MusterKernel *k, MusterKernelMemo *memo);
 
@@ -163,15 +135,13 @@ MusterStorage *muster_kernel_storage (const MusterKernel *k);
  * kernels' own, with an error or NULL (transfer full); the step goes on on its caller's thread.
  * cancel is called at most once, on that thread, when the step is cancelled by its deadline, its
  * caller or a close: it must see to it that resume is called, if it wasn't meanwhile. */
-typedef void (*MusterKernelCancel) (MusterKernel *k, gpointer data);
 void muster_kernel_suspend (MusterKernel *k, MusterKernelCancel cancel, gpointer data);
 void muster_kernel_resume (MusterKernel *k, GError *error);
 
-/* As park, for who has something left to do or to free: finish is called once, on the step's
- * thread, after resume, in place of outputs that were set before. is_wanted: the wait ended well
- * and the step is to go on, so it makes the outputs, or fails; else it undoes what it can. */
-typedef gboolean (*MusterKernelFinish) (MusterKernel *k, gpointer data, gboolean is_wanted,
-                                        GError **error);
+/* As muster_kernel_suspend (), for who has something left to do or to free: finish is called once,
+ * on the step's thread, after resume, in place of outputs that were set before. is_wanted: the wait
+ * ended well and the step is to go on, so it makes the outputs, or fails; else it undoes what it
+ * can. */
 void muster_kernel_suspend_to_finish (MusterKernel *k, MusterKernelCancel cancel,
                                       MusterKernelFinish finish, gpointer data);
 

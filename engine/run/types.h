@@ -3,7 +3,7 @@
 
 #include "checkpoint/store/storage.h"
 #include "engine/resources/resources.h"
-#include "engine/run/kernel.h"
+#include "engine/run/op.h"
 #include "graph/graph_nodes.h"
 
 G_BEGIN_DECLS
