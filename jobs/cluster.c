@@ -4,7 +4,8 @@
 #include "base/require.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph/ready_op.h"
-#include "jobs/job_private.h"
+#include "jobs/cluster_private.h"
+#include "jobs/job_group_private.h"
 #include "session/manager.h"
 
 #include <string.h>

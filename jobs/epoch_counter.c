@@ -4,7 +4,8 @@
 #include "base/require.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph_edit.h"
-#include "jobs/job_private.h"
+#include "jobs/cluster_private.h"
+#include "jobs/job.h"
 
 #define COUNTER  MUSTER_EPOCH_COUNTER
 #define READ     COUNTER "/read"

@@ -3,7 +3,7 @@
 
 #include "base/require.h"
 #include "graph/graph_nodes.h"
-#include "jobs/job_private.h"
+#include "jobs/job_group_private.h"
 
 struct _MusterJob {
   GObject parent;

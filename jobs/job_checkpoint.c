@@ -208,8 +208,9 @@ checkpoint_work_to_load (MusterJobCheckpoint *self, MusterJobEntry *entry,
                          const MusterJobPath *path, gint64 epoch)
 {
   return (MusterJobCheckpointWork){
-      .checkpoint = self,
+      .checkpoint = G_OBJECT (self),
       .entry = entry,
+      .clock = self->clock,
       .storage = load_storage (self, path),
       .path = epoch == MUSTER_NO_EPOCH ? NULL : load_path (self, entry, path, epoch),
       .epoch = epoch};
@@ -313,8 +314,9 @@ muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GErro
   for (guint i = 0; i < self->entries->len; i++) {
     MusterJobEntry *entry = self->entries->pdata[i];
     MusterJobCheckpointWork work = {
-        .checkpoint = self,
+        .checkpoint = G_OBJECT (self),
         .entry = entry,
+        .clock = self->clock,
         .storage = self->storage,
         .path = muster_job_checkpoint_path (self->directory, NULL, entry->name, epoch),
         .mark = mark,

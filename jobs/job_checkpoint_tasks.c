@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/format/bundle_reader.h"
-#include "jobs/job_checkpoint_private.h"
 #include "jobs/job_checkpoint_tasks_private.h"
 
 /* --- errands --- */
@@ -37,7 +36,7 @@ start_timer (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UN
 {
   MusterJobCheckpointWork *self = data;
 
-  self->started_us = muster_clock_now_us (self->checkpoint->clock);
+  self->started_us = muster_clock_now_us (self->clock);
   return TRUE;
 }
 
@@ -45,7 +44,7 @@ static gboolean
 set_span (MusterJobCheckpointWork *self, MusterJobOutput *span, GError **error)
 {
   g_autoptr (MusterTensor) value =
-      muster_tensor_new_int64 (muster_clock_now_us (self->checkpoint->clock) - self->started_us);
+      muster_tensor_new_int64 (muster_clock_now_us (self->clock) - self->started_us);
   return muster_job_output_set (span, &value, 1, error);
 }
 

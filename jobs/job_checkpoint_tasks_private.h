@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "jobs/job_checkpoint.h"
+#include "jobs/job.h"
 #include "jobs/job_saver_private.h"
 
 G_BEGIN_DECLS
@@ -23,10 +23,11 @@ typedef struct {
 
 /* What a checkpoint's task does; all of it is the work's own. */
 typedef struct {
-  MusterJobCheckpoint *checkpoint; /* (owned) */
-  MusterJobEntry *entry;           /* (not owned) the checkpoint's */
-  MusterStorage *storage;          /* (owned) */
-  char *path;                      /* (owned) the node's checkpoint */
+  GObject *checkpoint;    /* (owned) whose the entry is */
+  MusterJobEntry *entry;  /* (not owned) */
+  MusterClock *clock;     /* (not owned) the checkpoint's */
+  MusterStorage *storage; /* (owned) */
+  char *path;             /* (owned) the node's checkpoint */
   gint64 epoch;
   char **names;            /* (owned) (nullable) of a partial load */
   MusterJobOutput *output; /* (not owned) (nullable) its task's */

@@ -2,7 +2,7 @@
 #include "jobs/job_group.h"
 
 #include "base/require.h"
-#include "jobs/job_private.h"
+#include "jobs/job_group_private.h"
 #include "train/monitored/check_time_private.h"
 
 #define DEFAULT_INTERVAL_US MUSTER_SECOND

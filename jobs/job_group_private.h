@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "jobs/job.h"
+#include "jobs/job_group.h"
 
 G_BEGIN_DECLS
-
-/* The variable of muster_epoch_counter_add (), and the scope of its ops. */
-#define MUSTER_EPOCH_COUNTER "muster/epochs"
 
 /* A step of the job's own. */
 typedef struct {
@@ -73,9 +70,5 @@ void muster_job_work_free (gpointer work);
 
 /* What the output's values are from now on; the session is that of its node. */
 void muster_job_output_take (MusterJobOutput *self, MusterSession *session, GPtrArray *values);
-
-/* job_run.c: runs a group that was compiled for the cluster. */
-gboolean muster_job_group_run (MusterJobGroup *self, MusterCluster *cluster, gint64 deadline_us,
-                               GCancellable *cancellable, GError **error);
 
 G_END_DECLS
