@@ -11,14 +11,6 @@ G_BEGIN_DECLS
  * came, both ways, with deadline, cancellation, status and its details. No thread waits for the
  * answer: it comes to one of the server's, as a call does. Any thread. */
 
-/* request is (transfer full). The handler must not block. */
-typedef void (*MusterRpcMessageHandler) (MusterRpcCall *call, MusterRpcMessage *request,
-                                         gpointer user_data);
-
-/* As muster_rpc_server_add_method (), for a handler that takes the message as it came. */
-void muster_rpc_server_add_message_method (MusterRpcServer *self, const char *method,
-                                           MusterRpcMessageHandler handler, gpointer user_data);
-
 /* How a call ended that was passed on. */
 typedef struct _MusterRpcProxied MusterRpcProxied;
 

@@ -5,6 +5,7 @@
 #include "base/rope.h"
 #include "rpc/client/rpc_client.h"
 #include "rpc/credentials.h"
+#include "rpc/messages/rpc_message.h"
 
 G_BEGIN_DECLS
 
@@ -21,6 +22,9 @@ typedef struct _MusterRpcCall MusterRpcCall;
 
 /* request is the message's bytes, valid for as long as it is held (g_bytes_ref). */
 typedef void (*MusterRpcHandler) (MusterRpcCall *call, GBytes *request, gpointer user_data);
+/* request is (transfer full): the message as it came. The handler must not block. */
+typedef void (*MusterRpcMessageHandler) (MusterRpcCall *call, MusterRpcMessage *request,
+                                         gpointer user_data);
 
 MusterRpcServer *muster_rpc_server_new (void);
 /* One for which a request over so many bytes is RESOURCE_EXHAUSTED, and no handler sees it. 2 GiB
@@ -36,6 +40,10 @@ void muster_rpc_server_add_method (MusterRpcServer *self, const char *method,
 /* The same, for a method that is called without a token as well: health. */
 void muster_rpc_server_add_open_method (MusterRpcServer *self, const char *method,
                                         MusterRpcHandler handler, gpointer user_data);
+
+/* The same, for a handler that takes the message as it came. */
+void muster_rpc_server_add_message_method (MusterRpcServer *self, const char *method,
+                                           MusterRpcMessageHandler handler, gpointer user_data);
 
 /* Listens on HOST:PORT; port 0 takes a free one. credentials is (nullable), and each address may
  * have its own. Returns the port, or 0 with UNAVAILABLE ("address in use") or INVALID_ARGUMENT. */

@@ -3,7 +3,6 @@
 
 #include "rpc/credentials_private.h"
 #include "rpc/grpc_private.h"
-#include "rpc/server/proxy.h"
 #include "rpc/server/rpc_server.h"
 #include "rpc/server/rpc_threads_private.h"
 
