@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "master/announcement.h"
+#include "master/step.h"
 
 G_BEGIN_DECLS
 
@@ -23,25 +24,6 @@ G_DECLARE_DERIVABLE_TYPE (MusterSession, muster_session, MUSTER, SESSION, GObjec
 typedef struct _MusterMaster MusterMaster;
 typedef struct _MusterLease MusterLease; /* master/lease.h */
 typedef struct _MusterClaim MusterClaim;
-
-/* A fed tensor: "x:0" or "x". */
-typedef struct {
-  const char *name;
-  MusterTensor *tensor;
-} MusterFeed;
-
-/* What one step computes. Everything is borrowed for the length of the call. */
-typedef struct {
-  const MusterFeed *feeds;
-  gsize n_feeds;
-  const char *const *fetches; /* tensors, "y:0"; each gives one result */
-  gsize n_fetches;
-  const char *const *targets; /* ops that run for their effect */
-  gsize n_targets;
-  GBytes *options;         /* (nullable) a serialised RunOptions, passed on as it is */
-  gint64 deadline_us;      /* 0 counts as MUSTER_WAIT_FOREVER */
-  const char *partial_run; /* (nullable) this is a part of that one, which was set up before */
-} MusterStep;
 
 /* What a waiter asks a master to push. */
 typedef struct {

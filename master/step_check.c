@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/step_check.h"
 
+#include "base/error.h"
+
 /* i: which of them is NULL; below 0: the array is. */
 static gboolean
 refuse_step (const char *function, const char *array, gssize i, GError **error)

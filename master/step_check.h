@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "master/session.h"
+#include "master/step.h"
 
 G_BEGIN_DECLS
 

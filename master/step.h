@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/tensor.h"
+
+G_BEGIN_DECLS
+
+/* A fed tensor: "x:0" or "x". */
+typedef struct {
+  const char *name;
+  MusterTensor *tensor;
+} MusterFeed;
+
+/* What one step computes. Everything is borrowed for the length of the call. */
+typedef struct {
+  const MusterFeed *feeds;
+  gsize n_feeds;
+  const char *const *fetches; /* tensors, "y:0"; each gives one result */
+  gsize n_fetches;
+  const char *const *targets; /* ops that run for their effect */
+  gsize n_targets;
+  GBytes *options;         /* (nullable) a serialised RunOptions, passed on as it is */
+  gint64 deadline_us;      /* 0 counts as MUSTER_WAIT_FOREVER */
+  const char *partial_run; /* (nullable) this is a part of that one, which was set up before */
+} MusterStep;
+
+G_END_DECLS
