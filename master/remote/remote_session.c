@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/protowire.h"
-#include "master/remote/proxy.h"
 #include "master/remote/remote_call_private.h"
+#include "master/remote/remote_master_private.h"
 #include "master/remote/remote_private.h"
 #include "master/run_options.h"
 #include "rpc/messages/run_step.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "master/remote/proxy.h"
+#include "master/remote/remote_master_private.h"
 #include "rpc/server/proxy.h"
 #include "server/core/server_private.h"
 #include "server/gateway/gateway.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "master/remote/proxy.h"
+#include "master/remote/remote_master_private.h"
 #include "master/remote/target.h"
 #include "tests/gtest_shim.h"
 #include "tests/master/tiny_master.h"
