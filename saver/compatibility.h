@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "saver/restore.h"
+#include "saver/restore_options.h"
+#include "saver/saver.h"
 
 G_BEGIN_DECLS
 

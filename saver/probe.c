@@ -15,49 +15,6 @@
 #define TENSOR     "probe"
 #define NODE_SCOPE "muster_probe"
 
-/* A device that saves, and the node that reads for it. */
-typedef struct {
-  char *device;  /* (owned) as the node has it; "": the master's choice */
-  char *restore; /* (owned) "muster_probe/1a2b3c4d/0/RestoreV2:0" */
-} Reader;
-
-/* The nodes that a session was given: counted, and unchanged from then on. */
-typedef struct {
-  char *filename;  /* (owned) the placeholder */
-  GArray *readers; /* (owned) (element-type Reader) */
-} Nodes;
-
-struct _MusterProbe {
-  GMutex lock;
-  /* guarded by lock */
-  GWeakRef session;        /* the one probed last, of which the rest is */
-  Nodes *nodes;            /* (owned) (nullable) NULL: it can't be asked */
-  GHashTable *directories; /* (owned) a set: those that its devices see */
-};
-
-static void
-reader_clear (gpointer data)
-{
-  g_free (((Reader *)data)->device);
-  g_free (((Reader *)data)->restore);
-}
-
-static void
-nodes_clear (gpointer data)
-{
-  Nodes *self = data;
-
-  g_free (self->filename);
-  g_array_unref (self->readers);
-}
-
-static void
-nodes_unref (Nodes *self)
-{
-  g_atomic_rc_box_release_full (self, nodes_clear);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (Nodes, nodes_unref)
-
 /* --- who saves --- */
 
 static const Tensorflow__NodeDef *
@@ -73,16 +30,16 @@ static void
 note_device (GArray *readers, const char *device)
 {
   for (guint i = 0; i < readers->len; i++)
-    if (strcmp (g_array_index (readers, Reader, i).device, device) == 0)
+    if (strcmp (g_array_index (readers, MusterProbeReader, i).device, device) == 0)
       return;
-  Reader reader = {.device = g_strdup (device)};
+  MusterProbeReader reader = {.device = g_strdup (device)};
   g_array_append_val (readers, reader);
 }
 
 static int
 compare_readers (gconstpointer a, gconstpointer b)
 {
-  return strcmp (((const Reader *)a)->device, ((const Reader *)b)->device);
+  return strcmp (((const MusterProbeReader *)a)->device, ((const MusterProbeReader *)b)->device);
 }
 
 /* The devices of the SaveV2 nodes that the save op waits for. What these save isn't looked at. */
@@ -90,12 +47,11 @@ static GArray *
 find_readers (MusterSaver *self)
 {
   MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
-  GArray *readers = g_array_new (FALSE, TRUE, sizeof (Reader));
+  GArray *readers = muster_probe_readers_new ();
   g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
   g_autoptr (GPtrArray) left = g_ptr_array_new ();
   const Tensorflow__NodeDef *save = node_of (graph, self->info.save_tensor);
 
-  g_array_set_clear_func (readers, reader_clear);
   if (save != NULL)
     g_ptr_array_add (left, (gpointer)save);
   while (left->len > 0) {
@@ -144,7 +100,8 @@ add_vector (MusterGraphBuilder *builder, const char *name, const char *device, c
 }
 
 static void
-add_reader (MusterGraphBuilder *builder, const char *filename, const char *scope, Reader *reader)
+add_reader (MusterGraphBuilder *builder, const char *filename, const char *scope,
+            MusterProbeReader *reader)
 {
   const MusterDType dtype = MUSTER_STRING;
   g_autofree char *node = g_strconcat (scope, "/RestoreV2", NULL);
@@ -165,20 +122,19 @@ add_reader (MusterGraphBuilder *builder, const char *filename, const char *scope
 
 /* key makes the names new to the session: another saver may have added some. NULL without an error:
  * the session can't be asked. */
-static Nodes *
+static MusterProbeNodes *
 add_nodes (MusterSession *session, GArray *readers, const char *key, gint64 deadline_us,
            GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
-  g_autoptr (Nodes) self = g_atomic_rc_box_new0 (Nodes);
+  g_autoptr (MusterProbeNodes) self =
+      muster_probe_nodes_new (g_strdup_printf ("%s/%s/filename", NODE_SCOPE, key), readers);
   g_autoptr (GError) failure = NULL;
 
-  self->filename = g_strdup_printf ("%s/%s/filename", NODE_SCOPE, key);
-  self->readers = g_array_ref (readers);
   muster_graph_builder_placeholder (builder, self->filename, MUSTER_STRING, 0, NULL);
   for (guint i = 0; i < readers->len; i++) {
     g_autofree char *scope = g_strdup_printf ("%s/%s/%u", NODE_SCOPE, key, i);
-    add_reader (builder, self->filename, scope, &g_array_index (readers, Reader, i));
+    add_reader (builder, self->filename, scope, &g_array_index (readers, MusterProbeReader, i));
   }
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, error);
   if (graph == NULL)
@@ -237,7 +193,7 @@ is_key (const MusterTensor *tensor, const char *key)
 
 /* One question: what is asked, and who sees it. */
 typedef struct {
-  const Nodes *nodes;
+  const MusterProbeNodes *nodes;
   MusterSession *session;
   const char *key;
   const char *path; /* as the master knows it */
@@ -246,10 +202,10 @@ typedef struct {
   GCancellable *cancellable;
 } Query;
 
-static const Reader *
-reader_at (const Nodes *nodes, guint i)
+static const MusterProbeReader *
+reader_at (const MusterProbeNodes *nodes, guint i)
 {
-  return &g_array_index (nodes->readers, Reader, i);
+  return &g_array_index (nodes->readers, MusterProbeReader, i);
 }
 
 /* Lets n of the readers read, in one step: FALSE where it failed. */
@@ -308,7 +264,7 @@ ask (const Query *self, GError **error)
 
 /* "ps:0", or the whole device where that says no more. */
 static char *
-name_of (const Reader *reader)
+name_of (const MusterProbeReader *reader)
 {
   g_autofree char *task = muster_device_task (reader->device);
 
@@ -356,71 +312,11 @@ probe_with (MusterSaver *self, Query *condition, const char *directory, GError *
   return asked && judge (condition, directory, error);
 }
 
-/* --- what is remembered --- */
-
-MusterProbe *
-muster_probe_new (void)
-{
-  MusterProbe *self = g_new0 (MusterProbe, 1);
-
-  g_mutex_init (&self->lock);
-  g_weak_ref_init (&self->session, NULL);
-  self->directories = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  return self;
-}
-
-void
-muster_probe_free (MusterProbe *self)
-{
-  if (self == NULL)
-    return;
-  g_mutex_clear (&self->lock);
-  g_weak_ref_clear (&self->session);
-  g_clear_pointer (&self->nodes, nodes_unref);
-  g_hash_table_unref (self->directories);
-  g_free (self);
-}
-
-/* FALSE for another session than the one that was probed last. */
-static gboolean
-recall (MusterProbe *self, MusterSession *session, Nodes **nodes, const char *directory,
-        gboolean *is_seen)
-{
-  g_mutex_lock (&self->lock);
-  g_autoptr (MusterSession) known = g_weak_ref_get (&self->session);
-  gboolean is_known = known == session;
-  if (is_known) {
-    *nodes = self->nodes != NULL ? g_atomic_rc_box_acquire (self->nodes) : NULL;
-    *is_seen = g_hash_table_contains (self->directories, directory);
-  }
-  g_mutex_unlock (&self->lock);
-  return is_known;
-}
-
-static void
-remember_nodes (MusterProbe *self, MusterSession *session, Nodes *nodes)
-{
-  g_mutex_lock (&self->lock);
-  g_weak_ref_set (&self->session, session);
-  g_clear_pointer (&self->nodes, nodes_unref);
-  self->nodes = nodes != NULL ? g_atomic_rc_box_acquire (nodes) : NULL;
-  g_hash_table_remove_all (self->directories);
-  g_mutex_unlock (&self->lock);
-}
-
-static void
-remember_directory (MusterProbe *self, MusterSession *session, const char *directory)
-{
-  g_mutex_lock (&self->lock);
-  g_autoptr (MusterSession) known = g_weak_ref_get (&self->session);
-  if (known == session)
-    g_hash_table_add (self->directories, g_strdup (directory));
-  g_mutex_unlock (&self->lock);
-}
+/* --- the whole of it --- */
 
 /* The session's nodes, added now if they aren't there. FALSE with an error. */
 static gboolean
-nodes_for (MusterSaver *self, MusterSession *session, Nodes **nodes, gint64 deadline_us,
+nodes_for (MusterSaver *self, MusterSession *session, MusterProbeNodes **nodes, gint64 deadline_us,
            GCancellable *cancellable, GError **error)
 {
   g_autoptr (GArray) readers = find_readers (self);
@@ -433,7 +329,7 @@ nodes_for (MusterSaver *self, MusterSession *session, Nodes **nodes, gint64 dead
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  remember_nodes (self->probe, session, *nodes);
+  muster_probe_remember_nodes (self->probe, session, *nodes);
   return TRUE;
 }
 
@@ -441,10 +337,10 @@ static gboolean
 probe (MusterSaver *self, MusterSession *session, const char *directory, gboolean again,
        gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_autoptr (Nodes) nodes = NULL;
+  g_autoptr (MusterProbeNodes) nodes = NULL;
   gboolean is_seen = FALSE;
 
-  if (!recall (self->probe, session, &nodes, directory, &is_seen) &&
+  if (!muster_probe_recall (self->probe, session, directory, &nodes, &is_seen) &&
       !nodes_for (self, session, &nodes, deadline_us, cancellable, error))
     return FALSE;
   if (nodes == NULL || (is_seen && !again))
@@ -454,7 +350,7 @@ probe (MusterSaver *self, MusterSession *session, const char *directory, gboolea
   if (!muster_storage_make_directory (self->storage, directory, error) ||
       !probe_with (self, &condition, directory, error))
     return FALSE;
-  remember_directory (self->probe, session, directory);
+  muster_probe_remember_directory (self->probe, session, directory);
   return TRUE;
 }
 

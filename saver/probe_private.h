@@ -5,12 +5,6 @@
 
 G_BEGIN_DECLS
 
-/* What a saver remembers of its probes. */
-typedef struct _MusterProbe MusterProbe;
-
-MusterProbe *muster_probe_new (void);
-void muster_probe_free (MusterProbe *self);
-
 /* Before a save: muster_saver_probe (), unless this session has been found to see the directory or
  * the master is in this process. */
 gboolean muster_saver_probe_once (MusterSaver *self, MusterSession *session, const char *directory,

@@ -4,6 +4,7 @@
 #include "base/require.h"
 #include "checkpoint/format/bundle_index.h"
 #include "saver/compatibility_private.h"
+#include "saver/restore_private.h"
 
 /* There are two ways. The plain one runs the graph's restore op: the master reads the files, after
  * all of them have been read here. On the other the tensors are read here, and fed in the place of

@@ -3,8 +3,9 @@
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
-#include "saver/compatibility_private.h"
 #include "saver/crash_loop_private.h"
+#include "saver/restore_private.h"
+#include "saver/saver_private.h"
 
 /* A checkpoint whose directory has been moved is looked for by its name in the directory. */
 static char *

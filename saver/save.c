@@ -5,6 +5,7 @@
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/store/directory_lock.h"
 #include "graph/graph_nodes.h"
+#include "saver/probe_private.h"
 #include "saver/saver_private.h"
 
 #include <unistd.h>

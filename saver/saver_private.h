@@ -6,7 +6,7 @@
 #include "saver/builder/saveable_private.h"
 #include "saver/directory/checkpoint_directory_private.h"
 #include "saver/directory/free_space_private.h"
-#include "saver/probe_private.h"
+#include "saver/probe_memory_private.h"
 #include "saver/saver.h"
 
 G_BEGIN_DECLS

@@ -14,8 +14,9 @@ G_BEGIN_DECLS
  * own; so does one on a master that keeps no claims. What the graph reads by itself has no
  * position. It comes back from a lost session by itself. A chief's also claims its checkpoint
  * directory, saves, announces how far it is (once a second at most), and may end the job. A life
- * that its restore began (count_deaths in saver/restore.h) is outlived after the first save, after
- * ten seconds of steps or at the end; a step that fails by itself before that leaves it a death. */
+ * that its restore began (count_deaths in saver/restore_options.h) is outlived after the first
+ * save, after ten seconds of steps or at the end; a step that fails by itself before that leaves it
+ * a death. */
 
 /* How far it is. */
 typedef struct {
