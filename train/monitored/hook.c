@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/monitored/hook.h"
 
+#include "base/error.h"
+#include "train/monitored/hook_private.h"
 #include "train/monitored/run_context_private.h"
 
 G_DEFINE_TYPE (MusterHook, muster_hook, G_TYPE_OBJECT)
@@ -49,7 +51,7 @@ muster_hook_before_run (MusterHook *self, MusterRunContext *context, GError **er
 {
   MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
 
-  muster_run_context_set_hook (context, self);
+  muster_run_context_set_hook (context, G_OBJECT (self));
   return klass->before_run == NULL ||
          tell (self, "before a run", klass->before_run (self, context, error), error);
 }

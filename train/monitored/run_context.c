@@ -15,11 +15,11 @@ struct _MusterRunContext {
   MusterClock *clock;     /* (not owned) */
   MusterSession *session; /* (not owned) */
   const MusterStep *step; /* (not owned) the caller's */
-  MusterHook *hook;       /* (not owned) (nullable) whose before_run runs */
+  GObject *hook;          /* (not owned) (nullable) whose before_run runs */
   GPtrArray *fetches;     /* (owned) (element-type utf8) the caller's first; borrowed names */
   GPtrArray *values;   /* (owned) (element-type MusterTensor) one for each fetch, after the run */
   GArray *feeds;       /* (owned) (element-type MusterFeed) the caller's first; hooks' are owned */
-  GPtrArray *feeders;  /* (owned) (element-type MusterHook) one for each feed of a hook */
+  GPtrArray *feeders;  /* (owned) (element-type GObject) one for each feed of a hook */
   GByteArray *options; /* (owned) of the hooks */
   GBytes *metadata;    /* (owned) (nullable) */
   GCancellable *cancellable; /* (not owned) (nullable) the run's */
@@ -89,7 +89,7 @@ muster_run_context_end (MusterRunContext *self)
 }
 
 void
-muster_run_context_set_hook (MusterRunContext *self, MusterHook *hook)
+muster_run_context_set_hook (MusterRunContext *self, GObject *hook)
 {
   self->hook = hook;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "train/monitored/hook.h"
+#include "train/monitored/run_context.h"
 
 G_BEGIN_DECLS
 
@@ -16,8 +16,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRunContext, muster_run_context_free)
 /* The caller's step, to be run in session; cancellable is (nullable). */
 void muster_run_context_begin (MusterRunContext *self, MusterSession *session,
                                const MusterStep *step, GCancellable *cancellable);
-/* Between before_run and after_run of one hook: whose feeds these are. */
-void muster_run_context_set_hook (MusterRunContext *self, MusterHook *hook);
+/* Whose before_run is next: what is fed from now on is that hook's. */
+void muster_run_context_set_hook (MusterRunContext *self, GObject *hook);
 /* Runs everything in one step, by deadline_us. INVALID_ARGUMENT where two feed the same tensor. */
 gboolean muster_run_context_run (MusterRunContext *self, gint64 deadline_us, GError **error);
 /* References to what the caller fetched (transfer full), for its array. */
@@ -29,18 +29,5 @@ void muster_run_context_end (MusterRunContext *self);
 
 /* A global step's value as a number; -1 where it is no integer scalar. */
 gint64 muster_step_of (const MusterTensor *value);
-
-/* hook.c: the verbs, each of which may be missing. */
-gboolean muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error);
-gboolean muster_hook_after_create_session (MusterHook *self, MusterSession *session,
-                                           MusterCoordinator *coordinator, gint64 deadline_us,
-                                           GCancellable *cancellable, GError **error);
-gboolean muster_hook_before_run (MusterHook *self, MusterRunContext *context, GError **error);
-gboolean muster_hook_after_run (MusterHook *self, MusterRunContext *context, GError **error);
-gboolean muster_hook_end (MusterHook *self, MusterSession *session, gint64 deadline_us,
-                          GCancellable *cancellable, GError **error);
-void muster_hook_on_error (MusterHook *self, const GError *error);
-/* INVALID_ARGUMENT where two of them claim the same. */
-gboolean muster_hooks_check (GPtrArray *hooks, GError **error);
 
 G_END_DECLS
