@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The map: each module, and the modules whose headers it may include. A module stands below those that it uses.
 
-Visibility holds a build to it, and //tests/structure holds it to the includes: an arrow without an include fails, as does
+Visibility holds a build to it, and //tests/bazel:structure_test holds it to the includes: an arrow without an include fails, as does
 an include without an arrow.
 """
 
