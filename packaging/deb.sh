@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# deb.sh INSTALL VERSION LICENSE DEB: a Debian package of what INSTALL installs, with what the machine's own libraries
-# are called in Debian. Nothing is started when it is installed: `systemctl enable --now muster-serve` does that.
+# deb.sh INSTALL VERSION LICENSE DEB: builds a Debian package of the files that INSTALL installs, with dependencies on the
+# Debian packages of the libraries. Installing it starts no service; `systemctl enable --now muster-serve` does.
 set -eu
 install=$1 version=$2 license=$3 deb=$4
 work=$(mktemp -d)
@@ -39,12 +39,13 @@ Suggests: libglib2.0-dev, pkg-config, python3-gi
 Section: science
 Priority: optional
 Description: starts and resumes TensorFlow 1-style training jobs
- A chief restores a model from its latest checkpoint, or initialises it, on a
- master; workers wait until it is ready; after a crash the job resumes from the
- last checkpoint. Compatible with TensorFlow on the wire and on disk.
+ muster prepares, restores and coordinates the sessions of a training job. A
+ chief restores a model from its latest checkpoint on a master, or initialises
+ it; workers wait until it is ready; after a crash, all tasks resume from the
+ last durable checkpoint. Compatible with TensorFlow's protocol and checkpoints.
  .
- This package has the command, its service, the libraries, their headers, GObject
- introspection data and an example model in /usr/share/muster/examples.
+ This package contains the command, its service, the libraries, their headers,
+ GObject introspection data and an example model in /usr/share/muster/examples.
 CONTROL
 echo /etc/default/muster >DEBIAN/conffiles
 echo 'activate-noawait ldconfig' >DEBIAN/triggers

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-# An option that so many commands share, with the same words, is told once.
+# An option that so many commands share, with the same words, is listed once.
 SHARED = 3
 
 
