@@ -107,7 +107,7 @@ run_until (BenchCrowd *self, const guint *count, guint n)
                                           gpr_time_from_seconds (PATIENCE_S, GPR_TIMESPAN));
     grpc_event event = grpc_completion_queue_next (self->queue, patience, NULL);
     if (event.type != GRPC_OP_COMPLETE)
-      bench_fail ("nothing was heard for %d s, with %u of %u watchers done", PATIENCE_S, *count, n);
+      bench_fail ("no answer for %d s, with %u of %u watchers done", PATIENCE_S, *count, n);
     handle (&event);
   }
 }

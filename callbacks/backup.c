@@ -139,14 +139,14 @@ fail_for_all (MusterBackup *self, GPtrArray *backups, GError **error)
   }
   if (last != NULL)
     g_set_error (error, last->domain, last->code,
-                 "Restoring the backup in '%s' failed: %s; put back one that is whole, or remove "
-                 "the directory to begin anew",
+                 "Restoring the backup in '%s' failed: %s; put back an undamaged backup, or remove "
+                 "the directory to start again",
                  self->directory, failures);
   else if (backups->len > 0)
-    g_message ("The backup in '%s': %s: nothing is restored", self->directory, failures);
+    g_message ("The backup in '%s': %s; nothing is restored", self->directory, failures);
   else if (self->number > 0)
     g_message ("'%s' has variables up to '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT
-               "' and no metadata that say where training stood: nothing is restored",
+               "' but no metadata with the position; nothing is restored",
                self->directory, self->number);
   return FALSE;
 }
@@ -162,7 +162,8 @@ promote (MusterBackup *self, GPtrArray *backups, const MusterListedBackup *used,
   g_autofree char *failures = muster_backup_list_failures (backups);
   g_message ("Restored '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT "' of the backup in '%s'%s%s",
              used->metadata.variables, self->directory,
-             *failures ? ", since the newest can't be: " : ": 'training_metadata.json' is missing",
+             *failures ? "; the newest can't be restored: "
+                       : ": 'training_metadata.json' is missing",
              failures);
   return muster_backup_metadata_write (self->storage, path, &used->metadata, error);
 }
@@ -246,10 +247,10 @@ take_lock (MusterBackup *self, GError **error)
   if (self->lock != NULL)
     return TRUE;
   if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
-    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "Another run trains with the backup in '%s'. Wait for its end, or give this one "
-                 "another directory",
-                 self->directory);
+    muster_fail (
+        error, MUSTER_ERROR_FAILED_PRECONDITION,
+        "the backup in '%s' is in use by another run; wait until it ends, or use another directory",
+        self->directory);
   else
     g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
@@ -290,8 +291,8 @@ check_run (MusterBackup *self, const char *path, GError **error)
   if (!muster_backup_metadata_read (self->storage, path, &there, NULL) || there.run == self->run ||
       there.run == self->seen_run)
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "'%s' is another run's by now: this one has been replaced", path);
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "another run has taken over '%s'",
+                      path);
 }
 
 /* What the metadata name, now and before, stays. */
@@ -359,7 +360,7 @@ muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancel
   if (self->lock != NULL)
     return save (self, &bounds, error);
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "a backup is saved between a training's beginning and its end");
+                      "a backup can be saved only between the start and the end of training");
 }
 
 static gboolean

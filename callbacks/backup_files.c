@@ -67,8 +67,8 @@ read_fields (GVariant *object, MusterBackupMetadata *self)
 static gboolean
 refuse (const char *path, GError **error)
 {
-  return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                      "'%s' is damaged: it isn't what a backup has written", path);
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' is damaged: invalid backup metadata",
+                      path);
 }
 
 gboolean

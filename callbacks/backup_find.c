@@ -30,8 +30,8 @@ check_record (MusterStorage *storage, const char *directory, const MusterListedB
       memcmp (&record, &listed->metadata, sizeof record) == 0)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                      "'%s' is another backup's: by '%s' the variables were saved in epoch "
-                      "%" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT,
+                      "'%s' belongs to another backup: according to '%s' the variables were saved "
+                      "in epoch %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT,
                       listed->path, path, record.epoch, listed->metadata.epoch);
 }
 
@@ -50,7 +50,7 @@ read_backup (MusterStorage *storage, const char *directory, const char *path)
     g_autofree char *prefix =
         muster_backup_variables_prefix (directory, listed->metadata.variables);
     muster_fail (&listed->failure, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' names the variables '%s', which aren't there", path, prefix);
+                 "'%s' names the variables '%s', which don't exist", path, prefix);
   } else
     (void)check_record (storage, directory, listed, &listed->failure);
   return g_steal_pointer (&listed);

@@ -36,7 +36,7 @@ read_number (GHashTable *tensors, const char *key, gint64 *value, GError **error
   if (muster_tensor_get_int64 (tensor, value, NULL) && *value >= -1 && *value < G_MAXINT64 / 4)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                      "'%s' in the checkpoint is no count of epochs or batches", key);
+                      "'%s' in the checkpoint isn't a number of epochs or batches", key);
 }
 
 static gboolean

@@ -354,8 +354,8 @@ restore_any (MusterWorkerTrainingState *self, gboolean *restored, const Bounds *
   }
   if (failure != NULL)
     g_set_error (error, failure->domain, failure->code,
-                 "Restoring the training state in '%s' failed: %s; put back a checkpoint that is "
-                 "whole, or remove the directory to begin anew",
+                 "Restoring the training state in '%s' failed: %s; put back an undamaged "
+                 "checkpoint, or remove the directory to start again",
                  self->read_dir, causes->str);
   return failure == NULL;
 }
@@ -391,8 +391,8 @@ muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTra
       progress->batch < 0 ? (MusterFitPosition){progress->epoch + 1, 0}
                           : muster_fit_position_after (progress->epoch, progress->batch, n_batches);
   if (wanted.epoch > initial.epoch)
-    g_message ("Training goes on with epoch %" G_GINT64_FORMAT
-               ", where it was saved, and not with epoch %" G_GINT64_FORMAT,
+    g_message ("training resumes at epoch %" G_GINT64_FORMAT
+               ", where it was saved, instead of epoch %" G_GINT64_FORMAT,
                initial.epoch, wanted.epoch);
   return initial;
 }

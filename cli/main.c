@@ -19,28 +19,29 @@ static const struct {
     {"prepare", muster_cli_prepare,
      "make a model ready: restore its latest checkpoint, or initialise it"},
     {"wait", muster_cli_wait,
-     "wait until another task has made a model ready, and say what is missing"},
+     "wait until another task has made a model ready, and show what is missing"},
     {"train", muster_cli_train,
-     "train a model: chief or worker, from the last checkpoint to a step"},
-    {"status", muster_cli_status, "look at a master: its models, their chiefs, who waits"},
+     "train a model from the last checkpoint to a global step, as its chief or a worker"},
+    {"status", muster_cli_status, "show a master's state: models, chiefs, waiting clients, limits"},
     {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
     {"save", muster_cli_save, "save a model's variables as a checkpoint"},
-    {"finish", muster_cli_finish, "tell the master that a job is over"},
+    {"finish", muster_cli_finish, "mark a job as over on the master"},
     {"checkpoint", muster_cli_checkpoint,
-     "look at checkpoints: list, show, latest, verify, diff, prune"},
+     "inspect and prune checkpoints: list, show, latest, verify, diff, prune"},
 };
 
 static const char about[] =
-    "Starts and resumes graph-mode training jobs: a chief prepares the model on a master, workers\n"
-    "wait until it is ready, and after a crash all go on from the last checkpoint.";
+    "Starts and resumes TensorFlow 1-style training jobs: prepares, restores and coordinates\n"
+    "their sessions. A chief prepares the model on a master; workers wait until it is ready.\n"
+    "After a crash, all tasks resume from the last checkpoint.";
 
 static const char rest[] =
-    "A first try, in two terminals:\n"
+    "To try it, in two terminals:\n"
     "  muster serve --listen=localhost:2222\n"
     "  muster prepare --meta-graph=model.meta --master=grpc://localhost:2222\n\n"
-    "Exit codes: 0 done, 1 not ready before the timeout, 2 no answer from the master,\n"
-    "3 bad usage or input, 4 it failed, 5 the job is already over, 6 preempted, can be resumed.\n"
-    "More of each: muster help COMMAND";
+    "Exit codes: 0 success, 1 not ready before the timeout, 2 no answer from the master,\n"
+    "3 invalid usage or input, 4 failure, 5 the job is already over, 6 preempted, can be resumed.\n"
+    "Help for a command: muster help COMMAND";
 
 static void
 print_help (FILE *to)
@@ -53,7 +54,7 @@ print_help (FILE *to)
     g_autofree char *name = g_strconcat ("  ", commands[i].name, NULL);
     muster_table_add (table, name, commands[i].what, NULL);
   }
-  muster_table_add (table, "  help", "what a command does, and its options", NULL);
+  muster_table_add (table, "  help", "show the help of a command", NULL);
   muster_cli_say (to, "Usage: muster COMMAND [OPTION…]\n\n%s\nCommands:\n", before);
   muster_table_print (table, to);
   muster_cli_say (to, "\n%s", after);
@@ -65,7 +66,8 @@ run (int argc, char **argv)
   for (gsize i = 0; i < G_N_ELEMENTS (commands); i++)
     if (strcmp (argv[0], commands[i].name) == 0)
       return commands[i].run (argc, argv);
-  muster_cli_say (stderr, "muster: there is no command '%s'; `muster help` lists them\n", argv[0]);
+  muster_cli_say (stderr, "muster: unknown command '%s'; `muster help` lists the commands\n",
+                  argv[0]);
   return MUSTER_EXIT_BAD_INPUT;
 }
 

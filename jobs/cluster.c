@@ -87,7 +87,7 @@ check_name (MusterCluster *self, const char *name, GError **error)
     is_good = is_good && (g_ascii_isalnum (*c) || strchr ("_-.", *c) != NULL);
   if (!is_good)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "A node can't be called '%s': its name is part of file names", name);
+                 "invalid node name '%s': it is used in file names", name);
   else if (muster_cluster_node (self, name) != NULL)
     muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS, "The cluster has a node '%s' already", name);
   else
@@ -117,7 +117,7 @@ muster_cluster_add (MusterCluster *self, const char *name, MusterMaster *master,
   muster_require (error, FALSE, self, name, master, meta_graph);
 
   if (self->is_open || self->is_closed)
-    return refuse (error, "A node is added before the cluster is opened");
+    return refuse (error, "nodes can be added only before the cluster is opened");
   if (!check_name (self, name, error) || !check_master (self, name, master, error))
     return FALSE;
   g_autoptr (MusterClusterNode) node = g_new0 (MusterClusterNode, 1);
@@ -230,7 +230,7 @@ muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellable *cance
   if (self->is_open)
     return TRUE;
   if (self->nodes->len == 0)
-    return refuse (error, "The cluster has no nodes: add them before it is opened");
+    return refuse (error, "the cluster has no nodes; add them before opening it");
   for (guint i = 0; i < self->nodes->len; i++) {
     const gint64 left_us = muster_deadline_remaining (deadline_us, muster_clock_now_us (clock));
     if (open_node (self->nodes->pdata[i], left_us, cancellable, error) &&

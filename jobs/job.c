@@ -96,7 +96,7 @@ muster_job_add_stop_output (MusterJob *self, MusterJobOutput *output, GError **e
 
   if (output == NULL || output->n != 1) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "A stop condition is a task's output of one tensor");
+                        "a stop condition must be a task's output of one tensor");
   }
   g_ptr_array_add (self->stop_conditions, g_object_ref (output));
   return TRUE;
@@ -112,7 +112,7 @@ muster_job_add_stop_tensor (MusterJob *self, const char *node, const char *tenso
 
   if (tensor == NULL || !*tensor) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "A stop condition is the name of a tensor");
+                        "a stop condition must be the name of a tensor");
   }
   MusterJobOutput *output = muster_job_task_add_output (task, tensors, error);
   return output != NULL && muster_job_group_add (self->epoch, task, error) &&

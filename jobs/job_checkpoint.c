@@ -160,7 +160,7 @@ muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *
                    "CheckpointManager only supports single node.");
   if (self->own_name == NULL && n == 0)
     return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "There are no nodes to checkpoint: give some, or tasks to the init group");
+                   "no nodes to checkpoint; set nodes, or add tasks to the init group");
   if (nodes == NULL && self->entries != NULL)
     return TRUE;
   if (nodes == NULL)
@@ -168,7 +168,7 @@ muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *
   if (self->entries != NULL)
     return same_nodes (self, nodes) ||
            refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                   "The checkpoint manager is for other nodes, or for these in another order");
+                   "the checkpoint manager has other nodes, or a different order of nodes");
   self->entries = g_ptr_array_new_with_free_func (entry_free);
   for (gsize i = 0; nodes[i]; i++)
     g_ptr_array_add (self->entries,
@@ -231,8 +231,7 @@ static gboolean
 check_epoch (gint64 epoch, GError **error)
 {
   if (epoch < 0)
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "An epoch is 0 or above, not %" G_GINT64_FORMAT, epoch);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid epoch %" G_GINT64_FORMAT, epoch);
   return epoch >= 0;
 }
 
@@ -439,7 +438,7 @@ muster_job_checkpoint_stats (MusterJobCheckpoint *self)
         entry->span != NULL ? muster_job_output_get (entry->span, &why) : NULL;
     if (span == NULL) {
       g_info ("Failed to collect checkpoint stats: node '%s': %s", entry->node,
-              why ? why->message : "nothing was timed yet");
+              why ? why->message : "no timings yet");
       continue;
     }
     MusterJobStat *stat = g_new0 (MusterJobStat, 1);

@@ -279,7 +279,7 @@ muster_job_task_add_output (MusterJobTask *self, const char *const *tensors, GEr
   if (!check_unused (self, error))
     return NULL;
   if (tensors != NULL && *tensors == NULL) {
-    refuse (error, MUSTER_ERROR_INVALID_ARGUMENT, "An output names at least one tensor");
+    refuse (error, MUSTER_ERROR_INVALID_ARGUMENT, "an output must name at least one tensor");
     return NULL;
   }
   MusterJobOutput *output = g_object_new (MUSTER_TYPE_JOB_OUTPUT, NULL);
@@ -427,7 +427,7 @@ muster_job_group_add_report (MusterJobGroup *self, const char *node, const Muste
   if (!check_open (self, error))
     return FALSE;
   if (interval_us < 0)
-    return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT, "A report's interval is below 0");
+    return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid report interval (use 0 or more)");
   MusterJobBeside *beside = add_beside (self, node);
   beside->report = muster_job_work_new (step);
   beside->interval_us = interval_us > 0 ? interval_us : DEFAULT_INTERVAL_US;

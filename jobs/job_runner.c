@@ -250,16 +250,15 @@ static gboolean
 check_before (MusterJobRunner *self, GError **error)
 {
   if (self->resume_epoch < MUSTER_NO_EPOCH)
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "An epoch to resume is 0 or above, not %" G_GINT64_FORMAT, self->resume_epoch);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid epoch to resume %" G_GINT64_FORMAT,
+                 self->resume_epoch);
   else if (self->checkpoint == NULL && self->resume_epoch != MUSTER_NO_EPOCH)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Resuming at epoch %" G_GINT64_FORMAT " needs a checkpoint manager",
                  self->resume_epoch);
   else if (muster_job_stop_conditions (self->job)->len == 0 && !self->options.endless)
     muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "The job has no stop condition and would never end: add one, limit its "
-                 "epochs, or ask for it to be endless");
+                 "the job has no stop condition; add one, limit its epochs, or make it endless");
   else
     return TRUE;
   return FALSE;
@@ -271,7 +270,7 @@ warn_of_no_directory (MusterJobRunner *self)
 {
   if (self->checkpoint != NULL && muster_job_checkpoint_lacks_directory (self->checkpoint))
     g_warning (
-        "The checkpoint directory '%s' doesn't exist, and isn't made: no epoch will be saved",
+        "the checkpoint directory '%s' doesn't exist and can't be created; no epoch will be saved",
         self->checkpoint->directory);
 }
 
@@ -304,7 +303,7 @@ add_remedy (MusterJobCheckpoint *checkpoint, gint64 epoch, GError *failure)
   const gint64 before = muster_job_checkpoint_epoch_before (checkpoint, epoch);
   g_autofree char *cause = failure->message;
   failure->message = before == MUSTER_NO_EPOCH
-                         ? g_strdup_printf ("%s; no epoch before it is there of all nodes", cause)
+                         ? g_strdup_printf ("%s; no earlier epoch exists for all nodes", cause)
                          : g_strdup_printf ("%s; resume at epoch %" G_GINT64_FORMAT
                                             ", the newest before it that all nodes have",
                                             cause, before);

@@ -247,7 +247,7 @@ muster_job_saver_list_session (MusterClusterNode *node, gint64 deadline_us,
     return NULL;
   if (muster_tensor_dtype (missing) != MUSTER_STRING) {
     muster_fail (error, MUSTER_ERROR_INTERNAL,
-                 "'%s' should yield names; the master gave another type", tensor);
+                 "'%s' must return names; the master returned another type", tensor);
     return NULL;
   }
   return names_with_values (muster_scaffold_meta_graph (node->scaffold), missing);
@@ -286,7 +286,7 @@ muster_job_saver_list_file (MusterStorage *storage, const char *path, char **mar
   if (!is_name_list (list) || !muster_tensor_get_string (save, &text, NULL)) {
     muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                  "'%s': '" MUSTER_JOB_LIST "' isn't a list of names, or '" MUSTER_JOB_SAVE
-                 "' no mark of a save",
+                 "' isn't the mark of a save",
                  path);
     return NULL;
   }

@@ -54,7 +54,7 @@ check_params (MusterJobStateFile *self, GError **error)
 {
   if (self->directory == NULL)
     muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "The state file hasn't been told where the job's checkpoints lie");
+                 "the state file has no checkpoint directory");
   return self->directory != NULL;
 }
 
@@ -91,7 +91,8 @@ check_nodes (MusterJobStateFile *self, GKeyFile *file, GError **error)
       continue;
     g_autofree char *those = g_strjoinv ("', '", nodes);
     return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                        "it is of another job, on the nodes '%s' and without '%s'", those, *node);
+                        "it belongs to another job, with the nodes '%s' and without '%s'", those,
+                        *node);
   }
   return TRUE;
 }
@@ -104,7 +105,7 @@ parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *fini
   g_autoptr (GError) failure = NULL;
 
   if (!g_utf8_validate (text, -1, NULL)) /* or it would be in messages */
-    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "it is no text");
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "not a text file");
   if (!g_key_file_load_from_data (file, text, strlen (text), G_KEY_FILE_NONE, error))
     return FALSE;
   const int version = g_key_file_get_integer (file, GROUP, "version", NULL);
@@ -117,7 +118,7 @@ parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *fini
   }
   *finished = g_key_file_get_boolean (file, GROUP, "finished", NULL);
   if (version != VERSION || *epoch < 0)
-    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "its version or epoch is no such number");
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "invalid version or epoch");
   return check_nodes (self, file, error);
 }
 
@@ -130,7 +131,7 @@ remedy (MusterJobStateFile *self)
   (void)muster_job_newest_epoch (self->storage, self->directory, (const char *const *)self->nodes,
                                  MUSTER_NO_EPOCH, &epoch, NULL);
   if (epoch == MUSTER_NO_EPOCH)
-    return g_strdup ("no epoch of all nodes is there: remove it to begin anew");
+    return g_strdup ("no epoch exists for all nodes; remove the file to start again");
   return g_strdup_printf ("repair it, or remove it to resume at epoch %" G_GINT64_FORMAT
                           ", the newest that every node has",
                           epoch);
@@ -248,13 +249,12 @@ keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
   if (epoch == MUSTER_NO_EPOCH || first == NULL || first->epoch != epoch)
     return TRUE;
   if (!check_params (self, error) || !write_state (self, epoch, FALSE, error)) {
-    g_prefix_error (error, "Recording that the job goes on from epoch %" G_GINT64_FORMAT ": ",
+    g_prefix_error (error, "Recording that the job resumes from epoch %" G_GINT64_FORMAT ": ",
                     epoch);
     return FALSE;
   }
-  g_message ("The job goes on from epoch %" G_GINT64_FORMAT
-             ", since that epoch was chosen: it counts from now on ('%s/" MUSTER_JOB_STATE_NAME
-             "')",
+  g_message ("the job resumes from epoch %" G_GINT64_FORMAT
+             ", as requested; this epoch is now the latest ('%s/" MUSTER_JOB_STATE_NAME "')",
              epoch, self->directory);
   return TRUE;
 }

@@ -112,5 +112,5 @@ muster_announcement_describe (const MusterAnnouncement *self)
   g_autofree char *name = name_of (self);
   if (self->alive)
     return g_strdup_printf ("%s, %s for %s", name, phase, duration);
-  return g_strdup_printf ("%s, gone for %s, was %s", name, duration, phase);
+  return g_strdup_printf ("%s, lost %s ago, last phase %s", name, duration, phase);
 }

@@ -38,8 +38,8 @@ why_closed (const MusterAnnouncement *chief)
   const char *who = *chief->who != '\0' ? chief->who : "somewhere";
   const char *work = doing (chief->phase);
   if (!chief->alive)
-    return g_strdup_printf ("the chief %s (%s) died while %s: it isn't ready until a chief has "
-                            "prepared it anew, or the master is reset",
+    return g_strdup_printf ("the chief %s (%s) was lost while %s; the model isn't ready until a "
+                            "chief prepares it again or the master is reset",
                             task, who, work);
   if (chief->detail != NULL)
     return g_strdup_printf ("the chief %s (%s) is %s: %s", task, who, work, chief->detail);

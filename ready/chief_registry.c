@@ -91,8 +91,7 @@ check_text (const char *what, const char *text, gsize max, GError **error)
   gsize size = strlen (text);
   if (size > max) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "the %s has %" G_GSIZE_FORMAT " bytes: at most %" G_GSIZE_FORMAT
-                        " are taken",
+                        "the %s has %" G_GSIZE_FORMAT " bytes, over the limit of %" G_GSIZE_FORMAT,
                         what, size, max);
   }
   gboolean is_fine = g_utf8_validate_len (text, size, NULL);
@@ -118,8 +117,7 @@ muster_chief_registry_check_name (const char *what, const char *name, GError **e
 {
   if (name != NULL && *name != '\0')
     return check_text (what, name, MAX_NAME, error);
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the %s is empty: give it a name",
-                      what);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the %s is empty; use a name", what);
 }
 
 static gboolean
@@ -132,8 +130,7 @@ check_claim (const MusterClaim *claim, const char *who, GError **error)
   if (claim->epoch >= 0 && claim->epoch <= MAX_EPOCH)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "the epoch %" G_GINT64_FORMAT
-                      " can't be: epochs count from 1; 0 asks for the next",
+                      "invalid epoch %" G_GINT64_FORMAT " (use 1 or more, or 0 for the next)",
                       claim->epoch);
 }
 
@@ -146,7 +143,7 @@ check_announcement (const MusterAnnouncement *announced, GError **error)
   if (announced->phase >= MUSTER_CHIEF_UNKNOWN && announced->phase <= MUSTER_CHIEF_OVER)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "the phase %d is unknown here: this server is older than the chief",
+                      "unknown phase %d: this server is older than the chief",
                       (int)announced->phase);
 }
 
@@ -194,8 +191,8 @@ static gboolean
 refuse_low (const Model *model, gint64 epoch, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "'%s' was claimed under epoch %" G_GINT64_FORMAT
-                      " already: epoch %" G_GINT64_FORMAT " is of a chief that was replaced",
+                      "'%s' was already claimed with epoch %" G_GINT64_FORMAT
+                      " already: epoch %" G_GINT64_FORMAT " belongs to a chief that was replaced",
                       model->chief.model, model->highest, epoch);
 }
 
@@ -206,7 +203,7 @@ refuse_over (const Model *model, GError **error)
                               ? g_strdup_printf (" at step %" G_GINT64_FORMAT, model->chief.step)
                               : g_strdup ("");
   return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE,
-                      "the job '%s' is over: it ended%s; take it over to train on",
+                      "the job '%s' is over: it ended%s; to start it again, use --overwrite",
                       model->chief.model, step);
 }
 
@@ -343,12 +340,11 @@ may_announce (const Model *model, const MusterAnnouncement *announced, gint64 no
               GError **error)
 {
   if (!is_its_chief (model, announced))
-    return refuse_for (model, now_us, "the lease is another's now on", error);
+    return refuse_for (model, now_us, "lost the lease on", error);
   if (model->chief.phase == MUSTER_CHIEF_OVER && announced->phase != MUSTER_CHIEF_OVER &&
       announced->phase != MUSTER_CHIEF_UNKNOWN) {
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                        "the job '%s' is over: nothing but its end can be announced",
-                        model->chief.model);
+                        "the job '%s' is over; only its end can be announced", model->chief.model);
   }
   return TRUE;
 }
@@ -412,7 +408,7 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
   Model *model = find (self, announcement->model, now_us);
   if (model == NULL)
     muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "nobody has claimed '%s' here: claim it first (has the server restarted?)",
+                 "'%s' is not claimed on this server (it may have restarted); claim it first",
                  announcement->model);
   else
     is_taken = may_announce (model, announcement, now_us, error);

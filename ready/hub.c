@@ -644,8 +644,8 @@ attend (MusterReadinessHub *self, MusterWatchKey *watch_key)
 static void
 end_all (MusterReadinessHub *self)
 {
-  g_autoptr (GError) error = g_error_new_literal (
-      MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "Watching readiness was ended: the server is stopping");
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
+                                                  "the watch ended: the server is stopping");
   for (guint i = 0; i < self->watch_keys->len; i++) {
     MusterWatchKey *watch_key = self->watch_keys->pdata[i];
     while (watch_key->notified.length > 0)

@@ -62,11 +62,10 @@ judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *rea
 
   g_autofree char *shape =
       muster_shape_to_string (muster_tensor_n_dims (value), muster_tensor_dims (value));
-  return muster_fail (
-      error, MUSTER_ERROR_INVALID_ARGUMENT,
-      "Ready op '%s' yields %s of shape %s, which says nothing about readiness: it should "
-      "yield a vector of names of variables without a value",
-      op, muster_dtype_name (muster_tensor_dtype (value)), shape);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "ready op '%s' returned %s of shape %s; it must return a vector of the names "
+                      "of uninitialised variables",
+                      op, muster_dtype_name (muster_tensor_dtype (value)), shape);
 }
 
 /* The one place that reads a master's words: TensorFlow has no other way to say it. */

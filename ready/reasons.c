@@ -294,15 +294,14 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
 {
   const char *const *tasks = situation->tasks;
   if (is_child (target) && muster_error_is (situation->failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
-    return g_strdup (
-        "give it more time (`--timeout`; its start may take two minutes): TensorFlow's "
-        "library is large, and loads in seconds where it isn't in memory yet");
+    return g_strdup ("raise --timeout: TensorFlow may take two minutes to start while its library "
+                     "isn't cached in memory");
   if (strcmp (state, "silent") == 0 && tasks != NULL && tasks[0] != NULL) {
     g_autofree char *task = name_of_task (tasks[0]);
     return g_strdup_printf ("start %s: the master waits for all its tasks", task);
   }
   if (strcmp (state, "not-resolved") == 0)
-    return g_strdup_printf ("is the name in %s right?", target);
+    return g_strdup_printf ("check the host name in %s", target);
   if (strcmp (state, "refused") == 0 && situation->chief != NULL)
     return g_strdup_printf ("start this task's own server (tf.distribute.Server), which is %s",
                             target);
@@ -313,10 +312,10 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
                ? g_strdup_printf ("--master=grpc://%s", target + strlen ("grpcs://"))
                : g_strdup_printf ("--master=grpcs://%s", target + strlen ("grpc://"));
   if (strcmp (state, "unreachable") == 0)
-    return g_strdup_printf ("is %s right, and does every firewall let it through?", target);
+    return g_strdup_printf ("check the address %s and firewalls", target);
   if (strcmp (state, "silent") == 0)
-    return g_strdup_printf ("is that port a MasterService? `muster status %s`", target);
-  return g_strdup ("a session is made anew as soon as it answers again");
+    return g_strdup_printf ("check that the port is a master's: `muster status %s`", target);
+  return g_strdup ("a new session is created when it answers again");
 }
 
 /* An attempt that the deadline cut short says less than the one that failed before it. */
@@ -387,8 +386,7 @@ add_job (GPtrArray *list, const MusterReadiness *readiness)
   MusterReason *it = reason_new ("job", is_over ? "over" : "running", !is_over, text);
   it->owner = g_strdup (or_null (chief->model));
   if (is_over)
-    it->hint =
-        g_strdup ("there is nothing left to do; `muster prepare --overwrite` begins it anew");
+    it->hint = g_strdup ("nothing left to do; `muster prepare --overwrite` starts it again");
   g_ptr_array_add (list, it);
 }
 
@@ -416,7 +414,7 @@ chief_reason (const MusterReadiness *readiness)
   if (or_null (chief->detail) != NULL && muster_chief_phase_is_preparing (chief->phase))
     g_string_append_printf (text, " %s", chief->detail);
   if (has_left)
-    g_string_append (text, " it and left");
+    g_string_append (text, " the model and exited");
   if (who != NULL)
     g_string_append_printf (text, " (%s)", who);
   MusterReason *it =
@@ -432,7 +430,7 @@ gateway_hint (const MusterSituation *situation)
 {
   if (situation->chief != NULL)
     return NULL;
-  return g_strdup_printf ("a gateway keeps them: `muster serve --master=%s`",
+  return g_strdup_printf ("a gateway stores it: `muster serve --master=%s`",
                           situation->target != NULL ? situation->target : "TARGET");
 }
 
@@ -459,7 +457,8 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
   if (readiness == NULL) {
     it = reason_new ("chief", "unknown", TRUE, g_strdup ("not known yet"));
   } else if (!readiness->keeps_announcements) {
-    it = reason_new ("chief", "unknown", TRUE, g_strdup ("this master keeps no announcements"));
+    it = reason_new ("chief", "unknown", TRUE,
+                     g_strdup ("this master doesn't store the chief's state"));
     it->hint = gateway_hint (situation);
   } else if (readiness->chief == NULL) {
     it = reason_new ("chief", "never-registered", readiness->is_ready,
@@ -488,7 +487,7 @@ add_graph (GPtrArray *list, const MusterReadiness *readiness)
   MusterReason *it = reason_new ("graph", "differs", !missing,
                                  g_strdup_printf ("differs from the chief's: %s", difference));
   if (missing)
-    it->hint = g_strdup ("give the chief and its workers the same meta graph");
+    it->hint = g_strdup ("use the same meta graph for the chief and its workers");
   g_ptr_array_add (list, it);
 }
 
@@ -517,8 +516,8 @@ add_variables (GPtrArray *list, const MusterSituation *situation)
     if (strcmp (chief->state, "unknown") == 0)
       it->hint = chief_hint (situation, "");
     else
-      it->hint = g_strdup ("the chief doesn't initialise these: is its graph another, or were they "
-                           "reset since?");
+      it->hint = g_strdup ("the chief doesn't initialise these variables; check that it uses the "
+                           "same graph and that they weren't reset");
   }
   g_ptr_array_add (list, it);
 }

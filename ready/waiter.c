@@ -144,7 +144,7 @@ look (MusterWaiter *self, Condition condition, gint64 now_us, gint64 deadline_us
   if (limit_us < deadline_us &&
       muster_session_ran_out (failure, limit_us, muster_clock_now_us (self->clock))) {
     return muster_fail (error, MUSTER_ERROR_UNAVAILABLE,
-                        "The master left a look at readiness unanswered for a minute: %s",
+                        "the master didn't answer a readiness poll for 1 minute: %s",
                         failure->message);
   }
   g_propagate_error (error, g_steal_pointer (&failure));
@@ -155,7 +155,7 @@ static gboolean
 give_up (const MusterWaiter *self, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Not ready in time: %s",
-                      self->why != NULL ? self->why : "nothing was heard");
+                      self->why != NULL ? self->why : "no answer");
 }
 
 static gboolean

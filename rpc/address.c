@@ -9,7 +9,7 @@ static gboolean
 bad_address (const char *address, const char *why, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "'%s' is not an address: %s; write HOST:PORT, or [IPV6]:PORT", address, why);
+                      "invalid address '%s': %s (use HOST:PORT or [IPV6]:PORT)", address, why);
 }
 
 /* What may stand in a host's name or number; a scheme, a path or a blank may not. */
@@ -41,18 +41,18 @@ muster_address_parse (const char *address, char **host, guint16 *port, GError **
 
   const char *colon = find_port (address);
   if (colon == NULL)
-    return bad_address (address, "it has no port", error);
+    return bad_address (address, "no port", error);
   gboolean bracketed = address[0] == '[';
   g_autofree char *name = bracketed ? g_strndup (address + 1, colon - address - 2)
                                     : g_strndup (address, colon - address);
   if (!is_plausible_host (name))
-    return bad_address (address, "its host is malformed", error);
+    return bad_address (address, "malformed host", error);
   if (!bracketed && strchr (name, ':') != NULL)
     return bad_address (address, "an IPv6 address needs brackets", error);
 
   guint64 number = 0;
   if (!g_ascii_string_to_unsigned (colon + 1, 10, 0, G_MAXUINT16, &number, NULL))
-    return bad_address (address, "its port is not a number from 0 to 65535", error);
+    return bad_address (address, "the port is not a number from 0 to 65535", error);
   *host = g_steal_pointer (&name);
   *port = (guint16)number;
   return TRUE;

@@ -86,7 +86,7 @@ muster_secret_read (MusterSecret *self, const char *path, const char *what, gsiz
   }
   if ((gsize)size > max_size) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "%s '%s' is too long: it may have %" G_GSIZE_FORMAT " bytes", what, path,
+                        "%s '%s' is too long: the limit is %" G_GSIZE_FORMAT " bytes", what, path,
                         max_size);
   }
   *self = (MusterSecret){g_malloc ((gsize)size + 1), (gsize)size};
@@ -125,9 +125,9 @@ muster_pem_check_certificates (const MusterSecret *pem, const char *path, GError
   gboolean is_at_end = ERR_GET_REASON (ERR_peek_last_error ()) == PEM_R_NO_START_LINE;
   ERR_clear_error ();
   if (n_read == 0)
-    return bad_pem (path, "holds no certificate in PEM form", error);
+    return bad_pem (path, "contains no certificate in PEM form", error);
   if (!is_at_end || strlen (pem->text) != pem->size)
-    return bad_pem (path, "holds a broken certificate", error);
+    return bad_pem (path, "contains an invalid certificate", error);
   return TRUE;
 }
 
@@ -139,7 +139,7 @@ muster_pem_check_key (const MusterSecret *key, const char *key_path,
   g_autoptr (BIO) key_bio = BIO_new_mem_buf (key->text, (int)key->size);
   g_autoptr (EVP_PKEY) parsed = PEM_read_bio_PrivateKey (key_bio, NULL, give_no_password, NULL);
   if (parsed == NULL || strlen (key->text) != key->size)
-    return bad_pem (key_path, "holds no private key in PEM form without a password", error);
+    return bad_pem (key_path, "contains no private key in PEM form without a password", error);
   g_autoptr (BIO) own_bio = BIO_new_mem_buf (certificate->text, (int)certificate->size);
   g_autoptr (X509) own = PEM_read_bio_X509 (own_bio, NULL, give_no_password, NULL);
   if (own != NULL && X509_check_private_key (own, parsed) == 1)
@@ -168,9 +168,9 @@ read_pems (MusterRpcCredentials *self, const MusterRpcSecurity *security, GError
   const char *certificate = security->certificate_file;
   const char *key = security->key_file;
   if (certificate == NULL && key != NULL)
-    return fail (error, "a key is given without its certificate: give both files");
+    return fail (error, "the key has no certificate; set both files");
   if (certificate != NULL && key == NULL)
-    return fail (error, "a certificate is given without its key: give both files");
+    return fail (error, "the certificate has no key; set both files");
   if (!read_certificates (&self->ca, security->ca_file, "the CA file", error) ||
       !read_certificates (&self->certificate, certificate, "the certificate file", error))
     return FALSE;
@@ -207,10 +207,10 @@ read_token (MusterRpcCredentials *self, const char *path, GError **error)
   if (size == 0)
     return bad_token (path, "is empty", error);
   if (size > MAX_TOKEN)
-    return bad_token (path, "is too long: a token may have 4096 bytes", error);
+    return bad_token (path, "is too long: the limit is 4096 bytes", error);
   for (gsize i = 0; i < size; i++)
     if (!g_ascii_isprint (token.text[i]))
-      return bad_token (path, "must hold one line of printable ASCII", error);
+      return bad_token (path, "must contain one line of printable ASCII", error);
 
   gsize head = strlen (scheme);
   char *text = g_malloc (head + size);
@@ -311,7 +311,7 @@ muster_rpc_credentials_for_server (MusterRpcCredentials *self, GError **error)
   if (!muster_rpc_credentials_has_tls (self))
     return grpc_insecure_server_credentials_create ();
   if (!muster_rpc_credentials_has_certificate (self)) {
-    fail (error, "a server needs a certificate and its key for TLS: give both files");
+    fail (error, "a TLS server needs a certificate and its key; set both files");
     return NULL;
   }
   grpc_ssl_pem_key_cert_pair own = {self->key.text, self->certificate.text};

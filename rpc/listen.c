@@ -9,11 +9,11 @@ static char *
 cause_of (const GError *why)
 {
   if (why == NULL)
-    return g_strdup ("it has no address");
+    return g_strdup ("the host has no address");
   if (g_error_matches (why, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
-    return g_strdup ("address already in use; give another port, or 0 for a free one");
+    return g_strdup ("address already in use; use another port, or 0 for a free one");
   if (g_error_matches (why, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED))
-    return g_strdup ("permission denied; give a port above 1023");
+    return g_strdup ("permission denied; use a port above 1023");
   return g_strdup (why->message);
 }
 

@@ -84,7 +84,7 @@ check_names (MusterMatch *self, GHashTable *names, GError **error)
   while (g_hash_table_iter_next (&iter, &name, NULL))
     if (!g_hash_table_contains (names_wanted (self), name)) {
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "'%s' is to be read under another name, but the graph doesn't restore it",
+                          "'%s' has a new name to be read under, but the graph doesn't restore it",
                           (const char *)name);
     }
   return TRUE;
@@ -438,10 +438,10 @@ muster_match_check (const MusterMatch *self, GError **error)
       error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' does not fit the graph: %u of %u variables%s%s",
       muster_bundle_reader_prefix (self->reader), compatibility->n_faults, compatibility->n_wanted,
       faults,
-      compatibility->object_based
-          ? "\n  it is an object-based checkpoint of TensorFlow 2: the graph's names "
-            "are looked for among the variables' own"
-          : "");
+      compatibility->object_based ? "\n"
+                                    "  it is an object-based checkpoint of TensorFlow 2; names are "
+                                    "matched with the names of its variables"
+                                  : "");
 }
 
 gboolean

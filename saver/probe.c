@@ -290,7 +290,7 @@ judge (const Query *self, const char *directory, GError **error)
   g_ptr_array_add (blind, NULL);
   g_autofree char *names = g_strjoinv (", ", (char **)blind->pdata);
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "%s %s see '%s' of host '%s': give a directory that %s see", names,
+                      "%s %s see '%s' of host '%s'; use a directory that %s see", names,
                       is_one ? "doesn't" : "don't", directory, g_get_host_name (),
                       is_one ? "both" : "all of them");
 }

@@ -107,13 +107,13 @@ judge_master (const Restore *self, GError *failure, GError **error)
       muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE)) {
     self->failure->is_masters = FALSE;
     muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                 "'%s' is whole as the chief reads it, but not as the master does: %s",
-                 self->prefix, failure->message);
+                 "'%s' is undamaged for the chief, but not for the master: %s", self->prefix,
+                 failure->message);
     g_error_free (failure);
     return FALSE;
   }
   if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
-    g_prefix_error (&failure, "Does the master see that directory? ");
+    g_prefix_error (&failure, "check that the master sees that directory: ");
   g_propagate_error (error, failure);
   return FALSE;
 }
@@ -290,8 +290,7 @@ check_sizes (const Restore *self, GError **error)
     g_autofree char *text = muster_format_size (size);
     return muster_fail (
         error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-        "'%s' has %s, which no message to the master holds: restore it by the graph's own "
-        "names, as it is",
+        "'%s' has %s, which is too large for a message to the master; restore it without renaming",
         wanted_at (self, i)->name, text);
   }
   return TRUE;
@@ -331,7 +330,7 @@ assign (Restore *self, GError **error)
   if (!self->match.is_plain) {
     return muster_fail (
         error, MUSTER_ERROR_UNIMPLEMENTED,
-        "'%s' can only be restored as it is: the graph computes the names that it reads",
+        "'%s' can only be restored without renaming: the graph computes the names that it reads",
         self->prefix);
   }
   return muster_match_verify (&self->match, self->options, self->cancellable, error) &&
@@ -362,7 +361,7 @@ check_missing (const Restore *self, GHashTable *known, GError **error)
         (wanted->variable != NULL && g_hash_table_contains (known, wanted->variable->name)))
       continue;
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                        "'%s' lacks '%s', and the graph names no initializer for it", self->prefix,
+                        "'%s' has no '%s', and the graph has no initializer for it", self->prefix,
                         wanted->name);
   }
   return TRUE;
@@ -405,7 +404,7 @@ initialise (Restore *self, GError **error)
   if (step.n_targets == 0 ||
       muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
     return TRUE;
-  g_prefix_error (error, "Initialising what the checkpoint lacks: ");
+  g_prefix_error (error, "Initialising variables that are missing in the checkpoint: ");
   return FALSE;
 }
 

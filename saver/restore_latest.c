@@ -128,8 +128,8 @@ begin_crash_count (Choice *self, const char *prefix, GError **error)
   if (!self->options->count_deaths)
     return TRUE;
   if (!muster_crash_loop_begin (self->saver, self->directory, prefix, &deaths, &failure)) {
-    g_autofree char *line = g_strdup_printf ("it isn't noted that a life begins with '%s': %s",
-                                             prefix, failure->message);
+    g_autofree char *line =
+        g_strdup_printf ("can't record the start from '%s': %s", prefix, failure->message);
     add_line (self->warnings, line);
     return TRUE;
   }
@@ -137,9 +137,8 @@ begin_crash_count (Choice *self, const char *prefix, GError **error)
     return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_DATA_LOSS,
-      "'%s' kills the job: it has died at once %u times running after it was restored "
-      "from it",
-      prefix, deaths);
+      "'%s' makes the job crash: it has died right after restoring it %u times in a row", prefix,
+      deaths);
 }
 
 /* Whether a checkpoint that doesn't fit lacks what the caller can't do without. */
@@ -198,7 +197,7 @@ restore_first (Choice *self, GPtrArray *prefixes, MusterRestored *result, GError
   const Fault *newest = self->faults->pdata[0];
   g_propagate_error (error, g_error_copy (newest->error));
   if (self->faults->len > 1)
-    g_prefix_error (error, "None of %u checkpoints in '%s' can be restored; the newest: ",
+    g_prefix_error (error, "none of %u checkpoints in '%s' can be restored; the newest: ",
                     self->faults->len, self->directory);
   return FALSE;
 }
@@ -214,7 +213,8 @@ quarantine_fault (Choice *self, const Fault *fault, GString *lines)
   if (!muster_error_is (fault->error, MUSTER_ERROR_DATA_LOSS)) {
     add_line (lines, fault->error->message);
     if (!is_not_whole (fault->error))
-      g_string_append (lines, "\n  passed over: it was saved without what this job needs");
+      g_string_append (lines, "\n"
+                              "  skipped: it was saved without variables that this job needs");
     return;
   }
   g_autofree char *line =
@@ -223,14 +223,20 @@ quarantine_fault (Choice *self, const Fault *fault, GString *lines)
           : g_strdup_printf ("%s is damaged: %s", fault->prefix, fault->error->message);
   add_line (lines, line);
   const char *use =
-      fault->is_torn ? "every variable was assigned anew" : "nothing was read from it";
+      fault->is_torn ? "all variables were assigned again" : "no variable was read from it";
   if (self->options->keep_damaged)
-    g_string_append_printf (lines, "\n  passed over; %s", use);
+    g_string_append_printf (lines,
+                            "\n"
+                            "  skipped; %s",
+                            use);
   else if (muster_checkpoint_quarantine (self->saver->storage, fault->prefix, fault->error->message,
                                          &quarantined, &failure))
     g_string_append_printf (lines, "\n  set aside as %s; %s", quarantined, use);
   else
-    g_string_append_printf (lines, "\n  passed over; %s (%s)", use, failure->message);
+    g_string_append_printf (lines,
+                            "\n"
+                            "  skipped; %s (%s)",
+                            use, failure->message);
 }
 
 static void
@@ -343,9 +349,8 @@ restore_nothing (MusterSaver *self, const char *directory, GError **error)
 
   return latest == NULL ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "'%s' was not restored: the graph has no variables, so its saver "
-                      "restores nothing; use the graph that the checkpoint was saved "
-                      "with, or another directory",
+                      "'%s' was not restored: the graph has no variables; use the graph that the "
+                      "checkpoint was saved with, or another directory",
                       latest);
 }
 

@@ -36,13 +36,11 @@ work_quiesced (MusterSaver *self, MusterSession *session, MusterSaverWork work, 
       return FALSE;
     if (is_shortened)
       return TRUE;
-    g_info ("The model has moved while it was saved: it is saved again");
+    g_info ("the model changed during the save; saving again");
   }
-  return muster_fail (
-      error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-      "the model has moved during each of %d saves: some task doesn't wait while it is "
-      "told to hold",
-      MOST_TRIES);
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "the model changed during each of %d saves: a task doesn't pause for saves",
+                      MOST_TRIES);
 }
 
 gboolean
@@ -91,11 +89,10 @@ static gboolean
 refuse_unseen (MusterSaver *self, const char *temporary, GError **error)
 {
   g_autofree char *directory = g_path_get_dirname (temporary);
-  return muster_fail (
-      error, MUSTER_ERROR_FAILED_PRECONDITION,
-      "The master saved, on %s, and host '%s' sees nothing of it in '%s': the directory "
-      "isn't shared between them. Give one that both see",
-      device_that_wrote (self), g_get_host_name (), directory);
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "the master saved on %s, but host '%s' doesn't see the files in '%s': the "
+                      "directory isn't shared; use a shared directory",
+                      device_that_wrote (self), g_get_host_name (), directory);
 }
 
 static gboolean
@@ -334,7 +331,7 @@ take_lock (Save *self, GError **error)
       return TRUE;
     if (is_late)
       return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                          "the save before hasn't ended yet");
+                          "the previous save hasn't finished");
     g_auto (MusterCancelLink) either = muster_cancel_link (unlocked, self->cancellable);
     is_late = muster_clock_wait_until (saver->clock, self->deadline_us, either.cancellable, NULL);
   }

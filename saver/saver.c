@@ -16,7 +16,7 @@ check_info (const MusterSaverInfo *info, GError **error)
 {
   if (info == NULL) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "The meta graph has no SaverDef: export it with a Saver");
+                        "the meta graph has no SaverDef; export it with a Saver");
   }
   if (info->filename_tensor != NULL && *info->filename_tensor && info->save_tensor != NULL &&
       *info->save_tensor && info->restore_op != NULL && *info->restore_op)
@@ -31,14 +31,14 @@ check_base_name (const char *name, GError **error)
 {
   if (!*name || strchr (name, '/') != NULL) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "'%s' can't be the base name of checkpoints: give a name without a '/'",
-                        name);
+                        "invalid checkpoint name '%s' (use a name without '/')", name);
   }
   if (!muster_checkpoint_is_quarantined (name))
     return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_INVALID_ARGUMENT,
-      "'%s' can't be the base name of checkpoints: those that end so were set aside", name);
+      "invalid checkpoint name '%s': this ending is reserved for checkpoints that were set aside",
+      name);
 }
 
 static gboolean
@@ -214,9 +214,8 @@ muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *
 {
   muster_require (error, FALSE, self, name, saveable);
   if (self->is_empty) {
-    return muster_fail (
-        error, MUSTER_ERROR_FAILED_PRECONDITION,
-        "'%s' would never be saved: the model has no variables, and its saver saves nothing", name);
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "'%s' can't be saved: the model has no variables", name);
   }
   return muster_saveables_add (self->saveables, name, saveable, flags, error);
 }

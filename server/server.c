@@ -131,8 +131,8 @@ may_listen (MusterServer *self, const char *address, gboolean is_secured, const 
   g_autofree char *host = NULL;
   guint16 port;
   if (muster_address_parse (address, &host, &port, error)) /* else that is what is wrong */
-    muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
-                 "'%s' can be reached by others than this machine: %s", address, what_to_do);
+    muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED, "'%s' is reachable from other machines: %s",
+                 address, what_to_do);
   return FALSE;
 }
 
@@ -141,8 +141,8 @@ muster_server_listen (MusterServer *self, const char *address, GError **error)
 {
   gboolean is_secured = muster_rpc_credentials_has_tls (self->credentials);
   if (!may_listen (self, address, is_secured,
-                   "secure it with --tls-cert and --tls-key, listen on localhost, or say "
-                   "--insecure to let in whoever comes",
+                   "use --tls-cert and --tls-key, listen on localhost, or use --insecure to accept "
+                   "any client",
                    error))
     return 0;
   return muster_rpc_server_listen (self->rpc, address, self->credentials, error);
@@ -162,8 +162,8 @@ int
 muster_server_listen_http (MusterServer *self, const char *address, GError **error)
 {
   if (!may_listen (self, address, FALSE,
-                   "HTTP has no TLS and no token here; listen on localhost, or say --insecure to "
-                   "show it to whoever comes",
+                   "HTTP has no TLS and no token; listen on localhost, or use --insecure to answer "
+                   "any client",
                    error))
     return 0;
   if (self->http == NULL)

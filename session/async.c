@@ -185,7 +185,7 @@ start (MusterSessionManager *self, Operation operation, const char *name, Muster
     return;
   }
   g_task_return_new_error (task, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                           "No thread to be had: %s", failure->message);
+                           "can't start a thread: %s", failure->message);
   g_error_free (failure);
   g_object_unref (task);
 }
@@ -196,7 +196,7 @@ finish (MusterSessionManager *self, GAsyncResult *result, Operation operation, g
 {
   if (!g_task_is_valid (result, self) ||
       g_task_get_source_tag (G_TASK (result)) != (gpointer)operation) {
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the result is another call's");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the result belongs to a different call");
     return NULL;
   }
   GTask *task = G_TASK (result);

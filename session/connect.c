@@ -89,8 +89,7 @@ muster_cluster_check (const char *const *cluster, GError **error)
         muster_address_parse (equals + 1, &host, &port, NULL))
       continue;
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "'%s' names no task of a cluster: it should be like ps:0=HOST:PORT",
-                        *cluster);
+                        "invalid cluster task '%s' (use ps:0=HOST:PORT)", *cluster);
   }
   return TRUE;
 }
@@ -179,7 +178,7 @@ append_tasks (GString *text, GPtrArray *checks)
   guint n_missing = 0;
 
   if (checks->len == 1) {
-    g_string_append (text, "; --cluster=ps:0=HOST:PORT finds out which task is missing");
+    g_string_append (text, "; use --cluster=ps:0=HOST:PORT to find the missing task");
     return;
   }
   for (guint i = 1; i < checks->len; i++) {
@@ -192,7 +191,7 @@ append_tasks (GString *text, GPtrArray *checks)
     n_missing++;
   }
   if (n_missing == 0)
-    g_string_append (text, "; all tasks given as its cluster answer");
+    g_string_append (text, "; all tasks of --cluster answer");
   else if (n_missing > TASKS_NAMED)
     g_string_append_printf (text, " and %u more", n_missing - TASKS_NAMED);
 }
@@ -466,7 +465,8 @@ run_out (MusterOperation *self, GError **error)
                                 error))
     return FALSE;
   self->ran_out = TRUE;
-  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "No time left for another session");
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+               "timed out before another session could be created");
   if (reserve_us > 0)
     diagnose (self, FALSE);
   return FALSE;

@@ -225,7 +225,7 @@ describe_spending (MusterOperation *self)
   }
   if (text->len == 0)
     g_string_append (text, "no time");
-  g_string_append_printf (text, " (%u look%s, ", report->polls, report->polls == 1 ? "" : "s");
+  g_string_append_printf (text, " (%u poll%s, ", report->polls, report->polls == 1 ? "" : "s");
   if (report->sessions == 1)
     g_string_append (text, "one session");
   else
@@ -369,7 +369,7 @@ report_retry (MusterOperation *self, MusterFailure class, const GError *failure)
     return;
   }
   g_autofree char *message =
-      g_strdup_printf ("Trying again (%s, %u of %u): %s", muster_failure_name (class),
+      g_strdup_printf ("Retrying (%s, %u of %u): %s", muster_failure_name (class),
                        self->retries.counts[class], budget, failure->message);
   muster_operation_report (self, message, NULL);
 }

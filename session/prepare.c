@@ -102,7 +102,7 @@ initialise_devices (MusterOperation *self, GError **error)
                             options->device_func_data, &failure))
     return TRUE;
   if (failure == NULL)
-    muster_fail (&failure, MUSTER_ERROR_UNKNOWN, "it didn't say why");
+    muster_fail (&failure, MUSTER_ERROR_UNKNOWN, "no reason given");
   g_propagate_prefixed_error (error, failure, "Initialising the master's devices: ");
   return FALSE;
 }
@@ -330,7 +330,7 @@ check_time (MusterOperation *self, const char *directory, GError **error)
 {
   if (muster_clock_now_us (self->clock) < self->deadline_us)
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "No checkpoint came into '%s'",
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "no checkpoint appeared in '%s'",
                       directory);
 }
 
@@ -486,11 +486,10 @@ may_initialise (MusterOperation *self, GError **error)
   g_autofree char *chief = muster_announcement_describe (self->before);
   self->report.outcome = MUSTER_OUTCOME_FENCED;
   put_back (self);
-  return muster_fail (
-      error, MUSTER_ERROR_FAILED_PRECONDITION,
-      "'%s' was prepared by another chief: %s; the init ops would run over its work: wait "
-      "for the session to join it, or prepare it `overwrite`",
-      self->manager->model, chief);
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "'%s' is already initialised (by %s); to overwrite it, use --overwrite; to "
+                      "join it, `muster wait`",
+                      self->manager->model, chief);
 }
 
 static char *
@@ -529,7 +528,7 @@ run_init_func (MusterOperation *self, GError **error)
                           options->init_func_data, &failure))
     return TRUE;
   if (failure == NULL)
-    muster_fail (&failure, MUSTER_ERROR_UNKNOWN, "it didn't say why");
+    muster_fail (&failure, MUSTER_ERROR_UNKNOWN, "no reason given");
   g_propagate_prefixed_error (error, g_steal_pointer (&failure), "The init function failed: ");
   return FALSE;
 }

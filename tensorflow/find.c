@@ -15,8 +15,8 @@
 
 /* Where to get it, and how to say where it is. */
 #define ADVICE                                                                                     \
-  "install it (python3 -m venv DIR && DIR/bin/pip install tensorflow-cpu) and say "                \
-  "tensorflow:DIR, or name its libtensorflow_cc.so.2"
+  "install it (python3 -m venv DIR && DIR/bin/pip install tensorflow-cpu) and use "                \
+  "tensorflow:DIR, or tensorflow:PATH with the path of libtensorflow_cc.so.2"
 
 /* --- TensorFlow's library --- */
 
@@ -89,8 +89,8 @@ library_at (const char *path, GError **error)
     return found;
   muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                g_file_test (at, G_FILE_TEST_EXISTS)
-                   ? "no TensorFlow in '%s', where tensorflow:PATH says: " ADVICE
-                   : "'%s', which tensorflow:PATH names, isn't there: " ADVICE,
+                   ? "TensorFlow not found in '%s'; " ADVICE
+                   : "'%s' (from tensorflow:PATH) doesn't exist; " ADVICE,
                at);
   return NULL;
 }
@@ -157,8 +157,8 @@ muster_runtime_find_library (const char *path, GError **error)
     found = library_in (folders[i]);
   if (found == NULL)
     muster_fail (error, MUSTER_ERROR_NOT_FOUND,
-                 "no TensorFlow on this machine that 'tensorflow' could run: looked in %sthe "
-                 "packages of the PATH's python3, /usr/local/lib and /usr/lib; " ADVICE,
+                 "TensorFlow not found (searched %sthe packages of the PATH's python3, "
+                 "/usr/local/lib and /usr/lib); " ADVICE,
                  looked->str);
   return found;
 }
@@ -197,8 +197,8 @@ muster_runtime_find_helper (GError **error)
       return g_canonicalize_filename (path, NULL);
   }
   muster_fail (error, MUSTER_ERROR_NOT_FOUND,
-               "'" HELPER "', the program that runs TensorFlow for muster, is in none of "
-               "libexec/muster beside '%s': install it, or name it in $MUSTER_TENSORFLOW_HELPER",
+               "'" HELPER "' not found (searched libexec/muster beside '%s'); install it, or set "
+               "MUSTER_TENSORFLOW_HELPER",
                folder != NULL ? folder : "this program");
   return NULL;
 }

@@ -33,7 +33,7 @@ wait_for (int fd, gint64 deadline_us, GCancellable *cancellable, GError **error)
     return FALSE;
   if (n > 0)
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "it says nothing");
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "no output");
 }
 
 /* At most n bytes: 0 at the end, and where it broke off. */
@@ -56,7 +56,7 @@ muster_runtime_read_line (int fd, gint64 deadline_us, GCancellable *cancellable,
     if (!wait_for (fd, deadline_us, cancellable, error))
       return NULL;
     if (read_some (fd, &byte, 1) == 0) {
-      muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "it ended without a word");
+      muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "it exited without a message");
       return NULL;
     }
     if (byte == '\n')

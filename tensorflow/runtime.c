@@ -89,7 +89,7 @@ reserve_port (MusterRuntime *self, GError **error)
       setsockopt (self->reserved, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0 ||
       bind (self->reserved, (struct sockaddr *)&address, sizeof address) != 0 ||
       getsockname (self->reserved, (struct sockaddr *)&address, &size) != 0)
-    return set_errno (error, "no port on 127.0.0.1 for TensorFlow's runtime");
+    return set_errno (error, "no free port on 127.0.0.1 for TensorFlow's runtime");
   self->port = ntohs (address.sin_port);
   return TRUE;
 }
@@ -136,7 +136,7 @@ begin (MusterRuntime *self, Life *life, GError **error)
 {
   int ends[2];
   if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return set_errno (error, "no socket for TensorFlow's runtime");
+    return set_errno (error, "can't create a socket for TensorFlow's runtime");
   life->process = spawn (self, ends[1], error);
   life->socket = ends[0];
   life->since_us = now_us ();
@@ -195,7 +195,7 @@ set_failure (MusterRuntime *self, const char *line, GError **error)
   char *reason = NULL;
   gint64 code = g_ascii_strtoll (line, &reason, 10);
   muster_fail (error, muster_error_from_wire ((int)CLAMP (code, 0, 100)),
-               "'%s' doesn't serve as TensorFlow: %s", self->library, g_strchug (reason));
+               "'%s' can't be used as TensorFlow: %s", self->library, g_strchug (reason));
 }
 
 static void
@@ -232,8 +232,8 @@ set_late (MusterRuntime *self, GError **error)
   g_autofree char *doing = describe_start (self);
   g_mutex_unlock (&self->lock);
   muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "TensorFlow's runtime, from '%s', hasn't begun to serve within %s: %s",
-               self->library, limit, doing);
+               "TensorFlow's runtime from '%s' didn't start within %s: %s", self->library, limit,
+               doing);
 }
 
 static gboolean
@@ -254,8 +254,8 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
     await_exit (self, life);
     how = end (life);
     /* not UNAVAILABLE, which one waits out */
-    muster_fail (error, MUSTER_ERROR_INTERNAL,
-                 "TensorFlow's runtime, from '%s', %s while it started", self->library, how);
+    muster_fail (error, MUSTER_ERROR_INTERNAL, "TensorFlow's runtime from '%s' %s during startup",
+                 self->library, how);
   }
   return FALSE;
 }
@@ -303,11 +303,9 @@ live (MusterRuntime *self, guint n_before, GError **error)
     report (self, "TensorFlow %s from '%s', as process %d", self->version, self->library, life.pid);
   set_state (self, SERVING, life.pid, NULL);
   if (n_before > 0)
-    report (
-        self,
-        "TensorFlow's runtime is back, as process %d; its variables are gone, and sessions have "
-        "to be made again",
-        life.pid);
+    report (self,
+            "TensorFlow's runtime restarted as process %d; its variables and sessions are lost",
+            life.pid);
   if (muster_runtime_wait_closed (life.socket, self->stop))
     await_exit (self, &life);
   g_autofree char *how = end (&life);
@@ -322,13 +320,13 @@ wait_before_restart (MusterRuntime *self, const char *why, gint64 pause_us)
   g_autofree char *pause = muster_format_duration (pause_us);
   if (pause_us == 0) {
     set_state (self, STARTING, 0, NULL);
-    report (self, "%s; it is started again", why);
+    report (self, "%s; restarting", why);
     return !g_cancellable_is_cancelled (self->stop);
   }
-  set_state (self, RESTING, 0,
-             g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s; the next try is %s later",
-                          why, pause));
-  report (self, "%s; the next try is %s later", why, pause);
+  set_state (
+      self, RESTING, 0,
+      g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s; retrying in %s", why, pause));
+  report (self, "%s; retrying in %s", why, pause);
   if (!muster_clock_wait_until (self->clock, until_us, self->stop, NULL))
     return FALSE;
   set_state (self, STARTING, 0, NULL);
@@ -454,7 +452,7 @@ muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *can
     g_propagate_error (error, failure);
   else if (state != SERVING && !g_cancellable_set_error_if_cancelled (cancellable, error))
     muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                 "Deadline Exceeded: TensorFlow's runtime, from '%s', is still starting: %s",
+                 "Deadline Exceeded: TensorFlow's runtime from '%s' is still starting: %s",
                  self->library, doing);
   return state == SERVING;
 }

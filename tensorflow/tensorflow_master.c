@@ -175,8 +175,8 @@ the_tensorflow_master (const char *target, GError **error)
   const char *path = target[strlen (SCHEME)] == ':' ? target + strlen (SCHEME) + 1 : NULL;
   if (path != NULL && (*path == '\0' || g_str_has_prefix (path, "//"))) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "'%s' is no target: say 'tensorflow', or 'tensorflow:PATH' with the path of its "
-                 "library or virtual environment",
+                 "invalid target '%s' (use tensorflow, or tensorflow:PATH with the path of its "
+                 "library or virtual environment)",
                  target);
     return NULL;
   }

@@ -154,7 +154,7 @@ assemble (Assembly *self, GError **error)
                   "How often summaries are saved", &self->summary, error))
     return FALSE;
   if (!o->is_worker && o->checkpoint_dir == NULL)
-    g_message ("No checkpoint directory is given: nothing is restored, and nothing will be saved");
+    g_message ("no checkpoint directory is set; nothing is restored or saved");
   if (!o->is_worker && o->checkpoint_dir != NULL && o->saver != NULL) {
     self->saver = g_object_ref (o->saver);
     guard (self);

@@ -44,13 +44,13 @@ check (const MusterTraining *training, GError **error)
   const char *wrong = NULL;
 
   if (muster_scaffold_train_op (training->scaffold) == NULL)
-    wrong = "the meta graph has no train op: add it to the collection 'train_op' before exporting";
+    wrong = "the meta graph has no train op; add it to the collection 'train_op' before exporting";
   else if (muster_scaffold_global_step (training->scaffold) == NULL)
-    wrong = "the model has no global step: make one with tf.compat.v1.train.create_global_step ()";
+    wrong = "the model has no global step; create it with tf.compat.v1.train.create_global_step ()";
   else if (training->epochs > 0 && training->batches == NULL)
-    wrong = "epochs are counted by batches that are fed: give a step to train until";
+    wrong = "epochs need batches to feed; set a step to train until instead";
   else if (training->epochs > 0 && training->until_step > 0)
-    wrong = "training ends at a step or after so many epochs, not both";
+    wrong = "set either a final step or a number of epochs, not both";
   if (wrong != NULL) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   }

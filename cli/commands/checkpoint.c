@@ -11,7 +11,8 @@
 #include <string.h>
 
 static const char about[] =
-    "Looks at checkpoints, muster's and TensorFlow's, those of objects and SavedModels too.";
+    "Inspects and prunes checkpoints: those of muster and TensorFlow, object-based checkpoints\n"
+    "and SavedModels.";
 
 static const struct {
   const char *verb, *words;
@@ -19,14 +20,13 @@ static const struct {
   const char *what;
 } verbs[] = {
     {"list", "DIR", muster_cli_checkpoint_list,
-     "each checkpoint of a directory: its prefix, age, size and state"},
+     "list the checkpoints of a directory: prefix, age, size and state"},
     {"show", "PREFIX [TENSOR]", muster_cli_checkpoint_show,
-     "its tensors: names, types, shapes, sizes; or one with its values"},
-    {"latest", "DIR", muster_cli_checkpoint_latest, "the prefix of the latest one"},
-    {"verify", "PREFIX|DIR", muster_cli_checkpoint_verify,
-     "read everything, and say what is damaged"},
-    {"diff", "A B", muster_cli_checkpoint_diff, "what has changed between two"},
-    {"prune", "DIR --keep=N", muster_cli_checkpoint_prune, "remove the oldest"},
+     "list a checkpoint's tensors, or show one with its values"},
+    {"latest", "DIR", muster_cli_checkpoint_latest, "print the prefix of the latest checkpoint"},
+    {"verify", "PREFIX|DIR", muster_cli_checkpoint_verify, "read all data and report damage"},
+    {"diff", "A B", muster_cli_checkpoint_diff, "compare two checkpoints"},
+    {"prune", "DIR --keep=N", muster_cli_checkpoint_prune, "remove the oldest checkpoints"},
 };
 
 int
@@ -37,14 +37,14 @@ muster_cli_checkpoint_latest (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   int code;
   if (!muster_cli_checkpoint_parse (argc, argv, "DIR",
-                                    "The prefix of a directory's latest checkpoint, as the file "
-                                    "'checkpoint' names it.",
+                                    "Prints the prefix of a directory's latest checkpoint, as its "
+                                    "file 'checkpoint' names it.",
                                     NULL, 1, 1, &options, &words, &code))
     return code;
   g_autofree char *prefix = muster_latest_checkpoint (NULL, words[0], &error);
   if (error == NULL && prefix == NULL)
     muster_fail (&error, MUSTER_ERROR_NOT_FOUND,
-                 "'%s' has no checkpoint yet (no file 'checkpoint' in it)", words[0]);
+                 "no checkpoint in '%s': it has no file 'checkpoint'", words[0]);
   if (error != NULL)
     return muster_cli_fail (error);
   if (!options.json) {
@@ -58,12 +58,16 @@ muster_cli_checkpoint_latest (int argc, char **argv)
   return MUSTER_EXIT_DONE;
 }
 
+static const char rest[] = "All verbs accept --json. Help for a verb: muster help checkpoint VERB";
+
 /* The usage, asked for or not. */
 static int
 print_usage (gboolean asked)
 {
   FILE *to = asked ? stdout : stderr;
-  g_autofree char *before = muster_cli_wrap (about, muster_cli_terminal_columns (to));
+  const guint columns = muster_cli_terminal_columns (to);
+  g_autofree char *before = muster_cli_wrap (about, columns);
+  g_autofree char *after = muster_cli_wrap (rest, columns);
   g_autoptr (MusterTable) table = muster_table_new (2);
   for (gsize i = 0; i < G_N_ELEMENTS (verbs); i++) {
     g_autofree char *name = g_strdup_printf ("  %s %s", verbs[i].verb, verbs[i].words);
@@ -71,7 +75,7 @@ print_usage (gboolean asked)
   }
   muster_cli_say (to, "Usage: muster checkpoint VERB [OPTION…]\n\n%s\n", before);
   muster_table_print (table, to);
-  muster_cli_say (to, "\nEach has --json; more of each: muster help checkpoint VERB\n");
+  muster_cli_say (to, "\n%s", after);
   return asked ? MUSTER_EXIT_DONE : MUSTER_EXIT_BAD_INPUT;
 }
 
@@ -97,6 +101,6 @@ muster_cli_checkpoint (int argc, char **argv)
         rest[n++] = argv[j];
     return verbs[i].run (n, rest);
   }
-  muster_cli_say (stderr, "muster: checkpoint has no verb '%s'\n\n", argv[at]);
+  muster_cli_say (stderr, "muster: checkpoint: unknown verb '%s'\n\n", argv[at]);
   return print_usage (FALSE);
 }

@@ -11,11 +11,9 @@
 #include <string.h>
 
 static const char summary[] =
-    "What has changed from checkpoint A to B (prefixes, directories or SavedModels): tensors that "
-    "were "
-    "added or removed,\n"
-    "or have another type or shape, and values: how many elements differ, bit for bit, and by how "
-    "much at most.\n"
+    "Compares checkpoints A and B (prefixes, directories or SavedModels): tensors that were\n"
+    "added or removed or have another type or shape, and values: how many elements differ, bit\n"
+    "for bit, and the largest difference.\n"
     "Exits with 0 if the two are equal, and with 1 if they differ.";
 
 typedef enum {
@@ -132,7 +130,7 @@ compare_checksums (Change *change)
   if (change->a->size == change->b->size && change->a->crc32c == change->b->crc32c)
     return;
   change->kind = CHANGED;
-  change->text = g_strdup ("another checksum");
+  change->text = g_strdup ("different checksum");
 }
 
 static gboolean
@@ -236,7 +234,7 @@ print_text (const Diff *self, gboolean with_values)
   const guint n_equal = self->n[EQUAL];
   if (n_equal == self->changes->len) {
     muster_cli_say (stdout, "%s and %s are equal: %u tensors%s\n", self->prefix_a, self->prefix_b,
-                    n_equal, with_values ? "" : ", by name, type and shape");
+                    n_equal, with_values ? "" : ", compared by name, type and shape");
     return;
   }
   muster_cli_say (stdout, "%s and %s differ:", self->prefix_a, self->prefix_b);
@@ -316,7 +314,7 @@ read_yes (const char *text, gboolean *value, GError **error)
   if (*value || strcmp (text, "no") == 0)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "checkpoint diff: --values is yes or no, not '%s'", text);
+                      "checkpoint diff: invalid --values '%s' (use yes or no)", text);
 }
 
 int
@@ -329,9 +327,10 @@ muster_cli_checkpoint_diff (int argc, char **argv)
   g_auto (Diff) diff = {0};
   g_autoptr (GError) error = NULL;
   int code;
-  const GOptionEntry entries[] = {{"values", 0, 0, G_OPTION_ARG_STRING, &values,
-                                   "no: only names, types and shapes (default: yes)", "yes|no"},
-                                  {NULL}};
+  const GOptionEntry entries[] = {
+      {"values", 0, 0, G_OPTION_ARG_STRING, &values,
+       "compare values; no: only names, types and shapes (default: yes)", "yes|no"},
+      {NULL}};
   if (!muster_cli_checkpoint_parse (argc, argv, "A B", summary, entries, 2, 2, &options, &words,
                                     &code))
     return code;

@@ -14,13 +14,12 @@
 #include <string.h>
 
 static const char summary[] =
-    "The prefix, age, size and state of each checkpoint of a directory, newest first, by lengths "
-    "and "
-    "indexes alone. States:\n"
-    "  latest      the one that a job goes on from\n"
-    "  verified    read back and found whole when it was saved\n"
-    "  good        every file is there and as long as it must be; --verify reads it\n"
-    "  whole       --verify has read it, every checksum is right\n"
+    "Lists the checkpoints of a directory, newest first: prefix, age, size and state. Only file\n"
+    "lengths and indexes are read. States:\n"
+    "  latest      the one that a job resumes from\n"
+    "  verified    read back and found undamaged when it was saved\n"
+    "  good        all files are present and have the right length; --verify reads them\n"
+    "  whole       --verify has read it, and every checksum is right\n"
     "  damaged     and why\n"
     "  set aside   muster took it out of use, and why";
 
@@ -248,7 +247,8 @@ muster_cli_checkpoint_list (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   int code;
   const GOptionEntry entries[] = {
-      {"verify", 0, 0, G_OPTION_ARG_NONE, &verify, "read every byte of each", NULL}, {NULL}};
+      {"verify", 0, 0, G_OPTION_ARG_NONE, &verify, "read every byte of each checkpoint", NULL},
+      {NULL}};
   if (!muster_cli_checkpoint_parse (argc, argv, "DIR", summary, entries, 1, 1, &options, &words,
                                     &code))
     return code;

@@ -26,7 +26,7 @@ muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_command
   }
   if (n >= least && n <= most)
     return TRUE;
-  muster_cli_say (stderr, "muster: %s needs %s; try `muster help %s`\n", argv[0], usage_of_command,
+  muster_cli_say (stderr, "muster: %s needs %s; see `muster help %s`\n", argv[0], usage_of_command,
                   argv[0]);
   *code = MUSTER_EXIT_BAD_INPUT;
   return FALSE;
@@ -71,8 +71,8 @@ muster_cli_checkpoint_find (const char *place, GError **error)
   prefix = muster_latest_checkpoint (NULL, place, &failure);
   if (prefix == NULL && failure == NULL)
     muster_fail (error, MUSTER_ERROR_NOT_FOUND,
-                 "There is no checkpoint '%s': no file '%s.index', no SavedModel, and no directory "
-                 "with a checkpoint in it",
+                 "checkpoint '%s' not found: no file '%s.index', no SavedModel, and no directory "
+                 "with a checkpoint",
                  place, place);
   else if (prefix == NULL)
     g_propagate_error (error, g_steal_pointer (&failure));

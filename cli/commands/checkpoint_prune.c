@@ -13,12 +13,9 @@
 #include <string.h>
 
 static const char summary[] =
-    "Removes the oldest checkpoints of a directory and keeps the newest N of each name, and one "
-    "for "
-    "every so many hours\n"
-    "with --keep-every. The latest, those kept for good and those set aside are never removed; one "
-    "that is being read is\n"
-    "left.";
+    "Removes the oldest checkpoints of a directory. Keeps the newest N of each name and, with\n"
+    "--keep-every, one for every period of that many hours. Never removes the latest checkpoint,\n"
+    "those kept for good, those set aside, or one that is being read.";
 
 #define LOCK_US (30 * MUSTER_SECOND)
 
@@ -142,7 +139,7 @@ keep_spread (Prune *self)
     const gint64 *kept = g_hash_table_lookup (last, plan->base);
     if (kept != NULL && plan->listed->when_us - *kept < self->keep_every_us)
       continue;
-    plan->why = plan->goes ? "one for its hours" : NULL;
+    plan->why = plan->goes ? "kept by --keep-every" : NULL;
     plan->goes = FALSE;
     g_hash_table_insert (last, plan->base, &plan->listed->when_us);
   }
@@ -250,7 +247,7 @@ remove_one (Prune *self, Plan *plan, GError **error)
   plan->why = "in use";
   if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
     return TRUE;
-  plan->why = "it failed";
+  plan->why = "removal failed";
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
 }
@@ -321,7 +318,8 @@ print_text (const Prune *self)
                     self->dry_run ? "would remove" : "removed", n_goes, self->plans->len,
                     self->dry_run ? "freeing" : "freed", reservation);
   if (n_left > 0)
-    muster_cli_say (stdout, "left %u that somebody reads: prune again later\n", n_left);
+    muster_cli_say (stdout, "not removed, in use: %u checkpoint%s; prune again later\n", n_left,
+                    n_left == 1 ? "" : "s");
 }
 
 static void
@@ -368,17 +366,18 @@ muster_cli_checkpoint_prune (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   int code;
   const GOptionEntry entries[] = {
-      {"keep", 0, 0, G_OPTION_ARG_INT, &self.keep, "how many of the newest stay (required)", "N"},
+      {"keep", 0, 0, G_OPTION_ARG_INT, &self.keep,
+       "number of newest checkpoints to keep (required)", "N"},
       {"keep-every", 0, 0, G_OPTION_ARG_DOUBLE, &hours,
-       "of the older ones, keep one for so many hours each (default: none)", "HOURS"},
-      {"dry-run", 0, 0, G_OPTION_ARG_NONE, &self.dry_run, "only say what would go", NULL},
+       "of older checkpoints, keep one per period of this many hours (default: none)", "HOURS"},
+      {"dry-run", 0, 0, G_OPTION_ARG_NONE, &self.dry_run, "only print what would be removed", NULL},
       {NULL}};
   if (!muster_cli_checkpoint_parse (argc, argv, "DIR --keep=N", summary, entries, 1, 1, &options,
                                     &words, &code))
     return code;
   if (self.keep < 1 || !(hours >= 0) || hours > 1e6) {
-    muster_cli_say (stderr, "muster: checkpoint prune needs --keep=N of 1 or more%s\n",
-                    self.keep < 1 ? "" : ", and --keep-every=HOURS of 0 or more");
+    muster_cli_say (stderr, "muster: checkpoint prune: --keep=N must be 1 or more%s\n",
+                    self.keep < 1 ? "" : ", and --keep-every=HOURS 0 or more");
     return MUSTER_EXIT_BAD_INPUT;
   }
   self.directory = words[0];

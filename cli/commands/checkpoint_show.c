@@ -14,11 +14,11 @@
 #include <string.h>
 
 static const char summary[] =
-    "The tensors of a checkpoint: PREFIX is its prefix, one of its files, a directory (the latest "
-    "there) or a SavedModel.\n"
-    "In a checkpoint of objects (TensorFlow 2) they stand under their readable names.\n"
-    "With TENSOR, a name from that list or a variable's: its statistics and its values, the first "
-    "and last of many.";
+    "Lists the tensors of a checkpoint. PREFIX is its prefix, one of its files, a directory (its\n"
+    "latest checkpoint) or a SavedModel.\n"
+    "Tensors of an object-based checkpoint (TensorFlow 2) are listed under their readable names.\n"
+    "With TENSOR, a name from that list or a variable's name, prints its statistics and values:\n"
+    "all of a few, the first and last of many.";
 
 /* One line of the list. */
 typedef struct {
@@ -151,9 +151,10 @@ muster_cli_checkpoint_show (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   int code;
   const GOptionEntry entries[] = {
-      {"full", 0, 0, G_OPTION_ARG_NONE, &what.full, "all values of TENSOR", NULL},
+      {"full", 0, 0, G_OPTION_ARG_NONE, &what.full, "print all values of TENSOR", NULL},
       {"slice", 0, 0, G_OPTION_ARG_STRING, &slice,
-       "a part of TENSOR: start,length or - for each dimension, 0,4:- (default: all)", "SLICE"},
+       "part of TENSOR: start,length or - for each dimension, such as 0,4:- (default: all)",
+       "SLICE"},
       {NULL}};
   if (!muster_cli_checkpoint_parse (argc, argv, "PREFIX [TENSOR]", summary, entries, 1, 2, &options,
                                     &words, &code))

@@ -70,7 +70,7 @@ names_like (MusterBundleReader *reader, const MusterObjectNames *names, const ch
     if (strstr (shown, name) == NULL &&
         (object == NULL || object->full_name == NULL || strstr (object->full_name, name) == NULL))
       continue;
-    g_string_append_printf (text, "%s'%s'", n++ == 0 ? "; there is " : ", ", shown);
+    g_string_append_printf (text, "%s'%s'", n++ == 0 ? "; similar: " : ", ", shown);
   }
   return g_string_free (text, FALSE);
 }
@@ -89,10 +89,10 @@ find (MusterBundleReader *reader, const MusterObjectNames *names, const char *na
   g_autofree char *like = names_like (reader, names, name);
   if (n > 1)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "%u variables of the checkpoint '%s' are called '%s'%s", n,
+                 "ambiguous name: %u variables of checkpoint '%s' are called '%s'%s", n,
                  muster_bundle_reader_prefix (reader), name, like);
   else
-    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "The checkpoint '%s' has no tensor '%s'%s",
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "checkpoint '%s' has no tensor '%s'%s",
                  muster_bundle_reader_prefix (reader), name, like);
   return NULL;
 }
@@ -218,7 +218,7 @@ print_place (const MusterBundleEntry *entry, const char *name, const MusterTenso
   else
     g_string_append_printf (text, ", %s, shard %d", size, entry->shard);
   if (slice != NULL)
-    g_string_append_printf (text, "; of it %s, which is %s", slice, part);
+    g_string_append_printf (text, "; slice %s, which is %s", slice, part);
   muster_cli_say (stdout, "%s\n", text->str);
 }
 
@@ -252,8 +252,8 @@ muster_cli_show_tensor (MusterBundleReader *reader, const MusterObjectNames *nam
       muster_bundle_reader_read_slice (reader, entry->name, what->slice, &error);
   if (tensor != NULL && what->json && what->full && muster_tensor_n_elements (tensor) > MOST_JSON)
     muster_fail (&error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "'%s' has %" G_GINT64_FORMAT " elements; as JSON at most %d are printed: take a "
-                 "--slice of it",
+                 "'%s' has %" G_GINT64_FORMAT
+                 " elements, over the limit of %d for JSON; use --slice",
                  shown, muster_tensor_n_elements (tensor), MOST_JSON);
   if (error != NULL)
     return muster_cli_fail (error);

@@ -8,13 +8,10 @@
 #include "train/train.h"
 
 static const char summary[] =
-    "Tells the master that a job is over: workers that wait for the model, or come later, leave at "
-    "once with exit code 5\n"
-    "instead of waiting for ever or training a finished model again. With --meta-graph the final "
-    "step is read from the\n"
-    "model; --step says it. The variables stay as they are. `muster prepare --overwrite` begins "
-    "the "
-    "job anew.";
+    "Marks a job as over on the master: workers that wait for the model, or come later, exit at\n"
+    "once with code 5 instead of waiting or training a finished model again. The final step is\n"
+    "--step, or is read from the model of --meta-graph. The variables don't change.\n"
+    "`muster prepare --overwrite` starts the job again.";
 
 static void
 tell (const MusterCliOptions *options, const MusterAnnouncement *before, gint64 step)
@@ -29,7 +26,8 @@ tell (const MusterCliOptions *options, const MusterAnnouncement *before, gint64 
     return;
   }
   if (before == NULL)
-    muster_cli_say (stderr, "warning: no chief had ever registered for %s there\n", options->model);
+    muster_cli_say (stderr, "warning: no chief has registered for %s on this master\n",
+                    options->model);
   if (step >= 0)
     muster_cli_say (stdout, "finished %s at step %" G_GINT64_FORMAT "\n", options->model, step);
   else
@@ -46,11 +44,10 @@ muster_cli_end_job (MusterSession *session, const MusterCliOptions *options, gin
   g_autoptr (MusterLease) lease =
       muster_session_claim (session, &claim, &before, deadline_us, NULL, &failure);
   if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED)) {
-    return muster_fail (
-        error, MUSTER_ERROR_UNIMPLEMENTED,
-        "%s keeps no announcements, so it can't be told that a job is over; a gateway "
-        "can: `muster serve --master=%s`",
-        options->target, options->target);
+    return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                        "%s doesn't store job state, so a job can't be marked as over there; use a "
+                        "gateway: `muster serve --master=%s`",
+                        options->target, options->target);
   }
   if (lease == NULL) {
     g_propagate_error (error, g_steal_pointer (&failure));
@@ -117,9 +114,10 @@ muster_cli_finish (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options.meta_graph,
-       "the model: names it, and tells its step (default: none, give --model)", "FILE"},
-      {"step", 0, 0, G_OPTION_ARG_INT64, &step,
-       "the step at which it ended (default: the model's own)", "N"},
+       "meta graph file: gives the model's name and step (default: none; requires --model)",
+       "FILE"},
+      {"step", 0, 0, G_OPTION_ARG_INT64, &step, "final step (default: the model's global step)",
+       "N"},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries,
                          MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |
@@ -128,8 +126,8 @@ muster_cli_finish (int argc, char **argv)
                          &options, NULL, &error))
     return muster_cli_fail (error);
   if (options.model == NULL) {
-    fprintf (stderr, "muster: finish needs --model=NAME or --meta-graph=FILE; try `muster help "
-                     "finish`\n");
+    fprintf (stderr,
+             "muster: finish needs --model=NAME or --meta-graph=FILE; see `muster help finish`\n");
     return MUSTER_EXIT_BAD_INPUT;
   }
   return finish (&options, step);

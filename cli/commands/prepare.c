@@ -9,16 +9,14 @@
 #include <string.h>
 
 static const char summary[] =
-    "The chief's part: opens a session on the master and makes the model ready. With "
-    "--checkpoint-dir the latest\n"
-    "checkpoint there is restored, with --checkpoint that one; where there is none, the model's "
-    "init op runs. The model\n"
-    "stays initialised on the master for the workers, which wait with `muster wait`.\n\n"
-    "On muster's master the model is claimed first: of two chiefs one prepares, and the other is "
-    "told so before it runs\n"
-    "anything. What another chief has prepared isn't initialised again, and a job that is over "
-    "isn't begun again, unless\n"
-    "--overwrite says so.";
+    "Runs as the chief: opens a session on the master and makes the model ready. Restores the\n"
+    "checkpoint of --checkpoint, or the latest one of --checkpoint-dir; without a checkpoint, "
+    "runs\n"
+    "the model's init op. The model stays initialised on the master for the workers, which wait\n"
+    "with `muster wait`.\n\n"
+    "On muster's master, prepare claims the model first. If two chiefs claim it, one prepares it\n"
+    "and the other is refused before it runs anything. A model that another chief has prepared\n"
+    "isn't initialised again, and a job that is over isn't started again, except with --overwrite.";
 
 typedef struct {
   char *directory; /* (owned) (nullable) */
@@ -49,10 +47,10 @@ parse_names (PrepareOptions *self, GError **error)
   for (char **pair = self->renamed; *pair != NULL; pair++) {
     const char *at = strchr (*pair, '=');
     if (at == NULL || at == *pair || at[1] == '\0') {
-      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "'--rename=%s': give --rename=VARIABLE=NAME, NAME being the one in the "
-                          "checkpoint",
-                          *pair);
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "invalid --rename '%s' (use VARIABLE=NAME, where NAME is the name in the checkpoint)",
+          *pair);
     }
     g_hash_table_replace (self->restore.names, g_strndup (*pair, (gsize)(at - *pair)),
                           g_strdup (at + 1));
@@ -159,27 +157,27 @@ muster_cli_prepare (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &prepare.directory,
-       "restore the latest checkpoint of this directory, if any (default: none)", "DIR"},
+       "directory whose latest checkpoint is restored, if any (default: none)", "DIR"},
       {"checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &prepare.prefix,
-       "restore this checkpoint (default: none)", "PREFIX"},
+       "checkpoint to restore (default: none)", "PREFIX"},
       {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.allow_missing,
-       "initialise the variables that the checkpoint lacks", NULL},
+       "initialise variables that are missing in the checkpoint", NULL},
       {"refuse-unexpected", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.refuse_unexpected,
-       "take no checkpoint with tensors that the graph doesn't restore", NULL},
+       "refuse a checkpoint with tensors that the graph doesn't restore", NULL},
       {"reshape", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.reshape,
-       "let another shape with as many elements fit", NULL},
+       "accept a different shape with the same number of elements", NULL},
       {"rename", 0, 0, G_OPTION_ARG_STRING_ARRAY, &prepare.renamed,
-       "read a variable under another name (default: its own)", "VARIABLE=NAME"},
+       "read VARIABLE from the checkpoint's tensor NAME (default: its own name)", "VARIABLE=NAME"},
       {"no-fall-back", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.fall_back_off,
-       "fail where the latest checkpoint is damaged", NULL},
+       "fail if the latest checkpoint is damaged", NULL},
       {"keep-damaged", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.keep_damaged,
        "don't set a damaged checkpoint aside", NULL},
       {"from-files", 0, 0, G_OPTION_ARG_NONE, &prepare.restore.fall_back_to_files,
-       "go by the directory's files where its 'checkpoint' is lost or damaged", NULL},
+       "use the directory's files if its file 'checkpoint' is missing or damaged", NULL},
       {"epoch", 0, 0, G_OPTION_ARG_INT64, &prepare.epoch,
-       "the chief's epoch: the higher one wins (default: the one after the last)", "N"},
+       "the chief's epoch; the higher epoch wins (default: the next one)", "N"},
       {"overwrite", 0, 0, G_OPTION_ARG_NONE, &prepare.overwrite,
-       "initialise what another chief has prepared, and a job that is over", NULL},
+       "initialise a model that another chief has prepared, or whose job is over", NULL},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_OPERATION, &options, NULL,
                          &error))
@@ -189,7 +187,7 @@ muster_cli_prepare (int argc, char **argv)
       !parse_names (&prepare, &error))
     return muster_cli_fail (error);
   if (prepare.epoch < 0) {
-    fprintf (stderr, "muster: prepare needs an --epoch of 1 or more\n");
+    fprintf (stderr, "muster: prepare: --epoch must be 1 or more\n");
     return MUSTER_EXIT_BAD_INPUT;
   }
   return prepare_model (&options, &prepare);

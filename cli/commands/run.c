@@ -11,10 +11,9 @@
 #include <string.h>
 
 static const char summary[] =
-    "Runs steps of a model whose variables are ready on the master, and prints what the last one "
-    "fetched. On 'local' the\n"
-    "master begins with this command, so the model is initialised first.\n\n"
-    "Example:\n"
+    "Runs steps of a model whose variables are ready on the master, and prints what the last\n"
+    "step fetched. On 'local' the master starts with this command, so the model is initialised\n"
+    "first.\n\n"
     "  muster run --meta-graph=digits.meta --master=grpc://chief:2222 \\\n"
     "      --feed=x:0=@images.npy --feed=y:0=@labels.npy --fetch=accuracy:0";
 
@@ -175,17 +174,17 @@ muster_cli_run (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.feeds,
-       "feed a tensor: a number, a JSON list, or a NumPy file (default: none)",
+       "tensor to feed: a number, a JSON list, or a NumPy file (default: none)",
        "NAME=VALUE|NAME=@FILE.npy"},
       {"rows", 0, 0, G_OPTION_ARG_STRING, &run.rows,
-       "only these rows of each NumPy file, as 1500:1600 or 1500: (default: all)", "FIRST:END"},
+       "rows of each NumPy file to use, such as 1500:1600 or 1500: (default: all)", "FIRST:END"},
       {"fetch", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.fetches,
-       "fetch a tensor and print it (default: none)", "NAME"},
+       "tensor to fetch and print (default: none)", "NAME"},
       {"target", 0, 0, G_OPTION_ARG_STRING_ARRAY, &run.targets,
-       "run an op for its effect (default: none)", "OP"},
-      {"steps", 0, 0, G_OPTION_ARG_INT, &run.steps, "how many times (default: 1)", "N"},
+       "op to run without fetching (default: none)", "OP"},
+      {"steps", 0, 0, G_OPTION_ARG_INT, &run.steps, "number of steps to run (default: 1)", "N"},
       {"ends-job", 0, 0, G_OPTION_ARG_NONE, &run.ends_job,
-       "then tell the master that the job is over, as `muster finish` does", NULL},
+       "mark the job as over afterwards, as `muster finish` does", NULL},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries,
                          MUSTER_CLI_SESSION | MUSTER_CLI_MODEL | MUSTER_CLI_TASK, &options, NULL,

@@ -8,13 +8,12 @@
 #include "train/train.h"
 
 static const char summary[] =
-    "Saves the model's variables, as they are on the master, as DIR/model.ckpt-STEP, and returns "
-    "once the checkpoint is\n"
-    "durable and the latest of DIR. TensorFlow reads it. The master must see the same DIR. It may "
-    "run beside the job's\n"
-    "chief: it takes turns with it in DIR, and takes nothing over. Where there is no room, what is "
-    "there already is kept:\n"
-    "it fails (4), skips this checkpoint (1), or pauses until there is room or the timeout.";
+    "Saves the model's variables from the master as DIR/model.ckpt-STEP, and returns when the\n"
+    "checkpoint is durable and the latest of DIR. TensorFlow can read it. The master must see the\n"
+    "same DIR. save can run beside the job's chief: the two take turns in DIR.\n\n"
+    "Free space is checked first. If there isn't enough, existing checkpoints are kept, and save\n"
+    "fails (exit code 4), skips this checkpoint (1), or pauses until there is space or the "
+    "timeout.";
 
 /* What somebody asks for. */
 typedef struct {
@@ -52,7 +51,7 @@ parse_when_full (const char *word, MusterWhenFull *when_full)
 static void
 say_pause (const char *why, gpointer user_data G_GNUC_UNUSED)
 {
-  muster_cli_say (stderr, "waiting for room: %s\n", why);
+  muster_cli_say (stderr, "waiting for free space: %s\n", why);
 }
 
 /* The saver numbers a checkpoint by the model's global step; one without a step is saved without a
@@ -87,8 +86,9 @@ print_saved (const MusterSaved *saved)
   g_autofree char *transfer = muster_figure_transfer (saved->bytes, saved->took_us);
   muster_cli_say (stdout, "saved %s, durable, %s\n", saved->prefix, transfer);
   if (saved->why != NULL)
-    muster_cli_say (stderr, "the checkpoint is well, but not all that is noted beside it: %s\n",
-                    saved->why);
+    muster_cli_say (
+        stderr, "warning: the checkpoint is complete, but its metadata could not be written: %s\n",
+        saved->why);
 }
 
 static void
@@ -112,7 +112,7 @@ check_options (const CommandOptions *command, GError **error)
   MusterWhenFull when_full;
   if (command->directory == NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "save needs --checkpoint-dir=DIR; try `muster save --help`");
+                        "save needs --checkpoint-dir=DIR; see `muster help save`");
   if (!parse_when_full (command->when_full, &when_full))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "invalid --when-full '%s' (use fail, skip or pause)", command->when_full);
@@ -173,11 +173,11 @@ muster_cli_save (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &command.directory,
-       "the directory of the checkpoints (required)", "DIR"},
+       "checkpoint directory (required)", "DIR"},
       {"keep", 0, 0, G_OPTION_ARG_INT, &command.keep,
-       "number of checkpoints to keep; -1: all (default: the meta graph's max_to_keep)", "N"},
+       "number of checkpoints to keep (-1: all; default: the meta graph's max_to_keep)", "N"},
       {"when-full", 0, 0, G_OPTION_ARG_STRING, &command.when_full,
-       "without room for it: fail, skip or pause (default: fail)", "WHAT"},
+       "action without enough free space: fail, skip or pause (default: fail)", "WHAT"},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_SESSION | MUSTER_CLI_SHARED,
                          &options, NULL, &error))

@@ -16,19 +16,15 @@
 #define REPORT_INTERVAL_US MUSTER_SECOND
 
 static const char summary[] =
-    "Serves a master in this process: sessions and variables for a chief and its workers, with "
-    "TensorFlow's\n"
-    "MasterService on the wire and readiness pushed to those who wait. Prints 'serving "
-    "grpc://HOST:PORT' once it\n"
-    "serves (grpcs:// with TLS; and 'health grpc://HOST:PORT' for --health-listen, 'http "
-    "http://HOST:PORT' for\n"
-    "--http), and ends at SIGINT or SIGTERM. What it holds is gone then: save first.\n\n"
-    "It listens on this machine alone, unless it has a certificate or --insecure says so. A "
-    "program that can speak\n"
-    "neither TLS nor send a token, as TensorFlow's, reaches a secured master through a gateway "
-    "beside it:\n"
-    "`muster serve --master=grpcs://HOST:PORT --master-token-file=FILE`; the program then says "
-    "grpc://localhost:2222.";
+    "Serves a master in this process: sessions and variables for a chief and its workers, with\n"
+    "TensorFlow's MasterService as the protocol; readiness is pushed to waiting clients. Prints\n"
+    "'serving grpc://HOST:PORT' when it serves (grpcs:// with TLS; also 'health grpc://HOST:PORT'\n"
+    "for --health-listen and 'http http://HOST:PORT' for --http). Stops at SIGINT or SIGTERM.\n"
+    "Variables are kept in memory only: save before you stop it.\n\n"
+    "It listens on this machine only, except with a certificate or --insecure. A program that\n"
+    "supports neither TLS nor tokens, such as TensorFlow, connects to a secured master through a\n"
+    "local gateway: run `muster serve --master=grpcs://HOST:PORT --master-token-file=FILE` beside\n"
+    "the program, and use grpc://localhost:2222 as its master.";
 
 typedef struct {
   char *listen, *health_listen, *http, *target;              /* (owned) (nullable) */
@@ -62,37 +58,37 @@ parse (Serve *self, int argc, char **argv, GError **error)
   g_auto (MusterCliOptions) none = {0};
   const GOptionEntry entries[] = {
       {"listen", 0, 0, G_OPTION_ARG_STRING, &self->listen,
-       "where to listen (default: localhost:2222; port 0 takes a free one)", "HOST:PORT"},
+       "listen address (default: localhost:2222; port 0 selects a free port)", "HOST:PORT"},
       {"health-listen", 0, 0, G_OPTION_ARG_STRING, &self->health_listen,
-       "a port that offers gRPC health and nothing else (default: none; it is also offered beside "
-       "the rest)",
+       "listen address for gRPC health only (default: none; --listen also serves health)",
        "HOST:PORT"},
       {"http", 0, 0, G_OPTION_ARG_STRING, &self->http,
-       "a port for GET /healthz, /readyz and /metrics, OpenMetrics (default: none)", "HOST:PORT"},
+       "listen address for GET /healthz, /readyz and /metrics in OpenMetrics (default: none)",
+       "HOST:PORT"},
       {"master", 0, 0, G_OPTION_ARG_STRING, &self->target,
-       "the master to serve: local, tensorflow[:PATH] for TensorFlow's own runtime, or "
-       "grpc[s]://HOST:PORT to stand in front of another (default: local)",
+       "master to serve: local, tensorflow[:PATH] for TensorFlow's own runtime, or "
+       "grpc[s]://HOST:PORT for a gateway to another master (default: local)",
        "TARGET"},
       {"tls-cert", 0, 0, G_OPTION_ARG_FILENAME, &self->tls_cert,
-       "speak TLS, with this certificate, PEM (default: none, plain text)", "FILE"},
+       "server certificate in PEM form, which enables TLS (default: none, plain text)", "FILE"},
       {"tls-key", 0, 0, G_OPTION_ARG_FILENAME, &self->tls_key,
-       "the certificate's key (default: none)", "FILE"},
+       "key of the certificate (default: none)", "FILE"},
       {"tls-ca", 0, 0, G_OPTION_ARG_FILENAME, &self->tls_ca,
-       "let in only clients with a certificate that this one signed (default: all)", "FILE"},
-      {"token-file", 0, 0, G_OPTION_ARG_FILENAME, &self->token,
-       "let in only clients that send the token in this file (default: all; health is open to "
-       "all)",
+       "CA certificate that client certificates are required to be signed by (default: none)",
        "FILE"},
+      {"token-file", 0, 0, G_OPTION_ARG_FILENAME, &self->token,
+       "file with the token that clients must send (default: none; health needs no token)", "FILE"},
       {"insecure", 0, 0, G_OPTION_ARG_NONE, &self->insecure,
-       "listen beyond this machine without TLS", NULL},
+       "accept connections from other machines without TLS", NULL},
       {"master-tls-ca", 0, 0, G_OPTION_ARG_FILENAME, &self->master_ca,
-       "trust a master that this certificate signed (default: what the system trusts)", "FILE"},
+       "CA certificate for the master's certificate (default: the system's CA certificates)",
+       "FILE"},
       {"master-tls-cert", 0, 0, G_OPTION_ARG_FILENAME, &self->master_cert,
-       "show this certificate to the master (default: none)", "FILE"},
+       "client certificate for the master (default: none)", "FILE"},
       {"master-tls-key", 0, 0, G_OPTION_ARG_FILENAME, &self->master_key,
-       "that certificate's key (default: none)", "FILE"},
+       "key of the client certificate (default: none)", "FILE"},
       {"master-token-file", 0, 0, G_OPTION_ARG_FILENAME, &self->master_token,
-       "send the token in this file to the master (default: none)", "FILE"},
+       "file with the token to send to the master (default: none)", "FILE"},
       {"max-sessions", 0, 0, G_OPTION_ARG_INT64, &self->max_sessions,
        "maximum number of sessions (default: 20000)", "N"},
       {"max-graph-bytes", 0, 0, G_OPTION_ARG_INT64, &self->max_graph_bytes,
@@ -104,14 +100,13 @@ parse (Serve *self, int argc, char **argv, GError **error)
       {"max-request-bytes", 0, 0, G_OPTION_ARG_INT64, &self->max_request_bytes,
        "maximum size of a request (default: 2 GiB)", "N"},
       {"max-op-bytes", 0, 0, G_OPTION_ARG_INT64, &self->max_op_bytes,
-       "maximum size of what one operation allocates (default: half of the machine's memory)", "N"},
+       "maximum memory that one operation allocates (default: half of the machine's memory)", "N"},
       {"idle-session", 0, 0, G_OPTION_ARG_STRING, &self->idle_session,
-       "close sessions unused for so long (default: never; those of muster's own clients are "
-       "closed "
-       "when the client is gone)",
+       "time after which idle sessions are closed (default: never; sessions of muster's clients "
+       "are closed when the client is gone)",
        "TIME"},
       {"chief-lease", 0, 0, G_OPTION_ARG_STRING, &self->chief_lease,
-       "a chief that is silent for so long has lost its model (default: 15s)", "TIME"},
+       "time without renewal after which a chief loses its lease (default: 15s)", "TIME"},
       {NULL}};
   return muster_cli_parse (argc, argv, "", summary, entries, 0, &none, NULL, error);
 }
@@ -123,8 +118,8 @@ check_limit (const char *flag, gint64 given, gint64 most, GError **error)
   if (given >= 0 && given <= most)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "%s=%" G_GINT64_FORMAT " can't be: say 1 to %" G_GINT64_FORMAT, flag, given,
-                      most);
+                      "%s=%" G_GINT64_FORMAT " is out of range (use 1 to %" G_GINT64_FORMAT, flag,
+                      given, most);
 }
 
 static gboolean
@@ -158,8 +153,8 @@ read_time (const char *flag, const char *text, gint64 *time_us, GError **error)
   }
   if (*time_us >= MUSTER_SECOND)
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "%s=%s is too short: say a second or more", flag, text);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid %s '%s' (use 1s or more)",
+                      flag, text);
 }
 
 static MusterMaster *

@@ -20,11 +20,10 @@
 #define LONGEST_WHY        100 /* characters */
 
 static const char summary[] =
-    "Looks at a master: is its model ready, who is the chief and what does it do, who waits for "
-    "what and since when, how\n"
-    "many sessions and steps there are, and which limits were hit. Of a master that isn't muster's "
-    "own it says what can be\n"
-    "said; of one that doesn't answer, why.";
+    "Shows a master's state: whether its models are ready, each chief and its phase, waiting\n"
+    "clients with the reason and duration, sessions and steps, and limits that were reached. For "
+    "a\n"
+    "master other than muster's, shows its devices. If the master doesn't answer, shows why.";
 
 /* --- for people --- */
 
@@ -89,7 +88,7 @@ state_of_chief (const Muster__Announcement *model)
     return g_strdup_printf ("%s%s%s for %s", phase, has (model->detail) ? " " : "", model->detail,
                             age);
   if (model->phase == MUSTER__PHASE__PREPARED && model->prepared)
-    return g_strdup_printf ("prepared it and left, %s ago", lost);
+    return g_strdup_printf ("prepared the model and exited, %s ago", lost);
   return g_strdup_printf ("lost %s ago, while %s", lost, phase);
 }
 
@@ -160,7 +159,7 @@ add_waiter_rows (MusterTable *table, const Muster__StatusResponse *status)
   if (n_waiting > shown) {
     g_autofree char *more =
         g_strdup_printf ("… and %" G_GSIZE_FORMAT " more%s", n_waiting - shown,
-                         (gint64)status->n_waiters < status->watchers ? ", or still more" : "");
+                         (gint64)status->n_waiters < status->watchers ? ", possibly more" : "");
     muster_table_add (table, "  waiting", more, NULL);
   }
 }
@@ -307,8 +306,7 @@ find_place (const MusterCliOptions *options, Place *place, GError **error)
   place->address = scheme == NULL ? options->target : scheme + 3;
   if (scheme != NULL && !place->tls && !g_str_has_prefix (options->target, "grpc://")) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "'%s' is no master behind a network: say grpc://HOST:PORT",
-                        options->target);
+                        "invalid master '%s' (use grpc://HOST:PORT)", options->target);
   }
   return muster_address_parse (place->address, &host, &port, error);
 }
@@ -327,7 +325,7 @@ ask (const Place *place, MusterRpcCredentials *credentials, MusterArena *arena, 
   gsize size;
   gconstpointer data = g_bytes_get_data (bytes, &size);
   return muster_unpack (&muster__status_response__descriptor, data, size, arena,
-                        "what the master says of its status", error);
+                        "the master's status", error);
 }
 
 static void
@@ -356,10 +354,11 @@ report_another (const Place *place)
   g_autoptr (GPtrArray) devices =
       master == NULL ? NULL : muster_master_list_devices (master, place->deadline_us, NULL, &error);
   if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED)) {
-    muster_cli_say (stderr,
-                    "muster: %s answers, but is no master: it offers no MasterService\n"
-                    "  try: is that the port for health probes? `muster serve` prints both\n",
-                    options->target);
+    muster_cli_say (
+        stderr,
+        "muster: %s answers, but offers no MasterService, so it isn't a master\n"
+        "  try: check that it isn't the port for health probes; `muster serve` prints both\n",
+        options->target);
     return MUSTER_EXIT_NO_ANSWER;
   }
   if (devices == NULL)
@@ -368,14 +367,14 @@ report_another (const Place *place)
     devices_json (options, devices);
     return MUSTER_EXIT_DONE;
   }
-  muster_cli_say (stdout, "up  %s, a master that isn't muster's: %u device%s\n", options->target,
+  muster_cli_say (stdout, "up  %s, not muster's master: %u device%s\n", options->target,
                   devices->len, devices->len == 1 ? "" : "s");
   for (guint i = 0; i < devices->len; i++) {
     const MusterDevice *device = g_ptr_array_index (devices, i);
     muster_cli_say (stdout, "  %s\n", device->name);
   }
   muster_cli_say (stdout,
-                  "  it keeps no announcements: serve a gateway with `muster serve --master=%s`\n",
+                  "  it doesn't store readiness: start a gateway with `muster serve --master=%s`\n",
                   options->target);
   return MUSTER_EXIT_DONE;
 }
@@ -407,7 +406,7 @@ report_cause (const Place *place, gint64 started_us, const GError *error)
                       ? "`muster serve --listen=HOST:PORT` starts a master"
                   : diagnosis.stage == MUSTER_REACH_TLS_FAILED
                       ? other
-                      : "is the address right, and is that port a master's?");
+                      : "check the address, and that the port is a master's");
   return MUSTER_EXIT_NO_ANSWER;
 }
 
@@ -424,7 +423,7 @@ muster_cli_status (int argc, char **argv)
                          &options, &words, &error))
     return muster_cli_fail (error);
   if (g_strv_length (words) != 1) {
-    fprintf (stderr, "muster: status needs one TARGET, as grpc://HOST:PORT\n");
+    fprintf (stderr, "muster: status needs one TARGET, such as grpc://HOST:PORT\n");
     return MUSTER_EXIT_BAD_INPUT;
   }
   options.target = g_strdup (words[0]);

@@ -11,15 +11,12 @@
 #include <string.h>
 
 static const char summary[] =
-    "Trains a model to a global step: one command for each task. The chief initialises it or "
-    "restores the latest checkpoint\n"
-    "of --checkpoint-dir, saves there, and ends the job; workers wait for it and train along. "
-    "After a crash of the master\n"
-    "it comes back by itself; told to go (SIGTERM), it stops, saves if that fits the grace, and "
-    "exits with 6: the same\n"
-    "command goes on from there.\n\n"
+    "Trains a model to a global step; each task runs this command. The chief initialises the\n"
+    "model or restores the latest checkpoint of --checkpoint-dir, saves there, and ends the job;\n"
+    "workers wait for the model and train it together. If the master is lost, train retries and\n"
+    "resumes. At SIGTERM it stops, saves if the grace is long enough, and exits with 6; the same\n"
+    "command resumes from there.\n\n"
     "Set --task and --tasks, or TF_CONFIG. Without them the job has one task.\n\n"
-    "Example:\n"
     "  muster train --meta-graph=digits.meta --master=local --feed=x:0=@images.npy "
     "--feed=y:0=@labels.npy \\\n"
     "      --epochs=10 --checkpoint-dir=run";
@@ -73,17 +70,17 @@ check_options (CommandOptions *command, GError **error)
 {
   const char *wrong = NULL;
   if ((command->steps != 0) == (command->epochs != 0))
-    wrong = "train needs --steps=N, the global step to reach, or --epochs=N, and not both";
+    wrong = "train needs either --steps=N, the global step to reach, or --epochs=N";
   else if (command->steps < 0 || command->epochs < 0)
-    wrong = "--steps and --epochs are 1 or more";
+    wrong = "--steps and --epochs must be 1 or more";
   else if (command->batch_size < 0)
-    wrong = "--batch-size is 1 or more";
+    wrong = "--batch-size must be 1 or more";
   else if (command->save_every < 0 || (command->save_every > 0 && command->save_secs != NULL))
-    wrong = "--save-every=STEPS is 1 or more, and can't stand beside --save-secs";
+    wrong = "--save-every=STEPS must be 1 or more, and can't be combined with --save-secs";
   else if (command->epochs > 0 && command->feeds == NULL)
-    wrong = "--epochs counts the rows of --feed; for the graph's own input give --steps=N";
+    wrong = "--epochs needs --feed, whose rows it counts; for the graph's own input use --steps=N";
   else if (command->feeds == NULL && (command->rows != NULL || command->batch_size > 0))
-    wrong = "--rows and --batch-size are for --feed=NAME=@FILE.npy, of which there is none";
+    wrong = "--rows and --batch-size need --feed=NAME=@FILE.npy";
   if (wrong != NULL)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   if (wrong != NULL || !muster_cli_check_path ("--checkpoint-dir", command->directory, error) ||
@@ -100,8 +97,8 @@ check_options (CommandOptions *command, GError **error)
   if (command->step_timeout_us == MUSTER_WAIT_FOREVER)
     command->step_timeout_us = 0;
   if (command->save_us == 0 && command->save_secs != NULL)
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "--save-secs='%s' is too often: say 1 or more", command->save_secs);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid --save-secs '%s' (use 1s or more)",
+                 command->save_secs);
   return command->save_us > 0 || command->save_secs == NULL;
 }
 
@@ -122,8 +119,8 @@ find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **er
   }
   if (asked == NULL) /* a collection may name what was left out of the export */
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "--loss=%s: the graph has no such tensor", asked);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "--loss: the graph has no tensor '%s'",
+                      asked);
 }
 
 /* --- one training --- */
@@ -189,7 +186,7 @@ on_signal (int number, gpointer user_data)
   MusterTrainShow *show = user_data;
   if (!show->options->json) {
     g_autofree char *text = g_strdup_printf (
-        "%s: stopping after this step; once more ends it at once", strsignal (number));
+        "%s: stopping after this step; signal again to exit immediately", strsignal (number));
     muster_live_say (show->live, stderr, text);
   }
   muster_preemption_request (show->preemption, number);
@@ -290,13 +287,13 @@ take_role (MusterCliOptions *options, const CommandOptions *command, MusterTrain
     return FALSE;
   if (role->master == NULL) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "train needs --master=TARGET: grpc://HOST:PORT of a `muster serve`, or "
+                        "train needs --master=TARGET: the grpc://HOST:PORT of a `muster serve`, or "
                         "local to train in this process");
   }
   if (muster_master_is_offered (role->master) && role->n_tasks > 1) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "--master=%s is this process's own, which %u tasks can't share: start a "
-                        "`muster serve` and give its address",
+                        "--master=%s runs in this process, so %u tasks can't share it; start "
+                        "`muster serve` and use its address",
                         role->master, role->n_tasks);
   }
   g_free (options->target);
@@ -315,56 +312,58 @@ muster_cli_train (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"master", 0, 0, G_OPTION_ARG_STRING, &options.target,
-       "where sessions live: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
-       "grpcs://HOST:PORT (default: as TF_CONFIG says)",
+       "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
+       "grpcs://HOST:PORT (default: from TF_CONFIG)",
        "TARGET"},
       {"task", 0, 0, G_OPTION_ARG_STRING, &options.task,
-       "which task this is: chief:0, or worker:N with N from 0 (default: as TF_CONFIG says, or "
-       "chief:0)",
+       "this task: chief:0, or worker:N with N from 0 (default: from TF_CONFIG, or chief:0)",
        "TASK"},
       {"tasks", 0, 0, G_OPTION_ARG_INT, &command.tasks,
-       "number of tasks, with the chief (default: as TF_CONFIG says, or 1)", "N"},
+       "number of tasks, including the chief (default: from TF_CONFIG, or 1)", "N"},
       {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &command.feeds,
-       "feed batches of the rows of a NumPy file, or of a JSON list (default: none, the graph has "
+       "data to feed in batches of rows: a NumPy file or a JSON list (default: none; the graph has "
        "its own input)",
        "NAME=VALUE|NAME=@FILE.npy"},
       {"rows", 0, 0, G_OPTION_ARG_STRING, &command.rows,
-       "only these rows of each NumPy file, as 1500:1600 or 1500: (default: all)", "FIRST:END"},
+       "rows of each NumPy file to use, such as 1500:1600 or 1500: (default: all)", "FIRST:END"},
       {"batch-size", 0, 0, G_OPTION_ARG_INT64, &command.batch_size,
-       "rows in a batch (default: what the graph asks for, else 32)", "N"},
+       "number of rows in a batch (default: the graph's batch size, else 32)", "N"},
       {"seed", 0, 0, G_OPTION_ARG_INT64, &command.seed,
-       "decides the order of the rows (default: 0)", "N"},
+       "seed of the shuffle of the rows (default: 0)", "N"},
       {"steps", 0, 0, G_OPTION_ARG_INT64, &command.steps,
-       "train until the global step, which all tasks share, is N (required, or --epochs)", "N"},
+       "global step, shared by all tasks, at which training ends (required, or --epochs)", "N"},
       {"epochs", 0, 0, G_OPTION_ARG_INT64, &command.epochs,
-       "or until all rows have been dealt N times (required, or --steps)", "N"},
+       "number of passes over the rows after which training ends (required, or --steps)", "N"},
       {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, &command.directory,
-       "restore the latest checkpoint of this directory, and save there (default: none)", "DIR"},
+       "checkpoint directory: the latest checkpoint is restored, new ones are saved (default: "
+       "none)",
+       "DIR"},
       {"save-every", 0, 0, G_OPTION_ARG_INT64, &command.save_every,
-       "steps between two checkpoints (default: --save-secs)", "STEPS"},
+       "number of steps between checkpoints (default: --save-secs)", "STEPS"},
       {"save-secs", 0, 0, G_OPTION_ARG_STRING, &command.save_secs,
-       "or time between them (default: 10m)", "TIME"},
+       "time between checkpoints (default: 10m)", "TIME"},
       {"keep", 0, 0, G_OPTION_ARG_INT, &command.keep,
-       "number of checkpoints to keep; -1: all (default: the meta graph's max_to_keep)", "N"},
+       "number of checkpoints to keep (-1: all; default: the meta graph's max_to_keep)", "N"},
       {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &command.allow_missing,
-       "initialise what the checkpoint lacks, the positions among it", NULL},
+       "initialise variables that are missing in the checkpoint, including positions", NULL},
       {"no-positions", 0, 0, G_OPTION_ARG_NONE, &command.no_positions,
-       "don't keep in the model where each task is in the data", NULL},
+       "don't store each task's position in the data in the model", NULL},
       {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, &command.log_dir,
-       "event files for TensorBoard (default: the checkpoint directory)", "DIR"},
+       "directory for TensorBoard event files (default: the checkpoint directory)", "DIR"},
       {"loss", 0, 0, G_OPTION_ARG_STRING, &command.loss,
-       "a scalar to show; NaN ends the training (default: the first in the collection 'losses')",
+       "scalar to report; training stops if it is NaN (default: the first in the collection "
+       "'losses')",
        "NAME"},
       {"grace", 0, 0, G_OPTION_ARG_STRING, &command.grace,
-       "how long it may go on after SIGTERM (default: 30s)", "TIME"},
+       "time to save and exit after SIGTERM (default: 30s)", "TIME"},
       {"step-timeout", 0, 0, G_OPTION_ARG_STRING, &command.step_timeout,
-       "how long one step may take before its session counts as lost (default: forever)", "TIME"},
+       "time after which a step's session is considered lost (default: forever)", "TIME"},
       {"save-timeout", 0, 0, G_OPTION_ARG_STRING, &command.save_timeout,
-       "how long one save may take before it counts as failed (default: forever)", "TIME"},
+       "time after which a save fails (default: forever)", "TIME"},
       {"drill", 0, 0, G_OPTION_ARG_NONE, &command.drill,
        "rehearse a preemption and report the remaining grace", NULL},
       {"overwrite", 0, 0, G_OPTION_ARG_NONE, &command.overwrite,
-       "begin a job that is over, or that another chief has prepared", NULL},
+       "start a job that is over, or that another chief has prepared", NULL},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries,
                          MUSTER_CLI_META_GRAPH | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |

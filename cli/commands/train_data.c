@@ -53,7 +53,7 @@ check_batch (MusterTrainData *self, const char *feed, gint64 rows, GError **erro
   return self->batch_size == rows ||
          muster_cli_usage_error (error,
                                  "--batch-size=%" G_GINT64_FORMAT
-                                 ": the graph's '%s' takes %" G_GINT64_FORMAT " rows at a time",
+                                 ": the graph's '%s' needs %" G_GINT64_FORMAT " rows at a time",
                                  self->batch_size, feed, rows);
 }
 
@@ -67,8 +67,8 @@ check_compatible (MusterTrainData *self, const Tensorflow__NodeDef *node, const 
   const MusterDType dtype = muster_node_dtype (node, "dtype", MUSTER_INVALID);
   if (dtype != MUSTER_INVALID && dtype != muster_tensor_dtype (array))
     return muster_cli_usage_error (error,
-                                   "--feed=%s: it holds %s, and the graph's '%s' is %s: save "
-                                   "a.astype (numpy.%s) in its place",
+                                   "--feed=%s: its type is %s, but '%s' of the graph needs %s; "
+                                   "convert it with a.astype (numpy.%s)",
                                    argument, numpy_name (muster_tensor_dtype (array)), feed,
                                    numpy_name (dtype), numpy_name (dtype));
   const int rank = muster_node_shape (node, "shape", wanted, MUSTER_MAX_DIMS);
@@ -78,7 +78,7 @@ check_compatible (MusterTrainData *self, const Tensorflow__NodeDef *node, const 
   if (!fits) {
     g_autofree char *has = shape_text (n_dims, dims), *wants = shape_text (rank, wanted);
     return muster_cli_usage_error (error,
-                                   "--feed=%s: it has the shape %s, and the graph's '%s' is %s",
+                                   "--feed=%s: its shape is %s, but '%s' of the graph needs %s",
                                    argument, has, feed, wants);
   }
   return rank <= 0 || check_batch (self, feed, wanted[0], error);
@@ -88,13 +88,13 @@ static gboolean
 check_rows (MusterTrainData *self, const char *argument, const MusterTensor *array, GError **error)
 {
   if (muster_tensor_n_dims (array) == 0 || muster_tensor_dims (array)[0] == 0)
-    return muster_cli_usage_error (error, "--feed=%s: it has no rows", argument);
+    return muster_cli_usage_error (error, "--feed=%s: the array has no rows", argument);
   const gint64 n = muster_tensor_dims (array)[0];
   if (self->n_feeds > 0 && n != self->n_rows)
     return muster_cli_usage_error (error,
-                                   "--feed=%s: it has %" G_GINT64_FORMAT
-                                   " rows, and that of '%s' %" G_GINT64_FORMAT
-                                   ": each row is one example, so all need as many",
+                                   "--feed=%s: the array has %" G_GINT64_FORMAT
+                                   " rows, but that of '%s' has %" G_GINT64_FORMAT
+                                   "; all arrays need the same number of rows",
                                    argument, n, self->feeds[0], self->n_rows);
   self->n_rows = n;
   return TRUE;
@@ -155,7 +155,7 @@ check_all_fed (const MusterTrainData *self, MusterScaffold *scaffold, GError **e
       continue;
     if (strcmp (node->op, "Placeholder") == 0)
       return muster_cli_usage_error (
-          error, "training needs '%s', which nothing feeds: give --feed=%s=@FILE.npy", feed, feed);
+          error, "training needs a value for '%s'; use --feed=%s=@FILE.npy", feed, feed);
     for (gsize i = 0; i < node->n_input; i++) {
       int output;
       next = muster_graph_input (graph, at, i, &output);

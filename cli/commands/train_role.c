@@ -28,9 +28,8 @@ take_cluster (MusterTrainRole *self, const MusterClusterSpec *cluster, GError **
   if (number < 0)
     return muster_cli_usage_error (
         error,
-        "TF_CONFIG: this task is '%s:%u': train runs the chief and workers; "
-        "tf.distribute.Server or `muster serve` serves where the variables "
-        "live",
+        "TF_CONFIG: this task is '%s:%u', but train runs only the chief and workers; to serve "
+        "variables, use tf.distribute.Server or `muster serve`",
         job, index);
   self->index = (guint)number;
   self->is_worker = number > 0;
@@ -49,14 +48,14 @@ take_task (MusterTrainRole *self, const char *task, GError **error)
   if (strcmp (task, "chief") != 0 && strcmp (task, "chief:0") != 0 &&
       !(is_worker &&
         g_ascii_string_to_unsigned (task + strlen ("worker:"), 10, 0, MOST_TASKS, &number, NULL)))
-    return muster_cli_usage_error (error, "--task='%s' is neither chief:0 nor worker:N, N from 0",
-                                   task);
+    return muster_cli_usage_error (
+        error, "invalid --task '%s' (use chief:0, or worker:N with N from 0)", task);
   self->is_worker = is_worker;
   self->index = is_worker ? (guint)number + 1 : 0;
   if (self->index >= self->n_tasks)
-    return muster_cli_usage_error (
-        error, "--task=%s needs --tasks=%u or more: the chief is one, worker:0 the second", task,
-        self->index + 1);
+    return muster_cli_usage_error (error,
+                                   "--task=%s needs --tasks=%u or more (the chief and all workers)",
+                                   task, self->index + 1);
   g_free (self->task);
   self->task = g_strdup (is_worker ? task : "chief:0");
   return TRUE;
@@ -69,7 +68,7 @@ muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, co
   g_auto (MusterTrainRole) role = {.n_tasks = 1, .task = g_strdup ("chief:0")};
   if (n_tasks < 0 || n_tasks > MOST_TASKS)
     return muster_cli_usage_error (
-        error, "--tasks=%d: give the number of chief and workers together", n_tasks);
+        error, "invalid --tasks '%d' (use the number of workers plus the chief)", n_tasks);
   if (task == NULL && !take_cluster (&role, cluster, error))
     return FALSE;
   if (task != NULL) {
@@ -79,8 +78,8 @@ muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, co
   } else if (n_tasks > 0) {
     role.n_tasks = (guint)n_tasks;
     if (role.index >= role.n_tasks)
-      return muster_cli_usage_error (error, "--tasks=%d: this is task %u of TF_CONFIG", n_tasks,
-                                     role.index + 1);
+      return muster_cli_usage_error (error, "--tasks=%d is too few: TF_CONFIG makes this task %u",
+                                     n_tasks, role.index + 1);
   }
   role.master = g_strdup (master);
   *self = role;

@@ -227,7 +227,8 @@ say_saved (MusterTrainShow *self, const MusterSaved *saved)
     return;
   }
   if (saved->why != NULL)
-    say (self, stderr, "the checkpoint is well, but not all that is noted beside it: %s",
+    say (self, stderr,
+         "warning: the checkpoint is complete, but its metadata could not be written: %s",
          saved->why);
   if (at_us - self->said_us < SAVED_EVERY_US)
     return;
@@ -320,7 +321,7 @@ say_trained (MusterTrainShow *self, const MusterTrained *trained)
   if (rate > 0)
     g_string_append_printf (text, " in %s (%s)", took, speed);
   else
-    g_string_append (text, ": there was nothing left to do");
+    g_string_append (text, ": already complete");
   if (isfinite (self->state.loss))
     g_string_append_printf (text, ", loss %.4g", self->state.loss);
   if (self->durable != NULL)
@@ -395,7 +396,7 @@ say_preempted (MusterTrainShow *self, const MusterPreemptionReport *preempted)
   g_autofree char *text = muster_preemption_report_text (preempted);
   muster_cli_say (stdout, "%s\n", text);
   if (self->durable != NULL)
-    muster_cli_say (stdout, "  the same command goes on from %s\n", self->durable);
+    muster_cli_say (stdout, "  the same command resumes from %s\n", self->durable);
 }
 
 MusterExit

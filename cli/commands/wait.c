@@ -6,14 +6,13 @@
 #include "cli/output/json.h"
 
 static const char summary[] =
-    "A worker's part: opens a session on the master and waits until another task has made the "
-    "model "
-    "ready, then runs\n"
-    "the local init op. While it waits it says what for: on a terminal in a block that changes in "
-    "place, piped in a line\n"
-    "for each change and every 30 s. muster's master pushes readiness and knows what the chief "
-    "does; on another one this\n"
-    "looks, at most every --recovery-wait, in one session.";
+    "Runs as a worker: opens a session on the master, waits until another task has made the\n"
+    "model ready, then runs the local init op. Reports what is missing: on a terminal in a block\n"
+    "that is updated in place, otherwise as a line for each change and every 30 s. muster's "
+    "master\n"
+    "pushes readiness and the chief's phase; other masters are polled in one session, at "
+    "intervals\n"
+    "of at most --recovery-wait.";
 
 /* The result of what went well for people, and of all for programs. */
 static void
@@ -57,9 +56,9 @@ muster_cli_wait (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"recovery-wait", 0, 0, G_OPTION_ARG_STRING, &recovery_wait,
-       "the longest pause between two looks on a master that can't push (default: 30s)", "TIME"},
-      {"progress", 0, 0, G_OPTION_ARG_NONE, &json_lines, "with --json: a line for each change too",
-       NULL},
+       "maximum poll interval on a master that doesn't push readiness (default: 30s)", "TIME"},
+      {"progress", 0, 0, G_OPTION_ARG_NONE, &json_lines,
+       "with --json: also print a line for each change", NULL},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_OPERATION | MUSTER_CLI_SHARED,
                          &options, NULL, &error) ||

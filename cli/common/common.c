@@ -67,7 +67,7 @@ need (const char *command, const char *option, const char *value, GError **error
 {
   if (value != NULL && *value != '\0')
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s needs %s; try `muster help %s`",
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s needs %s; see `muster help %s`",
                       command, option, command);
 }
 
@@ -84,13 +84,14 @@ append_security (GArray *entries, MusterCliOptions *options)
 {
   const GOptionEntry security[] = {
       {"tls-ca", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_ca,
-       "trust servers that this certificate signed (default: what the system trusts)", "FILE"},
+       "CA certificate for the server's certificate (default: the system's CA certificates)",
+       "FILE"},
       {"tls-cert", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_cert,
-       "show this certificate to a server that asks for one (default: none)", "FILE"},
+       "client certificate (default: none)", "FILE"},
       {"tls-key", 0, 0, G_OPTION_ARG_FILENAME, &options->tls_key,
-       "the certificate's key (default: none)", "FILE"},
+       "key of the certificate (default: none)", "FILE"},
       {"token-file", 0, 0, G_OPTION_ARG_FILENAME, &options->token_file,
-       "send the token in this file with each call (default: none)", "FILE"}};
+       "file with the token to send with each call (default: none)", "FILE"}};
   append_entries (entries, security, G_N_ELEMENTS (security));
 }
 
@@ -101,28 +102,25 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
 {
   const GOptionEntry all[] = {
       {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options->meta_graph,
-       "the model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes (required)",
-       "FILE"},
+       "model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes (required)", "FILE"},
       {"master", 0, 0, G_OPTION_ARG_STRING, &options->target,
-       "where sessions live: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
-       "grpcs://HOST:PORT (default: as TF_CONFIG says)",
+       "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
+       "grpcs://HOST:PORT (default: from TF_CONFIG)",
        "TARGET"},
       {"timeout", 0, 0, G_OPTION_ARG_STRING, &options->timeout,
-       wants & MUSTER_CLI_SHORT ? "how long this may take: seconds, or 500ms, 10m, 2h, forever "
-                                  "(default: 10s)"
-                                : "how long this may take: seconds, or 500ms, 10m, 2h, forever "
-                                  "(default: forever)",
+       wants & MUSTER_CLI_SHORT ? "timeout: seconds, or 500ms, 10m, 2h, forever (default: 10s)"
+                                : "timeout: seconds, or 500ms, 10m, 2h, forever (default: forever)",
        "TIME"},
-      {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print a line of JSON for programs", NULL},
+      {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "print the result as a line of JSON", NULL},
       {"model", 0, 0, G_OPTION_ARG_STRING, &options->model,
-       "what chiefs and workers call it (default: the meta graph's file name)", "NAME"},
+       "the model's name on the master (default: the meta graph's file name)", "NAME"},
       {"task", 0, 0, G_OPTION_ARG_STRING, &options->task,
-       "this task's name in messages, as worker:3 (default: as TF_CONFIG says, or none)", "TASK"},
+       "this task's name in messages, such as worker:3 (default: from TF_CONFIG, or none)", "TASK"},
       {"cluster", 0, 0, G_OPTION_ARG_STRING, &options->cluster,
-       "task addresses, probed when the master doesn't answer (default: as TF_CONFIG says)",
+       "task addresses, probed when the master doesn't answer (default: from TF_CONFIG)",
        "ps:0=HOST:PORT,…"},
       {"trace", 0, 0, G_OPTION_ARG_FILENAME, &options->trace,
-       "write what took the time, for ui.perfetto.dev (default: none)", "FILE"},
+       "file for a trace of the phases, for ui.perfetto.dev (default: none)", "FILE"},
   };
   GArray *entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
   for (; own != NULL && own->long_name != NULL; own++)
@@ -176,7 +174,7 @@ read_cluster (const char *command, MusterCliOptions *options, GError **error)
     guint16 port;
     if (address == NULL || address == *it) {
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "%s: '%s' in --cluster isn't TASK=HOST:PORT", command, *it);
+                          "%s: invalid --cluster '%s' (use TASK=HOST:PORT)", command, *it);
     }
     if (!muster_address_parse (address + 1, &host, &port, error)) {
       g_prefix_error (error, "%s: --cluster: ", command);
@@ -229,11 +227,10 @@ check_shared (const char *command, MusterCliWants wants, const char *target, GEr
 {
   if (!(wants & MUSTER_CLI_SHARED) || !muster_master_is_offered (target))
     return TRUE;
-  return muster_fail (
-      error, MUSTER_ERROR_INVALID_ARGUMENT,
-      "%s: --master=%s begins and ends with this command, so no other task has a part in "
-      "it; give grpc://HOST:PORT, as `muster serve` prints it",
-      command, target);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s: --master=%s exists only in this process, so other tasks can't use it; "
+                      "use grpc://HOST:PORT, as `muster serve` prints it",
+                      command, target);
 }
 
 gboolean
@@ -263,7 +260,7 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
   guint n_rest = g_strv_length (words + 1);
   if (rest == NULL && n_rest > 0) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "%s takes no argument '%s'; try `muster help %s`", command, words[1],
+                        "%s: unexpected argument '%s'; see `muster help %s`", command, words[1],
                         command);
   }
   if (rest != NULL)

@@ -30,14 +30,14 @@ collect (Literal *self, JsonNode *node, int depth, GError **error)
       g_ptr_array_add (self->leaves, node);
       return TRUE;
     }
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "its lists are not nested evenly");
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "its lists are nested to different depths");
   }
   JsonArray *list = json_node_get_array (node);
   gint64 n = json_array_get_length (list);
   if (depth == DEEPEST ||
       (self->n_dims >= 0 && (depth >= self->n_dims || self->dims[depth] != n))) {
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "its lists are not of one length at each depth");
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "its lists have different lengths");
   }
   if (self->n_dims < 0)
     self->dims[depth] = n;
@@ -116,7 +116,7 @@ numbers_of (const Literal *self, GError **error)
     if (json_node_get_value_type (leaf) == G_TYPE_STRING ||
         !store_number (muster_tensor_data_mutable (tensor), self->dtype, i, leaf)) {
       muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "element %u can't be read as %s; feed a .npy file with @FILE", i,
+                   "element %u can't be converted to %s; feed a .npy file with @FILE", i,
                    muster_dtype_name (self->dtype));
       return NULL;
     }
@@ -133,11 +133,9 @@ parse_literal (const char *text, MusterDType dtype, GError **error)
       json_parser_get_root (parser) == NULL) {
     if (dtype == MUSTER_STRING)
       return muster_tensor_new_string (text);
-    muster_fail (
-        error, MUSTER_ERROR_INVALID_ARGUMENT,
-        "'%s' is neither a number nor a list of them such as [[1, 2], [3, 4]]; a NumPy file "
-        "is @FILE.npy",
-        text);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "invalid value '%s' (use a number, a list such as [[1, 2], [3, 4]], or @FILE.npy)",
+                 text);
     return NULL;
   }
   g_autoptr (GPtrArray) leaves = g_ptr_array_new ();
@@ -155,7 +153,7 @@ dtype_of (const Tensorflow__NodeDef *node, GError **error)
       muster_node_dtype (node, "dtype", muster_node_dtype (node, "T", MUSTER_INVALID));
   if (!muster_dtype_is_supported (dtype)) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "the dtype of '%s' (a %s) isn't known: feed a .npy file with @FILE", node->name,
+                 "the dtype of '%s' (a %s) is unknown; feed a .npy file with @FILE", node->name,
                  node->op);
     return MUSTER_INVALID;
   }
@@ -177,19 +175,19 @@ rows_of (MusterTensor *array, const char *rows, GError **error)
   gint64 dims[MUSTER_MAX_DIMS], first, end;
   g_auto (GStrv) bounds = g_strsplit (rows, ":", 3);
   if (n_dims == 0 || muster_tensor_dtype (array) == MUSTER_STRING) {
-    muster_cli_usage_error (error, "it has no rows");
+    muster_cli_usage_error (error, "the array has no rows");
     return NULL;
   }
   memcpy (dims, muster_tensor_dims (array), (gsize)n_dims * sizeof *dims);
   if (g_strv_length (bounds) != 2 || !read_bound (bounds[0], 0, &first) ||
       !read_bound (bounds[1], dims[0], &end)) {
-    muster_cli_usage_error (
-        error, "--rows='%s' isn't FIRST:END, as in --rows=0:1500 or --rows=1500:", rows);
+    muster_cli_usage_error (error, "invalid --rows '%s' (use FIRST:END, such as 0:1500 or 1500:)",
+                            rows);
     return NULL;
   }
   if (first >= end || end > dims[0]) {
     muster_cli_usage_error (
-        error, "--rows=%s: of %" G_GINT64_FORMAT " rows that leaves none, or asks for more", rows,
+        error, "--rows=%s is empty or out of range: the array has %" G_GINT64_FORMAT " rows", rows,
         dims[0]);
     return NULL;
   }
@@ -216,7 +214,8 @@ muster_cli_read_feed (MusterGraph *graph, const char *argument, const char *rows
 {
   const char *equals = strchr (argument, '=');
   if (equals == NULL || equals == argument || equals[1] == '\0') {
-    muster_cli_usage_error (error, "--feed='%s' isn't NAME=VALUE or NAME=@FILE.npy", argument);
+    muster_cli_usage_error (error, "invalid --feed '%s' (use NAME=VALUE or NAME=@FILE.npy)",
+                            argument);
     return NULL;
   }
   g_autofree char *given = g_strndup (argument, (gsize)(equals - argument));
@@ -224,8 +223,8 @@ muster_cli_read_feed (MusterGraph *graph, const char *argument, const char *rows
   const int output = muster_graph_split_input (given, &op);
   const Tensorflow__NodeDef *node = muster_graph_find_node (graph, op);
   if (node == NULL || output < 0) {
-    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "--feed=%s: the graph has no '%s' to feed",
-                 argument, given);
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "--feed=%s: the graph has no tensor '%s'", argument,
+                 given);
     return NULL;
   }
   MusterTensor *tensor = NULL;

@@ -91,17 +91,17 @@ report_spent (const MusterSessionReport *report)
   g_autofree char *phases = muster_cli_phases (report);
   g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
   if (report->pushed)
-    g_ptr_array_add (parts, g_strdup ("told by the master"));
+    g_ptr_array_add (parts, g_strdup ("pushed by the master"));
   else if (report->polls > 0)
     g_ptr_array_add (parts,
-                     g_strdup_printf (report->polls == 1 ? "one look" : "%u looks", report->polls));
+                     g_strdup_printf (report->polls == 1 ? "one poll" : "%u polls", report->polls));
   if (report->sessions > 0)
     g_ptr_array_add (parts, g_strdup_printf (report->sessions == 1 ? "one session" : "%u sessions",
                                              report->sessions));
   for (guint i = 0; i < MUSTER_N_FAILURES; i++)
     if (report->retries[i] > 0)
-      g_ptr_array_add (parts, g_strdup_printf ("%s: tried again %u×", muster_failure_name (i),
-                                               report->retries[i]));
+      g_ptr_array_add (
+          parts, g_strdup_printf ("%s: retried %u×", muster_failure_name (i), report->retries[i]));
   g_ptr_array_add (parts, NULL);
   g_autofree char *all = g_strjoinv (", ", (char **)parts->pdata);
   if (*phases != '\0')
@@ -122,7 +122,7 @@ report_over (const MusterCliResult *self)
   }
   muster_cli_say (stderr, "muster: %s is finished: %s\n", self->options->model, text->str);
   if (job == NULL) /* a chief's verb */
-    muster_cli_say (stderr, "  try: `muster prepare --overwrite` begins it anew\n");
+    muster_cli_say (stderr, "  try: `muster prepare --overwrite` starts it again\n");
 }
 
 static const char *
@@ -130,11 +130,11 @@ phrase_of (const MusterReason *server, const char *target)
 {
   static const struct {
     const char *state, *phrase;
-  } phrases[] = {{"not-resolved", "the name isn't known"},
-                 {"refused", "nothing listens there"},
-                 {"unreachable", "it can't be reached"},
-                 {"silent", "connected, but MasterService is silent"},
-                 {"lost", "it answered before, and no longer does"}};
+  } phrases[] = {{"not-resolved", "unknown host name"},
+                 {"refused", "connection refused"},
+                 {"unreachable", "unreachable"},
+                 {"silent", "connected, but MasterService doesn't answer"},
+                 {"lost", "it answered before, but doesn't any more"}};
   if (strcmp (server->state, "tls-failed") == 0)
     return g_str_has_prefix (target, "grpcs://")
                ? "TLS handshake failed: the port speaks plain text; use grpc://"
@@ -197,10 +197,11 @@ report_no_answer (const MusterCliResult *self)
     report_others (self->report, server);
   }
   report_spent (self->report);
-  muster_cli_say (stderr, "  try: %s\n",
-                  is_known && server->hint != NULL
-                      ? server->hint
-                      : "is that a master? `muster serve --listen=HOST:PORT` starts one");
+  muster_cli_say (
+      stderr, "  try: %s\n",
+      is_known && server->hint != NULL
+          ? server->hint
+          : "check that a master listens there; `muster serve --listen=HOST:PORT` starts one");
 }
 
 static void
@@ -245,10 +246,10 @@ muster_cli_report_failure (const MusterCliResult *self)
     muster_cli_say (stderr, "muster: %s\n", self->error->message);
     if (self->report->outcome == MUSTER_OUTCOME_FENCED)
       muster_cli_say (stderr, "  try: `muster wait` joins its model; `muster prepare --overwrite` "
-                              "initialises it anew\n");
+                              "initialises it again\n");
     else if (muster_error_is (self->error, MUSTER_ERROR_DATA_LOSS))
-      muster_cli_say (stderr, "  try: `muster checkpoint list DIR` shows which are whole; "
-                              "--checkpoint=PREFIX takes one\n");
+      muster_cli_say (stderr, "  try: `muster checkpoint list DIR` shows undamaged checkpoints; "
+                              "--checkpoint=PREFIX restores one\n");
   }
 }
 

@@ -69,5 +69,5 @@ muster_cli_write_trace (const MusterCliResult *self, const char *command)
     return;
   g_autofree char *text = draw (self, command);
   if (!g_file_set_contents (self->options->trace, text, -1, &error))
-    muster_cli_say (stderr, "warning: no trace: %s\n", error->message);
+    muster_cli_say (stderr, "warning: can't write the trace: %s\n", error->message);
 }

@@ -112,9 +112,10 @@ connect_to (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress
       return TRUE;
   }
   *stage = stage_of (error);
-  *reason = *stage == MUSTER_REACH_REFUSED
-                ? g_strdup_printf ("TCP refused: nobody listens on port %u", probe->port)
-                : g_strdup_printf ("no TCP connection: %s", error->message);
+  *reason =
+      *stage == MUSTER_REACH_REFUSED
+          ? g_strdup_printf ("TCP connection refused: no process listens on port %u", probe->port)
+          : g_strdup_printf ("no TCP connection: %s", error->message);
   return FALSE;
 }
 
@@ -127,9 +128,9 @@ name_protocol (const guint8 *bytes, gsize n_bytes)
     return "HTTP/1";
   /* A frame's length has three bytes; the first is 0 in all that may come unasked. */
   if (n_bytes > 0 && bytes[0] != 0)
-    return "something else";
+    return "an unknown protocol";
   if (n_bytes > 3 && memcmp (bytes + 3, rest, n_bytes - 3) != 0)
-    return "something else";
+    return "an unknown protocol";
   return NULL;
 }
 
@@ -170,9 +171,9 @@ await_settings (const Probe *probe, gint64 until_us, GSocket *socket, char **rea
   while (n_bytes < sizeof bytes) {
     const gssize n = read_more (probe, until_us, socket, bytes + n_bytes, sizeof bytes - n_bytes);
     if (n < 0)
-      *reason = say_unfinished (probe, "HTTP/2 settings never came", since_us);
+      *reason = say_unfinished (probe, "no HTTP/2 settings received", since_us);
     else if (n == 0)
-      *reason = g_strdup ("closed again before HTTP/2 settings came");
+      *reason = g_strdup ("connection closed before HTTP/2 settings were received");
     if (n <= 0)
       return MUSTER_REACH_SILENT;
     n_bytes += (gsize)n;
@@ -184,7 +185,7 @@ await_settings (const Probe *probe, gint64 until_us, GSocket *socket, char **rea
       return MUSTER_REACH_NOT_HTTP2;
     }
   }
-  *reason = g_strdup ("HTTP/2 settings came");
+  *reason = g_strdup ("HTTP/2 settings received");
   return MUSTER_REACH_ANSWERS;
 }
 
@@ -199,16 +200,16 @@ await_tls (const Probe *probe, gint64 until_us, GSocket *socket, char **reason)
   while (n_bytes < sizeof bytes) {
     const gssize n = read_more (probe, until_us, socket, bytes + n_bytes, sizeof bytes - n_bytes);
     if (n < 0)
-      *reason = say_unfinished (probe, "TLS never answered", since_us);
+      *reason = say_unfinished (probe, "no TLS answer", since_us);
     else if (n == 0)
-      *reason = g_strdup ("closed again in the TLS handshake");
+      *reason = g_strdup ("connection closed during the TLS handshake");
     if (n <= 0)
       return MUSTER_REACH_SILENT;
     n_bytes += (gsize)n;
   }
   if (!is_tls (bytes, n_bytes))
     return MUSTER_REACH_TLS_FAILED;
-  *reason = g_strdup ("TLS answers");
+  *reason = g_strdup ("TLS works");
   return MUSTER_REACH_ANSWERS;
 }
 
@@ -352,7 +353,7 @@ muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancell
   }
   /* GLib would leak the error of a look-up that was cancelled before it began. */
   if (g_cancellable_is_cancelled (cancellable) || deadline_us <= now_us ()) {
-    out->text = g_strdup_printf ("no time was left to try %s", address);
+    out->text = g_strdup_printf ("timed out before trying %s", address);
     return;
   }
   probe.host = host;
@@ -399,7 +400,7 @@ describe_answer (MusterReach stage, const MusterDiagnosis *so_far, gint64 took_u
   case MUSTER_REACH_NO_MASTER:
     return g_strdup_printf ("%s, but it has no MasterService", so_far->text);
   case MUSTER_REACH_NO_WORD:
-    return g_strdup_printf ("%s, but MasterService never answered (%s)", so_far->text, took);
+    return g_strdup_printf ("%s, but MasterService didn't answer (%s)", so_far->text, took);
   default:
     return g_strdup_printf ("%s, MasterService answers", so_far->text);
   }

@@ -54,7 +54,7 @@ say_late (gint64 since_us, GCancellable *cancellable)
   g_autofree char *waited =
       muster_format_duration (muster_clock_now_us (muster_system_clock ()) - since_us);
   gboolean is_cancelled = g_cancellable_is_cancelled (cancellable);
-  return g_strdup_printf ("the name service never answered%s (%s)",
+  return g_strdup_printf ("no answer from the name service%s (%s)",
                           is_cancelled ? " until cancelled" : "", waited);
 }
 
@@ -70,7 +70,7 @@ muster_resolve_host (const char *host, gint64 deadline_us, GCancellable *cancell
   if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     *reason = say_late (since_us, cancellable);
   else if (g_error_matches (error, G_RESOLVER_ERROR, G_RESOLVER_ERROR_NOT_FOUND))
-    *reason = g_strdup ("the name service doesn't know it");
+    *reason = g_strdup ("unknown host name");
   else if (error != NULL)
     *reason = g_strdup (error->message);
   return addresses;

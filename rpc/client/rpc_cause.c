@@ -15,18 +15,18 @@ typedef struct {
 /* Nobody's patience mends a certificate: that isn't UNAVAILABLE. */
 static const Cause causes[] = {
     {"certificate verify failed", ANY, MUSTER_ERROR_UNAUTHENTICATED,
-     "its certificate isn't trusted here: give the CA that signed it (--tls-ca)"},
+     "its certificate isn't trusted; set --tls-ca to the CA that signed it"},
     {"is not in peer certificate", ANY, MUSTER_ERROR_UNAUTHENTICATED,
-     "its certificate is for another name: use one that the certificate has"},
+     "its certificate is for another host name; use a name in the certificate"},
     {"wrong version number", ANY, MUSTER_ERROR_UNAVAILABLE,
      "TLS handshake failed: the port speaks plain text; use grpc://"},
     {": Socket closed", PLAIN, MUSTER_ERROR_UNAVAILABLE,
      "the port closes connections; if it speaks TLS, use grpcs://"},
     {": Socket closed", WITHOUT_CERTIFICATE, MUSTER_ERROR_UNAVAILABLE,
-     "the port closes connections; if it wants a client's certificate, give --tls-cert and "
+     "the port closes connections; if it requires a client certificate, set --tls-cert and "
      "--tls-key"},
     {": Socket closed", WITH_CERTIFICATE, MUSTER_ERROR_UNAVAILABLE,
-     "the port closes connections; does it trust the CA that signed --tls-cert?"},
+     "the port closes connections; check that the server trusts the CA that signed --tls-cert"},
 };
 
 static gboolean

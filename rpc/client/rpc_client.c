@@ -212,7 +212,7 @@ static void
 set_exposed_error (MusterRpcClient *self, GError **error)
 {
   muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-               "the token would go to '%s' in plain text: use TLS, as in grpcs://%s", self->address,
+               "refused to send the token to '%s' in plain text; use grpcs://%s", self->address,
                self->address);
 }
 
@@ -262,8 +262,9 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
       muster_rpc_client_note_unreachable (self);
     muster_fail (error, code, "no answer from '%s': %s", self->address, cause);
   } else if (*text == '\0')
-    muster_fail (error, muster_error_from_wire (outcome->status), "'%s' answered '%s' and no more",
-                 self->address, muster_error_name ((int)outcome->status));
+    muster_fail (error, muster_error_from_wire (outcome->status),
+                 "'%s' answered '%s' without details", self->address,
+                 muster_error_name ((int)outcome->status));
   else {
     g_autofree char *too_large =
         outcome->status == GRPC_STATUS_RESOURCE_EXHAUSTED ? muster_rpc_size_cause (text) : NULL;

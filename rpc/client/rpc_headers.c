@@ -40,8 +40,8 @@ muster_rpc_headers_check (const MusterRpcOptions *options, GError **error)
   if (is_good && n_bytes <= MAX_HEADER_BYTES)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "a call's headers are malformed: at most 16, of 4 KiB together, with keys "
-                      "like 'a-key' and values of printable ASCII");
+                      "malformed call headers (use at most 16, 4 KiB in total, with keys like "
+                      "'a-key' and values of printable ASCII)");
 }
 
 void

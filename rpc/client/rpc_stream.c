@@ -205,7 +205,7 @@ take_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
   if (message != NULL)
     receive_more (self);
   else if (!is_over && !g_cancellable_set_error_if_cancelled (cancellable, error))
-    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "nothing came from '%s' yet",
+    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "no message from '%s' yet",
                  muster_rpc_client_address (self->client));
   else if (!is_over)
     return NULL;

@@ -16,11 +16,10 @@ muster_step_tensors_fit (MusterTensor *const *tensors, gsize n, GError **error)
   if (size <= MAX_TENSORS)
     return TRUE;
   g_autofree char *text = muster_format_size (size);
-  return muster_fail (
-      error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-      "the step's tensors are %s or more as a message, above the 2.1 GB that one may have: "
-      "run it for fewer or smaller ones",
-      text);
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "the step's tensors need a message of %s or more, over the limit of 2.1 GB; "
+                      "use fewer or smaller tensors",
+                      text);
 }
 
 gboolean

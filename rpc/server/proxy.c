@@ -169,7 +169,7 @@ muster_rpc_call_proxy (MusterRpcCall *self, MusterRpcClient *client, MusterRpcMe
   }
   if (!count_if_open (self)) {
     pass->error =
-        g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The caller has gone away");
+        g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the caller disconnected");
     refuse (pass, request);
     return;
   }

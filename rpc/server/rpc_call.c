@@ -325,8 +325,8 @@ refuse_unknown (MusterRpcCall *self)
 {
   g_autofree char *path = grpc_slice_to_c_string (self->details.method);
   g_autofree char *shown = muster_grpc_status_text (path);
-  g_autoptr (GError) error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                                          "the method '%s' is unknown here", shown);
+  g_autoptr (GError) error =
+      g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "unknown method '%s'", shown);
   muster_rpc_call_finish (self, error);
 }
 

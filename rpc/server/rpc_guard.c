@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define NO_TOKEN    "this server wants a token with each call: give --token-file"
-#define WRONG_TOKEN "this server wants another token: give the right --token-file"
+#define NO_TOKEN    "this server requires a token; set --token-file"
+#define WRONG_TOKEN "wrong token; set --token-file to the server's token"
 
 /* What guards one address of a server. */
 typedef struct {

@@ -160,7 +160,8 @@ muster_rpc_server_listen (MusterRpcServer *self, const char *address,
     muster_rpc_guard (secured, authorization, self->open_methods);
   int bound = grpc_server_add_http2_port (self->server, address, secured);
   if (bound == 0)
-    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "can't listen on %s: gRPC refused it", address);
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "can't listen on %s: gRPC failed to bind it",
+                 address);
   return bound;
 }
 

@@ -116,13 +116,13 @@ muster_async_saver_new (MusterSaver *saver, MusterSession *session,
   static const MusterAsyncOptions defaults;
 
   if (saver == NULL || session == NULL) {
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "An async saver needs a %s: it saves by it",
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "an async saver needs a %s",
                  saver != NULL ? "session" : "saver");
     return NULL;
   }
   if (saver->is_empty) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "An async saver needs variables to save: this model has none");
+                 "an async saver needs variables to save; this model has none");
     return NULL;
   }
   MusterAsyncSaver *self = g_object_new (MUSTER_TYPE_ASYNC_SAVER, NULL);
@@ -536,10 +536,11 @@ give_up (MusterAsyncCore *self, GError **error)
   for (GList *link = self->waiting.head; link != NULL; link = link->next)
     muster_save_ticket_cancel (((MusterAsyncRequest *)link->data)->ticket);
   g_clear_error (error);
-  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-               "Timeout waiting for the async save thread: '%s' was still being written, and the "
-               "checkpoint may be incomplete. It is given up; the ones before stand",
-               path);
+  muster_fail (
+      error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+      "Timeout waiting for the async save thread: '%s' was still being written, and the checkpoint "
+      "may be incomplete. The save is abandoned; earlier checkpoints are unchanged",
+      path);
 }
 
 static gboolean
@@ -649,7 +650,7 @@ muster_async_saver_dispose (GObject *object)
     if (core->thread == g_thread_self ())
       shut_from_within (core);
     else if (!muster_async_saver_shutdown (self, deadline_us, NULL, &error))
-      g_warning ("An async saver was dropped before it was shut down: %s", error->message);
+      g_warning ("an async saver was freed before it was shut down: %s", error->message);
     g_mutex_lock (&core->lock);
     g_clear_pointer (&core->thread, g_thread_unref); /* it may be stuck, and ends by itself */
     g_mutex_unlock (&core->lock);

@@ -101,8 +101,8 @@ muster_async_core_check_caller (MusterAsyncCore *self, GError **error)
   if (g_thread_self () != self->thread && g_thread_self () != self->holder)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "The saver was called from within one of its own saves, which would wait for "
-                      "itself: call it from another thread, or later");
+                      "the saver was called from one of its own saves, which would deadlock; call "
+                      "it from another thread, or later");
 }
 
 /* --- the thread --- */

@@ -168,8 +168,7 @@ muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 d
   if (self == NULL || state > MUSTER_SAVE_DURABLE)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         self != NULL
-                            ? "a save is waited for until it is staged, written or durable, not "
-                              "for another end: wait for MUSTER_SAVE_DURABLE"
+                            ? "invalid save state to wait for (use staged, written or durable)"
                             : "no ticket of a save was given");
   Waited waited = {self, state};
   g_autofree char *what = g_strdup_printf ("the save of '%s'", self->path);

@@ -119,8 +119,7 @@ walk_from (Walk *self, MusterGraph *graph, const char *save_tensor, GError **err
   if (self->order->len > 0)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "'%s' saves nothing that could be kept apart: there is no SaveV2 behind it",
-                      save_tensor);
+                      "'%s' can't be saved from a snapshot: it has no SaveV2 input", save_tensor);
 }
 
 static MusterDType

@@ -123,7 +123,7 @@ check_name (MusterSaveables *self, const char *name, GError **error)
 {
   if (*name == '\0') {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "A saveable needs a name: its tensors are NAME/KEY in the checkpoint");
+                        "a saveable needs a name; its tensors are NAME/KEY in the checkpoint");
   }
   for (guint i = 0; i < self->entries->len; i++) {
     if (strcmp (((const Entry *)self->entries->pdata[i])->name, name) != 0)
@@ -179,7 +179,8 @@ entry_saveable (Entry *self, GError **error)
 
   if (saveable == NULL)
     muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "The saveable '%s' is gone: it was added weakly, and nobody kept it", self->name);
+                 "the saveable '%s' was freed: it was added weakly, without another reference",
+                 self->name);
   return saveable;
 }
 
@@ -192,7 +193,7 @@ copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
 
   if (iface->copy_to_host != NULL)
     return iface->copy_to_host (saveable, tensors, error);
-  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "%s has no way to copy itself",
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "%s doesn't implement copying",
                       G_OBJECT_TYPE_NAME (saveable));
 }
 
@@ -318,10 +319,9 @@ read_one (Entry *entry, MusterBundleReader *reader, GPtrArray *states, GError **
   if (g_hash_table_size (tensors) == 0 && (entry->flags & MUSTER_SAVEABLE_OPTIONAL))
     return TRUE;
   if (g_hash_table_size (tensors) == 0) {
-    return muster_fail (
-        error, MUSTER_ERROR_NOT_FOUND,
-        "The checkpoint '%s' holds nothing of the saveable '%s': it was saved without it",
-        muster_bundle_reader_prefix (reader), entry->name);
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND,
+                        "checkpoint '%s' has no data of the saveable '%s': it was saved without it",
+                        muster_bundle_reader_prefix (reader), entry->name);
   }
   MusterSaveableState *state = g_new (MusterSaveableState, 1);
   state->saveable = g_steal_pointer (&saveable);

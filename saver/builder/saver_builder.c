@@ -305,11 +305,10 @@ static gboolean
 check_how (const MusterSaverBuild *how, GError **error)
 {
   if (how->version != 0 && how->version != 2) {
-    return muster_fail (
-        error, MUSTER_ERROR_UNIMPLEMENTED,
-        "Building a saver: version V%d isn't offered, since TensorFlow has given it up and "
-        "its files have no checksums. Take V2",
-        how->version);
+    return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                        "Building a saver: version V%d isn't supported: it is deprecated in "
+                        "TensorFlow and its files have no checksums; use V2",
+                        how->version);
   }
   if (how->scope != NULL && !is_scope (how->scope)) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,

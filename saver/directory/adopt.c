@@ -314,7 +314,7 @@ find_mark (Adoption *self)
     g_mutex_unlock (&self->owner->lock);
   } else if (self->owner->keep_seconds > 0 && self->mark > self->now) {
     g_warning ("'%s': this host's clock is behind the last preserved checkpoint timestamp (%.0f s "
-               "before it): what is there already is left alone",
+               "before it); existing checkpoints are kept",
                self->directory, self->mark - self->now);
     self->mark = self->now;
   }

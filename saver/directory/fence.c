@@ -85,11 +85,11 @@ muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, Muster
     note_claim (self, lease, directory, epoch);
   }
   if (record->epoch > epoch || (record->epoch == epoch && !is_noted)) {
-    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                        "'%s' was taken over by %s, whose epoch there is %" G_GINT64_FORMAT
-                        " (this chief's is %" G_GINT64_FORMAT "): nothing more is saved here",
-                        directory, record->chief != NULL ? record->chief : "another chief",
-                        record->epoch, epoch);
+    return muster_fail (
+        error, MUSTER_ERROR_FAILED_PRECONDITION,
+        "'%s' was taken over by %s, with epoch %" G_GINT64_FORMAT
+        " (this chief's is %" G_GINT64_FORMAT "); this chief saves no more checkpoints there",
+        directory, record->chief != NULL ? record->chief : "another chief", record->epoch, epoch);
   }
   if (record->epoch < epoch)
     write_holder (record, chief, epoch, changed);

@@ -24,9 +24,9 @@ describe (const MusterFreeSpace *self, const MusterSpaceCheck *space)
   g_autofree char *is_free = there < G_MAXUINT64 ? muster_format_size (there) : g_strdup ("none");
   g_autofree char *waited = muster_format_duration (waited_us);
   g_autofree char *after = self->when_full == MUSTER_WHEN_FULL_PAUSE
-                               ? g_strdup_printf (" after %s of waiting", waited)
+                               ? g_strdup_printf (", after waiting %s", waited)
                                : g_strdup ("");
-  return g_strdup_printf ("a checkpoint needs about %s, and %s is free in '%s'%s", needed, is_free,
+  return g_strdup_printf ("a checkpoint needs about %s, but %s is free in '%s'%s", needed, is_free,
                           space->directory, after);
 }
 
@@ -35,11 +35,10 @@ refuse (const MusterFreeSpace *self, const MusterSpaceCheck *space, GError **err
 {
   g_autofree char *what = describe (self, space);
 
-  return muster_fail (
-      error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-      "There is no room: %s. Make room there, keep fewer checkpoints, or save elsewhere; "
-      "what is there already is as it was",
-      what);
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "not enough free space: %s; free some space, keep fewer checkpoints, or use "
+                      "another directory (existing checkpoints are unchanged)",
+                      what);
 }
 
 /* FALSE at the deadline. */
@@ -109,7 +108,7 @@ muster_free_space_after_full (const MusterFreeSpace *self, MusterSpaceCheck *spa
     return pause_once (self, space, error) && muster_free_space_find (self, space, error);
   case MUSTER_WHEN_FULL_FAIL:
   default:
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "There is no room: %s",
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "not enough free space: %s",
                         failure->message);
   }
 }

@@ -73,7 +73,7 @@ has_files (MusterLimits *self, GError **error)
 {
   if (muster_open_files_left (self->spare_files))
     return TRUE;
-  g_autofree char *detail = g_strdup_printf (", of which %u are kept free", self->spare_files);
+  g_autofree char *detail = g_strdup_printf (", of which %u are reserved", self->spare_files);
   return refuse (self, MUSTER_LIMIT_OPEN_FILES, detail, error);
 }
 
@@ -100,7 +100,7 @@ muster_limits_allow (MusterLimits *self, MusterLimit limit, guint64 n_bytes, GEr
 {
   State *state = &self->states[limit];
   if (n_bytes > state->max) {
-    g_autofree char *detail = g_strdup_printf (", and here are %" G_GUINT64_FORMAT, n_bytes);
+    g_autofree char *detail = g_strdup_printf ("; requested: %" G_GUINT64_FORMAT, n_bytes);
     return refuse (self, limit, detail, error);
   }
   guint64 largest = __atomic_load_n (&state->used, __ATOMIC_RELAXED);

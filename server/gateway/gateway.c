@@ -70,9 +70,7 @@ take_in (Creation *self, MusterRpcCall *call, const MusterRpcMessage *answer, GE
   if (!muster_gateway_peek (answer, MUSTER_GATEWAY_OTHER, &peek, error))
     return FALSE;
   if (*peek.handle == '\0') {
-    return muster_fail (error, MUSTER_ERROR_INTERNAL,
-                        "'%s' has made a session without a "
-                        "handle",
+    return muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s' created a session without a handle",
                         muster_master_target (self->remote));
   }
   g_autoptr (MusterSession) session =

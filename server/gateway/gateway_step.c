@@ -35,7 +35,7 @@ keep_handle (MusterGatewayPeek *peek, const MusterRpcField *field, GError **erro
 {
   if (field->type != MUSTER_WIRE_BYTES || field->size > MUSTER_GATEWAY_MAX_HANDLE ||
       (field->size > 0 && memchr (field->data, '\0', field->size) != NULL))
-    return refuse ("its session's handle is none", error);
+    return refuse ("invalid session handle", error);
   if (field->size > 0)
     memcpy (peek->handle, field->data, field->size);
   peek->handle[field->size] = '\0';
@@ -83,7 +83,7 @@ muster_gateway_peek (const MusterRpcMessage *message, MusterGatewayKind kind,
     else if (!keep_handle (peek, &field, error))
       return FALSE;
   }
-  return !reader.is_malformed || refuse ("a field of it", error);
+  return !reader.is_malformed || refuse ("malformed field", error);
 }
 
 /* --- whether a step may have changed what is ready --- */

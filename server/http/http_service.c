@@ -107,11 +107,11 @@ on_request (SoupServer *soup G_GNUC_UNUSED, SoupServerMessage *message, const ch
     }
     soup_message_headers_replace (soup_server_message_get_response_headers (message), "Allow",
                                   "GET");
-    answer (message, 405, "text/plain; charset=utf-8", g_strdup ("only GET is answered here\n"));
+    answer (message, 405, "text/plain; charset=utf-8", g_strdup ("use GET\n"));
     return;
   }
   answer (message, 404, "text/plain; charset=utf-8",
-          g_strdup ("there are /healthz, /readyz and /metrics\n"));
+          g_strdup ("not found; use /healthz, /readyz or /metrics\n"));
 }
 
 /* soup's handler once the headers have come: whatever follows them isn't kept. */

@@ -21,7 +21,7 @@ muster_pages_why_not_ready (const MusterAnnouncement *chief)
 {
   if (!chief->prepared)
     return "not prepared yet";
-  return chief->is_ready ? NULL : "its ready op says no";
+  return chief->is_ready ? NULL : "its ready op reports it not ready";
 }
 
 char *
@@ -114,17 +114,18 @@ static void
 add_server (Page *page, MusterServer *server)
 {
   gint64 now_us = muster_clock_now_us (server->clock);
-  family (page, GAUGE, "muster_build_info", "", "What runs here.");
+  family (page, GAUGE, "muster_build_info", "", "Version of the server.");
   sample (page, "", "version", MUSTER_VERSION, 1);
-  gauge (page, "muster_uptime_seconds", "seconds", "Since the server was started.",
+  gauge (page, "muster_uptime_seconds", "seconds", "Time since the server started.",
          SECONDS (now_us - server->started_us));
-  gauge (page, "muster_resident_memory_bytes", "bytes", "Memory of the process.",
+  gauge (page, "muster_resident_memory_bytes", "bytes", "Resident memory of the process.",
          (double)muster_server_resident_bytes ());
-  gauge (page, "muster_sessions", "", "Sessions that are open.",
+  gauge (page, "muster_sessions", "", "Number of open sessions.",
          muster_sessions_size (server->sessions));
-  gauge (page, "muster_watchers", "", "Watches that are open.",
+  gauge (page, "muster_watchers", "", "Number of open watches.",
          muster_readiness_service_n_watchers (server->readiness));
-  counter (page, "muster_sessions_expired", "Sessions closed because nobody renewed or used them.",
+  counter (page, "muster_sessions_expired",
+           "Sessions closed because they were not renewed or used.",
            (double)muster_session_reaper_n_expired (server->reaper));
 }
 
@@ -136,9 +137,9 @@ add_steps (Page *page, MusterServer *server)
   gint64 durations_us[G_N_ELEMENTS (quantiles)];
   guint64 n_steps = muster_step_meter_n_steps (server->steps);
   muster_step_meter_quantiles (server->steps, quantiles, G_N_ELEMENTS (quantiles), durations_us);
-  counter (page, "muster_steps", "Steps that have ended.", (double)n_steps);
+  counter (page, "muster_steps", "Number of finished steps.", (double)n_steps);
   family (page, SUMMARY, "muster_step_duration_seconds", "seconds",
-          "How long steps took; the quantiles are of the last thousand.");
+          "Duration of steps; quantiles of the last 1000 steps.");
   for (guint i = 0; n_steps > 0 && i < G_N_ELEMENTS (quantiles); i++)
     sample (page, "", "quantile", names[i], SECONDS (durations_us[i]));
   sample (page, "_sum", NULL, NULL, SECONDS (muster_step_meter_total_us (server->steps)));
@@ -177,9 +178,10 @@ add_models (Page *page, MusterServer *server)
     const char *help;
     double (*value) (const MusterAnnouncement *chief); /* below 0: unknown */
   } gauges[] = {
-      {"muster_model_ready", "Whether the model is prepared and its ready op says yes.", is_ready},
+      {"muster_model_ready", "Whether the model is prepared and its ready op reports it ready.",
+       is_ready},
       {"muster_model_chief_alive", "Whether the model's chief holds its lease.", is_chief_alive},
-      {"muster_model_step", "The global step that the chief told last.", step_of},
+      {"muster_model_step", "The global step that the chief last announced.", step_of},
       {"muster_model_durable_step", "The step of the last durable checkpoint.", durable_step_of},
   };
   g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (server->registry);
@@ -200,13 +202,14 @@ add_limits (Page *page, MusterServer *server)
   MusterLimitUse usages[MUSTER_N_LIMITS];
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
     muster_limits_read (server->limits, i, &usages[i]);
-  family (page, GAUGE, "muster_limit_used", "", "How much of a limit is used.");
+  family (page, GAUGE, "muster_limit_used", "", "Amount of a limit in use.");
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
     sample (page, "", "limit", usages[i].name, (double)usages[i].used);
-  family (page, GAUGE, "muster_limit", "", "What there may be at most.");
+  family (page, GAUGE, "muster_limit", "", "Value of a limit.");
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
     sample (page, "", "limit", usages[i].name, (double)usages[i].max);
-  family (page, COUNTER, "muster_limit_refused", "", "How often something was over a limit.");
+  family (page, COUNTER, "muster_limit_refused", "",
+          "Number of requests refused because of a limit.");
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
     sample (page, "_total", "limit", usages[i].name, (double)usages[i].refused);
 }

@@ -211,8 +211,8 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
   Lease *lease = data;
   MusterAnnounceService *self = lease->service;
-  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
-                                                  "The lease was given up by its caller");
+  g_autoptr (GError) error =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the caller released the lease");
   /* Under the lock: whoever claims under the same epoch does so before (and isn't taken for this
    * one) or afterwards. */
   g_mutex_lock (&self->lock);

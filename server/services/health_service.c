@@ -110,11 +110,10 @@ send_status (MusterRpcCall *call, Status status)
 static void
 finish_unknown (MusterRpcCall *call, const char *name)
 {
-  g_autoptr (GError) error = g_error_new (
-      MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
-      "no chief has announced a model '%s' here; the empty name asks for the server as "
-      "a whole",
-      name);
+  g_autoptr (GError) error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                                          "unknown service '%s': no chief has announced this "
+                                          "model; use the empty name for the whole server",
+                                          name);
   muster_rpc_call_finish (call, error);
 }
 
@@ -159,8 +158,8 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
   g_mutex_unlock (&gone->service->lock);
   if (!is_ours)
     return;
-  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
-                                                  "The watch was given up by its caller");
+  g_autoptr (GError) error =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the caller cancelled the watch");
   muster_rpc_call_finish (gone->call, error);
 }
 

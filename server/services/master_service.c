@@ -53,7 +53,7 @@ muster_server_read_lease (MusterServer *server, MusterRpcCall *call, gint64 *lea
     return TRUE;
   if (!g_ascii_string_to_unsigned (text, 10, 1, LONGEST_LEASE, &seconds, NULL)) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "the header " LEASE_HEADER " is '%s': give 1 to %d seconds", text,
+                        "the header " LEASE_HEADER " '%s' is invalid (use 1 to %d seconds)", text,
                         LONGEST_LEASE);
   }
   *lease_us = (gint64)seconds * MUSTER_SECOND;

@@ -181,8 +181,8 @@ on_readiness (const MusterReadiness *readiness, guint64 round, const GError *err
 static void
 on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
-  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
-                                                  "The watch was given up by its caller");
+  g_autoptr (GError) error =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the caller cancelled the watch");
   end_watch (data, error);
 }
 

@@ -348,7 +348,7 @@ find_callable (MusterServed *served, const MusterStepRequest *read, MusterServed
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "Callable %" G_GINT64_FORMAT " takes %" G_GSIZE_FORMAT
-                      " feeds, but %" G_GSIZE_FORMAT " came",
+                      " feeds, got %" G_GSIZE_FORMAT,
                       read->callable, callable->n_feeds, read->n_feeds);
 }
 

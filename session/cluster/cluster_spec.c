@@ -25,13 +25,12 @@ check (const MusterClusterSpec *self, GError **error)
   guint n = self->job != NULL ? muster_cluster_spec_n_tasks (self, self->job) : 0;
 
   if (muster_cluster_spec_n_tasks (self, "chief") > 1)
-    return muster_tf_config_error (error, ": a job has one chief, and \"cluster\" has %u",
+    return muster_tf_config_error (error, ": \"cluster\" has %u chiefs, but a job has one",
                                    muster_cluster_spec_n_tasks (self, "chief"));
   if (self->job == NULL || g_str_equal (self->job, "evaluator") ||
       muster_cluster_spec_find (self, self->job, self->index) != NULL)
     return TRUE;
-  return muster_tf_config_error (error,
-                                 ": this task is %s:%u, but the cluster has %u of that name%s",
+  return muster_tf_config_error (error, ": this task is %s:%u, but \"cluster\" has %u such tasks%s",
                                  self->job, self->index, n, n > self->index ? ", others" : "");
 }
 
@@ -191,13 +190,10 @@ muster_cluster_spec_target (const MusterClusterSpec *self, GError **error)
   if (own != NULL)
     return target_of (own->address);
   if (self->job != NULL)
-    muster_tf_config_error (error,
-                            ": %s:%u has no server in \"cluster\": name one as "
-                            "\"session_master\"",
+    muster_tf_config_error (error, ": %s:%u has no server in \"cluster\"; set \"session_master\"",
                             self->job, self->index);
   else
-    muster_tf_config_error (error, " names no task, so that it isn't known which server is its "
-                                   "own: give \"task\", or \"session_master\"");
+    muster_tf_config_error (error, " names no task; set \"task\" or \"session_master\"");
   return NULL;
 }
 

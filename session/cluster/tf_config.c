@@ -8,7 +8,7 @@
 
 #define MOST_NESTING 16
 #define EXAMPLE                                                                                    \
-  "as {\"cluster\": {\"chief\": [\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}, "                   \
+  "{\"cluster\": {\"chief\": [\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}, "                      \
   "\"task\": {\"type\": \"worker\", \"index\": 0}}"
 
 gboolean
@@ -99,7 +99,7 @@ add_task (MusterClusterSpec *self, const char *job, guint index, JsonNode *node,
   guint16 port;
 
   if (address == NULL)
-    return muster_tf_config_error (error, ": \"%s\" in \"cluster\" is no list of \"HOST:PORT\"",
+    return muster_tf_config_error (error, ": \"%s\" in \"cluster\" must be a list of \"HOST:PORT\"",
                                    job);
   if (!muster_address_parse (address, &host, &port, &wrong))
     return muster_tf_config_error (error, ": %s:%u in \"cluster\": %s", job, index, wrong->message);
@@ -137,7 +137,7 @@ order_tasks (MusterClusterSpec *self, guint from, GError **error)
     qsort (tasks + from, self->tasks->len - from, sizeof *tasks, compare_indices);
   for (guint i = from; i + 1 < self->tasks->len; i++)
     if (tasks[i].index == tasks[i + 1].index)
-      return muster_tf_config_error (error, ": %s:%u stands in \"cluster\" twice", tasks[i].job,
+      return muster_tf_config_error (error, ": %s:%u is in \"cluster\" twice", tasks[i].job,
                                      tasks[i].index);
   return TRUE;
 }
@@ -152,8 +152,8 @@ add_sparse (MusterClusterSpec *self, const char *job, JsonObject *object, GError
   for (GList *name = names; name != NULL; name = name->next) {
     guint64 index;
     if (!g_ascii_string_to_unsigned (name->data, 10, 0, MUSTER_MOST_TASKS, &index, NULL))
-      return muster_tf_config_error (error, ": \"%s\" in \"cluster\": '%s' is no number of a task",
-                                     job, (char *)name->data);
+      return muster_tf_config_error (error, ": \"%s\" in \"cluster\": '%s' isn't a task index", job,
+                                     (char *)name->data);
     if (!add_task (self, job, (guint)index, json_object_get_member (object, name->data), error))
       return FALSE;
   }
@@ -178,21 +178,21 @@ read_cluster (MusterClusterSpec *self, JsonNode *node, GError **error)
   if (node == NULL)
     return TRUE;
   if (!JSON_NODE_HOLDS_OBJECT (node))
-    return muster_tf_config_error (error, ": \"cluster\" is no object: write it " EXAMPLE);
+    return muster_tf_config_error (error, ": \"cluster\" must be an object; use " EXAMPLE);
   JsonObject *cluster = json_node_get_object (node);
   g_autoptr (GList) jobs = json_object_get_members (cluster);
   for (GList *job = jobs; job != NULL; job = job->next) {
     JsonNode *tasks = json_object_get_member (cluster, job->data);
     gboolean is_good;
     if (!is_job_name (job->data))
-      return muster_tf_config_error (error, ": '%s' can't be the name of a job", (char *)job->data);
+      return muster_tf_config_error (error, ": invalid job name '%s'", (char *)job->data);
     if (JSON_NODE_HOLDS_ARRAY (tasks))
       is_good = add_list (self, job->data, json_node_get_array (tasks), error);
     else if (JSON_NODE_HOLDS_OBJECT (tasks))
       is_good = add_sparse (self, job->data, json_node_get_object (tasks), error);
     else
       is_good = muster_tf_config_error (
-          error, ": \"%s\" in \"cluster\" is no list of \"HOST:PORT\"", (char *)job->data);
+          error, ": \"%s\" in \"cluster\" must be a list of \"HOST:PORT\"", (char *)job->data);
     if (!is_good)
       return FALSE;
   }
@@ -207,14 +207,14 @@ read_task (MusterClusterSpec *self, JsonNode *node, GError **error)
   if (node == NULL)
     return TRUE;
   if (!JSON_NODE_HOLDS_OBJECT (node))
-    return muster_tf_config_error (error, ": \"task\" is no object: write it " EXAMPLE);
+    return muster_tf_config_error (error, ": \"task\" must be an object; use " EXAMPLE);
   JsonObject *task = json_node_get_object (node);
   const char *type = string_of (json_object_get_member (task, "type"));
   JsonNode *index = json_object_get_member (task, "index");
   if (type == NULL || !is_job_name (type))
-    return muster_tf_config_error (error, ": \"task\" has no \"type\": write it " EXAMPLE);
+    return muster_tf_config_error (error, ": \"task\" has no \"type\"; use " EXAMPLE);
   if (index != NULL && !read_index (index, &self->index))
-    return muster_tf_config_error (error, ": \"index\" in \"task\" is no number of a task");
+    return muster_tf_config_error (error, ": \"index\" in \"task\" isn't a task index");
   self->job = g_strdup (type);
   return TRUE;
 }
@@ -228,8 +228,8 @@ check_layer (JsonNode *node, GError **error)
   if (node == NULL || JSON_NODE_HOLDS_NULL (node) ||
       (layer != NULL && (!*layer || g_str_equal (layer, "grpc"))))
     return TRUE;
-  return muster_tf_config_error (error, ": \"rpc_layer\" is '%s': muster speaks grpc alone",
-                                 layer != NULL ? layer : "no string");
+  return muster_tf_config_error (error, ": unsupported \"rpc_layer\" '%s' (use \"grpc\")",
+                                 layer != NULL ? layer : "not a string");
 }
 
 static gboolean
@@ -238,7 +238,7 @@ read_root (MusterClusterSpec *self, JsonObject *root, GError **error)
   JsonNode *master = json_object_get_member (root, "session_master");
 
   if (master != NULL && !JSON_NODE_HOLDS_NULL (master) && string_of (master) == NULL)
-    return muster_tf_config_error (error, ": \"session_master\" is no string");
+    return muster_tf_config_error (error, ": \"session_master\" must be a string");
   self->session_master = g_strdup (master != NULL ? string_of (master) : NULL);
   return check_layer (json_object_get_member (root, "rpc_layer"), error) &&
          read_cluster (self, json_object_get_member (root, "cluster"), error) &&
@@ -252,20 +252,18 @@ muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **er
   g_autoptr (GError) malformed = NULL;
 
   if (!g_utf8_validate (text, -1, NULL))
-    return muster_tf_config_error (error, " isn't UTF-8: write it " EXAMPLE);
+    return muster_tf_config_error (error, " isn't UTF-8; use " EXAMPLE);
   if (!is_flat (text))
-    return muster_tf_config_error (error, " is nested deeper than %d: write it " EXAMPLE,
-                                   MOST_NESTING);
+    return muster_tf_config_error (error, " is nested deeper than %d; use " EXAMPLE, MOST_NESTING);
   if (!is_one_object (text))
-    return muster_tf_config_error (error,
-                                   " is no JSON object, or more than one: write it " EXAMPLE);
+    return muster_tf_config_error (error, " must be one JSON object; use " EXAMPLE);
   if (!json_parser_load_from_data (parser, text, -1, &malformed)) {
     /* It may quote half a character. */
     g_autofree char *why = g_utf8_make_valid (malformed->message, -1);
-    return muster_tf_config_error (error, " is no JSON (%s): write it " EXAMPLE, why);
+    return muster_tf_config_error (error, " isn't valid JSON (%s); use " EXAMPLE, why);
   }
   JsonNode *node = json_parser_get_root (parser);
   if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
-    return muster_tf_config_error (error, " is no JSON object: write it " EXAMPLE);
+    return muster_tf_config_error (error, " must be a JSON object; use " EXAMPLE);
   return read_root (self, json_node_get_object (node), error);
 }

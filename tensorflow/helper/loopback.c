@@ -103,7 +103,7 @@ muster_loopback_check (uint16_t port, char *text, size_t n_text)
   bool is_home = true, has_port = false;
   DIR *fds = opendir ("/proc/self/fd");
   if (fds == NULL) {
-    snprintf (text, n_text, "/proc/self/fd can't be read, so nobody knows where it listens");
+    snprintf (text, n_text, "can't read /proc/self/fd to check the listening address");
     return false;
   }
   for (struct dirent *entry = readdir (fds); entry != NULL && is_home; entry = readdir (fds)) {
@@ -119,11 +119,11 @@ muster_loopback_check (uint16_t port, char *text, size_t n_text)
     inet_ntop (address.any.sa_family,
                is_v4 ? (void *)&address.v4.sin_addr : (void *)&address.v6.sin6_addr, host,
                sizeof host);
-    snprintf (text, n_text, "it listens beyond this machine, at '%s' port %u", host,
+    snprintf (text, n_text, "it listens on '%s' port %u, which other machines can reach", host,
               port_of (&address));
   }
   closedir (fds);
   if (is_home && !has_port)
-    snprintf (text, n_text, "it doesn't listen on port %u, as it was told", port);
+    snprintf (text, n_text, "it doesn't listen on port %u as requested", port);
   return is_home && has_port;
 }

@@ -88,7 +88,9 @@ main (int argc, char **argv)
   unsigned long port = argc == 3 ? strtoul (argv[2], &end, 10) : 0;
   if (port == 0 || port > 65535 || *end != '\0' ||
       getsockopt (PARENT, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
-    fprintf (stderr, "muster-tensorflow: muster starts this, for --master=tensorflow\n");
+    fprintf (
+        stderr,
+        "muster-tensorflow: started by muster for --master=tensorflow; don't run it directly\n");
     return 2;
   }
   prctl (PR_SET_PDEATHSIG, SIGKILL);

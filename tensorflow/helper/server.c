@@ -94,7 +94,8 @@ load (const char *library, Api *api, char *text, size_t n_text)
   const char *lacks = find_functions (handle, api);
   if (lacks == NULL)
     return true;
-  snprintf (text, n_text, "it has no %s, so it isn't TensorFlow, or one without its server", lacks);
+  snprintf (text, n_text,
+            "it has no symbol %s, so it isn't TensorFlow, or was built without the server", lacks);
   return false;
 }
 

@@ -360,8 +360,8 @@ MUSTER_TEST (Backup, names_the_backup_that_cannot_be_restored)
     MUSTER_ASSERT_NOT_NULL (error);
     MUSTER_EXPECT_TRUE (g_str_has_prefix (error->message, begins));
     MUSTER_EXPECT_TRUE (strstr (error->message, damages[i].words) != NULL);
-    MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "; put back one that is whole, or remove "
-                                                          "the directory to begin anew"));
+    MUSTER_EXPECT_TRUE (g_str_has_suffix (
+        error->message, "; put back an undamaged backup, or remove the directory to start again"));
     MUSTER_EXPECT_EQ (program.n_trained, 0);
     MUSTER_EXPECT_TRUE (muster_backup_delete_files (muster_local_storage (), in, NULL));
   }

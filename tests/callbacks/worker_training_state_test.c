@@ -267,7 +267,7 @@ MUSTER_TEST (WorkerTrainingState, begins_with_the_epoch_after_the_saved_one)
                         .epoch,
                     1);
   MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE,
-                     "*goes on with epoch 1, where it was saved, and not with epoch 5*");
+                     "*resumes at epoch 1, where it was saved, instead of epoch 5*");
   MUSTER_EXPECT_EQ (
       muster_worker_training_state_initial (task.state, MUSTER_MODE_TRAIN, wanted, 3).epoch, 1);
   MUSTER_ASSERT_LOGGED ();
@@ -612,8 +612,9 @@ MUSTER_TEST (WorkerTrainingState, names_all_that_is_damaged)
   MUSTER_ASSERT_NOT_NULL (error);
   MUSTER_EXPECT_TRUE (strstr (error->message, "job/chief' failed: 'ckpt-2': ") != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, "; 'ckpt-1': ") != NULL);
-  MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "; put back a checkpoint that is whole, or "
-                                                        "remove the directory to begin anew"));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (
+      error->message,
+      "; put back an undamaged checkpoint, or remove the directory to start again"));
   MUSTER_EXPECT_EQ (weights (&task), 9);
 }
 

@@ -26,7 +26,7 @@ expect () {
 
 expect 0 "Usage: muster COMMAND" $muster --help
 expect 3 "Usage: muster COMMAND" $muster
-expect 3 "no command 'prepar'" $muster prepar
+expect 3 "unknown command 'prepar'" $muster prepar
 for command in serve prepare wait train status run save finish checkpoint; do
   expect 0 "muster $command" $muster $command --help
 done
@@ -36,12 +36,12 @@ expect 3 "needs --meta-graph=FILE" $muster prepare --master=local
 expect 3 "needs --master=TARGET" $muster wait --meta-graph=$fixtures/digits.meta
 expect 3 "invalid duration 'soon'" $muster prepare --meta-graph=$fixtures/digits.meta --master=local --timeout=soon
 expect 3 "--colour" $muster run --colour
-expect 3 "isn't TASK=HOST:PORT" $muster prepare --meta-graph=$fixtures/digits.meta --master=local --cluster=ps:0
+expect 3 "invalid --cluster 'ps:0' (use TASK=HOST:PORT)" $muster prepare --meta-graph=$fixtures/digits.meta --master=local --cluster=ps:0
 expect 3 "--cluster" $muster prepare --meta-graph=$fixtures/digits.meta --master=local --cluster=ps:0=nowhere
 expect 3 "one TARGET" $muster status
-expect 3 "no master behind a network" $muster status nonsense://x
+expect 3 "invalid master 'nonsense://x'" $muster status nonsense://x
 expect 3 "needs --model=NAME" $muster finish --master=grpc://127.0.0.1:1
-expect 3 "--epoch of 1" $muster prepare --meta-graph=$fixtures/digits.meta --master=local --epoch=-1
+expect 3 "--epoch must be 1" $muster prepare --meta-graph=$fixtures/digits.meta --master=local --epoch=-1
 expect 3 "needs at least one --fetch" $muster run --meta-graph=$fixtures/digits.meta --master=local
 
 # bad input
@@ -56,12 +56,12 @@ expect 2 "127.0.0.1:1" $muster prepare --meta-graph=$fixtures/digits.meta --mast
 expect 2 "127.0.0.1:1" $muster wait --meta-graph=$fixtures/digits.meta --master=grpc://127.0.0.1:1 --timeout=1
 
 expect 2 "ps:0 does not answer" $muster wait --meta-graph=$fixtures/digits.meta --master=grpc://127.0.0.1:1 --timeout=1 --cluster=ps:0=127.0.0.1:1
-expect 2 "nobody listens" $muster status grpc://127.0.0.1:1
+expect 2 "no process listens" $muster status grpc://127.0.0.1:1
 
 # a master in the process
 expect 0 "initialised" $muster prepare --meta-graph=$fixtures/digits.meta --master=local
 expect 0 "loss:0 float[] =" $muster run --meta-graph=$fixtures/linreg.meta --master=local --feed=x:0=[1,2] --feed=y:0=[2,4] --fetch=loss:0
-expect 3 "no 'z' to feed" $muster run --meta-graph=$fixtures/linreg.meta --master=local --feed=z=1 --fetch=loss:0
+expect 3 "no tensor 'z'" $muster run --meta-graph=$fixtures/linreg.meta --master=local --feed=z=1 --fetch=loss:0
 expect 3 "no_such" $muster run --meta-graph=$fixtures/linreg.meta --master=local --fetch=no_such:0
 expect 3 "x" $muster run --meta-graph=$fixtures/digits.meta --master=local --feed=x:0=@$fixtures/digits_y.npy --fetch=logits:0
 
@@ -78,7 +78,7 @@ expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:"$port"
 expect 3 "127.0.0.1:$port" $muster serve --listen=127.0.0.1:0 --health-listen=127.0.0.1:"$port"
 expect 2 "offers no MasterService" $muster status "$health"
 expect 0 "up  no chief has ever registered" $muster status "$target"
-expect 3 "is unknown here" $muster prepare --meta-graph=$fixtures/digits.meta --master="$health" --timeout=10
+expect 3 "unknown method" $muster prepare --meta-graph=$fixtures/digits.meta --master="$health" --timeout=10
 
 model="--meta-graph=$fixtures/digits.meta --master=$target"
 expect 1 "no chief has ever registered at $target" $muster wait $model --timeout=4
@@ -89,15 +89,15 @@ expect 0 '"outcome":"ready"' $muster prepare $model --json
 expect 0 "ready after" $muster wait $model --timeout=10
 
 # two chiefs, and a job that is over
-expect 4 "was prepared by another chief" $muster prepare $model
+expect 4 "is already initialised (by " $muster prepare $model
 grep -qF "try: \`muster wait\` joins" "$work/out" || { echo "FAILED: no way out for the second chief"; failures=$((failures + 1)); }
 expect 0 "initialised 15 variables" $muster prepare $model --overwrite
 expect 0 "finished digits at step 0" $muster finish $model
 expect 5 "digits is finished: its chief ended the job at step 0, " $muster wait $model --timeout=10
 expect 5 "digits is finished: its chief ended the job at step 0" $muster prepare $model
-grep -qF "\`muster prepare --overwrite\` begins it anew" "$work/out" || { echo "FAILED: no way out of a finished job"; failures=$((failures + 1)); }
+grep -qF "\`muster prepare --overwrite\` starts it again" "$work/out" || { echo "FAILED: no way out of a finished job"; failures=$((failures + 1)); }
 expect 0 "initialised 15 variables" $muster prepare $model --overwrite
-expect 0 "prepared it and left" $muster status "$target"
+expect 0 "prepared the model and exited" $muster status "$target"
 expect 0 '"final_step":7' $muster finish --model=other --master="$target" --step=7 --json
 expect 0 '"pushed":true' $muster wait $model --timeout=10 --json
 expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y:0=@$fixtures/digits_y.npy --target=train --fetch=loss:0 --steps=5
@@ -152,7 +152,7 @@ grep -qF "ready: digits at step 5" "$work/out" || { echo "FAILED: not the one be
 expect 0 "set aside: The tensor" $muster checkpoint list "$work/newest"
 
 # a job that never was saved there
-expect 3 "has no checkpoint yet" $muster checkpoint latest "$work"
+expect 3 "no checkpoint in '" $muster checkpoint latest "$work"
 expect 3 "" $muster checkpoint list "$work/nowhere"
 expect 3 "" $muster checkpoint show "$work/run/model.ckpt-7"
 

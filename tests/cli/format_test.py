@@ -266,14 +266,14 @@ class Help(Case):
             self.assertEqual(text("help", *command), text(*command, "--help"))
             self.assertIn("muster " + " ".join(command), text("help", *command))
         self.assertEqual(text("help"), text("--help"))
-        self.assertIn("there is no command 'prepar'", run("help", "prepar", code=3).stderr.decode())
+        self.assertIn("unknown command 'prepar'", run("help", "prepar", code=3).stderr.decode())
 
     def test_every_option_with_a_value_has_its_default_or_is_required(self):
         for command in COMMANDS:
             options = text("help", *command).partition("Options:\n")[2].splitlines()
             for line in options:
                 if re.match(r"  --[a-z-]+=", line):
-                    self.assertRegex(line, r"\((default: [^)]|required)", command)
+                    self.assertRegex(line, r"\(([^()]*; )?(default: [^)]|required)", command)
 
     def test_the_defaults_are_true(self):
         limits = {it["name"].replace("_", "-"): it["limit"] for it in json.loads(text("status", self.target, "--json"))["limits"]}
@@ -289,8 +289,8 @@ class Usage(Case):
         for words in (["wait", DIGITS], ["save", DIGITS, "--checkpoint-dir=" + self.folder], ["finish", "--model=digits"]):
             for master in ("local", "tensorflow"):
                 said = run(*words, "--master=" + master, "--timeout=20", code=3).stderr.decode()
-                self.assertIn("--master=%s begins and ends with this command" % master, said)
-                self.assertIn("give grpc://HOST:PORT", said)
+                self.assertIn("--master=%s exists only in this process" % master, said)
+                self.assertIn("use grpc://HOST:PORT", said)
 
     def test_run_and_train_take_the_same_feeds(self):
         def train(*feeds, **rest):
@@ -304,8 +304,8 @@ class Usage(Case):
                       [*FILES, "--rows=0:40"]):
             for command in train, step:
                 command(*feeds)
-        for feed, why in (("x", "'x' isn't NAME=VALUE or NAME=@FILE.npy"), ("z=1", "the graph has no 'z' to feed"),
-                          ("x:0=images.npy", "a NumPy file is @FILE.npy"), ("x:0=@nowhere.npy", "nowhere.npy")):
+        for feed, why in (("x", "invalid --feed 'x' (use NAME=VALUE or NAME=@FILE.npy)"), ("z=1", "the graph has no tensor 'z'"),
+                          ("x:0=images.npy", "or @FILE.npy)"), ("x:0=@nowhere.npy", "nowhere.npy")):
             for command in train, step:
                 self.assertIn(why, command("--feed=" + feed, code=3).stderr.decode(), (command, feed))
 

@@ -238,7 +238,7 @@ class StartTest(unittest.TestCase):
                 command = self.command("hang", verb, "--meta-graph=" + DIGITS, "--timeout=2", *words)
                 err = self.expect_end(command, 2)
                 self.assertIn("still starting: it has been starting its server for ", err)
-                self.assertIn("try: give it more time (`--timeout`", err)
+                self.assertIn("try: raise --timeout", err)
                 os.unlink(self.pids)
 
     def test_prepare_is_cancelled_in_the_start(self):

@@ -104,15 +104,15 @@ class Mistakes(Case):
         self.fails(3, "needs --meta-graph=FILE", "--steps=1")
         self.fails(3, "needs --master=TARGET", MODEL, *FEEDS, "--steps=1")
         self.fails(3, "--steps=N, the global step to reach, or --epochs=N", *LOCAL)
-        self.fails(3, "and not both", *LOCAL, "--steps=1", "--epochs=1")
-        self.fails(3, "--steps and --epochs are 1 or more", *LOCAL, "--steps=-1")
-        self.fails(3, "can't stand beside --save-secs", *LOCAL, "--steps=1", "--save-every=1", "--save-secs=1")
-        self.fails(3, "'0' is too often", *LOCAL, "--steps=1", "--save-secs=0")
+        self.fails(3, "needs either --steps=N", *LOCAL, "--steps=1", "--epochs=1")
+        self.fails(3, "--steps and --epochs must be 1 or more", *LOCAL, "--steps=-1")
+        self.fails(3, "can't be combined with --save-secs", *LOCAL, "--steps=1", "--save-every=1", "--save-secs=1")
+        self.fails(3, "invalid --save-secs '0'", *LOCAL, "--steps=1", "--save-secs=0")
         self.fails(3, "invalid duration 'soon'", *LOCAL, "--steps=1", "--grace=soon")
-        self.fails(3, "no such tensor", *LOCAL, "--steps=1", "--loss=nothing")
-        self.fails(3, "for the graph's own input give --steps", MODEL, "--master=local", "--epochs=1")
-        self.fails(3, "of which there is none", MODEL, "--master=local", "--steps=1", "--rows=0:1")
-        self.fails(3, "neither chief:0 nor worker:N", *LOCAL, "--steps=1", "--task=boss")
+        self.fails(3, "the graph has no tensor", *LOCAL, "--steps=1", "--loss=nothing")
+        self.fails(3, "for the graph's own input use --steps", MODEL, "--master=local", "--epochs=1")
+        self.fails(3, "need --feed=NAME=@FILE.npy", MODEL, "--master=local", "--steps=1", "--rows=0:1")
+        self.fails(3, "use chief:0, or worker:N", *LOCAL, "--steps=1", "--task=boss")
         self.fails(3, "needs --tasks=2 or more", *LOCAL, "--steps=1", "--task=worker:0")
         self.fails(3, "there is no store for 's3://'", *LOCAL, "--steps=1", "--checkpoint-dir=s3://bucket/run")
         self.fails(3, "there is no store for 'gs://'", *LOCAL, "--steps=1", "--log-dir=gs://bucket/run")
@@ -126,40 +126,40 @@ class Mistakes(Case):
         scalar = npy(os.path.join(self.work, "scalar.npy"), "<f4", (), b"\0" * 4)
         cut = npy(os.path.join(self.work, "cut.npy"), "<f4", (4, 64), b"\0" * 100)
         both = [MODEL, "--master=local", "--steps=1"]
-        self.fails(3, "'x' isn't NAME=VALUE or NAME=@FILE.npy", *both, "--feed=x")
-        self.fails(3, "no 'z' to feed", *both, "--feed=z=@" + few)
+        self.fails(3, "invalid --feed 'x' (use NAME=VALUE or NAME=@FILE.npy)", *both, "--feed=x")
+        self.fails(3, "no tensor 'z'", *both, "--feed=z=@" + few)
         self.fails(3, "'x:0' is fed twice", *both, FEEDS[0], "--feed=x=@" + X)
-        self.fails(3, "nothing feeds: give --feed=y:0=@FILE.npy", *both, FEEDS[0])
-        self.fails(3, "it has 4 rows, and that of 'x:0' 1797", *both, FEEDS[0], "--feed=y:0=@" + few)
-        self.fails(3, "holds float64, and the graph's 'x:0' is float32: save a.astype (numpy.float32)", *both,
+        self.fails(3, "use --feed=y:0=@FILE.npy", *both, FEEDS[0])
+        self.fails(3, "the array has 4 rows, but that of 'x:0' has 1797", *both, FEEDS[0], "--feed=y:0=@" + few)
+        self.fails(3, "type is float64, but 'x:0' of the graph needs float32; convert it with a.astype (numpy.float32)", *both,
                    "--feed=x:0=@" + doubles)
-        self.fails(3, "has the shape [4,65], and the graph's 'x:0' is [?,64]", *both, "--feed=x:0=@" + wide)
-        self.fails(3, "it has no rows", *both, "--feed=x:0=@" + scalar)
+        self.fails(3, "shape is [4,65], but 'x:0' of the graph needs [?,64]", *both, "--feed=x:0=@" + wide)
+        self.fails(3, "the array has no rows", *both, "--feed=x:0=@" + scalar)
         self.fails(3, "cut.npy", *both, "--feed=x:0=@" + cut)
         self.fails(3, "nothing.npy", *both, "--feed=x:0=@nothing.npy")
         self.fails(3, "digits.meta", *both, "--feed=x:0=@tests/fixtures/digits.meta")
         self.fails(3, "the data has 1797 rows", *both, *FEEDS, "--batch-size=1798")
-        self.fails(3, "of 1797 rows that leaves none", *both, *FEEDS, "--rows=5:5")
-        self.fails(3, "of 1797 rows that leaves none", *both, *FEEDS, "--rows=5:1798")
-        self.fails(3, "isn't FIRST:END", *both, *FEEDS, "--rows=5")
+        self.fails(3, "out of range: the array has 1797 rows", *both, *FEEDS, "--rows=5:5")
+        self.fails(3, "out of range: the array has 1797 rows", *both, *FEEDS, "--rows=5:1798")
+        self.fails(3, "use FIRST:END", *both, *FEEDS, "--rows=5")
 
     def test_of_tf_config(self):
         job = [MODEL, *FEEDS, "--steps=1"]
         cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
         for words, config in (
-                ("TF_CONFIG is no JSON", "{"),
-                ("TF_CONFIG is no JSON object", "[]"),
-                ("TF_CONFIG is no JSON object, or more than one", "{\"task\": {}} {}"),
+                ("TF_CONFIG isn't valid JSON", "{"),
+                ("TF_CONFIG must be one JSON object", "[]"),
+                ("TF_CONFIG must be one JSON object", "{\"task\": {}} {}"),
                 ("nested deeper", "[" * 100000),
-                ("\"task\" is no object", {"task": 3}),
+                ("\"task\" must be an object", {"task": 3}),
                 ("\"task\" has no \"type\"", {"task": {"index": 0}}),
                 ("\"index\" in \"task\"", {"task": {"type": "worker", "index": -1}}),
                 ("\"index\" in \"task\"", {"task": {"type": "worker", "index": "one"}}),
-                ("\"cluster\" is no object", {"cluster": [], "task": {"type": "worker"}}),
-                ("\"worker\" in \"cluster\" is no list", {"cluster": {"worker": "a:1"}, "task": {"type": "worker"}}),
-                ("\"worker\" in \"cluster\" is no list", {"cluster": {"worker": [1]}, "task": {"type": "worker"}}),
+                ("\"cluster\" must be an object", {"cluster": [], "task": {"type": "worker"}}),
+                ("\"worker\" in \"cluster\" must be a list", {"cluster": {"worker": "a:1"}, "task": {"type": "worker"}}),
+                ("\"worker\" in \"cluster\" must be a list", {"cluster": {"worker": [1]}, "task": {"type": "worker"}}),
                 ("this task is 'ps:0'", {"cluster": dict(cluster, ps=["d:1"]), "task": {"type": "ps", "index": 0}}),
-                ("has 2 of that name", {"cluster": cluster, "task": {"type": "worker", "index": 2}}),
+                ("has 2 such tasks", {"cluster": cluster, "task": {"type": "worker", "index": 2}}),
                 ("names no task", {"cluster": cluster}),
                 ("worker:0 in \"cluster\": ", {"cluster": {"worker": ["b"]}, "task": {"type": "worker"}})):
             self.fails(3, words, *job, tf_config=config)
@@ -177,7 +177,7 @@ class Alone(Case):
         self.assertIn("restored %s/model.ckpt-%d, " % (self.run_dir, PER_EPOCH), second.stdout)
         self.assertIn("%s/model.ckpt-%d is durable" % (self.run_dir, 2 * PER_EPOCH), second.stdout)
         self.assertRegex(second.stdout, r"steps/s\), loss [\d.]+;")
-        self.assertIn("there was nothing left to do", third.stdout)
+        self.assertIn("already complete", third.stdout)
         self.assertEqual(first.stderr, "")
         self.assertNotIn("\x1b", first.stdout)
         shown = subprocess.run([MUSTER, "checkpoint", "show", self.run_dir, "muster/done"], capture_output=True,
@@ -450,7 +450,7 @@ class Seen(Case):
         self.assertLess(len(line), 100)
         self.assertEqual(seen.count("\x1b[?25l"), seen.count("\x1b[?25h"))
         self.assertIn("Interrupt: stopping after this step", seen)
-        self.assertIn("the same command goes on from ", seen)
+        self.assertIn("the same command resumes from ", seen)
 
 
 if __name__ == "__main__":

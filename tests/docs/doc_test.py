@@ -353,7 +353,7 @@ class Reading(unittest.TestCase):
     def test_lines_are_alike_but_for_what_is_another_each_time(self):
         for a, b in (("ready: digits at step 0 (create 4 ms)", "ready: digits at step 12 (claim 2 ms, local init 12 ms)"),
                      ("ready after 3.1 s (create 2 ms, waiting 3.1 s)", "ready after 12m31s"),
-                     ("  chief     host:4711  prepared it and left, 1.1 s ago", "  chief  vm:28847  prepared it and left, 328 ms ago"),
+                     ("  chief     host:4711  prepared the model and exited, 1.1 s ago", "  chief  vm:28847  prepared the model and exited, 328 ms ago"),
                      ("saved run/model.ckpt-1120, durable, 121 KB in 4 ms", "saved run/model.ckpt-9, durable, 3.4 GB in 2.9 s (1.2 GB/s)"),
                      ("serving grpc://localhost:2222", "serving grpc://localhost:43127")):
             self.assertEqual(shape(a), shape(b))

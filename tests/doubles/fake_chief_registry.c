@@ -241,7 +241,7 @@ claim_in_registry (MusterFakeChiefRegistry *self, const MusterClaim *claim, cons
   gboolean may_claim = self->announcing && may_claim_locked (self, claim, error);
   if (!self->announcing)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
-                         "This master keeps no announcements");
+                         "This master doesn't store the chief's state");
   g_autoptr (MusterAnnouncement) stood = may_claim ? describe_locked (self) : NULL;
   gint64 epoch = may_claim ? grant_locked (self, claim, handle) : 0;
   g_mutex_unlock (&self->lock);

@@ -44,7 +44,7 @@ server=
 
 # The program for TensorFlow's runtime.
 "$muster" serve --master=tensorflow:"$(cc -print-file-name=libm.so.6)" >"$work/out" 2>&1
-grep -qF "it has no TF_Version" "$work/out" || { fail "the command doesn't find the program for TensorFlow"; cat "$work/out"; }
+grep -qF "it has no symbol TF_Version" "$work/out" || { fail "the command doesn't find the program for TensorFlow"; cat "$work/out"; }
 
 # A C program, built against it.
 lib=$(dirname "$(find "$root/usr/lib" -name libmuster.so)")

@@ -80,7 +80,7 @@ C
 cc -std=c11 -Wall -Wextra -Werror $flags "$work/tensorflow.c" -o "$work/tensorflow" $(pkg-config --libs muster) || fail "a program for TensorFlow doesn't build"
 for program in "$to/bin/muster serve --master=tensorflow:$libm" "$work/tensorflow tensorflow:$libm"; do
   $program >"$work/out" 2>&1
-  grep -qF "it has no TF_Version" "$work/out" || { fail "this doesn't run TensorFlow's program: $program"; cat "$work/out"; }
+  grep -qF "it has no symbol TF_Version" "$work/out" || { fail "this doesn't run TensorFlow's program: $program"; cat "$work/out"; }
 done
 
 # What isn't understood is refused, before anything is written.

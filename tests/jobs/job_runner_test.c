@@ -416,7 +416,7 @@ MUSTER_TEST (JobRunner, writes_no_metadata_for_a_save_that_failed)
   it.checkpoint = muster_job_checkpoint_new (nowhere, &options);
 
   MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_WARNING,
-                     "The checkpoint directory '*nowhere' doesn't exist*: no epoch will be saved");
+                     "the checkpoint directory '*nowhere' doesn't exist*; no epoch will be saved");
   for (guint n = 0; n <= 4; n++)
     MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE, "Unable to write checkpoint for epoch *");
   MUSTER_EXPECT_TRUE (story_train (&it, (How)FROM_SCRATCH, &error));

@@ -106,9 +106,10 @@ MUSTER_TEST (JobStateFile, does_not_begin_anew_for_a_file_that_cannot_be_read)
     MUSTER_EXPECT_TRUE (strstr ((error ? error->message : "no error"), MUSTER_JOB_STATE_NAME) !=
                         NULL);
     MUSTER_EXPECT_TRUE (error && g_utf8_validate (error->message, -1, NULL));
-    MUSTER_EXPECT_TRUE (error && g_str_has_suffix (error->message, "; no epoch of all nodes is "
-                                                                   "there: remove it to begin "
-                                                                   "anew"));
+    MUSTER_EXPECT_TRUE (
+        error &&
+        g_str_has_suffix (error->message,
+                          "; no epoch exists for all nodes; remove the file to start again"));
   }
 }
 
@@ -127,7 +128,7 @@ MUSTER_TEST (JobStateFile, says_what_is_there_without_it)
   MUSTER_EXPECT_EQ (last (self, MUSTER_NO_EPOCH, &finished, &failure), -99);
   MUSTER_ASSERT_NOT_NULL (failure);
   MUSTER_EXPECT_TRUE (strstr (failure->message,
-                              "it is of another job, on the nodes 'a', 'c' and without 'b'; "
+                              "it belongs to another job, with the nodes 'a', 'c' and without 'b'; "
                               "repair it, or remove it to resume at epoch 3, the newest that "
                               "every node has") != NULL);
 
@@ -213,8 +214,7 @@ MUSTER_TEST (JobStateFile, keeps_the_epoch_that_was_chosen_once_it_is_loaded)
     if (cases[i].next != cases[i].known)
       MUSTER_EXPECT_LOG (
           NULL, G_LOG_LEVEL_MESSAGE,
-          "*from epoch *, since that epoch was chosen: it counts from now on*" MUSTER_JOB_STATE_NAME
-          "*");
+          "*from epoch *, as requested; this epoch is now the latest*" MUSTER_JOB_STATE_NAME "*");
     if (cases[i].action != NULL)
       report (first, cases[i].action, cases[i].loaded);
     MUSTER_ASSERT_LOGGED ();

@@ -46,9 +46,10 @@ MUSTER_TEST (ChiefGate, says_what_the_chief_is_doing)
 
 MUSTER_TEST (ChiefGate, says_what_the_chief_died_over)
 {
-  expect_closed (chief_in (MUSTER_CHIEF_INITIALISING, FALSE),
-                 "the chief worker:0 (host:4711) died while initialising it: it isn't ready until "
-                 "a chief has prepared it anew, or the master is reset");
+  expect_closed (
+      chief_in (MUSTER_CHIEF_INITIALISING, FALSE),
+      "the chief worker:0 (host:4711) was lost while initialising it; the model isn't ready "
+      "until a chief prepares it again or the master is reset");
 }
 
 MUSTER_TEST (ChiefGate, says_that_the_job_is_over)

@@ -318,7 +318,7 @@ MUSTER_TEST (ChiefRegistry, counts_a_silent_chief_as_lost_when_its_lease_is_out)
 
   pass (&f, 5);
 
-  EXPECT_POLL (&f, "worker:0 (host:1), gone for 4.0 s, was initialising; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), lost 4.0 s ago, last phase initialising; epoch 1");
   EXPECT_CLAIM (&f, "host:2", 0, 2);
 }
 
@@ -363,7 +363,7 @@ MUSTER_TEST (ChiefRegistry, gives_no_lease_by_announcing_to_a_chief_that_let_go)
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 50);
 
-  EXPECT_POLL (&f, "worker:0 (host:1), gone for 0 µs, was over; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), lost 0 µs ago, last phase over; epoch 1");
 }
 
 MUSTER_TEST (ChiefRegistry, lets_only_the_present_chief_leave)
@@ -387,7 +387,7 @@ MUSTER_TEST (ChiefRegistry, remembers_that_a_chief_died_while_preparing)
   muster_chief_registry_release (f.registry, "digits", 1);
   pass (&f, 100);
 
-  EXPECT_POLL (&f, "worker:0 (host:1), gone for 1m40s, was initialising; epoch 1");
+  EXPECT_POLL (&f, "worker:0 (host:1), lost 1m40s ago, last phase initialising; epoch 1");
 }
 
 MUSTER_TEST (ChiefRegistry, keeps_readiness_only_of_what_is_prepared)
@@ -434,7 +434,7 @@ MUSTER_TEST (ChiefRegistry, knows_after_a_reset_no_phase_but_the_highest_epoch)
 
   muster_chief_registry_reset (f.registry, muster_chief_registry_n_claims (f.registry));
 
-  EXPECT_POLL (&f, "worker:0 (host:1), gone for 0 µs, was unknown; epoch 8");
+  EXPECT_POLL (&f, "worker:0 (host:1), lost 0 µs ago, last phase unknown; epoch 8");
   EXPECT_REFUSED (claim (&f, "host:2", 7, &error_), MUSTER_ERROR_FAILED_PRECONDITION, "epoch 8");
   EXPECT_CLAIM (&f, "host:2", 0, 9);
 }
@@ -555,7 +555,7 @@ MUSTER_TEST (ChiefRegistry, refuses_an_announcement_that_makes_no_sense)
   announced.model = (char *)"digits";
   announced.epoch = 1;
   EXPECT_REFUSED (muster_chief_registry_announce (f.registry, &announced, &error_),
-                  MUSTER_ERROR_FAILED_PRECONDITION, "nobody has claimed");
+                  MUSTER_ERROR_FAILED_PRECONDITION, "is not claimed on this server");
   EXPECT_CLAIM (&f, "host:1", 1, 1);
 
   announced.phase = (MusterChiefPhase)8;

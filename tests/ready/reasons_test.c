@@ -173,12 +173,12 @@ MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "nobody answers");
   it.situation.readiness = NULL;
   it.situation.failure = failure;
-  it.situation.diagnosis = "TCP connected, HTTP/2 settings never came";
+  it.situation.diagnosis = "TCP connected, no HTTP/2 settings received";
   for (gsize i = 0; i < G_N_ELEMENTS (states); i++) {
     it.situation.server_state = states[i];
     const MusterReason *server = update (&it, "server");
     MUSTER_EXPECT_STREQ (server->state, states[i]);
-    MUSTER_EXPECT_STREQ (server->text, "TCP connected, HTTP/2 settings never came");
+    MUSTER_EXPECT_STREQ (server->text, "TCP connected, no HTTP/2 settings received");
     MUSTER_EXPECT_TRUE (server->hint != NULL);
     MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), server);
   }
@@ -346,7 +346,7 @@ MUSTER_TEST (Reason, does_not_miss_a_chief_that_has_prepared_the_model_and_left)
   const MusterReason *chief = in_phase (&it, MUSTER_CHIEF_PREPARED);
 
   MUSTER_EXPECT_STREQ (chief->state, "prepared");
-  MUSTER_EXPECT_STREQ (chief->text, "prepared it and left (worker:0 at host:4711)");
+  MUSTER_EXPECT_STREQ (chief->text, "prepared the model and exited (worker:0 at host:4711)");
   MUSTER_EXPECT_TRUE (chief->is_well);
   it.chief.prepared = FALSE; /* reset since */
   MUSTER_EXPECT_STREQ (update (&it, "chief")->state, "lost");

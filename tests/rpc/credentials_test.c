@@ -79,16 +79,16 @@ MUSTER_TEST (Credentials, name_the_file_that_is_wrong)
   write_file ("broken", broken);
 
   expect_refused (NULL, NULL, "absent", NULL, "absent", "No such file");
-  expect_refused (NULL, NULL, "text", NULL, "text", "holds no certificate");
-  expect_refused (NULL, NULL, "empty", NULL, "empty", "holds no certificate");
-  expect_refused (NULL, NULL, "broken", NULL, "broken", "broken certificate");
-  expect_refused (NULL, NULL, "ca.key", NULL, "ca.key", "holds no certificate");
-  expect_refused ("text", "client.key", NULL, NULL, "text", "holds no certificate");
-  expect_refused ("client.pem", "text", NULL, NULL, "text", "holds no private key");
-  expect_refused ("client.pem", "client.pem", NULL, NULL, "client.pem", "holds no private key");
+  expect_refused (NULL, NULL, "text", NULL, "text", "contains no certificate");
+  expect_refused (NULL, NULL, "empty", NULL, "empty", "contains no certificate");
+  expect_refused (NULL, NULL, "broken", NULL, "broken", "invalid certificate");
+  expect_refused (NULL, NULL, "ca.key", NULL, "ca.key", "contains no certificate");
+  expect_refused ("text", "client.key", NULL, NULL, "text", "contains no certificate");
+  expect_refused ("client.pem", "text", NULL, NULL, "text", "contains no private key");
+  expect_refused ("client.pem", "client.pem", NULL, NULL, "client.pem", "contains no private key");
   expect_refused ("client.pem", "server.key", NULL, NULL, "server.key", "client.pem");
-  expect_refused ("client.pem", NULL, NULL, NULL, "", "without its key");
-  expect_refused (NULL, "client.key", NULL, NULL, "", "without its certificate");
+  expect_refused ("client.pem", NULL, NULL, NULL, "", "the certificate has no key");
+  expect_refused (NULL, "client.key", NULL, NULL, "", "the key has no certificate");
 }
 
 MUSTER_TEST (Credentials, refuse_a_key_with_a_password_without_asking_for_it)

@@ -133,7 +133,7 @@ MUSTER_TEST (Diagnosis, of_a_master_asks_it_something)
 
   muster_diagnose_master (address, within (30 * MUSTER_SECOND), NULL, &found);
 
-  expect_stage (&found, MUSTER_REACH_ANSWERS, "HTTP/2 settings came, MasterService answers");
+  expect_stage (&found, MUSTER_REACH_ANSWERS, "HTTP/2 settings received, MasterService answers");
   MUSTER_EXPECT_EQ (n_asked, 1);
 }
 
@@ -179,7 +179,7 @@ MUSTER_TEST (Diagnosis, of_a_server_is_that_it_answers)
 
   muster_diagnose (address, FALSE, within (30 * MUSTER_SECOND), NULL, &found);
 
-  expect_stage (&found, MUSTER_REACH_ANSWERS, "HTTP/2 settings came");
+  expect_stage (&found, MUSTER_REACH_ANSWERS, "HTTP/2 settings received");
   MUSTER_EXPECT_STREQ (found.resolved, "127.0.0.1");
   MUSTER_EXPECT_GE (found.connect_us, 0);
 }
@@ -205,7 +205,7 @@ MUSTER_TEST (Diagnosis, of_a_closed_port_is_that_it_refuses)
 
   muster_diagnose (address, FALSE, within (30 * MUSTER_SECOND), NULL, &found);
 
-  expect_stage (&found, MUSTER_REACH_REFUSED, "nobody listens on port ");
+  expect_stage (&found, MUSTER_REACH_REFUSED, "no process listens on port ");
   MUSTER_EXPECT_STREQ (found.resolved, "127.0.0.1");
   MUSTER_EXPECT_EQ (found.connect_us, -1);
 }
@@ -226,7 +226,7 @@ MUSTER_TEST (Diagnosis, of_what_is_no_address_says_so)
 
   muster_diagnose ("chief", FALSE, within (30 * MUSTER_SECOND), NULL, &found);
 
-  expect_stage (&found, MUSTER_REACH_NOT_RESOLVED, "it has no port");
+  expect_stage (&found, MUSTER_REACH_NOT_RESOLVED, "no port");
 }
 
 /* Connects without waiting for the end of it. */
@@ -278,7 +278,7 @@ MUSTER_TEST (Diagnosis, of_a_stopped_server_is_that_it_is_silent)
 
   muster_diagnose (f.address, FALSE, within (100 * MUSTER_MILLISECOND), NULL, &found);
 
-  expect_stage (&found, MUSTER_REACH_SILENT, "HTTP/2 settings never came (");
+  expect_stage (&found, MUSTER_REACH_SILENT, "no HTTP/2 settings received (");
   MUSTER_EXPECT_GE (found.connect_us, 0);
 }
 
@@ -303,17 +303,17 @@ MUSTER_TEST (Diagnosis, tells_what_speaks_instead)
   expect_of (http, sizeof http - 1, FALSE, MUSTER_REACH_NOT_HTTP2, "it speaks HTTP/1, not HTTP/2");
   expect_of (alert, sizeof alert - 1, FALSE, MUSTER_REACH_TLS_FAILED,
              "the port speaks TLS; use grpcs://");
-  expect_of ("SSH-2.0-x\r\n", 11, FALSE, MUSTER_REACH_NOT_HTTP2, "something else");
-  expect_of (goaway, sizeof goaway - 1, FALSE, MUSTER_REACH_NOT_HTTP2, "something else");
-  expect_of ("\0\0", 2, TRUE, MUSTER_REACH_SILENT, "closed again");
-  expect_of ("", 0, TRUE, MUSTER_REACH_SILENT, "closed again");
+  expect_of ("SSH-2.0-x\r\n", 11, FALSE, MUSTER_REACH_NOT_HTTP2, "an unknown protocol");
+  expect_of (goaway, sizeof goaway - 1, FALSE, MUSTER_REACH_NOT_HTTP2, "an unknown protocol");
+  expect_of ("\0\0", 2, TRUE, MUSTER_REACH_SILENT, "connection closed before");
+  expect_of ("", 0, TRUE, MUSTER_REACH_SILENT, "connection closed before");
 }
 
 MUSTER_TEST (Diagnosis, takes_settings_with_a_payload)
 {
   static const char settings[] = "\0\0\x06\4\0\0\0\0\0\0\x03\0\0\0\x64";
 
-  expect_of (settings, sizeof settings - 1, FALSE, MUSTER_REACH_ANSWERS, "settings came");
+  expect_of (settings, sizeof settings - 1, FALSE, MUSTER_REACH_ANSWERS, "settings received");
 }
 
 static void
@@ -333,11 +333,11 @@ MUSTER_TEST (Diagnosis, with_tls_tells_what_answers_the_handshake)
   static const char hello[] = "\x16\x03\x03\x00\x04";
   static const char settings[] = "\0\0\0\4\0\0\0\0\0";
 
-  expect_of_tls (hello, sizeof hello - 1, FALSE, MUSTER_REACH_ANSWERS, "TLS answers");
+  expect_of_tls (hello, sizeof hello - 1, FALSE, MUSTER_REACH_ANSWERS, "TLS works");
   expect_of_tls (settings, sizeof settings - 1, FALSE, MUSTER_REACH_TLS_FAILED,
                  "TLS handshake failed: the port speaks plain text; use grpc://");
   expect_of_tls ("HTTP/1.1 400\r\n", 14, TRUE, MUSTER_REACH_TLS_FAILED, "use grpc://");
-  expect_of_tls ("", 0, TRUE, MUSTER_REACH_SILENT, "closed again in the TLS handshake");
+  expect_of_tls ("", 0, TRUE, MUSTER_REACH_SILENT, "connection closed during the TLS handshake");
 }
 
 MUSTER_TEST (Diagnosis, of_a_stopped_server_with_tls_is_that_it_is_silent)
@@ -348,7 +348,7 @@ MUSTER_TEST (Diagnosis, of_a_stopped_server_with_tls_is_that_it_is_silent)
 
   muster_diagnose (f.address, TRUE, within (100 * MUSTER_MILLISECOND), NULL, &found);
 
-  expect_stage (&found, MUSTER_REACH_SILENT, "TLS never answered (");
+  expect_stage (&found, MUSTER_REACH_SILENT, "no TLS answer (");
 }
 
 static gpointer
@@ -387,8 +387,8 @@ MUSTER_TEST (Diagnosis, without_time_comes_back_at_once)
   muster_diagnose ("chief.invalid:1", FALSE, MUSTER_WAIT_FOREVER, cancellable, &cancelled);
   muster_diagnose ("192.0.2.1:1", FALSE, within (0), NULL, &late);
 
-  expect_stage (&cancelled, MUSTER_REACH_NOT_RESOLVED, "no time was left");
-  expect_stage (&late, MUSTER_REACH_NOT_RESOLVED, "no time was left");
+  expect_stage (&cancelled, MUSTER_REACH_NOT_RESOLVED, "timed out before");
+  expect_stage (&late, MUSTER_REACH_NOT_RESOLVED, "timed out before");
 }
 
 /* A name service that says nothing until it is told to stop, or knows many addresses. */
@@ -465,7 +465,7 @@ MUSTER_TEST (Diagnosis, of_a_silent_name_service_ends_at_the_deadline)
   diagnose_by (resolver, within (50 * MUSTER_MILLISECOND), NULL, "chief:1", &found);
 
   expect_stage (&found, MUSTER_REACH_NOT_RESOLVED,
-                "name chief doesn't resolve: the name service never answered (");
+                "name chief doesn't resolve: no answer from the name service (");
 }
 
 MUSTER_TEST (Diagnosis, of_a_silent_name_service_ends_when_cancelled)
@@ -477,7 +477,8 @@ MUSTER_TEST (Diagnosis, of_a_silent_name_service_ends_when_cancelled)
 
   diagnose_by (resolver, MUSTER_WAIT_FOREVER, cancellable, "chief:1", &found);
 
-  expect_stage (&found, MUSTER_REACH_NOT_RESOLVED, "never answered until cancelled");
+  expect_stage (&found, MUSTER_REACH_NOT_RESOLVED,
+                "no answer from the name service until cancelled");
 }
 
 MUSTER_TEST (Diagnosis, shares_its_time_among_many_addresses)

@@ -178,7 +178,7 @@ MUSTER_TEST (Tls, refuses_a_server_of_another_name)
   g_auto (Secured) f = {0};
   secured_start (&f, served);
 
-  expect_refused (f.address, trusted, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "another name");
+  expect_refused (f.address, trusted, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "another host name");
 }
 
 MUSTER_TEST (Tls, between_both_demands_a_certificate_of_the_client)
@@ -192,8 +192,8 @@ MUSTER_TEST (Tls, between_both_demands_a_certificate_of_the_client)
   secured_start (&f, served);
 
   expect_answer (f.address, known, ECHO);
-  expect_refused (f.address, without, ECHO, MUSTER_ERROR_UNAVAILABLE, "if it wants a client's");
-  expect_refused (f.address, stranger, ECHO, MUSTER_ERROR_UNAVAILABLE, "does it trust");
+  expect_refused (f.address, without, ECHO, MUSTER_ERROR_UNAVAILABLE, "if it requires a client");
+  expect_refused (f.address, stranger, ECHO, MUSTER_ERROR_UNAVAILABLE, "trusts the CA");
 }
 
 MUSTER_TEST (Tls, needs_a_certificate_on_a_server)
@@ -288,9 +288,9 @@ MUSTER_TEST (Token, is_demanded_with_every_call)
 
   expect_answer (f.address, right, ECHO);
   expect_refused (f.address, NULL, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "--token-file");
-  expect_refused (f.address, wrong, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "another token");
-  expect_refused (f.address, shorter, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "another token");
-  expect_refused (f.address, longer, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "another token");
+  expect_refused (f.address, wrong, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "wrong token");
+  expect_refused (f.address, shorter, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "wrong token");
+  expect_refused (f.address, longer, ECHO, MUSTER_ERROR_UNAUTHENTICATED, "wrong token");
   /* Who has no token doesn't learn what there is, either. */
   expect_refused (f.address, NULL, "/test.Echo/Nothing", MUSTER_ERROR_UNAUTHENTICATED, "token");
   expect_refused (f.address, right, "/test.Echo/Nothing", MUSTER_ERROR_UNIMPLEMENTED, "Nothing");

@@ -153,7 +153,7 @@ MUSTER_TEST (AsyncEnd, the_last_unref_is_bounded_and_warns)
   MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (f.gates, MUSTER_GATE_BEGIN));
 
   MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Joining*");
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_WARNING, "*dropped before it was shut down*");
+  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_WARNING, "*freed before it was shut down*");
   g_clear_object (&f.async);
   MUSTER_ASSERT_LOGGED ();
 

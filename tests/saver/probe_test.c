@@ -194,7 +194,7 @@ MUSTER_TEST (SaverProbe, names_each_task_that_does_not_see_the_directory)
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   g_autofree char *wanted = g_strdup_printf (
-      "ps:0, ps:1 don't see 'run' of host '%s': give a directory that all of them see",
+      "ps:0, ps:1 don't see 'run' of host '%s'; use a directory that all of them see",
       g_get_host_name ());
   MUSTER_EXPECT_STREQ (error ? error->message : NULL, wanted);
   MUSTER_EXPECT_EQ (n_files (&f, "run"), 0u);

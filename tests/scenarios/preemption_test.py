@@ -72,7 +72,7 @@ class PreemptionTest(processes.TestCase):
         worker = self.train("--tasks=2", "--task=worker:0", master=target)
         worker.expect('"event":"step"')
         worker.signal(signal.SIGTERM)
-        self.assertIn("there was nothing to save", self.expect_preempted(worker)["preemption"])
+        self.assertIn("nothing to save", self.expect_preempted(worker)["preemption"])
         self.assertIsNone(chief.process.poll(), chief.text())
         chief.signal(signal.SIGTERM)
         last = self.expect_preempted(chief)

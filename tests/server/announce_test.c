@@ -317,7 +317,7 @@ MUSTER_TEST (Announce, of_what_nobody_claimed_is_refused)
 {
   g_auto (Served) f = served_start ();
 
-  expect_refused (&f, 1, MUSTER_ERROR_FAILED_PRECONDITION, "nobody has claimed");
+  expect_refused (&f, 1, MUSTER_ERROR_FAILED_PRECONDITION, "is not claimed on this server");
 }
 
 MUSTER_TEST (Announce, after_a_reset_is_still_the_chiefs_right)

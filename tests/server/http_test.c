@@ -106,7 +106,7 @@ MUSTER_TEST (Http, has_three_pages_and_one_method)
 {
   g_auto (Fixture) f = fixture_start ();
 
-  EXPECT_ANSWER (&f, "GET", "/", "404", "/healthz, /readyz and /metrics");
+  EXPECT_ANSWER (&f, "GET", "/", "404", "/healthz, /readyz or /metrics");
   EXPECT_ANSWER (&f, "GET", "/healthz/x", "404", "/metrics");
   EXPECT_ANSWER (&f, "POST", "/healthz", "405", "Allow: GET");
   EXPECT_ANSWER (&f, "DELETE", "/metrics", "405", "Allow: GET");
@@ -148,7 +148,8 @@ MUSTER_TEST (Http, tells_of_each_model_that_is_not_ready_why)
   EXPECT_ANSWER (&f, "GET", "/readyz", "503",
                  "digits: not prepared yet; chief worker:0 (host:1), restoring for ");
   announce (&f, "digits", epoch, MUSTER_CHIEF_PREPARED, -1);
-  EXPECT_ANSWER (&f, "GET", "/readyz", "503", "digits: its ready op says no; chief worker:0");
+  EXPECT_ANSWER (&f, "GET", "/readyz", "503",
+                 "digits: its ready op reports it not ready; chief worker:0");
   muster_chief_registry_set_ready (f.server->registry, "digits", epoch, TRUE);
   EXPECT_ANSWER (&f, "GET", "/readyz", "200", "ready: 1 of 1 models\n");
   announce (&f, "digits", epoch, MUSTER_CHIEF_OVER, 20000);

@@ -108,7 +108,7 @@ MUSTER_TEST (WatchOfAModel, is_told_when_its_chief_dies_over_it)
 
   g_object_unref (lease);
 
-  expect_of_model (watch, "starting once, ", "died while starting to prepare it");
+  expect_of_model (watch, "starting once, ", "was lost while starting to prepare it");
 }
 
 MUSTER_TEST (WatchOfAModel, is_told_when_a_silent_chiefs_lease_runs_out)
@@ -132,7 +132,7 @@ MUSTER_TEST (WatchOfAModel, is_told_when_a_silent_chiefs_lease_runs_out)
   muster_fake_clock_wait_for_waiters (clock, 2);
   muster_fake_clock_crank (clock);
 
-  expect_of_model (watch, "starting once, ", "died while");
+  expect_of_model (watch, "starting once, ", "was lost while");
 }
 
 MUSTER_TEST (WatchOfAModel, hears_after_a_reset_of_no_phase)

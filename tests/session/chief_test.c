@@ -266,8 +266,8 @@ MUSTER_TEST (Chief, never_initialises_over_what_another_has_prepared)
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_EQ ((int)job.report.outcome, (int)MUSTER_OUTCOME_FENCED);
   MUSTER_ASSERT_TRUE (job.error != NULL);
-  MUSTER_EXPECT_TRUE (strstr (job.error->message, "worker:7 (elsewhere:1), gone for"));
-  MUSTER_EXPECT_TRUE (strstr (job.error->message, "wait for the session"));
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "worker:7 (elsewhere:1), lost "));
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "to join it, `muster wait`"));
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 0u);
   g_autoptr (MusterAnnouncement) chief = muster_fake_master_chief (job.master);
   MUSTER_EXPECT_EQ (chief->phase, MUSTER_CHIEF_TRAINING);

@@ -270,23 +270,23 @@ MUSTER_TEST (ClusterSpec, is_empty_without_a_word)
 MUSTER_TEST (ClusterSpec, refuses_what_contradicts_itself)
 {
   expect_refusal ("\xff", "isn't UTF-8");
-  expect_refusal ("[]", "no JSON object");
-  expect_refusal ("{} {}", "more than one");
-  expect_refusal ("{", "no JSON");
+  expect_refusal ("[]", "must be one JSON object");
+  expect_refusal ("{} {}", "must be one JSON object");
+  expect_refusal ("{", "isn't valid JSON");
   expect_refusal ("{\"a\": [[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]}", "nested deeper");
-  expect_refusal ("{\"cluster\": []}", "\"cluster\" is no object");
-  expect_refusal ("{\"cluster\": {\"worker\": \"w:1\"}}", "no list of \"HOST:PORT\"");
-  expect_refusal ("{\"cluster\": {\"worker\": [1]}}", "no list of \"HOST:PORT\"");
+  expect_refusal ("{\"cluster\": []}", "\"cluster\" must be an object");
+  expect_refusal ("{\"cluster\": {\"worker\": \"w:1\"}}", "must be a list of \"HOST:PORT\"");
+  expect_refusal ("{\"cluster\": {\"worker\": [1]}}", "must be a list of \"HOST:PORT\"");
   expect_refusal ("{\"cluster\": {\"worker\": [\"w\"]}}", "worker:0 in \"cluster\": ");
-  expect_refusal ("{\"cluster\": {\"worker\": {\"one\": \"w:1\"}}}", "'one' is no number");
+  expect_refusal ("{\"cluster\": {\"worker\": {\"one\": \"w:1\"}}}", "'one' isn't a task index");
   expect_refusal ("{\"cluster\": {\"worker\": {\"1\": \"w:1\", \"01\": \"w:2\"}}}", "twice");
-  expect_refusal ("{\"cluster\": {\"a/b\": [\"w:1\"]}}", "'a/b' can't be the name of a job");
-  expect_refusal ("{\"cluster\": {\"chief\": [\"c:1\", \"c:2\"]}}", "one chief");
-  expect_refusal ("{\"task\": 1}", "\"task\" is no object");
+  expect_refusal ("{\"cluster\": {\"a/b\": [\"w:1\"]}}", "invalid job name 'a/b'");
+  expect_refusal ("{\"cluster\": {\"chief\": [\"c:1\", \"c:2\"]}}", "has 2 chiefs");
+  expect_refusal ("{\"task\": 1}", "\"task\" must be an object");
   expect_refusal ("{\"task\": {\"index\": 1}}", "has no \"type\"");
-  expect_refusal (TWO "\"task\": {\"type\": \"worker\", \"index\": -1}}", "no number of a task");
-  expect_refusal (TWO "\"task\": {\"type\": \"worker\", \"index\": 1e99}}", "no number of a task");
-  expect_refusal (TWO "\"task\": {\"type\": \"worker\", \"index\": 2}}", "has 2 of that name");
-  expect_refusal ("{\"session_master\": 1}", "\"session_master\" is no string");
-  expect_refusal ("{\"rpc_layer\": \"grpc+verbs\"}", "muster speaks grpc alone");
+  expect_refusal (TWO "\"task\": {\"type\": \"worker\", \"index\": -1}}", "isn't a task index");
+  expect_refusal (TWO "\"task\": {\"type\": \"worker\", \"index\": 1e99}}", "isn't a task index");
+  expect_refusal (TWO "\"task\": {\"type\": \"worker\", \"index\": 2}}", "has 2 such tasks");
+  expect_refusal ("{\"session_master\": 1}", "\"session_master\" must be a string");
+  expect_refusal ("{\"rpc_layer\": \"grpc+verbs\"}", "unsupported \"rpc_layer\" 'grpc+verbs'");
 }

@@ -134,9 +134,10 @@ MUSTER_TEST (Create, tells_that_a_server_that_is_up_keeps_it)
 
   /* and not again, as it stays so */
   MUSTER_EXPECT_STREQ (waiter.heard->str, "2: silent -|");
-  MUSTER_EXPECT_STREQ (waiter.text, "up, but CreateSession has had no answer for 2.0 s; "
-                                    "--cluster=ps:0=HOST:PORT finds out which task is missing");
-  EXPECT_SAYS (waiter.job.error, "up, but CreateSession has had no answer for 23.5 s; --cluster");
+  MUSTER_EXPECT_STREQ (waiter.text, "up, but CreateSession has had no answer for 2.0 s; use "
+                                    "--cluster=ps:0=HOST:PORT to find the missing task");
+  EXPECT_SAYS (waiter.job.error,
+               "up, but CreateSession has had no answer for 23.5 s; use --cluster");
 }
 
 MUSTER_TEST (Create, names_the_task_it_waits_for)
@@ -156,7 +157,7 @@ MUSTER_TEST (Create, names_the_task_it_waits_for)
   MUSTER_EXPECT_STREQ (waiter.text, "up, but CreateSession has had no answer for 2.0 s; no answer "
                                     "from ps:1");
   MUSTER_EXPECT_TRUE (
-      g_str_has_prefix (waiter.task, "ps:1 does not answer: 127.0.0.1, TCP refused"));
+      g_str_has_prefix (waiter.task, "ps:1 does not answer: 127.0.0.1, TCP connection refused"));
 }
 
 MUSTER_TEST (Create, tells_when_it_is_for_another_reason)

@@ -485,7 +485,7 @@ MUSTER_TEST (Restore, quarantines_a_damaged_checkpoint)
   g_autofree char *torn = muster_small_job_write_checkpoint (muster_test_tmpdir (), 4);
   g_autofree char *quarantined = g_strconcat (torn, ".bad", NULL);
   g_autofree char *told =
-      g_strdup_printf ("set aside as %s; nothing was read from it", quarantined);
+      g_strdup_printf ("set aside as %s; no variable was read from it", quarantined);
   damage (torn);
 
   g_autoptr (MusterSession) session = muster_small_job_prepare (&job, from_directory (&job));

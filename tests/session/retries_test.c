@@ -120,7 +120,7 @@ MUSTER_TEST (Retries, give_up_after_three)
     MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 4u);
     MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 0u);
     g_autofree char *last =
-        g_strdup_printf ("Trying again (%s, 3 of 3): Running init_op 'init': the server stops",
+        g_strdup_printf ("Retrying (%s, 3 of 3): Running init_op 'init': the server stops",
                          muster_failure_name (cases[i].failure));
     MUSTER_EXPECT_TRUE (strstr (told->str, last));
   }

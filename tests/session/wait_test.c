@@ -61,7 +61,7 @@ MUSTER_TEST (Wait, gives_up_after_two_hours_and_says_why)
   MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   g_autofree char *expected = g_strdup_printf (
       "Session was not ready after waiting 7200 secs. (Variables not initialized: v, w); out of "
-      "time in 'waiting'; spent: create 45 ms, waiting 1h59m (%u looks, one session)",
+      "time in 'waiting'; spent: create 45 ms, waiting 1h59m (%u polls, one session)",
       job.report.polls);
   MUSTER_EXPECT_STREQ (job.error->message, expected);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 7200 * MUSTER_SECOND);

@@ -157,7 +157,7 @@ class Faults(peer.TestCase):
         waits.join()
         for task in self.chief, self.worker:
             self.check_codes(task, UNAVAILABLE)
-            self.assertIn("A step has not ended within its 3.0 s", task.lost[0][1])
+            self.assertIn("a step timed out after 3.0 s", task.lost[0][1])
         # Two runs, a step and a look at it: the chief may restore in between of the worker's.
         self.assertGreaterEqual(steps[0], 4)
         self.assertGreaterEqual(steps[1], 3)
@@ -183,7 +183,7 @@ class Faults(peer.TestCase):
         finally:
             self.cluster.start("ps:0")
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr, r"ps:0 does not answer: .*nobody listens on port \d+, for \d+\.\d s")
+        self.assertRegex(done.stderr, r"ps:0 does not answer: .*no process listens on port \d+, for \d+\.\d s")
 
 
 if __name__ == "__main__":

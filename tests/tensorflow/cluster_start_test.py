@@ -118,7 +118,7 @@ class Missing(OnCluster):
                            *["--master=" + self.cluster.target("chief:0"),
                              "--cluster=" + ",".join("%s=%s" % (name, self.cluster.target(name)[len("grpc://"):])
                                                      for name in self.cluster.names())])
-        self.assertRegex(said, r"worker:1 does not answer: .* TCP refused: nobody listens on port \d+, for \d+\.\d s")
+        self.assertRegex(said, r"worker:1 does not answer: .* TCP connection refused: no process listens on port \d+, for \d+\.\d s")
         self.assertIn("try: start worker:1: the master waits for all its tasks", said)
         self.assertNotIn("ps:0 does not", said)
         self.assertNotIn("worker:0 does not", said)
@@ -129,7 +129,7 @@ class Missing(OnCluster):
         for name, verb in ("chief:0", "prepare"), ("worker:0", "wait"):
             said = self.muster(name, verb, "--meta-graph=" + self.meta, "--timeout=8", code=2)
             self.assertIn("CreateSession has had no answer for", said)
-            self.assertRegex(said, r"ps:1 does not answer: .*HTTP/2 settings never came.*, for \d+\.\d s")
+            self.assertRegex(said, r"ps:1 does not answer: .*no HTTP/2 settings received.*, for \d+\.\d s")
             self.assertNotIn("ps:0 does not", said)
 
 

@@ -64,7 +64,7 @@ class Probe(Cluster):
         where = ["--meta-graph=" + self.model(), "--master=" + target, "--timeout=60"]
         peer.muster("prepare", *where)
         said = peer.muster("save", *where, "--checkpoint-dir=" + folder, code=4)
-        self.assertRegex(said, "ps:0 doesn't see '%s' of host '.*': give a directory that both see" % folder)
+        self.assertRegex(said, "ps:0 doesn't see '%s' of host '.*'; use a directory that both see" % folder)
         self.assertEqual(os.listdir(folder), [])
 
     def test_is_content_where_all_tasks_see_it(self):
@@ -114,7 +114,7 @@ class OwnEyes(Cluster):
         peer.muster("prepare", "--meta-graph=" + built, "--master=" + target, "--timeout=60",
                     "--checkpoint-dir=" + folder)
         said = peer.muster("checkpoint", "list", folder)
-        self.assertIn("set aside: 'model-2' is whole as the chief reads it, but not as the master does", said)
+        self.assertIn("set aside: 'model-2' is undamaged for the chief, but not for the master", said)
         self.assertEqual(self.values_on(target, built), {1})
 
     def test_is_believed_about_a_checksum(self):

@@ -166,7 +166,7 @@ class ProtocolOfRuns(TestCase):
         handle = story.session()
         made = story.master.MakeCallable(session_handle=handle, options=CallableOptions(feed=["x:0", "y:0"], fetch=["sum:0"]))
         for feeds in ([1.0], [1.0, 2.0, 3.0]):
-            with self.assertRaisesRegex(Failed, "INVALID_ARGUMENT: Callable .* takes 2 feeds, but %d came" % len(feeds)):
+            with self.assertRaisesRegex(Failed, "INVALID_ARGUMENT: Callable .* takes 2 feeds, got %d" % len(feeds)):
                 story.master.RunCallable(session_handle=handle, handle=made.handle, feed=[tensor(f) for f in feeds])
 
     # --- blocked steps ---

@@ -315,7 +315,7 @@ class Protocol(TestCase):
         self.assertEqual(self.big(self.ours, 1.75), 7 << 28)
 
     def test_more_than_a_message_holds_is_refused(self):
-        with self.assertRaisesRegex(tf.errors.ResourceExhaustedError, "2.1 GB that one may have"):
+        with self.assertRaisesRegex(tf.errors.ResourceExhaustedError, "over the limit of 2.1 GB"):
             self.big(self.ours, 2)
 
 

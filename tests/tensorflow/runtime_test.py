@@ -135,7 +135,7 @@ class Runtime(peer.TestCase):
             while True:
                 session.run(w)
         server.said(r"process %d\) was killed by signal 9" % pid)
-        server.said(r"is back, as process (\d+)")
+        server.said(r"restarted as process (\d+)")
         with v1.Session(target, graph=graph, config=config) as again:
             with self.assertRaises(tf.errors.FailedPreconditionError):
                 again.run(w)

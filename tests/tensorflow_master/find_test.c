@@ -106,7 +106,7 @@ MUSTER_TEST (Find, refuses_a_path_without_it)
   g_mkdir (empty, 0700);
   MUSTER_EXPECT_NULL (muster_runtime_find_library (empty, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "no TensorFlow in") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "TensorFlow not found in") != NULL);
   g_clear_error (&error);
   MUSTER_EXPECT_NULL (muster_runtime_find_library ("/no/such/place", &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);

@@ -282,7 +282,7 @@ MUSTER_TEST (Hooks, say_at_the_start_what_the_graph_lacks)
 
   MUSTER_EXPECT_FALSE (monitored_open (&f, &error));
 
-  MUSTER_EXPECT_TRUE (strstr (error->message, "The graph has no node 'lost'") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "the graph has no node 'lost'") != NULL);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "create"), 0u);
 }
 

@@ -406,8 +406,8 @@ MUSTER_TEST (MonitoredSession, refuses_two_hooks_of_one_feed_at_the_start)
   MUSTER_EXPECT_FALSE (monitored_open (&f, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_STREQ (error->message, "Two hooks can't live together: both MusterFeedFuncHook and "
-                                       "MusterFeedFuncHook are one that feeds v:0. Leave one out");
+  MUSTER_EXPECT_STREQ (error->message, "conflicting hooks: both MusterFeedFuncHook and "
+                                       "MusterFeedFuncHook are one that feeds v:0; remove one");
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "create"), 0u);
 }
 

@@ -86,7 +86,7 @@ MUSTER_TEST (npy, refuses_what_it_cannot_hold_and_says_what_that_is)
       "{'descr': '\xff\xfe', 'fortran_order': False, 'shape': (6,), }\n", values, sizeof values);
 
   expect_refused (objects, "|O");
-  expect_refused (no_text, "elements of type");
+  expect_refused (no_text, "unsupported element type");
   expect_refused (fortran, "Fortran");
   expect_refused (large, "");
   expect_refused (negative, "shape");

@@ -221,7 +221,7 @@ MUSTER_TEST (Training, refuses_a_checkpoint_of_another_number_of_tasks)
   MUSTER_EXPECT_FALSE (train (&job, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "the job is begun with 2") != NULL);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "the job has 2") != NULL);
 }
 
 /* --- epochs --- */

@@ -119,7 +119,7 @@ add (MusterEventWriter *self, guint32 field, const void *data, gsize size, gint6
 
   if (size > G_MAXINT32) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "'%s': an event of %" G_GSIZE_FORMAT " bytes is more than its readers take",
+                        "'%s': an event of %" G_GSIZE_FORMAT " bytes is too large for its readers",
                         self->path, size);
   }
   muster_proto_put_bytes (event, field, data, size);

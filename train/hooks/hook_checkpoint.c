@@ -101,7 +101,7 @@ note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GEr
   if (is_preempted (self))
     return TRUE;
   g_message ("Unable to write the checkpoint of step %" G_GINT64_FORMAT
-             " (%u in a row); training goes on. %s",
+             " (%u in a row); training continues: %s",
              step, self->n_failures_in_a_row, failure->message);
   return TRUE;
 }
@@ -201,7 +201,7 @@ print_graph (MusterCheckpointSaverHook *self)
   if (text == NULL ||
       !muster_storage_make_directory (muster_local_storage (), self->directory, &failure) ||
       !muster_storage_publish (muster_local_storage (), path, text->str, text->len, &failure))
-    g_info ("graph.pbtxt isn't written: %s", failure->message);
+    g_info ("can't write graph.pbtxt: %s", failure->message);
 }
 
 static gboolean

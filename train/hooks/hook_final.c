@@ -176,7 +176,8 @@ barrier_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
     if (now_us - moved_us >= self->quiet_us)
       return TRUE;
     if (now_us >= until_us) {
-      g_message ("Others still train, at step %" G_GINT64_FORMAT "; not waited for any longer",
+      g_message ("other tasks still train, at step %" G_GINT64_FORMAT
+                 "; no longer waiting for them",
                  step);
       return TRUE;
     }

@@ -58,7 +58,7 @@ write_timeline (MusterProfilerHook *self, GBytes *metadata, gint64 step, GError 
     return FALSE;
   }
   if (json == NULL && !self->has_warned)
-    g_message ("The master was asked for a full trace and gave none: no timelines are written");
+    g_message ("the master returned no trace; no timelines are written");
   self->has_warned |= json == NULL;
   return json == NULL ||
          (muster_storage_publish (muster_local_storage (), path, json, strlen (json), error) &&

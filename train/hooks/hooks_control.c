@@ -23,7 +23,7 @@ muster_hook_need_node (MusterScaffold *scaffold, const char *name, GError **erro
   if (muster_graph_has_node (muster_scaffold_graph (scaffold), node))
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "The graph has no node '%s', which the hook needs", node);
+                      "the graph has no node '%s', which the hook needs", node);
 }
 
 /* --- stop at step --- */

@@ -162,8 +162,7 @@ muster_timeline_of (GBytes *metadata, GError **error)
       is_well = read_stats (&self, &field);
   if (!is_well || !muster_proto_at_end (&reader)) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The run's metadata is malformed, cut short or of more than %d nodes",
-                 MOST_EVENTS);
+                 "the run metadata is invalid, truncated or has more than %d nodes", MOST_EVENTS);
     return NULL;
   }
   if (self.n_devices == 0)

@@ -11,5 +11,5 @@ muster_check_time (const char *what, gint64 deadline_us, GCancellable *cancellab
   }
   if (muster_deadline_remaining (deadline_us, muster_clock_now_us (muster_system_clock ())) > 0)
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "%s: its deadline has passed", what);
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "%s: deadline exceeded", what);
 }

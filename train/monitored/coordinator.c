@@ -82,7 +82,7 @@ muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason, 
     self->error = g_error_copy (reason);
     g_info ("Error reported to Coordinator: %s", reason->message);
   } else if (!is_plain (self, reason))
-    g_info ("Dropped, as a stop had been requested before: %s", reason->message);
+    g_info ("ignored, because a stop was already requested: %s", reason->message);
   stop = g_object_ref (self->stop);
   g_mutex_unlock (&self->lock);
   g_cancellable_cancel (stop); /* calls back, hence without the lock */
@@ -255,8 +255,9 @@ fail_waiting (GCancellable *cancellable, GError **error)
 {
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
-  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                      "Joining threads: some still run, and no stop was requested in time");
+  return muster_fail (
+      error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+      "joining threads timed out: some are still running, and no stop was requested");
 }
 
 static GPtrArray *

@@ -107,10 +107,9 @@ claim (GHashTable *claimed, MusterHook *hook, char **claims, GError **error)
   for (char **what = claims; what != NULL && *what != NULL; what++) {
     MusterHook *other = g_hash_table_lookup (claimed, *what);
     if (other != NULL) {
-      return muster_fail (
-          error, MUSTER_ERROR_INVALID_ARGUMENT,
-          "Two hooks can't live together: both %s and %s are one that %s. Leave one out",
-          G_OBJECT_TYPE_NAME (other), G_OBJECT_TYPE_NAME (hook), *what);
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "conflicting hooks: both %s and %s are one that %s; remove one",
+                          G_OBJECT_TYPE_NAME (other), G_OBJECT_TYPE_NAME (hook), *what);
     }
     g_hash_table_insert (claimed, g_strdup (*what), hook);
   }

@@ -105,7 +105,7 @@ muster_monitored_drop (MusterMonitoredSession *self)
     g_autoptr (GError) reported = NULL;
     muster_monitored_join (self, self->deadline_us, &reported);
     if (reported != NULL)
-      g_info ("Left with the session: %s", reported->message);
+      g_info ("ignored with the lost session: %s", reported->message);
   }
   muster_monitored_close (self);
 }
@@ -164,7 +164,7 @@ pause_until (MusterMonitoredSession *self, gint64 now_us, gint64 wake_us, const 
   if (muster_clock_now_us (self->clock) < self->deadline_us)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                      "Coming back took longer than the run has: %s", failure->message);
+                      "recovery took longer than the run's timeout: %s", failure->message);
 }
 
 gboolean
@@ -181,12 +181,12 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
   }
   if (!muster_retries_next (&self->retries, muster_failure_of (failure), uptime_us,
                             muster_clock_random (self->clock), &pause_us)) {
-    g_propagate_prefixed_error (error, g_steal_pointer (&owned),
-                                "Given up after coming back %u times without getting further: ",
-                                muster_retries_total (&self->retries));
+    g_propagate_prefixed_error (
+        error, g_steal_pointer (&owned),
+        "gave up after %u recoveries without progress: ", muster_retries_total (&self->retries));
     return FALSE;
   }
-  g_info ("Coming back after: %s", failure->message);
+  g_info ("recovering from: %s", failure->message);
   self->n_recoveries++;
   if (self->listener.lost != NULL)
     self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);

@@ -257,8 +257,8 @@ judge_limit (MusterMonitoredSession *self, GError **failure)
   if (!muster_error_is (late, MUSTER_ERROR_DEADLINE_EXCEEDED))
     return;
   g_autofree char *limit = muster_format_duration (self->step_timeout_us);
-  *failure = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
-                          "A step has not ended within its %s: %s", limit, late->message);
+  *failure = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "a step timed out after %s: %s",
+                          limit, late->message);
   g_error_free (late);
 }
 
@@ -494,7 +494,7 @@ note_end_of_input (MusterMonitoredSession *self, const GError *failure)
   if (failure == NULL)
     return;
   self->end_of_input = g_strdup (failure->message);
-  g_info ("The training ends with its input: %s", failure->message);
+  g_info ("training ends because its input has ended: %s", failure->message);
 }
 
 /* All are called; the first error counts, the others are logged (DMON.11). */
@@ -509,7 +509,7 @@ end_hooks (MusterMonitoredSession *self, gint64 deadline_us, GError **first)
     if (*first == NULL)
       *first = g_steal_pointer (&failure);
     else
-      g_info ("Besides: %s", failure->message);
+      g_info ("further error: %s", failure->message);
   }
 }
 
@@ -530,12 +530,12 @@ blame_thread (MusterMonitoredSession *self, GError *first)
 
   if (reported == NULL || muster_monitored_is_recoverable (self, reported)) {
     if (reported != NULL)
-      g_info ("Besides: %s", reported->message);
+      g_info ("further error: %s", reported->message);
     g_clear_error (&reported);
     return first;
   }
   if (first != NULL && strcmp (first->message, reported->message) != 0)
-    g_info ("Besides: %s", first->message);
+    g_info ("further error: %s", first->message);
   g_clear_error (&first);
   return reported;
 }

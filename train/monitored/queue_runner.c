@@ -162,7 +162,7 @@ read_runner (GPtrArray *runners, const MusterProtoField *field, GError **error)
   if (!is_well || !muster_proto_at_end (&reader) || self->enqueues->len > MOST_ENQUEUE_OPS) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "Collection '" COLLECTION
-                        "': item %u is no QueueRunnerDef of at most %d enqueue "
+                        "': item %u isn't a QueueRunnerDef of at most %d enqueue "
                         "ops",
                         runners->len, MOST_ENQUEUE_OPS);
   }

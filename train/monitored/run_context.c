@@ -286,7 +286,7 @@ muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint6
   if (name == NULL) {
     muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT,
-        "the model has no global step: make one with tf.compat.v1.train.create_global_step ()");
+        "the model has no global step; create it with tf.compat.v1.train.create_global_step ()");
     return -1;
   }
   g_autoptr (MusterTensor) value =
@@ -295,8 +295,8 @@ muster_read_global_step (MusterSession *session, MusterScaffold *scaffold, gint6
     return -1;
   gint64 step = muster_step_of (value);
   if (step < 0)
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the global step '%s' is no integer scalar",
-                 name);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "the global step '%s' isn't an integer scalar", name);
   return step;
 }
 
@@ -332,7 +332,7 @@ muster_run_context_step_now (MusterRunContext *self, GError **error)
   self->step_now = muster_step_of (value);
   if (self->step_now < 0)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The global step '%s' is no number from 0 on", self->global_step);
+                 "the global step '%s' isn't a number of 0 or more", self->global_step);
   return self->step_now;
 }
 

@@ -56,7 +56,7 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
   for (gsize i = 0; i < n_arrays; i++)
     muster_require (error, NULL, arrays[i]);
   if (n_arrays == 0) {
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "muster_batches_new: there are no arrays");
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "muster_batches_new: no arrays");
     return NULL;
   }
   gint64 n_rows = rows_of (arrays[0]);
@@ -73,7 +73,7 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
     }
   if (batch_size < 1 || batch_size > n_rows) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "a batch of %" G_GINT64_FORMAT " rows can't be dealt from %" G_GINT64_FORMAT,
+                 "invalid batch size %" G_GINT64_FORMAT ", number of rows: %" G_GINT64_FORMAT,
                  batch_size, n_rows);
     return NULL;
   }

@@ -55,10 +55,10 @@ read_dtype (const char *header, MusterDType *dtype, GError **error)
     }
   }
   g_autofree char *found = g_utf8_make_valid (descr, (gssize)strcspn (descr, ","));
-  return muster_fail (
-      error, MUSTER_ERROR_INVALID_ARGUMENT,
-      "elements of type %s: save the array as little-endian numbers, such as float32 or int64",
-      found);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "unsupported element type %s; save the array as little-endian numbers, such "
+                      "as float32 or int64",
+                      found);
 }
 
 /* Reads "(3, 4)"; returns the rank, or -1 with an error. */
@@ -105,13 +105,14 @@ muster_npy_read (GBytes *bytes, GError **error)
   gsize size = 0, start = 0, length = 0;
   const guint8 *data = g_bytes_get_data (bytes, &size);
   if (!find_header (data, size, &start, &length)) {
-    malformed (error, "it doesn't begin with a whole .npy header");
+    malformed (error, "it doesn't start with a complete .npy header");
     return NULL;
   }
   g_autofree char *header = g_strndup ((const char *)data + start, length);
   const char *order = value_of (header, "fortran_order");
   if (order == NULL || !g_str_has_prefix (order, "False")) {
-    malformed (error, "its elements are in Fortran order; save numpy.ascontiguousarray (a)");
+    malformed (error,
+               "its elements are in Fortran order; save numpy.ascontiguousarray (a) instead");
     return NULL;
   }
   MusterDType dtype = MUSTER_INVALID;

@@ -79,7 +79,7 @@ muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState
   if (state->hold >= 0)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                      "Reading the tasks' positions: '%s' is no number", MUSTER_POSITION_HOLD);
+                      "Reading the tasks' positions: '%s' isn't a number", MUSTER_POSITION_HOLD);
 }
 
 gint64
@@ -162,7 +162,7 @@ muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *qu
     g_autoptr (GError) failure = NULL;
     if (!muster_position_read (session, quiesce->n_tasks, &state, deadline_us, cancellable,
                                &failure)) {
-      g_info ("There is nothing to bring to rest: %s", failure->message);
+      g_info ("no steps to wait for: %s", failure->message);
       return;
     }
     guint first = muster_position_busy (&state, quiesce->n_tasks, quiesce->but);
@@ -174,7 +174,7 @@ muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *qu
     is_told = TRUE;
     if (muster_clock_now_us (quiesce->clock) >= until_us ||
         muster_position_in_us (0) >= quiesce->deadline_us) {
-      g_info ("Task %u doesn't come to rest: its step is cut off", first);
+      g_info ("a step of task %u doesn't finish; cancelling it", first);
       return;
     }
     if (!muster_position_pause (&pause, until_us, cancellable, NULL))
@@ -199,8 +199,8 @@ muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, cons
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "'%s' holds the positions of %" G_GINT64_FORMAT
-                      " tasks, and the job is begun with %" G_GINT64_FORMAT
-                      ": begin it with as many as before, or in another directory",
+                      " tasks, but the job has %" G_GINT64_FORMAT
+                      "; use the same number of tasks, or another directory",
                       prefix, entry->dims[0], n_tasks);
 }
 
@@ -232,8 +232,8 @@ refuse_torn (const Guard *self, guint task, GError **error)
   g_autofree char *waited = muster_format_duration (self->quiesce_us);
   return muster_fail (error, MUSTER_ERROR_ABORTED,
                       "Batch %" G_GINT64_FORMAT
-                      " of task %u has been begun and hasn't ended for %s: what "
-                      "the step that was cut off has left is undone by the last checkpoint",
+                      " of task %u was started %s ago and hasn't finished; restore the last "
+                      "checkpoint to undo its partial update",
                       muster_position_done (&self->state, task), task, waited);
 }
 
@@ -249,7 +249,7 @@ static gboolean
 refuse_restless (guint task, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                      "Task %u and others haven't come to rest in time for a save", task);
+                      "steps of task %u and others didn't finish in time for a save", task);
 }
 
 static gboolean
@@ -328,9 +328,10 @@ guard_number (MusterSession *session, gint64 *step, gint64 deadline_us, GCancell
 
   if (number >= 0)
     *step = number;
-  return number >= 0 || (value != NULL && muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                                                       "the global step '%s' is no integer scalar",
-                                                       self->global_step));
+  return number >= 0 ||
+         (value != NULL &&
+          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                       "the global step '%s' isn't an integer scalar", self->global_step));
 }
 
 /* Where the master is gone, or another chief has it, there is nothing to let go. */
@@ -342,7 +343,7 @@ guard_release (MusterSession *session, gpointer data)
 
   if (self->holds && !muster_position_set_hold (session, MUSTER_POSITION_GO,
                                                 muster_position_in_us (RELEASE_US), NULL, &failure))
-    g_info ("Letting the tasks go on after a save: %s", failure->message);
+    g_info ("Resuming the tasks after a save: %s", failure->message);
 }
 
 void

@@ -54,8 +54,8 @@ look (MusterSession *session, guint *n_tasks, gint64 deadline_us, GCancellable *
   const gint64 n = muster_tensor_n_elements (begun);
   if (n < 1 || n > MUSTER_POSITION_MOST_TASKS)
     return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                        "'%s' on the master holds %" G_GINT64_FORMAT " elements, not a count for "
-                        "each task",
+                        "'%s' on the master holds %" G_GINT64_FORMAT
+                        " elements instead of one for each task",
                         MUSTER_POSITION_BEGUN, n);
   *n_tasks = (guint)n;
   return muster_position_check_counts (begun, *n_tasks, error);
@@ -69,11 +69,10 @@ extend (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
                                           : muster_meta_graph_ref (meta_graph);
 
   if (failure != NULL)
-    g_propagate_prefixed_error (
-        error, failure,
-        "the master keeps the positions of %u task%s, which a save by this meta graph would lose; "
-        "use the one that the job trains by: ",
-        n_tasks, n_tasks == 1 ? "" : "s");
+    g_propagate_prefixed_error (error, failure,
+                                "the master has the positions of %u task%s, which a save with this "
+                                "meta graph would lose; use the job's meta graph: ",
+                                n_tasks, n_tasks == 1 ? "" : "s");
   return extended;
 }
 

@@ -63,10 +63,10 @@ position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   }
   if (self->n_tasks == 0)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The graph has no positions: extend it by muster_position_add ()");
+                 "the graph has no positions; extend it with muster_position_add ()");
   else
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "The job has %u tasks, from 0 on, and this is said to be task %u", self->n_tasks,
+                 "the job has %u tasks, counted from 0, but this is task %u", self->n_tasks,
                  self->options.task);
   return FALSE;
 }
@@ -89,12 +89,11 @@ undo (MusterPositionHook *self, MusterSession *session, GError **error)
     g_propagate_prefixed_error (error, failure, "Resetting the master: ");
     return FALSE;
   }
-  return muster_fail (
-      error, MUSTER_ERROR_ABORTED, "A step of task %u was cut off in a life before%s",
-      self->options.task,
-      self->options.master != NULL
-          ? ": the master was reset, and the model goes back to its last checkpoint"
-          : ", and the model is to go back to its last checkpoint: reset the master");
+  return muster_fail (error, MUSTER_ERROR_ABORTED,
+                      "a step of task %u was interrupted in an earlier run%s", self->options.task,
+                      self->options.master != NULL
+                          ? "; the master was reset, and the last checkpoint is restored"
+                          : "; reset the master to restore the last checkpoint");
 }
 
 /* The chief's restore or init has been the only one to write, since nobody steps while hold is set:
@@ -102,12 +101,11 @@ undo (MusterPositionHook *self, MusterSession *session, GError **error)
 static gboolean
 refuse_inconsistent (const MusterPositionState *state, guint task, GError **error)
 {
-  return muster_fail (
-      error, MUSTER_ERROR_FAILED_PRECONDITION,
-      "The checkpoint that was restored is no cut: batch %" G_GINT64_FORMAT
-      " of task %u was under way when it was saved. Take another one, and save by a "
-      "MusterSaver with muster_position_guard ()",
-      muster_position_done (state, task), task);
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "the restored checkpoint is inconsistent: batch %" G_GINT64_FORMAT
+                      " of task %u was in progress when it was saved; restore another one, and "
+                      "save with a MusterSaver with muster_position_guard ()",
+                      muster_position_done (state, task), task);
 }
 
 /* A look at what the master says: what a task still waits for. */
@@ -153,8 +151,7 @@ static gboolean
 refuse_late (const MusterPositionHook *self, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                      "Task %u waits for its last step, or to be let go, and its time is over",
-                      self->options.task);
+                      "task %u timed out waiting for its last step", self->options.task);
 }
 
 /* Waits until the task's own last step has ended and nobody is told to hold; the chief says so. A
@@ -278,7 +275,7 @@ begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
   self->is_held = FALSE;
   if (is_over (self)) {
     return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE,
-                        "Task %u has dealt its share of the job's %" G_GINT64_FORMAT " batches",
+                        "task %u has finished its share of the job's %" G_GINT64_FORMAT " batches",
                         self->options.task, self->options.n_batches);
   }
   feed_position (self, context);
@@ -351,8 +348,8 @@ give_up (MusterPositionHook *self, GError **error)
 
   return muster_fail (
       error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-      "Task %s has dealt its share, and no task has done a batch for %s; %" G_GINT64_FORMAT
-      " of %" G_GINT64_FORMAT " are missing: start task %s again, as it was started before",
+      "task %s has finished its share, and no task has finished a batch for %s; %" G_GINT64_FORMAT
+      " of %" G_GINT64_FORMAT " batches are missing; start task %s again with the same command",
       name, waited, MAX (self->options.n_batches - self->n_done, 0), self->options.n_batches,
       self->awaited);
 }
@@ -421,7 +418,7 @@ position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
                                 MIN (muster_position_in_us (END_US), deadline_us), cancellable,
                                 &failure))
     return TRUE;
-  g_message ("The other tasks couldn't be told that the job has ended: %s", failure->message);
+  g_message ("can't notify the other tasks of the job's end: %s", failure->message);
   return TRUE;
 }
 
@@ -506,7 +503,7 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   if (options->n_feeds > MOST_FEEDS || (options->n_feeds > 0) != (options->batches != NULL)) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Positions: %" G_GSIZE_FORMAT
-                 " tensors are to be fed; give as many as the batches have arrays, at most %d",
+                 " tensors to feed; use as many as the batches have arrays, at most %d",
                  options->n_feeds, MOST_FEEDS);
     return NULL;
   }

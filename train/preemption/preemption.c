@@ -261,7 +261,7 @@ describe_locked (MusterPreemption *self, gint64 left_us, gboolean in_step)
   g_autoptr (GString) text = g_string_new (NULL);
 
   if (in_step)
-    g_string_append (text, "the step that was running took too long: ");
+    g_string_append (text, "the running step took too long: ");
   g_string_append_printf (text, "a checkpoint of about %s ", size);
   if (self->needed_us >= 0)
     g_string_append_printf (text, "takes about %s", takes);
@@ -435,7 +435,7 @@ static char *
 durable_text (const MusterPreemptionReport *report)
 {
   if (report->durable_step < 0)
-    return g_strdup ("nothing is durable yet");
+    return g_strdup ("no checkpoint is durable yet");
   return g_strdup_printf ("the last durable step is %" G_GINT64_FORMAT, report->durable_step);
 }
 
@@ -447,7 +447,7 @@ advice (const MusterPreemptionReport *report)
     return g_strdup ("");
   g_autofree char *needs = muster_format_duration (report->needs_us);
 
-  return g_strdup_printf ("; a grace of %s would have been needed", needs);
+  return g_strdup_printf ("; it needs a grace of %s", needs);
 }
 
 static char *
@@ -474,7 +474,7 @@ muster_preemption_report_text (const MusterPreemptionReport *report)
   g_autofree char *who = subject (report);
   g_autofree char *durable = durable_text (report);
   g_autofree char *further = advice (report);
-  const char *why = report->why != NULL ? report->why : "it ended before it had saved";
+  const char *why = report->why != NULL ? report->why : "it ended before the save";
 
   switch (report->outcome) {
   case MUSTER_PREEMPTION_SAVED:
@@ -488,9 +488,9 @@ muster_preemption_report_text (const MusterPreemptionReport *report)
                             report->is_drill ? " would end without a save:" : ": not saved:", why,
                             further, durable);
   case MUSTER_PREEMPTION_NO_SAVE:
-    return g_strdup_printf ("%s: there was nothing to save", who);
+    return g_strdup_printf ("%s: nothing to save", who);
   case MUSTER_PREEMPTION_UNDER_WAY:
-    return g_strdup_printf ("%s: it is under way", who);
+    return g_strdup_printf ("%s: in progress", who);
   case MUSTER_PREEMPTION_NOT_ASKED:
   default:
     return g_strdup ("not preempted");

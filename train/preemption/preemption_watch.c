@@ -57,7 +57,7 @@ muster_preemption_take_signals (MusterPreemption *self, gboolean with_sigint, GE
     return FALSE;
   if (!g_atomic_pointer_compare_and_exchange (&taker, NULL, self)) {
     return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
-                        "the signals of this process are another preemption's");
+                        "another preemption handles the signals of this process");
   }
   sigemptyset (&action.sa_mask);
   (void)sigaction (SIGTERM, &action, &before_term);
@@ -151,7 +151,7 @@ muster_preemption_watch (MusterPreemption *self, GError **error)
     self->watcher = g_thread_try_new ("muster-preempt", watch, self, NULL);
   if (self->watcher != NULL)
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "Nothing can watch for signals: %s",
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "can't watch for signals: %s",
                       g_strerror (errno));
 }
 
