@@ -97,8 +97,8 @@ open_file (MusterBundleData *self, gint32 shard, GError **error)
   }
   if (muster_storage_failure_is_absent (why))
     muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                 "The checkpoint '%s' has an index, but its data file '%s' is gone", self->prefix,
-                 path);
+                 "The checkpoint '%s' has an index, but its data file '%s' is missing",
+                 self->prefix, path);
   else
     g_propagate_error (error, g_steal_pointer (&why));
   return NULL;
@@ -134,8 +134,8 @@ muster_data_file_check_place (const MusterDataFile *file, MusterBundleData *self
 {
   const MusterBundleEntry *e = &entry->entry;
   if ((guint64)e->offset > file->size || (guint64)e->size > file->size - (guint64)e->offset)
-    return muster_bundle_data_damaged (self, entry,
-                                       "lies behind the file's end: the file was cut off", error);
+    return muster_bundle_data_damaged (
+        self, entry, "extends past the end of the file: the file is truncated", error);
   /* Each string has a length of a byte or more, and the lengths have their checksum. */
   const gint64 n_elements = muster_shape_n_elements (e->n_dims, e->dims);
   if (e->dtype == MUSTER_STRING && n_elements > 0 && n_elements > e->size - 4)

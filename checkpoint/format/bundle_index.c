@@ -629,7 +629,7 @@ read_header (Measure *self, MusterProtoReader *reader, GError **error)
     if (field.number == 1 && field.type == MUSTER_WIRE_VARINT)
       n_shards = field.value;
   if (!muster_proto_at_end (reader) || n_shards < 1 || n_shards > SHARDS_MAX)
-    return damaged_header (error, "the header tells of no number of data files that can be");
+    return damaged_header (error, "invalid num_shards in the header");
   g_array_set_size (self->sizes, (guint)n_shards);
   return TRUE;
 }

@@ -213,8 +213,8 @@ check_length (MusterStorage *storage, const char *path, guint64 least, GError **
   if (info.size >= least)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                      "'%s' has %" G_GUINT64_FORMAT
-                      " bytes, but its index tells of %" G_GUINT64_FORMAT ": it was cut off",
+                      "'%s' has %" G_GUINT64_FORMAT " bytes, but its index says %" G_GUINT64_FORMAT
+                      ": it is truncated",
                       path, info.size, least);
 }
 

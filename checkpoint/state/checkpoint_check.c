@@ -41,7 +41,7 @@ check_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64 w
   g_autofree char *path = muster_bundle_data_path (prefix, shard, overview->n_shards);
   if (!muster_storage_stat (storage, path, &info, &why)) {
     if (muster_storage_failure_is_absent (why))
-      muster_fail (error, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is gone", path);
+      muster_fail (error, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is missing", path);
     else
       g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
@@ -141,7 +141,7 @@ muster_checkpoint_check_meta_graph (MusterStorage *storage, const char *prefix, 
     return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_DATA_LOSS,
-      "The meta graph '%s.meta' isn't as it was saved, by its sum in '%s/%s'. The tensors "
-      "don't depend on it: take another checkpoint's, or export the graph anew",
+      "The meta graph '%s.meta' isn't as it was saved, by its sum in '%s/%s'. The tensors don't "
+      "depend on it; use another checkpoint's, or export the graph again",
       prefix, directory, MUSTER_RECORD_FILE);
 }

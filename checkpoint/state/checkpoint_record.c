@@ -170,8 +170,8 @@ muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *dire
   g_autofree char *quarantined = g_strconcat (path, ".bad", NULL);
   if (!muster_storage_rename (or_local (storage), path, quarantined, error))
     return NULL;
-  g_warning ("%s: it is kept as '%s', and begun anew. No checkpoint needs it", why->message,
-             quarantined);
+  g_warning ("%s; it was renamed '%s' and replaced by a new one (checkpoints don't need it)",
+             why->message, quarantined);
   return muster_checkpoint_record_new ();
 }
 

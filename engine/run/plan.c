@@ -184,9 +184,9 @@ refuse_unknown_op (Maker *m, const char *op, GError **error)
     g_string_append_printf (users, " and %" G_GSIZE_FORMAT " more", n - 3);
   return muster_fail (
       error, MUSTER_ERROR_NOT_FOUND,
-      "Op type not registered '%s' in binary running on muster's own engine. It is used "
-      "by %s. TensorFlow's own runtime has all ops: start it with --master=tensorflow, or name a "
-      "TensorFlow server with --master=grpc://HOST:PORT",
+      "Op type not registered '%s' in binary running on muster's own engine. It is used by %s. "
+      "TensorFlow's own runtime has all ops: restart the server with `muster serve "
+      "--master=tensorflow`, or name a TensorFlow server with --master=grpc://HOST:PORT",
       op, users->str);
 }
 

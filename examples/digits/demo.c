@@ -581,8 +581,7 @@ finish (Demo *demo)
   if (demo->failed)
     return 4;
   Task model = {.demo = demo, .name = "model"};
-  say (&model, "step %" G_GINT64_FORMAT ", %.1f %% of the test digits named rightly",
-       demo->until_step, demo->percent);
+  say (&model, "step %" G_GINT64_FORMAT ", test accuracy %.1f %%", demo->until_step, demo->percent);
   draw_timeline (demo, ended_us);
   if (demo->percent < LEAST_PERCENT) {
     fprintf (stderr, "demo: %.0f %% were expected\n", LEAST_PERCENT);

@@ -177,7 +177,7 @@ MUSTER_TEST (CheckpointRecord, a_damaged_one_is_kept_beside_before_another_is_wr
   g_autoptr (MusterCheckpointRecord) read =
       muster_checkpoint_record_read (NULL, muster_test_tmpdir (), &damage);
   MUSTER_EXPECT_ERROR (damage, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_WARNING, "*kept as *checkpoint.muster.bad*");
+  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_WARNING, "*renamed '*checkpoint.muster.bad*");
   g_autoptr (MusterCheckpointRecord) anew =
       muster_checkpoint_record_read_to_write (NULL, muster_test_tmpdir (), &error);
   MUSTER_ASSERT_NO_ERROR (error);

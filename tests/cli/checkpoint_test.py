@@ -301,7 +301,7 @@ class CheckpointTest(unittest.TestCase):
         os.unlink(prefix + ".data-00001-of-00002")
         code, out, _ = run("verify", prefix)
         self.assertEqual(code, NO)
-        self.assertIn("damaged  The data file 's.data-00001-of-00002' is gone", out)
+        self.assertIn("damaged  The data file 's.data-00001-of-00002' is missing", out)
 
     # diff
 

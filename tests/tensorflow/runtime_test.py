@@ -195,7 +195,7 @@ class Runtime(peer.TestCase):
         self.assertIn("step 20", peer.muster("train", *job, "--steps=20"))
         self.assertEqual(v1.train.latest_checkpoint(folder), os.path.join(folder, "model.ckpt-20"))
         said = peer.muster("train", *job, "--steps=40", "--tasks=2", "--task=chief:0", code=3)
-        self.assertIn("this process's own", said)
+        self.assertIn("runs in this process", said)
 
     def test_a_training_goes_on_when_it_dies(self):
         folder = self.folder()
@@ -239,8 +239,8 @@ class Runtime(peer.TestCase):
         self.assertEqual(listening(pid), sockets)
 
     def test_who_has_none_is_told_how_to_get_it(self):
-        for path, wanted in [("", "pip install tensorflow"), (":/no/such/place", "isn't there"), (":/bin/ls", "can't be loaded"),
-                             (":" + os.path.join(os.path.dirname(LIBRARY), "libtensorflow_framework.so.2"), "has no TF_")]:
+        for path, wanted in [("", "pip install tensorflow"), (":/no/such/place", "doesn't exist"), (":/bin/ls", "can't be loaded"),
+                             (":" + os.path.join(os.path.dirname(LIBRARY), "libtensorflow_framework.so.2"), "has no symbol TF_")]:
             with self.subTest(path=path):
                 server = self.start("--master=tensorflow" + path, PATH="/nowhere")
                 self.assertEqual(server.process.wait(SECONDS), 3)
