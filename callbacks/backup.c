@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callbacks/backup.h"
 
+#include "base/check_time.h"
 #include "base/require.h"
 #include "callbacks/backup_find_private.h"
 #include "checkpoint/store/storage_failure.h"
-#include "train/monitored/check_time_private.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callbacks/fit.h"
 
+#include "base/check_time.h"
 #include "base/require.h"
-#include "train/monitored/check_time_private.h"
 
 /* --- when --- */
 

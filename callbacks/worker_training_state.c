@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callbacks/worker_training_state.h"
 
+#include "base/check_time.h"
 #include "base/require.h"
 #include "callbacks/backup_files_private.h"
 #include "callbacks/progress_saveable_private.h"
@@ -9,7 +10,6 @@
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"
-#include "train/monitored/check_time_private.h"
 
 #define NAME       "training_state"
 #define BASE       "ckpt"

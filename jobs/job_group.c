@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_group.h"
 
+#include "base/check_time.h"
 #include "base/require.h"
 #include "jobs/job_group_private.h"
-#include "train/monitored/check_time_private.h"
 
 #define DEFAULT_INTERVAL_US MUSTER_SECOND
 #define LOCAL_NODE          "local"

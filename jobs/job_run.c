@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A group's run: nodes beside each other, a node's tasks beside each other, a task's instances
  * beside each other. Whatever fails first cancels the rest, and all are joined. */
+#include "base/check_time.h"
 #include "jobs/cluster_private.h"
 #include "jobs/job_group_private.h"
-#include "train/monitored/check_time_private.h"
 
 typedef struct {
   MusterClock *clock; /* (not owned) */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/cancel_link_private.h"
+#include "base/cancel_link.h"
 #include "base/require.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/format/bundle_writer.h"
@@ -24,17 +24,17 @@ work_quiesced (MusterSaver *self, MusterSession *session, MusterSaverWork work, 
                gint64 *step, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   for (guint i = 0; i < MOST_TRIES; i++) {
-    gboolean is_shortened = FALSE;
+    gboolean is_consistent = FALSE;
     if (!self->consistent_cut.quiesce (session, deadline_us, cancellable, self->consistent_cut_data,
                                        error) ||
         !work (data, error) ||
         (step != NULL && self->consistent_cut.number != NULL &&
          !self->consistent_cut.number (session, step, deadline_us, cancellable,
                                        self->consistent_cut_data, error)) ||
-        !self->consistent_cut.check (session, &is_shortened, deadline_us, cancellable,
+        !self->consistent_cut.check (session, &is_consistent, deadline_us, cancellable,
                                      self->consistent_cut_data, error))
       return FALSE;
-    if (is_shortened)
+    if (is_consistent)
       return TRUE;
     g_info ("the model changed during the save; saving again");
   }

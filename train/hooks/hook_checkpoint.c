@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hook that saves. */
-#include "base/cancel_link_private.h"
+#include "base/cancel_link.h"
 #include "base/error.h"
 #include "graph/meta_graph/meta_graph_io.h"
 #include "session/manager.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/monitored/coordinator.h"
 
-#include "base/cancel_link_private.h"
+#include "base/cancel_link.h"
 #include "base/require.h"
 
 /* One thread that is coordinated. Counted: the thread may outlive a join that gave it up. */
