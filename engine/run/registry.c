@@ -3,14 +3,17 @@
 
 static GRWLock lock;
 static GHashTable *by_name; /* (owned) name to MusterOpEntry; guarded by lock */
+static GPtrArray *entries;  /* (owned) every entry, the replaced ones too; guarded by lock */
 
 /* Entries stay for the life of the process, as the tables do: plans point at them. */
 static void
 add_table (const MusterOp *table, gboolean replaces)
 {
   g_rw_lock_writer_lock (&lock);
-  if (by_name == NULL)
+  if (by_name == NULL) {
     by_name = g_hash_table_new (g_str_hash, g_str_equal);
+    entries = g_ptr_array_new ();
+  }
   for (const MusterOp *op = table; op->name != NULL; op++) {
     if (!replaces && g_hash_table_contains (by_name, op->name))
       continue;
@@ -18,6 +21,7 @@ add_table (const MusterOp *table, gboolean replaces)
     entry->op = op;
     entry->signature = muster_signature_new (op);
     g_hash_table_insert (by_name, (gpointer)op->name, entry);
+    g_ptr_array_add (entries, entry);
   }
   g_rw_lock_writer_unlock (&lock);
 }
