@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/protowire.h"
 #include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/crc32c.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"

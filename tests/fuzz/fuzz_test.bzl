@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fuzz_test: a libFuzzer target, which is a test as well. Only --config=fuzz builds it: it needs clang."""
+"""fuzz_test: a libFuzzer target, which is a test as well. Only --config=fuzz links it: it needs clang."""
 
 load("//bazel:module.bzl", "WARNINGS")
 
 def fuzz_test(name, deps, srcs = [], data = [], **kwargs):
+    # compiled by every build, so that a change of a header is told at once
+    native.cc_library(
+        name = name + "_code",
+        testonly = True,
+        srcs = [name + ".c"] + srcs,
+        copts = WARNINGS,
+        deps = deps + [":fuzz"],
+    )
     native.cc_test(
         name = name,
         # an hour with --config=long
