@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 
 /* What is tried again, how often, and after which pause. Failures fall into classes, each with a
  * budget of its own; pauses grow exponentially with full jitter, so that a thousand workers don't
- * knock together. Pure: reads no clock, waits for nothing. A plain struct. */
+ * retry together. Pure: reads no clock, waits for nothing. A plain struct. */
 
 typedef enum {
   MUSTER_FAILURE_UNREACHABLE,  /* UNAVAILABLE: nobody answers */

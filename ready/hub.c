@@ -16,7 +16,7 @@
 
 /* Between two looks at a master that can't tell of changes: one poller for all askers may look more
  * often than each of them would. */
-#define MUSTER_HUB_MAX_POLL_INTERVAL_US MUSTER_SECOND
+#define MAX_POLL_INTERVAL_US MUSTER_SECOND
 
 /* Its first block never changes. What is said to be the thread's is the hub's thread's alone; all
  * else is guarded by the hub's lock. */
@@ -46,12 +46,12 @@ typedef struct {
   gint64 reported_us;        /* the thread's: the instant from which the turn's ages count */
   MusterGraph *compared; /* the thread's (owned) (nullable): the chief's graph, from which … */
   char *difference;      /* the thread's (owned) (nullable): … this one differs so */
-} MusterWatchKey;
+} WatchKey;
 
 struct _MusterSubscriber {
   gatomicrefcount refs;
-  MusterWatchKey *watch_key; /* (not owned) (nullable) NULL once it has ended; guarded by lock */
-  MusterSession *session;    /* (owned) */
+  WatchKey *watch_key;    /* (not owned) (nullable) NULL once it has ended; guarded by lock */
+  MusterSession *session; /* (owned) */
   MusterReadinessFunc func;
   gpointer user_data;
   GQueue *queue; /* (not owned) which holds it by link; guarded by lock */
@@ -73,13 +73,11 @@ struct _MusterReadinessHub {
   GCond delivered;       /* a call of an asker's function has returned */
   GCancellable *nap;     /* (owned) (nullable) ends the pause between two looks; guarded by lock */
   gboolean stopping;     /* guarded by lock */
-  GPtrArray *watch_keys; /* (element-type MusterWatchKey) guarded by lock */
-  GHashTable
-      *by_what; /* (element-type MusterWatchKey) owned: the same, as a set; guarded by lock */
-  GQueue
-      agenda;   /* (element-type MusterWatchKey) those with something to be done; guarded by lock */
-  GQueue ended; /* (element-type MusterSubscriber) owned: told of their end, not left; guarded by
-                   lock */
+  GPtrArray *watch_keys; /* (element-type WatchKey) guarded by lock */
+  GHashTable *by_what;   /* (element-type WatchKey) owned: the same, as a set; guarded by lock */
+  GQueue agenda; /* (element-type WatchKey) those with something to be done; guarded by lock */
+  GQueue ended;  /* (element-type MusterSubscriber) owned: told of their end, not left; guarded by
+                    lock */
   MusterSubscriber *speaking; /* (not owned) (nullable) whose function runs now; guarded by lock */
 };
 
@@ -97,9 +95,9 @@ hash_text (const char *text)
 /* For a table of them. Two are one question where the graphs are the same bytes; without a graph,
  * where the session is the same. */
 static guint
-muster_watch_key_hash (gconstpointer data)
+watch_key_hash (gconstpointer data)
 {
-  const MusterWatchKey *watch_key = data;
+  const WatchKey *watch_key = data;
   guint hash = watch_key->graph != NULL ? (guint)muster_graph_hash (watch_key->graph)
                                         : g_direct_hash (watch_key->session);
   hash = hash * 31 + hash_text (watch_key->gate_op);
@@ -108,10 +106,10 @@ muster_watch_key_hash (gconstpointer data)
 }
 
 static gboolean
-muster_watch_key_equal (gconstpointer a, gconstpointer b)
+watch_key_equal (gconstpointer a, gconstpointer b)
 {
-  const MusterWatchKey *one = a;
-  const MusterWatchKey *other = b;
+  const WatchKey *one = a;
+  const WatchKey *other = b;
   if (g_strcmp0 (one->gate_op, other->gate_op) != 0 ||
       g_strcmp0 (one->ready_op, other->ready_op) != 0 || g_strcmp0 (one->model, other->model) != 0)
     return FALSE;
@@ -121,9 +119,9 @@ muster_watch_key_equal (gconstpointer a, gconstpointer b)
 }
 
 static void
-muster_watch_key_free (gpointer data)
+watch_key_free (gpointer data)
 {
-  MusterWatchKey *watch_key = data;
+  WatchKey *watch_key = data;
   g_clear_pointer (&watch_key->graph, muster_graph_unref);
   g_clear_object (&watch_key->session);
   g_free (watch_key->gate_op);
@@ -137,7 +135,7 @@ muster_watch_key_free (gpointer data)
 }
 
 static gboolean
-muster_watch_key_has_subscribers (const MusterWatchKey *self)
+watch_key_has_subscribers (const WatchKey *self)
 {
   return self->notified.length + self->fresh.length > 0;
 }
@@ -145,10 +143,10 @@ muster_watch_key_has_subscribers (const MusterWatchKey *self)
 /* All below with the lock held. */
 
 /* A question that nobody has asked yet: what is copied, of which the first block is looked at. */
-static MusterWatchKey *
-muster_hub_add_watch_key (MusterReadinessHub *self, const MusterWatchKey *what)
+static WatchKey *
+add_watch_key (MusterReadinessHub *self, const WatchKey *what)
 {
-  MusterWatchKey *watch_key = g_new0 (MusterWatchKey, 1);
+  WatchKey *watch_key = g_new0 (WatchKey, 1);
   watch_key->graph = what->graph != NULL ? muster_graph_ref (what->graph) : NULL;
   watch_key->session = what->graph == NULL ? g_object_ref (what->session) : NULL;
   watch_key->gate_op = g_strdup (what->gate_op);
@@ -158,7 +156,7 @@ muster_hub_add_watch_key (MusterReadinessHub *self, const MusterWatchKey *what)
   watch_key->is_stale = TRUE;
   watch_key->index = self->watch_keys->len;
   muster_countdown_start (&watch_key->countdown, muster_clock_now_us (self->clock),
-                          MUSTER_WAIT_FOREVER, MUSTER_HUB_MAX_POLL_INTERVAL_US);
+                          MUSTER_WAIT_FOREVER, MAX_POLL_INTERVAL_US);
   muster_rate_limiter_init (&watch_key->limiter);
   g_ptr_array_add (self->watch_keys, watch_key);
   g_hash_table_add (self->by_what, watch_key);
@@ -166,16 +164,16 @@ muster_hub_add_watch_key (MusterReadinessHub *self, const MusterWatchKey *what)
 }
 
 static void
-muster_hub_remove_watch_key (MusterReadinessHub *self, MusterWatchKey *watch_key)
+remove_watch_key (MusterReadinessHub *self, WatchKey *watch_key)
 {
-  MusterWatchKey *last = self->watch_keys->pdata[self->watch_keys->len - 1];
+  WatchKey *last = self->watch_keys->pdata[self->watch_keys->len - 1];
   last->index = watch_key->index;
   g_ptr_array_remove_index_fast (self->watch_keys, watch_key->index);
   g_hash_table_remove (self->by_what, watch_key);
 }
 
 static void
-muster_hub_put_on_agenda (MusterReadinessHub *self, MusterWatchKey *watch_key)
+put_on_agenda (MusterReadinessHub *self, WatchKey *watch_key)
 {
   if (!watch_key->is_on_agenda)
     g_queue_push_tail_link (&self->agenda, &watch_key->link);
@@ -184,7 +182,7 @@ muster_hub_put_on_agenda (MusterReadinessHub *self, MusterWatchKey *watch_key)
 
 /* There is something to do for the hub's thread. */
 static void
-muster_hub_wake_up (MusterReadinessHub *self)
+wake_up (MusterReadinessHub *self)
 {
   g_cond_signal (&self->wake);
   if (self->nap != NULL)
@@ -196,7 +194,7 @@ muster_hub_wake_up (MusterReadinessHub *self)
 /* When to look again at a master that can't tell of changes: after a look, or when it begins or
  * ends to matter little. */
 static void
-muster_hub_plan_poll (MusterReadinessHub *self, MusterWatchKey *watch_key, gboolean has_just_run)
+plan_poll (MusterReadinessHub *self, WatchKey *watch_key, gboolean has_just_run)
 {
   const MusterAnnouncement *chief = watch_key->readiness.chief;
   gboolean was_settled = watch_key->is_settled;
@@ -208,7 +206,7 @@ muster_hub_plan_poll (MusterReadinessHub *self, MusterWatchKey *watch_key, gbool
   if (watch_key->is_settled != was_settled) { /* what comes now begins anew */
     gint64 cost_us = watch_key->countdown.costs_us[0];
     muster_countdown_start (&watch_key->countdown, now_us, MUSTER_WAIT_FOREVER,
-                            MUSTER_HUB_MAX_POLL_INTERVAL_US);
+                            MAX_POLL_INTERVAL_US);
     muster_countdown_polled (&watch_key->countdown, cost_us);
   }
   if (watch_key->is_settled) {
@@ -221,9 +219,9 @@ muster_hub_plan_poll (MusterReadinessHub *self, MusterWatchKey *watch_key, gbool
 
 /* TRUE for an answer so old that nobody who comes in should hear it. */
 static gboolean
-muster_hub_is_old (MusterReadinessHub *self, const MusterWatchKey *watch_key, gint64 now_us)
+is_old (MusterReadinessHub *self, const WatchKey *watch_key, gint64 now_us)
 {
-  return self->changed_id == 0 && now_us - watch_key->polled_us > MUSTER_HUB_MAX_POLL_INTERVAL_US;
+  return self->changed_id == 0 && now_us - watch_key->polled_us > MAX_POLL_INTERVAL_US;
 }
 
 /* Nobody who has heard that a model is ready waits for it not to be. */
@@ -234,14 +232,14 @@ muster_readiness_hub_may_have_changed (MusterReadinessHub *self)
   gboolean is_wanted = FALSE;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len && self->changed_id == 0; i++) {
-    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    WatchKey *watch_key = self->watch_keys->pdata[i];
     if (watch_key->is_settled)
       continue;
     muster_rate_limiter_note_change (&watch_key->limiter, now_us);
     is_wanted = TRUE;
   }
   if (is_wanted)
-    muster_hub_wake_up (self);
+    wake_up (self);
   g_mutex_unlock (&self->lock);
 }
 
@@ -253,11 +251,11 @@ plan_agenda (MusterReadinessHub *self)
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 next_us = MUSTER_WAIT_FOREVER;
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    WatchKey *watch_key = self->watch_keys->pdata[i];
     gint64 poll_us = MIN (watch_key->poll_us, watch_key->limiter.due_us);
     if (poll_us <= now_us) {
       watch_key->is_stale = TRUE;
-      muster_hub_put_on_agenda (self, watch_key);
+      put_on_agenda (self, watch_key);
     }
     next_us = MIN (next_us, poll_us);
   }
@@ -266,7 +264,7 @@ plan_agenda (MusterReadinessHub *self)
 
 /* The thread waits until there may be something to do, the lock let go meanwhile. */
 static void
-muster_hub_wait (MusterReadinessHub *self)
+wait_for_work (MusterReadinessHub *self)
 {
   if (self->changed_id != 0 || self->watch_keys->len == 0) {
     g_cond_wait (&self->wake, &self->lock);
@@ -326,11 +324,11 @@ readiness_changed (gpointer data)
   MusterReadinessHub *self = data;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    WatchKey *watch_key = self->watch_keys->pdata[i];
     watch_key->is_stale = TRUE;
-    muster_hub_put_on_agenda (self, watch_key);
+    put_on_agenda (self, watch_key);
   }
-  muster_hub_wake_up (self);
+  wake_up (self);
   g_mutex_unlock (&self->lock);
 }
 
@@ -339,13 +337,13 @@ muster_readiness_hub_model_changed (MusterReadinessHub *self, const char *model)
 {
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    WatchKey *watch_key = self->watch_keys->pdata[i];
     if (g_strcmp0 (watch_key->model, model) != 0)
       continue;
     watch_key->has_chief_changed = TRUE;
-    muster_hub_put_on_agenda (self, watch_key);
+    put_on_agenda (self, watch_key);
   }
-  muster_hub_wake_up (self);
+  wake_up (self);
   g_mutex_unlock (&self->lock);
 }
 
@@ -361,8 +359,7 @@ muster_readiness_hub_new (MusterMaster *master, MusterChiefRegistry *registry, M
   g_cond_init (&self->wake);
   g_cond_init (&self->delivered);
   self->watch_keys = g_ptr_array_new ();
-  self->by_what = g_hash_table_new_full (muster_watch_key_hash, muster_watch_key_equal,
-                                         muster_watch_key_free, NULL);
+  self->by_what = g_hash_table_new_full (watch_key_hash, watch_key_equal, watch_key_free, NULL);
   g_queue_init (&self->agenda);
   g_queue_init (&self->ended);
   self->changed_id = muster_master_on_readiness_changed (master, readiness_changed, self);
@@ -380,7 +377,7 @@ muster_readiness_hub_free (MusterReadinessHub *self)
 
   g_mutex_lock (&self->lock);
   self->stopping = TRUE;
-  muster_hub_wake_up (self);
+  wake_up (self);
   g_mutex_unlock (&self->lock);
   g_cancellable_cancel (self->stop);
   g_thread_join (self->thread);
@@ -412,7 +409,7 @@ muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session
   subscriber->func = func;
   subscriber->user_data = user_data;
   subscriber->link.data = subscriber;
-  const MusterWatchKey key = {
+  const WatchKey key = {
       .graph = muster_session_graph (session),
       .session = session,
       .gate_op = (char *)what->ready_for_local_init_op,
@@ -424,15 +421,15 @@ muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session
     (void)muster_graph_hash (key.graph); /* made here, not under the lock */
 
   g_mutex_lock (&self->lock);
-  MusterWatchKey *watch_key = g_hash_table_lookup (self->by_what, &key);
+  WatchKey *watch_key = g_hash_table_lookup (self->by_what, &key);
   if (watch_key == NULL)
-    watch_key = muster_hub_add_watch_key (self, &key);
-  else if (muster_hub_is_old (self, watch_key, now_us))
+    watch_key = add_watch_key (self, &key);
+  else if (is_old (self, watch_key, now_us))
     watch_key->is_stale = TRUE; /* nobody comes in on an old answer */
   subscriber->watch_key = watch_key;
   put_subscriber (subscriber, &watch_key->fresh);
-  muster_hub_put_on_agenda (self, watch_key);
-  muster_hub_wake_up (self);
+  put_on_agenda (self, watch_key);
+  wake_up (self);
   g_mutex_unlock (&self->lock);
   return subscriber;
 }
@@ -445,11 +442,11 @@ muster_readiness_hub_unsubscribe (MusterReadinessHub *self, MusterSubscriber *su
   while (self->speaking == subscriber && g_thread_self () != self->thread)
     g_cond_wait (&self->delivered, &self->lock);
   /* The hub's thread may be running the question: it forgets one that nobody asks itself. */
-  MusterWatchKey *watch_key = g_steal_pointer (&subscriber->watch_key);
+  WatchKey *watch_key = g_steal_pointer (&subscriber->watch_key);
   put_subscriber (subscriber, NULL);
-  if (watch_key != NULL && !muster_watch_key_has_subscribers (watch_key)) {
-    muster_hub_put_on_agenda (self, watch_key);
-    muster_hub_wake_up (self);
+  if (watch_key != NULL && !watch_key_has_subscribers (watch_key)) {
+    put_on_agenda (self, watch_key);
+    wake_up (self);
   }
   g_mutex_unlock (&self->lock);
   subscriber_unref (subscriber);
@@ -461,7 +458,7 @@ muster_readiness_hub_n_subscribers (MusterReadinessHub *self)
   guint n = 0;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    const MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    const WatchKey *watch_key = self->watch_keys->pdata[i];
     n += watch_key->notified.length + watch_key->fresh.length;
   }
   g_mutex_unlock (&self->lock);
@@ -501,7 +498,7 @@ end_subscriber (MusterReadinessHub *self, MusterSubscriber *subscriber, const GE
 /* Tells the present turn to those who haven't heard it. Some may leave and others come meanwhile.
  */
 static void
-notify_new (MusterReadinessHub *self, MusterWatchKey *watch_key)
+notify_new (MusterReadinessHub *self, WatchKey *watch_key)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   muster_readiness_add_age (&watch_key->readiness, now_us - watch_key->reported_us);
@@ -518,7 +515,7 @@ notify_new (MusterReadinessHub *self, MusterWatchKey *watch_key)
 
 /* All are to be told what is new, those who have waited longest first. */
 static void
-take_readiness (MusterReadinessHub *self, MusterWatchKey *watch_key, MusterReadiness *readiness)
+take_readiness (MusterReadinessHub *self, WatchKey *watch_key, MusterReadiness *readiness)
 {
   gboolean is_news =
       !watch_key->is_known || muster_readiness_changed (&watch_key->readiness, readiness);
@@ -538,7 +535,7 @@ take_readiness (MusterReadinessHub *self, MusterWatchKey *watch_key, MusterReadi
 /* Runs the ops in the first asker's session, the lock let go meanwhile. FALSE for a failure, which
  * is that session's: its asker hears it, and the next one's session is used. */
 static gboolean
-run_ops (MusterReadinessHub *self, MusterWatchKey *watch_key)
+run_ops (MusterReadinessHub *self, WatchKey *watch_key)
 {
   GQueue *first = watch_key->notified.length > 0 ? &watch_key->notified : &watch_key->fresh;
   g_autoptr (MusterSubscriber) subscriber = subscriber_ref (first->head->data);
@@ -575,7 +572,7 @@ run_ops (MusterReadinessHub *self, MusterWatchKey *watch_key)
 
 /* Without the lock. */
 static void
-compare_graphs (MusterReadinessHub *self, MusterWatchKey *watch_key, MusterReadiness *readiness)
+compare_graphs (MusterReadinessHub *self, WatchKey *watch_key, MusterReadiness *readiness)
 {
   g_autoptr (MusterGraph) graph = muster_chief_registry_graph (self->registry, watch_key->model);
   if (graph != watch_key->compared) {
@@ -591,7 +588,7 @@ compare_graphs (MusterReadinessHub *self, MusterWatchKey *watch_key, MusterReadi
 /* Hears what is announced of the model, the lock let go meanwhile, and makes a turn of it and of
  * what the ops said. FALSE if they must be run again first. */
 static gboolean
-read_registry (MusterReadinessHub *self, MusterWatchKey *watch_key, gboolean has_just_run,
+read_registry (MusterReadinessHub *self, WatchKey *watch_key, gboolean has_just_run,
                MusterReadiness *readiness)
 {
   watch_key->has_chief_changed = FALSE;
@@ -607,7 +604,7 @@ read_registry (MusterReadinessHub *self, MusterWatchKey *watch_key, gboolean has
 
 /* Finds the present answer; FALSE if there is none yet. */
 static gboolean
-find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
+find_answer (MusterReadinessHub *self, WatchKey *watch_key)
 {
   gboolean was_stale = watch_key->is_stale;
   g_auto (MusterReadiness) readiness = {0};
@@ -620,16 +617,16 @@ find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
     return FALSE;
   }
   take_readiness (self, watch_key, &readiness);
-  muster_hub_plan_poll (self, watch_key, was_stale);
+  plan_poll (self, watch_key, was_stale);
   return TRUE;
 }
 
 /* Does what is to be done about one question. */
 static void
-attend (MusterReadinessHub *self, MusterWatchKey *watch_key)
+attend (MusterReadinessHub *self, WatchKey *watch_key)
 {
-  if (!muster_watch_key_has_subscribers (watch_key)) {
-    muster_hub_remove_watch_key (self, watch_key);
+  if (!watch_key_has_subscribers (watch_key)) {
+    remove_watch_key (self, watch_key);
     return;
   }
   gboolean is_answered = TRUE;
@@ -637,8 +634,8 @@ attend (MusterReadinessHub *self, MusterWatchKey *watch_key)
     is_answered = find_answer (self, watch_key);
   if (is_answered)
     notify_new (self, watch_key);
-  if (!is_answered || !muster_watch_key_has_subscribers (watch_key) || watch_key->fresh.length > 0)
-    muster_hub_put_on_agenda (self, watch_key);
+  if (!is_answered || !watch_key_has_subscribers (watch_key) || watch_key->fresh.length > 0)
+    put_on_agenda (self, watch_key);
 }
 
 static void
@@ -647,7 +644,7 @@ end_all (MusterReadinessHub *self)
   g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
                                                   "the watch ended: the server is stopping");
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    WatchKey *watch_key = self->watch_keys->pdata[i];
     while (watch_key->notified.length > 0)
       end_subscriber (self, watch_key->notified.head->data, error);
     while (watch_key->fresh.length > 0)
@@ -663,10 +660,10 @@ hub_thread (gpointer data)
   while (!self->stopping) {
     GList *next = g_queue_pop_head_link (&self->agenda);
     if (next == NULL) {
-      muster_hub_wait (self);
+      wait_for_work (self);
       continue;
     }
-    MusterWatchKey *watch_key = next->data;
+    WatchKey *watch_key = next->data;
     watch_key->is_on_agenda = FALSE;
     attend (self, watch_key);
   }

@@ -12,14 +12,6 @@ interval_us (const MusterPause *self, gint64 now_us)
   return MAX (LEAST_US, (gint64)((double)(now_us - self->down_since_us) * PART_OF_OUTAGE));
 }
 
-static MusterServerState
-reach (MusterMaster *master, gint64 left_us, GCancellable *cancellable)
-{
-  /* Calls to a master are on the machine's clock. */
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  return muster_master_reach (master, muster_deadline_after (now_us, left_us), cancellable);
-}
-
 gboolean
 muster_pause (MusterPause *self, MusterMaster *master, MusterClock *clock,
               GCancellable *cancellable, GError **error)
@@ -38,7 +30,7 @@ muster_pause (MusterPause *self, MusterMaster *master, MusterClock *clock,
     now_us = muster_clock_now_us (clock);
     if (now_us >= longest_us)
       return TRUE;
-    MusterServerState state = reach (master, longest_us - now_us, cancellable);
+    MusterServerState state = muster_master_reach (master, longest_us, cancellable);
     if (state != MUSTER_SERVER_DOWN)
       self->down_since_us = now_us;
     if (state == MUSTER_SERVER_CHANGED)

@@ -163,7 +163,7 @@ describe_missing (MusterReason *self, const MusterSituation *situation)
 /* One reason for the variables: how many are missing, whose they are, and their names. The caller
  * sets since_us. (transfer full) */
 static MusterReason *
-muster_reason_for_variables (const MusterSituation *situation)
+reason_for_variables (const MusterSituation *situation)
 {
   const MusterReadiness *readiness = situation->readiness;
   MusterReason *self = g_new0 (MusterReason, 1);
@@ -510,7 +510,7 @@ add_tasks (GPtrArray *list, const char *const *tasks)
 static void
 add_variables (GPtrArray *list, const MusterSituation *situation)
 {
-  MusterReason *it = muster_reason_for_variables (situation);
+  MusterReason *it = reason_for_variables (situation);
   const MusterReason *chief = muster_reasons_find (list, "chief");
   if (strcmp (it->state, "missing") == 0 && chief != NULL && chief->is_well) {
     if (strcmp (chief->state, "unknown") == 0)

@@ -26,12 +26,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (EVP_PKEY, EVP_PKEY_free)
 typedef struct {
   char *text; /* (owned) (nullable) NUL-terminated */
   gsize size;
-} MusterSecret;
+} Secret;
 
 struct _MusterRpcCredentials {
   gatomicrefcount refs;
   gboolean has_tls;
-  MusterSecret certificate, key, ca; /* text is NULL where there is none */
+  Secret certificate, key, ca; /* text is NULL where there is none */
   gboolean has_token;
   grpc_slice authorization; /* with has_token: "Bearer TOKEN" */
   /* (nullable) One for all clients, which thus can share connections; from the first channel on,
@@ -42,14 +42,14 @@ struct _MusterRpcCredentials {
 /* --- what is read from files --- */
 
 static void
-muster_secret_clear (MusterSecret *self)
+secret_clear (Secret *self)
 {
   if (self->text != NULL)
     explicit_bzero (self->text, self->size);
   g_clear_pointer (&self->text, g_free);
   self->size = 0;
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSecret, muster_secret_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Secret, secret_clear)
 
 /* Reads until the end or until `buffer` is full; -1 with errno. */
 static gssize
@@ -71,10 +71,9 @@ read_all (int fd, char *buffer, gsize size)
 
 /* Reads a file of at most max_size bytes; `what` names it in the error, as "the token file". */
 static gboolean
-muster_secret_read (MusterSecret *self, const char *path, const char *what, gsize max_size,
-                    GError **error)
+secret_read (Secret *self, const char *path, const char *what, gsize max_size, GError **error)
 {
-  g_auto (MusterSecret) read = {g_malloc0 (max_size + 2), max_size + 2};
+  g_auto (Secret) read = {g_malloc0 (max_size + 2), max_size + 2};
   int fd = open (path, O_RDONLY | O_CLOEXEC);
   gssize size = fd >= 0 ? read_all (fd, read.text, max_size + 1) : -1;
   int why = errno;
@@ -89,7 +88,7 @@ muster_secret_read (MusterSecret *self, const char *path, const char *what, gsiz
                         "%s '%s' is too long: the limit is %" G_GSIZE_FORMAT " bytes", what, path,
                         max_size);
   }
-  *self = (MusterSecret){g_malloc ((gsize)size + 1), (gsize)size};
+  *self = (Secret){g_malloc ((gsize)size + 1), (gsize)size};
   memcpy (self->text, read.text, (gsize)size + 1);
   return TRUE;
 }
@@ -112,7 +111,7 @@ give_no_password (char *buffer G_GNUC_UNUSED, int size G_GNUC_UNUSED, int is_wri
 /* FALSE with INVALID_ARGUMENT if the text isn't one or more PEM certificates. The path is for the
  * error. */
 static gboolean
-muster_pem_check_certificates (const MusterSecret *pem, const char *path, GError **error)
+pem_check_certificates (const Secret *pem, const char *path, GError **error)
 {
   g_autoptr (BIO) bio = BIO_new_mem_buf (pem->text, (int)pem->size);
   guint n_read = 0;
@@ -133,8 +132,8 @@ muster_pem_check_certificates (const MusterSecret *pem, const char *path, GError
 
 /* The same if the key isn't one, or not that of the first certificate. */
 static gboolean
-muster_pem_check_key (const MusterSecret *key, const char *key_path,
-                      const MusterSecret *certificate, const char *certificate_path, GError **error)
+pem_check_key (const Secret *key, const char *key_path, const Secret *certificate,
+               const char *certificate_path, GError **error)
 {
   g_autoptr (BIO) key_bio = BIO_new_mem_buf (key->text, (int)key->size);
   g_autoptr (EVP_PKEY) parsed = PEM_read_bio_PrivateKey (key_bio, NULL, give_no_password, NULL);
@@ -156,10 +155,10 @@ fail (GError **error, const char *text)
 }
 
 static gboolean
-read_certificates (MusterSecret *pem, const char *path, const char *what, GError **error)
+read_certificates (Secret *pem, const char *path, const char *what, GError **error)
 {
-  return path == NULL || (muster_secret_read (pem, path, what, MAX_PEM, error) &&
-                          muster_pem_check_certificates (pem, path, error));
+  return path == NULL || (secret_read (pem, path, what, MAX_PEM, error) &&
+                          pem_check_certificates (pem, path, error));
 }
 
 static gboolean
@@ -174,9 +173,8 @@ read_pems (MusterRpcCredentials *self, const MusterRpcSecurity *security, GError
   if (!read_certificates (&self->ca, security->ca_file, "the CA file", error) ||
       !read_certificates (&self->certificate, certificate, "the certificate file", error))
     return FALSE;
-  return key == NULL ||
-         (muster_secret_read (&self->key, key, "the key file", MAX_PEM, error) &&
-          muster_pem_check_key (&self->key, key, &self->certificate, certificate, error));
+  return key == NULL || (secret_read (&self->key, key, "the key file", MAX_PEM, error) &&
+                         pem_check_key (&self->key, key, &self->certificate, certificate, error));
 }
 
 static gboolean
@@ -196,10 +194,10 @@ static gboolean
 read_token (MusterRpcCredentials *self, const char *path, GError **error)
 {
   static const char scheme[] = "Bearer ";
-  g_auto (MusterSecret) token = {0};
+  g_auto (Secret) token = {0};
   if (path == NULL)
     return TRUE;
-  if (!muster_secret_read (&token, path, "the token file", MAX_TOKEN + MAX_BLANK, error))
+  if (!secret_read (&token, path, "the token file", MAX_TOKEN + MAX_BLANK, error))
     return FALSE;
   gsize size = token.size;
   while (size > 0 && g_ascii_isspace (token.text[size - 1]))
@@ -259,9 +257,9 @@ muster_rpc_credentials_unref (MusterRpcCredentials *self)
 {
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
-  muster_secret_clear (&self->certificate);
-  muster_secret_clear (&self->key);
-  muster_secret_clear (&self->ca);
+  secret_clear (&self->certificate);
+  secret_clear (&self->key);
+  secret_clear (&self->ca);
   if (self->has_token)
     grpc_slice_unref (self->authorization);
   g_clear_pointer (&self->channel, grpc_channel_credentials_release);

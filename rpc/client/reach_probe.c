@@ -45,7 +45,7 @@ now_us (void)
   return muster_clock_now_us (muster_system_clock ());
 }
 
-/* In the form that a knock needs, so that it makes no objects: they would cost more than it. */
+/* In the form that a probe needs, so that it makes no objects: they would cost more than it. */
 static void
 keep (MusterReachProber *self, GList *found)
 {

@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* A knock finds out whether somebody listens at HOST:PORT: it looks the name up, connects to each
+/* A probe finds out whether somebody listens at HOST:PORT: it looks the name up, connects to each
  * of its addresses at once, and hangs up. That costs some 10 µs, a fraction of what gRPC takes to
  * connect, so that a thousand clients may wait for one server for hours. One thread. */
 

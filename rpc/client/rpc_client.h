@@ -57,9 +57,9 @@ GBytes *muster_rpc_client_call (MusterRpcClient *self, const char *method, Muste
 void muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *method,
                                         MusterRope *request, gint64 timeout_us);
 
-/* Whether a call could reach the server now. Without a connection this knocks at the server's port
+/* Whether a call could reach the server now. Without a connection this probes the server's port
  * (rpc/client/reach_probe.h) and, where somebody listens, has the channel connect at once and waits
- * for it: until deadline_us, and a second at most. Who listens and says nothing is knocked at again
+ * for it: until deadline_us, and a second at most. Who listens and says nothing is probed again
  * only after 20 s. UP also where that couldn't be found out, as with a slow name service. */
 MusterServerState muster_rpc_client_reach (MusterRpcClient *self, gint64 deadline_us,
                                            GCancellable *cancellable);

@@ -16,7 +16,7 @@
 #define CONNECT_US MUSTER_SECOND
 /* So long gRPC waits for the settings of one who listens. */
 #define SILENCE_US (20 * MUSTER_SECOND)
-/* Why it is down where nobody has knocked yet, and where who listens never says a word. */
+/* Why it is down where nobody has probed yet, and where who listens never says a word. */
 #define UNKNOWN (-1)
 #define SILENT  (-2)
 
@@ -137,7 +137,7 @@ connect_channel (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancel
   return muster_rpc_client_is_connected (self);
 }
 
-/* ReachProbes with what other threads don't use meanwhile. */
+/* Takes the prober out while it is used: two threads that probe at once have one each. */
 static int
 probe (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
 {
@@ -176,8 +176,8 @@ muster_rpc_client_probe_first (MusterRpcClient *self, const MusterRpcOptions *op
                       g_strerror (why));
 }
 
-/* Whether a knock may find out more than gRPC's own try, which is under way at one who listens and
- * says nothing: what knocks leave behind would pile up there. */
+/* Whether a probe may find out more than gRPC's own try, which is under way at one who listens and
+ * says nothing: what probes leave behind would pile up there. */
 static gboolean
 may_probe (MusterRpcClient *self)
 {

@@ -139,7 +139,7 @@ MUSTER_TEST (Retry, doubles_its_pauses_up_to_their_ceiling)
   expect_pauses (&muster_retry_waiting, 0.5, half, G_N_ELEMENTS (half));
 }
 
-/* Full jitter: a pause may be anything below its ceiling; but for ten milliseconds nobody knocks.
+/* Full jitter: a pause may be anything below its ceiling; but for ten milliseconds nobody retries.
  */
 MUSTER_TEST (Retry, draws_each_pause_from_nothing_to_its_ceiling)
 {

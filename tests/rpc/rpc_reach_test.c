@@ -220,7 +220,7 @@ MUSTER_TEST (RpcReach, is_down_while_who_listens_says_nothing_and_does_not_heap_
   expect_server_state (&f, MUSTER_SERVER_DOWN);
   expect_server_state (&f, MUSTER_SERVER_DOWN);
 
-  MUSTER_EXPECT_LE (count_accepted (silent), 2u); /* the knock's and gRPC's */
+  MUSTER_EXPECT_LE (count_accepted (silent), 2u); /* the probe's and gRPC's */
 }
 
 MUSTER_TEST (RpcReach, comes_back_when_cancelled)
@@ -311,7 +311,7 @@ probe_by (const char *const *addresses, int port, gint64 deadline_us)
   return why;
 }
 
-/* gRPC asks for itself, and waits for longer than a knock does. */
+/* gRPC asks for itself, and waits for longer than a probe does. */
 MUSTER_TEST (RpcReach, does_not_take_a_slow_name_service_for_a_server_that_is_down)
 {
   g_autoptr (GResolver) usual = g_resolver_get_default ();
