@@ -367,6 +367,5 @@ gboolean
 muster_saver_probe_once (MusterSaver *self, MusterSession *session, const char *directory,
                          gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  return self->no_probe || muster_session_is_here (session) ||
-         probe (self, session, directory, FALSE, deadline_us, cancellable, error);
+  return self->no_probe || probe (self, session, directory, FALSE, deadline_us, cancellable, error);
 }

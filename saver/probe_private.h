@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Before a save: muster_saver_probe (), unless this session has been found to see the directory or
- * the master is in this process. */
+/* Before a save on a master in another process: muster_saver_probe (), unless this session has been
+ * found to see the directory. */
 gboolean muster_saver_probe_once (MusterSaver *self, MusterSession *session, const char *directory,
                                   gint64 deadline_us, GCancellable *cancellable, GError **error);
 

@@ -3,7 +3,6 @@
 #include "base/require.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/format/bundle_writer.h"
-#include "checkpoint/store/directory_lock.h"
 #include "graph/graph_nodes.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
@@ -55,136 +54,6 @@ muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
   return done;
 }
 
-/* The files "TEMPORARY.*", as names in its directory. */
-static char **
-list_written (MusterSaver *self, const char *temporary, GError **error)
-{
-  g_autofree char *directory = g_path_get_dirname (temporary);
-  g_autofree char *name = g_path_get_basename (temporary);
-  g_autofree char *start = g_strconcat (name, ".", NULL);
-  g_auto (GStrv) all = muster_storage_list (self->storage, directory, error);
-  g_autoptr (GStrvBuilder) written = g_strv_builder_new ();
-
-  if (all == NULL)
-    return NULL;
-  for (char **file = all; *file; file++)
-    if (g_str_has_prefix (*file, start))
-      g_strv_builder_add (written, *file);
-  return g_strv_builder_end (written);
-}
-
-static const char *
-device_that_wrote (MusterSaver *self)
-{
-  g_autofree char *name = NULL;
-
-  muster_graph_split_input (self->info.save_tensor, &name);
-  const Tensorflow__NodeDef *node =
-      muster_graph_find_node (muster_meta_graph_graph (self->meta_graph), name);
-  return node != NULL && node->device != NULL && *node->device ? node->device
-                                                               : "its default device";
-}
-
-static gboolean
-refuse_unseen (MusterSaver *self, const char *temporary, GError **error)
-{
-  g_autofree char *directory = g_path_get_dirname (temporary);
-  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                      "the master saved on %s, but host '%s' doesn't see the files in '%s': the "
-                      "directory isn't shared; use a shared directory",
-                      device_that_wrote (self), g_get_host_name (), directory);
-}
-
-static gboolean
-has_index (MusterSaver *self, const char *temporary, char **written, GError **error)
-{
-  for (char **file = written; *file; file++)
-    if (g_str_has_suffix (*file, ".index"))
-      return TRUE;
-  return refuse_unseen (self, temporary, error);
-}
-
-/* Makes durable what the session's master wrote at temporary, without the directory's lock. In this
- * process its writer has synced it. */
-static gboolean
-muster_saver_sync_written (MusterSaver *self, MusterSession *session, const char *temporary,
-                           GError **error)
-{
-  g_autofree char *directory = g_path_get_dirname (temporary);
-  g_auto (GStrv) written = list_written (self, temporary, error);
-
-  if (written == NULL || !has_index (self, temporary, written, error))
-    return FALSE;
-  for (char **file = written; *file != NULL && !muster_session_is_here (session); file++) {
-    g_autofree char *path = g_build_filename (directory, *file, NULL);
-    if (!muster_storage_sync_directory (self->storage, path, error))
-      return FALSE;
-  }
-  return TRUE;
-}
-
-/* PREFIX.meta, unless the options say otherwise. */
-static gboolean
-muster_saver_write_meta_graph (MusterSaver *self, const char *prefix, GError **error)
-{
-  g_autofree char *path = g_strconcat (prefix, ".meta", NULL);
-  gsize size;
-  const void *data = g_bytes_get_data (muster_meta_graph_bytes (self->meta_graph), &size);
-  return !self->directory.with_meta_graph ||
-         muster_storage_publish (self->storage, path, data, size, error);
-}
-
-/* Turns it into the checkpoint prefix, under the directory's lock; *published tells how far it has
- * come, and another call goes on from there. */
-static gboolean
-muster_saver_publish (MusterSaver *self, MusterSession *session, const char *temporary,
-                      const char *prefix, gboolean *published, GError **error)
-{
-  if (!*published)
-    *published = muster_session_is_here (session)
-                     ? muster_bundle_publish_own (self->storage, temporary, prefix, error)
-                     : muster_bundle_publish (self->storage, temporary, prefix, error);
-  return *published && muster_saver_write_meta_graph (self, prefix, error);
-}
-
-/* A sharded save's parts lie in a directory of their own, TEMPORARY_temp_UNIQUE. */
-static void
-remove_quietly (MusterSaver *self, const char *path, const char *rest)
-{
-  g_auto (GStrv) parts =
-      strstr (rest, "_temp_") != NULL ? muster_storage_list (self->storage, path, NULL) : NULL;
-
-  for (char **part = parts; part != NULL && *part != NULL; part++) {
-    g_autofree char *inside = g_build_filename (path, *part, NULL);
-    (void)muster_storage_remove (self->storage, inside, NULL);
-  }
-  (void)muster_storage_remove (self->storage, path, NULL);
-}
-
-/* Takes away what is left of a save that failed. */
-static void
-muster_saver_discard_quietly (MusterSaver *self, const char *temporary)
-{
-  g_autofree char *directory = g_path_get_dirname (temporary);
-  g_autofree char *name = g_path_get_basename (temporary);
-  g_auto (GStrv) all = muster_storage_list (self->storage, directory, NULL);
-
-  for (char **file = all; file != NULL && *file != NULL; file++) {
-    const char *rest = g_str_has_prefix (*file, name) ? *file + strlen (name) : "";
-    g_autofree char *path = g_build_filename (directory, *file, NULL);
-    if (*rest == '.' || g_str_has_prefix (rest, "_temp_"))
-      remove_quietly (self, path, rest);
-  }
-}
-
-/* Asks the master, by an announcement that says nothing new. */
-static gboolean
-check_lease (MusterLease *lease, gint64 deadline_us, GCancellable *cancellable, GError **error)
-{
-  MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
-  return lease == NULL || muster_lease_announce (lease, &nothing, deadline_us, cancellable, error);
-}
-
 /* --- one save --- */
 
 /* One save on its way. */
@@ -193,19 +62,13 @@ typedef struct {
   MusterSession *session;
   const MusterSaveHow *how;
   MusterLease *lease;       /* (owned) (nullable) */
-  char *prefix;             /* (owned) */
-  char *directory;          /* (owned) */
-  char *temporary;          /* (owned) */
+  MusterNewCheckpoint made; /* its names are owned */
+  char *path;               /* (owned) made.temporary as the master knows it */
   GPtrArray *copied;        /* (owned) (nullable) what the saveables hold */
-  const GPtrArray *tensors; /* those, or how's */
+  const GPtrArray *tensors; /* (nullable) those, or how's */
   MusterStorageLock *alive; /* (owned) (nullable) while it is written */
-  gint64 step;
-  gboolean is_unlisted;
-  gboolean is_written; /* by the master */
-  gboolean is_published;
-  gboolean was_full; /* that is what the last stage failed with */
-  guint64 bytes;
-  char *trouble; /* (owned) (nullable) */
+  gboolean is_written;      /* by the master */
+  gboolean was_full;        /* that is what the last stage failed with */
   MusterSpaceCheck space;
   gint64 began_us;
   gint64 deadline_us;
@@ -216,11 +79,12 @@ static void
 save_clear (Save *self)
 {
   g_clear_object (&self->lease);
-  g_free (self->prefix);
-  g_free (self->directory);
-  g_free (self->temporary);
+  g_free (self->made.prefix);
+  g_free (self->made.directory);
+  g_free (self->made.temporary);
+  g_free (self->made.trouble);
+  g_free (self->path);
   g_clear_pointer (&self->copied, g_ptr_array_unref);
-  g_free (self->trouble);
   g_free (self->space.why);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Save, save_clear)
@@ -250,53 +114,60 @@ muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, 
   return name != NULL ? g_build_filename (directory, name, NULL) : NULL;
 }
 
-/* What is to be saved, and as what; nothing has happened yet. */
-static gboolean
-name_it (Save *self, const char *directory, GError **error)
-{
-  const MusterSaveHow *how = self->how;
-
-  self->prefix = how->prefix != NULL
-                     ? g_strdup (how->prefix)
-                     : muster_saver_prefix_for (self->saver, directory, self->step, error);
-  if (self->prefix == NULL)
-    return FALSE;
-  self->directory = g_path_get_dirname (self->prefix);
-  if (how->tensors == NULL && !self->saver->is_empty)
-    self->copied = muster_saveables_copy (self->saver->saveables, NULL, error);
-  self->tensors = how->tensors != NULL ? how->tensors : self->copied;
-  return self->tensors != NULL || self->saver->is_empty;
-}
-
 /* Beside the checkpoint to be, so that a rename is enough; hidden from those who list checkpoints.
  * A forked process draws its parent's numbers: the process's own tells them apart. */
 static char *
 temporary_for (const Save *self, double drawn)
 {
-  g_autofree char *name = g_path_get_basename (self->prefix);
+  g_autofree char *name = g_path_get_basename (self->made.prefix);
   guint32 own = (guint32)getpid () * 2654435761u;
   g_autofree char *temporary =
       g_strdup_printf (MUSTER_SAVING_PREFIX "%08x-%s", (guint32)(drawn * G_MAXUINT32) ^ own, name);
-  return g_build_filename (self->directory, temporary, NULL);
+  return g_build_filename (self->made.directory, temporary, NULL);
 }
 
-/* The one reading of the clock from which all that the save may take is counted. */
-static void
-start (Save *self, gint64 deadline_us)
+/* As what it is saved, and the one reading of the clock from which all that it may take is counted;
+ * nothing has happened yet. */
+static gboolean
+start (Save *self, const char *directory, gint64 deadline_us, GError **error)
 {
   MusterSaver *saver = self->saver;
+  const MusterSaveHow *how = self->how;
   const gint64 limit_us = saver->save_timeout_us > 0 ? saver->save_timeout_us : MUSTER_WAIT_FOREVER;
 
   self->began_us = muster_clock_now_us (saver->clock);
   self->deadline_us = MIN (deadline_us, muster_deadline_after (self->began_us, limit_us));
-  self->temporary = temporary_for (self, muster_clock_random (saver->clock));
-  self->lease = muster_checkpoint_directory_lease (&saver->directory);
-  self->is_unlisted = self->how->unlisted || saver->directory.unlisted;
-  self->space = (MusterSpaceCheck){.directory = self->directory,
+  self->made.prefix = how->prefix != NULL
+                          ? g_strdup (how->prefix)
+                          : muster_saver_prefix_for (saver, directory, self->made.step, error);
+  if (self->made.prefix == NULL)
+    return FALSE;
+  self->made.directory = g_path_get_dirname (self->made.prefix);
+  self->made.temporary = temporary_for (self, muster_clock_random (saver->clock));
+  self->made.is_unlisted = how->unlisted || saver->directory.unlisted;
+  return TRUE;
+}
+
+/* What is saved, and what that needs. */
+static gboolean
+gather (Save *self, GError **error)
+{
+  MusterSaver *saver = self->saver;
+
+  if (self->how->tensors == NULL && !saver->is_empty)
+    self->copied = muster_saveables_copy (saver->saveables, NULL, error);
+  self->tensors = self->how->tensors != NULL ? self->how->tensors : self->copied;
+  if (self->tensors == NULL && !saver->is_empty)
+    return FALSE;
+  self->space = (MusterSpaceCheck){.directory = self->made.directory,
                                    .bytes = muster_saver_estimate (saver, self->tensors),
                                    .deadline_us = self->deadline_us,
                                    .cancellable = self->cancellable,
                                    .started_us = self->began_us};
+  self->made.is_here = muster_session_is_here (self->session);
+  self->lease = muster_checkpoint_directory_lease (&saver->directory);
+  self->path = muster_path_for_master (saver->storage, self->made.temporary);
+  return TRUE;
 }
 
 /* --- the lock: one save at a time --- */
@@ -350,31 +221,72 @@ release_lock (MusterSaver *self)
 
 /* --- its stages, with the lock --- */
 
+/* Asks the master, by an announcement that says nothing new. */
+static gboolean
+check_lease (const Save *self, GError **error)
+{
+  MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
+  return self->lease == NULL ||
+         muster_lease_announce (self->lease, &nothing, self->deadline_us, self->cancellable, error);
+}
+
 /* A chief that was replaced finds that out before anything is written. */
 static gboolean
 begin (Save *self, GError **error)
 {
   MusterSaver *saver = self->saver;
+  const char *directory = self->made.directory;
 
-  if (!check_lease (self->lease, self->deadline_us, self->cancellable, error) ||
-      !muster_saver_probe_once (saver, self->session, self->directory, self->deadline_us,
-                                self->cancellable, error) ||
-      !muster_storage_make_directory (saver->storage, self->directory, error) ||
-      !muster_checkpoint_directory_claim (&saver->directory, self->lease, self->directory,
+  if (!check_lease (self, error) ||
+      (!self->made.is_here &&
+       !muster_saver_probe_once (saver, self->session, directory, self->deadline_us,
+                                 self->cancellable, error)) ||
+      !muster_storage_make_directory (saver->storage, directory, error) ||
+      !muster_checkpoint_directory_claim (&saver->directory, self->lease, directory,
                                           self->deadline_us, self->cancellable, error))
     return FALSE;
-  muster_checkpoint_directory_sweep_once (&saver->directory, self->directory);
+  muster_checkpoint_directory_sweep_once (&saver->directory, directory);
   if (self->alive == NULL)
-    self->alive = muster_checkpoint_directory_mark_alive (&saver->directory, self->temporary);
-  return TRUE;
+    self->alive = muster_checkpoint_directory_mark_alive (&saver->directory, self->made.temporary);
+  return muster_free_space_find (&saver->free_space, &self->space, error);
+}
+
+/* A sharded save's parts lie in a directory of their own, TEMPORARY_temp_UNIQUE. */
+static void
+remove_quietly (MusterSaver *self, const char *path, const char *rest)
+{
+  g_auto (GStrv) parts =
+      strstr (rest, "_temp_") != NULL ? muster_storage_list (self->storage, path, NULL) : NULL;
+
+  for (char **part = parts; part != NULL && *part != NULL; part++) {
+    g_autofree char *inside = g_build_filename (path, *part, NULL);
+    (void)muster_storage_remove (self->storage, inside, NULL);
+  }
+  (void)muster_storage_remove (self->storage, path, NULL);
+}
+
+/* Takes away what is left of a try that failed. */
+static void
+discard_quietly (Save *self)
+{
+  const char *directory = self->made.directory;
+  g_autofree char *name = g_path_get_basename (self->made.temporary);
+  g_auto (GStrv) all = muster_storage_list (self->saver->storage, directory, NULL);
+
+  for (char **file = all; file != NULL && *file != NULL; file++) {
+    const char *rest = g_str_has_prefix (*file, name) ? *file + strlen (name) : "";
+    g_autofree char *path = g_build_filename (directory, *file, NULL);
+    if (*rest == '.' || g_str_has_prefix (rest, "_temp_"))
+      remove_quietly (self->saver, path, rest);
+  }
+  self->is_written = FALSE;
 }
 
 /* Runs the save op with the prefix fed: its tensor depends on the files being there. */
 static gboolean
-run_save (const Save *self, const char *prefix, GError **error)
+run_save (const Save *self, const char *path, GError **error)
 {
   const MusterSaverInfo *info = &self->saver->info;
-  g_autofree char *path = muster_path_for_master (self->saver->storage, prefix);
   g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
   g_autoptr (MusterTensor) written = NULL;
   const char *save_tensor =
@@ -396,14 +308,16 @@ static gboolean
 write_files (const Save *self, GError **error)
 {
   if (self->tensors->len == 0)
-    return run_save (self, self->temporary, error);
-  g_autofree char *masters = g_strconcat (self->temporary, ".master", NULL);
-  g_autofree char *chiefs = g_strconcat (self->temporary, ".chief", NULL);
+    return run_save (self, self->path, error);
+  const char *temporary = self->made.temporary;
+  g_autofree char *masters_path = g_strconcat (self->path, ".master", NULL);
+  g_autofree char *masters = g_strconcat (temporary, ".master", NULL);
+  g_autofree char *chiefs = g_strconcat (temporary, ".chief", NULL);
   const char *parts[] = {masters, chiefs, NULL};
   MusterStorage *storage = self->saver->storage;
-  return run_save (self, masters, error) &&
+  return run_save (self, masters_path, error) &&
          muster_named_tensors_write (self->tensors, storage, chiefs, error) &&
-         muster_bundle_merge (storage, parts, self->temporary, error);
+         muster_bundle_merge (storage, parts, temporary, error);
 }
 
 /* Over what a try before has written, where the model had moved. */
@@ -413,7 +327,7 @@ write_once (gpointer data, GError **error)
   Save *self = data;
 
   if (self->is_written)
-    muster_saver_discard_quietly (self->saver, self->temporary);
+    discard_quietly (self);
   self->is_written = write_files (self, error);
   return self->is_written;
 }
@@ -422,14 +336,14 @@ write_once (gpointer data, GError **error)
 static gboolean
 rename_to (Save *self, gint64 step, GError **error)
 {
-  if (step == self->step)
+  if (step == self->made.step)
     return TRUE;
-  char *renamed = muster_saver_prefix_for (self->saver, self->directory, step, error);
+  char *renamed = muster_saver_prefix_for (self->saver, self->made.directory, step, error);
   if (renamed == NULL)
     return FALSE;
-  g_free (self->prefix);
-  self->prefix = renamed;
-  self->step = step;
+  g_free (self->made.prefix);
+  self->made.prefix = renamed;
+  self->made.step = step;
   return TRUE;
 }
 
@@ -437,7 +351,7 @@ rename_to (Save *self, gint64 step, GError **error)
 static gboolean
 write_consistent_cut (Save *self, GError **error)
 {
-  gint64 step = self->step;
+  gint64 step = self->made.step;
 
   if (self->how->save_tensor != NULL)
     return write_once (self, error);
@@ -447,61 +361,77 @@ write_consistent_cut (Save *self, GError **error)
          rename_to (self, step, error);
 }
 
+/* What was written is judged before it is taken away: that may make room. */
 static gboolean
 write_all (Save *self, GError **error)
 {
-  MusterSaver *saver = self->saver;
   g_autoptr (GError) failure = NULL;
 
-  if (!muster_free_space_find (&saver->free_space, &self->space, error))
-    return FALSE;
-  if (self->space.why != NULL)
-    return TRUE;
   if (write_consistent_cut (self, &failure)) {
     if (self->how->written != NULL)
       self->how->written (self->how->written_data);
     return TRUE;
   }
-  self->was_full = muster_free_space_was_full (&saver->free_space, &self->space, failure);
-  muster_saver_discard_quietly (saver, self->temporary);
-  self->is_written = FALSE;
+  self->was_full = muster_free_space_was_full (&self->saver->free_space, &self->space, failure);
+  discard_quietly (self);
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
 }
 
-/* With the directory's lock: publishes and records. */
-static gboolean
-publish_locked (Save *self, MusterCheckpointRecord *record, GError **error)
+static const char *
+device_that_wrote (MusterSaver *self)
 {
-  MusterSaver *saver = self->saver;
-  gboolean changed = FALSE;
+  g_autofree char *name = NULL;
 
-  if (!muster_checkpoint_directory_check_claim (&saver->directory, self->lease, self->directory,
-                                                record, &changed, error) ||
-      !muster_saver_publish (saver, self->session, self->temporary, self->prefix,
-                             &self->is_published, error))
-    return FALSE;
-  return self->is_unlisted || muster_checkpoint_directory_record (
-                                  &saver->directory, self->directory, self->prefix, self->step,
-                                  record, &self->bytes, &self->trouble, error);
+  muster_graph_split_input (self->info.save_tensor, &name);
+  const Tensorflow__NodeDef *node =
+      muster_graph_find_node (muster_meta_graph_graph (self->meta_graph), name);
+  return node != NULL && node->device != NULL && *node->device ? node->device
+                                                               : "its default device";
 }
 
 static gboolean
+refuse_unseen (const Save *self, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "the master saved on %s, but host '%s' doesn't see the files in '%s': the "
+                      "directory isn't shared; use a shared directory",
+                      device_that_wrote (self->saver), g_get_host_name (), self->made.directory);
+}
+
+/* Makes durable what the master wrote, "TEMPORARY.*", without the directory's lock. In this process
+ * its writer has synced it. */
+static gboolean
+sync_written (const Save *self, GError **error)
+{
+  MusterStorage *storage = self->saver->storage;
+  g_autofree char *name = g_path_get_basename (self->made.temporary);
+  g_autofree char *start = g_strconcat (name, ".", NULL);
+  g_auto (GStrv) all = muster_storage_list (storage, self->made.directory, error);
+  gboolean has_index = FALSE;
+
+  if (all == NULL)
+    return FALSE;
+  for (char **file = all; *file != NULL; file++)
+    has_index =
+        has_index || (g_str_has_prefix (*file, start) && g_str_has_suffix (*file, ".index"));
+  if (!has_index)
+    return refuse_unseen (self, error);
+  for (char **file = all; *file != NULL && !self->made.is_here; file++) {
+    g_autofree char *path = g_build_filename (self->made.directory, *file, NULL);
+    if (g_str_has_prefix (*file, start) && !muster_storage_sync_directory (storage, path, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* What takes long comes before the directory's lock. */
+static gboolean
 publish (Save *self, GError **error)
 {
-  MusterSaver *saver = self->saver;
-
-  /* What takes long comes before the lock. */
-  if ((!self->is_published &&
-       !muster_saver_sync_written (saver, self->session, self->temporary, error)) ||
-      !check_lease (self->lease, self->deadline_us, self->cancellable, error))
-    return FALSE;
-  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
-      saver->storage, self->directory, self->deadline_us, saver->clock, self->cancellable, error);
-  g_autoptr (MusterCheckpointRecord) record =
-      lock != NULL ? muster_checkpoint_record_read_to_write (saver->storage, self->directory, error)
-                   : NULL;
-  return record != NULL && publish_locked (self, record, error);
+  return (self->made.is_published || sync_written (self, error)) && check_lease (self, error) &&
+         muster_checkpoint_directory_publish (&self->saver->directory, self->lease, &self->made,
+                                              self->deadline_us, self->cancellable, error);
 }
 
 /* The checkpoint is there, whether or not the master hears of it; only a lease that is lost
@@ -512,12 +442,13 @@ announce (Save *self, GError **error)
   MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
   g_autoptr (GError) failure = NULL;
 
-  if (self->space.why != NULL || self->is_unlisted || self->lease == NULL || self->step < 0)
+  if (self->space.why != NULL || self->made.is_unlisted || self->lease == NULL ||
+      self->made.step < 0)
     return TRUE;
   gint64 soon_us =
       muster_deadline_after (muster_clock_now_us (self->saver->clock), WARN_FULL_AFTER_US);
-  durable.durable_step = self->step;
-  durable.durable = self->prefix;
+  durable.durable_step = self->made.step;
+  durable.durable = self->made.prefix;
   if (muster_lease_announce (self->lease, &durable, MIN (self->deadline_us, soon_us),
                              self->cancellable, &failure) ||
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
@@ -550,10 +481,12 @@ go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError *
 static void
 end (Save *self)
 {
-  if (self->is_written && !self->is_published)
-    muster_saver_discard_quietly (self->saver, self->temporary);
-  muster_checkpoint_directory_unmark_alive (&self->saver->directory, self->temporary, self->alive);
-  release_lock (self->saver);
+  MusterSaver *saver = self->saver;
+
+  if (self->is_written && !self->made.is_published)
+    discard_quietly (self);
+  muster_checkpoint_directory_unmark_alive (&saver->directory, self->made.temporary, self->alive);
+  release_lock (saver);
 }
 
 /* SAV.25: the meta graph alone. */
@@ -563,9 +496,10 @@ write_nothing (Save *self, GError **error)
   MusterSaver *saver = self->saver;
 
   self->space.why = g_strdup ("the model has no variables to save");
-  return !saver->directory.with_meta_graph ||
-         (muster_storage_make_directory (saver->storage, self->directory, error) &&
-          muster_saver_write_meta_graph (saver, self->prefix, error));
+  return saver->directory.meta_graph == NULL ||
+         (muster_storage_make_directory (saver->storage, self->made.directory, error) &&
+          muster_checkpoint_directory_write_meta_graph (&saver->directory, self->made.prefix,
+                                                        error));
 }
 
 static void
@@ -574,12 +508,12 @@ report (Save *self, MusterSaved *saved)
   gboolean skipped = self->space.why != NULL;
 
   *saved = (MusterSaved){
-      .prefix = skipped ? NULL : g_steal_pointer (&self->prefix),
-      .step = MAX (self->step, -1),
-      .bytes = self->bytes,
+      .prefix = skipped ? NULL : g_steal_pointer (&self->made.prefix),
+      .step = MAX (self->made.step, -1),
+      .bytes = self->made.bytes,
       .took_us = muster_clock_now_us (self->saver->clock) - self->began_us,
       .skipped = skipped,
-      .why = g_strdup (skipped ? self->space.why : self->trouble),
+      .why = g_strdup (skipped ? self->space.why : self->made.trouble),
   };
 }
 
@@ -595,14 +529,14 @@ muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *d
   g_auto (Save) save = {.saver = self,
                         .session = session,
                         .how = how != NULL ? how : &plain,
-                        .step = step,
+                        .made.step = step,
                         .cancellable = cancellable};
   if (!muster_saver_check_session (self, session, error) ||
       !muster_saver_check_directory (self, directory, error) ||
-      !muster_deadline_check (deadline_us, error) || !name_it (&save, directory, error))
+      !muster_deadline_check (deadline_us, error) ||
+      !start (&save, directory, deadline_us, error) || !gather (&save, error))
     return FALSE;
-  start (&save, deadline_us);
-  g_autofree char *named = g_strdup (save.prefix); /* the cut may call it otherwise */
+  g_autofree char *named = g_strdup (save.made.prefix); /* the cut may call it otherwise */
   gboolean done = FALSE;
   if (self->is_empty) {
     done = write_nothing (&save, error);

@@ -3,11 +3,15 @@
 
 #include "base/require.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "graph/graph_nodes.h"
 #include "saver/builder/keep_private.h"
 #include "saver/saver_private.h"
 
 #define DEFAULT_BASE_NAME "model.ckpt"
 #define HOUR              3600.0
+
+/* Index, side file and names: little beside any checkpoint. */
+#define BESIDE_BYTES (64 * 1024)
 
 G_DEFINE_FINAL_TYPE (MusterSaver, muster_saver, G_TYPE_OBJECT)
 
@@ -79,7 +83,6 @@ set_rules (MusterCheckpointDirectory *self, const MusterSaverInfo *info,
   self->max_to_keep = muster_max_to_keep_or (options->max_to_keep, info->max_to_keep);
   self->keep_seconds = hours > 0 ? hours * HOUR : 0;
   self->keep_rule = options->keep_rule;
-  self->with_meta_graph = !options->no_meta_graph;
   self->absolute_paths = options->absolute_paths;
   self->latest_filename = g_strdup (options->latest_filename);
   self->unlisted = options->unlisted;
@@ -90,6 +93,8 @@ static void
 set_options (MusterSaver *self, const MusterSaverOptions *options)
 {
   set_rules (&self->directory, &self->info, options);
+  if (!options->no_meta_graph)
+    self->directory.meta_graph = g_bytes_ref (muster_meta_graph_bytes (self->meta_graph));
   self->no_probe = options->no_probe;
   self->pad_step_number = options->pad_step_number;
   self->save_timeout_us = options->save_timeout_us;
@@ -102,6 +107,95 @@ set_options (MusterSaver *self, const MusterSaverOptions *options)
                                        .paused_data = options->paused_data};
   muster_checkpoint_directory_open (&self->directory, self->storage, self->clock);
 }
+
+/* --- how large a checkpoint is --- */
+
+static guint64
+bytes_of (const MusterVariableInfo *variable)
+{
+  guint64 bytes = muster_dtype_size (variable->dtype);
+
+  for (int i = 0; i < variable->n_dims; i++)
+    if (variable->dims[i] < 0 || __builtin_mul_overflow (bytes, (guint64)variable->dims[i], &bytes))
+      return 0; /* not known */
+  return variable->n_dims >= 0 ? bytes : 0;
+}
+
+/* The nodes that the save op needs. */
+static GHashTable *
+reach (MusterGraph *graph, const char *op)
+{
+  g_autoptr (GHashTable) reached = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GPtrArray) open = g_ptr_array_new ();
+  g_autofree char *first = NULL;
+
+  muster_graph_split_input (op, &first);
+  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, first);
+  if (node != NULL)
+    g_ptr_array_add (open, (gpointer)node);
+  while (open->len > 0) {
+    node = g_ptr_array_remove_index_fast (open, open->len - 1);
+    if (!g_hash_table_add (reached, node->name))
+      continue;
+    for (gsize i = 0; i < node->n_input; i++) {
+      g_autofree char *name = NULL;
+      muster_graph_split_input (node->input[i], &name);
+      const Tensorflow__NodeDef *input = muster_graph_find_node (graph, name);
+      if (input != NULL && !g_hash_table_contains (reached, input->name))
+        g_ptr_array_add (open, (gpointer)input);
+    }
+  }
+  return g_steal_pointer (&reached);
+}
+
+static guint64
+count_variables (MusterSaver *self)
+{
+  g_autoptr (GHashTable) reached =
+      reach (muster_meta_graph_graph (self->meta_graph), self->info.save_tensor);
+  guint64 bytes = 0;
+  gsize n;
+  const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
+
+  for (gsize i = 0; i < n; i++)
+    if (g_hash_table_contains (reached, variables[i].name) &&
+        __builtin_add_overflow (bytes, bytes_of (&variables[i]), &bytes))
+      return 0;
+  return bytes < G_MAXINT64 ? bytes : 0;
+}
+
+/* What a checkpoint of the graph alone will take, as far as it tells. */
+static guint64
+count_graph (MusterSaver *self)
+{
+  guint64 bytes = BESIDE_BYTES + (self->is_empty ? 0 : count_variables (self));
+
+  if (self->directory.meta_graph != NULL)
+    bytes += g_bytes_get_size (self->directory.meta_graph);
+  return bytes;
+}
+
+guint64
+muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors)
+{
+  guint64 outside = 0;
+
+  g_mutex_lock (&self->directory.lock);
+  guint64 last = self->directory.last_bytes;
+  g_mutex_unlock (&self->directory.lock);
+  for (guint i = 0; tensors != NULL && i < tensors->len; i++)
+    outside += muster_tensor_n_bytes (((const MusterNamedTensor *)tensors->pdata[i])->tensor);
+  return MAX (self->graph_bytes + outside, last);
+}
+
+guint64
+muster_saver_estimate_bytes (MusterSaver *self)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), 0);
+  return self->is_empty ? 0 : muster_saver_estimate (self, NULL);
+}
+
+/* --- the saver --- */
 
 MusterSaver *
 muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options, GError **error)
@@ -127,7 +221,7 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
     self->info = *info;
   self->directory.base_name = g_strdup (base_name);
   set_options (self, options);
-  self->graph_bytes = muster_saver_count_graph (self);
+  self->graph_bytes = count_graph (self);
   return self;
 }
 
@@ -221,7 +315,7 @@ muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *
 }
 
 static void
-muster_saver_clear_consistent_cut (MusterSaver *self)
+clear_consistent_cut (MusterSaver *self)
 {
   if (self->consistent_cut_destroy != NULL)
     self->consistent_cut_destroy (self->consistent_cut_data);
@@ -236,7 +330,7 @@ muster_saver_set_consistent_cut (MusterSaver *self, const MusterSaverConsistentC
 {
   g_return_if_fail (MUSTER_IS_SAVER (self));
 
-  muster_saver_clear_consistent_cut (self);
+  clear_consistent_cut (self);
   if (consistent_cut != NULL)
     self->consistent_cut = *consistent_cut;
   self->consistent_cut_data = user_data;
@@ -259,7 +353,7 @@ muster_saver_finalize (GObject *object)
 {
   MusterSaver *self = MUSTER_SAVER (object);
 
-  muster_saver_clear_consistent_cut (self);
+  clear_consistent_cut (self);
   muster_checkpoint_directory_clear (&self->directory);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_clear_object (&self->storage);

@@ -60,9 +60,8 @@ gboolean muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *
                                               gint64 deadline_us, GCancellable *cancellable,
                                               GError **error);
 
-/* save_size.c: what a checkpoint of the graph alone will take, as far as it tells. */
-guint64 muster_saver_count_graph (MusterSaver *self);
-/* The same with tensors (nullable), and as far as the last one tells. */
+/* What a checkpoint with tensors (nullable) will take, as far as the graph and the last one tell.
+ */
 guint64 muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors);
 
 G_END_DECLS

@@ -40,7 +40,7 @@ typedef struct {
   int max_to_keep;        /* 0: all */
   double keep_seconds;    /* 0: none is kept for good */
   MusterKeepRule keep_rule;
-  gboolean with_meta_graph;
+  GBytes *meta_graph; /* (owned) (nullable) written beside each checkpoint, as PREFIX.meta */
   gboolean absolute_paths;
   gboolean unlisted;
   gboolean adopt_unknown;
@@ -71,7 +71,7 @@ double muster_checkpoint_directory_now (MusterCheckpointDirectory *self);
 /* A path as the master is to be told of it: another process has another working directory. */
 char *muster_path_for_master (MusterStorage *storage, const char *path);
 
-/* fence.c: takes the directory for the lease's chief, or finds that it has it still; under the
+/* Takes the directory for the lease's chief, or finds that it has it still; under the
  * directory's lock, with its record. *changed: the record is to be written. No lease: TRUE. */
 gboolean muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self,
                                                   MusterLease *lease, const char *directory,
@@ -99,13 +99,29 @@ void muster_checkpoint_directory_unmark_alive (MusterCheckpointDirectory *self,
 gboolean muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *directory,
                                             GError **error);
 
-/* retention.c: makes prefix the latest, in the state file, the list and the record, and then
- * removes what leaves the list; under the directory's lock. *trouble (nullable out) (transfer full)
- * is what went wrong with the record: the save is well. */
-gboolean muster_checkpoint_directory_record (MusterCheckpointDirectory *self, const char *directory,
-                                             const char *prefix, gint64 step,
-                                             MusterCheckpointRecord *record, guint64 *bytes,
-                                             char **trouble, GError **error);
+/* A checkpoint on its way to its name. */
+typedef struct {
+  char *directory;
+  char *prefix;
+  char *temporary;
+  gint64 step;
+  gboolean is_here;     /* the writer is this process's, which has synced what it wrote */
+  gboolean is_unlisted; /* no state file, no list */
+  /* filled by muster_checkpoint_directory_publish () */
+  gboolean is_published;
+  guint64 bytes;
+  char *trouble; /* (owned) (nullable) what went wrong with the record: the save is well */
+} MusterNewCheckpoint;
+
+/* retention.c: under the directory's lock, turns temporary into the checkpoint prefix, makes it the
+ * latest, in the state file, the list and the record, and removes what leaves the list. After a
+ * failure another call goes on where this one has come to. */
+gboolean muster_checkpoint_directory_publish (MusterCheckpointDirectory *self, MusterLease *lease,
+                                              MusterNewCheckpoint *checkpoint, gint64 deadline_us,
+                                              GCancellable *cancellable, GError **error);
+/* PREFIX.meta, where the directory has a meta graph. */
+gboolean muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self,
+                                                       const char *prefix, GError **error);
 /* The list: muster_saver_last_checkpoints () and its like. */
 char **muster_checkpoint_directory_list (MusterCheckpointDirectory *self);
 void muster_checkpoint_directory_set_list (MusterCheckpointDirectory *self,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/store/directory_lock.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
 #include <math.h>
@@ -25,7 +27,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Change, change_clear)
 
 /* prefix at its end, and nowhere else. */
 static Change
-list_with (MusterCheckpointDirectory *self, const char *prefix)
+list_with (MusterCheckpointDirectory *self, const char *prefix, double now)
 {
   Change change = {.list = g_ptr_array_new_with_free_func (muster_kept_free),
                    .leaving = g_ptr_array_new_with_free_func (g_free),
@@ -39,7 +41,7 @@ list_with (MusterCheckpointDirectory *self, const char *prefix)
       g_ptr_array_add (change.list, muster_kept_new (kept->prefix, kept->time));
   }
   g_mutex_unlock (&self->lock);
-  g_ptr_array_add (change.list, muster_kept_new (prefix, muster_checkpoint_directory_now (self)));
+  g_ptr_array_add (change.list, muster_kept_new (prefix, now));
   return change;
 }
 
@@ -141,20 +143,20 @@ describe_files (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, cons
     if (!add_file (self, one, prefix, path, FALSE, error))
       return FALSE;
   }
-  return !self->with_meta_graph || add_file (self, one, prefix, meta, TRUE, error);
+  return self->meta_graph == NULL || add_file (self, one, prefix, meta, TRUE, error);
 }
 
 static gboolean
-describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const char *directory,
-          const char *prefix, gint64 step, GError **error)
+describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
+          const MusterNewCheckpoint *checkpoint, double now, GError **error)
 {
-  MusterSideCheckpoint *one;
+  const char *prefix = checkpoint->prefix;
 
   muster_checkpoint_record_forget (record, prefix); /* of one that was there before */
-  one = muster_checkpoint_record_ensure (record, prefix);
-  one->step = MAX (step, -1);
-  one->epoch = muster_checkpoint_directory_claimed_epoch (self, directory);
-  one->time = muster_checkpoint_directory_now (self);
+  MusterSideCheckpoint *one = muster_checkpoint_record_ensure (record, prefix);
+  one->step = MAX (checkpoint->step, -1);
+  one->epoch = muster_checkpoint_directory_claimed_epoch (self, checkpoint->directory);
+  one->time = now;
   one->state_file = g_strdup (self->latest_filename);
   return describe_files (self, one, prefix, error);
 }
@@ -251,30 +253,70 @@ commit (MusterCheckpointDirectory *self, Change *change, guint64 bytes)
   g_mutex_unlock (&self->lock);
 }
 
-gboolean
-muster_checkpoint_directory_record (MusterCheckpointDirectory *self, const char *directory,
-                                    const char *prefix, gint64 step, MusterCheckpointRecord *record,
-                                    guint64 *bytes, char **trouble, GError **error)
+/* From where the state is written on the save stands: nothing in the record is needed to restore
+ * it. */
+static gboolean
+record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
+           MusterNewCheckpoint *checkpoint, double now, GError **error)
 {
+  const char *directory = checkpoint->directory, *prefix = checkpoint->prefix;
   g_autoptr (GError) failure = NULL;
-  g_auto (Change) change = list_with (self, prefix);
+  g_auto (Change) change = list_with (self, prefix, now);
 
   drop_pruned (self, record, directory, &change, prefix);
   trim (self, &change);
   if (!write_state (self, directory, prefix, &change, error))
     return FALSE;
-  /* From here on the save stands: nothing in the record is needed to restore it. */
   forget_gone (self, record, directory);
-  gboolean is_described = describe (self, record, directory, prefix, step, &failure);
-  *bytes = muster_checkpoint_record_find (record, prefix)->bytes;
   mark_leaving (record, directory, &change);
+  gboolean is_described = describe (self, record, checkpoint, now, &failure);
+  checkpoint->bytes = muster_checkpoint_record_find (record, prefix)->bytes;
   if (self->keep_seconds > 0)
     record->last_preserved = MAX (change.mark, 0);
   if (!is_described || !muster_checkpoint_record_write (self->storage, directory, record, &failure))
-    *trouble = g_strdup (failure->message);
-  commit (self, &change, *bytes);
+    checkpoint->trouble = g_strdup (failure->message);
+  commit (self, &change, checkpoint->bytes);
   remove_pending_deletes (self, &change, prefix);
   return TRUE;
+}
+
+gboolean
+muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self, const char *prefix,
+                                              GError **error)
+{
+  if (self->meta_graph == NULL)
+    return TRUE;
+  g_autofree char *path = g_strconcat (prefix, ".meta", NULL);
+  gsize size;
+  const void *data = g_bytes_get_data (self->meta_graph, &size);
+  return muster_storage_publish (self->storage, path, data, size, error);
+}
+
+gboolean
+muster_checkpoint_directory_publish (MusterCheckpointDirectory *self, MusterLease *lease,
+                                     MusterNewCheckpoint *checkpoint, gint64 deadline_us,
+                                     GCancellable *cancellable, GError **error)
+{
+  const char *directory = checkpoint->directory, *from = checkpoint->temporary,
+             *to = checkpoint->prefix;
+  gboolean changed = FALSE;
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      self->storage, directory, deadline_us, self->clock, cancellable, error);
+  g_autoptr (MusterCheckpointRecord) record =
+      lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
+                   : NULL;
+
+  if (record == NULL ||
+      !muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed, error))
+    return FALSE;
+  const double now = muster_checkpoint_directory_now (self);
+  if (!checkpoint->is_published)
+    checkpoint->is_published = checkpoint->is_here
+                                   ? muster_bundle_publish_own (self->storage, from, to, error)
+                                   : muster_bundle_publish (self->storage, from, to, error);
+  return checkpoint->is_published &&
+         muster_checkpoint_directory_write_meta_graph (self, to, error) &&
+         (checkpoint->is_unlisted || record_it (self, record, checkpoint, now, error));
 }
 
 char **

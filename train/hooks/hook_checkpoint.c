@@ -136,12 +136,12 @@ static gboolean
 write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step,
                   MusterSaved *saved, GError **error)
 {
-  MusterPreemptionSave bounded = {.deadline_us = call->deadline_us};
+  MusterPreemptionSave bounded = {.deadline_us = call->deadline_us,
+                                  .bytes = muster_saver_estimate_bytes (self->saver)};
   g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, self->preempted);
   GError *failure = NULL;
 
-  if (self->preemption != NULL &&
-      !muster_preemption_begin_save (self->preemption, self->saver, &bounded, error))
+  if (self->preemption != NULL && !muster_preemption_begin_save (self->preemption, &bounded, error))
     return FALSE;
   gboolean is_done =
       muster_saver_save_with (self->saver, call->session, self->directory, step, NULL, saved,

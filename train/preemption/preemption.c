@@ -322,21 +322,16 @@ end_saving_locked (MusterPreemption *self, gboolean is_last, const char *why)
 }
 
 gboolean
-muster_preemption_begin_save (MusterPreemption *self, MusterSaver *saver,
-                              MusterPreemptionSave *save, GError **error)
+muster_preemption_begin_save (MusterPreemption *self, MusterPreemptionSave *save, GError **error)
 {
-  muster_require (error, FALSE, self, saver, save);
+  muster_require (error, FALSE, self, save);
 
   const gboolean is_last = muster_preemption_is_requested (self);
   gboolean may = !is_last || may_begin (self, error);
-  /* By the same count as the estimate, which has something over: a small checkpoint takes its time
-   * for other things than its bytes. */
-  guint64 bytes = may ? muster_saver_estimate_bytes (saver) : 0;
 
   g_mutex_lock (&self->lock);
   if (may) {
     save->is_last = is_last;
-    save->bytes = bytes;
     if (is_last)
       save->deadline_us = MIN (save->deadline_us, muster_preemption_deadline_locked (self));
     self->is_saving = TRUE;

@@ -69,15 +69,16 @@ void muster_preemption_set_saver (MusterPreemption *self, MusterSaver *saver,
 typedef struct {
   gint64 deadline_us; /* the caller's own at first; then that of the save */
   gboolean is_last;   /* the one at the end: somebody has asked */
-  guint64 bytes;      /* how large it was thought */
+  guint64 bytes;      /* by muster_saver_estimate_bytes (), which has something over: a small
+                         checkpoint takes its time for other things than its bytes */
 } MusterPreemptionSave;
 
 /* Before a save, and after it, which is measured so. The save goes by save->deadline_us, and by
  * muster_preemption_cancellable () besides its own. FALSE with DEADLINE_EXCEEDED: at the end it
  * would take longer than is left of the grace. Then it isn't to begin, and there is nothing to
  * end. */
-gboolean muster_preemption_begin_save (MusterPreemption *self, MusterSaver *saver,
-                                       MusterPreemptionSave *save, GError **error);
+gboolean muster_preemption_begin_save (MusterPreemption *self, MusterPreemptionSave *save,
+                                       GError **error);
 /* saved is nullable with a failure (nullable). */
 void muster_preemption_end_save (MusterPreemption *self, const MusterPreemptionSave *save,
                                  const MusterSaved *saved, const GError *failure);
