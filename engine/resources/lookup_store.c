@@ -290,7 +290,7 @@ gboolean
 muster_lookup_store_row_is (const MusterLookupStore *self, guint32 position,
                             const MusterTensor *values, gint64 i)
 {
-  const gpointer row = row_at (self, position);
+  gconstpointer row = row_at (self, position);
   if (self->row_size == 0)
     return TRUE;
   if (self->value_dtype != MUSTER_STRING)

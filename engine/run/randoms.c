@@ -61,7 +61,7 @@ MusterPhilox
 muster_randoms_take_blocks (MusterRandoms *self, const MusterPlanNode *node, guint64 n_blocks)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  const gpointer key = GUINT_TO_POINTER (node->graph_index);
+  gpointer key = GUINT_TO_POINTER (node->graph_index);
   MusterPhilox *state = g_hash_table_lookup (self->by_node, key);
   if (state == NULL) {
     state = seeded (node->def);

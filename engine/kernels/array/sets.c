@@ -227,7 +227,8 @@ operate (MusterKernel *k, Input *a, Input *b, GError **error)
 
   if (!read_operation (k, &operation, error))
     return FALSE;
-  if (a->n_dims != b->n_dims || memcmp (a->dims, b->dims, (gsize)(a->n_dims - 1) * sizeof *a->dims))
+  if (a->n_dims != b->n_dims ||
+      memcmp (a->dims, b->dims, (gsize)(a->n_dims - 1) * sizeof *a->dims) != 0)
     return muster_invalid (error, "Mismatched group shapes of the two sets");
   sets = muster_kernel_alloc0 (k, a->groups, sizeof *sets, error);
   if (sets == NULL ||
