@@ -13,6 +13,7 @@ typedef struct {
 
 typedef struct {
   gint64 wake_us;
+  GCancellable *cancellable; /* (not owned) (nullable) */
   gboolean released;
 } Waiter;
 
@@ -170,15 +171,32 @@ muster_fake_clock_hold (MusterFakeClock *self)
   g_mutex_unlock (&self->lock);
 }
 
+/* A waiter that was cancelled waits no more, though its thread may not have come to leave. */
+static gboolean
+is_waiting (const Waiter *waiter)
+{
+  return !g_cancellable_is_cancelled (waiter->cancellable);
+}
+
+static guint
+n_waiters_locked (MusterFakeClock *self)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < self->waiters->len; i++)
+    n += is_waiting (self->waiters->pdata[i]);
+  return n;
+}
+
 void
 muster_fake_clock_wait_for_waiters (MusterFakeClock *self, guint n)
 {
   gint64 patience = g_get_monotonic_time () + REAL_PATIENCE_US;
 
   g_mutex_lock (&self->lock);
-  while (self->waiters->len < n)
+  while (n_waiters_locked (self) < n)
     if (!g_cond_wait_until (&self->changed, &self->lock, patience))
-      g_error ("Only %u of %u threads wait on the fake clock", self->waiters->len, n);
+      g_error ("Only %u of %u threads wait on the fake clock", n_waiters_locked (self), n);
   g_mutex_unlock (&self->lock);
 }
 
@@ -189,8 +207,11 @@ next_instant_locked (MusterFakeClock *self)
 
   if (self->events->len > 0)
     next_us = g_array_index (self->events, Event, 0).at_us;
-  for (guint i = 0; i < self->waiters->len; i++)
-    next_us = MIN (next_us, ((Waiter *)self->waiters->pdata[i])->wake_us);
+  for (guint i = 0; i < self->waiters->len; i++) {
+    const Waiter *waiter = self->waiters->pdata[i];
+    if (is_waiting (waiter))
+      next_us = MIN (next_us, waiter->wake_us);
+  }
   return next_us;
 }
 
@@ -258,7 +279,7 @@ static gboolean
 block_until_cranked (MusterFakeClock *self, gint64 wake_us, GCancellable *cancellable,
                      GError **error)
 {
-  Waiter waiter = {wake_us, FALSE};
+  Waiter waiter = {wake_us, cancellable, FALSE};
   gulong id = cancellable != NULL
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
                   : 0;

@@ -123,3 +123,44 @@ MUSTER_TEST (FakeClock, releases_threads_one_instant_at_a_time_when_it_is_held)
   g_thread_join (late_thread);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 3600 * MUSTER_SECOND);
 }
+
+typedef struct {
+  MusterFakeClock *clock;
+  GCancellable *cancellable;
+} Leaver;
+
+static gpointer
+sleep_until_cancelled (gpointer user_data)
+{
+  Leaver *leaver = user_data;
+
+  MUSTER_EXPECT_FALSE (wait_for (leaver->clock, MUSTER_SECOND, leaver->cancellable, NULL));
+  return NULL;
+}
+
+/* Runs before its thread learns of it. */
+static void
+crank_meanwhile (GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data)
+{
+  muster_fake_clock_crank (user_data);
+}
+
+MUSTER_TEST (FakeClock, no_longer_counts_a_waiter_that_was_cancelled)
+{
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  Leaver leaver = {clock, cancellable};
+  Sleeper late = {clock, 3600 * MUSTER_SECOND, 0};
+
+  muster_fake_clock_hold (clock);
+  g_cancellable_connect (cancellable, G_CALLBACK (crank_meanwhile), clock, NULL);
+  GThread *leaving = g_thread_new ("leaving", sleep_until_cancelled, &leaver);
+  GThread *late_thread = g_thread_new ("late", sleep_on_it, &late);
+  muster_fake_clock_wait_for_waiters (clock, 2);
+  g_cancellable_cancel (cancellable);
+  g_thread_join (leaving);
+
+  MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), 3600 * MUSTER_SECOND);
+  muster_fake_clock_crank (clock);
+  g_thread_join (late_thread);
+}
