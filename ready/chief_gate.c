@@ -106,3 +106,13 @@ muster_readiness_changed (const MusterReadiness *before, const MusterReadiness *
     return before->missing != now->missing;
   return !g_strv_equal ((const char *const *)before->missing, (const char *const *)now->missing);
 }
+
+void
+muster_readiness_keep (MusterReadiness *self, MusterReadiness *now, gboolean is_change)
+{
+  guint64 version = self->version + (is_change ? 1 : 0);
+  muster_readiness_clear (self);
+  *self = *now;
+  self->version = version;
+  *now = (MusterReadiness){0};
+}

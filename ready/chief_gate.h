@@ -20,9 +20,22 @@ void muster_readiness_apply_chief (MusterReadiness *readiness, const MusterReadi
 /* Time has passed since the turn was made. */
 void muster_readiness_add_age (MusterReadiness *readiness, gint64 passed_us);
 
-/* TRUE if a waiter who has heard the one should hear the other. How far a chief has trained is no
- * news, nor is how old anything is. */
+/* What counts as a change of readiness, for the hub, whoever polls and all whom they tell:
+ *
+ *   - whether the gate is open, whether the model is ready, and why not, in the ops' words;
+ *   - which variables are missing, by name and order, also where their number stays;
+ *   - of the chief: that there is one, its phase, epoch, task, process and detail, whether it is
+ *     alive and whether it has prepared the model; of its step only the final one;
+ *   - how the graph differs from the chief's, and whether the master keeps announcements at all.
+ *
+ * What doesn't count: ages, how far a chief has trained and saved, and what the server's own run of
+ * its ready op says (MusterAnnouncement's is_ready). Versions count changes: equal versions of one
+ * keeper are equal in all of the above, and whoever is told compares those alone. */
 gboolean muster_chief_changed (const MusterAnnouncement *before, const MusterAnnouncement *now);
 gboolean muster_readiness_changed (const MusterReadiness *before, const MusterReadiness *now);
+
+/* Keeps what is known now (transfer full: *now is empty after it) in the place of what was, with
+ * the next version where that is a change. */
+void muster_readiness_keep (MusterReadiness *self, MusterReadiness *now, gboolean is_change);
 
 G_END_DECLS

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/chief_registry.h"
 
+#include "ready/chief_gate.h"
+
 #define MAX_MODELS 10000
 #define MAX_NAME   256
 #define MAX_DETAIL 4096
@@ -27,7 +29,7 @@ typedef struct {
 struct _MusterChiefRegistry {
   MusterClock *clock; /* (owned) */
   gint64 lease_us;
-  MusterChiefRegistryChanged changed;
+  MusterModelChanged changed; /* (nullable) */
   gpointer user_data;
 
   GMutex lock;
@@ -46,14 +48,11 @@ model_free (gpointer data)
 }
 
 MusterChiefRegistry *
-muster_chief_registry_new (MusterClock *clock, gint64 lease_us, MusterChiefRegistryChanged changed,
-                           gpointer user_data)
+muster_chief_registry_new (MusterClock *clock, gint64 lease_us)
 {
   MusterChiefRegistry *self = g_new0 (MusterChiefRegistry, 1);
   self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
   self->lease_us = lease_us;
-  self->changed = changed;
-  self->user_data = user_data;
   g_mutex_init (&self->lock);
   self->models = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, model_free);
   return self;
@@ -70,6 +69,14 @@ muster_chief_registry_free (MusterChiefRegistry *self)
   g_free (self);
 }
 
+void
+muster_chief_registry_set_listener (MusterChiefRegistry *self, MusterModelChanged changed,
+                                    gpointer user_data)
+{
+  self->changed = changed;
+  self->user_data = user_data;
+}
+
 gint64
 muster_chief_registry_lease_us (MusterChiefRegistry *self)
 {
@@ -77,10 +84,10 @@ muster_chief_registry_lease_us (MusterChiefRegistry *self)
 }
 
 static void
-notify (MusterChiefRegistry *self, const char *name)
+notify (MusterChiefRegistry *self, const char *name, MusterModelChange change)
 {
   if (self->changed != NULL)
-    self->changed (name, self->user_data);
+    self->changed (name, change, self->user_data);
 }
 
 /* --- what comes from outside --- */
@@ -318,7 +325,7 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
   }
   g_mutex_unlock (&self->lock);
   if (epoch != 0)
-    notify (self, claim->model);
+    notify (self, claim->model, MUSTER_MODEL_CLAIMED);
   if (before != NULL)
     *before = g_steal_pointer (&stood);
   return epoch;
@@ -404,6 +411,7 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
   gint64 now_us = muster_clock_now_us (self->clock);
   gboolean has_changed = FALSE;
   gboolean is_taken = FALSE;
+  MusterModelChange change = MUSTER_MODEL_PROGRESSED;
   g_mutex_lock (&self->lock);
   Model *model = find (self, announcement->model, now_us);
   if (model == NULL)
@@ -416,11 +424,13 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
     g_autoptr (MusterAnnouncement) stood = muster_announcement_copy (&model->chief);
     take_in (self, model, announcement, now_us);
     has_changed = model->is_unreported || !muster_announcement_equal (stood, &model->chief);
+    if (model->is_unreported || muster_chief_changed (stood, &model->chief))
+      change = MUSTER_MODEL_CHANGED;
     model->is_unreported = FALSE;
   }
   g_mutex_unlock (&self->lock);
   if (has_changed)
-    notify (self, announcement->model);
+    notify (self, announcement->model, change);
   return is_taken;
 }
 
@@ -440,7 +450,7 @@ muster_chief_registry_release (MusterChiefRegistry *self, const char *model, gin
   }
   g_mutex_unlock (&self->lock);
   if (has_changed)
-    notify (self, model);
+    notify (self, model, MUSTER_MODEL_CHANGED);
 }
 
 void
@@ -457,7 +467,7 @@ muster_chief_registry_set_ready (MusterChiefRegistry *self, const char *model, g
   }
   g_mutex_unlock (&self->lock);
   if (has_changed)
-    notify (self, model);
+    notify (self, model, MUSTER_MODEL_READY);
 }
 
 /* --- all models --- */
@@ -475,7 +485,7 @@ static void
 notify_all (MusterChiefRegistry *self, GPtrArray *names)
 {
   for (guint i = 0; i < names->len; i++)
-    notify (self, names->pdata[i]);
+    notify (self, names->pdata[i], MUSTER_MODEL_CHANGED);
 }
 
 void

@@ -30,13 +30,23 @@ G_BEGIN_DECLS
 
 typedef struct _MusterChiefRegistry MusterChiefRegistry;
 
-/* Called after each change of a model, without the board's lock held, on the thread that changed
- * it. */
-typedef void (*MusterChiefRegistryChanged) (const char *model, gpointer user_data);
+/* What has changed of a model, so that only those hear of it who need it. */
+typedef enum {
+  MUSTER_MODEL_CLAIMED,    /* it has a new chief, whose graph may be another */
+  MUSTER_MODEL_CHANGED,    /* what a waiter is told (muster_chief_changed ()) */
+  MUSTER_MODEL_READY,      /* only whether its ready op says yes */
+  MUSTER_MODEL_PROGRESSED, /* only how far its chief has trained and saved */
+} MusterModelChange;
 
-MusterChiefRegistry *muster_chief_registry_new (MusterClock *clock, gint64 lease_us,
-                                                MusterChiefRegistryChanged changed,
-                                                gpointer user_data);
+/* Called after each change of a model, without the registry's lock held, on the thread that changed
+ * it. */
+typedef void (*MusterModelChanged) (const char *model, MusterModelChange change,
+                                    gpointer user_data);
+
+MusterChiefRegistry *muster_chief_registry_new (MusterClock *clock, gint64 lease_us);
+/* Before the first claim, and once. */
+void muster_chief_registry_set_listener (MusterChiefRegistry *self, MusterModelChanged changed,
+                                         gpointer user_data);
 void muster_chief_registry_free (MusterChiefRegistry *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterChiefRegistry, muster_chief_registry_free)
 

@@ -1,57 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/hub.h"
 
-#include "base/hash.h"
 #include "graph/graph_difference.h"
 #include "ready/chief_gate.h"
-#include "ready/countdown.h"
-#include "ready/rate_limiter.h"
-#include "ready/readiness.h"
+#include "ready/watch_key_private.h"
 
 /* A question that takes longer than this has failed: it must not keep the others waiting. */
 #define PROBE_TIMEOUT (60 * MUSTER_SECOND)
-/* Between two looks at a master that can't tell of changes, once everybody has heard that the model
- * is ready: only that it no longer is would be news. */
-#define POLL_SETTLED (10 * MUSTER_SECOND)
-
-/* Between two looks at a master that can't tell of changes: one poller for all askers may look more
- * often than each of them would. */
-#define MAX_POLL_INTERVAL_US MUSTER_SECOND
-
-/* Its first block never changes. What is said to be the thread's is the hub's thread's alone; all
- * else is guarded by the hub's lock. */
-typedef struct {
-  MusterGraph *graph;     /* (owned) (nullable) */
-  MusterSession *session; /* (owned) (nullable) only where there is no graph to compare */
-  char *gate_op;          /* (owned) (nullable) */
-  char *ready_op;         /* (owned) (nullable) */
-  char *model;            /* (owned) (nullable) */
-
-  guint index;     /* among the hub's questions */
-  GQueue notified; /* (element-type MusterSubscriber) owned; they have heard the present turn */
-  GQueue fresh; /* (element-type MusterSubscriber) owned; they haven't, in the order to be told */
-  GList link;   /* on the agenda */
-  gboolean is_on_agenda;
-  gboolean is_stale;          /* something changed since the ops were run */
-  gboolean has_chief_changed; /* something changed since the board was looked at */
-  gint64 polled_us;           /* when the ops were last run, … */
-  gint64 poll_us;             /* … and are to be run again, where changes must be polled */
-  MusterCountdown countdown;
-  MusterRateLimiter limiter; /* the same, where a change is suspected */
-  gboolean is_settled;       /* nobody waits for the answer to change */
-
-  MusterReadiness ops;       /* the thread's: what the ops said last */
-  MusterReadiness readiness; /* the thread's: the present answer, once known */
-  gboolean is_known;         /* the thread's */
-  gint64 reported_us;        /* the thread's: the instant from which the turn's ages count */
-  MusterGraph *compared; /* the thread's (owned) (nullable): the chief's graph, from which … */
-  char *difference;      /* the thread's (owned) (nullable): … this one differs so */
-} WatchKey;
 
 struct _MusterSubscriber {
   gatomicrefcount refs;
-  WatchKey *watch_key;    /* (not owned) (nullable) NULL once it has ended; guarded by lock */
-  MusterSession *session; /* (owned) */
+  MusterWatchKey *watch_key; /* (not owned) (nullable) NULL once it has ended; guarded by lock */
+  MusterSession *session;    /* (owned) */
   MusterReadinessFunc func;
   gpointer user_data;
   GQueue *queue; /* (not owned) which holds it by link; guarded by lock */
@@ -65,115 +25,57 @@ struct _MusterReadinessHub {
   MusterClock *clock;            /* (owned) */
   gulong changed_id;             /* 0: the master can't tell of changes */
   GThread *thread;
-  GCancellable *stop; /* (owned) ends the question that is being run */
-  guint64 round;      /* the thread's */
+  GCancellable *stop;         /* (owned) ends the question that is being run */
+  guint64 round;              /* the thread's */
+  MusterModelFunc model_func; /* (nullable) */
+  gpointer model_data;
 
   GMutex lock;
   GCond wake;            /* there is something to do */
   GCond delivered;       /* a call of an asker's function has returned */
   GCancellable *nap;     /* (owned) (nullable) ends the pause between two looks; guarded by lock */
   gboolean stopping;     /* guarded by lock */
-  GPtrArray *watch_keys; /* (element-type WatchKey) guarded by lock */
-  GHashTable *by_what;   /* (element-type WatchKey) owned: the same, as a set; guarded by lock */
-  GQueue agenda; /* (element-type WatchKey) those with something to be done; guarded by lock */
-  GQueue ended;  /* (element-type MusterSubscriber) owned: told of their end, not left; guarded by
-                    lock */
+  GPtrArray *watch_keys; /* (element-type MusterWatchKey) guarded by lock */
+  GHashTable
+      *by_what; /* (element-type MusterWatchKey) owned: the same, as a set; guarded by lock */
+  GQueue
+      agenda;   /* (element-type MusterWatchKey) those with something to be done; guarded by lock */
+  GQueue ended; /* (element-type MusterSubscriber) owned: told of their end, not left; guarded by
+                   lock */
   MusterSubscriber *speaking; /* (not owned) (nullable) whose function runs now; guarded by lock */
 };
 
 /* --- questions --- */
 
-/* With an address as the seed, so that nobody asks questions that all collide. */
-static guint
-hash_text (const char *text)
-{
-  static const char seed;
-  return text != NULL ? (guint)muster_hash_bytes (text, strlen (text), (guint64)(guintptr)&seed)
-                      : 0;
-}
-
-/* For a table of them. Two are one question where the graphs are the same bytes; without a graph,
- * where the session is the same. */
-static guint
-watch_key_hash (gconstpointer data)
-{
-  const WatchKey *watch_key = data;
-  guint hash = watch_key->graph != NULL ? (guint)muster_graph_hash (watch_key->graph)
-                                        : g_direct_hash (watch_key->session);
-  hash = hash * 31 + hash_text (watch_key->gate_op);
-  hash = hash * 31 + hash_text (watch_key->ready_op);
-  return hash * 31 + hash_text (watch_key->model);
-}
-
 static gboolean
-watch_key_equal (gconstpointer a, gconstpointer b)
-{
-  const WatchKey *one = a;
-  const WatchKey *other = b;
-  if (g_strcmp0 (one->gate_op, other->gate_op) != 0 ||
-      g_strcmp0 (one->ready_op, other->ready_op) != 0 || g_strcmp0 (one->model, other->model) != 0)
-    return FALSE;
-  if (one->graph == NULL || other->graph == NULL)
-    return one->graph == other->graph && one->session == other->session;
-  return muster_graph_equal (one->graph, other->graph);
-}
-
-static void
-watch_key_free (gpointer data)
-{
-  WatchKey *watch_key = data;
-  g_clear_pointer (&watch_key->graph, muster_graph_unref);
-  g_clear_object (&watch_key->session);
-  g_free (watch_key->gate_op);
-  g_free (watch_key->ready_op);
-  g_free (watch_key->model);
-  muster_readiness_clear (&watch_key->ops);
-  muster_readiness_clear (&watch_key->readiness);
-  g_clear_pointer (&watch_key->compared, muster_graph_unref);
-  g_free (watch_key->difference);
-  g_free (watch_key);
-}
-
-static gboolean
-watch_key_has_subscribers (const WatchKey *self)
+watch_key_has_subscribers (const MusterWatchKey *self)
 {
   return self->notified.length + self->fresh.length > 0;
 }
 
 /* All below with the lock held. */
 
-/* A question that nobody has asked yet: what is copied, of which the first block is looked at. */
-static WatchKey *
-add_watch_key (MusterReadinessHub *self, const WatchKey *what)
+static MusterWatchKey *
+add_watch_key (MusterReadinessHub *self, const MusterWatchKey *what)
 {
-  WatchKey *watch_key = g_new0 (WatchKey, 1);
-  watch_key->graph = what->graph != NULL ? muster_graph_ref (what->graph) : NULL;
-  watch_key->session = what->graph == NULL ? g_object_ref (what->session) : NULL;
-  watch_key->gate_op = g_strdup (what->gate_op);
-  watch_key->ready_op = g_strdup (what->ready_op);
-  watch_key->model = g_strdup (what->model);
-  watch_key->link.data = watch_key;
-  watch_key->is_stale = TRUE;
+  MusterWatchKey *watch_key = muster_watch_key_new (what, muster_clock_now_us (self->clock));
   watch_key->index = self->watch_keys->len;
-  muster_countdown_start (&watch_key->countdown, muster_clock_now_us (self->clock),
-                          MUSTER_WAIT_FOREVER, MAX_POLL_INTERVAL_US);
-  muster_rate_limiter_init (&watch_key->limiter);
   g_ptr_array_add (self->watch_keys, watch_key);
   g_hash_table_add (self->by_what, watch_key);
   return watch_key;
 }
 
 static void
-remove_watch_key (MusterReadinessHub *self, WatchKey *watch_key)
+remove_watch_key (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
-  WatchKey *last = self->watch_keys->pdata[self->watch_keys->len - 1];
+  MusterWatchKey *last = self->watch_keys->pdata[self->watch_keys->len - 1];
   last->index = watch_key->index;
   g_ptr_array_remove_index_fast (self->watch_keys, watch_key->index);
   g_hash_table_remove (self->by_what, watch_key);
 }
 
 static void
-put_on_agenda (MusterReadinessHub *self, WatchKey *watch_key)
+put_on_agenda (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
   if (!watch_key->is_on_agenda)
     g_queue_push_tail_link (&self->agenda, &watch_key->link);
@@ -189,40 +91,7 @@ wake_up (MusterReadinessHub *self)
     g_cancellable_cancel (self->nap);
 }
 
-/* --- looks --- */
-
-/* When to look again at a master that can't tell of changes: after a look, or when it begins or
- * ends to matter little. */
-static void
-plan_poll (MusterReadinessHub *self, WatchKey *watch_key, gboolean has_just_run)
-{
-  const MusterAnnouncement *chief = watch_key->readiness.chief;
-  gboolean was_settled = watch_key->is_settled;
-  gint64 now_us = muster_clock_now_us (self->clock);
-  watch_key->is_settled =
-      watch_key->readiness.is_ready || (chief != NULL && chief->phase == MUSTER_CHIEF_OVER);
-  if (!has_just_run && watch_key->is_settled == was_settled)
-    return;
-  if (watch_key->is_settled != was_settled) { /* what comes now begins anew */
-    gint64 cost_us = watch_key->countdown.costs_us[0];
-    muster_countdown_start (&watch_key->countdown, now_us, MUSTER_WAIT_FOREVER,
-                            MAX_POLL_INTERVAL_US);
-    muster_countdown_polled (&watch_key->countdown, cost_us);
-  }
-  if (watch_key->is_settled) {
-    watch_key->poll_us = muster_deadline_after (now_us, POLL_SETTLED);
-  } else {
-    watch_key->poll_us =
-        muster_countdown_next_us (&watch_key->countdown, now_us, muster_clock_random (self->clock));
-  }
-}
-
-/* TRUE for an answer so old that nobody who comes in should hear it. */
-static gboolean
-is_old (MusterReadinessHub *self, const WatchKey *watch_key, gint64 now_us)
-{
-  return self->changed_id == 0 && now_us - watch_key->polled_us > MAX_POLL_INTERVAL_US;
-}
+/* --- polls --- */
 
 /* Nobody who has heard that a model is ready waits for it not to be. */
 void
@@ -232,11 +101,8 @@ muster_readiness_hub_may_have_changed (MusterReadinessHub *self)
   gboolean is_wanted = FALSE;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len && self->changed_id == 0; i++) {
-    WatchKey *watch_key = self->watch_keys->pdata[i];
-    if (watch_key->is_settled)
-      continue;
-    muster_rate_limiter_note_change (&watch_key->limiter, now_us);
-    is_wanted = TRUE;
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    is_wanted = muster_poll_plan_suspect (&watch_key->polls, now_us) || is_wanted;
   }
   if (is_wanted)
     wake_up (self);
@@ -251,8 +117,8 @@ plan_agenda (MusterReadinessHub *self)
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 next_us = MUSTER_WAIT_FOREVER;
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    WatchKey *watch_key = self->watch_keys->pdata[i];
-    gint64 poll_us = MIN (watch_key->poll_us, watch_key->limiter.due_us);
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
+    gint64 poll_us = muster_poll_plan_due_us (&watch_key->polls);
     if (poll_us <= now_us) {
       watch_key->is_stale = TRUE;
       put_on_agenda (self, watch_key);
@@ -324,7 +190,7 @@ readiness_changed (gpointer data)
   MusterReadinessHub *self = data;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    WatchKey *watch_key = self->watch_keys->pdata[i];
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
     watch_key->is_stale = TRUE;
     put_on_agenda (self, watch_key);
   }
@@ -332,19 +198,35 @@ readiness_changed (gpointer data)
   g_mutex_unlock (&self->lock);
 }
 
-void
-muster_readiness_hub_model_changed (MusterReadinessHub *self, const char *model)
+/* The registry's function. What is no news to those who wait, only whoever comes in is told. */
+static void
+on_model_changed (const char *model, MusterModelChange change, gpointer data)
 {
+  MusterReadinessHub *self = data;
+  gboolean is_news = change == MUSTER_MODEL_CLAIMED || change == MUSTER_MODEL_CHANGED;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    WatchKey *watch_key = self->watch_keys->pdata[i];
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
     if (g_strcmp0 (watch_key->model, model) != 0)
       continue;
     watch_key->has_chief_changed = TRUE;
-    put_on_agenda (self, watch_key);
+    watch_key->has_graph_changed |= change == MUSTER_MODEL_CLAIMED;
+    if (is_news)
+      put_on_agenda (self, watch_key);
   }
-  wake_up (self);
+  if (is_news)
+    wake_up (self);
   g_mutex_unlock (&self->lock);
+  if (self->model_func != NULL && change != MUSTER_MODEL_PROGRESSED)
+    self->model_func (model, self->model_data);
+}
+
+void
+muster_readiness_hub_watch_models (MusterReadinessHub *self, MusterModelFunc func,
+                                   gpointer user_data)
+{
+  self->model_data = user_data;
+  self->model_func = func;
 }
 
 MusterReadinessHub *
@@ -359,10 +241,13 @@ muster_readiness_hub_new (MusterMaster *master, MusterChiefRegistry *registry, M
   g_cond_init (&self->wake);
   g_cond_init (&self->delivered);
   self->watch_keys = g_ptr_array_new ();
-  self->by_what = g_hash_table_new_full (watch_key_hash, watch_key_equal, watch_key_free, NULL);
+  self->by_what = g_hash_table_new_full (muster_watch_key_hash, muster_watch_key_equal,
+                                         muster_watch_key_free, NULL);
   g_queue_init (&self->agenda);
   g_queue_init (&self->ended);
   self->changed_id = muster_master_on_readiness_changed (master, readiness_changed, self);
+  if (registry != NULL)
+    muster_chief_registry_set_listener (registry, on_model_changed, self);
   self->thread = g_thread_new ("readiness hub", hub_thread, self);
   return self;
 }
@@ -409,7 +294,7 @@ muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session
   subscriber->func = func;
   subscriber->user_data = user_data;
   subscriber->link.data = subscriber;
-  const WatchKey key = {
+  const MusterWatchKey key = {
       .graph = muster_session_graph (session),
       .session = session,
       .gate_op = (char *)what->ready_for_local_init_op,
@@ -421,10 +306,10 @@ muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session
     (void)muster_graph_hash (key.graph); /* made here, not under the lock */
 
   g_mutex_lock (&self->lock);
-  WatchKey *watch_key = g_hash_table_lookup (self->by_what, &key);
+  MusterWatchKey *watch_key = g_hash_table_lookup (self->by_what, &key);
   if (watch_key == NULL)
     watch_key = add_watch_key (self, &key);
-  else if (is_old (self, watch_key, now_us))
+  else if (self->changed_id == 0 && muster_poll_plan_is_old (&watch_key->polls, now_us))
     watch_key->is_stale = TRUE; /* nobody comes in on an old answer */
   subscriber->watch_key = watch_key;
   put_subscriber (subscriber, &watch_key->fresh);
@@ -442,7 +327,7 @@ muster_readiness_hub_unsubscribe (MusterReadinessHub *self, MusterSubscriber *su
   while (self->speaking == subscriber && g_thread_self () != self->thread)
     g_cond_wait (&self->delivered, &self->lock);
   /* The hub's thread may be running the question: it forgets one that nobody asks itself. */
-  WatchKey *watch_key = g_steal_pointer (&subscriber->watch_key);
+  MusterWatchKey *watch_key = g_steal_pointer (&subscriber->watch_key);
   put_subscriber (subscriber, NULL);
   if (watch_key != NULL && !watch_key_has_subscribers (watch_key)) {
     put_on_agenda (self, watch_key);
@@ -458,7 +343,7 @@ muster_readiness_hub_n_subscribers (MusterReadinessHub *self)
   guint n = 0;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    const WatchKey *watch_key = self->watch_keys->pdata[i];
+    const MusterWatchKey *watch_key = self->watch_keys->pdata[i];
     n += watch_key->notified.length + watch_key->fresh.length;
   }
   g_mutex_unlock (&self->lock);
@@ -495,53 +380,59 @@ end_subscriber (MusterReadinessHub *self, MusterSubscriber *subscriber, const GE
   notify (self, subscriber, NULL, error);
 }
 
-/* Tells the present turn to those who haven't heard it. Some may leave and others come meanwhile.
+/* Tells the present answer to those who haven't heard it. Some may leave and others come meanwhile.
  */
 static void
-notify_new (MusterReadinessHub *self, WatchKey *watch_key)
+notify_new (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
-  gint64 now_us = muster_clock_now_us (self->clock);
-  muster_readiness_add_age (&watch_key->readiness, now_us - watch_key->reported_us);
-  watch_key->reported_us = now_us;
   self->round++;
   /* Who comes meanwhile has a round of its own. */
   for (guint n = watch_key->fresh.length; n > 0 && watch_key->fresh.length > 0 && !self->stopping;
        n--) {
     g_autoptr (MusterSubscriber) subscriber = subscriber_ref (watch_key->fresh.head->data);
     put_subscriber (subscriber, &watch_key->notified);
-    notify (self, subscriber, &watch_key->readiness, NULL);
+    notify (self, subscriber, &watch_key->current, NULL);
   }
+}
+
+/* Brings the ages of an answer that was found before up to now. */
+static void
+age_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  muster_readiness_add_age (&watch_key->current, now_us - watch_key->reported_us);
+  watch_key->reported_us = now_us;
 }
 
 /* All are to be told what is new, those who have waited longest first. */
 static void
-take_readiness (MusterReadinessHub *self, WatchKey *watch_key, MusterReadiness *readiness)
+refresh_subscribers (MusterWatchKey *watch_key)
 {
-  gboolean is_news =
-      !watch_key->is_known || muster_readiness_changed (&watch_key->readiness, readiness);
-  muster_readiness_clear (&watch_key->readiness);
-  watch_key->readiness = *readiness;
-  *readiness = (MusterReadiness){0};
-  watch_key->reported_us = muster_clock_now_us (self->clock);
-  watch_key->is_known = TRUE;
-  if (!is_news)
-    return;
   while (watch_key->fresh.length > 0)
     put_subscriber (watch_key->fresh.head->data, &watch_key->notified);
   while (watch_key->notified.length > 0)
     put_subscriber (watch_key->notified.head->data, &watch_key->fresh);
 }
 
-/* Runs the ops in the first asker's session, the lock let go meanwhile. FALSE for a failure, which
- * is that session's: its asker hears it, and the next one's session is used. */
+/* Without the lock. */
+static void
+find_ops (MusterWatchKey *watch_key)
+{
+  muster_ready_op_find (&watch_key->gate, watch_key->gate_op, watch_key->graph);
+  muster_ready_op_find (&watch_key->ready, watch_key->ready_op, watch_key->graph);
+  watch_key->has_ops = TRUE;
+}
+
+/* Runs the ops in the first subscriber's session, the lock let go meanwhile. FALSE for a failure,
+ * which is that session's: its subscriber hears it, and the next one's session is used. */
 static gboolean
-run_ops (MusterReadinessHub *self, WatchKey *watch_key)
+run_ops (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
   GQueue *first = watch_key->notified.length > 0 ? &watch_key->notified : &watch_key->fresh;
   g_autoptr (MusterSubscriber) subscriber = subscriber_ref (first->head->data);
   watch_key->is_stale = FALSE;
-  watch_key->polled_us = muster_clock_now_us (self->clock);
-  gboolean was_limited = muster_rate_limiter_begin_poll (&watch_key->limiter, watch_key->polled_us);
+  if (self->changed_id == 0)
+    muster_poll_plan_begin (&watch_key->polls, muster_clock_now_us (self->clock));
   g_mutex_unlock (&self->lock);
 
   g_autoptr (GError) error = NULL;
@@ -549,81 +440,95 @@ run_ops (MusterReadinessHub *self, WatchKey *watch_key)
   /* A deadline of a step is on the machine's clock, whatever clock the hub naps on. */
   gint64 deadline_us =
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), PROBE_TIMEOUT);
-  gboolean answered =
-      muster_readiness_probe (subscriber->session, watch_key->gate_op, watch_key->ready_op,
-                              deadline_us, self->stop, &ops, &error);
-  gint64 ended_us = muster_clock_now_us (self->clock);
-  if (answered) {
+  if (!watch_key->has_ops)
+    find_ops (watch_key);
+  gboolean is_answered =
+      muster_readiness_probe (subscriber->session, &watch_key->gate, &watch_key->ready, deadline_us,
+                              self->stop, &ops, &error);
+  if (is_answered) {
     muster_readiness_clear (&watch_key->ops);
     watch_key->ops = ops;
     ops = (MusterReadiness){0};
   }
 
   g_mutex_lock (&self->lock);
-  muster_countdown_polled (&watch_key->countdown, ended_us - watch_key->polled_us);
-  if (was_limited)
-    muster_rate_limiter_end_poll (&watch_key->limiter, ended_us, ended_us - watch_key->polled_us);
-  if (!answered && !self->stopping) {
+  if (self->changed_id == 0)
+    muster_poll_plan_end (&watch_key->polls, muster_clock_now_us (self->clock));
+  if (!is_answered && !self->stopping) {
     watch_key->is_stale = TRUE;
     end_subscriber (self, subscriber, error);
   }
-  return answered;
+  return is_answered;
 }
 
 /* Without the lock. */
 static void
-compare_graphs (MusterReadinessHub *self, WatchKey *watch_key, MusterReadiness *readiness)
+compare_graphs (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
-  g_autoptr (MusterGraph) graph = muster_chief_registry_graph (self->registry, watch_key->model);
-  if (graph != watch_key->compared) {
-    g_clear_pointer (&watch_key->difference, g_free);
-    g_clear_pointer (&watch_key->compared, muster_graph_unref);
-    if (graph != NULL && watch_key->graph != NULL)
-      watch_key->difference = muster_graph_difference (watch_key->graph, graph);
-    watch_key->compared = g_steal_pointer (&graph);
-  }
-  readiness->graph_difference = g_strdup (watch_key->difference);
+  g_autoptr (MusterGraph) chiefs = muster_chief_registry_graph (self->registry, watch_key->model);
+  g_clear_pointer (&watch_key->difference, g_free);
+  if (chiefs != NULL && watch_key->graph != NULL)
+    watch_key->difference = muster_graph_difference (watch_key->graph, chiefs);
 }
 
-/* Hears what is announced of the model, the lock let go meanwhile, and makes a turn of it and of
- * what the ops said. FALSE if they must be run again first. */
+/* Before the registry is read: a change that comes meanwhile has it read again. */
 static gboolean
-read_registry (MusterReadinessHub *self, WatchKey *watch_key, gboolean has_just_run,
-               MusterReadiness *readiness)
+take_graph_change (MusterWatchKey *watch_key)
 {
-  watch_key->has_chief_changed = FALSE;
+  gboolean has_changed = watch_key->has_graph_changed && watch_key->model != NULL;
+  watch_key->has_chief_changed = watch_key->has_graph_changed = FALSE;
+  return has_changed;
+}
+
+/* After it: plans the next poll, if the master is polled. */
+static void
+plan_poll (MusterReadinessHub *self, MusterWatchKey *watch_key, gboolean has_run)
+{
+  const MusterReadiness *current = &watch_key->current;
+  gboolean is_settled =
+      current->is_ready || (current->chief != NULL && current->chief->phase == MUSTER_CHIEF_OVER);
+  if (self->changed_id == 0)
+    muster_poll_plan_next (&watch_key->polls, muster_clock_now_us (self->clock), is_settled,
+                           has_run, muster_clock_random (self->clock));
+}
+
+/* Finds the present answer, of the ops first and then of the registry, so that a chief that has
+ * begun while they ran has the last word. FALSE if there is none yet. */
+static gboolean
+find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
+{
+  gboolean has_run = watch_key->is_stale;
+  if (has_run && !run_ops (self, watch_key))
+    return FALSE;
+  gboolean has_graph_changed = take_graph_change (watch_key);
   g_mutex_unlock (&self->lock);
-  MusterAnnouncement *chief = muster_chief_registry_find (self->registry, watch_key->model);
-  gboolean is_news = muster_chief_changed (watch_key->readiness.chief, chief);
-  muster_readiness_apply_chief (readiness, &watch_key->ops, TRUE, chief);
-  compare_graphs (self, watch_key, readiness);
+  if (has_graph_changed)
+    compare_graphs (self, watch_key);
+  g_auto (MusterReadiness) now = {0};
+  gboolean is_announced = watch_key->model != NULL;
+  MusterAnnouncement *chief =
+      is_announced ? muster_chief_registry_find (self->registry, watch_key->model) : NULL;
+  muster_readiness_apply_chief (&now, &watch_key->ops, is_announced, chief);
+  now.graph_difference = g_strdup (watch_key->difference);
+  gboolean is_news =
+      watch_key->current.version == 0 || muster_readiness_changed (&watch_key->current, &now);
   g_mutex_lock (&self->lock);
   /* A master that can't tell of changes may have changed before its chief said so. */
-  return has_just_run || self->changed_id != 0 || !is_news || muster_chief_decides (chief);
-}
-
-/* Finds the present answer; FALSE if there is none yet. */
-static gboolean
-find_answer (MusterReadinessHub *self, WatchKey *watch_key)
-{
-  gboolean was_stale = watch_key->is_stale;
-  g_auto (MusterReadiness) readiness = {0};
-  if (was_stale && !run_ops (self, watch_key))
-    return FALSE;
-  if (watch_key->model == NULL) {
-    muster_readiness_apply_chief (&readiness, &watch_key->ops, FALSE, NULL);
-  } else if (!read_registry (self, watch_key, was_stale, &readiness)) {
+  if (is_news && !has_run && self->changed_id == 0 && !muster_chief_decides (chief)) {
     watch_key->is_stale = TRUE;
     return FALSE;
   }
-  take_readiness (self, watch_key, &readiness);
-  plan_poll (self, watch_key, was_stale);
+  muster_readiness_keep (&watch_key->current, &now, is_news);
+  watch_key->reported_us = muster_clock_now_us (self->clock);
+  if (is_news)
+    refresh_subscribers (watch_key);
+  plan_poll (self, watch_key, has_run);
   return TRUE;
 }
 
 /* Does what is to be done about one question. */
 static void
-attend (MusterReadinessHub *self, WatchKey *watch_key)
+attend (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
   if (!watch_key_has_subscribers (watch_key)) {
     remove_watch_key (self, watch_key);
@@ -632,6 +537,8 @@ attend (MusterReadinessHub *self, WatchKey *watch_key)
   gboolean is_answered = TRUE;
   if (watch_key->is_stale || watch_key->has_chief_changed)
     is_answered = find_answer (self, watch_key);
+  else
+    age_answer (self, watch_key);
   if (is_answered)
     notify_new (self, watch_key);
   if (!is_answered || !watch_key_has_subscribers (watch_key) || watch_key->fresh.length > 0)
@@ -644,7 +551,7 @@ end_all (MusterReadinessHub *self)
   g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED,
                                                   "the watch ended: the server is stopping");
   for (guint i = 0; i < self->watch_keys->len; i++) {
-    WatchKey *watch_key = self->watch_keys->pdata[i];
+    MusterWatchKey *watch_key = self->watch_keys->pdata[i];
     while (watch_key->notified.length > 0)
       end_subscriber (self, watch_key->notified.head->data, error);
     while (watch_key->fresh.length > 0)
@@ -663,7 +570,7 @@ hub_thread (gpointer data)
       wait_for_work (self);
       continue;
     }
-    WatchKey *watch_key = next->data;
+    MusterWatchKey *watch_key = next->data;
     watch_key->is_on_agenda = FALSE;
     attend (self, watch_key);
   }

@@ -22,8 +22,8 @@ G_BEGIN_DECLS
 typedef struct _MusterReadinessHub MusterReadinessHub;
 typedef struct _MusterSubscriber MusterSubscriber;
 
-/* board NULL: nobody announces anything here. It lives longer than the hub, and whoever owns it
- * passes its changes on. */
+/* registry (nullable): nobody announces anything here. It lives longer than the hub, which is its
+ * listener. */
 MusterReadinessHub *muster_readiness_hub_new (MusterMaster *master, MusterChiefRegistry *registry,
                                               MusterClock *clock);
 /* Ends all askers and joins its thread. */
@@ -49,8 +49,14 @@ void muster_readiness_hub_unsubscribe (MusterReadinessHub *self, MusterSubscribe
  * that can tell is believed. Waits for nothing. */
 void muster_readiness_hub_may_have_changed (MusterReadinessHub *self);
 
-/* The board says something else of that model. Waits for nothing. */
-void muster_readiness_hub_model_changed (MusterReadinessHub *self, const char *model);
+/* What is told of a model, on the thread that changed it: whoever listens must not block. */
+typedef void (*MusterModelFunc) (const char *model, gpointer user_data);
+
+/* Has func called, as long as the hub lives, when a model is claimed, prepared, ready, or no
+ * longer: not for how far it has trained. For one who answers by the registry alone, and can't wait
+ * for the hub's thread. Before the first claim, and once. */
+void muster_readiness_hub_watch_models (MusterReadinessHub *self, MusterModelFunc func,
+                                        gpointer user_data);
 
 guint muster_readiness_hub_n_subscribers (MusterReadinessHub *self);
 

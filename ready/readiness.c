@@ -33,39 +33,36 @@ decode_name (MusterString name)
   return g_string_free (text, FALSE);
 }
 
-static void
-fill_missing (const MusterTensor *names, MusterReadyOpResult *readiness)
-{
-  g_autoptr (GPtrArray) missing = g_ptr_array_new_with_free_func (g_free);
-
-  for (gint64 i = 0; i < muster_tensor_n_elements (names); i++)
-    g_ptr_array_add (missing, decode_name (muster_tensor_string (names, i)));
-  readiness->missing = muster_names_pack ((char *const *)missing->pdata, missing->len);
-
-  g_autofree char *list = g_strjoinv (", ", readiness->missing);
-  readiness->why_not = g_strconcat ("Variables not initialized: ", list, NULL);
-}
-
 static gboolean
-judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *readiness,
-             GError **error)
+refuse_value (const char *op, const MusterTensor *value, GError **error)
 {
-  if (value == NULL || muster_tensor_dtype (value) == MUSTER_INT32 ||
-      muster_tensor_n_elements (value) == 0) {
-    readiness->is_ready = TRUE;
-    return TRUE;
-  }
-  if (muster_tensor_dtype (value) == MUSTER_STRING && muster_tensor_n_dims (value) == 1) {
-    fill_missing (value, readiness);
-    return TRUE;
-  }
-
   g_autofree char *shape =
       muster_shape_to_string (muster_tensor_n_dims (value), muster_tensor_dims (value));
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "ready op '%s' returned %s of shape %s; it must return a vector of the names "
                       "of uninitialised variables",
                       op, muster_dtype_name (muster_tensor_dtype (value)), shape);
+}
+
+static gboolean
+judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *readiness,
+             GError **error)
+{
+  gint64 n = value == NULL ? 0 : muster_tensor_n_elements (value);
+  g_autoptr (GPtrArray) missing = g_ptr_array_new_with_free_func (g_free);
+
+  readiness->is_ready = n == 0 || muster_tensor_dtype (value) == MUSTER_INT32;
+  if (readiness->is_ready)
+    return TRUE;
+  if (muster_tensor_dtype (value) != MUSTER_STRING || muster_tensor_n_dims (value) != 1)
+    return refuse_value (op, value, error);
+
+  for (gint64 i = 0; i < n; i++)
+    g_ptr_array_add (missing, decode_name (muster_tensor_string (value, i)));
+  readiness->missing = muster_names_pack ((char *const *)missing->pdata, missing->len);
+  g_autofree char *list = g_strjoinv (", ", readiness->missing);
+  readiness->why_not = g_strconcat ("Variables not initialized: ", list, NULL);
+  return TRUE;
 }
 
 /* The one place that reads a master's words: TensorFlow has no other way to say it. */
@@ -97,7 +94,7 @@ muster_ready_op_judge (const char *op, const MusterTensor *value, const GError *
 
 /* Ops that a ready op may be and that have no output. */
 static gboolean
-is_without_output (MusterSession *session, const char *op)
+is_without_output (MusterGraph *graph, const char *name)
 {
   static const char *const types[] = {"NoOp",
                                       "Assert",
@@ -107,49 +104,69 @@ is_without_output (MusterSession *session, const char *op)
                                       "LookupTableInsertV2",
                                       "LookupTableImportV2",
                                       NULL};
-  MusterGraph *graph = muster_session_graph (session);
-  g_autofree char *name = NULL;
-
-  if (graph == NULL)
-    return FALSE;
-  muster_graph_split_input (op, &name);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, name);
+  const Tensorflow__NodeDef *node = graph == NULL ? NULL : muster_graph_find_node (graph, name);
   return node != NULL && g_strv_contains (types, node->op);
 }
 
-static gboolean
-run_as_target (MusterSession *session, const char *op, gint64 deadline_us,
-               GCancellable *cancellable, GError **error)
+void
+muster_ready_op_find (MusterReadyOp *self, const char *op, MusterGraph *graph)
 {
-  g_autofree char *name = NULL;
+  g_return_if_fail (self != NULL);
 
-  muster_graph_split_input (op, &name);
-  return muster_session_run_op (session, name, deadline_us, cancellable, error);
+  *self = (MusterReadyOp){.name = g_strdup (op), .is_known = graph != NULL};
+  if (op == NULL)
+    return;
+  muster_graph_split_input (op, &self->target);
+  if (!is_without_output (graph, self->target))
+    self->fetch = strchr (op, ':') != NULL ? g_strdup (op) : g_strconcat (op, ":0", NULL);
+}
+
+void
+muster_ready_op_clear (MusterReadyOp *self)
+{
+  g_return_if_fail (self != NULL);
+  g_clear_pointer (&self->name, g_free);
+  g_clear_pointer (&self->fetch, g_free);
+  g_clear_pointer (&self->target, g_free);
 }
 
 /* Fetches op; one without an output gives NULL and no failure. */
 static MusterTensor *
-evaluate (MusterSession *session, const char *op, gint64 deadline_us, GCancellable *cancellable,
-          GError **failure)
+evaluate (MusterSession *session, const MusterReadyOp *op, gint64 deadline_us,
+          GCancellable *cancellable, GError **failure)
 {
-  if (is_without_output (session, op)) {
-    run_as_target (session, op, deadline_us, cancellable, failure);
+  g_autoptr (GError) refused = NULL;
+
+  if (op->fetch == NULL) {
+    muster_session_run_op (session, op->target, deadline_us, cancellable, failure);
     return NULL;
   }
-
-  g_autoptr (GError) refused = NULL;
-  g_autofree char *tensor = strchr (op, ':') != NULL ? g_strdup (op) : g_strconcat (op, ":0", NULL);
-  MusterTensor *value = muster_session_fetch (session, tensor, deadline_us, cancellable, &refused);
+  MusterTensor *value =
+      muster_session_fetch (session, op->fetch, deadline_us, cancellable, &refused);
   if (value != NULL)
     return value;
   /* Where the graph is the master's alone, it may be an op that has no output. Where it is known, a
    * fetch that fails says nothing about readiness, though the op may well run. */
-  if (muster_session_graph (session) == NULL &&
-      muster_error_is (refused, MUSTER_ERROR_INVALID_ARGUMENT) &&
-      run_as_target (session, op, deadline_us, cancellable, NULL))
+  if (!op->is_known && muster_error_is (refused, MUSTER_ERROR_INVALID_ARGUMENT) &&
+      muster_session_run_op (session, op->target, deadline_us, cancellable, NULL))
     return NULL;
   g_propagate_error (failure, g_steal_pointer (&refused));
   return NULL;
+}
+
+gboolean
+muster_ready_op_run (MusterSession *session, const MusterReadyOp *op, gint64 deadline_us,
+                     GCancellable *cancellable, MusterReadyOpResult *readiness, GError **error)
+{
+  muster_require (error, FALSE, session, op, readiness);
+
+  *readiness = (MusterReadyOpResult){.is_ready = op->name == NULL};
+  if (op->name == NULL)
+    return TRUE;
+
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterTensor) value = evaluate (session, op, deadline_us, cancellable, &failure);
+  return muster_ready_op_judge (op->name, value, failure, readiness, error);
 }
 
 gboolean
@@ -158,29 +175,25 @@ muster_ready_op_probe (MusterSession *session, const char *op, gint64 deadline_u
 {
   muster_require (error, FALSE, session, readiness);
 
-  *readiness = (MusterReadyOpResult){.is_ready = op == NULL};
-  if (op == NULL)
-    return TRUE;
-
-  g_autoptr (GError) failure = NULL;
-  g_autoptr (MusterTensor) value = evaluate (session, op, deadline_us, cancellable, &failure);
-  return muster_ready_op_judge (op, value, failure, readiness, error);
+  g_auto (MusterReadyOp) found = {0};
+  muster_ready_op_find (&found, op, muster_session_graph (session));
+  return muster_ready_op_run (session, &found, deadline_us, cancellable, readiness, error);
 }
 
 gboolean
-muster_readiness_probe (MusterSession *session, const char *gate_op, const char *ready_op,
-                        gint64 deadline_us, GCancellable *cancellable, MusterReadiness *readiness,
-                        GError **error)
+muster_readiness_probe (MusterSession *session, const MusterReadyOp *gate_op,
+                        const MusterReadyOp *ready_op, gint64 deadline_us,
+                        GCancellable *cancellable, MusterReadiness *readiness, GError **error)
 {
-  muster_require (error, FALSE, session, readiness);
+  muster_require (error, FALSE, session, gate_op, ready_op, readiness);
 
   g_auto (MusterReadyOpResult) gate = {0};
   g_auto (MusterReadyOpResult) ready = {0};
 
-  if (!muster_ready_op_probe (session, gate_op, deadline_us, cancellable, &gate, error))
+  if (!muster_ready_op_run (session, gate_op, deadline_us, cancellable, &gate, error))
     return FALSE;
   if (gate.is_ready &&
-      !muster_ready_op_probe (session, ready_op, deadline_us, cancellable, &ready, error))
+      !muster_ready_op_run (session, ready_op, deadline_us, cancellable, &ready, error))
     return FALSE;
 
   *readiness = (MusterReadiness){.gate_open = gate.is_ready,

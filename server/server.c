@@ -24,16 +24,6 @@ n_on_the_spot (void)
   return CLAMP (g_get_num_processors (), 2, 16);
 }
 
-/* On whichever thread changed it. */
-static void
-on_registry_changed (const char *model, gpointer data)
-{
-  MusterServer *self = data;
-  muster_readiness_service_model_changed (self->readiness, model);
-  muster_health_service_model_changed (self->health, model);
-  muster_announce_service_registry_changed (self->announcing);
-}
-
 /* The collector's function: they end as if they had been closed. */
 static void
 on_expired (GPtrArray *expired, gpointer data)
@@ -77,8 +67,9 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
       muster_limits_max (self->limits, MUSTER_LIMIT_REQUEST_BYTES));
   self->methods = g_ptr_array_new_with_free_func (g_free);
   gint64 lease_us = wanted->chief_lease_us > 0 ? wanted->chief_lease_us : DEFAULT_CHIEF_LEASE_US;
-  self->registry = muster_chief_registry_new (self->clock, lease_us, on_registry_changed, self);
-  self->health = muster_health_service_new (self->registry);
+  self->registry = muster_chief_registry_new (self->clock, lease_us);
+  self->hub = muster_readiness_hub_new (master, self->registry, self->clock);
+  self->health = muster_health_service_new (self->hub, self->registry);
   self->readiness = muster_readiness_service_new (self);
   self->announcing = muster_announce_service_new (self);
   if (muster_master_is_remote (master)) {
@@ -106,6 +97,7 @@ muster_server_free (MusterServer *self)
   muster_rpc_server_free (self->health_rpc);
   muster_announce_service_free (self->announcing);
   muster_readiness_service_free (self->readiness);
+  muster_readiness_hub_free (self->hub);
   muster_health_service_free (self->health);
   g_ptr_array_unref (self->methods);
   muster_chief_registry_free (self->registry);

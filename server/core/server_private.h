@@ -2,7 +2,7 @@
 #pragma once
 
 #include "master/master.h"
-#include "ready/chief_registry.h"
+#include "ready/hub.h"
 #include "rpc/server/rpc_server.h"
 #include "server/core/handler_pool.h"
 #include "server/core/limits.h"
@@ -31,6 +31,7 @@ struct _MusterServer {
   MusterSessions *sessions;          /* (owned) */
   MusterRequestIds *request_ids;     /* (owned) */
   MusterChiefRegistry *registry;     /* (owned) */
+  MusterReadinessHub *hub;           /* (owned) */
   MusterSessionReaper *reaper;       /* (owned) */
   MusterStepMeter *steps;            /* (owned) */
   MusterReadinessService *readiness; /* (owned) */

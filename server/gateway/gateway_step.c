@@ -160,8 +160,7 @@ note_step (Call *self, gboolean has_failed)
     return;
   if (!has_failed)
     __atomic_store_n (self->seen, self->mark, __ATOMIC_RELAXED);
-  muster_readiness_hub_may_have_changed (
-      muster_readiness_service_hub (self->guard.server->readiness));
+  muster_readiness_hub_may_have_changed (self->guard.server->hub);
 }
 
 static void

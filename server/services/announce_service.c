@@ -131,6 +131,19 @@ follow_registry (MusterAnnounceService *self, const char *model)
   muster_readiness_tracker_stop (before);
 }
 
+/* A lease is held anew: the thread that ends leases must not wait without an end. */
+static void
+attend_to_lease (MusterAnnounceService *self)
+{
+  g_mutex_lock (&self->wait_lock);
+  self->has_news = TRUE;
+  g_autoptr (GCancellable) to_end =
+      self->is_idle && self->waiting != NULL ? g_object_ref (self->waiting) : NULL;
+  g_mutex_unlock (&self->wait_lock);
+  if (to_end != NULL)
+    g_cancellable_cancel (to_end);
+}
+
 /* --- claiming --- */
 
 /* Says yes on the stream, unless it has ended meanwhile: another may have claimed already. */
@@ -240,6 +253,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
     end_lease (lease, error);
     return;
   }
+  attend_to_lease (self);
   if (loser != NULL)
     fence (self, loser, orphan);
   follow_registry (self, lease->model); /* one that comes back may be found prepared */
@@ -287,6 +301,7 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
   };
   if (!muster_chief_registry_announce (server->registry, &announcement, error))
     return FALSE;
+  attend_to_lease (server->announcing); /* one that had run out is held again */
   follow_registry (server->announcing, announcement.model);
   return TRUE;
 }
@@ -350,18 +365,6 @@ expire_leases (gpointer data)
   return NULL;
 }
 
-void
-muster_announce_service_registry_changed (MusterAnnounceService *self)
-{
-  g_mutex_lock (&self->wait_lock);
-  self->has_news = TRUE;
-  g_autoptr (GCancellable) to_end =
-      self->is_idle && self->waiting != NULL ? g_object_ref (self->waiting) : NULL;
-  g_mutex_unlock (&self->wait_lock);
-  if (to_end != NULL)
-    g_cancellable_cancel (to_end);
-}
-
 /* --- the service --- */
 
 MusterAnnounceService *
@@ -373,7 +376,7 @@ muster_announce_service_new (MusterServer *server)
   g_mutex_init (&self->wait_lock);
   self->tracking = (MusterReadinessTracking){
       .master = server->master,
-      .hub = muster_readiness_service_hub (server->readiness),
+      .hub = server->hub,
       .registry = server->registry,
       .pool =
           g_thread_pool_new (muster_readiness_tracker_work, NULL, MAX_TRACKER_THREADS, FALSE, NULL),

@@ -12,8 +12,6 @@ typedef struct _MusterAnnounceService MusterAnnounceService;
 MusterAnnounceService *muster_announce_service_new (MusterServer *server);
 void muster_announce_service_free (MusterAnnounceService *self);
 void muster_announce_service_enter (MusterAnnounceService *self);
-/* Something on the board has changed. Any thread. */
-void muster_announce_service_registry_changed (MusterAnnounceService *self);
 /* The master was reset, after n_claims claims of the board's. */
 void muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims);
 /* Ends all leases' streams, and grants no more. Idempotent. */

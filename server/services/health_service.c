@@ -40,16 +40,6 @@ free_watch (gpointer data)
   g_free (watch);
 }
 
-MusterHealthService *
-muster_health_service_new (MusterChiefRegistry *registry)
-{
-  MusterHealthService *self = g_new0 (MusterHealthService, 1);
-  self->registry = registry;
-  g_mutex_init (&self->lock);
-  self->watchers = g_hash_table_new (NULL, NULL);
-  return self;
-}
-
 void
 muster_health_service_free (MusterHealthService *self)
 {
@@ -202,9 +192,11 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
                          free_watch);
 }
 
-void
-muster_health_service_model_changed (MusterHealthService *self, const char *model)
+/* The hub's function. */
+static void
+on_model_changed (const char *model, gpointer data)
 {
+  MusterHealthService *self = data;
   GHashTableIter iter;
   gpointer value;
   g_mutex_lock (&self->lock);
@@ -218,6 +210,17 @@ muster_health_service_model_changed (MusterHealthService *self, const char *mode
     send_status (watch->call, status);
   }
   g_mutex_unlock (&self->lock);
+}
+
+MusterHealthService *
+muster_health_service_new (MusterReadinessHub *hub, MusterChiefRegistry *registry)
+{
+  MusterHealthService *self = g_new0 (MusterHealthService, 1);
+  self->registry = registry;
+  g_mutex_init (&self->lock);
+  self->watchers = g_hash_table_new (NULL, NULL);
+  muster_readiness_hub_watch_models (hub, on_model_changed, self);
+  return self;
 }
 
 void

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ready/chief_registry.h"
+#include "ready/hub.h"
 #include "rpc/server/rpc_server.h"
 
 G_BEGIN_DECLS
@@ -16,17 +16,16 @@ G_BEGIN_DECLS
 
 typedef struct _MusterHealthService MusterHealthService;
 
-/* board is borrowed and lives longer; whoever owns it passes its changes on. */
-MusterHealthService *muster_health_service_new (MusterChiefRegistry *registry);
+/* Both are borrowed: the registry lives longer, and the hub, which tells of its changes, has ended
+ * before the service is freed. */
+MusterHealthService *muster_health_service_new (MusterReadinessHub *hub,
+                                                MusterChiefRegistry *registry);
 /* After the RPC servers it was entered into have stopped. */
 void muster_health_service_free (MusterHealthService *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterHealthService, muster_health_service_free)
 
 /* Enters Check and Watch, before rpc is started. */
 void muster_health_service_enter (MusterHealthService *self, MusterRpcServer *rpc);
-
-/* The board says something else of that model. */
-void muster_health_service_model_changed (MusterHealthService *self, const char *model);
 
 /* How many watch. */
 guint muster_health_service_n_watchers (MusterHealthService *self);

@@ -11,8 +11,7 @@
 #define MAX_SHOWN 200
 
 struct _MusterReadinessService {
-  MusterServer *server;    /* (not owned) */
-  MusterReadinessHub *hub; /* (owned) */
+  MusterServer *server; /* (not owned) */
 
   /* What was last told, by the hub's thread, whose alone it is: made once for all who hear it. */
   guint64 round;
@@ -69,7 +68,7 @@ watcher_unref (gpointer data)
 static void
 leave (Watcher *watcher, MusterSubscriber *subscriber)
 {
-  muster_readiness_hub_unsubscribe (watcher->service->hub, subscriber);
+  muster_readiness_hub_unsubscribe (watcher->service->server->hub, subscriber);
   watcher_unref (watcher);
 }
 
@@ -145,8 +144,6 @@ prepare_round (MusterReadinessService *self, const MusterReadiness *readiness, g
   if (self->round == round)
     return;
   self->round = round;
-  g_clear_pointer (&self->packed, g_bytes_unref);
-  self->packed = pack_readiness (readiness);
   self->waits_for = !readiness->gate_open ? "gate" : readiness->is_ready ? "" : "ready";
   g_autoptr (GRefString) before = g_steal_pointer (&self->why);
   self->why = shorten (why);
@@ -154,6 +151,8 @@ prepare_round (MusterReadinessService *self, const MusterReadiness *readiness, g
     g_ref_string_release (self->why);
     self->why = g_steal_pointer (&before);
   }
+  g_clear_pointer (&self->packed, g_bytes_unref);
+  self->packed = pack_readiness (readiness);
 }
 
 /* The hub's function. */
@@ -235,8 +234,9 @@ ask (Watcher *watcher, const Muster__WatchRequest *request)
       .model = text_or_null (request->model),
       .task = text_or_null (request->task),
   };
-  MusterSubscriber *subscriber = muster_readiness_hub_subscribe (
-      watcher->service->hub, watcher->served->session, &what, on_readiness, watcher_ref (watcher));
+  MusterSubscriber *subscriber =
+      muster_readiness_hub_subscribe (watcher->service->server->hub, watcher->served->session,
+                                      &what, on_readiness, watcher_ref (watcher));
   g_mutex_lock (&watcher->lock);
   gboolean is_open = watcher->call != NULL;
   if (is_open)
@@ -312,7 +312,6 @@ muster_readiness_service_new (MusterServer *server)
 {
   MusterReadinessService *self = g_new0 (MusterReadinessService, 1);
   self->server = server;
-  self->hub = muster_readiness_hub_new (server->master, server->registry, server->clock);
   g_mutex_init (&self->lock);
   g_queue_init (&self->watchers);
   return self;
@@ -324,7 +323,6 @@ muster_readiness_service_free (MusterReadinessService *self)
   if (self == NULL)
     return;
   muster_readiness_service_stop (self);
-  muster_readiness_hub_free (self->hub);
   g_clear_pointer (&self->packed, g_bytes_unref);
   g_clear_pointer (&self->why, g_ref_string_release);
   g_mutex_clear (&self->lock);
@@ -335,18 +333,6 @@ void
 muster_readiness_service_enter (MusterReadinessService *self)
 {
   muster_server_add_method (self->server, "/muster.Readiness/Watch", watch);
-}
-
-void
-muster_readiness_service_model_changed (MusterReadinessService *self, const char *model)
-{
-  muster_readiness_hub_model_changed (self->hub, model);
-}
-
-MusterReadinessHub *
-muster_readiness_service_hub (MusterReadinessService *self)
-{
-  return self->hub;
 }
 
 /* The watches of one session, or all (NULL); ending them takes them off the list. */

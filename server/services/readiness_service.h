@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ready/hub.h"
 #include "server/core/sessions.h"
 #include "server/core/types.h"
 
@@ -14,9 +13,6 @@ typedef struct _MusterReadinessService MusterReadinessService;
 MusterReadinessService *muster_readiness_service_new (MusterServer *server);
 void muster_readiness_service_free (MusterReadinessService *self);
 void muster_readiness_service_enter (MusterReadinessService *self);
-/* The board says something else of a model. Any thread. */
-void muster_readiness_service_model_changed (MusterReadinessService *self, const char *model);
-MusterReadinessHub *muster_readiness_service_hub (MusterReadinessService *self); /* borrowed */
 /* Ends the watches of a session that was closed or reset. */
 void muster_readiness_service_session_gone (MusterReadinessService *self, MusterServed *served);
 /* Ends all watches, and takes no more. Idempotent. */

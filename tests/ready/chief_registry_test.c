@@ -8,21 +8,28 @@
 typedef struct {
   MusterFakeClock *clock;        /* (owned) */
   MusterChiefRegistry *registry; /* (owned) */
-  GString *told;                 /* (owned) names of the models that changed, "digits; digits" */
+  GString *told;                 /* (owned) what changed, "digits claimed; digits changed" */
 } Fixture;
 
 static void
-on_changed (const char *model, gpointer data)
+on_changed (const char *model, MusterModelChange change, gpointer data)
 {
+  static const char *const names[] = {
+      [MUSTER_MODEL_CLAIMED] = "claimed",
+      [MUSTER_MODEL_CHANGED] = "changed",
+      [MUSTER_MODEL_READY] = "ready",
+      [MUSTER_MODEL_PROGRESSED] = "progressed",
+  };
   GString *told = data;
-  g_string_append_printf (told, "%s%s", told->len > 0 ? "; " : "", model);
+  g_string_append_printf (told, "%s%s %s", told->len > 0 ? "; " : "", model, names[change]);
 }
 
 static Fixture
 fixture (void)
 {
   Fixture f = {.clock = muster_fake_clock_new (), .told = g_string_new (NULL)};
-  f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), LEASE, on_changed, f.told);
+  f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), LEASE);
+  muster_chief_registry_set_listener (f.registry, on_changed, f.told);
   return f;
 }
 
@@ -127,7 +134,21 @@ MUSTER_TEST (ChiefRegistry, tells_who_the_chief_is_and_since_when_in_which_phase
   pass (&f, 1);
 
   EXPECT_POLL (&f, "worker:0 (host:1), restoring for 3.0 s; epoch 1");
-  MUSTER_EXPECT_STREQ (f.told->str, "digits; digits");
+  MUSTER_EXPECT_STREQ (f.told->str, "digits claimed; digits changed");
+}
+
+MUSTER_TEST (ChiefRegistry, tells_progress_and_readiness_from_what_waiters_are_told)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 1);
+  g_string_truncate (f.told, 0);
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 2);
+  muster_chief_registry_set_ready (f.registry, "digits", 1, TRUE);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_OVER, 3);
+
+  MUSTER_EXPECT_STREQ (f.told->str, "digits progressed; digits ready; digits changed");
 }
 
 MUSTER_TEST (ChiefRegistry, keeps_what_an_announcement_leaves_out)
@@ -335,9 +356,9 @@ MUSTER_TEST (ChiefRegistry, tells_of_a_lease_that_has_run_out_when_asked_to)
 
   MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), MUSTER_WAIT_FOREVER);
 
-  MUSTER_EXPECT_STREQ (f.told->str, "digits");
+  MUSTER_EXPECT_STREQ (f.told->str, "digits changed");
   MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), MUSTER_WAIT_FOREVER);
-  MUSTER_EXPECT_STREQ (f.told->str, "digits"); /* once */
+  MUSTER_EXPECT_STREQ (f.told->str, "digits changed"); /* once */
 }
 
 MUSTER_TEST (ChiefRegistry, takes_a_silent_chief_back_when_nobody_claimed_meanwhile)
@@ -352,7 +373,7 @@ MUSTER_TEST (ChiefRegistry, takes_a_silent_chief_back_when_nobody_claimed_meanwh
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 10);
 
   EXPECT_POLL (&f, "worker:0 (host:1), training for 20.0 s; epoch 1; prepared");
-  MUSTER_EXPECT_STREQ (f.told->str, "digits");
+  MUSTER_EXPECT_STREQ (f.told->str, "digits changed");
 }
 
 MUSTER_TEST (ChiefRegistry, gives_no_lease_by_announcing_to_a_chief_that_let_go)
@@ -604,7 +625,7 @@ MUSTER_TEST (ChiefRegistry, may_be_used_from_any_thread)
 {
   g_auto (Fixture) f = fixture ();
   g_clear_pointer (&f.registry, muster_chief_registry_free);
-  f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), LEASE, NULL, NULL);
+  f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), LEASE);
   GThread *threads[4];
   for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
     threads[i] = g_thread_new ("chief", claim_often, &f);

@@ -158,8 +158,10 @@ listen (const MusterReadiness *readiness, guint64 round, const GError *error, gp
   g_mutex_lock (&ear->lock);
   g_ptr_array_add (ear->heard, in_words (readiness, error));
   ear->round = round;
-  if (readiness != NULL && readiness->chief != NULL)
+  if (readiness != NULL && readiness->chief != NULL) {
     ear->phase_age_us = readiness->chief->phase_age_us;
+    ear->step = readiness->chief->step;
+  }
   g_cond_broadcast (&ear->received_more);
   MusterSubscriber *subscriber = ear->leaves ? g_steal_pointer (&ear->subscriber) : NULL;
   g_mutex_unlock (&ear->lock);
@@ -188,32 +190,22 @@ fixture_clear (Fixture *f)
 {
   muster_readiness_hub_free (f->hub);
   muster_chief_registry_free (f->registry);
-  g_free (f->hub_of_registry);
   g_object_unref (f->session);
   ear_free (f->ear);
   g_object_unref (f->clock);
   g_object_unref (f->master);
 }
 
-static void
-on_registry_changed (const char *model, gpointer data)
-{
-  MusterReadinessHub **hub = data;
-  muster_readiness_hub_model_changed (*hub, model);
-}
-
 Fixture
 fixture (gboolean can_watch)
 {
-  Fixture f = {.hub_of_registry = g_new0 (MusterReadinessHub *, 1)};
+  Fixture f = {0};
   f.master = g_object_new (muster_counting_master_get_type (), NULL);
   f.master->can_watch = can_watch;
   f.clock = muster_fake_clock_new ();
   muster_fake_clock_hold (f.clock);
-  f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), 15 * MUSTER_SECOND,
-                                          on_registry_changed, f.hub_of_registry);
+  f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), 15 * MUSTER_SECOND);
   f.hub = muster_readiness_hub_new (MUSTER_MASTER (f.master), f.registry, MUSTER_CLOCK (f.clock));
-  *f.hub_of_registry = f.hub;
   f.session = new_session (&f, 1);
   f.ear = ear_new ();
   return f;

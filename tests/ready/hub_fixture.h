@@ -38,17 +38,17 @@ typedef struct {
   gboolean leaves;              /* at the first word, from the hub's own thread */
   gint n_lingered;              /* atomic: how often it was still there after it had been told */
   guint64 round;                /* the last one; guarded by lock, as is … */
-  gint64 phase_age_us;          /* … what was last heard of the chief */
+  gint64 phase_age_us;          /* … what was last heard of the chief, as is … */
+  gint64 step;                  /* … its step */
 } Ear;
 
 typedef struct {
   MusterCountingMaster *master;
   MusterFakeClock *clock;
   MusterReadinessHub *hub;
-  MusterReadinessHub **hub_of_registry; /* (owned) */
-  MusterChiefRegistry *registry;        /* its changes reach the hub */
-  MusterSession *session;               /* (owned) of version 1 */
-  Ear *ear;                             /* (owned) lives longer than the hub */
+  MusterChiefRegistry *registry; /* its changes reach the hub */
+  MusterSession *session;        /* (owned) of version 1 */
+  Ear *ear;                      /* (owned) lives longer than the hub */
 } Fixture;
 
 Ear *ear_new (void);

@@ -188,3 +188,43 @@ MUSTER_TEST (HubOverRegistry, holds_while_chiefs_come_and_go)
   muster_readiness_hub_unsubscribe (f.hub, subscriber);
   MUSTER_EXPECT_GT (n_reported, 0u);
 }
+
+static void
+note_model (const char *model, gpointer data)
+{
+  g_string_append_printf (data, "%s|", model);
+}
+
+MUSTER_TEST (HubOverRegistry, tells_of_models_on_the_spot_but_not_of_progress)
+{
+  g_autoptr (GString) told = g_string_new (NULL);
+  g_auto (Fixture) f = fixture (TRUE);
+  muster_readiness_hub_watch_models (f.hub, note_model, told);
+  gint64 epoch = claim (&f);
+  announce (&f, epoch, MUSTER_CHIEF_TRAINING, 1);
+  MUSTER_EXPECT_STREQ (told->str, "digits|digits|");
+
+  announce (&f, epoch, MUSTER_CHIEF_TRAINING, 2);
+  MUSTER_EXPECT_STREQ (told->str, "digits|digits|");
+  muster_chief_registry_set_ready (f.registry, "digits", epoch, TRUE);
+
+  MUSTER_EXPECT_STREQ (told->str, "digits|digits|digits|");
+}
+
+/* What wakes nobody is there for who comes. */
+MUSTER_TEST (HubOverRegistry, tells_who_comes_in_how_far_the_chief_has_trained)
+{
+  g_autoptr (Ear) late = ear_new ();
+  g_auto (Fixture) f = fixture (TRUE);
+  gint64 epoch = claim (&f);
+  announce (&f, epoch, MUSTER_CHIEF_TRAINING, 1);
+  ask_for_digits (&f, f.ear);
+  EXPECT_RECEIVED (f.ear, 1, "training, missing a,b");
+  announce (&f, epoch, MUSTER_CHIEF_TRAINING, 7);
+
+  ask_for_digits (&f, late);
+
+  EXPECT_RECEIVED (late, 1, "training, missing a,b");
+  MUSTER_EXPECT_EQ (f.ear->step, (gint64)1);
+  MUSTER_EXPECT_EQ (late->step, (gint64)7);
+}

@@ -245,13 +245,18 @@ MUSTER_TEST (Readiness, asks_whether_it_is_ready_only_behind_an_open_gate)
   g_auto (MusterReadiness) closed = {0};
   g_auto (MusterReadiness) open = {0};
 
+  g_auto (MusterReadyOp) gate = {0};
+  g_auto (MusterReadyOp) ready = {0};
+
+  muster_ready_op_find (&gate, "gate", NULL);
+  muster_ready_op_find (&ready, "ready", NULL);
   muster_fake_master_op_reports (f.master, "gate", "v", NULL);
   muster_fake_master_op_reports (f.master, "ready", "v", "local", NULL);
-  MUSTER_ASSERT_TRUE (muster_readiness_probe (f.session, "gate", "ready", MUSTER_WAIT_FOREVER, NULL,
-                                              &closed, NULL));
+  MUSTER_ASSERT_TRUE (
+      muster_readiness_probe (f.session, &gate, &ready, MUSTER_WAIT_FOREVER, NULL, &closed, NULL));
   muster_fake_master_set_variable (f.master, "v");
   MUSTER_ASSERT_TRUE (
-      muster_readiness_probe (f.session, "gate", "ready", MUSTER_WAIT_FOREVER, NULL, &open, NULL));
+      muster_readiness_probe (f.session, &gate, &ready, MUSTER_WAIT_FOREVER, NULL, &open, NULL));
 
   MUSTER_EXPECT_TRUE (!closed.gate_open && !closed.is_ready);
   MUSTER_EXPECT_STREQ (closed.why_gate, "Variables not initialized: v");

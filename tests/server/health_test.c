@@ -207,9 +207,10 @@ MUSTER_TEST (Health, watches_that_are_given_up_are_forgotten)
 {
   enum { N = 32 };
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterChiefRegistry) registry =
-      muster_chief_registry_new (NULL, MUSTER_SECOND, NULL, NULL);
-  g_autoptr (MusterHealthService) health = muster_health_service_new (registry);
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterChiefRegistry) registry = muster_chief_registry_new (NULL, MUSTER_SECOND);
+  g_autoptr (MusterReadinessHub) hub = muster_readiness_hub_new (master, registry, NULL);
+  g_autoptr (MusterHealthService) health = muster_health_service_new (hub, registry);
   g_autoptr (MusterRpcServer) rpc = muster_rpc_server_new ();
   muster_health_service_enter (health, rpc);
   g_autofree char *at = loopback (muster_rpc_server_listen (rpc, "127.0.0.1:0", NULL, &error));
