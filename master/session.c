@@ -2,6 +2,7 @@
 #include "master/session.h"
 
 #include "base/require.h"
+#include "graph/run_options.h"
 #include "master/step_check.h"
 
 #define QUIET_CLOSE_US (5 * MUSTER_SECOND)
@@ -63,21 +64,39 @@ muster_session_graph (MusterSession *self)
   return private_of (self)->graph;
 }
 
+/* The step with the one deadline that it has; FALSE for a step that can't be run. */
+static gboolean
+bound_step (const char *function, const MusterStep *step, MusterStep *bounded, GError **error)
+{
+  if (!muster_step_check (function, step, TRUE, error))
+    return FALSE;
+  *bounded = *step;
+  if (step->deadline_us == 0)
+    bounded->deadline_us = MUSTER_WAIT_FOREVER;
+  if (!muster_deadline_check (bounded->deadline_us, error))
+    return FALSE;
+  if (G_UNLIKELY (step->options != NULL))
+    bounded->deadline_us = muster_run_options_deadline_us (step->options, bounded->deadline_us);
+  return TRUE;
+}
+
 gboolean
 muster_session_run (MusterSession *self, const MusterStep *step, MusterTensor **fetched,
                     GBytes **metadata, GCancellable *cancellable, GError **error)
 {
+  MusterStep bounded;
   muster_require (error, FALSE, self, step);
   muster_require_array (error, FALSE, fetched, step->n_fetches);
-  if (!muster_step_check (G_STRFUNC, step, TRUE, error))
-    return FALSE;
-  MusterStep bounded = *step;
-  if (bounded.deadline_us == 0)
-    bounded.deadline_us = MUSTER_WAIT_FOREVER;
-  if (!muster_deadline_check (bounded.deadline_us, error))
-    return FALSE;
-  return MUSTER_SESSION_GET_CLASS (self)->run (self, &bounded, fetched, metadata, cancellable,
+  return bound_step (G_STRFUNC, step, &bounded, error) &&
+         MUSTER_SESSION_GET_CLASS (self)->run (self, &bounded, fetched, metadata, cancellable,
                                                error);
+}
+
+static gboolean
+refuse_parts (GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      "This kind of session runs no step in parts: run it as a whole");
 }
 
 char *
@@ -92,9 +111,24 @@ muster_session_set_up_partial_run (MusterSession *self, const MusterStep *step, 
   if (MUSTER_SESSION_GET_CLASS (self)->set_up_partial_run != NULL)
     return MUSTER_SESSION_GET_CLASS (self)->set_up_partial_run (self, step, deadline_us,
                                                                 cancellable, error);
-  muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-               "This kind of session runs no step in parts: run it as a whole");
+  refuse_parts (error);
   return NULL;
+}
+
+gboolean
+muster_session_run_part (MusterSession *self, const char *partial_run, const MusterStep *part,
+                         MusterTensor **fetched, GBytes **metadata, GCancellable *cancellable,
+                         GError **error)
+{
+  MusterStep bounded;
+  muster_require (error, FALSE, self, partial_run, part);
+  muster_require_array (error, FALSE, fetched, part->n_fetches);
+  if (!bound_step (G_STRFUNC, part, &bounded, error))
+    return FALSE;
+  if (MUSTER_SESSION_GET_CLASS (self)->run_part == NULL)
+    return refuse_parts (error);
+  return MUSTER_SESSION_GET_CLASS (self)->run_part (self, partial_run, &bounded, fetched, metadata,
+                                                    cancellable, error);
 }
 
 gboolean

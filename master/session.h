@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "graph/graph.h"
+#include "graph/step.h"
 #include "master/announcement.h"
-#include "master/step.h"
 
 G_BEGIN_DECLS
 
@@ -91,9 +91,12 @@ struct _MusterSessionClass {
                             GBytes **metadata, GCancellable *cancellable, GError **error);
   gboolean (*release_callable) (MusterSession *self, gint64 callable, gint64 deadline_us,
                                 GCancellable *cancellable, GError **error);
-  /* optional */
+  /* optional, these two together */
   char *(*set_up_partial_run) (MusterSession *self, const MusterStep *step, gint64 deadline_us,
                                GCancellable *cancellable, GError **error);
+  gboolean (*run_part) (MusterSession *self, const char *partial_run, const MusterStep *part,
+                        MusterTensor **fetched, GBytes **metadata, GCancellable *cancellable,
+                        GError **error);
   /* optional */
   MusterWatch *(*watch) (MusterSession *self, const MusterWatchFor *what, gint64 deadline_us,
                          GError **error);
@@ -143,15 +146,23 @@ gboolean muster_session_run (MusterSession *self, const MusterStep *step, Muster
 /**
  * muster_session_set_up_partial_run: (skip)
  *
- * A step that is run in parts, each a run whose partial_run is the handle that this returns
- * (transfer full): it feeds some of step's feeds and fetches what can be computed from what was fed
- * so far. Every node runs once, the targets as soon as they can. Of step, only the feeds' names,
- * fetches and targets count. It is over when all was fed and fetched, or a part has failed in a
- * node. UNIMPLEMENTED where this kind of session has none.
+ * A step that is run in parts, by the handle that this returns (transfer full). Of step, only the
+ * feeds' names, fetches and targets count. UNIMPLEMENTED where this kind of session has none.
  */
 char *muster_session_set_up_partial_run (MusterSession *self, const MusterStep *step,
                                          gint64 deadline_us, GCancellable *cancellable,
                                          GError **error);
+
+/**
+ * muster_session_run_part: (skip)
+ *
+ * Runs a part of a partial run: it feeds some of what that was set up for, and fetches what can be
+ * computed from what was fed so far; otherwise as run. Every node runs once, the targets as soon as
+ * they can. The partial run is over when all was fed and fetched, or a part has failed in a node.
+ */
+gboolean muster_session_run_part (MusterSession *self, const char *partial_run,
+                                  const MusterStep *part, MusterTensor **fetched, GBytes **metadata,
+                                  GCancellable *cancellable, GError **error);
 
 /* Runs ops for their effect. */
 gboolean muster_session_run_op (MusterSession *self, const char *op, gint64 deadline_us,

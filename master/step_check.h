@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "master/step.h"
+#include "graph/step.h"
 
 G_BEGIN_DECLS
 

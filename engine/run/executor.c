@@ -14,8 +14,33 @@
 /* Scratch of more slots than this isn't kept: an init op's runs once. */
 #define MAX_SPARE_SLOTS 8192
 
-static MusterKernel *
-kernel_new (MusterRun *run, guint32 max_inputs)
+/* --- slots --- */
+
+void
+muster_slot_clear (MusterSlot *slot)
+{
+  if (slot->kind == MUSTER_SLOT_TENSOR)
+    muster_tensor_unref (slot->value);
+  else if (slot->kind == MUSTER_SLOT_HANDLE)
+    muster_resource_unref (slot->value);
+  else if (slot->kind != MUSTER_SLOT_EMPTY)
+    muster_variable_unref (slot->value);
+  slot->kind = MUSTER_SLOT_EMPTY;
+  slot->value = NULL;
+}
+
+MusterTensor *
+muster_slot_handle_text (const MusterSlot *slot)
+{
+  const char *const text[] = {muster_resource_container (slot->value),
+                              muster_resource_name (slot->value), NULL};
+  return muster_tensor_new_strv (text);
+}
+
+/* --- the life of a run --- */
+
+MusterKernel *
+muster_kernel_new (MusterRun *run, guint32 max_inputs)
 {
   MusterKernel *k = g_malloc0 (sizeof *k + 2 * max_inputs * sizeof (MusterTensor *));
   k->run = run;
@@ -29,7 +54,7 @@ scratch_new (const MusterPlan *plan)
 {
   MusterRun *self = g_new0 (MusterRun, 1);
   self->slots = g_new0 (MusterSlot, plan->n_slots + 1);
-  self->kernel = kernel_new (self, plan->max_inputs);
+  self->kernel = muster_kernel_new (self, plan->max_inputs);
   if (plan->has_switch)
     self->dead = g_malloc0 (plan->n_nodes);
   g_mutex_init (&self->lock);
@@ -37,8 +62,22 @@ scratch_new (const MusterPlan *plan)
   return self;
 }
 
-MusterRun *
-muster_run_new (MusterPlan *plan, const MusterRunContext *context)
+void
+muster_run_free_scratch (MusterRun *self)
+{
+  if (self == NULL)
+    return;
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->news);
+  g_free (self->kernel);
+  g_free (self->dead);
+  g_free (self->slots);
+  g_free (self);
+}
+
+/* The scratch of a run that has ended, or new. */
+static MusterRun *
+take_scratch (MusterPlan *plan, const MusterRunContext *context)
 {
   MusterRun *self = NULL;
   for (int i = 0; i < MUSTER_N_SPARES && self == NULL; i++)
@@ -49,16 +88,6 @@ muster_run_new (MusterPlan *plan, const MusterRunContext *context)
   self->plan = muster_plan_ref (plan);
   self->context = *context;
   return self;
-}
-
-static void
-drop_suspended (MusterRun *self)
-{
-  for (guint i = 0; self->suspended != NULL && i < self->suspended->len; i++)
-    g_free (g_ptr_array_index (self->suspended, i));
-  g_clear_pointer (&self->suspended, g_ptr_array_unref);
-  g_clear_pointer (&self->done, g_free);
-  self->n_waiting = 0;
 }
 
 void
@@ -75,7 +104,8 @@ muster_run_free (MusterRun *self)
   self->forward_id = 0;
   g_clear_object (&self->own_cancellable);
   g_clear_error (&self->error);
-  drop_suspended (self);
+  if (self->done != NULL)
+    muster_run_drop_suspended (self);
   if (self->dead != NULL)
     memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
@@ -89,18 +119,6 @@ muster_run_free (MusterRun *self)
   }
   muster_run_free_scratch (self);
   muster_plan_unref (plan);
-}
-
-MusterRun **
-muster_run_next (MusterRun *self)
-{
-  return &self->list_next;
-}
-
-MusterRun **
-muster_run_previous (MusterRun *self)
-{
-  return &self->list_previous;
 }
 
 /* Which feed a plan's i-th is, for people. */
@@ -149,6 +167,79 @@ muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **erro
       (MusterSlot){.kind = MUSTER_SLOT_TENSOR, .value = muster_tensor_ref (tensor)};
   return TRUE;
 }
+
+/* Feeds what comes with a step's names or, for a callable, bare. */
+static gboolean
+feed_all (MusterRun *self, const MusterRunFeeds *feeds, GError **error)
+{
+  for (guint32 i = 0; i < self->plan->n_feeds; i++) {
+    MusterTensor *tensor = feeds->named != NULL ? feeds->named[i].tensor : feeds->bare[i];
+    if (!muster_run_feed (self, i, tensor, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+MusterRun *
+muster_run_new (MusterPlan *plan, const MusterRunFeeds *feeds, const MusterRunContext *context,
+                GError **error)
+{
+  MusterRun *self = take_scratch (plan, context);
+  if (feeds == NULL || feed_all (self, feeds, error))
+    return self;
+  muster_run_free (self);
+  return NULL;
+}
+
+/* --- why it stops --- */
+
+static void
+set_stop_error (MusterRun *self, MusterStop why)
+{
+  switch (why) {
+  case MUSTER_STOP_DEADLINE:
+    muster_fail (&self->error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                 "Deadline Exceeded: the step was stopped at its deadline");
+    return;
+  case MUSTER_STOP_CANCELLABLE:
+    if (!g_cancellable_set_error_if_cancelled (self->context.cancellable, &self->error))
+      g_set_error (&self->error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "Operation was cancelled");
+    return;
+  case MUSTER_STOP_RESET:
+    muster_fail (&self->error, MUSTER_ERROR_ABORTED, "Step was cancelled by a reset of the master");
+    return;
+  default:
+    muster_fail (&self->error, MUSTER_ERROR_CANCELLED,
+                 "Step was cancelled by an explicit call to `Session::Close()`.");
+  }
+}
+
+MusterStop
+muster_run_why_stop (MusterRun *self)
+{
+  gint why = g_atomic_int_get (&self->stop);
+  if (why == MUSTER_STOP_NONE && self->context.cancellable != NULL &&
+      g_cancellable_is_cancelled (self->context.cancellable))
+    why = MUSTER_STOP_CANCELLABLE;
+  if (why == MUSTER_STOP_NONE && self->context.deadline_us != MUSTER_WAIT_FOREVER &&
+      muster_clock_now_us (muster_system_clock ()) >= self->context.deadline_us)
+    why = MUSTER_STOP_DEADLINE;
+  return (MusterStop)why;
+}
+
+gboolean
+muster_run_is_stopped (MusterRun *self)
+{
+  if (self->error != NULL)
+    return TRUE;
+  const MusterStop why = muster_run_why_stop (self);
+  if (G_LIKELY (why == MUSTER_STOP_NONE))
+    return FALSE;
+  set_stop_error (self, why);
+  return TRUE;
+}
+
+/* --- one node --- */
 
 /* Adds the node to an error, as TensorFlow's runtime does, and the op. */
 static void
@@ -279,7 +370,8 @@ release_held (MusterKernel *k)
     muster_tensor_unref (k->held[k->n_held - 1]);
 }
 
-/* Gives back what no later node reads. Not once a kernel has parked: the order is another then. */
+/* Gives back what no later node reads. Not once a kernel was suspended: the order is another then.
+ */
 static inline void
 release_inputs (MusterKernel *k)
 {
@@ -298,9 +390,8 @@ set_done (MusterKernel *k)
     k->run->done[k->position] = MUSTER_NODE_DONE;
 }
 
-/* Ends a kernel that has computed or was resumed; error (transfer full) (nullable) is its own. */
-static gboolean
-kernel_finish (MusterKernel *k, gboolean ok, GError *error)
+gboolean
+muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
 {
   MusterRun *run = k->run;
   k->has_random = FALSE;
@@ -353,26 +444,7 @@ skip_if_dead (MusterKernel *k)
   return TRUE;
 }
 
-/* Puts a kernel that has parked aside, and another in its place. From here on the run remembers
- * which nodes are done. */
-static void
-suspend_kernel (MusterRun *self, MusterKernel *k)
-{
-  if (self->done == NULL) {
-    self->done = g_malloc0 (self->plan->n_nodes);
-    memset (self->done, MUSTER_NODE_DONE, k->position);
-  }
-  self->done[k->position] = MUSTER_NODE_WAITS;
-  g_mutex_lock (&self->lock);
-  if (self->suspended == NULL)
-    self->suspended = g_ptr_array_new ();
-  g_ptr_array_add (self->suspended, k);
-  g_mutex_unlock (&self->lock);
-  self->n_waiting++;
-  self->kernel = kernel_new (self, self->plan->max_inputs);
-}
-
-/* Runs a node: TRUE if it is done or has parked. */
+/* Runs a node: TRUE if it is done or waits. */
 static inline gboolean
 run_node (MusterRun *self, guint32 position)
 {
@@ -384,17 +456,17 @@ run_node (MusterRun *self, guint32 position)
   if (G_UNLIKELY (self->dead != NULL) && skip_if_dead (k))
     return TRUE;
   if (!prepare (k, &error))
-    return kernel_finish (k, FALSE, error);
+    return muster_kernel_finish (k, FALSE, error);
   const gboolean ok = k->node->op->compute (k, &error);
   /* Set by this thread in compute, if at all. */
   if (G_UNLIKELY (k->is_suspended)) {
-    suspend_kernel (self, k);
+    muster_run_suspend (self, k);
     if (ok)
       return TRUE;
     g_clear_error (&error);
-    g_error ("op %s parked and failed at once", k->node->op->name);
+    g_error ("op %s was suspended and failed at once", k->node->op->name);
   }
-  return kernel_finish (k, ok, error);
+  return muster_kernel_finish (k, ok, error);
 }
 
 static __attribute__ ((noinline)) gboolean
@@ -408,21 +480,21 @@ run_traced (MusterRun *self, guint32 position)
   return ok;
 }
 
-static gboolean
-run_or_trace_node (MusterRun *self, guint32 position)
+gboolean
+muster_run_node (MusterRun *self, guint32 position)
 {
   if (G_UNLIKELY (self->context.trace != NULL))
     return run_traced (self, position);
   return run_node (self, position);
 }
 
-/* The whole plan, as long as nothing parks. TRUE at the end or at an error. */
+/* The whole plan, as long as no kernel waits. TRUE at the end or at an error. */
 static gboolean
 walk (MusterRun *self)
 {
   const guint64 version = muster_variable_version ();
   while (self->next < self->plan->n_nodes && self->done == NULL)
-    if (muster_run_is_stopped (self) || !run_or_trace_node (self, self->next++))
+    if (muster_run_is_stopped (self) || !muster_run_node (self, self->next++))
       break;
   self->values_changed = muster_variable_version () != version;
   return self->done == NULL;
@@ -472,230 +544,16 @@ fetch_all (MusterRun *self, MusterTensor **fetched, GError **error)
   return TRUE;
 }
 
-/* --- a step in which a kernel has parked ---
- *
- * Its nodes go on in whatever order they get ready, on the thread of the step's caller, who must be
- * woken in any case: whoever resumes a kernel holds locks of their own, and has other things to do
- * than somebody else's step. */
-
-static gboolean
-is_ready (const MusterRun *self, const MusterPlanNode *node)
-{
-  const MusterPlan *plan = self->plan;
-  for (guint32 i = 0; i < node->n_inputs; i++) {
-    const guint32 slot = plan->inputs[node->first_input + i].slot;
-    const guint32 source = plan->slot_nodes[slot];
-    if (source != MUSTER_NO_NODE ? self->done[source] != MUSTER_NODE_DONE
-                                 : self->slots[slot].kind == MUSTER_SLOT_EMPTY)
-      return FALSE; /* what feeds it is yet to come, in a run in parts */
-  }
-  for (guint32 i = 0; i < node->n_controls; i++)
-    if (self->done[plan->controls[node->first_control + i]] != MUSTER_NODE_DONE)
-      return FALSE;
-  return TRUE;
-}
-
-/* One pass over the nodes that are left, in order: whatever doesn't wait for a parked kernel runs.
- */
-static void
-run_ready (MusterRun *self)
-{
-  for (guint32 i = self->next; i < self->plan->n_nodes; i++) {
-    if (self->done[i] != MUSTER_NODE_LEFT || !is_ready (self, &self->plan->nodes[i]))
-      continue;
-    if (muster_run_is_stopped (self) || !run_or_trace_node (self, i))
-      return;
-  }
-}
-
-/* One that was resumed and not ended yet, or NULL. */
-static MusterKernel *
-next_resumed (MusterRun *self)
-{
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  for (guint i = 0; i < self->suspended->len; i++) {
-    MusterKernel *k = g_ptr_array_index (self->suspended, i);
-    if (!k->is_suspended || !k->is_resumed)
-      continue;
-    k->is_suspended = FALSE;
-    return k;
-  }
-  return NULL;
-}
-
-/* One that waits and hasn't heard that the run is to stop, or NULL. */
-static MusterKernel *
-next_to_cancel (MusterRun *self)
-{
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  for (guint i = 0; i < self->suspended->len; i++) {
-    MusterKernel *k = g_ptr_array_index (self->suspended, i);
-    if (!k->is_suspended || k->is_resumed || k->cancel_called)
-      continue;
-    k->cancel_called = TRUE;
-    return k;
-  }
-  return NULL;
-}
-
-/* Until somebody resumes a kernel or stops the run, or its deadline comes. */
-static void
-wait_for_news (MusterRun *self, gboolean stopped)
-{
-  const gint64 deadline_us = stopped ? MUSTER_WAIT_FOREVER : self->context.deadline_us;
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  while (!self->has_news) {
-    if (deadline_us == MUSTER_WAIT_FOREVER)
-      g_cond_wait (&self->news, &self->lock);
-    else if (!g_cond_wait_until (&self->news, &self->lock, deadline_us))
-      break;
-  }
-  self->has_news = FALSE;
-}
-
-static void
-end_resumed (MusterRun *self, MusterKernel *k)
-{
-  GError *error = g_steal_pointer (&k->resume_error);
-  if (error != NULL) /* what stopped the run says more than what a cancelled kernel says */
-    (void)muster_run_is_stopped (self);
-  gboolean ok = error == NULL && self->error == NULL;
-  self->n_waiting--;
-  if (k->finish != NULL)
-    ok = k->finish (k, k->cancel_data, ok, ok ? &error : NULL) && ok;
-  (void)kernel_finish (k, ok, error);
-  if (self->context.trace != NULL)
-    muster_trace_add (self->context.trace, self, k->position, k->started_us);
-}
-
-/* Runs what can run, ends one kernel that was resumed or cancels one that must stop, or waits. A
- * stop fails the run only where a kernel gives up or a node is left to run: what has come before a
- * kernel could be cancelled counts, since who gave it thinks so. FALSE once nothing is left. */
-static gboolean
-walk_on (MusterRun *self)
-{
-  if (self->error == NULL)
-    run_ready (self);
-  MusterKernel *k = next_resumed (self);
-  if (k != NULL) {
-    end_resumed (self, k);
-    return TRUE;
-  }
-  if (self->n_waiting == 0)
-    return FALSE;
-  const gboolean stopped = self->error != NULL || muster_run_why_stop (self) != MUSTER_STOP_NONE;
-  k = stopped ? next_to_cancel (self) : NULL;
-  if (k == NULL)
-    wait_for_news (self, stopped);
-  else if (k->cancel != NULL)
-    k->cancel (k, k->cancel_data);
-  return TRUE;
-}
-
-void
-muster_run_stop (MusterRun *self, MusterStop why)
-{
-  gint none = MUSTER_STOP_NONE;
-  g_autoptr (GCancellable) own = NULL;
-  g_mutex_lock (&self->lock);
-  __atomic_compare_exchange_n (&self->stop, &none, (gint)why, FALSE, __ATOMIC_ACQ_REL,
-                               __ATOMIC_RELAXED);
-  if (self->own_cancellable != NULL)
-    own = g_object_ref (self->own_cancellable);
-  muster_run_notify (self);
-  g_mutex_unlock (&self->lock);
-  if (own != NULL)
-    g_cancellable_cancel (own);
-}
-
-static void
-on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer self)
-{
-  muster_run_stop (self, MUSTER_STOP_CANCELLABLE);
-}
-
-static void
-finish_suspended (MusterRun *self)
-{
-  const guint64 version = muster_variable_version ();
-  GCancellable *cancellable = self->context.cancellable;
-  const gulong id = cancellable != NULL
-                        ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
-                        : 0;
-  while (walk_on (self))
-    ;
-  if (id != 0)
-    g_cancellable_disconnect (cancellable, id);
-  self->values_changed = self->values_changed || muster_variable_version () != version;
-}
-
 gboolean
 muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *values_changed,
                     GError **error)
 {
   if (G_UNLIKELY (!walk (self)))
-    finish_suspended (self);
+    muster_run_finish_suspended (self);
   *values_changed = self->values_changed;
   if (self->error != NULL) {
     g_propagate_error (error, g_steal_pointer (&self->error));
     return FALSE;
   }
   return self->plan->n_fetches == 0 || fetch_all (self, fetched, error);
-}
-
-/* --- a run in parts --- */
-
-/* A run in parts remembers from the start which nodes are done, as one does that has parked. */
-MusterRun *
-muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context)
-{
-  MusterRun *self = muster_run_new (plan, context);
-  self->done = g_malloc0 (plan->n_nodes + 1);
-  self->suspended = g_ptr_array_new ();
-  return self;
-}
-
-/* The part's own cancellable goes with the part. */
-static void
-forget_cancellable (MusterRun *self)
-{
-  if (self->forward_id != 0)
-    g_cancellable_disconnect (self->context.cancellable, self->forward_id);
-  self->forward_id = 0;
-  self->context.cancellable = NULL;
-  g_mutex_lock (&self->lock);
-  g_autoptr (GCancellable) own = g_steal_pointer (&self->own_cancellable);
-  g_mutex_unlock (&self->lock);
-}
-
-gboolean
-muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
-                  MusterTrace *trace, gboolean *values_changed, GError **error)
-{
-  g_mutex_lock (&self->lock);
-  self->context.deadline_us = deadline_us;
-  self->context.cancellable = cancellable;
-  self->context.trace = trace;
-  g_mutex_unlock (&self->lock);
-  self->values_changed = FALSE;
-  finish_suspended (self);
-  forget_cancellable (self);
-  *values_changed = self->values_changed;
-  if (self->error == NULL)
-    return TRUE;
-  g_propagate_error (error, g_error_copy (self->error));
-  return FALSE;
-}
-
-gboolean
-muster_run_has_failed (MusterRun *self)
-{
-  return self->error != NULL;
-}
-
-void
-muster_run_fail (MusterRun *self, const GError *error)
-{
-  if (self->error == NULL)
-    self->error = g_error_copy (error);
 }

@@ -64,7 +64,7 @@ int muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int 
 int muster_kernel_n_outputs (const MusterKernel *k);
 MusterDType muster_kernel_output_dtype (const MusterKernel *k, int i);
 /* A new output to fill, of the dtype that the signature says; NULL with RESOURCE_EXHAUSTED for a
- * shape that can't be had. Not after parking. */
+ * shape that can't be had. Not once it was suspended. */
 MusterTensor *muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims,
                                     GError **error);
 /* As input like: it takes over like's memory where the op allows it (MUSTER_OP_FORWARD, the same
@@ -91,7 +91,7 @@ gpointer muster_kernel_alloc0 (MusterKernel *k, gint64 n, gsize size, GError **e
 /* Resources (engine/resources/resource.h), of ops with MUSTER_OP_RESOURCE. A handle is of dtype
  * "resource" or, of TensorFlow's first generation of ops, "&string"; both are the same here.
  *
- * What is behind a handle (borrowed until the kernel ends, however long it is parked);
+ * What is behind a handle (borrowed until the kernel ends, however long it waits);
  * INVALID_ARGUMENT if that is of another type, or a variable. */
 gpointer muster_kernel_resource (const MusterKernel *k, int i, const MusterResourceType *type,
                                  GError **error);
@@ -129,7 +129,7 @@ void muster_kernel_keep_memo (MusterKernel *k, MusterKernelMemo *memo);
 /* Where the master keeps checkpoints; borrowed. */
 MusterStorage *muster_kernel_storage (const MusterKernel *k);
 
-/* The parking seam (docs/decisions/0013). A kernel that must wait calls muster_kernel_suspend ()
+/* How a kernel waits (docs/decisions/0013). A kernel that must wait calls muster_kernel_suspend ()
  * and returns TRUE without outputs; nodes that don't need it still run. Whoever ends the wait sets
  * the outputs and calls muster_kernel_resume () once, from any thread, holding any lock of the
  * kernels' own, with an error or NULL (transfer full); the step goes on on its caller's thread.

@@ -35,7 +35,7 @@ struct _MusterKernel {
   MusterPhilox random; /* what this kernel draws from, once has_random */
   gboolean has_random;
   gint64 started_us;     /* in a traced step */
-  gboolean is_suspended; /* guarded by the run's lock from here, once parked */
+  gboolean is_suspended; /* guarded by the run's lock from here, once it waits */
   gboolean is_resumed;
   gboolean cancel_called;
   MusterKernelCancel cancel;
@@ -52,19 +52,18 @@ struct _MusterRun {
   MusterSlot *slots;    /* (owned) the plan's n_slots */
   MusterKernel *kernel; /* (owned) of the node being run */
   guint8 *dead;         /* (owned) (nullable) by position, where the plan has a Switch */
-  guint32 next;         /* position of the next node, while none has parked */
+  guint32 next;         /* position of the next node, while none waits */
   gboolean values_changed;
-  GError *error;                        /* (owned) (nullable) the first */
-  gint stop;                            /* atomic: MusterStop */
-  MusterRun *list_next, *list_previous; /* guarded by the session's lock */
+  GError *error; /* (owned) (nullable) the first */
+  gint stop;     /* atomic: MusterStop */
 
   GMutex lock;
-  GCond news;        /* a kernel was resumed, or the run stopped */
-  gboolean has_news; /* guarded by lock */
-  GPtrArray
-      *suspended;  /* (owned) (nullable) of MusterKernel, all that ever parked; guarded by lock */
-  guint n_waiting; /* of parked, those that the walker hasn't finished */
-  guint8 *done;    /* (owned) (nullable) MusterNodeState by position, once a kernel has parked */
+  GCond news;           /* a kernel was resumed, or the run stopped */
+  gboolean has_news;    /* guarded by lock */
+  GPtrArray *suspended; /* (owned) (nullable) of MusterKernel, all that ever were suspended;
+                           guarded by lock */
+  guint n_waiting;      /* of suspended, those that the walker hasn't finished */
+  guint8 *done; /* (owned) (nullable) MusterNodeState by position, once a kernel was suspended */
   GCancellable *own_cancellable; /* (owned) (nullable) for kernels; guarded by lock */
   gulong forward_id;             /* context.cancellable to own_cancellable */
 };
@@ -92,7 +91,22 @@ MusterStop muster_run_why_stop (MusterRun *self);
 /* Wakes who walks the run; with its lock held. */
 void muster_run_notify (MusterRun *self);
 
-/* For the plan's end. */
+/* For the plan's end; self may be NULL. */
 void muster_run_free_scratch (MusterRun *self);
+
+/* --- between a run that is walked in order (executor.c) and one that waits (suspended.c) --- */
+
+MusterKernel *muster_kernel_new (MusterRun *run, guint32 max_inputs);
+/* Ends a kernel that has computed or was resumed; error (transfer full) (nullable) is its own. */
+gboolean muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error);
+/* Runs the node at that position: TRUE if it is done or waits. */
+gboolean muster_run_node (MusterRun *self, guint32 position);
+
+/* Puts a kernel that waits aside, and another in its place. From here on the run remembers which
+ * nodes are done. */
+void muster_run_suspend (MusterRun *self, MusterKernel *k);
+/* Walks to the end of a run that remembers that. */
+void muster_run_finish_suspended (MusterRun *self);
+void muster_run_drop_suspended (MusterRun *self);
 
 G_END_DECLS

@@ -7,10 +7,8 @@
 G_DEFINE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER_TYPE_SESSION)
 
 gboolean
-muster_local_session_check_open (MusterLocalSession *self, GError **error)
+muster_local_session_refuse (MusterLocalSession *self, GError **error)
 {
-  if (G_LIKELY (self->state == MUSTER_LOCAL_OPEN))
-    return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_ABORTED, "Session %s is not found.%s",
       muster_session_handle (MUSTER_SESSION (self)),
@@ -67,7 +65,8 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
   MusterGraphCache *graphs = self->graphs;
   for (;;) {
     g_mutex_lock (&self->lock);
-    const gboolean is_open = muster_local_session_check_open (self, error);
+    const gboolean is_open =
+        self->state == MUSTER_LOCAL_OPEN || muster_local_session_refuse (self, error);
     g_autoptr (MusterProgram) old = is_open ? muster_program_ref (self->program) : NULL;
     g_mutex_unlock (&self->lock);
     if (!is_open || !check_new_nodes (muster_program_graph (old), graph, error))
@@ -103,8 +102,8 @@ end (MusterLocalSession *self, MusterLocalState state, MusterStop why)
     forget_recent (self);
     g_clear_pointer (&self->callables, g_hash_table_unref);
     partials = g_steal_pointer (&self->partials);
-    for (MusterRun *run = self->running; run != NULL; run = *muster_run_next (run))
-      muster_run_stop (run, why);
+    for (GList *link = self->running.head; link != NULL; link = link->next)
+      muster_run_stop (link->data, why);
   }
   MusterProgram *program = g_steal_pointer (&self->program);
   g_mutex_unlock (&self->lock);
@@ -145,13 +144,13 @@ wait_until_idle (MusterLocalSession *self, gint64 deadline_us, GCancellable *can
           ? g_cancellable_connect (cancellable, G_CALLBACK (on_close_cancelled), self, NULL)
           : 0;
   g_mutex_lock (&self->lock);
-  while (self->running != NULL && in_time && !g_cancellable_is_cancelled (cancellable)) {
+  while (self->running.length > 0 && in_time && !g_cancellable_is_cancelled (cancellable)) {
     if (deadline_us == MUSTER_WAIT_FOREVER)
       g_cond_wait (&self->idle, &self->lock);
     else
       in_time = g_cond_wait_until (&self->idle, &self->lock, deadline_us);
   }
-  const gboolean idle = self->running == NULL;
+  const gboolean idle = self->running.length == 0;
   g_mutex_unlock (&self->lock);
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
@@ -213,6 +212,7 @@ muster_local_session_class_init (MusterLocalSessionClass *klass)
   session->is_here = TRUE;
   session->run = muster_local_session_run;
   session->set_up_partial_run = muster_local_session_set_up_partial_run;
+  session->run_part = muster_local_session_run_part;
   session->extend = local_session_extend;
   session->close = local_session_close;
   session->make_callable = muster_local_session_make_callable;

@@ -7,7 +7,7 @@
 
 G_BEGIN_DECLS
 
-/* A session of the local master. It runs steps on their callers' threads; a step that parks blocks
+/* A session of the local master. It runs steps on their callers' threads; a step that waits blocks
  * its caller, not the engine. */
 
 #define MUSTER_TYPE_LOCAL_SESSION (muster_local_session_get_type ())

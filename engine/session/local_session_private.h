@@ -33,12 +33,12 @@ struct _MusterLocalSession {
   gint64 last_callable;
   GHashTable *partials; /* (owned) (nullable) handle to MusterPartial */
   gint64 n_partials;    /* ever set up */
-  MusterRun *running;   /* first of the list */
+  GQueue running;       /* of MusterRun; the links are their callers' */
   GCond idle;           /* nothing runs any more */
 };
 
-/* With the lock held: FALSE with ABORTED if the session has ended. */
-gboolean muster_local_session_check_open (MusterLocalSession *self, GError **error);
+/* With the lock held, of a session that has ended: FALSE with ABORTED. */
+gboolean muster_local_session_refuse (MusterLocalSession *self, GError **error);
 
 /* The verbs that run, for the class. */
 gboolean muster_local_session_run (MusterSession *session, const MusterStep *step,
@@ -47,6 +47,10 @@ gboolean muster_local_session_run (MusterSession *session, const MusterStep *ste
 char *muster_local_session_set_up_partial_run (MusterSession *session, const MusterStep *step,
                                                gint64 deadline_us, GCancellable *cancellable,
                                                GError **error);
+gboolean muster_local_session_run_part (MusterSession *session, const char *partial_run,
+                                        const MusterStep *part, MusterTensor **fetched,
+                                        GBytes **metadata, GCancellable *cancellable,
+                                        GError **error);
 gint64 muster_local_session_make_callable (MusterSession *session, const MusterStep *step,
                                            gint64 deadline_us, GCancellable *cancellable,
                                            GError **error);

@@ -6,24 +6,10 @@
 #include "engine/run/device_name.h"
 #include "engine/run/partial.h"
 #include "engine/run/trace.h"
-#include "master/run_options.h"
+#include "graph/run_options.h"
 
 /* Each holds what it was fed, for as long as nobody ends it. */
 #define MAX_PARTIAL_RUNS 1000
-
-typedef struct {
-  MusterPlan *plan; /* (owned) */
-  GBytes *options;  /* (owned) (nullable) RunOptions */
-} Callable;
-
-static void
-callable_free (gpointer data)
-{
-  Callable *self = data;
-  muster_plan_unref (self->plan);
-  g_clear_pointer (&self->options, g_bytes_unref);
-  g_free (self);
-}
 
 static MusterPlan *
 find_plan (MusterLocalSession *self, const MusterStep *step, GError **error)
@@ -31,7 +17,8 @@ find_plan (MusterLocalSession *self, const MusterStep *step, GError **error)
   const guint64 hash = muster_step_hash (step);
   MusterPlan **recent = &self->recent[(hash ^ hash >> 32) % MUSTER_N_RECENT];
   g_mutex_lock (&self->lock);
-  if (!muster_local_session_check_open (self, error)) {
+  if (G_UNLIKELY (self->state != MUSTER_LOCAL_OPEN)) {
+    muster_local_session_refuse (self, error);
     g_mutex_unlock (&self->lock);
     return NULL;
   }
@@ -56,85 +43,94 @@ find_plan (MusterLocalSession *self, const MusterStep *step, GError **error)
   return plan;
 }
 
-/* Puts a run among those that a close stops. */
+/* Puts a run, as the data of link, among those that a close stops. */
 static gboolean
-add_running (MusterLocalSession *self, MusterRun *run, GError **error)
+start_run (MusterLocalSession *self, GList *link, GError **error)
 {
   g_mutex_lock (&self->lock);
-  const gboolean is_open = muster_local_session_check_open (self, error);
-  if (is_open) {
-    *muster_run_next (run) = self->running;
-    *muster_run_previous (run) = NULL;
-    if (self->running != NULL)
-      *muster_run_previous (self->running) = run;
-    self->running = run;
-  }
+  const gboolean is_open = self->state == MUSTER_LOCAL_OPEN;
+  if (G_LIKELY (is_open))
+    g_queue_push_head_link (&self->running, link);
+  else
+    muster_local_session_refuse (self, error);
   g_mutex_unlock (&self->lock);
   return is_open;
 }
 
 static void
-remove_running (MusterLocalSession *self, MusterRun *run)
+end_run (MusterLocalSession *self, GList *link)
 {
   g_mutex_lock (&self->lock);
-  MusterRun *next = *muster_run_next (run), *previous = *muster_run_previous (run);
-  if (next != NULL)
-    *muster_run_previous (next) = previous;
-  if (previous != NULL)
-    *muster_run_next (previous) = next;
-  else
-    self->running = next;
-  if (self->running == NULL)
+  g_queue_unlink (&self->running, link);
+  if (self->running.length == 0)
     g_cond_broadcast (&self->idle);
   g_mutex_unlock (&self->lock);
 }
 
-/* A step's tensors come with their names or, for a callable, bare. */
-typedef struct {
-  const MusterFeed *named;
-  MusterTensor *const *bare;
-} Feeds;
-
-static gboolean
-feed (MusterRun *run, guint32 n, const Feeds *feeds, GError **error)
+static MusterRunContext
+run_context (MusterLocalSession *self)
 {
-  for (guint32 i = 0; i < n; i++) {
-    MusterTensor *tensor = feeds->named != NULL ? feeds->named[i].tensor : feeds->bare[i];
-    if (!muster_run_feed (run, i, tensor, error))
-      return FALSE;
-  }
-  return TRUE;
+  return (MusterRunContext){.resources = self->resources,
+                            .own = self->own,
+                            .randoms = self->randoms,
+                            .storage = self->shared->storage,
+                            .max_op_bytes = self->shared->max_op_bytes,
+                            .deadline_us = MUSTER_WAIT_FOREVER};
 }
 
+/* Runs a plan as a whole. Of step, the options and the deadline count. */
 static gboolean
-run_plan (MusterLocalSession *self, MusterPlan *plan, const Feeds *feeds, gint64 deadline_us,
-          MusterTrace *trace, MusterTensor **fetched, GCancellable *cancellable, GError **error)
+run_plan (MusterLocalSession *self, MusterPlan *plan, const MusterRunFeeds *feeds,
+          const MusterStep *step, MusterTensor **fetched, GBytes **metadata,
+          GCancellable *cancellable, GError **error)
 {
-  const MusterRunContext context = {.resources = self->resources,
-                                    .own = self->own,
-                                    .randoms = self->randoms,
-                                    .storage = self->shared->storage,
-                                    .max_op_bytes = self->shared->max_op_bytes,
-                                    .cancellable = cancellable,
-                                    .deadline_us = deadline_us,
-                                    .trace = trace};
-  MusterRun *run = muster_run_new (plan, &context);
+  g_autoptr (MusterTrace) trace =
+      metadata != NULL && step->options != NULL ? muster_trace_new (step->options) : NULL;
+  MusterRunContext context = run_context (self);
+  context.cancellable = cancellable;
+  context.deadline_us = step->deadline_us;
+  context.trace = trace;
+  MusterRun *run = muster_run_new (plan, feeds, &context, error);
+  if (run == NULL)
+    return FALSE;
+  GList link = {.data = run};
   gboolean values_changed = FALSE, ok = FALSE;
-  if (feed (run, plan->n_feeds, feeds, error) && add_running (self, run, error)) {
+  if (start_run (self, &link, error)) {
     ok = muster_run_execute (run, fetched, &values_changed, error);
-    remove_running (self, run);
+    end_run (self, &link);
   }
   muster_run_free (run);
   if (G_UNLIKELY (values_changed))
     muster_local_shared_notify (self->shared);
+  if (ok && metadata != NULL)
+    *metadata = trace != NULL ? muster_trace_end (trace, plan, MUSTER_LOCAL_DEVICE) : NULL;
   return ok;
 }
+
+gboolean
+muster_local_session_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
+                          GBytes **metadata, GCancellable *cancellable, GError **error)
+{
+  MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
+  const MusterRunFeeds feeds = {.named = step->feeds};
+  g_autoptr (MusterPlan) plan = find_plan (self, step, error);
+  return plan != NULL && run_plan (self, plan, &feeds, step, fetched, metadata, cancellable, error);
+}
+
+/* With the lock held. */
+static gboolean
+check_open (MusterLocalSession *self, GError **error)
+{
+  return self->state == MUSTER_LOCAL_OPEN || muster_local_session_refuse (self, error);
+}
+
+/* --- a step in parts --- */
 
 static MusterPartial *
 find_partial (MusterLocalSession *self, const char *handle, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (!muster_local_session_check_open (self, error))
+  if (!check_open (self, error))
     return NULL;
   MusterPartial *found =
       self->partials != NULL ? g_hash_table_lookup (self->partials, handle) : NULL;
@@ -151,32 +147,6 @@ drop_partial (MusterLocalSession *self, const char *handle)
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   if (self->partials != NULL)
     g_hash_table_remove (self->partials, handle);
-}
-
-/* A part of a partial run. */
-static gboolean
-run_part (MusterLocalSession *self, const MusterStep *part, MusterTensor **fetched,
-          GBytes **metadata, GCancellable *cancellable, GError **error)
-{
-  const gint64 deadline_us = muster_run_options_deadline_us (part->options, part->deadline_us);
-  g_autoptr (MusterPartial) partial = find_partial (self, part->partial_run, error);
-  MusterRun *run = partial != NULL ? muster_partial_begin (partial, deadline_us, error) : NULL;
-  if (run == NULL)
-    return FALSE;
-  gboolean values_changed = FALSE, ok = FALSE;
-  if (add_running (self, run, error)) {
-    ok = muster_partial_run (partial, part, deadline_us, cancellable, fetched, &values_changed,
-                             error);
-    remove_running (self, run);
-  }
-  const gboolean is_over = muster_partial_end (partial);
-  if (is_over)
-    drop_partial (self, part->partial_run);
-  if (values_changed)
-    muster_local_shared_notify (self->shared);
-  if (ok && metadata != NULL)
-    *metadata = is_over ? muster_partial_metadata (partial, MUSTER_LOCAL_DEVICE) : NULL;
-  return ok;
 }
 
 /* With the lock held. */
@@ -201,18 +171,13 @@ muster_local_session_set_up_partial_run (MusterSession *session, const MusterSte
                                          GCancellable *cancellable G_GNUC_UNUSED, GError **error)
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
-  const MusterRunContext context = {.resources = self->resources,
-                                    .own = self->own,
-                                    .randoms = self->randoms,
-                                    .storage = self->shared->storage,
-                                    .max_op_bytes = self->shared->max_op_bytes,
-                                    .deadline_us = MUSTER_WAIT_FOREVER};
+  const MusterRunContext context = run_context (self);
   g_autoptr (MusterPlan) plan = find_plan (self, step, error);
   if (plan == NULL)
     return NULL;
   g_autoptr (MusterPartial) partial = muster_partial_new (plan, step, &context);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (!muster_local_session_check_open (self, error) || !check_partial_limit (self, error))
+  if (!check_open (self, error) || !check_partial_limit (self, error))
     return NULL;
   char *handle = g_strdup_printf ("%" G_GINT64_FORMAT, self->n_partials++);
   g_hash_table_insert (self->partials, g_strdup (handle), g_steal_pointer (&partial));
@@ -220,24 +185,47 @@ muster_local_session_set_up_partial_run (MusterSession *session, const MusterSte
 }
 
 gboolean
-muster_local_session_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
-                          GBytes **metadata, GCancellable *cancellable, GError **error)
+muster_local_session_run_part (MusterSession *session, const char *partial_run,
+                               const MusterStep *part, MusterTensor **fetched, GBytes **metadata,
+                               GCancellable *cancellable, GError **error)
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
-  const Feeds feeds = {.named = step->feeds};
-  if (G_UNLIKELY (step->partial_run != NULL))
-    return run_part (self, step, fetched, metadata, cancellable, error);
-  g_autoptr (MusterPlan) plan = find_plan (self, step, error);
-  if (plan == NULL)
+  const gint64 deadline_us = part->deadline_us;
+  g_autoptr (MusterPartial) partial = find_partial (self, partial_run, error);
+  GList link = {.data =
+                    partial != NULL ? muster_partial_begin (partial, deadline_us, error) : NULL};
+  if (link.data == NULL)
     return FALSE;
-  g_autoptr (MusterTrace) trace = metadata != NULL ? muster_trace_new (step->options) : NULL;
-  if (!run_plan (self, plan, &feeds,
-                 muster_run_options_deadline_us (step->options, step->deadline_us), trace, fetched,
-                 cancellable, error))
-    return FALSE;
-  if (metadata != NULL)
-    *metadata = trace != NULL ? muster_trace_end (trace, plan, MUSTER_LOCAL_DEVICE) : NULL;
-  return TRUE;
+  gboolean values_changed = FALSE, ok = FALSE;
+  if (start_run (self, &link, error)) {
+    ok = muster_partial_run (partial, part, deadline_us, cancellable, fetched, &values_changed,
+                             error);
+    end_run (self, &link);
+  }
+  const gboolean is_over = muster_partial_end (partial);
+  if (is_over)
+    drop_partial (self, partial_run);
+  if (values_changed)
+    muster_local_shared_notify (self->shared);
+  if (ok && metadata != NULL)
+    *metadata = is_over ? muster_partial_metadata (partial, MUSTER_LOCAL_DEVICE) : NULL;
+  return ok;
+}
+
+/* --- callables --- */
+
+typedef struct {
+  MusterPlan *plan; /* (owned) */
+  GBytes *options;  /* (owned) (nullable) RunOptions */
+} Callable;
+
+static void
+callable_free (gpointer data)
+{
+  Callable *self = data;
+  muster_plan_unref (self->plan);
+  g_clear_pointer (&self->options, g_bytes_unref);
+  g_free (self);
 }
 
 gint64
@@ -250,7 +238,7 @@ muster_local_session_make_callable (MusterSession *session, const MusterStep *st
   if (plan == NULL)
     return 0;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (!muster_local_session_check_open (self, error))
+  if (!check_open (self, error))
     return 0;
   if (self->callables == NULL)
     self->callables = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, callable_free);
@@ -267,7 +255,7 @@ static MusterPlan *
 find_callable (MusterLocalSession *self, gint64 callable, GBytes **options, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (!muster_local_session_check_open (self, error))
+  if (!check_open (self, error))
     return NULL;
   const Callable *found =
       self->callables != NULL ? g_hash_table_lookup (self->callables, &callable) : NULL;
@@ -287,7 +275,7 @@ muster_local_session_run_callable (MusterSession *session, gint64 callable,
                                    GCancellable *cancellable, GError **error)
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
-  const Feeds bare = {.bare = feeds};
+  const MusterRunFeeds bare = {.bare = feeds};
   g_autoptr (GBytes) options = NULL;
   g_autoptr (MusterPlan) plan = find_callable (self, callable, &options, error);
   if (plan == NULL)
@@ -301,13 +289,9 @@ muster_local_session_run_callable (MusterSession *session, gint64 callable,
   if (fetched == NULL && plan->n_fetches > 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "muster_session_run_callable: 'fetched' is NULL");
-  g_autoptr (MusterTrace) trace = metadata != NULL ? muster_trace_new (options) : NULL;
-  if (!run_plan (self, plan, &bare, muster_run_options_deadline_us (options, deadline_us), trace,
-                 fetched, cancellable, error))
-    return FALSE;
-  if (metadata != NULL)
-    *metadata = trace != NULL ? muster_trace_end (trace, plan, MUSTER_LOCAL_DEVICE) : NULL;
-  return TRUE;
+  const MusterStep step = {.options = options,
+                           .deadline_us = muster_run_options_deadline_us (options, deadline_us)};
+  return run_plan (self, plan, &bare, &step, fetched, metadata, cancellable, error);
 }
 
 gboolean

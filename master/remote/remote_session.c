@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/protowire.h"
+#include "graph/run_options.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_master_private.h"
 #include "master/remote/remote_private.h"
-#include "master/run_options.h"
 #include "rpc/messages/run_step.h"
 #include "rpc/proto/master.pb-c.h"
 
@@ -138,61 +138,40 @@ options_with_timeout (GBytes *options, gint64 left_us)
   return g_byte_array_free_to_bytes (bytes);
 }
 
-/* Makes the step's deadline and the timeout in its options the same bound. Returns the options to
- * send, (transfer full). */
+/* The options to send, (transfer full): with the step's deadline, unless they have a timeout, which
+ * that accounts for. */
 static GBytes *
-bound_step (const MusterStep *step, gint64 *deadline_us)
+bound_options (const MusterStep *step)
 {
-  *deadline_us = muster_run_options_deadline_us (step->options, step->deadline_us);
-  if (step->deadline_us == MUSTER_WAIT_FOREVER || muster_run_options_timeout_us (step->options) > 0)
+  gint64 timeout_us = 0;
+  (void)muster_run_options_read (step->options,
+                                 &timeout_us); /* the master refuses malformed ones */
+  if (step->deadline_us == MUSTER_WAIT_FOREVER || timeout_us > 0)
     return step->options != NULL ? g_bytes_ref (step->options) : NULL;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   return options_with_timeout (step->options,
                                muster_deadline_remaining (step->deadline_us, now_us));
 }
 
+/* Runs a step, or a part of partial_run (nullable). */
 static gboolean
-encode_step (MusterRemoteSession *self, const MusterStep *step, GBytes *options, MusterRope *out,
-             GError **error)
+run (MusterRemoteSession *self, const char *partial_run, const MusterStep *step,
+     MusterTensor **fetched, GBytes **metadata, GCancellable *cancellable, GError **error)
 {
-  g_autofree const char **names = g_new (const char *, MAX (step->n_feeds, 1));
-  g_autofree MusterTensor **feeds = g_new (MusterTensor *, MAX (step->n_feeds, 1));
-  for (gsize i = 0; i < step->n_feeds; i++) {
-    names[i] = step->feeds[i].name;
-    feeds[i] = step->feeds[i].tensor;
-  }
-  if (!muster_step_tensors_fit (feeds, step->n_feeds, error))
-    return FALSE;
+  g_autoptr (GBytes) options = bound_options (step);
   MusterStepRequest request = {
       .session_handle = handle_of (self),
-      .feed_names = names,
-      .feeds = feeds,
-      .n_feeds = step->n_feeds,
-      .fetches = (const char **)step->fetches,
-      .n_fetches = step->n_fetches,
-      .targets = (const char **)step->targets,
-      .n_targets = step->n_targets,
-      .options = options,
-      .partial_run_handle = step->partial_run,
+      .step = *step,
+      .partial_run = partial_run,
       .store_errors_in_response_body = TRUE,
       .request_id = new_request_id (),
   };
-  muster_step_request_encode_run (&request, out);
-  return TRUE;
-}
-
-static gboolean
-remote_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
-            GBytes **metadata, GCancellable *cancellable, GError **error)
-{
-  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
-  gint64 deadline_us;
-  g_autoptr (GBytes) options = bound_step (step, &deadline_us);
-  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  if (!encode_step (self, step, options, &request, error))
+  request.step.options = options;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  if (!muster_step_request_encode_run (&request, &rope, error))
     return FALSE;
   g_autoptr (GBytes) response =
-      call (self, MUSTER_MASTER_METHOD ("RunStep"), &request, deadline_us, cancellable, error);
+      call (self, MUSTER_MASTER_METHOD ("RunStep"), &rope, step->deadline_us, cancellable, error);
   if (response == NULL)
     return FALSE;
   GError *failure = NULL;
@@ -201,6 +180,22 @@ remote_run (MusterSession *session, const MusterStep *step, MusterTensor **fetch
     return TRUE;
   fail (self, failure, error); /* errors come in the body */
   return FALSE;
+}
+
+static gboolean
+remote_run (MusterSession *session, const MusterStep *step, MusterTensor **fetched,
+            GBytes **metadata, GCancellable *cancellable, GError **error)
+{
+  return run (MUSTER_REMOTE_SESSION (session), NULL, step, fetched, metadata, cancellable, error);
+}
+
+static gboolean
+remote_run_part (MusterSession *session, const char *partial_run, const MusterStep *part,
+                 MusterTensor **fetched, GBytes **metadata, GCancellable *cancellable,
+                 GError **error)
+{
+  return run (MUSTER_REMOTE_SESSION (session), partial_run, part, fetched, metadata, cancellable,
+              error);
 }
 
 static char *
@@ -360,21 +355,21 @@ remote_run_callable (MusterSession *session, gint64 number, MusterTensor *const 
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
   Callable callable;
-  if (!find_callable (self, number, &callable, error) ||
-      !muster_step_tensors_fit (feeds, n_feeds, error))
+  if (!find_callable (self, number, &callable, error))
     return FALSE;
   if (fetched == NULL && callable.n_fetches > 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "muster_session_run_callable: 'fetched' is NULL");
   MusterStepRequest step = {
       .session_handle = handle_of (self),
-      .feeds = (MusterTensor **)feeds,
-      .n_feeds = n_feeds,
+      .bare_feeds = (MusterTensor **)feeds,
+      .n_bare_feeds = n_feeds,
       .callable = callable.remote,
       .request_id = new_request_id (),
   };
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  muster_step_request_encode_callable (&step, &request);
+  if (!muster_step_request_encode_callable (&step, &request, error))
+    return FALSE;
   g_autoptr (GBytes) response =
       call (self, MUSTER_MASTER_METHOD ("RunCallable"), &request, deadline_us, cancellable, error);
   return response != NULL && muster_step_response_decode_callable (response, callable.n_fetches,
@@ -451,6 +446,7 @@ muster_remote_session_class_init (MusterRemoteSessionClass *klass)
   MusterSessionClass *session = MUSTER_SESSION_CLASS (klass);
   session->run = remote_run;
   session->set_up_partial_run = remote_set_up_partial_run;
+  session->run_part = remote_run_part;
   session->extend = remote_extend;
   session->close = remote_close;
   session->make_callable = remote_make_callable;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/rope.h"
-#include "graph/tensor.h"
+#include "graph/step.h"
 
 G_BEGIN_DECLS
 
@@ -15,19 +15,14 @@ G_BEGIN_DECLS
  * everything. */
 typedef struct {
   const char *session_handle;
-  const char **feed_names; /* n_feeds; NULL in RunCallable, whose feeds are bare tensors in the
-                              callable's order */
-  MusterTensor **feeds;    /* n_feeds */
-  gsize n_feeds;
-  const char **fetches; /* n_fetches */
-  gsize n_fetches;
-  const char **targets; /* n_targets */
-  gsize n_targets;
-  GBytes *options;                /* (nullable) RunOptions as they came */
-  const char *partial_run_handle; /* (nullable) */
-  gboolean store_errors_in_response_body;
+  MusterStep step;                        /* RunStep: without a deadline */
+  gint64 timeout_us;                      /* RunStep: in the step's options; 0: none */
+  const char *partial_run;                /* RunStep: (nullable) the step is a part of that one */
+  gboolean store_errors_in_response_body; /* RunStep */
   gint64 request_id;
-  gint64 callable; /* RunCallable: the handle */
+  gint64 callable;           /* RunCallable: the handle */
+  MusterTensor **bare_feeds; /* RunCallable: n_bare_feeds, in the callable's order */
+  gsize n_bare_feeds;
 } MusterStepRequest;
 
 MusterStepRequest *muster_step_request_decode_run (GBytes *message, GError **error);
@@ -35,20 +30,22 @@ MusterStepRequest *muster_step_request_decode_callable (GBytes *message, GError 
 void muster_step_request_free (MusterStepRequest *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterStepRequest, muster_step_request_free)
 
-/* FALSE with RESOURCE_EXHAUSTED for tensors that no message holds together. To be asked before they
- * are encoded: a few bytes of strings may be written out as many gigabytes. */
-gboolean muster_step_tensors_fit (MusterTensor *const *tensors, gsize n, GError **error);
+/* To encode appends to a rope: FALSE with RESOURCE_EXHAUSTED, and nothing appended, for tensors
+ * that no message holds together. A few bytes of strings may be written out as many gigabytes. */
 
-void muster_step_request_encode_run (const MusterStepRequest *self, MusterRope *out);
-void muster_step_request_encode_callable (const MusterStepRequest *self, MusterRope *out);
+gboolean muster_step_request_encode_run (const MusterStepRequest *self, MusterRope *out,
+                                         GError **error);
+gboolean muster_step_request_encode_callable (const MusterStepRequest *self, MusterRope *out,
+                                              GError **error);
 
-/* What a step answers: tensors in the order of the fetches, metadata as bytes, or an error in the
- * body. */
-void muster_step_response_encode_run (MusterRope *out, const char *const *fetches,
-                                      MusterTensor *const *tensors, gsize n, GBytes *metadata,
-                                      const GError *error);
-void muster_step_response_encode_callable (MusterRope *out, MusterTensor *const *tensors, gsize n,
-                                           GBytes *metadata);
+/* What a step answers: tensors in the order of the fetches, metadata (nullable) as bytes, or an
+ * error in the body. */
+gboolean muster_step_response_encode_run (MusterRope *out, const char *const *fetches,
+                                          MusterTensor *const *tensors, gsize n, GBytes *metadata,
+                                          GError **error);
+void muster_step_response_encode_error (MusterRope *out, const GError *failed);
+gboolean muster_step_response_encode_callable (MusterRope *out, MusterTensor *const *tensors,
+                                               gsize n, GBytes *metadata, GError **error);
 
 /* Fills tensors[n_fetches] (transfer full) in the order of fetches. An error in the body becomes
  * *error. A response that lacks a fetch, or has one not asked for, is INTERNAL. */

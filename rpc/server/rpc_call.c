@@ -132,6 +132,16 @@ muster_rpc_call_deadline_us (MusterRpcCall *self)
   return muster_grpc_deadline_us (self->deadline);
 }
 
+gint64
+muster_rpc_call_deadline_within (MusterRpcCall *self, gint64 timeout_us)
+{
+  gint64 deadline_us = muster_rpc_call_deadline_us (self);
+  if (timeout_us == 0)
+    return deadline_us;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  return MIN (deadline_us, muster_deadline_after (now_us, timeout_us));
+}
+
 gboolean
 muster_rpc_call_is_gone (MusterRpcCall *self)
 {

@@ -67,6 +67,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcCall, muster_rpc_call_unref)
 
 /* The caller's deadline on muster_system_clock (), or MUSTER_WAIT_FOREVER. */
 gint64 muster_rpc_call_deadline_us (MusterRpcCall *self);
+/* The same, or the end of a timeout that begins now, where that is earlier; 0: none. */
+gint64 muster_rpc_call_deadline_within (MusterRpcCall *self, gint64 timeout_us);
 
 /* Is cancelled when the caller goes away, gives up or runs out of time, or the server stops.
  * Borrowed. */

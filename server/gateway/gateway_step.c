@@ -201,7 +201,7 @@ refuse_call (MusterRpcCall *call, const MusterGatewayPeek *peek, const GError *e
     return;
   }
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_step_response_encode_run (&rope, NULL, NULL, 0, NULL, error);
+  muster_step_response_encode_error (&rope, error);
   muster_rpc_call_reply (call, &rope);
 }
 

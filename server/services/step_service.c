@@ -2,6 +2,7 @@
 // The part of TensorFlow's MasterService that runs: steps and callables.
 #include "server/services/step_service.h"
 
+#include "graph/run_options.h"
 #include "rpc/messages/run_step.h"
 #include "rpc/proto/master.pb-c.h"
 #include "server/core/server_private.h"
@@ -10,33 +11,6 @@
 
 /* Where a step ran, as TensorFlow's server begins the text of its errors. */
 #define TASK "/job:localhost/replica:0/task:0"
-
-/* The timeout in a serialised RunOptions; 0 where there is none. */
-static gboolean
-read_timeout (const void *data, gsize size, gint64 *timeout_us, GError **error)
-{
-  *timeout_us = 0;
-  if (size == 0)
-    return TRUE;
-  g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Tensorflow__RunOptions *options = muster_unpack (&tensorflow__run_options__descriptor, data,
-                                                         size, arena, "step's RunOptions", error);
-  if (options == NULL)
-    return FALSE;
-  *timeout_us = muster_server_from_milliseconds (options->timeout_in_ms);
-  return TRUE;
-}
-
-/* The earlier of the caller's deadline and a timeout that begins now. */
-static gint64
-step_deadline (MusterRpcCall *call, gint64 timeout_us)
-{
-  gint64 deadline_us = muster_rpc_call_deadline_us (call);
-  if (timeout_us == 0)
-    return deadline_us;
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  return MIN (deadline_us, muster_deadline_after (now_us, timeout_us));
-}
 
 static gboolean
 is_cancelled (const GError *error)
@@ -67,35 +41,6 @@ free_tensors (MusterTensor **tensors, gsize n)
   g_free (tensors);
 }
 
-/* Runs the step of a request. tensors has n_fetches. */
-static gboolean
-run_request (MusterServed *served, MusterRpcCall *call, const MusterStepRequest *read,
-             MusterTensor **tensors, GBytes **metadata, GError **error)
-{
-  gint64 timeout_us = 0;
-  if (read->options != NULL && !read_timeout (g_bytes_get_data (read->options, NULL),
-                                              g_bytes_get_size (read->options), &timeout_us, error))
-    return FALSE;
-
-  const char *partial = read->partial_run_handle;
-  g_autofree MusterFeed *feeds = g_new (MusterFeed, read->n_feeds);
-  for (gsize i = 0; i < read->n_feeds; i++)
-    feeds[i] = (MusterFeed){read->feed_names[i], read->feeds[i]};
-  MusterStep step = {
-      .feeds = feeds,
-      .n_feeds = read->n_feeds,
-      .fetches = read->fetches,
-      .n_fetches = read->n_fetches,
-      .targets = read->targets,
-      .n_targets = read->n_targets,
-      .options = read->options,
-      .deadline_us = step_deadline (call, timeout_us != 0 ? timeout_us : served->timeout_us),
-      .partial_run = partial != NULL && *partial != '\0' ? partial : NULL,
-  };
-  return muster_session_run (served->session, &step, tensors, metadata,
-                             muster_rpc_call_cancellable (call), error);
-}
-
 /* Ends a step's call with an error: in the body, where the caller wants it there (a status would be
  * cut). */
 static void
@@ -106,7 +51,7 @@ reply_error (MusterRpcCall *call, gboolean in_body, const GError *error)
     return;
   }
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_step_response_encode_run (&rope, NULL, NULL, 0, NULL, error);
+  muster_step_response_encode_error (&rope, error);
   muster_rpc_call_reply (call, &rope);
 }
 
@@ -118,106 +63,103 @@ reply_step_error (MusterServed *served, MusterRpcCall *call, gboolean in_body, c
   reply_error (call, in_body, told);
 }
 
-/* A step that runs: a use of its session, and one of the server's steps. */
+/* What a request that mustn't come twice has to be let in. */
+typedef struct {
+  const char *method;         /* for errors */
+  const char *session_handle; /* (nullable) */
+  gint64 request_id;          /* 0: none */
+  gboolean is_step;           /* it counts among the server's steps */
+} Admission;
+
+/* A request that was let in: a use of its session and, if it is one, one of the server's steps. */
 typedef struct {
   MusterSessionGuard guard;
+  gboolean is_step;
   gint64 began_us;
-} RunningStep;
+} Admitted;
 
-/* Before the step is answered, as end_use. */
+/* The only way in. FALSE if the request came before, too many steps run, or the session is gone. */
+static gboolean
+admit (MusterServer *server, const Admission *wanted, Admitted *self, GError **error)
+{
+  if (!muster_request_ids_enter (server->request_ids, wanted->request_id, wanted->method, error) ||
+      (wanted->is_step && !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error)))
+    return FALSE;
+  const char *handle = wanted->session_handle != NULL ? wanted->session_handle : "";
+  MusterServed *served = muster_sessions_begin_call (server->sessions, handle, error);
+  if (served == NULL && wanted->is_step)
+    muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
+  if (served == NULL)
+    return FALSE;
+  *self = (Admitted){.guard = {server, served, TRUE},
+                     .is_step = wanted->is_step,
+                     .began_us = muster_clock_now_us (server->clock)};
+  return TRUE;
+}
+
+/* Before the call is answered, as muster_session_guard_end (). Idempotent. */
 static void
-end_step (RunningStep *self)
+leave (Admitted *self)
 {
   MusterServer *server = self->guard.server;
   if (!self->guard.is_open)
     return;
   gint64 now_us = muster_clock_now_us (server->clock);
-  muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
-  muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
+  if (self->is_step) {
+    muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
+    muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
+  }
   muster_served_end_call (self->guard.served, now_us);
   self->guard.is_open = FALSE;
 }
 
 static void
-running_step_clear (RunningStep *self)
+admitted_clear (Admitted *self)
 {
-  end_step (self);
+  leave (self);
   muster_session_guard_clear (&self->guard);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (RunningStep, running_step_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Admitted, admitted_clear)
 
-/* FALSE with what is wrong with a step's request before it may run. */
-static gboolean
-admit (MusterServer *server, const MusterStepRequest *read, const char *method,
-       MusterServed **served, GError **error)
-{
-  if (!muster_request_ids_enter (server->request_ids, read->request_id, method, error) ||
-      !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error))
-    return FALSE;
-  *served = muster_sessions_begin_call (server->sessions, read->session_handle, error);
-  if (*served == NULL)
-    muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
-  return *served != NULL;
-}
-
-/* Begins what a step's request asks for. use.served is NULL where the call has been ended with why
- * not: it couldn't be read (then error says so), it came before, the session is gone, or too many
- * steps run. */
-static RunningStep
-begin_step (MusterServer *server, MusterRpcCall *call, const MusterStepRequest *read,
-            const char *method, const GError *error)
-{
-  g_autoptr (GError) refused = NULL;
-  RunningStep none = {0};
-  MusterServed *served = NULL;
-  if (read == NULL) {
-    muster_rpc_call_finish (call, error);
-    return none;
-  }
-  if (!admit (server, read, method, &served, &refused)) {
-    reply_error (call, read->store_errors_in_response_body, refused);
-    return none;
-  }
-  const MusterSessionGuard guard = {server, served, TRUE};
-  return (RunningStep){guard, muster_clock_now_us (server->clock)};
-}
+/* --- steps --- */
 
 static void
 run_step (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepRequest) read = muster_step_request_decode_run (request, &error);
-  g_auto (RunningStep) running = begin_step (data, call, read, "RunStep", error);
-  MusterServed *served = running.guard.served;
-  if (served == NULL)
+  if (read == NULL) {
+    muster_rpc_call_finish (call, error);
     return;
-
-  g_autoptr (GBytes) metadata = NULL;
-  MusterTensor **tensors = g_new0 (MusterTensor *, read->n_fetches);
-  gboolean done = run_request (served, call, read, tensors, &metadata, &error);
-  end_step (&running);
-  if (done && muster_step_tensors_fit (tensors, read->n_fetches, &error)) {
-    g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-    muster_step_response_encode_run (&rope, read->fetches, tensors, read->n_fetches, metadata,
-                                     NULL);
-    muster_rpc_call_reply (call, &rope);
-  } else {
-    reply_step_error (served, call, read->store_errors_in_response_body, error);
   }
-  free_tensors (tensors, read->n_fetches);
-}
+  const gboolean in_body = read->store_errors_in_response_body;
+  const Admission wanted = {"RunStep", read->session_handle, read->request_id, TRUE};
+  g_auto (Admitted) self = {0};
+  if (!admit (data, &wanted, &self, &error)) {
+    reply_error (call, in_body, error);
+    return;
+  }
 
-/* A use of a session for a request that mustn't come twice; ended calls as
- * muster_session_guard_enter (). */
-static MusterSessionGuard
-enter_session_once (MusterServer *server, MusterRpcCall *call, const char *handle,
-                    gint64 request_id, const char *method)
-{
-  g_autoptr (GError) error = NULL;
-  if (muster_request_ids_enter (server->request_ids, request_id, method, &error))
-    return muster_session_guard_enter (server, call, handle);
-  muster_rpc_call_finish (call, error);
-  return (MusterSessionGuard){0};
+  MusterServed *served = self.guard.served;
+  MusterStep *step = &read->step;
+  g_autoptr (GBytes) metadata = NULL;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  MusterTensor **tensors = g_new0 (MusterTensor *, step->n_fetches);
+  GCancellable *cancellable = muster_rpc_call_cancellable (call);
+  step->deadline_us = muster_rpc_call_deadline_within (
+      call, read->timeout_us != 0 ? read->timeout_us : served->timeout_us);
+  gboolean done =
+      G_LIKELY (read->partial_run == NULL)
+          ? muster_session_run (served->session, step, tensors, &metadata, cancellable, &error)
+          : muster_session_run_part (served->session, read->partial_run, step, tensors, &metadata,
+                                     cancellable, &error);
+  leave (&self);
+  if (done && muster_step_response_encode_run (&rope, step->fetches, tensors, step->n_fetches,
+                                               metadata, &error))
+    muster_rpc_call_reply (call, &rope);
+  else
+    reply_step_error (served, call, in_body, error);
+  free_tensors (tensors, step->n_fetches);
 }
 
 /* What a request names as a step; feeds is for its n_feeds, and the names are borrowed. */
@@ -243,18 +185,20 @@ set_up_partial_run (MusterRpcCall *call, GBytes *request, gpointer data)
       call, request, &tensorflow__partial_run_setup_request__descriptor, arena);
   if (read == NULL)
     return;
-  g_auto (MusterSessionGuard) guard =
-      enter_session_once (data, call, read->session_handle, read->request_id, "PartialRunSetup");
-  if (guard.served == NULL)
-    return;
   g_autoptr (GError) error = NULL;
+  const Admission wanted = {"PartialRunSetup", read->session_handle, read->request_id, FALSE};
+  g_auto (Admitted) self = {0};
+  if (!admit (data, &wanted, &self, &error)) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
   g_autofree MusterFeed *feeds = g_new (MusterFeed, read->n_feed);
   const MusterStep step = named_step (feeds, read->feed, read->n_feed, read->fetch, read->n_fetch,
                                       read->target, read->n_target);
   g_autofree char *handle = muster_session_set_up_partial_run (
-      guard.served->session, &step, muster_rpc_call_deadline_us (call),
+      self.guard.served->session, &step, muster_rpc_call_deadline_us (call),
       muster_rpc_call_cancellable (call), &error);
-  muster_session_guard_end (&guard);
+  leave (&self);
   if (handle == NULL) {
     muster_rpc_call_finish (call, error);
     return;
@@ -292,17 +236,19 @@ enter_callable (MusterServed *served, MusterRpcCall *call,
                 const Tensorflow__CallableOptions *options, GError **error)
 {
   MusterServedCallable callable = {options->n_feed, options->n_fetch, 0};
-  if (!check_callable (options, error) ||
-      !read_timeout (options->run_options.data, options->run_options.len, &callable.timeout_us,
-                     error))
-    return 0;
-  g_autofree MusterFeed *feeds = g_new (MusterFeed, options->n_feed);
-  MusterStep step = named_step (feeds, options->feed, options->n_feed, options->fetch,
-                                options->n_fetch, options->target, options->n_target);
   g_autoptr (GBytes) run_options =
       options->run_options.len > 0
           ? g_bytes_new (options->run_options.data, options->run_options.len)
           : NULL;
+  if (!check_callable (options, error))
+    return 0;
+  if (!muster_run_options_read (run_options, &callable.timeout_us)) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "malformed RunOptions of a callable");
+    return 0;
+  }
+  g_autofree MusterFeed *feeds = g_new (MusterFeed, options->n_feed);
+  MusterStep step = named_step (feeds, options->feed, options->n_feed, options->fetch,
+                                options->n_fetch, options->target, options->n_target);
   step.options = run_options;
   gint64 handle =
       muster_session_make_callable (served->session, &step, muster_rpc_call_deadline_us (call),
@@ -320,15 +266,17 @@ make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_server_unpack (call, request, &tensorflow__make_callable_request__descriptor, arena);
   if (read == NULL)
     return;
-  g_auto (MusterSessionGuard) guard =
-      enter_session_once (data, call, read->session_handle, read->request_id, "MakeCallable");
-  if (guard.served == NULL)
-    return;
   g_autoptr (GError) error = NULL;
+  const Admission wanted = {"MakeCallable", read->session_handle, read->request_id, FALSE};
+  g_auto (Admitted) self = {0};
+  if (!admit (data, &wanted, &self, &error)) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
   const Tensorflow__CallableOptions none = TENSORFLOW__CALLABLE_OPTIONS__INIT;
-  gint64 handle =
-      enter_callable (guard.served, call, read->options != NULL ? read->options : &none, &error);
-  muster_session_guard_end (&guard);
+  gint64 handle = enter_callable (self.guard.served, call,
+                                  read->options != NULL ? read->options : &none, &error);
+  leave (&self);
   if (handle == 0) {
     muster_rpc_call_finish (call, error);
     return;
@@ -344,34 +292,34 @@ find_callable (MusterServed *served, const MusterStepRequest *read, MusterServed
 {
   if (!muster_served_find_callable (served, read->callable, callable, error))
     return FALSE;
-  if (read->n_feeds == callable->n_feeds)
+  if (read->n_bare_feeds == callable->n_feeds)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "Callable %" G_GINT64_FORMAT " takes %" G_GSIZE_FORMAT
                       " feeds, got %" G_GSIZE_FORMAT,
-                      read->callable, callable->n_feeds, read->n_feeds);
+                      read->callable, callable->n_feeds, read->n_bare_feeds);
 }
 
 static void
-reply_callable (RunningStep *running, MusterRpcCall *call, const MusterStepRequest *read,
+reply_callable (Admitted *self, MusterRpcCall *call, const MusterStepRequest *read,
                 const MusterServedCallable *callable)
 {
-  MusterServed *served = running->guard.served;
+  MusterServed *served = self->guard.served;
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) metadata = NULL;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   MusterTensor **tensors = g_new0 (MusterTensor *, callable->n_fetches);
-  gint64 timeout_us = callable->timeout_us != 0 ? callable->timeout_us : served->timeout_us;
-  gboolean done = muster_session_run_callable (
-      served->session, read->callable, read->feeds, read->n_feeds, step_deadline (call, timeout_us),
-      tensors, &metadata, muster_rpc_call_cancellable (call), &error);
-  end_step (running);
-  if (done && muster_step_tensors_fit (tensors, callable->n_fetches, &error)) {
-    g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-    muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata);
+  gint64 deadline_us = muster_rpc_call_deadline_within (
+      call, callable->timeout_us != 0 ? callable->timeout_us : served->timeout_us);
+  gboolean done = muster_session_run_callable (served->session, read->callable, read->bare_feeds,
+                                               read->n_bare_feeds, deadline_us, tensors, &metadata,
+                                               muster_rpc_call_cancellable (call), &error);
+  leave (self);
+  if (done &&
+      muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata, &error))
     muster_rpc_call_reply (call, &rope);
-  } else {
+  else
     reply_step_error (served, call, FALSE, error);
-  }
   free_tensors (tensors, callable->n_fetches);
 }
 
@@ -380,14 +328,18 @@ run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepRequest) read = muster_step_request_decode_callable (request, &error);
-  g_auto (RunningStep) running = begin_step (data, call, read, "RunCallable", error);
-  if (running.guard.served == NULL)
+  if (read == NULL) {
+    muster_rpc_call_finish (call, error);
     return;
+  }
+  const Admission wanted = {"RunCallable", read->session_handle, read->request_id, TRUE};
+  g_auto (Admitted) self = {0};
   MusterServedCallable callable;
-  if (find_callable (running.guard.served, read, &callable, &error)) {
-    reply_callable (&running, call, read, &callable);
+  if (admit (data, &wanted, &self, &error) &&
+      find_callable (self.guard.served, read, &callable, &error)) {
+    reply_callable (&self, call, read, &callable);
   } else {
-    end_step (&running);
+    leave (&self);
     muster_rpc_call_finish (call, error);
   }
 }

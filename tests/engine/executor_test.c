@@ -40,7 +40,7 @@ wait_at_gate (MusterKernel *k, GError **error G_GNUC_UNUSED)
   return TRUE;
 }
 
-/* Opens the gate from within the same step: deadlocks an engine that stops at what has parked. */
+/* Opens the gate from within the same step: deadlocks an engine that stops at what waits. */
 static void
 open_gate (float value)
 {

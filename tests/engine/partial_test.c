@@ -46,14 +46,14 @@ run_part (MusterSession *session, const char *handle, const char *names, float v
   MusterStep part = {.feeds = feeds,
                      .fetches = &fetch,
                      .n_fetches = fetch != NULL,
-                     .deadline_us = TEST_DEADLINE_US,
-                     .partial_run = handle};
+                     .deadline_us = TEST_DEADLINE_US};
   for (; names[part.n_feeds] != '\0'; part.n_feeds++) {
     texts[part.n_feeds][0] = names[part.n_feeds];
     texts[part.n_feeds][1] = '\0';
     feeds[part.n_feeds] = (MusterFeed){texts[part.n_feeds], tensor};
   }
-  return muster_session_run (session, &part, &got, NULL, NULL, error) ? float_of (got) : -1;
+  return muster_session_run_part (session, handle, &part, &got, NULL, NULL, error) ? float_of (got)
+                                                                                   : -1;
 }
 
 MUSTER_TEST (Partial, runs_each_node_once_as_soon_as_it_can)

@@ -24,9 +24,9 @@ encode_request (guint kind, const MusterStepRequest *request)
 {
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   if (kind == RUN_REQUEST)
-    muster_step_request_encode_run (request, &rope);
+    g_assert_true (muster_step_request_encode_run (request, &rope, NULL));
   else
-    muster_step_request_encode_callable (request, &rope);
+    g_assert_true (muster_step_request_encode_callable (request, &rope, NULL));
   return muster_rope_flatten (&rope);
 }
 
@@ -46,6 +46,18 @@ compare_tensors (MusterTensor *const *a, MusterTensor *const *b, gsize n)
 }
 
 static void
+compare_steps (const MusterStep *a, const MusterStep *b)
+{
+  g_assert_cmpuint (a->n_feeds, ==, b->n_feeds);
+  for (gsize i = 0; i < a->n_feeds; i++) {
+    g_assert_cmpstr (a->feeds[i].name, ==, b->feeds[i].name);
+    g_assert_true (muster_tensor_equal (a->feeds[i].tensor, b->feeds[i].tensor));
+  }
+  compare_names (a->fetches, a->n_fetches, b->fetches, b->n_fetches);
+  compare_names (a->targets, a->n_targets, b->targets, b->n_targets);
+}
+
+static void
 try_request (guint kind, GBytes *message)
 {
   g_autoptr (GError) error = NULL;
@@ -57,12 +69,11 @@ try_request (guint kind, GBytes *message)
   g_autoptr (MusterStepRequest) again = decode_request (kind, encoded, &error);
   g_assert_no_error (error);
   g_assert_cmpstr (again->session_handle, ==, request->session_handle);
-  g_assert_cmpuint (again->n_feeds, ==, request->n_feeds);
-  if (kind == RUN_REQUEST)
-    compare_names (again->feed_names, again->n_feeds, request->feed_names, request->n_feeds);
-  compare_tensors (again->feeds, request->feeds, request->n_feeds);
-  compare_names (again->fetches, again->n_fetches, request->fetches, request->n_fetches);
-  compare_names (again->targets, again->n_targets, request->targets, request->n_targets);
+  compare_steps (&again->step, &request->step);
+  g_assert_cmpint (again->timeout_us, ==, request->timeout_us);
+  g_assert_cmpstr (again->partial_run, ==, request->partial_run);
+  g_assert_cmpuint (again->n_bare_feeds, ==, request->n_bare_feeds);
+  compare_tensors (again->bare_feeds, request->bare_feeds, request->n_bare_feeds);
   g_assert_cmpint (again->request_id, ==, request->request_id);
   g_assert_cmpint (again->callable, ==, request->callable);
 }
@@ -102,7 +113,7 @@ try_response (guint kind, GBytes *message)
   if (kind == RUN_RESPONSE)
     muster_step_response_encode_run (&rope, fetches, tensors, N_FETCHES, metadata, NULL);
   else
-    muster_step_response_encode_callable (&rope, tensors, N_FETCHES, metadata);
+    muster_step_response_encode_callable (&rope, tensors, N_FETCHES, metadata, NULL);
   g_autoptr (GBytes) encoded = muster_rope_flatten (&rope);
   (void)decode_response (kind, encoded, again, &metadata_again, &error);
   g_assert_no_error (error);
@@ -142,29 +153,31 @@ muster_fuzz_seeds (void)
   g_autoptr (GBytes) few = g_bytes_new_static ("\x10\x64", 2);
   g_autoptr (GError) failure = g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED, "gone");
   MusterTensor *tensors[N_FETCHES] = {one, word};
-  MusterStepRequest request = {
+  const MusterFeed feeds[N_FETCHES] = {{fetches[0], one}, {fetches[1], word}};
+  const MusterStepRequest request = {
       .session_handle = "handle",
-      .feed_names = (const char **)fetches,
-      .feeds = tensors,
-      .n_feeds = N_FETCHES,
-      .fetches = (const char **)fetches,
-      .n_fetches = N_FETCHES,
-      .targets = (const char **)fetches,
-      .n_targets = 1,
-      .options = few,
-      .partial_run_handle = "part",
+      .step = {.feeds = feeds,
+               .n_feeds = N_FETCHES,
+               .fetches = fetches,
+               .n_fetches = N_FETCHES,
+               .targets = fetches,
+               .n_targets = 1,
+               .options = few},
+      .partial_run = "part",
       .store_errors_in_response_body = TRUE,
       .request_id = 7,
       .callable = 8,
+      .bare_feeds = tensors,
+      .n_bare_feeds = N_FETCHES,
   };
   g_auto (MusterRope) run = MUSTER_ROPE_INIT, callable = MUSTER_ROPE_INIT,
                       answer = MUSTER_ROPE_INIT, refusal = MUSTER_ROPE_INIT,
                       bare = MUSTER_ROPE_INIT;
-  muster_step_request_encode_run (&request, &run);
-  muster_step_request_encode_callable (&request, &callable);
+  muster_step_request_encode_run (&request, &run, NULL);
+  muster_step_request_encode_callable (&request, &callable, NULL);
   muster_step_response_encode_run (&answer, fetches, tensors, N_FETCHES, few, NULL);
-  muster_step_response_encode_run (&refusal, fetches, tensors, 0, NULL, failure);
-  muster_step_response_encode_callable (&bare, tensors, N_FETCHES, few);
+  muster_step_response_encode_error (&refusal, failure);
+  muster_step_response_encode_callable (&bare, tensors, N_FETCHES, few, NULL);
   seed (RUN_REQUEST, &run);
   seed (CALLABLE_REQUEST, &callable);
   seed (RUN_RESPONSE, &answer);

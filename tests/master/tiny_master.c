@@ -100,12 +100,13 @@ on_extend (MusterRpcCall *call, GBytes *request, gpointer data)
 }
 
 static void
-note_step (TinyMaster *self, const MusterStepRequest *step)
+note_step (TinyMaster *self, const MusterStepRequest *request)
 {
   g_mutex_lock (&self->lock);
   g_clear_pointer (&self->options, g_bytes_unref);
-  self->options = step->options != NULL ? g_bytes_ref (step->options) : NULL;
-  self->request_id = step->request_id;
+  GBytes *options = request->step.options;
+  self->options = options != NULL ? g_bytes_ref (options) : NULL;
+  self->request_id = request->request_id;
   g_mutex_unlock (&self->lock);
 }
 
@@ -115,10 +116,11 @@ on_run (MusterRpcCall *call, GBytes *request, gpointer data)
   TinyMaster *self = data;
   if (is_lost (self, call))
     return;
-  g_autoptr (MusterStepRequest) step = muster_step_request_decode_run (request, NULL);
-  g_assert (step != NULL && step->store_errors_in_response_body);
-  g_assert_cmpstr (step->session_handle, ==, "tiny");
-  note_step (self, step);
+  g_autoptr (MusterStepRequest) read = muster_step_request_decode_run (request, NULL);
+  g_assert (read != NULL && read->store_errors_in_response_body);
+  g_assert_cmpstr (read->session_handle, ==, "tiny");
+  note_step (self, read);
+  const MusterStep *step = &read->step;
   const char *target = step->n_targets > 0 ? step->targets[0] : "";
   if (strcmp (target, "hang") == 0) {
     g_async_queue_push (self->hanging, call);
@@ -133,9 +135,12 @@ on_run (MusterRpcCall *call, GBytes *request, gpointer data)
         g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, "Session is closed.");
   g_autofree MusterTensor **tensors = g_new0 (MusterTensor *, step->n_fetches + 1);
   for (gsize i = 0; i < step->n_fetches; i++)
-    tensors[i] = step->feeds[0];
+    tensors[i] = step->feeds[0].tensor;
   g_auto (MusterRope) reply = MUSTER_ROPE_INIT;
-  muster_step_response_encode_run (&reply, step->fetches, tensors, step->n_fetches, NULL, error);
+  if (error != NULL)
+    muster_step_response_encode_error (&reply, error);
+  else
+    muster_step_response_encode_run (&reply, step->fetches, tensors, step->n_fetches, NULL, NULL);
   muster_rpc_call_reply (call, &reply);
 }
 
@@ -246,12 +251,12 @@ on_run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   if (is_lost (data, call))
     return;
-  g_autoptr (MusterStepRequest) step = muster_step_request_decode_callable (request, NULL);
-  g_assert (step != NULL);
-  g_autoptr (MusterTensor) number = muster_tensor_new_int64 (step->callable);
-  MusterTensor *answers[] = {step->n_feeds > 0 ? step->feeds[0] : number};
+  g_autoptr (MusterStepRequest) read = muster_step_request_decode_callable (request, NULL);
+  g_assert (read != NULL);
+  g_autoptr (MusterTensor) number = muster_tensor_new_int64 (read->callable);
+  MusterTensor *answers[] = {read->n_bare_feeds > 0 ? read->bare_feeds[0] : number};
   g_auto (MusterRope) reply = MUSTER_ROPE_INIT;
-  muster_step_response_encode_callable (&reply, answers, 1, NULL);
+  muster_step_response_encode_callable (&reply, answers, 1, NULL, NULL);
   muster_rpc_call_reply (call, &reply);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/protowire.h"
 #include "rpc/messages/run_step.h"
@@ -27,26 +28,30 @@ sample_init (Sample *self, gboolean is_callable)
   for (int i = 0; i < 2000; i++)
     values[i] = (float)i;
   g_autoptr (GBytes) options = g_bytes_new_static ("\x10\x05", 2);
+  MusterFeed feeds[3];
+  for (gsize i = 0; i < 3; i++)
+    feeds[i] = (MusterFeed){names[i], self->feeds[i]};
   MusterStepRequest request = {
       .session_handle = "a handle",
-      .feed_names = (const char **)names,
-      .feeds = self->feeds,
-      .n_feeds = 3,
-      .fetches = (const char **)fetches,
-      .n_fetches = 3,
-      .targets = (const char **)targets,
-      .n_targets = 2,
-      .options = options,
-      .partial_run_handle = "part",
+      .step = {.feeds = feeds,
+               .n_feeds = 3,
+               .fetches = fetches,
+               .n_fetches = 3,
+               .targets = targets,
+               .n_targets = 2,
+               .options = options},
+      .partial_run = "part",
       .store_errors_in_response_body = TRUE,
       .request_id = -7,
       .callable = 42,
+      .bare_feeds = self->feeds,
+      .n_bare_feeds = 3,
   };
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   if (is_callable)
-    muster_step_request_encode_callable (&request, &rope);
+    muster_step_request_encode_callable (&request, &rope, NULL);
   else
-    muster_step_request_encode_run (&request, &rope);
+    muster_step_request_encode_run (&request, &rope, NULL);
   self->message = muster_rope_flatten (&rope);
 }
 
@@ -69,21 +74,22 @@ MUSTER_TEST (StepRequest, of_run_comes_back_as_it_went)
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (got->session_handle, "a handle");
-  MUSTER_EXPECT_STREQ (got->partial_run_handle, "part");
+  MUSTER_EXPECT_STREQ (got->partial_run, "part");
   MUSTER_EXPECT_TRUE (got->store_errors_in_response_body);
   MUSTER_EXPECT_EQ (got->request_id, -7);
-  MUSTER_EXPECT_MEMEQ (g_bytes_get_data (got->options, NULL), g_bytes_get_size (got->options),
-                       "\x10\x05", 2);
-  MUSTER_ASSERT_EQ (got->n_feeds, 3u);
-  MUSTER_ASSERT_EQ (got->n_fetches, 3u);
-  MUSTER_ASSERT_EQ (got->n_targets, 2u);
+  MUSTER_EXPECT_MEMEQ (g_bytes_get_data (got->step.options, NULL),
+                       g_bytes_get_size (got->step.options), "\x10\x05", 2);
+  MUSTER_EXPECT_EQ (got->timeout_us, 5 * MUSTER_MILLISECOND);
+  MUSTER_ASSERT_EQ (got->step.n_feeds, 3u);
+  MUSTER_ASSERT_EQ (got->step.n_fetches, 3u);
+  MUSTER_ASSERT_EQ (got->step.n_targets, 2u);
   for (gsize i = 0; i < 3; i++) {
-    MUSTER_EXPECT_STREQ (got->feed_names[i], names[i]);
-    MUSTER_EXPECT_TRUE (muster_tensor_equal (got->feeds[i], f.feeds[i]));
-    MUSTER_EXPECT_STREQ (got->fetches[i], fetches[i]);
+    MUSTER_EXPECT_STREQ (got->step.feeds[i].name, names[i]);
+    MUSTER_EXPECT_TRUE (muster_tensor_equal (got->step.feeds[i].tensor, f.feeds[i]));
+    MUSTER_EXPECT_STREQ (got->step.fetches[i], fetches[i]);
   }
   for (gsize i = 0; i < 2; i++)
-    MUSTER_EXPECT_STREQ (got->targets[i], targets[i]);
+    MUSTER_EXPECT_STREQ (got->step.targets[i], targets[i]);
 }
 
 MUSTER_TEST (StepRequest, of_a_callable_comes_back_as_it_went)
@@ -98,10 +104,10 @@ MUSTER_TEST (StepRequest, of_a_callable_comes_back_as_it_went)
   MUSTER_EXPECT_STREQ (got->session_handle, "a handle");
   MUSTER_EXPECT_EQ (got->callable, 42);
   MUSTER_EXPECT_EQ (got->request_id, -7);
-  MUSTER_EXPECT_TRUE (got->feed_names == NULL);
-  MUSTER_ASSERT_EQ (got->n_feeds, 3u);
+  MUSTER_EXPECT_EQ (got->step.n_feeds, 0u);
+  MUSTER_ASSERT_EQ (got->n_bare_feeds, 3u);
   for (gsize i = 0; i < 3; i++)
-    MUSTER_EXPECT_TRUE (muster_tensor_equal (got->feeds[i], f.feeds[i]));
+    MUSTER_EXPECT_TRUE (muster_tensor_equal (got->bare_feeds[i], f.feeds[i]));
 }
 
 MUSTER_TEST (StepRequest, that_is_empty_has_nothing_in_it)
@@ -115,7 +121,8 @@ MUSTER_TEST (StepRequest, that_is_empty_has_nothing_in_it)
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_STREQ (run->session_handle, "");
-  MUSTER_EXPECT_EQ (run->n_feeds + run->n_fetches + run->n_targets, 0u);
+  MUSTER_EXPECT_NULL (run->partial_run);
+  MUSTER_EXPECT_EQ (run->step.n_feeds + run->step.n_fetches + run->step.n_targets, 0u);
   MUSTER_EXPECT_STREQ (callable->session_handle, "");
 }
 
@@ -150,6 +157,8 @@ MUSTER_TEST (StepRequest, that_is_malformed_is_refused)
   expect_refused ("\x12\x02\x12\x05", 4);                 /* a feed whose tensor runs out of it */
   expect_refused ("\x2a\x02\x10\x05\x2a\x02\x10\x06", 8); /* options that come twice */
   expect_refused ("\x3a\x00", 2);                         /* a flag that is bytes */
+  expect_refused ("\x2a\x01\x10", 3);                     /* options that are cut short */
+  expect_refused ("\x2a\x02\x12\x00", 4);                 /* a timeout that is bytes */
 }
 
 /* Four floats, and then as many as alone would just be believed. */
@@ -202,7 +211,7 @@ sample_response (Sample *f, gboolean is_callable)
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   g_autoptr (GBytes) metadata = g_bytes_new_static ("\x0a\x00", 2);
   if (is_callable)
-    muster_step_response_encode_callable (&rope, f->feeds, 3, metadata);
+    muster_step_response_encode_callable (&rope, f->feeds, 3, metadata, NULL);
   else
     muster_step_response_encode_run (&rope, names, f->feeds, 3, metadata, NULL);
   return muster_rope_flatten (&rope);
@@ -334,7 +343,7 @@ MUSTER_TEST (StepResponse, with_an_error_in_its_body_is_that_error)
   g_autoptr (GError) sent =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, text);
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_step_response_encode_run (&rope, NULL, NULL, 0, NULL, sent);
+  muster_step_response_encode_error (&rope, sent);
   g_autoptr (GBytes) message = muster_rope_flatten (&rope);
   MusterTensor *tensor = NULL;
   g_autoptr (GError) error = NULL;

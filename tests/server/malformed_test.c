@@ -90,25 +90,27 @@ valid_step (const char *handle, gboolean is_callable)
   const char *name = "x:0", *fetch = "sum:0", *target = "two";
   g_autoptr (MusterTensor) x = muster_tensor_new_float (1);
   g_autoptr (GBytes) options = g_bytes_new_static ("\x10\x90\x4e", 3); /* 10 s */
+  const MusterFeed feed = {name, x};
   MusterStepRequest request = {
       .session_handle = handle,
-      .feed_names = &name,
-      .feeds = &x,
-      .n_feeds = 1,
-      .fetches = &fetch,
-      .n_fetches = 1,
-      .targets = &target,
-      .n_targets = 1,
-      .options = options,
+      .step = {.feeds = &feed,
+               .n_feeds = 1,
+               .fetches = &fetch,
+               .n_fetches = 1,
+               .targets = &target,
+               .n_targets = 1,
+               .options = options},
       .store_errors_in_response_body = TRUE,
       .request_id = 1,
       .callable = 1,
+      .bare_feeds = &x,
+      .n_bare_feeds = 1,
   };
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   if (is_callable)
-    muster_step_request_encode_callable (&request, &rope);
+    muster_step_request_encode_callable (&request, &rope, NULL);
   else
-    muster_step_request_encode_run (&request, &rope);
+    muster_step_request_encode_run (&request, &rope, NULL);
   return muster_rope_flatten (&rope);
 }
 

@@ -45,13 +45,12 @@ run_request (const char *handle, const char *fetch, gboolean errors_in_body)
   static gint64 last_id;
   MusterStepRequest request = {
       .session_handle = handle,
-      .fetches = &fetch,
-      .n_fetches = 1,
+      .step = {.fetches = &fetch, .n_fetches = 1},
       .store_errors_in_response_body = errors_in_body,
       .request_id = ++last_id,
   };
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_step_request_encode_run (&request, &rope);
+  muster_step_request_encode_run (&request, &rope, NULL);
   return muster_rope_flatten (&rope);
 }
 
@@ -378,9 +377,9 @@ run_part (MusterSession *session, const char *handle, MusterTensor *x, const cha
                            .n_feeds = x != NULL,
                            .fetches = &fetch,
                            .n_fetches = 1,
-                           .deadline_us = patience (),
-                           .partial_run = handle};
-  return muster_session_run (session, &part, &got, NULL, NULL, error) ? as_float (got) : -1;
+                           .deadline_us = patience ()};
+  return muster_session_run_part (session, handle, &part, &got, NULL, NULL, error) ? as_float (got)
+                                                                                   : -1;
 }
 
 MUSTER_TEST (MasterService, runs_a_step_in_parts)

@@ -189,10 +189,11 @@ served_bare_session (Served *self, const char *lease, GError **error)
 gboolean
 served_bare_step (Served *self, const char *handle, const char *target, GError **error)
 {
-  const MusterStepRequest step = {.session_handle = handle, .targets = &target, .n_targets = 1};
+  const MusterStepRequest step = {.session_handle = handle,
+                                  .step = {.targets = &target, .n_targets = 1}};
   const MusterRpcOptions options = {.deadline_us = patience ()};
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  muster_step_request_encode_run (&step, &request);
+  muster_step_request_encode_run (&step, &request, NULL);
   g_autoptr (GBytes) answer = muster_rpc_client_call (
       self->bare, "/tensorflow.MasterService/RunStep", &request, &options, NULL, error);
   return answer != NULL;

@@ -158,7 +158,7 @@ set_outputs (MusterKernel *k, MusterAccumulated *taken)
     muster_kernel_set_output (k, i, g_steal_pointer (&taken->parts[i]));
 }
 
-/* MusterAccumulatorFunc, of a kernel that has parked. */
+/* MusterAccumulatorFunc, of a kernel that was suspended. */
 static void
 on_taken (gpointer k, MusterAccumulated *taken, GError *error)
 {

@@ -11,7 +11,7 @@ G_BEGIN_DECLS
  * is served in the order it came, in TensorFlow's way: a batch goes in and comes out element by
  * element, so that it may be larger than the queue. What a stopped step had taken goes back.
  *
- * Any thread. A kernel's call is done when it returns, has failed, or has parked the kernel; its
+ * Any thread. A kernel's call is done when it returns, has failed, or has suspended the kernel; its
  * queue must stay until the kernel ends. */
 
 typedef struct _MusterQueue MusterQueue;

@@ -19,9 +19,8 @@ typedef struct {
   gsize n_fetches;
   const char *const *targets; /* ops that run for their effect */
   gsize n_targets;
-  GBytes *options;         /* (nullable) a serialised RunOptions, passed on as it is */
-  gint64 deadline_us;      /* 0 counts as MUSTER_WAIT_FOREVER */
-  const char *partial_run; /* (nullable) this is a part of that one, which was set up before */
+  GBytes *options;    /* (nullable) a serialised RunOptions, passed on as it is */
+  gint64 deadline_us; /* 0 counts as MUSTER_WAIT_FOREVER; a timeout in options may end it earlier */
 } MusterStep;
 
 G_END_DECLS

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.h"
+
+G_BEGIN_DECLS
+
+/* What muster reads in a step's RunOptions, serialised and (nullable): its timeout. Any thread. */
+
+enum { MUSTER_RUN_OPTIONS_TIMEOUT_IN_MS = 2 };
+
+/* The timeout as a duration; 0: none. FALSE for options that are malformed. */
+gboolean muster_run_options_read (GBytes *options, gint64 *timeout_us);
+
+/* The earlier of deadline_us and the timeout in options, which begins now; options that are
+ * malformed have none. On muster_system_clock (). */
+gint64 muster_run_options_deadline_us (GBytes *options, gint64 deadline_us);
+
+G_END_DECLS

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/messages/run_step_private.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+
+/* Names and metadata come to it, so that a message of this size may still be refused as a whole;
+ * here it is only about never writing far more. */
+#define MAX_TENSORS ((gsize)G_MAXINT32)
+
+static void
+put_named_tensor (MusterRope *out, guint32 number, const char *name, MusterTensor *tensor)
+{
+  g_auto (MusterRope) inner = MUSTER_ROPE_INIT;
+  muster_proto_put_string (muster_rope_tail (&inner), 1, name);
+  muster_tensor_proto_put (&inner, 2, tensor);
+  muster_proto_put_head (muster_rope_tail (out), number, muster_rope_size (&inner));
+  GPtrArray *pieces = muster_rope_pieces (&inner);
+  for (guint i = 0; i < pieces->len; i++)
+    muster_rope_append (out, pieces->pdata[i]);
+}
+
+static void
+put_bytes (MusterRope *out, guint32 number, GBytes *bytes)
+{
+  muster_proto_put_head (muster_rope_tail (out), number, g_bytes_get_size (bytes));
+  muster_rope_append (out, bytes);
+}
+
+/* Adds to a message's size, as far as that may come. */
+static void
+add_size (gsize *size, MusterTensor *tensor)
+{
+  if (*size <= MAX_TENSORS)
+    *size += muster_tensor_proto_size (tensor);
+}
+
+static gboolean
+check_size (gsize size, GError **error)
+{
+  if (size <= MAX_TENSORS)
+    return TRUE;
+  g_autofree char *text = muster_format_size (size);
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "the step's tensors need a message of %s or more, over the limit of 2.1 GB; "
+                      "use fewer or smaller tensors",
+                      text);
+}
+
+static gboolean
+check_sizes (MusterTensor *const *tensors, gsize n, GError **error)
+{
+  gsize size = 0;
+  for (gsize i = 0; i < n; i++)
+    add_size (&size, tensors[i]);
+  return check_size (size, error);
+}
+
+static void
+put_names (MusterRope *out, guint32 number, const char *const *names, gsize n)
+{
+  GByteArray *tail = muster_rope_tail (out);
+  for (gsize i = 0; i < n; i++)
+    muster_proto_put_bytes (tail, number, names[i], strlen (names[i]));
+}
+
+gboolean
+muster_step_request_encode_run (const MusterStepRequest *self, MusterRope *out, GError **error)
+{
+  const MusterStep *step = &self->step;
+  gsize size = 0;
+  for (gsize i = 0; i < step->n_feeds; i++)
+    add_size (&size, step->feeds[i].tensor);
+  if (!check_size (size, error))
+    return FALSE;
+  muster_proto_put_string (muster_rope_tail (out), RUN_STEP_SESSION_HANDLE, self->session_handle);
+  for (gsize i = 0; i < step->n_feeds; i++)
+    put_named_tensor (out, RUN_STEP_FEED, step->feeds[i].name, step->feeds[i].tensor);
+  put_names (out, RUN_STEP_FETCH, step->fetches, step->n_fetches);
+  put_names (out, RUN_STEP_TARGET, step->targets, step->n_targets);
+  if (step->options != NULL)
+    put_bytes (out, RUN_STEP_OPTIONS, step->options);
+  GByteArray *tail = muster_rope_tail (out);
+  muster_proto_put_string (tail, RUN_STEP_PARTIAL_RUN_HANDLE, self->partial_run);
+  muster_proto_put_uint (tail, RUN_STEP_STORE_ERRORS, self->store_errors_in_response_body != 0);
+  muster_proto_put_uint (tail, RUN_STEP_REQUEST_ID, (guint64)self->request_id);
+  return TRUE;
+}
+
+gboolean
+muster_step_request_encode_callable (const MusterStepRequest *self, MusterRope *out, GError **error)
+{
+  if (!check_sizes (self->bare_feeds, self->n_bare_feeds, error))
+    return FALSE;
+  GByteArray *tail = muster_rope_tail (out);
+  muster_proto_put_string (tail, RUN_CALLABLE_SESSION_HANDLE, self->session_handle);
+  muster_proto_put_uint (tail, RUN_CALLABLE_HANDLE, (guint64)self->callable);
+  muster_proto_put_uint (tail, RUN_CALLABLE_REQUEST_ID, (guint64)self->request_id);
+  for (gsize i = 0; i < self->n_bare_feeds; i++)
+    muster_tensor_proto_put (out, RUN_CALLABLE_FEED, self->bare_feeds[i]);
+  return TRUE;
+}
+
+gboolean
+muster_step_response_encode_run (MusterRope *out, const char *const *fetches,
+                                 MusterTensor *const *tensors, gsize n, GBytes *metadata,
+                                 GError **error)
+{
+  if (!check_sizes (tensors, n, error))
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    put_named_tensor (out, STEP_RESPONSE_TENSOR, fetches[i], tensors[i]);
+  if (metadata != NULL)
+    put_bytes (out, STEP_RESPONSE_METADATA, metadata);
+  return TRUE;
+}
+
+void
+muster_step_response_encode_error (MusterRope *out, const GError *failed)
+{
+  g_autofree char *text = g_utf8_make_valid (failed->message, -1);
+  GByteArray *tail = muster_rope_tail (out);
+  muster_proto_put_uint (tail, STEP_RESPONSE_STATUS_CODE, (guint64)muster_error_to_wire (failed));
+  muster_proto_put_string (tail, STEP_RESPONSE_STATUS_TEXT, text);
+}
+
+gboolean
+muster_step_response_encode_callable (MusterRope *out, MusterTensor *const *tensors, gsize n,
+                                      GBytes *metadata, GError **error)
+{
+  if (!check_sizes (tensors, n, error))
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    muster_tensor_proto_put (out, STEP_RESPONSE_TENSOR, tensors[i]);
+  if (metadata != NULL)
+    put_bytes (out, STEP_RESPONSE_METADATA, metadata);
+  return TRUE;
+}
