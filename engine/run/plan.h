@@ -15,6 +15,9 @@ MusterPlan *muster_plan_ref (MusterPlan *self);
 void muster_plan_unref (MusterPlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterPlan, muster_plan_unref)
 
+/* Clears what a node owns. */
+void muster_plan_node_clear (MusterPlanNode *node);
+
 /* A hash of what a plan is found by, the names of a step, and whether it is that step's. */
 guint64 muster_step_hash (const MusterStep *step);
 gboolean muster_plan_is_for (const MusterPlan *self, const MusterStep *step);
@@ -38,6 +41,9 @@ gboolean muster_program_check (MusterProgram *self, gboolean soft_placement, GEr
  * The number of plans kept is bounded; the one unused for longest goes. */
 MusterPlan *muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash,
                                  GError **error);
+
+/* Makes a plan (transfer full), for muster_program_plan (), which keeps it. */
+MusterPlan *muster_plan_new (MusterProgram *program, const MusterStep *step, GError **error);
 
 /* The value of a Const, decoded once (transfer full). */
 MusterTensor *muster_program_constant (MusterProgram *self, guint32 node, GError **error);

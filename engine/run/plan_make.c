@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making a plan: from the feeds over what the fetches and targets need, down to slots and kernels.
+#include "base/error.h"
+#include "engine/run/core_ops.h"
+#include "engine/run/plan.h"
+#include "engine/run/registry.h"
+
+#include <string.h>
+
+/* Outputs of all of a step's nodes: a few bytes in a node may say that it has many, and a run of
+ * the plan has some 16 bytes for each. */
+#define MAX_SLOTS (1u << 24)
+
+/* The marks of a node while a plan is made. */
+enum { UNSEEN = 0, OPEN = 1, DONE = 2, MARK = 3, FED = 4 };
+
+typedef struct {
+  guint32 node;
+  guint32 next; /* the next of its inputs to look at */
+} Frame;
+
+/* A plan in the making. */
+typedef struct {
+  MusterProgram *program;
+  MusterGraph *graph;
+  gsize n_graph_nodes;
+  guint8 *marks;     /* (owned) by graph index: UNSEEN, OPEN or DONE, and FED */
+  guint32 *position; /* (owned) by graph index, of a DONE node: where it stands in nodes */
+  GHashTable *feeds; /* (owned) gint64 (node, output) to 1 + its slot */
+  GArray *feed_keys; /* (owned) of gint64, for the table's keys */
+  GArray *stack;     /* (owned) of Frame */
+  GArray *nodes, *inputs, *controls, *slot_nodes; /* (owned) */
+  GByteArray *slot_dtypes;                        /* (owned) */
+  GByteArray *given;                              /* (owned) dtypes of the present node's inputs */
+  const Tensorflow__NodeDef *fed;                 /* (nullable) the node last asked for what it may
+                                                     be fed with, and: */
+  GByteArray *fed_dtypes;                         /* (owned) its outputs' */
+  gboolean knows_fed;                             /* they are known */
+  MusterResolved resolved;
+  guint32 max_inputs;
+  gboolean has_switch;
+} Maker;
+
+/* "name:3", "name" or "^name", without a copy. */
+typedef struct {
+  const char *name;
+  gsize size;
+  gint64 output; /* -1: control */
+} Endpoint;
+
+static Endpoint
+split (const char *text)
+{
+  if (text[0] == '^')
+    return (Endpoint){.name = text + 1, .size = strlen (text + 1), .output = -1};
+  const gsize size = strlen (text);
+  gsize at = size;
+  while (at > 0 && g_ascii_isdigit (text[at - 1]))
+    at--;
+  if (at == 0 || at == size || text[at - 1] != ':' || size - at > 9)
+    return (Endpoint){.name = text, .size = size, .output = 0};
+  return (Endpoint){
+      .name = text, .size = at - 1, .output = (gint64)g_ascii_strtoull (text + at, NULL, 10)};
+}
+
+/* 1 + the slot that is fed for an output of a node, or 0. */
+static guint32
+fed_slot (Maker *m, guint32 node, gint64 output)
+{
+  if ((m->marks[node] & FED) == 0)
+    return 0;
+  const gint64 key = ((gint64)node << 30) | output;
+  return GPOINTER_TO_UINT (g_hash_table_lookup (m->feeds, &key));
+}
+
+static guint32
+add_slot (Maker *m, guint8 dtype, guint32 node)
+{
+  g_byte_array_append (m->slot_dtypes, &dtype, 1);
+  g_array_append_val (m->slot_nodes, node);
+  return m->slot_dtypes->len - 1;
+}
+
+static gboolean
+refuse_unknown_op (Maker *m, const char *op, GError **error)
+{
+  g_autoptr (GString) users = g_string_new (NULL);
+  gsize n = 0;
+  for (gsize i = 0; i < m->n_graph_nodes; i++) {
+    const Tensorflow__NodeDef *def = muster_graph_node (m->graph, i);
+    if (!g_str_equal (def->op, op) || ++n > 3)
+      continue;
+    g_string_append_printf (users, "%s'%s'", n > 1 ? ", " : "", def->name);
+  }
+  if (n > 3)
+    g_string_append_printf (users, " and %" G_GSIZE_FORMAT " more", n - 3);
+  return muster_fail (
+      error, MUSTER_ERROR_NOT_FOUND,
+      "Op type not registered '%s' in binary running on muster's own engine. It is used by %s. "
+      "TensorFlow's own runtime has all ops: restart the server with `muster serve "
+      "--master=tensorflow`, or name a TensorFlow server with --master=grpc://HOST:PORT",
+      op, users->str);
+}
+
+/* What an output may be fed with; INVALID where that can't be told (an op that isn't known). A
+ * restore may feed a hundred thousand outputs of one node. */
+static gboolean
+output_dtype (Maker *m, const Tensorflow__NodeDef *def, gint64 output, MusterDType *dtype,
+              GError **error)
+{
+  if (m->fed != def) {
+    const MusterOpEntry *entry = muster_op_find_entry (def->op);
+    m->fed = def;
+    m->knows_fed = entry != NULL && muster_signature_outputs (entry->signature, def, m->fed_dtypes);
+  }
+  *dtype = MUSTER_INVALID;
+  if (!m->knows_fed)
+    return TRUE;
+  if (output < m->fed_dtypes->len) {
+    *dtype = m->fed_dtypes->data[output];
+    return TRUE;
+  }
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "FeedInputs: %s:%d should have output index < %d", def->name, (int)output,
+                      (int)m->fed_dtypes->len);
+}
+
+/* A placeholder's shape binds what is fed in its place. */
+static void
+read_feed_shape (const Tensorflow__NodeDef *def, MusterPlanFeed *feed)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  feed->n_dims = -1;
+  if (!g_str_has_prefix (def->op, "Placeholder"))
+    return;
+  feed->n_dims = MIN (muster_node_shape (def, "shape", dims, MUSTER_MAX_DIMS), MUSTER_MAX_DIMS);
+  if (feed->n_dims > 0)
+    feed->dims = g_memdup2 (dims, (gsize)feed->n_dims * sizeof *dims);
+}
+
+static gboolean
+add_feed (Maker *m, const char *name, MusterPlanFeed *feed, GError **error)
+{
+  const Endpoint end = split (name);
+  const gssize found = end.output >= 0 ? muster_graph_find (m->graph, end.name, end.size) : -1;
+  if (found < 0)
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "FeedInputs: unable to find feed output %s",
+                        name);
+  const Tensorflow__NodeDef *def = muster_graph_node (m->graph, (gsize)found);
+  if (!output_dtype (m, def, end.output, &feed->dtype, error))
+    return FALSE;
+  feed->dtype %= MUSTER_REF;
+  read_feed_shape (def, feed);
+  if (fed_slot (m, (guint32)found, end.output) != 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Endpoint \"%s\" fed more than once.",
+                        name);
+  feed->slot = add_slot (m, (guint8)feed->dtype, MUSTER_NO_NODE);
+  const gint64 key = ((gint64)found << 30) | end.output;
+  g_array_append_val (m->feed_keys, key);
+  m->marks[found] |= FED;
+  g_hash_table_insert (m->feeds, &g_array_index (m->feed_keys, gint64, m->feed_keys->len - 1),
+                       GUINT_TO_POINTER (feed->slot + 1));
+  return TRUE;
+}
+
+static gboolean
+add_feeds (Maker *m, const MusterStep *step, MusterPlan *plan, GError **error)
+{
+  plan->n_feeds = (guint32)step->n_feeds;
+  plan->feeds = g_new0 (MusterPlanFeed, step->n_feeds);
+  for (gsize i = 0; i < step->n_feeds; i++)
+    if (!add_feed (m, step->feeds[i].name, &plan->feeds[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+/* TRUE if an edge needs its source to run: a fed tensor doesn't, nor does a control edge from a
+ * placeholder that is fed (as in TensorFlow, which puts the feed in its place). */
+static gboolean
+needs_source (Maker *m, guint32 source, gint64 output)
+{
+  if ((m->marks[source] & FED) == 0)
+    return TRUE;
+  if (output >= 0)
+    return fed_slot (m, source, output) == 0;
+  return !g_str_has_prefix (muster_graph_node (m->graph, source)->op, "Placeholder");
+}
+
+static gboolean
+bind_input (Maker *m, const Tensorflow__NodeDef *def, int output, guint32 source, GError **error)
+{
+  guint32 slot = fed_slot (m, source, output);
+  if (slot == 0) {
+    const MusterPlanNode *from = &g_array_index (m->nodes, MusterPlanNode, m->position[source]);
+    if ((guint32)output >= from->n_outputs)
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "Node '%s': Connecting to invalid output %d of source node %s which has %u "
+          "outputs.",
+          def->name, output, from->def->name, from->n_outputs);
+    slot = from->first_output + (guint32)output + 1;
+  }
+  const MusterPlanInput input = {.slot = slot - 1};
+  g_array_append_val (m->inputs, input);
+  g_byte_array_append (m->given, &m->slot_dtypes->data[slot - 1], 1);
+  return TRUE;
+}
+
+/* Binds the inputs of a node whose sources all stand already. */
+static gboolean
+bind_inputs (Maker *m, MusterPlanNode *node, GError **error)
+{
+  node->first_input = m->inputs->len;
+  node->first_control = m->controls->len;
+  g_byte_array_set_size (m->given, 0);
+  for (gsize i = 0; i < node->def->n_input; i++) {
+    int output;
+    const guint32 source = (guint32)muster_graph_input (m->graph, node->graph_index, i, &output);
+    if (output < 0) {
+      if (needs_source (m, source, -1))
+        g_array_append_val (m->controls, m->position[source]);
+    } else if (m->controls->len > node->first_control) {
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "Node '%s': Control dependencies must come after regular dependencies",
+                          node->def->name);
+    } else if (!bind_input (m, node->def, output, source, error)) {
+      return FALSE;
+    }
+  }
+  node->n_inputs = m->inputs->len - node->first_input;
+  node->n_controls = m->controls->len - node->first_control;
+  m->max_inputs = MAX (m->max_inputs, node->n_inputs);
+  return TRUE;
+}
+
+/* A fed tensor whose dtype couldn't be told takes that of its first reader. */
+static void
+settle_feeds (Maker *m, const MusterPlanNode *node, const MusterOpEntry *entry)
+{
+  if (m->given->len == 0 || memchr (m->given->data, MUSTER_INVALID, m->given->len) == NULL)
+    return;
+  g_autoptr (GByteArray) wanted = g_byte_array_new ();
+  gboolean is_known = muster_signature_inputs (entry->signature, node->def, wanted);
+  for (guint i = 0; is_known && i < MIN (node->n_inputs, wanted->len); i++)
+    if (m->given->data[i] == MUSTER_INVALID)
+      m->given->data[i] = (guint8)(wanted->data[i] % MUSTER_REF);
+  for (guint i = 0; i < node->n_inputs; i++)
+    m->slot_dtypes->data[g_array_index (m->inputs, MusterPlanInput, node->first_input + i).slot] =
+        m->given->data[i];
+}
+
+/* Where a variable's op keeps it: TensorFlow's rules. A reference variable without a shared name
+ * goes by its node's; a handle by its shared name alone, be it empty; a resource as its type says.
+ */
+static void
+name_kept (MusterPlanNode *node)
+{
+  const gboolean is_handle = g_str_equal (node->op->name, "VarHandleOp");
+  const gboolean is_resource = (node->op->flags & MUSTER_OP_RESOURCE) != 0 && node->n_outputs > 0;
+  if (!is_resource && !is_handle && !g_str_equal (node->op->name, "VariableV2") &&
+      !g_str_equal (node->op->name, "Variable"))
+    return;
+  node->container = muster_node_string (node->def, "container");
+  if (node->container == NULL || node->container[0] == '\0') {
+    g_free (node->container);
+    node->container = g_strdup (MUSTER_DEFAULT_CONTAINER);
+  }
+  node->variable = muster_node_string (node->def, "shared_name");
+  if (node->variable == NULL || (node->variable[0] == '\0' && !is_handle)) {
+    g_free (node->variable);
+    node->variable = is_resource ? NULL : g_strdup (is_handle ? "" : node->def->name);
+  }
+  if (is_resource)
+    return;
+  node->variable_hash = muster_resources_hash (node->container, node->variable, is_handle);
+}
+
+static gboolean
+place (Maker *m, guint32 index, GError **error)
+{
+  MusterPlanNode node = {.def = muster_graph_node (m->graph, index), .graph_index = index};
+  const MusterOpEntry *entry = muster_op_find_entry (node.def->op);
+  if (entry == NULL)
+    return refuse_unknown_op (m, node.def->op, error);
+  node.op = entry->op;
+  m->has_switch = m->has_switch || (node.op->flags & MUSTER_OP_SWITCHES) != 0;
+  if (!bind_inputs (m, &node, error))
+    return FALSE;
+  settle_feeds (m, &node, entry);
+  if (!muster_signature_resolve (entry->signature, node.def, m->given->data, m->given->len,
+                                 &m->resolved, error))
+    return FALSE;
+  for (guint i = 0; i < node.n_inputs; i++)
+    g_array_index (m->inputs, MusterPlanInput, node.first_input + i).wants_ref =
+        m->resolved.inputs->data[i] > MUSTER_REF;
+  node.value_dtype = m->resolved.value;
+  node.n_outputs = m->resolved.outputs->len;
+  if (node.n_outputs > MAX_SLOTS - MIN (m->slot_dtypes->len, MAX_SLOTS))
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "The nodes of a step have more than %u outputs together", MAX_SLOTS);
+  node.first_output = m->slot_dtypes->len;
+  if (g_str_equal (node.op->name, "Const") &&
+      (node.constant = muster_program_constant (m->program, index, error)) == NULL)
+    return FALSE;
+  name_kept (&node);
+  m->position[index] = m->nodes->len;
+  for (guint i = 0; i < node.n_outputs; i++)
+    add_slot (m, m->resolved.outputs->data[i], m->nodes->len);
+  g_array_append_val (m->nodes, node);
+  return TRUE;
+}
+
+static void
+set_mark (Maker *m, guint32 node, guint8 mark)
+{
+  m->marks[node] = (guint8)((m->marks[node] & FED) | mark);
+}
+
+static void
+push (Maker *m, guint32 node)
+{
+  const Frame frame = {.node = node};
+  set_mark (m, node, OPEN);
+  g_array_append_val (m->stack, frame);
+}
+
+/* Goes on with the node on top: down into an input that hasn't been placed, or places the node. */
+static gboolean
+visit_top (Maker *m, GError **error)
+{
+  Frame *top = &g_array_index (m->stack, Frame, m->stack->len - 1);
+  const Tensorflow__NodeDef *def = muster_graph_node (m->graph, top->node);
+  while (top->next < def->n_input) {
+    int output;
+    const guint32 source = (guint32)muster_graph_input (m->graph, top->node, top->next++, &output);
+    if ((m->marks[source] & MARK) == DONE || !needs_source (m, source, output))
+      continue;
+    if ((m->marks[source] & MARK) == OPEN)
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "The graph has a cycle: node '%s' (op '%s') needs '%s', which needs it. Loops "
+          "aren't among what muster's own engine runs",
+          def->name, def->op, muster_graph_node (m->graph, source)->name);
+    push (m, source);
+    return TRUE;
+  }
+  const guint32 node = top->node;
+  set_mark (m, node, DONE);
+  g_array_set_size (m->stack, m->stack->len - 1);
+  return place (m, node, error);
+}
+
+static gboolean
+visit (Maker *m, guint32 node, GError **error)
+{
+  if ((m->marks[node] & MARK) == DONE)
+    return TRUE;
+  push (m, node);
+  while (m->stack->len > 0)
+    if (!visit_top (m, error))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+add_fetch (Maker *m, const char *name, MusterPlanFetch *fetch, GError **error)
+{
+  const Endpoint end = split (name);
+  const gssize found = muster_graph_find (m->graph, end.name, end.size);
+  if (found < 0)
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "FetchOutputs node %s: not found", name);
+  if (end.output >= 0 && fed_slot (m, (guint32)found, end.output) != 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s is both fed and fetched.", name);
+  if (!visit (m, (guint32)found, error))
+    return FALSE;
+  const MusterPlanNode *node = &g_array_index (m->nodes, MusterPlanNode, m->position[found]);
+  if (end.output < 0 || node->n_outputs == 0)
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "Tried to fetch data for '%s', which produces no output.  To run to a node but "
+        "not fetch any data, pass '%s' as an argument to the 'target_node_names' argument "
+        "of the Session::Run API.",
+        name, name);
+  if (end.output >= node->n_outputs)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "FetchOutputs %s: output index too large, must be < %u", name,
+                        node->n_outputs);
+  fetch->slot = node->first_output + (guint32)end.output;
+  fetch->def = node->def;
+  const MusterDType dtype = m->slot_dtypes->data[fetch->slot] % MUSTER_REF;
+  if (!muster_dtype_is_supported (dtype))
+    return muster_fail (
+        error, MUSTER_ERROR_UNIMPLEMENTED,
+        "'%s' (op '%s') is a %s, which is no value to be fetched: fetch what reads it", name,
+        node->def->op, muster_dtype_name (dtype));
+  return TRUE;
+}
+
+static gboolean
+add_fetches (Maker *m, const MusterStep *step, MusterPlan *plan, GError **error)
+{
+  plan->n_fetches = (guint32)step->n_fetches;
+  plan->fetches = g_new0 (MusterPlanFetch, step->n_fetches);
+  for (gsize i = 0; i < step->n_fetches; i++)
+    if (!add_fetch (m, step->fetches[i], &plan->fetches[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+static int
+compare_names (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(char *const *)a, *(char *const *)b);
+}
+
+/* Names all targets that the graph lacks, from the i-th on. */
+static gboolean
+refuse_targets (Maker *m, const MusterStep *step, gsize i, GError **error)
+{
+  g_autoptr (GPtrArray) missing = g_ptr_array_new ();
+  g_autoptr (GString) names = g_string_new (NULL);
+  for (; i < step->n_targets; i++) {
+    const Endpoint end = split (step->targets[i]);
+    if (muster_graph_find (m->graph, end.name, end.size) < 0)
+      g_ptr_array_add (missing, (gpointer)step->targets[i]);
+  }
+  g_ptr_array_sort (missing, compare_names);
+  for (guint j = 0; j < missing->len; j++)
+    g_string_append_printf (names, "%s ", (const char *)missing->pdata[j]);
+  return muster_fail (error, MUSTER_ERROR_NOT_FOUND,
+                      "PruneForTargets: Some target nodes not found: %s", names->str);
+}
+
+static gboolean
+add_targets (Maker *m, const MusterStep *step, GError **error)
+{
+  for (gsize i = 0; i < step->n_targets; i++) {
+    const Endpoint end = split (step->targets[i]);
+    const gssize found = muster_graph_find (m->graph, end.name, end.size);
+    if (found < 0)
+      return refuse_targets (m, step, i, error);
+    if (!visit (m, (guint32)found, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Which node is the last to read each slot: there its memory may be taken over or given back. */
+static void
+mark_last_reads (MusterPlan *plan, guint32 n_inputs)
+{
+  g_autofree guint8 *read = g_malloc0 (MAX (plan->n_slots, 1));
+  for (guint32 i = 0; i < plan->n_fetches; i++)
+    read[plan->fetches[i].slot] = 1;
+  for (guint32 i = n_inputs; i > 0; i--) {
+    MusterPlanInput *input = &plan->inputs[i - 1];
+    input->is_last = !read[input->slot];
+    read[input->slot] = 1;
+  }
+}
+
+static void
+maker_init (Maker *m, MusterProgram *program, const MusterStep *step)
+{
+  *m = (Maker){.program = program, .graph = muster_program_graph (program)};
+  m->n_graph_nodes = muster_graph_n_nodes (m->graph);
+  m->marks = g_malloc0 (m->n_graph_nodes + 1);
+  m->position = g_new (guint32, m->n_graph_nodes + 1);
+  m->feeds = g_hash_table_new (g_int64_hash, g_int64_equal);
+  m->feed_keys = g_array_sized_new (FALSE, FALSE, sizeof (gint64), (guint)step->n_feeds);
+  m->stack = g_array_new (FALSE, FALSE, sizeof (Frame));
+  /* Room for one: of a node without inputs, too, the plan says where they would begin. */
+  m->nodes = g_array_sized_new (FALSE, FALSE, sizeof (MusterPlanNode), 1);
+  m->inputs = g_array_sized_new (FALSE, FALSE, sizeof (MusterPlanInput), 1);
+  m->controls = g_array_sized_new (FALSE, FALSE, sizeof (guint32), 1);
+  m->slot_nodes = g_array_new (FALSE, FALSE, sizeof (guint32));
+  m->slot_dtypes = g_byte_array_new ();
+  m->given = g_byte_array_new ();
+  m->fed_dtypes = g_byte_array_new ();
+  muster_resolved_init (&m->resolved);
+}
+
+static void
+maker_clear (Maker *m)
+{
+  g_free (m->marks);
+  g_free (m->position);
+  g_hash_table_unref (m->feeds);
+  g_array_unref (m->feed_keys);
+  g_array_unref (m->stack);
+  g_array_unref (m->nodes);
+  g_array_unref (m->inputs);
+  g_array_unref (m->controls);
+  g_array_unref (m->slot_nodes);
+  g_byte_array_unref (m->slot_dtypes);
+  g_byte_array_unref (m->given);
+  g_byte_array_unref (m->fed_dtypes);
+  muster_resolved_clear (&m->resolved);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Maker, maker_clear)
+
+/* Hands what was made to the plan. */
+static void
+take (Maker *m, MusterPlan *plan)
+{
+  gsize n_nodes, n_slots;
+  const guint32 n_inputs = m->inputs->len;
+  for (guint32 i = 0; i < plan->n_feeds; i++)
+    plan->feeds[i].dtype = m->slot_dtypes->data[plan->feeds[i].slot];
+  plan->nodes = g_array_steal (m->nodes, &n_nodes);
+  plan->inputs = g_array_steal (m->inputs, NULL);
+  plan->controls = g_array_steal (m->controls, NULL);
+  plan->slot_nodes = g_array_steal (m->slot_nodes, NULL);
+  plan->slot_dtypes = g_byte_array_steal (m->slot_dtypes, &n_slots);
+  plan->n_nodes = (guint32)n_nodes;
+  plan->n_slots = (guint32)n_slots;
+  plan->max_inputs = m->max_inputs;
+  plan->has_switch = m->has_switch;
+  mark_last_reads (plan, n_inputs);
+}
+
+/* TRUE if no name is empty: an empty one separates the lists in the key. */
+static gboolean
+check_names (const MusterStep *step, GError **error)
+{
+  gboolean all = TRUE;
+  for (gsize i = 0; i < step->n_feeds; i++)
+    all = all && step->feeds[i].name[0] != '\0';
+  for (gsize i = 0; i < step->n_fetches; i++)
+    all = all && step->fetches[i][0] != '\0';
+  for (gsize i = 0; i < step->n_targets; i++)
+    all = all && step->targets[i][0] != '\0';
+  if (!all)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "A step names a feed, fetch or target with an empty name");
+  if (step->n_fetches + step->n_targets == 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Must specify at least one target to fetch or execute.");
+  return TRUE;
+}
+
+MusterPlan *
+muster_plan_new (MusterProgram *program, const MusterStep *step, GError **error)
+{
+  if (!check_names (step, error) || !muster_graph_parse (muster_program_graph (program), error))
+    return NULL;
+  g_autoptr (MusterPlan) plan = g_new0 (MusterPlan, 1);
+  g_auto (Maker) maker;
+  g_atomic_ref_count_init (&plan->refs);
+  plan->graph = muster_graph_ref (muster_program_graph (program));
+  maker_init (&maker, program, step);
+  if (!add_feeds (&maker, step, plan, error) || !add_fetches (&maker, step, plan, error) ||
+      !add_targets (&maker, step, error)) {
+    for (guint i = 0; i < maker.nodes->len; i++)
+      muster_plan_node_clear (&g_array_index (maker.nodes, MusterPlanNode, i));
+    return NULL;
+  }
+  take (&maker, plan);
+  return g_steal_pointer (&plan);
+}
