@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* The cases that TensorFlow computed (record_*.py, a file for each): a graph and steps over it. */
+/* The cases that TensorFlow computed (record.py, a file for each): a graph and steps over it. */
 
 typedef struct {
   char *name;           /* (owned) */
@@ -173,14 +173,14 @@ static inline int
 golden_run_all (GoldenCase run)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (GDir) folder = g_dir_open ("tests/engine", 0, &error);
+  g_autoptr (GDir) folder = g_dir_open ("tests/engine/goldens", 0, &error);
   const char *name;
   int n = 0;
 
   MUSTER_EXPECT_NO_ERROR (error);
   while (folder != NULL && (name = g_dir_read_name (folder)) != NULL)
     if (g_str_has_suffix (name, ".golden")) {
-      g_autofree char *path = g_build_filename ("tests/engine", name, NULL);
+      g_autofree char *path = g_build_filename ("tests/engine/goldens", name, NULL);
       n += golden_run_file (path, run);
     }
   return n;

@@ -1,10 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records what TensorFlow computes of normalised batches, sums of products and matrices, for kernels_golden_test.c to
-replay.
-
-Run by hand with TensorFlow 2.21:  python3 tests/engine/record_dense.py tests/engine/dense.golden
-"""
+"""Records what TensorFlow computes of normalised batches, sums of products and matrices."""
 from recording import *
 
 
@@ -132,5 +127,4 @@ def media():
     op("ImageSummary", dict(tag=np.array("a"), tensor=numbers(F32, 1, 0, 4, 3)), words=True)
 
 
-if __name__ == "__main__":
-    write([norms, einsums, matrices, media])
+ALL = [norms, einsums, matrices, media]

@@ -1,9 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept from step to step (queues, tables, accumulators), examples, and ops that are rarely seen alone.
-
-Run by hand with TensorFlow 2.21:  python3 tests/engine/record_kept.py tests/engine/kept.golden
-"""
+"""What is kept from step to step (queues, tables, accumulators), examples, and ops that are rarely seen alone."""
 from recording import *
 
 TEXTS = np.array(["a", "bb", "", "a longer text"], object)
@@ -120,7 +116,7 @@ def example(**features):
              float: lambda v: tf.train.Feature(float_list=tf.train.FloatList(value=v)),
              bytes: lambda v: tf.train.Feature(bytes_list=tf.train.BytesList(value=v))}
     return tf.train.Example(features=tf.train.Features(
-        feature={k: kinds[type(v[0])](v) for k, v in features.items()})).SerializeToString()
+        feature={k: kinds[type(v[0])](v) for k, v in features.items()})).SerializeToString(deterministic=True)
 
 
 def examples():
@@ -166,5 +162,4 @@ def rare():
     story("TemporaryVariable", temporary)
 
 
-if __name__ == "__main__":
-    write([queues, tables, accumulators, examples, rare])
+ALL = [queues, tables, accumulators, examples, rare]

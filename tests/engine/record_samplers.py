@@ -1,9 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Candidate samplers and random numbers: with fixed seeds, step after step.
-
-Run by hand with TensorFlow 2.21:  python3 tests/engine/record_samplers.py tests/engine/samplers.golden
-"""
+"""Candidate samplers and random numbers: with fixed seeds, step after step."""
 from recording import *
 
 CLASSES = np.array([[0, 3], [4, 1], [0, 2]], I64)
@@ -168,5 +164,4 @@ def sampled():
     drawn("RandomPoissonV2", dict(shape=shape, rate=np.array([], F32)), seed=3)
 
 
-if __name__ == "__main__":
-    write([candidates, fixed_candidates, hits, sources, stateless, sampled])
+ALL = [candidates, fixed_candidates, hits, sources, stateless, sampled]

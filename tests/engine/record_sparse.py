@@ -1,9 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records what TensorFlow computes of sparse tensors, for kernels_golden_test.c to replay.
-
-Run by hand with TensorFlow 2.21:  python3 tests/engine/record_sparse.py tests/engine/sparse.golden
-"""
+"""Records what TensorFlow computes of sparse tensors."""
 from recording import *
 
 
@@ -116,7 +112,7 @@ def pairs():
     op("SparseTensorDenseAdd", dict(three("a_", sparse(numbers(F32, 5), (2, 4))), b=numbers(F32, 2, 4)), words=True)
 
 
-def reductions():
+def sparse_reductions():
     deep = (np.array([[0, 1, 0], [0, 1, 2], [1, 0, 2], [1, 1, 0], [1, 1, 1]], I64), None, np.array([2, 2, 3], I64))
     for name in ["SparseReduceSum", "SparseReduceMax", "SparseReduceSumSparse", "SparseReduceMaxSparse"]:
         for dtype in REALS + ([np.complex64, np.complex128] if "Sum" in name else []):
@@ -134,5 +130,4 @@ def reductions():
     op("SparseSoftmax", dict(three("sp_", (np.array([[1]], I64), numbers(F32, 1), np.array([3], I64)))), words=True)
 
 
-if __name__ == "__main__":
-    write([crosses, cuts, pairs, reductions])
+ALL = [crosses, cuts, pairs, sparse_reductions]

@@ -2,7 +2,7 @@
 """What the scripts that record TensorFlow's kernels share: a case, its steps, values to feed, and the file.
 
 Each case is a graph and steps over it: feeds, fetches with their values, targets, and for a step that
-fails the code and, where programs read them, the words. The file, compressed with gzip, is a run of length-prefixed messages
+fails the code and, where programs read them, the words. A file, compressed with gzip, is a run of length-prefixed messages
 
   Case { string name = 1; bytes graph = 2; repeated Step step = 3; }
   Step { repeated Tensor feed = 1; repeated Tensor fetch = 2; repeated string target = 3;
@@ -11,7 +11,7 @@ fails the code and, where programs read them, the words. The file, compressed wi
 """
 import gzip
 import os
-import sys
+from collections import Counter
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -174,12 +174,47 @@ def read(kind, v, dtype):
     return tf.identity(v) if kind == "ref" else raw.ReadVariableOp(resource=v, dtype=tf.as_dtype(dtype))
 
 
-def write(records):
-    """Runs them, and writes their cases to the file that the command line names."""
-    for record in records:
-        before = len(cases)
-        record()
-        print("%s: %d cases, %d bytes" % (record.__name__, len(cases) - before, sum(map(len, cases[before:]))))
-    data = b"".join(varint(len(case)) + case for case in cases)
-    with open(sys.argv[1], "wb") as out:
-        out.write(gzip.compress(data, 9, mtime=0))
+def named(message):
+    """A case's name: its first field, shorter than 128 bytes or not."""
+    size, at, shift = 0, 1, 0
+    while True:
+        size |= (message[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if message[at - 1] < 128:
+            return message[at:at + size].decode()
+
+
+def read_cases(path):
+    """The cases of a file that was recorded before; none if there is no such file."""
+    try:
+        with gzip.open(path) as file:
+            data = file.read()
+    except FileNotFoundError:
+        return []
+    found, at = [], 0
+    while at < len(data):
+        size, shift = 0, 0
+        while True:
+            size |= (data[at] & 127) << shift
+            at, shift = at + 1, shift + 7
+            if data[at - 1] < 128:
+                break
+        found.append(data[at:at + size])
+        at += size
+    return found
+
+
+def write(record, folder):
+    """Runs it, writes its cases to the file of its name if they have changed, and prints which have."""
+    cases.clear()
+    record()
+    path = os.path.join(folder, record.__name__ + ".golden")
+    before = read_cases(path)
+    print("%s: %d cases" % (record.__name__, len(cases)))
+    if cases == before:
+        return
+    for sign, differing in (("-", Counter(before) - Counter(cases)), ("+", Counter(cases) - Counter(before))):
+        for name, n in sorted(Counter(map(named, differing.elements())).items()):
+            print("  %s %s%s" % (sign, name, " (%d cases)" % n if n > 1 else ""))
+    with open(path, "wb") as out:
+        out.write(gzip.compress(b"".join(varint(len(case)) + case for case in cases), 9, mtime=0))
