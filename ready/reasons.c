@@ -192,6 +192,7 @@ reason_for_variables (const MusterSituation *situation)
 struct _MusterReasons {
   MusterClock *clock;   /* (owned) */
   GPtrArray *list;      /* (owned) (element-type MusterReason) */
+  guint64 version;      /* of the situation in the list; 0: there was none */
   gint64 epoch;         /* of the chief in the list */
   gboolean was_reached; /* the server has answered at some time */
 };
@@ -547,30 +548,30 @@ age_us (const MusterReason *reason, const MusterAnnouncement *chief)
   return 0;
 }
 
-/* Keeps `since` of what is in the state it was in; TRUE if something is another than before. */
-static gboolean
+/* Keeps `since` of what is in the state it was in. */
+static void
 carry_over (MusterReasons *self, GPtrArray *list, const MusterAnnouncement *chief)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gboolean same_chief = chief == NULL || chief->epoch == self->epoch;
-  gboolean changed = list->len != self->list->len;
   for (guint i = 0; i < list->len; i++) {
     MusterReason *it = g_ptr_array_index (list, i);
     const MusterReason *before = find_same (self->list, it);
     gboolean stays = before != NULL && strcmp (before->state, it->state) == 0 &&
                      (same_chief || strcmp (it->component, "chief") != 0);
     it->since_us = stays ? before->since_us : now_us - age_us (it, chief);
-    changed = changed || !stays || strcmp (before->text, it->text) != 0;
   }
   if (chief != NULL)
     self->epoch = chief->epoch;
-  return changed;
 }
 
-gboolean
+void
 muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
 {
-  g_return_val_if_fail (self != NULL && situation != NULL, FALSE);
+  g_return_if_fail (self != NULL && situation != NULL && situation->version != 0);
+  if (situation->version == self->version)
+    return;
+  self->version = situation->version;
   const MusterReadiness *readiness = situation->readiness;
   GPtrArray *list = list_new ();
   add_server (self, list, situation);
@@ -579,11 +580,10 @@ muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
   add_graph (list, readiness);
   add_tasks (list, situation->tasks);
   add_variables (list, situation);
-  gboolean changed = carry_over (
-      self, list, readiness != NULL && readiness->keeps_announcements ? readiness->chief : NULL);
+  carry_over (self, list,
+              readiness != NULL && readiness->keeps_announcements ? readiness->chief : NULL);
   g_ptr_array_unref (self->list);
   self->list = list;
-  return changed;
 }
 
 GPtrArray *

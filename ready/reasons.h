@@ -37,6 +37,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReason, muster_reason_free)
 
 /* What is known of a wait at one moment; everything is borrowed. */
 typedef struct {
+  guint64 version;                  /* another one with every change of what follows; not 0 */
   const char *target;               /* "grpc://chief:2222" */
   const MusterReadiness *readiness; /* (nullable) the last one heard */
   const GError *failure;            /* (nullable) why there is no session at present */
@@ -57,8 +58,8 @@ MusterReasons *muster_reasons_new (MusterClock *clock);
 void muster_reasons_free (MusterReasons *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReasons, muster_reasons_free)
 
-/* Takes a situation in. TRUE if some component's state or text has changed. */
-gboolean muster_reasons_update (MusterReasons *self, const MusterSituation *situation);
+/* Takes a situation in; one of the same version as the last is the same. */
+void muster_reasons_update (MusterReasons *self, const MusterSituation *situation);
 
 /* (element-type MusterReason) borrowed, until the next update. */
 GPtrArray *muster_reasons_list (MusterReasons *self);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/waiter.h"
 
+#include "ready/chief_gate.h"
 #include "ready/readiness.h"
 
 /* A master that leaves a look unanswered for so long isn't there. */
@@ -19,14 +20,16 @@ struct _MusterWaiter {
   MusterWaitProgress progress;
   gpointer progress_data;
 
-  MusterReadiness readiness; /* the last one looked at or heard */
-  char *why;                 /* (owned) (nullable) */
+  MusterReadiness readiness; /* as it was polled or received last; its versions are counted here */
+  guint64 reported_version;
+  MusterReadyOp ops[2]; /* by condition: what is polled, once it is */
   guint polls;
   gboolean once;
 
   MusterWatch *watch; /* (owned) (nullable) */
   gint64 watch_deadline_us;
-  gboolean is_pushed; /* the watch has told something */
+  gboolean is_fresh;  /* nothing has come by this watch: what comes may be what is known */
+  gboolean is_pushed; /* a watch has told something */
   gboolean must_poll; /* the master can't push */
 };
 
@@ -54,7 +57,8 @@ muster_waiter_free (MusterWaiter *self)
 
   g_clear_object (&self->watch);
   muster_readiness_clear (&self->readiness);
-  g_free (self->why);
+  muster_ready_op_clear (&self->ops[GATE]);
+  muster_ready_op_clear (&self->ops[READY]);
   g_free (self->gate_op);
   g_free (self->ready_op);
   g_free (self->model);
@@ -77,31 +81,28 @@ muster_waiter_poll_once (MusterWaiter *self)
   self->once = TRUE;
 }
 
-/* Keeps what was looked at or heard; tells of it if the reason is another one, or what the chief
- * does. */
-static void
-take_readiness (MusterWaiter *self, MusterReadiness *readiness)
+static gboolean
+is_change (const MusterWaiter *self, const MusterReadiness *now)
 {
-  const char *why = readiness->why_gate != NULL ? readiness->why_gate : readiness->why_not_ready;
-  gboolean is_news =
-      (why != NULL && g_strcmp0 (why, self->why) != 0) ||
-      readiness->keeps_announcements != self->readiness.keeps_announcements ||
-      g_strcmp0 (readiness->graph_difference, self->readiness.graph_difference) != 0 ||
-      !muster_announcement_equal (readiness->chief, self->readiness.chief);
+  return self->readiness.version == 0 || muster_readiness_changed (&self->readiness, now);
+}
 
-  muster_readiness_clear (&self->readiness);
-  self->readiness = *readiness;
-  *readiness = (MusterReadiness){0};
-  self->polls++;
-
-  if (!is_news || self->readiness.is_ready)
+/* Tells of a change, but not that it is over. */
+static void
+report_change (MusterWaiter *self)
+{
+  if (self->readiness.version == self->reported_version || self->readiness.is_ready)
     return;
-  if (why != NULL) {
-    g_free (self->why);
-    self->why = g_strdup (why);
-  }
+  self->reported_version = self->readiness.version;
   if (self->progress != NULL)
     self->progress (&self->readiness, self->progress_data);
+}
+
+static const char *
+why_not (const MusterWaiter *self)
+{
+  const MusterReadiness *readiness = &self->readiness;
+  return readiness->why_gate != NULL ? readiness->why_gate : readiness->why_not_ready;
 }
 
 static gboolean
@@ -110,31 +111,31 @@ is_answered (const MusterWaiter *self, Condition condition)
   return self->readiness.gate_open && (condition == GATE || self->readiness.is_ready);
 }
 
-/* Looking. */
+/* Polling. */
 
 /* Asks one question, since the gate may be open long before local init has run. */
 static gboolean
 probe (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
        GError **error)
 {
-  const char *op = condition == GATE ? self->gate_op : self->ready_op;
+  const MusterReadyOp *op = &self->ops[condition];
   g_auto (MusterReadyOpResult) found = {0};
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadiness) now = {0};
 
-  if (!muster_ready_op_probe (self->session, op, deadline_us, cancellable, &found, error))
+  if (!muster_ready_op_run (self->session, op, deadline_us, cancellable, &found, error))
     return FALSE;
-  readiness.gate_open = condition == READY || found.is_ready;
-  readiness.is_ready = condition == READY && found.is_ready;
-  readiness.missing = g_steal_pointer (&found.missing);
-  *(condition == GATE ? &readiness.why_gate : &readiness.why_not_ready) =
-      g_steal_pointer (&found.why_not);
-  take_readiness (self, &readiness);
+  now.gate_open = condition == READY || found.is_ready;
+  now.is_ready = condition == READY && found.is_ready;
+  now.missing = g_steal_pointer (&found.missing);
+  *(condition == GATE ? &now.why_gate : &now.why_not_ready) = g_steal_pointer (&found.why_not);
+  muster_readiness_keep (&self->readiness, &now, is_change (self, &now));
+  self->polls++;
   return TRUE;
 }
 
 static gboolean
-look (MusterWaiter *self, Condition condition, gint64 now_us, gint64 deadline_us,
-      GCancellable *cancellable, GError **error)
+poll_in_time (MusterWaiter *self, Condition condition, gint64 now_us, gint64 deadline_us,
+              GCancellable *cancellable, GError **error)
 {
   gint64 limit_us = MIN (deadline_us, muster_deadline_after (now_us, POLL_LIMIT_US));
   g_autoptr (GError) failure = NULL;
@@ -154,8 +155,15 @@ look (MusterWaiter *self, Condition condition, gint64 now_us, gint64 deadline_us
 static gboolean
 give_up (const MusterWaiter *self, GError **error)
 {
+  const char *why = why_not (self);
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Not ready in time: %s",
-                      self->why != NULL ? self->why : "no answer");
+                      why != NULL ? why : "no answer");
+}
+
+static const char *
+op_of (const MusterWaiter *self, Condition condition)
+{
+  return condition == GATE ? self->gate_op : self->ready_op;
 }
 
 static gboolean
@@ -165,12 +173,16 @@ poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
   MusterCountdown countdown;
   gint64 now_us = muster_clock_now_us (self->clock);
 
+  if (self->ops[condition].name == NULL)
+    muster_ready_op_find (&self->ops[condition], op_of (self, condition),
+                          muster_session_graph (self->session));
   muster_countdown_start (&countdown, now_us, deadline_us, self->ceiling_us);
   for (;;) {
-    if (!look (self, condition, now_us, deadline_us, cancellable, error))
+    if (!poll_in_time (self, condition, now_us, deadline_us, cancellable, error))
       return FALSE;
     if (is_answered (self, condition))
       return TRUE;
+    report_change (self);
 
     gint64 after_us = muster_clock_now_us (self->clock);
     muster_countdown_polled (&countdown, after_us - now_us);
@@ -188,7 +200,7 @@ poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
   }
 }
 
-/* Hearing. */
+/* Being told. */
 
 /* One watch serves both questions; it ends with its deadline, so another deadline needs another. */
 static gboolean
@@ -200,19 +212,24 @@ ensure_watch (MusterWaiter *self, gint64 deadline_us, GError **error)
   MusterWatchFor what = {self->gate_op, self->ready_op, self->model, self->task};
   self->watch = muster_session_watch (self->session, &what, deadline_us, error);
   self->watch_deadline_us = deadline_us;
+  self->is_fresh = TRUE;
   return self->watch != NULL;
 }
 
 static gboolean
 receive (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  g_auto (MusterReadiness) readiness = {0};
+  g_auto (MusterReadiness) now = {0};
 
   if (!ensure_watch (self, deadline_us, error) ||
-      !muster_watch_next (self->watch, &readiness, cancellable, error))
+      !muster_watch_next (self->watch, &now, cancellable, error))
     return FALSE;
+  /* A watch carries nothing but changes after what it begins with. */
+  muster_readiness_keep (&self->readiness, &now, !self->is_fresh || is_change (self, &now));
+  self->is_fresh = FALSE;
   self->is_pushed = TRUE;
-  take_readiness (self, &readiness);
+  self->polls++;
+  report_change (self);
   return TRUE;
 }
 
@@ -257,7 +274,7 @@ static gboolean
 poll_or_trust (MusterWaiter *self, Condition condition, gint64 deadline_us,
                GCancellable *cancellable, GError **error)
 {
-  if ((condition == GATE ? self->gate_op : self->ready_op) == NULL)
+  if (op_of (self, condition) == NULL)
     return TRUE;
   return poll_until (self, condition, deadline_us, cancellable, error);
 }
@@ -306,7 +323,7 @@ muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us, GCancellable *
 const char *
 muster_waiter_why (MusterWaiter *self)
 {
-  return self->why;
+  return why_not (self);
 }
 
 const MusterReadiness *

@@ -12,7 +12,8 @@ G_BEGIN_DECLS
 
 typedef struct _MusterWaiter MusterWaiter;
 
-/* Each change of the reason, or of what the chief does, while waiting; turn is borrowed. */
+/* Each change of readiness (ready/chief_gate.h) until the model is ready; readiness is borrowed,
+ * and its version counts the changes of this waiter. */
 typedef void (*MusterWaitProgress) (const MusterReadiness *readiness, gpointer user_data);
 
 /* ceiling_us: the longest pause between two looks. clock NULL: the machine's. */

@@ -214,6 +214,7 @@ describe_keeping (const MusterOperation *self, GPtrArray *checks)
 void
 muster_operation_forget_diagnosis (MusterOperation *self)
 {
+  self->version += self->server_state != NULL;
   g_clear_pointer (&self->diagnosis, g_free);
   g_clear_pointer (&self->missing_tasks, g_strfreev);
   self->server_state = NULL;
@@ -227,6 +228,7 @@ take_in (MusterOperation *self, GPtrArray *checks, gboolean is_kept)
   GPtrArray *tasks = g_ptr_array_new ();
 
   muster_operation_forget_diagnosis (self);
+  self->version++;
   self->diagnosis = is_kept && master->diagnosis.stage == MUSTER_REACH_ANSWERS
                         ? describe_keeping (self, checks)
                         : g_strdup (master->diagnosis.text);

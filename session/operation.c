@@ -74,24 +74,6 @@ muster_operation_rename_phase (MusterOperation *self, const char *name)
 
 /* What it has heard, and what its listener is told. */
 
-static void
-update (MusterOperation *self, const MusterReadiness *readiness)
-{
-  MusterSituation situation = {.target = muster_master_target (self->master),
-                               .readiness = readiness,
-                               .failure = self->failure,
-                               .diagnosis = self->diagnosis,
-                               .server_state = self->server_state,
-                               .tasks = (const char *const *)self->missing_tasks,
-                               .chief = self->manager->chief,
-                               .variables = self->manager->variables,
-                               .n_variables = self->manager->n_variables};
-
-  self->has_situation = TRUE;
-  if (muster_reasons_update (self->reasons, &situation))
-    self->has_news = TRUE;
-}
-
 /* While the chief decides alone, the ops' words are its: that it is at work is said by its reason,
  * and the ops' own is which variables are missing. */
 static char *
@@ -105,39 +87,80 @@ why_not (const MusterReadiness *readiness)
   return g_strconcat ("Variables not initialized: ", names, NULL);
 }
 
+static void
+update (MusterOperation *self, const MusterReadiness *readiness, gboolean is_change)
+{
+  if (is_change || !self->has_situation)
+    self->version++;
+  if (readiness != NULL) {
+    g_free (self->why);
+    self->why = why_not (readiness);
+  }
+  MusterSituation situation = {.version = self->version,
+                               .target = muster_master_target (self->master),
+                               .readiness = readiness,
+                               .failure = self->failure,
+                               .diagnosis = self->diagnosis,
+                               .server_state = self->server_state,
+                               .tasks = (const char *const *)self->missing_tasks,
+                               .chief = self->manager->chief,
+                               .variables = self->manager->variables,
+                               .n_variables = self->manager->n_variables};
+
+  self->has_situation = TRUE;
+  self->knows_readiness = readiness != NULL;
+  self->readiness_version = readiness != NULL ? readiness->version : 0;
+  muster_reasons_update (self->reasons, &situation);
+}
+
 void
 muster_operation_receive_readiness (MusterOperation *self, const MusterReadiness *readiness)
 {
+  gboolean is_change = !self->knows_readiness || readiness->version != self->readiness_version;
+
   g_clear_error (&self->failure);
-  update (self, readiness);
-  g_free (self->why);
-  self->why = why_not (readiness);
+  update (self, readiness, is_change);
+}
+
+/* Two are the same by what is told of them: a reset ends each session by its own name. before may
+ * be NULL. */
+static gboolean
+is_same_failure (const GError *before, const GError *failure)
+{
+  if (before == NULL || (muster_failure_is_reset (before) && muster_failure_is_reset (failure)))
+    return before != NULL;
+  return g_error_matches (before, failure->domain, failure->code) &&
+         g_str_equal (before->message, failure->message);
 }
 
 /* What the master said before it failed is no longer known. */
 void
 muster_operation_receive_failure (MusterOperation *self, const GError *failure)
 {
+  gboolean is_change = self->knows_readiness || !is_same_failure (self->failure, failure);
+
   if (failure != self->failure) {
     g_clear_error (&self->failure);
     self->failure = g_error_copy (failure);
   }
-  update (self, NULL);
+  update (self, NULL, is_change);
 }
 
 void
 muster_operation_receive_session (MusterOperation *self)
 {
+  gboolean is_change = self->failure != NULL || self->knows_readiness;
+
   if (!self->has_situation)
     return;
   g_clear_error (&self->failure);
-  update (self, NULL);
+  update (self, NULL, is_change);
 }
 
 void
 muster_operation_update_reasons (MusterOperation *self)
 {
-  update (self, NULL);
+  update (self, NULL, self->knows_readiness);
 }
 
 /* One reason as part of a sentence; NULL: it has no part in it, or the ops' own words say it. */
@@ -194,16 +217,22 @@ muster_operation_report (MusterOperation *self, const char *message,
   const MusterSessionManager *manager = self->manager;
   static const MusterReadiness nothing;
 
-  if (!self->has_news && g_strcmp0 (message, self->told) == 0)
+  if (readiness != NULL)
+    muster_operation_receive_readiness (self, readiness);
+  if (self->version == self->reported_version)
     return;
-  self->has_news = FALSE;
-  if (g_strcmp0 (message, self->told) != 0)
-    g_info ("%s", message);
-  g_free (self->told);
-  self->told = g_strdup (message);
+  self->reported_version = self->version;
+  g_info ("%s", message);
   if (manager->progress != NULL)
     manager->progress (message, readiness != NULL ? readiness : &nothing,
                        muster_reasons_list (self->reasons), manager->progress_data);
+}
+
+void
+muster_operation_report_step (MusterOperation *self, const char *message)
+{
+  self->version++;
+  muster_operation_report (self, message, NULL);
 }
 
 /* Errors. */
@@ -371,7 +400,7 @@ report_retry (MusterOperation *self, MusterFailure class, const GError *failure)
   g_autofree char *message =
       g_strdup_printf ("Retrying (%s, %u of %u): %s", muster_failure_name (class),
                        self->retries.counts[class], budget, failure->message);
-  muster_operation_report (self, message, NULL);
+  muster_operation_report_step (self, message);
 }
 
 /* Decides what becomes of an attempt that failed, after started_us, with failure (transfer full).
@@ -471,7 +500,6 @@ conclude (MusterOperation *self, GError *failure, MusterSessionReport *report, G
   g_clear_pointer (&self->why, g_free);
   g_clear_object (&self->lease);
   g_clear_pointer (&self->before, muster_announcement_free);
-  g_clear_pointer (&self->told, g_free);
   return self->session;
 }
 

@@ -312,7 +312,7 @@ wait_for_checkpoint (MusterOperation *self, const MusterPrepareOptions *options,
 
     gint64 after_us = muster_clock_now_us (self->clock);
     if (countdown.polls == 0)
-      muster_operation_report (self, "Waiting for checkpoint to be available.", NULL);
+      muster_operation_report_step (self, "Waiting for checkpoint to be available.");
     muster_countdown_polled (&countdown, after_us - now_us);
     gint64 wake_us =
         muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));

@@ -63,10 +63,14 @@ typedef struct {
   /* and what it has heard. */
   MusterReasons *reasons; /* (owned) */
   gboolean has_situation; /* they have been updated */
-  GError *failure;        /* (owned) (nullable) the last one heard, unless a turn came after it */
-  gboolean has_news;      /* they have changed since the listener was told */
-  char *why;  /* (owned) (nullable) why the model wasn't ready when that was last known */
-  char *told; /* (owned) (nullable) what the listener was told last */
+  /* Counts the changes of readiness (its own version's), of the failure and of its diagnosis: what
+   * the reasons are made of. */
+  guint64 version;
+  guint64 reported_version; /* what the listener was told of last */
+  gboolean knows_readiness; /* a session said so, of this version, and hasn't failed since */
+  guint64 readiness_version;
+  GError *failure; /* (owned) (nullable) the last one heard, unless a readiness came after it */
+  char *why;       /* (owned) (nullable) why the model wasn't ready when that was last known */
   MusterSessionReport report; /* (owned) */
 
   /* connect.c's: the session, or why the master doesn't answer. */
@@ -110,9 +114,12 @@ void muster_operation_receive_session (MusterOperation *self);
 void muster_operation_update_reasons (MusterOperation *self);
 /* (transfer full) (nullable) Why there is no session yet, in one line. */
 char *muster_operation_why (const MusterOperation *self);
-/* Tells the manager's listener, if the message is another one than the last, or a reason is. */
+/* Receives readiness (nullable), and tells the manager's listener what has changed, if anything has
+ * since it was told last. */
 void muster_operation_report (MusterOperation *self, const char *message,
                               const MusterReadiness *readiness);
+/* Has it told in any case: what has changed is in the message alone. */
+void muster_operation_report_step (MusterOperation *self, const char *message);
 
 /* connect.c: the way to a session, and why a master doesn't answer; no diagnosis for one in this
  * process. */

@@ -13,7 +13,6 @@ on_readiness (const MusterReadiness *readiness, gpointer user_data)
                        readiness->why_gate != NULL ? readiness->why_gate : "None",
                        readiness->why_not_ready != NULL ? readiness->why_not_ready : "None");
 
-  muster_operation_receive_readiness (self, readiness);
   muster_operation_report (self, message, readiness);
 }
 

@@ -115,10 +115,10 @@ block_of (MusterLive *self, gint64 now_us)
 {
   guint width, height;
   measure (&width, &height);
+  g_autofree char *bar = bar_of (self, now_us, width);
   g_autofree char *subject = subject_of (self);
   g_autofree char *time = time_of (self, now_us);
   g_autofree char *head = g_strdup_printf ("%s, %s", subject, time);
-  g_autofree char *bar = bar_of (self, now_us, width);
   g_autofree char *block =
       muster_rows_draw (head, self->rows, now_us, width, height - (*bar != '\0'), self->coloured);
   return g_strconcat (block, bar, NULL);
@@ -330,16 +330,14 @@ muster_live_progress (const char *message, const MusterReadiness *readiness G_GN
   g_mutex_lock (&self->lock);
   if (self->line != NULL) /* it was ready before, and another wait begins */
     begin_again (self, now_us);
-  gboolean is_new = g_strcmp0 (summary, self->summary) != 0;
   g_free (self->summary);
   self->summary = g_steal_pointer (&summary);
   g_ptr_array_unref (self->rows);
   self->rows = muster_rows_new (message, reasons);
-  if (is_new)
-    muster_notify_status (self->summary);
+  muster_notify_status (self->summary);
   if (self->shows == SHOWS_BLOCK)
     draw (self, now_us);
-  else if (self->shows == SHOWS_LINES && is_new)
+  else if (self->shows == SHOWS_LINES)
     print_line (self, now_us, FALSE);
   else if (self->shows == SHOWS_JSON)
     print_json (reasons, self->summary);

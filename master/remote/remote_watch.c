@@ -48,56 +48,50 @@ muster_remote_watch_new (MusterRpcClient *client, MusterHeartbeat *heartbeat,
   return MUSTER_WATCH (self);
 }
 
-static char *
-text_or_null (const char *text)
+/* The next message, in arena. */
+static const Muster__ReadinessState *
+next_message (MusterRemoteWatch *self, MusterArena *arena, GCancellable *cancellable,
+              GError **error)
 {
-  return *text != '\0' ? g_strdup (text) : NULL;
-}
-
-static void
-fill_readiness (MusterReadiness *readiness, const Muster__ReadinessState *from)
-{
-  *readiness = (MusterReadiness){
-      .gate_open = from->gate_open,
-      .is_ready = from->ready,
-      .why_gate = text_or_null (from->why_gate),
-      .why_not_ready = text_or_null (from->why_not_ready),
-  };
-  readiness->keeps_announcements = from->keeps_announcements;
-  if (from->chief != NULL)
-    readiness->chief = muster_remote_announcement (from->chief);
-  readiness->graph_difference = muster_remote_text (from->graph_difference, MOST_DIFFERENCE);
-  if (from->n_missing > 0)
-    readiness->missing = muster_names_pack (from->missing, from->n_missing);
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GBytes) bytes = muster_rpc_stream_next (self->stream, cancellable, &failure);
+  if (bytes == NULL && failure != NULL) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  if (bytes == NULL) {
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "the server ended its watch over readiness");
+    return NULL;
+  }
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  const Muster__ReadinessState *message = muster_unpack (&muster__readiness_state__descriptor, data,
+                                                         size, arena, "turn of readiness", error);
+  if (message == NULL || message->error_code == 0)
+    return message;
+  muster_fail (error, muster_error_from_wire (message->error_code), "%s", message->error_message);
+  return NULL;
 }
 
 static gboolean
 remote_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable *cancellable,
                    GError **error)
 {
-  MusterRemoteWatch *self = MUSTER_REMOTE_WATCH (watch);
-  g_autoptr (GError) failure = NULL;
-  g_autoptr (GBytes) bytes = muster_rpc_stream_next (self->stream, cancellable, &failure);
-  if (bytes == NULL && failure != NULL) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return FALSE;
-  }
-  if (bytes == NULL) {
-    return muster_fail (error, MUSTER_ERROR_UNAVAILABLE,
-                        "the server ended its watch over readiness");
-  }
-  gsize size;
-  gconstpointer data = g_bytes_get_data (bytes, &size);
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Muster__ReadinessState *message = muster_unpack (&muster__readiness_state__descriptor, data,
-                                                         size, arena, "turn of readiness", error);
-  if (message == NULL)
+  const Muster__ReadinessState *from =
+      next_message (MUSTER_REMOTE_WATCH (watch), arena, cancellable, error);
+  if (from == NULL)
     return FALSE;
-  if (message->error_code != 0) {
-    return muster_fail (error, muster_error_from_wire (message->error_code), "%s",
-                        message->error_message);
-  }
-  fill_readiness (readiness, message);
+  *readiness = (MusterReadiness){
+      .gate_open = from->gate_open,
+      .is_ready = from->ready,
+      .why_gate = muster_remote_text (from->why_gate, G_MAXSSIZE),
+      .why_not_ready = muster_remote_text (from->why_not_ready, G_MAXSSIZE),
+      .missing = from->n_missing > 0 ? muster_names_pack (from->missing, from->n_missing) : NULL,
+      .keeps_announcements = from->keeps_announcements,
+      .chief = from->chief != NULL ? muster_remote_announcement (from->chief) : NULL,
+      .graph_difference = muster_remote_text (from->graph_difference, MOST_DIFFERENCE),
+  };
   return TRUE;
 }
 

@@ -128,7 +128,7 @@ static GRefString *
 shorten (const char *why)
 {
   if (why == NULL || strlen (why) <= MAX_SHOWN)
-    return g_ref_string_new (muster_server_text (why));
+    return g_ref_string_new (why != NULL ? why : "");
   g_autofree char *start = g_utf8_make_valid (why, MAX_SHOWN);
   g_autofree char *text = g_strconcat (start, "…", NULL);
   return g_ref_string_new (text);

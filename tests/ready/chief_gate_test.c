@@ -116,3 +116,21 @@ MUSTER_TEST (ChiefGate, grows_older)
   MUSTER_EXPECT_EQ (readiness.chief->durable_age_us, MUSTER_SECOND);
   MUSTER_EXPECT_EQ (readiness.chief->lost_age_us, MUSTER_SECOND);
 }
+
+MUSTER_TEST (ChiefGate, is_kept_with_the_next_version_where_it_is_a_change)
+{
+  g_auto (MusterReadiness) kept = {0};
+  g_auto (MusterReadiness) now = {0};
+  muster_readiness_apply_chief (&now, &ready, TRUE, chief_in (MUSTER_CHIEF_PREPARED, TRUE));
+
+  muster_readiness_keep (&kept, &now, TRUE);
+  MUSTER_EXPECT_EQ (kept.version, (guint64)1);
+  MUSTER_EXPECT_TRUE (kept.is_ready);
+  MUSTER_EXPECT_NULL (now.chief);
+
+  muster_readiness_apply_chief (&now, &ready, TRUE, chief_in (MUSTER_CHIEF_TRAINING, TRUE));
+  now.chief->step = 7;
+  muster_readiness_keep (&kept, &now, FALSE);
+  MUSTER_EXPECT_EQ (kept.version, (guint64)1);
+  MUSTER_EXPECT_EQ (kept.chief->step, (gint64)7);
+}

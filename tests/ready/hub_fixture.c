@@ -158,6 +158,7 @@ listen (const MusterReadiness *readiness, guint64 round, const GError *error, gp
   g_mutex_lock (&ear->lock);
   g_ptr_array_add (ear->heard, in_words (readiness, error));
   ear->round = round;
+  ear->version = readiness != NULL ? readiness->version : 0;
   if (readiness != NULL && readiness->chief != NULL) {
     ear->phase_age_us = readiness->chief->phase_age_us;
     ear->step = readiness->chief->step;

@@ -39,7 +39,8 @@ typedef struct {
   gint n_lingered;              /* atomic: how often it was still there after it had been told */
   guint64 round;                /* the last one; guarded by lock, as is … */
   gint64 phase_age_us;          /* … what was last heard of the chief, as is … */
-  gint64 step;                  /* … its step */
+  gint64 step;                  /* … its step, and … */
+  guint64 version;              /* … the version of it all */
 } Ear;
 
 typedef struct {

@@ -228,3 +228,23 @@ MUSTER_TEST (HubOverRegistry, tells_who_comes_in_how_far_the_chief_has_trained)
   MUSTER_EXPECT_EQ (f.ear->step, (gint64)1);
   MUSTER_EXPECT_EQ (late->step, (gint64)7);
 }
+
+MUSTER_TEST (HubOverRegistry, counts_a_version_for_each_change)
+{
+  g_autoptr (Ear) late = ear_new ();
+  g_auto (Fixture) f = fixture (TRUE);
+  ask_for_digits (&f, f.ear);
+  EXPECT_RECEIVED (f.ear, 1, "nobody, missing a,b");
+  MUSTER_EXPECT_EQ (f.ear->version, (guint64)1);
+
+  gint64 epoch = claim (&f);
+  EXPECT_RECEIVED (f.ear, 2, "nobody, missing a,b; starting, gate shut");
+  announce (&f, epoch, MUSTER_CHIEF_STARTING, 7); /* no change */
+  signal_change (&f);                             /* nor is this, while the chief decides */
+  wait_for_run (&f, 2);
+  ask_for_digits (&f, late);
+
+  EXPECT_RECEIVED (late, 1, "starting, gate shut");
+  MUSTER_EXPECT_EQ (f.ear->version, (guint64)2);
+  MUSTER_EXPECT_EQ (late->version, (guint64)2);
+}

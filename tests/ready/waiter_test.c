@@ -289,6 +289,24 @@ MUSTER_TEST (Waiter, tells_of_a_reason_once)
                        "Variables not initialized: v|Variables not initialized: local|");
 }
 
+/* Each question has a watch of its own here, which begins with what is known. */
+MUSTER_TEST (Waiter, tells_no_change_again_that_another_watch_begins_with)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GString) reasons = g_string_new (NULL);
+  name_model (&f, "gate", "ready");
+  muster_waiter_set_progress (f.waiter, list_reasons, reasons);
+  muster_waiter_poll_once (f.waiter);
+  set_v (f.master);
+
+  MUSTER_EXPECT_TRUE (muster_waiter_wait_gate (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_EXPECT_FALSE (muster_waiter_wait_ready (f.waiter, MUSTER_WAIT_FOREVER, NULL, NULL));
+
+  MUSTER_EXPECT_STREQ (reasons->str, "Variables not initialized: local|");
+  MUSTER_EXPECT_EQ (muster_waiter_n_polls (f.waiter), 2u);
+  MUSTER_EXPECT_EQ (muster_waiter_readiness (f.waiter)->version, (guint64)1);
+}
+
 static void
 expect_deadline (Fixture *f)
 {
