@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/wait.h"
 
 /* The one place that reads the machine's clock and sleeps. */
 
@@ -66,35 +67,10 @@ system_random (MusterClock *self G_GNUC_UNUSED)
   return g_random_double ();
 }
 
-/* One waiting thread, and the signal that ends its wait. */
-typedef struct {
-  GMutex lock;
-  GCond woken;
-  gboolean is_cancelled; /* guarded by lock */
-} Wait;
-
-static void
-on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+static gboolean
+is_never_done (gpointer data G_GNUC_UNUSED)
 {
-  Wait *wait = data;
-  g_mutex_lock (&wait->lock);
-  wait->is_cancelled = TRUE;
-  g_cond_signal (&wait->woken);
-  g_mutex_unlock (&wait->lock);
-}
-
-static void
-wait_for_it (Wait *wait, gint64 wake_us)
-{
-  gboolean in_time = TRUE;
-  g_mutex_lock (&wait->lock);
-  while (!wait->is_cancelled && in_time) {
-    if (wake_us == MUSTER_WAIT_FOREVER)
-      g_cond_wait (&wait->woken, &wait->lock);
-    else
-      in_time = g_cond_wait_until (&wait->woken, &wait->lock, wake_us);
-  }
-  g_mutex_unlock (&wait->lock);
+  return FALSE;
 }
 
 static gboolean
@@ -104,17 +80,15 @@ system_wait_until (MusterClock *self, gint64 wake_us, GCancellable *cancellable,
     return FALSE;
   if (wake_us <= system_now_us (self))
     return TRUE;
-  Wait wait = {.is_cancelled = FALSE};
-  g_mutex_init (&wait.lock);
-  g_cond_init (&wait.woken);
-  gulong handler = 0;
-  if (cancellable != NULL)
-    handler = g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), &wait, NULL);
-  wait_for_it (&wait, wake_us);
-  /* Returns only after a handler that is running has left wait. */
-  g_cancellable_disconnect (cancellable, handler);
-  g_cond_clear (&wait.woken);
-  g_mutex_clear (&wait.lock);
+  GMutex lock;
+  GCond woken;
+  g_mutex_init (&lock);
+  g_cond_init (&woken);
+  g_mutex_lock (&lock);
+  (void)muster_wait_for (&woken, &lock, is_never_done, NULL, wake_us, cancellable);
+  g_mutex_unlock (&lock);
+  g_cond_clear (&woken);
+  g_mutex_clear (&lock);
   return !g_cancellable_set_error_if_cancelled (cancellable, error);
 }
 

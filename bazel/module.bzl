@@ -53,15 +53,6 @@ def messages():
         visibility = _users_of(name),
     )
     native.exports_files(protos)
-    _sources(protos)
-
-def _sources(files):
-    # for the check of the map
-    native.filegroup(
-        name = "sources",
-        srcs = files,
-        visibility = ["//tests:__subpackages__"],
-    )
 
 def module(deps = [], copts = [], exclude = [], internal = []):
     """The library of this package's folder, over the modules that MODULES gives it.
@@ -101,7 +92,13 @@ def module(deps = [], copts = [], exclude = [], internal = []):
         srcs = public,
         visibility = ["//visibility:public"],
     )
-    _sources(native.glob(["*.c", "*.h"]))
+
+    # for the check of the map
+    native.filegroup(
+        name = "sources",
+        srcs = native.glob(["*.c", "*.h"]),
+        visibility = ["//tests:__subpackages__"],
+    )
 
 # sqrt in a loop is one instruction for several elements only where nobody asks for errno; as a pragma it does nothing for
 # what is a builtin.

@@ -3,11 +3,12 @@
 """Holds bazel/modules.bzl to the includes, and draws it.
 
     structure.py ROOT            checks; prints what is wrong and exits with 1
-    structure.py ROOT --draw     prints the drawing of the folders that README shows
+    structure.py ROOT --draw     writes the drawing of the folders into README.md
 
 A module is a folder of sources. What is checked: each include of another module's header has an arrow in MODULES, each
 arrow has an include, no module stands above one that it uses, no folder has more than 25 sources, and files include one
-another in circles only as a type and its parts do: two files, and few of those.
+another in circles only as a type and its parts do: two files, and few of those. Waits for another thread go through
+base/wait.h.
 """
 import collections
 import os
@@ -17,6 +18,7 @@ import sys
 MOST_SOURCES = 25
 MOST_CIRCLES = 7
 LARGEST_CIRCLE = 2
+WAITS = "base/wait.c"
 DRAWN_IN = "README.md"
 BEGIN, END = "<!-- modules -->\n", "<!-- /modules -->\n"
 
@@ -147,6 +149,16 @@ def check_circles(includes):
     return wrong
 
 
+def check_waits(root, modules):
+    wrong = []
+    for module in modules:
+        for name in sources_in(os.path.join(root, module)):
+            path = module + "/" + name
+            if path.endswith(".c") and path != WAITS and "g_cond_wait_until" in read(os.path.join(root, path)):
+                wrong.append("%s calls g_cond_wait_until; use base/wait.h" % path)
+    return wrong
+
+
 def folders_of(modules):
     """{top folder: the top folders it uses}"""
     folders = {}
@@ -186,7 +198,7 @@ def check(root):
     modules = read_modules(root)
     includes = {module: includes_of(root, module) for module in modules}
     return (check_order(modules) + check_arrows(modules, includes) + check_sizes(root, modules) +
-            check_circles(includes) + check_drawing(root, modules))
+            check_circles(includes) + check_waits(root, modules) + check_drawing(root, modules))
 
 
 def write_drawing(root):

@@ -2,6 +2,7 @@
 #include "tensorflow/runtime.h"
 
 #include "base/blocking.h"
+#include "base/wait.h"
 #include "tensorflow/read_line.h"
 
 #include <arpa/inet.h>
@@ -411,43 +412,25 @@ muster_runtime_port (MusterRuntime *self)
   return self->port;
 }
 
-static void
-wake (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+/* The lock is held. */
+static gboolean
+has_started (gpointer data)
 {
-  MusterRuntime *self = data;
-  g_mutex_lock (&self->lock);
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
-}
-
-/* Waits as long as it starts; the lock is held. */
-static State
-wait_while_starting (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable)
-{
-  gboolean is_late = FALSE;
-  while (self->state == STARTING && !is_late && !g_cancellable_is_cancelled (cancellable)) {
-    if (deadline_us == MUSTER_WAIT_FOREVER)
-      g_cond_wait (&self->changed, &self->lock);
-    else
-      is_late = !g_cond_wait_until (&self->changed, &self->lock, deadline_us);
-  }
-  return self->state;
+  const MusterRuntime *self = data;
+  return self->state != STARTING;
 }
 
 gboolean
 muster_runtime_await (MusterRuntime *self, gint64 deadline_us, GCancellable *cancellable,
                       GError **error)
 {
-  gulong id = 0;
   muster_about_to_block ();
-  if (cancellable != NULL)
-    id = g_cancellable_connect (cancellable, G_CALLBACK (wake), self, NULL);
   g_mutex_lock (&self->lock);
-  State state = wait_while_starting (self, deadline_us, cancellable);
+  (void)muster_wait_for (&self->changed, &self->lock, has_started, self, deadline_us, cancellable);
+  State state = self->state;
   GError *failure = self->failure != NULL ? g_error_copy (self->failure) : NULL;
   g_autofree char *doing = state == STARTING ? describe_start (self) : NULL;
   g_mutex_unlock (&self->lock);
-  g_cancellable_disconnect (cancellable, id);
   if (failure != NULL)
     g_propagate_error (error, failure);
   else if (state != SERVING && !g_cancellable_set_error_if_cancelled (cancellable, error))

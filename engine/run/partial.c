@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run/partial.h"
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/wait.h"
 #include "engine/run/executor.h"
 #include "engine/run/plan.h"
 #include "engine/run/slots.h"
@@ -101,12 +101,8 @@ MusterRun *
 muster_partial_begin (MusterPartial *self, gint64 deadline_us, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  gboolean in_time = TRUE;
-  while (self->is_busy && !self->is_over && in_time) {
-    if (deadline_us == MUSTER_WAIT_FOREVER)
-      g_cond_wait (&self->is_free, &self->lock);
-    else
-      in_time = g_cond_wait_until (&self->is_free, &self->lock, deadline_us);
+  while (self->is_busy && !self->is_over &&
+         muster_wait_change (&self->is_free, &self->lock, deadline_us)) {
   }
   if (self->is_over) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,

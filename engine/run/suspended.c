@@ -2,8 +2,8 @@
 // A run in which a kernel waits, and one in parts. Its nodes go on in whatever order they get
 // ready, on the thread of the step's caller, who must be woken in any case: whoever resumes a
 // kernel holds locks of their own, and has other things to do than somebody else's step.
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/wait.h"
 #include "engine/resources/variable_private.h"
 #include "engine/run/executor.h"
 #include "engine/run/plan.h"
@@ -105,11 +105,7 @@ wait_for_news (MusterRun *self, gboolean stopped)
 {
   const gint64 deadline_us = stopped ? MUSTER_WAIT_FOREVER : self->context.deadline_us;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  while (!self->has_news) {
-    if (deadline_us == MUSTER_WAIT_FOREVER)
-      g_cond_wait (&self->news, &self->lock);
-    else if (!g_cond_wait_until (&self->news, &self->lock, deadline_us))
-      break;
+  while (!self->has_news && muster_wait_change (&self->news, &self->lock, deadline_us)) {
   }
   self->has_news = FALSE;
 }

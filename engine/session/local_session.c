@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/unpack.h"
+#include "base/wait.h"
 
 G_DEFINE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER_TYPE_SESSION)
 
@@ -124,13 +125,11 @@ leave_shared (MusterLocalSession *self)
   g_mutex_unlock (&self->shared->lock);
 }
 
-static void
-on_close_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+static gboolean
+is_idle (gpointer data)
 {
-  MusterLocalSession *self = data;
-  g_mutex_lock (&self->lock);
-  g_cond_broadcast (&self->idle);
-  g_mutex_unlock (&self->lock);
+  const MusterLocalSession *self = data;
+  return self->running.length == 0;
 }
 
 /* A kernel that computes is not interrupted: it is waited for, as TensorFlow does. */
@@ -138,22 +137,10 @@ static gboolean
 wait_until_idle (MusterLocalSession *self, gint64 deadline_us, GCancellable *cancellable,
                  GError **error)
 {
-  gboolean in_time = TRUE;
-  const gulong id =
-      cancellable != NULL
-          ? g_cancellable_connect (cancellable, G_CALLBACK (on_close_cancelled), self, NULL)
-          : 0;
   g_mutex_lock (&self->lock);
-  while (self->running.length > 0 && in_time && !g_cancellable_is_cancelled (cancellable)) {
-    if (deadline_us == MUSTER_WAIT_FOREVER)
-      g_cond_wait (&self->idle, &self->lock);
-    else
-      in_time = g_cond_wait_until (&self->idle, &self->lock, deadline_us);
-  }
-  const gboolean idle = self->running.length == 0;
+  const gboolean idle =
+      muster_wait_for (&self->idle, &self->lock, is_idle, self, deadline_us, cancellable);
   g_mutex_unlock (&self->lock);
-  if (id != 0)
-    g_cancellable_disconnect (cancellable, id);
   if (idle || g_cancellable_set_error_if_cancelled (cancellable, error))
     return idle;
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,

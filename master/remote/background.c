@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote/background_private.h"
 
+#include "base/wait.h"
+
 struct _MusterBackground {
   gatomicrefcount refs;
   GMutex lock;
@@ -71,15 +73,6 @@ first_locked (MusterBackground *self)
 }
 
 static void
-wait_locked (MusterBackground *self, gint64 until_us)
-{
-  if (until_us == MUSTER_WAIT_FOREVER)
-    g_cond_wait (&self->changed, &self->lock);
-  else
-    g_cond_wait_until (&self->changed, &self->lock, until_us);
-}
-
-static void
 run_locked (MusterBackground *self, MusterBackgroundTask *task)
 {
   task->running = g_cancellable_new ();
@@ -101,7 +94,7 @@ keep_up (gpointer data)
     MusterBackgroundTask *task = first_locked (self);
     gint64 due_us = task != NULL ? task->due_us : MUSTER_WAIT_FOREVER;
     if (due_us > muster_clock_now_us (muster_system_clock ()))
-      wait_locked (self, due_us);
+      (void)muster_wait_change (&self->changed, &self->lock, due_us);
     else
       run_locked (self, task);
   }

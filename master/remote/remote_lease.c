@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/wait.h"
 #include "master/lease.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
@@ -309,13 +310,11 @@ tell (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GE
   }
 }
 
-static void
-on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+static gboolean
+is_free (gpointer data)
 {
-  MusterRemoteLease *self = data;
-  g_mutex_lock (&self->lock);
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  const MusterRemoteLease *self = data;
+  return !self->is_calling;
 }
 
 /* Call with the lock held: waits until nobody else calls. */
@@ -323,12 +322,7 @@ static gboolean
 wait_for_call_locked (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable,
                       GError **error)
 {
-  while (self->is_calling && !g_cancellable_is_cancelled (cancellable) && now_us () < deadline_us) {
-    if (deadline_us == MUSTER_WAIT_FOREVER)
-      g_cond_wait (&self->changed, &self->lock);
-    else
-      g_cond_wait_until (&self->changed, &self->lock, deadline_us);
-  }
+  (void)muster_wait_for (&self->changed, &self->lock, is_free, self, deadline_us, cancellable);
   if (g_cancellable_set_error_if_cancelled (cancellable, error) || !check_locked (self, error))
     return FALSE;
   if (self->is_calling)
@@ -343,9 +337,6 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
             MusterAnnouncement **before, gint64 deadline_us, GCancellable *cancellable,
             GError **error)
 {
-  gulong id = cancellable != NULL
-                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
-                  : 0;
   g_mutex_lock (&self->lock);
   gboolean is_mine = wait_for_call_locked (self, deadline_us, cancellable, error);
   self->is_calling |= is_mine;
@@ -357,8 +348,6 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
     self->is_phase_reported &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
   }
   g_mutex_unlock (&self->lock);
-  if (id != 0)
-    g_cancellable_disconnect (cancellable, id);
   return is_mine;
 }
 

@@ -3,6 +3,7 @@
 #include "rpc/client/rpc_client_private.h"
 
 #include "base/blocking.h"
+#include "base/wait.h"
 
 #include <errno.h>
 #include <string.h>
@@ -110,13 +111,12 @@ muster_rpc_client_note_answer (MusterRpcClient *self)
   g_mutex_unlock (&self->lock);
 }
 
-static void
-on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+/* Call with the lock held. */
+static gboolean
+is_not_polled (gpointer data)
 {
-  MusterRpcClient *self = data;
-  g_mutex_lock (&self->lock);
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  const MusterRpcClient *self = data;
+  return !self->is_polled;
 }
 
 /* Somebody listens: waits until the channel has found out, too. */
@@ -124,16 +124,10 @@ static gboolean
 connect_channel (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
 {
   nudge (self, 0);
-  gulong id = cancellable != NULL
-                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
-                  : 0;
   g_mutex_lock (&self->lock);
-  while (self->is_polled && !g_cancellable_is_cancelled (cancellable) &&
-         g_cond_wait_until (&self->changed, &self->lock, deadline_us)) {
-  }
+  (void)muster_wait_for (&self->changed, &self->lock, is_not_polled, self, deadline_us,
+                         cancellable);
   g_mutex_unlock (&self->lock);
-  if (id != 0)
-    g_cancellable_disconnect (cancellable, id);
   return muster_rpc_client_is_connected (self);
 }
 

@@ -2,6 +2,7 @@
 #include "rpc/client/rpc_client_private.h"
 
 #include "base/blocking.h"
+#include "base/wait.h"
 
 /* Messages read ahead of the caller; then the server is held up. */
 #define MAX_AHEAD 64
@@ -168,32 +169,12 @@ muster_rpc_client_open (MusterRpcClient *client, const char *method, MusterRope 
   return self;
 }
 
-static void
-on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
-{
-  MusterRpcStream *self = data;
-  g_mutex_lock (&self->lock);
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
-}
-
-/* Call with the lock held. FALSE when the deadline has passed without a change. */
-static gboolean
-wait_until (MusterRpcStream *self, gint64 deadline_us)
-{
-  if (deadline_us != MUSTER_WAIT_FOREVER)
-    return g_cond_wait_until (&self->changed, &self->lock, deadline_us);
-  g_cond_wait (&self->changed, &self->lock);
-  return TRUE;
-}
-
 /* Call with the lock held. */
-static void
-wait_for_change (MusterRpcStream *self, gint64 deadline_us, GCancellable *cancellable)
+static gboolean
+has_next (gpointer data)
 {
-  while (self->messages.length == 0 && !(self->is_at_end && self->has_ended) &&
-         !g_cancellable_is_cancelled (cancellable) && wait_until (self, deadline_us)) {
-  }
+  const MusterRpcStream *self = data;
+  return self->messages.length > 0 || (self->is_at_end && self->has_ended);
 }
 
 /* What there is; no message without an error is the regular end. Call with the lock held. */
@@ -226,17 +207,12 @@ GBytes *
 muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us, GCancellable *cancellable,
                               GError **error)
 {
-  gulong id = cancellable != NULL
-                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
-                  : 0;
   if (deadline_us > 0)
     muster_about_to_block ();
   g_mutex_lock (&self->lock);
-  wait_for_change (self, deadline_us, cancellable);
+  (void)muster_wait_for (&self->changed, &self->lock, has_next, self, deadline_us, cancellable);
   GBytes *message = take_next (self, cancellable, error);
   g_mutex_unlock (&self->lock);
-  if (id != 0)
-    g_cancellable_disconnect (cancellable, id);
   return message;
 }
 

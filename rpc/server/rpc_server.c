@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/server/rpc_server_private.h"
 
+#include "base/wait.h"
 #include "rpc/listen.h"
 #include "rpc/server/open_files.h"
 
@@ -257,9 +258,9 @@ wait_until_shut (MusterRpcServer *self, gint64 grace_us)
 {
   gint64 until_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()), grace_us);
   g_mutex_lock (&self->lock);
-  while (!self->is_shut && grace_us > 0)
-    if (!g_cond_wait_until (&self->changed, &self->lock, until_us))
-      break;
+  while (!self->is_shut && grace_us > 0 &&
+         muster_wait_change (&self->changed, &self->lock, until_us)) {
+  }
   g_mutex_unlock (&self->lock);
 
   grpc_server_cancel_all_calls (self->server);

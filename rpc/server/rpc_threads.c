@@ -2,6 +2,7 @@
 #include "rpc/server/rpc_threads_private.h"
 
 #include "base/blocking.h"
+#include "base/wait.h"
 
 #include <grpc/support/time.h>
 
@@ -210,8 +211,8 @@ keep (gpointer data)
   while (!self->is_over) {
     if (look (self, &watch))
       sleep_until_event (self, &watch);
-    g_cond_wait_until (&self->wake, &self->lock,
-                       muster_clock_now_us (muster_system_clock ()) + TICK_US);
+    (void)muster_wait_change (&self->wake, &self->lock,
+                              muster_clock_now_us (muster_system_clock ()) + TICK_US);
   }
   g_mutex_unlock (&self->lock);
   return NULL;

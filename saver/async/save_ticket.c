@@ -2,6 +2,7 @@
 #include "saver/async/save_ticket.h"
 
 #include "base/require.h"
+#include "base/wait.h"
 #include "saver/async/save_ticket_private.h"
 
 struct _MusterSaveTicket {
@@ -184,58 +185,14 @@ muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 d
   return come;
 }
 
-/* --- waiting --- */
-
-typedef struct {
-  GMutex *lock;
-  GCond *changed;
-} Waker;
-
-static void
-on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
-{
-  const Waker *waker = data;
-
-  g_mutex_lock (waker->lock);
-  g_cond_broadcast (waker->changed);
-  g_mutex_unlock (waker->lock);
-}
-
-static void
-wait_until (GMutex *lock, GCond *changed, MusterDoneFunc done, gpointer data, gint64 deadline_us,
-            GCancellable *cancellable)
-{
-  while (!done (data) && !g_cancellable_is_cancelled (cancellable)) {
-    if (deadline_us == MUSTER_WAIT_FOREVER)
-      g_cond_wait (changed, lock);
-    else if (!g_cond_wait_until (changed, lock, deadline_us))
-      return;
-  }
-}
-
 gboolean
-muster_wait_until_done (GMutex *lock, GCond *changed, MusterDoneFunc done, gpointer data,
+muster_wait_until_done (GMutex *lock, GCond *changed, MusterIsDone is_done, gpointer data,
                         const char *what, gint64 deadline_us, GCancellable *cancellable,
                         GError **error)
 {
-  Waker waker = {lock, changed};
-
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
-  if (done (data))
-    return TRUE;
-  /* Connecting may call back at once, and disconnecting waits for a call under way: neither with
-   * the lock. */
-  g_mutex_unlock (lock);
-  gulong id = cancellable != NULL
-                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), &waker, NULL)
-                  : 0;
-  g_mutex_lock (lock);
-  wait_until (lock, changed, done, data, deadline_us, cancellable);
-  g_mutex_unlock (lock);
-  g_cancellable_disconnect (cancellable, id);
-  g_mutex_lock (lock);
-  if (done (data))
+  if (muster_wait_for (changed, lock, is_done, data, deadline_us, cancellable))
     return TRUE;
   if (!g_cancellable_set_error_if_cancelled (cancellable, error))
     muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Deadline Exceeded: %s wasn't done in time",

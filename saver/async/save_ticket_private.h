@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/wait.h"
 #include "saver/async/save_ticket.h"
 
 G_BEGIN_DECLS
@@ -13,11 +14,8 @@ void muster_save_ticket_advance (MusterSaveTicket *self, MusterSaveState state);
 /* Ends it otherwise; error is copied. */
 void muster_save_ticket_end (MusterSaveTicket *self, MusterSaveState state, const GError *error);
 
-/* A condition's wait that a cancellable ends too. With lock held, and given back with it held; done
- * is asked with it held, and again at the end: what it takes for its caller it must have taken
- * then. DEADLINE_EXCEEDED says what was waited for. */
-typedef gboolean (*MusterDoneFunc) (gpointer data);
-gboolean muster_wait_until_done (GMutex *lock, GCond *changed, MusterDoneFunc done, gpointer data,
+/* muster_wait_for () with an error. DEADLINE_EXCEEDED says what was waited for. */
+gboolean muster_wait_until_done (GMutex *lock, GCond *changed, MusterIsDone is_done, gpointer data,
                                  const char *what, gint64 deadline_us, GCancellable *cancellable,
                                  GError **error);
 

@@ -82,6 +82,12 @@ class Planted(unittest.TestCase):
         self.write("base/error.c", '#include "base/%s"\n' % "error_private.h")
         self.assertEqual(structure.check(self.root), [])
 
+    def test_a_timed_wait_of_its_own(self):
+        self.write("base/wait.c", "g_cond_wait_until (changed, lock, deadline_us);\n")
+        self.assertEqual(structure.check(self.root), [])
+        self.write("cli/main.c", '#include "graph/graph.h"\ng_cond_wait_until (changed, lock, deadline_us);\n')
+        self.assert_wrong("cli/main.c calls g_cond_wait_until")
+
     def test_a_stale_drawing(self):
         self.write("README.md", structure.BEGIN + structure.draw({"base": []}) + structure.END)
         self.assert_wrong("README.md", "bazel run //:draw")
