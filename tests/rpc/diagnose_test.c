@@ -134,7 +134,7 @@ MUSTER_TEST (Diagnosis, of_a_master_asks_it_something)
   muster_diagnose_master (address, within (30 * MUSTER_SECOND), NULL, &found);
 
   expect_stage (&found, MUSTER_REACH_ANSWERS, "HTTP/2 settings received, MasterService answers");
-  MUSTER_EXPECT_EQ (n_asked, 1);
+  MUSTER_EXPECT_EQ (g_atomic_int_get (&n_asked), 1);
 }
 
 MUSTER_TEST (Diagnosis, of_a_server_of_other_things_is_that_it_has_no_master)
