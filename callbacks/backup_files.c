@@ -7,6 +7,7 @@
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"
 
+#include <json-glib/json-glib.h>
 #include <string.h>
 
 #define VARIABLES MUSTER_BACKUP_VARIABLES
@@ -18,6 +19,7 @@
 
 /* --- the metadata --- */
 
+/* The checksum is over this text, so that it stays as it is to the byte. */
 static char *
 print_with (const MusterBackupMetadata *self, const char *last)
 {
@@ -43,15 +45,18 @@ muster_backup_metadata_print (const MusterBackupMetadata *self)
 }
 
 static gboolean
-number (GVariant *object, const char *name, gint64 most, gint64 *value)
+number (JsonObject *object, const char *name, gint64 most, gint64 *value)
 {
-  return g_variant_lookup (object, name, "x", value) && *value >= 0 && *value <= most;
+  JsonNode *node = json_object_get_member (object, name);
+
+  if (node == NULL || json_node_get_value_type (node) != G_TYPE_INT64)
+    return FALSE;
+  *value = json_node_get_int (node);
+  return *value >= 0 && *value <= most;
 }
 
-/* An object of numbers alone is a dictionary in GVariant's text form too, whose parser is bounded
- * in depth and used to what isn't trusted. */
 static gboolean
-read_fields (GVariant *object, MusterBackupMetadata *self)
+read_fields (JsonObject *object, MusterBackupMetadata *self)
 {
   const gint64 most = G_MAXINT64 / 4;
   gint64 version, sum;
@@ -65,7 +70,7 @@ read_fields (GVariant *object, MusterBackupMetadata *self)
 }
 
 static gboolean
-refuse (const char *path, GError **error)
+refuse_metadata (const char *path, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' is damaged: invalid backup metadata",
                       path);
@@ -79,15 +84,17 @@ muster_backup_metadata_parse (const char *path, GBytes *bytes, MusterBackupMetad
   const char *data = g_bytes_get_data (bytes, &size);
   MusterBackupMetadata parsed = {0};
 
-  g_autoptr (GVariant) object =
-      size > 0 && size <= MOST_SIZE && g_utf8_validate (data, (gssize)size, NULL)
-          ? g_variant_parse (G_VARIANT_TYPE ("a{sx}"), data, data + size, NULL, NULL)
-          : NULL;
-  if (object != NULL && read_fields (object, &parsed)) {
-    *self = parsed;
-    return TRUE;
-  }
-  return refuse (path, error);
+  g_autoptr (JsonParser) parser = json_parser_new ();
+
+  if (size == 0 || size > MOST_SIZE || !g_utf8_validate (data, (gssize)size, NULL) ||
+      !json_parser_load_from_data (parser, data, (gssize)size, NULL))
+    return refuse_metadata (path, error);
+  JsonNode *root = json_parser_get_root (parser); /* NULL: nothing but blanks */
+  if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root) ||
+      !read_fields (json_node_get_object (root), &parsed))
+    return refuse_metadata (path, error);
+  *self = parsed;
+  return TRUE;
 }
 
 gboolean
@@ -99,7 +106,7 @@ muster_backup_metadata_read (MusterStorage *storage, const char *path, MusterBac
   if (!muster_storage_stat (storage, path, &info, error))
     return FALSE;
   if (info.size > MOST_SIZE)
-    return refuse (path, error);
+    return refuse_metadata (path, error);
   g_autoptr (GBytes) bytes = muster_storage_read (storage, path, error);
   return bytes != NULL && muster_backup_metadata_parse (path, bytes, self, error);
 }

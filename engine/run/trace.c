@@ -5,27 +5,12 @@
 #include "base/protowire.h"
 #include "base/unpack.h"
 #include "engine/run/slots.h"
+#include "graph/run_metadata_private.h"
 
-/* tensorflow.RunOptions, RunMetadata, StepStats, DeviceStepStats and NodeExecStats */
+/* tensorflow.RunOptions */
 enum {
   OPTION_TRACE_LEVEL = 1,
   OPTION_PARTITION_GRAPHS = 5,
-  METADATA_STEP_STATS = 1,
-  METADATA_PARTITION_GRAPH = 3,
-  STATS_DEVICE = 1,
-  DEVICE_NAME = 1,
-  DEVICE_NODE = 2,
-  NODE_NAME = 1,
-  NODE_START_US = 2,
-  NODE_OP_END_US = 4,
-  NODE_ALL_END_US = 5,
-  NODE_OUTPUT = 7,
-  NODE_LABEL = 8,
-  NODE_SCHEDULED_US = 9,
-  NODE_START_NS = 13,
-  NODE_OP_END_NS = 15,
-  NODE_ALL_END_NS = 16,
-  NODE_SCHEDULED_NS = 17,
 };
 
 /* NodeOutput, TensorDescription, TensorShapeProto and its Dim, AllocationDescription */
@@ -147,7 +132,7 @@ put_outputs (MusterTrace *self, const MusterRun *run, const MusterPlanNode *node
     describe (self, slot->value);
     muster_proto_put_uint (output, OUTPUT_SLOT, i);
     muster_proto_put_bytes (output, OUTPUT_TENSOR, self->part->data, self->part->len);
-    muster_proto_put_bytes (self->node, NODE_OUTPUT, output->data, output->len);
+    muster_proto_put_bytes (self->node, MUSTER_NODE_OUTPUT, output->data, output->len);
   }
 }
 
@@ -162,18 +147,18 @@ muster_trace_add (MusterTrace *self, const MusterRun *run, guint32 position, gin
   if (!self->wants_stats)
     return;
   g_byte_array_set_size (self->node, 0);
-  muster_proto_put_string (self->node, NODE_NAME, node->def->name);
-  muster_proto_put_uint (self->node, NODE_START_US, at_us);
-  muster_proto_put_uint (self->node, NODE_OP_END_US, took_us);
-  muster_proto_put_uint (self->node, NODE_ALL_END_US, took_us);
+  muster_proto_put_string (self->node, MUSTER_NODE_NAME, node->def->name);
+  muster_proto_put_uint (self->node, MUSTER_NODE_START_US, at_us);
+  muster_proto_put_uint (self->node, MUSTER_NODE_OP_END_US, took_us);
+  muster_proto_put_uint (self->node, MUSTER_NODE_ALL_END_US, took_us);
   put_outputs (self, run, node);
-  muster_proto_put_string (self->node, NODE_LABEL, label);
-  muster_proto_put_uint (self->node, NODE_SCHEDULED_US, at_us);
-  muster_proto_put_uint (self->node, NODE_START_NS, at_us * 1000);
-  muster_proto_put_uint (self->node, NODE_OP_END_NS, took_us * 1000);
-  muster_proto_put_uint (self->node, NODE_ALL_END_NS, took_us * 1000);
-  muster_proto_put_uint (self->node, NODE_SCHEDULED_NS, at_us * 1000);
-  muster_proto_put_bytes (self->nodes, DEVICE_NODE, self->node->data, self->node->len);
+  muster_proto_put_string (self->node, MUSTER_NODE_LABEL, label);
+  muster_proto_put_uint (self->node, MUSTER_NODE_SCHEDULED_US, at_us);
+  muster_proto_put_uint (self->node, MUSTER_NODE_START_NS, at_us * 1000);
+  muster_proto_put_uint (self->node, MUSTER_NODE_OP_END_NS, took_us * 1000);
+  muster_proto_put_uint (self->node, MUSTER_NODE_ALL_END_NS, took_us * 1000);
+  muster_proto_put_uint (self->node, MUSTER_NODE_SCHEDULED_NS, at_us * 1000);
+  muster_proto_put_bytes (self->nodes, MUSTER_DEVICE_NODE, self->node->data, self->node->len);
 }
 
 static void
@@ -181,10 +166,10 @@ put_stats (GByteArray *metadata, const MusterTrace *self, const char *device)
 {
   g_autoptr (GByteArray) stats = g_byte_array_new ();
   g_autoptr (GByteArray) all = g_byte_array_new ();
-  muster_proto_put_string (all, DEVICE_NAME, device);
+  muster_proto_put_string (all, MUSTER_DEVICE_NAME, device);
   g_byte_array_append (all, self->nodes->data, self->nodes->len);
-  muster_proto_put_bytes (stats, STATS_DEVICE, all->data, all->len);
-  muster_proto_put_bytes (metadata, METADATA_STEP_STATS, stats->data, stats->len);
+  muster_proto_put_bytes (stats, MUSTER_STATS_DEVICE, all->data, all->len);
+  muster_proto_put_bytes (metadata, MUSTER_METADATA_STEP_STATS, stats->data, stats->len);
 }
 
 /* The nodes that the step needs, as they stand in the graph: one device has all of them. */
@@ -197,7 +182,7 @@ put_graph (GByteArray *metadata, const MusterPlan *plan)
     muster_proto_put_bytes (graph, GRAPH_NODE, g_bytes_get_data (node, NULL),
                             g_bytes_get_size (node));
   }
-  muster_proto_put_bytes (metadata, METADATA_PARTITION_GRAPH, graph->data, graph->len);
+  muster_proto_put_bytes (metadata, MUSTER_METADATA_PARTITION_GRAPH, graph->data, graph->len);
 }
 
 GBytes *

@@ -202,7 +202,7 @@ make_metadata (void)
 
   muster_proto_put_string (device, 1, "/device:CPU:0");
   put_node (device, "dense/sum", "dense/sum = AddV2(dense/mul, \"b\")", 1000, 12);
-  put_node (device, "loss", NULL, 1012, 0);
+  put_node (device, "lo\"ss\001", NULL, 1012, 0);
   muster_proto_put_bytes (stats, 1, device->data, device->len);
   muster_proto_put_bytes (metadata, 1, stats->data, stats->len);
   return g_byte_array_free_to_bytes (metadata);
@@ -223,13 +223,13 @@ MUSTER_TEST (Timeline, is_chromes_trace)
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (
       json,
-      "{\"traceEvents\": [\n"
-      "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"args\": {\"name\": "
-      "\"/device:CPU:0\"}},\n"
-      "{\"ph\": \"X\", \"cat\": \"Op\", \"name\": \"AddV2\", \"pid\": 1, \"tid\": 7, \"ts\": 1000, "
-      "\"dur\": 12, \"args\": {\"name\": \"dense/sum\"}},\n"
-      "{\"ph\": \"X\", \"cat\": \"Op\", \"name\": \"loss\", \"pid\": 1, \"tid\": 7, \"ts\": 1012, "
-      "\"dur\": 0, \"args\": {\"name\": \"loss\"}}\n]}\n");
+      "{\"traceEvents\":[\n"
+      "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"/device:CPU:0\"}},\n"
+      "{\"ph\":\"X\",\"cat\":\"Op\",\"name\":\"AddV2\",\"pid\":1,\"tid\":7,\"ts\":1000,\"dur\":12,"
+      "\"args\":{\"name\":\"dense/sum\"}},\n"
+      "{\"ph\":\"X\",\"cat\":\"Op\",\"name\":\"lo\\\"ss\\u0001\",\"pid\":1,\"tid\":7,\"ts\":1012,"
+      "\"dur\":0,"
+      "\"args\":{\"name\":\"lo\\\"ss\\u0001\"}}\n]}\n");
   MUSTER_EXPECT_NULL (none);
   MUSTER_EXPECT_NULL (bad);
   MUSTER_EXPECT_ERROR (failure, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);

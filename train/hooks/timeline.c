@@ -3,66 +3,72 @@
 
 #include "base/protowire.h"
 #include "base/require.h"
+#include "graph/run_metadata_private.h"
+
+#include <json-glib/json-glib.h>
 
 /* Two bytes of metadata may be an event, which takes a hundred. */
 #define MOST_EVENTS 1000000
 
-/* tensorflow.RunMetadata, StepStats, DeviceStepStats and NodeExecStats */
-enum {
-  METADATA_STEP_STATS = 1,
-  STATS_DEVICE = 1,
-  DEVICE_NAME = 1,
-  DEVICE_NODE = 2,
-  NODE_NAME = 1,
-  NODE_START_US = 2,
-  NODE_OP_END_US = 4,
-  NODE_ALL_END_US = 5,
-  NODE_LABEL = 8,
-  NODE_THREAD = 10,
-};
-
+/* Events are built one at a time: all of them as one tree would take a kilobyte each. */
 typedef struct {
-  GString *json; /* (owned) */
+  GString *json;            /* (owned) */
+  JsonBuilder *event;       /* (owned) */
+  JsonGenerator *generator; /* (owned) */
   guint n_devices;
   guint n_events;
 } Timeline;
 
-/* A JSON string of any bytes. */
+/* A string of any bytes. */
 static void
-put_text (GString *json, const MusterProtoField *text)
+put_text (Timeline *self, const char *name, const MusterProtoField *text)
 {
   g_autofree char *valid = text->data != NULL
                                ? g_utf8_make_valid ((const char *)text->data, (gssize)text->size)
                                : g_strdup ("");
 
-  g_string_append_c (json, '"');
-  for (const char *at = valid; *at; at++) {
-    if (*at == '"' || *at == '\\')
-      g_string_append_c (json, '\\');
-    if ((guchar)*at < ' ')
-      g_string_append_printf (json, "\\u%04x", (guint)(guchar)*at);
-    else
-      g_string_append_c (json, *at);
-  }
-  g_string_append_c (json, '"');
+  json_builder_set_member_name (self->event, name);
+  json_builder_add_string_value (self->event, valid);
 }
 
 static void
-begin_event (Timeline *self)
+put_word (Timeline *self, const char *name, const char *word)
 {
+  json_builder_set_member_name (self->event, name);
+  json_builder_add_string_value (self->event, word);
+}
+
+static void
+put_number (Timeline *self, const char *name, gint64 number)
+{
+  json_builder_set_member_name (self->event, name);
+  json_builder_add_int_value (self->event, number);
+}
+
+/* Ends the event with what it is about. */
+static void
+end_event (Timeline *self, const MusterProtoField *name)
+{
+  json_builder_set_member_name (self->event, "args");
+  json_builder_begin_object (self->event);
+  put_text (self, "name", name);
+  json_builder_end_object (self->event);
+  json_builder_end_object (self->event);
+  g_autoptr (JsonNode) root = json_builder_get_root (self->event);
   g_string_append (self->json, self->n_events++ > 0 ? ",\n" : "\n");
+  json_generator_set_root (self->generator, root);
+  json_generator_to_gstring (self->generator, self->json);
+  json_builder_reset (self->event);
 }
 
 static void
 put_device (Timeline *self, const MusterProtoField *name)
 {
-  begin_event (self);
-  g_string_append_printf (self->json,
-                          "{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %u, \"args\": "
-                          "{\"name\": ",
-                          self->n_devices);
-  put_text (self->json, name);
-  g_string_append (self->json, "}}");
+  json_builder_begin_object (self->event);
+  put_word (self, "name", "process_name");
+  put_word (self, "ph", "M");
+  put_number (self, "pid", self->n_devices);
+  end_event (self, name);
 }
 
 /* "conv = Conv2D(x, w)": the op. */
@@ -87,30 +93,29 @@ put_node (Timeline *self, const MusterProtoField *node)
 {
   MusterProtoReader reader = muster_proto_reader (node->data, node->size);
   MusterProtoField field, name = {0}, label = {0};
-  guint64 numbers[NODE_THREAD + 1] = {0};
+  guint64 numbers[MUSTER_NODE_THREAD + 1] = {0};
 
   while (muster_proto_read_field (&reader, &field)) {
-    if (field.type == MUSTER_WIRE_VARINT && field.number <= NODE_THREAD)
+    if (field.type == MUSTER_WIRE_VARINT && field.number <= MUSTER_NODE_THREAD)
       numbers[field.number] = field.value;
-    else if (field.type == MUSTER_WIRE_BYTES && field.number == NODE_NAME)
+    else if (field.type == MUSTER_WIRE_BYTES && field.number == MUSTER_NODE_NAME)
       name = field;
-    else if (field.type == MUSTER_WIRE_BYTES && field.number == NODE_LABEL)
+    else if (field.type == MUSTER_WIRE_BYTES && field.number == MUSTER_NODE_LABEL)
       label = field;
   }
   if (!muster_proto_at_end (&reader) || self->n_events >= MOST_EVENTS)
     return FALSE;
   MusterProtoField op = op_of (&label);
-  gint64 duration = (gint64)MAX (numbers[NODE_ALL_END_US], numbers[NODE_OP_END_US]);
-  begin_event (self);
-  g_string_append (self->json, "{\"ph\": \"X\", \"cat\": \"Op\", \"name\": ");
-  put_text (self->json, op.size > 0 ? &op : &name);
-  g_string_append_printf (self->json,
-                          ", \"pid\": %u, \"tid\": %u, \"ts\": %" G_GINT64_FORMAT
-                          ", \"dur\": %" G_GINT64_FORMAT ", \"args\": {\"name\": ",
-                          self->n_devices, (guint)numbers[NODE_THREAD],
-                          (gint64)numbers[NODE_START_US], MAX (duration, 0));
-  put_text (self->json, &name);
-  g_string_append (self->json, "}}");
+  gint64 duration = (gint64)MAX (numbers[MUSTER_NODE_ALL_END_US], numbers[MUSTER_NODE_OP_END_US]);
+  json_builder_begin_object (self->event);
+  put_word (self, "ph", "X");
+  put_word (self, "cat", "Op");
+  put_text (self, "name", op.size > 0 ? &op : &name);
+  put_number (self, "pid", self->n_devices);
+  put_number (self, "tid", (guint)numbers[MUSTER_NODE_THREAD]);
+  put_number (self, "ts", (gint64)numbers[MUSTER_NODE_START_US]);
+  put_number (self, "dur", MAX (duration, 0));
+  end_event (self, &name);
   return TRUE;
 }
 
@@ -124,9 +129,9 @@ put_stats (Timeline *self, const MusterProtoField *device)
   while (muster_proto_read_field (&reader, &field)) {
     if (field.type != MUSTER_WIRE_BYTES)
       continue;
-    if (field.number == DEVICE_NAME && self->n_events < MOST_EVENTS)
+    if (field.number == MUSTER_DEVICE_NAME && self->n_events < MOST_EVENTS)
       put_device (self, &field);
-    else if (field.number == DEVICE_NODE && !put_node (self, &field))
+    else if (field.number == MUSTER_DEVICE_NODE && !put_node (self, &field))
       return FALSE;
   }
   return muster_proto_at_end (&reader);
@@ -139,7 +144,7 @@ read_stats (Timeline *self, const MusterProtoField *stats)
   MusterProtoField field;
 
   while (muster_proto_read_field (&reader, &field))
-    if (field.number == STATS_DEVICE && field.type == MUSTER_WIRE_BYTES &&
+    if (field.number == MUSTER_STATS_DEVICE && field.type == MUSTER_WIRE_BYTES &&
         !put_stats (self, &field))
       return FALSE;
   return muster_proto_at_end (&reader);
@@ -152,13 +157,15 @@ muster_timeline_of (GBytes *metadata, GError **error)
 
   MusterProtoReader reader =
       muster_proto_reader (g_bytes_get_data (metadata, NULL), g_bytes_get_size (metadata));
-  g_autoptr (GString) json = g_string_new ("{\"traceEvents\": [");
-  Timeline self = {.json = json};
+  g_autoptr (GString) json = g_string_new ("{\"traceEvents\":[");
+  g_autoptr (JsonBuilder) event = json_builder_new ();
+  g_autoptr (JsonGenerator) generator = json_generator_new ();
+  Timeline self = {.json = json, .event = event, .generator = generator};
   MusterProtoField field;
   gboolean is_well = TRUE;
 
   while (is_well && muster_proto_read_field (&reader, &field))
-    if (field.number == METADATA_STEP_STATS && field.type == MUSTER_WIRE_BYTES)
+    if (field.number == MUSTER_METADATA_STEP_STATS && field.type == MUSTER_WIRE_BYTES)
       is_well = read_stats (&self, &field);
   if (!is_well || !muster_proto_at_end (&reader)) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
