@@ -14,7 +14,7 @@ MODULES = {
     "checkpoint/proto": [],
     "checkpoint/store": ["base"],
     "checkpoint/format": ["base", "graph", "checkpoint/proto", "checkpoint/store"],
-    "checkpoint/state": ["base", "checkpoint/store", "checkpoint/format"],
+    "checkpoint/state": ["base", "graph/text", "checkpoint/proto", "checkpoint/store", "checkpoint/format"],
     "rpc": ["base"],
     "rpc/proto": [],
     "rpc/client": ["base", "rpc", "rpc/proto"],

@@ -2,6 +2,7 @@
 #include "graph/graph_difference.h"
 
 #include "base/hash.h"
+#include "graph/device_name.h"
 #include "graph/graph_nodes.h"
 
 #include <string.h>
@@ -285,7 +286,9 @@ input_difference (const Node *mine, const Node *chiefs)
 static gboolean
 is_on_ps (const Node *node)
 {
-  return strstr (node->device, "/job:ps") != NULL;
+  MusterDeviceName name;
+  return muster_device_name_parse (node->device, &name) && name.job != NULL &&
+         g_str_has_prefix (name.job, "ps");
 }
 
 static char *

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/reasons_private.h"
+#include "ready/reasons.h"
 
 #include "base/names.h"
+#include "graph/device_name.h"
 #include "ready/backoff.h"
 
 #include <string.h>
@@ -24,27 +25,6 @@ group_free (gpointer data)
   Group *self = data;
   g_free (self->owner);
   g_free (self);
-}
-
-static char *
-part_of (const char *device, const char *key)
-{
-  const char *at = strstr (device, key);
-  if (at == NULL)
-    return NULL;
-  at += strlen (key);
-  return g_strndup (at, strcspn (at, "/"));
-}
-
-char *
-muster_reason_owner_of_device (const char *device)
-{
-  g_autofree char *job = device == NULL ? NULL : part_of (device, "/job:");
-  if (job == NULL || *job == '\0')
-    return NULL;
-  g_autofree char *task = part_of (device, "/task:");
-  return task != NULL && *task != '\0' ? g_strdup_printf ("%s:%s", job, task)
-                                       : g_steal_pointer (&job);
 }
 
 /* The devices of the model's variables by their names; NULL where none has one. */
@@ -91,7 +71,7 @@ group (const MusterSituation *situation, char **names)
   g_autoptr (GHashTable) devices = devices_of (situation);
   for (char **name = names; *name != NULL; name++) {
     const char *device = devices == NULL ? NULL : device_of (devices, *name);
-    g_autofree char *owner = muster_reason_owner_of_device (device);
+    g_autofree char *owner = device != NULL ? muster_device_task (device) : NULL;
     Group *it = g_hash_table_lookup (by_owner, owner != NULL ? owner : "");
     if (it == NULL) {
       it = g_new0 (Group, 1);

@@ -3,10 +3,10 @@
 
 #include "base/require.h"
 #include "checkpoint/format/bundle_writer.h"
+#include "graph/device_name.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph/meta_graph.h"
-#include "saver/builder/device_name_private.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 
@@ -268,7 +268,7 @@ name_of (const MusterProbeReader *reader)
 {
   g_autofree char *task = muster_device_task (reader->device);
 
-  if (*task)
+  if (task != NULL)
     return g_steal_pointer (&task);
   return *reader->device ? g_strdup_printf ("the master's %s", reader->device)
                          : g_strdup ("the master");

@@ -3,7 +3,8 @@
 
 #include "base/error.h"
 #include "base/protowire.h"
-#include "engine/run/device_name.h"
+#include "engine/run/types.h"
+#include "graph/device_name.h"
 #include "graph/graph_nodes.h"
 
 /* tensorflow.GraphDef and VersionDef */

@@ -12,6 +12,9 @@ G_BEGIN_DECLS
  * run of it needs (engine/run/executor.h). A value travels in a slot: one for each feed, then one
  * for each output of each node. */
 
+/* The one device of a master in this process. */
+#define MUSTER_LOCAL_DEVICE "/job:localhost/replica:0/task:0/device:CPU:0"
+
 typedef struct _MusterPlan MusterPlan;
 typedef struct _MusterProgram MusterProgram;
 typedef struct _MusterRun MusterRun;

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/run/device_name.h"
 #include "engine/session/local_session.h"
 #include "engine/session/op_tables.h"
 #include "master/remote/target.h"

@@ -3,7 +3,6 @@
 #include "engine/session/local_session_private.h"
 
 #include "base/clock.h"
-#include "engine/run/device_name.h"
 #include "engine/run/partial.h"
 #include "engine/run/trace.h"
 #include "graph/run_options.h"

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/protowire.h"
-#include "engine/run/device_name.h"
+#include "graph/device_name.h"
 
 /* tensorflow.ConfigProto */
 enum {

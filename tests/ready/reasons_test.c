@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ready/reasons.h"
+
 #include "ready/backoff.h"
-#include "ready/reasons_private.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
 
@@ -480,22 +481,6 @@ MUSTER_TEST (Reason, keeps_long_lists_out_of_the_text)
   MUSTER_EXPECT_EQ (found->n_total, 0U); /* unknown: the ready op looks at more than these */
   it.readiness.missing = NULL;
   tear_down (&it);
-}
-
-MUSTER_TEST (Reason, reads_owners_from_devices)
-{
-  const struct {
-    const char *device, *owner;
-  } cases[] = {{"/job:ps/task:1", "ps:1"},
-               {"/job:ps", "ps"},
-               {"/job:worker/replica:0/task:12/device:GPU:0", "worker:12"},
-               {"/device:CPU:0", NULL},
-               {"/job:", NULL},
-               {"", NULL}};
-  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
-    g_autofree char *owner = muster_reason_owner_of_device (cases[i].device);
-    MUSTER_EXPECT_STREQ (owner, cases[i].owner);
-  }
 }
 
 MUSTER_TEST (Reason, finds_all_well_only_when_the_model_is_known_to_be_ready)
