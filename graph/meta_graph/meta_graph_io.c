@@ -371,8 +371,9 @@ read_meta_graph (const char *contents, gsize size, GError **error)
   MusterMetaGraph *read = muster_meta_graph_new (bytes, &failure);
   if (read == NULL && looks_like_text (contents, size)) {
     g_clear_error (&failure);
-    g_autoptr (GByteArray) parsed = muster_proto_text_parse (
-        &tensorflow_text__meta_graph_def__descriptor, contents, size, &failure);
+    g_autoptr (GByteArray) parsed =
+        muster_proto_text_parse (&tensorflow_text__meta_graph_def__descriptor,
+                                 MUSTER_PROTO_TEXT_STRICT, contents, size, &failure);
     g_autoptr (GBytes) binary = parsed != NULL ? g_bytes_new (parsed->data, parsed->len) : NULL;
     read = binary != NULL ? muster_meta_graph_new (binary, &failure) : NULL;
   }

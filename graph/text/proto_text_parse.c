@@ -12,6 +12,7 @@
 typedef struct {
   const char *at, *end;
   guint line;
+  MusterProtoTextUnknown unknown;
   GError **error;
 } Text;
 
@@ -389,14 +390,86 @@ parse_list (Text *self, const ProtobufCFieldDescriptor *field, int depth, Messag
   return accept (self, ']') || fail (self, "a ']' is missing");
 }
 
+static gboolean skip_fields (Text *self, char end, int depth);
+
+/* One value of an unknown field: a message, strings, or a word. */
+static gboolean
+skip_value (Text *self, int depth)
+{
+  char word[LONGEST_WORD + 1];
+  const char end = accept (self, '{') ? '}' : accept (self, '<') ? '>' : '\0';
+  if (end != '\0')
+    return skip_fields (self, end, depth + 1);
+  if (peek (self) != '"' && peek (self) != '\'')
+    return read_word (self, word);
+  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+  return read_string (self, bytes);
+}
+
+/* What stands behind an unknown field's name. */
+static gboolean
+skip_content (Text *self, int depth)
+{
+  const gboolean has_colon = accept (self, ':');
+  if (!has_colon && peek (self) != '{' && peek (self) != '<')
+    return fail (self, "a ':' is missing");
+  if (!has_colon || !accept (self, '['))
+    return skip_value (self, depth);
+  if (accept (self, ']'))
+    return TRUE;
+  do
+    if (!skip_value (self, depth))
+      return FALSE;
+  while (accept (self, ','));
+  return accept (self, ']') || fail (self, "a ']' is missing");
+}
+
+/* "[an.extension]", as far as its bracket has been read. */
+static gboolean
+skip_extension (Text *self)
+{
+  while (self->at < self->end && *self->at != ']' && *self->at != '\n')
+    self->at++;
+  return accept (self, ']') || fail (self, "a ']' is missing");
+}
+
+static void
+end_field (Text *self)
+{
+  if (!accept (self, ','))
+    (void)accept (self, ';');
+}
+
+static gboolean
+skip_fields (Text *self, char end, int depth)
+{
+  char name[LONGEST_WORD + 1];
+  if (depth >= MUSTER_MAX_DEPTH)
+    return fail (self, "messages nest too deep");
+  while (!accept (self, end)) {
+    if (!(accept (self, '[') ? skip_extension (self) : read_word (self, name)) ||
+        !skip_content (self, depth))
+      return FALSE;
+    end_field (self);
+  }
+  return TRUE;
+}
+
 static gboolean
 parse_field (Text *self, const ProtobufCMessageDescriptor *descriptor, int depth, Message *out)
 {
   char name[LONGEST_WORD + 1];
-  if (!read_word (self, name))
+  const gboolean skips = self->unknown == MUSTER_PROTO_TEXT_SKIP_UNKNOWN;
+  const gboolean is_extension = skips && accept (self, '[');
+  if (!(is_extension ? skip_extension (self) : read_word (self, name)))
     return FALSE;
   const ProtobufCFieldDescriptor *field =
-      protobuf_c_message_descriptor_get_field_by_name (descriptor, name);
+      is_extension ? NULL : protobuf_c_message_descriptor_get_field_by_name (descriptor, name);
+  if (field == NULL && skips) {
+    const gboolean skipped = skip_content (self, depth);
+    end_field (self);
+    return skipped;
+  }
   if (field == NULL)
     return fail (self, "a %s has no '%s', as far as is known here", descriptor->short_name, name);
   const gboolean has_colon = accept (self, ':');
@@ -404,8 +477,7 @@ parse_field (Text *self, const ProtobufCMessageDescriptor *descriptor, int depth
     return fail (self, "a ':' is missing behind '%s'", name);
   const gboolean parsed = accept (self, '[') ? parse_list (self, field, depth, out)
                                              : parse_value (self, field, depth, out);
-  if (parsed && !accept (self, ','))
-    (void)accept (self, ';');
+  end_field (self);
   return parsed;
 }
 
@@ -432,11 +504,12 @@ parse_message (Text *self, const ProtobufCMessageDescriptor *descriptor, char en
 }
 
 GByteArray *
-muster_proto_text_parse (const ProtobufCMessageDescriptor *descriptor, const char *text, gsize size,
+muster_proto_text_parse (const ProtobufCMessageDescriptor *descriptor,
+                         MusterProtoTextUnknown unknown, const char *text, gsize size,
                          GError **error)
 {
   g_auto (Message) out = {0};
-  Text self = {.at = text, .end = text + size, .line = 1, .error = error};
+  Text self = {.at = text, .end = text + size, .line = 1, .unknown = unknown, .error = error};
   if (size > G_MAXINT32) {
     (void)fail (&self, "the text is larger than 2 GiB");
     return NULL;
