@@ -23,7 +23,7 @@ MODULES = {
     "master": ["base", "graph", "rpc"],
     "master/remote": ["base", "graph", "rpc", "rpc/proto", "rpc/client", "rpc/messages", "master"],
     "ready": ["base", "graph", "graph/meta_graph", "master"],
-    "saver/builder": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/format"],
+    "saver/builder": ["base", "graph", "graph/meta_graph", "checkpoint/format"],
     "saver/directory": ["base", "checkpoint/store", "checkpoint/format", "checkpoint/state", "master", "saver/builder"],
     "saver": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver/directory"],
     "saver/async": ["base", "graph", "master", "saver"],

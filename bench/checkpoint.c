@@ -139,7 +139,8 @@ restore_ours (Setup *self)
   g_autoptr (GError) error = NULL;
   g_autofree char *prefix = g_build_filename (self->directory, "model.ckpt-1", NULL);
   const double started = bench_now_s ();
-  muster_saver_restore (self->saver, self->session, prefix, MUSTER_WAIT_FOREVER, NULL, &error);
+  muster_saver_restore (self->saver, self->session, &(MusterRestoreOptions){.prefix = prefix}, NULL,
+                        MUSTER_WAIT_FOREVER, NULL, &error);
   const double seconds = bench_now_s () - started;
   bench_check (error, "restoring");
   return seconds;

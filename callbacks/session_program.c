@@ -62,7 +62,9 @@ restore (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpoi
          GError **error)
 {
   MusterSessionProgram *self = user_data;
-  return muster_saver_restore (self->saver, self->session, prefix, deadline_us, cancellable, error);
+  return muster_saver_restore (self->saver, self->session,
+                               &(MusterRestoreOptions){.prefix = prefix}, NULL, deadline_us,
+                               cancellable, error);
 }
 
 MusterProgram

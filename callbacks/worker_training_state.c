@@ -276,8 +276,9 @@ restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefi
 
   g_free (*prefix);
   *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
-  if (*prefix != NULL && muster_saver_restore (self->saver, self->session, *prefix,
-                                               bounds->deadline_us, bounds->cancellable, &failure))
+  if (*prefix != NULL &&
+      muster_saver_restore (self->saver, self->session, &(MusterRestoreOptions){.prefix = *prefix},
+                            NULL, bounds->deadline_us, bounds->cancellable, &failure))
     return TRUE;
   if (failure == NULL)
     return FALSE;
@@ -311,8 +312,8 @@ restore_listed (MusterWorkerTrainingState *self, const char *named, GString *cau
     g_autoptr (GError) failure = NULL;
     if (g_strcmp0 (prefix, named) == 0)
       continue;
-    if (muster_saver_restore (self->saver, self->session, prefix, bounds->deadline_us,
-                              bounds->cancellable, &failure)) {
+    if (muster_saver_restore (self->saver, self->session, &(MusterRestoreOptions){.prefix = prefix},
+                              NULL, bounds->deadline_us, bounds->cancellable, &failure)) {
       g_message ("Restored '%s' as the training state: %s", prefix, causes->str);
       return TRUE;
     }

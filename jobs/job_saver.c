@@ -191,7 +191,8 @@ muster_job_saver_load (MusterJobSaver *self, MusterStorage *storage, const char 
     return TRUE;
   g_autoptr (MusterSaver) saver = open_saver (self, storage, path, error);
   return saver != NULL &&
-         muster_saver_restore (saver, self->session, path, deadline_us, cancellable, error);
+         muster_saver_restore (saver, self->session, &(MusterRestoreOptions){.prefix = path}, NULL,
+                               deadline_us, cancellable, error);
 }
 
 /* --- lists --- */

@@ -160,20 +160,21 @@ muster_checkpoint_manager_restore_or_initialize (MusterCheckpointManager *self,
 {
   muster_require (error, FALSE, self, session);
 
-  g_autofree char *prefix = NULL;
+  const MusterRestoreOptions latest = {.directory = self->directory};
+  g_auto (MusterRestored) found = {0};
 
   if ((self->wait_for_saves != NULL &&
        !self->wait_for_saves (deadline_us, cancellable, self->wait_data, error)) ||
-      !muster_saver_restore_latest (self->saver, session, self->directory, &prefix, NULL,
-                                    deadline_us, cancellable, error))
+      !muster_saver_restore (self->saver, session, &latest, &found, deadline_us, cancellable,
+                             error))
     return FALSE;
-  if (prefix != NULL)
-    count_from (self, prefix);
+  if (found.prefix != NULL)
+    count_from (self, found.prefix);
   else if (self->initialize != NULL &&
            !self->initialize (session, deadline_us, cancellable, self->initialize_data, error))
     return FALSE;
   if (restored != NULL)
-    *restored = g_steal_pointer (&prefix);
+    *restored = g_steal_pointer (&found.prefix);
   return TRUE;
 }
 

@@ -4,6 +4,7 @@
 #include "saver/builder/suggestion_private.h"
 #include "saver/compatibility_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_SUGGESTIONS 50   /* a nearest name is looked for so often */
@@ -33,7 +34,10 @@ muster_compatibility_clear (MusterCompatibility *self)
 void
 muster_match_clear (MusterMatch *self)
 {
+  g_clear_pointer (&self->there, g_free);
+  g_clear_pointer (&self->is_read, g_free);
   g_clear_pointer (&self->entries, g_free);
+  g_clear_pointer (&self->sizes, g_free);
   muster_compatibility_clear (&self->compatibility);
   g_clear_pointer (&self->object_names, muster_object_names_free);
   g_clear_pointer (&self->names, g_hash_table_unref);
@@ -90,21 +94,36 @@ check_names (MusterMatch *self, GHashTable *names, GError **error)
   return TRUE;
 }
 
-/* What is wanted, as the file has it; NULL where it hasn't. A name that was mapped is looked for
- * under the other alone. */
-static const MusterBundleEntry *
-entry_for (const MusterMatch *self, const MusterRestoreOptions *options, const char *name,
-           guint *n_called)
+static int
+compare_name (const void *name, const void *entry)
 {
-  const char *mapped = options->names != NULL ? g_hash_table_lookup (options->names, name) : NULL;
-  const char *key = mapped != NULL ? mapped : name;
+  return strcmp (name, (*(const MusterBundleEntry *const *)entry)->name);
+}
 
-  const MusterBundleEntry *entry = muster_bundle_reader_find (self->reader, key);
-  if (entry != NULL)
-    return entry;
-  key = self->object_names != NULL ? muster_object_names_key_of (self->object_names, key, n_called)
-                                   : NULL;
-  return key != NULL ? muster_bundle_reader_find (self->reader, key) : NULL;
+/* FALSE where the file hasn't it. */
+static gboolean
+take (MusterMatch *self, guint index, const char *key)
+{
+  const MusterBundleEntry **found =
+      bsearch (key, self->there, self->n_there, sizeof *self->there, compare_name);
+
+  if (found == NULL)
+    return FALSE;
+  self->is_read[found - self->there] = TRUE;
+  self->entries[index] = *found;
+  return TRUE;
+}
+
+/* Under the name that it was mapped to alone, or under its own, or, in a checkpoint of objects,
+ * under what its variable is called there. */
+static void
+find_renamed (MusterMatch *self, guint index, const char *key, guint *n_called)
+{
+  if (take (self, index, key) || self->object_names == NULL)
+    return;
+  key = muster_object_names_key_of (self->object_names, key, n_called);
+  if (key != NULL)
+    (void)take (self, index, key);
 }
 
 static gint64 *
@@ -120,26 +139,18 @@ add_incompatibility (MusterCompatibility *compatibility, MusterIncompatibility i
   g_array_append_val (compatibility->incompatibilities, incompatibility);
 }
 
-/* A name that the graph restores besides isn't what was meant. */
 static void
 add_missing (MusterMatch *self, const MusterRestoreOptions *options, const MusterWanted *wanted,
-             guint n_called, guint *n_suggestions)
+             const char *mapped, guint n_called)
 {
-  const char *mapped =
-      options->names != NULL ? g_hash_table_lookup (options->names, wanted->name) : NULL;
   gint64 dims[MUSTER_MAX_DIMS];
   int n_dims = muster_wanted_shape (wanted, dims);
-  const char *suggestion = (*n_suggestions)++ < MOST_SUGGESTIONS
-                               ? muster_suggest_name (self->reader, names_wanted (self),
-                                                      mapped != NULL ? mapped : wanted->name)
-                               : NULL;
 
   add_incompatibility (&self->compatibility,
                        (MusterIncompatibility){.kind = MUSTER_INCOMPATIBLE_MISSING,
                                                .is_fault = !options->allow_missing,
                                                .name = g_strdup (wanted->name),
                                                .key = g_strdup (mapped),
-                                               .suggestion = g_strdup (suggestion),
                                                .n_called = n_called > 1 ? n_called : 0,
                                                .here_dtype = wanted->dtype,
                                                .n_there = -1,
@@ -204,11 +215,9 @@ n_read (const MusterWanted *wanted, const MusterBundleEntry *entry)
   return muster_slice_volume (spec.n_dims, slice);
 }
 
-guint64
-muster_match_size (const MusterMatch *self, guint index)
+static guint64
+size_of (const MusterWanted *wanted, const MusterBundleEntry *entry)
 {
-  const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
-  const MusterBundleEntry *entry = self->entries[index];
   gint64 n = n_read (wanted, entry);
   gsize size = muster_dtype_size (entry->dtype);
 
@@ -230,30 +239,32 @@ shapes_fit (const MusterWanted *wanted, const MusterRestoreOptions *options,
 }
 
 static void
-compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options,
-             guint *n_suggestions)
+compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options)
 {
   const MusterWanted *wanted = &g_array_index (self->plan->wanted, MusterWanted, index);
+  const char *mapped =
+      options->names != NULL ? g_hash_table_lookup (options->names, wanted->name) : NULL;
+  gboolean is_renamed = self->entries[index] == NULL;
   guint n_called = 0;
-  const MusterBundleEntry *entry = self->entries[index];
-  gboolean is_renamed = entry == NULL;
   gint64 dims[MUSTER_MAX_DIMS];
   gboolean reshaped = FALSE;
 
-  if (entry == NULL)
-    entry = self->entries[index] = entry_for (self, options, wanted->name, &n_called);
+  if (is_renamed)
+    find_renamed (self, index, mapped != NULL ? mapped : wanted->name, &n_called);
+  const MusterBundleEntry *entry = self->entries[index];
   if (entry == NULL) {
-    add_missing (self, options, wanted, n_called, n_suggestions);
+    add_missing (self, options, wanted, mapped, n_called);
     self->is_plain = FALSE;
     return;
   }
+  self->sizes[index] = size_of (wanted, entry);
   int n_dims = muster_wanted_shape (wanted, dims);
   if (entry->dtype != wanted->dtype)
     add_difference (self, MUSTER_INCOMPATIBLE_DTYPE, wanted, entry, n_dims, dims);
   else if (!shapes_fit (wanted, options, entry, n_dims, dims, &reshaped))
     add_difference (self, MUSTER_INCOMPATIBLE_SHAPE, wanted, entry, n_dims, dims);
   else
-    self->compatibility.bytes += muster_match_size (self, index);
+    self->compatibility.bytes += self->sizes[index];
   self->is_plain =
       self->is_plain && !reshaped && (!is_renamed || strcmp (entry->name, wanted->name) == 0);
 }
@@ -263,32 +274,27 @@ static void
 find_own (MusterMatch *self)
 {
   const GArray *by_name = self->plan->by_name;
-  gsize n = muster_bundle_reader_n_entries (self->reader), at = 0;
+  gsize at = 0;
 
   for (guint i = 0; i < by_name->len; i++) {
     guint index = g_array_index (by_name, guint, i);
     const char *name = g_array_index (self->plan->wanted, MusterWanted, index).name;
     int order = -1;
-    while (at < n &&
-           (order = strcmp (muster_bundle_reader_entry (self->reader, at)->name, name)) < 0)
+    while (at < self->n_there && (order = strcmp (self->there[at]->name, name)) < 0)
       at++;
-    if (at < n && order == 0)
-      self->entries[index] = muster_bundle_reader_entry (self->reader, at);
+    if (at < self->n_there && order == 0) {
+      self->entries[index] = self->there[at];
+      self->is_read[at] = TRUE;
+    }
   }
 }
 
 static void
 add_unexpected (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *options)
 {
-  gsize n = muster_bundle_reader_n_entries (self->reader);
-  g_autofree guint8 *is_read = g_malloc0 (MAX (n, 1));
-
-  for (guint i = 0; i < self->plan->wanted->len; i++)
-    if (self->entries[i] != NULL)
-      is_read[muster_bundle_reader_index_of (self->reader, self->entries[i])] = TRUE;
-  for (gsize i = 0; i < n; i++) {
-    const MusterBundleEntry *entry = muster_bundle_reader_entry (self->reader, i);
-    if (is_read[i] || strcmp (entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0 ||
+  for (gsize i = 0; i < self->n_there; i++) {
+    const MusterBundleEntry *entry = self->there[i];
+    if (self->is_read[i] || strcmp (entry->name, MUSTER_OBJECT_GRAPH_KEY) == 0 ||
         muster_saveables_own (saver->saveables, entry->name))
       continue;
     add_incompatibility (&self->compatibility,
@@ -305,22 +311,43 @@ add_unexpected (MusterMatch *self, MusterSaver *saver, const MusterRestoreOption
 static void
 compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *options)
 {
-  guint n_suggestions = 0;
+  const guint n_wanted = self->plan->wanted->len;
 
   self->is_plain = TRUE;
-  self->entries = g_new0 (const MusterBundleEntry *, MAX (self->plan->wanted->len, 1));
+  self->there = muster_bundle_reader_entries (self->reader, &self->n_there);
+  self->is_read = g_malloc0 (MAX (self->n_there, 1));
+  self->entries = g_new0 (const MusterBundleEntry *, MAX (n_wanted, 1));
+  self->sizes = g_new0 (guint64, MAX (n_wanted, 1));
   self->compatibility.incompatibilities =
       g_array_new (FALSE, FALSE, sizeof (MusterIncompatibility));
   g_array_set_clear_func (self->compatibility.incompatibilities, incompatibility_clear);
-  self->compatibility.n_wanted = self->plan->wanted->len;
+  self->compatibility.n_wanted = n_wanted;
   self->compatibility.object_based = self->object_names != NULL;
   if (options->names == NULL)
     find_own (self);
-  for (guint i = 0; i < self->plan->wanted->len; i++)
-    compare_one (self, i, options, &n_suggestions);
+  for (guint i = 0; i < n_wanted; i++)
+    compare_one (self, i, options);
   /* Names that the graph computes may be any. */
   if (self->plan->can_feed)
     add_unexpected (self, saver, options);
+}
+
+/* What may be meant by the names that are missing, for people. A name that the graph restores
+ * besides isn't what was meant. */
+static void
+suggest (MusterMatch *self)
+{
+  GArray *all = self->compatibility.incompatibilities;
+  guint n_suggestions = 0;
+
+  for (guint i = 0; i < all->len && n_suggestions < MOST_SUGGESTIONS; i++) {
+    MusterIncompatibility *one = &g_array_index (all, MusterIncompatibility, i);
+    if (one->kind != MUSTER_INCOMPATIBLE_MISSING)
+      continue;
+    one->suggestion = g_strdup (muster_suggest_name (
+        self->there, self->n_there, names_wanted (self), one->key != NULL ? one->key : one->name));
+    n_suggestions++;
+  }
 }
 
 gboolean
@@ -329,10 +356,11 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
 {
   GError *failure = NULL;
 
-  *self = (MusterMatch){0};
+  *self = (MusterMatch){.plan = saver->restore_plan};
   self->reader = open_checkpoint (saver, prefix, error);
-  self->plan = self->reader != NULL ? muster_saver_restore_plan (saver, error) : NULL;
-  if (self->plan == NULL || !check_names (self, options->names, error))
+  if (self->reader != NULL && self->plan == NULL)
+    g_propagate_error (error, g_error_copy (saver->restore_flaw));
+  if (self->reader == NULL || self->plan == NULL || !check_names (self, options->names, error))
     return FALSE;
   self->object_names = muster_object_names_read (self->reader, &failure);
   if (failure != NULL) {
@@ -359,6 +387,8 @@ muster_saver_compare (MusterSaver *self, const char *prefix, const MusterRestore
   else if (!muster_match_make (&match, self, prefix, options != NULL ? options : &plain_options,
                                error))
     return FALSE;
+  if (!self->is_empty)
+    suggest (&match);
   *compatibility = match.compatibility;
   match.compatibility = (MusterCompatibility){0};
   return TRUE;
@@ -427,12 +457,13 @@ muster_compatibility_faults_to_text (const MusterCompatibility *self)
 }
 
 gboolean
-muster_match_check (const MusterMatch *self, GError **error)
+muster_match_check (MusterMatch *self, GError **error)
 {
   const MusterCompatibility *compatibility = &self->compatibility;
 
   if (compatibility->n_faults == 0)
     return TRUE;
+  suggest (self);
   g_autofree char *faults = muster_compatibility_faults_to_text (compatibility);
   return muster_fail (
       error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' does not fit the graph: %u of %u variables%s%s",

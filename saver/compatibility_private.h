@@ -10,11 +10,15 @@ G_BEGIN_DECLS
 
 /* A checkpoint and a graph, compared: what restoring it takes. */
 typedef struct {
-  MusterBundleReader *reader;        /* (owned) */
-  const MusterRestorePlan *plan;     /* the saver's */
-  GHashTable *names;                 /* (owned) (nullable) a set: the names wanted, once needed */
-  MusterObjectNames *object_names;   /* (owned) (nullable) */
+  MusterBundleReader *reader;      /* (owned) */
+  const MusterRestorePlan *plan;   /* the saver's */
+  GHashTable *names;               /* (owned) (nullable) a set: the names wanted, once needed */
+  MusterObjectNames *object_names; /* (owned) (nullable) */
+  const MusterBundleEntry **there; /* (owned) all tensors of the file, by name */
+  gsize n_there;
+  guint8 *is_read;                   /* (owned) by there: the graph restores it */
   const MusterBundleEntry **entries; /* (owned) by wanted: it in the file, NULL: it isn't there */
+  guint64 *sizes;                    /* (owned) by wanted: about how many bytes it has in memory */
   MusterCompatibility compatibility; /* (owned) */
   gboolean is_plain;                 /* the graph's restore op does all of it */
 } MusterMatch;
@@ -22,15 +26,13 @@ typedef struct {
 void muster_match_clear (MusterMatch *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterMatch, muster_match_clear)
 
-/* Opens the checkpoint and compares. A misfit is no error; see muster_match_check (). */
+/* Opens the checkpoint and compares. A misfit is no error; see muster_match_check (). After a
+ * failure the checkpoint may be open. */
 gboolean muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
                             const MusterRestoreOptions *options, GError **error);
 
 /* FALSE with INVALID_ARGUMENT, which lists all, where there is a fault. */
-gboolean muster_match_check (const MusterMatch *self, GError **error);
-
-/* About how many bytes a tensor that is there has in memory. */
-guint64 muster_match_size (const MusterMatch *self, guint index);
+gboolean muster_match_check (MusterMatch *self, GError **error);
 
 /* Hands on a failure to read (transfer full): a data file that isn't there is damage, for the index
  * was. FALSE. */

@@ -3,415 +3,105 @@
 
 #include "base/require.h"
 #include "checkpoint/format/bundle_index.h"
-#include "saver/compatibility_private.h"
+#include "checkpoint/state/checkpoint_check.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "saver/crash_loop_private.h"
 #include "saver/restore_private.h"
 
-/* There are two ways. The plain one runs the graph's restore op: the master reads the files, after
- * all of them have been read here. On the other the tensors are read here, and fed in the place of
- * the RestoreV2 nodes' outputs: in this process, where that costs nothing and reads once, and
- * wherever the restore op as it is wouldn't do. */
+#define MOST_NAMED 5 /* of the variables that were initialised */
 
-/* On a wire: what is fed in one step, and the most that one tensor may have. */
-#define BATCH_BYTES  (64 << 20)
-#define TENSOR_BYTES (G_MAXINT32 - (1 << 20))
+static const MusterRestoreOptions plain;
 
-/* What is read between two looks at the cancellable. */
-#define GROUP_BYTES (256 << 20)
-
+/* A restore on its way. */
 typedef struct {
   MusterSaver *saver;
   MusterSession *session;
-  const char *prefix;
   const MusterRestoreOptions *options;
   gint64 deadline_us;
-  GCancellable *cancellable;     /* (nullable) */
-  MusterRestoreFailure *failure; /* the caller's: what a failure now would mean */
-  MusterMatch match;             /* (owned) */
-  GArray *runnable;              /* (owned) (element-type guint) assignments that have a value */
-  GPtrArray *initialisers;       /* (owned) (element-type utf8) ops; borrowed from the meta graph */
-  GPtrArray *initialised;        /* (owned) (element-type utf8) variables; borrowed likewise */
-  guint64 done;                  /* bytes read and fed */
+  GCancellable *cancellable; /* (nullable) */
+  /* Of a directory: */
+  GPtrArray *faults;       /* (owned) (element-type Fault) of those that won't do */
+  GString *warnings;       /* (owned) lines */
+  gboolean may_have_moved; /* the last fault is the checkpoint's: it may have been removed */
 } Restore;
+
+typedef struct {
+  char *prefix;     /* (owned) */
+  GError *error;    /* (owned) */
+  gboolean is_torn; /* some variables had values of it */
+} Fault;
+
+static void
+fault_free (gpointer data)
+{
+  Fault *self = data;
+
+  g_free (self->prefix);
+  g_error_free (self->error);
+  g_free (self);
+}
 
 static void
 restore_clear (Restore *self)
 {
-  g_clear_pointer (&self->runnable, g_array_unref);
-  g_clear_pointer (&self->initialisers, g_ptr_array_unref);
-  g_clear_pointer (&self->initialised, g_ptr_array_unref);
-  muster_match_clear (&self->match);
+  g_clear_pointer (&self->faults, g_ptr_array_unref);
+  if (self->warnings != NULL)
+    g_string_free (self->warnings, TRUE);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Restore, restore_clear)
 
-static const MusterWanted *
-wanted_at (const Restore *self, guint index)
-{
-  return &g_array_index (self->match.plan->wanted, MusterWanted, index);
-}
+/* --- one checkpoint --- */
 
-static const MusterAssignment *
-runnable_at (const Restore *self, guint i)
-{
-  guint index = g_array_index (self->runnable, guint, i);
-  return &g_array_index (self->match.plan->assignments, MusterAssignment, index);
-}
-
-static guint
-use_of (const Restore *self, const MusterAssignment *assignment, guint i)
-{
-  return g_array_index (self->match.plan->uses, guint, assignment->first_use + i);
-}
-
-static gboolean
-has_values (const Restore *self, const MusterAssignment *assignment)
-{
-  for (guint i = 0; i < assignment->n_uses; i++)
-    if (self->match.entries[use_of (self, assignment, i)] == NULL)
-      return FALSE;
-  return TRUE;
-}
-
-static void
-find_runnable (Restore *self)
-{
-  const MusterRestorePlan *plan = self->match.plan;
-
-  self->runnable = g_array_new (FALSE, FALSE, sizeof (guint));
-  for (guint i = 0; i < plan->assignments->len; i++)
-    if (has_values (self, &g_array_index (plan->assignments, MusterAssignment, i)))
-      g_array_append_val (self->runnable, i);
-}
-
-/* Runs ops with the prefix fed. */
-static gboolean
-run_with_prefix (const Restore *self, const char *const *ops, gsize n, GError **error)
-{
-  g_autofree char *path = muster_path_for_master (self->saver->storage, self->prefix);
-  g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
-  MusterFeed feed = {self->saver->info.filename_tensor, name};
-  MusterStep step = {.feeds = &feed,
-                     .n_feeds = 1,
-                     .targets = ops,
-                     .n_targets = n,
-                     .deadline_us = self->deadline_us};
-  return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
-}
-
-/* Hands on what the master failed with (transfer full). It reads for itself, and may find damage
- * that the chief doesn't see; OUT_OF_RANGE is what TensorFlow says of a data file that is too
- * short. FALSE. */
-static gboolean
-judge_master (const Restore *self, GError *failure, GError **error)
-{
-  if (muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
-      muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE)) {
-    self->failure->is_masters = FALSE;
-    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                 "'%s' is undamaged for the chief, but not for the master: %s", self->prefix,
-                 failure->message);
-    g_error_free (failure);
-    return FALSE;
-  }
-  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
-    g_prefix_error (&failure, "check that the master sees that directory: ");
-  g_propagate_error (error, failure);
-  return FALSE;
-}
-
-/* Where several nodes read, the master reads all of it before it assigns any. */
-static gboolean
-run_restore_op (Restore *self, GError **error)
-{
-  const GPtrArray *reads = self->match.plan->restores;
-  GError *failure = NULL;
-
-  self->failure->is_masters = TRUE;
-  if (reads->len > 1 &&
-      !run_with_prefix (self, (const char *const *)reads->pdata, reads->len, &failure))
-    return judge_master (self, failure, error);
-  self->failure->is_torn = reads->len > 1;
-  return run_with_prefix (self, &self->saver->info.restore_op, 1, &failure) ||
-         judge_master (self, failure, error);
-}
-
-/* The values of one step. */
+/* What one that couldn't be restored means for others. */
 typedef struct {
-  GArray *wanted;         /* (owned) (element-type guint) */
-  GPtrArray *targets;     /* (owned) (element-type utf8) borrowed */
-  MusterTensor **tensors; /* (owned) (nullable) one for each of wanted */
-} Batch;
+  gboolean is_its_own; /* it isn't whole, or isn't this job's: another may do */
+  gboolean is_torn;    /* some variables may have values of it */
+} Verdict;
 
-static void
-batch_clear (Batch *self)
+/* A checkpoint that is read isn't removed. NULL without an error where nothing can be locked: then
+ * reading it tells why. */
+static MusterStorageLock *
+hold (MusterSaver *self, const char *prefix, GError **error)
 {
-  for (guint i = 0; self->tensors != NULL && i < self->wanted->len; i++)
-    g_clear_pointer (&self->tensors[i], muster_tensor_unref);
-  g_clear_pointer (&self->tensors, g_free);
-  g_clear_pointer (&self->wanted, g_array_unref);
-  g_clear_pointer (&self->targets, g_ptr_array_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Batch, batch_clear)
+  g_autofree char *path = muster_bundle_index_path (prefix);
+  g_autoptr (GError) failure = NULL;
+  MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_SHARED, &failure);
 
-/* Takes assignments from the next on until there are bytes enough; at least one. */
-static void
-fill_batch (const Restore *self, Batch *batch, guint *next, guint64 enough)
-{
-  const GArray *by_name = self->match.plan->by_name;
-  g_autofree guint8 *taken = g_malloc0 (MAX (self->match.plan->wanted->len, 1));
-  guint64 bytes = 0;
-
-  *batch =
-      (Batch){.wanted = g_array_new (FALSE, FALSE, sizeof (guint)), .targets = g_ptr_array_new ()};
-  for (; *next < self->runnable->len; (*next)++) {
-    const MusterAssignment *assignment = runnable_at (self, *next);
-    guint64 more = 0;
-    for (guint i = 0; i < assignment->n_uses; i++)
-      more += muster_match_size (&self->match, use_of (self, assignment, i));
-    if (batch->targets->len > 0 && bytes + more > enough)
-      break;
-    bytes += more;
-    g_ptr_array_add (batch->targets, assignment->op->name);
-    for (guint i = 0; i < assignment->n_uses; i++) {
-      taken[use_of (self, assignment, i)] = TRUE;
-    }
-  }
-  /* In the file's order, which is mostly that of the names. */
-  for (guint i = 0; i < by_name->len; i++) {
-    guint index = g_array_index (by_name, guint, i);
-    if (taken[index])
-      g_array_append_val (batch->wanted, index);
-  }
+  if (lock == NULL && g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s' is being removed by another process", prefix);
+  return lock;
 }
 
 static void
-report_progress (const Restore *self)
+add_torn (GError *failure)
 {
-  if (self->options->progress != NULL)
-    self->options->progress (self->done, self->match.compatibility.bytes, self->options->user_data);
-}
+  g_autofree char *message = failure->message;
 
-/* Reads some, from one on. */
-static gboolean
-read_group (Restore *self, Batch *batch, guint *first, GError **error)
-{
-  g_autoptr (GPtrArray) entries = g_ptr_array_new ();
-  g_autoptr (GPtrArray) slices = g_ptr_array_new ();
-  GError *failure = NULL;
-  guint64 bytes = 0;
-  guint n = 0;
-
-  for (; *first + n < batch->wanted->len && bytes < GROUP_BYTES; n++) {
-    guint index = g_array_index (batch->wanted, guint, *first + n);
-    g_ptr_array_add (entries, (gpointer)self->match.entries[index]);
-    g_ptr_array_add (slices, (gpointer)wanted_at (self, index)->slice);
-    bytes += muster_match_size (&self->match, index);
-  }
-  if (!muster_bundle_reader_read_entries (self->match.reader,
-                                          (const MusterBundleEntry *const *)entries->pdata,
-                                          (const char *const *)slices->pdata, n,
-                                          batch->tensors + *first, self->cancellable, &failure))
-    return muster_match_judge (&self->match, failure, error);
-  *first += n;
-  self->done += bytes;
-  report_progress (self);
-  return TRUE;
-}
-
-/* Where a tensor is to have another shape than the file's. */
-static void
-reshape (const Restore *self, Batch *batch)
-{
-  gint64 dims[MUSTER_MAX_DIMS];
-
-  for (guint i = 0; i < batch->wanted->len; i++) {
-    const MusterWanted *wanted = wanted_at (self, g_array_index (batch->wanted, guint, i));
-    int n_dims = *wanted->slice ? -1 : muster_wanted_shape (wanted, dims);
-    gint64 n = n_dims < 0 ? -1 : 1;
-    for (int d = 0; d < n_dims; d++)
-      n = dims[d] < 0 ? -1 : n * dims[d];
-    if (n != muster_tensor_n_elements (batch->tensors[i]))
-      continue;
-    MusterTensor *before = batch->tensors[i];
-    batch->tensors[i] = muster_tensor_reshape (before, n_dims, dims);
-    muster_tensor_unref (before);
-  }
+  failure->message = g_strconcat (message, " (some variables have values of it already)", NULL);
 }
 
 static gboolean
-read_batch (Restore *self, Batch *batch, GError **error)
+is_not_whole (const GError *failure)
 {
-  batch->tensors = g_new0 (MusterTensor *, MAX (batch->wanted->len, 1));
-  for (guint first = 0; first < batch->wanted->len;)
-    if (!read_group (self, batch, &first, error))
-      return FALSE;
-  if (self->options->reshape)
-    reshape (self, batch);
-  return TRUE;
+  return muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
+         muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
 }
 
+/* Whether it was saved by somebody who doesn't know of what the caller can't do without. */
 static gboolean
-feed_batch (const Restore *self, const Batch *batch, GError **error)
+lacks_needed (const MusterRestoreRun *self)
 {
-  g_autofree MusterFeed *feeds = g_new (MusterFeed, MAX (batch->wanted->len, 1));
+  MusterBundleReader *reader = self->match.reader;
 
-  for (guint i = 0; i < batch->wanted->len; i++) {
-    guint index = g_array_index (batch->wanted, guint, i);
-    feeds[i] = (MusterFeed){wanted_at (self, index)->output, batch->tensors[i]};
-  }
-  MusterStep step = {.feeds = feeds,
-                     .n_feeds = batch->wanted->len,
-                     .targets = (const char *const *)batch->targets->pdata,
-                     .n_targets = batch->targets->len,
-                     .deadline_us = self->deadline_us};
-  return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
-}
-
-/* In this process: everything is read, then assigned in one step. */
-static gboolean
-feed_here (Restore *self, GError **error)
-{
-  g_auto (Batch) batch = {0};
-  guint next = 0;
-
-  fill_batch (self, &batch, &next, G_MAXUINT64);
-  if (!read_batch (self, &batch, error))
-    return FALSE;
-  self->failure->is_masters = TRUE;
-  return batch.targets->len == 0 || feed_batch (self, &batch, error);
-}
-
-static gboolean
-check_sizes (const Restore *self, GError **error)
-{
-  for (guint i = 0; i < self->match.plan->wanted->len; i++) {
-    guint64 size = self->match.entries[i] != NULL ? muster_match_size (&self->match, i) : 0;
-    if (size <= TENSOR_BYTES)
-      continue;
-    g_autofree char *text = muster_format_size (size);
-    return muster_fail (
-        error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-        "'%s' has %s, which is too large for a message to the master; restore it without renaming",
-        wanted_at (self, i)->name, text);
-  }
-  return TRUE;
-}
-
-/* Over a wire: everything is checked first, and then read again, so that memory holds no more than
- * a batch. */
-static gboolean
-feed_there (Restore *self, GError **error)
-{
-  MusterRestoreOptions silent = *self->options;
-
-  silent.progress = NULL;
-  if (!check_sizes (self, error) ||
-      !muster_match_verify (&self->match, &silent, self->cancellable, error))
-    return FALSE;
-  for (guint next = 0; next < self->runnable->len;) {
-    g_auto (Batch) batch = {0};
-    fill_batch (self, &batch, &next, BATCH_BYTES);
-    self->failure->is_masters = FALSE; /* what is read may have changed since */
-    if (!read_batch (self, &batch, error))
-      return FALSE;
-    *self->failure = (MusterRestoreFailure){.is_masters = TRUE, .is_torn = TRUE};
-    if (!feed_batch (self, &batch, error))
-      return FALSE;
-  }
-  return TRUE;
-}
-
-static gboolean
-assign (Restore *self, GError **error)
-{
-  gboolean is_here = muster_session_is_here (self->session);
-
-  if (self->match.plan->can_feed && (is_here || !self->match.is_plain))
-    return is_here ? feed_here (self, error) : feed_there (self, error);
-  if (!self->match.is_plain) {
-    return muster_fail (
-        error, MUSTER_ERROR_UNIMPLEMENTED,
-        "'%s' can only be restored without renaming: the graph computes the names that it reads",
-        self->prefix);
-  }
-  return muster_match_verify (&self->match, self->options, self->cancellable, error) &&
-         run_restore_op (self, error);
-}
-
-/* The global variables that get no value from the checkpoint, by name. */
-static GHashTable *
-list_assigned (const Restore *self)
-{
-  GHashTable *assigned = g_hash_table_new (g_str_hash, g_str_equal);
-
-  for (guint i = 0; i < self->runnable->len; i++) {
-    const MusterAssignment *assignment = runnable_at (self, i);
-    if (assignment->variable != NULL)
-      g_hash_table_add (assigned, assignment->variable->name);
-  }
-  return assigned;
-}
-
-/* Says no before anything is assigned. */
-static gboolean
-check_missing (const Restore *self, GHashTable *known, GError **error)
-{
-  for (guint i = 0; i < self->match.plan->wanted->len; i++) {
-    const MusterWanted *wanted = wanted_at (self, i);
-    if (self->match.entries[i] != NULL ||
-        (wanted->variable != NULL && g_hash_table_contains (known, wanted->variable->name)))
-      continue;
-    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                        "'%s' has no '%s', and the graph has no initializer for it", self->prefix,
-                        wanted->name);
-  }
-  return TRUE;
-}
-
-/* Finds what is to be initialised. Local variables are local init's. */
-static gboolean
-find_initialisers (Restore *self, GError **error)
-{
-  gsize n;
-  const MusterVariableInfo *variables = muster_meta_graph_variables (self->saver->meta_graph, &n);
-
-  self->initialisers = g_ptr_array_new ();
-  self->initialised = g_ptr_array_new ();
-  if (!self->options->allow_missing)
-    return TRUE;
-  g_autoptr (GHashTable) assigned = list_assigned (self);
-  g_autoptr (GHashTable) known = g_hash_table_new (g_str_hash, g_str_equal);
-  for (gsize i = 0; i < n; i++) {
-    const MusterVariableInfo *variable = &variables[i];
-    if (variable->is_local || variable->initializer != NULL)
-      g_hash_table_add (known, (gpointer)variable->name);
-    if (variable->is_local || variable->initializer == NULL ||
-        g_hash_table_contains (assigned, variable->name))
-      continue;
-    g_ptr_array_add (self->initialisers, (gpointer)variable->initializer);
-    g_ptr_array_add (self->initialised, (gpointer)variable->name);
-  }
-  return check_missing (self, known, error);
-}
-
-/* After the assignments: an initial value may be another variable's. */
-static gboolean
-initialise (Restore *self, GError **error)
-{
-  MusterStep step = {.targets = (const char *const *)self->initialisers->pdata,
-                     .n_targets = self->initialisers->len,
-                     .deadline_us = self->deadline_us};
-
-  if (step.n_targets == 0 ||
-      muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
-    return TRUE;
-  g_prefix_error (error, "Initialising variables that are missing in the checkpoint: ");
+  for (const char *const *name = self->options->needs;
+       reader != NULL && name != NULL && *name != NULL; name++)
+    if (muster_bundle_reader_find (reader, *name) == NULL)
+      return TRUE;
   return FALSE;
 }
-
-#define MOST_NAMED 5
 
 static char *
-describe_unusual (const Restore *self)
+describe_unusual (const MusterRestoreRun *self)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   guint n = self->initialised->len;
@@ -446,139 +136,425 @@ copy_names (GPtrArray *names)
 
 /* What lies outside the graph. That the checkpoint holds nothing of it is no damage. */
 static GPtrArray *
-read_outside (Restore *self, GError **error)
+read_outside (MusterRestoreRun *self, GError **error)
 {
   GError *failure = NULL;
-  GPtrArray *states =
-      muster_saveables_read (self->saver->saveables, self->saver->storage, self->prefix, &failure);
+  GPtrArray *states = muster_saveables_read (self->saver->saveables, self->match.reader, &failure);
 
-  self->failure->is_masters = failure != NULL && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
+  self->is_masters = failure != NULL && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
   if (failure != NULL)
     g_propagate_error (error, failure);
   return states;
 }
 
+/* Everything is read and checked before the first variable changes. */
 static gboolean
-restore (Restore *self, MusterRestored *restored, GError **error)
+run_held (MusterRestoreRun *self, MusterRestored *restored, GError **error)
 {
   if (!muster_match_make (&self->match, self->saver, self->prefix, self->options, error) ||
-      !muster_match_check (&self->match, error))
+      !muster_match_check (&self->match, error) || !muster_restore_run_plan (self, error))
     return FALSE;
-  find_runnable (self);
-  g_autoptr (GPtrArray) states =
-      find_initialisers (self, error) ? read_outside (self, error) : NULL;
-  if (states == NULL || !assign (self, error))
+  g_autoptr (GPtrArray) states = read_outside (self, error);
+  if (states == NULL || !muster_restore_run_assign (self, error) ||
+      !muster_saveables_hand_out (states, error))
     return FALSE;
-  self->failure->is_masters = TRUE; /* what follows says nothing of the checkpoint */
-  if (!initialise (self, error) || !muster_saveables_hand_out (states, error))
-    return FALSE;
-  restored->prefix = g_strdup (self->prefix);
-  restored->n_tensors = self->match.compatibility.n_wanted;
-  restored->bytes = self->match.compatibility.bytes;
-  restored->initialised = copy_names (self->initialised);
-  restored->warning = describe_unusual (self);
+  *restored = (MusterRestored){.prefix = g_strdup (self->prefix),
+                               .n_tensors = self->match.compatibility.n_wanted,
+                               .bytes = self->match.compatibility.bytes,
+                               .initialised = copy_names (self->initialised),
+                               .warning = describe_unusual (self)};
   return TRUE;
 }
 
-/* A checkpoint that is read isn't removed. NULL without an error where nothing can be locked: then
- * reading it tells why. */
-static MusterStorageLock *
-hold (MusterSaver *self, const char *prefix, GError **error)
+static gboolean
+restore_one (const Restore *self, const char *prefix, MusterRestored *restored, Verdict *verdict,
+             GError **error)
 {
-  g_autofree char *path = muster_bundle_index_path (prefix);
-  g_autoptr (GError) failure = NULL;
-  MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_SHARED, &failure);
-
-  if (lock == NULL && g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
-    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s' is being removed by another process", prefix);
-  return lock;
-}
-
-static void
-add_torn (GError *failure)
-{
-  g_autofree char *message = failure->message;
-
-  failure->message = g_strconcat (message, " (some variables have values of it already)", NULL);
-}
-
-gboolean
-muster_saver_restore_one (MusterSaver *self, MusterSession *session, const char *prefix,
-                          const MusterRestoreOptions *options, MusterRestored *restored,
-                          MusterRestoreFailure *meaning, gint64 deadline_us,
-                          GCancellable *cancellable, GError **error)
-{
-  g_auto (Restore) run = {.saver = self,
-                          .session = session,
-                          .prefix = prefix,
-                          .options = options,
-                          .deadline_us = deadline_us,
-                          .cancellable = cancellable,
-                          .failure = meaning};
+  g_auto (MusterRestoreRun) run = {.saver = self->saver,
+                                   .session = self->session,
+                                   .prefix = prefix,
+                                   .options = self->options,
+                                   .deadline_us = self->deadline_us,
+                                   .cancellable = self->cancellable};
   GError *failure = NULL;
 
-  *meaning = (MusterRestoreFailure){0};
-  MusterStorageLock *lock = hold (self, prefix, &failure);
-  gboolean is_done = failure == NULL && restore (&run, restored, &failure);
-  muster_storage_unlock (self->storage, lock);
+  MusterStorageLock *lock = hold (self->saver, prefix, &failure);
+  gboolean is_done = failure == NULL && run_held (&run, restored, &failure);
+  muster_storage_unlock (self->saver->storage, lock);
   if (is_done)
     return TRUE;
-  if (meaning->is_torn && !meaning->is_masters)
+  *verdict =
+      (Verdict){.is_its_own = !run.is_masters && (is_not_whole (failure) || lacks_needed (&run)),
+                .is_torn = run.is_torn};
+  if (run.is_torn && !run.is_masters)
     add_torn (failure);
-  if (meaning->is_masters)
+  if (run.is_masters)
     g_prefix_error (&failure, "Restoring '%s': ", prefix);
   g_propagate_error (error, failure);
   return FALSE;
 }
 
-void
-muster_restored_clear (MusterRestored *self)
+/* --- the newest of a directory that will do --- */
+
+static void
+add_line (GString *lines, const char *line)
 {
-  g_return_if_fail (self != NULL);
-  g_clear_pointer (&self->prefix, g_free);
-  g_clear_pointer (&self->initialised, g_strfreev);
-  g_clear_pointer (&self->warning, g_free);
-  g_clear_pointer (&self->passed_over, g_free);
+  g_string_append_printf (lines, "%s%s", lines->len > 0 ? "\n" : "", line);
 }
 
-gboolean
-muster_saver_restore_with (MusterSaver *self, MusterSession *session, const char *prefix,
-                           const MusterRestoreOptions *options, MusterRestored *restored,
-                           gint64 deadline_us, GCancellable *cancellable, GError **error)
+/* A checkpoint whose directory has been moved is looked for by its name in the directory. */
+static char *
+locate (MusterSaver *self, const char *directory, const char *prefix)
 {
-  muster_require (error, FALSE, self, session);
+  g_autofree char *name = g_path_get_basename (prefix);
+  g_autofree char *moved = g_build_filename (directory, name, NULL);
 
-  static const MusterRestoreOptions plain;
-  g_auto (MusterRestored) unwanted = {0};
-  MusterRestored result = {0};
-  MusterRestoreFailure meaning;
+  if (!muster_checkpoint_exists (self->storage, prefix) &&
+      muster_checkpoint_exists (self->storage, moved))
+    return g_steal_pointer (&moved);
+  return g_strdup (prefix);
+}
 
-  if (!muster_saver_check_session (self, session, error) ||
-      !muster_deadline_check (deadline_us, error))
+static void
+add_candidate (MusterSaver *self, const char *directory, const char *named, GPtrArray *found,
+               GHashTable *seen)
+{
+  g_autofree char *prefix = locate (self, directory, named);
+
+  /* Adding it again would keep this copy in the place of the first. */
+  if (g_hash_table_contains (seen, prefix))
+    return;
+  g_hash_table_add (seen, prefix);
+  g_ptr_array_add (found, g_steal_pointer (&prefix));
+}
+
+/* What the state names, newest first, each once. */
+static GPtrArray *
+candidates (MusterSaver *self, const char *directory, const MusterCheckpointState *state)
+{
+  GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+
+  if (state != NULL)
+    add_candidate (self, directory, state->latest, found, seen);
+  for (guint i = state != NULL && state->all != NULL ? state->all->len : 0; i-- > 0;)
+    add_candidate (self, directory, state->all->pdata[i], found, seen);
+  return found;
+}
+
+/* Then those that merely lie there. */
+static gboolean
+add_files (MusterSaver *self, const char *directory, GPtrArray *found, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, directory, &failure);
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+
+  if (prefixes == NULL && muster_error_to_wire (failure) != MUSTER_ERROR_NOT_FOUND) {
+    g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
-  if (self->is_empty) { /* whatever the prefix: SAV.25 */
-    if (restored != NULL)
-      *restored = (MusterRestored){0};
-    return TRUE;
   }
-  if (prefix == NULL || !*prefix) {
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "Can't load save_path when it is None.");
-  }
-  if (!muster_storage_check_path (self->storage, "checkpoint", prefix, error))
-    return FALSE;
-  if (!muster_saver_restore_one (self, session, prefix, options != NULL ? options : &plain, &result,
-                                 &meaning, deadline_us, cancellable, error))
-    return FALSE;
-  *(restored != NULL ? restored : &unwanted) = result;
+  for (guint i = 0; i < found->len; i++)
+    g_hash_table_add (seen, found->pdata[i]);
+  for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i-- > 0;)
+    add_candidate (self, directory, prefixes[i], found, seen);
   return TRUE;
 }
 
+/* What there is to choose from. A state that can't be read is an error unless the files may stand
+ * in for it: it must not look like none. */
+static GPtrArray *
+find_candidates (Restore *self, GError **error)
+{
+  MusterSaver *saver = self->saver;
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
+      saver->storage, self->options->directory, saver->directory.latest_filename, &failure);
+
+  if (failure != NULL &&
+      !(self->options->fall_back_to_files && muster_error_is (failure, MUSTER_ERROR_DATA_LOSS))) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  if (failure != NULL)
+    add_line (self->warnings, failure->message);
+  g_autoptr (GPtrArray) prefixes = candidates (saver, self->options->directory, state);
+  if (self->options->fall_back_to_files &&
+      !add_files (saver, self->options->directory, prefixes, error))
+    return NULL;
+  if (failure != NULL && prefixes->len == 0) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  return g_steal_pointer (&prefixes);
+}
+
+/* FALSE where lives have ended at this checkpoint too often. Where nothing can be noted nothing is
+ * counted. */
+static gboolean
+begin_crash_count (Restore *self, const char *prefix, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  guint deaths = 0;
+
+  if (!self->options->count_deaths)
+    return TRUE;
+  if (!muster_crash_loop_begin (self->saver, self->options->directory, prefix, &deaths, &failure)) {
+    g_autofree char *line =
+        g_strdup_printf ("can't record the start from '%s': %s", prefix, failure->message);
+    add_line (self->warnings, line);
+    return TRUE;
+  }
+  if (deaths < MUSTER_CRASH_LOOP_LIMIT)
+    return TRUE;
+  return muster_fail (
+      error, MUSTER_ERROR_DATA_LOSS,
+      "'%s' makes the job crash: it has died right after restoring it %u times in a row", prefix,
+      deaths);
+}
+
+static gboolean
+try_one (Restore *self, const char *prefix, MusterRestored *result, Verdict *verdict,
+         GError **error)
+{
+  *verdict = (Verdict){.is_its_own = TRUE};
+  if (begin_crash_count (self, prefix, error) && restore_one (self, prefix, result, verdict, error))
+    return TRUE;
+  (void)muster_saver_clear_crash_loop (self->saver, NULL); /* it has failed in words */
+  self->may_have_moved = verdict->is_its_own;
+  return FALSE;
+}
+
+/* Restores the first that will do; where none does, the newest one's fault counts. */
+static gboolean
+restore_first (Restore *self, GPtrArray *prefixes, MusterRestored *result, GError **error)
+{
+  for (guint i = 0; i < prefixes->len; i++) {
+    GError *failure = NULL;
+    Verdict verdict;
+    if (try_one (self, prefixes->pdata[i], result, &verdict, &failure))
+      return TRUE;
+    if (!verdict.is_its_own || self->options->fall_back_off) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    Fault *fault = g_new (Fault, 1);
+    *fault = (Fault){g_strdup (prefixes->pdata[i]), failure, verdict.is_torn};
+    g_ptr_array_add (self->faults, fault);
+  }
+  const Fault *newest = self->faults->pdata[0];
+  g_propagate_error (error, g_error_copy (newest->error));
+  if (self->faults->len > 1)
+    g_prefix_error (error, "none of %u checkpoints in '%s' can be restored; the newest: ",
+                    self->faults->len, self->options->directory);
+  return FALSE;
+}
+
+/* What became of one that was passed over, now that another has been restored: only then is one
+ * known to be there. */
+static void
+quarantine_fault (Restore *self, const Fault *fault, GString *lines)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autofree char *quarantined = NULL;
+
+  if (!muster_error_is (fault->error, MUSTER_ERROR_DATA_LOSS)) {
+    add_line (lines, fault->error->message);
+    if (!is_not_whole (fault->error))
+      g_string_append (lines, "\n"
+                              "  skipped: it was saved without variables that this job needs");
+    return;
+  }
+  g_autofree char *line =
+      strstr (fault->error->message, fault->prefix) == fault->error->message + 1
+          ? g_strdup (fault->error->message)
+          : g_strdup_printf ("%s is damaged: %s", fault->prefix, fault->error->message);
+  add_line (lines, line);
+  const char *use =
+      fault->is_torn ? "all variables were assigned again" : "no variable was read from it";
+  if (self->options->keep_damaged)
+    g_string_append_printf (lines,
+                            "\n"
+                            "  skipped; %s",
+                            use);
+  else if (muster_checkpoint_quarantine (self->saver->storage, fault->prefix, fault->error->message,
+                                         &quarantined, &failure))
+    g_string_append_printf (lines, "\n  set aside as %s; %s", quarantined, use);
+  else
+    g_string_append_printf (lines,
+                            "\n"
+                            "  skipped; %s (%s)",
+                            use, failure->message);
+}
+
+static void
+finish (Restore *self, MusterRestored *result)
+{
+  g_autoptr (GString) lines = g_string_new (NULL);
+
+  for (guint i = 0; i < self->faults->len; i++)
+    quarantine_fault (self, self->faults->pdata[i], lines);
+  if (lines->len > 0)
+    result->passed_over = g_strdup (lines->str);
+  if (result->warning != NULL)
+    add_line (self->warnings, result->warning);
+  g_free (result->warning);
+  result->warning = self->warnings->len > 0 ? g_strdup (self->warnings->str) : NULL;
+}
+
+static gboolean
+are_same (const GPtrArray *a, const GPtrArray *b)
+{
+  if (a->len != b->len)
+    return FALSE;
+  for (guint i = 0; i < a->len; i++)
+    if (strcmp (a->pdata[i], b->pdata[i]) != 0)
+      return FALSE;
+  return TRUE;
+}
+
+/* What there is to choose from now, where a saver at work has changed that since: it removes what
+ * leaves its list, unless it is locked already. NULL: nothing has changed, or time is up. */
+static GPtrArray *
+list_again (Restore *self, const GPtrArray *before)
+{
+  if (!self->may_have_moved || g_cancellable_is_cancelled (self->cancellable) ||
+      muster_clock_now_us (self->saver->clock) >= self->deadline_us)
+    return NULL;
+  const gsize n_warned = self->warnings->len;
+  g_autoptr (GPtrArray) now = find_candidates (self, NULL);
+  g_string_truncate (self->warnings, n_warned);
+  if (now == NULL || now->len == 0 || are_same (before, now))
+    return NULL;
+  g_ptr_array_set_size (self->faults, 0);
+  return g_steal_pointer (&now);
+}
+
+static gboolean
+restore_newest (Restore *self, MusterRestored *result, GError **error)
+{
+  g_autoptr (GPtrArray) prefixes = find_candidates (self, error);
+
+  if (prefixes == NULL)
+    return FALSE;
+  while (prefixes->len > 0) {
+    GError *failure = NULL;
+    if (restore_first (self, prefixes, result, &failure)) {
+      finish (self, result);
+      /* Where the state can't be read, and the files stood in for it, nothing is anybody's to
+       * delete. */
+      (void)muster_checkpoint_directory_adopt (&self->saver->directory, self->options->directory,
+                                               NULL);
+      return TRUE;
+    }
+    GPtrArray *now = list_again (self, prefixes);
+    if (now == NULL) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    g_error_free (failure);
+    g_ptr_array_unref (prefixes);
+    prefixes = now;
+  }
+  return TRUE;
+}
+
+/* A directory with a checkpoint isn't this model's: its init ops must not run in its place. */
+static gboolean
+restore_nothing (const Restore *self, GError **error)
+{
+  const char *directory = self->options->directory;
+  MusterSaver *saver = self->saver;
+  GError *failure = NULL;
+  g_autofree char *latest =
+      directory != NULL ? muster_latest_checkpoint_named (
+                              saver->storage, directory, saver->directory.latest_filename, &failure)
+                        : NULL;
+
+  if (failure != NULL) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  return latest == NULL ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' was not restored: the graph has no variables; use the graph that the "
+                      "checkpoint was saved with, or another directory",
+                      latest);
+}
+
+/* --- what is called --- */
+
+static gboolean
+check_place (MusterSaver *self, const MusterRestoreOptions *options, GError **error)
+{
+  if (options->directory != NULL && options->prefix != NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "restore either a prefix or a directory, not both: '%s' and '%s'",
+                        options->prefix, options->directory);
+  if (options->directory != NULL)
+    return muster_saver_check_directory (self, options->directory, error);
+  if (self->is_empty) /* whatever the prefix: SAV.25 */
+    return TRUE;
+  if (options->prefix == NULL || !*options->prefix)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Can't load save_path when it is None.");
+  return muster_storage_check_path (self->storage, "checkpoint", options->prefix, error);
+}
+
 gboolean
-muster_saver_restore (MusterSaver *self, MusterSession *session, const char *prefix,
+muster_saver_restore (MusterSaver *self, MusterSession *session,
+                      const MusterRestoreOptions *options, MusterRestored *restored,
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self, session);
-  return muster_saver_restore_with (self, session, prefix, NULL, NULL, deadline_us, cancellable,
-                                    error);
+
+  g_auto (Restore) restore = {.saver = self,
+                              .session = session,
+                              .options = options != NULL ? options : &plain,
+                              .deadline_us = deadline_us,
+                              .cancellable = cancellable,
+                              .faults = g_ptr_array_new_with_free_func (fault_free),
+                              .warnings = g_string_new (NULL)};
+  g_auto (MusterRestored) result = {0};
+  Verdict verdict;
+  gboolean done;
+
+  if (!muster_saver_check_session (self, session, error) ||
+      !check_place (self, restore.options, error) || !muster_deadline_check (deadline_us, error))
+    return FALSE;
+  if (self->is_empty)
+    done = restore_nothing (&restore, error);
+  else if (restore.options->directory != NULL)
+    done = restore_newest (&restore, &result, error);
+  else
+    done = restore_one (&restore, restore.options->prefix, &result, &verdict, error);
+  if (done && restored != NULL) {
+    *restored = result;
+    result = (MusterRestored){0};
+  }
+  return done;
+}
+
+gboolean
+muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
+                                   const MusterRestoreOptions *options, gboolean *found,
+                                   GError **error)
+{
+  muster_require (error, FALSE, self, directory, found);
+
+  MusterRestoreOptions named = options != NULL ? *options : plain;
+  if (!muster_saver_check_directory (self, directory, error))
+    return FALSE;
+  named.directory = directory;
+  g_auto (Restore) restore = {.saver = self, .options = &named, .warnings = g_string_new (NULL)};
+  g_autoptr (GPtrArray) prefixes = find_candidates (&restore, error);
+  if (prefixes == NULL)
+    return FALSE;
+  *found = FALSE;
+  for (guint i = 0; i < prefixes->len && !*found; i++) {
+    MusterCheckpointOverview overview;
+    if (i == 0 || !named.fall_back_off)
+      *found = muster_checkpoint_inspect (self->storage, prefixes->pdata[i], &overview, NULL);
+  }
+  return TRUE;
 }

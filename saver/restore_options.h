@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <glib.h>
+#include <gio/gio.h>
 
 G_BEGIN_DECLS
 
-/* How a restore may differ from the plain one. */
+/* What a restore is told, and what it tells. */
 
 /* How far it is, in bytes; on any thread, on one at a time, and short. */
 typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer user_data);
 
 typedef struct {
+  /* One of the two. */
+  const char *prefix;    /* (nullable) this very checkpoint */
+  const char *directory; /* (nullable) its newest checkpoint that is whole */
+
   /* What fits. Where any of these asks for more than the graph's own restore op does, the chief
    * reads the tensors and feeds them in its place. */
   gboolean allow_missing;     /* every global variable that the checkpoint gives no value runs its
@@ -35,5 +39,38 @@ typedef struct {
   MusterRestoreProgress progress; /* (nullable) */
   gpointer user_data;
 } MusterRestoreOptions;
+
+/* For languages that can't set the names in a struct, and for who keeps options beyond a call:
+ * options that own what they point to, but for user_data. */
+#define MUSTER_TYPE_RESTORE_OPTIONS (muster_restore_options_get_type ())
+GType muster_restore_options_get_type (void);
+
+/**
+ * muster_restore_options_new:
+ * @prefix: (nullable): this very checkpoint
+ * @directory: (nullable): or the newest of this directory
+ *
+ * Returns: (transfer full): options
+ */
+MusterRestoreOptions *muster_restore_options_new (const char *prefix, const char *directory);
+MusterRestoreOptions *muster_restore_options_copy (const MusterRestoreOptions *self);
+void muster_restore_options_free (MusterRestoreOptions *self); /* accepts NULL */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRestoreOptions, muster_restore_options_free)
+
+/* What was restored. A plain struct; clear it. */
+typedef struct {
+  char *prefix; /* (nullable) NULL: there was nothing to restore */
+  guint n_tensors;
+  guint64 bytes;
+  char **initialised; /* (nullable) variables that the checkpoint lacks */
+  char *warning;      /* (nullable) what is unusual about it: lines */
+  char *passed_over;  /* (nullable) newer checkpoints that weren't whole, and why: lines */
+} MusterRestored;
+
+/**
+ * muster_restored_clear: (skip)
+ */
+void muster_restored_clear (MusterRestored *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRestored, muster_restored_clear)
 
 G_END_DECLS

@@ -222,6 +222,9 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
   self->directory.base_name = g_strdup (base_name);
   set_options (self, options);
   self->graph_bytes = count_graph (self);
+  if (!is_empty)
+    self->restore_plan = muster_restore_plan_new (muster_meta_graph_graph (meta_graph),
+                                                  self->info.restore_op, &self->restore_flaw);
   return self;
 }
 
@@ -337,17 +340,6 @@ muster_saver_set_consistent_cut (MusterSaver *self, const MusterSaverConsistentC
   self->consistent_cut_destroy = destroy;
 }
 
-const MusterRestorePlan *
-muster_saver_restore_plan (MusterSaver *self, GError **error)
-{
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-
-  if (self->restore_plan == NULL)
-    self->restore_plan = muster_restore_plan_new (muster_meta_graph_graph (self->meta_graph),
-                                                  self->info.restore_op, error);
-  return self->restore_plan;
-}
-
 static void
 muster_saver_finalize (GObject *object)
 {
@@ -363,6 +355,7 @@ muster_saver_finalize (GObject *object)
   muster_saveables_free (self->saveables);
   muster_probe_free (self->probe);
   muster_restore_plan_free (self->restore_plan);
+  g_clear_error (&self->restore_flaw);
   g_clear_object (&self->save_unlocked);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);

@@ -7,6 +7,7 @@
 #include "saver/builder/keep.h"
 #include "saver/builder/saveable.h"
 #include "saver/directory/free_space.h"
+#include "saver/restore_options.h"
 
 G_BEGIN_DECLS
 
@@ -171,27 +172,31 @@ gboolean muster_saver_save_with (MusterSaver *self, MusterSession *session, cons
 gboolean muster_saver_check_compatible (MusterSaver *self, const char *prefix,
                                         GCancellable *cancellable, GError **error);
 
-/* Restores: preflight, then the restore op. Nothing is assigned unless everything fits. */
-gboolean muster_saver_restore (MusterSaver *self, MusterSession *session, const char *prefix,
-                               gint64 deadline_us, GCancellable *cancellable, GError **error);
-
 /**
- * muster_saver_restore_latest:
- * @restored: (out) (optional) (transfer full) (nullable)
- * @passed_over: (out) (optional) (transfer full) (nullable)
+ * muster_saver_restore:
+ * @options: (nullable): what is restored, and how
+ * @restored: (nullable): what was
  *
- * Restores the newest checkpoint of a directory that is whole. *restored (transfer full) is its
- * prefix, or NULL where the directory's state file names none: that is success. *passed_over
- * (nullable) (transfer full) says which newer ones were missing or damaged, else NULL: those
- * damaged are set aside (checkpoint/state/quarantine.h; saver/restore.h has options). One that is
- * whole and doesn't fit the graph is an error, and so is a state file that can't be read
- * (DATA_LOSS); a saver that restores nothing (allow_empty) refuses a directory with a checkpoint
- * (INVALID_ARGUMENT). Afterwards the state file's list is the saver's.
+ * Restores the checkpoint that options name, or the newest of their directory that is whole. All of
+ * it is read and compared with the graph before the first variable changes, also by a master that
+ * reads for itself: what it alone finds damaged is DATA_LOSS, too. Nothing is assigned unless
+ * everything fits. While it runs, the checkpoint is kept from being removed. restored (nullable) is
+ * filled.
+ *
+ * INVALID_ARGUMENT where options name neither a prefix nor a directory, or both. A saver that
+ * restores nothing (allow_empty) takes any prefix, or none.
+ *
+ * In a directory: restored->prefix is NULL where its state file names none, which is success, and
+ * passed_over says which newer ones were missing or damaged: those damaged are set aside
+ * (checkpoint/state/quarantine.h). One that is whole and doesn't fit the graph is an error, and so
+ * is a state file that can't be read (DATA_LOSS); a saver that restores nothing refuses a directory
+ * with a checkpoint (INVALID_ARGUMENT). A checkpoint that a saver at work removes before it is
+ * locked doesn't count: the directory is looked at again, until the deadline, and what it names now
+ * is taken. Afterwards the state file's list is the saver's.
  */
-gboolean muster_saver_restore_latest (MusterSaver *self, MusterSession *session,
-                                      const char *directory, char **restored, char **passed_over,
-                                      gint64 deadline_us, GCancellable *cancellable,
-                                      GError **error);
+gboolean muster_saver_restore (MusterSaver *self, MusterSession *session,
+                               const MusterRestoreOptions *options, MusterRestored *restored,
+                               gint64 deadline_us, GCancellable *cancellable, GError **error);
 
 /**
  * muster_saver_latest_checkpoint:

@@ -28,7 +28,9 @@ struct _MusterSaver {
   MusterSaverConsistentCut consistent_cut; /* without functions: none */
   gpointer consistent_cut_data;
   GDestroyNotify consistent_cut_destroy;
-  guint64 graph_bytes; /* what a checkpoint of the graph takes; constant */
+  guint64 graph_bytes;             /* what a checkpoint of the graph takes; constant */
+  MusterRestorePlan *restore_plan; /* (owned) (nullable) constant; NULL: see restore_flaw */
+  GError *restore_flaw; /* (owned) (nullable) why the graph can't be restored; constant */
   GMutex lock;
   /* guarded by lock */
   char *crash_loop_directory; /* (owned) (nullable) where the life is noted that this saver began */
@@ -36,7 +38,6 @@ struct _MusterSaver {
   gboolean is_saving;         /* somebody has the lock of saves */
   GCancellable
       *save_unlocked; /* (owned) (nullable) somebody waits for it: cancelled when it is free */
-  MusterRestorePlan *restore_plan; /* (owned) (nullable) once made; constant */
 };
 
 /* The prefix that a save of that step has (transfer full): INVALID_ARGUMENT for one that collides
@@ -48,9 +49,6 @@ char *muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 
 gboolean muster_saver_check_session (MusterSaver *self, MusterSession *session, GError **error);
 /* INVALID_ARGUMENT without a saver, and for a directory that its store doesn't take. */
 gboolean muster_saver_check_directory (MusterSaver *self, const char *directory, GError **error);
-
-/* The plan of the saver's restore op, made when first asked for; the saver's. */
-const MusterRestorePlan *muster_saver_restore_plan (MusterSaver *self, GError **error);
 
 /* Does the work, again where the model has moved meanwhile; without a cut once. *step (nullable)
  * becomes what the cut calls it, or stays. */

@@ -17,28 +17,6 @@ copy_feeds (MusterPrepareOptions *options)
   options->init_feeds = feeds;
 }
 
-static void
-copy_restore (MusterPrepareOptions *options)
-{
-  if (options->restore == NULL)
-    return;
-  MusterRestoreOptions *restore = g_memdup2 (options->restore, sizeof *restore);
-  if (restore->names != NULL)
-    g_hash_table_ref (restore->names);
-  restore->needs = (const char *const *)g_strdupv ((char **)restore->needs);
-  options->restore = restore;
-}
-
-static void
-clear_restore (MusterPrepareOptions *options)
-{
-  if (options->restore != NULL && options->restore->names != NULL)
-    g_hash_table_unref (options->restore->names);
-  if (options->restore != NULL)
-    g_strfreev ((char **)options->restore->needs);
-  g_free ((MusterRestoreOptions *)options->restore);
-}
-
 void
 muster_prepare_options_own (MusterPrepareOptions *options)
 {
@@ -49,7 +27,8 @@ muster_prepare_options_own (MusterPrepareOptions *options)
   options->checkpoint_filename = g_strdup (options->checkpoint_filename);
   if (options->saver != NULL)
     g_object_ref (options->saver);
-  copy_restore (options);
+  if (options->restore != NULL)
+    options->restore = muster_restore_options_copy (options->restore);
   copy_feeds (options);
 }
 
@@ -67,7 +46,7 @@ muster_prepare_options_clear (MusterPrepareOptions *options)
   g_free ((char *)options->checkpoint_dir);
   g_free ((char *)options->checkpoint_filename);
   g_clear_object (&options->saver);
-  clear_restore (options);
+  muster_restore_options_free ((MusterRestoreOptions *)options->restore);
 }
 
 MusterPrepareOptions *

@@ -107,7 +107,8 @@ typedef struct {
   MusterSaver *saver;                  /* NULL: nothing is restored */
   const char *checkpoint_dir;          /* the directory's latest; NULL and "" count as not given */
   const char *checkpoint_filename;     /* or this very checkpoint */
-  const MusterRestoreOptions *restore; /* NULL: the plain ones; copied, names referenced */
+  const MusterRestoreOptions *restore; /* NULL: the plain ones; copied, names referenced; which
+                                          checkpoint is told above */
   gboolean wait_for_checkpoint;
   gint64 max_wait_us; /* for a checkpoint; 0: 7200 s; below 0: one look; MUSTER_WAIT_FOREVER; it
                          isn't an error when none has come by then */

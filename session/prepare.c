@@ -408,18 +408,14 @@ restore_one (MusterOperation *self, GError **error)
   g_auto (MusterRestored) restored = {0};
   MusterRestoreOptions how =
       options->restore != NULL ? *options->restore : (MusterRestoreOptions){0};
-  const char *file = options->checkpoint_filename;
 
+  how.prefix = is_given (options->checkpoint_filename) ? options->checkpoint_filename : NULL;
+  how.directory = how.prefix == NULL ? options->checkpoint_dir : NULL;
   how.progress = report_progress;
   how.user_data = &telling;
-  if (!announce_restoring (&telling, options, error))
-    return FALSE;
-  if (!(is_given (file)
-            ? muster_saver_restore_with (options->saver, self->session, file, &how, &restored,
-                                         self->call_deadline_us, self->cancellable, error)
-            : muster_saver_restore_latest_with (options->saver, self->session,
-                                                options->checkpoint_dir, &how, &restored,
-                                                self->call_deadline_us, self->cancellable, error)))
+  if (!announce_restoring (&telling, options, error) ||
+      !muster_saver_restore (options->saver, self->session, &how, &restored, self->call_deadline_us,
+                             self->cancellable, error))
     return FALSE;
   self->report.restored_from = g_steal_pointer (&restored.prefix);
   self->report.passed_over = g_steal_pointer (&restored.passed_over);

@@ -106,12 +106,16 @@ muster_bundle_reader_entry (MusterBundleReader *self, gsize index)
               .entry;
 }
 
-gsize
-muster_bundle_reader_index_of (MusterBundleReader *self, const MusterBundleEntry *entry)
+const MusterBundleEntry **
+muster_bundle_reader_entries (MusterBundleReader *self, gsize *n)
 {
-  g_return_val_if_fail (self != NULL && entry != NULL, 0);
-  const MusterIndexEntry *first = (const MusterIndexEntry *)self->index->entries->data;
-  return (gsize)((const MusterIndexEntry *)entry - first) - self->index->n_parts;
+  g_return_val_if_fail (self != NULL && n != NULL, NULL);
+  const guint n_parts = self->index->n_parts, n_whole = self->index->entries->len - n_parts;
+  const MusterBundleEntry **entries = g_new (const MusterBundleEntry *, MAX (n_whole, 1));
+  for (guint i = 0; i < n_whole; i++)
+    entries[i] = &g_array_index (self->index->entries, MusterIndexEntry, n_parts + i).entry;
+  *n = n_whole;
+  return entries;
 }
 
 const MusterBundleEntry *

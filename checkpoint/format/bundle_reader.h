@@ -29,8 +29,8 @@ gint32 muster_bundle_reader_n_shards (MusterBundleReader *self);
 gsize muster_bundle_reader_n_entries (MusterBundleReader *self);
 const MusterBundleEntry *muster_bundle_reader_entry (MusterBundleReader *self, gsize index);
 
-/* Which of them an entry is that the reader gave. */
-gsize muster_bundle_reader_index_of (MusterBundleReader *self, const MusterBundleEntry *entry);
+/* All of them, n pointers (transfer container). */
+const MusterBundleEntry **muster_bundle_reader_entries (MusterBundleReader *self, gsize *n);
 /* The entry of a name, or NULL. */
 const MusterBundleEntry *muster_bundle_reader_find (MusterBundleReader *self, const char *name);
 

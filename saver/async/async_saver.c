@@ -478,8 +478,9 @@ muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 d
   if (muster_async_call_lock_save (&call, error)) {
     g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
     g_mutex_unlock (&core->lock);
-    restored = muster_saver_restore (model->saver, model->session, prefix, deadline_us, cancellable,
-                                     error);
+    restored = muster_saver_restore (model->saver, model->session,
+                                     &(MusterRestoreOptions){.prefix = prefix}, NULL, deadline_us,
+                                     cancellable, error);
     g_mutex_lock (&core->lock);
     const gint64 step = muster_checkpoint_step (prefix);
     if (restored && step >= 0)

@@ -2,7 +2,6 @@
 #include "saver/builder/saveable.h"
 
 #include "base/error.h"
-#include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "saver/builder/saveable_private.h"
 
@@ -332,15 +331,11 @@ read_one (Entry *entry, MusterBundleReader *reader, GPtrArray *states, GError **
 }
 
 GPtrArray *
-muster_saveables_read (MusterSaveables *self, MusterStorage *storage, const char *prefix,
-                       GError **error)
+muster_saveables_read (MusterSaveables *self, MusterBundleReader *reader, GError **error)
 {
   g_autoptr (GPtrArray) entries = entries_now (self);
   g_autoptr (GPtrArray) states = g_ptr_array_new_with_free_func (state_free);
-  g_autoptr (MusterBundleReader) reader = NULL;
 
-  if (entries->len > 0 && (reader = muster_bundle_reader_open (storage, prefix, error)) == NULL)
-    return NULL;
   for (guint i = 0; i < entries->len; i++)
     if (!read_one (entries->pdata[i], reader, states, error))
       return NULL;

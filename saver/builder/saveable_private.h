@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "checkpoint/store/storage.h"
+#include "checkpoint/format/bundle_reader.h"
 #include "saver/builder/saveable.h"
 
 G_BEGIN_DECLS
@@ -28,7 +28,7 @@ gboolean muster_named_tensors_write (const GPtrArray *tensors, MusterStorage *st
 
 /* A restore in two halves: everything is read (and found there) before the graph is restored, and
  * handed out after it. (transfer full) (element-type MusterSaveableState). */
-GPtrArray *muster_saveables_read (MusterSaveables *self, MusterStorage *storage, const char *prefix,
+GPtrArray *muster_saveables_read (MusterSaveables *self, MusterBundleReader *reader,
                                   GError **error);
 gboolean muster_saveables_hand_out (GPtrArray *states, GError **error);
 

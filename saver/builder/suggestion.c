@@ -35,13 +35,14 @@ muster_edit_distance (const char *a, const char *b, guint limit)
 }
 
 const char *
-muster_suggest_name (MusterBundleReader *reader, GHashTable *taken, const char *name)
+muster_suggest_name (const MusterBundleEntry *const *entries, gsize n, GHashTable *taken,
+                     const char *name)
 {
   guint limit = (guint)MAX (strlen (name) / 3, 1);
   const char *suggestion = NULL;
 
-  for (gsize i = 0; i < muster_bundle_reader_n_entries (reader) && limit > 0; i++) {
-    const char *candidate = muster_bundle_reader_entry (reader, i)->name;
+  for (gsize i = 0; i < n && limit > 0; i++) {
+    const char *candidate = entries[i]->name;
     guint distance = muster_edit_distance (name, candidate, limit);
     if (distance <= limit && !g_hash_table_contains (taken, candidate)) {
       suggestion = candidate;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/format/bundle_entry.h"
 
 G_BEGIN_DECLS
 
-/* The name in a checkpoint that differs least from name, for "did you mean", among those that
- * aren't taken (a set of names): NULL where none is near (more than a third of it differs).
- * Borrowed from the reader. */
-const char *muster_suggest_name (MusterBundleReader *reader, GHashTable *taken, const char *name);
+/* The name among n entries of a checkpoint that differs least from name, for "did you mean", among
+ * those that aren't taken (a set of names): NULL where none is near (more than a third of it
+ * differs). Borrowed from the entry. */
+const char *muster_suggest_name (const MusterBundleEntry *const *entries, gsize n,
+                                 GHashTable *taken, const char *name);
 
 /* How many insertions, deletions and replacements of a byte turn a into b; limit + 1 for more than
  * limit. */

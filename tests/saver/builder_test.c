@@ -410,7 +410,8 @@ expect_kept (MusterMetaGraph *model)
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (
       muster_session_run_op (session, "v1/Assign", MUSTER_WAIT_FOREVER, NULL, NULL));
-  muster_saver_restore (saver, session, prefix, MUSTER_WAIT_FOREVER, NULL, &error);
+  muster_saver_restore (saver, session, &(MusterRestoreOptions){.prefix = prefix}, NULL,
+                        MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   g_autoptr (MusterTensor) v1 =
       muster_session_fetch (session, "v1/read:0", MUSTER_WAIT_FOREVER, NULL, &error);

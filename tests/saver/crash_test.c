@@ -94,12 +94,13 @@ save (Life *life, guint8 value, gint64 step, GError **error)
 static int
 restore (Life *life, GError **error)
 {
-  g_autofree char *restored = NULL;
+  const MusterRestoreOptions latest = {.directory = DIRECTORY};
+  g_auto (MusterRestored) restored = {0};
 
-  if (!muster_saver_restore_latest (life->saver, life->session, DIRECTORY, &restored, NULL,
-                                    MUSTER_WAIT_FOREVER, NULL, error))
+  if (!muster_saver_restore (life->saver, life->session, &latest, &restored, MUSTER_WAIT_FOREVER,
+                             NULL, error))
     return -1;
-  return restored != NULL ? muster_sharded_model_get (life->session, error) : 0;
+  return restored.prefix != NULL ? muster_sharded_model_get (life->session, error) : 0;
 }
 
 /* The store with the saves of before. */

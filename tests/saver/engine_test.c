@@ -76,7 +76,8 @@ MUSTER_TEST (SaverOnEngine, restores_what_another_program_wrote)
   g_autofree char *prefix = write_ones (muster_small_variables, 2);
   g_autoptr (GError) error = NULL;
 
-  muster_saver_restore (f.saver, f.session, prefix, MUSTER_WAIT_FOREVER, NULL, &error);
+  muster_saver_restore (f.saver, f.session, &(MusterRestoreOptions){.prefix = prefix}, NULL,
+                        MUSTER_WAIT_FOREVER, NULL, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (value_of_w (&f, NULL), ONES);
@@ -87,7 +88,8 @@ MUSTER_TEST (SaverOnEngine, saves_and_restores_in_another_life)
   g_auto (Fixture) f = set_up (muster_small_variables, 2);
   g_autofree char *ones = write_ones (muster_small_variables, 2);
   g_autoptr (GError) error = NULL;
-  muster_saver_restore (f.saver, f.session, ones, MUSTER_WAIT_FOREVER, NULL, NULL);
+  muster_saver_restore (f.saver, f.session, &(MusterRestoreOptions){.prefix = ones}, NULL,
+                        MUSTER_WAIT_FOREVER, NULL, NULL);
 
   g_autofree char *directory = g_build_filename (muster_test_tmpdir (), "run", NULL);
   g_autofree char *prefix =
@@ -95,11 +97,12 @@ MUSTER_TEST (SaverOnEngine, saves_and_restores_in_another_life)
   MUSTER_EXPECT_NO_ERROR (error);
 
   g_auto (Fixture) after = set_up (muster_small_variables, 2);
-  g_autofree char *restored = NULL;
-  MUSTER_EXPECT_TRUE (muster_saver_restore_latest (after.saver, after.session, directory, &restored,
-                                                   NULL, MUSTER_WAIT_FOREVER, NULL, &error));
+  const MusterRestoreOptions latest = {.directory = directory};
+  g_auto (MusterRestored) restored = {0};
+  MUSTER_EXPECT_TRUE (muster_saver_restore (after.saver, after.session, &latest, &restored,
+                                            MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_STREQ (restored, prefix);
+  MUSTER_EXPECT_STREQ (restored.prefix, prefix);
   MUSTER_EXPECT_EQ (value_of_w (&after, NULL), ONES);
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
   MUSTER_EXPECT_EQ (g_strv_length (names), 6u);
@@ -117,8 +120,9 @@ MUSTER_TEST (SaverOnEngine, assigns_nothing_of_a_checkpoint_that_does_not_fit)
   g_autoptr (GError) error = NULL;
   MUSTER_ASSERT_TRUE (init (&f));
 
-  MUSTER_EXPECT_FALSE (
-      muster_saver_restore (f.saver, f.session, prefix, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_saver_restore (f.saver, f.session,
+                                             &(MusterRestoreOptions){.prefix = prefix}, NULL,
+                                             MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   g_autoptr (MusterTensor) v =
@@ -137,8 +141,9 @@ MUSTER_TEST (SaverOnEngine, assigns_nothing_of_a_damaged_checkpoint)
   MUSTER_ASSERT_TRUE (init (&f));
 
   g_file_set_contents (path, "\1\1\1\1\1\1\1\2\1\1\1\1\1\1\1\1", 16, NULL);
-  MUSTER_EXPECT_FALSE (
-      muster_saver_restore (f.saver, f.session, prefix, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_saver_restore (f.saver, f.session,
+                                             &(MusterRestoreOptions){.prefix = prefix}, NULL,
+                                             MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   MUSTER_EXPECT_EQ (value_of_w (&f, NULL), 0);

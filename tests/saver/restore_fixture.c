@@ -87,8 +87,9 @@ restore (Fixture *f, const char *prefix, MusterRestoreOptions options)
 {
   muster_restored_clear (&f->restored);
   g_clear_error (&f->error);
-  return muster_saver_restore_with (f->saver, f->session, prefix, &options, &f->restored,
-                                    MUSTER_WAIT_FOREVER, NULL, &f->error);
+  options.prefix = prefix;
+  return muster_saver_restore (f->saver, f->session, &options, &f->restored, MUSTER_WAIT_FOREVER,
+                               NULL, &f->error);
 }
 
 gboolean
@@ -96,8 +97,9 @@ restore_latest (Fixture *f, MusterRestoreOptions options)
 {
   muster_restored_clear (&f->restored);
   g_clear_error (&f->error);
-  return muster_saver_restore_latest_with (f->saver, f->session, muster_test_tmpdir (), &options,
-                                           &f->restored, MUSTER_WAIT_FOREVER, NULL, &f->error);
+  options.directory = muster_test_tmpdir ();
+  return muster_saver_restore (f->saver, f->session, &options, &f->restored, MUSTER_WAIT_FOREVER,
+                               NULL, &f->error);
 }
 
 int

@@ -157,15 +157,17 @@ MUSTER_TEST (RestoreLatest, assigns_no_shard_of_a_checkpoint_with_a_damaged_one)
   g_file_set_contents (shard, bytes, (gssize)size, NULL);
   MUSTER_EXPECT_TRUE (muster_sharded_model_set (&model, session, 9, NULL));
 
-  MUSTER_EXPECT_FALSE (
-      muster_saver_restore (saver, session, newer, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_saver_restore (saver, session,
+                                             &(MusterRestoreOptions){.prefix = newer}, NULL,
+                                             MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   MUSTER_EXPECT_EQ (muster_sharded_model_get (session, NULL), 9);
 
-  g_autofree char *restored = NULL;
-  MUSTER_EXPECT_TRUE (muster_saver_restore_latest (saver, session, directory, &restored, NULL,
-                                                   MUSTER_WAIT_FOREVER, NULL, NULL));
-  MUSTER_EXPECT_STREQ (restored, older);
+  const MusterRestoreOptions latest = {.directory = directory};
+  g_auto (MusterRestored) restored = {0};
+  MUSTER_EXPECT_TRUE (
+      muster_saver_restore (saver, session, &latest, &restored, MUSTER_WAIT_FOREVER, NULL, NULL));
+  MUSTER_EXPECT_STREQ (restored.prefix, older);
   MUSTER_EXPECT_EQ (muster_sharded_model_get (session, NULL), 1);
 }
 
@@ -269,8 +271,9 @@ MUSTER_TEST (RestoreLatest, needs_nobody_who_asks_what_was_restored)
   g_autofree char *whole = write_as ("model.ckpt-3", three, 3, 3);
   write_state (whole, NULL);
 
-  MUSTER_EXPECT_TRUE (muster_saver_restore_latest (f.saver, f.session, muster_test_tmpdir (), NULL,
-                                                   NULL, MUSTER_WAIT_FOREVER, NULL, &f.error));
+  const MusterRestoreOptions latest = {.directory = muster_test_tmpdir ()};
+  MUSTER_EXPECT_TRUE (muster_saver_restore (f.saver, f.session, &latest, NULL, MUSTER_WAIT_FOREVER,
+                                            NULL, &f.error));
 
   MUSTER_EXPECT_NO_ERROR (f.error);
   MUSTER_EXPECT_EQ (byte_of (&f, "u"), 3);

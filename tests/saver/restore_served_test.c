@@ -117,9 +117,9 @@ damage (MusterCrashStorage *storage, const char *name, gsize size)
 static gboolean
 restore_latest (Served *f, MusterRestoreOptions options)
 {
-  return muster_saver_restore_latest_with (f->saver, f->session, DIRECTORY, &options, &f->restored,
-                                           g_get_monotonic_time () + 60 * MUSTER_SECOND, NULL,
-                                           &f->error);
+  options.directory = DIRECTORY;
+  return muster_saver_restore (f->saver, f->session, &options, &f->restored,
+                               g_get_monotonic_time () + 60 * MUSTER_SECOND, NULL, &f->error);
 }
 
 static const MusterShardedModel whole = {.is_whole = TRUE, .max_to_keep = 5},
@@ -263,8 +263,9 @@ MUSTER_TEST (RestoreServed, takes_out_of_range_for_damage)
                            "Read less bytes than requested");
   MUSTER_EXPECT_TRUE (muster_checkpoint_state_write (NULL, muster_test_tmpdir (), state, NULL));
 
-  MUSTER_EXPECT_TRUE (muster_saver_restore_latest_with (
-      saver, session, muster_test_tmpdir (), NULL, &restored, MUSTER_WAIT_FOREVER, NULL, &error));
+  const MusterRestoreOptions latest = {.directory = muster_test_tmpdir ()};
+  MUSTER_EXPECT_TRUE (
+      muster_saver_restore (saver, session, &latest, &restored, MUSTER_WAIT_FOREVER, NULL, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (restored.prefix, older);
@@ -352,10 +353,10 @@ feed (Fed *f, int first)
     g_autofree char *prefix = write_values (name, state, stored, value);
   }
   MUSTER_EXPECT_TRUE (muster_checkpoint_state_write (NULL, muster_test_tmpdir (), state, NULL));
-  const MusterRestoreOptions options = {.names = f->names};
+  const MusterRestoreOptions options = {.directory = muster_test_tmpdir (), .names = f->names};
 
-  (void)muster_saver_restore_latest_with (f->saver, f->session, muster_test_tmpdir (), &options,
-                                          &f->restored, MUSTER_WAIT_FOREVER, NULL, &f->error);
+  (void)muster_saver_restore (f->saver, f->session, &options, &f->restored, MUSTER_WAIT_FOREVER,
+                              NULL, &f->error);
 }
 
 static void

@@ -135,3 +135,38 @@ MUSTER_TEST (RestoreWith, keeps_a_checkpoint_from_being_removed_meanwhile)
       restore (&f, prefix, (MusterRestoreOptions){.progress = try_to_remove, .user_data = prefix}));
   MUSTER_EXPECT_TRUE (muster_remove_checkpoint (muster_local_storage (), prefix, NULL));
 }
+
+MUSTER_TEST (RestoreOptions, takes_a_checkpoint_or_a_directory)
+{
+  g_auto (Fixture) f = set_up (muster_small_variables, 2);
+  const MusterRestoreOptions both = {.prefix = "a/model.ckpt-1", .directory = "a"};
+  g_autoptr (GError) neither = NULL, two = NULL;
+
+  MUSTER_EXPECT_FALSE (
+      muster_saver_restore (f.saver, f.session, NULL, NULL, MUSTER_WAIT_FOREVER, NULL, &neither));
+  MUSTER_EXPECT_ERROR (neither, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+
+  MUSTER_EXPECT_FALSE (
+      muster_saver_restore (f.saver, f.session, &both, NULL, MUSTER_WAIT_FOREVER, NULL, &two));
+  MUSTER_EXPECT_ERROR (two, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+MUSTER_TEST (RestoreOptions, keeps_options_beyond_their_caller)
+{
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
+  char directory[] = "run", need[] = "u";
+  const char *const needs[] = {need, NULL};
+  const MusterRestoreOptions callers = {
+      .directory = directory, .names = names, .needs = needs, .reshape = TRUE};
+
+  g_autoptr (MusterRestoreOptions) copy = muster_restore_options_copy (&callers);
+  *directory = *need = 'x';
+
+  MUSTER_EXPECT_NULL (copy->prefix);
+  MUSTER_EXPECT_STREQ (copy->directory, "run");
+  MUSTER_EXPECT_STREQ (copy->needs[0], "u");
+  MUSTER_EXPECT_TRUE (copy->names == names);
+  MUSTER_EXPECT_TRUE (copy->reshape);
+  g_autoptr (MusterRestoreOptions) fresh = muster_restore_options_new ("run/model.ckpt-1", NULL);
+  MUSTER_EXPECT_STREQ (fresh->prefix, "run/model.ckpt-1");
+}

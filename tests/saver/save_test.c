@@ -122,10 +122,12 @@ MUSTER_TEST (Save, does_nothing_for_a_model_without_variables_if_told_so)
   MUSTER_EXPECT_ERROR (none, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 
   for (gsize i = 0; i < G_N_ELEMENTS (prefixes); i++)
-    MUSTER_EXPECT_TRUE (muster_saver_restore_with (f.saver, f.session, prefixes[i], NULL, &restored,
-                                                   MUSTER_WAIT_FOREVER, NULL, &error));
-  MUSTER_EXPECT_TRUE (muster_saver_restore_latest_with (
-      f.saver, f.session, directory, NULL, &restored, MUSTER_WAIT_FOREVER, NULL, &error));
+    MUSTER_EXPECT_TRUE (muster_saver_restore (f.saver, f.session,
+                                              &(MusterRestoreOptions){.prefix = prefixes[i]},
+                                              &restored, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_saver_restore (f.saver, f.session,
+                                            &(MusterRestoreOptions){.directory = directory},
+                                            &restored, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NULL (restored.prefix);
   MUSTER_EXPECT_TRUE (muster_saver_check_compatible (f.saver, "nowhere", NULL, &error));
   MUSTER_EXPECT_TRUE (
@@ -544,13 +546,13 @@ MUSTER_TEST (Save, takes_no_directory_but_one_that_can_be)
     GError *errors[7] = {NULL};
     const char *const directory = directories[i];
     gboolean found = FALSE;
-    char *restored = NULL;
     MUSTER_EXPECT_NULL (muster_saver_save (f.saver, f.session, directory, 1, MUSTER_WAIT_FOREVER,
                                            NULL, &errors[0]));
     MUSTER_EXPECT_FALSE (muster_saver_save_with (f.saver, f.session, directory, 1, NULL, NULL,
                                                  MUSTER_WAIT_FOREVER, NULL, &errors[1]));
-    MUSTER_EXPECT_FALSE (muster_saver_restore_latest (f.saver, f.session, directory, &restored,
-                                                      NULL, MUSTER_WAIT_FOREVER, NULL, &errors[2]));
+    MUSTER_EXPECT_FALSE (muster_saver_restore (f.saver, f.session,
+                                               &(MusterRestoreOptions){.directory = directory},
+                                               NULL, MUSTER_WAIT_FOREVER, NULL, &errors[2]));
     MUSTER_EXPECT_NULL (muster_saver_latest_checkpoint (f.saver, directory, &errors[3]));
     MUSTER_EXPECT_FALSE (muster_saver_adopt_directory (f.saver, directory, &errors[4]));
     MUSTER_EXPECT_FALSE (
@@ -573,8 +575,9 @@ MUSTER_TEST (Save, refuses_a_checkpoint_with_a_scheme_wherever_one_is_read)
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) restored = NULL, checked = NULL;
 
-  MUSTER_EXPECT_FALSE (muster_saver_restore (f.saver, f.session, "s3://b/model.ckpt-1",
-                                             MUSTER_WAIT_FOREVER, NULL, &restored));
+  MUSTER_EXPECT_FALSE (muster_saver_restore (
+      f.saver, f.session, &(MusterRestoreOptions){.prefix = "s3://b/model.ckpt-1"}, NULL,
+      MUSTER_WAIT_FOREVER, NULL, &restored));
   MUSTER_EXPECT_ERROR (restored, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_FALSE (
       muster_saver_check_compatible (f.saver, "s3://b/model.ckpt-1", NULL, &checked));

@@ -59,7 +59,8 @@ save (Fixture *f, GError **error)
 static gboolean
 restore (Fixture *f, const char *prefix, GError **error)
 {
-  return muster_saver_restore (f->saver, f->session, prefix, MUSTER_WAIT_FOREVER, NULL, error);
+  return muster_saver_restore (f->saver, f->session, &(MusterRestoreOptions){.prefix = prefix},
+                               NULL, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 static char *

@@ -128,14 +128,15 @@ static int
 restored_value (Fixture *f)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *restored = NULL;
+  const MusterRestoreOptions latest = {.directory = f->directory};
+  g_auto (MusterRestored) restored = {0};
   Fixture next = {.model = f->model}; /* of default options */
   int value = -1;
 
   begin_life (&next);
-  if (muster_saver_restore_latest (next.saver, next.session, f->directory, &restored, NULL,
-                                   MUSTER_WAIT_FOREVER, NULL, &error) &&
-      restored != NULL)
+  if (muster_saver_restore (next.saver, next.session, &latest, &restored, MUSTER_WAIT_FOREVER, NULL,
+                            &error) &&
+      restored.prefix != NULL)
     value = muster_sharded_model_get (next.session, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   end_life (&next);

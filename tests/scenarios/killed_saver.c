@@ -117,10 +117,10 @@ save (Chief *self, gint64 number, GError **error)
 static gboolean
 save_on (Chief *self, gint64 first, GError **error)
 {
-  g_autofree char *restored = NULL;
+  const MusterRestoreOptions latest = {.directory = self->directory};
 
-  if (!muster_saver_restore_latest (self->saver, self->session, self->directory, &restored, NULL,
-                                    MUSTER_WAIT_FOREVER, NULL, error))
+  if (!muster_saver_restore (self->saver, self->session, &latest, NULL, MUSTER_WAIT_FOREVER, NULL,
+                             error))
     return FALSE;
   for (gint64 number = first; save (self, number, error); number++)
     ;
@@ -156,18 +156,18 @@ restore (Chief *self, GError **error)
 {
   g_auto (GStrv) prefixes =
       muster_checkpoint_list (muster_local_storage (), self->directory, error);
-  g_autofree char *restored = NULL;
+  const MusterRestoreOptions latest = {.directory = self->directory};
+  g_auto (MusterRestored) restored = {0};
 
   for (gsize i = 0; prefixes != NULL && prefixes[i] != NULL; i++)
     check_whole (prefixes[i]);
-  if (prefixes == NULL ||
-      !muster_saver_restore_latest (self->saver, self->session, self->directory, &restored, NULL,
-                                    MUSTER_WAIT_FOREVER, NULL, error))
+  if (prefixes == NULL || !muster_saver_restore (self->saver, self->session, &latest, &restored,
+                                                 MUSTER_WAIT_FOREVER, NULL, error))
     return FALSE;
-  int value = restored != NULL ? muster_sharded_model_get (self->session, error) : -1;
+  int value = restored.prefix != NULL ? muster_sharded_model_get (self->session, error) : -1;
   if (value >= 0)
-    say ("restored %d %s", value, restored);
-  else if (restored == NULL)
+    say ("restored %d %s", value, restored.prefix);
+  else if (restored.prefix == NULL)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND, "there is no checkpoint");
   return value >= 0;
 }

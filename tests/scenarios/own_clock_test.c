@@ -121,8 +121,9 @@ MUSTER_TEST (OwnClock, bounds_what_a_saver_does)
                                                 machines_us + PATIENCE_US, NULL, &place.error);
     MUSTER_ASSERT_NO_ERROR (place.error);
     gint64 own_us = muster_clock_now_us (place.clock);
-    MUSTER_EXPECT_TRUE (
-        muster_saver_restore (saver, session, saved, own_us + PATIENCE_US, NULL, &place.error));
+    MUSTER_EXPECT_TRUE (muster_saver_restore (saver, session,
+                                              &(MusterRestoreOptions){.prefix = saved}, NULL,
+                                              own_us + PATIENCE_US, NULL, &place.error));
     MUSTER_EXPECT_NO_ERROR (place.error);
   }
 }
@@ -146,9 +147,10 @@ MUSTER_TEST (Deadline, that_is_a_duration_is_refused_by_every_operation)
   value = muster_session_fetch (session, "global_step:0", wrong_us, NULL, &errors[1]);
   (void)muster_session_close (session, -1, NULL, &errors[2]);
   g_free (muster_saver_save (saver, session, place.directory, 1, wrong_us, NULL, &errors[3]));
-  (void)muster_saver_restore (saver, session, place.directory, wrong_us, NULL, &errors[4]);
-  (void)muster_saver_restore_latest (saver, session, place.directory, NULL, NULL, wrong_us, NULL,
-                                     &errors[5]);
+  (void)muster_saver_restore (saver, session, &(MusterRestoreOptions){.prefix = place.directory},
+                              NULL, wrong_us, NULL, &errors[4]);
+  (void)muster_saver_restore (saver, session, &(MusterRestoreOptions){.directory = place.directory},
+                              NULL, wrong_us, NULL, &errors[5]);
   (void)muster_coordinator_join (threads, 0, TRUE, wrong_us, NULL, &errors[6]);
 
   for (gsize i = 0; i < G_N_ELEMENTS (errors); i++) {

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/restore_private.h"
+
+/* There are two ways. The plain one runs the graph's restore op: the master reads the files, after
+ * all of them have been read here. On the other the tensors are read here, and fed in the place of
+ * the RestoreV2 nodes' outputs: in this process, where that costs nothing and reads once, and
+ * wherever the restore op as it is wouldn't do. */
+
+/* On a wire: what is fed in one step, and the most that one tensor may have. */
+#define BATCH_BYTES  (64 << 20)
+#define TENSOR_BYTES (G_MAXINT32 - (1 << 20))
+
+/* What is read between two looks at the cancellable. */
+#define GROUP_BYTES (256 << 20)
+
+void
+muster_restore_run_clear (MusterRestoreRun *self)
+{
+  g_clear_pointer (&self->runnable, g_array_unref);
+  g_clear_pointer (&self->initialisers, g_ptr_array_unref);
+  g_clear_pointer (&self->initialised, g_ptr_array_unref);
+  muster_match_clear (&self->match);
+}
+
+static const MusterWanted *
+wanted_at (const MusterRestoreRun *self, guint index)
+{
+  return &g_array_index (self->match.plan->wanted, MusterWanted, index);
+}
+
+static const MusterAssignment *
+runnable_at (const MusterRestoreRun *self, guint i)
+{
+  guint index = g_array_index (self->runnable, guint, i);
+  return &g_array_index (self->match.plan->assignments, MusterAssignment, index);
+}
+
+static guint
+use_of (const MusterRestoreRun *self, const MusterAssignment *assignment, guint i)
+{
+  return g_array_index (self->match.plan->uses, guint, assignment->first_use + i);
+}
+
+/* --- what is to be done --- */
+
+static gboolean
+has_values (const MusterRestoreRun *self, const MusterAssignment *assignment)
+{
+  for (guint i = 0; i < assignment->n_uses; i++)
+    if (self->match.entries[use_of (self, assignment, i)] == NULL)
+      return FALSE;
+  return TRUE;
+}
+
+static void
+find_runnable (MusterRestoreRun *self)
+{
+  const MusterRestorePlan *plan = self->match.plan;
+
+  self->runnable = g_array_new (FALSE, FALSE, sizeof (guint));
+  for (guint i = 0; i < plan->assignments->len; i++)
+    if (has_values (self, &g_array_index (plan->assignments, MusterAssignment, i)))
+      g_array_append_val (self->runnable, i);
+}
+
+/* The global variables that get no value from the checkpoint, by name. */
+static GHashTable *
+list_assigned (const MusterRestoreRun *self)
+{
+  GHashTable *assigned = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < self->runnable->len; i++) {
+    const MusterAssignment *assignment = runnable_at (self, i);
+    if (assignment->variable != NULL)
+      g_hash_table_add (assigned, assignment->variable->name);
+  }
+  return assigned;
+}
+
+/* Says no before anything is assigned. */
+static gboolean
+check_missing (const MusterRestoreRun *self, GHashTable *known, GError **error)
+{
+  for (guint i = 0; i < self->match.plan->wanted->len; i++) {
+    const MusterWanted *wanted = wanted_at (self, i);
+    if (self->match.entries[i] != NULL ||
+        (wanted->variable != NULL && g_hash_table_contains (known, wanted->variable->name)))
+      continue;
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "'%s' has no '%s', and the graph has no initializer for it", self->prefix,
+                        wanted->name);
+  }
+  return TRUE;
+}
+
+/* What is to be initialised. Local variables are local init's. */
+static gboolean
+find_initialisers (MusterRestoreRun *self, GError **error)
+{
+  gsize n;
+  const MusterVariableInfo *variables = muster_meta_graph_variables (self->saver->meta_graph, &n);
+  g_autoptr (GHashTable) assigned = list_assigned (self);
+  g_autoptr (GHashTable) known = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (gsize i = 0; i < n; i++) {
+    const MusterVariableInfo *variable = &variables[i];
+    if (variable->is_local || variable->initializer != NULL)
+      g_hash_table_add (known, (gpointer)variable->name);
+    if (variable->is_local || variable->initializer == NULL ||
+        g_hash_table_contains (assigned, variable->name))
+      continue;
+    g_ptr_array_add (self->initialisers, (gpointer)variable->initializer);
+    g_ptr_array_add (self->initialised, (gpointer)variable->name);
+  }
+  return check_missing (self, known, error);
+}
+
+gboolean
+muster_restore_run_plan (MusterRestoreRun *self, GError **error)
+{
+  self->initialisers = g_ptr_array_new ();
+  self->initialised = g_ptr_array_new ();
+  find_runnable (self);
+  return !self->options->allow_missing || find_initialisers (self, error);
+}
+
+/* --- the restore op --- */
+
+/* Runs ops with the prefix fed. */
+static gboolean
+run_with_prefix (const MusterRestoreRun *self, const char *const *ops, gsize n, GError **error)
+{
+  g_autofree char *path = muster_path_for_master (self->saver->storage, self->prefix);
+  g_autoptr (MusterTensor) name = muster_tensor_new_string (path);
+  MusterFeed feed = {self->saver->info.filename_tensor, name};
+  MusterStep step = {.feeds = &feed,
+                     .n_feeds = 1,
+                     .targets = ops,
+                     .n_targets = n,
+                     .deadline_us = self->deadline_us};
+  return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
+}
+
+/* Hands on what the master failed with (transfer full). It reads for itself, and may find damage
+ * that the chief doesn't see; OUT_OF_RANGE is what TensorFlow says of a data file that is too
+ * short. FALSE. */
+static gboolean
+judge_master (MusterRestoreRun *self, GError *failure, GError **error)
+{
+  if (muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
+      muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE)) {
+    self->is_masters = FALSE;
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                 "'%s' is undamaged for the chief, but not for the master: %s", self->prefix,
+                 failure->message);
+    g_error_free (failure);
+    return FALSE;
+  }
+  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
+    g_prefix_error (&failure, "check that the master sees that directory: ");
+  g_propagate_error (error, failure);
+  return FALSE;
+}
+
+/* Where several nodes read, the master reads all of it before it assigns any. */
+static gboolean
+run_restore_op (MusterRestoreRun *self, GError **error)
+{
+  const GPtrArray *reads = self->match.plan->restores;
+  GError *failure = NULL;
+
+  self->is_masters = TRUE;
+  if (reads->len > 1 &&
+      !run_with_prefix (self, (const char *const *)reads->pdata, reads->len, &failure))
+    return judge_master (self, failure, error);
+  self->is_torn = reads->len > 1;
+  return run_with_prefix (self, &self->saver->info.restore_op, 1, &failure) ||
+         judge_master (self, failure, error);
+}
+
+/* --- feeding --- */
+
+/* The values of one step. */
+typedef struct {
+  GArray *wanted;         /* (owned) (element-type guint) */
+  GPtrArray *targets;     /* (owned) (element-type utf8) borrowed */
+  MusterTensor **tensors; /* (owned) (nullable) one for each of wanted */
+} Batch;
+
+static void
+batch_clear (Batch *self)
+{
+  for (guint i = 0; self->tensors != NULL && i < self->wanted->len; i++)
+    g_clear_pointer (&self->tensors[i], muster_tensor_unref);
+  g_clear_pointer (&self->tensors, g_free);
+  g_clear_pointer (&self->wanted, g_array_unref);
+  g_clear_pointer (&self->targets, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Batch, batch_clear)
+
+/* Takes assignments from the next on until there are bytes enough; at least one. */
+static void
+fill_batch (const MusterRestoreRun *self, Batch *batch, guint *next, guint64 enough)
+{
+  const GArray *by_name = self->match.plan->by_name;
+  g_autofree guint8 *taken = g_malloc0 (MAX (self->match.plan->wanted->len, 1));
+  guint64 bytes = 0;
+
+  *batch =
+      (Batch){.wanted = g_array_new (FALSE, FALSE, sizeof (guint)), .targets = g_ptr_array_new ()};
+  for (; *next < self->runnable->len; (*next)++) {
+    const MusterAssignment *assignment = runnable_at (self, *next);
+    guint64 more = 0;
+    for (guint i = 0; i < assignment->n_uses; i++)
+      more += self->match.sizes[use_of (self, assignment, i)];
+    if (batch->targets->len > 0 && bytes + more > enough)
+      break;
+    bytes += more;
+    g_ptr_array_add (batch->targets, assignment->op->name);
+    for (guint i = 0; i < assignment->n_uses; i++) {
+      taken[use_of (self, assignment, i)] = TRUE;
+    }
+  }
+  /* In the file's order, which is mostly that of the names. */
+  for (guint i = 0; i < by_name->len; i++) {
+    guint index = g_array_index (by_name, guint, i);
+    if (taken[index])
+      g_array_append_val (batch->wanted, index);
+  }
+}
+
+static void
+report_progress (const MusterRestoreRun *self)
+{
+  if (self->options->progress != NULL)
+    self->options->progress (self->done, self->match.compatibility.bytes, self->options->user_data);
+}
+
+/* Reads some, from one on. */
+static gboolean
+read_group (MusterRestoreRun *self, Batch *batch, guint *first, GError **error)
+{
+  g_autoptr (GPtrArray) entries = g_ptr_array_new ();
+  g_autoptr (GPtrArray) slices = g_ptr_array_new ();
+  GError *failure = NULL;
+  guint64 bytes = 0;
+  guint n = 0;
+
+  for (; *first + n < batch->wanted->len && bytes < GROUP_BYTES; n++) {
+    guint index = g_array_index (batch->wanted, guint, *first + n);
+    g_ptr_array_add (entries, (gpointer)self->match.entries[index]);
+    g_ptr_array_add (slices, (gpointer)wanted_at (self, index)->slice);
+    bytes += self->match.sizes[index];
+  }
+  if (!muster_bundle_reader_read_entries (self->match.reader,
+                                          (const MusterBundleEntry *const *)entries->pdata,
+                                          (const char *const *)slices->pdata, n,
+                                          batch->tensors + *first, self->cancellable, &failure))
+    return muster_match_judge (&self->match, failure, error);
+  *first += n;
+  self->done += bytes;
+  report_progress (self);
+  return TRUE;
+}
+
+/* Where a tensor is to have another shape than the file's. */
+static void
+reshape (const MusterRestoreRun *self, Batch *batch)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+
+  for (guint i = 0; i < batch->wanted->len; i++) {
+    const MusterWanted *wanted = wanted_at (self, g_array_index (batch->wanted, guint, i));
+    int n_dims = *wanted->slice ? -1 : muster_wanted_shape (wanted, dims);
+    gint64 n = n_dims < 0 ? -1 : 1;
+    for (int d = 0; d < n_dims; d++)
+      n = dims[d] < 0 ? -1 : n * dims[d];
+    if (n != muster_tensor_n_elements (batch->tensors[i]))
+      continue;
+    MusterTensor *before = batch->tensors[i];
+    batch->tensors[i] = muster_tensor_reshape (before, n_dims, dims);
+    muster_tensor_unref (before);
+  }
+}
+
+static gboolean
+read_batch (MusterRestoreRun *self, Batch *batch, GError **error)
+{
+  batch->tensors = g_new0 (MusterTensor *, MAX (batch->wanted->len, 1));
+  for (guint first = 0; first < batch->wanted->len;)
+    if (!read_group (self, batch, &first, error))
+      return FALSE;
+  if (self->options->reshape)
+    reshape (self, batch);
+  return TRUE;
+}
+
+static gboolean
+feed_batch (const MusterRestoreRun *self, const Batch *batch, GError **error)
+{
+  g_autofree MusterFeed *feeds = g_new (MusterFeed, MAX (batch->wanted->len, 1));
+
+  for (guint i = 0; i < batch->wanted->len; i++) {
+    guint index = g_array_index (batch->wanted, guint, i);
+    feeds[i] = (MusterFeed){wanted_at (self, index)->output, batch->tensors[i]};
+  }
+  MusterStep step = {.feeds = feeds,
+                     .n_feeds = batch->wanted->len,
+                     .targets = (const char *const *)batch->targets->pdata,
+                     .n_targets = batch->targets->len,
+                     .deadline_us = self->deadline_us};
+  return muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error);
+}
+
+/* In this process: everything is read, then assigned in one step. */
+static gboolean
+feed_here (MusterRestoreRun *self, GError **error)
+{
+  g_auto (Batch) batch = {0};
+  guint next = 0;
+
+  fill_batch (self, &batch, &next, G_MAXUINT64);
+  if (!read_batch (self, &batch, error))
+    return FALSE;
+  self->is_masters = TRUE;
+  return batch.targets->len == 0 || feed_batch (self, &batch, error);
+}
+
+static gboolean
+check_sizes (const MusterRestoreRun *self, GError **error)
+{
+  for (guint i = 0; i < self->match.plan->wanted->len; i++) {
+    const guint64 size = self->match.sizes[i];
+    if (size <= TENSOR_BYTES)
+      continue;
+    g_autofree char *text = muster_format_size (size);
+    return muster_fail (
+        error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+        "'%s' has %s, which is too large for a message to the master; restore it without renaming",
+        wanted_at (self, i)->name, text);
+  }
+  return TRUE;
+}
+
+/* Over a wire: everything is checked first, and then read again, so that memory holds no more than
+ * a batch. */
+static gboolean
+feed_there (MusterRestoreRun *self, GError **error)
+{
+  MusterRestoreOptions silent = *self->options;
+
+  silent.progress = NULL;
+  if (!check_sizes (self, error) ||
+      !muster_match_verify (&self->match, &silent, self->cancellable, error))
+    return FALSE;
+  for (guint next = 0; next < self->runnable->len;) {
+    g_auto (Batch) batch = {0};
+    fill_batch (self, &batch, &next, BATCH_BYTES);
+    self->is_masters = FALSE; /* what is read may have changed since */
+    if (!read_batch (self, &batch, error))
+      return FALSE;
+    self->is_masters = self->is_torn = TRUE;
+    if (!feed_batch (self, &batch, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+assign (MusterRestoreRun *self, GError **error)
+{
+  gboolean is_here = muster_session_is_here (self->session);
+
+  if (self->match.plan->can_feed && (is_here || !self->match.is_plain))
+    return is_here ? feed_here (self, error) : feed_there (self, error);
+  if (!self->match.is_plain) {
+    return muster_fail (
+        error, MUSTER_ERROR_UNIMPLEMENTED,
+        "'%s' can only be restored without renaming: the graph computes the names that it reads",
+        self->prefix);
+  }
+  return muster_match_verify (&self->match, self->options, self->cancellable, error) &&
+         run_restore_op (self, error);
+}
+
+/* After the assignments: an initial value may be another variable's. */
+static gboolean
+initialise (MusterRestoreRun *self, GError **error)
+{
+  MusterStep step = {.targets = (const char *const *)self->initialisers->pdata,
+                     .n_targets = self->initialisers->len,
+                     .deadline_us = self->deadline_us};
+
+  if (step.n_targets == 0 ||
+      muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
+    return TRUE;
+  g_prefix_error (error, "Initialising variables that are missing in the checkpoint: ");
+  return FALSE;
+}
+
+gboolean
+muster_restore_run_assign (MusterRestoreRun *self, GError **error)
+{
+  if (!assign (self, error))
+    return FALSE;
+  self->is_masters = TRUE; /* what follows says nothing of the checkpoint */
+  return initialise (self, error);
+}
