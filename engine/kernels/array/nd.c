@@ -263,20 +263,27 @@ scatter_variable (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   return done;
 }
 
-#define SCATTER(name, loops)                                                                       \
-  static gboolean compute_copy_##name (MusterKernel *k, GError **error)                            \
+#define SCATTER_COPY(name, loops)                                                                  \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     return scatter_copy (k, loops, error);                                                         \
-  }                                                                                                \
-  static gboolean compute_variable_##name (MusterKernel *k, GError **error)                        \
+  }
+SCATTER_COPY (compute_copy_add, muster_add_loops)
+SCATTER_COPY (compute_copy_sub, muster_sub_loops)
+SCATTER_COPY (compute_copy_min, muster_min_loops)
+SCATTER_COPY (compute_copy_max, muster_max_loops)
+SCATTER_COPY (compute_copy_update, NULL)
+
+#define SCATTER_VARIABLE(name, loops)                                                              \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     return scatter_variable (k, loops, error);                                                     \
   }
-SCATTER (add, muster_add_loops)
-SCATTER (sub, muster_sub_loops)
-SCATTER (min, muster_min_loops)
-SCATTER (max, muster_max_loops)
-SCATTER (update, NULL)
+SCATTER_VARIABLE (compute_variable_add, muster_add_loops)
+SCATTER_VARIABLE (compute_variable_sub, muster_sub_loops)
+SCATTER_VARIABLE (compute_variable_min, muster_min_loops)
+SCATTER_VARIABLE (compute_variable_max, muster_max_loops)
+SCATTER_VARIABLE (compute_variable_update, NULL)
 
 /* How many rows go to each partition. */
 static gboolean

@@ -146,46 +146,71 @@ compute_reverse_sequence (MusterKernel *k, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* The padded shape, or the inner one (sign -1), and where each padded place is mirrored from. */
 static gboolean
-mirror (MusterKernel *k, int sign, gint64 *padded, gint64 *inner, Maps *maps, GError **error)
+check_pads_shape (MusterTensor *pads, MusterTensor *x, GError **error)
+{
+  const int n = muster_tensor_n_dims (x);
+
+  if (muster_tensor_n_dims (pads) == 2 && muster_tensor_dims (pads)[0] == n &&
+      muster_tensor_dims (pads)[1] == 2)
+    return TRUE;
+  g_autofree char *a = muster_shape_text (pads), *b = muster_shape_text (x);
+  return muster_invalid (
+      error, "paddings must be a matrix with a row of 2 for each dimension: %s %s", a, b);
+}
+
+/* Padding mirrors what lies within: at most all of it, less the edge where that is skipped. */
+static gboolean
+check_pads (gint64 before, gint64 after, gint64 inner, gint64 skip, GError **error)
+{
+  if (before < 0 || after < 0)
+    return muster_invalid (error,
+                           "paddings must be non-negative: %" G_GINT64_FORMAT " %" G_GINT64_FORMAT,
+                           before, after);
+  if (before <= inner - skip && after <= inner - skip)
+    return TRUE;
+  return muster_invalid (error,
+                         "paddings must be %s the dimension size: %" G_GINT64_FORMAT
+                         ", %" G_GINT64_FORMAT " %s %" G_GINT64_FORMAT,
+                         skip ? "less than" : "no greater than", before, after,
+                         skip ? "not less than" : "greater than", inner);
+}
+
+/* Where a place is mirrored from; at counts from the first inner one. */
+static gint64
+mirrored (gint64 at, gint64 inner, gint64 skip)
+{
+  if (at < 0)
+    return -at - 1 + skip;
+  return at < inner ? at : 2 * inner - 1 - skip - at;
+}
+
+/* The inner shape and the padded one around it, and where each padded place is mirrored from. The
+ * first input has the inner shape or, where it is the gradient, the padded one. */
+static gboolean
+mirror (MusterKernel *k, gboolean is_gradient, gint64 *padded, gint64 *inner, Maps *maps,
+        GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *pads = muster_kernel_input (k, 1);
   g_autofree char *mode = muster_node_string (muster_kernel_node (k), "mode");
   const gint64 skip = g_strcmp0 (mode, "SYMMETRIC") == 0 ? 0 : 1;
-  int n = muster_tensor_n_dims (x);
+  const gint64 *dims = muster_tensor_dims (x);
+  const int n = muster_tensor_n_dims (x);
 
-  if (muster_tensor_n_dims (pads) != 2 || muster_tensor_dims (pads)[0] != n ||
-      muster_tensor_dims (pads)[1] != 2) {
-    g_autofree char *a = muster_shape_text (pads), *b = muster_shape_text (x);
-    return muster_invalid (
-        error, "paddings must be a matrix with a row of 2 for each dimension: %s %s", a, b);
-  }
+  if (!check_pads_shape (pads, x, error))
+    return FALSE;
   for (int d = 0; d < n; d++) {
     const gint64 before = muster_int_at (pads, 2 * d), after = muster_int_at (pads, 2 * d + 1);
-    const gint64 dim = muster_tensor_dims (x)[d];
-    inner[d] = sign > 0 ? dim : dim - before - after;
-    if (before < 0 || after < 0)
-      return muster_invalid (
-          error, "paddings must be non-negative: %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, before,
-          after);
-    if (before > inner[d] - skip || after > inner[d] - skip)
-      return muster_invalid (error,
-                             "paddings must be %s the dimension size: %" G_GINT64_FORMAT
-                             ", %" G_GINT64_FORMAT " %s %" G_GINT64_FORMAT,
-                             skip ? "less than" : "no greater than", before, after,
-                             skip ? "not less than" : "greater than", inner[d]);
+    inner[d] = is_gradient ? dims[d] - before - after : dims[d];
+    if (!check_pads (before, after, inner[d], skip, error))
+      return FALSE;
     padded[d] = inner[d] + before + after;
   }
   if (!maps_init (maps, k, n, padded, error))
     return FALSE;
   for (int d = 0; d < n; d++)
-    for (gint64 i = 0; i < padded[d]; i++) {
-      const gint64 at = i - muster_int_at (pads, 2 * d);
-      maps->from[d][i] = at < 0           ? -at - 1 + skip
-                         : at >= inner[d] ? 2 * inner[d] - 1 - skip - at
-                                          : at;
-    }
+    for (gint64 i = 0; i < padded[d]; i++)
+      maps->from[d][i] = mirrored (i - muster_int_at (pads, 2 * d), inner[d], skip);
   return TRUE;
 }
 
@@ -194,7 +219,7 @@ compute_mirror_pad (MusterKernel *k, GError **error)
 {
   gint64 padded[MUSTER_MAX_DIMS], inner[MUSTER_MAX_DIMS];
   g_auto (Maps) maps = {0};
-  return mirror (k, 1, padded, inner, &maps, error) && copy_mapped (k, &maps, padded, error);
+  return mirror (k, FALSE, padded, inner, &maps, error) && copy_mapped (k, &maps, padded, error);
 }
 
 /* What was mirrored comes back to where it came from. */
@@ -209,7 +234,7 @@ compute_mirror_pad_grad (MusterKernel *k, GError **error)
   g_auto (MusterResult) result = {0};
 
   if (!muster_check_loop2 (muster_add_loops, dtype, error) ||
-      !mirror (k, -1, padded, inner, &maps, error) ||
+      !mirror (k, TRUE, padded, inner, &maps, error) ||
       !muster_result_begin (&result, k, dtype, maps.n, inner, error))
     return FALSE;
   muster_dense_steps (maps.n, inner, steps);

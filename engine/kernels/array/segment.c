@@ -135,43 +135,57 @@ begin_rows (MusterResult *result, MusterKernel *k, MusterTensor *data, int skip,
   return muster_result_begin (result, k, muster_tensor_dtype (data), n, dims, error);
 }
 
-static gboolean
-sorted (MusterKernel *k, Reduction reduction, gboolean is_mean, GError **error)
+/* Divides a row by a number of rows; integers are cut. */
+static void
+divide_row (MusterDType dtype, gint64 run, guint8 *row, gint64 count)
 {
-  MusterTensor *data = muster_kernel_input (k, 0), *ids = muster_kernel_input (k, 1);
-  MusterDType dtype = muster_tensor_dtype (data);
-  gint64 n = muster_tensor_n_elements (ids), run;
-  const guint8 *from = muster_tensor_data (data);
-  g_auto (MusterResult) result = {0};
+  const MusterWide wide = muster_wide (part_of (dtype));
+  const gint32 small = (gint32)count;
+  guint64 divisor = 0;
 
+  if (wide == MUSTER_F32 || wide == MUSTER_F64) {
+    scale_row (dtype, run, row, 1.0 / (double)count);
+    return;
+  }
+  muster_narrow (dtype, dtype == MUSTER_INT32 ? (const void *)&small : &count, 1, &divisor);
+  muster_run_loop2 (muster_div_loops, dtype, dtype, run, row, 1, &divisor, 0, row);
+}
+
+static gboolean
+check_sorted_inputs (MusterTensor *data, MusterTensor *ids, Reduction reduction, GError **error)
+{
   if (muster_tensor_n_dims (data) < 1)
     return muster_invalid (error, "input must be at least rank 1");
   if (!check_arithmetic (data, reduction, error) || !check_sorted (ids, error))
     return FALSE;
-  if (muster_tensor_dims (data)[0] != n)
+  if (muster_tensor_dims (data)[0] != muster_tensor_n_elements (ids))
     return muster_invalid (error, "segment_ids should be the same size as dimension 0 of input.");
-  if (!begin_rows (&result, k, data, 1, n_sorted (ids), &run, error))
+  return TRUE;
+}
+
+static gboolean
+sorted (MusterKernel *k, Reduction reduction, gboolean is_mean, GError **error)
+{
+  MusterTensor *data = muster_kernel_input (k, 0), *ids = muster_kernel_input (k, 1);
+  const gint64 n = muster_tensor_n_elements (ids);
+  const guint8 *from = muster_tensor_data (data);
+  g_auto (MusterResult) result = {0};
+  gint64 run;
+
+  if (!check_sorted_inputs (data, ids, reduction, error) ||
+      !begin_rows (&result, k, data, 1, n_sorted (ids), &run, error))
     return FALSE;
   if (reduction == PRODUCT)
-    fill (dtype, PRODUCT, result.data, result.n);
+    fill (result.dtype, PRODUCT, result.data, result.n);
+  const gsize size = (gsize)run * result.size;
   for (gint64 i = 0, next; i < n && run > 0; i = next) {
-    gint64 id = muster_int_at (ids, i);
-    const gsize size = (gsize)run * result.size;
+    const gint64 id = muster_int_at (ids, i);
     guint8 *row = result.data + (gsize)id * size;
     memcpy (row, from + (gsize)i * size, size);
     for (next = i + 1; next < n && muster_int_at (ids, next) == id; next++)
-      reduce_row (dtype, loops_of (reduction), run, row, from + (gsize)next * size);
-    if (is_mean && next - i > 1 &&
-        (muster_wide (part_of (dtype)) == MUSTER_F32 ||
-         muster_wide (part_of (dtype)) == MUSTER_F64)) {
-      scale_row (dtype, run, row, 1.0 / (double)(next - i));
-    } else if (is_mean && next - i > 1) {
-      gint64 wide = next - i;
-      guint64 count = 0;
-      gint32 small = (gint32)wide;
-      muster_narrow (dtype, dtype == MUSTER_INT32 ? (void *)&small : &wide, 1, &count);
-      muster_run_loop2 (muster_div_loops, dtype, dtype, run, row, 1, &count, 0, row);
-    }
+      reduce_row (result.dtype, loops_of (reduction), run, row, from + (gsize)next * size);
+    if (is_mean && next - i > 1)
+      divide_row (result.dtype, run, row, next - i);
   }
   return muster_result_end (&result, k, 0, error);
 }
@@ -370,72 +384,98 @@ set_rows (MusterKernel *k, const Rows *rows, GError **error)
   return TRUE;
 }
 
+/* What the picks of a gradient are, once they were checked. */
+typedef struct {
+  MusterTensor *indices, *ids; /* (not owned) */
+  const Rows *rows;     /* (not owned) (nullable) where only the rows that were picked come */
+  const gint64 *counts; /* (not owned) picks by segment */
+  Divisor divisor;
+} Picks;
+
+/* Gives each pick its segment's row of the gradient, divided; scaled holds a row. */
+static void
+give_rows (const Picks *picks, const guint8 *grad, gint64 run, guint8 *scaled, MusterResult *result)
+{
+  const gsize size = (gsize)run * result->size;
+
+  for (gint64 i = 0; i < muster_tensor_n_elements (picks->ids); i++) {
+    const gint64 index = muster_int_at (picks->indices, i), id = muster_int_at (picks->ids, i);
+    const gint64 to = picks->rows != NULL ? find_row (picks->rows, index) : index;
+    const guint8 *row = grad + (gsize)id * size;
+    if (picks->divisor != NOTHING && picks->counts[id] > 1) {
+      memcpy (scaled, row, size);
+      scale_row (result->dtype, run, scaled, factor_of (picks->divisor, picks->counts[id]));
+      row = scaled;
+    }
+    reduce_row (result->dtype, muster_add_loops, run, result->data + (gsize)to * size, row);
+  }
+}
+
+static gboolean
+check_picked_gradient (MusterKernel *k, GError **error)
+{
+  MusterTensor *grad = muster_kernel_input (k, 0), *ids = muster_kernel_input (k, 2);
+
+  if (muster_tensor_n_dims (grad) < 1)
+    return muster_invalid (error, "input must be at least rank 1");
+  return muster_check_scalar (k, 3, "output_dim0", error) && check_arithmetic (grad, SUM, error) &&
+         check_picks (muster_kernel_input (k, 1), ids, muster_kernel_input_int (k, 3), error) &&
+         check_sorted (ids, error);
+}
+
 /* The gradient of picked: each pick gives its segment's row back to the row it came from. With a
  * second output there are only the rows that were picked, and which those are. */
 static gboolean
 picked_gradient (MusterKernel *k, Divisor divisor, GError **error)
 {
-  MusterTensor *grad = muster_kernel_input (k, 0), *indices = muster_kernel_input (k, 1);
-  MusterTensor *ids = muster_kernel_input (k, 2);
-  const guint8 *from = muster_tensor_data (grad);
+  MusterTensor *grad = muster_kernel_input (k, 0);
+  Picks picks = {
+      .indices = muster_kernel_input (k, 1), .ids = muster_kernel_input (k, 2), .divisor = divisor};
+  const gboolean is_sparse = muster_kernel_n_outputs (k) > 1;
   g_autofree gint64 *counts = NULL;
   g_autofree guint8 *scaled = NULL;
   g_auto (Rows) rows = {0};
-  const gboolean is_sparse = muster_kernel_n_outputs (k) > 1;
   g_auto (MusterResult) result = {0};
-  gint64 limit, run;
+  gint64 run;
 
-  if (muster_tensor_n_dims (grad) < 1)
-    return muster_invalid (error, "input must be at least rank 1");
-  if (!muster_check_scalar (k, 3, "output_dim0", error) || !check_arithmetic (grad, SUM, error))
+  if (!check_picked_gradient (k, error))
     return FALSE;
-  limit = muster_kernel_input_int (k, 3);
-  if (!check_picks (indices, ids, limit, error) || !check_sorted (ids, error))
+  counts = count_ids (k, picks.ids, muster_tensor_dims (grad)[0], error);
+  if (counts == NULL || (is_sparse && !sort_unique (k, picks.indices, &rows, error)))
     return FALSE;
-  counts = count_ids (k, ids, muster_tensor_dims (grad)[0], error);
-  if (counts == NULL)
-    return FALSE;
-  if ((is_sparse && !sort_unique (k, indices, &rows, error)) ||
-      !begin_rows (&result, k, grad, 1, is_sparse ? rows.n : limit, &run, error))
+  picks.counts = counts;
+  picks.rows = is_sparse ? &rows : NULL;
+  if (!begin_rows (&result, k, grad, 1, is_sparse ? rows.n : muster_kernel_input_int (k, 3), &run,
+                   error))
     return FALSE;
   scaled = result.n > 0 ? muster_kernel_alloc (k, run, result.size, error) : NULL;
   if (scaled == NULL && result.n > 0)
     return FALSE;
-  for (gint64 i = 0; i < muster_tensor_n_elements (ids) && result.n > 0; i++) {
-    const gsize size = (gsize)run * result.size;
-    gint64 index = muster_int_at (indices, i), id = muster_int_at (ids, i);
-    const guint8 *row = from + (gsize)id * size;
-    if (divisor != NOTHING && counts[id] > 1) {
-      memcpy (scaled, row, size);
-      scale_row (result.dtype, run, scaled, factor_of (divisor, counts[id]));
-      row = scaled;
-    }
-    index = is_sparse ? find_row (&rows, index) : index;
-    reduce_row (result.dtype, muster_add_loops, run, result.data + (gsize)index * size, row);
-  }
+  if (result.n > 0)
+    give_rows (&picks, muster_tensor_data (grad), run, scaled, &result);
   return muster_result_end (&result, k, 0, error) && (!is_sparse || set_rows (k, &rows, error));
 }
 
 #define KERNEL(name, CALL)                                                                         \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     return CALL;                                                                                   \
   }
-KERNEL (sorted_sum, sorted (k, SUM, FALSE, error))
-KERNEL (sorted_mean, sorted (k, SUM, TRUE, error))
-KERNEL (sorted_product, sorted (k, PRODUCT, FALSE, error))
-KERNEL (sorted_least, sorted (k, LEAST, FALSE, error))
-KERNEL (sorted_largest, sorted (k, LARGEST, FALSE, error))
-KERNEL (unsorted_sum, unsorted (k, SUM, error))
-KERNEL (unsorted_product, unsorted (k, PRODUCT, error))
-KERNEL (unsorted_least, unsorted (k, LEAST, error))
-KERNEL (unsorted_largest, unsorted (k, LARGEST, error))
-KERNEL (picked_sum, picked (k, NOTHING, error))
-KERNEL (picked_mean, picked (k, COUNT, error))
-KERNEL (picked_sqrt_n, picked (k, ROOT, error))
-KERNEL (picked_sum_gradient, picked_gradient (k, NOTHING, error))
-KERNEL (picked_mean_gradient, picked_gradient (k, COUNT, error))
-KERNEL (picked_sqrt_n_gradient, picked_gradient (k, ROOT, error))
+KERNEL (compute_sorted_sum, sorted (k, SUM, FALSE, error))
+KERNEL (compute_sorted_mean, sorted (k, SUM, TRUE, error))
+KERNEL (compute_sorted_product, sorted (k, PRODUCT, FALSE, error))
+KERNEL (compute_sorted_least, sorted (k, LEAST, FALSE, error))
+KERNEL (compute_sorted_largest, sorted (k, LARGEST, FALSE, error))
+KERNEL (compute_unsorted_sum, unsorted (k, SUM, error))
+KERNEL (compute_unsorted_product, unsorted (k, PRODUCT, error))
+KERNEL (compute_unsorted_least, unsorted (k, LEAST, error))
+KERNEL (compute_unsorted_largest, unsorted (k, LARGEST, error))
+KERNEL (compute_picked_sum, picked (k, NOTHING, error))
+KERNEL (compute_picked_mean, picked (k, COUNT, error))
+KERNEL (compute_picked_sqrt_n, picked (k, ROOT, error))
+KERNEL (compute_picked_sum_gradient, picked_gradient (k, NOTHING, error))
+KERNEL (compute_picked_mean_gradient, picked_gradient (k, COUNT, error))
+KERNEL (compute_picked_sqrt_n_gradient, picked_gradient (k, ROOT, error))
 
 #define SORTED        "data:T, segment_ids:Tindices -> output:T"
 #define UNSORTED      "data:T, segment_ids:Tindices, num_segments:Tnumsegments -> output:T"

@@ -158,30 +158,50 @@ const MusterLoop2 muster_max_loops[] = MUSTER_WIDE_TABLE (maximum);
 const MusterLoop2 muster_less_loops[] = MUSTER_WIDE_TABLE (less);
 const MusterLoop2 muster_less_equal_loops[] = MUSTER_WIDE_TABLE (less_equal);
 
-#define BINARY(name)                                                                               \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+#define BINARY(name, loops)                                                                        \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
-    return muster_compute2 (k, name##_loops, error);                                               \
+    return muster_compute2 (k, loops, error);                                                      \
   }
-#define BINARY_SAME(name)                                                                          \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+#define BINARY_SAME(name, loops)                                                                   \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
-    return muster_compute2_same (k, name##_loops, error);                                          \
+    return muster_compute2_same (k, loops, error);                                                 \
   }
 
-/* clang-format off */
-BINARY (add) BINARY (sub) BINARY (mul) BINARY (minimum) BINARY (maximum)
-BINARY (squared_difference) BINARY (div_no_nan) BINARY (atan_two) BINARY (xlogy) BINARY (xdivy)
-BINARY (xlog1py) BINARY (mul_no_nan) BINARY (next_after)
-BINARY (less) BINARY (less_equal) BINARY (greater) BINARY (greater_equal)
-BINARY (logical_and) BINARY (logical_or)
-BINARY_SAME (tanh_grad) BINARY_SAME (sigmoid_grad) BINARY_SAME (sqrt_grad)
-BINARY_SAME (rsqrt_grad) BINARY_SAME (reciprocal_grad) BINARY_SAME (relu_grad)
-BINARY_SAME (relu6_grad) BINARY_SAME (elu_grad) BINARY_SAME (softplus_grad)
-BINARY_SAME (softsign_grad) BINARY_SAME (selu_grad)
-    /* clang-format on */
+BINARY (compute_add, add_loops)
+BINARY (compute_sub, sub_loops)
+BINARY (compute_mul, mul_loops)
+BINARY (compute_minimum, minimum_loops)
+BINARY (compute_maximum, maximum_loops)
+BINARY (compute_squared_difference, squared_difference_loops)
+BINARY (compute_div_no_nan, div_no_nan_loops)
+BINARY (compute_atan_two, atan_two_loops)
+BINARY (compute_xlogy, xlogy_loops)
+BINARY (compute_xdivy, xdivy_loops)
+BINARY (compute_xlog1py, xlog1py_loops)
+BINARY (compute_mul_no_nan, mul_no_nan_loops)
+BINARY (compute_next_after, next_after_loops)
+BINARY (compute_less, less_loops)
+BINARY (compute_less_equal, less_equal_loops)
+BINARY (compute_greater, greater_loops)
+BINARY (compute_greater_equal, greater_equal_loops)
+BINARY (compute_logical_and, logical_and_loops)
+BINARY (compute_logical_or, logical_or_loops)
+BINARY_SAME (compute_tanh_grad, tanh_grad_loops)
+BINARY_SAME (compute_sigmoid_grad, sigmoid_grad_loops)
+BINARY_SAME (compute_sqrt_grad, sqrt_grad_loops)
+BINARY_SAME (compute_rsqrt_grad, rsqrt_grad_loops)
+BINARY_SAME (compute_reciprocal_grad, reciprocal_grad_loops)
+BINARY_SAME (compute_relu_grad, relu_grad_loops)
+BINARY_SAME (compute_relu6_grad, relu6_grad_loops)
+BINARY_SAME (compute_elu_grad, elu_grad_loops)
+BINARY_SAME (compute_softplus_grad, softplus_grad_loops)
+BINARY_SAME (compute_softsign_grad, softsign_grad_loops)
+BINARY_SAME (compute_selu_grad, selu_grad_loops)
 
-    static gboolean is_integer (MusterDType dtype)
+static gboolean
+is_integer (MusterDType dtype)
 {
   MusterWide wide = muster_wide (dtype);
   return wide == MUSTER_I32 || wide == MUSTER_I64 || wide == MUSTER_U64;

@@ -9,14 +9,14 @@
   MUSTER_LOOP2 (name, u64, guint64, guint64, UNSIGNED)                                             \
   static const MusterLoop2 name##_loops[MUSTER_N_LOOPS] = {NULL, NULL, name##_i32, name##_i64,     \
                                                            name##_u64};                            \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     return muster_compute2 (k, name##_loops, error);                                               \
   }
 
-INTEGER (both, a &b, a &b)
-INTEGER (either, a | b, a | b)
-INTEGER (differ, a ^ b, a ^ b)
+INTEGER (compute_both, (a) & (b), (a) & (b))
+INTEGER (compute_either, a | b, a | b)
+INTEGER (compute_differ, a ^ b, a ^ b)
 
 /* As TensorFlow's: not below zero, at most the number of bits less one. */
 static guint64

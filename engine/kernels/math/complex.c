@@ -8,7 +8,7 @@
 #define PARTS(name, EXPR)                                                                          \
   MUSTER_LOOP1 (name, c64, float complex, float, EXPR)                                             \
   MUSTER_LOOP1 (name, c128, double complex, double, EXPR)                                          \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     static const MusterLoop1 loops[] = MUSTER_COMPLEX_TABLE (name);                                \
     return take_part (k, loops, error);                                                            \
@@ -32,10 +32,10 @@ take_part (MusterKernel *k, const MusterLoop1 *loops, GError **error)
          muster_compute1 (k, loops, error);
 }
 
-PARTS (real_part, creal (a))
-PARTS (imaginary_part, cimag (a))
-PARTS (angle, carg (a))
-PARTS (magnitude, fabs (a))
+PARTS (compute_real_part, creal (a))
+PARTS (compute_imaginary_part, cimag (a))
+PARTS (compute_angle, carg (a))
+PARTS (compute_magnitude, fabs (a))
 
 MUSTER_LOOP2 (join, f32, float, float complex, CMPLXF (a, b))
 MUSTER_LOOP2 (join, f64, double, double complex, CMPLX (a, b))

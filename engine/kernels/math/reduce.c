@@ -242,17 +242,17 @@ compute_norm (MusterKernel *k, GError **error)
   return muster_wide_end (k, 0, out, error);
 }
 
-#define REDUCE(name)                                                                               \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+#define REDUCE(name, folds)                                                                        \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
-    return reduce (k, &name##_folds, error);                                                       \
+    return reduce (k, &folds, error);                                                              \
   }
-REDUCE (sum)
-REDUCE (product)
-REDUCE (largest)
-REDUCE (smallest)
-REDUCE (every)
-REDUCE (some)
+REDUCE (compute_sum, sum_folds)
+REDUCE (compute_product, product_folds)
+REDUCE (compute_largest, largest_folds)
+REDUCE (compute_smallest, smallest_folds)
+REDUCE (compute_every, every_folds)
+REDUCE (compute_some, some_folds)
 
 /* The position of the first extreme of each run of n elements, step apart. */
 typedef gint64 (*Position) (gint64 n, gint64 step, const void *x);

@@ -14,7 +14,7 @@
   MUSTER_LOOP1 (name, f32, float, float, EXPR) MUSTER_LOOP1 (name, f64, double, double, EXPR)
 #define FLOATING(name, EXPR)                                                                       \
   FLOATING_LOOPS (name, EXPR)                                                                      \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     static const MusterLoop1 loops[] = MUSTER_FLOAT_TABLE (name);                                  \
     return muster_compute1 (k, loops, error);                                                      \
@@ -26,7 +26,7 @@
 #define ANALYTIC_BY(name, EXPR, COMPLEX_EXPR)                                                      \
   FLOATING_LOOPS (name, EXPR)                                                                      \
   COMPLEX_LOOPS (name, COMPLEX_EXPR)                                                               \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     static const MusterLoop1 loops[] = MUSTER_ANALYTIC_TABLE (name);                               \
     return muster_compute1 (k, loops, error);                                                      \
@@ -38,7 +38,7 @@
   MUSTER_LOOP1 (name, i32, gint32, gint32, (type)(SIGNED))                                         \
   MUSTER_LOOP1 (name, i64, gint64, gint64, (type)(SIGNED))                                         \
   MUSTER_LOOP1 (name, u64, guint64, guint64, UNSIGNED)                                             \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     static const MusterLoop1 loops[] = TABLE (name);                                               \
     return muster_compute1 (k, loops, error);                                                      \
@@ -46,7 +46,7 @@
 #define QUESTION(name, F)                                                                          \
   MUSTER_LOOP1 (name, f32, float, guint8, F)                                                       \
   MUSTER_LOOP1 (name, f64, double, guint8, F)                                                      \
-  static gboolean compute_##name (MusterKernel *k, GError **error)                                 \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     static const MusterLoop1 loops[] = MUSTER_FLOAT_TABLE (name);                                  \
     return muster_compute1 (k, loops, error);                                                      \
@@ -93,56 +93,55 @@ digamma (double x)
   return log (x) - 0.5 / x + sum;
 }
 
-COMPLEX_NUMBER (neg, -a, 0 - (guint64)a, 0 - a, -a)
-NUMBER (absolute, fabs (a), a < 0 ? 0 - (guint64)a : (guint64)a, a)
-COMPLEX_NUMBER (sign,
-                a > 0   ? 1
-                : a < 0 ? -1
-                        : a,
-                a > 0   ? 1
-                : a < 0 ? -1
-                        : 0,
-                a > 0, a == 0 ? 0 : a / cabs (a))
-COMPLEX_NUMBER (square, a *a, (guint64)a *(guint64)a, a *a, a *a)
-NUMBER (relu, a > 0 ? a : (a == a ? 0 : a), a > 0 ? a : 0, a)
-NUMBER (relu6, a<0 ? 0 : a> 6 ? 6 : a, a<0 ? 0 : a> 6 ? 6 : a, MIN (a, 6))
-ANALYTIC (root, sqrt (a))
-ANALYTIC (rsqrt, 1 / sqrt (a))
-ANALYTIC (reciprocal, 1 / a)
-ANALYTIC (exponential, exp (a))
-ANALYTIC_BY (expm1_, expm1 (a), complex_expm1 (a))
-ANALYTIC (logarithm, log (a))
-ANALYTIC_BY (log1p_, log1p (a), muster_complex_log1p (a))
-ANALYTIC (tanh_, tanh (a))
-ANALYTIC (sigmoid, 1 / (1 + exp (-a)))
-ANALYTIC (sine, sin (a))
-ANALYTIC (cosine, cos (a))
-ANALYTIC (tangent, tan (a))
-ANALYTIC (arc_sine, asin (a))
-ANALYTIC (arc_cosine, acos (a))
-ANALYTIC (arc_tangent, atan (a))
-ANALYTIC (sinh_, sinh (a))
-ANALYTIC (cosh_, cosh (a))
-ANALYTIC (asinh_, asinh (a))
-ANALYTIC (acosh_, acosh (a))
-ANALYTIC (atanh_, atanh (a))
-FLOATING (erf_, erf (a))
-FLOATING (erfc_, erfc (a))
-FLOATING (lgamma_, lgamma (a))
-FLOATING (digamma_, digamma (a))
-FLOATING (floor_, floor (a))
-FLOATING (ceil_, ceil (a))
-FLOATING (rint_, rint (a))
-FLOATING (elu, a < 0 ? expm1 (a) : a)
-FLOATING (selu, (type)1.0507009873554804934193349852946 *
-                    (a < 0 ? (type)1.6732632423543772848170429916717 * expm1 (a) : a))
-FLOATING (softplus, a > 20 ? a : log1p (exp (a)))
-FLOATING (softsign, a / (1 + fabs (a)))
-FLOATING (leaky_relu, a > 0 ? a : a * (type)0.2f)
-QUESTION (is_nan, isnan (a))
-QUESTION (is_inf, isinf (a) != 0)
-QUESTION (is_finite, isfinite (a))
-NUMBER (round_, rint (a), a, a)
+/* zero: what has no sign gives; a NaN stays one. */
+#define SIGN(a, zero) ((a) > 0 ? 1 : (a) < 0 ? -1 : (zero))
+/* Cut to 0 and 6; a NaN stays one. */
+#define RELU6(a) ((a) < 0 ? 0 : (a) > 6 ? 6 : (a))
+
+/* Each makes a kernel of that name, and its loops. */
+COMPLEX_NUMBER (compute_neg, -a, 0 - (guint64)a, 0 - a, -a)
+NUMBER (compute_absolute, fabs (a), a < 0 ? 0 - (guint64)a : (guint64)a, a)
+COMPLEX_NUMBER (compute_sign, SIGN (a, a), SIGN (a, 0), a > 0, a == 0 ? 0 : a / cabs (a))
+COMPLEX_NUMBER (compute_square, (a) * (a), (guint64)(a) * (guint64)(a), (a) * (a), (a) * (a))
+NUMBER (compute_relu, a > 0 ? a : (a == a ? 0 : a), a > 0 ? a : 0, a)
+NUMBER (compute_relu6, RELU6 (a), RELU6 (a), MIN (a, 6))
+ANALYTIC (compute_root, sqrt (a))
+ANALYTIC (compute_rsqrt, 1 / sqrt (a))
+ANALYTIC (compute_reciprocal, 1 / a)
+ANALYTIC (compute_exponential, exp (a))
+ANALYTIC_BY (compute_expm1, expm1 (a), complex_expm1 (a))
+ANALYTIC (compute_logarithm, log (a))
+ANALYTIC_BY (compute_log1p, log1p (a), muster_complex_log1p (a))
+ANALYTIC (compute_tanh, tanh (a))
+ANALYTIC (compute_sigmoid, 1 / (1 + exp (-a)))
+ANALYTIC (compute_sine, sin (a))
+ANALYTIC (compute_cosine, cos (a))
+ANALYTIC (compute_tangent, tan (a))
+ANALYTIC (compute_arc_sine, asin (a))
+ANALYTIC (compute_arc_cosine, acos (a))
+ANALYTIC (compute_arc_tangent, atan (a))
+ANALYTIC (compute_sinh, sinh (a))
+ANALYTIC (compute_cosh, cosh (a))
+ANALYTIC (compute_asinh, asinh (a))
+ANALYTIC (compute_acosh, acosh (a))
+ANALYTIC (compute_atanh, atanh (a))
+FLOATING (compute_erf, erf (a))
+FLOATING (compute_erfc, erfc (a))
+FLOATING (compute_lgamma, lgamma (a))
+FLOATING (compute_digamma, digamma (a))
+FLOATING (compute_floor, floor (a))
+FLOATING (compute_ceil, ceil (a))
+FLOATING (compute_rint, rint (a))
+FLOATING (compute_elu, a < 0 ? expm1 (a) : a)
+FLOATING (compute_selu, (type)1.0507009873554804934193349852946 *
+                            (a < 0 ? (type)1.6732632423543772848170429916717 * expm1 (a) : a))
+FLOATING (compute_softplus, a > 20 ? a : log1p (exp (a)))
+FLOATING (compute_softsign, a / (1 + fabs (a)))
+FLOATING (compute_leaky_relu, a > 0 ? a : a * (type)0.2f)
+QUESTION (compute_is_nan, isnan (a))
+QUESTION (compute_is_inf, isinf (a) != 0)
+QUESTION (compute_is_finite, isfinite (a))
+NUMBER (compute_round, rint (a), a, a)
 
 static gboolean
 compute_logical_not (MusterKernel *k, GError **error)
@@ -334,10 +333,10 @@ const MusterOp muster_unary_ops[] = {
     {"Reciprocal", XY, ANALYTIC_T, compute_reciprocal, F},
     {"Inv", XY, ANALYTIC_T, compute_reciprocal, F},
     {"Exp", XY, ANALYTIC_T, compute_exponential, F},
-    {"Expm1", XY, ANALYTIC_T, compute_expm1_, F},
+    {"Expm1", XY, ANALYTIC_T, compute_expm1, F},
     {"Log", XY, ANALYTIC_T, compute_logarithm, F},
-    {"Log1p", XY, ANALYTIC_T, compute_log1p_, F},
-    {"Tanh", XY, ANALYTIC_T, compute_tanh_, F},
+    {"Log1p", XY, ANALYTIC_T, compute_log1p, F},
+    {"Tanh", XY, ANALYTIC_T, compute_tanh, F},
     {"Sigmoid", XY, ANALYTIC_T, compute_sigmoid, F},
     {"Sin", XY, ANALYTIC_T, compute_sine, F},
     {"Cos", XY, ANALYTIC_T, compute_cosine, F},
@@ -345,19 +344,19 @@ const MusterOp muster_unary_ops[] = {
     {"Asin", XY, ANALYTIC_T, compute_arc_sine, F},
     {"Acos", XY, ANALYTIC_T, compute_arc_cosine, F},
     {"Atan", XY, ANALYTIC_T, compute_arc_tangent, F},
-    {"Sinh", XY, ANALYTIC_T, compute_sinh_, F},
-    {"Cosh", XY, ANALYTIC_T, compute_cosh_, F},
-    {"Asinh", XY, ANALYTIC_T, compute_asinh_, F},
-    {"Acosh", XY, ANALYTIC_T, compute_acosh_, F},
-    {"Atanh", XY, ANALYTIC_T, compute_atanh_, F},
-    {"Erf", XY, "T:float", compute_erf_, F},
-    {"Erfc", XY, "T:float", compute_erfc_, F},
-    {"Lgamma", XY, "T:float", compute_lgamma_, F},
-    {"Digamma", XY, "T:float", compute_digamma_, F},
-    {"Floor", XY, "T:float", compute_floor_, F},
-    {"Ceil", XY, "T:float", compute_ceil_, F},
-    {"Rint", XY, "T:float", compute_rint_, F},
-    {"Round", XY, "T:real", compute_round_, F},
+    {"Sinh", XY, ANALYTIC_T, compute_sinh, F},
+    {"Cosh", XY, ANALYTIC_T, compute_cosh, F},
+    {"Asinh", XY, ANALYTIC_T, compute_asinh, F},
+    {"Acosh", XY, ANALYTIC_T, compute_acosh, F},
+    {"Atanh", XY, ANALYTIC_T, compute_atanh, F},
+    {"Erf", XY, "T:float", compute_erf, F},
+    {"Erfc", XY, "T:float", compute_erfc, F},
+    {"Lgamma", XY, "T:float", compute_lgamma, F},
+    {"Digamma", XY, "T:float", compute_digamma, F},
+    {"Floor", XY, "T:float", compute_floor, F},
+    {"Ceil", XY, "T:float", compute_ceil, F},
+    {"Rint", XY, "T:float", compute_rint, F},
+    {"Round", XY, "T:real", compute_round, F},
     {"IsNan", ASKS, "T:float", compute_is_nan, 0},
     {"IsInf", ASKS, "T:float", compute_is_inf, 0},
     {"IsFinite", ASKS, "T:float", compute_is_finite, 0},

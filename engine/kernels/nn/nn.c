@@ -9,7 +9,10 @@
 
 /* A row of classes, minus its largest so that nothing overflows, and the log of the sum of its
  * exponentials. */
-#define SOFTMAX(suffix, T)                                                                         \
+/* Each of these macros makes one function: NAME_f32 or NAME_f64. */
+
+/* out gets a row less its largest value; returns the sum of what that is the logarithm of. */
+#define SHIFT_ROW(suffix, T)                                                                       \
   static T shift_row_##suffix (gint64 n, const T *x, T *out)                                       \
   {                                                                                                \
     T largest = -INFINITY, sum = 0;                                                                \
@@ -20,7 +23,10 @@
       sum += exp (out[i]);                                                                         \
     }                                                                                              \
     return sum;                                                                                    \
-  }                                                                                                \
+  }
+MUSTER_FLOAT_TYPES (SHIFT_ROW)
+
+#define SOFTMAX(suffix, T)                                                                         \
   static void softmax_##suffix (gint64 rows, gint64 n, const void *x, void *out, gboolean is_log)  \
   {                                                                                                \
     for (gint64 r = 0; r < rows; r++) {                                                            \
@@ -29,8 +35,17 @@
       for (gint64 i = 0; i < n; i++)                                                               \
         to[i] = is_log ? to[i] - log_sum : exp (to[i]) / sum;                                      \
     }                                                                                              \
-  }                                                                                                \
-  /* loss = sum (labels * (log (sum) - x)); its gradient = softmax - labels */                     \
+  }
+MUSTER_FLOAT_TYPES (SOFTMAX)
+
+/* Logits and labels of a batch; a step of 0 stretches the one of size one. */
+typedef struct {
+  gint64 rows, n;
+  gint64 logits_row, logits_step, labels_row, labels_step;
+} Classes;
+
+/* loss = sum (labels * (log (sum) - x)); its gradient = softmax - labels. work holds a row. */
+#define CROSS_ENTROPY(suffix, T)                                                                   \
   static void cross_entropy_##suffix (const Classes *c, const void *logits, const void *labels,    \
                                       void *work, void *losses, void *gradients)                   \
   {                                                                                                \
@@ -50,7 +65,11 @@
       }                                                                                            \
       ((T *)losses)[r] = loss;                                                                     \
     }                                                                                              \
-  }                                                                                                \
+  }
+MUSTER_FLOAT_TYPES (CROSS_ENTROPY)
+
+/* The same where a label is the number of its class. */
+#define SPARSE_CROSS_ENTROPY(suffix, T)                                                            \
   static void sparse_cross_entropy_##suffix (gint64 rows, gint64 n, const void *logits,            \
                                              MusterTensor *labels, void *losses, void *gradients)  \
   {                                                                                                \
@@ -63,14 +82,7 @@
       to[label] -= 1;                                                                              \
     }                                                                                              \
   }
-
-/* Logits and labels of a batch; a step of 0 stretches the one of size one. */
-typedef struct {
-  gint64 rows, n;
-  gint64 logits_row, logits_step, labels_row, labels_step;
-} Classes;
-
-MUSTER_FLOAT_TYPES (SOFTMAX)
+MUSTER_FLOAT_TYPES (SPARSE_CROSS_ENTROPY)
 
 static gboolean
 softmax (MusterKernel *k, gboolean is_log, GError **error)
@@ -235,7 +247,7 @@ channel_axis (MusterKernel *k, int n_dims, int *axis, GError **error)
   return TRUE;
 }
 
-#define BIAS(suffix, T)                                                                            \
+#define BIAS_ADD(suffix, T)                                                                        \
   static void bias_add_##suffix (gint64 outer, gint64 n, gint64 inner, const void *px,             \
                                  const void *pb, void *out)                                        \
   {                                                                                                \
@@ -251,7 +263,8 @@ channel_axis (MusterKernel *k, int n_dims, int *axis, GError **error)
           for (gint64 i = 0; i < inner; i++)                                                       \
             y[(o * n + c) * inner + i] = (T)ADD (x[(o * n + c) * inner + i], b[c]);                \
       }                                                                                            \
-  }                                                                                                \
+  }
+#define BIAS_GRAD(suffix, T)                                                                       \
   static void bias_grad_##suffix (gint64 outer, gint64 n, gint64 inner, const void *px,            \
                                   const void *unused G_GNUC_UNUSED, void *out)                     \
   {                                                                                                \
@@ -264,11 +277,14 @@ channel_axis (MusterKernel *k, int n_dims, int *axis, GError **error)
           y[c] = (T)ADD (y[c], x[(o * n + c) * inner + i]);                                        \
   }
 #define ADD(a, b) ((a) + (b))
-MUSTER_FLOAT_TYPES (BIAS)
-MUSTER_COMPLEX_TYPES (BIAS)
+MUSTER_FLOAT_TYPES (BIAS_ADD)
+MUSTER_COMPLEX_TYPES (BIAS_ADD)
+MUSTER_FLOAT_TYPES (BIAS_GRAD)
+MUSTER_COMPLEX_TYPES (BIAS_GRAD)
 #undef ADD
 #define ADD(a, b) ((guint64)(a) + (guint64)(b))
-MUSTER_INT_TYPES (BIAS)
+MUSTER_INT_TYPES (BIAS_ADD)
+MUSTER_INT_TYPES (BIAS_GRAD)
 
 typedef void (*BiasLoop) (gint64 outer, gint64 n, gint64 inner, const void *x, const void *bias,
                           void *out);

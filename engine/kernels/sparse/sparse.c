@@ -93,70 +93,75 @@ muster_sparse_refuse_place (MusterTensor *indices, gint64 i, int n_dims, const g
                          i, row->str, shape);
 }
 
-/* The older way: indices may be a scalar or a vector, values one for all. */
+/* The older way: indices may be a scalar or a vector, values one for all. n: how many indices. */
 static gboolean
-compute_to_dense (MusterKernel *k, GError **error)
+check_to_dense (MusterKernel *k, int n_dims, gint64 n, GError **error)
 {
-  MusterTensor *indices = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 2);
-  gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
-  gint64 dims[MUSTER_MAX_DIMS], last = -1, n, step;
-  int n_dims = muster_sparse_read_shape (k, 1, dims, error);
-  MusterElements from = muster_elements (values);
-  MusterElements other = muster_elements (muster_kernel_input (k, 3));
-  g_auto (MusterResult) result = {0};
+  const MusterTensor *indices = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 2);
+  const int rank = muster_tensor_n_dims (indices), values_rank = muster_tensor_n_dims (values);
 
-  if (n_dims < 0)
-    return FALSE;
-  n = muster_tensor_n_dims (indices) > 0 ? muster_tensor_dims (indices)[0] : 1;
-  if (muster_tensor_n_dims (indices) > 2)
-    return muster_invalid (error,
-                           "sparse_indices should be a scalar, vector, or matrix, got rank %d",
-                           muster_tensor_n_dims (indices));
-  if ((muster_tensor_n_dims (indices) == 2 ? muster_tensor_dims (indices)[1] : 1) != n_dims)
+  if (rank > 2)
+    return muster_invalid (
+        error, "sparse_indices should be a scalar, vector, or matrix, got rank %d", rank);
+  if ((rank == 2 ? muster_tensor_dims (indices)[1] : 1) != n_dims)
     return muster_invalid (error, "output_shape has incorrect number of elements: %d", n_dims);
-  if (muster_tensor_n_dims (values) > 1 ||
-      (muster_tensor_n_dims (values) == 1 && muster_tensor_dims (values)[0] != n))
+  if (values_rank > 1 || (values_rank == 1 && muster_tensor_dims (values)[0] != n))
     return muster_invalid (
         error, "sparse_values has incorrect shape, should be [] or [%" G_GINT64_FORMAT "]", n);
   if (muster_tensor_n_elements (muster_kernel_input (k, 3)) != 1)
     return muster_invalid (error, "default_value should be a scalar.");
-  if (!muster_result_begin (&result, k, muster_tensor_dtype (values), n_dims, dims, error))
-    return FALSE;
-  for (gint64 i = 0; i < result.n; i++)
-    memcpy (result.data + (gsize)i * result.size, other.data, result.size);
-  step = muster_tensor_n_dims (values) == 0 ? 0 : 1;
+  return TRUE;
+}
+
+/* Puts the values of n indices, which are in order if validates, where they belong. */
+static gboolean
+put_values (MusterKernel *k, MusterResult *result, gint64 n, gboolean validates, GError **error)
+{
+  MusterTensor *indices = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 2);
+  const MusterElements from = muster_elements (values);
+  const gsize step = muster_tensor_n_dims (values) == 0 ? 0 : result->size;
+  gint64 last = -1;
+
   for (gint64 i = 0; i < n; i++) {
-    gint64 at = muster_sparse_place (indices, i, n_dims, dims);
+    gint64 at = muster_sparse_place (indices, i, result->n_dims, result->dims);
     if (at < 0)
-      return muster_sparse_refuse_place (indices, i, n_dims, dims, error);
+      return muster_sparse_refuse_place (indices, i, result->n_dims, result->dims, error);
     if (validates && at <= last)
       return muster_invalid (error, "indices[%" G_GINT64_FORMAT "] is %s", i,
                              at == last ? "repeated" : "out of order");
     last = at;
-    memcpy (result.data + (gsize)at * result.size, from.data + (gsize)(i * step) * result.size,
-            result.size);
+    memcpy (result->data + (gsize)at * result->size, from.data + (gsize)i * step, result->size);
   }
-  return muster_result_end (&result, k, 0, error);
+  return TRUE;
 }
 
 static gboolean
-compute_reshape (MusterKernel *k, GError **error)
+compute_to_dense (MusterKernel *k, GError **error)
 {
-  MusterTensor *indices = muster_kernel_input (k, 0), *out, *shape;
-  gint64 dims[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], n_to, n, known = 1, total = 1;
-  int n_dims = muster_sparse_read_shape (k, 1, dims, error), n_out, unknown = -1;
+  MusterTensor *indices = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 2);
+  const gboolean validates = muster_kernel_attr_bool (k, "validate_indices", TRUE);
+  const MusterElements other = muster_elements (muster_kernel_input (k, 3));
+  const gint64 n = muster_tensor_n_dims (indices) > 0 ? muster_tensor_dims (indices)[0] : 1;
+  gint64 dims[MUSTER_MAX_DIMS];
+  const int n_dims = muster_sparse_read_shape (k, 1, dims, error);
+  g_auto (MusterResult) result = {0};
 
-  if (n_dims < 0 || !muster_sparse_check (indices, NULL, n_dims, error))
+  if (n_dims < 0 || !check_to_dense (k, n_dims, n, error) ||
+      !muster_result_begin (&result, k, muster_tensor_dtype (values), n_dims, dims, error))
     return FALSE;
-  if (muster_tensor_n_dims (muster_kernel_input (k, 2)) != 1)
-    return muster_invalid (error, "Target shape should be a vector");
-  n_out = muster_kernel_input_ints (k, 2, to, MUSTER_MAX_DIMS, error);
-  if (n_out < 0)
-    return FALSE;
-  total = muster_shape_n_elements (n_dims, dims);
-  if (total < 0)
-    return muster_invalid (error, "The input's dense shape has too many elements");
-  for (int d = 0; d < n_out; d++) {
+  for (gint64 i = 0; i < result.n; i++)
+    memcpy (result.data + (gsize)i * result.size, other.data, result.size);
+  return put_values (k, &result, n, validates, error) && muster_result_end (&result, k, 0, error);
+}
+
+/* Finds the one size of to that may be -1, from the total of elements. */
+static gboolean
+infer_size (gint64 *to, int n_to, gint64 total, GError **error)
+{
+  gint64 known = 1;
+  int unknown = -1;
+
+  for (int d = 0; d < n_to; d++) {
     if (to[d] == -1 && unknown >= 0)
       return muster_invalid (error, "only one output dimension may be -1, not both %d and %d",
                              unknown, d);
@@ -168,41 +173,84 @@ compute_reshape (MusterKernel *k, GError **error)
     else if (__builtin_mul_overflow (known, to[d], &known))
       return muster_invalid (error, "The target shape has too many elements");
   }
-  if (unknown >= 0 && known == 0)
-    return muster_invalid (error, "reshape cannot infer the missing input size for an empty tensor "
-                                  "unless all specified input sizes are non-zero");
-  if (unknown >= 0) {
-    to[unknown] = total / known;
-    if (to[unknown] * known != total)
-      return muster_invalid (error,
-                             "Input to reshape is a SparseTensor with %" G_GINT64_FORMAT
-                             " dense values, but the requested shape requires a multiple of "
-                             "%" G_GINT64_FORMAT,
-                             total, known);
-  } else if (known != total) {
+  if (unknown < 0 && known != total)
     return muster_invalid (error,
                            "Input to reshape is a tensor with %" G_GINT64_FORMAT
                            " dense values, but the requested shape has %" G_GINT64_FORMAT,
                            total, known);
+  if (unknown < 0)
+    return TRUE;
+  if (known == 0)
+    return muster_invalid (error, "reshape cannot infer the missing input size for an empty tensor "
+                                  "unless all specified input sizes are non-zero");
+  to[unknown] = total / known;
+  if (to[unknown] * known == total)
+    return TRUE;
+  return muster_invalid (error,
+                         "Input to reshape is a SparseTensor with %" G_GINT64_FORMAT
+                         " dense values, but the requested shape requires a multiple of "
+                         "%" G_GINT64_FORMAT,
+                         total, known);
+}
+
+/* Reads the target shape, for so many elements. Its number of dimensions, or -1. */
+static int
+read_target (MusterKernel *k, gint64 total, gint64 *to, GError **error)
+{
+  int n_to = -1;
+
+  if (muster_tensor_n_dims (muster_kernel_input (k, 2)) != 1)
+    muster_invalid (error, "Target shape should be a vector");
+  else
+    n_to = muster_kernel_input_ints (k, 2, to, MUSTER_MAX_DIMS, error);
+  if (n_to < 0)
+    return -1;
+  if (total < 0) {
+    muster_invalid (error, "The input's dense shape has too many elements");
+    return -1;
   }
-  n = muster_tensor_dims (indices)[0];
-  n_to = n_out;
-  out = muster_kernel_output (k, 0, 2, (gint64[]){n, n_to}, error);
-  shape = out == NULL ? NULL : muster_kernel_output (k, 1, 1, &n_to, error);
-  if (shape == NULL)
-    return FALSE;
-  if (n_out > 0)
-    memcpy (muster_tensor_data_mutable (shape), to, (gsize)n_out * sizeof *to);
-  for (gint64 i = 0; i < n; i++) {
+  return infer_size (to, n_to, total, error) ? n_to : -1;
+}
+
+/* Indices into dims as indices into to, which has as many elements. */
+static gboolean
+move_indices (MusterTensor *indices, int n_dims, const gint64 *dims, int n_to, const gint64 *to,
+              gint64 *moved, GError **error)
+{
+  const gint64 n = muster_tensor_dims (indices)[0];
+
+  for (gint64 i = 0; i < n; i++, moved += n_to) {
     gint64 at = muster_sparse_place (indices, i, n_dims, dims);
     if (at < 0)
       return muster_sparse_refuse_place (indices, i, n_dims, dims, error);
-    for (int d = n_out - 1; d >= 0; d--) {
-      ((gint64 *)muster_tensor_data_mutable (out))[i * n_out + d] = at % to[d];
+    for (int d = n_to - 1; d >= 0; d--) {
+      moved[d] = at % to[d];
       at /= to[d];
     }
   }
   return TRUE;
+}
+
+static gboolean
+compute_reshape (MusterKernel *k, GError **error)
+{
+  MusterTensor *indices = muster_kernel_input (k, 0);
+  gint64 dims[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS];
+  const int n_dims = muster_sparse_read_shape (k, 1, dims, error);
+
+  if (n_dims < 0 || !muster_sparse_check (indices, NULL, n_dims, error))
+    return FALSE;
+  const int n_to = read_target (k, muster_shape_n_elements (n_dims, dims), to, error);
+  if (n_to < 0)
+    return FALSE;
+  const gint64 out_dims[] = {muster_tensor_dims (indices)[0], n_to};
+  MusterTensor *out = muster_kernel_output (k, 0, 2, out_dims, error);
+  MusterTensor *shape = out == NULL ? NULL : muster_kernel_output (k, 1, 1, &out_dims[1], error);
+  if (shape == NULL)
+    return FALSE;
+  if (n_to > 0)
+    memcpy (muster_tensor_data_mutable (shape), to, (gsize)n_to * sizeof *to);
+  return move_indices (indices, n_dims, dims, n_to, to, muster_tensor_data_mutable (out), error);
 }
 
 /* Where each value of the result comes from: -1 for the default. */

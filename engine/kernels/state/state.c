@@ -352,17 +352,17 @@ scatter (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 }
 
 #define SCATTER(name, loops)                                                                       \
-  static gboolean compute_scatter_##name (MusterKernel *k, GError **error)                         \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     return scatter (k, loops, error);                                                              \
   }
-SCATTER (add, muster_add_loops)
-SCATTER (sub, muster_sub_loops)
-SCATTER (mul, muster_mul_loops)
-SCATTER (div, muster_div_loops)
-SCATTER (min, muster_min_loops)
-SCATTER (max, muster_max_loops)
-SCATTER (update, NULL)
+SCATTER (compute_scatter_add, muster_add_loops)
+SCATTER (compute_scatter_sub, muster_sub_loops)
+SCATTER (compute_scatter_mul, muster_mul_loops)
+SCATTER (compute_scatter_div, muster_div_loops)
+SCATTER (compute_scatter_min, muster_min_loops)
+SCATTER (compute_scatter_max, muster_max_loops)
+SCATTER (compute_scatter_update, NULL)
 
 #define S        MUSTER_OP_STATEFUL
 #define ON_REF   "ref:&T, value:T -> output_ref:&T"

@@ -165,34 +165,47 @@ compute_as_string (MusterKernel *k, GError **error)
   return muster_strings_end (&out, k, 0, error);
 }
 
-gboolean
-muster_parse_number (const char *text, MusterDType dtype, void *to)
+static gboolean
+parse_floating (const char *text, MusterDType dtype, void *to)
 {
   char *end;
+  double value = g_ascii_strtod (text, &end);
+
+  if (end == text || *end != '\0')
+    return FALSE;
+  if (dtype == MUSTER_DOUBLE)
+    *(double *)to = value;
+  else
+    *(float *)to = (float)value;
+  return TRUE;
+}
+
+static gboolean
+parse_unsigned (const char *text, MusterDType dtype, void *to)
+{
+  char *end;
+  guint64 value;
 
   errno = 0;
-  if (is_floating (dtype)) {
-    double value = g_ascii_strtod (text, &end);
-    if (end == text || *end != '\0')
-      return FALSE;
-    if (dtype == MUSTER_DOUBLE)
-      *(double *)to = value;
-    else
-      *(float *)to = (float)value;
-    return TRUE;
-  }
-  if (dtype == MUSTER_UINT64 || dtype == MUSTER_UINT32) {
-    guint64 value = g_ascii_strtoull (text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || text[0] == '-' ||
-        (dtype == MUSTER_UINT32 && value > G_MAXUINT32))
-      return FALSE;
-    if (dtype == MUSTER_UINT64)
-      *(guint64 *)to = value;
-    else
-      *(guint32 *)to = (guint32)value;
-    return TRUE;
-  }
-  gint64 value = g_ascii_strtoll (text, &end, 10);
+  value = g_ascii_strtoull (text, &end, 10);
+  if (end == text || *end != '\0' || errno != 0 || text[0] == '-' ||
+      (dtype == MUSTER_UINT32 && value > G_MAXUINT32))
+    return FALSE;
+  if (dtype == MUSTER_UINT64)
+    *(guint64 *)to = value;
+  else
+    *(guint32 *)to = (guint32)value;
+  return TRUE;
+}
+
+static gboolean
+parse_signed (const char *text, MusterDType dtype, void *to)
+{
+  char *end;
+  gint64 value;
+
+  errno = 0;
+  value = g_ascii_strtoll (text, &end, 10);
   if (end == text || *end != '\0' || errno != 0 ||
       (dtype == MUSTER_INT32 && (value < G_MININT32 || value > G_MAXINT32)))
     return FALSE;
@@ -201,6 +214,16 @@ muster_parse_number (const char *text, MusterDType dtype, void *to)
   else
     *(gint32 *)to = (gint32)value;
   return TRUE;
+}
+
+gboolean
+muster_parse_number (const char *text, MusterDType dtype, void *to)
+{
+  if (is_floating (dtype))
+    return parse_floating (text, dtype, to);
+  if (dtype == MUSTER_UINT64 || dtype == MUSTER_UINT32)
+    return parse_unsigned (text, dtype, to);
+  return parse_signed (text, dtype, to);
 }
 
 static gboolean
