@@ -5,14 +5,14 @@
 
 G_BEGIN_DECLS
 
-/* A thread that serves others may run work that blocks: a dequeue that waits for an enqueue, a call
- * to another server. Who is about to block says so, and the one who lent the thread has another
- * take its place. Saying so costs nothing where nobody listens. Each is about the calling thread.
- */
+/* A thread that serves requests may run work that blocks: a dequeue that waits for an enqueue, a
+ * call to another server. Code that is about to block calls muster_about_to_block (); the hook that
+ * the thread's pool has set can then start another thread. Without a hook the call does nothing.
+ * Both functions apply to the calling thread. */
 
 typedef void (*MusterBlockingHook) (gpointer user_data);
 
-/* NULL: nobody listens any more. */
+/* hook NULL removes the hook. */
 void muster_blocking_set_hook (MusterBlockingHook hook, gpointer user_data);
 
 /* Call before a wait of unknown length. */

@@ -7,9 +7,9 @@ gboolean
 muster_budget_refuse (const MusterBudget *self, gsize n_bytes, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                      "over the limit of bytes of one operation (%" G_GSIZE_FORMAT
-                      "): it has taken %" G_GSIZE_FORMAT " and needs %" G_GSIZE_FORMAT
-                      " more; raise it with --max-op-bytes",
+                      "the operation exceeds its memory limit of %" G_GSIZE_FORMAT
+                      " bytes: it uses %" G_GSIZE_FORMAT " and needs %" G_GSIZE_FORMAT
+                      " more; raise --max-op-bytes",
                       self->limit, self->taken, n_bytes);
 }
 
@@ -36,7 +36,7 @@ alloc (MusterBudget *self, gsize n, gsize size, gpointer (*try) (gsize), GError 
   if (G_UNLIKELY (memory == NULL)) {
     muster_budget_give (self, n_bytes);
     muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "There is no memory for %" G_GSIZE_FORMAT " bytes", n_bytes);
+                 "not enough memory for %" G_GSIZE_FORMAT " bytes", n_bytes);
   }
   return memory;
 }

@@ -5,19 +5,18 @@
 
 G_BEGIN_DECLS
 
-/* MusterBudget is an account of memory. Code that allocates what a request decides the size of
- * takes the bytes from it first, and is refused with RESOURCE_EXHAUSTED once they would exceed the
- * limit. Taking is an addition and a comparison, without a lock: a budget belongs to one thread at
- * a time. NULL is a budget without a limit. Each run of an operation has a budget of its own, which
- * ends with it (engine/run/kernel.h). */
+/* MusterBudget limits memory. Code whose allocation depends on a request's values takes the bytes
+ * from the budget first, and fails with RESOURCE_EXHAUSTED if they would exceed the limit. There is
+ * no lock: one thread at a time. A NULL budget has no limit. Each run of an operation has its own
+ * budget (engine/run/kernel.h). */
 
 typedef struct _MusterBudget MusterBudget;
 struct _MusterBudget {
   gsize limit; /* bytes */
-  gsize taken; /* never more */
+  gsize taken; /* bytes; at most limit */
 };
 
-/* Sets RESOURCE_EXHAUSTED; always FALSE. */
+/* Sets RESOURCE_EXHAUSTED. Always returns FALSE. */
 gboolean muster_budget_refuse (const MusterBudget *self, gsize n_bytes, GError **error);
 
 static inline gboolean
@@ -31,10 +30,10 @@ muster_budget_take (MusterBudget *self, gsize n_bytes, GError **error)
   return TRUE;
 }
 
-/* The same for n items of size bytes, however many that is. */
+/* The same for n items of size bytes. The product may overflow. */
 gboolean muster_budget_take_items (MusterBudget *self, gsize n, gsize size, GError **error);
 
-/* Gives back what was taken, as its memory is freed. */
+/* Returns bytes to the budget when their memory is freed. */
 static inline void
 muster_budget_give (MusterBudget *self, gsize n_bytes)
 {
@@ -42,8 +41,7 @@ muster_budget_give (MusterBudget *self, gsize n_bytes)
     self->taken -= n_bytes;
 }
 
-/* Takes room for n items of size bytes, and allocates it (free with g_free); never NULL but with an
- * error. */
+/* Takes n items of size bytes and allocates them (free with g_free ()). NULL only with an error. */
 gpointer muster_budget_alloc (MusterBudget *self, gsize n, gsize size, GError **error);
 gpointer muster_budget_alloc0 (MusterBudget *self, gsize n, gsize size, GError **error);
 

@@ -5,8 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* Waiting with two cancellables at once: one that is cancelled when either is. For the length of a
- * wait; it belongs to one thread, the two may be cancelled by any. */
+/* MusterCancelLink combines two cancellables: its own is cancelled when either of the two is. It
+ * lives on the stack for the length of a wait and belongs to one thread; any thread may cancel the
+ * two. */
 
 typedef struct {
   GCancellable *cancellable; /* (owned) cancelled when one of the two is */

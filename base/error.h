@@ -5,11 +5,11 @@
 
 G_BEGIN_DECLS
 
-/* Errors: one domain for muster's own verdicts, its codes numbered like gRPC's and TensorFlow's, so
- * that a status crosses the wire as a checked cast. GIO's errors (files, local cancellation) pass
- * through with a prefix: a call cancelled by its own GCancellable is G_IO_ERROR_CANCELLED, while
- * MUSTER_ERROR_CANCELLED is what a master says of a step that somebody else ended. Not ready is a
- * result, not an error (docs/decisions/0001, docs/decisions/0008). */
+/* muster's own errors are in one domain. The codes have the numbers of gRPC's and TensorFlow's, so
+ * that a status on the wire converts by a checked cast. GIO's errors (files, local cancellation)
+ * pass through with a prefix. A call cancelled by its own GCancellable fails with
+ * G_IO_ERROR_CANCELLED; MUSTER_ERROR_CANCELLED comes from a master, for a step that another client
+ * ended. Not ready is a result, not an error (docs/decisions/0001, docs/decisions/0008). */
 
 #define MUSTER_ERROR (muster_error_quark ())
 
@@ -34,25 +34,25 @@ typedef enum {
 
 GQuark muster_error_quark (void);
 
-/* The code's name as people read it, "deadline exceeded"; "unknown" for a number outside the list.
- */
+/* The code's name for messages, such as "deadline exceeded"; "unknown" for any other number. */
 const char *muster_error_name (int code);
 
-/* A number from the wire as a code: 1..16 stay, anything else is MUSTER_ERROR_UNKNOWN. */
+/* Converts a number from the wire: 1 to 16 stay, any other is MUSTER_ERROR_UNKNOWN. */
 MusterError muster_error_from_wire (int code);
 
-/* The wire's number for any GError: MUSTER_ERROR's own, 1 for G_IO_ERROR_CANCELLED, 5 for a file
- * that isn't there, 7 for one that may not be read, 8 for a full disk, else 2. */
+/* The wire's number for any GError: MUSTER_ERROR's own, 1 for G_IO_ERROR_CANCELLED, 5 for a missing
+ * file, 7 for one without read permission, 8 for a full disk, else 2. */
 int muster_error_to_wire (const GError *error);
 
 /**
  * muster_fail: (skip)
- * Sets *error (nullable), with words as printf's. Always FALSE: return muster_fail (…).
+ * Sets *error (nullable) to a text formatted like printf's. Always returns FALSE: return
+ * muster_fail (…).
  */
 gboolean muster_fail (GError **error, MusterError code, const char *format, ...)
     G_GNUC_PRINTF (3, 4);
 
-/* TRUE if error (nullable) is MUSTER_ERROR with that code. */
+/* TRUE if error (nullable) is a MUSTER_ERROR with that code. */
 gboolean muster_error_is (const GError *error, MusterError code);
 
 G_END_DECLS

@@ -5,10 +5,10 @@
 
 G_BEGIN_DECLS
 
-/* A fast hash of many bytes (some 10 GB/s), for comparing large contents and for tables of names.
- * It is the same in every process of one build for the same seed; it is no defence against someone
- * who may choose the bytes and knows the seed, so a table of foreign names takes a seed of its own
- * (an address will do) and equality is always settled by a compare. */
+/* A fast hash (about 10 GB/s), to compare large contents and for tables of names. The same bytes
+ * and seed give the same hash in every process of one build. It isn't safe against a sender who
+ * knows the seed and chooses the bytes: a table of untrusted names needs its own seed (an address
+ * will do). Equal hashes don't prove equal bytes; compare those too. */
 guint64 muster_hash_bytes (const void *data, gsize size, guint64 seed);
 
 G_END_DECLS

@@ -5,16 +5,17 @@
 
 G_BEGIN_DECLS
 
-/* How much memory this process may have, in bytes: the machine's, or what its control group
- * (version 2) allows where that is less. Any thread. */
+/* The memory that this process may use, in bytes: the machine's, or the limit of its control group
+ * (version 2) if that is lower. Any thread. */
 guint64 muster_memory_total (void);
 
-/* The least memory.max of the group that cgroups names, a text as of /proc/self/cgroup, and of
- * those it is in, whose files are under root; G_MAXUINT64 where none is told. */
+/* The lowest memory.max of a control group and its parents; G_MAXUINT64 if none is set. cgroups is
+ * a text like /proc/self/cgroup's, which names the group; root is the folder of the groups' files.
+ */
 guint64 muster_memory_group_limit (const char *cgroups, const char *root);
 
-/* As malloc (), for what may be large: large sizes ask for huge pages, since half of the time that
- * a large graph takes is page faults otherwise. Freed with free (). */
+/* Like malloc (). Large sizes request huge pages: otherwise half of the time to read a large graph
+ * goes to page faults. Free with free (). */
 gpointer muster_memory_alloc (gsize size);
 
 G_END_DECLS

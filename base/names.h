@@ -5,9 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* A copy of n names as a NULL-terminated list in one block, to be freed with one g_free (): ten
- * thousand of them, which each of many waiters lets go when the model is ready, must not hold it
- * up. (transfer full) */
+/* Copies n names into a NULL-terminated list in one block, freed by one g_free () (transfer full).
+ * When a model becomes ready, each waiter frees its list; with ten thousand names, separate frees
+ * would delay it. */
 char **muster_names_pack (char *const *names, gsize n);
 
 G_END_DECLS

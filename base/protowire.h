@@ -6,9 +6,9 @@
 
 G_BEGIN_DECLS
 
-/* Reading and writing protobuf's wire format by hand, for the few messages that are hot or large (a
- * tensor, a step): no schema, no copy, no allocation. A reader walks a range of bytes that the
- * caller keeps alive; every length is checked against what is left before it is trusted. */
+/* Reads and writes protobuf's wire format for the few messages that are frequent or large (a
+ * tensor, a step), without a schema, copies or allocations. A reader goes through a range of bytes
+ * that the caller keeps alive. Every length is checked against the remaining bytes before use. */
 
 typedef struct {
   const guint8 *at;
@@ -22,19 +22,19 @@ enum {
   MUSTER_WIRE_FIXED32 = 5
 };
 
-/* One field: its number, its wire type, and what it holds. */
+/* One field: its number, its wire type and its value. */
 typedef struct {
   guint32 number;
   guint8 type;
   guint64 value;      /* VARINT, FIXED64 and FIXED32: the number */
-  const guint8 *data; /* BYTES: where they start (not owned) */
-  gsize size;         /* BYTES: how many */
+  const guint8 *data; /* BYTES: the first (not owned) */
+  gsize size;         /* BYTES: their number */
 } MusterProtoField;
 
 static inline MusterProtoReader
 muster_proto_reader (const void *data, gsize size)
 {
-  const guint8 *start = data; /* NULL where there is nothing, to which C adds nothing either */
+  const guint8 *start = data; /* may be NULL if size is 0 */
   return (MusterProtoReader){.at = start, .end = size > 0 ? start + size : start};
 }
 
@@ -44,27 +44,28 @@ muster_proto_at_end (const MusterProtoReader *self)
   return self->at >= self->end;
 }
 
-/* Reads a varint; FALSE if it runs past the end or over ten bytes. */
+/* Reads a varint. FALSE if it extends past the end or is longer than ten bytes. */
 gboolean muster_proto_read_varint (MusterProtoReader *self, guint64 *value);
 
-/* Reads the next field; FALSE at the end and on malformed bytes (the two differ by
- * muster_proto_at_end (): at the end nothing is left). Groups are malformed. */
+/* Reads the next field. FALSE at the end and on malformed bytes; muster_proto_at_end () is TRUE
+ * only in the first case. Groups are malformed. */
 gboolean muster_proto_read_field (MusterProtoReader *self, MusterProtoField *field);
 
-/* Writing: each appends to a GByteArray. The number is the field's. */
+/* Each function appends to a GByteArray. number is the field's. */
 void muster_proto_put_varint (GByteArray *out, guint64 value);
-void muster_proto_put_uint (GByteArray *out, guint32 number, guint64 value); /* skipped when 0 */
+void muster_proto_put_uint (GByteArray *out, guint32 number, guint64 value); /* omitted if 0 */
 void muster_proto_put_bytes (GByteArray *out, guint32 number, const void *data, gsize size);
 void muster_proto_put_string (GByteArray *out, guint32 number,
-                              const char *text); /* skipped when NULL or "" */
-/* Fixed-width numbers; written also where they are 0. */
+                              const char *text); /* omitted if NULL or "" */
+/* Fixed-width numbers. 0 is written too. */
 void muster_proto_put_float (GByteArray *out, guint32 number, float value);
 void muster_proto_put_double (GByteArray *out, guint32 number, double value);
-/* The tag and the length alone: the caller adds size bytes after it. */
+/* Writes the tag and the length; the caller appends size bytes. */
 void muster_proto_put_head (GByteArray *out, guint32 number, gsize size);
 gsize muster_proto_varint_size (guint64 value);
 
-/* Writing where there is room for it, which the caller sees to: each gives where it ends. */
+/* The functions below write to memory that the caller has made large enough. Each returns the end
+ * of what it wrote. */
 #define MUSTER_PROTO_VARINT_MAX 10
 
 static inline guint8 *
@@ -82,7 +83,7 @@ muster_proto_store_tag (guint8 *at, guint32 number, guint8 type)
   return muster_proto_store_varint (at, (guint64)number << 3 | type);
 }
 
-/* Skipped when 0. */
+/* Omitted if 0. */
 static inline guint8 *
 muster_proto_store_uint (guint8 *at, guint32 number, guint64 value)
 {

@@ -5,13 +5,14 @@
 
 G_BEGIN_DECLS
 
-/* Misuse of a public verb that has a GError: INVALID_ARGUMENT, which names the function and the
- * argument, before anything else has happened. Functions without a GError use g_return_if_fail ().
+/* Refuses NULL in a public function that has a GError: INVALID_ARGUMENT, which names the function
+ * and the argument, before the function does anything else. Functions without a GError use
+ * g_return_if_fail ().
  *
  *   muster_require (error, NULL, self, session, directory);
  *   muster_require_array (error, NULL, names, n_names); */
 
-/* Returns value where one of the pointers is NULL. */
+/* Returns value if one of the pointers is NULL. */
 #define muster_require(error, value, ...)                                                          \
   do {                                                                                             \
     const void *const given_[] = {__VA_ARGS__};                                                    \
@@ -22,7 +23,7 @@ G_BEGIN_DECLS
       }                                                                                            \
   } while (0)
 
-/* Returns value where NULL stands for n elements, n above 0. */
+/* Returns value if array is NULL and n is above 0. */
 #define muster_require_array(error, value, array, n)                                               \
   do {                                                                                             \
     if (G_UNLIKELY ((array) == NULL && (n) > 0)) {                                                 \
@@ -31,7 +32,8 @@ G_BEGIN_DECLS
     }                                                                                              \
   } while (0)
 
-/* "function: 'name' is NULL", with the i-th of names, which are separated by commas. */
+/* Sets the error "function: 'name' is NULL". name is the i-th of names, which are separated by
+ * commas. */
 void muster_refuse_null (GError **error, const char *function, const char *names,
                          gsize i) G_GNUC_NO_INLINE;
 

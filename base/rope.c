@@ -75,7 +75,7 @@ muster_rope_flatten (MusterRope *self)
     return g_bytes_ref (g_ptr_array_index (pieces, 0));
   guint8 *flat = muster_memory_alloc (self->size);
   if (flat == NULL)
-    g_error ("no memory for %" G_GSIZE_FORMAT " bytes", self->size);
+    g_error ("not enough memory for %" G_GSIZE_FORMAT " bytes", self->size);
   guint8 *at = flat;
   for (guint i = 0; i < pieces->len; i++) {
     gsize size;

@@ -5,14 +5,15 @@
 
 G_BEGIN_DECLS
 
-/* MusterRope is a message on its way out: small pieces written here, and large ones (a tensor's
- * bytes) held by reference, in order. What goes to gRPC or to a file goes piece by piece, uncopied.
- * A plain struct on the stack: g_auto (MusterRope) rope = MUSTER_ROPE_INIT; Not thread-safe. */
+/* MusterRope is a message being written: a list of pieces. Small ones are copied into it, large
+ * ones (a tensor's bytes) are held by reference. gRPC and files get it piece by piece, without
+ * another copy. A plain struct on the stack: g_auto (MusterRope) rope = MUSTER_ROPE_INIT; Not
+ * thread-safe. */
 
 typedef struct {
   GByteArray *tail;  /* (owned) (nullable) the piece being written */
-  GPtrArray *pieces; /* (owned) (nullable) (element-type GBytes) those before it */
-  gsize size;        /* of the pieces, without the tail */
+  GPtrArray *pieces; /* (owned) (nullable) (element-type GBytes) the finished ones */
+  gsize size;        /* bytes in pieces, without the tail */
 } MusterRope;
 
 #define MUSTER_ROPE_INIT                                                                           \
@@ -20,18 +21,18 @@ typedef struct {
     NULL, NULL, 0                                                                                  \
   }
 
-/* The array to write small things to; valid until the next muster_rope_append (). */
+/* The array for small pieces. Valid until the next muster_rope_append (). */
 GByteArray *muster_rope_tail (MusterRope *self);
 
-/* Adds bytes by reference (small ones are copied into the tail). */
+/* Adds bytes by reference. Small ones are copied into the tail. */
 void muster_rope_append (MusterRope *self, GBytes *bytes);
 
 gsize muster_rope_size (const MusterRope *self);
 
-/* Ends writing and gives the pieces: (transfer none), owned by the rope. */
+/* Finishes the tail and returns all pieces: (transfer none), owned by the rope. */
 GPtrArray *muster_rope_pieces (MusterRope *self);
 
-/* All of it as one run of bytes; a copy where there is more than one piece. */
+/* All bytes as one block. Copies if there is more than one piece. */
 GBytes *muster_rope_flatten (MusterRope *self);
 
 void muster_rope_clear (MusterRope *self);

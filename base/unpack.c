@@ -256,13 +256,13 @@ walk_field (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
 {
   if (field->type != wire_type_of (known->type)) {
     if (known->label != PROTOBUF_C_LABEL_REPEATED || field->type != MUSTER_WIRE_BYTES)
-      return refuse (walk, descriptor, known, "is of another type than its number says");
+      return refuse (walk, descriptor, known, "has the wrong wire type");
     return walk_packed (walk, known, field, message) ||
            refuse (walk, descriptor, known, "is malformed");
   }
   if (known->type == PROTOBUF_C_TYPE_MESSAGE) {
     if (depth >= MUSTER_MAX_DEPTH)
-      return refuse (walk, descriptor, known, "nests too deep");
+      return refuse (walk, descriptor, known, "is nested too deeply");
     return walk_submessage (walk, known, field, message, depth);
   }
   if (known->type == PROTOBUF_C_TYPE_STRING && !is_text (field->data, field->size))
@@ -297,7 +297,7 @@ walk_message (Walk *walk, const ProtobufCMessageDescriptor *descriptor, MusterPr
       return FALSE;
   }
   if (!muster_proto_at_end (&reader))
-    return refuse (walk, descriptor, NULL, "is malformed or cut short");
+    return refuse (walk, descriptor, NULL, "is malformed or truncated");
   return TRUE;
 }
 

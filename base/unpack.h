@@ -7,23 +7,23 @@
 
 G_BEGIN_DECLS
 
-/* Unpacking a message that came from the network or a file. protobuf-c bounds no recursion and
- * checks no UTF-8, and a few kilobytes of nested AttrValues would run it off the stack; so the
- * bytes are walked along the message's own descriptor here, and refused with INVALID_ARGUMENT that
- * names the field, when they nest deeper than MUSTER_MAX_DEPTH (protobuf's own limit), hold a
- * string that isn't UTF-8 or has a NUL in it, or are malformed. What comes out is protobuf-c's
- * struct in an arena: few allocations for thousands of sub-messages, one call to free them. Fields
- * that the descriptor doesn't know are kept and packed again; a message in parts is merged. */
+/* Unpacks a message that came from the network or a file. protobuf-c limits no recursion and
+ * doesn't check UTF-8; a few kilobytes of nested AttrValues would overflow its stack. So the bytes
+ * are checked here along the message's descriptor. INVALID_ARGUMENT, which names the field, for
+ * bytes that nest deeper than MUSTER_MAX_DEPTH (protobuf's own limit), for a string that isn't
+ * UTF-8 or contains a NUL, and for malformed bytes. The result is protobuf-c's struct in an arena:
+ * few allocations for thousands of sub-messages, freed by one call. Unknown fields are kept and
+ * packed again. Parts of one message are merged. */
 
 #define MUSTER_MAX_DEPTH 100
 
-/* Walks without unpacking. what names the message in the error: "graph", "CreateSession request".
+/* Checks without unpacking. what names the message in the error: "graph", "CreateSession request".
  */
 gboolean muster_unpack_check (const ProtobufCMessageDescriptor *descriptor, const void *data,
                               gsize size, const char *what, GError **error);
 
-/* Checks and unpacks into arena: the message lives as long as the arena does and needs no freeing
- * of its own. NULL with INVALID_ARGUMENT. */
+/* Checks, and unpacks into arena. The message lives as long as the arena and isn't freed
+ * separately. NULL with INVALID_ARGUMENT. */
 gpointer muster_unpack (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
                         MusterArena *arena, const char *what, GError **error);
 

@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* The element types, numbered as TensorFlow's DataType. A reference type is its value type + 100.
- */
+/* The element types, with the numbers of TensorFlow's DataType. A reference type is its value type
+ * + 100. */
 typedef enum {
   MUSTER_INVALID = 0,
   MUSTER_FLOAT = 1,
@@ -30,19 +30,20 @@ typedef enum {
   MUSTER_REF = 100, /* added to a value type */
 } MusterDType;
 
-/* Bytes of an element; 0 for strings, resources and what muster doesn't hold. */
+/* Bytes of an element; 0 for strings, resources and types that muster doesn't support. */
 gsize muster_dtype_size (MusterDType dtype);
 
 /* "float", "int32", "string", "float_ref"; "unknown" for another number. */
 const char *muster_dtype_name (MusterDType dtype);
 
-/* The dtype of a name as muster_dtype_name () gives it, or MUSTER_INVALID. */
+/* The dtype with that name (muster_dtype_name ()), or MUSTER_INVALID. */
 MusterDType muster_dtype_from_name (const char *name);
 
-/* TRUE for what a MusterTensor can hold: every type above but RESOURCE, VARIANT and references. */
+/* TRUE for the types that a MusterTensor can hold: all of the above except RESOURCE, VARIANT and
+ * references. */
 gboolean muster_dtype_is_supported (MusterDType dtype);
 
-/* float16 and bfloat16 are stored as their 16 bits; arithmetic on them goes through float. */
+/* float16 and bfloat16 are stored as their 16 bits and computed as float. */
 float muster_half_to_float (guint16 bits);
 guint16 muster_half_from_float (float value);
 float muster_bfloat16_to_float (guint16 bits);

@@ -319,9 +319,10 @@ find_input (MusterGraph *self, gsize index, gsize i, Trail *trails, Input *input
     input->node = (guint32)found;
     return TRUE;
   }
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "Reading the graph: node '%s' takes '%s', but the graph has no such node",
-                      node->name, node->input[i]);
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "Reading the graph: node '%s' has the input '%s', but the graph has no such node", node->name,
+      node->input[i]);
 }
 
 /* Who goes along the edges then looks at no name. */

@@ -119,7 +119,7 @@ static gboolean
 check_node (MusterGraphBuilder *self, const char *what)
 {
   if (!self->has_node)
-    note_mistake (self, "no node has been begun that could have", what);
+    note_mistake (self, "begin a node before its", what);
   return self->has_node;
 }
 

@@ -5,17 +5,17 @@
 
 G_BEGIN_DECLS
 
-/* How a graph differs from the chief's, in one line of at most some hundred bytes, or NULL if they
- * compute the same (transfer full): "node 'dense/kernel' (VariableV2): attr shape is [784,10], but
- * [784,20] in the chief's". Nodes are known by their names, in whatever order they stand. A node
- * that both have in different form is named before one that only one of them has, since a chief
- * may well have a summary or a queue more than its workers.
+/* Describes the first difference between a graph and the chief's in one line of at most a few
+ * hundred bytes (transfer full), or returns NULL if both compute the same: "node 'dense/kernel'
+ * (VariableV2): attr shape is [784,10], but [784,20] in the chief's". Nodes are compared by name,
+ * in any order. A node that differs is reported before one that only one graph has, since a chief
+ * may have a summary or a queue that its workers lack.
  *
- * What doesn't count: the order of attributes and of control inputs; attributes whose names begin
- * with "_", which are notes to the runtime; and where a node is placed, except on a parameter
- * server, since each worker places its own part on itself.
+ * Ignored: the order of attributes and of control inputs; attributes whose names begin with "_",
+ * which only advise the runtime; and devices other than parameter servers, since each worker places
+ * its own part on itself.
  *
- * Takes time in proportion to both graphs. Any thread. */
+ * The time is proportional to the size of both graphs. Any thread. */
 char *muster_graph_difference (MusterGraph *graph, MusterGraph *chiefs);
 
 G_END_DECLS

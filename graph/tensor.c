@@ -117,7 +117,7 @@ check_shape (MusterDType dtype, int n_dims, const gint64 *dims, gint64 *n_elemen
       *n_bytes > G_MAXSSIZE) {
     g_autofree char *shape = muster_shape_to_string (MIN (n_dims, 16), dims);
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "%s%s is not a tensor's shape: a size is negative, or there are too many",
+                        "invalid shape %s%s: a size is negative, or there are too many elements",
                         shape, n_dims > 16 ? "…" : "");
   }
   return TRUE;
@@ -136,7 +136,7 @@ muster_tensor_new (MusterDType dtype, int n_dims, const gint64 *dims)
   if (g_size_checked_mul (&n_bytes, (gsize)n_elements, size))
     self = allocate (dtype, n_dims, dims, n_elements, n_bytes, TRUE);
   if (self == NULL)
-    g_error ("no memory for a tensor of %" G_GINT64_FORMAT " elements", n_elements);
+    g_error ("not enough memory for a tensor of %" G_GINT64_FORMAT " elements", n_elements);
   return self;
 }
 
@@ -150,7 +150,7 @@ allocate_within (MusterBudget *budget, MusterDType dtype, int n_dims, const gint
   MusterTensor *self = allocate (dtype, n_dims, dims, n_elements, n_bytes, TRUE);
   if (G_UNLIKELY (self == NULL))
     muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "There is no memory for a tensor of %" G_GSIZE_FORMAT " bytes", n_bytes);
+                 "not enough memory for a tensor of %" G_GSIZE_FORMAT " bytes", n_bytes);
   return self;
 }
 
@@ -273,7 +273,7 @@ muster_tensor_try_new_strings (MusterBudget *budget, int n_dims, const gint64 *d
   gsize size = G_MAXSIZE;
   if (n < 0) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "A tensor's shape has a negative size, or too many");
+                 "invalid shape: a size is negative, or there are too many elements");
     return NULL;
   }
   muster_require_array (error, NULL, strings, n);

@@ -7,14 +7,12 @@
 
 G_BEGIN_DECLS
 
-/* MusterTensor is a dense array of one dtype: immutable once it has been handed on, and counted, so
- * that sharing one costs an atomic increment. Elements lie in row-major order, little-endian, bool
- * as one byte. A tensor either owns its memory, or is a view over bytes that came from elsewhere (a
- * received message, a mapped checkpoint) and keeps those alive; nobody can tell the difference but
- * by counting copies.
+/* MusterTensor is a dense array of one dtype, reference-counted and immutable once it is shared.
+ * Elements are in row-major order, little-endian; a bool is one byte. A tensor owns its memory, or
+ * is a view of other bytes (a received message, a mapped checkpoint), which it keeps alive.
  *
- * Its maker fills it through muster_tensor_data_mutable () before anybody else holds it. Threads:
- * any number may read and count; only the maker writes. */
+ * The creator fills a tensor through muster_tensor_data_mutable () before it shares it. Threads:
+ * any may read and count references; only the creator writes. */
 
 #define MUSTER_MAX_DIMS 254 /* TensorFlow's limit */
 
@@ -24,7 +22,7 @@ typedef struct _MusterBudget MusterBudget; /* base/budget.h */
 #define MUSTER_TYPE_TENSOR (muster_tensor_get_type ())
 GType muster_tensor_get_type (void);
 
-/* A string's bytes within a string tensor. */
+/* The bytes of an element of a string tensor. */
 typedef struct {
   const char *data; /* (not owned) not NUL-terminated */
   gsize size;
@@ -41,24 +39,23 @@ gint64 muster_shape_n_elements (int n_dims, const gint64 *dims);
 /**
  * muster_shape_to_string: (skip)
  *
- * "[64,128]"; "[]" for a scalar; an unknown size prints as "?", an unknown rank (-1) as
- * "<unknown>".
+ * "[64,128]"; "[]" for a scalar. An unknown size is "?", an unknown rank (-1) "<unknown>".
  */
 char *muster_shape_to_string (int n_dims, const gint64 *dims);
 
 /**
  * muster_tensor_new: (skip)
  *
- * A new tensor; its elements are not initialised. The dtype has a size (no strings) and the shape
- * is valid.
+ * A new tensor with uninitialised elements. The dtype must have a fixed size (no strings) and the
+ * shape must be valid.
  */
 MusterTensor *muster_tensor_new (MusterDType dtype, int n_dims, const gint64 *dims);
 
 /**
  * muster_tensor_try_new: (skip)
  *
- * As above, from sizes that are not trusted: INVALID_ARGUMENT for a bad dtype or shape,
- * RESOURCE_EXHAUSTED where the memory isn't to be had.
+ * The same for untrusted sizes: INVALID_ARGUMENT for a bad dtype or shape, RESOURCE_EXHAUSTED if
+ * there isn't enough memory.
  */
 MusterTensor *muster_tensor_try_new (MusterDType dtype, int n_dims, const gint64 *dims,
                                      GError **error);
@@ -67,7 +64,7 @@ MusterTensor *muster_tensor_try_new (MusterDType dtype, int n_dims, const gint64
  * muster_tensor_try_new_within: (skip)
  * @budget: (nullable)
  *
- * As above, the elements taken from a budget, over which it is RESOURCE_EXHAUSTED as well.
+ * The same, with the elements' bytes taken from a budget; RESOURCE_EXHAUSTED if they exceed it.
  */
 MusterTensor *muster_tensor_try_new_within (MusterBudget *budget, MusterDType dtype, int n_dims,
                                             const gint64 *dims, GError **error);
@@ -75,7 +72,7 @@ MusterTensor *muster_tensor_try_new_within (MusterBudget *budget, MusterDType dt
 /**
  * muster_tensor_new_from_data: (skip)
  *
- * A copy of size bytes of elements: INVALID_ARGUMENT where shape and size don't agree.
+ * A copy of size bytes of elements. INVALID_ARGUMENT if the shape and the size don't match.
  */
 MusterTensor *muster_tensor_new_from_data (MusterDType dtype, int n_dims, const gint64 *dims,
                                            const void *data, gsize size, GError **error);
@@ -84,8 +81,8 @@ MusterTensor *muster_tensor_new_from_data (MusterDType dtype, int n_dims, const 
  * muster_tensor_new_from_bytes:
  * @dims: (array length=n_dims) (nullable)
  *
- * A view over bytes (which it keeps); a copy only where they are not aligned for the dtype. Errors
- * as above.
+ * A view of bytes, which it references; a copy if they aren't aligned for the dtype. Errors as
+ * above.
  *
  * Returns: (transfer full)
  */
@@ -95,7 +92,7 @@ MusterTensor *muster_tensor_new_from_bytes (MusterDType dtype, int n_dims, const
 /**
  * muster_tensor_new_strings: (skip)
  *
- * A string tensor of n elements, each copied.
+ * A string tensor. The strings, one for each element, are copied.
  */
 MusterTensor *muster_tensor_new_strings (int n_dims, const gint64 *dims,
                                          const MusterString *strings);
@@ -104,8 +101,8 @@ MusterTensor *muster_tensor_new_strings (int n_dims, const gint64 *dims,
  * muster_tensor_try_new_strings: (skip)
  * @budget: (nullable)
  *
- * As above, from sizes that are not trusted: INVALID_ARGUMENT for a bad shape, RESOURCE_EXHAUSTED
- * over the budget or where the memory isn't to be had.
+ * The same for untrusted sizes: INVALID_ARGUMENT for a bad shape, RESOURCE_EXHAUSTED if the budget
+ * or the memory doesn't suffice.
  */
 MusterTensor *muster_tensor_try_new_strings (MusterBudget *budget, int n_dims, const gint64 *dims,
                                              const MusterString *strings, GError **error);
@@ -129,7 +126,7 @@ MusterTensor *muster_tensor_new_strv (const char *const *strings);
  * muster_tensor_reshape:
  * @dims: (array length=n_dims) (nullable)
  *
- * The same elements under another shape of as many (shares the memory).
+ * The same elements in another shape with as many elements. Shares the memory.
  *
  * Returns: (transfer full)
  */
@@ -147,15 +144,15 @@ gint64 muster_tensor_n_elements (const MusterTensor *self);
 /**
  * muster_tensor_dims: (skip)
  *
- * Borrowed; n_dims of them.
+ * Borrowed; has n_dims elements.
  */
 const gint64 *muster_tensor_dims (const MusterTensor *self);
 
 /**
  * muster_tensor_shape:
- * @n_dims: (out): how many there are
+ * @n_dims: (out): the number of dimensions
  *
- * muster_tensor_dims () for languages that want to be told how long an array is.
+ * muster_tensor_dims () for bindings, which need the length of an array.
  *
  * Returns: (array length=n_dims) (transfer full): the sizes of its dimensions
  */
@@ -166,8 +163,8 @@ gsize muster_tensor_n_bytes (const MusterTensor *self); /* 0 for strings */
 /**
  * muster_tensor_n_stored: (skip)
  *
- * The bytes that its elements take in memory: of strings a MusterString each and the texts, one
- * that is repeated without another between them once.
+ * The bytes of its elements in memory. For strings: a MusterString for each, and the texts. A run
+ * of equal strings may be stored as one text.
  */
 gsize muster_tensor_n_stored (const MusterTensor *self);
 
@@ -181,16 +178,16 @@ const void *muster_tensor_data (const MusterTensor *self);
 /**
  * muster_tensor_data_mutable: (skip)
  *
- * The elements, to be filled by the tensor's maker. Only while nobody else holds it and it owns its
- * memory.
+ * The elements, for the creator to fill. Only while nobody else references the tensor and it owns
+ * its memory.
  */
 void *muster_tensor_data_mutable (MusterTensor *self);
 
 /**
  * muster_tensor_is_exclusive: (skip)
  *
- * TRUE if the caller's is the only reference to the tensor and to its memory, and the memory may be
- * written: an in-place update is allowed then and only then.
+ * TRUE if the caller holds the only reference to the tensor and to its memory, and the memory is
+ * writable. Only then may it be updated in place.
  */
 gboolean muster_tensor_is_exclusive (const MusterTensor *self);
 
@@ -204,7 +201,7 @@ MusterString muster_tensor_string (const MusterTensor *self, gint64 i);
 /**
  * muster_tensor_strings: (skip)
  *
- * All elements of a string tensor; borrowed, as their bytes are.
+ * All elements of a string tensor, borrowed with their bytes.
  */
 const MusterString *muster_tensor_strings (const MusterTensor *self);
 
@@ -212,8 +209,8 @@ const MusterString *muster_tensor_strings (const MusterTensor *self);
  * muster_tensor_get_int64:
  * @value: (out)
  *
- * The element of a tensor that has only one, of any rank: of an integer type or bool (1 is true).
- * INVALID_ARGUMENT names the tensor's type and shape where it is another.
+ * Reads the only element of a tensor of an integer type or bool (TRUE is 1), of any rank.
+ * INVALID_ARGUMENT, which names the tensor's type and shape, for any other tensor.
  */
 gboolean muster_tensor_get_int64 (const MusterTensor *self, gint64 *value, GError **error);
 
@@ -221,7 +218,7 @@ gboolean muster_tensor_get_int64 (const MusterTensor *self, gint64 *value, GErro
  * muster_tensor_get_double:
  * @value: (out)
  *
- * The same of any real number or bool; one that a double can't hold is rounded.
+ * The same for any real number or bool. A value that a double can't represent is rounded.
  */
 gboolean muster_tensor_get_double (const MusterTensor *self, double *value, GError **error);
 
@@ -229,25 +226,25 @@ gboolean muster_tensor_get_double (const MusterTensor *self, double *value, GErr
  * muster_tensor_get_string:
  * @value: (out) (transfer full)
  *
- * The same of a string, as a copy; INVALID_ARGUMENT also for one with a NUL in it.
+ * The same for a string, as a copy. INVALID_ARGUMENT also if it contains a NUL.
  */
 gboolean muster_tensor_get_string (const MusterTensor *self, char **value, GError **error);
 
-/* TRUE if dtype, shape and every element are the same, bit for bit. */
+/* TRUE if the dtype, the shape and all bits of the elements are the same. */
 gboolean muster_tensor_equal (const MusterTensor *a, const MusterTensor *b);
 
-/* The elements' memory as bytes, shared, not copied; empty for strings. */
+/* The elements' memory, shared, not copied; empty for strings. */
 GBytes *muster_tensor_to_bytes (MusterTensor *self);
 
 /**
  * muster_tensor_append_element: (skip)
  *
- * For people: one element, as short as it reads back as the same; of a string at most so many
- * bytes.
+ * Appends one element as text: a number with the fewest digits that read back as the same, at most
+ * most bytes of a string.
  */
 void muster_tensor_append_element (GString *text, const MusterTensor *self, gint64 i, gsize most);
 
-/* For people: the values, cut after limit elements: "[1, 2, 3, …]". */
+/* The values as text, at most limit elements: "[1, 2, 3, …]". */
 char *muster_tensor_to_string (const MusterTensor *self, gint64 limit);
 
 G_END_DECLS

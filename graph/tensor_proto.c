@@ -105,21 +105,22 @@ read_parts (Parts *parts, GError **error)
       parts->content_size = field.size;
     }
   }
-  return muster_proto_at_end (&reader) || refuse (error, "it is malformed or cut short");
+  return muster_proto_at_end (&reader) || refuse (error, "it is malformed or truncated");
 }
 
 static gboolean
 check_parts (Parts *parts, GError **error)
 {
   if (!muster_dtype_is_supported (parts->dtype))
-    return refuse (error, "its type is %s (%d), which muster can't hold",
-                   muster_dtype_name (parts->dtype), (int)parts->dtype);
+    return refuse (error, "its type %s (%d) is not supported", muster_dtype_name (parts->dtype),
+                   (int)parts->dtype);
   if (parts->unknown_rank)
-    return refuse (error, "its shape is not known");
+    return refuse (error, "its shape is unknown");
   parts->n_elements = muster_shape_n_elements (parts->n_dims, parts->dims);
   if (parts->n_elements < 0) {
     g_autofree char *shape = muster_shape_to_string (MIN (parts->n_dims, 16), parts->dims);
-    return refuse (error, "%s is not a shape: a size is unknown, or there are too many", shape);
+    return refuse (error, "invalid shape %s: a size is unknown, or there are too many elements",
+                   shape);
   }
   return TRUE;
 }
@@ -237,8 +238,8 @@ check_count (const Parts *parts, gint64 n_read, guint per, gsize element_size, G
   if (!g_size_checked_mul (&n_bytes, (gsize)parts->n_elements, element_size) ||
       n_bytes > *parts->budget)
     return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "Reading a tensor: %" G_GINT64_FORMAT " values stand for %" G_GINT64_FORMAT
-                        " elements, more than may be filled in",
+                        "Reading a tensor: %" G_GINT64_FORMAT " values for %" G_GINT64_FORMAT
+                        " elements, too many to fill in",
                         n_read / per, parts->n_elements);
   *parts->budget -= n_bytes;
   return TRUE;
@@ -319,7 +320,7 @@ cut_string_content (const Parts *parts, MusterString *strings, GError **error)
   gsize left = (gsize)(reader.end - reader.at);
   for (gint64 i = 0; i < parts->n_elements; i++) {
     if (strings[i].size > left)
-      return refuse (error, "its strings are cut off");
+      return refuse (error, "its strings are truncated");
     strings[i].data = at;
     at += strings[i].size;
     left -= strings[i].size;
@@ -367,7 +368,7 @@ read_strings (const Parts *parts, GError **error)
   g_autofree MusterString *strings = g_try_new (MusterString, MAX (n, 1));
   if (strings == NULL) {
     muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "There is no memory for %" G_GINT64_FORMAT " strings", n);
+                 "not enough memory for %" G_GINT64_FORMAT " strings", n);
     return NULL;
   }
   if (parts->content_size == 0)

@@ -100,7 +100,7 @@ muster_tensor_get_string (const MusterTensor *self, char **value, GError **error
     return refuse (self, "string", error);
   const MusterString string = muster_tensor_string (self, 0);
   if (string.size > 0 && memchr (string.data, '\0', string.size) != NULL)
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the string holds a NUL");
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the string contains a NUL");
   *value = g_strndup (string.data, string.size);
   return TRUE;
 }

@@ -271,8 +271,10 @@ cut_off (Worker *self, const MusterDataSpan *span, GError **error)
 {
   if (span->entry != NULL)
     return muster_bundle_data_damaged (self->run->data, span->entry,
-                                       "is cut off: the file has become shorter", error);
-  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' has become shorter", self->file->path);
+                                       "is truncated: the file became shorter while it was read",
+                                       error);
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' became shorter while it was read",
+                      self->file->path);
 }
 
 static gboolean
@@ -280,10 +282,10 @@ damaged (Worker *self, const MusterDataSpan *span, GError **error)
 {
   if (span->entry != NULL)
     return muster_bundle_data_damaged (self->run->data, span->entry,
-                                       "is damaged: its checksum is wrong", error);
+                                       "is damaged: its checksum doesn't match", error);
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                      "'%s' is damaged: no tensor's bytes lie in the %" G_GUINT64_FORMAT
-                      " from %" G_GUINT64_FORMAT ", and yet they aren't zeros",
+                      "'%s' is damaged: the %" G_GUINT64_FORMAT " bytes from %" G_GUINT64_FORMAT
+                      " belong to no tensor, but aren't zero",
                       self->file->path, span->size, span->offset);
 }
 

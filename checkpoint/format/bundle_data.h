@@ -5,21 +5,21 @@
 
 G_BEGIN_DECLS
 
-/* MusterBundleData is the data files of a checkpoint, as the reader sees them: opened when they are
- * needed, read in blocks, each block's checksum taken while it is in cache. Nothing is mapped, and
- * nothing is taken for granted: a file may have been cut off, or be cut off meanwhile. Any thread.
- */
+/* MusterBundleData reads the data files of a checkpoint. Files are opened when needed and read in
+ * blocks; each block's checksum is computed while it is in the cache. Files aren't mapped, and
+ * sizes are checked, since a file may be truncated, even while it is read. Any thread. */
 typedef struct _MusterBundleData MusterBundleData;
 
 MusterBundleData *muster_bundle_data_new (MusterStorage *storage, const char *prefix,
                                           gint32 n_shards);
 void muster_bundle_data_free (MusterBundleData *self);
 
-/* FALSE, with DATA_LOSS that names the entry's tensor and its file; why ends the sentence. */
+/* Sets DATA_LOSS, which names the entry's tensor and its file; why completes the sentence. Always
+ * returns FALSE. */
 gboolean muster_bundle_data_damaged (MusterBundleData *self, const MusterIndexEntry *entry,
                                      const char *why, GError **error);
 
-/* One of the files, opened; let go of with muster_data_file_unref (). */
+/* An open data file. Release it with muster_data_file_unref (). */
 typedef struct {
   MusterStorage *storage;    /* (owned) */
   MusterStorageInput *input; /* (owned) */
@@ -31,28 +31,28 @@ MusterDataFile *muster_bundle_data_open (MusterBundleData *self, gint32 shard, G
 void muster_data_file_unref (MusterDataFile *file);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterDataFile, muster_data_file_unref)
 
-/* The entry's bytes lie in its file, and are as many as its elements need at least: memory may be
- * taken for them. */
+/* Checks that the entry's bytes are inside its file, and enough for its elements; memory may then
+ * be allocated for them. */
 gboolean muster_bundle_data_check_place (MusterBundleData *self, const MusterIndexEntry *entry,
                                          GError **error);
-/* The same of a file that is open. */
+/* The same for an open file. */
 gboolean muster_data_file_check_place (const MusterDataFile *file, MusterBundleData *data,
                                        const MusterIndexEntry *entry, GError **error);
 
-/* What is to be read: the bytes of an entry, or a gap between entries. */
+/* Bytes to read: an entry's, or a gap between entries. */
 typedef struct {
-  const MusterIndexEntry *entry; /* (nullable) NULL for a gap, which must be zeros */
+  const MusterIndexEntry *entry; /* (nullable) NULL for a gap, whose bytes must be zero */
   gint32 shard;
   guint64 offset;
   guint64 size;
-  guint8 *into; /* (nullable) where the bytes go; else they are only checked */
-  guint32 sum;  /* atomic: what of the checksum is there */
-  gsize left;   /* atomic: bytes that aren't read yet */
+  guint8 *into; /* (nullable) destination; NULL only checks the bytes */
+  guint32 sum;  /* atomic: the checksum so far */
+  gsize left;   /* atomic: bytes not read yet */
 } MusterDataSpan;
 
 MusterDataSpan muster_data_span (const MusterIndexEntry *entry, guint8 *into);
 
-/* Orders spans by their place; a GCompareFunc. */
+/* Orders spans by file and offset; a GCompareFunc. */
 int muster_data_span_compare (gconstpointer a, gconstpointer b);
 
 typedef struct {
@@ -61,8 +61,8 @@ typedef struct {
   GCancellable *cancellable; /* (nullable) */
 } MusterDataLoad;
 
-/* Reads n spans, which it sorts by place, with a few threads, and checks them: TRUE if all are
- * whole. The checksum of strings that are read into memory is left to who decodes them. */
+/* Reads and checks n spans with a few threads, after sorting them by place. TRUE if all are whole.
+ * The checksum of strings that are read into memory is checked by the code that decodes them. */
 gboolean muster_bundle_data_load (MusterBundleData *self, MusterDataSpan *spans, gsize n,
                                   const MusterDataLoad *how, GError **error);
 

@@ -5,9 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* What the reader of a checkpoint, its index and its data files share. */
+/* What the reader, the index and the data files of a checkpoint share. */
 
-/* One tensor of the index. */
+/* A tensor in the index. */
 typedef struct {
   const char *name;
   MusterDType dtype;
@@ -17,11 +17,11 @@ typedef struct {
   gint64 offset;
   gint64 size;        /* bytes in the data file */
   guint32 crc32c;     /* masked */
-  gboolean is_sliced; /* the whole of a partitioned variable: its bytes lie in its slices */
+  gboolean is_sliced; /* a partitioned variable: its bytes are in its slices */
 } MusterBundleEntry;
 
-/* How far something long has come, in bytes. It may be called on any thread, on one at a time, and
- * done never goes back; what it does should be short. */
+/* Reports the progress of a long operation, in bytes. It is called from any thread, one call at a
+ * time, with done never decreasing. It should return quickly. */
 typedef void (*MusterBundleProgress) (guint64 done, guint64 total, gpointer user_data);
 
 G_END_DECLS

@@ -157,7 +157,8 @@ check_version (const Tensorflow__BundleVersion *version, GError **error)
       is_readable = FALSE;
   if (!is_readable)
     muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-                 "the checkpoint's format is newer than this muster reads (%d)", FORMAT_VERSION);
+                 "the checkpoint's format is newer than version %d, the newest supported one",
+                 FORMAT_VERSION);
   return is_readable;
 }
 
@@ -172,11 +173,11 @@ load_header (MusterBundleIndex *self, const guint8 *value, gsize size, GError **
   if (header->endianness != 0) {
     return muster_fail (
         error, MUSTER_ERROR_UNIMPLEMENTED,
-        "the checkpoint was written on a big-endian machine; muster reads little-endian "
-        "ones");
+        "the checkpoint is big-endian (written on a big-endian machine), which isn't "
+        "supported");
   }
   if (header->num_shards < 1) {
-    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the header counts %d data files",
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "invalid num_shards %d in the header",
                         header->num_shards);
   }
   self->n_shards = header->num_shards;
@@ -189,12 +190,13 @@ load_shape (MusterBundleIndex *self, const Tensorflow__BundleShape *shape, const
 {
   const gsize n_dims = shape != NULL ? shape->n_dim : 0;
   if (n_dims > MUSTER_MAX_DIMS || (shape != NULL && shape->unknown_rank))
-    return data_loss (error, name, "has no usable shape");
+    return data_loss (error, name, "has an invalid shape");
   gint64 *dims = muster_arena_alloc (self->arena, MAX (n_dims, 1) * sizeof (gint64));
   for (gsize d = 0; d < n_dims; d++)
     dims[d] = shape->dim[d]->size;
   if (muster_shape_n_elements ((int)n_dims, dims) < 0)
-    return data_loss (error, name, "has a negative size, or too many elements");
+    return data_loss (error, name,
+                      "has an invalid shape: a size is negative, or there are too many elements");
   entry->n_dims = (int)n_dims;
   entry->dims = dims;
   return TRUE;
@@ -207,7 +209,7 @@ load_slices (MusterBundleIndex *self, const Tensorflow__BundleEntryProto *proto,
   const gsize n_dims = (gsize)loaded->entry.n_dims;
   for (gsize i = 0; i < proto->n_slices; i++)
     if (proto->slices[i]->n_extent != n_dims || n_dims == 0)
-      return data_loss (error, name, "lists a slice of another rank");
+      return data_loss (error, name, "lists a slice of the wrong rank");
   MusterExtent *slices =
       muster_arena_alloc (self->arena, MAX (proto->n_slices * n_dims, 1) * sizeof (MusterExtent));
   MusterExtent resolved[MUSTER_MAX_DIMS];
@@ -238,7 +240,7 @@ check_place (const MusterBundleIndex *self, const MusterBundleEntry *entry, cons
   const gsize element_size = muster_dtype_size (entry->dtype);
   if (entry->shard < 0 || entry->shard >= self->n_shards || entry->offset < 0 || entry->size < 0 ||
       entry->size > G_MAXINT64 - entry->offset)
-    return data_loss (error, name, "points to no place in a data file");
+    return data_loss (error, name, "has an invalid shard, offset or size");
   if (element_size > 0 &&
       (!g_size_checked_mul (&size, size, element_size) || size != (gsize)entry->size))
     return data_loss (error, name, "has a size that doesn't match its type and shape");
@@ -398,11 +400,12 @@ read_file (MusterStorage *storage, const char *path, GError **error)
   gssize n = -1;
   if (size > MUSTER_TABLE_MAX)
     muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                 "'%s' is no index: it has %" G_GUINT64_FORMAT " bytes, an index less than 2 GiB",
+                 "'%s' isn't an index: it has %" G_GUINT64_FORMAT
+                 " bytes; an index has less than 2 GiB",
                  path, size);
   else if (data == NULL)
     muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "'%s': there is no memory for its %" G_GUINT64_FORMAT " bytes", path, size);
+                 "'%s': not enough memory for its %" G_GUINT64_FORMAT " bytes", path, size);
   else
     n = muster_storage_read_at (storage, input, 0, data, (gsize)size, error);
   muster_storage_close_input (storage, input);
@@ -591,14 +594,14 @@ muster_bundle_index_save (MusterBundleIndex *self, GError **error)
     const MusterIndexEntry *entry = &g_array_index (self->entries, MusterIndexEntry, i);
     if (i > 0 && compare_entries (entry - 1, entry) == 0) {
       muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
-                   "the tensor '%s', or a slice of it, is there twice",
+                   "the tensor '%s', or a slice of it, occurs twice",
                    (const char *)entry->key + muster_index_entry_is_part (entry));
       return NULL;
     }
     const gsize capacity = max_entry_size (entry);
     if (capacity > MUSTER_TABLE_MAX) {
       muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                   "the tensor '%s' has more slices than an index holds", entry->entry.name);
+                   "the tensor '%s' has too many slices for an index", entry->entry.name);
       return NULL;
     }
     if (capacity > value->len)
@@ -649,7 +652,7 @@ read_entry (Measure *self, MusterProtoReader *reader, GError **error)
   }
   if (!muster_proto_at_end (reader) || place[0] >= self->sizes->len || place[1] > G_MAXINT64 ||
       place[2] > G_MAXINT64 - place[1])
-    return damaged_header (error, "an entry points to no place in a data file");
+    return damaged_header (error, "an entry has an invalid shard, offset or size");
   guint64 *size = &g_array_index (self->sizes, guint64, (guint)place[0]);
   if (!is_sliced)
     *size = MAX (*size, place[1] + place[2]);

@@ -9,76 +9,76 @@
 
 G_BEGIN_DECLS
 
-/* MusterBundleIndex is what PREFIX.index holds, as data: reader, writer and merge share it. Its
- * entries are sorted by key, as bytes, once it was loaded or sorted. */
+/* MusterBundleIndex is the content of PREFIX.index, shared by reader, writer and merge. Entries are
+ * sorted by key, as bytes, after loading or sorting. One thread may write; any may read. */
 
-/* One entry: a tensor, or a slice of one. */
+/* An entry: a tensor or a slice of one. */
 typedef struct {
   MusterBundleEntry entry; /* its name is "" for a slice */
-  const guint8 *key;       /* a tensor's name, or muster_slice_append_key () */
+  const guint8 *key;       /* a tensor's name, or a slice's key (muster_slice_append_key ()) */
   gsize key_size;
-  gsize n_slices;             /* of a tensor stored in slices */
+  gsize n_slices;             /* for a tensor stored in slices */
   const MusterExtent *slices; /* n_slices times n_dims; not resolved */
 } MusterIndexEntry;
 
 typedef struct {
   MusterArena *arena; /* (owned): what the entries point to */
   gint32 n_shards;
-  GArray *entries;  /* (owned) (element-type MusterIndexEntry) */
-  guint n_parts;    /* how many of them are slices: those come first, since their keys start with a
-                       NUL, which no name does */
-  const char *flaw; /* (nullable) damage in the file that leaves all entries readable; static */
+  GArray *entries; /* (owned) (element-type MusterIndexEntry) */
+  guint n_parts; /* the number of slices, which come first since their keys start with a NUL; names
+                    don't */
+  const char *flaw; /* (nullable) static: damage in the file that leaves all entries readable */
 } MusterBundleIndex;
 
 MusterBundleIndex *muster_bundle_index_new (void);
 void muster_bundle_index_free (MusterBundleIndex *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBundleIndex, muster_bundle_index_free)
 
-/* Reads and checks PREFIX.index: NOT_FOUND, DATA_LOSS, UNIMPLEMENTED (byte order, a newer format).
- */
+/* Reads and checks PREFIX.index. NOT_FOUND, DATA_LOSS, or UNIMPLEMENTED (byte order, a newer
+ * format). */
 MusterBundleIndex *muster_bundle_index_load (MusterStorage *storage, const char *prefix,
                                              GError **error);
 
-/* Calls func for each entry of PREFIX.index as it stands, unparsed, its header (of the empty key)
- * first, until it returns FALSE; errors as above. *flaw (nullable) as in the struct. */
+/* Calls func for each entry of PREFIX.index, unparsed, beginning with the header (empty key), until
+ * it returns FALSE. Errors as above; *flaw (nullable) as in the struct. */
 gboolean muster_bundle_index_walk (MusterStorage *storage, const char *prefix, MusterTableFunc func,
                                    gpointer user_data, const char **flaw, GError **error);
 
-/* How long each data file is at least, going by the index: (transfer full) (element-type guint64)
- * by shard. Costs less than loading it. */
+/* The minimum size of each data file according to the index: (transfer full) (element-type guint64)
+ * by shard. Cheaper than loading the index. */
 GArray *muster_bundle_index_measure (MusterStorage *storage, const char *prefix, GError **error);
 
-/* How many data files there are, from the header alone. */
+/* The number of data files, from the header only. */
 gboolean muster_bundle_index_count_shards (MusterStorage *storage, const char *prefix,
                                            gint32 *n_shards, GError **error);
 
-/* The file's bytes; sorts the entries. ALREADY_EXISTS where two have one key. */
+/* Sorts the entries and returns the file's bytes. ALREADY_EXISTS if two entries have the same key.
+ */
 GBytes *muster_bundle_index_save (MusterBundleIndex *self, GError **error);
 
-/* The entry of a key, or NULL; sorted indexes only. */
+/* The entry with a key, or NULL. The index must be sorted. */
 const MusterIndexEntry *muster_bundle_index_find (const MusterBundleIndex *self, const void *key,
                                                   gsize key_size);
 
-/* Adds a copy of an entry, with all that it points to, at the end; the copy is borrowed and may
- * move. */
+/* Appends a deep copy of an entry. The result is borrowed and may move when entries are added. */
 MusterIndexEntry *muster_bundle_index_add (MusterBundleIndex *self, const MusterIndexEntry *entry);
 
-/* Room for n entries more, borrowed, for the caller to fill: what they point to stays where it is
- * as long as the index does. */
+/* Appends n entries for the caller to fill, and returns the first (borrowed). What they point to
+ * must live as long as the index. */
 MusterIndexEntry *muster_bundle_index_grow (MusterBundleIndex *self, guint n);
 
-/* Adds a slice to those that an entry lists. */
+/* Adds a slice to an entry's list. */
 void muster_bundle_index_add_slice (MusterBundleIndex *self, MusterIndexEntry *entry,
                                     const MusterExtent *slice);
 
-/* TRUE if the entry is that of a slice. */
+/* TRUE if the entry is a slice. */
 static inline gboolean
 muster_index_entry_is_part (const MusterIndexEntry *self)
 {
   return self->key_size > 0 && self->key[0] == '\0';
 }
 
-/* The box of all of it. */
+/* The extents of the whole tensor. */
 static inline void
 muster_index_entry_box (const MusterIndexEntry *self, MusterExtent *box)
 {

@@ -34,7 +34,7 @@ merge_sliced (Merge *self, const MusterIndexEntry *entry, guint at, const char *
       memcmp (whole->entry.dims, entry->entry.dims, n_dims * sizeof (gint64)) != 0) {
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT,
-        "The tensor '%s' has another type or shape in the part '%s' than in those before",
+        "The tensor '%s' has a different type or shape in the part '%s' than in earlier parts",
         entry->entry.name, part);
   }
   for (gsize i = 0; i < entry->n_slices; i++)
@@ -79,7 +79,7 @@ merge (Merge *self, MusterStorage *storage, const char *const *parts, const char
   if (parts == NULL || parts[0] == NULL || g_strv_contains (parts, prefix)) {
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT,
-        "A checkpoint is merged from one part or more, none of which has its own name");
+        "invalid parts: give at least one, and none with the name of the merged checkpoint");
   }
   for (gsize i = 0; parts[i] != NULL; i++)
     if (!merge_part (self, storage, parts[i], error))

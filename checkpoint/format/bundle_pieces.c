@@ -34,7 +34,7 @@ find_part (const MusterBundleIndex *index, MusterBundleData *data, const MusterI
     return part;
   g_autofree char *text = muster_slice_to_string (n_dims, slice);
   g_autofree char *why =
-      g_strdup_printf ("lists a slice %s that isn't there, or isn't as large", text);
+      g_strdup_printf ("lists the slice %s, which is missing or has another shape", text);
   muster_bundle_data_damaged (data, whole, why, error);
   return NULL;
 }
@@ -82,8 +82,7 @@ check_cover (MusterBundleData *data, const MusterIndexEntry *whole, const GArray
   }
   if (covered == muster_slice_volume (n_dims, wanted))
     return TRUE;
-  return muster_bundle_data_damaged (data, whole, "is not complete: slices of it are missing",
-                                     error);
+  return muster_bundle_data_damaged (data, whole, "is incomplete: slices are missing", error);
 }
 
 GArray *

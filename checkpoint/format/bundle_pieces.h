@@ -5,15 +5,15 @@
 
 G_BEGIN_DECLS
 
-/* A stored tensor, or stored slice, that a read takes something from. */
+/* A stored tensor or slice that contains part of the requested tensor. */
 typedef struct {
   const MusterIndexEntry *entry;
-  MusterExtent *place;  /* (owned) where it lies in the whole tensor, resolved */
-  MusterExtent *common; /* (owned) what is wanted of it */
+  MusterExtent *place;  /* (owned) its extents in the whole tensor, resolved */
+  MusterExtent *common; /* (owned) the requested part of it */
 } MusterPiece;
 
-/* Finds what is stored of the box `wanted` (resolved) of a tensor, and checks that it is all there
- * and there once: an array of MusterPiece. */
+/* Finds the stored pieces of the extents `wanted` (resolved) of a tensor. Checks that they cover
+ * all of it without overlap. Returns an array of MusterPiece. */
 GArray *muster_bundle_find_pieces (const MusterBundleIndex *index, MusterBundleData *data,
                                    const MusterIndexEntry *whole, const MusterExtent *wanted,
                                    GError **error);

@@ -279,7 +279,7 @@ publish_as (MusterStorage *storage, const char *from, const char *to, gboolean i
   storage = storage != NULL ? storage : muster_local_storage ();
   if (g_str_equal (from, to))
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "A checkpoint is published under another name than its own");
+                 "a checkpoint can't be published under its own name");
   else if (publish_prefix (storage, from, to, is_own, error))
     return TRUE;
   g_prefix_error (error, "Publishing the checkpoint '%s': ", to);

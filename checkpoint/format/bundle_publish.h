@@ -5,24 +5,25 @@
 
 G_BEGIN_DECLS
 
-/* Makes the checkpoint at prefix from the checkpoint to, durably; both lie in one store. Its data
- * files may be another program's: they are compared in length with the index, and synced. Where a
- * checkpoint to is there already it is replaced at once: whoever looks, at any time and after a
- * crash at any call, finds the old one or the new one, whole. For that the new one may get another
- * number of data files, empty ones among them. The old one's files go last, and stay where somebody
- * holds its index locked, reading it.
+/* Renames the checkpoint `from` to `to`, durably; both are prefixes in one store. The data files
+ * may come from another program: they are compared in length with the index, and synced. An
+ * existing checkpoint `to` is replaced atomically: a reader at any time, and after a crash at any
+ * call, finds the old one or the new one, whole. For that the new one may get another number of
+ * data files, some of them empty. The old one's files are removed last, or kept while a reader
+ * holds a lock on its index.
  *
- * On failure from is as it was; but where only the last sync has failed, to is the new one, though
- * maybe not after a crash. NOT_FOUND, DATA_LOSS, INVALID_ARGUMENT (from is to), or the store's. */
+ * On failure `from` is unchanged. The exception: if only the last sync fails, `to` is already the
+ * new one, but may not survive a crash. NOT_FOUND, DATA_LOSS, INVALID_ARGUMENT (both are the same),
+ * or an error of the store. */
 gboolean muster_bundle_publish (MusterStorage *storage, const char *from, const char *to,
                                 GError **error);
 
-/* The same for what a writer of this process has made, whose files are whole and synced. */
+/* The same for files that this process wrote, which are complete and synced. */
 gboolean muster_bundle_publish_own (MusterStorage *storage, const char *from, const char *to,
                                     GError **error);
 
-/* What the name of a checkpoint begins with that is to be published under another: its files are
- * synced by their writer, its directory only by who publishes it. */
+/* Prefix of the name of a checkpoint that will be published under another name. The writer syncs
+ * its files; publishing syncs the directory. */
 #define MUSTER_SAVING_PREFIX ".saving-"
 
 G_END_DECLS

@@ -6,15 +6,15 @@
 
 G_BEGIN_DECLS
 
-/* Publishes data files that lie where data says (NULL-terminated, by shard, durable) under an index
- * that isn't written yet; its n_shards is changed as need be. On failure the files lie where they
- * lay. *is_published says whether to has become the new one, which it may have on failure too. */
+/* Publishes data files (NULL-terminated, by shard, durable) with an index that isn't written yet;
+ * its n_shards is changed if necessary. On failure the files are where they were. *is_published is
+ * TRUE if to is the new checkpoint, which is possible on failure too. */
 gboolean muster_bundle_publish_files (MusterStorage *storage, MusterBundleIndex *index,
                                       const char *const *data, const char *to,
                                       gboolean *is_published, GError **error);
 
-/* The data files of a prefix: all there, as long as its index says at least, and durable.
- * (transfer full) their paths by shard. */
+/* Checks that all data files of a prefix exist and are as long as its index requires, and syncs
+ * them. Returns their paths by shard (transfer full). */
 char **muster_bundle_sync_data (MusterStorage *storage, const char *prefix, GError **error);
 
 G_END_DECLS

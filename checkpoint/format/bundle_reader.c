@@ -154,7 +154,7 @@ is_readable (const MusterIndexEntry *entry, GError **error)
   if (muster_dtype_is_supported (entry->entry.dtype))
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-                      "The tensor '%s' is of type %s (%d), which muster doesn't read",
+                      "The tensor '%s' has the unsupported type %s (%d)",
                       (const char *)entry->key + muster_index_entry_is_part (entry),
                       muster_dtype_name (entry->entry.dtype), (int)entry->entry.dtype);
 }
@@ -233,7 +233,7 @@ has_memory (gconstpointer memory, const MusterIndexEntry *entry, GError **error)
   if (memory != NULL)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                      "There is no memory for the %" G_GINT64_FORMAT " bytes of the tensor '%s'",
+                      "not enough memory for the %" G_GINT64_FORMAT " bytes of the tensor '%s'",
                       entry->entry.size,
                       (const char *)entry->key + muster_index_entry_is_part (entry));
 }
@@ -384,7 +384,7 @@ decode_strings (Plan *self, GError **error)
     if (!(n == 0 && e->size == 0) &&
         !muster_strings_decode (source->bytes, (gsize)e->size, n, e->crc32c, strings))
       return muster_bundle_data_damaged (self->reader->data, source->entry,
-                                         "is damaged: its checksum is wrong", error);
+                                         "is damaged: its checksum doesn't match", error);
     source->tensor = muster_tensor_new_strings (e->n_dims, e->dims, strings);
     g_clear_pointer (&source->bytes, g_free);
   }
@@ -587,8 +587,7 @@ add_gaps (MusterBundleReader *self, GArray *spans, GError **error)
         return FALSE;
     }
     if (span->size > 0 && span->offset < end)
-      return muster_bundle_data_damaged (self->data, span->entry, "lies over another tensor",
-                                         error);
+      return muster_bundle_data_damaged (self->data, span->entry, "overlaps another tensor", error);
     end = MAX (end, span->offset + span->size);
     if (!add_gap (self, gaps, span->shard, end, next, error))
       return FALSE;

@@ -270,7 +270,7 @@ explain_full (const MusterShards *self, GError *why, GError **error)
   g_autofree char *there = muster_format_size (free_bytes);
   const gboolean is_known = free_bytes != G_MAXUINT64;
   g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC,
-               "'%s' has no room for the checkpoint's %s%s%s (%s)", directory, needed,
+               "not enough space in '%s': the checkpoint needs %s%s%s (%s)", directory, needed,
                is_known ? "; free: " : "", is_known ? there : "", own->message);
   return FALSE;
 }

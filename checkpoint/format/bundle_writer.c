@@ -174,7 +174,7 @@ muster_bundle_writer_add (MusterBundleWriter *self, const char *name, MusterTens
 {
   muster_require (error, FALSE, self, name, tensor);
   if (*name == '\0' || !g_utf8_validate (name, -1, NULL))
-    return invalid (name, "a name is a text, and not empty", error);
+    return invalid (name, "a name must be UTF-8 and not empty", error);
   if (lookup (self, name, strlen (name)) != NULL)
     return already_there (name, "", error);
   return note (self, name, strlen (name), tensor, error);
@@ -204,7 +204,7 @@ muster_bundle_writer_add_all (MusterBundleWriter *self, MusterBundleNames *names
     return FALSE;
   if (self->index->entries->len > 0 || n >= G_MAXUINT)
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                        "muster_bundle_writer_add_all: the writer has tensors already");
+                        "muster_bundle_writer_add_all: the writer already has tensors");
   g_autofree MusterTensor **in_order = g_new (MusterTensor *, n);
   MusterIndexEntry *entries = muster_bundle_index_grow (self->index, (guint)n);
   self->names = muster_bundle_names_ref (names);
@@ -224,14 +224,14 @@ check_part (const MusterSliceSpec *spec, const char *name, MusterTensor *tensor,
             MusterExtent *place, GError **error)
 {
   if (!spec->has_shape)
-    return invalid (name, "its slice comes without the whole tensor's shape", error);
+    return invalid (name, "its slice lacks the whole tensor's shape", error);
   if (muster_shape_n_elements (spec->n_dims, spec->dims) < 0 ||
       !muster_slice_resolve (spec->n_dims, spec->dims, spec->extents, place))
-    return invalid (name, "its slice lies outside the whole tensor's shape", error);
+    return invalid (name, "its slice extends outside the whole tensor's shape", error);
   gboolean fits = muster_tensor_n_dims (tensor) == spec->n_dims;
   for (int d = 0; fits && d < spec->n_dims; d++)
     fits = muster_tensor_dims (tensor)[d] == place[d].length;
-  return fits || invalid (name, "its shape isn't that of its slice", error);
+  return fits || invalid (name, "its shape differs from its slice's", error);
 }
 
 /* The parts of one tensor agree on type and shape, and none lies over another. */
@@ -245,7 +245,7 @@ check_whole (const MusterIndexEntry *whole, const MusterSliceSpec *spec, const M
     return already_there (name, " as a whole", error);
   if (whole->entry.dtype != dtype || whole->entry.n_dims != n_dims ||
       memcmp (whole->entry.dims, spec->dims, (gsize)n_dims * sizeof (gint64)) != 0)
-    return invalid (name, "its slices differ in type, or in the whole tensor's shape", error);
+    return invalid (name, "its slices differ in type or in the whole tensor's shape", error);
   for (gsize i = 0; i < whole->n_slices; i++)
     if (muster_slice_resolve (n_dims, spec->dims, whole->slices + i * (gsize)n_dims, other) &&
         muster_slice_intersect (n_dims, other, place, common))
@@ -271,7 +271,7 @@ muster_bundle_writer_add_slice (MusterBundleWriter *self, const char *name, cons
   if (muster_slice_is_whole (spec.n_dims, spec.dims, place))
     return muster_bundle_writer_add (self, name, tensor, error);
   if (*name == '\0' || !g_utf8_validate (name, -1, NULL))
-    return invalid (name, "a name is a text, and not empty", error);
+    return invalid (name, "a name must be UTF-8 and not empty", error);
 
   g_autoptr (GByteArray) key = g_byte_array_new ();
   muster_slice_append_key (key, name, spec.n_dims, spec.extents);
@@ -307,7 +307,7 @@ muster_bundle_writer_finish (MusterBundleWriter *self, GError **error)
   muster_require (error, FALSE, self);
   if (self->is_finished) {
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                        "The checkpoint '%s' is finished already, or writing it has failed",
+                        "The checkpoint '%s' is already finished, or writing it has failed",
                         self->prefix);
   }
   self->is_finished = TRUE;

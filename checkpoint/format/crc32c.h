@@ -5,13 +5,13 @@
 
 G_BEGIN_DECLS
 
-/* CRC32C (Castagnoli) as checkpoints hold it. A sum starts at 0 and is extended piece by piece. */
+/* CRC32C (Castagnoli), as in checkpoints. A sum starts at 0 and is extended piece by piece. */
 guint32 muster_crc32c_extend (guint32 crc, const void *data, gsize size);
 
-/* The sum of bytes of which the first have one sum and the second_size behind them another. */
+/* The sum of two concatenated pieces, from the sums of both and the size of the second. */
 guint32 muster_crc32c_combine (guint32 first, guint32 second, guint64 second_size);
 
-/* A sum that is itself stored among summed bytes is stored masked, as LevelDB does it. */
+/* A sum that is stored among summed bytes is masked, as in LevelDB. */
 static inline guint32
 muster_crc32c_mask (guint32 crc)
 {

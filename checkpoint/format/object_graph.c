@@ -181,7 +181,7 @@ note_attribute (MusterObjectNames *self, const Attribute *attribute, GError **er
     return TRUE;
   if (!g_utf8_validate_len ((const char *)full->data, full->size, NULL) ||
       memchr (full->data, '\0', full->size) != NULL)
-    return damaged (self, "a variable's name is no text", error);
+    return damaged (self, "a variable's name isn't UTF-8", error);
   g_autofree char *key_text = g_strndup ((const char *)key->data, key->size);
   MusterObjectName *name = g_hash_table_lookup (self->by_key, key_text);
   if (name == NULL || name->full_name != NULL) /* a table's key has a suffix; another alias of it */
@@ -219,7 +219,7 @@ note_child (MusterObjectNames *self, Bytes bytes, GError **error)
       child.name = bytes_of (&field);
   }
   if (!muster_proto_at_end (&reader))
-    return damaged (self, "a child is cut off", error);
+    return damaged (self, "a child is truncated", error);
   if (self->children->len == MAX_OBJECTS)
     return too_many (self, "children", error);
   child.node = (guint)MIN (node, G_MAXUINT);
@@ -239,11 +239,11 @@ note_node (MusterObjectNames *self, Bytes node, GError **error)
     if (field.number != NODE_ATTRIBUTES)
       continue;
     if (!read_attribute (bytes_of (&field), &attribute))
-      return damaged (self, "an attribute is cut off", error);
+      return damaged (self, "an attribute is truncated", error);
     if (!note_attribute (self, &attribute, error))
       return FALSE;
   }
-  return muster_proto_at_end (&reader) || damaged (self, "a node is cut off", error);
+  return muster_proto_at_end (&reader) || damaged (self, "a node is truncated", error);
 }
 
 static int
@@ -274,7 +274,7 @@ read_nodes (MusterObjectNames *self, GError **error)
       return FALSE;
   }
   g_array_sort (self->children, compare_children);
-  return muster_proto_at_end (&reader) || damaged (self, "it is cut off", error);
+  return muster_proto_at_end (&reader) || damaged (self, "it is truncated", error);
 }
 
 static gboolean

@@ -5,41 +5,39 @@
 
 G_BEGIN_DECLS
 
-/* MusterObjectNames are the readable names in a checkpoint of objects, as TensorFlow 2's
- * tf.train.Checkpoint, Keras and a SavedModel write it: there a tensor's name is a key such as
- * "net/dense_1/kernel/.ATTRIBUTES/VARIABLE_VALUE", and the string tensor
- * MUSTER_OBJECT_GRAPH_KEY (a TrackableObjectGraph) tells which variable it was. Immutable; any
- * thread. */
+/* MusterObjectNames is the readable names in an object-based checkpoint, as tf.train.Checkpoint,
+ * Keras and SavedModel write it. There a tensor's name is a key such as
+ * "net/dense_1/kernel/.ATTRIBUTES/VARIABLE_VALUE"; the string tensor MUSTER_OBJECT_GRAPH_KEY (a
+ * TrackableObjectGraph) maps it to a variable. Immutable; any thread. */
 
 #define MUSTER_OBJECT_GRAPH_KEY "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 typedef struct _MusterObjectNames MusterObjectNames;
 
-/* One tensor; all borrowed. */
+/* One tensor. The strings are borrowed. */
 typedef struct {
-  const char *key;       /* its name in the checkpoint */
-  const char *path;      /* from the root object, "net/dense_1/kernel" */
-  const char *full_name; /* (nullable) what its variable was called, "dense_1/kernel": several may
-                            be called the same */
+  const char *key;  /* its name in the checkpoint */
+  const char *path; /* from the root object, "net/dense_1/kernel" */
+  const char
+      *full_name; /* (nullable) the variable's name, "dense_1/kernel"; not necessarily unique */
 } MusterObjectName;
 
-/* Reads them: NULL without an error where the checkpoint isn't one of objects. DATA_LOSS where the
- * graph is damaged, RESOURCE_EXHAUSTED where it is out of all proportion. */
+/* Reads the names. NULL without an error if the checkpoint isn't object-based. DATA_LOSS if the
+ * object graph is damaged, RESOURCE_EXHAUSTED if it is too large. */
 MusterObjectNames *muster_object_names_read (MusterBundleReader *reader, GError **error);
 void muster_object_names_free (MusterObjectNames *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterObjectNames, muster_object_names_free)
 
-/* All tensors but the graph itself, in key order. */
+/* All tensors except the object graph, in key order. */
 gsize muster_object_names_n (const MusterObjectNames *self);
 const MusterObjectName *muster_object_names_at (const MusterObjectNames *self, gsize i);
 
-/* The name of a key, or NULL. */
+/* The name with a key, or NULL. */
 const MusterObjectName *muster_object_names_find (const MusterObjectNames *self, const char *key);
 
-/* The key that a person or a program without the objects means: by the variable's full name, by the
- * path of the key, or by any path through the objects ("net/layers/1/kernel"); a key is its own.
- * NULL where there is none, and where several variables have that full name: *n_found (nullable
- * out) tells how many. */
+/* Finds a key by the variable's full name, by the key's path, or by any path through the objects
+ * ("net/layers/1/kernel"); a key matches itself. NULL if there is none, or if several variables
+ * have that full name: *n_found (nullable) is their number. */
 const char *muster_object_names_key_of (const MusterObjectNames *self, const char *name,
                                         guint *n_found);
 

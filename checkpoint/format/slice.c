@@ -52,7 +52,7 @@ muster_slice_spec_parse (MusterSliceSpec *self, const char *text, GError **error
     return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_INVALID_ARGUMENT,
-      "'%s' is not a slice: write the sizes of the whole tensor, then start,length for "
+      "invalid slice '%s': give the sizes of the whole tensor, then start,length for "
       "each dimension or '-' for all of it, as in '10 4 0,5:-'",
       text);
 }

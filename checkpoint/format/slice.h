@@ -5,9 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* A slice is a box inside a tensor: one extent for each dimension. Plain arrays of extents, as long
- * as the tensor has dimensions. As written and in a key an extent may say "all of it" without a
- * number (length MUSTER_ALL, start 0); a resolved one has its number. */
+/* A slice is a box in a tensor: an array with one extent for each dimension. In texts and keys an
+ * extent may mean the whole dimension (length MUSTER_ALL, start 0). In a resolved slice every
+ * extent has its length. */
 
 #define MUSTER_ALL (-1)
 
@@ -19,35 +19,35 @@ typedef struct {
 /* TensorFlow's text, "10 4 0,4:-". */
 typedef struct {
   int n_dims;
-  gboolean has_shape; /* dims stood before the extents */
+  gboolean has_shape; /* the text contained dims */
   gint64 dims[MUSTER_MAX_DIMS];
   MusterExtent extents[MUSTER_MAX_DIMS];
 } MusterSliceSpec;
 
 gboolean muster_slice_spec_parse (MusterSliceSpec *self, const char *text, GError **error);
 
-/* Puts numbers in the place of MUSTER_ALL; FALSE where the slice leaves the shape. */
+/* Replaces MUSTER_ALL by the dimension's size. FALSE if the slice isn't inside the shape. */
 gboolean muster_slice_resolve (int n_dims, const gint64 *dims, const MusterExtent *slice,
                                MusterExtent *resolved);
 
-/* Of resolved slices. The volume is -1 where it overflows. */
+/* For resolved slices. The volume is -1 if it overflows. */
 gboolean muster_slice_is_whole (int n_dims, const gint64 *dims, const MusterExtent *slice);
 gint64 muster_slice_volume (int n_dims, const MusterExtent *slice);
 gboolean muster_slice_intersect (int n_dims, const MusterExtent *a, const MusterExtent *b,
                                  MusterExtent *common);
 
-/* TRUE if the elements of `part` lie side by side in the array of slice `whole`; *offset is where
- * the first one does. */
+/* TRUE if the elements of `part` are contiguous in the array of slice `whole`; *offset is the index
+ * of the first. */
 gboolean muster_slice_is_run (int n_dims, const MusterExtent *part, const MusterExtent *whole,
                               gint64 *offset);
 
-/* Copies the elements of `common`, which lies in both, from the array of slice `from` into that of
+/* Copies the elements of `common`, a part of both slices, from the array of slice `from` to that of
  * slice `to`. */
 void muster_slice_copy (int n_dims, const MusterExtent *common, const MusterExtent *from,
                         const void *from_data, const MusterExtent *to, void *to_data,
                         gsize element_size);
 
-/* The key under which the index holds a slice of a tensor: it starts with a NUL. */
+/* Appends a slice's key in the index. It starts with a NUL. */
 void muster_slice_append_key (GByteArray *key, const char *name, int n_dims,
                               const MusterExtent *slice);
 

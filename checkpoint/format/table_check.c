@@ -20,7 +20,7 @@ typedef struct {
 static gboolean
 fail (GError **error, const char *why)
 {
-  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "not a sound table: %s", why);
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "invalid table: %s", why);
 }
 
 static guint32
@@ -44,18 +44,17 @@ check_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
 {
   if (block.offset > blocks_end || blocks_end - block.offset < TRAILER_SIZE ||
       block.size > blocks_end - block.offset - TRAILER_SIZE)
-    return fail (error, "a block lies outside the file");
+    return fail (error, "a block extends past the end of the file");
   const guint8 *contents = data + block.offset;
   const guint32 crc = muster_crc32c_extend (0, contents, block.size + 1);
   if (muster_crc32c_unmask (read_le32 (contents + block.size + 1)) != crc)
-    return fail (error, "a block's checksum is wrong");
+    return fail (error, "a block's checksum doesn't match");
   if (contents[block.size] == 0)
     return TRUE;
-  return muster_fail (
-      error, MUSTER_ERROR_UNIMPLEMENTED,
-      "the table is compressed (type %d), which TensorFlow doesn't write and muster "
-      "doesn't read",
-      contents[block.size]);
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      "the table is compressed (type %d), which isn't "
+                      "supported",
+                      contents[block.size]);
 }
 
 /* The entries of a block: what stands before its list of restarts. */
@@ -67,7 +66,7 @@ entries_of (const guint8 *contents, gsize size, MusterProtoReader *entries, GErr
   const guint64 n_restarts = read_le32 (contents + size - sizeof (guint32));
   const guint64 restarts_size = (n_restarts + 1) * sizeof (guint32);
   if (n_restarts == 0 || restarts_size > size || read_le32 (contents + size - restarts_size) != 0)
-    return fail (error, "a block's restarts are wrong");
+    return fail (error, "a block's restart points are invalid");
   *entries = muster_proto_reader (contents, size - restarts_size);
   return TRUE;
 }
@@ -87,10 +86,10 @@ next_entry (MusterProtoReader *entries, guint64 *key_size, Entry *entry, GError 
   if (!muster_proto_read_varint (entries, &entry->shared) ||
       !muster_proto_read_varint (entries, &entry->own) ||
       !muster_proto_read_varint (entries, &value_size))
-    return fail (error, "an entry is cut off");
+    return fail (error, "an entry is truncated");
   const guint64 left = (guint64)(entries->end - entries->at);
   if (entry->shared > *key_size || entry->own > left || value_size > left - entry->own)
-    return fail (error, "an entry leaves its block");
+    return fail (error, "an entry extends past its block");
   *key_size = entry->shared + entry->own;
   entry->key = entries->at;
   entry->value = muster_proto_reader (entries->at + entry->own, value_size);
@@ -165,9 +164,9 @@ find_flaw (const guint8 *data, gsize blocks_end, Block metaindex, Block index, g
   if (!is_tight || metaindex.offset != data_end ||
       index.offset != metaindex.offset + metaindex.size + TRAILER_SIZE ||
       blocks_end != index.offset + index.size + TRAILER_SIZE)
-    return "it has bytes that belong to none of its blocks";
+    return "it has bytes outside its blocks";
   if (!check_block (data, blocks_end, metaindex, NULL))
-    return "the checksum of its metaindex block is wrong";
+    return "the checksum of its metaindex block doesn't match";
   return NULL;
 }
 
@@ -182,7 +181,7 @@ read_footer (const guint8 *data, gsize blocks_end, Footer *footer, GError **erro
   MusterProtoReader reader = muster_proto_reader (data + blocks_end, FOOTER_SIZE - 8);
   return (read_block_place (&reader, &footer->metaindex) &&
           read_block_place (&reader, &footer->index)) ||
-         fail (error, "its footer is wrong");
+         fail (error, "its footer is invalid");
 }
 
 gboolean
@@ -195,7 +194,7 @@ muster_table_check (const guint8 *data, gsize size, const char **flaw, GError **
   const gsize blocks_end = size - FOOTER_SIZE;
   const guint64 magic = read_le32 (data + size - 8) | (guint64)read_le32 (data + size - 4) << 32;
   if (magic != MAGIC)
-    return fail (error, "it doesn't end as a table does");
+    return fail (error, "its magic number is wrong");
   Footer footer;
   guint64 data_end;
   gboolean is_tight;

@@ -51,8 +51,8 @@ check_shard (MusterStorage *storage, const char *prefix, gint32 shard, guint64 w
     return TRUE;
   g_autofree char *all = muster_format_size (wanted),
                   *less = muster_format_size (wanted - info.size);
-  return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "The data file '%s' is %s short of %s", path,
-                      less, all);
+  return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "The data file '%s' is truncated: %s of %s are missing", path, less, all);
 }
 
 /* When it was saved, and the size of what is read whole. */
@@ -141,7 +141,7 @@ muster_checkpoint_check_meta_graph (MusterStorage *storage, const char *prefix, 
     return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_DATA_LOSS,
-      "The meta graph '%s.meta' isn't as it was saved, by its sum in '%s/%s'. The tensors don't "
-      "depend on it; use another checkpoint's, or export the graph again",
+      "The meta graph '%s.meta' was changed after the save (its checksum in '%s/%s' differs). "
+      "The tensors aren't affected; use another checkpoint's meta graph, or export it again",
       prefix, directory, MUSTER_RECORD_FILE);
 }

@@ -318,7 +318,7 @@ get_int64 (GKeyFile *file, const char *group, const char *key, gint64 least, gin
 {
   g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
   return text == NULL || g_ascii_string_to_signed (text, 10, least, MAX_NUMBER, value, NULL) ||
-         refuse (error, group, key, "not a number as it should be");
+         refuse (error, group, key, "not a number");
 }
 
 static gboolean
@@ -327,7 +327,7 @@ get_uint64 (GKeyFile *file, const char *group, const char *key, guint64 most, gu
 {
   g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
   return text == NULL || g_ascii_string_to_unsigned (text, 10, 0, most, value, NULL) ||
-         refuse (error, group, key, "not a count as it should be");
+         refuse (error, group, key, "not a count");
 }
 
 static gboolean
@@ -337,7 +337,7 @@ get_time (GKeyFile *file, const char *group, const char *key, double *value, GEr
     return TRUE;
   const double time = g_key_file_get_double (file, group, key, NULL);
   if (!isfinite (time) || time < 0)
-    return refuse (error, group, key, "not a time as it should be");
+    return refuse (error, group, key, "not a time");
   *value = time;
   return TRUE;
 }
@@ -358,7 +358,7 @@ get_words (GKeyFile *file, const char *group, const char *key, char **value, GEr
   if (!has (file, group, key))
     return TRUE;
   *value = g_key_file_get_string (file, group, key, NULL);
-  return *value != NULL || refuse (error, group, key, "not a text as it should be");
+  return *value != NULL || refuse (error, group, key, "not a string");
 }
 
 /* A base name: from here paths are made, and files are removed by them. */
@@ -371,7 +371,7 @@ get_name (GKeyFile *file, const char *group, const char *key, char **value, GErr
   g_autofree char *name = g_uri_unescape_string (text, "/");
   if (name == NULL || *name == '\0' || strchr (name, '/') != NULL || strcmp (name, ".") == 0 ||
       strcmp (name, "..") == 0)
-    return refuse (error, group, key, "not the name of a file");
+    return refuse (error, group, key, "not a file name");
   *value = g_steal_pointer (&name);
   return TRUE;
 }
@@ -400,7 +400,7 @@ get_files (GKeyFile *file, const char *group, MusterSideCheckpoint *one, GError 
   g_auto (GStrv) files = text != NULL ? g_strsplit (text, ";", -1) : NULL;
   for (gsize i = 0; files != NULL && files[i] != NULL; i++)
     if (!parse_file (files[i], one))
-      return refuse (error, group, "files", "not a list of files as it should be");
+      return refuse (error, group, "files", "not a list of files");
   return TRUE;
 }
 
@@ -472,8 +472,7 @@ muster_checkpoint_record_parse (const char *text, gsize size, GError **error)
   muster_require_array (error, NULL, text, size);
   const char *body = check_first_line (text, size);
   if (body == NULL) {
-    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                 "the checksum in its first line isn't that of the rest");
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the checksum in its first line doesn't match");
     return NULL;
   }
   g_autoptr (GKeyFile) file = g_key_file_new ();

@@ -396,7 +396,7 @@ lock_unused (MusterStorage *storage, const char *index, MusterStorageLock **lock
     return TRUE;
   if (g_error_matches (why, G_IO_ERROR, G_IO_ERROR_BUSY))
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_BUSY,
-                 "'%s': somebody is reading this checkpoint; it can be removed later", index);
+                 "'%s': another process is reading this checkpoint; remove it later", index);
   else
     g_propagate_error (error, g_steal_pointer (&why));
   return FALSE;

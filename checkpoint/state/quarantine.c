@@ -278,7 +278,7 @@ move_to_quarantine (MusterStorage *storage, const char *directory, const char *n
   if (files == NULL)
     return FALSE;
   if (!g_strv_contains ((const char *const *)files, index)) {
-    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "there is no '%s/%s'", directory, index);
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s/%s' not found", directory, index);
   }
   g_autofree char *new_name = free_name (files, name);
   /* The reason first: one that is told twice harms less than one that is lost. */

@@ -5,14 +5,13 @@
 
 G_BEGIN_DECLS
 
-/* The state file's text: TensorFlow's CheckpointState in protobuf's text format. Prefixes as they
- * stand there. */
+/* The text of the state file: TensorFlow's CheckpointState in protobuf's text format. Prefixes are
+ * as written there. */
 
-/* Reads it as text format is read, and beyond: fields that aren't known are stepped over. DATA_LOSS
- * names the line. */
+/* Parses the text format. Unknown fields are skipped. DATA_LOSS gives the line. */
 MusterCheckpointState *muster_state_text_parse (const char *text, gsize size, GError **error);
 
-/* Writes it as TensorFlow does, to the byte. */
+/* Writes the same bytes as TensorFlow. */
 char *muster_state_text_print (const MusterCheckpointState *state);
 
 G_END_DECLS

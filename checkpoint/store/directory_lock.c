@@ -59,7 +59,7 @@ wait_for (MusterStorage *storage, const char *path, gint64 deadline_us, MusterCl
     if (now_us >= deadline_us) {
       g_autofree char *who = read_holder (storage, path);
       muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                   "'%s': another writer, %s, still holds the lock of this directory", path, who);
+                   "'%s': another writer (%s) still holds this directory's lock", path, who);
       return NULL;
     }
     const gint64 wake_us = MIN (muster_deadline_after (now_us, wait_us), deadline_us);

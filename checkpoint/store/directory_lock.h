@@ -6,18 +6,17 @@
 
 G_BEGIN_DECLS
 
-/* MusterDirectoryLock holds a directory of checkpoints against other writers, for the short time in
- * which something is published, recorded, set aside or removed there: never while a master writes
- * tensors. Readers need none. The lock ends with its process, and one process can't take it
- * twice. */
+/* MusterDirectoryLock locks a directory of checkpoints against other writers, for the short time in
+ * which something is published, recorded, quarantined or removed, never while a master writes
+ * tensors. Readers need no lock. The lock ends with its process. A process can't hold it twice. */
 
 typedef struct _MusterDirectoryLock MusterDirectoryLock;
 
-/* The file that is locked; its text says by whom it was last. */
+/* The locked file. Its text names the last holder. */
 #define MUSTER_LOCK_FILE ".muster.lock"
 
-/* Waits until deadline_us of clock (NULL: the machine's) for whoever holds it: DEADLINE_EXCEEDED
- * says who. Any thread. */
+/* Waits for the lock until deadline_us of clock (NULL: the machine's). DEADLINE_EXCEEDED names the
+ * holder. Any thread. */
 MusterDirectoryLock *muster_directory_lock (MusterStorage *storage, const char *directory,
                                             gint64 deadline_us, MusterClock *clock,
                                             GCancellable *cancellable, GError **error);

@@ -105,7 +105,7 @@ local_reserve (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, guint
   while (result < 0 && errno == EINTR);
   /* Some file systems can't; then writing says what there is to say. */
   return result == 0 || errno == EOPNOTSUPP || errno == ENOSYS ||
-         fail (error, file->path, "make room for it");
+         fail (error, file->path, "reserve space for it");
 }
 
 static gboolean
@@ -153,7 +153,7 @@ local_open (MusterStorage *self G_GNUC_UNUSED, const char *path, guint64 *size, 
     return NULL;
   }
   if (fstat (fd, &st) < 0)
-    fail (error, path, "look at the file");
+    fail (error, path, "stat the file");
   else if (!S_ISREG (st.st_mode))
     g_set_error (error, G_FILE_ERROR,
                  S_ISDIR (st.st_mode) ? G_FILE_ERROR_ISDIR : G_FILE_ERROR_INVAL,
@@ -241,7 +241,7 @@ local_stat (MusterStorage *self G_GNUC_UNUSED, const char *path, MusterStorageIn
 {
   struct stat st;
   if (stat (path, &st) < 0)
-    return fail (error, path, "look at the file");
+    return fail (error, path, "stat the file");
   info->size = (guint64)st.st_size;
   info->mtime_us = (gint64)st.st_mtim.tv_sec * G_USEC_PER_SEC + st.st_mtim.tv_nsec / 1000;
   return TRUE;
@@ -287,7 +287,7 @@ local_free_space (MusterStorage *self G_GNUC_UNUSED, const char *directory, guin
 {
   struct statvfs vfs;
   if (statvfs (directory, &vfs) < 0)
-    return fail (error, directory, "ask for the room in it");
+    return fail (error, directory, "read its free space");
   /* Some file systems don't count: that isn't full. */
   *bytes = vfs.f_blocks > 0 ? (guint64)vfs.f_bavail * vfs.f_frsize : G_MAXUINT64;
   return TRUE;

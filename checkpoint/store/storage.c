@@ -27,10 +27,10 @@ refuse (const char *what, const char *path, GError **error)
   const gsize n = scheme_length (path);
   if (n == 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "invalid %s '%s': the store takes no such path", what, path);
+                        "invalid %s '%s': the store doesn't accept this path", what, path);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "invalid %s '%s': there is no store for '%.*s'; use a directory of a file "
-                      "system, where it can be mounted",
+                      "invalid %s '%s': no store supports '%.*s'; use a local or mounted "
+                      "directory",
                       what, path, (int)n, path);
 }
 
@@ -128,7 +128,7 @@ read_all (MusterStorage *self, MusterStorageInput *input, const char *path, guin
   g_autofree guint8 *data = size < G_MAXSSIZE ? g_try_malloc (MAX (size, 1)) : NULL;
   if (data == NULL) {
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOMEM,
-                 "'%s': there is no memory for its %" G_GUINT64_FORMAT " bytes", path, size);
+                 "'%s': not enough memory for its %" G_GUINT64_FORMAT " bytes", path, size);
     return NULL;
   }
   const gssize n = muster_storage_read_at (self, input, 0, data, size, error);

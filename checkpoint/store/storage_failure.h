@@ -5,13 +5,13 @@
 
 G_BEGIN_DECLS
 
-/* What an error of a store says of the file that couldn't be had. */
+/* Classifies a store's error. */
 
-/* TRUE if the file isn't there. */
+/* TRUE if the file doesn't exist. */
 gboolean muster_storage_failure_is_absent (const GError *failure);
 
-/* TRUE for what can't be read, or isn't whole; anything else is no reason to go back to an older
- * file: also what passes, such as too many open files. */
+/* TRUE if the file is unreadable or damaged, so that an older one may be used instead. FALSE for
+ * other errors, such as too many open files. */
 gboolean muster_storage_failure_is_damage (const GError *failure);
 
 G_END_DECLS

@@ -5,19 +5,19 @@
 
 G_BEGIN_DECLS
 
-/* What the rooms' own writers share: all over the interface's verbs. */
+/* What the writers in checkpoint/ share, built on the interface's operations. */
 
-/* Writes and syncs a file under its own name, and takes it away again where that fails. */
+/* Writes and syncs a file. Removes it on failure. */
 gboolean muster_storage_write_synced (MusterStorage *self, const char *path, const void *data,
                                       gsize size, GError **error);
 
-/* Removes a temporary file after a failure that is the one to report. */
+/* Removes a temporary file after a failure; errors are ignored. */
 void muster_storage_remove_quietly (MusterStorage *self, const char *path);
 
-/* A name beside path that nobody else has. */
+/* A unique name next to path. */
 char *muster_storage_temporary_name (const char *path);
 
-/* TRUE unless it has a scheme. */
+/* TRUE if it has no scheme. */
 gboolean muster_storage_is_file_path (const char *path);
 
 G_END_DECLS

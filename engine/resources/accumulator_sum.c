@@ -219,7 +219,7 @@ muster_accumulator_sum_add_rows (MusterAccumulatorSum *self, MusterTensor *indic
   if (counts == NULL) {
     if (places != NULL)
       muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                   "There is no memory for %" G_GINT64_FORMAT " accumulated rows", n);
+                   "not enough memory for %" G_GINT64_FORMAT " accumulated rows", n);
     return FALSE;
   }
   const gint64 n_row = row_length (values);

@@ -140,11 +140,10 @@ take_slice (MusterVariables *self, MusterVariableInfo *info,
   info->slice = slice_text (self, def);
   if (info->slice != NULL)
     return TRUE;
-  return muster_fail (
-      error, MUSTER_ERROR_INVALID_ARGUMENT,
-      "Variable '%s' is said to be a part of '%s' that can't be: its shape, offset and "
-      "full shape don't go together",
-      info->name, def->full_name);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Variable '%s' can't be a part of '%s': its shape, offset and "
+                      "full shape don't match",
+                      info->name, def->full_name);
 }
 
 static gboolean
@@ -273,7 +272,7 @@ take_graph_out (GBytes *bytes, GByteArray *rest, GError **error)
   }
   if (!muster_proto_at_end (&reader)) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Reading the meta graph: it is malformed or cut short");
+                 "Reading the meta graph: it is malformed or truncated");
     return NULL;
   }
   return muster_rope_flatten (&graph);

@@ -5,30 +5,30 @@
 
 G_BEGIN_DECLS
 
-/* MusterMetaGraph is a .meta file: a graph, its collections (which op initialises, which says
- * ready, what the variables are) and its SaverDef. It is read once, immutable and counted, and is
- * written out as the bytes that came in. Strings and arrays that come out are borrowed from it. */
+/* MusterMetaGraph is a .meta file: a graph, its collections (init op, ready op, variables, …) and
+ * its SaverDef. It is read once, immutable, reference-counted, and written as the bytes that were
+ * read. Returned strings and arrays are borrowed from it. Any thread. */
 
 typedef struct _MusterMetaGraph MusterMetaGraph;
 
 #define MUSTER_TYPE_META_GRAPH (muster_meta_graph_get_type ())
 GType muster_meta_graph_get_type (void);
 
-/* A variable as the collections tell of it. */
+/* A variable, from the collections. */
 typedef struct {
   const char *name; /* the op: "dense/kernel" (TensorFlow's "dense/kernel:0" less the output) */
-  const char *initializer; /* the op that gives it its first value (nullable) */
-  const char *snapshot;    /* the tensor that reads it (nullable) */
+  const char *initializer; /* (nullable) the op that assigns its first value */
+  const char *snapshot;    /* (nullable) the tensor that reads it */
   gboolean is_resource;
-  gboolean is_local; /* from local_variables */
+  gboolean is_local; /* is in the collection local_variables */
   gboolean is_trainable;
-  MusterDType dtype; /* from the node; MUSTER_INVALID where the graph has no such node */
+  MusterDType dtype; /* from the node; MUSTER_INVALID if the graph has no such node */
   int n_dims;        /* -1: unknown */
   const gint64 *dims;
   const char *device; /* the node's device, "" for none */
-  /* Of a part of a partitioned variable; else NULL: */
-  const char *full_name; /* the whole's, "embedding" of "embedding/part_0" */
-  const char *slice;     /* where it lies, as SaveV2 has it: "10 4 0,5:0,4" */
+  /* For a part of a partitioned variable; otherwise NULL: */
+  const char *full_name; /* the variable: "embedding" for "embedding/part_0" */
+  const char *slice;     /* the part's place in it, in SaveV2's form: "10 4 0,5:0,4" */
 } MusterVariableInfo;
 
 /* A SaverDef. */
@@ -39,16 +39,16 @@ typedef struct {
   int max_to_keep;
   gboolean sharded;
   float keep_every_n_hours;
-  int version; /* 2: V2; 0 and 1: the older format, which muster doesn't run */
+  int version; /* 2: V2; 0 and 1: the old format, which muster can't run */
 } MusterSaverInfo;
 
-/* INVALID_ARGUMENT says what is wrong with the bytes. The graph inside is checked too. */
+/* INVALID_ARGUMENT describes what is wrong with the bytes. The graph is checked too. */
 MusterMetaGraph *muster_meta_graph_new (GBytes *bytes, GError **error);
 
-/* Reads a .meta file; errors are prefixed with its path. */
+/* Reads a .meta file. Errors begin with its path. */
 MusterMetaGraph *muster_meta_graph_load (const char *path, GError **error);
 
-/* One without collections, around a graph of one's own. */
+/* A meta graph of the given graph, without collections. */
 MusterMetaGraph *muster_meta_graph_new_for_graph (MusterGraph *graph);
 
 MusterMetaGraph *muster_meta_graph_ref (MusterMetaGraph *self);
@@ -72,10 +72,10 @@ MusterGraph *muster_meta_graph_graph (MusterMetaGraph *self);
 /**
  * muster_meta_graph_collection:
  *
- * The names of a collection of nodes ("init_op", "local_init_op", "ready_op",
- * "ready_for_local_init_op", "summary_op", "train_op", "global_step", …): NULL-terminated; NULL
- * where there is none. An item that TensorFlow wrote as bytes is given as text; a VariableDef as
- * its name.
+ * The names in a collection of nodes ("init_op", "local_init_op", "ready_op",
+ * "ready_for_local_init_op", "summary_op", "train_op", "global_step", …), NULL-terminated; NULL if
+ * there is none. Items that TensorFlow stores as bytes are returned as text, a VariableDef as its
+ * name.
  *
  * Returns: (transfer none) (array zero-terminated=1) (nullable)
  */
@@ -84,7 +84,7 @@ const char *const *muster_meta_graph_collection (MusterMetaGraph *self, const ch
 /**
  * muster_meta_graph_op:
  *
- * The first of a collection, or NULL.
+ * The first name in a collection, or NULL.
  *
  * Returns: (nullable)
  */
@@ -93,23 +93,22 @@ const char *muster_meta_graph_op (MusterMetaGraph *self, const char *key);
 /**
  * muster_meta_graph_variables: (skip)
  *
- * Global variables, then local ones, each once, in the collections' order; *n is their number. A
- * graph without collections gives its variable nodes.
+ * The global variables, then the local ones, each once, in the collections' order. *n is their
+ * number. Without collections of variables: the graph's variable nodes.
  */
 const MusterVariableInfo *muster_meta_graph_variables (MusterMetaGraph *self, gsize *n);
 
 /**
  * muster_meta_graph_saver: (skip)
  *
- * The meta graph's own saver, else the first of its collection "savers", or NULL if it has none.
+ * The meta graph's saver, or the first in its collection "savers", or NULL if it has neither.
  */
 const MusterSaverInfo *muster_meta_graph_saver (MusterMetaGraph *self);
 
 /**
  * muster_meta_graph_savers: (skip)
  *
- * Those of the collection "savers", *n of them: a graph may have several, each with nodes of its
- * own.
+ * The *n savers in the collection "savers". A graph may have several, each with its own nodes.
  */
 const MusterSaverInfo *muster_meta_graph_savers (MusterMetaGraph *self, gsize *n);
 

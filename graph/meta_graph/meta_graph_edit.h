@@ -5,27 +5,26 @@
 
 G_BEGIN_DECLS
 
-/* Meta graphs made from others: nothing is changed in place, and what isn't spoken of here is kept
- * as it came. */
+/* Changes to meta graphs. Each function returns a new one; everything that its comment doesn't
+ * mention is copied unchanged. */
 
-/* The same with another saver as its own, and with graph (self's own, or that with nodes added) as
- * its graph. A saver that was its own before goes into the collection "savers" if that lacks it, so
- * that it can still be found; collect: so does the new one. Without saver (nullable) it has none of
- * its own. */
+/* Sets the saver (nullable: none) and the graph, which is self's own or that with nodes added. A
+ * previous saver moves into the collection "savers" unless it is there already. With collect, the
+ * new saver is added there too. */
 MusterMetaGraph *muster_meta_graph_with_saver (MusterMetaGraph *self, MusterGraph *graph,
                                                const MusterSaverInfo *saver, gboolean collect,
                                                GError **error);
 
-/* A collection that holds one op. */
+/* A collection with one op. */
 typedef struct {
   const char *key;
-  const char *op; /* NULL: the collection goes */
+  const char *op; /* (nullable) NULL removes the collection */
 } MusterCollectedOp;
 
-/* The same with graph as its graph, where variables (n of them: nodes of graph; name, initializer,
- * snapshot and is_resource count) come behind the other global ones, and where each of ops takes
- * the place of a whole collection. A meta graph without a collection of variables, which counts the
- * graph's nodes, gets none: those are found all the same. */
+/* Sets the graph, appends n variables to the global ones, and replaces one whole collection for
+ * each of ops. The variables are nodes of graph; their name, initializer, snapshot and is_resource
+ * are used. If self has no collection of variables, none is added: its variables are found by the
+ * graph's nodes. */
 MusterMetaGraph *muster_meta_graph_with_variables (MusterMetaGraph *self, MusterGraph *graph,
                                                    const MusterVariableInfo *variables, gsize n,
                                                    const MusterCollectedOp *ops, gsize n_ops,

@@ -8,7 +8,7 @@
 
 G_BEGIN_DECLS
 
-/* A meta graph as messages that may be changed; what is added to them is the arena's. */
+/* A meta graph as protobuf messages that can be changed. What is added must be in the arena. */
 typedef struct {
   MusterArena *arena;            /* (owned) */
   Tensorflow__MetaGraphDef *def; /* its graph_def is empty */
@@ -16,13 +16,13 @@ typedef struct {
 
 gboolean muster_meta_graph_edit_begin (MusterMetaGraphEdit *self, MusterMetaGraph *meta_graph,
                                        GError **error);
-/* Packs what it has become with graph, a GraphDef's bytes, and reads that again. */
+/* Packs the changed messages with graph, the bytes of a GraphDef, and reads the result. */
 MusterMetaGraph *muster_meta_graph_edit_end (MusterMetaGraphEdit *self, GBytes *graph,
                                              GError **error);
 void muster_meta_graph_edit_clear (MusterMetaGraphEdit *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterMetaGraphEdit, muster_meta_graph_edit_clear)
 
-/* An arena's copy. */
+/* Copies into the arena. */
 char *muster_meta_graph_edit_copy (MusterMetaGraphEdit *self, const char *text);
 ProtobufCBinaryData muster_meta_graph_edit_pack (MusterMetaGraphEdit *self,
                                                  const ProtobufCMessage *message);

@@ -5,10 +5,10 @@
 
 G_BEGIN_DECLS
 
-/* report_uninitialized_variables for a model that has no ready op: a graph with its nodes added,
- * the same nodes of the same names in every process, so that graphs still compare equal. *op
- * (transfer full) is the op to fetch: it yields the names of the variables that have no value, a
- * string vector that is empty when the model is ready. With no variables it yields none. */
+/* Adds report_uninitialized_variables to a model that has no ready op. Every process adds the same
+ * nodes with the same names, so the graphs still compare equal. *op (transfer full) is the op to
+ * fetch: a string vector of the variables without a value, empty when the model is ready. It is
+ * empty as well for a model without variables. local_too includes local variables. */
 MusterGraph *muster_graph_with_ready_op (MusterMetaGraph *meta_graph, gboolean local_too, char **op,
                                          GError **error);
 

@@ -125,7 +125,7 @@ read_unicode (Text *self, guint digits, GByteArray *out)
   if (!read_code (self, digits, 16, &code))
     return FALSE;
   if (self->at != start + digits || !g_unichar_validate (code))
-    return fail (self, "an escape in a string is no character");
+    return fail (self, "an escape in a string is not a valid character");
   g_byte_array_append (out, (const guint8 *)utf8, (guint)g_unichar_to_utf8 (code, utf8));
   return TRUE;
 }
@@ -152,7 +152,7 @@ read_escape (Text *self, GByteArray *out)
   } else if (c == 'u' || c == 'U') {
     return read_unicode (self, c == 'u' ? 4 : 8, out);
   } else {
-    return fail (self, "'\\%c' is no escape", c);
+    return fail (self, "invalid escape '\\%c'", c);
   }
   if (code > 0xff)
     return fail (self, "an escape in a string is more than a byte");
@@ -195,7 +195,7 @@ read_real (Text *self, const char *word, double *value)
   *value = g_ascii_strtod (word, &rest);
   if (rest != word && (*rest == '\0' || ((*rest == 'f' || *rest == 'F') && rest[1] == '\0')))
     return TRUE;
-  return fail (self, "'%s' is no number", word);
+  return fail (self, "invalid number '%s'", word);
 }
 
 /* low is at most 0. */
@@ -207,11 +207,11 @@ read_integer (Text *self, const char *word, gint64 low, guint64 high, guint64 *v
   const guint64 most = is_negative ? -(guint64)low : high;
   char *rest = NULL;
   if (!g_ascii_isdigit (*digits))
-    return fail (self, "'%s' is no number", word);
+    return fail (self, "invalid number '%s'", word);
   errno = 0;
   *value = g_ascii_strtoull (digits, &rest, 0);
   if (*rest != '\0')
-    return fail (self, "'%s' is no number", word);
+    return fail (self, "invalid number '%s'", word);
   if (errno != 0 || *value > most)
     return fail (self, "%s is out of range", word);
   if (is_negative)
@@ -471,7 +471,7 @@ parse_field (Text *self, const ProtobufCMessageDescriptor *descriptor, int depth
     return skipped;
   }
   if (field == NULL)
-    return fail (self, "a %s has no '%s', as far as is known here", descriptor->short_name, name);
+    return fail (self, "unknown field '%s' in %s", name, descriptor->short_name);
   const gboolean has_colon = accept (self, ':');
   if (!has_colon && field->type != PROTOBUF_C_TYPE_MESSAGE)
     return fail (self, "a ':' is missing behind '%s'", name);
@@ -487,7 +487,7 @@ parse_message (Text *self, const ProtobufCMessageDescriptor *descriptor, char en
                Message *out)
 {
   if (depth >= MUSTER_MAX_DEPTH)
-    return fail (self, "messages nest too deep");
+    return fail (self, "messages are nested too deeply");
   for (;;) {
     (void)peek (self);
     if (self->at == self->end && end != '\0')

@@ -6,10 +6,10 @@
 
 G_BEGIN_DECLS
 
-/* protobuf's text format, along a message's descriptor. Nesting is bounded by MUSTER_MAX_DEPTH. */
+/* protobuf's text format, by a message's descriptor. Nesting is limited to MUSTER_MAX_DEPTH. */
 
-/* A serialised message as text (transfer full). UNIMPLEMENTED: it has a field that the descriptor
- * doesn't name. */
+/* Converts a serialised message to text (transfer full). UNIMPLEMENTED if it has a field that the
+ * descriptor lacks. */
 GString *muster_proto_text_print (const ProtobufCMessageDescriptor *descriptor, const void *data,
                                   gsize size, GError **error);
 

@@ -155,7 +155,7 @@ MUSTER_TEST (unpack, names_the_field_that_is_not_text)
 
 MUSTER_TEST (unpack, refuses_what_is_malformed)
 {
-  expect_refused (NODE, "\x0a\5abc", 5, "cut short");
+  expect_refused (NODE, "\x0a\5abc", 5, "truncated");
   expect_refused (NODE, "\x08\1", 2, "'name' of tensorflow.NodeDef");
   expect_refused (NODE, "\x2b\x2c", 2, "malformed");               /* a group */
   expect_refused (GRAPH, "\x0a\2\x0a\5", 4, "tensorflow.NodeDef"); /* within a node */

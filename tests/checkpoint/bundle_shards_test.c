@@ -129,7 +129,7 @@ MUSTER_TEST (BundleShards, a_full_disk_is_told_before_a_byte_is_written)
 
     MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC);
     MUSTER_EXPECT_TRUE (strstr (error->message, muster_test_tmpdir ()) != NULL);
-    MUSTER_EXPECT_TRUE (strstr (error->message, "checkpoint's 5.0 MB") != NULL);
+    MUSTER_EXPECT_TRUE (strstr (error->message, "the checkpoint needs 5.0 MB") != NULL);
     if (!hides_free_space)
       MUSTER_EXPECT_TRUE (strstr (error->message, "; free: 3.1 MB") != NULL);
     MUSTER_EXPECT_TRUE (strstr (storage->log->str, "append") == NULL);
@@ -148,7 +148,7 @@ MUSTER_TEST (BundleShards, a_disk_that_fills_up_on_the_way_leaves_the_old_one)
   MUSTER_EXPECT_FALSE (write_all (MUSTER_STORAGE (storage), prefix, 1, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "the checkpoint's 5.0 MB") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "the checkpoint needs 5.0 MB") != NULL);
   MUSTER_EXPECT_EQ (count_files (), 2u);
   expect_all (prefix, 1);
 }

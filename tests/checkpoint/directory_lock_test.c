@@ -83,7 +83,7 @@ MUSTER_TEST (DirectoryLock, ends_with_its_process)
   MUSTER_EXPECT_EQ (read (locked[0], &done, 1), 1);
   MUSTER_EXPECT_EQ (done, 1);
   MUSTER_EXPECT_NULL (lock_within (MUSTER_SECOND, clock, &held));
-  g_autofree char *who = g_strdup_printf (":%d,", (int)child);
+  g_autofree char *who = g_strdup_printf (":%d)", (int)child);
   MUSTER_EXPECT_TRUE (held != NULL && strstr (held->message, who) != NULL);
   kill (child, SIGKILL);
   MUSTER_EXPECT_EQ (waitpid (child, NULL, 0), child);

@@ -176,13 +176,13 @@ MUSTER_TEST (ObjectNames, what_is_malformed_is_data_loss)
   static const char graph_cut[] = {0x0a, 0x05, 0x00}, node_cut[] = {0x0a, 0x01, 0x0a},
                     child_cut[] = {0x0a, 0x03, 0x0a, 0x01, 0x12},
                     attribute_cut[] = {0x0a, 0x03, 0x12, 0x01, 0x12};
-  expect_damage (graph_cut, sizeof graph_cut, "it is cut off");
-  expect_damage (node_cut, sizeof node_cut, "a node is cut off");
-  expect_damage (child_cut, sizeof child_cut, "a child is cut off");
-  expect_damage (attribute_cut, sizeof attribute_cut, "an attribute is cut off");
+  expect_damage (graph_cut, sizeof graph_cut, "it is truncated");
+  expect_damage (node_cut, sizeof node_cut, "a node is truncated");
+  expect_damage (child_cut, sizeof child_cut, "a child is truncated");
+  expect_damage (attribute_cut, sizeof attribute_cut, "an attribute is truncated");
   g_autoptr (GByteArray) graph = g_byte_array_new ();
   add_node (graph, add_attribute (g_byte_array_new (), "VARIABLE_VALUE", "\xff\xfe", "v" SUFFIX));
-  expect_damage (graph->data, graph->len, "is no text");
+  expect_damage (graph->data, graph->len, "isn't UTF-8");
 }
 
 MUSTER_TEST (ObjectNames, a_graph_that_is_no_string_is_data_loss)

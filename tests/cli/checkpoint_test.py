@@ -98,7 +98,7 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual([row[0] for row in rows], [self.path("m-%d" % step) for step in (11, 10, 9)])
         self.assertIn("latest, good", out.splitlines()[1])
         self.assertIn("1h00m ago", out.splitlines()[1])
-        self.assertIn("damaged: The data file 'm-10.data-00000-of-00001' is 8 B short of 48 B", out.splitlines()[2])
+        self.assertIn("damaged: The data file 'm-10.data-00000-of-00001' is truncated: 8 B of 48 B are missing", out.splitlines()[2])
         self.assertTrue(out.splitlines()[3].endswith("  good"), out)
 
     def test_list_verify_reads_them(self):

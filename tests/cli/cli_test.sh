@@ -118,26 +118,26 @@ expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
 expect 3 "invalid --when-full 'cry' (use fail, skip or pause)" $muster save $model --checkpoint-dir="$work/run" --when-full=cry
 expect 3 "invalid max_to_keep -2" $muster save $model --checkpoint-dir="$work/run" --keep=-2
 for bucket in s3://bucket/run gs://bucket/run; do
-  expect 3 "there is no store for" $muster save $model --checkpoint-dir=$bucket
-  expect 3 "there is no store for" $muster prepare $model --checkpoint-dir=$bucket
-  expect 3 "there is no store for" $muster prepare $model --checkpoint=$bucket/model.ckpt-1
-  expect 3 "there is no store for" $muster checkpoint list $bucket
-  expect 3 "there is no store for" $muster checkpoint latest $bucket
-  expect 3 "there is no store for" $muster checkpoint show $bucket/model.ckpt-1
-  expect 3 "there is no store for" $muster checkpoint verify $bucket
-  expect 3 "there is no store for" $muster checkpoint diff $bucket/model.ckpt-1 "$work/run"
-  expect 3 "there is no store for" $muster checkpoint prune $bucket --keep=1
+  expect 3 "no store supports" $muster save $model --checkpoint-dir=$bucket
+  expect 3 "no store supports" $muster prepare $model --checkpoint-dir=$bucket
+  expect 3 "no store supports" $muster prepare $model --checkpoint=$bucket/model.ckpt-1
+  expect 3 "no store supports" $muster checkpoint list $bucket
+  expect 3 "no store supports" $muster checkpoint latest $bucket
+  expect 3 "no store supports" $muster checkpoint show $bucket/model.ckpt-1
+  expect 3 "no store supports" $muster checkpoint verify $bucket
+  expect 3 "no store supports" $muster checkpoint diff $bucket/model.ckpt-1 "$work/run"
+  expect 3 "no store supports" $muster checkpoint prune $bucket --keep=1
 done
 expect 0 '"skipped":false' $muster save $model --checkpoint-dir="$work/kept" --json --when-full=skip --keep=-1
 expect 0 "durable, " $muster save $model --checkpoint-dir="$work/kept" --when-full=pause
 
-# A meta graph isn't as it was saved: verify says so, and nobody takes it.
+# A meta graph was changed after the save: verify reports it, and it is refused.
 cp -r "$work/run" "$work/changed"
 expect 0 "whole" $muster checkpoint verify "$work/changed/model.ckpt-6"
 expect 0 "ready: model.ckpt-6" $muster prepare --meta-graph="$work/changed/model.ckpt-6.meta" --master=local
 printf '\x7f' | dd of="$work/changed/model.ckpt-6.meta" bs=1 seek=100 conv=notrunc status=none
-expect 1 "The meta graph 'model.ckpt-6.meta' isn't as it was saved" $muster checkpoint verify "$work/changed"
-expect 3 "isn't as it was saved" $muster prepare --meta-graph="$work/changed/model.ckpt-6.meta" --master=local
+expect 1 "The meta graph 'model.ckpt-6.meta' was changed after the save" $muster checkpoint verify "$work/changed"
+expect 3 "was changed after the save" $muster prepare --meta-graph="$work/changed/model.ckpt-6.meta" --master=local
 expect 1 "~ global_step           int64 []  5 → 6" $muster checkpoint diff "$work/run/model.ckpt-5" "$work/run"
 cp -r "$work/run" "$work/pruned"
 expect 0 "removed 1 of 2 checkpoints" $muster checkpoint prune "$work/pruned" --keep=1

@@ -163,7 +163,7 @@ MUSTER_TEST (graph, refuses_what_is_malformed_and_names_it)
   expect_refused (graph_of ("\x0a\5abc", 5), "graph");
   expect_refused (graph_of ("\x0a\6\x0a\0\x12\2Op", 8), "'Op'");
   expect_refused (muster_graph_extended (small, small), "'x'");
-  expect_refused (node_with_input ("gone:1"), "'lonely' takes 'gone:1'");
+  expect_refused (node_with_input ("gone:1"), "'lonely' has the input 'gone:1'");
   expect_refused (node_with_input ("^gone"), "'^gone'");
   expect_refused (node_with_input ("lonely:"), "'lonely:'");
   expect_refused (node_with_input (":0"), "':0'");

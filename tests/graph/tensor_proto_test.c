@@ -195,9 +195,9 @@ MUSTER_TEST (tensor_proto, says_what_is_wrong)
   expect_refused ("\x08\x14", 2, "resource (20)");
   expect_refused ("\x08\x65", 2, "float_ref (101)");
   expect_refused ("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 11, "type");
-  expect_refused ("\x08\1\x12\2\x18\1", 6, "not known");
+  expect_refused ("\x08\1\x12\2\x18\1", 6, "unknown");
   expect_refused ("\x08\1\x12\x0d\x12\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 17,
-                  "not a shape");
+                  "invalid shape");
   expect_refused ("\x08\1\x12\4\x12\2\x08\2\x22\4abcd", 14, "8 bytes, not 4");
   expect_refused ("\x08\3\x12\4\x12\2\x08\1\x3a\2\1\2", 12, "2 values for 1 elements");
   expect_refused ("\x08\3\x12\4\x12\2\x08\0\x3a\1\1", 11, "1 values for 0 elements");
@@ -205,7 +205,7 @@ MUSTER_TEST (tensor_proto, says_what_is_wrong)
   expect_refused ("\x08\1\x2a\3abc", 7, "malformed");
   expect_refused ("\x08\7\x22\1x", 5, "lengths");
   expect_refused ("\x08\7\x22\2\0\2", 6, "follow");
-  expect_refused ("\x08\7\x22\3\3xy", 7, "cut off");
+  expect_refused ("\x08\7\x22\3\3xy", 7, "truncated");
   expect_refused ("\x08\1\x12\4\x12\2\x08", 7, "malformed");
 }
 
@@ -213,9 +213,9 @@ MUSTER_TEST (tensor_proto, believes_large_claims_only_up_to_a_bound)
 {
   /* 2^40 floats, and as many strings, from a dozen bytes */
   expect_code ("\x08\1\x12\x09\x12\7\x08\x80\x80\x80\x80\x80\x20", 13,
-               MUSTER_ERROR_RESOURCE_EXHAUSTED, "filled in");
+               MUSTER_ERROR_RESOURCE_EXHAUSTED, "fill in");
   expect_code ("\x08\7\x12\x09\x12\7\x08\x80\x80\x80\x80\x80\x20\x42\1x", 16,
-               MUSTER_ERROR_RESOURCE_EXHAUSTED, "filled in");
+               MUSTER_ERROR_RESOURCE_EXHAUSTED, "fill in");
 }
 
 /* Written out again each of them would stand there in full. */
