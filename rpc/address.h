@@ -5,15 +5,15 @@
 
 G_BEGIN_DECLS
 
-/* Takes "HOST:PORT" or "[IPv6]:PORT" apart: the host without brackets goes to *host (transfer
- * full), the port (0 to 65535) to *port. INVALID_ARGUMENT says what is wrong with it. */
+/* Parses "HOST:PORT" or "[IPv6]:PORT". *host becomes the host without brackets (transfer full),
+ * *port the port (0 to 65535). INVALID_ARGUMENT describes the mistake. */
 gboolean muster_address_parse (const char *address, char **host, guint16 *port, GError **error);
 
-/* TRUE for an address of this machine alone: localhost, 127.0.0.0/8 or ::1. Nothing is looked up:
- * any other name is FALSE, and so is what is no address. */
+/* TRUE for a loopback address: localhost, 127.0.0.0/8 or ::1. FALSE for any other name, without
+ * looking it up, and for an invalid address. */
 gboolean muster_address_is_loopback (const char *address);
 
-/* The two put together again, with brackets where the host needs them. */
+/* Formats HOST:PORT, with brackets if the host needs them. */
 char *muster_address_format (const char *host, guint16 port);
 
 G_END_DECLS

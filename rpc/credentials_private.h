@@ -9,17 +9,17 @@
 
 G_BEGIN_DECLS
 
-/* Where gRPC comes in, which has been started; self NULL is plain text. (transfer full) */
+/* Opens a channel; gRPC must be started. self (nullable): plain text. (transfer full) */
 grpc_channel *muster_rpc_credentials_open_channel (MusterRpcCredentials *self, const char *target,
                                                    const grpc_channel_args *args);
-/* INVALID_ARGUMENT for a server that was given something for TLS, but no certificate. */
+/* INVALID_ARGUMENT if a server has TLS settings but no certificate. */
 grpc_server_credentials *muster_rpc_credentials_for_server (MusterRpcCredentials *self,
                                                             GError **error);
 
-/* Has it a certificate of its own? FALSE for NULL. */
+/* TRUE if there is an own certificate; FALSE for NULL. */
 gboolean muster_rpc_credentials_has_certificate (const MusterRpcCredentials *self);
 
-/* "Bearer TOKEN"; wiped when its last reference goes (owned by self) (nullable). */
+/* "Bearer TOKEN", wiped with its last reference (owned by self) (nullable). */
 const grpc_slice *muster_rpc_credentials_authorization (const MusterRpcCredentials *self);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (grpc_channel_credentials, grpc_channel_credentials_release)

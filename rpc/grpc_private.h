@@ -11,46 +11,46 @@
 
 G_BEGIN_DECLS
 
-/* What client and server share of the gRPC C core (docs/decisions/0002): its start, its buffers,
- * its clock and its statuses. */
+/* What client and server share of gRPC's C core (docs/decisions/0002): initialisation, buffers,
+ * clock, statuses. */
 
-/* The message limit, both ways: protobuf's own. */
+/* The message limit in both directions, protobuf's own. */
 #define MUSTER_MAX_MESSAGE G_MAXINT32
 
-/* Starts the C core once a process (it is never shut down: a thread of its own may outlive main),
- * and keeps it from writing to stderr, unless GRPC_VERBOSITY asks for that. */
+/* Initialises the C core once. It is never shut down, since one of its threads may outlive main ().
+ * Its logging to stderr is disabled unless GRPC_VERBOSITY is set. */
 void muster_grpc_init (void);
-/* As little of it as whoever uses OpenSSL before needs. */
+/* Initialises only what OpenSSL needs, for use before muster_grpc_init (). */
 void muster_openssl_init (void);
 
-/* What an event on a completion queue is for. */
+/* The purpose of an event on a completion queue. */
 typedef struct {
   void (*done) (gpointer owner, gboolean ok);
   gpointer owner; /* (not owned) */
 } MusterRpcTag;
 
-/* Takes events off a queue of MusterRpcTags until the queue is shut down and empty. */
+/* Handles the events of a queue of MusterRpcTags until the queue is shut down and empty. */
 void muster_grpc_serve (grpc_completion_queue *queue);
 
 /* An integer channel argument. */
 grpc_arg muster_grpc_arg (const char *key, int value);
 
-/* FALSE with RESOURCE_EXHAUSTED for a message that no peer would take. */
+/* FALSE with RESOURCE_EXHAUSTED if the message exceeds MUSTER_MAX_MESSAGE. */
 gboolean muster_grpc_check_size (const MusterRope *message, GError **error);
 
-/* A rope as a message: large pieces by reference, small ones copied. */
+/* Converts a rope to a message: large pieces by reference, small ones copied. */
 grpc_byte_buffer *muster_grpc_buffer_from_rope (MusterRope *rope);
 
-/* A message as bytes: held where it is one slice, else gathered by one copy, after which the buffer
- * is empty. NULL (with RESOURCE_EXHAUSTED) where there isn't the memory. */
+/* Converts a message to bytes: without a copy if it is one slice, otherwise with one copy, after
+ * which the buffer is empty. NULL with RESOURCE_EXHAUSTED if there isn't enough memory. */
 GBytes *muster_grpc_buffer_take_bytes (grpc_byte_buffer *buffer, GError **error);
 
-/* An instant of muster_system_clock () as gRPC's, and back. */
+/* Convert an instant of muster_system_clock () to gRPC's, and back. */
 gpr_timespec muster_grpc_deadline (gint64 deadline_us, gint64 now_us);
 gint64 muster_grpc_deadline_us (gpr_timespec deadline);
 
-/* A status text that every peer can take: valid UTF-8, at most 4 KB, and small enough when HTTP/2
- * has escaped it. */
+/* Makes a status text that every peer accepts: valid UTF-8, at most 4 KB, and short enough after
+ * HTTP/2's escaping. */
 char *muster_grpc_status_text (const char *text);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (grpc_byte_buffer, grpc_byte_buffer_destroy)

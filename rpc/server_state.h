@@ -5,11 +5,11 @@
 
 G_BEGIN_DECLS
 
-/* What is known of a server between two calls. */
+/* What is known about a server between two calls. */
 typedef enum {
-  MUSTER_SERVER_UP,      /* nothing is known to be wrong: a call will tell */
-  MUSTER_SERVER_DOWN,    /* a call would fail as the last one did */
-  MUSTER_SERVER_CHANGED, /* it was down and is up, or is down for another reason; said once */
+  MUSTER_SERVER_UP,      /* no failure is known */
+  MUSTER_SERVER_DOWN,    /* a call would fail like the last one */
+  MUSTER_SERVER_CHANGED, /* it was down and is up, or is down for another reason; reported once */
 } MusterServerState;
 
 G_END_DECLS

@@ -5,40 +5,42 @@
 
 G_BEGIN_DECLS
 
-/* Why does nobody answer at HOST:PORT? Looks the name up, connects, and waits for the HTTP/2
- * settings with which every gRPC server begins, or for TLS, beside gRPC and without its retries. */
+/* Finds out why a server doesn't answer at HOST:PORT, without gRPC and its retries: resolves the
+ * name, connects, and waits for the HTTP/2 settings that every gRPC server sends first, or for TLS.
+ */
 
-/* How far it came. */
+/* The stage that was reached. */
 typedef enum {
-  MUSTER_REACH_NOT_RESOLVED, /* no address for the name, or no answer from the name service */
-  MUSTER_REACH_REFUSED,      /* the machine is there, but nobody listens on the port */
-  MUSTER_REACH_NO_ROUTE,     /* unreachable, or another error of connecting */
-  MUSTER_REACH_NO_TCP,       /* connecting never came to an end */
-  MUSTER_REACH_SILENT,       /* connected, but HTTP/2 settings never came: stopped, or stuck */
-  MUSTER_REACH_NOT_HTTP2,    /* something else came: HTTP/1 */
-  MUSTER_REACH_TLS_FAILED,   /* one side speaks TLS, and the other doesn't */
-  MUSTER_REACH_NO_MASTER,    /* gRPC answers, but there is no MasterService */
-  MUSTER_REACH_NO_WORD,      /* gRPC is there, but its MasterService says nothing, or breaks off */
+  MUSTER_REACH_NOT_RESOLVED, /* the name has no address, or the name service didn't answer */
+  MUSTER_REACH_REFUSED,      /* connection refused: nothing listens on the port */
+  MUSTER_REACH_NO_ROUTE,     /* unreachable, or another error of connect () */
+  MUSTER_REACH_NO_TCP,       /* connecting timed out */
+  MUSTER_REACH_SILENT,       /* connected, but no HTTP/2 settings came: stopped or hung */
+  MUSTER_REACH_NOT_HTTP2,    /* the answer isn't HTTP/2, as from HTTP/1 */
+  MUSTER_REACH_TLS_FAILED,   /* only one side uses TLS */
+  MUSTER_REACH_NO_MASTER,    /* gRPC answers, but has no MasterService */
+  MUSTER_REACH_NO_WORD, /* gRPC answers, but its MasterService doesn't, or the connection broke */
   MUSTER_REACH_ANSWERS,
 } MusterReach;
 
 typedef struct {
   MusterReach stage;
-  char *resolved;    /* (owned) (nullable) the address that was tried, as a number */
-  gint64 connect_us; /* how long connecting took; -1 if it didn't come to that */
-  char *text; /* (owned) a line for people: "name chief -> 10.1.2.3, TCP connected in 1 ms, ..." */
+  char *resolved;    /* (owned) (nullable) the numeric address that was tried */
+  gint64 connect_us; /* duration of connecting; -1 if it wasn't tried */
+  char *text; /* (owned) one line for messages: "name chief -> 10.1.2.3, TCP connected in 1 ms, ..."
+               */
 } MusterDiagnosis;
 
-/* Fills *out, which is to be cleared. Of several addresses the one that came furthest is told. With
- * tls the first record of a TLS handshake counts as an answer. Waits until deadline_us (on
- * muster_system_clock ()) at most, and comes back soon after a cancellation, with what was found
- * until then. Any thread may call. */
+/* Sets *out, to be freed with muster_diagnosis_clear (). Of several addresses, the one that got
+ * furthest is reported. With tls, the first record of a TLS handshake counts as an answer. Returns
+ * by deadline_us (on muster_system_clock ()), or soon after a cancellation, with what was found by
+ * then. Any thread. */
 void muster_diagnose (const char *address, gboolean tls, gint64 deadline_us,
                       GCancellable *cancellable, MusterDiagnosis *out);
 
-/* The same, and then asks the MasterService there for something that no master keeps waiting:
- * whatever it says is an answer. (TensorFlow's waits for its whole cluster before it lists its
- * devices.) Without TLS and tokens, as the tasks of a cluster are. */
+/* The same, then calls a method of the MasterService that every master answers at once; any status
+ * counts as an answer. (TensorFlow's master lists its devices only when its whole cluster is up.)
+ * Without TLS and tokens, like the tasks of a cluster. */
 void muster_diagnose_master (const char *address, gint64 deadline_us, GCancellable *cancellable,
                              MusterDiagnosis *out);
 

@@ -5,9 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* A host's addresses (element-type GInetAddress) (transfer full), or NULL with what was wrong
- * (transfer full). Comes back at deadline_us, or soon after a cancellation, whatever the name
- * service does. */
+/* A host's addresses (element-type GInetAddress) (transfer full), or NULL with the reason (transfer
+ * full). Returns by deadline_us, or soon after a cancellation, even if the name service hangs. */
 GList *muster_resolve_host (const char *host, gint64 deadline_us, GCancellable *cancellable,
                             char **reason);
 

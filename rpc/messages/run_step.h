@@ -6,13 +6,12 @@
 
 G_BEGIN_DECLS
 
-/* The codecs of RunStep and RunCallable, used by the client (encode a request, decode a response)
- * and by the server (the other way round): by hand, since they are hot and a tensor in them may be
- * large. A decoded request is one allocation, names included; its tensors may be views over the
+/* Codecs of RunStep and RunCallable, for clients (encode requests, decode responses) and servers
+ * (the reverse). They are hand-written, since these messages are frequent and their tensors may be
+ * large. A decoded request is one allocation with its names; its tensors may be views of the
  * message's bytes. Sizes and UTF-8 are checked; errors are INVALID_ARGUMENT. */
 
-/* What a step is asked. A decoded one owns its arrays; one that is to be encoded borrows
- * everything. */
+/* A step request. A decoded one owns its arrays; one to be encoded borrows everything. */
 typedef struct {
   const char *session_handle;
   MusterStep step;                        /* RunStep: without a deadline */
@@ -47,8 +46,8 @@ void muster_step_response_encode_error (MusterRope *out, const GError *failed);
 gboolean muster_step_response_encode_callable (MusterRope *out, MusterTensor *const *tensors,
                                                gsize n, GBytes *metadata, GError **error);
 
-/* Fills tensors[n_fetches] (transfer full) in the order of fetches. An error in the body becomes
- * *error. A response that lacks a fetch, or has one not asked for, is INTERNAL. */
+/* Sets tensors[n_fetches] (transfer full) in the order of fetches. An error in the body becomes
+ * *error. INTERNAL if the response lacks a fetch or has another tensor. */
 gboolean muster_step_response_decode_run (GBytes *message, const char *const *fetches,
                                           gsize n_fetches, MusterTensor **tensors,
                                           GBytes **metadata, GError **error);

@@ -7,7 +7,7 @@
 
 G_BEGIN_DECLS
 
-/* The numbers of the fields, for who writes them and who reads them. */
+/* The field numbers, and what request and response share. */
 
 enum {
   RUN_STEP_SESSION_HANDLE = 1,

@@ -5,22 +5,22 @@
 
 G_BEGIN_DECLS
 
-/* How many files and connections this process may hold open. Any thread may ask. */
+/* The limit of open files and connections of this process. Any thread. */
 
-/* Raises the soft limit to the hard one, as far as the system lets it. Returns the limit that then
- * holds (G_MAXINT: none). */
+/* Raises the soft limit to the hard limit, if the system allows it. Returns the limit then in force
+ * (G_MAXINT: none). */
 int muster_open_files_raise (void);
 
-/* TRUE if more than `reserve` descriptors may still be opened, as the lowest free one tells: who is
- * about to take on something that needs descriptors can refuse it while it still can say so. Costs
+/* TRUE if more than `reserve` descriptors are free, estimated from the lowest free one. Code that
+ * needs descriptors checks this first and refuses the request while it can still answer. Takes
  * three system calls. */
 gboolean muster_open_files_left (guint reserve);
 
-/* gRPC 1.51 never accepts again once accept4 () has failed for want of a descriptor. So
- * open_files.c defines accept4 () in libc's place, for the whole process, whoever calls it: on a
- * listener that doesn't block, a connection for which no descriptor is left is closed at once, and
- * accept4 () says EAGAIN. This sets aside the one descriptor that it takes to do so. A server calls
- * it itself; any number of times is fine. */
+/* gRPC 1.51 stops accepting for good once accept4 () has failed for lack of a descriptor. So
+ * open_files.c defines accept4 () in place of libc's, for the whole process: if no descriptor is
+ * left and the listener doesn't block, the connection is closed at once and accept4 () returns
+ * EAGAIN. For that it needs one descriptor, which this function reserves. Servers call it; repeated
+ * calls do nothing. */
 void muster_open_files_keep_spare (void);
 
 G_END_DECLS

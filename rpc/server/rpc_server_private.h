@@ -8,20 +8,19 @@
 
 G_BEGIN_DECLS
 
-/* What server (it takes calls in) and call (it answers one) know of each other.
+/* What the server (which accepts calls) and a call (which answers one) share.
  *
- * The rule that keeps stopping safe: a batch may be started on a call only while its is_gone is
- * FALSE, under its lock; and the queue is shut down only when no call is open (n_open is 0). A
- * call is open from when it is requested until its RECV_CLOSE has come, or the request has failed.
- */
+ * Stopping is safe because of two rules. A batch is started on a call only while its is_gone is
+ * FALSE, under its lock. The queue is shut down only when no call is open (n_open is 0). A call is
+ * open from its request until its RECV_CLOSE, or until the request fails. */
 
 typedef struct {
-  MusterRpcServer *server;  /* (not owned) */
-  char *path;               /* (owned) (nullable) NULL: every method that nobody registered */
-  MusterRpcHandler handler; /* (nullable) as above */
+  MusterRpcServer *server;                 /* (not owned) */
+  char *path;                              /* (owned) (nullable) NULL: all unregistered methods */
+  MusterRpcHandler handler;                /* (nullable) NULL for message handlers */
   MusterRpcMessageHandler message_handler; /* (nullable) instead of handler */
   gpointer user_data;                      /* (not owned) */
-  void *registered; /* gRPC's name for it, from start on (not owned) (nullable) */
+  void *registered; /* gRPC's registration, after start (not owned) (nullable) */
 } MusterRpcMethod;
 
 struct _MusterRpcServer {
@@ -29,73 +28,74 @@ struct _MusterRpcServer {
   grpc_server *server;  /* (owned) (nullable) NULL once stopped */
   grpc_completion_queue *queue;
   GPtrArray *methods;        /* (owned) (element-type MusterRpcMethod) */
-  GPtrArray *open_methods;   /* (owned) (element-type char *) paths; complete from start on */
-  MusterRpcThreads *threads; /* (owned) (nullable) while it runs */
+  GPtrArray *open_methods;   /* (owned) (element-type char *) paths; complete after start */
+  MusterRpcThreads *threads; /* (owned) (nullable) while the server runs */
   MusterRpcTag shut;
 
-  GMutex stopping; /* held for the length of a stop */
+  GMutex stopping; /* held during a stop */
   GMutex lock;
-  GCond changed;       /* is_shut or n_open */
+  GCond changed;       /* signals is_shut and n_open */
   gboolean is_started; /* guarded by stopping */
-  gboolean is_shut;    /* guarded by lock: gRPC takes no more calls */
-  gint n_open;         /* guarded by lock: calls requested that are not gone, and those passed on */
-  GQueue passing; /* guarded by lock: (element-type grpc_call) passed on, that outlive a caller */
-  gboolean is_cancelling; /* guarded by lock: those are cancelled, and such as come */
+  gboolean is_shut;    /* guarded by lock: gRPC accepts no more calls */
+  gint n_open;         /* guarded by lock: requested calls that aren't gone, and forwarded ones */
+  GQueue passing; /* guarded by lock: (element-type grpc_call) forwarded calls that outlive their
+                     caller */
+  gboolean is_cancelling; /* guarded by lock: forwarded calls are being cancelled, new ones too */
 };
 
 struct _MusterRpcCall {
-  gatomicrefcount refs;    /* until it is answered, until it is gone, one for a batch under way */
+  gatomicrefcount refs;    /* until answered, until gone, and one for a running batch */
   MusterRpcServer *server; /* (owned) */
   MusterRpcMethod *method; /* (not owned) */
-  grpc_call *call;         /* (owned) (nullable) until it is taken in */
+  grpc_call *call;         /* (owned) (nullable) until it is accepted */
   grpc_metadata_array metadata;
-  grpc_call_details details; /* of a method that nobody registered */
+  grpc_call_details details; /* for unregistered methods */
   grpc_byte_buffer *request; /* (owned) (nullable) */
   gpr_timespec deadline;
   int was_cancelled;
   MusterRpcTag requested, closed, sent;
 
   GMutex lock;               /* guards all below */
-  GCancellable *cancellable; /* (owned) (nullable) made when it is asked for */
-  gboolean is_gone;          /* its RECV_CLOSE came: nothing may be started on it */
+  GCancellable *cancellable; /* (owned) (nullable) created when requested */
+  gboolean is_gone;          /* its RECV_CLOSE came: no batch may be started */
   gboolean is_answered;
   gboolean has_sent_metadata;
   gboolean has_sent_status;
-  GQueue messages;           /* (element-type grpc_byte_buffer) to be sent */
+  GQueue messages;           /* (element-type grpc_byte_buffer) not sent yet */
   grpc_byte_buffer *sending; /* (owned) (nullable) */
-  gboolean is_sending;       /* a batch of ours is under way */
+  gboolean is_sending;       /* a batch that sends is running */
   int status;
   char *status_text;         /* (owned) (nullable) */
   grpc_slice status_details; /* (owned) beside the text; empty: none */
   GSList *headers;           /* (owned) those that were asked for */
 };
 
-/* How a status says more than its text, in the trailing metadata: a google.rpc.Status. */
+/* The trailing metadata with a status's details: a google.rpc.Status. */
 #define MUSTER_RPC_DETAILS "grpc-status-details-bin"
 
-/* Ends a call with a message (transfer full) or with error, to which details (nullable) belong. */
+/* Ends a call with a message (transfer full), or with error and its details (nullable). */
 void muster_rpc_call_end (MusterRpcCall *self, grpc_byte_buffer *message, const GError *error,
                           const grpc_slice *details);
 
-/* A call that is to be taken in; the reference is the one it holds until it is answered. */
+/* A call to be accepted. It holds the reference until it is answered. */
 MusterRpcCall *muster_rpc_call_new (MusterRpcMethod *method);
 
 void muster_rpc_server_ref_private (MusterRpcServer *self);
 void muster_rpc_server_unref_private (MusterRpcServer *self);
 
-/* Asks gRPC for the next call of a method. */
+/* Requests the next call of a method from gRPC. */
 void muster_rpc_server_request (MusterRpcMethod *method);
 
-/* A call that is passed on, which may outlive its caller but not the server: its link's data is the
+/* Register a forwarded call that may outlive its caller, but not the server: passing's data is the
  * grpc_call, which is cancelled when the server stops. */
 void muster_rpc_server_enter (MusterRpcServer *self, GList *passing);
 void muster_rpc_server_leave (MusterRpcServer *self, GList *passing);
 
-/* One call more, or fewer, is open. */
+/* Changes n_open by `change`. */
 void muster_rpc_server_count (MusterRpcServer *self, gint change);
 
-/* Has each call that comes in by `secured` show that text, except those of the open methods
- * (element-type char *, a "/package.Service/Name" each), before its request is read. */
+/* Requires that each call received with `secured` has that authorization, before its request is
+ * read. Open methods (element-type char *, such as "/package.Service/Name") are exempt. */
 void muster_rpc_guard (grpc_server_credentials *secured, const grpc_slice *authorization,
                        GPtrArray *open_methods);
 

@@ -5,21 +5,21 @@
 
 G_BEGIN_DECLS
 
-/* The threads that take events off a server's queue and handle them on the spot.
+/* The threads that take events from a server's queue and handle them.
  *
- * Two threads in one queue cost a small call a third of its time: whenever one leaves to handle an
- * event, gRPC wakes the other. So as few poll as the load needs, one at first, and a handler runs
- * while nobody polls. That must not become a standstill: a handler that is about to block says so
- * (base/blocking.h) and another thread takes its place at once; and a keeper, awake only while
- * there are calls, adds a thread where all are held up, whatever they do, and takes it away again.
- */
+ * Two threads polling one queue cost a small call a third of its time: when one leaves to handle an
+ * event, gRPC wakes the other. So as few threads poll as the load needs, one at first, and none
+ * polls while a handler runs. To avoid a standstill, a handler that is about to block calls
+ * muster_about_to_block () (base/blocking.h), and another thread starts polling at once. In
+ * addition a keeper thread, awake only while there are calls, adds a thread when all are busy and
+ * removes it later. */
 
 typedef struct _MusterRpcThreads MusterRpcThreads;
 
-/* Starts n_max threads on the queue, which isn't owned. */
+/* Starts at most n_max threads on the queue, which isn't owned. */
 MusterRpcThreads *muster_rpc_threads_new (grpc_completion_queue *queue, guint n_max);
 
-/* Waits for their end, after the queue was shut down. */
+/* Waits for the threads to end, after the queue was shut down. */
 void muster_rpc_threads_join (MusterRpcThreads *self);
 
 G_END_DECLS
