@@ -11,13 +11,13 @@ typedef struct {
   MusterTensor *tensor;
 } MusterFeed;
 
-/* What one step computes. Everything is borrowed for the length of the call. */
+/* A step's feeds, fetches and targets. Everything is borrowed for the length of the call. */
 typedef struct {
   const MusterFeed *feeds;
   gsize n_feeds;
-  const char *const *fetches; /* tensors, "y:0"; each gives one result */
+  const char *const *fetches; /* tensors such as "y:0"; each gives one result */
   gsize n_fetches;
-  const char *const *targets; /* ops that run for their effect */
+  const char *const *targets; /* ops to run without fetching */
   gsize n_targets;
   GBytes *options;    /* (nullable) a serialised RunOptions, passed on as it is */
   gint64 deadline_us; /* 0 counts as MUSTER_WAIT_FOREVER; a timeout in options may end it earlier */

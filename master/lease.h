@@ -6,20 +6,20 @@
 
 G_BEGIN_DECLS
 
-/* MusterLease is a chief's hold on a model at a master that keeps announcements: who holds it is
- * the one chief that may prepare and save. It is renewed behind the scenes until it is dropped, or
- * lost to a chief with a higher epoch; who lost it is told so by every verb, before anything runs
- * (docs/decisions/0016). Any thread. */
+/* MusterLease is a chief's lease on a model, at a master that keeps announcements. Only the chief
+ * that holds it may prepare and save the model. It is renewed in the background until it is
+ * released, or lost to a chief with a higher epoch. After that, every operation fails with this
+ * reason before it does anything (docs/decisions/0016). Any thread. */
 
 #define MUSTER_TYPE_LEASE (muster_lease_get_type ())
 G_DECLARE_DERIVABLE_TYPE (MusterLease, muster_lease, MUSTER, LEASE, GObject)
 
 struct _MusterClaim {
   const char *model;
-  const char *task;     /* (nullable) "worker:0", for people */
-  gint64 epoch;         /* 0: the master gives the one after the last */
-  const char *ready_op; /* (nullable) decides the model's readiness, for health and status */
-  gboolean take_over;   /* whoever holds it, and even if the job is over */
+  const char *task;     /* (nullable) "worker:0", for messages */
+  gint64 epoch;         /* 0: the master assigns the next */
+  const char *ready_op; /* (nullable) decides the model's readiness in health and status */
+  gboolean take_over;   /* even from a living chief, and even if the job is over */
 };
 
 struct _MusterLeaseClass {
@@ -32,10 +32,10 @@ struct _MusterLeaseClass {
 /**
  * muster_session_claim: (skip)
  *
- * Claims a model for the chief whose session this is. *before (nullable out, transfer full, may
- * become NULL) is what stood there. FAILED_PRECONDITION: another chief holds it, and who that is;
- * OUT_OF_RANGE: the job is over, and at which step; UNIMPLEMENTED: this master keeps no
- * announcements.
+ * Claims a model for the chief that owns this session. *before (nullable out, transfer full, may
+ * become NULL) is the model's previous announcement. FAILED_PRECONDITION names the chief that holds
+ * the model; OUT_OF_RANGE: the job is over, with its final step; UNIMPLEMENTED: this master keeps
+ * no announcements.
  */
 MusterLease *muster_session_claim (MusterSession *session, const MusterClaim *claim,
                                    MusterAnnouncement **before, gint64 deadline_us,
@@ -47,24 +47,24 @@ const char *muster_lease_model (MusterLease *self); /* borrowed */
 /**
  * muster_lease_announce: (skip)
  *
- * Tells of a phase: phase, step, durable step and checkpoint, detail of announcement count, and
- * what it leaves open stands as before (muster_announcement_merge). FAILED_PRECONDITION: the lease
- * is lost. OVER ends the job: late workers leave at once.
+ * Announces a phase. Of announcement, the phase, step, durable step and checkpoint, and detail are
+ * used; unset fields keep their values (muster_announcement_merge ()). FAILED_PRECONDITION: the
+ * lease is lost. OVER ends the job: waiting workers exit at once.
  */
 gboolean muster_lease_announce (MusterLease *self, const MusterAnnouncement *announcement,
                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
 
-/* As announce, with a phase alone. */
+/* The same with a phase only. */
 gboolean muster_lease_announce_phase (MusterLease *self, MusterChiefPhase phase, gint64 deadline_us,
                                       GCancellable *cancellable, GError **error);
 
-/* Asks nobody: FALSE with FAILED_PRECONDITION once the lease is known to be lost to another. */
+/* FALSE with FAILED_PRECONDITION if the lease is known to be lost. Doesn't ask the master. */
 gboolean muster_lease_check (MusterLease *self, GError **error);
 
 /**
  * muster_lease_set_identity: (skip)
  *
- * For implementations: set once, after construction.
+ * For implementations: called once, after construction.
  */
 void muster_lease_set_identity (MusterLease *self, const char *model, gint64 epoch);
 

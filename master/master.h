@@ -6,7 +6,7 @@
 
 G_BEGIN_DECLS
 
-/* MusterMaster is where sessions live: "grpc://HOST:PORT" (master/remote/remote_master.h) or, in a
+/* MusterMaster creates sessions: "grpc://HOST:PORT" (master/remote/remote_master.h) or, in a
  * program that links the engine, "local" (engine/session/local_master.h). Variables belong to the
  * master and outlive sessions. Any thread. */
 
@@ -17,7 +17,7 @@ typedef struct {
   char *name; /* "/job:worker/replica:0/task:0/device:CPU:0" */
   char *type; /* "CPU" */
   gint64 memory_limit;
-  guint64 incarnation; /* another one: the master has restarted */
+  guint64 incarnation; /* changes when the master restarts */
 } MusterDevice;
 
 /**
@@ -25,13 +25,13 @@ typedef struct {
  */
 void muster_device_free (MusterDevice *self);
 
-/* Called whenever a step (or a reset) changed which variables have a value: once for each such
- * step, on that step's thread, after its effects are visible. It must not block or run steps. */
+/* Called when a step or a reset changed which variables have a value, once for each such step, on
+ * its thread, after its effects are visible. It must not block or run steps. */
 typedef void (*MusterReadinessChanged) (gpointer user_data);
 
 struct _MusterMasterInterface {
   GTypeInterface parent;
-  gboolean has_graph; /* a session without a graph has the master's own */
+  gboolean has_graph; /* a session without a graph uses the master's graph */
   MusterSession *(*create_session) (MusterMaster *self, MusterGraph *graph, GBytes *config,
                                     gint64 deadline_us, GCancellable *cancellable, GError **error);
   GPtrArray *(*list_devices) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
@@ -39,26 +39,26 @@ struct _MusterMasterInterface {
   gboolean (*reset) (MusterMaster *self, const char *const *containers, gint64 deadline_us,
                      GCancellable *cancellable, GError **error);
   const char *(*target) (MusterMaster *self);
-  /* optional: only a master that sees its variables change can */
+  /* optional: for masters that know when their variables change */
   gulong (*on_readiness_changed) (MusterMaster *self, MusterReadinessChanged callback,
                                   gpointer user_data);
   void (*off_readiness_changed) (MusterMaster *self, gulong id);
-  /* optional: for a master whose sessions live behind gRPC; see muster_master_remote () */
+  /* optional: for masters whose sessions are behind gRPC; see muster_master_remote () */
   MusterMaster *(*remote) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
                            GError **error);
-  /* optional: for a master to which the connection may be lost */
+  /* optional: for masters that may become unreachable */
   MusterServerState (*reach) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable);
 };
 
-/* What it was made from: "local", "grpc://HOST:PORT"; borrowed. */
+/* The target it was created from: "local", "grpc://HOST:PORT"; borrowed. */
 const char *muster_master_target (MusterMaster *self);
 
 /**
  * muster_master_create_session:
  * @config: (nullable)
  *
- * A session over graph. config (nullable) is a serialised ConfigProto, passed on as it is.
- * graph (nullable where the master has one of its own): else NULL is INVALID_ARGUMENT.
+ * Creates a session with graph. config (nullable) is a serialised ConfigProto, passed on unchanged.
+ * graph (nullable if the master has its own): otherwise NULL is INVALID_ARGUMENT.
  *
  * Returns: (transfer full)
  */
@@ -78,8 +78,8 @@ GPtrArray *muster_master_list_devices (MusterMaster *self, gint64 deadline_us,
  * muster_master_reset:
  * @containers: (array zero-terminated=1) (nullable)
  *
- * Drops the variables of the named containers, or of all (NULL or empty); sessions from before are
- * gone (ABORTED).
+ * Removes the variables of the named containers, or of all (NULL or empty). All existing sessions
+ * are lost (ABORTED).
  */
 gboolean muster_master_reset (MusterMaster *self, const char *const *containers, gint64 deadline_us,
                               GCancellable *cancellable, GError **error);
@@ -87,7 +87,7 @@ gboolean muster_master_reset (MusterMaster *self, const char *const *containers,
 /**
  * muster_master_on_readiness_changed: (skip)
  *
- * 0 where the master can't tell; else an id for off.
+ * Returns an id for muster_master_off_readiness_changed (), or 0 if the master doesn't support it.
  */
 gulong muster_master_on_readiness_changed (MusterMaster *self, MusterReadinessChanged callback,
                                            gpointer user_data);
@@ -100,16 +100,15 @@ void muster_master_off_readiness_changed (MusterMaster *self, gulong id);
 /**
  * muster_master_is_remote: (skip)
  *
- * Whether its sessions live behind gRPC, so that muster_master_remote () has an answer.
+ * TRUE if its sessions are behind gRPC, so that muster_master_remote () is supported.
  */
 gboolean muster_master_is_remote (MusterMaster *self);
 
 /**
  * muster_master_remote: (skip)
  *
- * The remote master (transfer full) (master/remote/remote_master.h) at which its sessions are made
- * now: itself, or one that it has started, for which it may wait. UNIMPLEMENTED where there is
- * none.
+ * The remote master (transfer full) (master/remote/remote_master.h) that creates its sessions:
+ * itself, or one that it has started, for which it may wait. UNIMPLEMENTED for other masters.
  */
 MusterMaster *muster_master_remote (MusterMaster *self, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error);
@@ -117,15 +116,16 @@ MusterMaster *muster_master_remote (MusterMaster *self, gint64 deadline_us,
 /**
  * muster_master_can_reach: (skip)
  *
- * Whether muster_master_reach () can find something out.
+ * TRUE if muster_master_reach () is supported.
  */
 gboolean muster_master_can_reach (MusterMaster *self);
 
 /**
  * muster_master_reach: (skip)
  *
- * Whether a call could reach the master now; for who pauses before the next one (ready/pause.h).
- * Where it is down this tries to reach it, until deadline_us and for one second at most.
+ * Returns whether a call could reach the master now, for code that pauses between calls
+ * (ready/pause.h). If the master is down, this tries to reach it, until deadline_us and for at most
+ * one second.
  */
 MusterServerState muster_master_reach (MusterMaster *self, gint64 deadline_us,
                                        GCancellable *cancellable);

@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Whether what a step points to is there; the feeds' values only where they count. INVALID_ARGUMENT
- * names the public function, and which of them is NULL. */
+/* Checks a step's pointers for NULL; the feeds' values only with with_values. INVALID_ARGUMENT
+ * names the public function and the pointer. */
 gboolean muster_step_check (const char *function, const MusterStep *step, gboolean with_values,
                             GError **error);
 

@@ -6,9 +6,8 @@
 
 G_BEGIN_DECLS
 
-/* The remote master: TensorFlow's MasterService behind gRPC, muster's or TensorFlow's own. No
- * connection is made before the first call. Its sessions can be watched where the server offers
- * /muster.Readiness. */
+/* MusterRemoteMaster is a master behind gRPC: muster's or TensorFlow's MasterService. It connects
+ * with the first call. Its sessions can be watched if the server offers /muster.Readiness. */
 
 #define MUSTER_TYPE_REMOTE_MASTER (muster_remote_master_get_type ())
 G_DECLARE_FINAL_TYPE (MusterRemoteMaster, muster_remote_master, MUSTER, REMOTE_MASTER, GObject)
@@ -16,14 +15,14 @@ G_DECLARE_FINAL_TYPE (MusterRemoteMaster, muster_remote_master, MUSTER, REMOTE_M
 /* target is "grpc://HOST:PORT", "HOST:PORT" or, with TLS, "grpcs://HOST:PORT"; INVALID_ARGUMENT for
  * anything else. */
 MusterMaster *muster_remote_master_new (const char *target, GError **error);
-/* The same with credentials (nullable), as muster_master_new_secured () says. */
+/* The same with credentials (nullable); see muster_master_new_secured (). */
 MusterMaster *muster_remote_master_new_secured (const char *target,
                                                 MusterRpcCredentials *credentials, GError **error);
 
 /**
  * muster_remote_master_await: (skip)
- * Waits until the server answers. For who knows that it is back: gRPC pauses before it connects
- * again, and until then a call is UNAVAILABLE at once.
+ * Waits until the server answers. For code that knows that the server is back: gRPC pauses before
+ * it reconnects, and until then calls are UNAVAILABLE at once.
  */
 gboolean muster_remote_master_await (MusterRemoteMaster *self, gint64 deadline_us,
                                      GCancellable *cancellable, GError **error);

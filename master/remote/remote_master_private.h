@@ -6,28 +6,28 @@
 
 G_BEGIN_DECLS
 
-/* What a gateway needs of a remote master: calls pass through its connection as the bytes they are,
- * and the sessions that were made so are adopted, to be renewed, watched, polled and closed like
- * any other. Any thread. */
+/* What a gateway needs from a remote master: calls are forwarded unchanged over its connection; the
+ * sessions created this way are adopted, then renewed, watched, polled and closed like any other.
+ * Any thread. */
 
-/* How sessions are made, so that a server of muster's drops them when their client is gone: a
- * header of CreateSession, in seconds. */
+/* A header of CreateSession, in seconds: muster's server closes the session when its client has
+ * been silent for that long. */
 #define MUSTER_SESSION_LEASE_HEADER  "muster-lease"
 #define MUSTER_SESSION_LEASE_SECONDS "60"
 
-/* Borrowed: the connection that its sessions use. */
+/* The connection of its sessions; borrowed. */
 MusterRpcClient *muster_remote_master_client (MusterRemoteMaster *self);
 
-/* The same of a session of its (or of one that was adopted). */
+/* The connection of a session of this master, created or adopted; borrowed. */
 MusterRpcClient *muster_remote_session_client (MusterSession *session);
 
-/* A session (transfer full) for a handle that the master gave to somebody. From here on it is as if
- * it had been made by this master: it is closed when it is dropped. graph (nullable) is what it was
- * made with. */
+/* A session (transfer full) for a handle that the master gave to another client. From then on it
+ * behaves as if this master had created it: it is closed when it is freed. graph (nullable) is the
+ * session's graph. */
 MusterSession *muster_remote_master_adopt (MusterRemoteMaster *self, const char *handle,
                                            MusterGraph *graph);
 
-/* The master has closed it, or lost it: nothing is sent for it any more. */
+/* The master has closed or lost the session: nothing more is sent for it. */
 void muster_remote_session_forget (MusterSession *session);
 
 G_END_DECLS

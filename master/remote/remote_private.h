@@ -14,7 +14,7 @@ G_BEGIN_DECLS
 
 #define MUSTER_MASTER_METHOD(name) "/tensorflow.MasterService/" name
 
-/* How long a session that was dropped without a close may take to be closed behind the scenes. */
+/* Timeout for closing a session in the background after it was freed without a close. */
 #define MUSTER_FORGET_US (5 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_REMOTE_SESSION (muster_remote_session_get_type ())
@@ -25,27 +25,27 @@ MusterSession *muster_remote_session_new (MusterRpcClient *client, MusterBackgro
                                           MusterHeartbeat *heartbeat, const char *handle,
                                           gint64 graph_version, MusterGraph *graph);
 
-/* For tests, before the first session. */
+/* For tests; before the first session. */
 void muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterHeartbeatPace *pace);
 
 MusterWatch *muster_remote_watch_new (MusterRpcClient *client, MusterHeartbeat *heartbeat,
                                       const char *session_handle, const MusterWatchFor *what,
                                       gint64 deadline_us, GError **error);
 
-/* As the session's claim, for the session of that handle. */
+/* muster_session_claim () for the session with that handle. */
 MusterLease *muster_remote_lease_claim (MusterRpcClient *client, MusterBackground *background,
                                         const char *session_handle, const MusterClaim *claim,
                                         MusterAnnouncement **before, gint64 deadline_us,
                                         GCancellable *cancellable, GError **error);
 
-/* This process, as servers show it: "HOST:PID"; (transfer full). */
+/* This process in servers' messages: "HOST:PID" (transfer full). */
 char *muster_remote_who (void);
 
-/* A server's text of at most so many bytes, cut between two characters: (transfer full), NULL for
- * an empty one. */
+/* A server's text, cut to `most` bytes between two characters (transfer full). NULL for an empty
+ * one. */
 char *muster_remote_text (const char *text, gsize most);
 
-/* What a server tells of a chief, cut to size; (transfer full). */
+/* A server's announcement of a chief, with texts cut to size (transfer full). */
 MusterAnnouncement *muster_remote_announcement (const Muster__Announcement *message);
 
 G_END_DECLS

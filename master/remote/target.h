@@ -6,15 +6,14 @@
 
 G_BEGIN_DECLS
 
-/* From a target string to the master that it names: a remote one, or one that the program offers.
- */
+/* Creates the master that a target string names: a remote one, or one that the program offers. */
 
 /**
  * muster_master_new_for_target:
  *
- * Makes a master from a target string. Known here: "grpc://HOST:PORT" (and "HOST:PORT") and, with
- * TLS, "grpcs://HOST:PORT". "local" and others are known once a program has offered them
- * (muster_master_offer). INVALID_ARGUMENT lists what is known.
+ * Creates a master from a target: "grpc://HOST:PORT" (or "HOST:PORT") and, with TLS,
+ * "grpcs://HOST:PORT". "local" and others are supported after the program has offered them
+ * (muster_master_offer ()). INVALID_ARGUMENT lists the supported targets.
  *
  * Returns: (transfer full)
  */
@@ -23,9 +22,10 @@ MusterMaster *muster_master_new_for_target (const char *target, GError **error);
 /**
  * muster_master_new_secured: (skip)
  *
- * The same with credentials (nullable), which only a server takes. "grpcs://" without any trusts
- * what the system trusts; "grpc://" with those for TLS is INVALID_ARGUMENT, as is the contrary:
- * what is meant to be secret never goes in plain text by mistake.
+ * The same with credentials (nullable), which only remote masters support. "grpcs://" without
+ * credentials trusts the system's certificates. "grpc://" with TLS credentials is INVALID_ARGUMENT,
+ * as is "grpcs://" with credentials for plain text, so that secrets are never sent in plain text by
+ * mistake.
  */
 MusterMaster *muster_master_new_secured (const char *target, MusterRpcCredentials *credentials,
                                          GError **error);
@@ -33,12 +33,12 @@ MusterMaster *muster_master_new_secured (const char *target, MusterRpcCredential
 /**
  * muster_master_new_with_files:
  * @target: "grpc://HOST:PORT" or "grpcs://HOST:PORT"
- * @ca_file: (nullable): whom to trust
- * @certificate_file: (nullable): one's own certificate
- * @key_file: (nullable): and its key
+ * @ca_file: (nullable): trusted certificates
+ * @certificate_file: (nullable): the client's certificate
+ * @key_file: (nullable): its key
  * @token_file: (nullable): a token, sent with each call
  *
- * The same for languages that can't fill in #MusterRpcSecurity, whose files these are.
+ * The same for bindings, which can't set #MusterRpcSecurity.
  *
  * Returns: (transfer full): a master
  */
@@ -46,21 +46,22 @@ MusterMaster *muster_master_new_with_files (const char *target, const char *ca_f
                                             const char *certificate_file, const char *key_file,
                                             const char *token_file, GError **error);
 
-/* Offers a kind of target to muster_master_new_for_target (): a program that links the engine
- * offers "local". */
+/* Creates a master for a target that a program offers: one that links the engine offers "local". */
 typedef MusterMaster *(*MusterMasterFactory) (const char *target, GError **error);
 
 /**
  * muster_master_offer: (skip)
+ *
+ * Registers a factory for a scheme. Scheme "local" is for targets "local" and "local:…".
  */
 void muster_master_offer (const char *scheme, MusterMasterFactory factory);
 
 /**
  * muster_master_is_offered: (skip)
  *
- * Whether the target is of a kind that the program has offered: its master is in this process, or
- * its child, and nobody else's. A target is of a scheme if it is "SCHEME" or begins with "SCHEME:",
- * but for "SCHEME:PORT", which is a host of that name.
+ * TRUE if the program offers the target's scheme: its master is in this process or a child process.
+ * A target has a scheme if it is "SCHEME" or begins with "SCHEME:", except "SCHEME:PORT", which is
+ * a host with that name.
  */
 gboolean muster_master_is_offered (const char *target);
 
