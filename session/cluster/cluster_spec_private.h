@@ -14,10 +14,10 @@ struct _MusterClusterSpec {
   char *session_master; /* (owned) (nullable) */
 };
 
-/* tf_config.c: fills one that is empty; what is in it afterwards has still to be compared. */
+/* tf_config.c: fills an empty spec. The result must still be validated. */
 gboolean muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **error);
 
-/* Sets INVALID_ARGUMENT, with "TF_CONFIG" in front; FALSE. */
+/* Sets INVALID_ARGUMENT with the prefix "TF_CONFIG". Always returns FALSE. */
 gboolean muster_tf_config_error (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 G_END_DECLS
