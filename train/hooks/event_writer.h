@@ -5,14 +5,13 @@
 
 G_BEGIN_DECLS
 
-/* MusterEventWriter writes an event file that TensorBoard reads: tensorflow.Event messages in
- * TFRecord frames, DIRECTORY/events.out.tfevents.SECONDS.HOST.PID. What is added is buffered, and
- * written at a flush, when two minutes have passed since the last one, or at a megabyte. Any
- * thread. */
+/* MusterEventWriter writes an event file for TensorBoard: tensorflow.Event messages in TFRecord
+ * frames, DIRECTORY/events.out.tfevents.SECONDS.HOST.PID. Events are buffered, and written by a
+ * flush, two minutes after the last one, or at a megabyte. Any thread. */
 
 typedef struct _MusterEventWriter MusterEventWriter;
 
-/* Makes the directory and the file. clock NULL: the machine's. */
+/* Creates the directory and the file. clock NULL: the machine's. */
 MusterEventWriter *muster_event_writer_new (const char *directory, MusterClock *clock,
                                             GError **error);
 MusterEventWriter *muster_event_writer_ref (MusterEventWriter *self);
@@ -20,13 +19,13 @@ MusterEventWriter *muster_event_writer_ref (MusterEventWriter *self);
 void muster_event_writer_unref (MusterEventWriter *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterEventWriter, muster_event_writer_unref)
 
-/* Where it writes; borrowed. */
+/* The file's path; borrowed. */
 const char *muster_event_writer_path (MusterEventWriter *self);
 
-/* A serialised tensorflow.Summary, as a summary op yields it. */
+/* A serialised tensorflow.Summary, as from a summary op. */
 gboolean muster_event_writer_add_summary (MusterEventWriter *self, const void *summary, gsize size,
                                           gint64 step, GError **error);
-/* One number under a tag. */
+/* A number with a tag. */
 gboolean muster_event_writer_add_scalar (MusterEventWriter *self, const char *tag, float value,
                                          gint64 step, GError **error);
 /* A serialised GraphDef and MetaGraphDef. */
@@ -35,7 +34,7 @@ gboolean muster_event_writer_add_meta_graph (MusterEventWriter *self, GBytes *me
                                              gint64 step, GError **error);
 
 typedef enum {
-  MUSTER_SESSION_LOG_START = 1, /* what follows replaces later steps of a run before */
+  MUSTER_SESSION_LOG_START = 1, /* later steps of an earlier run are replaced by what follows */
   MUSTER_SESSION_LOG_STOP = 2,
   MUSTER_SESSION_LOG_CHECKPOINT = 3,
 } MusterSessionLog;
@@ -44,7 +43,7 @@ typedef enum {
 gboolean muster_event_writer_add_session_log (MusterEventWriter *self, MusterSessionLog what,
                                               const char *path, gint64 step, GError **error);
 
-/* A serialised RunMetadata under a tag ("step_100"). */
+/* A serialised RunMetadata with a tag ("step_100"). */
 gboolean muster_event_writer_add_run_metadata (MusterEventWriter *self, const char *tag,
                                                GBytes *metadata, gint64 step, GError **error);
 

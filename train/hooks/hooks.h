@@ -8,13 +8,13 @@
 
 G_BEGIN_DECLS
 
-/* The stock hooks, with TensorFlow's names and meanings (behaviours MON.62 to MON.87). Strings and
- * arrays are copied. What contradicts itself is INVALID_ARGUMENT at once; a tensor, op or global
+/* The standard hooks, with TensorFlow's names and semantics (behaviours MON.62 to MON.87). Strings
+ * and arrays are copied. Contradictory options are INVALID_ARGUMENT at once; a tensor, op or global
  * step that the graph lacks is INVALID_ARGUMENT at begin, before there is a session. Times are
  * microseconds. */
 
-/* Stops at a global step: after num_steps more from where the first session began, or at last_step.
- * Exactly one is given, above 0. */
+/* Stops at a global step: num_steps after the first session's, or at last_step. Exactly one is
+ * given, above 0. */
 MusterHook *muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GError **error);
 
 /* --- checkpoints --- */
@@ -23,8 +23,9 @@ MusterHook *muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GE
 G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER,
                       CHECKPOINT_SAVER_HOOK, MusterHook)
 
-/* Around each save. after_save FALSE asks for a stop; the others are called all the same. What they
- * do in the session ends by the deadline and the cancellable (nullable) of the hook's verb. */
+/* Called around each save. after_save FALSE requests a stop; the other listeners are still called.
+ * Work in the session must end by the deadline and the cancellable (nullable) of the hook's
+ * function. */
 typedef struct {
   void (*begin) (gpointer user_data);
   void (*before_save) (MusterSession *session, gint64 step, gint64 deadline_us,
@@ -33,55 +34,55 @@ typedef struct {
                           gint64 deadline_us, GCancellable *cancellable, gpointer user_data);
   void (*end) (MusterSession *session, gint64 step, gint64 deadline_us, GCancellable *cancellable,
                gpointer user_data);
-  /* With all there is to tell of a save, before after_save; and of one that was skipped for want of
-   * room, which is no failure where somebody hears of it here. */
+  /* The full result of a save, before after_save; also of one skipped for lack of space, which
+   * isn't a failure if this is set. */
   void (*saved) (const MusterSaved *saved, gpointer user_data);
   gpointer user_data;
 } MusterSaverListener;
 
 typedef struct {
   const char *checkpoint_dir;
-  gint64 save_us; /* exactly one of these two */
+  gint64 save_us; /* exactly one of the two */
   gint64 save_steps;
-  MusterSaver *saver;   /* (nullable) NULL: one for the scaffold's own SaverDef */
-  gint64 steps_per_run; /* by how many a run advances the global step; 0: 1 */
+  MusterSaver *saver;   /* (nullable) NULL: one for the scaffold's SaverDef */
+  gint64 steps_per_run; /* steps by which a run advances the global step; 0: 1 */
   const MusterSaverListener *listeners;
   gsize n_listeners;
-  MusterEventWriter *writer; /* (nullable) gets the graph, and a record of each save */
-  /* A save that fails warns, is counted, and training goes on; so many in a row fail the run. 0:
-   * never. */
+  MusterEventWriter *writer; /* (nullable) records the graph and each save */
+  /* A failed save is counted, with a warning, and training continues; this many in a row fail the
+   * run. 0: no limit. */
   guint most_failures_in_a_row;
-  MusterPreemption
-      *preemption;    /* (nullable) its saves are this one's: train/preemption/preemption.h */
-  MusterClock *clock; /* NULL: the machine's */
+  MusterPreemption *preemption; /* (nullable) the preemption that limits its saves:
+                                   train/preemption/preemption.h */
+  MusterClock *clock;           /* NULL: the machine's */
 } MusterCheckpointSaverOptions;
 
-/* Saves at the first session's step (unless that very step was just restored), then as often as
- * asked, and at the end. With a lease that is lost a save fails the run (FAILED_PRECONDITION). */
+/* Saves at the first session's step (unless it was just restored from there), then at the interval,
+ * and at the end. If the lease is lost, a save fails the run (FAILED_PRECONDITION). */
 MusterHook *muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options,
                                               GError **error);
-/* How many saves have failed, and with what the last (nullable out) one did, borrowed until the
- * next save. */
+/* The number of failed saves; last (nullable out) is the last failure, borrowed until the next
+ * save. */
 guint muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last);
 /* The last durable step and its checkpoint, *prefix (nullable out) (borrowed), or -1 and NULL. */
 gint64 muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix);
 
-/* --- looking --- */
+/* --- observing --- */
 
-/* Steps per second, every so often (exactly one of the two): to writer (nullable) under
+/* Writes the steps per second at an interval (exactly one of the two) to writer (nullable), as
  * "global_step/sec", and to the log. */
 MusterHook *muster_step_counter_hook_new (gint64 every_steps, gint64 every_us,
                                           MusterEventWriter *writer, MusterClock *clock,
                                           GError **error);
 
-/* A line of text; text is the hook's. */
+/* Receives a line of text, borrowed from the hook. */
 typedef void (*MusterLogLine) (const char *text, gpointer user_data);
 
 typedef struct {
   const char *const *tensors; /* NULL-terminated */
-  gint64 every_n_iter;        /* runs of this session, not global steps */
+  gint64 every_n_iter;        /* in runs of this session, not global steps */
   gint64 every_us;
-  gboolean at_end;   /* once more at the end; then neither of the two is needed */
+  gboolean at_end;   /* also at the end; an interval is then optional */
   MusterLogLine log; /* NULL: g_message () */
   gpointer user_data;
   MusterClock *clock;
@@ -89,43 +90,43 @@ typedef struct {
 
 MusterHook *muster_logging_hook_new (const MusterLoggingOptions *options, GError **error);
 
-/* A loss that is no number fails the run ("NaN loss during training.", INVALID_ARGUMENT, as
- * TensorFlow's CheckNumerics), or warns and asks for a stop. */
+/* If loss is NaN, fails the run ("NaN loss during training.", INVALID_ARGUMENT, like TensorFlow's
+ * CheckNumerics), or warns and requests a stop. */
 MusterHook *muster_nan_hook_new (const char *loss, gboolean fails);
 
-/* Writes what summary_op (nullable) yields to writer (nullable), at the first run and then every so
- * often (exactly one of the two). NULL: the scaffold's; where it has none, nothing is written. */
+/* Writes the value of summary_op (nullable) to writer (nullable), at the first run and then at an
+ * interval (exactly one of the two). NULL: the scaffold's; if it has none, nothing is written. */
 MusterHook *muster_summary_saver_hook_new (const char *summary_op, gint64 save_steps,
                                            gint64 save_us, MusterEventWriter *writer,
                                            MusterClock *clock, GError **error);
 
-/* Profiles a run every so often (exactly one of the two), never the first: asks the master for a
- * full trace of it, writes output_dir/timeline-STEP.json, which chrome://tracing and Perfetto open,
- * and gives writer (nullable) the run's metadata as "step_STEP". A master that traces nothing is
- * told of once in the log. */
+/* Profiles a run at an interval (exactly one of the two), never the first: requests a full trace
+ * from the master, writes output_dir/timeline-STEP.json for chrome://tracing and Perfetto, and the
+ * run's metadata as "step_STEP" to writer (nullable). If the master doesn't trace, this is logged
+ * once. */
 MusterHook *muster_profiler_hook_new (gint64 save_steps, gint64 save_us, const char *output_dir,
                                       MusterEventWriter *writer, MusterClock *clock,
                                       GError **error);
 
-/* --- in and out --- */
+/* --- input and output --- */
 
-/* Waits, before its first run, until the global step has reached a step: late workers.
- * DEADLINE_EXCEEDED where the run's deadline comes first. */
+/* Waits before its first run until the global step has reached a step, to delay a worker's start.
+ * DEADLINE_EXCEEDED at the run's deadline. */
 MusterHook *muster_global_step_waiter_hook_new (gint64 wait_until_step, MusterClock *clock);
 
-/* Runs ops and fetches tensors once, at the end; values are there afterwards (borrowed), NULL
+/* Runs ops and fetches tensors once, at the end. Values are available afterwards (borrowed), NULL
  * before. */
 MusterHook *muster_final_ops_hook_new (const MusterStep *step);
 MusterTensor *muster_final_ops_hook_value (MusterHook *self, gsize fetched);
 
-/* At a clean end waits until the others have stopped too: until the global step hasn't moved for
- * quiet_us, at most timeout_us. A chief's, before the hook that saves, so that what workers still
- * train isn't lost (DMON.14). */
+/* At a clean end waits until the other tasks have stopped: until the global step hasn't changed for
+ * quiet_us, at most timeout_us. For a chief, before the hook that saves, so that the workers' last
+ * steps aren't lost (DMON.14). */
 MusterHook *muster_finish_barrier_hook_new (gint64 quiet_us, gint64 timeout_us, MusterClock *clock);
 
-/* Feeds what func gives, before each run: feeds[n], transfer full. FALSE with an error ends the
- * run; OUT_OF_RANGE is the end of the input. What func waits for ends by the run's deadline (on the
- * monitored session's clock) and cancellable (nullable). */
+/* Feeds func's tensors before each run: feeds[n], transfer full. FALSE with an error ends the run;
+ * OUT_OF_RANGE is the end of the input. func must return by the run's deadline (on the monitored
+ * session's clock), or when cancellable (nullable) is cancelled. */
 typedef gboolean (*MusterFeedFunc) (MusterTensor **feeds, gint64 deadline_us,
                                     GCancellable *cancellable, gpointer user_data, GError **error);
 MusterHook *muster_feed_func_hook_new (const char *const *tensors, MusterFeedFunc func,

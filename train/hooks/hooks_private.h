@@ -6,12 +6,12 @@
 
 G_BEGIN_DECLS
 
-/* What the stock hooks share. */
+/* What the standard hooks share. */
 
-/* "Global step should be created to use WHAT." where the model has none. */
+/* "Global step should be created to use WHAT." if the model has none. */
 gboolean muster_hook_need_global_step (MusterScaffold *scaffold, const char *what, GError **error);
 
-/* INVALID_ARGUMENT where the graph has no such node ("loss:0", "loss"). */
+/* INVALID_ARGUMENT if the graph lacks the node ("loss:0", "loss"). */
 gboolean muster_hook_need_node (MusterScaffold *scaffold, const char *name, GError **error);
 
 G_END_DECLS

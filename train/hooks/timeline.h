@@ -5,11 +5,11 @@
 
 G_BEGIN_DECLS
 
-/* What a traced run took, as Chrome's trace events: one process for each device, one row for each
- * thread, one box for each node. */
+/* Converts a traced run to Chrome's trace events: a process for each device, a row for each thread,
+ * a box for each node. */
 
-/* metadata is a serialised RunMetadata; JSON, (transfer full). NULL without an error: it holds no
- * step statistics. INVALID_ARGUMENT: it is malformed. */
+/* metadata is a serialised RunMetadata. Returns JSON (transfer full). NULL without an error if it
+ * has no step statistics; INVALID_ARGUMENT if it is malformed. */
 char *muster_timeline_of (GBytes *metadata, GError **error);
 
 G_END_DECLS

@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* The verbs, each of which may be missing. */
+/* Call the hook's functions, any of which may be missing. */
 gboolean muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error);
 gboolean muster_hook_after_create_session (MusterHook *self, MusterSession *session,
                                            MusterCoordinator *coordinator, gint64 deadline_us,
@@ -15,7 +15,7 @@ gboolean muster_hook_after_run (MusterHook *self, MusterRunContext *context, GEr
 gboolean muster_hook_end (MusterHook *self, MusterSession *session, gint64 deadline_us,
                           GCancellable *cancellable, GError **error);
 void muster_hook_on_error (MusterHook *self, const GError *error);
-/* INVALID_ARGUMENT where two of them claim the same. */
+/* INVALID_ARGUMENT if two hooks claim the same. */
 gboolean muster_hooks_check (GPtrArray *hooks, GError **error);
 
 G_END_DECLS

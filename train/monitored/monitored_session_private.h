@@ -7,12 +7,13 @@
 
 G_BEGIN_DECLS
 
-/* Its inside, for monitored_session.c (running, ending) and monitored_make.c (making sessions). */
+/* The struct, for monitored_session.c (running, ending) and monitored_make.c (creating sessions).
+ */
 
 struct _MusterMonitoredSession {
   GObject parent;
   MusterScaffold *scaffold;      /* (owned) */
-  MusterSaver *saver;            /* (owned) (nullable) made for the scaffold's SaverDef */
+  MusterSaver *saver;            /* (owned) (nullable) created for the scaffold's SaverDef */
   MusterMaster *master;          /* (owned) */
   MusterSessionManager *manager; /* (owned) */
   gboolean is_worker;
@@ -24,43 +25,43 @@ struct _MusterMonitoredSession {
   GPtrArray *hooks;         /* (owned) (element-type MusterHook) */
   GPtrArray *queue_runners; /* (owned) (element-type MusterQueueRunner) */
   MusterRetryPolicy recovery;
-  MusterRetries retries; /* since it last came further */
+  MusterRetries retries; /* since the last progress */
   MusterSessionListener listener;
   guint n_recoveries;
   MusterClock *clock;        /* (owned) */
   GCancellable *cancellable; /* (owned) (nullable) */
-  gulong cancel_id;          /* it stops the coordinator's threads; 0: there is none */
+  gulong cancel_id;          /* handler that stops the coordinator's threads; 0: none */
   MusterRunContext *context; /* (owned) */
   gint64 global_step;        /* the highest seen; -1 */
   gint64 session_since_us;
-  gint64 deadline_us;        /* of the run that comes back; else MUSTER_WAIT_FOREVER */
-  char *end_of_input;        /* (owned) (nullable) */
-  GError *hooks_mistake;     /* (owned) (nullable) OUT_OF_RANGE from where no input is */
-  gint stop_requested;       /* atomic */
-  gint is_closed;            /* atomic */
-  gboolean in_step_function; /* recovery is the whole function's */
-  MusterSession *session;    /* (owned) (nullable) NULL between two */
-  /* The coordinator goes with the session; who asks from another thread takes lock. */
+  gint64 deadline_us; /* of the run that recovers; else MUSTER_WAIT_FOREVER */
+  char *end_of_input; /* (owned) (nullable) */
+  GError
+      *hooks_mistake;  /* (owned) (nullable) OUT_OF_RANGE from a function that provides no input */
+  gint stop_requested; /* atomic */
+  gint is_closed;      /* atomic */
+  gboolean in_step_function; /* the whole function is repeated after a recovery */
+  MusterSession *session;    /* (owned) (nullable) NULL between two sessions */
+  /* The coordinator is replaced with the session; other threads take the lock. */
   GMutex lock;
   MusterCoordinator *coordinator; /* (owned) (nullable) */
 };
 
 gboolean muster_monitored_is_recoverable (const MusterMonitoredSession *self,
                                           const GError *failure);
-/* Makes a session where there is none, again and again as far as the policy goes (MON.42). */
+/* Creates a session if there is none, with retries by the policy (MON.42). */
 gboolean muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *report,
                                   GError **error);
-/* Pauses before another try; FALSE, with the failure (transfer full) and the number of tries, where
- * there is to be none (DMON.1). */
+/* Pauses before another attempt. FALSE, with the failure (transfer full) and the number of
+ * attempts, if there are no more (DMON.1). */
 gboolean muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **error);
-/* Stops the threads of a session that is given up; what they say of it is known. */
+/* Stops the threads of a lost session; their errors are dropped. */
 void muster_monitored_drop (MusterMonitoredSession *self);
-/* Stops and joins the coordinator's threads: within the grace, and shortly where it is cancelled.
- */
+/* Stops and joins the coordinator's threads: within the grace, and quickly if cancelled. */
 void muster_monitored_join (MusterMonitoredSession *self, gint64 deadline_us, GError **error);
 void muster_monitored_close (MusterMonitoredSession *self);
-/* A hook that ends training by a slip of its own, in a verb that brings no input, is not to pass
- * for the end of the input (DMON.8). */
+/* Notes an OUT_OF_RANGE from a hook's function that provides no input, so that it isn't taken for
+ * the end of the input (DMON.8). */
 void muster_monitored_note_mistake (MusterMonitoredSession *self, const GError *failure);
 
 G_END_DECLS

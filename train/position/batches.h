@@ -5,27 +5,28 @@
 
 G_BEGIN_DECLS
 
-/* MusterBatches deals rows of arrays in batches, in an order that only its seed and the epoch
- * decide: a row at most once in an epoch, reshuffled from one to the next. The position is a
- * number, so a resumed job goes on where it was. Not thread-safe. */
+/* MusterBatches returns the rows of arrays in batches. The order depends only on the seed and the
+ * epoch: each row at most once in an epoch, reshuffled for the next. The position is a number, so a
+ * resumed job can continue there. Not thread-safe. */
 
 typedef struct _MusterBatches MusterBatches;
 
-/* arrays all have the same number of rows (their first dimension); INVALID_ARGUMENT otherwise, and
- * for a batch size that isn't between 1 and that number. They are kept. */
+/* All arrays must have the same number of rows (their first dimension), and the batch size must be
+ * between 1 and that number; otherwise INVALID_ARGUMENT. The arrays are referenced. */
 MusterBatches *muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_size,
                                    guint64 seed, GError **error);
 void muster_batches_free (MusterBatches *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBatches, muster_batches_free)
 
-/* The next batch: one tensor for each array (transfer full). A batch never spans two epochs: rows
- * that don't fill one are left out of that epoch. */
+/* The next batch: one tensor for each array (transfer full). A batch never spans two epochs: the
+ * rows that remain are left out of that epoch. */
 void muster_batches_next (MusterBatches *self, MusterTensor **batch);
 
-/* How many batches an epoch has. */
+/* The number of batches in an epoch. */
 gint64 muster_batches_per_epoch (MusterBatches *self);
 
-/* How many batches were dealt since the start; seeking there is the same as dealing them. */
+/* The number of batches returned since the start. Seeking to a position has the same effect as
+ * reading up to it. */
 gint64 muster_batches_position (MusterBatches *self);
 void muster_batches_seek (MusterBatches *self, gint64 position);
 

@@ -6,9 +6,9 @@
 G_BEGIN_DECLS
 
 /* Reads a NumPy array file (.npy, format versions 1 to 3): bool, integers, half, float, double and
- * complex, in C order and little-endian. Anything else is INVALID_ARGUMENT, which says what it
- * found; a file that can't be read is G_FILE_ERROR. The elements are a view over the mapped file
- * where they lie aligned. */
+ * complex, in C order and little-endian. Other files are INVALID_ARGUMENT, which names what was
+ * found; a file that can't be read is G_FILE_ERROR. The elements are a view of the mapped file if
+ * they are aligned. */
 MusterTensor *muster_npy_load (const char *path, GError **error);
 
 /* The same from bytes. */
