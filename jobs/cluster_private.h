@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 /* The variable of muster_epoch_counter_add (), and the scope of its ops. */
 #define MUSTER_EPOCH_COUNTER "muster/epochs"
 
-/* job_run.c: runs a group that was compiled for the cluster. */
+/* job_run.c: runs a group that is compiled for the cluster. */
 gboolean muster_job_group_run (MusterJobGroup *self, MusterCluster *cluster, gint64 deadline_us,
                                GCancellable *cancellable, GError **error);
 

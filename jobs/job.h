@@ -5,24 +5,24 @@
 
 G_BEGIN_DECLS
 
-/* MusterJob is what is trained by epochs (behaviours B003.1 to B003.11): four groups of tasks, to
- * initialise, for each epoch, to download what was trained, and to leave; conditions that stop it;
- * and which nodes go into its checkpoints. jobs/job_runner.h runs it. One thread. */
+/* MusterJob describes a training by epochs (behaviours B003.1 to B003.11): four groups of tasks
+ * (init, epoch, download, exit), stop conditions, and the nodes to checkpoint. jobs/job_runner.h
+ * runs it. One thread. */
 
 #define MUSTER_TYPE_JOB (muster_job_get_type ())
 G_DECLARE_FINAL_TYPE (MusterJob, muster_job, MUSTER, JOB, GObject)
 
-/* An epoch's number is 0 or above; "none" is a number of its own. */
+/* Epochs are 0 or above; this is none. */
 #define MUSTER_NO_EPOCH ((gint64)-1)
 
-/* What the caller made already; the job takes references. NULL: the job makes it. */
+/* Groups and conditions of the caller, which the job references. NULL: created by the job. */
 typedef struct {
   MusterJobGroup *init;
   MusterJobGroup *epoch;
   MusterJobGroup *download;
   MusterJobGroup *exit;
-  GPtrArray *stop_conditions;             /* (element-type MusterJobOutput) used as it is */
-  const char *const *nodes_to_checkpoint; /* NULL or empty: the init group's */
+  GPtrArray *stop_conditions;             /* (element-type MusterJobOutput) not copied */
+  const char *const *nodes_to_checkpoint; /* NULL or empty: the init group's nodes */
 } MusterJobOptions;
 
 MusterJob *muster_job_new (const MusterJobOptions *options);
@@ -36,31 +36,31 @@ MusterJobGroup *muster_job_exit_group (MusterJob *self);
 /* Adds to the epoch group; tasks for another group are added to that one. */
 gboolean muster_job_add_task (MusterJob *self, MusterJobTask *task, GError **error);
 
-/* The job stops after an epoch at whose end any of its conditions is true; each is a tensor of one
- * bool. A tensor of a node is fetched by a task of its own, after that node's tasks of the epoch
- * have ended. INVALID_ARGUMENT for an output of several tensors. */
+/* The job stops after an epoch at whose end a condition is true; each is a tensor of one bool. A
+ * node's tensor is fetched by a separate task, after the node's tasks of the epoch.
+ * INVALID_ARGUMENT for an output of several tensors. */
 gboolean muster_job_add_stop_tensor (MusterJob *self, const char *node, const char *tensor,
                                      GError **error);
 gboolean muster_job_add_stop_output (MusterJob *self, MusterJobOutput *output, GError **error);
 GPtrArray *muster_job_stop_conditions (MusterJob *self); /* (transfer none) */
 
-/* Those given, or the nodes of the init group's tasks, first use first; once the job is compiled,
- * as they were then. Borrowed until the next change. */
+/* The given nodes, or those of the init group's tasks in order of first use; fixed when the job is
+ * compiled. Borrowed until the next change. */
 const char *const *muster_job_nodes_to_checkpoint (MusterJob *self);
 
-/* Fixes the nodes, then the init, epoch, download and exit groups (muster_cluster_compile ()), and
- * checks that the conditions are bools, as far as the graph says. */
+/* Fixes the nodes, compiles the init, epoch, download and exit groups (muster_cluster_compile ()),
+ * and checks that the conditions are bools, if the graph has their type. */
 gboolean muster_job_compile (MusterJob *self, MusterCluster *cluster, GError **error);
 
-/* --- so many epochs --- */
+/* --- limiting the epochs --- */
 
 /* The meta graph with a counter for muster_job_limit_epochs (): an int64 variable that is saved and
  * restored with the others. */
 MusterMetaGraph *muster_epoch_counter_add (MusterMetaGraph *meta_graph, GError **error);
 
-/* The job ends after n epochs, those before a resume among them, counted on node, whose model has
- * the counter: where it hasn't, compiling the job fails and says so. n below 1 fails the init group
- * ("negative init_count is not permitted."). */
+/* Ends the job after n epochs, including those before a resume. They are counted on node, whose
+ * model must have the counter; otherwise compiling the job fails with this reason. n below 1 fails
+ * the init group ("negative init_count is not permitted."). */
 gboolean muster_job_limit_epochs (MusterJob *self, const char *node, gint64 n, GError **error);
 
 G_END_DECLS

@@ -6,14 +6,14 @@
 
 G_BEGIN_DECLS
 
-/* One node of a job's checkpoints. */
+/* A node of a job's checkpoints. */
 typedef struct {
-  char *node;            /* (owned) in the cluster */
-  char *name;            /* (owned) in file names */
-  char **names;          /* (owned) (nullable) what it saves, once listed */
-  gint64 listed_from;    /* the checkpoint that told them, or MUSTER_NO_EPOCH: the session */
-  char *mark;            /* (owned) (nullable) of which save that checkpoint is */
-  MusterJobSaver *saver; /* (owned) (nullable) for them */
+  char *node;         /* (owned) in the cluster */
+  char *name;         /* (owned) in file names */
+  char **names;       /* (owned) (nullable) the variables it saves, once listed */
+  gint64 listed_from; /* the epoch whose checkpoint listed them, or MUSTER_NO_EPOCH: the session */
+  char *mark;         /* (owned) (nullable) identifies that checkpoint's save */
+  MusterJobSaver *saver;         /* (owned) (nullable) for those variables */
   MusterJobSaver *partial_saver; /* (owned) (nullable) for the last partial load */
   /* The last timed task: */
   MusterJobOutput *span; /* (owned) (nullable) */
@@ -21,21 +21,21 @@ typedef struct {
   gint64 epoch;
 } MusterJobEntry;
 
-/* What a checkpoint's task does; all of it is the work's own. */
+/* The arguments of a checkpoint's task, which owns them. */
 typedef struct {
-  GObject *checkpoint;    /* (owned) whose the entry is */
+  GObject *checkpoint;    /* (owned) the entry's checkpoint object */
   MusterJobEntry *entry;  /* (not owned) */
   MusterClock *clock;     /* (not owned) the checkpoint's */
   MusterStorage *storage; /* (owned) */
   char *path;             /* (owned) the node's checkpoint */
   gint64 epoch;
-  char **names;            /* (owned) (nullable) of a partial load */
-  MusterJobOutput *output; /* (not owned) (nullable) its task's */
-  char *mark;              /* (owned) (nullable) a save's: the same on all nodes */
+  char **names;            /* (owned) (nullable) for a partial load */
+  MusterJobOutput *output; /* (not owned) (nullable) the task's */
+  char *mark;              /* (owned) (nullable) identifies a save; the same on all nodes */
   gint64 started_us;
 } MusterJobCheckpointWork;
 
-/* The functions of tasks, and a task around one of them. */
+/* The tasks' functions, and creating a task with one of them. */
 gboolean muster_job_checkpoint_work_list (MusterClusterNode *node, gint64 deadline_us,
                                           GCancellable *cancellable, gpointer work, GError **error);
 gboolean muster_job_checkpoint_work_save (MusterClusterNode *node, gint64 deadline_us,
@@ -49,8 +49,8 @@ gboolean muster_job_checkpoint_work_exists (MusterClusterNode *node, gint64 dead
                                             GCancellable *cancellable, gpointer work,
                                             GError **error);
 
-/* A task of that name on node that does it; timed: its span is the last output, and what stats
- * tells of the node. */
+/* A task with that name on node. If timed, its duration is its last output, and reported in the
+ * node's stats. */
 MusterJobTask *muster_job_checkpoint_work_make (const MusterJobCheckpointWork *work,
                                                 const char *name, const char *node,
                                                 MusterJobFunc func, gboolean timed);

@@ -6,9 +6,9 @@
 
 G_BEGIN_DECLS
 
-/* The newest epoch below one (MUSTER_NO_EPOCH: of all) of which every node's checkpoint has its
- * index in a directory, "NODE.EPOCH.index"; *epoch is MUSTER_NO_EPOCH where there is none, or no
- * directory. nodes is NULL-terminated, and may be empty. */
+/* Finds the newest epoch below `below` (MUSTER_NO_EPOCH: of all) for which every node has an index
+ * "NODE.EPOCH.index" in a directory. *epoch is MUSTER_NO_EPOCH if there is none, or no directory.
+ * nodes is NULL-terminated and may be empty. */
 gboolean muster_job_newest_epoch (MusterStorage *storage, const char *directory,
                                   const char *const *nodes, gint64 below, gint64 *epoch,
                                   GError **error);

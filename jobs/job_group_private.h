@@ -5,11 +5,11 @@
 
 G_BEGIN_DECLS
 
-/* A step of the job's own. */
+/* A job's copy of a step. */
 typedef struct {
   char *name;        /* (owned) (nullable) */
   char **targets;    /* (owned) (nullable) */
-  MusterFeed *feeds; /* (owned) names and tensors too */
+  MusterFeed *feeds; /* (owned) with names and tensors */
   gsize n_feeds;
   guint64 repeat;
   gboolean until_end;
@@ -26,7 +26,7 @@ struct _MusterJobSetup {
 
 struct _MusterJobOutput {
   GObject parent;
-  char **tensors; /* (owned) (nullable) NULL: a function sets it */
+  char **tensors; /* (owned) (nullable) NULL: set by a function */
   gsize n;
   GMutex lock;
   GPtrArray *values;      /* (owned) (nullable) guarded by lock */
@@ -36,7 +36,7 @@ struct _MusterJobOutput {
 struct _MusterJobTask {
   GObject parent;
   char *name;      /* (owned) (nullable) */
-  char *full_name; /* (owned) (nullable) once it is in a group */
+  char *full_name; /* (owned) (nullable) set when it is added to a group */
   char *node;      /* (owned) */
   guint n_instances;
   MusterJobWork *step;        /* (owned) (nullable) */
@@ -46,7 +46,7 @@ struct _MusterJobTask {
   gboolean is_used;
 };
 
-/* A setup or a report of a node. */
+/* A node's setup or report. */
 typedef struct {
   char *node;            /* (owned) */
   MusterJobSetup *setup; /* (owned) (nullable) */
@@ -57,18 +57,18 @@ typedef struct {
 struct _MusterJobGroup {
   GObject parent;
   GPtrArray *tasks;   /* (owned) (element-type MusterJobTask) */
-  GHashTable *names;  /* (owned) a set of its tasks' full names; strings are theirs */
+  GHashTable *names;  /* (owned) a set of the tasks' full names; the tasks own the strings */
   GPtrArray *beside;  /* (owned) (element-type MusterJobBeside) */
-  GPtrArray *parts;   /* (owned) (nullable) (element-type MusterJobPart) once regrouped */
-  GHashTable *mapped; /* (owned) (nullable) with these names of nodes */
-  char *compiled_for; /* (owned) (nullable) the graphs that its names were looked up in */
+  GPtrArray *parts;   /* (owned) (nullable) (element-type MusterJobPart) by node */
+  GHashTable *mapped; /* (owned) (nullable) the map of node names used for parts */
+  char *compiled_for; /* (owned) (nullable) the graphs that it was compiled for */
   gboolean is_used;
 };
 
 MusterJobWork *muster_job_work_new (const MusterJobStep *step);
 void muster_job_work_free (gpointer work);
 
-/* What the output's values are from now on; the session is that of its node. */
+/* Sets the output's values; session is its node's. */
 void muster_job_output_take (MusterJobOutput *self, MusterSession *session, GPtrArray *values);
 
 G_END_DECLS

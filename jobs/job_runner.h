@@ -9,21 +9,20 @@ G_BEGIN_DECLS
  *
  *   from scratch   init group -> checkpoint's init -> save epoch 0 ->
  *   resuming at r  checkpoint's init -> load r ->
- *   both           [epoch group -> look at the stop conditions -> save the epoch] again and again
+ *   both           [epoch group -> check the stop conditions -> save the epoch] repeated
  *                  -> upload group -> download group -> exit group
  *
- * At least one epoch is run. A save that fails warns, is counted, and training goes on; any other
- * failure ends it at once. One thread. */
+ * At least one epoch is run. A failed save is counted, with a warning, and training continues; any
+ * other failure ends it at once. One thread. */
 
-/* Makes the group that is run when the epochs are over, to bring checkpoints elsewhere. Derive from
- * it. */
+/* Creates the group that is run after the last epoch, to upload checkpoints. Derive from it. */
 #define MUSTER_TYPE_JOB_UPLOAD_BUILDER (muster_job_upload_builder_get_type ())
 G_DECLARE_DERIVABLE_TYPE (MusterJobUploadBuilder, muster_job_upload_builder, MUSTER,
                           JOB_UPLOAD_BUILDER, GObject)
 
 struct _MusterJobUploadBuilderClass {
   GObjectClass parent;
-  /* checkpoint is NULL where the runner has none. The base's is UNIMPLEMENTED. */
+  /* checkpoint is NULL if the runner has none. The default is UNIMPLEMENTED. */
   MusterJobGroup *(*build) (MusterJobUploadBuilder *self, gint64 epoch,
                             MusterJobCheckpoint *checkpoint, GError **error);
 };
@@ -35,50 +34,51 @@ MusterJobGroup *muster_job_upload_builder_build (MusterJobUploadBuilder *self, g
 #define MUSTER_TYPE_JOB_RUNNER (muster_job_runner_get_type ())
 G_DECLARE_FINAL_TYPE (MusterJobRunner, muster_job_runner, MUSTER, JOB_RUNNER, GObject)
 
-/* After each epoch and its save, whether or not that went well; FALSE asks to stop there: the job
- * hasn't finished then. */
+/* Called after each epoch and its save, also if the save failed. FALSE stops the job there; it
+ * isn't finished then. */
 typedef gboolean (*MusterJobEpochDone) (gint64 epoch, gpointer user_data);
 
 typedef struct {
   MusterJobUploadBuilder *upload; /* (nullable) */
-  gboolean endless;               /* a job without a stop condition is wanted */
-  /* A job that the metadata knows to have finished isn't trained one more epoch: it is loaded and
-   * goes straight to upload, download and exit. */
+  gboolean endless;               /* allow a job without a stop condition */
+  /* Don't train a job that the metadata reports as finished: load it and continue with upload,
+   * download and exit. Otherwise one more epoch is trained. */
   gboolean stay_finished;
-  guint most_failures_in_a_row;  /* so many failed saves end the training; 0: none do */
-  gint64 stage_timeout_us;       /* for each group, save, load and verb of the metadata;
-                                    0: what the deadline leaves */
+  guint most_failures_in_a_row;  /* number of consecutive failed saves that ends the training; 0: no
+                                    limit */
+  gint64 stage_timeout_us;       /* for each group, save, load and metadata operation; 0: until the
+                                    deadline */
   MusterJobEpochDone epoch_done; /* (nullable) */
   gpointer user_data;
 } MusterJobRunnerOptions;
 
-/* Without checkpoint (nullable) nothing is saved. resume_epoch: where to resume, or
- * MUSTER_NO_EPOCH; the checkpoint's metadata has the last word. options may be NULL. */
+/* Without checkpoint (nullable) nothing is saved. resume_epoch is where to resume, or
+ * MUSTER_NO_EPOCH; the checkpoint's metadata decides. options may be NULL. */
 MusterJobRunner *muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint,
                                         gint64 resume_epoch, const MusterJobRunnerOptions *options);
 
-/* Trains, on a cluster that is open; *last_epoch (nullable out) is the last one. INVALID_ARGUMENT
- * for a resume without a checkpoint, FAILED_PRECONDITION for a job without stop conditions that
- * isn't meant to be endless: both before anything is run. */
+/* Trains on an open cluster. *last_epoch (nullable out) is the last epoch. Before anything runs:
+ * INVALID_ARGUMENT for a resume without a checkpoint, FAILED_PRECONDITION for a job without stop
+ * conditions that isn't endless. */
 gboolean muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *last_epoch,
                                   gint64 deadline_us, GCancellable *cancellable, GError **error);
 
-/* One save, with its metadata and report, that says how it failed. "Checkpoint manager is None"
- * (FAILED_PRECONDITION) where there is none. *saved (nullable out) FALSE: the place isn't
+/* Saves once, with metadata and report, and returns the error. "Checkpoint manager is None"
+ * (FAILED_PRECONDITION) if there is none. *saved (nullable out) is FALSE if the directory isn't
  * accessible. */
 gboolean muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 epoch,
                                  gboolean finished, gboolean *saved, gint64 deadline_us,
                                  GCancellable *cancellable, GError **error);
 
-/* Loads some variables of the job's nodes (muster_job_checkpoint_load_locally ()) and reports it;
- * on (nullable) and loaded (nullable out) as there. */
+/* Loads the named variables of the job's nodes (muster_job_checkpoint_load_locally ()) and reports
+ * it; on (nullable) and loaded (nullable out) as there. */
 gboolean muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
                                          const char *const *names, gint64 epoch, const char *on,
                                          gboolean *found, char ***loaded, gint64 deadline_us,
                                          GCancellable *cancellable, GError **error);
 
-/* The epochs whose saves have failed, in order (transfer none) (element-type gint64), and with what
- * the last (nullable out) one did, borrowed until the next save. */
+/* The epochs whose saves failed, in order (transfer none) (element-type gint64); last (nullable
+ * out) is the last failure, borrowed until the next save. */
 GArray *muster_job_runner_failed_epochs (MusterJobRunner *self, const GError **last);
 
 G_END_DECLS

@@ -6,28 +6,27 @@
 
 G_BEGIN_DECLS
 
-/* MusterJobSaver saves and restores some variables of a node: it has a saver built for just these
- * and adds its nodes to the node's session. One thread. */
+/* MusterJobSaver saves and restores some of a node's variables, with a saver built for them whose
+ * nodes are added to the node's session. One thread. */
 typedef struct _MusterJobSaver MusterJobSaver;
 
 /* The tensor of a job's checkpoint that lists its variables. */
 #define MUSTER_JOB_LIST "blob_names/list"
-/* And one that says of which save it is: those of all nodes are the same. */
+/* The tensor that identifies the save; the same on all nodes. */
 #define MUSTER_JOB_SAVE "blob_names/save"
 
-/* For these variables (NULL-terminated; none is fine), in the session that the node has now. */
+/* For these variables (NULL-terminated, may be empty), in the node's current session. */
 MusterJobSaver *muster_job_saver_new (MusterClusterNode *node, const char *const *names,
                                       gint64 deadline_us, GCancellable *cancellable,
                                       GError **error);
 void muster_job_saver_free (MusterJobSaver *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJobSaver, muster_job_saver_free)
 
-/* Whether it is for these variables in the session that the node has now. */
+/* TRUE if it is for these variables in the node's current session. */
 gboolean muster_job_saver_is_for (MusterJobSaver *self, MusterClusterNode *node,
                                   const char *const *names);
 
-/* Publishes the checkpoint path, with the list and the mark of the save; its directory must be
- * there. */
+/* Publishes the checkpoint path, with the list and the mark. Its directory must exist. */
 gboolean muster_job_saver_save (MusterJobSaver *self, MusterStorage *storage, const char *path,
                                 const char *mark, gint64 deadline_us, GCancellable *cancellable,
                                 GError **error);
@@ -35,10 +34,10 @@ gboolean muster_job_saver_load (MusterJobSaver *self, MusterStorage *storage, co
                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
 
 /* The names of the node's global variables that have a value now (transfer full); a partitioned one
- * by its own name, where all its parts have. */
+ * by its own name, if all its parts have. */
 char **muster_job_saver_list_session (MusterClusterNode *node, gint64 deadline_us,
                                       GCancellable *cancellable, GError **error);
-/* The names that a checkpoint lists (transfer full); *mark (transfer full) is its save's. */
+/* The names that a checkpoint lists (transfer full); *mark (transfer full) identifies its save. */
 char **muster_job_saver_list_file (MusterStorage *storage, const char *path, char **mark,
                                    GError **error);
 
