@@ -5,23 +5,23 @@
 
 G_BEGIN_DECLS
 
-/* training_metadata.json: one object of whole numbers, with a checksum over the others. */
+/* training_metadata.json: a JSON object of integers, with a checksum of the others. */
 
 #define MUSTER_METADATA_FILE "training_metadata.json"
 
 typedef struct {
-  gint64 epoch;       /* epochs that have ended */
-  gint64 batch;       /* the batch that has just ended, with after_batch; else 0 */
-  gint64 after_batch; /* 1: saved at a batch's end */
+  gint64 epoch;       /* completed epochs */
+  gint64 batch;       /* the last batch, with after_batch; else 0 */
+  gint64 after_batch; /* 1: saved after a batch */
   gint64 variables;   /* N of latest-N */
-  gint64 run;         /* whose it is */
+  gint64 run;         /* identifies the training */
 } MusterBackupMetadata;
 
 char *muster_backup_metadata_print (const MusterBackupMetadata *self);
 /* DATA_LOSS names path. */
 gboolean muster_backup_metadata_parse (const char *path, GBytes *bytes, MusterBackupMetadata *self,
                                        GError **error);
-/* FALSE with a G_FILE_ERROR where it can't be read. */
+/* FALSE with a G_FILE_ERROR if it can't be read. */
 gboolean muster_backup_metadata_read (MusterStorage *storage, const char *path,
                                       MusterBackupMetadata *self, GError **error);
 gboolean muster_backup_metadata_write (MusterStorage *storage, const char *path,
@@ -29,8 +29,7 @@ gboolean muster_backup_metadata_write (MusterStorage *storage, const char *path,
 
 /* DIRECTORY/training_metadata.json with suffix "" or ".bkp". */
 char *muster_backup_metadata_path (const char *directory, const char *suffix);
-/* DIRECTORY/training_metadata.json.N: what was saved with latest-N, which says so whatever becomes
- * of the others. */
+/* DIRECTORY/training_metadata.json.N: the metadata of latest-N. */
 char *muster_backup_record_path (const char *directory, gint64 number);
 
 /* --- the files of a backup's directory --- */
@@ -40,20 +39,20 @@ char *muster_backup_record_path (const char *directory, gint64 number);
 
 /* DIRECTORY/latest-N */
 char *muster_backup_variables_prefix (const char *directory, gint64 number);
-/* TRUE also where the directory can't be looked at: reading them says why. */
+/* TRUE also if the directory can't be read; reading the variables then gives the error. */
 gboolean muster_backup_has_variables (MusterStorage *storage, const char *directory, gint64 number);
-/* The highest N that a file has, a record too; 0: none. */
+/* The highest N of any file, including metadata; 0: none. */
 gint64 muster_backup_highest (MusterStorage *storage, const char *directory);
-/* The N of all records, highest first (element-type gint64) (transfer full). */
+/* The N of all metadata files, highest first (element-type gint64) (transfer full). */
 GArray *muster_backup_records (MusterStorage *storage, const char *directory);
-/* Removes all latest-N but those kept, with their records, and what was left half written, as far
- * as it can. */
+/* Removes all latest-N except those kept, their metadata, and temporary files. Errors are ignored.
+ */
 void muster_backup_remove_variables (MusterStorage *storage, const char *directory,
                                      const gint64 *kept, gsize n_kept);
-/* Removes what backups write, in an order that leaves a crash nothing to restore by mistake; what
- * is gone already is fine. */
+/* Removes a backup's files, in an order that leaves nothing to restore by mistake after a crash.
+ * Missing files are no error. */
 gboolean muster_backup_delete_files (MusterStorage *storage, const char *directory, GError **error);
-/* Removes the directory, if nothing of anybody else's is in it. */
+/* Removes the directory if it is empty. */
 void muster_backup_delete_directory (MusterStorage *storage, const char *directory);
 
 G_END_DECLS

@@ -5,21 +5,21 @@
 
 G_BEGIN_DECLS
 
-/* One backup, as its metadata tell of it. */
+/* A backup, described by its metadata. */
 typedef struct {
   char *path; /* (owned) of the metadata */
   MusterBackupMetadata metadata;
   GError *failure;  /* (owned) (nullable) why it can't be restored */
-  gboolean is_gone; /* that is: its metadata are whole, and none of its variables are there */
+  gboolean is_gone; /* its metadata is whole, but all its variables are missing */
 } MusterListedBackup;
 
-/* The backups of a directory (element-type MusterListedBackup), each once, in the order in which
- * they are to be tried: the one that counts, then the others, newest first. What shows without the
- * variables being read is their failure: metadata that are damaged or another backup's, variables
- * that are gone. Empty where there are no metadata at all. */
+/* The backups in a directory (element-type MusterListedBackup), each once, in the order in which
+ * they are tried: the selected one, then the others, newest first. failure is what can be detected
+ * without reading the variables: damaged metadata, metadata of another backup, missing variables.
+ * Empty without metadata. */
 GPtrArray *muster_backup_list (MusterStorage *storage, const char *directory);
 
-/* "'latest-4': CAUSE; CAUSE", of all that have a failure (transfer full): a cause without variables
+/* "'latest-4': CAUSE; CAUSE" for all that have a failure (transfer full). A cause without variables
  * names its file. */
 char *muster_backup_list_failures (GPtrArray *backups);
 

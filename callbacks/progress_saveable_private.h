@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* The epoch and the batch that were saved last, as a part of the checkpoint; -1 each: none. */
+/* The last saved epoch and batch, as a part of the checkpoint; -1: none. */
 
 #define MUSTER_TYPE_PROGRESS_SAVEABLE (muster_progress_saveable_get_type ())
 G_DECLARE_FINAL_TYPE (MusterProgressSaveable, muster_progress_saveable, MUSTER, PROGRESS_SAVEABLE,
