@@ -6,27 +6,25 @@
 
 G_BEGIN_DECLS
 
-/* MusterChiefRegistry is where chiefs announce what they prepare: for each model who its chief is,
- * in which phase, under which epoch, and whether its lease is held. The rules of claiming stand
- * here and nowhere else:
+/* MusterChiefRegistry records for each model who its chief is, its phase and epoch, and whether its
+ * lease is held. It implements the rules for claims:
  *
- *   - a living chief keeps its model against all who don't bring a higher epoch;
- *   - who brings an epoch below the highest ever seen is refused, whether anybody lives or not;
- *   - epoch 0 asks for the one after the highest, where no living chief stands in the way;
- *   - a job that is over isn't claimed again;
- *   - take_over: neither a living chief nor the end of the job stands in the way; an epoch below
- *     the highest is refused even so, since by its epoch a chief that was ousted is known.
+ *   - a living chief keeps its model unless the claim has a higher epoch;
+ *   - an epoch below the highest ever seen is refused, whether a chief is alive or not;
+ *   - epoch 0 requests the one after the highest, and is refused if a chief is alive;
+ *   - a job that is over can't be claimed again;
+ *   - take_over ignores a living chief and the end of the job, but an epoch below the highest is
+ *     still refused, since it identifies a replaced chief.
  *
- * A chief whose lease ran out, or who let go, may come back under its epoch: the same process
- * finds its phase as it left it.
+ * A chief whose lease ran out or was released may return with its epoch: the same process continues
+ * in its phase.
  *
- * Names come from the network: a model's has 1 to 256 bytes of printable UTF-8, and so have a task
- * and a process (which may be empty); a detail and a checkpoint's name have at most 4,096. At most
+ * Names come from the network. A model's name has 1 to 256 bytes of printable UTF-8, as have task
+ * and process names, which may be empty; details and checkpoint names have at most 4,096. At most
  * 10,000 models are kept.
  *
- * It reads time only from its clock and starts no thread: a lease that has run out counts as lost
- * at the next look; those who listen hear of it from muster_chief_registry_expire (). Any thread.
- */
+ * Time is read only from its clock, and it has no thread: an expired lease counts as lost at the
+ * next call; listeners are notified by muster_chief_registry_expire (). Any thread. */
 
 typedef struct _MusterChiefRegistry MusterChiefRegistry;
 
@@ -52,48 +50,48 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterChiefRegistry, muster_chief_registry_free)
 
 gint64 muster_chief_registry_lease_us (MusterChiefRegistry *self);
 
-/* TRUE for a text of 1 to 256 printable bytes; INVALID_ARGUMENT that says what it is of. */
+/* TRUE for 1 to 256 printable bytes; otherwise INVALID_ARGUMENT, which begins with what. */
 gboolean muster_chief_registry_check_name (const char *what, const char *name, GError **error);
 
-/* Claims; returns the epoch, or 0 with FAILED_PRECONDITION, OUT_OF_RANGE, INVALID_ARGUMENT or
- * RESOURCE_EXHAUSTED. The chief is STARTING until it announces a phase, and the model unprepared.
- * graph (nullable) is the chief's. *before (nullable out, transfer full) as in
+/* Claims a model. Returns the epoch, or 0 with FAILED_PRECONDITION, OUT_OF_RANGE, INVALID_ARGUMENT
+ * or RESOURCE_EXHAUSTED. The chief is STARTING until it announces a phase, and the model not
+ * prepared. graph (nullable) is the chief's. *before (nullable out, transfer full) as in
  * muster_session_claim (). */
 gint64 muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim,
                                     const char *who, MusterGraph *graph,
                                     MusterAnnouncement **before, GError **error);
 
-/* Takes an announcement in and renews the lease; FAILED_PRECONDITION names the chief that has it
- * now. Who announces is known by the epoch, and by "who" where it is given. Phase UNKNOWN leaves
- * the phase as it is, a step of -1 the step. Once the job is over no other phase is taken. */
+/* Records an announcement and renews the lease. FAILED_PRECONDITION names the chief that holds it.
+ * The sender is identified by the epoch and, if set, by "who". Phase UNKNOWN keeps the phase, step
+ * -1 the step. When the job is over, no other phase is accepted. */
 gboolean muster_chief_registry_announce (MusterChiefRegistry *self,
                                          const MusterAnnouncement *announcement, GError **error);
 
-/* The chief of that epoch is gone: its process has ended, or it let go. */
+/* Releases the lease of the chief with that epoch: its process has ended, or it has released it. */
 void muster_chief_registry_release (MusterChiefRegistry *self, const char *model, gint64 epoch);
 
-/* The model's ready op says yes or no now; of no effect unless the chief of that epoch has
- * prepared it. */
+/* Sets whether the model's ready op passes. Ignored unless the chief with that epoch has prepared
+ * the model. */
 void muster_chief_registry_set_ready (MusterChiefRegistry *self, const char *model, gint64 epoch,
                                       gboolean is_ready);
 
-/* All variables are gone: nothing is prepared any more, and nobody knows which phase it is; a chief
- * that goes on repeating that it is prepared, or trains, isn't believed until it has prepared
- * again. A chief that claimed while the master was being reset stays: n_claims is
- * muster_chief_registry_n_claims () as it was before. */
+/* Handles the loss of all variables: no model is prepared, and phases are unknown. Announcements
+ * that a model is prepared or trained are ignored until its chief has prepared it again. Chiefs
+ * that claimed during the reset are kept: n_claims is muster_chief_registry_n_claims () before the
+ * reset. */
 void muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims);
-/* How many claims it has granted. */
+/* The number of claims granted. */
 guint64 muster_chief_registry_n_claims (MusterChiefRegistry *self);
 
-/* What is announced of a model; NULL: no chief has ever registered. (transfer full) */
+/* A model's announcement; NULL if no chief has ever registered. (transfer full) */
 MusterAnnouncement *muster_chief_registry_find (MusterChiefRegistry *self, const char *model);
 /* The graph of its last chief, (transfer full) (nullable). */
 MusterGraph *muster_chief_registry_graph (MusterChiefRegistry *self, const char *model);
 /* (transfer full) (element-type MusterAnnouncement) */
 GPtrArray *muster_chief_registry_list (MusterChiefRegistry *self);
 
-/* Takes note of leases that have run out, and returns when the next may: MUSTER_WAIT_FOREVER where
- * none is held. */
+/* Handles expired leases. Returns when the next may expire, or MUSTER_WAIT_FOREVER if none is held.
+ */
 gint64 muster_chief_registry_expire (MusterChiefRegistry *self);
 
 G_END_DECLS

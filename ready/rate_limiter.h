@@ -5,27 +5,27 @@
 
 G_BEGIN_DECLS
 
-/* MusterRateLimiter decides when to look at a master because something may have changed, where
- * nobody can tell whether it has; it does no waiting and reads no clock. A plain struct.
+/* MusterRateLimiter decides when to poll a master because something may have changed, if the master
+ * doesn't report changes. It doesn't wait and reads no clock. A plain struct.
  *
- * However many hunches come, a look is due at once for the first few in a row; then each look costs
- * a pause of 20 times what it took (at least 10 ms), so that all of them together take a twentieth
- * of the time. A hunch is never dropped: a look follows it, if later. */
+ * The first polls of a series are due at once, however many possible changes are noted. Then each
+ * poll is followed by a pause of 20 times its duration (at least 10 ms), so that together they take
+ * a twentieth of the time. Every noted change is followed by a poll, possibly later. */
 
 typedef struct {
-  gint64 due_us;   /* when a look is due; MUSTER_WAIT_FOREVER: there is no hunch */
-  gint64 paced_us; /* by when the looks so far have been paid for */
+  gint64 due_us;   /* when a poll is due; MUSTER_WAIT_FOREVER: no change noted */
+  gint64 paced_us; /* end of the pauses for the polls so far */
 } MusterRateLimiter;
 
 void muster_rate_limiter_init (MusterRateLimiter *self);
 
-/* Something may have changed by now. */
+/* Notes a possible change. */
 void muster_rate_limiter_note_change (MusterRateLimiter *self, gint64 now_us);
 
-/* A look begins, for whatever reason: it is what the hunch so far has asked for. TRUE if it was due
- * for that reason: then muster_rate_limiter_end_poll () is to follow. */
+/* A poll begins, for any reason; it covers the changes noted so far. TRUE if it was due because of
+ * them: then call muster_rate_limiter_end_poll (). */
 gboolean muster_rate_limiter_begin_poll (MusterRateLimiter *self, gint64 now_us);
-/* That look has ended, and took cost_us. */
+/* That poll has ended, and took cost_us. */
 void muster_rate_limiter_end_poll (MusterRateLimiter *self, gint64 now_us, gint64 cost_us);
 
 G_END_DECLS

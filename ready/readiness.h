@@ -5,25 +5,24 @@
 
 G_BEGIN_DECLS
 
-/* Is the model ready, and if not, why. A verdict is data: text and JSON are both drawn from it
- * (docs/decisions/0008). The rules of the ready op are TensorFlow's (B002.55 to B002.61), and stand
- * in one function. */
+/* Whether a model is ready, and if not, why: data from which text and JSON are produced
+ * (docs/decisions/0008). One function implements TensorFlow's rules for the ready op (B002.55 to
+ * B002.61). */
 
 typedef struct {
   gboolean is_ready;
-  char **missing; /* (owned) (nullable) variables without a value, as the op named them, in one
+  char **missing; /* (owned) (nullable) variables without a value, as reported by the op, in one
                      block */
-  char *
-      why_not; /* (owned) (nullable) "Variables not initialized: a, b", or the master's own words */
+  char *why_not;  /* (owned) (nullable) "Variables not initialized: a, b", or the master's text */
 } MusterReadyOpResult;
 
 void muster_ready_op_result_clear (MusterReadyOpResult *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterReadyOpResult, muster_ready_op_result_clear)
 
-/* Judges the outcome of one run of a ready op: one of value (nullable) and failure (nullable) is
- * given, or neither (an op without an output). Ready: no value, int32 whatever the numbers, no
- * elements. Not ready: a vector of names; or FAILED_PRECONDITION with "uninitialized" in its text.
- * FALSE with *error: any other failure (passed on), or INVALID_ARGUMENT for an odd result. */
+/* Evaluates one run of a ready op: either value (nullable) or failure (nullable) is set, or neither
+ * (an op without an output). Ready: no value, an int32 of any value, or no elements. Not ready: a
+ * vector of names, or FAILED_PRECONDITION with "uninitialized" in its text. FALSE with *error: any
+ * other failure (passed on), or INVALID_ARGUMENT for an unexpected value. */
 gboolean muster_ready_op_judge (const char *op, const MusterTensor *value, const GError *failure,
                                 MusterReadyOpResult *readiness, GError **error);
 

@@ -6,25 +6,25 @@
 
 G_BEGIN_DECLS
 
-/* What a worker says of a reset that has ended its session. */
+/* A worker's reason after a reset has ended its session. */
 #define MUSTER_RESET_REASON "the chief reset the master; waiting for it to initialise the model"
 
-/* Why a model isn't ready, as data: one reason for each component that has a part in it, in the
- * order in which they must be well: server, job, chief, graph, task, variables. Text for people and
- * JSON for programs are both drawn from these fields. */
+/* Why a model isn't ready: one reason for each component involved, in the order in which they must
+ * be ready: server, job, chief, graph, task, variables. Text and JSON are both produced from these
+ * fields. */
 
 typedef struct {
   const char *component; /* static: "server", "job", "chief", "graph", "task", "variables" */
-  char *owner;           /* (owned) (nullable) whose it is: "chief:2222", "worker:0", "ps:1" */
+  char *owner;           /* (owned) (nullable) its task: "chief:2222", "worker:0", "ps:1" */
   const char *state;     /* static; see below */
-  gint64 since_us;       /* on the clock that was given: since when it has been in this state */
-  char *text;       /* (owned) what people read: "missing 92: ps:0 60 (dense_1/kernel, …), …" */
+  gint64 since_us;       /* on the given clock: since when it has been in this state */
+  char *text;       /* (owned) for messages: "missing 92: ps:0 60 (dense_1/kernel, …), …" */
   char *last_error; /* (owned) (nullable) */
-  char *hint;       /* (owned) (nullable) what would help */
-  gboolean is_well; /* nothing is wrong with this one */
-  guint n_missing;  /* "variables": how many have no value, … */
-  guint n_total;    /* … of how many; 0: unknown */
-  char **names;     /* (owned) (nullable) "variables": all of the missing ones, in one block */
+  char *hint;       /* (owned) (nullable) the remedy */
+  gboolean is_well; /* this component isn't a cause */
+  guint n_missing;  /* "variables": the number without a value, … */
+  guint n_total;    /* … of this number; 0: unknown */
+  char **names;     /* (owned) (nullable) "variables": the missing ones, in one block */
 } MusterReason;
 
 /* States: server up, not-resolved, refused, unreachable, silent, lost; job running, over; chief
@@ -35,22 +35,23 @@ typedef struct {
 void muster_reason_free (MusterReason *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReason, muster_reason_free)
 
-/* What is known of a wait at one moment; everything is borrowed. */
+/* What is known during a wait; everything is borrowed. */
 typedef struct {
   guint64 version;                  /* another one with every change of what follows; not 0 */
   const char *target;               /* "grpc://chief:2222" */
-  const MusterReadiness *readiness; /* (nullable) the last one heard */
-  const GError *failure;            /* (nullable) why there is no session at present */
+  const MusterReadiness *readiness; /* (nullable) the last one received */
+  const GError *failure;            /* (nullable) why there is no session now */
   const char *diagnosis;            /* (nullable) one line on why the server doesn't answer */
   const char *server_state;         /* (nullable) static; what the diagnosis found */
   const char *const *tasks; /* (nullable) tasks of the cluster that don't answer: "ps:1: refused" */
-  const char *chief; /* (nullable) "chief:0=HOST:PORT": its sessions live there, not at target */
-  const MusterVariableInfo *variables; /* (nullable) the model's, for their owners */
+  const char
+      *chief; /* (nullable) "chief:0=HOST:PORT": the chief's sessions are there, not at target */
+  const MusterVariableInfo *variables; /* (nullable) the model's, to name their tasks */
   gsize n_variables;
 } MusterSituation;
 
-/* MusterReasons keeps the reasons of one wait: what the situation is, and since when. One thread.
- */
+/* MusterReasons keeps the reasons of one wait, and since when each has been in its state. One
+ * thread. */
 typedef struct _MusterReasons MusterReasons;
 
 /* clock NULL: the machine's. */
@@ -64,13 +65,13 @@ void muster_reasons_update (MusterReasons *self, const MusterSituation *situatio
 /* (element-type MusterReason) borrowed, until the next update. */
 GPtrArray *muster_reasons_list (MusterReasons *self);
 
-/* Of reasons (nullable) the one that everything else waits for, the first that isn't well; NULL
- * where all are. */
+/* The first reason in reasons (nullable) that isn't well, for which all later ones wait; NULL if
+ * all are well. */
 const MusterReason *muster_reasons_first (GPtrArray *reasons);
-/* The first of that component among reasons (nullable), or NULL. */
+/* The first reason of a component in reasons (nullable), or NULL. */
 const MusterReason *muster_reasons_find (GPtrArray *reasons, const char *component);
 
-/* (transfer full) (element-type MusterReason) a copy that outlives it. */
+/* (transfer full) (element-type MusterReason) a copy. */
 GPtrArray *muster_reasons_copy (MusterReasons *self);
 
 G_END_DECLS
