@@ -8,7 +8,7 @@
 
 G_BEGIN_DECLS
 
-/* A checkpoint and a graph, compared: what restoring it takes. */
+/* The comparison of a checkpoint with a graph, and what the restore needs. */
 typedef struct {
   MusterBundleReader *reader;      /* (owned) */
   const MusterRestorePlan *plan;   /* the saver's */
@@ -20,7 +20,7 @@ typedef struct {
   const MusterBundleEntry **entries; /* (owned) by wanted: it in the file, NULL: it isn't there */
   guint64 *sizes;                    /* (owned) by wanted: about how many bytes it has in memory */
   MusterCompatibility compatibility; /* (owned) */
-  gboolean is_plain;                 /* the graph's restore op does all of it */
+  gboolean is_plain;                 /* the graph's own restore op suffices */
 } MusterMatch;
 
 void muster_match_clear (MusterMatch *self);
@@ -34,11 +34,11 @@ gboolean muster_match_make (MusterMatch *self, MusterSaver *saver, const char *p
 /* FALSE with INVALID_ARGUMENT, which lists all, where there is a fault. */
 gboolean muster_match_check (MusterMatch *self, GError **error);
 
-/* Hands on a failure to read (transfer full): a data file that isn't there is damage, for the index
- * was. FALSE. */
+/* Sets *error from a failure to read (transfer full). A missing data file is DATA_LOSS, since the
+ * index exists. Always returns FALSE. */
 gboolean muster_match_judge (const MusterMatch *self, GError *failure, GError **error);
 
-/* Reads all of the checkpoint. */
+/* Reads and checks the whole checkpoint. */
 gboolean muster_match_verify (const MusterMatch *self, const MusterRestoreOptions *options,
                               GCancellable *cancellable, GError **error);
 

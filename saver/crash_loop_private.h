@@ -5,12 +5,12 @@
 
 G_BEGIN_DECLS
 
-/* So many lives running that end without a word are enough. */
+/* Consecutive runs that died after restoring a checkpoint, until it is quarantined. */
 #define MUSTER_CRASH_LOOP_LIMIT 3
 
-/* Notes in the directory's side file that a life begins with a checkpoint. A life that stands there
- * and isn't this saver's own has ended without a word: its checkpoint has one death more. *deaths
- * is prefix's count; from MUSTER_CRASH_LOOP_LIMIT on no life is noted. */
+/* Records in the directory's side file that a run started from a checkpoint. A record that this
+ * saver didn't write means that the previous run died: the count of its checkpoint is increased.
+ * *deaths is prefix's count; from MUSTER_CRASH_LOOP_LIMIT on, no run is recorded. */
 gboolean muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *prefix,
                                   guint *deaths, GError **error);
 

@@ -5,15 +5,14 @@
 
 G_BEGIN_DECLS
 
-/* Whether the devices that save see the chief's directory, asked with a few bytes before many are
+/* Checks that the devices that save see the chief's directory, with a few bytes before many are
  * written (docs/decisions/0010). The chief writes a small checkpoint ".probe-RANDOM" there, and
- * every device that has a SaveV2 node behind the saver's save op reads it through a RestoreV2 node
- * of its own, added to the session below "muster_probe/". In any case the files are taken away
- * afterwards.
+ * every device with a SaveV2 node behind the saver's save op reads it through its own RestoreV2
+ * node, added to the session under "muster_probe/". The files are always removed afterwards.
  *
- * FAILED_PRECONDITION names each device that doesn't see them, and the directory. A master that
- * can't be asked (one without extend, say) tells nothing, and that is success; one that doesn't
- * answer fails with its own error. The session's other steps go on meanwhile. Any thread. */
+ * FAILED_PRECONDITION names each device that doesn't see the files, and the directory. Succeeds
+ * without a check if the master doesn't support it (such as one without extend). A master that
+ * doesn't answer fails with its own error. Other steps of the session continue. Any thread. */
 gboolean muster_saver_probe (MusterSaver *self, MusterSession *session, const char *directory,
                              gint64 deadline_us, GCancellable *cancellable, GError **error);
 

@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Before a save on a master in another process: muster_saver_probe (), unless this session has been
- * found to see the directory. */
+/* Calls muster_saver_probe () before a save, unless this session is known to see the directory or
+ * the master is in this process. */
 gboolean muster_saver_probe_once (MusterSaver *self, MusterSession *session, const char *directory,
                                   gint64 deadline_us, GCancellable *cancellable, GError **error);
 

@@ -7,16 +7,18 @@ G_BEGIN_DECLS
 
 /* What surrounds a restore; muster_saver_restore () is in saver/saver.h. */
 
-/* Whether a directory has a checkpoint with all of its data, as far as can be told without reading
- * that, among those that a restore with these options (nullable) would try. */
+/* *found is TRUE if the directory has a checkpoint with complete data files, judged without reading
+ * them, among those that a restore with these options (nullable) would try. */
 gboolean muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
                                             const MusterRestoreOptions *options, gboolean *found,
                                             GError **error);
 
-/* A life that began with a checkpoint (count_deaths) and ends without either of these was a death.
- * What failed to be noted is an error; without a life there is nothing to do. */
-gboolean muster_saver_mark_good (MusterSaver *self, GError **error); /* it is good: no deaths */
+/* With count_deaths, a run that restored a checkpoint and ends without calling either of these
+ * counts as a death. The error reports that the record couldn't be written. Without such a run they
+ * do nothing. */
+gboolean muster_saver_mark_good (MusterSaver *self,
+                                 GError **error); /* the checkpoint is good: no deaths */
 gboolean muster_saver_clear_crash_loop (MusterSaver *self,
-                                        GError **error); /* its end says nothing of it */
+                                        GError **error); /* the run ends for another reason */
 
 G_END_DECLS

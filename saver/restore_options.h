@@ -5,9 +5,10 @@
 
 G_BEGIN_DECLS
 
-/* What a restore is told, and what it tells. */
+/* Options of a restore. */
 
-/* How far it is, in bytes; on any thread, on one at a time, and short. */
+/* Reports the progress in bytes. Called from any thread, one call at a time; should return quickly.
+ */
 typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer user_data);
 
 typedef struct {
@@ -20,19 +21,18 @@ typedef struct {
   gboolean allow_missing;     /* every global variable that the checkpoint gives no value runs its
                                  own initializer, also one that has a value on the master */
   gboolean refuse_unexpected; /* a tensor that the graph doesn't restore is a fault */
-  gboolean reshape;           /* the same number of elements is enough */
-  GHashTable *names;          /* (nullable) variable's name in the graph -> name in the file */
+  gboolean reshape;           /* the same number of elements suffices */
+  GHashTable *names; /* (nullable) variable's name in the graph -> name in the checkpoint */
 
-  /* Which checkpoint, of a directory. */
-  gboolean fall_back_off;      /* the latest or none */
-  gboolean fall_back_to_files; /* where the state file can't be read, isn't there or names only what
-                                  is gone, the directory's files are looked at */
-  gboolean keep_damaged;       /* a damaged one is passed over, but not set aside */
-  /* (nullable) NULL-terminated names in the file; the caller's. One that doesn't fit the graph and
-   * lacks any of them was saved by somebody who doesn't know of them: it is passed over, and not
-   * set aside. */
+  /* Which checkpoint of a directory. */
+  gboolean fall_back_off;      /* use only the latest */
+  gboolean fall_back_to_files; /* if the state file can't be read, is missing or names only missing
+                                  checkpoints, search the directory's files */
+  gboolean keep_damaged;       /* skip a damaged one without quarantining it */
+  /* (nullable) NULL-terminated names in the checkpoint; the caller's. A checkpoint that doesn't fit
+   * the graph and lacks one of these was saved without them: it is skipped, not quarantined. */
   const char *const *needs;
-  /* The checkpoint is set aside that three lives running have begun with and ended without a word
+  /* Quarantine the checkpoint if three consecutive runs restored it and died
    * (muster_saver_mark_good ()). */
   gboolean count_deaths;
 

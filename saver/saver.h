@@ -11,50 +11,53 @@
 
 G_BEGIN_DECLS
 
-/* MusterSaver keeps a model: it saves a session's variables as a checkpoint, restores them, and
- * forgets old checkpoints. It drives the save and restore ops that a MetaGraphDef's SaverDef names,
- * on any master; names, the state file and retention are its own, in the chief's file system, which
- * the master must share. A save is published whole: under a temporary prefix, synced, renamed, then
- * named in the state file. One saver may be used from any thread; saves take turns. */
+/* MusterSaver saves a session's variables as a checkpoint, restores them, and removes old
+ * checkpoints. It runs the save and restore ops named in a MetaGraphDef's SaverDef, on any master.
+ * It manages names, the state file and retention in the chief's file system, which the master must
+ * share. A save is published atomically: written with a temporary prefix, synced, renamed, then
+ * named in the state file. Any thread; saves run one at a time. */
 
 #define MUSTER_TYPE_SAVER (muster_saver_get_type ())
 G_DECLARE_FINAL_TYPE (MusterSaver, muster_saver, MUSTER, SAVER, GObject)
 
 typedef struct {
-  int max_to_keep;        /* 0: as the SaverDef says; MUSTER_KEEP_ALL: all */
-  const char *base_name;  /* NULL: "model.ckpt" */
-  gboolean no_meta_graph; /* TRUE: no PREFIX.meta beside the checkpoint */
-  gboolean no_probe; /* TRUE: the first save doesn't ask who sees the directory (saver/probe.h) */
+  int max_to_keep;           /* 0: the SaverDef's; MUSTER_KEEP_ALL: all */
+  const char *base_name;     /* NULL: "model.ckpt" */
+  gboolean no_meta_graph;    /* TRUE: write no PREFIX.meta */
+  gboolean no_probe;         /* TRUE: the first save doesn't check which devices see the directory
+                                (saver/probe.h) */
   MusterStorage *storage;    /* NULL: local files */
   MusterClock *clock;        /* NULL: the machine's */
-  double keep_every_n_hours; /* 0: what the SaverDef says; below 0: none is kept for good */
+  double keep_every_n_hours; /* 0: the SaverDef's; below 0: none is preserved */
   MusterKeepRule keep_rule;
-  gboolean absolute_paths; /* TRUE: as they are, in the state file; else a directory can be moved */
+  gboolean absolute_paths; /* TRUE: absolute paths in the state file; otherwise the directory can be
+                              moved */
   const char *latest_filename; /* the state file's name; NULL: "checkpoint" */
   gboolean pad_step_number;    /* TRUE: "model.ckpt-00001200" */
-  gboolean unlisted;           /* TRUE: no state file is written, no list kept, nothing deleted */
-  gboolean allow_empty; /* a meta graph without a SaverDef, for want of variables: a save writes the
-                           meta graph alone and counts as skipped, a restore does nothing; a
-                           directory with a checkpoint is refused */
-  gboolean adopt_unknown; /* TRUE: what lies in a directory under this base name is the saver's,
-                             to list and delete, even where no state and no record names it */
+  gboolean unlisted;           /* TRUE: no state file, no list, no deletion */
+  gboolean allow_empty;   /* allows a meta graph without a SaverDef, for lack of variables: a save
+                             writes only the meta graph and is skipped, a restore does nothing; a
+                             directory with a checkpoint is refused */
+  gboolean adopt_unknown; /* TRUE: the saver lists and deletes all checkpoints with this base name
+                             in a directory, even if no state file or record names them */
   MusterWhenFull when_full;
-  /* What a save may take, whatever deadline it is given, so that a master that stands still doesn't
-   * keep it for ever; longer than the longest, and than a pause for room. 0: any time. */
+  /* Maximum duration of a save, whatever its deadline, so that a master that hangs doesn't block it
+   * forever. Should exceed the longest save and the longest wait for space. 0: no limit. */
   gint64 save_timeout_us;
-  MusterSaverPaused paused; /* (nullable) on the saving thread, at each look that finds no room */
+  MusterSaverPaused
+      paused; /* (nullable) called on the saving thread at each check that finds no space */
   gpointer paused_data;
 } MusterSaverOptions;
 
-/* What became of a save. Clear with muster_saved_clear (). */
+/* The result of a save. Clear with muster_saved_clear (). */
 typedef struct {
-  char *prefix;   /* (owned) (nullable) NULL where it was skipped */
+  char *prefix;   /* (owned) (nullable) NULL if skipped */
   gint64 step;    /* -1: none */
-  guint64 bytes;  /* of its files; 0 where it isn't listed */
-  gint64 took_us; /* waiting for the save before and for room among it */
+  guint64 bytes;  /* of its files; 0 if unlisted */
+  gint64 took_us; /* includes waiting for the previous save and for space */
   gboolean skipped;
-  char *
-      why; /* (owned) (nullable) why it was skipped; else what, beside the checkpoint, went wrong */
+  char *why; /* (owned) (nullable) why it was skipped; otherwise what failed after the checkpoint
+                was saved */
 } MusterSaved;
 
 /**
@@ -67,8 +70,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSaved, muster_saved_clear)
  * muster_saver_new:
  * @options: (nullable)
  *
- * INVALID_ARGUMENT where the meta graph has no SaverDef (but see allow_empty), or one that names no
- * ops, and for names that can't be. options may be NULL.
+ * INVALID_ARGUMENT if the meta graph has no SaverDef (but see allow_empty) or one without ops, and
+ * for invalid names. options may be NULL.
  *
  * Returns: (transfer full)
  */
@@ -79,46 +82,45 @@ MusterSaver *muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOpt
  * muster_saver_set_lease:
  * @lease: (nullable)
  *
- * The chief's hold on its model, from now on: (nullable). Each save asks the master whether it is
- * held, before anything is written and again before the checkpoint is published; one that is lost
- * is FAILED_PRECONDITION, and nothing is left behind. What is durable is announced. A directory is
- * claimed with it: see muster_saver_claim_directory ().
+ * Sets the chief's lease on its model (nullable). Each save checks with the master that it is held,
+ * before writing and again before publishing. If it is lost, the save fails with
+ * FAILED_PRECONDITION and leaves no files. Durable checkpoints are announced. The lease also claims
+ * directories: see muster_saver_claim_directory ().
  */
 void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
 
-/* Takes a directory for the chief whose lease the saver has, in its side file: from then on a chief
- * that had it before, at this master or at one that is gone, is refused there (FAILED_PRECONDITION)
- * before it writes anything, and again before it publishes. A save does it by itself; a chief that
- * trains does it before its first step. Who only restores doesn't: a job that looks at another's
- * checkpoints must not keep that one from saving. Without a lease nothing is claimed and nobody is
- * refused. */
+/* Claims a directory, in its side file, for the chief that holds the saver's lease. From then on an
+ * earlier chief, at this or another master, is refused there (FAILED_PRECONDITION) before it
+ * writes, and again before it publishes. A save claims by itself; a chief that trains claims before
+ * its first step. Code that only restores doesn't claim: a job that reads another's checkpoints
+ * mustn't prevent that one from saving. Without a lease this does nothing. */
 gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
                                        GCancellable *cancellable, GError **error);
 
-/* How a model that several tasks train is saved as it is at one moment. All of it is called on the
- * saving thread, in the save's turn. */
+/* Makes a consistent save of a model that several tasks train. All functions are called on the
+ * saving thread, while no other save runs. */
 typedef struct {
-  /* Brings the model to rest; before each try to write it. */
+  /* Stops changes of the model, before each attempt to write it. */
   gboolean (*quiesce) (MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
                        gpointer user_data, GError **error);
-  /* After the master has written: *is_consistent FALSE throws away what was written, which is never
-   * published, and another try is made, five at most. */
+  /* Called after the master has written. *is_consistent FALSE discards the files, which are never
+   * published, and another attempt is made, at most five. */
   gboolean (*check) (MusterSession *session, gboolean *is_consistent, gint64 deadline_us,
                      GCancellable *cancellable, gpointer user_data, GError **error);
-  /* (nullable) The step that the checkpoint is named by, whatever step the save was given; before
-   * check, so that it is that of what was written. What an async saver saves isn't named so. */
+  /* (nullable) The step for the checkpoint's name, instead of the save's step. Called before check,
+   * so that it matches what was written. Not used by an async saver. */
   gboolean (*number) (MusterSession *session, gint64 *step, gint64 deadline_us,
                       GCancellable *cancellable, gpointer user_data, GError **error);
-  /* Lets the model go on: once after the tries, however they ended, and before what was written is
-   * synced and published. */
+  /* Allows changes again: once after the attempts, also on failure, before the files are synced and
+   * published. */
   void (*release) (MusterSession *session, gpointer user_data);
 } MusterSaverConsistentCut;
 
 /**
  * muster_saver_set_consistent_cut: (skip)
  *
- * Each save from now on, and each snapshot of an async saver over this one, is made so; NULL
- * for consistent_cut (nullable) ends that. Call it between saves only.
+ * Uses consistent_cut (nullable: none) for each later save, and for each snapshot of an async saver
+ * with this saver. Call it only between saves.
  */
 void muster_saver_set_consistent_cut (MusterSaver *self,
                                       const MusterSaverConsistentCut *consistent_cut,
@@ -127,48 +129,48 @@ void muster_saver_set_consistent_cut (MusterSaver *self,
 /**
  * muster_saver_add_saveable: (skip)
  *
- * State outside the graph that goes into every checkpoint from now on, and is handed out by every
- * restore, as the tensors NAME/… (saver/builder/saveable.h). ALREADY_EXISTS for a name that is
- * taken; FAILED_PRECONDITION for a saver that saves nothing (allow_empty).
+ * Adds state outside the graph to every later checkpoint and restore, as the tensors NAME/…
+ * (saver/builder/saveable.h). ALREADY_EXISTS for a duplicate name; FAILED_PRECONDITION for a saver
+ * without variables (allow_empty).
  */
 gboolean muster_saver_add_saveable (MusterSaver *self, const char *name, MusterSaveable *saveable,
                                     MusterSaveableFlags flags, GError **error);
 
-/* Saves as DIRECTORY/BASE-STEP (step below 0: without a number) and returns that prefix (transfer
- * full), after it is durable and "latest". What savers that died have left half written in the
- * directory is taken away before the first save there. One that is skipped for want of room is
- * RESOURCE_EXHAUSTED here; a saver with nothing to save is FAILED_PRECONDITION. */
+/* Saves as DIRECTORY/BASE-STEP (step below 0: without a number), and returns that prefix (transfer
+ * full) once it is durable and "latest". Before the first save in a directory, files of savers that
+ * died are removed. RESOURCE_EXHAUSTED if the save is skipped for lack of space;
+ * FAILED_PRECONDITION if there is nothing to save. */
 char *muster_saver_save (MusterSaver *self, MusterSession *session, const char *directory,
                          gint64 step, gint64 deadline_us, GCancellable *cancellable,
                          GError **error);
 
-/* How a save may differ from the plain one: a snapshot's, or one under a name of the caller's. A
- * zeroed struct is the plain one. All of it is the caller's, until the save has ended. */
+/* Options of a save: of a snapshot, or with the caller's prefix. A zeroed struct is a plain save.
+ * The caller keeps everything valid until the save has ended. */
 typedef struct {
-  const char *prefix; /* (nullable) in place of DIRECTORY/BASE-STEP, whatever step the cut says */
-  const char *save_tensor;  /* (nullable) runs in place of the SaverDef's, on what is at rest
-                               already; it takes the same filename tensor */
+  const char *prefix;       /* (nullable) instead of DIRECTORY/BASE-STEP and the step of a cut */
+  const char *save_tensor;  /* (nullable) instead of the SaverDef's, for values that no longer
+                               change; it uses the same filename tensor */
   const GPtrArray *tensors; /* (nullable) (element-type MusterNamedTensor) from outside the graph,
-                               in place of what the saveables hold now */
-  gboolean unlisted;        /* no state file, no list, nothing announced */
-  void (*written) (
-      gpointer user_data); /* (nullable) the master has written all; not published yet */
+                               instead of the saveables' current values */
+  gboolean unlisted;        /* no state file, no list, no announcement */
+  void (*written) (gpointer user_data); /* (nullable) called when the master has written everything,
+                                           before publishing */
   gpointer written_data;
 } MusterSaveHow;
 
 /**
  * muster_saver_save_with: (skip)
  *
- * The same, as how (nullable) says, and with all there is to tell: a skipped save is success, and
- * so is that of a saver with nothing to save.
+ * The same with the options how (nullable) and the full result. A skipped save, and one with
+ * nothing to save, is success.
  */
 gboolean muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *directory,
                                  gint64 step, const MusterSaveHow *how, MusterSaved *saved,
                                  gint64 deadline_us, GCancellable *cancellable, GError **error);
 
-/* Compares a checkpoint with what the saver restores and reads every tensor: one error lists every
- * missing, wrongly shaped and wrongly typed tensor with the nearest name (INVALID_ARGUMENT), or the
- * damage (DATA_LOSS). Touches no session. */
+/* Compares a checkpoint with what the saver restores, and reads every tensor. INVALID_ARGUMENT
+ * lists every missing tensor and every wrong shape or type, with the nearest name; DATA_LOSS
+ * describes damage. Needs no session. */
 gboolean muster_saver_check_compatible (MusterSaver *self, const char *prefix,
                                         GCancellable *cancellable, GError **error);
 
@@ -177,22 +179,13 @@ gboolean muster_saver_check_compatible (MusterSaver *self, const char *prefix,
  * @options: (nullable): what is restored, and how
  * @restored: (nullable): what was
  *
- * Restores the checkpoint that options name, or the newest of their directory that is whole. All of
- * it is read and compared with the graph before the first variable changes, also by a master that
- * reads for itself: what it alone finds damaged is DATA_LOSS, too. Nothing is assigned unless
- * everything fits. While it runs, the checkpoint is kept from being removed. restored (nullable) is
- * filled.
- *
- * INVALID_ARGUMENT where options name neither a prefix nor a directory, or both. A saver that
- * restores nothing (allow_empty) takes any prefix, or none.
- *
- * In a directory: restored->prefix is NULL where its state file names none, which is success, and
- * passed_over says which newer ones were missing or damaged: those damaged are set aside
- * (checkpoint/state/quarantine.h). One that is whole and doesn't fit the graph is an error, and so
- * is a state file that can't be read (DATA_LOSS); a saver that restores nothing refuses a directory
- * with a checkpoint (INVALID_ARGUMENT). A checkpoint that a saver at work removes before it is
- * locked doesn't count: the directory is looked at again, until the deadline, and what it names now
- * is taken. Afterwards the state file's list is the saver's.
+ * Restores the newest checkpoint in a directory that is whole. *restored (transfer full) is its
+ * prefix, or NULL if the state file names none, which is success. *passed_over (nullable) (transfer
+ * full) lists newer ones that were missing or damaged, else NULL; damaged ones are quarantined
+ * (checkpoint/state/quarantine.h; saver/restore.h has options). A whole checkpoint that doesn't fit
+ * the graph is an error, as is a state file that can't be read (DATA_LOSS). A saver without
+ * variables (allow_empty) refuses a directory with a checkpoint (INVALID_ARGUMENT). Afterwards the
+ * saver's list is the state file's.
  */
 gboolean muster_saver_restore (MusterSaver *self, MusterSession *session,
                                const MusterRestoreOptions *options, MusterRestored *restored,
@@ -201,7 +194,7 @@ gboolean muster_saver_restore (MusterSaver *self, MusterSession *session,
 /**
  * muster_saver_latest_checkpoint:
  *
- * The checkpoint that the saver's state file (latest_filename) names in a directory: see
+ * The checkpoint that the saver's state file (latest_filename) in a directory names; see
  * muster_latest_checkpoint ().
  *
  * Returns: (transfer full) (nullable)
@@ -211,7 +204,7 @@ char *muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, 
 /**
  * muster_saver_last_checkpoints:
  *
- * The list that retention works on, oldest first: (transfer full) NULL-terminated.
+ * The list that retention uses, oldest first: (transfer full) NULL-terminated.
  *
  * Returns: (transfer full) (array zero-terminated=1)
  */
@@ -220,8 +213,8 @@ char **muster_saver_last_checkpoints (MusterSaver *self);
 /**
  * muster_saver_set_last_checkpoints: (skip)
  *
- * Puts others in its place (prefixes is NULL-terminated). times (nullable) has one for each, in
- * seconds since 1970; NULL: they are never deleted (SAV.51).
+ * Replaces the list (prefixes is NULL-terminated). times (nullable) has one for each, in seconds
+ * since 1970; NULL: they are never deleted (SAV.51).
  */
 void muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixes,
                                         const double *times);
@@ -230,26 +223,26 @@ void muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *pr
  * muster_saver_recover_last_checkpoints:
  * @prefixes: (array zero-terminated=1)
  *
- * Rebuilds the list: those whose files exist, in that order, as old as their files (SAV.50).
+ * Rebuilds the list from those whose files exist, in that order, with the files' times (SAV.50).
  */
 void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes);
 
-/* The same from a directory, as a saver of a new process needs it before its first save, so that
- * the checkpoints before are still listed, and forgotten in their turn: those that its state file
- * names, and those of this base name that the side file knows for a muster's (adopt_unknown: all).
- * Those kept for good or set aside never. No directory and no state file is no list; DATA_LOSS for
- * a state file that can't be read. Takes away what savers that died have left half written: a saver
- * at work holds a lock, and where the store has none, what was touched within a day stays. */
+/* Rebuilds the list from a directory, as a new process needs it before its first save, so that
+ * earlier checkpoints are listed and later removed: those in the state file, and those with this
+ * base name that the side file records (adopt_unknown: all). Preserved and quarantined ones are
+ * left out. Without a directory or state file the list is empty; a state file that can't be read is
+ * DATA_LOSS. Removes files of savers that died: running savers hold a lock; if the store has no
+ * locks, files changed within a day are kept. */
 gboolean muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error);
 
-/* How many bytes the next checkpoint will take, as far as the graph and the last one tell, without
- * what saveables add. Any thread. */
+/* Estimates the size of the next checkpoint in bytes, from the graph and the last checkpoint,
+ * without saveables. Any thread. */
 guint64 muster_saver_estimate_bytes (MusterSaver *self);
 
 /**
  * muster_saver_storage: (skip)
  *
- * Where its checkpoints are; borrowed.
+ * The store of its checkpoints; borrowed.
  */
 MusterStorage *muster_saver_storage (MusterSaver *self);
 

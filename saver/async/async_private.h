@@ -11,12 +11,13 @@ G_BEGIN_DECLS
 
 #define MUSTER_MAX_SNAPSHOTS 4
 
-/* What is saved: counted, so that a save under way keeps what it began with. */
+/* The model that is saved: reference-counted, so that a running save keeps the one that it began
+ * with. */
 typedef struct {
   gatomicrefcount refs;
   MusterSaver *saver;     /* (owned) */
   MusterSession *session; /* (owned) */
-  guint64 bytes;          /* of a snapshot, as far as it is known */
+  guint64 bytes;          /* of a snapshot; an estimate unless is_exact */
   gboolean is_exact;
 } MusterAsyncModel;
 
@@ -25,25 +26,25 @@ MusterAsyncModel *muster_async_model_ref (MusterAsyncModel *self);
 void muster_async_model_unref (MusterAsyncModel *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAsyncModel, muster_async_model_unref)
 
-/* A place for one snapshot. Whoever has claimed it alone touches the snapshot. */
+/* Holds one snapshot. Only the owner of the slot (is_taken) uses the snapshot. */
 typedef struct {
   MusterSnapshot *snapshot; /* (owned) (nullable) */
-  MusterAsyncModel *model;  /* (owned) (nullable) the snapshot's */
+  MusterAsyncModel *model;  /* (owned) (nullable) of the snapshot */
   gboolean is_taken;        /* guarded by the core's lock */
 } MusterAsyncSlot;
 
-/* One save: immutable once it is queued. */
+/* One save. Immutable once queued. */
 typedef struct {
   MusterSaveTicket *ticket; /* (owned) */
   MusterAsyncModel *model;  /* (owned) */
-  MusterAsyncSlot *slot;    /* its snapshot's; the core's */
-  GPtrArray *tensors;       /* (owned) the saveables' */
+  MusterAsyncSlot *slot;    /* of its snapshot; the core's */
+  GPtrArray *tensors;       /* (owned) from the saveables */
   gboolean unlisted;
 } MusterAsyncRequest;
 
 void muster_async_request_free (MusterAsyncRequest *self);
 
-/* What the object shares with its thread, which may outlive it. */
+/* What the saver shares with its thread, which may live longer. */
 typedef struct {
   gatomicrefcount refs;
   MusterAsyncOptions options;
@@ -55,9 +56,9 @@ typedef struct {
   MusterAsyncModel *model; /* (owned) */
   MusterAsyncSlot slots[MUSTER_MAX_SNAPSHOTS];
   GQueue waiting;              /* (owned) (element-type MusterAsyncRequest) staged, in order */
-  MusterAsyncRequest *writing; /* (owned) (nullable) the thread's */
+  MusterAsyncRequest *writing; /* (owned) (nullable) being written by the thread */
   GThread *thread;             /* (owned) (nullable) */
-  GThread *holder;             /* (nullable) who stages or restores now */
+  GThread *holder;             /* (nullable) the thread that is staging or restoring */
   gboolean is_over;            /* the thread has left its loop */
   gboolean is_shut;
   guint n_scopes;
@@ -71,25 +72,25 @@ MusterAsyncCore *muster_async_core_new (MusterAsyncModel *model, const MusterAsy
 MusterAsyncCore *muster_async_core_ref (MusterAsyncCore *self);
 void muster_async_core_unref (MusterAsyncCore *self);
 
-/* With the lock held: nothing is staged, written or waits. */
+/* With the lock held. TRUE if nothing is staged, written or waiting. */
 gboolean muster_async_core_is_idle (MusterAsyncCore *self);
-/* With the lock held: FAILED_PRECONDITION for a call from the saver's own thread, or from what it
- * calls on this one. */
+/* With the lock held. FAILED_PRECONDITION for a call from the saver's own thread, or from a
+ * callback of the saver on this one. */
 gboolean muster_async_core_check_caller (MusterAsyncCore *self, GError **error);
 
-/* A call that stages or restores; one at a time. Its deadline bounds all of it. */
+/* A call that stages or restores; one at a time. The deadline bounds the whole call. */
 typedef struct {
   MusterAsyncCore *core;
   gint64 deadline_us;
   GCancellable *cancellable;
-  gboolean must_be_idle; /* it needs the saves before to have ended */
+  gboolean must_be_idle; /* earlier saves must have ended */
   gboolean is_claimed;
 } MusterAsyncCall;
 
-/* A save that ended well, or was skipped for want of room. */
+/* Sets the result of a save that succeeded or was skipped for lack of space. */
 void muster_async_resolve_ticket (MusterSaveTicket *ticket, const MusterSaved *saved);
 
-/* The background thread; begun with a reference of its own. */
+/* The background thread; owns a reference to core. */
 gpointer muster_async_core_thread (gpointer core);
 
 G_END_DECLS

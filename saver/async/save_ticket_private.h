@@ -11,7 +11,7 @@ GCancellable *muster_save_ticket_cancellable (MusterSaveTicket *self);       /* 
 void muster_save_ticket_set_left_out (MusterSaveTicket *self, char **names); /* (transfer full) */
 void muster_save_ticket_set_why (MusterSaveTicket *self, const char *why);
 void muster_save_ticket_advance (MusterSaveTicket *self, MusterSaveState state);
-/* Ends it otherwise; error is copied. */
+/* Ends the save in a final state; error is copied. */
 void muster_save_ticket_end (MusterSaveTicket *self, MusterSaveState state, const GError *error);
 
 /* muster_wait_for () with an error. DEADLINE_EXCEEDED says what was waited for. */

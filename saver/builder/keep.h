@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/* max_to_keep, wherever it is an option: the number of checkpoints that are listed; the oldest is
- * deleted when one more is saved. 0 is the default: what the meta graph's SaverDef says, and 5
- * where a SaverDef is made. MUSTER_KEEP_ALL: none is deleted. INVALID_ARGUMENT below that. (In a
- * SaverDef itself, as TensorFlow writes it, 0 keeps all.) */
+/* max_to_keep in any options struct: the number of checkpoints in the list; each save beyond it
+ * deletes the oldest. 0 is the default: the SaverDef's value, or 5 where a SaverDef is created.
+ * MUSTER_KEEP_ALL deletes none. Lower values are INVALID_ARGUMENT. (In a SaverDef itself, as in
+ * TensorFlow, 0 keeps all.) */
 #define MUSTER_KEEP_ALL (-1)
 
-/* What becomes of a checkpoint that leaves the list, where every so many hours one is kept for
- * good. The mark that it goes by is stored in the state file, and so outlives the process. */
+/* Which checkpoints that leave the list are preserved, with keep_every_n_hours. The time of the
+ * last preserved one is stored in the state file and so outlives the process. */
 typedef enum {
-  MUSTER_KEEP_SAVER,   /* as tf.train.Saver: one after the mark and so many hours; the mark moves on
-                          by so many hours */
-  MUSTER_KEEP_MANAGER, /* as CheckpointManager: one so many hours or more after the last one kept;
-                          what isn't newer than that one is left alone */
+  MUSTER_KEEP_SAVER,   /* as tf.train.Saver: one that is n hours after the mark; the mark then
+                          advances by n hours */
+  MUSTER_KEEP_MANAGER, /* as CheckpointManager: one that is at least n hours newer than the last
+                          preserved one; one that isn't newer is left alone */
 } MusterKeepRule;

@@ -7,9 +7,9 @@
 
 G_BEGIN_DECLS
 
-/* INVALID_ARGUMENT for a max_to_keep that means nothing. */
+/* INVALID_ARGUMENT for an invalid max_to_keep. */
 gboolean muster_check_max_to_keep (int max_to_keep, GError **error);
-/* What it means in a SaverDef, where 0 keeps all; otherwise is the default's. */
+/* Converts max_to_keep to a SaverDef's value, where 0 keeps all. otherwise replaces the default. */
 int muster_max_to_keep_or (int max_to_keep, int otherwise);
 
 G_END_DECLS

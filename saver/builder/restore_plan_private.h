@@ -6,23 +6,22 @@
 
 G_BEGIN_DECLS
 
-/* What a restore does, as the graph says it: the RestoreV2 nodes behind the restore op with their
- * names, slices and dtypes, and the ops that each output goes to. Nodes are borrowed from the
- * graph. Constant once made. */
+/* The restore part of a graph: the RestoreV2 nodes behind the restore op with their names, slices
+ * and dtypes, and the ops that use each output. Nodes are borrowed from the graph. Immutable. */
 
-/* A tensor that the restore reads. The texts are the plan's. */
+/* A tensor that the restore reads. The plan owns the texts. */
 typedef struct {
   const char *name;   /* in the checkpoint */
   const char *slice;  /* "" for the whole */
-  const char *output; /* where it comes out: "save/RestoreV2:3" */
+  const char *output; /* the tensor that it becomes: "save/RestoreV2:3" */
   MusterDType dtype;
-  const Tensorflow__NodeDef *variable; /* (nullable) where it goes */
-  gboolean is_reshaped;                /* the graph gives it the variable's shape itself */
-  int n_dims;                          /* the shape, as muster_wanted_shape () tells it */
+  const Tensorflow__NodeDef *variable; /* (nullable) the variable that it is assigned to */
+  gboolean is_reshaped;                /* the graph itself reshapes it to the variable's shape */
+  int n_dims;                          /* the shape, by muster_wanted_shape () */
   const gint64 *dims;
 } MusterWanted;
 
-/* An op that takes in what was read: mostly Assign. */
+/* An op that uses what was read, usually Assign. */
 typedef struct {
   const Tensorflow__NodeDef *op;
   const Tensorflow__NodeDef *variable; /* (nullable) */
@@ -33,13 +32,13 @@ typedef struct {
 typedef struct {
   MusterGraph *graph;  /* (owned) */
   GArray *wanted;      /* (owned) (element-type MusterWanted) */
-  GArray *by_name;     /* (owned) (element-type guint) indexes of wanted, in the names' order */
+  GArray *by_name;     /* (owned) (element-type guint) indexes of wanted, sorted by name */
   GArray *assignments; /* (owned) (element-type MusterAssignment) */
   GArray *uses;        /* (owned) (element-type guint) indexes of wanted */
   GPtrArray *restores; /* (owned) (element-type utf8) the RestoreV2 nodes; borrowed */
   GStringChunk *texts; /* (owned) */
-  MusterArena *arena;  /* (owned) of shapes */
-  gboolean can_feed;   /* all that is read is known: the outputs may be fed instead */
+  MusterArena *arena;  /* (owned) for shapes */
+  gboolean can_feed;   /* everything that is read is known: the outputs may be fed instead */
 } MusterRestorePlan;
 
 MusterRestorePlan *muster_restore_plan_new (MusterGraph *graph, const char *restore_op,
@@ -47,8 +46,8 @@ MusterRestorePlan *muster_restore_plan_new (MusterGraph *graph, const char *rest
 void muster_restore_plan_free (MusterRestorePlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRestorePlan, muster_restore_plan_free)
 
-/* The shape that the graph has for a tensor: of the slice's whole ("10 4 0,4:-" -> [10,4]), or of
- * the variable. The rank is -1 where it doesn't say. dims has room for MUSTER_MAX_DIMS. */
+/* The shape that the graph gives for a tensor: from the slice's text ("10 4 0,4:-" -> [10,4]), or
+ * the variable's. Returns the rank, or -1 if unknown. dims has MUSTER_MAX_DIMS elements. */
 int muster_wanted_shape (const MusterWanted *self, gint64 *dims);
 
 G_END_DECLS

@@ -7,11 +7,11 @@
 
 G_BEGIN_DECLS
 
-/* MusterSaveable is state that lies outside the graph and belongs into its checkpoints: where the
- * training stands in its data, a table in another process. It is added to a saver under a name; its
- * tensors are NAME/KEY in the checkpoint, in a part that the chief writes, beside what the master
- * writes. All verbs run on the thread that saves or restores, never on a background one: a save in
- * the background writes the copies that were made when it was asked for. */
+/* MusterSaveable is state outside the graph that belongs in its checkpoints: the position in the
+ * data, a table in another process. A saver adds it under a name; its tensors are NAME/KEY in the
+ * checkpoint, in a part written by the chief. The functions run on the thread that saves or
+ * restores, never on a background thread: a background save writes copies made when it was
+ * requested. */
 
 typedef struct {
   char *name;           /* (owned) */
@@ -23,27 +23,28 @@ G_DECLARE_INTERFACE (MusterSaveable, muster_saveable, MUSTER, SAVEABLE, GObject)
 
 struct _MusterSaveableInterface {
   GTypeInterface parent;
-  /* Adds its tensors, with muster_named_tensors_add (): what it keeps must not change them any
-   * more. UNIMPLEMENTED, or no such verb: it can't be copied, and is left out. */
+  /* Adds its tensors with muster_named_tensors_add (). They mustn't change afterwards. If
+   * UNIMPLEMENTED or NULL, it can't be copied and is left out. */
   gboolean (*copy_to_host) (MusterSaveable *self, GPtrArray *tensors, GError **error);
-  /* optional: takes what a checkpoint holds of it, KEY (element-type utf8 MusterTensor) to tensor,
-   * after the graph's variables have been assigned. Without: what was saved is for others. */
+  /* optional: restores the tensors of a checkpoint, from KEY to tensor (element-type utf8
+   * MusterTensor), after the graph's variables were assigned. If NULL, the tensors are saved for
+   * other readers only. */
   gboolean (*restore) (MusterSaveable *self, GHashTable *tensors, GError **error);
-  /* optional: brings values home that live elsewhere, before copy_to_host; once for each save, even
-   * where it is added under several names. */
+  /* optional: fetches values that are stored elsewhere, before copy_to_host; once for each save,
+   * even if it was added under several names. */
   gboolean (*retrieve) (MusterSaveable *self, GError **error);
 };
 
-/* tensors is copy_to_host's; the tensor is referenced. */
+/* tensors is copy_to_host's argument; the tensor is referenced. */
 void muster_named_tensors_add (GPtrArray *tensors, const char *key, MusterTensor *tensor);
 
 typedef enum {
   MUSTER_SAVEABLE_DEFAULT = 0,
-  MUSTER_SAVEABLE_WEAK = 1 << 0,     /* the saver doesn't keep it alive; a save or restore after its
-                                        end is FAILED_PRECONDITION with its name */
-  MUSTER_SAVEABLE_REQUIRED = 1 << 1, /* where it can't be copied the save is refused */
-  MUSTER_SAVEABLE_OPTIONAL = 1 << 2, /* a checkpoint that holds nothing of it is restored all the
-                                        same, without it; otherwise that is NOT_FOUND */
+  MUSTER_SAVEABLE_WEAK = 1 << 0,     /* not kept alive by the saver; a save or restore after it was
+                                        freed is FAILED_PRECONDITION with its name */
+  MUSTER_SAVEABLE_REQUIRED = 1 << 1, /* if it can't be copied, the save fails */
+  MUSTER_SAVEABLE_OPTIONAL =
+      1 << 2, /* a checkpoint without its tensors can be restored; otherwise that is NOT_FOUND */
 } MusterSaveableFlags;
 
 G_END_DECLS

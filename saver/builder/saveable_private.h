@@ -6,8 +6,8 @@
 
 G_BEGIN_DECLS
 
-/* A saver's saveables by name, in the order in which they were added. Any thread; the saveables'
- * own verbs are called without a lock. */
+/* A saver's saveables by name, in the order of their addition. Any thread. The saveables' functions
+ * are called without a lock. */
 typedef struct _MusterSaveables MusterSaveables;
 
 MusterSaveables *muster_saveables_new (void);
@@ -15,14 +15,14 @@ void muster_saveables_free (MusterSaveables *self);
 gboolean muster_saveables_add (MusterSaveables *self, const char *name, MusterSaveable *saveable,
                                MusterSaveableFlags flags, GError **error);
 
-/* Whether a tensor of a checkpoint is one of theirs, by its name. */
+/* TRUE if the name of a checkpoint's tensor belongs to one of them. */
 gboolean muster_saveables_own (MusterSaveables *self, const char *tensor);
 
 /* All their tensors, NAME/KEY: (transfer full) (element-type MusterNamedTensor). *left_out
- * (nullable out) gets the names of those that can't be copied (transfer full), or NULL. */
+ * (nullable out) becomes the names of those that can't be copied (transfer full), or NULL. */
 GPtrArray *muster_saveables_copy (MusterSaveables *self, char ***left_out, GError **error);
 
-/* Writes them as a checkpoint of their own. */
+/* Writes them as a separate checkpoint. */
 gboolean muster_named_tensors_write (const GPtrArray *tensors, MusterStorage *storage,
                                      const char *prefix, GError **error);
 

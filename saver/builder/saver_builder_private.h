@@ -9,11 +9,11 @@ G_BEGIN_DECLS
 typedef struct {
   char *key;                          /* (owned) */
   const MusterVariableInfo *variable; /* (not owned) */
-  const char *slice;                  /* (not owned) "": the whole */
+  const char *slice;                  /* (not owned) "": the whole variable */
 } MusterSaveable;
 
 /* Adds the nodes that save and restore saveables (element-type MusterSaveable, in the order of the
- * checkpoint; at least one) below scope, which nobody else uses. Fills *info, whose strings are
+ * checkpoint, at least one) under scope, which must be unused. Sets *info, whose strings are
  * (transfer full). */
 MusterGraph *muster_saver_add_nodes (MusterGraph *graph, const char *scope, GArray *saveables,
                                      const MusterSaverBuild *how, MusterSaverInfo *info,

@@ -11,8 +11,7 @@ G_BEGIN_DECLS
 const char *muster_suggest_name (const MusterBundleEntry *const *entries, gsize n,
                                  GHashTable *taken, const char *name);
 
-/* How many insertions, deletions and replacements of a byte turn a into b; limit + 1 for more than
- * limit. */
+/* The edit distance of a and b in bytes, or limit + 1 if it exceeds limit. */
 guint muster_edit_distance (const char *a, const char *b, guint limit);
 
 G_END_DECLS

@@ -5,14 +5,17 @@
 
 G_BEGIN_DECLS
 
-/* Where there is no room for a checkpoint. What is there is kept in any case. */
+/* What to do if there isn't enough space for a checkpoint. Existing checkpoints are kept in any
+ * case. */
 typedef enum {
-  MUSTER_WHEN_FULL_FAIL,  /* RESOURCE_EXHAUSTED: what it needs, what is free, where */
+  MUSTER_WHEN_FULL_FAIL,  /* RESOURCE_EXHAUSTED, with the space needed, the free space and the
+                             directory */
   MUSTER_WHEN_FULL_SKIP,  /* no checkpoint this time (MusterSaved.skipped) */
-  MUSTER_WHEN_FULL_PAUSE, /* waits for room, until the deadline */
+  MUSTER_WHEN_FULL_PAUSE, /* wait for space, until the deadline */
 } MusterWhenFull;
 
-/* A save waits for room: how much it needs, how much there is, for how long it has waited. */
+/* Called while a save waits for space. why gives the space needed, the free space and the time
+ * waited. */
 typedef void (*MusterSaverPaused) (const char *why, gpointer user_data);
 
 G_END_DECLS

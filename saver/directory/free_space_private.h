@@ -7,7 +7,7 @@
 
 G_BEGIN_DECLS
 
-/* What is done where a directory has no room; all of it is its owner's. */
+/* Handles directories without enough space. The owner provides everything. */
 typedef struct {
   MusterStorage *storage; /* (not owned) */
   MusterClock *clock;     /* (not owned) */
@@ -16,24 +16,26 @@ typedef struct {
   gpointer paused_data;
 } MusterFreeSpace;
 
-/* A save that looks for room. */
+/* A save's search for space. */
 typedef struct {
   const char *directory;
-  guint64 bytes; /* that it needs */
+  guint64 bytes; /* space needed */
   gint64 deadline_us;
   GCancellable *cancellable; /* (nullable) */
   gint64 started_us;
-  gint64 pause_us; /* the next one */
-  char *why;       /* (owned) (nullable) the save is to be skipped, and why */
+  gint64 pause_us; /* the next pause */
+  char *why;       /* (owned) (nullable) why the save is skipped, if it is */
 } MusterSpaceCheck;
 
-/* FALSE with an error: there is none. TRUE: there is, unless it has a why. */
+/* FALSE with an error if there isn't enough space. TRUE if there is, or if the save is to be
+ * skipped (why is set). */
 gboolean muster_free_space_find (const MusterFreeSpace *self, MusterSpaceCheck *space,
                                  GError **error);
-/* TRUE if that is what failed, as far as can be told before its files are taken away. */
+/* TRUE if failure was caused by lack of space, as far as can be determined before the files are
+ * removed. */
 gboolean muster_free_space_was_full (const MusterFreeSpace *self, const MusterSpaceCheck *space,
                                      const GError *failure);
-/* After such a failure (transfer full): as muster_free_space_find (), for another try. */
+/* Handles such a failure (transfer full): like muster_free_space_find (), for another attempt. */
 gboolean muster_free_space_after_full (const MusterFreeSpace *self, MusterSpaceCheck *space,
                                        GError *failure, GError **error);
 
