@@ -169,7 +169,8 @@ print_message (GString *out, const ProtobufCMessageDescriptor *descriptor, Muste
         protobuf_c_message_descriptor_get_field (descriptor, field.number);
     if (known == NULL) {
       return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-                          "Writing text: unknown field %u in %s; write it as binary", field.number, descriptor->short_name);
+                          "Writing text: unknown field %u in %s; write it as binary", field.number,
+                          descriptor->short_name);
     }
     if (!print_value (out, known, &field, depth, error))
       return FALSE;

@@ -166,7 +166,8 @@ MUSTER_TEST (MetaGraphIo, says_what_is_wrong_with_a_file)
   g_file_set_contents (path, "# text\nmeta_info_def {\n  bogus: 1\n}\n", -1, NULL);
   MUSTER_EXPECT_NULL (muster_import_meta_graph (path, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (error && strstr (error->message, "Line 3: unknown field 'bogus' in MetaInfoDef"));
+  MUSTER_EXPECT_TRUE (error &&
+                      strstr (error->message, "Line 3: unknown field 'bogus' in MetaInfoDef"));
 }
 
 static char *
