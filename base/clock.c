@@ -10,16 +10,16 @@ muster_clock_default_init (MusterClockInterface *iface G_GNUC_UNUSED)
 {
 }
 
-/* A clock may count from anywhere. What it says when it is first asked is the machine's present of
- * that moment, and from then on its instants are told on the machine's scale: here alone, so that
- * an instant means the same to whoever it is handed to. */
+/* A clock may count from anywhere. Its first instant is taken as the machine's instant of that
+ * moment; from then on its instants are converted to the machine's scale. Only this function does
+ * so, so that an instant means the same everywhere. */
 static gint64
 shift_us (MusterClock *self)
 {
   static GMutex lock;
   if (self == muster_system_clock ())
     return 0;
-  /* A clock may be made of another one: it isn't asked under the lock. */
+  /* A clock may use another one, so it isn't called under the lock. */
   GQuark quark = g_quark_from_static_string ("muster-clock-shift");
   gint64 *shift_us = g_object_get_qdata (G_OBJECT (self), quark);
   if (shift_us != NULL)
@@ -40,7 +40,7 @@ gint64
 muster_clock_now_us (MusterClock *self)
 {
   g_return_val_if_fail (MUSTER_IS_CLOCK (self), 0);
-  const gint64 shift = shift_us (self); /* found first, so that it is never later than now */
+  const gint64 shift = shift_us (self); /* computed first, so that it is never later than now */
   return MUSTER_CLOCK_GET_IFACE (self)->now_us (self) + shift;
 }
 
@@ -92,7 +92,7 @@ muster_deadline_remaining (gint64 deadline_us, gint64 now_us)
   return remaining_us;
 }
 
-/* Every unit is cut, not rounded: "60.0 s" and "1000 ms" then can't come up. */
+/* Every unit is truncated, not rounded, so that "60.0 s" and "1000 ms" don't occur. */
 char *
 muster_format_duration (gint64 duration_us)
 {

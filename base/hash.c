@@ -43,7 +43,7 @@ muster_hash_bytes (const void *data, gsize size, guint64 seed)
     one = fold (load (at) ^ SALT_A, load (at + 8) ^ one);
     two = fold (load (at + 16) ^ SALT_C, load (at + 24) ^ two);
   }
-  one ^= two << 29 | two >> 35; /* values_changed, or the seed in both would cancel out */
+  one ^= two << 29 | two >> 35; /* otherwise the seed in both would cancel out */
   if (left >= 16) {
     one = fold (load (at) ^ SALT_B, load (at + 8) ^ one);
     at += 16;

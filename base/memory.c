@@ -63,6 +63,6 @@ muster_memory_alloc (gsize size)
   const gsize rounded = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
   gpointer memory = aligned_alloc (HUGE_PAGE, rounded);
   if (memory != NULL)
-    (void)madvise (memory, rounded, MADV_HUGEPAGE); /* advice: it may well be refused */
+    (void)madvise (memory, rounded, MADV_HUGEPAGE); /* only advice: may fail */
   return memory;
 }

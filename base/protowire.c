@@ -91,7 +91,7 @@ muster_proto_read_field (MusterProtoReader *self, MusterProtoField *field)
     return FALSE;
   *field = (MusterProtoField){.number = (guint32)(tag >> 3), .type = tag & 7};
   if (!read_value (&ahead, field))
-    return FALSE; /* self stays where it was, so that it isn't at the end */
+    return FALSE; /* self doesn't move, so that it isn't at the end */
   *self = ahead;
   return TRUE;
 }

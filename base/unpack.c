@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/protowire.h"
 
-/* One walk along a message's descriptor both checks and unpacks: protobuf-c's own unpacking bounds
- * nothing, loses numbers when a message comes in parts, and would be a second walk. A walk without
- * a message to fill only checks. */
+/* One pass along a message's descriptor both checks and unpacks. protobuf-c's own unpacking limits
+ * nothing, loses numbers when a message comes in parts, and would be a second pass. Without a
+ * message to fill, the pass only checks. */
 
 typedef struct {
   const char *what;
@@ -111,8 +111,8 @@ element_size (ProtobufCType type)
   }
 }
 
-/* Room for one more element at the end of an array of n. Its capacity is the next power of two, at
- * least 2, so that it needn't be kept anywhere. */
+/* Appends an element to an array of n. Its capacity is the next power of two, at least 2, so it
+ * needn't be stored. */
 static gpointer
 add_element (Walk *walk, gpointer *array, gsize n, gsize size)
 {
@@ -125,7 +125,7 @@ add_element (Walk *walk, gpointer *array, gsize n, gsize size)
   return (guint8 *)*array + n * size;
 }
 
-/* Where the field's value goes. A oneof that held another field is emptied first. */
+/* The place of the field's value. A oneof that held another field is cleared first. */
 static gpointer
 place_for (Walk *walk, const ProtobufCFieldDescriptor *field, ProtobufCMessage *message)
 {
@@ -182,7 +182,7 @@ copy_bytes (Walk *walk, const MusterProtoField *value)
   return copy;
 }
 
-/* Kept with its length and all, so that packing writes it back. */
+/* Kept with its tag and length, so that packing writes it back. */
 static void
 keep_unknown (Walk *walk, const MusterProtoField *value, const guint8 *start, const guint8 *end,
               ProtobufCMessage *message)
