@@ -5,23 +5,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Sizes fall into classes, four to a power of two, so that a buffer kept is at most a quarter too
- * large for whoever takes it. */
+/* Sizes are grouped into classes, four to a power of two, so that a reused buffer is at most a
+ * quarter too large. */
 #define N_CLASSES (64 * 4)
 
-/* A terabyte isn't to be had; a sanitizer's allocator ends the process when asked for more. */
+/* Allocating a terabyte can't succeed; a sanitizer's allocator ends the process on such a request.
+ */
 #define BUFFER_MAX ((gsize)1 << 40)
 
 #if defined(__SANITIZE_ADDRESS__)
-/* A buffer that is kept would hide its use after it was freed. */
+/* Keeping buffers would hide a use after free. */
 #define POOL_LIMIT_MAX ((gsize)0)
 #else
 #define POOL_LIMIT_MAX ((gsize)8 << 30)
 #endif
 
-/* Buffers from this size on are asked for in large pages: to have a gigabyte handed out 4 KiB at a
- * time takes longer than to read it from a file. What that may waste is a fraction of the buffer.
- */
+/* Buffers from this size use large pages: getting a gigabyte in pages of 4 KiB takes longer than
+ * reading it from a file. At most a fraction of the buffer is wasted. */
 #define LARGE_FROM ((gsize)8 << 20)
 #define LARGE_PAGE ((gsize)2 << 20)
 
@@ -95,7 +95,7 @@ muster_buffer_alloc (gsize size)
   g_mutex_unlock (&lock);
   if (found != NULL)
     return found;
-  /* Exactly what was asked for, where nothing is kept: the sanitizer then sees its end. */
+  /* The exact size if nothing is kept, so that the sanitizer detects accesses beyond it. */
   if (POOL_LIMIT_MAX == 0)
     rounded = (size + MUSTER_BUFFER_ALIGNMENT - 1) & ~(gsize)(MUSTER_BUFFER_ALIGNMENT - 1);
   return allocate (rounded);

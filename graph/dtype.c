@@ -120,7 +120,7 @@ muster_half_to_float (guint16 bits)
   return sign != 0 ? -tiny : tiny;
 }
 
-/* value's top bits rounded to the nearest, ties to even, with drop bits cut off. */
+/* Rounds value to its top bits, to nearest, ties to even, removing drop bits. */
 static guint32
 round_off (guint32 value, guint drop)
 {

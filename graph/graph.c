@@ -23,7 +23,7 @@ typedef struct {
   gint32 output; /* -1: control */
 } Input;
 
-/* Extensions of extensions, at most: whoever looks for a name may look in each. */
+/* Maximum depth of extensions of extensions: a lookup may search each. */
 #define MAX_DEPTH 8
 
 struct _MusterGraph {
@@ -34,12 +34,12 @@ struct _MusterGraph {
   GBytes *extra;       /* (owned) (nullable) the bytes after origin's */
   guint depth;         /* how many origins there are below */
 
-  GMutex lock;   /* held while one of the following is made */
+  GMutex lock;   /* held while one of the following is created */
   GBytes *bytes; /* atomic, (owned) (nullable) for an extension until asked for */
   gint has_hash; /* atomic; once set, hash is constant */
   guint64 hash;
 
-  GMutex parsing;                  /* held while all that follows is made */
+  GMutex parsing;                  /* held while all of the following is created */
   gint is_parsed;                  /* atomic; once set, all that follows is constant */
   GError *verdict;                 /* (owned) (nullable) */
   MusterArena *arena;              /* (owned) (nullable) holds def */
@@ -155,7 +155,7 @@ muster_graph_equal (MusterGraph *a, MusterGraph *b)
 
 /* --- the table of names --- */
 
-/* An address as the seed: whoever wrote the graph can't know it, so can't make names collide. */
+/* The seed is an address: the graph's author can't know it and so can't make names collide. */
 static guint64
 hash_name (const MusterGraph *self, const char *name, gsize size)
 {
@@ -288,8 +288,8 @@ is_named (const MusterGraph *self, guint32 index, const char *name, gsize size)
   return strncmp (other, name, size) == 0 && other[size] == '\0';
 }
 
-/* In a large graph a look into the table is a look into cold memory. Most inputs are where they are
- * expected: as far on as the last ones were, or just before their node. */
+/* In a large graph a table lookup reads cold memory. Most inputs are where they are expected: at
+ * the same distance as the last ones, or just before their node. */
 static gssize
 find_near (const MusterGraph *self, gsize node, Trail *trail, const char *name, gsize size)
 {
@@ -325,7 +325,7 @@ find_input (MusterGraph *self, gsize index, gsize i, Trail *trails, Input *input
       node->input[i]);
 }
 
-/* Who goes along the edges then looks at no name. */
+/* Following edges then needs no names. */
 static gboolean
 find_inputs (MusterGraph *self, GError **error)
 {
@@ -374,7 +374,7 @@ parse (MusterGraph *self, GBytes *bytes, GError **error)
   return fill_table (self, error) && find_inputs (self, error);
 }
 
-/* A malformed graph shows nothing of itself. */
+/* Nothing of a malformed graph is accessible. */
 static void
 forget (MusterGraph *self)
 {

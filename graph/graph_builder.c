@@ -41,7 +41,7 @@ enum {
   DIM_SIZE = 1,
 };
 
-/* What TensorFlow 1.15 writes: every consumer since then takes it, with today's meaning of ops. */
+/* TensorFlow 1.15's version: every later consumer accepts it, with the current meaning of ops. */
 #define PRODUCER 134
 
 struct _MusterGraphBuilder {
@@ -152,7 +152,7 @@ put_attr (MusterGraphBuilder *self, const char *name, const GByteArray *value)
   muster_proto_put_bytes (self->node, NODE_ATTR, entry->data, entry->len);
 }
 
-/* A number, 0 as well: within a oneof an absent field is another thing than a zero. */
+/* A number, also 0: in a oneof an absent field differs from a zero. */
 static void
 put_number (MusterGraphBuilder *self, const char *name, guint32 field, guint64 number)
 {

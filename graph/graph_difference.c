@@ -12,7 +12,7 @@ typedef Tensorflow__AttrValue__ListValue List;
 typedef Tensorflow__NameAttrList Func;
 typedef Tensorflow__NodeDef Node;
 
-/* What is shown of a name or a value, so that the line is short whatever the graph holds. */
+/* Maximum length of a name or value in the result. */
 #define MAX_SHOWN 120
 #define MAX_DIMS  8
 
@@ -37,7 +37,7 @@ shapes_equal (const Tensorflow__TensorShapeProto *a, const Tensorflow__TensorSha
   return TRUE;
 }
 
-/* With an address as the seed, so that nobody writes a graph whose names all collide. */
+/* The seed is an address, so that no graph can be made whose names all collide. */
 static guint
 hash_text (gconstpointer text)
 {
@@ -81,7 +81,7 @@ differing_key (GHashTable *a, GHashTable *b, const Attr **in_a, const Attr **in_
   return NULL;
 }
 
-/* Nests as deep as the graph was let in, MUSTER_MAX_DEPTH. */
+/* Recursion is limited by the graph's nesting, MUSTER_MAX_DEPTH. */
 static gboolean
 funcs_equal (const Func *a, const Func *b)
 {
@@ -132,7 +132,7 @@ attrs_equal (const Attr *a, const Attr *b)
   case TENSORFLOW__ATTR_VALUE__VALUE_I:
     return a->i == b->i;
   case TENSORFLOW__ATTR_VALUE__VALUE_F:
-    return memcmp (&a->f, &b->f, sizeof a->f) == 0; /* also where it is no number */
+    return memcmp (&a->f, &b->f, sizeof a->f) == 0; /* also for NaN */
   case TENSORFLOW__ATTR_VALUE__VALUE_B:
     return !a->b == !b->b;
   case TENSORFLOW__ATTR_VALUE__VALUE_TYPE:
@@ -152,7 +152,7 @@ attrs_equal (const Attr *a, const Attr *b)
 
 /* --- in words --- */
 
-/* A text as it may be shown: short, on one line. */
+/* A text in a form for messages: short, on one line. */
 static char *
 shown (const char *text, gsize size)
 {
@@ -176,7 +176,7 @@ shape_text (const Tensorflow__TensorShapeProto *shape)
   return muster_shape_to_string ((int)shape->n_dim, dims);
 }
 
-/* A value that can be shown in a few words, or NULL. */
+/* A short form of a value, or NULL. */
 static char *
 value_text (const Attr *attr)
 {

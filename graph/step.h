@@ -19,8 +19,8 @@ typedef struct {
   gsize n_fetches;
   const char *const *targets; /* ops to run without fetching */
   gsize n_targets;
-  GBytes *options;    /* (nullable) a serialised RunOptions, passed on as it is */
-  gint64 deadline_us; /* 0 counts as MUSTER_WAIT_FOREVER; a timeout in options may end it earlier */
+  GBytes *options;    /* (nullable) a serialised RunOptions, passed on unchanged */
+  gint64 deadline_us; /* 0 is MUSTER_WAIT_FOREVER; a timeout in options may be earlier */
 } MusterStep;
 
 G_END_DECLS

@@ -12,7 +12,7 @@
 typedef enum {
   STORE_INLINE, /* behind the dims, in the tensor's own allocation */
   STORE_BUFFER, /* in a buffer of the pool */
-  STORE_BYTES,  /* in a GBytes of somebody else's: read only */
+  STORE_BYTES,  /* in a GBytes: read only */
   STORE_TENSOR, /* in another tensor, which is not STORE_TENSOR itself */
 } Store;
 
@@ -28,7 +28,8 @@ struct _MusterTensor {
   gint64 dims[];
 };
 
-/* Small elements spare the second allocation. Up to a cache line they need no line of their own. */
+/* Small elements are stored inline, without a second allocation. Up to a cache line they aren't
+ * aligned to one. */
 #define INLINE_MAX  512
 #define INLINE_LINE 64
 
@@ -204,7 +205,7 @@ muster_tensor_new_from_data (MusterDType dtype, int n_dims, const gint64 *dims, 
   return self;
 }
 
-/* What the elements' own type wants: 8 for the halves of a complex128. */
+/* The alignment of the element type: 8 for complex128's halves. */
 static gboolean
 is_aligned (const void *data, MusterDType dtype)
 {
@@ -230,7 +231,7 @@ muster_tensor_new_from_bytes (MusterDType dtype, int n_dims, const gint64 *dims,
   return self;
 }
 
-/* The very string before it: kept once, so that filling with one value stays small. */
+/* Equal to the previous string: stored once, so that a tensor filled with one value stays small. */
 static gboolean
 is_repeated (const MusterString *strings, gint64 i)
 {
@@ -253,7 +254,7 @@ copy_strings (MusterString *table, const MusterString *strings, gint64 n)
   }
 }
 
-/* The bytes of n strings and their table; FALSE if nobody can count them. */
+/* The bytes of n strings and their table. FALSE on overflow. */
 static gboolean
 size_strings (const MusterString *strings, gint64 n, gsize *size)
 {

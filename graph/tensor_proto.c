@@ -27,7 +27,7 @@ enum {
   DIM_SIZE = 1,
 };
 
-/* Elements below this are copied: a view of a few of them would keep a whole message alive. */
+/* Elements below this size are copied: a view of a few would keep a whole message alive. */
 #define VIEW_FROM 4096
 
 /* The message taken apart; everything in it is borrowed. */
@@ -134,7 +134,7 @@ typedef struct {
   guint8 per;      /* values per element */
   guint8 size;     /* of a value in the tensor */
   gint64 n_values; /* room */
-  gint64 n_read;   /* so far; goes past n_values, where nothing is stored any more */
+  gint64 n_read;   /* so far; may exceed n_values, in which case values aren't stored any more */
   guint8 *out;
 } Values;
 
@@ -223,7 +223,7 @@ run_over_values (const Parts *parts, Values *values, GError **error)
   return TRUE;
 }
 
-/* element_size is that of an element that isn't there and is to be filled in. */
+/* element_size is the size of a missing element that is filled in. */
 static gboolean
 check_count (const Parts *parts, gint64 n_read, guint per, gsize element_size, GError **error)
 {
@@ -281,14 +281,14 @@ read_typed (const Parts *parts, GError **error)
     return NULL;
   values.out = muster_tensor_data_mutable (tensor);
   values.n_values = parts->n_elements * values.per;
-  (void)run_over_values (parts, &values, NULL); /* went well a moment ago */
+  (void)run_over_values (parts, &values, NULL); /* succeeded before */
   if (values.n_read < values.n_values)
     repeat_last (values.out, element_size, (gsize)(values.n_read / values.per),
                  (gsize)parts->n_elements);
   return g_steal_pointer (&tensor);
 }
 
-/* The size of the last goes to *last: it stands for those that are missing. */
+/* *last becomes the size of the last, which stands for missing ones. */
 static gint64
 count_strings (const Parts *parts, gsize *last)
 {
@@ -402,7 +402,7 @@ muster_tensor_proto_read_within (const void *data, gsize size, GBytes *owner, gs
                                  GError **error)
 {
   Parts parts;
-  /* Not the dims: they are many, and written before they are read. */
+  /* Not the dims: they are large, and written before they are read. */
   memset (&parts, 0, G_STRUCT_OFFSET (Parts, dims));
   parts.data = data;
   parts.size = size;

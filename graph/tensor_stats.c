@@ -6,8 +6,8 @@
 
 #define BLOCK 1024 /* elements that are doubles at a time */
 
-/* The number of those seen, their mean, and the sum of squares around it (Chan's way of joining
- * two such, which keeps its digits where a sum of squares loses them). */
+/* Count, mean and sum of squared deviations, combined by Chan's method, which keeps digits that a
+ * sum of squares loses. */
 typedef struct {
   gint64 n;
   double mean, squares;

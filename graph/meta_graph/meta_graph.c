@@ -14,9 +14,9 @@
 /* MetaGraphDef's fields that are taken out by hand. */
 enum { FIELD_META_INFO = 1, FIELD_GRAPH = 2 };
 
-/* The variables of a meta graph, gathered from its collections in whatever order these stand in the
- * file, and put into order at the end: global ones, then local ones. Without any collection of
- * variables, the graph's variable nodes. */
+/* Collects a meta graph's variables from its collections, which may be in any order in the file,
+ * and orders them at the end: global ones, then local ones. Without any collection of variables:
+ * the graph's variable nodes. */
 
 typedef struct {
   MusterGraph *graph;    /* (not owned) */
@@ -40,7 +40,7 @@ struct _MusterMetaGraph {
   MusterArena *arena; /* (owned) everything below lives in it, or is borrowed from graph */
 
   GMutex lock;
-  GBytes *bytes; /* (owned) guarded by lock; NULL until asked for, where they are made, not read */
+  GBytes *bytes; /* (owned) guarded by lock; NULL until requested, if created rather than read */
 
   GHashTable *collections; /* (owned) key -> const char *const * */
   MusterVariables variables;
@@ -339,7 +339,8 @@ n_items (const Tensorflow__CollectionDef *collection)
   }
 }
 
-/* An item's name; for a collection of variables, what it says of the variable goes on to those. */
+/* An item's name. For a collection of variables, what it contains about the variable is recorded
+ * too. */
 static const char *
 read_item (MusterMetaGraph *self, const char *key, const Tensorflow__CollectionDef *collection,
            gsize i, GError **error)
@@ -420,7 +421,7 @@ read_saver_collection (MusterMetaGraph *self, const Tensorflow__CollectionDef *c
   return TRUE;
 }
 
-/* A meta graph that was exported without its saver may still have it in a collection. */
+/* A meta graph that was exported without its saver may still have one in a collection. */
 static gboolean
 read_savers (MusterMetaGraph *self, const Tensorflow__MetaGraphDef *def, GError **error)
 {

@@ -104,7 +104,7 @@ strip_node (const MusterOpList *ops, Tensorflow__NodeDef *node)
   node->n_attr = n;
 }
 
-/* Says in the MetaInfoDef that it was done; a field that comes again is merged. */
+/* Records it in the MetaInfoDef; a repeated field is merged. */
 static void
 note_stripped (MusterMetaGraphEdit *edit)
 {
@@ -198,7 +198,7 @@ add_unbound (MusterMetaGraphEdit *edit, const MusterOpList *ops, Tensorflow__Gra
 
 /* --- all of it --- */
 
-/* Both ways at once: a graph that leaves one scope may come into another. */
+/* Export and import in one: a graph may leave one scope and enter another. */
 typedef struct {
   MusterExport out;
   const char *to;
@@ -362,7 +362,7 @@ looks_like_text (const char *contents, gsize size)
   return at < size && contents[at] == '#';
 }
 
-/* Binary first, as TensorFlow tries it: a binary one may begin like text. */
+/* Binary first, like TensorFlow: a binary file may begin like text. */
 static MusterMetaGraph *
 read_meta_graph (const char *contents, gsize size, GError **error)
 {

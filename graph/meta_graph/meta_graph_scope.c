@@ -84,7 +84,7 @@ muster_scope_move_node (const MusterScopeMove *self, Tensorflow__NodeDef *node)
 
 /* --- collections --- */
 
-/* A field that holds a name; one that is empty stays so. FALSE where it is left out. */
+/* A field that contains a name; an empty one stays empty. FALSE if it is removed. */
 static gboolean
 move_field (const MusterScopeMove *self, char **field)
 {

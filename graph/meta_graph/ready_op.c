@@ -48,7 +48,7 @@ constant (const Nodes *self, const char *suffix, MusterTensor *value)
   muster_graph_builder_constant (self->builder, name, value);
 }
 
-/* A variable that the graph doesn't have could never become ready. */
+/* A variable without a node could never become ready. */
 static gboolean
 add_check (const Nodes *self, guint i, const MusterVariableInfo *variable, GError **error)
 {
@@ -162,7 +162,7 @@ muster_graph_with_ready_op (MusterMetaGraph *meta_graph, gboolean local_too, cha
   g_autofree char *missing = node_name (&nodes, "missing");
   if (!muster_graph_parse (graph, error))
     return NULL;
-  if (muster_graph_has_node (graph, missing)) { /* added by whoever wrote the graph down */
+  if (muster_graph_has_node (graph, missing)) { /* already added by the graph's author */
     *op = g_steal_pointer (&missing);
     return muster_graph_ref (graph);
   }

@@ -16,8 +16,8 @@ typedef struct {
   GError **error;
 } Text;
 
-/* A message being written. Numbers of a repeated field that follow one another are packed, as
- * TensorFlow writes them: a graph is its bytes. */
+/* A message being written. Consecutive numbers of a repeated field are packed, as TensorFlow writes
+ * them: a graph is identified by its bytes. */
 typedef struct {
   GByteArray *bytes;                       /* (owned) */
   GByteArray *packed;                      /* (owned) values of packing, not in bytes yet */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The bytes have been checked along the descriptor before: they nest no deeper than they may. */
+/* The bytes were checked along the descriptor before, so their nesting is limited. */
 
 static gboolean print_message (GString *out, const ProtobufCMessageDescriptor *descriptor,
                                MusterProtoReader reader, int depth, GError **error);
