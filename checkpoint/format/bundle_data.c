@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-/* So many files stay open; a checkpoint may have thousands of shards. */
+/* Maximum number of open files; a checkpoint may have thousands of shards. */
 #define MAX_OPEN    64
 #define BLOCK       (256 * 1024) /* one read: it stays in cache for its checksum */
 #define SMALL       (64 * 1024)  /* below this a span is copied out of a read that it shares */
 #define UNIT        (16 * BLOCK) /* what a thread takes at a time */
-#define MAX_WASTE   4096         /* bytes that nobody asked for, between two spans of one read */
+#define MAX_WASTE   4096         /* unneeded bytes between two spans of one read */
 #define MAX_THREADS 4
 
 struct _MusterBundleData {
@@ -114,7 +114,7 @@ muster_bundle_data_open (MusterBundleData *self, gint32 shard, GError **error)
   file = open_file (self, shard, error);
   if (file == NULL)
     return NULL;
-  if (g_hash_table_size (self->files) >= MAX_OPEN) /* who reads from one keeps it open */
+  if (g_hash_table_size (self->files) >= MAX_OPEN) /* files being read are referenced */
     g_hash_table_remove_all (self->files);
   g_hash_table_insert (self->files, GINT_TO_POINTER (shard), g_atomic_rc_box_acquire (file));
   return file;
@@ -136,17 +136,17 @@ muster_data_file_check_place (const MusterDataFile *file, MusterBundleData *self
   if ((guint64)e->offset > file->size || (guint64)e->size > file->size - (guint64)e->offset)
     return muster_bundle_data_damaged (
         self, entry, "extends past the end of the file: the file is truncated", error);
-  /* Each string has a length of a byte or more, and the lengths have their checksum. */
+  /* Each string has a length of at least a byte, and the lengths have a checksum. */
   const gint64 n_elements = muster_shape_n_elements (e->n_dims, e->dims);
   if (e->dtype == MUSTER_STRING && n_elements > 0 && n_elements > e->size - 4)
     return muster_bundle_data_damaged (self, entry, "has more strings than bytes", error);
   return TRUE;
 }
 
-/* Reading many spans of data files at once. The spans are cut into units, which a few threads take
- * one after the other: neighbours that are small are one read through a buffer, a large span is
- * several reads right into its place. A checksum of pieces is put together from theirs, in any
- * order: that of the whole is the XOR of each piece's, moved by the bytes behind it. */
+/* Reads many spans of data files in parallel. Spans are divided into units, which a few threads
+ * take in turn: small neighbours are one read through a buffer, a large span is several reads
+ * directly to its destination. The checksum of a span in pieces is combined from theirs, in any
+ * order: it is the XOR of each piece's, shifted by the bytes after it. */
 
 typedef struct {
   MusterBundleData *data;
@@ -155,8 +155,8 @@ typedef struct {
   const MusterDataLoad *how;
   guint64 total;
   GMutex lock;
-  gsize next;    /* guarded by lock: the first span that isn't dealt yet */
-  guint64 skip;  /* guarded by lock: how much of it is */
+  gsize next;    /* guarded by lock: the next span */
+  guint64 skip;  /* guarded by lock: bytes of it already assigned */
   guint64 done;  /* guarded by lock */
   GError *error; /* (owned) guarded by lock: the first one */
   gint is_over;  /* atomic: there is an error */
@@ -212,8 +212,8 @@ is_small (const MusterDataSpan *span)
   return span->size <= (span->into != NULL ? SMALL : BLOCK);
 }
 
-/* TRUE if a read that starts at first may hold next as well; sorted neighbours alone are asked for,
- * but those may lie over each other in a file that lies. */
+/* TRUE if one read from first can include next. Only sorted neighbours are passed, but in a
+ * malicious file these may overlap. */
 static gboolean
 is_shared (const MusterDataSpan *first, const MusterDataSpan *last, const MusterDataSpan *next)
 {
@@ -251,7 +251,7 @@ next_unit (Run *run, Unit *unit)
   return TRUE;
 }
 
-/* Another thread's error is FALSE without one of its own. */
+/* FALSE without an error if another thread has failed. */
 static gboolean
 advance (Run *run, guint64 bytes, GError **error)
 {
@@ -387,7 +387,7 @@ read_strings (Worker *self, const MusterDataSpan *span, GError **error)
   return muster_strings_check_end (&check, e->crc32c) || damaged (self, span, error);
 }
 
-/* A piece of a large span; who reads the last one knows the checksum of all. */
+/* A piece of a large span. The thread that reads the last piece checks the checksum. */
 static gboolean
 read_piece (Worker *self, const Unit *unit, GError **error)
 {
@@ -414,7 +414,7 @@ read_piece (Worker *self, const Unit *unit, GError **error)
     return TRUE;
   const guint64 behind = span->size - unit->skip - unit->size;
   g_atomic_int_xor (&span->sum, muster_crc32c_combine (sum, 0, behind));
-  /* The old value is what was left: this piece alone where it is the last. */
+  /* The old value is the remaining size: this piece's if it is the last. */
   const gsize left = (gsize)g_atomic_pointer_add (&span->left, -(gssize)unit->size);
   if (left > unit->size)
     return TRUE;
@@ -466,7 +466,7 @@ work (gpointer data)
   return NULL;
 }
 
-/* What comes in order, as most does, is only looked at. */
+/* Usually sorted already: then only checked. */
 static void
 sort (MusterDataSpan *spans, gsize n)
 {
@@ -503,7 +503,8 @@ muster_bundle_data_load (MusterBundleData *self, MusterDataSpan *spans, gsize n,
   g_mutex_init (&run.lock);
   const guint n_threads = n_helpers (run.total);
   for (guint i = 0; i < n_threads; i++)
-    threads[i] = g_thread_try_new ("muster-read", work, &run, NULL); /* one less is only slower */
+    threads[i] =
+        g_thread_try_new ("muster-read", work, &run, NULL); /* fewer threads are only slower */
   work (&run);
   for (guint i = 0; i < n_threads; i++)
     if (threads[i] != NULL)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define FORMAT_VERSION 1
-/* More than the names of data files are made for: no program writes so many. */
+/* The limit of the names of data files. */
 #define SHARDS_MAX 99999
 
 /* The fields of a BundleEntryProto. */
@@ -124,7 +124,7 @@ muster_bundle_index_add_slice (MusterBundleIndex *self, MusterIndexEntry *entry,
                                const MusterExtent *slice)
 {
   const gsize one = (gsize)entry->entry.n_dims * sizeof (MusterExtent);
-  /* Room doubles when it is used up, at each power of two. */
+  /* The capacity doubles at each power of two. */
   if ((entry->n_slices & (entry->n_slices - 1)) == 0) {
     MusterExtent *extents = muster_arena_alloc (self->arena, MAX (2 * entry->n_slices, 1) * one);
     if (entry->n_slices > 0)
@@ -231,7 +231,7 @@ load_slices (MusterBundleIndex *self, const Tensorflow__BundleEntryProto *proto,
   return TRUE;
 }
 
-/* The numbers of an entry that has bytes of its own. */
+/* Checks shard, offset and size of an entry that has bytes. */
 static gboolean
 check_place (const MusterBundleIndex *self, const MusterBundleEntry *entry, const char *name,
              GError **error)
@@ -310,8 +310,8 @@ read_plain_field (MusterBundleIndex *self, const MusterProtoField *field, Muster
   }
 }
 
-/* An entry as nearly all are, of which there may be a great many: each field once at most, in
- * order, and no slices. FALSE: it takes unpacking to tell what it is, or what is wrong with it. */
+/* The common form of an entry, of which there may be very many: each field at most once, in order,
+ * without slices. FALSE: it must be unpacked to be read or refused. */
 static gboolean
 read_plain_entry (MusterBundleIndex *self, const guint8 *value, gsize size,
                   MusterBundleEntry *entry)
@@ -388,7 +388,7 @@ load_one (const guint8 *key, gsize key_size, const guint8 *value, gsize value_si
   return load_entry (loader->index, key, key_size, value, value_size, error);
 }
 
-/* The file's bytes; no memory is taken for one that can't be an index. */
+/* Reads the file; no memory is allocated if it can't be an index. */
 static GBytes *
 read_file (MusterStorage *storage, const char *path, GError **error)
 {
@@ -412,7 +412,7 @@ read_file (MusterStorage *storage, const char *path, GError **error)
   return n < 0 ? NULL : g_bytes_new_take (g_steal_pointer (&data), (gsize)n);
 }
 
-/* A walk that notices whether there was anything. */
+/* Records whether there were any entries. */
 typedef struct {
   MusterTableFunc func;
   gpointer user_data;
@@ -522,7 +522,7 @@ store_slice (guint8 *at, int n_dims, const MusterExtent *slice)
     if (slice[d].length == MUSTER_ALL)
       continue;
     at = muster_proto_store_uint (at, START, (guint64)slice[d].start);
-    /* One that is 0 is said as well: none means all. */
+    /* Written even if 0: a missing length means all. */
     at = muster_proto_store_varint (at, LENGTH << 3 | MUSTER_WIRE_VARINT);
     at = muster_proto_store_varint (at, (guint64)slice[d].length);
   }
@@ -637,8 +637,7 @@ read_header (Measure *self, MusterProtoReader *reader, GError **error)
   return TRUE;
 }
 
-/* An entry's place: shard_id, offset, size, and whether it is a tensor in slices, which has none.
- */
+/* An entry's shard, offset and size, and whether it is a sliced tensor, which has none. */
 static gboolean
 read_entry (Measure *self, MusterProtoReader *reader, GError **error)
 {
@@ -671,7 +670,7 @@ measure_one (const guint8 *key G_GNUC_UNUSED, gsize key_size, const guint8 *valu
                        : damaged_header (error, "the header is missing");
 }
 
-/* Ends the walk where it began. */
+/* Stops after the first entry. */
 static gboolean
 read_first (const guint8 *key, gsize key_size, const guint8 *value, gsize value_size,
             gpointer user_data, GError **error)

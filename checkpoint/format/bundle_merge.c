@@ -106,7 +106,8 @@ muster_bundle_merge (MusterStorage *storage, const char *const *parts, const cha
   }
   for (gsize i = 0; parts[i] != NULL; i++) {
     g_autofree char *index = muster_bundle_index_path (parts[i]);
-    muster_storage_remove_quietly (storage, index); /* the whole stands; this one is of no use */
+    muster_storage_remove_quietly (
+        storage, index); /* the merged checkpoint is complete; this part isn't needed */
   }
   return TRUE;
 }

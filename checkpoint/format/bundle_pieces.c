@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* A tensor in more slices than this isn't put together: that they don't overlap is checked pair by
- * pair. */
+/* Maximum number of slices that are joined: overlaps are checked for each pair. */
 #define MAX_SLICES 16384
 
 static void

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* One checkpoint on its way to its name. */
+/* A checkpoint that is being published. */
 typedef struct {
   MusterStorage *storage;
   MusterBundleIndex *index; /* (nullable) where it isn't needed, or from has it */
@@ -17,7 +17,7 @@ typedef struct {
   gint32 n_data;
   const char *to;
   char *directory;     /* (owned) of to */
-  gint32 n_shards;     /* n_data, and as many empty ones as it takes to be told from the old */
+  gint32 n_shards;     /* n_data, plus empty ones to differ from the old checkpoint */
   gboolean replaces;   /* a checkpoint to is there */
   gboolean is_passing; /* to is published again: then the directory is synced */
   GPtrArray *old;      /* (owned) (element-type utf8) data files that have no index afterwards */
@@ -69,8 +69,8 @@ find_old (Publication *self, GError **error)
   return FALSE;
 }
 
-/* Picks a number of shards that no data file of the old checkpoint has in its name, so that none is
- * overwritten. Data files without an index are nobody's. */
+/* Chooses a number of shards that no data file of the old checkpoint has in its name, so that none
+ * is overwritten. Data files without an index belong to no checkpoint. */
 static gboolean
 choose_shards (Publication *self, GError **error)
 {
@@ -114,11 +114,11 @@ place_data (Publication *self, GError **error)
                            : muster_storage_write_synced (self->storage, path, NULL, 0, error)))
       return FALSE;
   }
-  /* The names as well, before an index tells of them. */
+  /* Sync the names too, before an index refers to them. */
   return sync_names (self, error);
 }
 
-/* After a failure: everything lies where it lay. */
+/* Undoes the renames after a failure. */
 static void
 take_back (Publication *self)
 {
@@ -154,11 +154,11 @@ write_index (Publication *self, GError **error)
   return TRUE;
 }
 
-/* The switch: one rename, from which on the new index is found. */
+/* One rename makes the new index current. */
 static gboolean
 replace_index (Publication *self, GError **error)
 {
-  /* Held until the old data is gone: who reads the old checkpoint keeps its data. */
+  /* Held until the old data is removed; a reader of the old checkpoint keeps its data. */
   MusterStorageLock *lock = self->replaces ? muster_storage_lock (self->storage, self->old_index,
                                                                   MUSTER_LOCK_UNUSED, NULL)
                                            : NULL;
@@ -236,7 +236,7 @@ muster_bundle_sync_data (MusterStorage *storage, const char *prefix, GError **er
   return g_steal_pointer (&paths);
 }
 
-/* The paths of data files that need no look. */
+/* The paths of data files, unchecked. */
 static char **
 list_data (MusterStorage *storage, const char *prefix, GError **error)
 {
@@ -267,7 +267,7 @@ publish_prefix (MusterStorage *storage, const char *from, const char *to, gboole
                                .new_index = g_strdup (path)};
   const gboolean is_durable = publish (&self, error);
   if (self.is_published && self.owns_index)
-    muster_storage_remove_quietly (storage, path); /* its copy stands */
+    muster_storage_remove_quietly (storage, path); /* the copy is complete */
   return is_durable;
 }
 

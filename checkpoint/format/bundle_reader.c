@@ -20,12 +20,12 @@ struct _MusterBundleReader {
 typedef struct {
   const MusterIndexEntry *whole;
   MusterExtent *wanted; /* (owned) the box of it, resolved */
-  GArray *pieces;       /* (owned) (nullable) what it is put together from */
-  MusterTensor *tensor; /* (owned) (nullable) where it is put together */
-  gboolean is_stored;   /* it is one stored entry as it is */
+  GArray *pieces;       /* (owned) (nullable) the pieces that it is joined from */
+  MusterTensor *tensor; /* (owned) (nullable) the result */
+  gboolean is_stored;   /* it is one stored entry, unchanged */
 } Request;
 
-/* A stored entry that is read into memory of its own: an answer as it is, or to be copied from. */
+/* A stored entry that is read into separate memory, as a result or to be copied from. */
 typedef struct {
   const MusterIndexEntry *entry;
   MusterTensor *tensor; /* (owned) for strings only after their bytes were read */
@@ -238,7 +238,7 @@ has_memory (gconstpointer memory, const MusterIndexEntry *entry, GError **error)
                       (const char *)entry->key + muster_index_entry_is_part (entry));
 }
 
-/* Its file is mostly that of the one before. */
+/* Usually in the same file as the previous one. */
 static gboolean
 check_place (Plan *self, const MusterIndexEntry *entry, GError **error)
 {
@@ -251,7 +251,7 @@ check_place (Plan *self, const MusterIndexEntry *entry, GError **error)
   return self->file != NULL && muster_data_file_check_place (self->file, data, entry, error);
 }
 
-/* Numbers that are wanted as they are stored are read right into their tensor. */
+/* Numbers in stored form are read directly into their tensor. */
 static gboolean
 add_stored (Plan *self, Request *request, GError **error)
 {
@@ -267,7 +267,7 @@ add_stored (Plan *self, Request *request, GError **error)
   return TRUE;
 }
 
-/* Reads an entry whole, once, whoever wants something of it. */
+/* Reads a whole entry once, even if several requests need it. */
 static gboolean
 add_source (Plan *self, const MusterIndexEntry *entry, GError **error)
 {
@@ -295,7 +295,7 @@ add_source (Plan *self, const MusterIndexEntry *entry, GError **error)
   return TRUE;
 }
 
-/* Where a piece that is wanted whole lies in one run, it is read right there. */
+/* A piece that is contiguous in the result is read directly into it. */
 static gboolean
 add_piece (Plan *self, Request *request, MusterPiece *piece, GError **error)
 {
@@ -309,7 +309,7 @@ add_piece (Plan *self, Request *request, MusterPiece *piece, GError **error)
   guint8 *into = muster_tensor_data_mutable (request->tensor);
   const MusterDataSpan span = muster_data_span (piece->entry, into + (gsize)offset * size);
   g_array_append_val (self->spans, span);
-  piece->entry = NULL; /* nothing is left to do for it */
+  piece->entry = NULL; /* nothing remains to be copied */
   return TRUE;
 }
 
@@ -430,7 +430,7 @@ join_numbers (const Plan *self, Request *request)
   return g_steal_pointer (&request->tensor);
 }
 
-/* After everything was read: nothing fails any more. */
+/* After all reads. Can't fail. */
 static MusterTensor *
 answer (const Plan *self, Request *request)
 {
@@ -502,9 +502,9 @@ muster_bundle_reader_read (MusterBundleReader *self, const char *name, GError **
   return muster_bundle_reader_read_slice (self, name, NULL, error);
 }
 
-/* Whether every bit of a checkpoint's files is as it was written. A byte is a tensor's, under its
- * checksum, or lies in a gap, and then it is zero: programs that align tensors fill up with zeros,
- * behind the last one too. The index is sound where it was opened without a flaw. */
+/* Checks every bit of a checkpoint's files. A byte belongs to a tensor, with a checksum, or to a
+ * gap, which must be zero: programs that align tensors pad with zeros, also after the last one. The
+ * index was checked when it was opened. */
 
 static gboolean
 check_index (MusterBundleReader *self, GError **error)
@@ -516,7 +516,7 @@ check_index (MusterBundleReader *self, GError **error)
                       path, self->index->flaw);
 }
 
-/* The slices of a sliced tensor are entries of their own: here it is asked whether they are all. */
+/* The slices of a sliced tensor are separate entries: this checks that all exist. */
 static gboolean
 check_slices (MusterBundleReader *self, const MusterIndexEntry *entry, GError **error)
 {
@@ -549,7 +549,7 @@ entries_as_spans (MusterBundleReader *self, GError **error)
   return g_steal_pointer (&spans);
 }
 
-/* Adds what lies behind one span and before the next, or the file's end. */
+/* Adds the gap between one span and the next, or the end of the file. */
 static gboolean
 add_gap (MusterBundleReader *self, GArray *gaps, gint32 shard, guint64 start,
          const MusterDataSpan *next, GError **error)
@@ -570,7 +570,7 @@ add_gap (MusterBundleReader *self, GArray *gaps, gint32 shard, guint64 start,
   return TRUE;
 }
 
-/* A data file that no entry points into isn't looked at: nothing in it can matter. */
+/* A data file without entries isn't read: nothing in it matters. */
 static gboolean
 add_gaps (MusterBundleReader *self, GArray *spans, GError **error)
 {

@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-/* A tensor from this size on starts at a multiple of 64 bytes. Readers go by offsets, and the gap
- * is zeros. */
+/* Tensors from this size are aligned to 64 bytes. Readers use offsets, and the gap is zeros. */
 #define ALIGN_FROM 4096
 #define ALIGNMENT  64
-/* What is summed and then written while it is in the cache; every write starts at a multiple. */
+/* Bytes are summed and then written in blocks, while in the cache; every write starts at a
+ * multiple. */
 #define BLOCK_SIZE (256 * 1024)
 /* A data file isn't split into smaller ones than this. */
 #define SHARD_SIZE ((guint64)256 * 1024 * 1024)
@@ -165,8 +165,7 @@ stored_size (MusterTensor *tensor)
   return bytes;
 }
 
-/* As many as there are processors to write them, none of them small, and none for the sake of what
- * one huge tensor leaves over. */
+/* One for each processor, none of them small, and none only for the rest of one huge tensor. */
 static gint32
 choose_n_shards (const MusterShards *self)
 {
@@ -198,7 +197,7 @@ entry_of (const MusterShards *self, const Item *item)
   return &g_array_index (self->index->entries, MusterIndexEntry, item->entry).entry;
 }
 
-/* The largest first, each into what is the smallest data file by then. */
+/* Assigns the largest first, each to the smallest data file so far. */
 static void
 distribute (MusterShards *self)
 {
@@ -240,7 +239,7 @@ plan (MusterShards *self)
   }
 }
 
-/* Room */
+/* Space */
 
 static guint64
 needed_bytes (const MusterShards *self)
@@ -253,7 +252,7 @@ needed_bytes (const MusterShards *self)
   return bytes;
 }
 
-/* Says of a full store what there is to know, once what was written is gone. Always FALSE. */
+/* Describes a full store, after the written files were removed. Always returns FALSE. */
 static gboolean
 explain_full (const MusterShards *self, GError *why, GError **error)
 {
@@ -288,7 +287,7 @@ check_free_space (const MusterShards *self, GError **error)
   return FALSE;
 }
 
-/* All data files are there and have their room before a byte is written. */
+/* Creates all data files and reserves their space before a byte is written. */
 static gboolean
 open_files (MusterShards *self, GError **error)
 {
@@ -323,7 +322,7 @@ flush (Shard *self, GError **error)
   return append (self, self->buffer, n, error);
 }
 
-/* Writes, and sums where crc isn't NULL: by the block, whole ones from where they are. */
+/* Writes, and computes the checksum unless crc is NULL, in blocks; whole blocks without a copy. */
 static gboolean
 put (Shard *self, const void *data, gsize size, guint32 *crc, GError **error)
 {
@@ -404,7 +403,7 @@ write_shard (gpointer data)
   return NULL;
 }
 
-/* A thread for each data file but the first, which is the caller's. */
+/* One thread for each data file; the caller's writes the first. */
 static void
 write_shards (MusterShards *self)
 {
@@ -420,7 +419,7 @@ write_shards (MusterShards *self)
   }
 }
 
-/* Closes what is open; *why gets the first failure, unless there is one. */
+/* Closes open files; *why is set to the first failure, unless it is set. */
 static gboolean
 close_files (MusterShards *self, GError **why)
 {
@@ -450,7 +449,7 @@ muster_shards_write (MusterShards *self, MusterBundleIndex *index, GCancellable 
   else
     self->has_failed = TRUE;
   const gboolean is_written = close_files (self, &why);
-  g_array_set_size (self->items, 0); /* the tensors are their owners' alone again */
+  g_array_set_size (self->items, 0); /* drops the references to the tensors */
   if (is_written)
     return TRUE;
   remove_files (self);

@@ -33,8 +33,7 @@ muster_strings_encode (const MusterTensor *tensor, GByteArray *head)
   return crc;
 }
 
-/* One length; the shortest way to write it is the only one, so that no other bytes mean the same.
- */
+/* A length. Only the shortest encoding is valid, so that no other bytes have the same meaning. */
 static gboolean
 read_length (MusterProtoReader *reader, guint64 *length)
 {

@@ -32,7 +32,7 @@ struct _MusterBundleWriter {
 static guint
 key_hash (gconstpointer data)
 {
-  static const char seed; /* where it lies, nobody outside knows */
+  static const char seed; /* its address is unknown to others */
   const Key *key = data;
   return (guint)muster_hash_bytes (key->data, key->size, (guintptr)&seed);
 }
@@ -92,7 +92,7 @@ muster_bundle_writer_set_n_shards (MusterBundleWriter *self, guint n)
   muster_shards_set_number (self->shards, n);
 }
 
-/* Whoever adds all at once looks nothing up. */
+/* Not needed if all are added at once. */
 static void
 note_keys (MusterBundleWriter *self)
 {
@@ -155,7 +155,7 @@ entry_for (MusterTensor *tensor)
                              .dims = muster_tensor_dims (tensor)};
 }
 
-/* Notes a tensor: where it will lie is known once all are. */
+/* Notes a tensor; its place is assigned when all are known. */
 static gboolean
 note (MusterBundleWriter *self, const void *key, gsize key_size, MusterTensor *tensor,
       GError **error)
@@ -234,7 +234,7 @@ check_part (const MusterSliceSpec *spec, const char *name, MusterTensor *tensor,
   return fits || invalid (name, "its shape differs from its slice's", error);
 }
 
-/* The parts of one tensor agree on type and shape, and none lies over another. */
+/* The parts of a tensor must agree in type and shape, and mustn't overlap. */
 static gboolean
 check_whole (const MusterIndexEntry *whole, const MusterSliceSpec *spec, const MusterExtent *place,
              const char *name, MusterDType dtype, GError **error)

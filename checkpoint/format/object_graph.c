@@ -108,8 +108,8 @@ append_unescaped (GString *path, const char *from, const char *to)
   }
 }
 
-/* A key tells its path: TensorFlow makes it from the children's names on the shortest way from the
- * root. So no walk through a graph that might have cycles is needed. */
+/* A key contains its path: TensorFlow builds it from the children's names on the shortest way from
+ * the root. So no traversal of a graph that may have cycles is needed. */
 static const char *
 path_of_key (MusterObjectNames *self, const char *key)
 {
@@ -336,8 +336,8 @@ muster_object_names_find (const MusterObjectNames *self, const char *key)
   return g_hash_table_lookup (self->by_key, key);
 }
 
-/* The key of a variable by one of the other ways that lead to it. A way has as many steps as the
- * name has parts, so a cycle is no matter. */
+/* Finds a variable's key by another path. The number of steps is that of the name's parts, so
+ * cycles don't matter. */
 static const char *
 walk (const MusterObjectNames *self, const char *path)
 {

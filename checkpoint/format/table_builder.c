@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A block is closed once it has as many bytes, and a key stands whole every so many entries. */
+/* A block ends when it has this many bytes; a key is stored whole every this many entries. */
 #define BLOCK_SIZE       4096
 #define RESTART_INTERVAL 16
 #define TRAILER_SIZE     5
@@ -128,7 +128,7 @@ shorten_key (MusterTableBuilder *self, const guint8 *next, gsize next_size)
   self->key_size = n + 1;
 }
 
-/* Tells the index of the last block, under a key that its keys don't go beyond. */
+/* Adds the last block to the index, under a key that is not below its keys. */
 static void
 index_ended (MusterTableBuilder *self, const guint8 *next, gsize next_size)
 {
@@ -159,7 +159,7 @@ end_data_block (MusterTableBuilder *self)
   self->n_since = 0;
 }
 
-/* How much of the key the one before has; none at a restart. */
+/* The length of the prefix shared with the previous key; 0 at a restart. */
 static gsize
 begin_entry (MusterTableBuilder *self, const guint8 *key, gsize key_size)
 {
@@ -176,7 +176,7 @@ muster_table_builder_add (MusterTableBuilder *self, const guint8 *key, gsize key
                           const guint8 *value, gsize value_size)
 {
   g_return_if_fail (!self->is_finished);
-  /* What is too large is told at the end. */
+  /* muster_table_builder_finish () reports a table that is too large. */
   if (self->size > MUSTER_TABLE_MAX || key_size > MUSTER_TABLE_MAX || value_size > MUSTER_TABLE_MAX)
     self->size = MAX (self->size, (gsize)MUSTER_TABLE_MAX + 1);
   if (self->size > MUSTER_TABLE_MAX)

@@ -57,7 +57,7 @@ check_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
                       contents[block.size]);
 }
 
-/* The entries of a block: what stands before its list of restarts. */
+/* The entries of a block, before its list of restarts. */
 static gboolean
 entries_of (const guint8 *contents, gsize size, MusterProtoReader *entries, GError **error)
 {
@@ -112,8 +112,8 @@ check_data_block (const guint8 *data, gsize blocks_end, Block block, GError **er
   return TRUE;
 }
 
-/* The index block names the data blocks, one after the other: so each is walked once. *end is where
- * the last one ends; *is_tight tells whether they follow one another from the start. */
+/* The index block lists the data blocks in order, so each is checked once. *end is the end of the
+ * last; *is_tight is TRUE if they are contiguous from the start. */
 static gboolean
 check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *end,
                    gboolean *is_tight, GError **error)
@@ -140,7 +140,7 @@ check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *e
   return TRUE;
 }
 
-/* The footer written again, from what was read out of it: every bit of it means something then. */
+/* Compares the footer with its canonical form, so that every bit of it is checked. */
 static gboolean
 is_plain_footer (const guint8 *footer, Block metaindex, Block index)
 {
@@ -154,7 +154,8 @@ is_plain_footer (const guint8 *footer, Block metaindex, Block index)
   return memcmp (footer, again->data, FOOTER_SIZE - 8) == 0;
 }
 
-/* What a reader has no need of: the block behind the data, and that nothing lies between blocks. */
+/* Checks what readers don't use: the block after the data, and that there are no gaps between
+ * blocks. */
 static const char *
 find_flaw (const guint8 *data, gsize blocks_end, Block metaindex, Block index, guint64 data_end,
            gboolean is_tight)

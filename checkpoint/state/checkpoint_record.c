@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Some 200,000 checkpoints: more is no side file. */
+/* About 200,000 checkpoints; a larger file is refused. */
 #define MAX_SIZE (64u << 20)
 
 static void
@@ -193,7 +193,7 @@ muster_checkpoint_record_write (MusterStorage *storage, const char *directory,
  * value is UTF-8. */
 
 #define VERSION 1
-/* Leaves room to count on. */
+/* Leaves space to count further. */
 #define MAX_NUMBER   (G_MAXINT64 - (1 << 20))
 #define DIRECTORY    "directory"
 #define CHECKPOINT   "checkpoint "
@@ -226,7 +226,7 @@ set_name (GKeyFile *file, const char *group, const char *key, const char *name)
   g_key_file_set_value (file, group, key, escaped);
 }
 
-/* Words for people. */
+/* A text for messages. */
 static void
 set_words (GKeyFile *file, const char *group, const char *key, const char *words)
 {
@@ -361,7 +361,7 @@ get_words (GKeyFile *file, const char *group, const char *key, char **value, GEr
   return *value != NULL || refuse (error, group, key, "not a string");
 }
 
-/* A base name: from here paths are made, and files are removed by them. */
+/* A base name, since paths are built from it, and files are removed by them. */
 static gboolean
 get_name (GKeyFile *file, const char *group, const char *key, char **value, GError **error)
 {
@@ -451,7 +451,7 @@ parse_directory (MusterCheckpointRecord *self, GKeyFile *file, GError **error)
          get_name (file, DIRECTORY, "life", &self->life, error);
 }
 
-/* What stands behind the first line, where that fits. */
+/* The text after the first line, if that is valid. */
 static const char *
 check_first_line (const char *text, gsize size)
 {

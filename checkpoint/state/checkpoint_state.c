@@ -36,7 +36,7 @@ or_local (MusterStorage *storage)
   return storage != NULL ? storage : muster_local_storage ();
 }
 
-/* Literally, as TensorFlow does: an absolute path stays, and nothing is tidied. */
+/* Like TensorFlow: an absolute path is kept, and nothing is normalised. */
 static char *
 put_behind (const char *directory, const char *path)
 {
@@ -89,11 +89,11 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
     self->all->pdata[i] = joined;
   }
   if (self->timestamps->len != self->all->len)
-    g_array_set_size (self->timestamps, 0); /* whose they are can't be told */
+    g_array_set_size (self->timestamps, 0); /* they can't be assigned to checkpoints */
   return g_steal_pointer (&self);
 }
 
-/* What of path stands behind directory and a '/', or NULL. */
+/* The part of path after directory and a '/', or NULL. */
 static const char *
 inside (const char *directory, const char *path)
 {
@@ -223,8 +223,8 @@ muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
   return muster_storage_stat (or_local (storage), path, &info, NULL);
 }
 
-/* '?' is one character, '*' any number: after a mismatch only the last '*' takes one more, so that
- * no pattern takes long. */
+/* '?' is one character, '*' any number: after a mismatch only the last '*' is extended, so that no
+ * pattern takes long. */
 static gboolean
 does_match (const char *pattern, const char *text)
 {
@@ -298,7 +298,7 @@ muster_latest_checkpoint_named (MusterStorage *storage, const char *directory, c
     g_autofree char *latest = muster_checkpoint_locate (storage, directory, state->latest);
     if (muster_checkpoint_exists (storage, latest))
       return g_steal_pointer (&latest);
-    /* A saver at work may have saved another and removed this one since the state was read. */
+    /* A running saver may have saved another and removed this one since the state was read. */
     if (g_strcmp0 (before, latest) == 0) {
       (void)muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                          "Couldn't match files for checkpoint '%s', which the state of '%s' names",
@@ -385,8 +385,8 @@ muster_checkpoint_mtimes (MusterStorage *storage, const char *const *prefixes)
   return times;
 }
 
-/* Whoever reads a checkpoint holds a shared lock on its index. NULL without an error where there is
- * no index any more: then the rest of it goes. */
+/* Readers hold a shared lock on the index. NULL without an error if the index no longer exists:
+ * then the rest is removed. */
 static gboolean
 lock_unused (MusterStorage *storage, const char *index, MusterStorageLock **lock, GError **error)
 {
@@ -402,7 +402,7 @@ lock_unused (MusterStorage *storage, const char *index, MusterStorageLock **lock
   return FALSE;
 }
 
-/* For good, before any data goes: a crash must not bring the index back without it. */
+/* Durably, before any data is removed: after a crash there must be no index without its data. */
 static gboolean
 remove_index (MusterStorage *storage, const char *index, GError **error)
 {

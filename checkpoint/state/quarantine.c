@@ -125,13 +125,13 @@ list (MusterStorage *storage, const char *directory, gboolean move_to_quarantine
   for (gsize i = 0; files[i] != NULL; i++) {
     const gsize size = strlen (files[i]);
     if (*files[i] == '.' || !g_str_has_suffix (files[i], INDEX))
-      continue; /* a hidden one is a save that isn't done, or the trace of one */
+      continue; /* hidden: an unfinished save or its remains */
     g_autofree char *name = g_strndup (files[i], size - strlen (INDEX));
     g_autofree char *path = g_build_filename (directory, files[i], NULL);
     MusterStorageInfo info;
     if (muster_checkpoint_is_quarantined (name) != move_to_quarantine ||
         !muster_storage_stat (storage, path, &info, NULL))
-      continue; /* it went away meanwhile */
+      continue; /* it was removed in the meantime */
     Listed *one = g_new0 (Listed, 1);
     one->prefix = g_build_filename (directory, name, NULL);
     one->base = split (name, &one->step);
@@ -190,7 +190,7 @@ free_name (char **files, const char *name)
   }
 }
 
-/* The index first: from then on nobody takes it for a checkpoint. */
+/* The index first: from then on it isn't a checkpoint. */
 static gboolean
 rename_files (MusterStorage *storage, const char *directory, char **files, const char *name,
               const char *quarantined, GError **error)
@@ -239,7 +239,7 @@ is_gone (MusterStorage *storage, const char *path, const char *name)
   return strcmp (base, name) == 0 && !muster_checkpoint_exists (storage, path);
 }
 
-/* A state file that can't be read stays as it is: it is somebody else's to mend. */
+/* A state file that can't be read isn't changed: repairing it is the user's decision. */
 static gboolean
 forget_in_state (MusterStorage *storage, const char *directory, const char *state_file,
                  const char *name, GError **error)
@@ -281,7 +281,7 @@ move_to_quarantine (MusterStorage *storage, const char *directory, const char *n
     return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s/%s' not found", directory, index);
   }
   g_autofree char *new_name = free_name (files, name);
-  /* The reason first: one that is told twice harms less than one that is lost. */
+  /* The reason first: recording it twice is better than losing it. */
   if (!note (storage, directory, name, new_name, reason, &state_file, error) ||
       !rename_files (storage, directory, files, name, new_name, error) ||
       !forget_in_state (storage, directory, state_file, name, error) ||

@@ -15,8 +15,7 @@ struct _MusterDirectoryLock {
   MusterStorageLock *lock;
 };
 
-/* For those who wait, so that they can say for whom. It isn't the lock: a full disk may refuse it.
- */
+/* For the error of waiting processes. It isn't the lock: writing it may fail on a full disk. */
 static void
 write_holder (MusterStorage *storage, const char *path)
 {
@@ -40,7 +39,7 @@ read_holder (MusterStorage *storage, const char *path)
   return g_utf8_make_valid (g_strchomp (who), -1);
 }
 
-/* Until it is had, the deadline comes, or something else is wrong. */
+/* Retries until it is locked, the deadline passes, or another error occurs. */
 static MusterStorageLock *
 wait_for (MusterStorage *storage, const char *path, gint64 deadline_us, MusterClock *clock,
           GCancellable *cancellable, GError **error)

@@ -50,7 +50,7 @@ muster_local_storage (void)
   return MUSTER_STORAGE ((gpointer)storage);
 }
 
-/* FALSE, with the error that errno stands for. */
+/* Sets the error for errno. Always returns FALSE. */
 static gboolean
 fail (GError **error, const char *path, const char *what)
 {
@@ -93,8 +93,8 @@ local_create (MusterStorage *self G_GNUC_UNUSED, const char *path, GError **erro
   return file;
 }
 
-/* Room without length: a file that is cut off by a crash must not end in zeros that look written.
- */
+/* Reserves without changing the length: after a crash a file must not end in zeros that look
+ * written. */
 static gboolean
 local_reserve (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, guint64 size,
                GError **error)
@@ -103,7 +103,7 @@ local_reserve (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, guint
   do
     result = fallocate (file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
   while (result < 0 && errno == EINTR);
-  /* Some file systems can't; then writing says what there is to say. */
+  /* Some file systems don't support it; then writing reports errors. */
   return result == 0 || errno == EOPNOTSUPP || errno == ENOSYS ||
          fail (error, file->path, "reserve space for it");
 }
@@ -253,15 +253,15 @@ local_sync_directory (MusterStorage *self G_GNUC_UNUSED, const char *directory, 
   const int fd = open_retrying (directory, O_RDONLY | O_NONBLOCK, 0);
   if (fd < 0)
     return fail (error, directory, "open it to sync it");
-  /* Some file systems over a network can't sync a directory, and say so with EINVAL: there a rename
-   * is as durable as they make it. */
+  /* Some network file systems can't sync a directory and return EINVAL: there a rename is as
+   * durable as possible. */
   const gboolean is_synced =
       fsync_retrying (fd) == 0 || errno == EINVAL || fail (error, directory, "sync");
   close (fd);
   return is_synced;
 }
 
-/* Those that are made are so for good: each one's name is synced in the one above it. */
+/* Created directories are durable: each name is synced in its parent. */
 static gboolean
 local_make_directory (MusterStorage *self, const char *directory, GError **error)
 {
@@ -288,7 +288,7 @@ local_free_space (MusterStorage *self G_GNUC_UNUSED, const char *directory, guin
   struct statvfs vfs;
   if (statvfs (directory, &vfs) < 0)
     return fail (error, directory, "read its free space");
-  /* Some file systems don't count: that isn't full. */
+  /* Some file systems don't report sizes; that doesn't mean full. */
   *bytes = vfs.f_blocks > 0 ? (guint64)vfs.f_bavail * vfs.f_frsize : G_MAXUINT64;
   return TRUE;
 }
@@ -310,7 +310,7 @@ local_lock (MusterStorage *self G_GNUC_UNUSED, const char *path, MusterLockMode 
   do
     result = flock (fd, (mode == MUSTER_LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB);
   while (result < 0 && errno == EINTR);
-  /* A file system without locks is a store without locks. */
+  /* Without locks in the file system, the store has none. */
   if (result == 0 || errno == EOPNOTSUPP || errno == ENOLCK || errno == ENOSYS) {
     MusterStorageLock *lock = g_new (MusterStorageLock, 1);
     lock->fd = fd;

@@ -132,7 +132,7 @@ read_all (MusterStorage *self, MusterStorageInput *input, const char *path, guin
     return NULL;
   }
   const gssize n = muster_storage_read_at (self, input, 0, data, size, error);
-  /* Where it has become shorter, what is there is what was read. */
+  /* If it became shorter, the rest is returned. */
   return n < 0 ? NULL : g_bytes_new_take (g_steal_pointer (&data), (gsize)n);
 }
 
@@ -209,7 +209,7 @@ muster_storage_free_space (MusterStorage *self, const char *directory, guint64 *
          (iface->free_space == NULL || iface->free_space (self, directory, bytes, error));
 }
 
-/* What a store without locks grants. */
+/* The lock of a store without locks. */
 static char no_lock;
 
 MusterStorageLock *

@@ -10,7 +10,7 @@ muster_storage_failure_is_absent (const GError *failure)
          g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
 }
 
-/* The file may be whole: this process couldn't read it just then. */
+/* The file may be whole; this process couldn't read it at this time. */
 static gboolean
 is_passing (const GError *failure)
 {
