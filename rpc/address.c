@@ -12,7 +12,7 @@ bad_address (const char *address, const char *why, GError **error)
                       "invalid address '%s': %s (use HOST:PORT or [IPV6]:PORT)", address, why);
 }
 
-/* What may stand in a host's name or number; a scheme, a path or a blank may not. */
+/* The characters of a host's name or number, without schemes, paths and spaces. */
 static gboolean
 is_plausible_host (const char *host)
 {

@@ -16,10 +16,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (BIO, BIO_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (X509, X509_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (EVP_PKEY, EVP_PKEY_free)
 
-/* A system's bundle of all authorities has a quarter of it. */
+/* Four times the size of a system's bundle of authorities. */
 #define MAX_PEM   ((gsize)1 << 20)
 #define MAX_TOKEN ((gsize)4096)
-/* What an editor may leave behind a token. */
+/* Whitespace that an editor may add after a token. */
 #define MAX_BLANK ((gsize)64)
 
 /* Text that is wiped when it is freed. */
@@ -100,7 +100,7 @@ bad_pem (const char *path, const char *why, GError **error)
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' %s", path, why);
 }
 
-/* A key with a password is refused: nobody is asked for it on the terminal. */
+/* A key with a password is refused: there is no prompt on the terminal. */
 static int
 give_no_password (char *buffer G_GNUC_UNUSED, int size G_GNUC_UNUSED, int is_writing G_GNUC_UNUSED,
                   void *data G_GNUC_UNUSED)

@@ -21,10 +21,10 @@ log_as_debug (gpr_log_func_args *args)
   g_debug ("gRPC: %s:%d: %s", args->file, args->line, args->message);
 }
 
-/* OpenSSL calls this for each SSL_CTX it makes, whose mode every connection of it takes over: 33 KB
- * of buffers are freed while nothing is sent or received. gRPC neither asks for that nor shows
- * anybody its contexts. An SSL is no place for it: OpenSSL 3.5 calls the hooks of one that isn't
- * made yet. */
+/* OpenSSL calls this for each SSL_CTX it creates. Connections inherit its mode: 33 KB of buffers
+ * are freed while nothing is sent or received. gRPC neither sets that nor gives access to its
+ * contexts. A hook on SSL doesn't work: OpenSSL 3.5 calls hooks of one that isn't initialised yet.
+ */
 static void
 save_memory (void *context, void *ours G_GNUC_UNUSED, CRYPTO_EX_DATA *data G_GNUC_UNUSED,
              int index G_GNUC_UNUSED, long number G_GNUC_UNUSED, void *pointer G_GNUC_UNUSED)
@@ -35,8 +35,8 @@ save_memory (void *context, void *ours G_GNUC_UNUSED, CRYPTO_EX_DATA *data G_GNU
 void
 muster_openssl_init (void)
 {
-  /* gRPC's threads may be in a handshake while the process ends: OpenSSL must not go before them.
-   */
+  /* gRPC's threads may be in a handshake while the process exits: OpenSSL must not be cleaned up
+   * before them. */
   (void)OPENSSL_init_crypto (OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
@@ -131,7 +131,7 @@ bytes_from_slice (grpc_slice slice)
   return g_bytes_new_with_free_func (GRPC_SLICE_START_PTR (*held), size, free_slice, held);
 }
 
-/* Gives each slice back as soon as it is copied, so that a large message isn't held twice. */
+/* Frees each slice as soon as it is copied, so that a large message isn't held twice. */
 static GBytes *
 gather (grpc_slice_buffer *slices, GError **error)
 {

@@ -24,8 +24,8 @@ muster_listen_fail (const char *address, const GError *why, GError **error)
   muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "can't listen on %s: %s", address, cause);
 }
 
-/* Without listening: nobody may connect to what goes again. Whoever listens there is seen by
- * binding alone. */
+/* Binds without listening, so that no client connects to a temporary socket. Binding alone detects
+ * another listener. */
 static gboolean
 can_bind (GSocketAddress *address, GError **error)
 {

@@ -11,21 +11,21 @@
 
 #include <string.h>
 
-/* Of a name with many addresses the first few are tried. */
+/* Maximum number of addresses that are tried. */
 #define MAX_ADDRESSES 4
 
 #define LIST_DEVICES "/tensorflow.MasterService/ListDevices"
 
-/* Nobody's session: a master says at once that it doesn't know it. */
+/* A session that doesn't exist: a master answers at once. */
 #define NO_SESSION "muster-looks"
 
 #define FRAME_HEADER 9
 #define SETTINGS     4
 
-/* A client's first words: the preface, and settings without a change. */
+/* A client's first bytes: the preface, and empty settings. */
 static const char opening[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
 
-/* A ClientHello of TLS 1.2, which any server answers: with its own, or with an alert. */
+/* A ClientHello of TLS 1.2, which any server answers with its own or an alert. */
 static const guint8 client_hello[] = {
     0x16, 0x03, 0x01, 0x00, 0x62,                  /* a record: a handshake */
     0x01, 0x00, 0x00, 0x5e, 0x03, 0x03,            /* ClientHello, TLS 1.2 */
@@ -65,7 +65,7 @@ now_us (void)
   return muster_clock_now_us (muster_system_clock ());
 }
 
-/* What never came, and how long it was waited for. */
+/* What was missing, and for how long. */
 static char *
 say_unfinished (const Probe *probe, const char *what, gint64 since_us)
 {
@@ -92,7 +92,7 @@ stage_of (const GError *error)
                                                                             : MUSTER_REACH_NO_ROUTE;
 }
 
-/* Connects; FALSE with the stage and the reason (transfer full) where it fails. */
+/* Connects. On failure returns the stage and the reason (transfer full). */
 static gboolean
 connect_to (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress *address,
             MusterReach *stage, char **reason)
@@ -119,14 +119,14 @@ connect_to (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress
   return FALSE;
 }
 
-/* What begins with these bytes, if it isn't HTTP/2; NULL if it may be. */
+/* The protocol of these first bytes, unless it is HTTP/2; NULL if it may be. */
 static const char *
 name_protocol (const guint8 *bytes, gsize n_bytes)
 {
   static const guint8 rest[FRAME_HEADER - 3] = {SETTINGS};
   if (n_bytes > 4 && memcmp (bytes, "HTTP/", 5) == 0)
     return "HTTP/1";
-  /* A frame's length has three bytes; the first is 0 in all that may come unasked. */
+  /* A frame's length has three bytes; the first is 0 in all frames that come unrequested. */
   if (n_bytes > 0 && bytes[0] != 0)
     return "an unknown protocol";
   if (n_bytes > 3 && memcmp (bytes + 3, rest, n_bytes - 3) != 0)
@@ -134,7 +134,7 @@ name_protocol (const guint8 *bytes, gsize n_bytes)
   return NULL;
 }
 
-/* Sends what a client begins with, as far as it goes: who doesn't read it need not be awake. */
+/* Sends a client's first bytes, ignoring errors: a server that doesn't read may be stopped. */
 static void
 send_opening (GSocket *socket)
 {
@@ -147,7 +147,7 @@ is_tls (const guint8 *bytes, gsize n_bytes)
   return n_bytes > 1 && (bytes[0] == 0x15 || bytes[0] == 0x16) && bytes[1] == 3;
 }
 
-/* Some more bytes: how many, 0 where the other end has closed, -1 where time is up. */
+/* Reads more bytes. Returns their number, 0 if the other end has closed, -1 at the deadline. */
 static gssize
 read_more (const Probe *probe, gint64 until_us, GSocket *socket, guint8 *bytes, gsize capacity)
 {
@@ -189,7 +189,7 @@ await_settings (const Probe *probe, gint64 until_us, GSocket *socket, char **rea
   return MUSTER_REACH_ANSWERS;
 }
 
-/* Sends the first message of a handshake, and looks at what begins to come back. */
+/* Sends the first message of a handshake, and reads the beginning of the answer. */
 static MusterReach
 await_tls (const Probe *probe, gint64 until_us, GSocket *socket, char **reason)
 {
@@ -244,7 +244,7 @@ connect_again (const Probe *probe, gint64 until_us, GSocketAddress *address)
                                                                         : NULL;
 }
 
-/* Who closes at plain text without a word may want TLS. */
+/* A server that closes after plain text without an answer may expect TLS. */
 static gboolean
 wants_tls (const Probe *probe, gint64 until_us, GSocketAddress *address)
 {
@@ -309,14 +309,14 @@ try_address (const Probe *probe, gint64 until_us, GSocketAddress *address, Muste
   try_protocol (probe, until_us, socket, address, out);
 }
 
-/* Which of two addresses' stages tells more: one without a route tells least. */
+/* Orders stages by how far they got; no route is the lowest. */
 static int
 progress_of (MusterReach stage)
 {
   return stage == MUSTER_REACH_NO_ROUTE ? -1 : (int)stage;
 }
 
-/* Each gets its share of the time that is left. */
+/* Each gets its share of the remaining time. */
 static void
 try_all (Probe *probe, GList *addresses, MusterDiagnosis *out)
 {
@@ -351,7 +351,7 @@ muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancell
     out->text = g_strdup (error->message);
     return;
   }
-  /* GLib would leak the error of a look-up that was cancelled before it began. */
+  /* GLib would leak the error of a lookup that was cancelled before it started. */
   if (g_cancellable_is_cancelled (cancellable) || deadline_us <= now_us ()) {
     out->text = g_strdup_printf ("timed out before trying %s", address);
     return;
@@ -378,7 +378,7 @@ make_query (void)
   return muster_pack (&request.base);
 }
 
-/* What a call that ended so says of who was called. */
+/* The stage for the result of a call. */
 static MusterReach
 stage_of_answer (const GError *error)
 {

@@ -11,12 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of a name with many addresses the first few are tried. */
+/* Maximum number of addresses that are tried. */
 #define MAX_ADDRESSES 16
-/* A name's addresses are kept for so long. */
+/* How long a name's addresses are cached. */
 #define RESOLVE_EVERY_US (5 * MUSTER_SECOND)
 
-/* One connection for each address; -1: it has come to nothing. */
+/* One connection for each address; -1: failed. */
 typedef struct {
   int fds[MAX_ADDRESSES];
   int n;
@@ -45,7 +45,7 @@ now_us (void)
   return muster_clock_now_us (muster_system_clock ());
 }
 
-/* In the form that a probe needs, so that it makes no objects: they would cost more than it. */
+/* In the form that a probe needs, without objects, which would cost more than the probe. */
 static void
 keep (MusterReachProber *self, GList *found)
 {
@@ -77,8 +77,8 @@ resolve_host (MusterReachProber *self, gint64 deadline_us, GCancellable *cancell
   g_resolver_free_addresses (found);
 }
 
-/* Who connects to a port of this machine at which nobody listens may meet itself, where the port is
- * one that the system gives out: that is nobody, and the port must not be held by it. */
+/* A connection to an ephemeral port of this machine on which nothing listens may connect to itself.
+ * That counts as refused, and the port mustn't be held by it. */
 static gboolean
 has_met_itself (int fd)
 {
@@ -93,8 +93,8 @@ has_met_itself (int fd)
   return TRUE;
 }
 
-/* Which of them a machine that is down shows changes with what the routers on the way know: it is
- * one reason. */
+/* Which of these a machine that is down causes depends on the routers on the way: treated as one.
+ */
 static gboolean
 is_no_answer (int why)
 {
@@ -109,7 +109,7 @@ settle (int fd, int why)
   return why == 0 && has_met_itself (fd) ? ECONNREFUSED : why;
 }
 
-/* Begins to connect; EINPROGRESS where that takes its time. The socket goes to *fd. */
+/* Starts connecting; EINPROGRESS if that isn't complete. The socket goes to *fd. */
 static int
 begin (const struct sockaddr_storage *address, int *fd)
 {
@@ -119,7 +119,7 @@ begin (const struct sockaddr_storage *address, int *fd)
   if (*fd < 0)
     return errno;
   int why = connect (*fd, (const struct sockaddr *)address, size) == 0 ? 0 : errno;
-  /* On loopback it is over by now, and asking again is the shortest way to its outcome. */
+  /* On loopback it is complete by now, and a second call is the fastest way to the result. */
   if (why == EINPROGRESS)
     why = connect (*fd, (const struct sockaddr *)address, size) == 0 ? 0 : errno;
   if (why == EALREADY)
@@ -127,7 +127,7 @@ begin (const struct sockaddr_storage *address, int *fd)
   return settle (*fd, why == EISCONN ? 0 : why);
 }
 
-/* What has become of one that was begun. */
+/* The result of a connection that was started. */
 static int
 outcome_of (int fd)
 {
@@ -141,7 +141,7 @@ outcome_of (int fd)
 static void
 drop (ReachProbes *self, int i, int why)
 {
-  /* Of several reasons the one that a machine has given tells most. */
+  /* Of several reasons, the one given by a machine is preferred. */
   if (self->why != ECONNREFUSED)
     self->why = why;
   if (self->fds[i] >= 0)
@@ -149,7 +149,7 @@ drop (ReachProbes *self, int i, int why)
   self->fds[i] = -1;
 }
 
-/* TRUE if one is connected, or all have come to nothing. */
+/* TRUE if one is connected, or all have failed. */
 static gboolean
 begin_all (ReachProbes *self, const MusterReachProber *prober)
 {
@@ -170,7 +170,7 @@ begin_all (ReachProbes *self, const MusterReachProber *prober)
   return !is_pending;
 }
 
-/* Looks at those that poll () has found something of. The same. */
+/* Checks those that poll () reports. Returns the same. */
 static gboolean
 check_polled (ReachProbes *self, const GPollFD *polled)
 {
@@ -196,7 +196,7 @@ check_polled (ReachProbes *self, const GPollFD *polled)
 static gboolean
 poll_all (ReachProbes *self, GPollFD *polled, guint n, int timeout_ms)
 {
-  for (int i = 0; i < self->n; i++) /* poll () passes over those below 0 */
+  for (int i = 0; i < self->n; i++) /* poll () ignores those below 0 */
     polled[i] = (GPollFD){.fd = self->fds[i], .events = G_IO_OUT};
   (void)g_poll (polled, n, timeout_ms);
   return check_polled (self, polled);

@@ -23,8 +23,8 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer find_session)
   g_cancellable_cancel (find_session);
 }
 
-/* In a context of its own, so that it ends at the deadline: GLib's resolver comes back at once from
- * a cancelled look-up, whatever its thread waits for. */
+/* In a separate context, so that it ends at the deadline: GLib's resolver returns at once from a
+ * cancelled lookup, whatever its thread waits for. */
 static GList *
 resolve_in (GMainContext *context, const char *host, gint64 deadline_us, GCancellable *cancellable,
             GError **error)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What gRPC writes, for whom it is meant, and what people should read. */
+/* gRPC's text, the credentials to which it applies, and our text. */
 typedef struct {
   const char *pattern;
   enum { ANY, PLAIN, WITHOUT_CERTIFICATE, WITH_CERTIFICATE } client;
@@ -12,7 +12,7 @@ typedef struct {
   const char *cause;
 } Cause;
 
-/* Nobody's patience mends a certificate: that isn't UNAVAILABLE. */
+/* Waiting doesn't repair a certificate: that isn't UNAVAILABLE. */
 static const Cause causes[] = {
     {"certificate verify failed", ANY, MUSTER_ERROR_UNAUTHENTICATED,
      "its certificate isn't trusted; set --tls-ca to the CA that signed it"},
@@ -50,7 +50,7 @@ muster_rpc_is_unconnected (const char *text)
          g_str_has_prefix (text, "DNS resolution failed");
 }
 
-/* gRPC tells how it came to the cause, one failure after another: people need the last. */
+/* gRPC lists one failure after another: the last is the cause. */
 const char *
 muster_rpc_cause (const char *text, MusterRpcCredentials *credentials, MusterError *code)
 {

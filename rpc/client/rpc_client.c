@@ -7,21 +7,21 @@
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 
-/* Queues kept for the next unary calls; more threads than this at once make their own. */
+/* Queues kept for later unary calls; more threads than this at once create their own. */
 #define MAX_IDLE_QUEUES 16
 
-/* How soon and how often gRPC tries again by itself. A worker may wait for its master for hours,
- * and a connection that comes to nothing costs gRPC some 200 µs: finding it soon is done by those
- * who call and who wait (rpc_reach.c), for less. */
+/* How often gRPC reconnects by itself. A worker may wait for its master for hours, and a failed
+ * connection costs gRPC about 200 µs; callers and waiters (rpc_reach.c) detect the master sooner,
+ * and at a lower cost. */
 #define FIRST_RECONNECT_MS 100
 #define LAST_RECONNECT_MS  30000
-/* A name is looked up again when its address doesn't answer, but no sooner than this. */
+/* Minimum interval between two lookups of a name whose address doesn't answer. */
 #define MIN_RESOLVE_MS 5000
 
-/* gRPC counts deadlines in milliseconds: a call may end so much before its own. */
+/* gRPC's deadlines are in milliseconds: a call may end this much before its own. */
 #define DEADLINE_GRAIN_US (2 * MUSTER_MILLISECOND)
 
-/* gRPC's name for an address: a numeric one needs no look-up. */
+/* gRPC's target for an address: a numeric one needs no lookup. */
 static char *
 target_of (const char *address)
 {
@@ -42,9 +42,9 @@ create_channel (const char *address, MusterRpcCredentials *credentials)
       muster_grpc_arg (GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, FIRST_RECONNECT_MS),
       muster_grpc_arg (GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, LAST_RECONNECT_MS),
       muster_grpc_arg (GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, MIN_RESOLVE_MS),
-      /* A step isn't to be run twice behind its caller's back. */
+      /* A step mustn't be retried without the caller's knowledge. */
       muster_grpc_arg (GRPC_ARG_ENABLE_RETRIES, 0),
-      /* A proxy in the environment is meant for the web, not for a cluster. */
+      /* A proxy in the environment is for the web, not for a cluster. */
       muster_grpc_arg (GRPC_ARG_ENABLE_HTTP_PROXY, 0),
   };
   g_autofree char *target = target_of (address);
@@ -199,7 +199,7 @@ muster_rpc_client_opening_ops (grpc_op ops[3], MusterRpcMetadata *metadata,
   ops[2] = (grpc_op){.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT};
 }
 
-/* Nobody's answer came in time: says whether there was anybody to answer. */
+/* No answer came in time: reports whether there was a connection. */
 static void
 set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
 {
@@ -231,8 +231,8 @@ muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
   return muster_rpc_headers_check (options, error) && muster_grpc_check_size (request, error);
 }
 
-/* A server that stops resets its open calls, without a word of its own: the core then says
- * CANCELLED. To the caller that is a server that went away, not somebody's decision on his step. */
+/* A server that stops resets its open calls without a status: the core then reports CANCELLED. To
+ * the caller the server has gone away; nobody cancelled the step. */
 static gboolean
 was_cut_off (grpc_status_code status, const char *text)
 {
@@ -318,7 +318,7 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer call)
   grpc_call_cancel (call, NULL);
 }
 
-/* Waits for the end, which a cancellation only hastens: gRPC still owns the memory until then. */
+/* Waits for the end, also after a cancellation: gRPC owns the memory until then. */
 static void
 unary_wait (MusterRpcUnary *self, grpc_completion_queue *queue, GCancellable *cancellable)
 {
@@ -362,7 +362,7 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
   return NULL;
 }
 
-/* A call whose answer doesn't matter. */
+/* A call whose response is ignored. */
 typedef struct {
   MusterRpcUnary unary;
   MusterRpcTag answered;

@@ -5,7 +5,7 @@
 
 #define MAX_HEADER_BYTES 4096
 
-/* gRPC's keys are HTTP/2's; those it keeps for itself begin with "grpc-", and "-bin" it decodes. */
+/* gRPC's keys are HTTP/2's; "grpc-…" is reserved, and "…-bin" is decoded. */
 static gboolean
 is_key (const char *key)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How a client finds a server again that it couldn't reach. */
+/* Reconnects to a server that couldn't be reached. */
 #include "rpc/client/rpc_client_private.h"
 
 #include "base/blocking.h"
@@ -8,16 +8,16 @@
 #include <errno.h>
 #include <string.h>
 
-/* Calls that fail have the channel connect at once no more often than this. */
+/* Minimum interval between two reconnects caused by failed calls. */
 #define LEAST_NUDGE_US (100 * MUSTER_MILLISECOND)
-/* So long a channel that was told to connect is polled: nobody does so between two calls, and
- * gRPC's own look comes every five seconds. */
+/* How long a channel is polled after it was told to connect: nothing else polls it between two
+ * calls, and gRPC's own check is every five seconds. */
 #define POLL_US (2 * MUSTER_SECOND)
-/* How long connecting and HTTP/2's settings may take once somebody is known to listen. */
+/* How long connecting and HTTP/2's settings may take once the port accepts connections. */
 #define CONNECT_US MUSTER_SECOND
-/* So long gRPC waits for the settings of one who listens. */
+/* How long gRPC waits for a server's settings. */
 #define SILENCE_US (20 * MUSTER_SECOND)
-/* Why it is down where nobody has probed yet, and where who listens never says a word. */
+/* The cause if nothing was probed yet, and if a server that accepts connections never answers. */
 #define UNKNOWN (-1)
 #define SILENT  (-2)
 
@@ -34,7 +34,7 @@ now_us (void)
   return muster_clock_now_us (muster_system_clock ());
 }
 
-/* Goes on until the channel is connected or its time is over; holds a reference meanwhile. */
+/* Continues until the channel is connected or the time is over; holds a reference. */
 static void
 poll_channel (MusterRpcClient *self)
 {
@@ -61,8 +61,8 @@ on_polled (gpointer owner, gboolean ok G_GNUC_UNUSED)
   poll_channel (owner);
 }
 
-/* Has the channel connect now, not when gRPC's pause is over; unless it was told so since_us ago or
- * less. */
+/* Makes the channel connect now, not after gRPC's pause, unless that was done since_us ago or less.
+ */
 static void
 nudge (MusterRpcClient *self, gint64 since_us)
 {
@@ -104,7 +104,7 @@ muster_rpc_client_note_unreachable (MusterRpcClient *self)
 void
 muster_rpc_client_note_answer (MusterRpcClient *self)
 {
-  if (!g_atomic_int_get (&self->is_down)) /* as a rule: no lock */
+  if (!g_atomic_int_get (&self->is_down)) /* the common case, without the lock */
     return;
   g_mutex_lock (&self->lock);
   set_down (self, FALSE, 0);
@@ -119,7 +119,7 @@ is_not_polled (gpointer data)
   return !self->is_polled;
 }
 
-/* Somebody listens: waits until the channel has found out, too. */
+/* The port accepts connections: waits until the channel is connected too. */
 static gboolean
 connect_channel (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
 {
@@ -131,7 +131,7 @@ connect_channel (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancel
   return muster_rpc_client_is_connected (self);
 }
 
-/* Takes the prober out while it is used: two threads that probe at once have one each. */
+/* Takes the prober while it is used: two threads that probe at once have one each. */
 static int
 probe (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
 {
@@ -160,7 +160,7 @@ muster_rpc_client_probe_first (MusterRpcClient *self, const MusterRpcOptions *op
     return TRUE;
   muster_about_to_block ();
   const int why = probe (self, MIN (options->deadline_us, now_us () + CONNECT_US), cancellable);
-  if (why != ECONNREFUSED) /* of all else gRPC finds out more */
+  if (why != ECONNREFUSED) /* gRPC reports more about other causes */
     return TRUE;
   g_mutex_lock (&self->lock);
   if (!self->is_down)
@@ -170,8 +170,8 @@ muster_rpc_client_probe_first (MusterRpcClient *self, const MusterRpcOptions *op
                       g_strerror (why));
 }
 
-/* Whether a probe may find out more than gRPC's own try, which is under way at one who listens and
- * says nothing: what probes leave behind would pile up there. */
+/* TRUE if a probe may find out more than gRPC's own attempt. That isn't so if the server accepts
+ * connections but doesn't answer: probes would pile up there. */
 static gboolean
 may_probe (MusterRpcClient *self)
 {
@@ -182,7 +182,7 @@ may_probe (MusterRpcClient *self)
   return !is_silent || now_us () >= answered_us + SILENCE_US;
 }
 
-/* 0 where the server can be called, else why not; EAGAIN where that couldn't be found out. */
+/* 0 if the server can be called, else an errno; EAGAIN if that is unknown. */
 static int
 look (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
 {
@@ -193,7 +193,7 @@ look (MusterRpcClient *self, gint64 deadline_us, GCancellable *cancellable)
   if (may_probe (self)) {
     int why = probe (self, limit_us, cancellable);
     if (why == EAGAIN || why == ETIMEDOUT)
-      muster_rpc_client_nudge (self); /* gRPC has more patience, and tries every address */
+      muster_rpc_client_nudge (self); /* gRPC waits longer, and tries every address */
     if (why != 0)
       return why;
   }

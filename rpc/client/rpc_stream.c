@@ -4,11 +4,11 @@
 #include "base/blocking.h"
 #include "base/wait.h"
 
-/* Messages read ahead of the caller; then the server is held up. */
+/* Maximum number of messages read before the caller takes them; then the server has to wait. */
 #define MAX_AHEAD 64
 
-/* The caller's handle and the batches under way each hold a reference. Batches are started only
- * while the handle exists, which holds the client, whose queue is thus not shut down. */
+/* The caller's handle and the running batches each hold a reference. Batches are started only while
+ * the handle exists, which holds the client, so that its queue isn't shut down. */
 struct _MusterRpcStream {
   gatomicrefcount refs;
   MusterRpcClient *client; /* (owned) (nullable) until it is freed */
@@ -23,10 +23,11 @@ struct _MusterRpcStream {
   GQueue messages;           /* (element-type GBytes) */
   grpc_byte_buffer *message; /* (owned) (nullable) gRPC's while is_receiving */
   gboolean is_receiving;
-  gboolean is_at_end; /* no message comes any more */
+  gboolean is_at_end; /* no more messages */
   gboolean has_ended; /* outcome is there */
   gboolean is_freed;
-  GError *broken; /* (owned) (nullable) a message that couldn't be taken, or why it was ended */
+  GError *broken;               /* (owned) (nullable) an error of a message, or the reason of
+                                   muster_rpc_stream_end () */
   MusterRpcStreamNotify notify; /* (nullable) */
   gpointer notify_data;
 };
@@ -177,7 +178,7 @@ has_next (gpointer data)
   return self->messages.length > 0 || (self->is_at_end && self->has_ended);
 }
 
-/* What there is; no message without an error is the regular end. Call with the lock held. */
+/* The next result; no message and no error is the regular end. Call with the lock held. */
 static GBytes *
 take_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
 {

@@ -48,7 +48,7 @@ muster_rpc_reader_init (MusterRpcReader *self, const MusterRpcMessage *message)
   self->is_malformed = FALSE;
 }
 
-/* The rest of the piece that is read; only where something is left. */
+/* The rest of the current piece, if not empty. */
 static const guint8 *
 rest_of_piece (MusterRpcReader *self, gsize *size)
 {
@@ -69,7 +69,7 @@ advance (MusterRpcReader *self, gsize size)
   self->left -= size;
 }
 
-/* Passes over bytes of which there are enough, and copies them where out isn't NULL. */
+/* Skips size bytes, which must be there, and copies them unless out is NULL. */
 static void
 take (MusterRpcReader *self, gsize size, guint8 *out)
 {
@@ -100,7 +100,7 @@ read_varint (MusterRpcReader *self, guint64 *value)
   return muster_proto_read_varint (&reader, value);
 }
 
-/* Where the field's bytes lie in one piece they are shown there. */
+/* If the field's bytes are in one piece, points to them. */
 static void
 read_bytes (MusterRpcReader *self, MusterRpcField *field)
 {
@@ -117,7 +117,7 @@ read_bytes (MusterRpcReader *self, MusterRpcField *field)
   }
 }
 
-/* How many bytes a field has after its tag, and its length where that is written. */
+/* Reads the size of a field's value, and its length if it has one. */
 static gboolean
 read_size (MusterRpcReader *self, MusterRpcField *field, guint64 *size)
 {

@@ -14,9 +14,9 @@ G_BEGIN_DECLS
 /* A step request. A decoded one owns its arrays; one to be encoded borrows everything. */
 typedef struct {
   const char *session_handle;
-  MusterStep step;                        /* RunStep: without a deadline */
-  gint64 timeout_us;                      /* RunStep: in the step's options; 0: none */
-  const char *partial_run;                /* RunStep: (nullable) the step is a part of that one */
+  MusterStep step;         /* RunStep: without a deadline */
+  gint64 timeout_us;       /* RunStep: in the step's options; 0: none */
+  const char *partial_run; /* RunStep: (nullable) the partial run that the step is a part of */
   gboolean store_errors_in_response_body; /* RunStep */
   gint64 request_id;
   gint64 callable;           /* RunCallable: the handle */
@@ -29,16 +29,16 @@ MusterStepRequest *muster_step_request_decode_callable (GBytes *message, GError 
 void muster_step_request_free (MusterStepRequest *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterStepRequest, muster_step_request_free)
 
-/* To encode appends to a rope: FALSE with RESOURCE_EXHAUSTED, and nothing appended, for tensors
- * that no message holds together. A few bytes of strings may be written out as many gigabytes. */
+/* Append a message to a rope. FALSE with RESOURCE_EXHAUSTED, and nothing appended, if the tensors
+ * don't fit into one message: a few bytes of repeated strings may encode to gigabytes. */
 
 gboolean muster_step_request_encode_run (const MusterStepRequest *self, MusterRope *out,
                                          GError **error);
 gboolean muster_step_request_encode_callable (const MusterStepRequest *self, MusterRope *out,
                                               GError **error);
 
-/* What a step answers: tensors in the order of the fetches, metadata (nullable) as bytes, or an
- * error in the body. */
+/* Encode a step's response: tensors in the order of the fetches, metadata (nullable) as bytes, or
+ * an error in the body. */
 gboolean muster_step_response_encode_run (MusterRope *out, const char *const *fetches,
                                           MusterTensor *const *tensors, gsize n, GBytes *metadata,
                                           GError **error);

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "graph/run_options.h"
 
-/* A NamedTensorProto's two fields, still as bytes within the message. */
+/* A NamedTensorProto's two fields, as bytes in the message. */
 typedef struct {
   const char *name; /* (not owned) not NUL-terminated */
   gsize name_size;
@@ -19,7 +19,7 @@ refuse_message (const char *what, const char *why, GError **error)
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "malformed %s: %s", what, why);
 }
 
-/* TRUE for a field of bytes that hold UTF-8 without a NUL. */
+/* TRUE if the field's bytes are UTF-8 without a NUL. */
 static gboolean
 is_text (const MusterProtoField *field)
 {
@@ -36,7 +36,7 @@ to_bytes (GBytes *message, const MusterProtoField *field)
                           : g_bytes_new_from_bytes (message, field->data - start, field->size);
 }
 
-/* FALSE where field is no NamedTensorProto with a name in UTF-8. */
+/* FALSE if field isn't a NamedTensorProto with a UTF-8 name. */
 static gboolean
 read_named_tensor (const MusterProtoField *field, NamedTensor *out)
 {
@@ -53,7 +53,7 @@ read_named_tensor (const MusterProtoField *field, NamedTensor *out)
       out->name_size = inner.size;
     } else if (inner.number == 2) {
       if (inner.type != MUSTER_WIRE_BYTES || out->tensor_size > 0)
-        return FALSE; /* a tensor that comes twice isn't merged but refused */
+        return FALSE; /* a repeated tensor is refused, not merged */
       out->tensor = inner.data;
       out->tensor_size = inner.size;
     }
@@ -76,14 +76,14 @@ typedef struct {
   gboolean has_options;
 } Layout;
 
-/* Where the fields to come go. */
+/* The space for the next fields. */
 typedef struct {
-  MusterFeed *feeds;   /* the request's, as the next two: RunStep's */
+  MusterFeed *feeds;   /* the request's, like the next two: RunStep's */
   MusterTensor **bare; /* RunCallable's */
   const char **fetches;
   const char **targets;
   char *text;   /* where the next name goes */
-  gsize budget; /* how much tensors may yet expand */
+  gsize budget; /* bytes by which tensors may still expand */
 } Remainder;
 
 static gboolean
@@ -117,7 +117,7 @@ count_run_field (Layout *layout, const MusterProtoField *field)
     return TRUE;
   case RUN_STEP_OPTIONS:
     if (layout->has_options)
-      return FALSE; /* not merged but refused */
+      return FALSE; /* refused, not merged */
     layout->has_options = TRUE;
     return field->type == MUSTER_WIRE_BYTES;
   case RUN_STEP_STORE_ERRORS:
@@ -357,9 +357,9 @@ muster_step_request_free (MusterStepRequest *self)
 typedef struct {
   GBytes *message;           /* (not owned) */
   const char *const *wanted; /* (not owned) (nullable) names; NULL in RunCallable */
-  GPtrArray *tensors;        /* (owned) as many as were asked for; (nullable) elements */
+  GPtrArray *tensors;        /* (owned) as many as requested; (nullable) elements */
   gsize n_seen;
-  gsize budget;     /* how much tensors may yet expand */
+  gsize budget;     /* bytes by which tensors may still expand */
   GBytes *metadata; /* (owned) (nullable) */
   int status;
   char *status_text; /* (owned) (nullable) */
@@ -388,7 +388,7 @@ is_named (const char *wanted, const char *name, gsize name_size)
   return bare_size (wanted, strlen (wanted)) == n && memcmp (wanted, name, n) == 0;
 }
 
-/* The place of a tensor that came: nearly always the next one. n where it was not asked for. */
+/* The index of a received tensor: usually the next. n if it wasn't requested. */
 static gsize
 find_place (const Response *self, const NamedTensor *got)
 {
@@ -462,7 +462,7 @@ read_fields (Response *self, GError **error)
          refuse_message ("response", "it ends in the middle of a field", error);
 }
 
-/* A tensor that was asked for twice may come once. */
+/* A tensor that was requested twice may come once. */
 static MusterTensor *
 find_twin (const Response *self, gsize missing)
 {

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* Names and metadata come to it, so that a message of this size may still be refused as a whole;
- * here it is only about never writing far more. */
+/* Names and metadata are not included, so a message of this size may still be refused as a whole;
+ * this only avoids writing far more. */
 #define MAX_TENSORS ((gsize)G_MAXINT32)
 
 static void
@@ -27,7 +27,7 @@ put_bytes (MusterRope *out, guint32 number, GBytes *bytes)
   muster_rope_append (out, bytes);
 }
 
-/* Adds to a message's size, as far as that may come. */
+/* Adds a tensor to a message's size, up to the limit. */
 static void
 add_size (gsize *size, MusterTensor *tensor)
 {

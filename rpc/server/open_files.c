@@ -11,7 +11,7 @@
 
 /* One of the few things that exist once per process: docs/decisions/0018. */
 
-/* Refused in one go; who is left is refused at the next connection. */
+/* Maximum number of connections refused at a time; the rest are refused at the next connection. */
 #define MAX_REFUSED 1000
 
 static GMutex lock;
@@ -79,7 +79,7 @@ refuse_one (int listener)
   return refused >= 0;
 }
 
-/* What accept (2) says of the connection rather than of the listener: to be passed over. */
+/* TRUE for errors of accept (2) about the connection, not the listener, which are skipped. */
 static gboolean
 is_of_connection (int error)
 {
@@ -94,8 +94,8 @@ can_wait (int listener)
   return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
-/* libc's, for the whole process: a program's own definition goes before it. On a listener that
- * doesn't wait, running out of descriptors or memory looks as if nobody had come. */
+/* Replaces libc's accept4 () in the whole process, since a program's definition precedes it. On a
+ * non-blocking listener, a lack of descriptors or memory is reported as no connection. */
 __attribute__ ((visibility ("default"))) int
 accept4 (int listener, struct sockaddr *restrict address, socklen_t *restrict size, int flags)
 {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* How gRPC tells a status that the other side has sent from one of its own making. */
+/* How gRPC marks a status sent by the other side, not by itself. */
 #define FROM_PEER "Error received from peer"
 
 struct _MusterRpcProxied {
@@ -60,8 +60,8 @@ muster_rpc_call_finish_proxied (MusterRpcCall *self, MusterRpcProxied *passed)
                        passed->error != NULL ? find_details (passed) : NULL);
 }
 
-/* An UNAVAILABLE of the server's own (a task of its cluster is) goes on in its words; else it is
- * the server that isn't there. */
+/* An UNAVAILABLE sent by the server (about a task of its cluster) keeps its text; otherwise the
+ * server itself can't be reached. */
 static void
 set_error (MusterRpcProxied *self)
 {
@@ -76,8 +76,8 @@ set_error (MusterRpcProxied *self)
   }
 }
 
-/* The call counts as open at the server until its end has been dealt with, so that the queue which
- * tells of it lasts. */
+/* The call counts as open until its end has been handled, so that the queue that reports it exists.
+ */
 static void
 on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
 {
@@ -98,7 +98,7 @@ on_ended (gpointer owner, gboolean ok G_GNUC_UNUSED)
   proxy_free (self);
 }
 
-/* The call is open until this has counted it for a second time. */
+/* Counts the call a second time, if it is still open. */
 static gboolean
 count_if_open (MusterRpcCall *call)
 {

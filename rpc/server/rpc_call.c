@@ -72,7 +72,7 @@ muster_rpc_call_unref (MusterRpcCall *self)
   g_free (self);
 }
 
-/* gRPC bounds all of a call's headers; what stands in them it doesn't look at. NULL if it isn't
+/* gRPC limits the size of a call's headers, but doesn't check their contents. NULL if it isn't
  * text. */
 static char *
 text_of (grpc_slice slice)
@@ -157,13 +157,13 @@ muster_rpc_call_cancellable (MusterRpcCall *self)
   if (self->cancellable == NULL) {
     self->cancellable = g_cancellable_new ();
     if (self->is_gone)
-      g_cancellable_cancel (self->cancellable); /* nobody is connected to it yet */
+      g_cancellable_cancel (self->cancellable); /* no handler is connected yet */
   }
   g_mutex_unlock (&self->lock);
   return self->cancellable;
 }
 
-/* The rule stands in rpc_server_private.h: not once it is gone. Takes a reference for the batch. */
+/* By the rule in rpc_server_private.h: not once it is gone. Takes a reference for the batch. */
 static void
 start_batch (MusterRpcCall *self, const grpc_op *ops, gsize n_ops, MusterRpcTag *tag)
 {
@@ -191,8 +191,8 @@ status_op (MusterRpcCall *self, grpc_slice *text, grpc_metadata *details)
   return op;
 }
 
-/* Sends what there is, if nothing is under way: the next message, and the status with the last one.
- * Call with the lock held. */
+/* Sends the next message, and the status with the last one, unless a batch is running. Call with
+ * the lock held. */
 static void
 send_next (MusterRpcCall *self)
 {
@@ -317,7 +317,7 @@ on_closed (gpointer owner, gboolean ok G_GNUC_UNUSED)
   muster_rpc_call_unref (self);
 }
 
-/* gRPC has given us a call: it is open until on_closed (). */
+/* gRPC has delivered a call: it is open until on_closed (). */
 static void
 take_in (MusterRpcCall *self)
 {

@@ -6,7 +6,7 @@
 #define NO_TOKEN    "this server requires a token; set --token-file"
 #define WRONG_TOKEN "wrong token; set --token-file to the server's token"
 
-/* What guards one address of a server. */
+/* The access check of one address of a server. */
 typedef struct {
   grpc_slice authorization;
   GPtrArray *open_methods; /* (owned) (element-type char *) not changed any more once calls come */
@@ -28,7 +28,7 @@ find (const grpc_metadata *metadata, size_t n_metadata, const char *key)
   return NULL;
 }
 
-/* Takes as long for one wrong token as for another of its length. */
+/* Takes the same time for all wrong tokens of one length. */
 static gboolean
 is_authorized (const Guard *self, grpc_slice shown)
 {
@@ -52,7 +52,7 @@ is_open (const Guard *self, const grpc_metadata *path)
   return FALSE;
 }
 
-/* What was shown is taken out of the call: no handler sees it. */
+/* Removes the token from the call: no handler sees it. */
 static void
 process (void *state, grpc_auth_context *context G_GNUC_UNUSED, const grpc_metadata *metadata,
          size_t n_metadata, grpc_process_auth_metadata_done_cb done, void *user_data)

@@ -17,7 +17,7 @@ muster_rpc_server_connect (MusterRpcServer *self, GError **error)
                  "can't connect to this server from within: %s", g_strerror (errno));
     return NULL;
   }
-  /* Insecure is all that gRPC has for these; nobody else can reach them. */
+  /* gRPC supports only insecure ones here; no other process can reach them. */
   grpc_server_credentials *of_server = grpc_insecure_server_credentials_create ();
   grpc_server_add_channel_from_fd (self->server, ends[0], of_server);
   grpc_server_credentials_release (of_server);

@@ -9,21 +9,21 @@
 
 #define MIN_THREADS 4
 #define MAX_THREADS 32
-/* Calls asked for in advance, for each method. */
+/* Calls requested in advance, for each method. */
 #define REQUESTED_AHEAD 4
 
-/* A peer that vanished without a word (its machine lost power) is noticed after these. */
+/* A peer that vanished silently (power loss) is detected after these. */
 #define KEEPALIVE_MS         60000
 #define KEEPALIVE_TIMEOUT_MS 20000
-/* What muster's own clients may ping without being taken for a nuisance. */
+/* The minimum interval of client pings that gRPC accepts. */
 #define MIN_PING_INTERVAL_MS 5000
 
 /* Half of TLS's largest record: gRPC keeps one of these for each connection. */
 #define TLS_FRAME 8192
 
-/* A token, the headers that muster_rpc_headers_check () lets through, and gRPC's own. */
+/* A token, the headers that muster_rpc_headers_check () allows, and gRPC's own. */
 #define MAX_METADATA 16384
-/* A message's size is checked before it is unpacked, and its size then isn't. */
+/* A message's size is checked before decompression, but not after it. */
 #define NO_COMPRESSION (1 << GRPC_COMPRESS_NONE)
 
 static void
@@ -149,7 +149,8 @@ muster_rpc_server_listen (MusterRpcServer *self, const char *address,
                           MusterRpcCredentials *credentials, GError **error)
 {
   g_return_val_if_fail (!self->is_started, 0);
-  /* gRPC says only that it couldn't, and nothing where it could at some of a name's addresses. */
+  /* gRPC gives no reason for a failure, and reports none if it could listen at some of a name's
+   * addresses. */
   if (!muster_listen_check (address, error))
     return 0;
   g_autoptr (grpc_server_credentials) secured =
@@ -211,7 +212,7 @@ muster_rpc_server_leave (MusterRpcServer *self, GList *passing)
   g_mutex_unlock (&self->lock);
 }
 
-/* What outlives its caller ends here. */
+/* Ends calls that outlive their callers. */
 static void
 cancel_proxied (MusterRpcServer *self)
 {
@@ -276,7 +277,7 @@ muster_rpc_server_stop (MusterRpcServer *self, gint64 grace_us)
 {
   g_mutex_lock (&self->stopping);
   if (self->server != NULL) {
-    if (!self->is_started) /* somebody has to poll the queue */
+    if (!self->is_started) /* the queue must be polled */
       muster_rpc_server_start (self);
     grpc_server_shutdown_and_notify (self->server, self->queue, &self->shut);
     wait_until_shut (self, grace_us);

@@ -7,9 +7,9 @@
 #include <grpc/support/time.h>
 
 #define TICK_US (2 * MUSTER_MILLISECOND)
-/* All busy at so many ticks, though events go on: there is more to do than the threads can. */
+/* All busy at this many ticks, while events are handled: more threads are needed. */
 #define LOADED_TICKS 8
-/* Each so many ticks: if somebody was always free, and sometimes two were, one is too many. */
+/* The interval in ticks: if a thread was always free, and sometimes two were, one is too many. */
 #define WINDOW_TICKS 25
 
 struct _MusterRpcThreads {
@@ -61,7 +61,7 @@ leave_place (Worker *self)
   g_mutex_unlock (&all->lock);
 }
 
-/* What the handler that this thread runs does before it blocks. */
+/* Called by the handler on this thread before it blocks. */
 static void
 on_about_to_block (gpointer data)
 {
@@ -144,7 +144,7 @@ work (gpointer data)
 /* What the keeper remembers from tick to tick. */
 typedef struct {
   int last_events;
-  int n_busy_ticks; /* since somebody was free */
+  int n_busy_ticks; /* since a thread was free */
   /* since the last turn of the window */
   int n_ticks;
   int n_idle_ticks; /* without an event */
@@ -160,7 +160,7 @@ start_window (Watch *watch)
   watch->most_free = 0;
 }
 
-/* Looks once, with the lock held. TRUE when nothing has happened for a whole window. */
+/* One check, with the lock held. TRUE if nothing has happened for a whole window. */
 static gboolean
 look (MusterRpcThreads *self, Watch *watch)
 {
@@ -189,8 +189,8 @@ look (MusterRpcThreads *self, Watch *watch)
   return is_asleep;
 }
 
-/* Sleeps until there is an event. To miss none, it says that it sleeps before it looks whether one
- * came, while the threads count an event before they look whether it sleeps. */
+/* Sleeps until there is an event. To miss none, it sets is_keeper_asleep before it checks for
+ * events, and the threads count an event before they check is_keeper_asleep. */
 static void
 sleep_until_event (MusterRpcThreads *self, const Watch *watch)
 {
