@@ -138,7 +138,7 @@ muster_session_is_here (MusterSession *self)
   return MUSTER_SESSION_GET_CLASS (self)->is_here;
 }
 
-/* A deadline as a step's, where 0 isn't now but none. */
+/* Converts a deadline to a step's, where 0 is none. */
 static gint64
 in_step (gint64 deadline_us)
 {
@@ -199,7 +199,7 @@ muster_session_close_quietly_within (MusterSession *self, gint64 timeout_us)
   if (self == NULL)
     return;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  /* The session is given up: whether the master heard it changes nothing for the caller. */
+  /* The session is given up: the result doesn't matter to the caller. */
   (void)muster_session_close (self, muster_deadline_after (now_us, timeout_us), NULL, NULL);
 }
 

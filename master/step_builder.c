@@ -5,7 +5,7 @@
 
 struct _MusterStepBuilder {
   gatomicrefcount refs;
-  GArray *feeds;      /* (owned) of MusterFeed, which own what they name */
+  GArray *feeds;      /* (owned) of MusterFeed, which own their contents */
   GPtrArray *fetches; /* (owned) of char, as targets */
   GPtrArray *targets;
 };

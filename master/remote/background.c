@@ -6,7 +6,7 @@
 struct _MusterBackground {
   gatomicrefcount refs;
   GMutex lock;
-  GCond changed; /* of what is below; nothing else is locked while lock is held */
+  GCond changed; /* for what follows; no other lock is taken while lock is held */
   /* guarded by lock */
   GPtrArray *tasks; /* (owned) (element-type MusterBackgroundTask) */
   GThread *thread;  /* (owned) (nullable) until there is a task */
@@ -17,9 +17,9 @@ struct _MusterBackgroundTask {
   MusterBackground *background; /* its owner holds it */
   MusterBackgroundWork work;
   gpointer owner;
-  /* guarded by the upkeep's lock */
+  /* guarded by the background's lock */
   gint64 due_us;
-  GCancellable *running; /* (owned) (nullable) of the run under way */
+  GCancellable *running; /* (owned) (nullable) of the current run */
   gboolean is_woken;
   gboolean is_stopped;
 };
@@ -82,7 +82,7 @@ run_locked (MusterBackground *self, MusterBackgroundTask *task)
   g_mutex_lock (&self->lock);
   task->due_us = task->is_woken ? 0 : due_us;
   g_clear_object (&task->running);
-  g_cond_broadcast (&self->changed); /* who stops it waits */
+  g_cond_broadcast (&self->changed); /* muster_background_stop () waits for it */
 }
 
 static gpointer

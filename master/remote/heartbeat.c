@@ -82,7 +82,7 @@ end_stream (gpointer stream, gpointer handle G_GNUC_UNUSED, gpointer why)
   muster_rpc_stream_end (stream, why);
 }
 
-/* Those who wait find out, and go on to say so. */
+/* Ends all streams; their readers get the error. */
 static void
 note_silence_locked (MusterHeartbeat *self)
 {
@@ -94,7 +94,7 @@ note_silence_locked (MusterHeartbeat *self)
   g_hash_table_foreach (self->streams, end_stream, (gpointer)why);
 }
 
-/* Of streams, those whose session is gone end. */
+/* Ends the streams whose sessions are lost. */
 static void
 end_streams_locked (MusterHeartbeat *self, GHashTable *gone)
 {
@@ -117,7 +117,7 @@ is_in (gpointer session G_GNUC_UNUSED, gpointer handle, gpointer gone)
   return g_hash_table_contains (gone, handle);
 }
 
-/* No more can be gone than were asked for. */
+/* At most as many are lost as were asked for. */
 static void
 take_gone (MusterHeartbeat *self, char **handles, gsize n)
 {
@@ -132,7 +132,7 @@ take_gone (MusterHeartbeat *self, char **handles, gsize n)
   g_mutex_unlock (&self->lock);
 }
 
-/* FALSE with what the call failed with. */
+/* FALSE with the call's error. */
 static gboolean
 ask (MusterHeartbeat *self, char **handles, gsize n, GCancellable *cancellable, GError **error)
 {
@@ -153,7 +153,7 @@ ask (MusterHeartbeat *self, char **handles, gsize n, GCancellable *cancellable, 
   return TRUE;
 }
 
-/* What came of asking; returns when to ask again. */
+/* Handles the result; returns the instant of the next call. */
 static gint64
 take_outcome_locked (MusterHeartbeat *self, const GError *failure)
 {
@@ -185,7 +185,7 @@ renew (gpointer owner, GCancellable *cancellable)
   if (due_us > muster_clock_now_us (muster_system_clock ()))
     return due_us;
   g_autoptr (GError) failure = NULL;
-  (void)ask (self, handles, n, cancellable, &failure); /* the failure is looked at next */
+  (void)ask (self, handles, n, cancellable, &failure); /* the failure is handled next */
   g_mutex_lock (&self->lock);
   due_us = self->due_us = take_outcome_locked (self, failure);
   g_mutex_unlock (&self->lock);

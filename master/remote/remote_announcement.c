@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-/* Names and addresses; the path of a checkpoint; a line for people. */
+/* Maximum sizes of names and addresses, of a checkpoint's path, and of a message. */
 #define MOST_NAME   256
 #define MOST_PATH   4096
 #define MOST_DETAIL 1024

@@ -4,18 +4,17 @@
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 
-/* A lease is renewed so often while it lasts. */
+/* Number of renewals during a lease's duration. */
 #define HEARTBEATS_PER_LEASE 3
-/* What a server may say of its length. */
+/* Limits of the duration given by a server. */
 #define LEAST_LEASE_US (30 * MUSTER_MILLISECOND)
 #define MOST_LEASE_US  (3600 * MUSTER_SECOND)
-/* A renewal that takes longer has failed. */
+/* Timeout of a renewal. */
 #define LEAST_ANSWER_US (1 * MUSTER_SECOND)
-/* How soon a lease whose master went away is claimed again; doubled from time to time. */
+/* Pause before a lost lease is claimed again; doubled after each failure. */
 #define FIRST_RETRY_US (100 * MUSTER_MILLISECOND)
 #define MOST_RETRY_US  (2 * MUSTER_SECOND)
-/* A server that refuses an announcement ends the lease's stream; one that has restarted broke it.
- */
+/* A server that refuses an announcement ends the lease's stream; a restarted one has broken it. */
 #define VERDICT_US (1 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_REMOTE_LEASE (muster_remote_lease_get_type ())
@@ -32,20 +31,20 @@ struct _MusterRemoteLease {
   GMutex lock;
   GCond changed; /* of is_calling */
   /* guarded by lock */
-  gboolean is_calling;          /* somebody talks to the master about this lease: one at a time */
-  MusterRpcStream *stream;      /* (owned) (nullable) only who calls puts another here */
-  MusterAnnouncement announced; /* (owned) the last one, and what stands of those before */
-  /* The master has heard the phase: a renewal leaves it as it is there, since a reset or a restart
-   * of the master may have undone it. */
+  gboolean is_calling;          /* a call about this lease is running: one at a time */
+  MusterRpcStream *stream;      /* (owned) (nullable) changed only by the thread that calls */
+  MusterAnnouncement announced; /* (owned) merged from all so far */
+  /* The master knows the phase: a renewal doesn't repeat it, since a reset or a restart of the
+   * master may have cleared it. */
   gboolean is_phase_reported;
   gint64 durable_us; /* when told.durable became durable */
   gint64 lease_us;
   gint64 due_us;    /* the next renewal */
-  gint64 retry_us;  /* grows while the master is away */
-  gboolean is_over; /* the job: its lease isn't needed any more */
+  gint64 retry_us;  /* grows while the master can't be reached */
+  gboolean is_over; /* the job is over: the lease isn't needed any more */
   GError *lost;     /* (owned) (nullable) */
-  /* (owned) (nullable) the session that claimed went with the master that knew it: nobody has taken
-   * the lease, but it takes another session to hold it again */
+  /* (owned) (nullable) the master lost the session that claimed: no other chief has the lease, but
+   * a new session must claim it */
   GError *orphaned;
 };
 
@@ -63,7 +62,8 @@ text (const char *nullable)
   return (char *)(nullable != NULL ? nullable : "");
 }
 
-/* FAILED_PRECONDITION and OUT_OF_RANGE are the board's verdicts; all else may pass. */
+/* FAILED_PRECONDITION and OUT_OF_RANGE are final answers of the registry; others may be temporary.
+ */
 static gboolean
 is_verdict (const GError *error)
 {
@@ -79,7 +79,7 @@ lose_locked (MusterRemoteLease *self, const GError *why)
                               "the lease on '%s' is lost: %s", self->announced.model, why->message);
 }
 
-/* FALSE with the error where it is lost. */
+/* FALSE with the error if it is lost. */
 static gboolean
 check_locked (MusterRemoteLease *self, GError **error)
 {
@@ -88,8 +88,8 @@ check_locked (MusterRemoteLease *self, GError **error)
   return self->lost == NULL;
 }
 
-/* Looks at the stream, waiting for its end until then. TRUE if it is open; else *ended may become
- * NULL, too. */
+/* Checks the stream, waiting for its end until until_us. TRUE if it is open; otherwise *ended is
+ * its error, possibly NULL. */
 static gboolean
 is_open (MusterRpcStream *stream, gint64 until_us, GError **ended)
 {
@@ -101,8 +101,8 @@ is_open (MusterRpcStream *stream, gint64 until_us, GError **ended)
   return FALSE;
 }
 
-/* Whether it is held: the stream is open, or the job is over. A verdict at the stream's end is
- * taken note of. */
+/* TRUE if it is held: the stream is open, or the job is over. Records a final answer at the
+ * stream's end. */
 static gboolean
 check_held_locked (MusterRemoteLease *self)
 {
@@ -173,7 +173,7 @@ read_grant (MusterRemoteLease *self, MusterRpcStream *stream, const MusterClaim 
   return NULL;
 }
 
-/* Opens the stream and reads the grant. Only who calls does. Returns the epoch, or 0. */
+/* Opens the stream and reads the grant. Only for the thread that calls. Returns the epoch, or 0. */
 static gint64
 claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncement **before,
             gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -196,9 +196,9 @@ claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncemen
   return grant->epoch;
 }
 
-/* Claims again what this lease held, where its stream has broken. The master may not have noticed
- * that: it takes over from itself; from nobody else, since another chief has a higher epoch, and a
- * master that restarted, and gives epochs anew, doesn't know the session. */
+/* Claims the lease again after its stream broke. The master may not have noticed that, so the claim
+ * takes over from this lease itself. It doesn't take over from another: another chief has a higher
+ * epoch, and a restarted master, which assigns epochs anew, doesn't know the session. */
 static gboolean
 hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
@@ -227,7 +227,7 @@ hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GE
   g_autoptr (MusterAnnouncement) before = NULL;
   gint64 epoch = claim_once (self, &claim, &before, deadline_us, cancellable, &failure);
   g_mutex_lock (&self->lock);
-  /* A claim begins at STARTING: the phase that still stood there is to be told once more. */
+  /* A claim sets the phase STARTING: announce the current phase again. */
   if (before != NULL && before->epoch == epoch && before->phase == self->announced.phase)
     self->is_phase_reported = FALSE;
   if (is_verdict (failure))
@@ -271,8 +271,8 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
                                  cancellable, error);
 }
 
-/* The master has refused an announcement. It may have restarted and know of nothing: then the
- * stream has broken, and to claim again decides. TRUE if that is to be tried. */
+/* The master has refused an announcement. It may have restarted and lost its state: then the stream
+ * has broken, and another claim decides. TRUE if that should be tried. */
 static gboolean
 may_be_held_yet (MusterRemoteLease *self, const GError *refusal)
 {
@@ -286,7 +286,7 @@ may_be_held_yet (MusterRemoteLease *self, const GError *refusal)
   return !is_lost;
 }
 
-/* Tells the master what stands in told, and so renews the lease. Only who calls does. */
+/* Sends the announcement, which renews the lease. Only for the thread that calls. */
 static gboolean
 tell (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
@@ -317,7 +317,7 @@ is_free (gpointer data)
   return !self->is_calling;
 }
 
-/* Call with the lock held: waits until nobody else calls. */
+/* Call with the lock held: waits until no other thread calls. */
 static gboolean
 wait_for_call_locked (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable,
                       GError **error)
@@ -351,7 +351,8 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
   return is_mine;
 }
 
-/* What the master won't take in isn't told again: it would keep the lease from being renewed. */
+/* Drops an announcement that the master refuses, since repeating it would keep the lease from being
+ * renewed. */
 static void
 take_back (MusterRemoteLease *self, MusterAnnouncement *before)
 {
@@ -362,7 +363,7 @@ take_back (MusterRemoteLease *self, MusterAnnouncement *before)
   g_mutex_unlock (&self->lock);
 }
 
-/* Says when the next renewal is due; what has failed is tried again soon, but less and less so. */
+/* Sets the next renewal; a failed one is retried soon, with growing pauses. */
 static void
 end_call (MusterRemoteLease *self, gboolean is_told)
 {
@@ -412,8 +413,8 @@ remote_lease_check (MusterLease *lease, GError **error)
   return is_held;
 }
 
-/* The upkeep's: renews when that is due, and claims again at once where the stream has broken. A
- * job that is over needs no lease any more. */
+/* The background task: renews when due, and claims again at once if the stream has broken. After
+ * the end of the job it does nothing. */
 static gint64
 renew (gpointer owner, GCancellable *cancellable)
 {
@@ -432,7 +433,7 @@ renew (gpointer owner, GCancellable *cancellable)
   if (!is_mine)
     return due_us;
   end_call (self, tell (self, deadline_us, cancellable, NULL));
-  return MUSTER_WAIT_FOREVER; /* end_call () has poked it: it comes back and says when */
+  return MUSTER_WAIT_FOREVER; /* end_call () has woken the task, which then returns the time */
 }
 
 MusterLease *
@@ -449,7 +450,7 @@ muster_remote_lease_claim (MusterRpcClient *client, MusterBackground *background
   self->announced.model = g_strdup (claim->model);
   self->announced.task = g_strdup (claim->task);
   self->announced.who = muster_remote_who ();
-  self->announced.phase = MUSTER_CHIEF_STARTING; /* as the claim itself says */
+  self->announced.phase = MUSTER_CHIEF_STARTING; /* as set by the claim */
   self->is_calling = TRUE;
   self->task = muster_background_add (background, renew, self, MUSTER_WAIT_FOREVER);
   gint64 epoch = claim_once (self, claim, before, deadline_us, cancellable, error);
@@ -460,14 +461,14 @@ muster_remote_lease_claim (MusterRpcClient *client, MusterBackground *background
   return MUSTER_LEASE (g_steal_pointer (&self));
 }
 
-/* The stream's end is what tells the master that nobody holds the lease any more. */
+/* The end of the stream tells the master that the lease is released. */
 static void
 muster_remote_lease_dispose (GObject *object)
 {
   MusterRemoteLease *self = MUSTER_REMOTE_LEASE (object);
   if (self->task != NULL)
     muster_background_stop (self->task);
-  g_clear_pointer (&self->stream, muster_rpc_stream_free); /* it may poke the task until here */
+  g_clear_pointer (&self->stream, muster_rpc_stream_free); /* it may wake the task until here */
   g_clear_pointer (&self->task, muster_background_task_free);
   g_clear_pointer (&self->background, muster_background_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);

@@ -41,8 +41,8 @@ check_address (const char *target, const char *address, GError **error)
   return NULL;
 }
 
-/* The scheme says whether TLS is spoken, and the credentials must not say otherwise. *to_use gets
- * those to use, (transfer full) (nullable). */
+/* The scheme decides whether TLS is used, and the credentials mustn't contradict it. *to_use is set
+ * to the credentials, (transfer full) (nullable). */
 static gboolean
 choose_credentials (const char *target, MusterRpcCredentials *given, gboolean is_secured,
                     MusterRpcCredentials **to_use, GError **error)
@@ -111,7 +111,7 @@ put_field (MusterRope *out, guint32 number, GBytes *bytes)
   muster_rope_append (out, bytes);
 }
 
-/* It may be large: it goes out as the bytes it is, never through protobuf-c. */
+/* It may be large: sent as its bytes, without protobuf-c. */
 static void
 put_graph (MusterRope *out, MusterGraph *graph)
 {
@@ -122,9 +122,8 @@ put_graph (MusterRope *out, MusterGraph *graph)
   muster_graph_put (graph, out);
 }
 
-/* A master that
- * isn't there is UNAVAILABLE at once: whether to try again is its caller's to decide, and to tell.
- */
+/* A master that can't be reached is UNAVAILABLE at once: the caller decides whether to retry, and
+ * reports it. */
 static MusterSession *
 remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
                        GCancellable *cancellable, GError **error)
@@ -214,7 +213,8 @@ muster_remote_master_await (MusterRemoteMaster *self, gint64 deadline_us, GCance
   muster_require (error, FALSE, self);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   const MusterRpcOptions options = {.deadline_us = deadline_us, .wait_for_ready = TRUE};
-  (void)muster_rpc_client_reach (self->client, deadline_us, cancellable); /* the call tells */
+  (void)muster_rpc_client_reach (self->client, deadline_us,
+                                 cancellable); /* the call gives the error */
   g_autoptr (GBytes) response = muster_rpc_client_call (
       self->client, MUSTER_MASTER_METHOD ("ListDevices"), &request, &options, cancellable, error);
   return response != NULL;

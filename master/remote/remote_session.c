@@ -7,7 +7,7 @@
 #include "rpc/messages/run_step.h"
 #include "rpc/proto/master.pb-c.h"
 
-/* A callable of the master's. Ours are numbered apart, from 1, since TensorFlow's first is 0. */
+/* A callable of the master. Ours are numbered separately, from 1, since TensorFlow's first is 0. */
 typedef struct {
   gint64 remote;
   gsize n_fetches;
@@ -20,7 +20,7 @@ struct _MusterRemoteSession {
   MusterHeartbeat *heartbeat;   /* (owned) */
   gint is_closed;               /* atomic */
 
-  GMutex extending;     /* one extension at a time: each needs the version that the last one gave */
+  GMutex extending;     /* one extension at a time: each needs the version from the previous one */
   gint64 graph_version; /* guarded by extending */
 
   GMutex lock;
@@ -50,7 +50,7 @@ handle_of (MusterRemoteSession *self)
   return (char *)muster_session_handle (MUSTER_SESSION (self));
 }
 
-/* TensorFlow's servers refuse 0 and, for a while, a number that came before. */
+/* TensorFlow's servers refuse 0 and, for a while, repeated numbers. */
 static gint64
 new_request_id (void)
 {
@@ -58,8 +58,8 @@ new_request_id (void)
   return 1 + (gint64)(muster_clock_random (muster_system_clock ()) * range);
 }
 
-/* What TensorFlow's master (MasterSession) says of a session while a reset closes it; a moment
- * later it would be ABORTED, "Session … is not found". */
+/* The error of TensorFlow's master (MasterSession) while a reset closes the session; a moment later
+ * it would be ABORTED, "Session … is not found". */
 static gboolean
 is_closing (MusterRemoteSession *self, const GError *error)
 {
@@ -68,7 +68,7 @@ is_closing (MusterRemoteSession *self, const GError *error)
          !g_atomic_int_get (&self->is_closed);
 }
 
-/* Hands on what came of a verb; failure is (transfer full). */
+/* Sets the error of an operation; failure is (transfer full). */
 static void
 fail (MusterRemoteSession *self, GError *failure, GError **error)
 {
@@ -77,7 +77,7 @@ fail (MusterRemoteSession *self, GError *failure, GError **error)
   g_propagate_error (error, failure);
 }
 
-/* A call on the session: what came back, (transfer full). */
+/* A call on the session. Returns the response (transfer full). */
 static GBytes *
 call (MusterRemoteSession *self, const char *method, MusterRope *request, gint64 deadline_us,
       GCancellable *cancellable, GError **error)
@@ -118,7 +118,7 @@ feed_names (const MusterStep *step)
 
 /* --- steps --- */
 
-/* The master's share of the time: it ends the step itself, and its verdict still comes in time. */
+/* The master's timeout: it ends the step itself, and its error arrives in time. */
 static gint64
 masters_timeout_ms (gint64 left_us)
 {
@@ -126,7 +126,7 @@ masters_timeout_ms (gint64 left_us)
   return MAX ((left_us - margin_us) / MUSTER_MILLISECOND, 1);
 }
 
-/* Tells the master the time limit too. */
+/* Adds the timeout for the master. */
 static GBytes *
 options_with_timeout (GBytes *options, gint64 left_us)
 {
@@ -178,7 +178,7 @@ run (MusterRemoteSession *self, const char *partial_run, const MusterStep *step,
   if (muster_step_response_decode_run (response, step->fetches, step->n_fetches, fetched, metadata,
                                        &failure))
     return TRUE;
-  fail (self, failure, error); /* errors come in the body */
+  fail (self, failure, error); /* errors are in the body */
   return FALSE;
 }
 
@@ -251,7 +251,7 @@ encode_close (MusterRemoteSession *self, MusterRope *out)
   muster_proto_put_string (muster_rope_tail (out), 1, handle_of (self));
 }
 
-/* A session that the master has lost is as good as closed. */
+/* A session that the master has lost counts as closed. */
 static gboolean
 remote_close (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
@@ -412,7 +412,7 @@ remote_claim (MusterSession *session, const MusterClaim *claim, MusterAnnounceme
                                     deadline_us, cancellable, error);
 }
 
-/* A session that was dropped is closed behind the scenes: nobody waits for it. */
+/* A session that was freed is closed in the background. */
 static void
 muster_remote_session_dispose (GObject *object)
 {

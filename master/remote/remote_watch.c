@@ -3,7 +3,7 @@
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 
-/* Of how two graphs differ, for people. */
+/* Maximum size of the graphs' difference. */
 #define MOST_DIFFERENCE 4096
 
 #define MUSTER_TYPE_REMOTE_WATCH (muster_remote_watch_get_type ())
@@ -11,7 +11,7 @@ G_DECLARE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER, REMOTE_WAT
 
 struct _MusterRemoteWatch {
   MusterWatch parent;
-  MusterHeartbeat *heartbeat; /* (owned) it ends the stream where the session is gone */
+  MusterHeartbeat *heartbeat; /* (owned) ends the stream if the session is lost */
   MusterRpcStream *stream;    /* (owned) */
 };
 
