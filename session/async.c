@@ -77,12 +77,12 @@ muster_prepare_options_free (MusterPrepareOptions *self)
   g_free (self);
 }
 
-/* Each verb has a thread of its own: a pool would let some wait for others that wait for them. */
+/* Each operation has its own thread: in a pool, some could wait for others that wait for them. */
 
 typedef struct {
   MusterMaster *master;         /* (owned) */
   gint64 timeout_us;            /* wait's */
-  MusterPrepareOptions options; /* what it points to is owned, init_func_data aside */
+  MusterPrepareOptions options; /* its contents are owned, except init_func_data */
   gboolean recovered;
   MusterSessionReport report; /* (owned) until finish has taken it */
 } Call;
@@ -122,7 +122,7 @@ wait_for (MusterSessionManager *manager, Call *call, GCancellable *cancellable, 
                                                   &call->report, cancellable, error);
 }
 
-/* The tag of a task is its verb. */
+/* The tag of a task is its operation. */
 static gpointer
 run (gpointer data)
 {
@@ -155,7 +155,8 @@ start (MusterSessionManager *self, Operation operation, const char *name, Muster
   muster_prepare_options_own (&call->options);
   g_task_set_source_tag (task, (gpointer)operation);
   g_task_set_task_data (task, call, call_free);
-  /* What the verb did is what counts: a session that came before the cancellation is handed out. */
+  /* The operation's result counts: a session that was created before the cancellation is returned.
+   */
   g_task_set_check_cancellable (task, FALSE);
 
   GThread *thread = g_thread_try_new (name, run, task, &failure);

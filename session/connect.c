@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The way to a session: CreateSession, and why a master doesn't answer. */
+/* Creates sessions, and finds out why a master doesn't answer. */
 #include "rpc/client/diagnose.h"
 
 #include "base/blocking.h"
@@ -7,28 +7,28 @@
 #include "rpc/address.h"
 #include "session/session_private.h"
 
-/* What a close may take: what is left of the operation's time, within these bounds. */
+/* Limits of the time for a close: the operation's remaining time, within these. */
 #define SHORTEST_CLOSE_US (250 * MUSTER_MILLISECOND)
 #define LONGEST_CLOSE_US  (5 * MUSTER_SECOND)
 
-/* A server may keep CreateSession for ever: TensorFlow's does while a task of its cluster is
- * missing, a stopped one does anyway. When there has been no answer for so long, somebody looks
- * why, and after each such while again. */
+/* A server may not answer CreateSession: TensorFlow's doesn't while a task of its cluster is
+ * missing, and a stopped one never does. After this time without an answer the cause is diagnosed,
+ * and again after each such interval. */
 #define FIRST_DIAGNOSIS_US (2 * MUSTER_SECOND)
 #define NEXT_DIAGNOSIS_US  (10 * MUSTER_SECOND)
 
-/* As long as a master that is down is down in the same way, nothing is asked of it. */
+/* While a master is down for the same reason, no calls are made. */
 #define LONGEST_OUTAGE_US (300 * MUSTER_SECOND)
 
-/* A look at why nobody answers takes so long at most. */
+/* Maximum duration of a diagnosis. */
 #define LONGEST_DIAGNOSIS_US (500 * MUSTER_MILLISECOND)
-/* Beside a call that goes on anyway. */
+/* While a call is running. */
 #define UNHURRIED_DIAGNOSIS_US MUSTER_SECOND
-/* And this part of an operation's time is kept for it. */
+/* The fraction of an operation's time reserved for it. */
 #define PART_KEPT 10
-/* Of a larger cluster the first tasks are looked at. */
+/* Maximum number of tasks that are probed. */
 #define MOST_TASKS 64
-/* So many of those that don't answer are named beside the server. */
+/* Maximum number of tasks named beside the server. */
 #define TASKS_NAMED 3
 
 typedef struct {
@@ -68,7 +68,7 @@ can_diagnose (const MusterOperation *self)
   return address_of (muster_master_target (self->master), &tls) != NULL;
 }
 
-/* What is to be kept of the time as long as there was no session. */
+/* The time reserved while there was no session. */
 static gint64
 time_kept_us (const MusterOperation *self)
 {
@@ -133,7 +133,7 @@ run_check (gpointer data)
   return NULL;
 }
 
-/* All at once, since each may take all the time there is; this thread takes the master's. */
+/* All in parallel, since each may take the whole time; this thread probes the master. */
 static void
 run_checks (GPtrArray *checks)
 {
@@ -171,7 +171,7 @@ is_missing (const Check *task)
   return task->diagnosis.text != NULL && task->diagnosis.stage != MUSTER_REACH_ANSWERS;
 }
 
-/* Which tasks a server that is up may wait for, or how to find out. */
+/* Appends the tasks that a running server may be waiting for, or how to find out. */
 static void
 append_tasks (GString *text, GPtrArray *checks)
 {
@@ -196,7 +196,7 @@ append_tasks (GString *text, GPtrArray *checks)
     g_string_append_printf (text, " and %u more", n_missing - TASKS_NAMED);
 }
 
-/* A server that is up, as far as can be seen, and keeps CreateSession. */
+/* Describes a server that seems to run but doesn't answer CreateSession. */
 static char *
 describe_keeping (const MusterOperation *self, GPtrArray *checks)
 {
@@ -220,7 +220,7 @@ muster_operation_forget_diagnosis (MusterOperation *self)
   self->server_state = NULL;
 }
 
-/* is_kept: CreateSession, called when the phase began, has had no answer. */
+/* is_kept: CreateSession, called at the start of the phase, has no answer. */
 static void
 take_in (MusterOperation *self, GPtrArray *checks, gboolean is_kept)
 {
@@ -242,7 +242,7 @@ take_in (MusterOperation *self, GPtrArray *checks, gboolean is_kept)
   self->missing_tasks = (char **)g_ptr_array_free (tasks, FALSE);
 }
 
-/* Why the master doesn't answer; NULL where it has no address, or no time is left to look. */
+/* Diagnoses why the master doesn't answer; NULL if it has no address, or no time is left. */
 static GPtrArray *
 look (const MusterOperation *self, gint64 longest_us, GCancellable *cancellable)
 {
@@ -260,7 +260,7 @@ look (const MusterOperation *self, gint64 longest_us, GCancellable *cancellable)
   return checks;
 }
 
-/* is_kept: CreateSession, called when the phase began, has had no answer. */
+/* is_kept: CreateSession, called at the start of the phase, has no answer. */
 static void
 diagnose (MusterOperation *self, gboolean is_kept)
 {
@@ -272,7 +272,7 @@ diagnose (MusterOperation *self, gboolean is_kept)
     muster_operation_forget_diagnosis (self);
 }
 
-/* What was found, without the times that it took, which are others each time. */
+/* The result without durations, which vary. */
 static char *
 outline (GPtrArray *checks)
 {
@@ -286,14 +286,14 @@ outline (GPtrArray *checks)
   return g_string_free (text, FALSE);
 }
 
-/* The same while CreateSession has no answer yet, until answered is cancelled. TRUE if it came to
- * something else than *found (owned by the caller, nullable), which is an outline of it. */
+/* The same during CreateSession, until answered is cancelled. TRUE if the result differs from
+ * *found (owned by the caller, nullable), its outline. */
 static gboolean
 diagnose_again (MusterOperation *self, GCancellable *answered, char **found)
 {
   g_autoptr (GPtrArray) checks = look (self, UNHURRIED_DIAGNOSIS_US, answered);
 
-  /* A look that was cut short has seen nothing. */
+  /* A cancelled diagnosis has no result. */
   if (checks == NULL || g_cancellable_is_cancelled (answered))
     return FALSE;
   g_autofree char *now_found = outline (checks);
@@ -305,8 +305,8 @@ diagnose_again (MusterOperation *self, GCancellable *answered, char **found)
   return TRUE;
 }
 
-/* One CreateSession on a thread of its own, which alone writes session and failure until it is
- * joined. */
+/* One CreateSession on its own thread, which alone writes session and failure until it is joined.
+ */
 typedef struct {
   MusterMaster *master;                /* (not owned) */
   const MusterSessionManager *manager; /* (not owned) */
@@ -335,7 +335,7 @@ report_cause (MusterOperation *self)
 {
   g_autofree char *why = NULL;
 
-  /* What failed before this call is past. */
+  /* Earlier failures no longer count. */
   g_clear_error (&self->failure);
   muster_operation_update_reasons (self);
   why = muster_operation_why (self);
@@ -345,7 +345,7 @@ report_cause (MusterOperation *self)
   muster_operation_report (self, message, NULL);
 }
 
-/* Looks and tells on this thread, until the call is over or has no time left for another look. */
+/* Diagnoses and reports on this thread, until the call has ended or no time is left. */
 static void
 diagnose_while_waiting (MusterOperation *self, const Call *call)
 {
@@ -361,7 +361,7 @@ diagnose_while_waiting (MusterOperation *self, const Call *call)
   }
 }
 
-/* CreateSession; where it has no answer for a while, this thread tells why. */
+/* Calls CreateSession; if there is no answer for a while, this thread reports why. */
 static MusterSession *
 call_create (MusterOperation *self, gint64 deadline_us, GError **error)
 {
@@ -372,8 +372,7 @@ call_create (MusterOperation *self, gint64 deadline_us, GError **error)
   g_autoptr (GCancellable) answered = NULL;
   GThread *thread = NULL;
 
-  /* A thread costs some 30 µs: where nobody listens, or there is no address to look at, it does
-   * without. */
+  /* A thread costs about 30 µs: not needed without a listener, or without an address to probe. */
   if (self->manager->progress != NULL && can_diagnose (self)) {
     call.answered = answered = g_cancellable_new ();
     thread = g_thread_try_new ("muster-create", ask, &call, NULL);
@@ -396,14 +395,14 @@ muster_operation_give_up_session (MusterOperation *self)
   if (self->session == NULL)
     return;
   gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
-  /* Calls to a master are on the machine's clock. Whether it heard the close changes nothing. */
+  /* Calls to a master use the machine's clock. The result of the close doesn't matter. */
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   gint64 limit_us = CLAMP (left_us, SHORTEST_CLOSE_US, LONGEST_CLOSE_US);
   (void)muster_session_close (self->session, now_us + limit_us, NULL, NULL);
   g_clear_object (&self->session);
 }
 
-/* Somebody has looked why, and it is still so. */
+/* TRUE if the cause was diagnosed and hasn't changed. */
 static gboolean
 is_known (const MusterOperation *self, const GError *failure)
 {
@@ -411,8 +410,7 @@ is_known (const MusterOperation *self, const GError *failure)
          g_str_equal (self->failure->message, failure->message);
 }
 
-/* No session came of it. Whenever nobody answers for another reason than before, and when the time
- * is over, somebody looks why. */
+/* Handles a failed creation. Diagnoses the cause if it has changed, and when the time is over. */
 static void
 judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
 {
@@ -456,8 +454,8 @@ muster_operation_create_session (MusterOperation *self, GError **error)
   return TRUE;
 }
 
-/* Where no further attempt can end in time: the rest is waited for, and what was kept of it goes to
- * a last look at the master. */
+/* No further attempt can end in time: waits for the rest, and uses the reserved time for a last
+ * diagnosis. */
 static gboolean
 run_out (MusterOperation *self, GError **error)
 {
@@ -474,7 +472,7 @@ run_out (MusterOperation *self, GError **error)
   return FALSE;
 }
 
-/* Until wake_us, or until the master that couldn't be reached can be; last_us at most. */
+/* Waits until wake_us, or until the master can be reached; last_us at most. */
 static gboolean
 wait_for_master (MusterOperation *self, gint64 now_us, gint64 wake_us, gint64 last_us,
                  GError **error)

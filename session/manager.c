@@ -8,7 +8,7 @@
 
 G_DEFINE_FINAL_TYPE (MusterSessionManager, muster_session_manager, G_TYPE_OBJECT)
 
-/* What is given, and how messages call it; *name stays NULL for none. */
+/* Copies the ops, and their name for messages; *name stays NULL for none. */
 static char **
 copy_ops (const char *op, const char *const *ops, char **name)
 {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One run of prepare, recover or wait: its clock, its phases, what it has heard, its retries, its
- * report. */
+/* One run of prepare, recover or wait: clock, phases, situation, retries, report. */
 #include "ready/chief_gate.h"
 #include "session/session_private.h"
 
-/* A reason longer than this (ten thousand missing variables) is cut in an error; the report has it
- * whole. */
+/* A longer reason (ten thousand missing variables) is truncated in an error; the report has all of
+ * it. */
 #define LONGEST_WHY 2000
 
-/* An operation that never ends must not fill the memory with its own history. */
+/* Limits the memory of an operation that never ends. */
 #define MOST_SPANS 10000
-/* A worker's wait has no options. */
+/* A wait has no options. */
 static gboolean
 is_chiefs (const MusterOperation *self)
 {
@@ -35,7 +34,7 @@ add_time (MusterOperation *self, const char *name, gint64 duration_us)
   g_array_append_val (phases, phase);
 }
 
-/* A phase that goes on after itself is one stretch. */
+/* Consecutive spans of a phase are one. */
 static void
 add_span (MusterOperation *self, const char *name, gint64 from_us, gint64 to_us)
 {
@@ -72,10 +71,10 @@ muster_operation_rename_phase (MusterOperation *self, const char *name)
   self->phase = name;
 }
 
-/* What it has heard, and what its listener is told. */
+/* The situation, and reports to the listener. */
 
-/* While the chief decides alone, the ops' words are its: that it is at work is said by its reason,
- * and the ops' own is which variables are missing. */
+/* While the chief alone decides, why_gate and why_not_ready describe the chief, which has its own
+ * reason; the ops' reason is the missing variables. */
 static char *
 why_not (const MusterReadiness *readiness)
 {
@@ -133,7 +132,7 @@ is_same_failure (const GError *before, const GError *failure)
          g_str_equal (before->message, failure->message);
 }
 
-/* What the master said before it failed is no longer known. */
+/* The readiness from before the failure is no longer valid. */
 void
 muster_operation_receive_failure (MusterOperation *self, const GError *failure)
 {
@@ -163,7 +162,7 @@ muster_operation_update_reasons (MusterOperation *self)
   update (self, NULL, self->knows_readiness);
 }
 
-/* One reason as part of a sentence; NULL: it has no part in it, or the ops' own words say it. */
+/* A reason as part of a sentence; NULL if it isn't relevant, or the ops' text contains it. */
 static char *
 describe (const MusterOperation *self, const MusterReason *reason)
 {
@@ -277,7 +276,7 @@ shorten (const char *why)
   return g_strdup_printf ("%.*s…", (int)(end - why), why);
 }
 
-/* B002.46: whole seconds, cut; "0.25" where there is none. */
+/* B002.46: whole seconds, truncated; "0.25" below one. */
 static char *
 seconds_of (gint64 timeout_us)
 {
@@ -312,7 +311,7 @@ pass_on (const MusterOperation *self, const GError *failure, GError **error)
     *error = g_error_copy (failure);
 }
 
-/* Whether it is the operation's deadline that failure is about, and not an op's own. */
+/* TRUE if failure is the operation's deadline, not an op's own. */
 static gboolean
 is_out_of_time (const MusterOperation *self, const GError *failure)
 {
@@ -321,8 +320,8 @@ is_out_of_time (const MusterOperation *self, const GError *failure)
          (self->ran_out && muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED));
 }
 
-/* Reports failure to the caller: where the deadline ran out, which phase it was, how long each took
- * and why there is no session. Whatever a wait was at, it has then used all of its time. */
+/* Sets the caller's error: at the deadline with the phase, the duration of each phase and why there
+ * is no session. A wait has then used all of its time. */
 static void
 fail (MusterOperation *self, const GError *failure, GError **error)
 {
@@ -362,8 +361,8 @@ muster_session_report_clear (MusterSessionReport *self)
 
 /* Retries. */
 
-/* A single look isn't repeated, and a chief without a timeout doesn't wait for a master for ever:
- * that is asked for by a timeout. */
+/* A single check isn't repeated, and a chief without a timeout doesn't wait for a master forever.
+ */
 static gboolean
 may_retry (const MusterOperation *self, MusterFailure class)
 {
@@ -373,7 +372,7 @@ may_retry (const MusterOperation *self, MusterFailure class)
          self->deadline_us != MUSTER_WAIT_FOREVER;
 }
 
-/* What was tried before it failed for good is part of the failure. */
+/* Adds the earlier attempts to the final failure. */
 static void
 give_up (MusterOperation *self, GError *failure, GError **error)
 {
@@ -403,9 +402,9 @@ report_retry (MusterOperation *self, MusterFailure class, const GError *failure)
   muster_operation_report_step (self, message);
 }
 
-/* Decides what becomes of an attempt that failed, after started_us, with failure (transfer full).
- * TRUE: it is to be tried again, and the pause before is over. cost_us is what another one costs,
- * for it must end by the deadline. */
+/* Handles an attempt that started at started_us and failed with failure (transfer full). TRUE:
+ * retry; the pause is over. cost_us is the duration of another attempt, which must end by the
+ * deadline. */
 static gboolean
 retry (MusterOperation *self, GError *failure, gint64 started_us, gint64 cost_us, GError **error)
 {
@@ -426,11 +425,11 @@ retry (MusterOperation *self, GError *failure, gint64 started_us, gint64 cost_us
   muster_operation_phase (self, "connect");
   if (muster_operation_pause (self, class, pause_us, cost_us, error))
     return TRUE;
-  muster_operation_update_reasons (self); /* a last look at the master may have found more */
+  muster_operation_update_reasons (self); /* a last diagnosis may have found more */
   return FALSE;
 }
 
-/* What the attempt before has restored is in no session any more. */
+/* Clears what the previous attempt restored, since its session is gone. */
 static void
 forget_attempt (MusterOperation *self)
 {
@@ -476,8 +475,7 @@ start (MusterOperation *self)
   self->report.timeline = g_array_new (FALSE, FALSE, sizeof (MusterSpan));
 }
 
-/* Hands on the session if there was no failure (transfer full), and the report to *report
- * (nullable). */
+/* Returns the session if there was no failure (transfer full), and sets *report (nullable). */
 static MusterSession *
 conclude (MusterOperation *self, GError *failure, MusterSessionReport *report, GError **error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The chief's part: in one session after another the same phases, which attempt () names. */
+/* Prepare and recover: in each session the same phases, listed in attempt (). */
 #include "base/require.h"
 #include "master/lease.h"
 #include "ready/countdown.h"
@@ -8,18 +8,18 @@
 
 #define LEASE_KEY "muster-lease"
 
-/* What it may take to ask at which step a job ended. */
+/* Timeout for reading the final step of a job. */
 #define FINAL_STEP_LIMIT_US MUSTER_SECOND
 
 #define DEFAULT_MAX_WAIT_US (7200 * MUSTER_SECOND)
 
-/* How far a restore is, is announced so often, and within this time or not. */
+/* Interval and timeout of announcements of a restore's progress. */
 #define REPORT_EVERY_US   (1 * MUSTER_SECOND)
 #define ANNOUNCE_LIMIT_US (250 * MUSTER_MILLISECOND)
 
-/* Options: what can be refused before a session is made. */
+/* Options: checks before a session is created. */
 
-/* NULL and "" are both "not given" (B002.12). */
+/* NULL and "" are both unset (B002.12). */
 static gboolean
 is_given (const char *path)
 {
@@ -116,7 +116,7 @@ muster_session_manager_lease (MusterSession *session)
   return g_object_get_data (G_OBJECT (session), LEASE_KEY);
 }
 
-/* The lease lives as long as the session from now on. */
+/* Ties the lease to the session. */
 static void
 hand_on_lease (MusterOperation *self)
 {
@@ -125,7 +125,7 @@ hand_on_lease (MusterOperation *self)
                             g_object_unref);
 }
 
-/* Of several attempts, what the first found is what others did. */
+/* Of several attempts, the first one's result is the other chief's. */
 static void
 keep_before (MusterOperation *self, MusterAnnouncement *before)
 {
@@ -137,7 +137,7 @@ keep_before (MusterOperation *self, MusterAnnouncement *before)
   self->before = before;
 }
 
-/* A refusal brings no announcement along, but a watch begins with one. */
+/* A refusal contains no announcement, but a watch's first message does. */
 static gint64
 ask_final_step (MusterOperation *self)
 {
@@ -154,7 +154,7 @@ ask_final_step (MusterOperation *self)
   return readiness.chief->step;
 }
 
-/* Why a claim was refused; TRUE: the master keeps no announcements, and all is well without. */
+/* Handles a refused claim; TRUE: the master keeps no announcements, which is fine. */
 static gboolean
 judge_refusal (MusterOperation *self, GError *failure, GError **error)
 {
@@ -174,7 +174,7 @@ judge_refusal (MusterOperation *self, GError *failure, GError **error)
   return FALSE;
 }
 
-/* Without a model named, or on a master that keeps no announcements, all is well without. */
+/* Does nothing without a model's name, or on a master without announcements. */
 static gboolean
 claim (MusterOperation *self, GError **error)
 {
@@ -185,8 +185,8 @@ claim (MusterOperation *self, GError **error)
   if (manager->model == NULL)
     return TRUE;
 
-  /* Another attempt of the same operation takes over from the one before, whose lease may still
-   * stand there; under the same epoch, so that a chief that has come since keeps the model. */
+  /* Another attempt of the same operation takes over from the previous one, whose lease may still
+   * be held, with the same epoch, so that a newer chief keeps the model. */
   gboolean is_ours = self->claimed_epoch != 0;
   muster_operation_phase (self, "claim");
   MusterClaim what = {.model = manager->model,
@@ -235,7 +235,7 @@ announce (MusterOperation *self, MusterChiefPhase phase, const char *detail, GEr
   return send (self, &announcement, error);
 }
 
-/* Fails if the lease is known to be lost; asks nobody. */
+/* Fails if the lease is known to be lost, without a call. */
 static gboolean
 check_lease (MusterOperation *self, GError **error)
 {
@@ -253,7 +253,8 @@ claim_in_session (MusterOperation *self, GError **error)
 
 /* Reset. */
 
-/* Only who holds the model may reset its master; that ends the session, so another is made. */
+/* Only the chief that holds the model may reset its master. That ends the session, so another is
+ * created. */
 static gboolean
 reset (MusterOperation *self, GError **error)
 {
@@ -275,8 +276,8 @@ reset (MusterOperation *self, GError **error)
 
 /* Restore. */
 
-/* Whether the directory has a checkpoint whose files are there and as long as they should be. One
- * that isn't whole yet counts as not yet there; a state that can't be read is an error. */
+/* TRUE in *found if the directory has a checkpoint with complete files. An incomplete one counts as
+ * missing; a state that can't be read is an error. */
 static gboolean
 find_checkpoint (const MusterPrepareOptions *options, gboolean *found, GError **error)
 {
@@ -292,7 +293,7 @@ checkpoint_limit_us (const MusterOperation *self, const MusterPrepareOptions *op
   return MIN (limit_us, self->deadline_us);
 }
 
-/* Waits until there is a checkpoint, or for as long as options say: that is not an error. */
+/* Waits for a checkpoint, for max_wait_us at most; a timeout isn't an error. */
 static gboolean
 wait_for_checkpoint (MusterOperation *self, const MusterPrepareOptions *options, GError **error)
 {
@@ -334,12 +335,12 @@ check_time (MusterOperation *self, const char *directory, GError **error)
                       directory);
 }
 
-/* What is told of a restore while it runs. */
+/* Reports a running restore. */
 typedef struct {
   MusterOperation *operation;
   const MusterRestoreOptions *options; /* the caller's */
-  char *name;                          /* (owned) (nullable) the checkpoint, for people */
-  gint64 reported_us;                  /* when something was announced last */
+  char *name;                          /* (owned) (nullable) the checkpoint, for messages */
+  gint64 reported_us;                  /* time of the last announcement */
 } RestoreReport;
 
 static void
@@ -349,7 +350,7 @@ restore_report_clear (RestoreReport *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (RestoreReport, restore_report_clear)
 
-/* Says which checkpoint it is, for people; nothing where there is none. */
+/* Announces the checkpoint's name, if there is one. */
 static gboolean
 announce_restoring (RestoreReport *self, const MusterPrepareOptions *options, GError **error)
 {
@@ -370,8 +371,8 @@ announce_restoring (RestoreReport *self, const MusterPrepareOptions *options, GE
   return announce (self->operation, MUSTER_CHIEF_RESTORING, self->name, error);
 }
 
-/* How far it is: what doesn't reach the master in time is told the next time. A lease that is lost
- * is found by the next announcement. */
+/* Announces the progress. A failed announcement is made up for by the next, which also detects a
+ * lost lease. */
 static void
 announce_progress (RestoreReport *self, guint64 done, guint64 total)
 {
@@ -423,7 +424,7 @@ restore_one (MusterOperation *self, GError **error)
   return TRUE;
 }
 
-/* Restores what the options name, if there is anything; report.restored_from says what. */
+/* Restores what the options name, if anything; sets report.restored_from. */
 static gboolean
 restore (MusterOperation *self, GError **error)
 {
@@ -442,8 +443,8 @@ restore (MusterOperation *self, GError **error)
 
 /* Initialise. */
 
-/* A chief that died in mid-preparation has prepared nothing, whatever was there before. One that
- * had only just claimed has touched nothing. */
+/* A chief that died while preparing has prepared nothing, whatever was there before. One that had
+ * only claimed has changed nothing. */
 static gboolean
 is_anothers_work (const MusterOperation *self)
 {
@@ -453,7 +454,7 @@ is_anothers_work (const MusterOperation *self)
           before->phase == MUSTER_CHIEF_STARTING);
 }
 
-/* The claim has changed what is announced of the model: it is still what that other chief made. */
+/* Restores the announcement that the claim has changed: the model is still the other chief's. */
 static void
 put_back (MusterOperation *self)
 {
@@ -466,7 +467,7 @@ put_back (MusterOperation *self)
   announcement.durable_step = before->durable_step;
   announcement.durable = g_strdup (before->durable);
   announcement.durable_age_us = before->durable_age_us;
-  /* Whether it was heard or not, this operation has failed. */
+  /* The operation has failed in any case. */
   (void)muster_lease_announce (self->lease, &announcement, self->call_deadline_us,
                                self->cancellable, NULL);
 }
@@ -529,7 +530,7 @@ run_init_func (MusterOperation *self, GError **error)
   return FALSE;
 }
 
-/* What was restored isn't initialised, and a model that is recovered is restored or nothing. */
+/* A restored model isn't initialised, and recover never initialises. */
 static gboolean
 initialise (MusterOperation *self, GError **error)
 {
@@ -622,7 +623,7 @@ refuse_unready (const MusterOperation *self, const char *why, GError **error)
                       local_init != NULL ? local_init : "None", why);
 }
 
-/* What a model lacks that was to be recovered is no failure. */
+/* For recover, a model that isn't ready isn't a failure. */
 static gboolean
 fall_short (MusterOperation *self, const char *stage, const char *why)
 {
@@ -638,7 +639,7 @@ fall_short (MusterOperation *self, const char *stage, const char *why)
   return TRUE;
 }
 
-/* The gate, and if it is open local init. */
+/* Checks the gate; if it is open, runs local init. */
 static gboolean
 init_locally (MusterOperation *self, GError **error)
 {
@@ -679,7 +680,7 @@ check_ready (MusterOperation *self, GError **error)
 
 /* Announce. */
 
-/* What was restored is a durable checkpoint, and its step is the model's. */
+/* After a restore, the checkpoint is durable, and its step is the model's. */
 static gboolean
 announce_prepared (MusterOperation *self, GError **error)
 {
@@ -703,7 +704,7 @@ announce_prepared (MusterOperation *self, GError **error)
 
 /* All of them. */
 
-/* A failure is the lost lease's, whatever it says itself. */
+/* If the lease is lost, that is the failure. */
 static void
 judge_failure (MusterOperation *self, GError **failure)
 {
@@ -715,7 +716,7 @@ judge_failure (MusterOperation *self, GError **failure)
   *failure = lost;
 }
 
-/* A life that ends here has said why; where that can't be noted, it can't be helped. */
+/* Clears the crash record, since this run ends with an error; failing to write it is ignored. */
 static void
 end_attempt (MusterOperation *self, GError **failure)
 {
@@ -725,7 +726,7 @@ end_attempt (MusterOperation *self, GError **failure)
   muster_operation_give_up_session (self);
 }
 
-/* What a chief does, in this order; a phase with nothing to do is well. */
+/* A chief's phases, in order; a phase may have nothing to do. */
 static gboolean
 attempt (MusterOperation *self, gint64 *cost_us, GError **error)
 {

@@ -16,7 +16,7 @@ on_readiness (const MusterReadiness *readiness, gpointer user_data)
   muster_operation_report (self, message, readiness);
 }
 
-/* B002.59, B002.66: a refusal that isn't "not ready" says whose it is. */
+/* B002.59, B002.66: an error other than "not ready" names its op. */
 static gboolean
 pass_on (GError *failure, const char *whose, GError **error)
 {
@@ -28,8 +28,8 @@ pass_on (GError *failure, const char *whose, GError **error)
   return FALSE;
 }
 
-/* Gate, local init once in this session, then the ready op. Without a gate local init may have read
- * what wasn't there yet: where the first look said so, it is run again. */
+/* Gate, local init once in this session, then the ready op. Without a gate, local init may have
+ * read uninitialised variables: if the first check reported that, it is run again. */
 static gboolean
 wait_in_session (MusterOperation *self, MusterWaiter *waiter, GError **error)
 {
@@ -70,7 +70,7 @@ waiter_for (MusterOperation *self)
   return waiter;
 }
 
-/* A job that is over isn't waited for. */
+/* Ends the wait if the job is over. */
 static void
 note_end (MusterOperation *self, MusterWaiter *waiter, const GError *failure)
 {
@@ -83,7 +83,7 @@ note_end (MusterOperation *self, MusterWaiter *waiter, const GError *failure)
   self->report.final_step = chief->step;
 }
 
-/* Waits in the session that there is; *had_polled, whether it has been asked at all. */
+/* Waits in the current session; *had_polled is TRUE if it has been polled. */
 static gboolean
 wait_until_ready (MusterOperation *self, gboolean *had_polled, GError **error)
 {
@@ -112,7 +112,7 @@ attempt (MusterOperation *self, gint64 *cost_us, GError **error)
 
   if (muster_operation_create_session (self, error) && wait_until_ready (self, &had_polled, error))
     return TRUE;
-  /* To close it is part of what an attempt costs. */
+  /* Closing is part of an attempt's cost. */
   muster_operation_give_up_session (self);
   *cost_us = had_polled ? 0 : muster_clock_now_us (self->clock) - started_us;
   return FALSE;

@@ -205,7 +205,7 @@ muster_cluster_spec_has_own_masters (const MusterClusterSpec *self)
          !(self->session_master != NULL && *self->session_master);
 }
 
-/* As TensorFlow's Estimator set them. */
+/* As TensorFlow's Estimator sets them. */
 char **
 muster_cluster_spec_device_filters (const MusterClusterSpec *self)
 {
@@ -242,7 +242,7 @@ has_filters (GBytes *config, gboolean *has, GError **error)
   return message != NULL;
 }
 
-/* Two messages one after the other are one message. */
+/* Two concatenated messages are one message. */
 static GBytes *
 join (GBytes *first, GBytes *second)
 {
@@ -272,7 +272,7 @@ muster_cluster_spec_config (const MusterClusterSpec *self, GBytes *config, GErro
   return config != NULL ? join (config, packed) : g_steal_pointer (&packed);
 }
 
-/* Whether a filter lets a task through: "/job:ps" or "/job:worker/task:1". */
+/* TRUE if a filter accepts a task: "/job:ps" or "/job:worker/task:1". */
 static gboolean
 lets_through (const char *const *filters, const MusterClusterTask *task)
 {
@@ -281,7 +281,7 @@ lets_through (const char *const *filters, const MusterClusterTask *task)
   return filters == NULL || g_strv_contains (filters, job) || g_strv_contains (filters, whole);
 }
 
-/* Its sessions live there: that it answers is known from them. */
+/* Its sessions are there: they show whether it answers. */
 static gboolean
 is_own_master (const MusterClusterSpec *self, const MusterClusterTask *task)
 {

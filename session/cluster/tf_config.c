@@ -22,7 +22,7 @@ muster_tf_config_error (GError **error, const char *format, ...)
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "TF_CONFIG%s", text);
 }
 
-/* The parser calls itself for what is nested. */
+/* The parser is recursive. */
 static gboolean
 is_flat (const char *text)
 {
@@ -35,8 +35,8 @@ is_flat (const char *text)
   return depth <= MOST_NESTING;
 }
 
-/* One object and nothing beside it: of several values the parser takes the last, and leaks the
- * others. What never ends is left to it. */
+/* Exactly one object: of several values the parser returns the last and leaks the others.
+ * Unterminated text is left to the parser. */
 static gboolean
 is_one_object (const char *text)
 {
@@ -69,7 +69,7 @@ string_of (JsonNode *node)
              : NULL;
 }
 
-/* A number, also where it was written as a string, as some launchers do. */
+/* A number, or one written as a string, as some launchers do. */
 static gboolean
 read_index (JsonNode *node, guint *index)
 {
@@ -127,7 +127,7 @@ compare_indices (gconstpointer a, gconstpointer b)
   return (first->index > second->index) - (first->index < second->index);
 }
 
-/* Puts a job's tasks, the last ones, in their order. */
+/* Sorts a job's tasks, the last ones. */
 static gboolean
 order_tasks (MusterClusterSpec *self, guint from, GError **error)
 {
@@ -142,7 +142,7 @@ order_tasks (MusterClusterSpec *self, guint from, GError **error)
   return TRUE;
 }
 
-/* {"1": "HOST:PORT"}: not every task is known, or they are told out of turn. */
+/* {"1": "HOST:PORT"}: only some tasks are known, or they are out of order. */
 static gboolean
 add_sparse (MusterClusterSpec *self, const char *job, JsonObject *object, GError **error)
 {
@@ -219,7 +219,7 @@ read_task (MusterClusterSpec *self, JsonNode *node, GError **error)
   return TRUE;
 }
 
-/* TensorFlow's own protocols beside gRPC aren't spoken here. */
+/* TensorFlow's protocols other than gRPC aren't supported. */
 static gboolean
 check_layer (JsonNode *node, GError **error)
 {
@@ -258,7 +258,7 @@ muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **er
   if (!is_one_object (text))
     return muster_tf_config_error (error, " must be one JSON object; use " EXAMPLE);
   if (!json_parser_load_from_data (parser, text, -1, &malformed)) {
-    /* It may quote half a character. */
+    /* It may contain half a character. */
     g_autofree char *why = g_utf8_make_valid (malformed->message, -1);
     return muster_tf_config_error (error, " isn't valid JSON (%s); use " EXAMPLE, why);
   }
