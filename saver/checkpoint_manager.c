@@ -37,7 +37,7 @@ check_options (const MusterCheckpointManagerOptions *options, GError **error)
   return TRUE;
 }
 
-/* The counter goes on from a checkpoint's number. */
+/* Continues the counter from a checkpoint's number. */
 static void
 count_from (MusterCheckpointManager *self, const char *prefix)
 {
@@ -103,7 +103,7 @@ muster_checkpoint_manager_directory (MusterCheckpointManager *self)
   return self->directory;
 }
 
-/* Why a save of this step isn't made, or NULL (SAV.84). */
+/* Why a save of this step is skipped, or NULL (SAV.84). */
 static char *
 too_soon (MusterCheckpointManager *self, gint64 step, gboolean check_interval)
 {

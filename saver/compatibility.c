@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SUGGESTIONS 50   /* a nearest name is looked for so often */
+#define MOST_SUGGESTIONS 50   /* maximum number of suggestions */
 #define MOST_LINES       1000 /* of faults in a text */
 #define WIDEST_NAME      48   /* that texts behind it are still aligned to */
 
@@ -74,8 +74,7 @@ names_wanted (MusterMatch *self)
   return self->names;
 }
 
-/* A name that is mapped and that the graph doesn't restore is a slip of the pen: it would do
- * nothing. */
+/* A mapped name that the graph doesn't restore is a mistake: it would have no effect. */
 static gboolean
 check_names (MusterMatch *self, GHashTable *names, GError **error)
 {
@@ -139,6 +138,7 @@ add_incompatibility (MusterCompatibility *compatibility, MusterIncompatibility i
   g_array_append_val (compatibility->incompatibilities, incompatibility);
 }
 
+/* A name that the graph restores anyway isn't suggested. */
 static void
 add_missing (MusterMatch *self, const MusterRestoreOptions *options, const MusterWanted *wanted,
              const char *mapped, guint n_called)
@@ -190,7 +190,7 @@ shapes_agree (const MusterBundleEntry *entry, int n_dims, const gint64 *dims)
   return TRUE;
 }
 
-/* -1 where it isn't known, or is too large. */
+/* -1 if unknown or too large. */
 static gint64
 n_elements (int n_dims, const gint64 *dims)
 {
@@ -221,11 +221,11 @@ size_of (const MusterWanted *wanted, const MusterBundleEntry *entry)
   gint64 n = n_read (wanted, entry);
   gsize size = muster_dtype_size (entry->dtype);
 
-  /* Strings have no size of their own. */
+  /* Strings have no fixed size. */
   return size == 0 || n < 0 ? (guint64)entry->size : (guint64)n * size;
 }
 
-/* As they are; *reshaped: only if the tensor is given another shape. */
+/* *reshaped: they fit only if the tensor is reshaped. */
 static gboolean
 shapes_fit (const MusterWanted *wanted, const MusterRestoreOptions *options,
             const MusterBundleEntry *entry, int n_dims, const gint64 *dims, gboolean *reshaped)
@@ -269,7 +269,7 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
       self->is_plain && !reshaped && (!is_renamed || strcmp (entry->name, wanted->name) == 0);
 }
 
-/* What is there under its own name: both lists are in order. */
+/* Finds tensors by their own names: both lists are sorted. */
 static void
 find_own (MusterMatch *self)
 {

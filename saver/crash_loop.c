@@ -6,7 +6,7 @@
 #include "checkpoint/store/directory_lock.h"
 #include "saver/saver_private.h"
 
-/* What a chief waits for another that writes in the directory. */
+/* How long a chief waits for another process that writes to the directory. */
 #define LOCK_US (5 * MUSTER_SECOND)
 
 /* Reads the side file, holding the directory's lock. */
@@ -65,7 +65,7 @@ muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *p
   return TRUE;
 }
 
-/* Takes the note away; is_proof: the checkpoint is a good one. */
+/* Removes the record; is_proof: the checkpoint is good. */
 static gboolean
 end_crash_count (MusterSaver *self, gboolean is_proof, GError **error)
 {
@@ -80,7 +80,7 @@ end_crash_count (MusterSaver *self, gboolean is_proof, GError **error)
   g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
   if (record == NULL)
     return FALSE;
-  /* Another job may have begun a life of its own there since. */
+  /* Another job may have restored from there since. */
   if (g_strcmp0 (record->life, name) != 0)
     return TRUE;
   g_clear_pointer (&record->life, g_free);

@@ -42,7 +42,7 @@ compare_readers (gconstpointer a, gconstpointer b)
   return strcmp (((const MusterProbeReader *)a)->device, ((const MusterProbeReader *)b)->device);
 }
 
-/* The devices of the SaveV2 nodes that the save op waits for. What these save isn't looked at. */
+/* The devices of the SaveV2 nodes behind the save op. What these save isn't relevant. */
 static GArray *
 find_readers (MusterSaver *self)
 {
@@ -70,7 +70,7 @@ find_readers (MusterSaver *self)
   return readers;
 }
 
-/* Failures that say nothing of the directory, and end the save as they would have ended it. */
+/* Failures unrelated to the directory; they would have ended the save too. */
 static gboolean
 is_no_answer (const GError *failure)
 {
@@ -120,8 +120,8 @@ add_reader (MusterGraphBuilder *builder, const char *filename, const char *scope
   reader->restore = g_strconcat (node, ":0", NULL);
 }
 
-/* key makes the names new to the session: another saver may have added some. NULL without an error:
- * the session can't be asked. */
+/* key makes the names unique in the session: another saver may have added some. NULL without an
+ * error: the session can't be probed. */
 static MusterProbeNodes *
 add_nodes (MusterSession *session, GArray *readers, const char *key, gint64 deadline_us,
            GCancellable *cancellable, GError **error)
@@ -191,7 +191,7 @@ is_key (const MusterTensor *tensor, const char *key)
   return muster_tensor_get_string (tensor, &read, NULL) && strcmp (read, key) == 0;
 }
 
-/* One question: what is asked, and who sees it. */
+/* One probe: its path, and which readers see it. */
 typedef struct {
   const MusterProbeNodes *nodes;
   MusterSession *session;
@@ -208,7 +208,7 @@ reader_at (const MusterProbeNodes *nodes, guint i)
   return &g_array_index (nodes->readers, MusterProbeReader, i);
 }
 
-/* Lets n of the readers read, in one step: FALSE where it failed. */
+/* Runs n of the readers in one step. FALSE if it failed. */
 static gboolean
 read_back (const Query *self, guint first, guint n, GError **error)
 {
@@ -233,7 +233,7 @@ read_back (const Query *self, guint first, guint n, GError **error)
   return TRUE;
 }
 
-/* Who can't be asked doesn't count as blind: the save itself will tell. */
+/* A device that can't be asked doesn't count as failed: the save itself will report it. */
 static gboolean
 ask_one (const Query *self, guint i, GError **error)
 {
@@ -250,7 +250,7 @@ ask_one (const Query *self, guint i, GError **error)
   return TRUE;
 }
 
-/* All at once; where that fails, one by one, since the error names one of them at most. */
+/* All at once; after a failure one by one, since the error names one at most. */
 static gboolean
 ask (const Query *self, GError **error)
 {
@@ -262,7 +262,7 @@ ask (const Query *self, GError **error)
   return TRUE;
 }
 
-/* "ps:0", or the whole device where that says no more. */
+/* "ps:0", or the whole device name if it has no task. */
 static char *
 name_of (const MusterProbeReader *reader)
 {
@@ -359,7 +359,7 @@ muster_saver_probe (MusterSaver *self, MusterSession *session, const char *direc
                     gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self, session, directory);
-  return self->is_empty || /* nobody saves */
+  return self->is_empty || /* there is nothing to save */
          probe (self, session, directory, TRUE, deadline_us, cancellable, error);
 }
 

@@ -4,8 +4,8 @@
 struct _MusterProbe {
   GMutex lock;
   /* guarded by lock */
-  GWeakRef session;        /* the one probed last, of which the rest is */
-  MusterProbeNodes *nodes; /* (owned) (nullable) NULL: it can't be asked */
+  GWeakRef session;        /* the one probed last; the rest belongs to it */
+  MusterProbeNodes *nodes; /* (owned) (nullable) NULL: it can't be probed */
   GHashTable *directories; /* (owned) a set: those that its devices see */
 };
 

@@ -134,7 +134,7 @@ copy_names (GPtrArray *names)
   return names->len > 0 ? g_strv_builder_end (builder) : NULL;
 }
 
-/* What lies outside the graph. That the checkpoint holds nothing of it is no damage. */
+/* Reads the state outside the graph. A checkpoint without it isn't damaged. */
 static GPtrArray *
 read_outside (MusterRestoreRun *self, GError **error)
 {

@@ -6,10 +6,9 @@
 
 #define DISPOSE_WAIT_US (5 * MUSTER_SECOND)
 
-/* Who may stage or restore now, and how many snapshots may be held: all of it with the lock held.
- */
+/* Decides who may stage or restore, and how many snapshots may be held: all with the lock held. */
 
-/* How many snapshots may be held at once; 0: not even one. */
+/* The number of snapshots that may be held at once; may be 0. */
 static guint
 muster_async_core_n_slots (MusterAsyncCore *self)
 {
@@ -20,7 +19,7 @@ muster_async_core_n_slots (MusterAsyncCore *self)
   return (guint)MIN (budget / MAX (self->model->bytes, 1), MUSTER_MAX_SNAPSHOTS);
 }
 
-/* NULL where all that may be held are. */
+/* NULL if no more may be held. */
 static MusterAsyncSlot *
 muster_async_core_free_slot (MusterAsyncCore *self)
 {
@@ -89,7 +88,7 @@ muster_async_call_lock_save (MusterAsyncCall *call, GError **error)
   return muster_async_refuse_shut (error);
 }
 
-/* FALSE with the error of a background save that nobody has heard of yet. */
+/* FALSE with the unreported error of a background save. */
 static gboolean
 muster_async_core_report_failure (MusterAsyncCore *self, GError **error)
 {
@@ -192,7 +191,7 @@ replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
   return slot;
 }
 
-/* With the lock held: a place for a snapshot, or NULL where the ticket has been skipped. */
+/* With the lock held: a slot for a snapshot, or NULL if the ticket was skipped. */
 static MusterAsyncSlot *
 take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
 {
@@ -266,7 +265,7 @@ take_consistent_cut (const MusterAsyncCall *call, const MusterAsyncRequest *requ
                                               error);
 }
 
-/* Without the lock, in the turn: sets apart what is to be saved. */
+/* Without the lock, in the turn: takes the snapshot. */
 static gboolean
 stage (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
 {
@@ -294,7 +293,7 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
   }
 }
 
-/* With the lock held, in the turn; comes back with it. */
+/* With the lock held, in the turn; returns with the lock held. */
 static gboolean
 save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
                     GError **error)
@@ -321,8 +320,8 @@ save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gbool
   return FALSE;
 }
 
-/* A model over the budget. With the lock held, in the turn, with nothing under way; comes back with
- * the lock. */
+/* Saves a model over the budget. With the lock held, in the turn, while no save is running; returns
+ * with the lock held. */
 static gboolean
 save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
               GError **error)
@@ -401,7 +400,7 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
   return ticket;
 }
 
-/* What the verbs that are given a place have in common. */
+/* Checks the arguments of operations with a path. */
 static gboolean
 check_call (MusterAsyncSaver *self, const char *what, const char *path, GError **error)
 {
@@ -525,7 +524,7 @@ muster_async_saver_sync (MusterAsyncSaver *self, gint64 deadline_us, GCancellabl
   return muster_async_core_report_failure (core, error);
 }
 
-/* With the lock held: gives up what is under way, and says what that is. */
+/* With the lock held: cancels running saves, and sets the error. */
 static void
 give_up (MusterAsyncCore *self, GError **error)
 {
@@ -628,7 +627,7 @@ muster_async_saver_metrics (MusterAsyncSaver *self)
 
 /* --- its end --- */
 
-/* On the saver's own thread, from its callback: it ends when it comes back to its loop. */
+/* On the saver's own thread, from its callback: the thread ends when it returns to its loop. */
 static void
 shut_from_within (MusterAsyncCore *core)
 {
@@ -653,7 +652,7 @@ muster_async_saver_dispose (GObject *object)
     else if (!muster_async_saver_shutdown (self, deadline_us, NULL, &error))
       g_warning ("an async saver was freed before it was shut down: %s", error->message);
     g_mutex_lock (&core->lock);
-    g_clear_pointer (&core->thread, g_thread_unref); /* it may be stuck, and ends by itself */
+    g_clear_pointer (&core->thread, g_thread_unref); /* it may be blocked, and ends by itself */
     g_mutex_unlock (&core->lock);
     g_clear_pointer (&self->core, muster_async_core_unref);
   }

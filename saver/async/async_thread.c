@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The background half of the async saver: what it shares with its thread, and what that does. */
+/* The background thread of the async saver, and what it shares. */
 #include "saver/async/async_private.h"
 
 #include <sys/resource.h>
 
-/* Training comes first. On an engine in this process the threads that write inherit it. */
+/* Training has priority. On an engine in this process the writing threads inherit it. */
 #define NICE 10
 
 MusterAsyncModel *
@@ -121,7 +121,7 @@ drop_once (Write *self)
   self->is_dropped = TRUE;
 }
 
-/* The shadows have served: their memory is wanted back before the files are synced. */
+/* Frees the shadows' memory before the files are synced. */
 static void
 on_written (gpointer data)
 {
@@ -136,7 +136,7 @@ on_written (gpointer data)
   muster_save_ticket_advance (self->request->ticket, MUSTER_SAVE_WRITTEN);
 }
 
-/* With the lock held. What its caller has given up is no failure. */
+/* With the lock held. A save cancelled by its caller isn't a failure. */
 static void
 note_failure (MusterAsyncCore *self, MusterSaveTicket *ticket, const GError *failure)
 {
@@ -149,13 +149,13 @@ note_failure (MusterAsyncCore *self, MusterSaveTicket *ticket, const GError *fai
   self->last_failure = g_error_copy (failure);
 }
 
-/* What came of a write. */
+/* The result of a write. */
 typedef struct {
   const GError *failure; /* (nullable) */
   MusterSaved *saved;    /* without a failure */
 } Outcome;
 
-/* With the lock held. Where the graph doesn't tell the size, the first checkpoint does. */
+/* With the lock held. If the graph doesn't give the size, the first checkpoint does. */
 static void
 note_durable (MusterAsyncCore *self, MusterAsyncRequest *request, const MusterSaved *saved)
 {
@@ -178,7 +178,7 @@ muster_async_resolve_ticket (MusterSaveTicket *ticket, const MusterSaved *saved)
   muster_save_ticket_end (ticket, MUSTER_SAVE_SKIPPED, error);
 }
 
-/* Everything that counts is recorded before anybody who waits hears of it. */
+/* Records everything before waiting threads are notified. */
 static void
 settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
         const Outcome *outcome)

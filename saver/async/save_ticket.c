@@ -10,7 +10,7 @@ struct _MusterSaveTicket {
   char *path; /* (owned) */
   gint64 step;
   GCancellable *cancellable; /* (owned) */
-  char **left_out;           /* (owned) (nullable) set before anybody else has the ticket */
+  char **left_out;           /* (owned) (nullable) set before the ticket is shared */
   GMutex lock;
   GCond changed;
   /* guarded by lock */

@@ -177,9 +177,9 @@ extension_clear (Extension *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Extension, extension_clear)
 
-/* A value that nobody changes under the shadow. TensorFlow updates a reference variable in place
- * whoever else holds its memory, so that must be copied; of a resource variable it updates a copy
- * where its memory is shared. (Snapshot copies memory that is shared, and doesn't know strings.) */
+/* A value that doesn't change under the shadow. TensorFlow updates a reference variable in place
+ * even if its memory is shared, so that must be copied; a resource variable is updated in a copy if
+ * its memory is shared. (The op Snapshot copies shared memory, and doesn't support strings.) */
 static char *
 add_value (Extension *self, const char *base, const char *input, MusterDType dtype,
            const char *device)
@@ -202,7 +202,7 @@ add_value (Extension *self, const char *base, const char *input, MusterDType dty
   return value;
 }
 
-/* As much memory as the value takes, for as long as the step runs. */
+/* Allocates as much memory as the value has, for the duration of the step. */
 static void
 add_reservation (Extension *self, const char *base, const char *value, MusterDType dtype,
                  const char *device)
@@ -257,7 +257,7 @@ add_shadow (Extension *self, const char *input, MusterDType dtype)
   return read;
 }
 
-/* What is saved twice has one shadow. */
+/* A tensor that is saved twice has one shadow. */
 static const char *
 shadow_for (Extension *self, const char *input, MusterDType dtype)
 {
@@ -270,7 +270,7 @@ shadow_for (Extension *self, const char *input, MusterDType dtype)
   return read;
 }
 
-/* An input of a node that is copied: of another copy, of a shadow, or as it was. */
+/* An input of a copied node: another copy's, a shadow's, or unchanged. */
 static char *
 renamed_input (Extension *self, const Tensorflow__NodeDef *node, gsize i)
 {
@@ -284,7 +284,7 @@ renamed_input (Extension *self, const Tensorflow__NodeDef *node, gsize i)
                          : g_strdup_printf ("%s/graph/%s", self->scope, input);
 }
 
-/* Copies what isn't looked at, byte for byte. */
+/* Copies other fields unchanged. */
 static void
 put_field (GByteArray *out, const MusterProtoField *field)
 {
@@ -313,8 +313,8 @@ add_clone (Extension *self, gsize index)
   muster_proto_put_bytes (self->clones, GRAPH_NODE, clone->data, clone->len);
 }
 
-/* Where each node's bytes lie; the versions are copied, since TensorFlow extends a graph only by
- * one of its own version. */
+/* Finds each node's bytes. The versions are copied, since TensorFlow extends a graph only by one
+ * with the same version. */
 static void
 index_bytes (Extension *self, MusterGraph *session_graph)
 {

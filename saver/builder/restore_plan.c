@@ -7,27 +7,27 @@
 
 #include <string.h>
 
-#define LONGEST_PATH     100 /* of nodes that hand a value on, between RestoreV2 and an assignment */
-#define MOST_NODES       1000       /* between RestoreV2 and an op that isn't a mere assignment */
+#define LONGEST_PATH     100  /* nodes that pass a value on, between RestoreV2 and an assignment */
+#define MOST_NODES       1000 /* between RestoreV2 and an op other than an assignment */
 #define TEXT_BLOCK       (64 << 10) /* of the texts' memory */
 #define REF_DTYPE(dtype) ((dtype) > MUSTER_REF ? (dtype)-MUSTER_REF : (dtype))
 
-/* Where what a RestoreV2 reads stands in wanted. */
+/* The range of a RestoreV2's tensors in wanted. */
 typedef struct {
   guint first, n;
 } Place;
 
-/* A plan in the making. Nodes go by their indexes. */
+/* A plan under construction. Nodes are identified by index. */
 typedef struct {
   MusterRestorePlan *plan;
   GArray *restores;   /* (owned) (element-type guint32) */
   GArray *sinks;      /* (owned) (element-type guint32) what takes values in */
   GHashTable *places; /* (owned) restore node to its Place */
-  /* Of one look at what a node depends on: */
+  /* For one traversal of a node's dependencies: */
   guint32 look;  /* its number */
-  guint32 *seen; /* (owned) by node: the look that saw it last */
+  guint32 *seen; /* (owned) by node: the last traversal that visited it */
   guint32 n_seen;
-  GArray *left; /* (owned) (element-type guint32) seen, still to be visited */
+  GArray *left; /* (owned) (element-type guint32) seen, not visited yet */
 } Maker;
 
 static void
@@ -86,7 +86,7 @@ is_assign (const Tensorflow__NodeDef *node)
   return is_op (node, "Assign") || is_op (node, "AssignVariableOp");
 }
 
-/* FALSE where the node has no such input; *output is below 0 for a control input. */
+/* FALSE if the node has no such input; *output is below 0 for a control input. */
 static gboolean
 input_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *output)
 {
@@ -96,8 +96,8 @@ input_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *ou
   return TRUE;
 }
 
-/* Follows an input back through nodes that merely hand a value on; *reshaped (nullable) says
- * whether one of them gave it another shape. */
+/* Follows an input back through nodes that only pass a value on; *reshaped (nullable) is TRUE if
+ * one of them reshapes it. */
 static gboolean
 source_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *output,
            gboolean *reshaped)
@@ -116,8 +116,7 @@ source_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *o
   return is_there;
 }
 
-/* A look at what a node depends on: visit () notes what is still to be seen, next () hands it out.
- */
+/* A traversal of a node's dependencies: visit () adds a node, next () returns the next one. */
 static void
 visit (Maker *self, guint32 node)
 {
@@ -157,7 +156,7 @@ visit_inputs (Maker *self, guint32 index)
     visit (self, (guint32)muster_graph_input (self->plan->graph, index, i, &output));
 }
 
-/* Visits what the restore op depends on. */
+/* Visits the restore op's dependencies. */
 static void
 walk (Maker *self, guint32 from)
 {
@@ -172,7 +171,7 @@ walk (Maker *self, guint32 from)
   }
 }
 
-/* What a restore op groups besides assignments, a table's import say. */
+/* Other ops in the restore op's group, such as a table's import. */
 static void
 add_other_sinks (Maker *self, guint32 from)
 {
@@ -218,7 +217,7 @@ string_at (MusterRestorePlan *self, const MusterTensor *strings, gint64 i)
                          : "";
 }
 
-/* What one RestoreV2 reads. One whose names are computed by the graph is left to the master. */
+/* Adds what a RestoreV2 reads. One whose names are computed by the graph is left to the master. */
 static void
 add_wanted (Maker *self, guint32 index)
 {
@@ -250,7 +249,7 @@ add_wanted (Maker *self, guint32 index)
   g_hash_table_insert (self->places, GUINT_TO_POINTER (index), g_memdup2 (&place, sizeof place));
 }
 
-/* FALSE where nobody knows what that output reads. */
+/* FALSE if it is unknown what that output reads. */
 static gboolean
 add_use (Maker *self, guint32 restore, int output)
 {
@@ -263,7 +262,7 @@ add_use (Maker *self, guint32 restore, int output)
   return TRUE;
 }
 
-/* "Assign (variable, value)", the value straight from RestoreV2: FALSE where it isn't that. */
+/* "Assign (variable, value)" with a value directly from RestoreV2; FALSE for anything else. */
 static gboolean
 note_assignment (Maker *self, guint32 node, MusterAssignment *assignment)
 {
@@ -285,7 +284,7 @@ note_assignment (Maker *self, guint32 node, MusterAssignment *assignment)
   return TRUE;
 }
 
-/* All that an op takes from RestoreV2 nodes, on whatever way. */
+/* All that an op uses from RestoreV2 nodes, directly or not. */
 static gboolean
 note_uses (Maker *self, guint32 from)
 {
@@ -347,7 +346,7 @@ compare_names (gconstpointer a, gconstpointer b, gpointer wanted)
                  g_array_index ((GArray *)wanted, MusterWanted, right).name);
 }
 
-/* What is asked of each at every restore. */
+/* Computes what every restore needs. */
 static void
 finish (MusterRestorePlan *self)
 {

@@ -25,7 +25,7 @@ struct _MusterSaveables {
   GPtrArray *entries; /* (owned) (element-type Entry) guarded by lock */
 };
 
-/* What a checkpoint holds of one saveable. */
+/* A saveable's tensors in a checkpoint. */
 typedef struct {
   MusterSaveable *saveable; /* (owned) */
   char *name;               /* (owned) */
@@ -196,7 +196,7 @@ copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
                       G_OBJECT_TYPE_NAME (saveable));
 }
 
-/* TRUE as well for one that is left out. */
+/* TRUE also for one that is left out. */
 static gboolean
 copy_one (const Entry *entry, MusterSaveable *saveable, GPtrArray *tensors, GStrvBuilder *left_out,
           GError **error)
@@ -234,7 +234,7 @@ retrieve_once (const Entry *entry, MusterSaveable *saveable, GHashTable *retriev
   return FALSE;
 }
 
-/* Those that have to be retrieved come after all others, as what they fetch may be large. */
+/* Those that must be retrieved come last, since what they fetch may be large. */
 static gboolean
 copy_kind (GPtrArray *entries, gboolean retrieving, GPtrArray *tensors, GStrvBuilder *left_out,
            GError **error)

@@ -14,7 +14,7 @@
 #define DEFAULT_MAX_TO_KEEP   5
 #define DEFAULT_EVERY_N_HOURS 10000.0
 
-/* What is to be saved, while it is gathered. */
+/* Collects what to save. */
 typedef struct {
   MusterMetaGraph *meta_graph; /* (not owned) */
   MusterMetaGraph *nodes;      /* (owned) (nullable) the graph alone: all its variable nodes */
@@ -78,7 +78,7 @@ refuse (const char *what, const char *name, GError **error)
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: %s", what, name);
 }
 
-/* A variable that no collection names can be saved as well. */
+/* Variables outside the collections can be saved too. */
 static const MusterVariableInfo *
 find_node (Choice *self, const char *name)
 {
@@ -138,7 +138,7 @@ add_saveable (Choice *self, const char *key, const MusterVariableInfo *variable,
 
 /* --- a list --- */
 
-/* As TensorFlow orders a list: by the names of tensors. */
+/* Like TensorFlow's order of a list: by the tensors' names. */
 static int
 compare_variables (gconstpointer a, gconstpointer b)
 {
@@ -275,7 +275,7 @@ is_scope (const char *scope)
              size;
 }
 
-/* TensorFlow takes names that differ in case alone for one. */
+/* TensorFlow treats names that differ only in case as the same. */
 static gboolean
 is_taken (MusterGraph *graph, const char *scope)
 {

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* The nodes of TensorFlow's Saver, in the order in which it makes them, since their numbers
- * ("save/Identity_3") come from that. */
+/* The nodes of TensorFlow's Saver, in its order, which determines their numbers
+ * ("save/Identity_3"). */
 
 typedef struct {
   MusterGraph *graph; /* (not owned) the model's */
@@ -97,7 +97,7 @@ wait_for (Nodes *self, GPtrArray *nodes)
   }
 }
 
-/* A note that TensorFlow leaves on what others wait for. */
+/* An attribute that TensorFlow adds to nodes with control outputs. */
 static void
 is_waited_for (Nodes *self)
 {
@@ -264,7 +264,7 @@ begin_transfer (Nodes *self, const char *op, const char *device, const char *fil
   return node;
 }
 
-/* A tensor that is the file's name once that is written. */
+/* A tensor with the file's name, available once that is written. */
 static const char *
 add_save (Nodes *self, const char *device, const char *filename, GPtrArray *saveables)
 {
@@ -469,7 +469,7 @@ compare_ops (gconstpointer a, gconstpointer b)
   return strcmp (((const Op *)a)->device, ((const Op *)b)->device);
 }
 
-/* A NoOp for each device, and one for those: so that a device says once that it is done. */
+/* A NoOp for each device, and one for those: each device then reports once. */
 static Op
 add_group (Nodes *self, const char *name, GArray *ops)
 {

@@ -7,13 +7,12 @@
 
 #include <string.h>
 
-/* What savers that were killed left half written, found by names that nothing else has. A save
- * holds a lock beside its files as long as it lives, and its file names the host: where another
- * holds it, the save lives; where it can be had on that host, the save is dead, and its files go at
- * once. A lock may be one host's alone (NFS without a lock service, sshfs): from another, a free
- * one says nothing. What has no lock that does (a store without locks, other temporary files) never
- * keeps another save from its name, so all there is to lose by waiting is room: it goes once nobody
- * has touched it for a day. */
+/* Removes the temporary files of savers that were killed, found by their names. A running save
+ * locks a file beside its files, and that file names the host. If the lock is held, the save is
+ * running. If it can be taken on that host, the save is dead, and its files are removed at once. A
+ * lock may be local to a host (NFS without a lock service, sshfs): from another host, a free lock
+ * proves nothing. Files without a conclusive lock (stores without locks, other temporary files)
+ * only occupy space, and are removed when they haven't changed for a day. */
 
 #define OLD_US (24 * 3600 * MUSTER_SECOND)
 
@@ -32,8 +31,8 @@ static const struct {
 #define TEMPSTATE ".tempstate"
 #define N_UUID    36
 
-/* What tells one save's files from another's, (transfer full): ".saving-0123abcd", or a file's
- * UUID; NULL for what is no saver's. */
+/* The identifier in a save's file names, (transfer full): ".saving-0123abcd", or a file's UUID;
+ * NULL for other files. */
 static char *
 id_of (const char *file)
 {
@@ -58,7 +57,7 @@ mtime_of (MusterCheckpointDirectory *self, const char *path)
   return muster_storage_stat (self->storage, path, &info, NULL) ? info.mtime_us : G_MAXINT64;
 }
 
-/* Of a directory, what lies in it too: that is what is written to. */
+/* For a directory, including its files, since those are written to. */
 static gint64
 touched_at (MusterCheckpointDirectory *self, const char *path)
 {
@@ -110,10 +109,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sweep, sweep_clear)
 typedef enum {
   LIVES,
   DEAD,
-  UNKNOWN, /* its age tells */
+  UNKNOWN, /* decided by its age */
 } Fate;
 
-/* Whether the lock at path is of a save on this host. */
+/* TRUE if the lock at path belongs to a save on this host. */
 static gboolean
 is_of_this_host (Sweep *self, const char *path)
 {
@@ -127,7 +126,7 @@ is_of_this_host (Sweep *self, const char *path)
          memcmp (g_bytes_get_data (named, NULL), host, strlen (host)) == 0;
 }
 
-/* By the lock of a save. That of a dead one is held until its files are gone. */
+/* Decides by a save's lock. A dead save's lock is held until its files are removed. */
 static Fate
 fate_by_lock (Sweep *self, const char *path)
 {
@@ -147,7 +146,7 @@ fate_by_lock (Sweep *self, const char *path)
   return DEAD;
 }
 
-/* By the store's own clock: that of the directory's lock, which has just been written. */
+/* Compares with the store's clock: the time of the directory's lock, which was just written. */
 static gboolean
 is_young (Sweep *self, const char *path)
 {
@@ -194,7 +193,7 @@ has_any (char **files)
   return FALSE;
 }
 
-/* A store without locks grants each one, this one a second time too. */
+/* A store without locks grants every lock, even a second time. */
 static gboolean
 does_lock (MusterCheckpointDirectory *self, const char *locked)
 {
@@ -205,8 +204,8 @@ does_lock (MusterCheckpointDirectory *self, const char *locked)
   return again == NULL;
 }
 
-/* Takes away what dead savers left in a directory, under its lock; FALSE where it couldn't look or
- * couldn't have the lock. */
+/* Removes the files of dead savers in a directory, under its lock; FALSE if the directory couldn't
+ * be read or locked. */
 static gboolean
 sweep_quietly (MusterCheckpointDirectory *self, const char *directory)
 {
@@ -241,7 +240,7 @@ muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self, const c
     g_hash_table_add (self->swept, g_strdup (directory));
 }
 
-/* Without the name only its age tells of the save. */
+/* Without the name, only age decides. */
 static void
 name_host_quietly (MusterStorage *storage, const char *path)
 {
@@ -265,7 +264,7 @@ muster_checkpoint_directory_mark_alive (MusterCheckpointDirectory *self, const c
   return lock;
 }
 
-/* The file goes first: one that can be locked is a dead save's. */
+/* The file is removed first: one that can be locked belongs to a dead save. */
 void
 muster_checkpoint_directory_unmark_alive (MusterCheckpointDirectory *self, const char *temporary,
                                           MusterStorageLock *lock)
@@ -277,7 +276,7 @@ muster_checkpoint_directory_unmark_alive (MusterCheckpointDirectory *self, const
   muster_storage_unlock (self->storage, lock);
 }
 
-/* What a saver of a new process finds in a directory. */
+/* The state of a directory for a saver in a new process. */
 typedef struct {
   MusterCheckpointDirectory *owner;
   const char *directory;
@@ -301,7 +300,7 @@ adoption_clear (Adoption *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Adoption, adoption_clear)
 
-/* SAV.85: with a clock behind the mark nobody knows how old anything is. */
+/* SAV.85: if the clock is behind the mark, ages are unknown. */
 static void
 find_mark (Adoption *self)
 {
@@ -334,8 +333,7 @@ time_of (const Adoption *self, const char *prefix, double told)
   return times->len > 0 ? MIN (g_array_index (times, double, 0), self->now) : self->now;
 }
 
-/* What isn't newer than the mark of CheckpointManager's rule was kept for good, or may have been.
- */
+/* By CheckpointManager's rule, what isn't newer than the mark is or may be preserved. */
 static void
 add (Adoption *self, const char *prefix, double time)
 {
@@ -357,8 +355,8 @@ is_named_as_ours (const Adoption *self, const char *prefix)
                               strspn (name + n + 1, "0123456789") == strlen (name + n + 1)));
 }
 
-/* One that the state names, unless its files are gone, or it is another saver's: two of one
- * directory may share a state file, which names what was saved last, by whichever. */
+/* Adds one that the state names, unless its files are missing or it is another saver's: two savers
+ * of a directory may share a state file, which names what either saved last. */
 static void
 add_listed (Adoption *self, const char *named, double told)
 {
@@ -368,7 +366,7 @@ add_listed (Adoption *self, const char *named, double told)
   if (g_hash_table_contains (self->seen, prefix) || !is_named_as_ours (self, prefix) ||
       !muster_checkpoint_exists (storage, prefix))
     return;
-  /* The manager's rule goes by the state's times alone. */
+  /* The manager's rule uses the state's times only. */
   if (told <= 0 && self->owner->keep_rule == MUSTER_KEEP_MANAGER)
     add (self, prefix, MIN (self->mark, self->now));
   else
@@ -376,7 +374,7 @@ add_listed (Adoption *self, const char *named, double told)
   g_hash_table_add (self->seen, g_steal_pointer (&prefix));
 }
 
-/* Of this saver's state file as well, as the record tells. */
+/* TRUE if it also belongs to this saver's state file, according to the record. */
 static gboolean
 is_ours (const Adoption *self, const char *prefix)
 {
@@ -385,8 +383,8 @@ is_ours (const Adoption *self, const char *prefix)
          (one == NULL || g_strcmp0 (one->state_file, self->owner->latest_filename) == 0);
 }
 
-/* Files that the state doesn't name: where the record says that they are a muster's, or the caller
- * does. What nobody knows is nobody's to delete. */
+/* Files that the state doesn't name, if the record or the caller says that they are muster's.
+ * Unknown files mustn't be deleted. */
 static GPtrArray *
 find_unlisted (Adoption *self, GError **error)
 {
@@ -408,7 +406,7 @@ find_unlisted (Adoption *self, GError **error)
   return g_steal_pointer (&found);
 }
 
-/* Puts them where their steps belong: before the first listed one that is further. */
+/* Inserts them by step: before the first listed one with a higher step. */
 static void
 merge (Adoption *self, GPtrArray *unlisted)
 {
@@ -432,7 +430,7 @@ merge (Adoption *self, GPtrArray *unlisted)
   }
 }
 
-/* What another life could not remove, whole or in part. */
+/* What an earlier process couldn't remove completely. */
 static void
 find_pending_deletes (Adoption *self)
 {
@@ -460,7 +458,7 @@ scan_directory (Adoption *self, GError **error)
       add_listed (self, state->latest,
                   i < state->timestamps->len ? g_array_index (state->timestamps, double, i) : 0);
   if (state != NULL)
-    add_listed (self, state->latest, 0); /* where it isn't among them */
+    add_listed (self, state->latest, 0); /* if it isn't one of them */
   g_autoptr (GPtrArray) unlisted = find_unlisted (self, error);
   if (unlisted == NULL)
     return FALSE;
@@ -504,7 +502,7 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  /* One that is damaged says nothing; who writes it next sets it aside. */
+  /* A damaged one is ignored here; the next writer renames it. */
   adoption.record = muster_checkpoint_record_read (self->storage, directory, NULL);
   if (adoption.record == NULL)
     adoption.record = muster_checkpoint_record_new ();

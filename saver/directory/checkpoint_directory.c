@@ -63,7 +63,7 @@ muster_checkpoint_directory_open (MusterCheckpointDirectory *self, MusterStorage
 {
   self->storage = g_object_ref (storage);
   self->clock = g_object_ref (clock);
-  /* Nothing has been kept yet: as either of TensorFlow's begins. */
+  /* Nothing is preserved yet, as in both of TensorFlow's classes. */
   self->mark =
       muster_checkpoint_directory_now (self) - (self->keep_rule == MUSTER_KEEP_MANAGER ? 1 : 0);
 }

@@ -6,7 +6,7 @@
 #define FIRST_PAUSE MUSTER_SECOND
 #define LAST_PAUSE  (60 * MUSTER_SECOND)
 
-/* G_MAXUINT64 where nobody knows. */
+/* G_MAXUINT64 if unknown. */
 static guint64
 look (const MusterFreeSpace *self, const MusterSpaceCheck *space)
 {
@@ -85,7 +85,7 @@ muster_free_space_was_full (const MusterFreeSpace *self, const MusterSpaceCheck 
   if (g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOSPC) ||
       g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NO_SPACE))
     return TRUE;
-  /* A master says the same of its memory: ask the directory which it was. */
+  /* A master reports lack of memory the same way; the directory's free space tells which it was. */
   return muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED) &&
          look (self, space) < space->bytes;
 }
@@ -102,7 +102,7 @@ muster_free_space_after_full (const MusterFreeSpace *self, MusterSpaceCheck *spa
     space->why = g_strdup (failure->message);
     return TRUE;
   case MUSTER_WHEN_FULL_PAUSE:
-    /* What there was wasn't enough, whatever was counted. */
+    /* The available space wasn't enough, whatever the estimate. */
     if (there < G_MAXUINT64)
       space->bytes = MAX (space->bytes, there + 1);
     return pause_once (self, space, error) && muster_free_space_find (self, space, error);
