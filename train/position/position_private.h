@@ -5,26 +5,28 @@
 
 G_BEGIN_DECLS
 
-/* Names of the extension's nodes and tensors. */
+/* The names of the added nodes and tensors. */
 #define MUSTER_POSITION_TASK "muster/task:0" /* int64 scalar, fed */
 #define MUSTER_POSITION_POSITION                                                                   \
   "muster/position:0" /* int64 scalar, fed: batches before this one */
-#define MUSTER_POSITION_HELD     "muster/step/held:0" /* runs a task's whole step; hold after it */
+#define MUSTER_POSITION_HELD                                                                       \
+  "muster/step/held:0" /* runs a task's whole step; the value of hold after it */
 #define MUSTER_POSITION_DONE_NOW MUSTER_POSITION_DONE "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_HOLD_NOW MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_SET_HOLD "muster/hold/set"
-#define MUSTER_POSITION_NEW_HOLD "muster/hold/value:0" /* int64 scalar, fed to that */
-/* How many batches the job had when the chief wrote that it is over; 0 before. */
+#define MUSTER_POSITION_NEW_HOLD "muster/hold/value:0" /* int64 scalar, fed to muster/hold/set */
+/* The number of the job's batches once the chief has written that it is over; 0 before. */
 #define MUSTER_POSITION_OVER_NOW MUSTER_POSITION_OVER "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_SET_OVER "muster/over/set"
-#define MUSTER_POSITION_NEW_OVER "muster/over/value:0" /* int64 scalar, fed to that */
+#define MUSTER_POSITION_NEW_OVER "muster/over/value:0" /* int64 scalar, fed to muster/over/set */
 
 #define MUSTER_POSITION_MOST_TASKS 65536
 
-/* Where the variables lie: with the global step, or else the first variable; the meta graph's. */
+/* The device of the variables: the global step's, or else the first variable's; borrowed from the
+ * meta graph. */
 const char *muster_position_device (MusterMetaGraph *meta_graph);
 
-/* What the master says. Clear it. */
+/* The values on the master. Clear it. */
 typedef struct {
   MusterTensor *begun; /* (owned) int64 [n_tasks] */
   MusterTensor *done;  /* (owned) likewise */
@@ -34,40 +36,40 @@ typedef struct {
 void muster_position_state_clear (MusterPositionState *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterPositionState, muster_position_state_clear)
 
-/* DATA_LOSS where the variables aren't what they should be. */
+/* DATA_LOSS if the variables have a wrong type, shape or value. */
 gboolean muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState *state,
                                gint64 deadline_us, GCancellable *cancellable, GError **error);
-/* DATA_LOSS unless it is int64 [n_tasks], each a count that can be multiplied by n_tasks. */
+/* DATA_LOSS unless it is int64 [n_tasks] with counts that can be multiplied by n_tasks. */
 gboolean muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error);
 gint64 muster_position_begun (const MusterPositionState *self, guint task);
 gint64 muster_position_done (const MusterPositionState *self, guint task);
-/* The first task with a step under way, whatever task but does; n_tasks: none. */
+/* The first task with a running step, except the task but; n_tasks: none. */
 guint muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but);
-/* What hold says to the tasks. TensorFlow's variables have no compare-and-set, so hold must hold
- * nothing that is lost when one writer overwrites another: see muster_position_set_over (). */
+/* Values of hold. TensorFlow's variables have no compare-and-set, so hold must contain nothing that
+ * is lost when one writer overwrites another: see muster_position_set_over (). */
 enum { MUSTER_POSITION_GO, MUSTER_POSITION_WAIT };
 gboolean muster_position_set_hold (MusterSession *session, gint64 hold, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
-/* The chief's: a job of so many batches is over. */
+/* For the chief: a job of n_batches is over. */
 gboolean muster_position_set_over (MusterSession *session, gint64 n_batches, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 
-/* So long from now, on the system's clock. */
+/* The instant in timeout_us, on the system's clock. */
 gint64 muster_position_in_us (gint64 timeout_us);
 
-/* Before a reset: tells the tasks to hold and waits, for five seconds at most, until no step is
- * under way. TensorFlow's server frees reference variables while steps still write to them, and
- * dies of it; a step on resource variables fails there in ways that don't tell of a reset. */
+/* Before a reset: sets hold and waits, at most five seconds, until no step is running. TensorFlow's
+ * server frees reference variables while steps write to them, and crashes; steps on resource
+ * variables fail in ways that don't show the reset. */
 typedef struct {
   guint n_tasks;
-  guint but;          /* a task whose step was cut off: not waited for; n_tasks: none */
+  guint but;          /* a task whose step was aborted, which isn't waited for; n_tasks: none */
   MusterClock *clock; /* (not owned) */
-  gint64 deadline_us; /* of its calls, and so on the system's clock */
+  gint64 deadline_us; /* for its calls, and therefore on the system's clock */
 } MusterPositionQuiesce;
 void muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *quiesce,
                               GCancellable *cancellable);
 
-/* Pauses between looks that grow from 1 ms to 50 ms, and never over until_us. */
+/* Pauses between polls, from 1 ms growing to 50 ms, until until_us at most. */
 typedef struct {
   MusterClock *clock; /* (not owned) */
   gint64 pause_us;
