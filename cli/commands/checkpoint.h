@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* The verbs of `muster checkpoint`. Each gets its own arguments, argv[0] being "checkpoint VERB",
- * and returns an exit code. */
+/* The subcommands of `muster checkpoint`. Each gets its own arguments, with argv[0] "checkpoint
+ * NAME", and returns an exit code. */
 
 int muster_cli_checkpoint_list (int argc, char **argv);
 int muster_cli_checkpoint_show (int argc, char **argv);

@@ -6,7 +6,7 @@
 
 G_BEGIN_DECLS
 
-/* One checkpoint of a directory. */
+/* A checkpoint in a directory. */
 typedef struct {
   char *prefix;      /* (owned) */
   char *name;        /* (owned) its base name */
@@ -20,35 +20,35 @@ typedef struct {
   gint shards;
   gint tensors;
   gboolean latest;
-  gboolean kept;  /* for good: retention doesn't take it */
-  gint64 took_us; /* to read it */
+  gboolean kept;  /* preserved: retention doesn't remove it */
+  gint64 took_us; /* time to read it */
 } MusterListed;
 
 void muster_listed_free (MusterListed *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterListed, muster_listed_free)
 
-/* Takes out those of which only damage is known and whose index is gone by now: they were removed
- * while they were looked at. */
+/* Removes damaged ones whose index no longer exists: they were deleted during the check. */
 void muster_listed_drop_removed (GPtrArray *listed);
 
-/* Looks at one: lengths and index. record is (nullable), latest (nullable) the latest's prefix. */
+/* Checks one: file lengths and index. record is (nullable), latest (nullable) the latest's prefix.
+ */
 MusterListed *muster_listed_new (const char *prefix, const MusterCheckpointRecord *record,
                                  const char *latest);
-/* All of a directory, newest first; a state or side file that can't be read is a warning.
- * (transfer full) (element-type MusterListed) */
+/* All checkpoints in a directory, newest first. A state or side file that can't be read gives a
+ * warning. (transfer full) (element-type MusterListed) */
 GPtrArray *muster_listed_directory (const char *directory, gboolean with_quarantined,
                                     GError **error);
-/* Reads it whole: its state becomes "whole" or "damaged". */
+/* Reads all of it; the state becomes "whole" or "damaged". */
 void muster_listed_verify (MusterListed *self, MusterProgress *progress, guint64 before,
                            guint64 all);
-/* Reads each of them that isn't known to be damaged. */
+/* Reads each one that isn't known to be damaged. */
 void muster_listed_verify_all (GPtrArray *listed, gboolean json);
 
 /* "40 s ago", or "-" */
 char *muster_cli_ago (gint64 when_us);
-/* A message about a file, its path as it is seen from the directory. text is (nullable). */
+/* A message about a file, with its path relative to the directory. text is (nullable). */
 char *muster_cli_without_directory (const char *text, const char *directory);
-/* One line of JSON of a MusterListed, with one more member (nullable). */
+/* Prints a MusterListed as a line of JSON, with one more member (nullable). */
 void muster_listed_json (const MusterListed *self, const char *name, const char *value);
 
 G_END_DECLS

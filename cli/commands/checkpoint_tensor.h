@@ -8,7 +8,7 @@
 
 G_BEGIN_DECLS
 
-/* One tensor of a checkpoint: where it lies, its statistics, its values. */
+/* Prints a tensor of a checkpoint: its place, statistics and values. */
 
 typedef struct {
   gboolean json;
@@ -16,8 +16,8 @@ typedef struct {
   const char *slice; /* (nullable) a part of it */
 } MusterCliShow;
 
-/* Prints it and says how to exit; name is a key, or, where names (nullable) are there, a readable
- * one. */
+/* Prints the tensor and returns the exit code. name is a key or, with names (nullable), a readable
+ * name. */
 int muster_cli_show_tensor (MusterBundleReader *reader, const MusterObjectNames *names,
                             const char *name, const MusterCliShow *what);
 

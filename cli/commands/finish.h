@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Tells the master that options->model's job is over, whoever its chief is: who waits for it, or
- * comes later, leaves at once. step below 0 is what its chief told last. Prints what was done. */
+/* Announces to the master that the job of options->model is over, whoever its chief is; waiting and
+ * later tasks exit at once. step below 0: the last announced step. Prints the result. */
 gboolean muster_cli_end_job (MusterSession *session, const MusterCliOptions *options, gint64 step,
                              gint64 deadline_us, GError **error);
 

@@ -6,32 +6,32 @@
 
 G_BEGIN_DECLS
 
-/* MusterCliOperation runs one verb of the session manager for a command, shown as it goes on: all
- * that prepare and wait have in common. A plain struct; clear it. */
+/* MusterCliOperation runs one operation of the session manager for a command and displays it: what
+ * prepare and wait share. A plain struct; clear it. */
 
 typedef struct {
   const MusterCliOptions *options; /* (not owned) */
   MusterScaffold *scaffold;        /* (owned) */
   MusterMaster *master;            /* (owned) */
   MusterSessionManager *manager;   /* (owned) */
-  MusterLive *live;                /* (owned) (nullable) NULL once it has ended */
+  MusterLive *live;                /* (owned) (nullable) NULL after the end */
   gint64 started_us;
-  MusterSessionReport report; /* (owned) for the verb to fill */
+  MusterSessionReport report; /* (owned) set by the operation */
 } MusterCliOperation;
 
 void muster_cli_operation_clear (MusterCliOperation *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterCliOperation, muster_cli_operation_clear)
 
-/* Loads the model, makes the master and its manager as options say, and starts to show the wait.
- * Before any thread is started. doing and json_lines as in muster_live_new (), recovery_wait_us as
- * in muster_cli_manager (). */
+/* Loads the model, creates the master and the manager from options, and starts the display. Must be
+ * called before any thread is started. doing and json_lines as in muster_live_new (),
+ * recovery_wait_us as in muster_cli_manager (). */
 gboolean muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *options,
                                      const char *doing, gint64 recovery_wait_us,
                                      gboolean json_lines, GError **error);
 
-/* Closes session (nullable), ends what is shown, and tells whoever reads what came of it, but for
- * the result itself: the trace, a service's manager, a failure's text. *result borrows error
- * (nullable), and the report from self. */
+/* Closes session (nullable), ends the display, and reports to the trace, the service manager and
+ * stderr; the caller prints the result. *result borrows error (nullable), and the report from self.
+ */
 void muster_cli_operation_end (MusterCliOperation *self, const char *command,
                                MusterSession *session, const GError *error,
                                MusterCliResult *result);

@@ -6,8 +6,8 @@
 
 G_BEGIN_DECLS
 
-/* The arrays that `muster train` feeds, checked against the graph before anything is opened. A
- * plain struct; clear it. */
+/* The arrays that `muster train` feeds, checked against the graph before any connection. A plain
+ * struct; clear it. */
 
 typedef struct {
   char **feeds;          /* (owned) (nullable) "x:0"; NULL: the graph's own input */
@@ -20,9 +20,9 @@ typedef struct {
 void muster_train_data_clear (MusterTrainData *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrainData, muster_train_data_clear)
 
-/* arguments (nullable) are as muster_cli_read_feed () takes them, each row an example; rows too
- * (nullable: all). batch_size 0: what the placeholders ask for, else 32. Errors say
- * which argument is wrong, what it holds and what the graph wants. */
+/* arguments (nullable) as in muster_cli_read_feed (), one example a row; rows too (nullable: all).
+ * batch_size 0: the placeholders' size, else 32. Errors name the argument, what it contains and
+ * what the graph requires. */
 gboolean muster_train_data_read (MusterTrainData *self, MusterScaffold *scaffold, char **arguments,
                                  const char *rows, gint64 batch_size, GError **error);
 

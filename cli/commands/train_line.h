@@ -5,9 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* "training  ████░░  step 640 of 1000, 5,210 steps/s, loss 0.213, 12 s left, durable 600", no wider
- * than width columns: what has no room is left out, the later parts first. width 0 is no terminal:
- * all of it, without the bar. (transfer full) */
+/* "training  ████░░  step 640 of 1000, 5,210 steps/s, loss 0.213, 12 s left, durable 600", at most
+ * width columns: the last parts are omitted first. width 0 (no terminal): all parts, no bar.
+ * (transfer full) */
 char *muster_train_line (const MusterTrainingState *state, guint width, gboolean coloured);
 
 G_END_DECLS

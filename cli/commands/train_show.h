@@ -7,8 +7,8 @@
 
 G_BEGIN_DECLS
 
-/* What `muster train` shows: a bar on a terminal, lines elsewhere, or lines of JSON, all from what
- * the training tells. JSON lines have "event" (ready, step, saved, skipped, lost, and at the end
+/* The output of `muster train`: a bar on a terminal, lines elsewhere, or JSON lines, all from the
+ * training's reports. JSON lines have "event" (ready, step, saved, skipped, lost, and at the end
  * trained, preempted, over or failed) and "time" in seconds since 1970. A plain struct. */
 
 typedef struct {
@@ -17,13 +17,13 @@ typedef struct {
   gsize n_variables;
   MusterPreemption *preemption; /* (not owned) */
   gboolean is_drill;
-  /* its own: */
-  MusterTrainingState state; /* the last that was told */
-  gint64 ready_us;           /* when it first was; 0: not yet */
+  /* internal: */
+  MusterTrainingState state; /* the last one reported */
+  gint64 ready_us;           /* when the model was first ready; 0: not yet */
   gint64 ready_step;
-  gint64 made_us;     /* when the session was begun that is being made */
-  gint64 reported_us; /* the last step's line */
-  gint64 said_us;     /* the last checkpoint's line */
+  gint64 made_us;     /* when creating the current session began */
+  gint64 reported_us; /* when the last step was printed */
+  gint64 said_us;     /* when the last checkpoint was printed */
   char *durable;      /* (owned) (nullable) the last checkpoint's prefix */
 } MusterTrainShow;
 
@@ -31,10 +31,10 @@ void muster_train_show_init (MusterTrainShow *self, const MusterCliOptions *opti
                              MusterLive *live);
 void muster_train_show_clear (MusterTrainShow *self);
 
-/* For the training. */
+/* For MusterTraining.listener. */
 MusterTrainingListener muster_train_show_listener (MusterTrainShow *self);
 
-/* The last words, after the live display has ended; returns the exit code. error is (nullable). */
+/* Prints the result after the display has ended; returns the exit code. error is (nullable). */
 MusterExit muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained,
                                   const GError *error);
 

@@ -7,9 +7,9 @@
 
 G_BEGIN_DECLS
 
-/* Prints a tensor's values as numpy does, a line for each row: of a large one the first and last
- * three of each dimension, numbers to five digits, long strings cut; is_full prints all of all.
- * indent columns stand before each line. */
+/* Prints a tensor's values like NumPy, one line a row. Of a large tensor, the first and last three
+ * of each dimension, numbers with five digits, long strings truncated; is_full prints everything.
+ * Each line is indented by indent columns. */
 void muster_values_print (FILE *to, const MusterTensor *tensor, gboolean is_full, int indent);
 
 G_END_DECLS

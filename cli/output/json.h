@@ -6,17 +6,17 @@
 
 G_BEGIN_DECLS
 
-/* JSON from a struct by a table of its fields, and what else the commands' lines of JSON are made
- * of. What is unknown or absent is null. */
+/* Writes JSON lines: structs by a table of their fields, and single members. Unknown and absent
+ * values are null. */
 
 typedef enum {
-  MUSTER_JSON_STRING,  /* char *; unknown where NULL or empty */
+  MUSTER_JSON_STRING,  /* char *; null if NULL or empty */
   MUSTER_JSON_BOOLEAN, /* gboolean */
   MUSTER_JSON_INT,     /* gint */
   MUSTER_JSON_UINT,    /* guint */
   MUSTER_JSON_INT64,   /* gint64 */
-  MUSTER_JSON_STEP,    /* gint64, unknown below 0 */
-  MUSTER_JSON_SECONDS, /* gint64 of microseconds */
+  MUSTER_JSON_STEP,    /* gint64; null below 0 */
+  MUSTER_JSON_SECONDS, /* gint64 in microseconds */
   MUSTER_JSON_DOUBLE,  /* double */
   MUSTER_JSON_STRINGS, /* char ** */
 } MusterJsonKind;
@@ -32,28 +32,28 @@ typedef struct {
     name, MUSTER_JSON_##kind, G_STRUCT_OFFSET (type, member)                                       \
   }
 
-/* Adds the fields of a struct to the object being built. */
+/* Adds a struct's fields to the current object. */
 void muster_json_add_fields (JsonBuilder *builder, const MusterJsonField *fields, gsize n,
                              gconstpointer from);
 
-/* Adds an array of objects, one for each of n structs, to the object being built. */
+/* Adds an array of objects, one for each of n structs, to the current object. */
 void muster_json_add_list (JsonBuilder *builder, const char *name, const MusterJsonField *fields,
                            gsize n_fields, gpointer const *items, gsize n);
 
-/* Single members of the object being built. */
+/* Add a member to the current object. */
 void muster_json_add_string (JsonBuilder *builder, const char *name, const char *value);
 void muster_json_add_int (JsonBuilder *builder, const char *name, gint64 value);
 void muster_json_add_step (JsonBuilder *builder, const char *name, gint64 step);
 void muster_json_add_seconds (JsonBuilder *builder, const char *name, gint64 duration_us);
 void muster_json_add_boolean (JsonBuilder *builder, const char *name, gboolean value);
 
-/* An object begun; free the builder once it is printed. */
+/* Starts an object. Free the builder after printing. */
 JsonBuilder *muster_json_new_line (void);
-/* Ends the object: its text, in one line. Numbers are as short as they are read back alike; a
- * double that is no number is null. In a locale that isn't UTF-8 the text is ASCII. (transfer full)
- */
+/* Ends the object and returns its text in one line. Doubles have the fewest digits that read back
+ * the same; NaN and infinities are null. In a locale that isn't UTF-8 the text is ASCII. (transfer
+ * full) */
 char *muster_json_end (JsonBuilder *builder);
-/* The same, to stdout. */
+/* Ends the object and prints it to stdout. */
 void muster_json_print_line (JsonBuilder *builder);
 
 G_END_DECLS

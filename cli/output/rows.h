@@ -5,28 +5,27 @@
 
 G_BEGIN_DECLS
 
-/* The lines in which a person reads a wait's reasons: one for each component that has something to
- * say. */
+/* Formats the reasons of a wait as lines: one for each component that has something to report. */
 
 typedef struct {
-  const char *component; /* static; NULL: the text alone */
+  const char *component; /* static; NULL: only the text */
   char *state;           /* (owned) (nullable) "restoring", "12 of 104" */
-  char *text;            /* (owned) the rest; may be empty */
-  gint64 since_us;       /* 0: not worth telling */
+  char *text;            /* (owned) may be empty */
+  gint64 since_us;       /* 0: not shown */
   gboolean is_well;
 } MusterRow;
 
-/* (transfer full) (element-type MusterRow). message stands in where there are no reasons. */
+/* (transfer full) (element-type MusterRow). message is used if there are no reasons. */
 GPtrArray *muster_rows_new (const char *message, GPtrArray *reasons);
 
-/* All of it in one line, without the times: what everything waits for, and how much is missing. */
+/* All of it in one line, without times: the first cause, and how much is missing. */
 char *muster_rows_summary (const char *message, GPtrArray *reasons);
 
-/* A duration that is counted along: whole seconds, "12 s", "9m46s". (transfer full) */
+/* A running duration in whole seconds: "12 s", "9m46s". (transfer full) */
 char *muster_rows_seconds (gint64 duration_us);
 
-/* The block: a line for each row below head, none wider than width columns, n_lines at most.
- * Coloured with ANSI codes if asked. */
+/* The block: head and a line for each row, at most width columns and n_lines lines, optionally with
+ * ANSI colours. */
 char *muster_rows_draw (const char *head, GPtrArray *rows, gint64 now_us, guint width,
                         guint n_lines, gboolean coloured);
 

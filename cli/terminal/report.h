@@ -6,8 +6,7 @@
 
 G_BEGIN_DECLS
 
-/* What a verb of the session manager did and why it failed, for people and for programs: both are
- * drawn from the report. */
+/* The result of an operation of the session manager, or why it failed, as text and JSON. */
 
 typedef struct {
   const MusterCliOptions *options;
@@ -19,27 +18,27 @@ typedef struct {
 /* "ready", "not ready", "fenced", "over", "failed" */
 const char *muster_cli_outcome_name (MusterOutcome outcome);
 
-/* With which code to exit. Where the server never answered, it is the master that didn't answer in
- * time, not the model that wasn't ready. */
+/* The exit code. If the master never answered, it is the code for no answer, not for a model that
+ * isn't ready. */
 MusterExit muster_cli_result_exit (const MusterCliResult *self);
 
-/* Prints a failure to stderr: what happened, what is missing, what took the time, what to try. */
+/* Prints a failure to stderr: the cause, what is missing, what took the time, the remedy. */
 void muster_cli_report_failure (const MusterCliResult *self);
 
-/* "connect 3 ms, init 41 ms": the phases that took a millisecond or more; of a model that is ready,
- * those that led to it. May be empty. (transfer full) */
+/* "connect 3 ms, init 41 ms": the phases of a millisecond or more; for a ready model, those that
+ * led to it. May be empty. (transfer full) */
 char *muster_cli_phases (const MusterSessionReport *report);
 /* The same as " (connect 3 ms, init 41 ms)", or "". (transfer full) */
 char *muster_cli_in_phases (const MusterSessionReport *report);
-/* How long a phase took; 0 if there was none. */
+/* A phase's duration; 0 if there was none. */
 gint64 muster_cli_phase_us (const MusterSessionReport *report, const char *name);
-/* "restored run/model.ckpt-1200, 3.4 GB in 2.9 s (1.2 GB/s)", of a report of which that is true.
- * (transfer full) */
+/* "restored run/model.ckpt-1200, 3.4 GB in 2.9 s (1.2 GB/s)", for a report of a restore. (transfer
+ * full) */
 char *muster_cli_restored (const MusterSessionReport *report);
 
 /* "reasons": [{…}, …]; reasons is (nullable). */
 void muster_cli_reasons_json (JsonBuilder *builder, GPtrArray *reasons);
-/* Adds all of it to the JSON object being built. */
+/* Adds the result to the current JSON object. */
 void muster_cli_result_json (JsonBuilder *builder, const MusterCliResult *self);
 
 G_END_DECLS

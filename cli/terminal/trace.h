@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Writes the report's timeline to options->trace, if that is given: the Chrome trace format. A
- * trace that can't be written is a warning. */
+/* Writes the report's timeline to options->trace, if given, in Chrome's trace format. Failing to
+ * write gives a warning. */
 void muster_cli_write_trace (const MusterCliResult *self, const char *command);
 
 G_END_DECLS
