@@ -5,17 +5,17 @@
 
 G_BEGIN_DECLS
 
-/* MusterHandlerPool runs handlers that may block (a step that waits at a queue). As long as few are
- * at it they run on the RPC server's own thread, since a hop to another costs as much as a small
- * step; once those threads would run short, each further one gets a thread of its own, so that
- * calls are always taken in and a cancellation is always heard. Any thread. */
+/* MusterHandlerPool runs handlers that may block (a step that waits at a queue). The first ones run
+ * on the RPC server's threads, since a switch to another thread costs as much as a small step. When
+ * those threads run short, each further handler gets its own thread, so that calls are always
+ * accepted and cancellations always received. Any thread. */
 
 typedef struct _MusterHandlerPool MusterHandlerPool;
 
-/* n_on_the_spot: how many of the RPC server's threads may be blocked at once; n_at_once: how many
- * handlers in all are sure not to wait for one another. */
+/* n_on_the_spot is the number of the RPC server's threads that may be blocked at once; n_at_once is
+ * the number of handlers that are guaranteed to run concurrently. */
 MusterHandlerPool *muster_handler_pool_new (guint n_on_the_spot, guint n_at_once);
-/* Waits for what still runs. */
+/* Waits for running handlers. */
 void muster_handler_pool_free (MusterHandlerPool *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterHandlerPool, muster_handler_pool_free)
 

@@ -6,9 +6,9 @@
 
 G_BEGIN_DECLS
 
-/* MusterLimits holds a server to its limits: whoever is about to take something on asks here first,
- * and over a limit gets RESOURCE_EXHAUSTED with its name, its value and the flag that raises it.
- * Any thread; no locks. */
+/* MusterLimits enforces a server's limits. Code that is about to add something asks first; over a
+ * limit it gets RESOURCE_EXHAUSTED with the limit's name, value and option. Any thread; no locks.
+ */
 
 typedef struct _MusterLimits MusterLimits;
 
@@ -24,28 +24,28 @@ typedef enum {
 
 typedef struct {
   const char *name; /* static: "sessions", "graph_bytes", "steps", … */
-  guint64 used;     /* at present; of a limit that holds one thing, the largest there was */
+  guint64 used;     /* current; for a limit of one item's size, the largest so far */
   guint64 max;
-  /* Requests that are too large are refused before anybody can count them: always 0 there. */
+  /* Requests that are too large are refused before they can be counted: always 0 for these. */
   guint64 refused;
 } MusterLimitUse;
 
-/* Zeros are the defaults (server.h). */
+/* Zeros are the defaults (server/server.h). */
 MusterLimits *muster_limits_new (const MusterServerLimits *limits);
 void muster_limits_free (MusterLimits *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLimits, muster_limits_free)
 
-/* One session, step or watcher more: release it when it has ended. A session or watcher is also
- * refused once file descriptors run short. */
+/* Adds a session, step or watcher; release it when it ends. Sessions and watchers are also refused
+ * when few file descriptors are left. */
 gboolean muster_limits_take (MusterLimits *self, MusterLimit limit, GError **error);
 void muster_limits_release (MusterLimits *self, MusterLimit limit);
 
-/* A graph or a request of so many bytes. */
+/* Checks the size of a graph or a request. */
 gboolean muster_limits_allow (MusterLimits *self, MusterLimit limit, guint64 n_bytes,
                               GError **error);
 
 guint64 muster_limits_max (MusterLimits *self, MusterLimit limit);
-/* Of the open files it counts, so it isn't for the way of a step. */
+/* Counts open files, so it is too slow for use in each step. */
 void muster_limits_read (MusterLimits *self, MusterLimit limit, MusterLimitUse *usage);
 
 G_END_DECLS

@@ -14,10 +14,10 @@
 
 G_BEGIN_DECLS
 
-/* What the services of one server share. A service's methods are entered with the server as their
- * user data. */
+/* What the services of a server share. Methods are registered with the server as their user data.
+ */
 
-/* Each has a header of its own. */
+/* Each has its own header. */
 typedef struct _MusterReadinessService MusterReadinessService;
 typedef struct _MusterAnnounceService MusterAnnounceService;
 typedef struct _MusterHealthService MusterHealthService;
@@ -37,15 +37,15 @@ struct _MusterServer {
   MusterReadinessService *readiness; /* (owned) */
   MusterAnnounceService *announcing; /* (owned) */
   MusterHandlerPool *handler_pool;   /* (owned) */
-  MusterGateway *gateway;            /* (owned) (nullable) where the master is behind gRPC */
+  MusterGateway *gateway;            /* (owned) (nullable) if the master is behind gRPC */
   MusterHealthService *health;       /* (owned) */
   MusterRpcServer *rpc;              /* (owned) */
-  MusterRpcClient *itself;           /* (owned) (nullable) from the first check on */
-  MusterRpcServer *health_rpc;       /* (owned) (nullable) the port that offers only health */
+  MusterRpcClient *itself;           /* (owned) (nullable) after the first check */
+  MusterRpcServer *health_rpc;       /* (owned) (nullable) the port that serves only health */
   MusterHttpService *http;           /* (owned) (nullable) */
-  GPtrArray *methods;                /* (owned) what muster_server_add_method () keeps of each */
+  GPtrArray *methods; /* (owned) data of the methods from muster_server_add_method () */
   MusterRpcCredentials *credentials; /* (owned) (nullable) */
-  gboolean is_insecure;              /* it may listen beyond loopback without them */
+  gboolean is_insecure;              /* may listen beyond loopback without credentials */
   gint is_stopping;                  /* atomic */
   gint64 started_us;
   gint64 idle_session_us; /* 0: sessions without a lease are kept */

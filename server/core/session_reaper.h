@@ -5,13 +5,13 @@
 
 G_BEGIN_DECLS
 
-/* MusterSessionReaper closes sessions whose lease has run out. It has a thread only from the first
- * session with a lease on, and that one sleeps until the next may run out. Any thread. */
+/* MusterSessionReaper closes sessions whose lease has expired. It starts its thread with the first
+ * session that has a lease; the thread sleeps until the next may expire. Any thread. */
 
 typedef struct _MusterSessionReaper MusterSessionReaper;
 
-/* Sessions (element-type MusterServed) that were taken out of the table; called on the collector's
- * thread. */
+/* Receives the sessions (element-type MusterServed) that were removed from the table; called on the
+ * reaper's thread. */
 typedef void (*MusterExpired) (GPtrArray *expired, gpointer user_data);
 
 /* sessions are borrowed. */
@@ -20,13 +20,13 @@ MusterSessionReaper *muster_session_reaper_new (MusterSessions *sessions, Muster
 void muster_session_reaper_free (MusterSessionReaper *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessionReaper, muster_session_reaper_free)
 
-/* A session with this lease was made. */
+/* Notes a new session with this lease. */
 void muster_session_reaper_watch (MusterSessionReaper *self, gint64 lease_us);
 
-/* Joins the thread: none expires any more. Idempotent. */
+/* Joins the thread: no more sessions expire. Idempotent. */
 void muster_session_reaper_stop (MusterSessionReaper *self);
 
-/* How many have expired. */
+/* The number of expired sessions. */
 guint64 muster_session_reaper_n_expired (MusterSessionReaper *self);
 
 G_END_DECLS

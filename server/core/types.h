@@ -7,15 +7,15 @@ G_BEGIN_DECLS
 
 typedef struct _MusterServer MusterServer;
 
-/* What is refused, with RESOURCE_EXHAUSTED and the limit's name, while the server keeps serving; 0
- * is the default that stands beside it. */
+/* Limits. Beyond one, requests are refused with RESOURCE_EXHAUSTED and the limit's name, and the
+ * server continues. 0 is the default, given beside each. */
 typedef struct {
   guint sessions;      /* 20,000 */
   gsize graph_bytes;   /* 1 GiB: of one session's graph */
   guint steps;         /* 1,000: running at once */
   guint watchers;      /* 50,000 */
   gsize request_bytes; /* 2 GiB - 1: of one message (refused by gRPC itself) */
-  guint spare_files;   /* 64: file descriptors kept free for what the master itself opens */
+  guint spare_files;   /* 64: file descriptors kept free for the master's own files */
 } MusterServerLimits;
 
 G_END_DECLS

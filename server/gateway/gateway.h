@@ -5,10 +5,10 @@
 
 G_BEGIN_DECLS
 
-/* MusterGateway is TensorFlow's MasterService where the master that is served lives behind gRPC: a
- * call is looked at only as far as the server's own business goes (which session, how large, does a
- * place have to be taken) and passed on as the bytes it is, and so is what comes back. The handle
- * that the master gives to a session serves its clients as well. Any thread. */
+/* MusterGateway is TensorFlow's MasterService for a master behind gRPC. It reads from a call only
+ * what the server itself needs (which session, how large, whether a limit applies) and passes call
+ * and response on unchanged. The master's session handles are used by its clients too. Any thread.
+ */
 
 typedef struct _MusterGateway MusterGateway;
 

@@ -8,43 +8,43 @@
 
 G_BEGIN_DECLS
 
-/* How many bytes a session's handle may have; TensorFlow's and muster's have 16. */
+/* The maximum size of a session handle in bytes; TensorFlow's and muster's have 16. */
 #define MUSTER_GATEWAY_MAX_HANDLE 255
 
-/* One graph for all sessions with the same bytes, while there is one of them: so that a crowd
- * doesn't hold its model thousands of times. */
+/* Shares one graph between all sessions with the same bytes, while any of them exists, so that
+ * thousands of clients don't hold their model thousands of times. */
 typedef struct _MusterGatewayGraphs MusterGatewayGraphs;
 MusterGatewayGraphs *muster_gateway_graphs_new (void);
 void muster_gateway_graphs_unref (MusterGatewayGraphs *self);
 /* (transfer full) until it is released. */
 MusterGraph *muster_gateway_graphs_get (MusterGatewayGraphs *self, GBytes *bytes);
 void muster_gateway_graphs_release (MusterGatewayGraphs *self, MusterGraph *graph);
-/* The session has that graph, which came from here, for as long as it lives. */
+/* Keeps a graph from here for as long as the session exists. */
 void muster_gateway_graphs_keep (MusterGatewayGraphs *self, MusterSession *session,
                                  MusterGraph *graph);
 guint muster_gateway_graphs_size (MusterGatewayGraphs *self);
 
-/* Which steps have been run, of all sessions: each by a hash of its session and its names. Bounded:
- * one that has been forgotten counts as new. */
+/* Records which steps have been run in any session, by a hash of the session and the names.
+ * Bounded: a forgotten one counts as new. */
 #define MUSTER_GATEWAY_SEEN 8192
 
-/* What stands in a request. */
+/* What is read from a request. */
 typedef struct {
   char handle[MUSTER_GATEWAY_MAX_HANDLE + 1];
-  guint64 names;      /* a hash of what a step runs */
-  guint64 node_bytes; /* of the graph that an extension brings */
+  guint64 names;      /* a hash of the names in a step */
+  guint64 node_bytes; /* of the graph in an extension */
   gboolean wants_errors_in_body;
 } MusterGatewayPeek;
 
-/* What has a number means something else in each. */
+/* Field numbers have another meaning in each kind. */
 typedef enum {
   MUSTER_GATEWAY_STEP,
   MUSTER_GATEWAY_CALLABLE, /* of RunCallable */
   MUSTER_GATEWAY_EXTENSION,
-  MUSTER_GATEWAY_OTHER, /* only the handle is looked at */
+  MUSTER_GATEWAY_OTHER, /* only the handle is read */
 } MusterGatewayKind;
 
-/* What is called on a session. */
+/* A method on a session. */
 typedef struct {
   MusterServer *server; /* (not owned) */
   const char *path;     /* static */
@@ -60,15 +60,14 @@ struct _MusterGateway {
   MusterGatewayMethod methods[MUSTER_GATEWAY_N_METHODS];
 };
 
-/* FALSE with INVALID_ARGUMENT for a message that is malformed. */
+/* FALSE with INVALID_ARGUMENT for a malformed message. */
 gboolean muster_gateway_peek (const MusterRpcMessage *message, MusterGatewayKind kind,
                               MusterGatewayPeek *peek, GError **error);
 
-/* Whether its master has lost the session, as it tells a call that was at it: then it is gone here
- * too. */
+/* If the error of a call shows that the master has lost the session, removes it here too. */
 void muster_gateway_note_loss (MusterGateway *self, MusterServed *served, const GError *error);
 
-/* Enters what is called on a session. */
+/* Registers the methods on sessions. */
 void muster_gateway_enter_steps (MusterGateway *self);
 
 G_END_DECLS

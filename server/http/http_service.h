@@ -5,10 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* MusterHttpService answers GET /healthz, /readyz and /metrics for those who look after a server:
- * plain HTTP on a thread of its own, one request a connection, few connections at once, each for a
- * short time. What it tells holds no secret, but names of models and tasks. One thread, but for
- * what its own does. */
+/* MusterHttpService answers GET /healthz, /readyz and /metrics for operators: plain HTTP on its own
+ * thread, one request for each connection, few connections at once, each for a short time. The
+ * pages contain no secrets, but names of models and tasks. One thread, apart from its own. */
 
 typedef struct _MusterHttpService MusterHttpService;
 
@@ -20,7 +19,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterHttpService, muster_http_service_free)
 /* Before start. Returns the port, or 0 with UNAVAILABLE or INVALID_ARGUMENT. */
 int muster_http_service_listen (MusterHttpService *self, const char *address, GError **error);
 void muster_http_service_start (MusterHttpService *self);
-/* Ends all connections. Idempotent. */
+/* Closes all connections. Idempotent. */
 void muster_http_service_stop (MusterHttpService *self);
 
 G_END_DECLS

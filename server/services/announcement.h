@@ -6,7 +6,7 @@
 
 G_BEGIN_DECLS
 
-/* An announcement as a message, which borrows its texts. */
+/* Fills a message from an announcement, whose texts it borrows. */
 void muster_server_fill_announcement (Muster__Announcement *message,
                                       const MusterAnnouncement *chief);
 

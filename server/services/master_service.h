@@ -6,11 +6,11 @@
 
 G_BEGIN_DECLS
 
-/* TensorFlow's MasterService; its steps and callables have a file of their own. */
+/* Registers TensorFlow's MasterService; steps and callables are in server/services/step_service.h.
+ */
 void muster_master_service_enter (MusterServer *server);
 
-/* For how long the session that a call makes lives without a word from its client; 0: until it is
- * closed. */
+/* Reads the lease of a new session from the call; 0: the session is kept until it is closed. */
 gboolean muster_server_read_lease (MusterServer *server, MusterRpcCall *call, gint64 *lease_us,
                                    GError **error);
 

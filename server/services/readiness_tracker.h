@@ -5,14 +5,14 @@
 
 G_BEGIN_DECLS
 
-/* MusterReadinessTracker keeps the board told whether a prepared model is ready: it asks the hub,
- * in a session of its own over the chief's graph, so that the answer outlives the chief's session.
- * The session is made and closed by a pool's threads, and nobody waits for it. Where it can't be
- * made, or is lost, the model counts as not ready. Any thread. */
+/* MusterReadinessTracker records in the registry whether a prepared model is ready. It subscribes
+ * to the hub, with its own session of the chief's graph, so that the result outlives the chief's
+ * session. The session is created and closed on a thread pool; nothing waits for it. If it can't be
+ * created, or is lost, the model counts as not ready. Any thread. */
 
 typedef struct _MusterReadinessTracker MusterReadinessTracker;
 
-/* What followers of one server share. */
+/* What the trackers of a server share. */
 typedef struct {
   MusterMaster *master;
   MusterReadinessHub *hub;
@@ -23,14 +23,14 @@ typedef struct {
 /* The pool's function. */
 void muster_readiness_tracker_work (gpointer follower, gpointer tracking);
 
-/* ready_op NULL: ready as long as its session lives. following outlives it. */
+/* ready_op NULL: ready as long as its session exists. tracking must outlive it. */
 MusterReadinessTracker *muster_readiness_tracker_new (const MusterReadinessTracking *tracking,
                                                       const char *model, gint64 epoch,
                                                       MusterGraph *graph, const char *ready_op);
-/* Once it has returned the board isn't told any more. */
+/* After it has returned, the registry isn't changed any more. */
 void muster_readiness_tracker_stop (MusterReadinessTracker *self);
 
-/* TRUE once it has failed: only another one would tell. */
+/* TRUE after a failure: then create another tracker. */
 gboolean muster_readiness_tracker_has_failed (MusterReadinessTracker *self);
 
 G_END_DECLS

@@ -7,7 +7,7 @@ G_BEGIN_DECLS
 
 /* /muster.Readiness: Renew and Status. */
 void muster_status_service_enter (MusterServer *server);
-/* Resident memory; 0 where the system doesn't say. */
+/* Resident memory; 0 if unknown. */
 gint64 muster_server_resident_bytes (void);
 
 G_END_DECLS
