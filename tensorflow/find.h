@@ -5,18 +5,18 @@
 
 G_BEGIN_DECLS
 
-/* Where what it takes to run TensorFlow lies on this machine. */
+/* Finds TensorFlow's library and muster's helper on this machine. */
 
-/* TensorFlow's library with the C API, as it is inside the Python package or in TensorFlow's own
- * tarball. path (nullable) is the file, or a folder: a virtual environment, the package, or the
- * library's own; "~/" at its start is the home folder. NULL: looks for it by itself, in
- * $VIRTUAL_ENV, $CONDA_PREFIX, among the packages of the python3 on the PATH, and in /usr/local/lib
- * and /usr/lib. (transfer full); NOT_FOUND says where was looked and how to get it. Takes some
- * milliseconds; python3 is run for it, at most five seconds. */
+/* TensorFlow's library with the C API, from the Python package or TensorFlow's tarball. path
+ * (nullable) is the file, or a directory: a virtual environment, the package, or the library's;
+ * "~/" at the start is the home directory. NULL: searches $VIRTUAL_ENV, $CONDA_PREFIX, the packages
+ * of the python3 on the PATH, /usr/local/lib and /usr/lib. (transfer full); NOT_FOUND lists the
+ * searched places and how to install it. Takes a few milliseconds; runs python3 for at most five
+ * seconds. */
 char *muster_runtime_find_library (const char *path, GError **error);
 
-/* The program that loads it, as it was installed or built with this code; $MUSTER_TENSORFLOW_HELPER
- * names another. (transfer full); NOT_FOUND says where was looked. */
+/* The program that loads the library, as built or installed with this code;
+ * $MUSTER_TENSORFLOW_HELPER overrides it. (transfer full); NOT_FOUND lists the searched places. */
 char *muster_runtime_find_helper (GError **error);
 
 G_END_DECLS

@@ -5,12 +5,12 @@
 
 G_BEGIN_DECLS
 
-/* "tensorflow": TensorFlow's own runtime, all of its operations, as a child process that this one
- * starts and talks to. muster isn't linked to it: its library is found at run time, inside
- * TensorFlow's Python package, in TensorFlow's own tarball, or where a path says. The child listens
- * on 127.0.0.1 alone and ends with this process, whatever happens. When it dies it is started again
- * where it was; its variables are gone then, and its sessions fail with UNAVAILABLE or ABORTED.
- * Those who make another session, as a manager does, go on. */
+/* The target "tensorflow": TensorFlow's runtime with all of its operations, as a child process of
+ * this one. muster isn't linked to it: its library is found at run time, in TensorFlow's Python
+ * package or tarball, or at a given path. The child listens on 127.0.0.1 only and always ends with
+ * this process. When it dies it is restarted on the same port; its variables are lost, and its
+ * sessions fail with UNAVAILABLE or ABORTED. Clients that then create another session, as a manager
+ * does, continue. */
 
 #define MUSTER_TYPE_TENSORFLOW_MASTER (muster_tensorflow_master_get_type ())
 G_DECLARE_FINAL_TYPE (MusterTensorflowMaster, muster_tensorflow_master, MUSTER, TENSORFLOW_MASTER,
@@ -18,13 +18,13 @@ G_DECLARE_FINAL_TYPE (MusterTensorflowMaster, muster_tensorflow_master, MUSTER, 
 
 /**
  * muster_tensorflow_master_new:
- * @path: (nullable): the library, or a virtual environment or folder that has it; NULL: it is
- * looked for, in the virtual environment, among python3's packages, in /usr/local/lib
+ * @path: (nullable): the library, or a virtual environment or directory that contains it; NULL:
+ * search the virtual environment, python3's packages and /usr/local/lib
  *
- * Begins to start TensorFlow's runtime, which takes a second or some, at most two minutes; the
- * first call waits for that, until its own deadline or until it is cancelled. The child lives as
- * long as the master and its sessions. NOT_FOUND says how to get TensorFlow; that what is there
- * won't do, each call says (INVALID_ARGUMENT, or INTERNAL where it died).
+ * Starts TensorFlow's runtime in the background, which takes a second or more, at most two minutes;
+ * the first call waits for that, until its own deadline or its cancellation. The child lives as
+ * long as the master and its sessions. NOT_FOUND tells how to install TensorFlow. If the library is
+ * unsuitable, each call fails (INVALID_ARGUMENT, or INTERNAL if the child died).
  *
  * Returns: (transfer full): a master
  */
@@ -34,7 +34,7 @@ MusterMaster *muster_tensorflow_master_new (const char *path, GError **error);
  * muster_tensorflow_master_describe:
  *
  * "TensorFlow 2.21.0 from '/…/libtensorflow_cc.so.2', as process 1234"; before it serves, without
- * version and process. It is logged as a message when it serves for the first time.
+ * version and process. This is logged when it first serves.
  *
  * Returns: (transfer full)
  */
@@ -43,9 +43,9 @@ char *muster_tensorflow_master_describe (MusterTensorflowMaster *self);
 /**
  * muster_tensorflow_master_offer:
  *
- * Makes "tensorflow" and "tensorflow:PATH" known to muster_master_new_for_target (): the same such
- * target is one and the same master, which lives as long as this process unless its start fails. (A
- * path of digits alone is a port: "tensorflow:2222" is the host of that name.)
+ * Offers "tensorflow" and "tensorflow:PATH" to muster_master_new_for_target (). Equal targets are
+ * the same master, which lives as long as the process unless its start fails. (A path of digits is
+ * a port: "tensorflow:2222" is the host with that name.)
  */
 void muster_tensorflow_master_offer (void);
 
