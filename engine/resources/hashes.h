@@ -7,11 +7,11 @@ G_BEGIN_DECLS
 
 /* TensorFlow's hashes of n bytes, the same on every machine. */
 
-/* Its Fingerprint64. */
+/* Fingerprint64. */
 guint64 muster_farm_hash (const void *bytes, guint64 n);
-/* Its Hash64, of its oldest ops: Murmur 2. */
+/* Hash64, of its oldest ops: Murmur 2. */
 guint64 muster_murmur_hash (const void *bytes, guint64 n);
-/* Its StrongKeyedHash. */
+/* StrongKeyedHash. */
 guint64 muster_sip_hash (const guint64 key[2], const void *bytes, guint64 n);
 
 G_END_DECLS

@@ -7,14 +7,14 @@
 
 G_BEGIN_DECLS
 
-/* MusterLookupTable is one of TensorFlow's lookup tables: keys, and for each a value or a row of
- * them. A static one (HashTable) is filled once, whole or not at all, and can only be read from
- * then on; a mutable one changes at any time. Errors are TensorFlow's codes and words. Not counted:
- * whoever keeps it says when it goes. Any thread.
+/* MusterLookupTable is TensorFlow's lookup table: keys with a value, or a row of values, each. A
+ * static table (HashTable) is filled once, completely or not at all, and is read-only afterwards; a
+ * mutable one can always be changed. Errors have TensorFlow's codes and texts. Not
+ * reference-counted: the owner frees it. Any thread.
  *
- * Other than in TensorFlow's tables, an export has the keys in the order in which they came, and a
- * static table whose filling failed is as empty as before. A dense one (MusterDenseTable) is
- * mutable, and TensorFlow's in that, too. */
+ * Unlike in TensorFlow, an export has the keys in order of insertion, and a static table whose
+ * filling failed is empty. A dense table (MusterDenseTable) is mutable, and exports like
+ * TensorFlow's. */
 
 typedef struct _MusterLookupTable MusterLookupTable;
 
@@ -27,10 +27,10 @@ typedef struct {
   const char *container, *name; /* for errors */
 } MusterLookupKind;
 
-/* FALSE for keys and values that TensorFlow has no such table for. */
+/* FALSE for dtypes of keys and values that TensorFlow doesn't support. */
 gboolean muster_lookup_kind_is_known (const MusterLookupKind *kind);
 
-/* Of a kind that is known. */
+/* kind must be supported. */
 MusterLookupTable *muster_lookup_table_new (const MusterLookupKind *kind);
 MusterLookupTable *muster_lookup_table_new_dense (const MusterLookupKind *kind,
                                                   MusterDenseTable *dense /* (transfer full) */);
@@ -44,34 +44,34 @@ gint64 muster_lookup_table_size (MusterLookupTable *self);
 /* FALSE with INVALID_ARGUMENT for a mutable one. */
 gboolean muster_lookup_table_check_static (const MusterLookupTable *self, GError **error);
 
-/* Below, keys and values have the table's dtypes already. */
+/* Keys and values below already have the table's dtypes. */
 
-/* The value of each key, or the default: one for all, or (a mutable table) one for each key.
- * FAILED_PRECONDITION where a static table hasn't been filled. (transfer full) */
+/* Each key's value, or the default: one for all, or (mutable tables) one for each key.
+ * FAILED_PRECONDITION if a static table hasn't been filled. (transfer full) */
 MusterTensor *muster_lookup_table_find (MusterLookupTable *self, MusterTensor *keys,
                                         MusterTensor *fallback, MusterBudget *budget,
                                         GError **error);
 
-/* Adds keys or gives them other values. UNIMPLEMENTED for a static table. */
+/* Adds keys or changes their values. UNIMPLEMENTED for a static table. */
 gboolean muster_lookup_table_insert (MusterLookupTable *self, MusterTensor *keys,
                                      MusterTensor *values, MusterBudget *budget, GError **error);
 gboolean muster_lookup_table_remove (MusterLookupTable *self, MusterTensor *keys, GError **error);
 
-/* Puts these keys in the place of all others. Fills a static table; one that is full already only
- * compares the number of keys, as TensorFlow does: FAILED_PRECONDITION where it is another. */
+/* Replaces all keys. Fills a static table; if it is already filled, only the number of keys is
+ * compared, as in TensorFlow: FAILED_PRECONDITION if it differs. */
 gboolean muster_lookup_table_import (MusterLookupTable *self, MusterTensor *keys,
                                      MusterTensor *values, MusterBudget *budget, GError **error);
 
-/* All keys and values (transfer full). ABORTED where a static table hasn't been filled. */
+/* All keys and values (transfer full). ABORTED if a static table hasn't been filled. */
 gboolean muster_lookup_table_export (MusterLookupTable *self, MusterTensor **keys,
                                      MusterTensor **values, MusterBudget *budget, GError **error);
 
-/* TRUE for a static table that has its keys. */
+/* TRUE for a static table that is filled. */
 gboolean muster_lookup_table_is_filled (MusterLookupTable *self);
 
-/* Fills a static table with the keys and values that next gives: FALSE at the end, or with an
- * error. next may wait: others use the table meanwhile, and where one of them has filled it first,
- * it stays as it is. */
+/* Fills a static table from next, which returns FALSE at the end, or with an error. next may block:
+ * other threads can use the table in the meantime, and if one of them has filled it first, it isn't
+ * changed. */
 typedef gboolean (*MusterLookupNext) (gpointer data, MusterTensor **keys, MusterTensor **values,
                                       GError **error); /* borrowed until the next call */
 gboolean muster_lookup_table_fill (MusterLookupTable *self, MusterLookupNext next, gpointer data,

@@ -7,8 +7,8 @@
 
 G_BEGIN_DECLS
 
-/* MusterLookupStore is a map from a key to a row of values, both given as elements of tensors: open
- * addressing over entries that lie in the order in which they came (removing one puts the last in
+/* MusterLookupStore is a map from keys to rows of values, both given as elements of tensors: a hash
+ * table with open addressing over entries in order of insertion (removing one moves the last into
  * its place). Keys are int32, int64 or string; a row is one or more values of one dtype. Not
  * locked: MusterLookupTable does that. */
 
@@ -30,21 +30,21 @@ muster_lookup_same_string (MusterString a, MusterString b)
 typedef struct {
   MusterDType key_dtype, value_dtype;
   gsize n_row;    /* values in a row */
-  gsize row_size; /* bytes of it; a string is a MusterString */
+  gsize row_size; /* its size in bytes; a string is a MusterString */
   guint64 seed;   /* of the hash */
   guint32 n, capacity;
   guint32 *buckets; /* (owned) 1 + an entry's position, or 0 */
   guint32 n_buckets;
-  guint32 *hashes; /* (owned) by position, as the two below */
-  gpointer keys;   /* (owned) gint64 or MusterString, whose bytes are owned */
+  guint32 *hashes; /* (owned) by position, like the two below */
+  gpointer keys;   /* (owned) gint64, or MusterString with owned bytes */
   guint8 *rows;    /* (owned) */
 } MusterLookupStore;
 
 void muster_lookup_store_init (MusterLookupStore *self, MusterDType key_dtype,
                                MusterDType value_dtype, gsize n_row);
-void muster_lookup_store_clear (MusterLookupStore *self); /* as it was after init */
+void muster_lookup_store_clear (MusterLookupStore *self); /* back to the state after init */
 
-/* Room for n entries more; RESOURCE_EXHAUSTED where there is none. */
+/* Reserves space for n more entries; RESOURCE_EXHAUSTED if there isn't enough. */
 gboolean muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, MusterBudget *budget,
                                       GError **error);
 
@@ -54,12 +54,12 @@ gboolean muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, MusterB
 guint32 muster_lookup_store_find (const MusterLookupStore *self, const MusterTensor *keys,
                                   gint64 i);
 
-/* Adds a key that isn't there, with row i of values; its position. There must be room
- * (reserve); MUSTER_LOOKUP_NONE with RESOURCE_EXHAUSTED where a string finds none. */
+/* Adds a new key with row i of values. Returns its position. Space must be reserved;
+ * MUSTER_LOOKUP_NONE with RESOURCE_EXHAUSTED if there isn't enough for a string. */
 guint32 muster_lookup_store_add (MusterLookupStore *self, const MusterTensor *keys,
                                  const MusterTensor *values, gint64 i, MusterBudget *budget,
                                  GError **error);
-/* Puts row i of values in the place of the one at position. */
+/* Replaces the row at position by row i of values. */
 gboolean muster_lookup_store_replace (MusterLookupStore *self, guint32 position,
                                       const MusterTensor *values, gint64 i, MusterBudget *budget,
                                       GError **error);
@@ -73,7 +73,7 @@ gboolean muster_lookup_store_row_is (const MusterLookupStore *self, guint32 posi
 MusterTensor *muster_lookup_store_keys (const MusterLookupStore *self, MusterBudget *budget,
                                         GError **error);
 
-/* A tensor of rows under construction: strings are borrowed until it ends. */
+/* A tensor of rows under construction; strings are borrowed until the end. */
 typedef struct {
   MusterTensor *tensor;  /* (owned) (nullable) */
   MusterString *strings; /* (owned) (nullable) */
@@ -83,7 +83,7 @@ typedef struct {
 
 gboolean muster_lookup_rows_begin (MusterLookupRows *self, MusterDType dtype, int n_dims,
                                    const gint64 *dims, MusterBudget *budget, GError **error);
-/* Row to of the tensor: the one at position, or row i of another tensor. */
+/* Sets row to of the tensor from position, or from row i of another tensor. */
 void muster_lookup_rows_set (MusterLookupRows *self, const MusterLookupStore *store, gint64 to,
                              guint32 position);
 void muster_lookup_rows_copy (MusterLookupRows *self, const MusterLookupStore *store, gint64 to,

@@ -6,29 +6,31 @@
 
 G_BEGIN_DECLS
 
-/* MusterResource is what a master keeps beside variables, to be found by its handle: a queue, a
- * table, an accumulator. What is in it is its type's business, a lock of its own included. Counted;
- * any thread. */
+/* MusterResource is an object of a master other than a variable, found by its handle: a queue, a
+ * table, an accumulator. Its type manages the contents, including a lock. Reference-counted; any
+ * thread. */
 
 typedef struct _MusterResource MusterResource;
 
-/* A kind of resource: one static struct each, told apart by its address. */
+/* A type of resource: a static struct, identified by its address. */
 typedef struct {
-  const char *kind; /* as TensorFlow calls it in its errors: "tensorflow::QueueInterface" */
-  /* Without a shared name it goes by its node's, for all sessions. Else it is then the session's
-   * own, under a name with a number, and ends with it (TensorFlow: "private to kernel"). The node's
-   * attribute use_node_name_sharing says the same as this. */
+  const char *kind; /* TensorFlow's name for it in errors: "tensorflow::QueueInterface" */
+  /* TRUE: without a shared name, the resource has its node's name and is shared by all sessions.
+   * FALSE: it then belongs to the session, with a numbered name, and is freed with it (TensorFlow:
+   * "private to kernel"). The node's attribute use_node_name_sharing has the same effect as TRUE.
+   */
   gboolean named_by_node;
-  /* (nullable) FALSE with an error if a node that names the same one asks for something else. */
+  /* (nullable) FALSE with an error if a node with that name requests something different. */
   gboolean (*fits) (gpointer data, const Tensorflow__NodeDef *node, GError **error);
-  /* (nullable) It is dropped by a reset or with its session: whoever waits at it must be told, by
-   * their muster_kernel_resume (). Nobody else finds it from here on. Called without a lock. */
+  /* (nullable) Called when a reset or the end of its session drops the resource: it must notify
+   * waiting kernels by muster_kernel_resume (). It can't be found any more. Called without a lock.
+   */
   void (*cancel) (gpointer data);
   void (*free) (gpointer data);
 } MusterResourceType;
 
-/* Makes what is in it (transfer full), or NULL with an error. Called with the lock of all
- * resources: it doesn't wait and asks for no other one. */
+/* Creates the contents (transfer full), or returns NULL with an error. Called with the lock of all
+ * resources: it mustn't block or request another resource. */
 typedef gpointer (*MusterResourceMake) (const char *name, gpointer user_data, GError **error);
 
 /* data (transfer full). */
@@ -43,7 +45,7 @@ const char *muster_resource_container (const MusterResource *self);
 const char *muster_resource_name (const MusterResource *self);
 gpointer muster_resource_data (const MusterResource *self);
 
-/* Tells whoever waits at it. */
+/* Notifies waiting kernels. */
 void muster_resource_cancel (MusterResource *self);
 
 G_END_DECLS

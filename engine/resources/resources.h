@@ -8,10 +8,10 @@
 
 G_BEGIN_DECLS
 
-/* MusterResources keeps the variables of a master by container and name, for all its sessions
- * (spec: variables outlive sessions), and what else it keeps: queues, tables, accumulators.
- * Reference and resource variables have names of their own, as in TensorFlow, and so has each type
- * of resource. A session has one more, for what is its own. Counted; any thread. */
+/* MusterResources stores a master's variables by container and name for all its sessions, and other
+ * resources: queues, tables, accumulators. Reference variables, resource variables and each type of
+ * resource have separate names, as in TensorFlow. A session has another one for its own resources.
+ * Reference-counted; any thread. */
 
 typedef struct _MusterResources MusterResources;
 
@@ -22,51 +22,50 @@ MusterResources *muster_resources_ref (MusterResources *self);
 void muster_resources_unref (MusterResources *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterResources, muster_resources_unref)
 
-/* What was found last time, for who asks the same again and again: it holds as long as nothing has
- * gone since. Guarded by the lock of the resources that are asked, so they must always be the same.
- */
+/* Caches a result for repeated requests: valid until something is removed. Guarded by the lock of
+ * the resources, which must always be the same. */
 typedef struct {
   guint64 generation;
   gpointer what; /* (not owned) a MusterVariable or a MusterResource */
 } MusterSeen;
 
-/* Finds a variable by container, name and kind; it is made without a value if
- * there is none (transfer full). INVALID_ARGUMENT if it is there with another dtype. */
+/* Finds a variable by container, name and kind, or creates it without a value (transfer full).
+ * INVALID_ARGUMENT if it exists with another dtype. */
 typedef struct {
   const char *container;
   const char *name;
   gboolean is_resource;
-  guint hash; /* of those three; 0: not known yet */
+  guint hash; /* of those three; 0: not computed */
   MusterDType dtype;
-  const Tensorflow__NodeDef *def; /* whose attribute "shape" a new one gets */
-  MusterSeen *seen;               /* (nullable) kept for these wants alone */
+  const Tensorflow__NodeDef *def; /* its attribute "shape" is used for a new variable */
+  MusterSeen *seen;               /* (nullable) used for these arguments only */
 } MusterVariableWanted;
 
 guint muster_resources_hash (const char *container, const char *name, gboolean is_resource);
 MusterVariable *muster_resources_variable (MusterResources *self,
                                            const MusterVariableWanted *wanted, GError **error);
 
-/* Finds a resource by type, container and name; it is made if there is none (transfer full). NULL
- * with the error of make, or of the type's fits for one that was made by somebody else. */
+/* Finds a resource by type, container and name, or creates it (transfer full). NULL with the error
+ * of make, or of the type's fits for an existing one. */
 typedef struct {
   const MusterResourceType *type;
   const char *container;
   const char *name;
-  gboolean is_private;            /* one that is made gets a number before its name */
-  const Tensorflow__NodeDef *def; /* the node that wants it */
+  gboolean is_private;            /* a new one gets a number before its name */
+  const Tensorflow__NodeDef *def; /* the requesting node */
   MusterResourceMake make;
-  gpointer data;    /* (not owned) make's */
-  MusterSeen *seen; /* (nullable) kept for these wants alone */
+  gpointer data;    /* (not owned) argument of make */
+  MusterSeen *seen; /* (nullable) used for these arguments only */
 } MusterResourceWanted;
 
 MusterResource *muster_resources_get (MusterResources *self, const MusterResourceWanted *wanted,
                                       GError **error);
 
-/* Forgets a resource, which lives on for those who hold it; FALSE if it isn't kept here. */
+/* Removes a resource, which exists on while it is referenced; FALSE if it isn't here. */
 gboolean muster_resources_forget (MusterResources *self, MusterResource *resource);
 
-/* Drops the variables and resources of the containers, or all (NULL or empty), and cancels who
- * waits at one. TRUE if a variable had a value. */
+/* Removes the variables and resources of the containers, or of all (NULL or empty), and cancels
+ * waiting kernels. TRUE if a variable had a value. */
 gboolean muster_resources_clear (MusterResources *self, const char *const *containers);
 
 G_END_DECLS

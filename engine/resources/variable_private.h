@@ -6,16 +6,16 @@
 
 G_BEGIN_DECLS
 
-/* What only the engine's own files do with a variable. */
+/* What only the engine's own files use. */
 
 MusterVariable *muster_variable_new (const char *container, const char *name, MusterDType dtype,
                                      gboolean is_resource, int n_dims, const gint64 *dims);
-/* The value of one that nobody has seen yet: it doesn't count below. */
+/* Sets the value of a variable that isn't shared yet; not counted by muster_variable_version (). */
 void muster_variable_begin_with (MusterVariable *self, MusterTensor *value);
 gboolean muster_variable_is_resource (MusterVariable *self);
 
-/* How often a variable went from no value to a value or back on the calling thread: a step compares
- * the count before and after, and so knows of its own changes only. */
+/* How often variables have gained or lost their value on the calling thread. A step compares it
+ * before and after, to detect its own changes only. */
 guint64 muster_variable_version (void);
 
 G_END_DECLS

@@ -6,36 +6,34 @@
 
 G_BEGIN_DECLS
 
-/* MusterRun is one step on its way: a plan being walked on its caller's thread
+/* MusterRun executes one step: it processes a plan's nodes on its caller's thread
  * (docs/decisions/0013). When a kernel is suspended, nodes that don't depend on it still run; then
- * the thread waits until somebody resumes the kernel. The scratch of a run (slots, kernel) is kept
- * by the plan for the next.
+ * the thread waits until a kernel is resumed. The memory of a run (slots, kernel) is kept by the
+ * plan for the next.
  *
- * Life: new, execute, free, on one thread; stop from any other in between. */
+ * Call new, execute and free on one thread; stop on any other in between. */
 
-/* What a run is fed, in the plan's order: a step's feeds or, for a callable, bare tensors. */
+/* A run's feeds, in the plan's order: a step's feeds or, for a callable, tensors without names. */
 typedef struct {
   const MusterFeed *named;   /* (nullable) */
-  MusterTensor *const *bare; /* where named is NULL */
+  MusterTensor *const *bare; /* if named is NULL */
 } MusterRunFeeds;
 
-/* A run of plan, its scratch taken from the plan's spares where there is one. INVALID_ARGUMENT for
- * a feed of a wrong dtype, or of a shape that its placeholder forbids. feeds is NULL for a run in
- * parts. */
+/* A run of plan, with memory from the plan's spares if available. INVALID_ARGUMENT for a feed with
+ * a wrong dtype, or a shape that doesn't fit its placeholder. feeds is NULL for a run in parts. */
 MusterRun *muster_run_new (MusterPlan *plan, const MusterRunFeeds *feeds,
                            const MusterRunContext *context, GError **error);
 
-/* Walks to the end, waiting on this thread while kernels are suspended; fetched gets the plan's
- * fetches (transfer full), untouched on failure. *values_changed says whether a variable went from
- * no value to a value or back. */
+/* Runs to the end, waiting while kernels are suspended. fetched is set to the plan's fetches
+ * (transfer full), untouched on failure. *values_changed is TRUE if a variable has gained or lost
+ * its value. */
 gboolean muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *values_changed,
                              GError **error);
 
-/* A run that is fed and walked in parts (engine/run/partial.h): until a feed has come, the nodes
- * that need it wait. feed puts feed i in place, with the errors of muster_run_new (). go_on walks
- * as far as it can and sees *values_changed as execute does; once it has failed, or fail has said
- * so, it is at its end. fetch gives what plan->fetches[i] names (transfer full).
- */
+/* A run that is fed and executed in parts (engine/run/partial.h): nodes wait for the feeds that
+ * they need. feed sets feed i, with the errors of muster_run_new (). go_on runs as far as possible
+ * and sets *values_changed like execute; after a failure, or muster_run_fail (), the run has ended.
+ * fetch returns plan->fetches[i] (transfer full). */
 MusterRun *muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context);
 gboolean muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **error);
 gboolean muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
@@ -44,10 +42,10 @@ gboolean muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, G
 void muster_run_fail (MusterRun *self, const GError *error);
 gboolean muster_run_has_failed (MusterRun *self);
 
-/* Stops a run: any thread, at any time before it is freed. */
+/* Stops a run: any thread, any time before it is freed. */
 void muster_run_stop (MusterRun *self, MusterStop why);
 
-/* Gives the scratch back to the plan. */
+/* Returns the memory to the plan. */
 void muster_run_free (MusterRun *self);
 
 G_END_DECLS

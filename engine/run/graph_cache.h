@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Programs by their graph's content (docs/decisions/0012): a hash, then a compare. A program stays
- * while a session has it, and a few stay beyond that. Any thread. */
+/* MusterGraphCache finds programs by their graph's bytes (docs/decisions/0012): by hash, then
+ * comparison. Programs are kept while a session uses them, and a few beyond that. Any thread. */
 
 typedef struct _MusterGraphCache MusterGraphCache;
 
@@ -14,11 +14,11 @@ MusterGraphCache *muster_graph_cache_new (void);
 void muster_graph_cache_free (MusterGraphCache *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraphCache, muster_graph_cache_free)
 
-/* The program of a graph with these bytes (transfer full), parsed; INVALID_ARGUMENT for a malformed
+/* The program of a graph with these bytes (transfer full), parsed. INVALID_ARGUMENT for a malformed
  * graph. */
 MusterProgram *muster_graph_cache_take (MusterGraphCache *self, MusterGraph *graph, GError **error);
 
-/* Gives back what take gave. */
+/* Returns a program from muster_graph_cache_take (). */
 void muster_graph_cache_give (MusterGraphCache *self, MusterProgram *program);
 
 G_END_DECLS

@@ -5,17 +5,16 @@
 
 G_BEGIN_DECLS
 
-/* What TensorFlow's master asks of a graph before it makes a session over it, in its words. */
+/* Checks a graph like TensorFlow's master before it creates a session, with its texts. */
 
-/* The version of graphs that the engine reads: TensorFlow 2.21's. */
+/* The graph version that the engine supports: TensorFlow 2.21's. */
 #define MUSTER_GRAPH_DEF_VERSION 2474
 
-/* INVALID_ARGUMENT for a graph that wants a later runtime, and for names of nodes and devices that
- * are none. */
+/* INVALID_ARGUMENT for a graph that needs a later version, and for invalid names of nodes and
+ * devices. */
 gboolean muster_graph_check (MusterGraph *graph, GError **error);
 
-/* INVALID_ARGUMENT for a node on a device that no task of the engine's has: all but "CPU:0". The
- * engine stands for all jobs and tasks, whatever they are called. */
+/* INVALID_ARGUMENT for a node on a device other than "CPU:0". Any job and task name is accepted. */
 gboolean muster_graph_check_placement (MusterGraph *graph, GError **error);
 
 G_END_DECLS

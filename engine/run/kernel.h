@@ -30,84 +30,82 @@ G_BEGIN_DECLS
  *     { "Neg", "x:T -> y:T", "T:number", negate },
  *     ...
  *
- * The signature is TensorFlow's, in short: inputs, "->", outputs, separated by commas, each
- * NAME:TYPE. TYPE is a dtype
- * ("float", "int32", "string", "bool", "resource"), a type attribute ("T"), "N*T" for as many as
- * the int attribute N says,
- * "*Tlist" for one for each type in a list attribute, or "&T" for a reference to a variable. The
- * constraints say which dtypes a type attribute may have: "T:float" a set (any, number, real,
- * float, integer, or dtypes joined by "|"; "all" is any and handles, for what only passes them on),
- * more than one separated by a space. Before a step first
- * runs, every node is checked against its op's line: the number of inputs, their dtypes, the
- * attributes; a kernel therefore never checks a dtype, only shapes and values. */
+ * The signature is a short form of TensorFlow's: inputs, "->", outputs, separated by commas, each
+ * NAME:TYPE. TYPE is a dtype ("float", "int32", "string", "bool", "resource"), a type attribute
+ * ("T"), "N*T" for the number in the int attribute N, "*Tlist" for one for each type in a list
+ * attribute, or "&T" for a reference to a variable. The constraints list the dtypes of a type
+ * attribute: "T:float" is a set (any, number, real, float, integer, or dtypes joined by "|"; "all"
+ * is any plus handles, for ops that only pass them on); several are separated by a space. Before a
+ * step first runs, every node is checked against its op's signature: the number of inputs, their
+ * dtypes, the attributes. So a kernel never checks dtypes, only shapes and values. */
 
-/* The node being run; borrowed. */
+/* The node; borrowed. */
 const Tensorflow__NodeDef *muster_kernel_node (const MusterKernel *k);
 
-/* Inputs, in order, "N*T" spread out. */
+/* The number of inputs, with "N*T" expanded. */
 int muster_kernel_n_inputs (const MusterKernel *k);
-/* An input's value; a reference gives its variable's present value (never NULL: the executor has
- * checked that it has one, and holds it until the kernel ends). */
+/* An input's value. For a reference, the variable's value (never NULL: the executor has checked it,
+ * and keeps it until the kernel ends). */
 MusterTensor *muster_kernel_input (const MusterKernel *k, int i);
-/* The variable behind a reference or a resource handle; the executor has checked that there is one,
- * but for an op of MUSTER_OP_RESOURCE. */
+/* The variable behind a reference or a resource handle. The executor has checked that there is one,
+ * except for ops with MUSTER_OP_RESOURCE. */
 MusterVariable *muster_kernel_variable (const MusterKernel *k, int i);
-/* Element 0 of a small integer or float input, whatever its integer or float dtype. */
+/* Element 0 of an integer or floating input, converted. */
 gint64 muster_kernel_input_int (const MusterKernel *k, int i);
 double muster_kernel_input_double (const MusterKernel *k, int i);
-/* Copies an int32 or int64 vector (a shape, a list of axes): n values; -1 with an error if it has
- * more than max. */
+/* Copies an int32 or int64 vector (a shape, a list of axes). Returns the number of values; -1 with
+ * an error if there are more than max. */
 int muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
                               GError **error);
 
-/* Outputs. An output that is a reference is passed on with muster_kernel_forward_ref (). */
+/* Outputs. For an output that is a reference use muster_kernel_forward_ref (). */
 int muster_kernel_n_outputs (const MusterKernel *k);
 MusterDType muster_kernel_output_dtype (const MusterKernel *k, int i);
-/* A new output to fill, of the dtype that the signature says; NULL with RESOURCE_EXHAUSTED for a
- * shape that can't be had. Not once it was suspended. */
+/* A new output to fill, with the signature's dtype; NULL with RESOURCE_EXHAUSTED if the shape is
+ * too large. Not after a suspend. */
 MusterTensor *muster_kernel_output (MusterKernel *k, int i, int n_dims, const gint64 *dims,
                                     GError **error);
-/* As input like: it takes over like's memory where the op allows it (MUSTER_OP_FORWARD, the same
- * dtype, nobody else holds it). */
+/* An output with like's shape. It takes over like's memory if possible (MUSTER_OP_FORWARD, same
+ * dtype, no other reference). */
 MusterTensor *muster_kernel_output_like (MusterKernel *k, int i, const MusterTensor *like,
                                          GError **error);
 void muster_kernel_set_output (MusterKernel *k, int i, MusterTensor *tensor); /* (transfer full) */
-/* A string output, each string copied; as above. */
+/* A string output; the strings are copied. Errors as above. */
 gboolean muster_kernel_output_strings (MusterKernel *k, int i, int n_dims, const gint64 *dims,
                                        const MusterString *strings, GError **error);
 void muster_kernel_forward_ref (MusterKernel *k, int i, int input);
 
-/* What this run of the op may allocate, for outputs and on the way: the functions above take from
- * it. Whatever else grows with a shape, a value or an attribute is taken from it, too, before it is
- * allocated: nothing that a request decides goes to g_new () or a GString, which abort. */
+/* The memory budget of this run, for outputs and temporary data; the functions above take from it.
+ * Everything else whose size depends on a shape, a value or an attribute must be taken from it too,
+ * before it is allocated; never use g_new () or a GString for it, which abort. */
 MusterBudget *muster_kernel_budget (MusterKernel *k);
-/* A tensor for the kernel's own use. */
+/* A tensor for temporary data. */
 MusterTensor *muster_kernel_temporary (MusterKernel *k, MusterDType dtype, int n_dims,
                                        const gint64 *dims, GError **error);
-/* Room for n items of size bytes (g_free); NULL with RESOURCE_EXHAUSTED, and only then. */
+/* n items of size bytes (free with g_free ()); NULL only with RESOURCE_EXHAUSTED. */
 gpointer muster_kernel_alloc (MusterKernel *k, gint64 n, gsize size, GError **error);
 gpointer muster_kernel_alloc0 (MusterKernel *k, gint64 n, gsize size, GError **error);
 
-/* Resources (engine/resources/resource.h), of ops with MUSTER_OP_RESOURCE. A handle is of dtype
- * "resource" or, of TensorFlow's first generation of ops, "&string"; both are the same here.
+/* Resources (engine/resources/resource.h), for ops with MUSTER_OP_RESOURCE. A handle has dtype
+ * "resource" or, in TensorFlow's first generation of ops, "&string"; both are equivalent here.
  *
- * What is behind a handle (borrowed until the kernel ends, however long it waits);
- * INVALID_ARGUMENT if that is of another type, or a variable. */
+ * Returns the resource's data (borrowed until the kernel ends, also while it waits).
+ * INVALID_ARGUMENT if it has another type or is a variable. */
 gpointer muster_kernel_resource (const MusterKernel *k, int i, const MusterResourceType *type,
                                  GError **error);
-/* Makes output i the handle of the resource that the node's attributes container and shared_name
- * say; make (user_data: k) is called if there is none yet. */
+/* Sets output i to the handle of the resource named by the node's attributes container and
+ * shared_name. make (user_data: k) creates it if there is none. */
 gboolean muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType *type,
                                         MusterResourceMake make, GError **error);
-/* What the node itself keeps from step to step, as long as its session lasts: found, or made as
- * above (transfer full). For any op. */
+/* A resource of the node, kept from step to step during its session: found, or created as above
+ * (transfer full). For any op. */
 MusterResource *muster_kernel_own_resource (MusterKernel *k, const MusterResourceType *type,
                                             MusterResourceMake make, GError **error);
 
-/* TRUE if that handle is of a resource, FALSE if it is a variable's. */
+/* TRUE if the handle is a resource's, FALSE if it is a variable's. */
 gboolean muster_kernel_has_resource (const MusterKernel *k, int i);
-/* Destroys the resource behind input i: whoever asks for it by name gets a new one, who holds it
- * keeps it. NOT_FOUND, with must_exist, if that has been done before. */
+/* Destroys the resource behind input i: later requests by name create a new one; existing
+ * references stay valid. NOT_FOUND, with must_exist, if it was destroyed before. */
 gboolean muster_kernel_destroy_resource (const MusterKernel *k, int i, gboolean must_exist,
                                          GError **error);
 
@@ -118,42 +116,40 @@ float muster_kernel_attr_float (const MusterKernel *k, const char *name, float f
 MusterDType muster_kernel_attr_dtype (const MusterKernel *k, const char *name);
 const Tensorflow__AttrValue *muster_kernel_attr (const MusterKernel *k, const char *name);
 
-/* The step's cancellation: a kernel that loops for long looks at it. */
+/* The step's cancellable; kernels with long loops check it. */
 GCancellable *muster_kernel_cancellable (const MusterKernel *k);
 
-/* What take gives is (transfer full) (nullable): what was kept last; keep hands it over (transfer
- * full). */
+/* take returns the memo kept last (transfer full) (nullable); keep stores one (transfer full). */
 MusterKernelMemo *muster_kernel_take_memo (MusterKernel *k);
 void muster_kernel_keep_memo (MusterKernel *k, MusterKernelMemo *memo);
 
-/* Where the master keeps checkpoints; borrowed. */
+/* The master's store for checkpoints; borrowed. */
 MusterStorage *muster_kernel_storage (const MusterKernel *k);
 
-/* How a kernel waits (docs/decisions/0013). A kernel that must wait calls muster_kernel_suspend ()
- * and returns TRUE without outputs; nodes that don't need it still run. Whoever ends the wait sets
- * the outputs and calls muster_kernel_resume () once, from any thread, holding any lock of the
- * kernels' own, with an error or NULL (transfer full); the step goes on on its caller's thread.
- * cancel is called at most once, on that thread, when the step is cancelled by its deadline, its
- * caller or a close: it must see to it that resume is called, if it wasn't meanwhile. */
+/* How a kernel waits (docs/decisions/0013). It calls muster_kernel_suspend () and returns TRUE
+ * without outputs; nodes that don't need it still run. The code that ends the wait sets the outputs
+ * and calls muster_kernel_resume () once, from any thread, with any lock of the kernels held, with
+ * an error or NULL (transfer full); the step continues on its caller's thread. cancel is called at
+ * most once, on that thread, when the step is cancelled by its deadline, its caller or a close: it
+ * must ensure that resume is called, unless it already was. */
 void muster_kernel_suspend (MusterKernel *k, MusterKernelCancel cancel, gpointer data);
 void muster_kernel_resume (MusterKernel *k, GError *error);
 
-/* As muster_kernel_suspend (), for who has something left to do or to free: finish is called once,
- * on the step's thread, after resume, in place of outputs that were set before. is_wanted: the wait
- * ended well and the step is to go on, so it makes the outputs, or fails; else it undoes what it
- * can. */
+/* Like muster_kernel_suspend (), with a function for remaining work. finish is called once, on the
+ * step's thread, after resume; it sets the outputs. is_wanted TRUE: the wait succeeded and the step
+ * continues, so it sets the outputs or fails. FALSE: it undoes what it can. */
 void muster_kernel_suspend_to_finish (MusterKernel *k, MusterKernelCancel cancel,
                                       MusterKernelFinish finish, gpointer data);
 
-/* A random generator of the node's own, seeded from attributes seed and seed2 (both 0: from
- * chance), that goes on from step to step, as it stands when the kernel begins. Philox, as
- * TensorFlow's. Output 0 has been made: its size says how far the generator moves on. */
+/* The node's random generator in its current state, seeded from the attributes seed and seed2 (both
+ * 0: random), which continues from step to step. Philox, like TensorFlow's. Output 0 must exist:
+ * its size determines how far the generator advances. */
 MusterPhilox muster_kernel_philox (MusterKernel *k);
-/* The same for an op of which TensorFlow says how much it draws: so many times four words. */
+/* The same, advanced by n_blocks of four words, for ops where TensorFlow specifies that. */
 MusterPhilox muster_kernel_philox_blocks (MusterKernel *k, guint64 n_blocks);
 
-/* Sets FAILED_PRECONDITION in TensorFlow's words: the variable behind input i has no value. Always
- * FALSE. */
+/* Sets FAILED_PRECONDITION, in TensorFlow's words: the variable behind input i has no value. Always
+ * returns FALSE. */
 gboolean muster_kernel_fail_uninitialized (const MusterKernel *k, int i, GError **error);
 
 G_END_DECLS

@@ -5,23 +5,22 @@
 
 G_BEGIN_DECLS
 
-/* An op and what runs it, as plans and kernels know them; engine/run/kernel.h tells how one is
- * written. */
+/* An op and its kernel, for plans and kernels; engine/run/kernel.h describes how to write one. */
 
 typedef struct _MusterKernel MusterKernel;
 
-/* Computes. FALSE with an error of TensorFlow's code and words; node, op and position are added by
- * the executor. */
+/* Computes the outputs. FALSE with TensorFlow's code and text; the executor adds node, op and
+ * position. */
 typedef gboolean (*MusterKernelFunc) (MusterKernel *k, GError **error);
 
 typedef enum {
-  MUSTER_OP_STATEFUL = 1 << 0, /* has an effect beyond its outputs, or another result each time:
-                                  never folded or shared */
+  MUSTER_OP_STATEFUL = 1 << 0, /* has a side effect, or varying results: never folded or shared */
   MUSTER_OP_UNINITIALIZED =
-      1 << 1, /* takes a reference to a variable without a value (Assign, IsVariableInitialized) */
+      1
+      << 1, /* accepts a reference to a variable without a value (Assign, IsVariableInitialized) */
   MUSTER_OP_FORWARD =
       1 << 2, /* output 0 may take over input 0's memory (muster_kernel_output_like) */
-  MUSTER_OP_RESOURCE = 1 << 3, /* makes a MusterResource, or takes the handle of one */
+  MUSTER_OP_RESOURCE = 1 << 3, /* creates a MusterResource, or takes the handle of one */
 } MusterOpFlags;
 
 typedef struct {
@@ -32,13 +31,13 @@ typedef struct {
   MusterOpFlags flags;
 } MusterOp;
 
-/* What a kernel works out once for its node and finds again in later steps. Steps that run at once
- * may each have one of their own, or none. */
+/* What a kernel computes once for its node and reuses in later steps. Concurrent steps may each
+ * have their own, or none. */
 typedef struct {
-  GDestroyNotify free; /* of all of it */
+  GDestroyNotify free; /* frees all of it */
 } MusterKernelMemo;
 
-/* Of a kernel that waits: muster_kernel_suspend () and muster_kernel_suspend_to_finish (). */
+/* For kernels that wait: muster_kernel_suspend () and muster_kernel_suspend_to_finish (). */
 typedef void (*MusterKernelCancel) (MusterKernel *k, gpointer data);
 typedef gboolean (*MusterKernelFinish) (MusterKernel *k, gpointer data, gboolean is_wanted,
                                         GError **error);

@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Philox4x32-10, the counter-based generator that TensorFlow's random ops use (Salmon et al.,
- * 2011): from the same two seeds come the same numbers. A plain struct. */
+/* Philox4x32-10, the counter-based generator of TensorFlow's random ops (Salmon et al., 2011): the
+ * same two seeds give the same numbers. A plain struct. */
 
 typedef struct {
   guint32 counter[4];
@@ -19,7 +19,7 @@ MusterPhilox muster_philox_new (guint64 seed, guint64 seed2);
 /* The next four words. */
 void muster_philox_next (MusterPhilox *self, guint32 words[4]);
 
-/* Moves on by n times four words. */
+/* Skips n times four words. */
 void muster_philox_skip (MusterPhilox *self, guint64 n);
 
 G_END_DECLS

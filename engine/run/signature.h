@@ -5,42 +5,42 @@
 
 G_BEGIN_DECLS
 
-/* MusterSignature is a MusterOp's line, read once: what it takes and gives, and which dtypes its
- * type attributes may have. A node is resolved against it when a plan is made. A type attribute
- * that a node lacks (a graph stripped of defaults) is the dtype of the first input that has it, or
- * else the first dtype that its constraint lists by name. */
+/* MusterSignature is the parsed signature of a MusterOp: its inputs and outputs, and the allowed
+ * dtypes of its type attributes. A node is resolved against it when a plan is made. A type
+ * attribute that a node lacks (in a graph stripped of defaults) is the dtype of the first input
+ * that has it, or else the first dtype that its constraint names. */
 
 typedef struct _MusterSignature MusterSignature;
 
-/* A line that can't be read is the programmer's error and ends the process. */
+/* A malformed signature is a programming error and ends the process. */
 MusterSignature *muster_signature_new (const MusterOp *op);
 void muster_signature_free (MusterSignature *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSignature, muster_signature_free)
 
-/* The dtypes of a node's inputs (as they are wanted) and outputs, one byte each; a reference is its
- * dtype + MUSTER_REF. Kept between nodes to save allocations. */
+/* The dtypes of a node's inputs (as required) and outputs, one byte each; a reference is its dtype
+ * + MUSTER_REF. Reused for the next node to save allocations. */
 typedef struct {
   GByteArray *inputs;  /* (owned) */
   GByteArray *outputs; /* (owned) */
-  MusterDType value; /* of attribute "dtype", else "T": what a resource input must hold; INVALID if
-                        it has neither, or that says it takes the handle itself */
+  MusterDType value; /* of attribute "dtype", else "T": what a resource input must contain; INVALID
+                        if it has neither, or takes the handle itself */
 } MusterResolved;
 
 void muster_resolved_init (MusterResolved *self);
 void muster_resolved_clear (MusterResolved *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterResolved, muster_resolved_clear)
 
-/* Resolves a node whose n data inputs come with these dtypes. INVALID_ARGUMENT says which input or
- * attribute doesn't fit. */
+/* Resolves a node whose n data inputs have the given dtypes. INVALID_ARGUMENT names the input or
+ * attribute that doesn't fit. */
 gboolean muster_signature_resolve (const MusterSignature *self, const Tensorflow__NodeDef *node,
                                    const guint8 *given, gsize n, MusterResolved *resolved,
                                    GError **error);
 
-/* The dtypes of a node's outputs on their own, INVALID where that depends on what comes in; dtypes
- * is filled anew. FALSE where their number can't be told. */
+/* The dtypes of a node's outputs without its inputs, INVALID where they depend on them; dtypes is
+ * overwritten. FALSE if their number is unknown. */
 gboolean muster_signature_outputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
                                    GByteArray *dtypes);
-/* Those of its inputs, likewise. */
+/* The same for its inputs. */
 gboolean muster_signature_inputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
                                   GByteArray *dtypes);
 

@@ -7,16 +7,16 @@
 
 G_BEGIN_DECLS
 
-/* A run's inside: its slots and its kernels, and why it stops. For who walks a run, and for the ops
- * that deal in slots. */
+/* The structs of a run: slots, kernels and why it stops. For the executor, and for ops that work on
+ * slots. */
 
 typedef enum {
   MUSTER_SLOT_EMPTY,
   MUSTER_SLOT_TENSOR,   /* a MusterTensor */
-  MUSTER_SLOT_REF,      /* a MusterVariable, to be read by who uses it */
+  MUSTER_SLOT_REF,      /* a MusterVariable, read by the kernel that uses it */
   MUSTER_SLOT_RESOURCE, /* a MusterVariable behind a handle */
   MUSTER_SLOT_HANDLE,   /* a MusterResource behind a handle, of either generation */
-  MUSTER_SLOT_DEAD,     /* no value, of the branch that a Switch didn't take */
+  MUSTER_SLOT_DEAD,     /* no value, from the branch that a Switch didn't take */
 } MusterSlotKind;
 
 typedef struct {
@@ -32,7 +32,7 @@ struct _MusterKernel {
   MusterTensor **held;        /* (owned) values read from references, until the kernel ends */
   guint32 n_held;
   MusterBudget budget; /* of this run of the node */
-  MusterPhilox random; /* what this kernel draws from, once has_random */
+  MusterPhilox random; /* this kernel's generator, if has_random */
   gboolean has_random;
   gint64 started_us;     /* in a traced step */
   gboolean is_suspended; /* guarded by the run's lock from here, once it waits */
@@ -40,7 +40,7 @@ struct _MusterKernel {
   gboolean cancel_called;
   MusterKernelCancel cancel;
   MusterKernelFinish finish; /* (nullable) */
-  gpointer cancel_data;      /* of both */
+  gpointer cancel_data;      /* argument of both */
   GError *resume_error;      /* (owned) (nullable) */
 };
 
@@ -58,18 +58,18 @@ struct _MusterRun {
   gint stop;     /* atomic: MusterStop */
 
   GMutex lock;
-  GCond news;           /* a kernel was resumed, or the run stopped */
+  GCond news;           /* signals that a kernel was resumed, or the run stopped */
   gboolean has_news;    /* guarded by lock */
   GPtrArray *suspended; /* (owned) (nullable) of MusterKernel, all that ever were suspended;
                            guarded by lock */
-  guint n_waiting;      /* of suspended, those that the walker hasn't finished */
+  guint n_waiting;      /* of suspended, the ones that haven't finished */
   guint8 *done; /* (owned) (nullable) MusterNodeState by position, once a kernel was suspended */
   GCancellable *own_cancellable; /* (owned) (nullable) for kernels; guarded by lock */
   gulong forward_id;             /* context.cancellable to own_cancellable */
 };
 
 void muster_slot_clear (MusterSlot *slot);
-/* What an op of the first generation says its handle is: container and name (transfer full). */
+/* The value of a handle of the first generation of ops: container and name (transfer full). */
 MusterTensor *muster_slot_handle_text (const MusterSlot *slot);
 
 static inline MusterSlot *
@@ -85,13 +85,13 @@ muster_kernel_output_slot (const MusterKernel *k, int i)
   return &k->run->slots[k->node->first_output + (guint32)i];
 }
 
-/* Looked at between nodes: TRUE if the run has failed or is to stop, which is then its error. */
+/* Checked between nodes: TRUE if the run has failed or must stop, which becomes its error. */
 gboolean muster_run_is_stopped (MusterRun *self);
 MusterStop muster_run_why_stop (MusterRun *self);
-/* Wakes who walks the run; with its lock held. */
+/* Wakes the thread that executes the run; with its lock held. */
 void muster_run_notify (MusterRun *self);
 
-/* For the plan's end; self may be NULL. */
+/* For freeing a plan; self may be NULL. */
 void muster_run_free_scratch (MusterRun *self);
 
 /* --- between a run that is walked in order (executor.c) and one that waits (suspended.c) --- */

@@ -5,16 +5,15 @@
 
 G_BEGIN_DECLS
 
-/* MusterTrace gathers what the nodes of one step took and gave, where its RunOptions ask for a
- * trace or for the graph that ran, as the RunMetadata that TensorFlow gives. One thread at a time.
- */
+/* MusterTrace records the durations and outputs of a step's nodes, if its RunOptions request a
+ * trace or the executed graph, as TensorFlow's RunMetadata. One thread at a time. */
 
-/* NULL unless options (nullable), a serialised RunOptions, ask for one. */
+/* NULL unless options (nullable), a serialised RunOptions, request one. */
 MusterTrace *muster_trace_new (GBytes *options);
 void muster_trace_free (MusterTrace *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTrace, muster_trace_free)
 
-/* The node at that position of a run's plan, which ran from started_us on, on the machine's
+/* Records the node at that position of a run's plan, which ran from started_us, on the machine's
  * monotonic clock, until now. */
 void muster_trace_add (MusterTrace *self, const MusterRun *run, guint32 position,
                        gint64 started_us);

@@ -8,9 +8,9 @@
 
 G_BEGIN_DECLS
 
-/* The types of a step that the engine's files share: what a plan is (engine/run/plan.h), and what a
- * run of it needs (engine/run/executor.h). A value travels in a slot: one for each feed, then one
- * for each output of each node. */
+/* Types that the engine's files share: a plan (engine/run/plan.h) and what a run of it needs
+ * (engine/run/executor.h). Values are passed in slots: one for each feed, then one for each output
+ * of each node. */
 
 /* The one device of a master in this process. */
 #define MUSTER_LOCAL_DEVICE "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -35,13 +35,13 @@ typedef struct {
   guint32 first_input, n_inputs;     /* into inputs */
   guint32 first_output, n_outputs;   /* slots */
   guint32 first_control, n_controls; /* into controls */
-  char *container;     /* (owned) (nullable) a variable's op, or a resource's: where and under which
-                          name     it is kept */
-  char *variable;      /* (owned) (nullable) NULL for a resource without a shared name */
-  guint variable_hash; /* muster_resources_hash () of these */
-  MusterSeen seen;     /* the variable or resource, the last time */
-  MusterKernelMemo *memo;  /* (owned) (nullable) atomic */
-  MusterDType value_dtype; /* what a variable behind a resource handle must hold; INVALID: any */
+  char *container; /* (owned) (nullable) of a variable or resource: the container … */
+  char *variable; /* (owned) (nullable) … and the name; NULL for a resource without a shared name */
+  guint variable_hash;    /* muster_resources_hash () of these */
+  MusterSeen seen;        /* the variable or resource found last */
+  MusterKernelMemo *memo; /* (owned) (nullable) atomic */
+  MusterDType
+      value_dtype; /* the dtype required of a variable behind a resource handle; INVALID: any */
 } MusterPlanNode;
 
 typedef struct {
@@ -61,11 +61,11 @@ typedef struct {
 
 struct _MusterPlan {
   gatomicrefcount refs;
-  MusterGraph *graph;    /* (owned) its nodes are pointed at */
+  MusterGraph *graph;    /* (owned) which nodes point into */
   guint64 hash;          /* of key */
-  GBytes *key;           /* (owned) feeds, fetches and targets, by which it is found */
-  guint64 used;          /* guarded by the program's lock: when it was last asked for */
-  MusterPlanNode *nodes; /* (owned) in order */
+  GBytes *key;           /* (owned) feeds, fetches and targets, by which it is looked up */
+  guint64 used;          /* guarded by the program's lock: last use */
+  MusterPlanNode *nodes; /* (owned) in execution order */
   guint32 n_nodes;
   MusterPlanInput *inputs; /* (owned) */
   guint32 *controls;       /* (owned) nodes that must have run, by position in nodes */
@@ -78,7 +78,7 @@ struct _MusterPlan {
   guint32 n_fetches;
   guint32 max_inputs;                 /* of one node */
   gboolean has_switch;                /* values may be dead */
-  MusterRun *spares[MUSTER_N_SPARES]; /* (owned) (nullable) scratch for a step; taken and put back
+  MusterRun *spares[MUSTER_N_SPARES]; /* (owned) (nullable) memory for a step; taken and returned
                                          atomically */
 };
 
@@ -91,7 +91,7 @@ typedef enum {
   MUSTER_STOP_RESET,
 } MusterStop;
 
-/* What a step runs with; borrowed until the run is freed. */
+/* The environment of a step; borrowed until the run is freed. */
 typedef struct {
   MusterResources *resources;
   MusterResources *own; /* the session's */
@@ -99,8 +99,8 @@ typedef struct {
   MusterStorage *storage;
   GCancellable *cancellable; /* (nullable) */
   gint64 deadline_us;        /* MUSTER_WAIT_FOREVER: none */
-  gsize max_op_bytes;        /* what one run of an op may allocate */
-  MusterTrace *trace;        /* (nullable) gets what each node took */
+  gsize max_op_bytes;        /* maximum memory of one run of an op */
+  MusterTrace *trace;        /* (nullable) records the nodes' durations */
 } MusterRunContext;
 
 G_END_DECLS

@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 
 /* The local master: the engine in this process. Sessions share its variables by container and name;
  * graphs with the same bytes are parsed once and share their compiled steps. What it computes, and
- * what it leaves to TensorFlow: docs/decisions/0014; why it is a library of its own:
+ * what is left to TensorFlow: docs/decisions/0014. Why it is a separate library:
  * docs/decisions/0017. */
 
 #define MUSTER_TYPE_LOCAL_MASTER (muster_local_master_get_type ())
@@ -17,7 +17,7 @@ G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MAST
 /**
  * muster_local_master_new:
  *
- * Returns: (transfer full): a master of its own
+ * Returns: (transfer full): a new master
  */
 MusterMaster *muster_local_master_new (void);
 
@@ -25,21 +25,20 @@ MusterMaster *muster_local_master_new (void);
  * MusterLocalMasterOptions: (skip)
  */
 typedef struct {
-  MusterStorage *storage; /* (nullable) of its save, restore and merge ops; NULL: local files */
-  guint64 max_op_bytes;   /* what one operation of a step may allocate, for its outputs and on the
-                             way; 0: half of the memory that the process may have. Over it the
-                             step fails with RESOURCE_EXHAUSTED */
+  MusterStorage *storage; /* (nullable) for save, restore and merge ops; NULL: local files */
+  guint64 max_op_bytes;   /* maximum memory of one operation of a step, for outputs and temporary
+                             data; 0: half of the process's memory. Beyond it the step fails with
+                             RESOURCE_EXHAUSTED */
 } MusterLocalMasterOptions;
 
 /**
  * muster_local_master_new_with_options: (skip)
  *
- * Returns: (transfer full): a master of its own
+ * Returns: (transfer full): a new master
  */
 MusterMaster *muster_local_master_new_with_options (const MusterLocalMasterOptions *options);
 
-/* Makes "local" known to muster_master_new_for_target (): every such target is one and the same
- * master. */
+/* Offers "local" to muster_master_new_for_target (): all such targets are the same master. */
 void muster_local_master_offer (void);
 
 G_END_DECLS

@@ -17,7 +17,7 @@ G_DECLARE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER, LOCAL_SE
 MusterSession *muster_local_session_new (MusterLocalShared *shared, MusterGraph *graph,
                                          const MusterSessionConfig *config, GError **error);
 
-/* Ends it after a reset: its steps and whatever it is asked from now on get ABORTED. */
+/* Ends the session after a reset: its steps and later calls fail with ABORTED. */
 void muster_local_session_forget (MusterLocalSession *self);
 
 G_END_DECLS

@@ -8,39 +8,41 @@
 
 G_BEGIN_DECLS
 
-/* A local session's inside: its life is in local_session.c, its steps in local_session_steps.c. */
+/* A local session's struct: local_session.c creates and closes it, local_session_steps.c runs
+ * steps. */
 
 typedef enum { MUSTER_LOCAL_OPEN, MUSTER_LOCAL_CLOSED, MUSTER_LOCAL_FORGOTTEN } MusterLocalState;
 
-/* Plans used last, by the low bits of their hash: most sessions run a handful of steps. */
+/* The number of recently used plans, by the low bits of their hash: most sessions run a few steps.
+ */
 #define MUSTER_N_RECENT 16
 
 struct _MusterLocalSession {
   MusterSession parent;
   MusterLocalShared *shared; /* (owned) */
   MusterSessionConfig config;
-  MusterResources *resources;   /* (owned) the master's, or its own where its state is isolated */
-  MusterGraphCache *graphs;     /* (not owned) whose programs' plans know those resources */
-  MusterGraphCache *own_graphs; /* (owned) (nullable) of an isolated session */
+  MusterResources *resources;   /* (owned) the master's, or its own if its state is isolated */
+  MusterGraphCache *graphs;     /* (not owned) whose plans refer to those resources */
+  MusterGraphCache *own_graphs; /* (owned) (nullable) for an isolated session */
   MusterRandoms *randoms;       /* (owned) */
-  MusterResources *own;         /* (owned) queues and the like that no other session has */
+  MusterResources *own;         /* (owned) queues and other resources of this session only */
 
   GMutex lock; /* short; guards all below */
   MusterLocalState state;
   MusterProgram *program;              /* (owned) */
   MusterPlan *recent[MUSTER_N_RECENT]; /* (owned) (nullable) */
-  GHashTable *callables;               /* (owned) (nullable) number to what is run */
+  GHashTable *callables;               /* (owned) (nullable) number to the registered step */
   gint64 last_callable;
   GHashTable *partials; /* (owned) (nullable) handle to MusterPartial */
-  gint64 n_partials;    /* ever set up */
+  gint64 n_partials;    /* number ever set up */
   GQueue running;       /* of MusterRun; the links are their callers' */
-  GCond idle;           /* nothing runs any more */
+  GCond idle;           /* signals that nothing is running */
 };
 
 /* With the lock held, of a session that has ended: FALSE with ABORTED. */
 gboolean muster_local_session_refuse (MusterLocalSession *self, GError **error);
 
-/* The verbs that run, for the class. */
+/* The functions that run steps, for the class. */
 gboolean muster_local_session_run (MusterSession *session, const MusterStep *step,
                                    MusterTensor **fetched, GBytes **metadata,
                                    GCancellable *cancellable, GError **error);

@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* Registers the tables of all of the engine's own ops, once in a process. Any thread. */
+/* Registers all of the engine's ops, once in a process. Any thread. */
 void muster_op_tables_register (void);
 
 G_END_DECLS

@@ -5,16 +5,15 @@
 
 G_BEGIN_DECLS
 
-/* What of a session's ConfigProto the engine goes by. */
+/* The fields of a session's ConfigProto that the engine uses. */
 typedef struct {
-  gboolean allow_soft_placement;  /* a node that wants another device runs on ours */
-  gboolean isolate_session_state; /* its variables are its own */
+  gboolean allow_soft_placement;  /* place nodes for other devices on this one */
+  gboolean isolate_session_state; /* its variables aren't shared */
 } MusterSessionConfig;
 
-/* Reads a serialised ConfigProto. NULL: a program of muster's own that has none, which leaves it to
- * the engine where to place what it runs. INVALID_ARGUMENT for what the engine can't do, rather
- * than to do something else; what makes no difference to it is left aside, and told as an "info"
- * message. */
+/* Reads a serialised ConfigProto. NULL, as from muster's own programs, lets the engine place
+ * everything. INVALID_ARGUMENT for settings that the engine doesn't support; settings without an
+ * effect are ignored, with an "info" message. */
 gboolean muster_session_config_read (GBytes *config, MusterSessionConfig *read, GError **error);
 
 G_END_DECLS

@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Output 0: the slices of params along axis that indices name, the first batch dimensions of both
- * going along. */
+/* Output 0: the slices of params along axis at indices, with the first `batch` dimensions of both
+ * in common. */
 gboolean muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int axis,
                         int batch, GError **error);
 

@@ -5,39 +5,39 @@
 
 G_BEGIN_DECLS
 
-/* Broadcasting, in one place: shapes that are stretched over each other, loops that walk them, and
- * the copy of elements between any two layouts. */
+/* Broadcasting: the common shape of operands, loops over it, and copying elements between layouts.
+ */
 
 #define MUSTER_MAX_OPERANDS 3
 
-/* Operands of one elementwise computation, dimensions of size one dropped and neighbours joined
- * where every operand allows it; so the innermost step of an operand is 0 or 1. */
+/* The operands of an elementwise computation. Dimensions of size one are dropped and adjacent ones
+ * joined where every operand allows it, so the innermost step of an operand is 0 or 1. */
 typedef struct {
-  int n_dims; /* of the result, as it is */
+  int n_dims; /* of the result, before joining */
   gint64 dims[MUSTER_MAX_DIMS];
-  gint64 n;    /* elements of the result, which may be too many to be had */
-  int n_loops; /* joined, at least 1 */
+  gint64 n;    /* elements of the result, possibly too many to allocate */
+  int n_loops; /* after joining, at least 1 */
   gint64 sizes[MUSTER_MAX_DIMS];
   gint64 steps[MUSTER_MAX_OPERANDS][MUSTER_MAX_DIMS]; /* in elements */
 } MusterBroadcast;
 
-/* FALSE where the shapes can't be stretched over each other: "Incompatible shapes: [2] vs. [3]". */
+/* FALSE if the shapes can't be broadcast: "Incompatible shapes: [2] vs. [3]". */
 gboolean muster_broadcast_init (MusterBroadcast *self, MusterTensor *const *operands,
                                 int n_operands, GError **error);
 
-/* Adds a loop around those there are (none: n_loops is 0), of size turns; steps: what each takes
- * every operand on. Joins it with the outermost where it can. */
+/* Adds a loop of `size` iterations around the existing ones (none: n_loops is 0). steps are the
+ * operands' steps for one iteration. Joins it with the outermost loop if possible. */
 void muster_broadcast_add_loop (MusterBroadcast *self, int n_operands, gint64 size,
                                 const gint64 *steps);
 
-/* Where a walk through the loops is; begins as zeros. */
+/* The position in the loops. Zero-initialise it. */
 typedef struct {
   gint64 counters[MUSTER_MAX_DIMS];
   gint64 from[MUSTER_MAX_OPERANDS]; /* each operand's element */
 } MusterPlace;
 
-/* Goes on to the next element (loop 0) or, for who takes the innermost loop at once, the next run
- * of it (loop 1). FALSE after the last. */
+/* Advances to the next element (loop 0) or, if the innermost loop is processed as a whole, to its
+ * next run (loop 1). FALSE after the last. */
 static inline gboolean
 muster_broadcast_next (const MusterBroadcast *self, int n_operands, int loop, MusterPlace *place)
 {
@@ -106,18 +106,18 @@ typedef void (*MusterLoop2) (gint64 n, const void *x, gint64 x_step, const void 
 gboolean muster_check_loop1 (const MusterLoop1 *loops, MusterDType dtype, GError **error);
 gboolean muster_check_loop2 (const MusterLoop2 *loops, MusterDType dtype, GError **error);
 
-/* Runs a loop over n elements of a dtype whatever its wide type, block by block where it has to be
- * converted. to is the result's dtype: BOOL for a loop that compares, else dtype. */
+/* Run a loop over n elements of any dtype, converting block by block if its wide type differs. to
+ * is the result's dtype: BOOL for a comparison, else dtype. */
 void muster_run_loop1 (const MusterLoop1 *loops, MusterDType dtype, MusterDType to, gint64 n,
                        const void *x, void *out);
 void muster_run_loop2 (const MusterLoop2 *loops, MusterDType dtype, MusterDType to, gint64 n,
                        const void *x, gint64 x_step, const void *y, gint64 y_step, void *out);
 
-/* Whole kernels: output 0 from input 0, or from inputs 0 and 1 stretched over each other. loops
- * has MUSTER_N_LOOPS entries, NULL where there is none. */
+/* Complete kernels: output 0 from input 0, or from inputs 0 and 1 with broadcasting. loops has
+ * MUSTER_N_LOOPS entries; NULL where there is none. */
 gboolean muster_compute1 (MusterKernel *k, const MusterLoop1 *loops, GError **error);
 gboolean muster_compute2 (MusterKernel *k, const MusterLoop2 *loops, GError **error);
-/* As compute2, but for inputs that must have one shape. */
+/* Like muster_compute2 () for inputs that must have the same shape. */
 gboolean muster_compute2_same (MusterKernel *k, const MusterLoop2 *loops, GError **error);
 
 /* Copies an n-dimensional block of elements of size bytes; steps are in elements and may be

@@ -5,14 +5,13 @@
 
 G_BEGIN_DECLS
 
-/* What all kernels share: the few types that arithmetic is done in, and outputs whose shape isn't
- * trusted.
+/* What all kernels share: the types used for arithmetic, and outputs of untrusted shape.
  *
  * Arithmetic exists for five types: float, double, int32, int64 and uint64. The others are computed
- * in a wider one of these (half and bfloat16 in float, small integers and bool in int64) and cut
- * back, which wraps as their own arithmetic would. A kernel is written once for a "wide" type, as a
- * macro, and stands in a table of these functions. Complex numbers are no wide type: what has a
- * loop for them too has it behind the others in its table. */
+ * in a wider one of these (half and bfloat16 in float, small integers and bool in int64) and
+ * converted back, which wraps as their own arithmetic would. A kernel is written once for a "wide"
+ * type, as a macro, and is in a table of these functions. Complex numbers have no wide type; their
+ * loops come after the others in a table. */
 
 typedef enum {
   MUSTER_F32,
@@ -20,7 +19,7 @@ typedef enum {
   MUSTER_I32,
   MUSTER_I64,
   MUSTER_U64,
-  MUSTER_N_WIDE, /* none; of a table of loops this entry is NULL */
+  MUSTER_N_WIDE, /* none; this entry is NULL in a table of loops */
   MUSTER_C64,
   MUSTER_C128,
   MUSTER_N_LOOPS, /* entries of a table */
@@ -34,7 +33,7 @@ typedef enum {
 #define MUSTER_COMPLEX_TYPES(X) X (c64, float complex) X (c128, double complex)
 
 /* A table of name##_f32 and so on, in MusterWide's order: of the wide types, of the floating ones,
- * of each with complex numbers, of complex numbers alone. */
+ * of each with complex numbers, of complex numbers only. */
 #define MUSTER_WIDE_TABLE(name)                                                                    \
   {                                                                                                \
     name##_f32, name##_f64, name##_i32, name##_i64, name##_u64, NULL, NULL, NULL                   \
@@ -56,41 +55,42 @@ typedef enum {
     NULL, NULL, NULL, NULL, NULL, NULL, name##_c64, name##_c128                                    \
   }
 
-/* Input and output of an elementwise loop may be the same memory, never overlap otherwise. */
+/* An elementwise loop's input and output may be the same memory; otherwise they mustn't overlap. */
 #define MUSTER_IVDEP _Pragma ("GCC ivdep")
 
 /* The wide type of a dtype; MUSTER_N_WIDE for one without arithmetic (string, complex). */
 MusterWide muster_wide (MusterDType dtype);
 MusterDType muster_wide_dtype (MusterWide wide);
-gboolean muster_dtype_is_wide (MusterDType dtype); /* it is its own wide type */
+gboolean muster_dtype_is_wide (MusterDType dtype); /* it is a wide type */
 
-/* A dtype's place in a table of loops: its wide type, or that of complex numbers. */
+/* A dtype's index in a table of loops: that of its wide or complex type. */
 MusterWide muster_loop_index (MusterDType dtype);
 gboolean muster_dtype_is_complex (MusterDType dtype);
 /* float of complex64, double of complex128. */
 MusterDType muster_complex_part (MusterDType dtype);
 
-/* Converts n elements to and from the wide type. */
+/* Convert n elements to and from the wide type. */
 void muster_widen (MusterDType dtype, const void *from, gint64 n, void *to);
 void muster_narrow (MusterDType dtype, const void *from, gint64 n, void *to);
 
 /* An input in its wide type: the input itself, or a converted copy (transfer full). NULL with an
- * error where there is no wide type or no memory. */
+ * error if there is no wide type or not enough memory. */
 MusterTensor *muster_wide_input (MusterKernel *k, int i, GError **error);
-/* A tensor to be filled in the wide type of output i, and its hand-over, converted back. */
+/* A tensor in the wide type of output i, to be filled; muster_wide_end () converts it and sets the
+ * output. */
 MusterTensor *muster_wide_output (MusterKernel *k, int i, int n_dims, const gint64 *dims,
                                   GError **error);
 gboolean muster_wide_end (MusterKernel *k, int i, MusterTensor *wide, /* (transfer full) */
                           GError **error);
 
-/* As muster_wide_input () and muster_wide_output (), for kernels that have loops for complex
- * numbers: those pass as they are. */
+/* Like muster_wide_input () and muster_wide_output (), for kernels with loops for complex numbers,
+ * which aren't converted. */
 MusterTensor *muster_number_input (MusterKernel *k, int i, GError **error);
 MusterTensor *muster_number_output (MusterKernel *k, int i, int n_dims, const gint64 *dims,
                                     GError **error);
 
-/* Any tensor as bytes of size each: for kernels that move elements and never look at them. A string
- * tensor shows as an array of MusterString. */
+/* A tensor's elements as blocks of size bytes, for kernels that move elements without reading them.
+ * A string tensor is an array of MusterString. */
 typedef struct {
   const guint8 *data; /* (not owned) */
   gsize size;
@@ -98,8 +98,8 @@ typedef struct {
 
 MusterElements muster_elements (const MusterTensor *tensor);
 
-/* The other side: room for the elements of a new tensor. begin zeroes it (an empty string is zero);
- * end hands the tensor over as output i. */
+/* Memory for the elements of a new tensor. begin zeroes it (an empty string is zero); end sets
+ * output i. */
 typedef struct {
   MusterDType dtype;
   int n_dims;
@@ -119,7 +119,7 @@ MusterTensor *muster_result_end_tensor (MusterResult *self, MusterKernel *k, GEr
 void muster_result_clear (MusterResult *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterResult, muster_result_clear)
 
-/* Sets an INVALID_ARGUMENT error; always FALSE. */
+/* Sets INVALID_ARGUMENT. Always returns FALSE. */
 gboolean muster_invalid (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 /* The shape as text, (transfer full). */
@@ -127,14 +127,13 @@ char *muster_shape_text (const MusterTensor *tensor);
 
 gboolean muster_same_shape (const MusterTensor *a, const MusterTensor *b);
 
-/* TRUE if input i is a scalar (or, as TensorFlow lets pass, has one element); name is for the
- * error. */
+/* TRUE if input i is a scalar or, as TensorFlow allows, has one element. name is for the error. */
 gboolean muster_check_scalar (MusterKernel *k, int i, const char *name, GError **error);
 
-/* A resource handle doesn't say what its variable holds; a kernel that reads or writes one asks. */
+/* Checks the dtype of a variable, which a resource handle doesn't contain. */
 gboolean muster_check_variable_dtype (MusterVariable *variable, MusterDType dtype, GError **error);
 
-/* An axis counted from the front: a negative one counts from the end. FALSE with an error outside
+/* Converts an axis, which may be negative to count from the end. FALSE with an error outside
  * [-n_dims, n_dims). */
 gboolean muster_check_axis (gint64 axis, int n_dims, int *result, GError **error);
 
@@ -148,7 +147,7 @@ double muster_double_at (const MusterTensor *wide, gint64 i);
 /* The product of dims[from..to). */
 gint64 muster_dims_product (const gint64 *dims, int from, int to);
 
-/* A kernel's tensors come from its budget: muster_kernel_output () and its like. */
+/* A kernel's tensors come from its budget: muster_kernel_output () and similar functions. */
 #pragma GCC poison muster_tensor_new muster_tensor_new_strings muster_tensor_try_new
 
 G_END_DECLS

@@ -5,13 +5,12 @@
 
 G_BEGIN_DECLS
 
-/* A string tensor under construction: the strings are copied as they come, each element at most
- * once; those that aren't put are empty. What is appended to text belongs to the element that is
- * closed next. */
+/* A string tensor under construction. Strings are copied; each element is set at most once, and
+ * unset ones are empty. Text appended to `text` belongs to the element that is closed next. */
 typedef struct {
   MusterResult result;
   MusterText text;
-  gsize closed; /* how much of the text has its element */
+  gsize closed; /* bytes of the text that belong to closed elements */
 } MusterStrings;
 
 gboolean muster_strings_begin (MusterStrings *self, MusterKernel *k, int n_dims, const gint64 *dims,
@@ -24,10 +23,10 @@ gboolean muster_strings_end (MusterStrings *self, MusterKernel *k, int i, GError
 void muster_strings_clear (MusterStrings *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterStrings, muster_strings_clear)
 
-/* A string as text, valid UTF-8, cut where it is long (transfer full): for errors. */
+/* A string as valid UTF-8, truncated if long (transfer full), for errors. */
 char *muster_string_text (MusterString string);
 
-/* A text attribute of the node, "" where it isn't there (transfer full). */
+/* A text attribute of the node, "" if absent (transfer full). */
 char *muster_kernel_attr_text (MusterKernel *k, const char *name);
 
 G_END_DECLS

@@ -5,16 +5,16 @@
 
 G_BEGIN_DECLS
 
-/* MusterText is bytes that are appended to, as a GString is, within a budget. Once an append is
- * over it, that and all later ones do nothing, and muster_text_check () says so: a kernel appends
- * as it likes, looks at failed where it loops for long, and checks once at the end. */
+/* MusterText is a growing buffer within a budget. Once an append exceeds it, that and all later
+ * ones do nothing, and muster_text_check () fails. So a kernel appends freely, checks `failed` in
+ * long loops, and checks for errors once at the end. */
 typedef struct {
   MusterBudget *budget; /* (not owned) */
-  char *data;           /* (owned) (nullable) as aligned as g_malloc's */
-  gsize size;           /* may be set to less */
+  char *data;           /* (owned) (nullable) aligned like g_malloc ()'s */
+  gsize size;           /* may be reduced */
   gsize capacity;
   gboolean failed;
-  GError *error; /* (owned) (nullable) why, until it has been asked for */
+  GError *error; /* (owned) (nullable) the cause, until muster_text_check () */
 } MusterText;
 
 #define MUSTER_TEXT_INIT(k)                                                                        \
@@ -25,15 +25,15 @@ typedef struct {
 void muster_text_clear (MusterText *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterText, muster_text_clear)
 
-/* FALSE, with RESOURCE_EXHAUSTED, if something wasn't appended. */
+/* FALSE with RESOURCE_EXHAUSTED if an append failed. */
 gboolean muster_text_check (MusterText *self, GError **error);
 
-/* Makes size larger by n and returns where those begin, to be written; NULL where it fails. */
+/* Increases size by n and returns the new bytes, to be written; NULL on failure. */
 char *muster_text_extend (MusterText *self, gsize n);
 
 void muster_text_append (MusterText *self, const void *data, gsize size);
 void muster_text_append_string (MusterText *self, MusterString string);
-void muster_text_put (MusterText *self, const char *text); /* ends with NUL */
+void muster_text_put (MusterText *self, const char *text); /* NUL-terminated */
 void muster_text_put_n (MusterText *self, char c, gsize n);
 
 static inline void
@@ -45,22 +45,21 @@ muster_text_put_c (MusterText *self, char c)
     muster_text_append (self, &c, 1);
 }
 
-/* A string's bytes as valid UTF-8, as g_utf8_make_valid () has them, changed piece by piece where
- * change (g_utf8_strup () and the like; transfer full) isn't NULL. */
+/* Appends a string's bytes as valid UTF-8, like g_utf8_make_valid (), converted piece by piece by
+ * change (g_utf8_strup () for example; transfer full) unless that is NULL. */
 typedef char *(*MusterTextChange) (const char *text, gssize size);
 void muster_text_append_valid (MusterText *self, MusterString string, MusterTextChange change);
 
-/* A protobuf field: its tag and length; the caller appends so many bytes after it. */
+/* Appends a protobuf field's tag and length; the caller appends size bytes. */
 void muster_text_put_head (MusterText *self, guint32 number, gsize size);
 gsize muster_text_head_size (guint32 number, gsize size);
 
-/* The text as output i, a scalar. */
+/* Sets output i, a scalar, to the text. */
 gboolean muster_text_end (MusterText *self, MusterKernel *k, int i, GError **error);
 
-/* A string as a C string, (transfer full); NULL with an error. */
+/* Copies a string to a C string, (transfer full); NULL with an error. */
 char *muster_kernel_copy_string (MusterKernel *k, MusterString string, GError **error);
-/* The same for a path or a tensor's name, which is copied further on: RESOURCE_EXHAUSTED for one
- * that nothing can have. */
+/* The same for a path or a tensor's name: RESOURCE_EXHAUSTED if it is too long for one. */
 char *muster_kernel_copy_name (MusterKernel *k, MusterString string, GError **error);
 
 G_END_DECLS

@@ -6,39 +6,39 @@
 
 G_BEGIN_DECLS
 
-/* MusterQueue holds elements, each of a tensor for each component, and the kernels that wait at it:
- * those that put in while it is full, and those that take out while there is too little. Each side
- * is served in the order it came, in TensorFlow's way: a batch goes in and comes out element by
- * element, so that it may be larger than the queue. What a stopped step had taken goes back.
+/* MusterQueue contains elements, each with a tensor for each component, and the kernels that wait:
+ * enqueues while it is full, dequeues while it has too few elements. Both are served in order of
+ * arrival, like TensorFlow: a batch is enqueued and dequeued element by element, so it may be
+ * larger than the queue. Elements taken by a cancelled step are returned.
  *
- * Any thread. A kernel's call is done when it returns, has failed, or has suspended the kernel; its
- * queue must stay until the kernel ends. */
+ * Any thread. A kernel's call is complete when it returns, has failed, or has suspended the kernel;
+ * its queue must exist until the kernel ends. */
 
 typedef struct _MusterQueue MusterQueue;
 
 extern const MusterResourceType muster_queue_type;
 
-/* Takes over what is in spec. */
+/* Moves spec's contents into the queue. */
 MusterQueue *muster_queue_new (const char *name, MusterQueueSpec *spec);
 void muster_queue_free (MusterQueue *self);
 
 const MusterQueueSpec *muster_queue_spec (const MusterQueue *self);
 
-/* Puts in one element, or the n elements of a batch (their dimension 0); CANCELLED if it is closed.
- * tuple has been checked (engine/kernels/data_flow/queue_spec.h). */
+/* Enqueue one element, or the n elements of a batch (dimension 0); CANCELLED if the queue is
+ * closed. tuple must have been checked (engine/kernels/data_flow/queue_spec.h). */
 gboolean muster_queue_enqueue (MusterQueue *self, MusterKernel *k, MusterTensor *const *tuple,
                                GError **error);
 gboolean muster_queue_enqueue_many (MusterQueue *self, MusterKernel *k, MusterTensor *const *tuple,
                                     GError **error);
 
-/* Takes one element out, or n as one batch, into k's outputs. OUT_OF_RANGE once it is closed and
- * has too few; with up_to, what it then has is given. A batch's components have a shape in the
+/* Dequeue one element, or n as a batch, into k's outputs. OUT_OF_RANGE if the queue is closed and
+ * has too few; with up_to it then returns those. Components of a batch must have a shape in the
  * spec. */
 gboolean muster_queue_dequeue (MusterQueue *self, MusterKernel *k, GError **error);
 gboolean muster_queue_dequeue_many (MusterQueue *self, MusterKernel *k, gint32 n, gboolean up_to,
                                     GError **error);
 
-/* Closes it, after those who wait to put in or, with cancel_pending, in their stead. */
+/* Closes the queue, after the waiting enqueues or, with cancel_pending, cancelling them. */
 gboolean muster_queue_close (MusterQueue *self, MusterKernel *k, gboolean cancel_pending,
                              GError **error);
 

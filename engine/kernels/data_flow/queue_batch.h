@@ -6,18 +6,18 @@
 
 G_BEGIN_DECLS
 
-/* What a batch is cut into and made of. */
+/* Splits batches into elements and joins elements into batches. */
 
-/* Takes from k's budget what all elements of a tuple of batches will have, before the first is cut:
- * all of them fit, or none. */
+/* Takes the memory of all elements of a tuple of batches from k's budget, before the first is
+ * split: all fit, or none. */
 gboolean muster_queue_take_slices (MusterTensor *const *tuple, guint n_components, MusterKernel *k,
                                    GError **error);
 
-/* Element index of a batch, copied: what is left of the batch needn't stay for it. */
+/* Copies element index of a batch, so that the batch needn't be kept. */
 MusterTensor *muster_queue_slice (const MusterTensor *batch, gint64 index, GError **error);
 
-/* The outputs of k from n elements, one after the other with all their components; where the spec
- * leaves a size open, each is padded with zeros (or empty strings) to the largest. */
+/* Sets the outputs of k from n elements, each with all of its components in turn. Where the spec
+ * leaves a size open, elements are padded with zeros (or empty strings) to the largest. */
 gboolean muster_queue_batch (const MusterQueueSpec *spec, MusterTensor *const *elements, gint64 n,
                              MusterKernel *k, GError **error);
 

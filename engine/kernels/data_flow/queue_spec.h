@@ -6,19 +6,19 @@
 
 G_BEGIN_DECLS
 
-/* MusterQueueSpec is what a queue's op says of it, and what may go in. TensorFlow's words in all
- * errors, which are INVALID_ARGUMENT. A plain struct. */
+/* MusterQueueSpec is a queue's attributes, and what may be enqueued. All errors are
+ * INVALID_ARGUMENT in TensorFlow's words. A plain struct. */
 
 typedef enum {
   MUSTER_QUEUE_FIFO,
   MUSTER_QUEUE_SHUFFLE,
   MUSTER_QUEUE_PADDING,
-  MUSTER_QUEUE_PRIORITY, /* component 0, which its op doesn't list, is an int64: least first */
+  MUSTER_QUEUE_PRIORITY, /* component 0, which the op doesn't list, is an int64: lowest first */
 } MusterQueueKind;
 
 typedef struct {
   int n_dims;
-  gint64 *dims; /* (owned) (nullable) -1, of a padding queue's: any size */
+  gint64 *dims; /* (owned) (nullable) -1 for a padding queue: any size */
 } MusterQueueShape;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
   guint n_components;       /* tensors in an element, at least one */
   guint8 *dtypes;           /* (owned) */
   guint n_shapes;           /* 0, or as many as components */
-  MusterQueueShape *shapes; /* (owned) (nullable) NULL: anything goes, but for batches */
+  MusterQueueShape *shapes; /* (owned) (nullable) NULL: any shape, except for batches */
 } MusterQueueSpec;
 
 /* "FIFOQueue" and so on. */
@@ -40,12 +40,11 @@ gboolean muster_queue_spec_read (MusterQueueSpec *self, const Tensorflow__NodeDe
 void muster_queue_spec_clear (MusterQueueSpec *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterQueueSpec, muster_queue_spec_clear)
 
-/* FALSE if a node asks for another queue than the one of that name. */
+/* FALSE if a node requests a queue that differs from the existing one with that name. */
 gboolean muster_queue_spec_fits (const MusterQueueSpec *self, const char *name,
                                  const Tensorflow__NodeDef *node, GError **error);
 
-/* Whether an element, or a batch of them, may go in: its n_components tensors are of the right
- * dtypes already. */
+/* Check an element, or a batch of them; its n_components tensors already have the right dtypes. */
 gboolean muster_queue_spec_check (const MusterQueueSpec *self, MusterTensor *const *element,
                                   GError **error);
 gboolean muster_queue_spec_check_many (const MusterQueueSpec *self, MusterTensor *const *batch,

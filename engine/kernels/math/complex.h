@@ -5,7 +5,7 @@
 
 #include <complex.h>
 
-/* C11's, which glibc's header has for GCC alone. */
+/* From C11; glibc's header defines them only for GCC. */
 #ifndef CMPLX
 #define CMPLX(x, y)  __builtin_complex ((double)(x), (double)(y))
 #define CMPLXF(x, y) __builtin_complex ((float)(x), (float)(y))
@@ -13,7 +13,7 @@
 
 G_BEGIN_DECLS
 
-/* C has none. The plain formula loses the digits of a small number. */
+/* C has no complex log1p. The plain formula loses the digits of small numbers. */
 double complex muster_complex_log1p (double complex a);
 
 /* The conjugates of n complex elements; out may be x. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loops over matrices of T, row after row; included once for each T, by linalg.c alone, which
- * defines T, NAME (name), CONJ (x), SIZE (x) (the absolute value) and SQRT (x). */
+/* Loops over row-major matrices of T. Included once for each T by linalg.c, which defines T, NAME
+ * (name), CONJ (x), SIZE (x) (the absolute value) and SQRT (x). */
 
-/* LU with the larger pivots first, in place. *sign is that of the permutation. */
+/* LU decomposition with partial pivoting, in place. *sign is the permutation's. */
 static void
 NAME (factor) (T *a, gint64 n, gint64 *rows, int *sign)
 {
@@ -35,7 +35,7 @@ NAME (factor) (T *a, gint64 n, gint64 *rows, int *sign)
   }
 }
 
-/* x := a⁻¹ × x for a triangle of a; x is n × m. */
+/* x := a⁻¹ × x for a triangular a; x is n × m. */
 static void
 NAME (substitute) (const T *a, gint64 n, gboolean lower, gboolean is_unit, T *x, gint64 m)
 {
@@ -53,7 +53,7 @@ NAME (substitute) (const T *a, gint64 n, gboolean lower, gboolean is_unit, T *x,
   }
 }
 
-/* Whether something on the diagonal is zero. */
+/* TRUE if an element of the diagonal is zero. */
 static gboolean
 NAME (is_singular) (const T *a, gint64 n)
 {
@@ -71,7 +71,7 @@ NAME (adjoin) (const T *a, gint64 n, T *out)
       out[j * n + i] = CONJ (a[i * n + j]);
 }
 
-/* x := a⁻¹ × b, with room for a's factors. */
+/* x := a⁻¹ × b; work has space for a's factors. */
 static gboolean
 NAME (solve) (const T *a, gint64 n, gboolean adjoint, const T *b, gint64 m, T *x, T *work,
               gint64 *rows)
@@ -93,7 +93,7 @@ NAME (solve) (const T *a, gint64 n, gboolean adjoint, const T *b, gint64 m, T *x
   return TRUE;
 }
 
-/* The sign and the logarithm of the absolute value, or the determinant itself. */
+/* The determinant, its sign, and the logarithm of its absolute value. */
 static void
 NAME (determine) (const T *a, gint64 n, T *work, gint64 *rows, T *determinant, T *sign, T *log_size)
 {
@@ -111,8 +111,8 @@ NAME (determine) (const T *a, gint64 n, T *work, gint64 *rows, T *determinant, T
   }
 }
 
-/* The lower triangle l with l × l* = a, of which only the lower triangle is read; as in TensorFlow,
- * all of it is no number where there is none. */
+/* The lower triangular l with l × l* = a; only a's lower triangle is read. All NaN if there is
+ * none, as in TensorFlow. */
 static void
 NAME (cholesky) (const T *a, gint64 n, T *l)
 {
@@ -136,7 +136,7 @@ NAME (cholesky) (const T *a, gint64 n, T *l)
       l[i * n + j] = NAN;
 }
 
-/* a := (1 - tau × v × v*) × a, from column "from" on; v begins at row k. */
+/* a := (1 - tau × v × v*) × a, from column "from" on; v starts at row k. */
 static void
 NAME (apply) (const T *v, gint64 k, gint64 m, T tau, T *a, gint64 n, gint64 from, T *work)
 {
@@ -154,8 +154,8 @@ NAME (apply) (const T *v, gint64 k, gint64 m, T tau, T *a, gint64 n, gint64 from
   }
 }
 
-/* Householder's reflections, a (m × n) becoming r: each row of v holds one, from the diagonal on,
- * whose first element is 1; tau its factor. */
+/* Householder reflections: a (m × n) becomes r. Each row of v is one, starting at the diagonal with
+ * 1; tau is its factor. */
 static void
 NAME (reflect) (T *a, gint64 m, gint64 n, T *v, T *tau, T *work)
 {

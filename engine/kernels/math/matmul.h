@@ -11,7 +11,7 @@ typedef struct {
   gboolean transposes_a, transposes_b;
 } MusterProduct;
 
-/* c gets the product; dtype is wide or complex. */
+/* Sets c to the product; dtype is wide or complex. */
 void muster_multiply (const MusterProduct *p, MusterDType dtype, const void *a, const void *b,
                       void *c);
 

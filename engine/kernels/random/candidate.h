@@ -5,22 +5,22 @@
 
 G_BEGIN_DECLS
 
-/* What candidate samplers share: they draw classes of [0, range), and say how often they expect
- * each of those, and of the true ones, to be drawn. */
+/* What candidate samplers share: they draw classes in [0, range), and compute the expected count of
+ * each drawn and each true class. */
 
 typedef struct {
   gint64 range;
-  gint64 n_reachable; /* of the range: as many have a chance to be drawn */
+  gint64 n_reachable; /* the number of classes that can be drawn */
   gint64 (*sample) (gconstpointer data, MusterWords *words);
   float (*probability) (gconstpointer data, gint64 value);
-  gconstpointer data; /* (not owned) the functions' */
+  gconstpointer data; /* (not owned) argument of the functions */
 } MusterSampler;
 
 /* The kernel of every sampler: attributes num_true, num_sampled and unique, input 0 the true
- * classes, three outputs. Looks at the step's cancellation. */
+ * classes, three outputs. Checks the step's cancellation. */
 gboolean muster_draw_candidates (MusterKernel *k, const MusterSampler *sampler, GError **error);
 
-/* The line of a sampler. */
+/* The signature of a sampler. */
 #define MUSTER_SAMPLER                                                                             \
   "true_classes:int64 -> sampled_candidates:int64, true_expected_count:float, "                    \
   "sampled_expected_count:float"

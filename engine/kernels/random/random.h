@@ -7,10 +7,10 @@
 
 G_BEGIN_DECLS
 
-/* What the kernels that draw share: a generator's words one by one, made numbers of as TensorFlow
- * makes them. */
+/* What random kernels share: a generator's words one by one, converted to numbers like TensorFlow
+ * does. */
 
-/* Words to numbers in [0, 1): the word's low bits become the mantissa of a number in [1, 2). */
+/* Convert words to numbers in [0, 1): the low bits become the mantissa of a number in [1, 2). */
 static inline float
 muster_unit_float (guint32 word)
 {
@@ -29,7 +29,7 @@ muster_unit_double (guint32 high, guint32 low)
   return value - 1.0;
 }
 
-/* Two normal numbers from two uniform ones (Box and Muller). */
+/* Two normal numbers from two uniform ones (Box-Muller). */
 void muster_normal_floats (guint32 x, guint32 y, float *out);
 void muster_normal_doubles (const guint32 *words, double *out);
 
@@ -37,7 +37,7 @@ void muster_normal_doubles (const guint32 *words, double *out);
 typedef struct {
   MusterPhilox philox;
   guint32 words[4];
-  int n_left; /* of words, the last ones */
+  int n_left; /* number of unused words, the last ones */
 } MusterWords;
 
 static inline guint32
@@ -52,11 +52,11 @@ muster_words_next (MusterWords *self)
 
 float muster_words_float (MusterWords *self);
 double muster_words_double (MusterWords *self);
-/* In [0, n), each as likely as the others; n isn't 0. */
+/* Uniform in [0, n); n isn't 0. */
 guint32 muster_words_below (MusterWords *self, guint32 n);
 guint64 muster_words_below64 (MusterWords *self, guint64 n);
 
-/* Numbers in [0, 1) and normal ones, two of a block and the last one first. */
+/* Uniform numbers in [0, 1) and normal ones: two from each block, the last one first. */
 typedef struct {
   double values[2];
   int n_left;

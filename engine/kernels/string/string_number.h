@@ -5,7 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* All of a text, without the blanks around it, is one number of a real dtype. */
+/* Parses a text, without surrounding spaces, as one number of a real dtype. FALSE if it isn't one.
+ */
 gboolean muster_parse_number (const char *text, MusterDType dtype, void *to);
 
 G_END_DECLS

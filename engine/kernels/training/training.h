@@ -5,25 +5,25 @@
 
 G_BEGIN_DECLS
 
-/* What optimizers share, whether their gradient is for all of a variable or for some rows of it. */
+/* What optimizers share, for gradients of a whole variable or of some rows. */
 
 enum { MUSTER_MAX_SLOTS = 4, MUSTER_MAX_SCALARS = 8 };
 
-/* One formula over n elements. slots: the variable first. scalars: the other inputs but the
- * gradient and the indices, in their order. */
+/* A formula for n elements. slots: the variable first. scalars: the other inputs except the
+ * gradient and the indices, in order. */
 typedef void (*MusterRule) (gint64 n, void *const *slots, const void *gradient,
                             const double *scalars, gboolean flag);
 
 typedef struct {
   int n_slots, n_scalars;
-  int gradient;            /* which input; in a sparse op the indices are the next */
+  int gradient;            /* its input; in a sparse op the indices are the next */
   const MusterRule *rules; /* float, double */
-  const char *flag;        /* (nullable) a bool attribute that the rule knows */
+  const char *flag;        /* (nullable) a bool attribute that the rule uses */
   gboolean flag_default;
   const char *names[MUSTER_MAX_SLOTS]; /* of the slots, for errors */
 } MusterOptimizer;
 
-/* What TensorFlow's CPU kernels have (training_rules.c). */
+/* The optimizers, with the formulas of TensorFlow's CPU kernels (training_rules.c). */
 extern const MusterOptimizer muster_optimizer_descent, muster_optimizer_momentum,
     muster_optimizer_keras_momentum, muster_optimizer_adagrad, muster_optimizer_adagrad_v2,
     muster_optimizer_adagrad_da, muster_optimizer_proximal_descent,
@@ -44,33 +44,33 @@ extern const MusterOptimizer muster_optimizer_descent, muster_optimizer_momentum
 #define MS_MOM(S)       VAR (S) "ms:" S ", mom:" S ", "
 #define MG_MS_MOM(S)    VAR (S) "mg:" S ", ms:" S ", mom:" S ", "
 
-/* One update under way. */
+/* A running update. */
 typedef struct {
   MusterVariable *variables[MUSTER_MAX_SLOTS];
   void *data[MUSTER_MAX_SLOTS];
-  const void *from[MUSTER_MAX_SLOTS]; /* (nullable) what has to be copied there first */
+  const void *from[MUSTER_MAX_SLOTS]; /* (nullable) where the old values are, if they must be copied
+                                         first */
   double scalars[MUSTER_MAX_SCALARS];
 } MusterUpdate;
 
-/* The scalars and the variables from the inputs; n_tensors of those that aren't slots are none. */
+/* Reads the scalars and variables from the inputs, of which n_tensors are neither. */
 gboolean muster_update_begin (MusterKernel *k, const MusterOptimizer *o, int n_tensors,
                               MusterUpdate *u, GError **error);
 
-/* The error where a slot has no value; always FALSE. */
+/* The error for a slot without a value. Always returns FALSE. */
 gboolean muster_update_fail (const MusterOptimizer *o, const MusterUpdate *u, GError **error);
 
-/* Under the locks: all slots have the variable's shape. */
+/* With the locks held: TRUE if all slots have the variable's shape. */
 gboolean muster_update_check_slots (const MusterOptimizer *o, const MusterUpdate *u,
                                     GError **error);
 
 gboolean muster_update_flag (MusterKernel *k, const MusterOptimizer *o);
 
-/* Unlocks; where is_done it passes on the variable's reference, if that is an output. Gives
- * is_done. */
+/* Unlocks; if is_done, passes on the variable's reference if that is an output. Returns is_done. */
 gboolean muster_update_end (MusterKernel *k, const MusterOptimizer *o, MusterUpdate *u,
                             gboolean is_done);
 
-/* Defines a kernel of that name: apply with the optimizer. */
+/* Defines a kernel: apply with the optimizer. */
 #define MUSTER_UPDATE_KERNEL(compute, apply, optimizer)                                            \
   static gboolean compute (MusterKernel *k, GError **error)                                        \
   {                                                                                                \
