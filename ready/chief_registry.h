@@ -28,21 +28,21 @@ G_BEGIN_DECLS
 
 typedef struct _MusterChiefRegistry MusterChiefRegistry;
 
-/* What has changed of a model, so that only those hear of it who need it. */
+/* What has changed about a model. */
 typedef enum {
-  MUSTER_MODEL_CLAIMED,    /* it has a new chief, whose graph may be another */
-  MUSTER_MODEL_CHANGED,    /* what a waiter is told (muster_chief_changed ()) */
-  MUSTER_MODEL_READY,      /* only whether its ready op says yes */
-  MUSTER_MODEL_PROGRESSED, /* only how far its chief has trained and saved */
+  MUSTER_MODEL_CLAIMED,    /* it has a new chief, possibly with another graph */
+  MUSTER_MODEL_CHANGED,    /* what waiters are notified of (muster_chief_changed ()) */
+  MUSTER_MODEL_READY,      /* only whether its ready op passes */
+  MUSTER_MODEL_PROGRESSED, /* only its chief's step or durable step */
 } MusterModelChange;
 
-/* Called after each change of a model, without the registry's lock held, on the thread that changed
- * it. */
+/* Called after each change of a model, without the registry's lock, on the thread that made the
+ * change. */
 typedef void (*MusterModelChanged) (const char *model, MusterModelChange change,
                                     gpointer user_data);
 
 MusterChiefRegistry *muster_chief_registry_new (MusterClock *clock, gint64 lease_us);
-/* Before the first claim, and once. */
+/* May be called once, before the first claim. */
 void muster_chief_registry_set_listener (MusterChiefRegistry *self, MusterModelChanged changed,
                                          gpointer user_data);
 void muster_chief_registry_free (MusterChiefRegistry *self);

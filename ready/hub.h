@@ -22,7 +22,7 @@ G_BEGIN_DECLS
 typedef struct _MusterReadinessHub MusterReadinessHub;
 typedef struct _MusterSubscriber MusterSubscriber;
 
-/* registry NULL: no announcements. It must outlive the hub, and its owner must forward its changes.
+/* registry (nullable): NULL without announcements. It must outlive the hub, which is its listener.
  */
 MusterReadinessHub *muster_readiness_hub_new (MusterMaster *master, MusterChiefRegistry *registry,
                                               MusterClock *clock);
@@ -48,12 +48,12 @@ void muster_readiness_hub_unsubscribe (MusterReadinessHub *self, MusterSubscribe
  * the cost). Ignored on other masters. Doesn't block. */
 void muster_readiness_hub_may_have_changed (MusterReadinessHub *self);
 
-/* What is told of a model, on the thread that changed it: whoever listens must not block. */
+/* Called on the thread that changed the model; it must not block. */
 typedef void (*MusterModelFunc) (const char *model, gpointer user_data);
 
-/* Has func called, as long as the hub lives, when a model is claimed, prepared, ready, or no
- * longer: not for how far it has trained. For one who answers by the registry alone, and can't wait
- * for the hub's thread. Before the first claim, and once. */
+/* Calls func, during the hub's life, when a model is claimed, prepared, ready or no longer so, not
+ * when it has only trained further. For code that answers from the registry and can't wait for the
+ * hub's thread. May be called once, before the first claim. */
 void muster_readiness_hub_watch_models (MusterReadinessHub *self, MusterModelFunc func,
                                         gpointer user_data);
 

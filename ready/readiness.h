@@ -26,31 +26,31 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterReadyOpResult, muster_ready_op_result_cl
 gboolean muster_ready_op_judge (const char *op, const MusterTensor *value, const GError *failure,
                                 MusterReadyOpResult *readiness, GError **error);
 
-/* An op as it is run, found out once: it is fetched, or, where it has no output, run as a target. A
- * plain struct. */
+/* How an op is run, determined once: it is fetched or, without an output, run as a target. A plain
+ * struct. */
 typedef struct {
-  char *name;        /* (owned) (nullable) as it was given; NULL: there is no op */
+  char *name;        /* (owned) (nullable) as given; NULL: no op */
   char *fetch;       /* (owned) (nullable) "ready:0"; NULL: it has no output */
   char *target;      /* (owned) (nullable) "ready" */
-  gboolean is_known; /* by a graph; else whether it has an output is found out by running it */
+  gboolean is_known; /* by the graph; otherwise determined by running it */
 } MusterReadyOp;
 
-/* op (nullable) in graph (nullable: the master's alone); parses it. An op without outputs is
- * "init", or "init:0" that yields nothing. */
+/* op (nullable) in graph (nullable: only the master has it); parses the graph. An op without
+ * outputs is "init", or "init:0" without a value. */
 void muster_ready_op_find (MusterReadyOp *self, const char *op, MusterGraph *graph);
 void muster_ready_op_clear (MusterReadyOp *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterReadyOp, muster_ready_op_clear)
 
-/* Runs op in session and judges. No op: ready, nothing is run. */
+/* Runs op in session and evaluates it. No op: ready, without a run. */
 gboolean muster_ready_op_run (MusterSession *session, const MusterReadyOp *op, gint64 deadline_us,
                               GCancellable *cancellable, MusterReadyOpResult *readiness,
                               GError **error);
-/* The same of op (nullable), found for once in the session's graph. */
+/* The same for op (nullable), looked up in the session's graph. */
 gboolean muster_ready_op_probe (MusterSession *session, const char *op, gint64 deadline_us,
                                 GCancellable *cancellable, MusterReadyOpResult *readiness,
                                 GError **error);
 
-/* Both questions at once: gate, and if it is open ready. */
+/* Runs gate and, if it is open, ready. */
 gboolean muster_readiness_probe (MusterSession *session, const MusterReadyOp *gate,
                                  const MusterReadyOp *ready, gint64 deadline_us,
                                  GCancellable *cancellable, MusterReadiness *readiness,

@@ -37,7 +37,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReason, muster_reason_free)
 
 /* What is known during a wait; everything is borrowed. */
 typedef struct {
-  guint64 version;                  /* another one with every change of what follows; not 0 */
+  guint64 version;                  /* changes with any of the following; not 0 */
   const char *target;               /* "grpc://chief:2222" */
   const MusterReadiness *readiness; /* (nullable) the last one received */
   const GError *failure;            /* (nullable) why there is no session now */
@@ -59,7 +59,7 @@ MusterReasons *muster_reasons_new (MusterClock *clock);
 void muster_reasons_free (MusterReasons *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReasons, muster_reasons_free)
 
-/* Takes a situation in; one of the same version as the last is the same. */
+/* Updates the reasons from a situation; one with the last version is ignored. */
 void muster_reasons_update (MusterReasons *self, const MusterSituation *situation);
 
 /* (element-type MusterReason) borrowed, until the next update. */
