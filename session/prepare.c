@@ -603,7 +603,6 @@ static gboolean
 refuse_shut_gate (const MusterOperation *self, const char *why, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
-
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                       "Init operations did not make model ready for local_init.  "
                       "Init op: %s, init fn: %s, error: %s",

@@ -179,7 +179,7 @@ MUSTER_TEST (Waiter, waits_until_the_chief_has_prepared_the_model)
 
   for (gsize i = 0; i < G_N_ELEMENTS (ready_ops); i++) {
     g_auto (Fixture) f = set_up ();
-    MUSTER_TRACE ("ready op %s", ready_ops[i] ? ready_ops[i] : "none");
+    MUSTER_TRACE ("ready op %s", ready_ops[i] != NULL ? ready_ops[i] : "none");
     name_model (&f, NULL, ready_ops[i]);
     set_v (f.master);
     set_local (f.master);
