@@ -99,12 +99,18 @@ compare_name (const void *name, const void *entry)
   return strcmp (name, (*(const MusterBundleEntry *const *)entry)->name);
 }
 
+/* Its place among those that are there, or NULL. */
+static const MusterBundleEntry **
+find (const MusterMatch *self, const char *key)
+{
+  return bsearch (key, self->there, self->n_there, sizeof *self->there, compare_name);
+}
+
 /* FALSE where the file hasn't it. */
 static gboolean
 take (MusterMatch *self, guint index, const char *key)
 {
-  const MusterBundleEntry **found =
-      bsearch (key, self->there, self->n_there, sizeof *self->there, compare_name);
+  const MusterBundleEntry **found = find (self, key);
 
   if (found == NULL)
     return FALSE;
@@ -143,9 +149,6 @@ static void
 add_missing (MusterMatch *self, const MusterRestoreOptions *options, const MusterWanted *wanted,
              const char *mapped, guint n_called)
 {
-  gint64 dims[MUSTER_MAX_DIMS];
-  int n_dims = muster_wanted_shape (wanted, dims);
-
   add_incompatibility (&self->compatibility,
                        (MusterIncompatibility){.kind = MUSTER_INCOMPATIBLE_MISSING,
                                                .is_fault = !options->allow_missing,
@@ -154,13 +157,13 @@ add_missing (MusterMatch *self, const MusterRestoreOptions *options, const Muste
                                                .n_called = n_called > 1 ? n_called : 0,
                                                .here_dtype = wanted->dtype,
                                                .n_there = -1,
-                                               .n_here = n_dims,
-                                               .here = copy_shape (n_dims, dims)});
+                                               .n_here = wanted->n_dims,
+                                               .here = copy_shape (wanted->n_dims, wanted->dims)});
 }
 
 static void
 add_difference (MusterMatch *self, MusterIncompatibilityKind kind, const MusterWanted *wanted,
-                const MusterBundleEntry *entry, int n_dims, const gint64 *dims)
+                const MusterBundleEntry *entry)
 {
   const char *key = strcmp (entry->name, wanted->name) != 0 ? entry->name : NULL;
 
@@ -172,20 +175,20 @@ add_difference (MusterMatch *self, MusterIncompatibilityKind kind, const MusterW
                                                .there_dtype = entry->dtype,
                                                .here_dtype = wanted->dtype,
                                                .n_there = entry->n_dims,
-                                               .n_here = n_dims,
+                                               .n_here = wanted->n_dims,
                                                .there = copy_shape (entry->n_dims, entry->dims),
-                                               .here = copy_shape (n_dims, dims)});
+                                               .here = copy_shape (wanted->n_dims, wanted->dims)});
 }
 
 static gboolean
-shapes_agree (const MusterBundleEntry *entry, int n_dims, const gint64 *dims)
+shapes_agree (const MusterBundleEntry *entry, const MusterWanted *wanted)
 {
-  if (n_dims < 0)
+  if (wanted->n_dims < 0)
     return TRUE;
-  if (entry->n_dims != n_dims)
+  if (entry->n_dims != wanted->n_dims)
     return FALSE;
-  for (int i = 0; i < n_dims; i++)
-    if (dims[i] >= 0 && dims[i] != entry->dims[i])
+  for (int i = 0; i < wanted->n_dims; i++)
+    if (wanted->dims[i] >= 0 && wanted->dims[i] != entry->dims[i])
       return FALSE;
   return TRUE;
 }
@@ -228,14 +231,14 @@ size_of (const MusterWanted *wanted, const MusterBundleEntry *entry)
 /* *reshaped: they fit only if the tensor is reshaped. */
 static gboolean
 shapes_fit (const MusterWanted *wanted, const MusterRestoreOptions *options,
-            const MusterBundleEntry *entry, int n_dims, const gint64 *dims, gboolean *reshaped)
+            const MusterBundleEntry *entry, gboolean *reshaped)
 {
-  if (shapes_agree (entry, n_dims, dims))
+  if (shapes_agree (entry, wanted))
     return TRUE;
   if (*wanted->slice || !(options->reshape || wanted->is_reshaped))
     return FALSE;
   *reshaped = !wanted->is_reshaped;
-  return n_elements (n_dims, dims) == n_elements (entry->n_dims, entry->dims);
+  return n_elements (wanted->n_dims, wanted->dims) == n_elements (entry->n_dims, entry->dims);
 }
 
 static void
@@ -246,7 +249,6 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
       options->names != NULL ? g_hash_table_lookup (options->names, wanted->name) : NULL;
   gboolean is_renamed = self->entries[index] == NULL;
   guint n_called = 0;
-  gint64 dims[MUSTER_MAX_DIMS];
   gboolean reshaped = FALSE;
 
   if (is_renamed)
@@ -258,11 +260,10 @@ compare_one (MusterMatch *self, guint index, const MusterRestoreOptions *options
     return;
   }
   self->sizes[index] = size_of (wanted, entry);
-  int n_dims = muster_wanted_shape (wanted, dims);
   if (entry->dtype != wanted->dtype)
-    add_difference (self, MUSTER_INCOMPATIBLE_DTYPE, wanted, entry, n_dims, dims);
-  else if (!shapes_fit (wanted, options, entry, n_dims, dims, &reshaped))
-    add_difference (self, MUSTER_INCOMPATIBLE_SHAPE, wanted, entry, n_dims, dims);
+    add_difference (self, MUSTER_INCOMPATIBLE_DTYPE, wanted, entry);
+  else if (!shapes_fit (wanted, options, entry, &reshaped))
+    add_difference (self, MUSTER_INCOMPATIBLE_SHAPE, wanted, entry);
   else
     self->compatibility.bytes += self->sizes[index];
   self->is_plain =
@@ -314,7 +315,6 @@ compare (MusterMatch *self, MusterSaver *saver, const MusterRestoreOptions *opti
   const guint n_wanted = self->plan->wanted->len;
 
   self->is_plain = TRUE;
-  self->there = muster_bundle_reader_entries (self->reader, &self->n_there);
   self->is_read = g_malloc0 (MAX (self->n_there, 1));
   self->entries = g_new0 (const MusterBundleEntry *, MAX (n_wanted, 1));
   self->sizes = g_new0 (guint64, MAX (n_wanted, 1));
@@ -362,7 +362,9 @@ muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
     g_propagate_error (error, g_error_copy (saver->restore_flaw));
   if (self->reader == NULL || self->plan == NULL || !check_names (self, options->names, error))
     return FALSE;
-  self->object_names = muster_object_names_read (self->reader, &failure);
+  self->there = muster_bundle_reader_entries (self->reader, &self->n_there);
+  if (find (self, MUSTER_OBJECT_GRAPH_KEY) != NULL)
+    self->object_names = muster_object_names_read (self->reader, &failure);
   if (failure != NULL) {
     g_propagate_error (error, failure);
     return FALSE;

@@ -16,6 +16,7 @@ static const MusterRestoreOptions plain;
 typedef struct {
   MusterSaver *saver;
   MusterSession *session;
+  gboolean is_here; /* the session's master is this process */
   const MusterRestoreOptions *options;
   gint64 deadline_us;
   GCancellable *cancellable; /* (nullable) */
@@ -134,36 +135,34 @@ copy_names (GPtrArray *names)
   return names->len > 0 ? g_strv_builder_end (builder) : NULL;
 }
 
-/* Reads the state outside the graph. A checkpoint without it isn't damaged. */
-static GPtrArray *
-read_outside (MusterRestoreRun *self, GError **error)
-{
-  GError *failure = NULL;
-  GPtrArray *states = muster_saveables_read (self->saver->saveables, self->match.reader, &failure);
-
-  self->is_masters = failure != NULL && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
-  if (failure != NULL)
-    g_propagate_error (error, failure);
-  return states;
-}
-
 /* Everything is read and checked before the first variable changes. */
 static gboolean
-run_held (MusterRestoreRun *self, MusterRestored *restored, GError **error)
+run_held (MusterRestoreRun *self, GError **error)
 {
+  GError *failure = NULL;
+
   if (!muster_match_make (&self->match, self->saver, self->prefix, self->options, error) ||
       !muster_match_check (&self->match, error) || !muster_restore_run_plan (self, error))
     return FALSE;
-  g_autoptr (GPtrArray) states = read_outside (self, error);
-  if (states == NULL || !muster_restore_run_assign (self, error) ||
-      !muster_saveables_hand_out (states, error))
+  /* The state outside the graph. A checkpoint without it isn't damaged. */
+  g_autoptr (GPtrArray) states =
+      muster_saveables_read (self->saver->saveables, self->match.reader, &failure);
+  if (failure != NULL) {
+    self->is_masters = !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS);
+    g_propagate_error (error, failure);
     return FALSE;
-  *restored = (MusterRestored){.prefix = g_strdup (self->prefix),
-                               .n_tensors = self->match.compatibility.n_wanted,
-                               .bytes = self->match.compatibility.bytes,
-                               .initialised = copy_names (self->initialised),
-                               .warning = describe_unusual (self)};
-  return TRUE;
+  }
+  return muster_restore_run_assign (self, error) && muster_saveables_hand_out (states, error);
+}
+
+static MusterRestored
+report (const MusterRestoreRun *self)
+{
+  return (MusterRestored){.prefix = g_strdup (self->prefix),
+                          .n_tensors = self->match.compatibility.n_wanted,
+                          .bytes = self->match.compatibility.bytes,
+                          .initialised = copy_names (self->initialised),
+                          .warning = describe_unusual (self)};
 }
 
 static gboolean
@@ -172,6 +171,7 @@ restore_one (const Restore *self, const char *prefix, MusterRestored *restored, 
 {
   g_auto (MusterRestoreRun) run = {.saver = self->saver,
                                    .session = self->session,
+                                   .is_here = self->is_here,
                                    .prefix = prefix,
                                    .options = self->options,
                                    .deadline_us = self->deadline_us,
@@ -179,10 +179,12 @@ restore_one (const Restore *self, const char *prefix, MusterRestored *restored, 
   GError *failure = NULL;
 
   MusterStorageLock *lock = hold (self->saver, prefix, &failure);
-  gboolean is_done = failure == NULL && run_held (&run, restored, &failure);
+  gboolean is_done = failure == NULL && run_held (&run, &failure);
   muster_storage_unlock (self->saver->storage, lock);
-  if (is_done)
+  if (is_done) {
+    *restored = report (&run);
     return TRUE;
+  }
   *verdict =
       (Verdict){.is_its_own = !run.is_masters && (is_not_whole (failure) || lacks_needed (&run)),
                 .is_torn = run.is_torn};
@@ -522,6 +524,7 @@ muster_saver_restore (MusterSaver *self, MusterSession *session,
   if (!muster_saver_check_session (self, session, error) ||
       !check_place (self, restore.options, error) || !muster_deadline_check (deadline_us, error))
     return FALSE;
+  restore.is_here = muster_session_is_here (session);
   if (self->is_empty)
     done = restore_nothing (&restore, error);
   else if (restore.options->directory != NULL)

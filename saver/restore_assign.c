@@ -267,18 +267,16 @@ read_group (MusterRestoreRun *self, Batch *batch, guint *first, GError **error)
 static void
 reshape (const MusterRestoreRun *self, Batch *batch)
 {
-  gint64 dims[MUSTER_MAX_DIMS];
-
   for (guint i = 0; i < batch->wanted->len; i++) {
     const MusterWanted *wanted = wanted_at (self, g_array_index (batch->wanted, guint, i));
-    int n_dims = *wanted->slice ? -1 : muster_wanted_shape (wanted, dims);
+    const int n_dims = *wanted->slice ? -1 : wanted->n_dims;
     gint64 n = n_dims < 0 ? -1 : 1;
     for (int d = 0; d < n_dims; d++)
-      n = dims[d] < 0 ? -1 : n * dims[d];
+      n = wanted->dims[d] < 0 ? -1 : n * wanted->dims[d];
     if (n != muster_tensor_n_elements (batch->tensors[i]))
       continue;
     MusterTensor *before = batch->tensors[i];
-    batch->tensors[i] = muster_tensor_reshape (before, n_dims, dims);
+    batch->tensors[i] = muster_tensor_reshape (before, n_dims, wanted->dims);
     muster_tensor_unref (before);
   }
 }
@@ -369,10 +367,8 @@ feed_there (MusterRestoreRun *self, GError **error)
 static gboolean
 assign (MusterRestoreRun *self, GError **error)
 {
-  gboolean is_here = muster_session_is_here (self->session);
-
-  if (self->match.plan->can_feed && (is_here || !self->match.is_plain))
-    return is_here ? feed_here (self, error) : feed_there (self, error);
+  if (self->match.plan->can_feed && (self->is_here || !self->match.is_plain))
+    return self->is_here ? feed_here (self, error) : feed_there (self, error);
   if (!self->match.is_plain) {
     return muster_fail (
         error, MUSTER_ERROR_UNIMPLEMENTED,
@@ -391,8 +387,7 @@ initialise (MusterRestoreRun *self, GError **error)
                      .n_targets = self->initialisers->len,
                      .deadline_us = self->deadline_us};
 
-  if (step.n_targets == 0 ||
-      muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
+  if (muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error))
     return TRUE;
   g_prefix_error (error, "Initialising variables that are missing in the checkpoint: ");
   return FALSE;
@@ -404,5 +399,5 @@ muster_restore_run_assign (MusterRestoreRun *self, GError **error)
   if (!assign (self, error))
     return FALSE;
   self->is_masters = TRUE; /* what follows says nothing of the checkpoint */
-  return initialise (self, error);
+  return self->initialisers->len == 0 || initialise (self, error);
 }

@@ -9,6 +9,7 @@ G_BEGIN_DECLS
 typedef struct {
   MusterSaver *saver;
   MusterSession *session;
+  gboolean is_here; /* the session's master is this process */
   const char *prefix;
   const MusterRestoreOptions *options;
   gint64 deadline_us;

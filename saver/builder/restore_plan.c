@@ -350,11 +350,13 @@ compare_names (gconstpointer a, gconstpointer b, gpointer wanted)
 static void
 finish (MusterRestorePlan *self)
 {
+  static const gint64 none[1];
   gint64 dims[MUSTER_MAX_DIMS];
 
   for (guint i = 0; i < self->wanted->len; i++) {
     MusterWanted *wanted = &g_array_index (self->wanted, MusterWanted, i);
     wanted->n_dims = shape_of (wanted, dims);
+    wanted->dims = none;
     if (wanted->n_dims > 0) {
       gsize size = (gsize)wanted->n_dims * sizeof *dims;
       wanted->dims = memcpy (muster_arena_alloc (self->arena, size), dims, size);
@@ -415,12 +417,4 @@ muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **er
   self->can_feed = self->can_feed && self->assignments->len > 0;
   finish (self);
   return self;
-}
-
-int
-muster_wanted_shape (const MusterWanted *self, gint64 *dims)
-{
-  if (self->n_dims > 0)
-    memcpy (dims, self->dims, (gsize)self->n_dims * sizeof *dims);
-  return self->n_dims;
 }

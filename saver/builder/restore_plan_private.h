@@ -17,7 +17,9 @@ typedef struct {
   MusterDType dtype;
   const Tensorflow__NodeDef *variable; /* (nullable) the variable that it is assigned to */
   gboolean is_reshaped;                /* the graph itself reshapes it to the variable's shape */
-  int n_dims;                          /* the shape, by muster_wanted_shape () */
+  /* The shape that the graph gives for it: from the slice's text ("10 4 0,4:-" -> [10,4]), or the
+   * variable's. n_dims is the rank, or -1 if unknown. */
+  int n_dims;
   const gint64 *dims;
 } MusterWanted;
 
@@ -45,9 +47,5 @@ MusterRestorePlan *muster_restore_plan_new (MusterGraph *graph, const char *rest
                                             GError **error);
 void muster_restore_plan_free (MusterRestorePlan *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRestorePlan, muster_restore_plan_free)
-
-/* The shape that the graph gives for a tensor: from the slice's text ("10 4 0,4:-" -> [10,4]), or
- * the variable's. Returns the rank, or -1 if unknown. dims has MUSTER_MAX_DIMS elements. */
-int muster_wanted_shape (const MusterWanted *self, gint64 *dims);
 
 G_END_DECLS
