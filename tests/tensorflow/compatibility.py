@@ -14,9 +14,9 @@ LOCAL, TENSORFLOW, GATEWAY = "local", "tensorflow", "gateway"
 
 HEAD = """# What runs where
 
-Made by the census (`bazel run //tests/tensorflow:census_test`), which runs unmodified programs of TensorFlow 1 on
-TensorFlow's own server and on `muster serve`, in one run, and compares what they compute (relative 1e-4) and the types of
-their errors. It fails when this file is stale.
+Written by the census (`bazel run //tests/tensorflow:census_test`). It runs unmodified programs of
+TensorFlow 1 on TensorFlow's own server and on `muster serve`, and compares their results (relative
+1e-4) and the types of their errors. It fails when this file is stale.
 
 | `muster serve` | is |
 |---|---|
@@ -24,8 +24,9 @@ their errors. It fails when this file is stale.
 | `--master=tensorflow[:PATH]` | TensorFlow's runtime as a child process: all of TensorFlow's operations |
 | `--master=grpc://HOST:PORT` | a gateway in front of TensorFlow's server, or muster's: what that one has |
 
-Below, `local` is what the engine serves; the other two serve that as well. What says `tensorflow` needs one of
-them. The engine names an operation that it lacks, the nodes that use it, and this way out.
+Below, `local` marks what the engine serves; the other two serve that as well. `tensorflow` marks
+what needs one of those. If the engine lacks an operation, its error names the operation, the nodes
+that use it, and this remedy.
 """
 
 # MasterService's calls: the story that makes them, and what differs on the engine.
@@ -185,10 +186,11 @@ def operations(users, engine):
     return """
 ## Operations
 
-Each that the engine has or that a program of the census uses (in how many of them, of %d). The engine's take
-these dtypes: `number` is every number, `real` those that aren't complex, `float` half, bfloat16, float and double, `integer`
-every integer, `any` all. They are the dtypes that TensorFlow has for the CPU. Where the engine lacks an operation, the
-last column says what it belongs to. `fn:` stands within a function of the graph's library, which is `tensorflow`'s.
+The operations that the engine has or that programs of the census use; "programs" is the number of
+programs, of %d. The engine supports these dtypes: `number` is every number, `real` those that
+aren't complex, `float` half, bfloat16, float and double, `integer` every integer, `any` all. They
+are TensorFlow's dtypes for the CPU. If the engine lacks an operation, the last column is its group.
+`fn:` marks operations inside functions of the graph's library, which need `tensorflow`.
 
 """ % (len(programs.ALL) * len(programs.KINDS)) + table(["operation", "served by", "programs", "dtypes, or what it belongs to"], rows)
 
