@@ -19,7 +19,7 @@ struct _MusterBackup {
   MusterBackupCounters counters;
   gint64 number;   /* the highest N that any file has, or has had */
   gint64 run;      /* of this training */
-  gint64 seen_run; /* of the metadata it began with; -1: none */
+  gint64 seen_run; /* of the metadata at the start; -1: none */
 };
 
 MusterBackup *
@@ -71,7 +71,7 @@ muster_backup_counters (MusterBackup *self)
   return self->counters;
 }
 
-/* What bounds a call. */
+/* The limits of a call. */
 typedef struct {
   gint64 deadline_us;
   GCancellable *cancellable; /* (nullable) */
@@ -103,8 +103,8 @@ make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
                                    error);
 }
 
-/* NULL with an error of something else than damage, or with none where all are damaged. What can't
- * be read just now isn't passed over: it would be removed with the next save. */
+/* NULL with an error other than damage, or without one if all are damaged. A backup that can't be
+ * read at this time isn't skipped: the next save would remove it. */
 static MusterListedBackup *
 restore_first (MusterBackup *self, GPtrArray *backups, const Bounds *bounds, GError **error)
 {
@@ -124,8 +124,8 @@ restore_first (MusterBackup *self, GPtrArray *backups, const Bounds *bounds, GEr
   return NULL;
 }
 
-/* With the code of the last one that was tried (B004.12). FALSE with no error where the variables
- * of all are gone (D004.9), or there is none. */
+/* Fails with the code of the last one tried (B004.12). FALSE without an error if the variables of
+ * all are missing (D004.9), or there is none. */
 static gboolean
 fail_for_all (MusterBackup *self, GPtrArray *backups, GError **error)
 {
@@ -151,7 +151,7 @@ fail_for_all (MusterBackup *self, GPtrArray *backups, GError **error)
   return FALSE;
 }
 
-/* It counts from now on: it is tried where it lies, and takes the newest one's place only then. */
+/* Makes the restored backup the current one; only then does it replace the newest. */
 static gboolean
 promote (MusterBackup *self, GPtrArray *backups, const MusterListedBackup *used, GError **error)
 {
@@ -168,7 +168,7 @@ promote (MusterBackup *self, GPtrArray *backups, const MusterListedBackup *used,
   return muster_backup_metadata_write (self->storage, path, &used->metadata, error);
 }
 
-/* TRUE without *restored: there was nothing. */
+/* TRUE with *restored FALSE: there was no backup. */
 static gboolean
 load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, const Bounds *bounds,
       GError **error)
@@ -282,7 +282,7 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
 
 /* --- saving --- */
 
-/* What has no lock may have another run: a store without them, or one whose lock was lost. */
+/* Without a lock another training may run: in a store without locks, or after the lock was lost. */
 static gboolean
 check_run (MusterBackup *self, const char *path, GError **error)
 {
@@ -295,7 +295,7 @@ check_run (MusterBackup *self, const char *path, GError **error)
                       path);
 }
 
-/* What the metadata name, now and before, stays. */
+/* Keeps what the current and the previous metadata name. */
 static void
 tidy (MusterBackup *self, const char *path, const char *before)
 {

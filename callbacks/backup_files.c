@@ -12,14 +12,14 @@
 
 #define VARIABLES MUSTER_BACKUP_VARIABLES
 #define HALF      ".saving-"
-#define ANY_ID    "????????" /* by itself: with the '-' behind it, it would hold a trigraph */
+#define ANY_ID    "????????" /* separate: with the '-' after it, it would contain a trigraph */
 
 #define VERSION   1
 #define MOST_SIZE 4096
 
 /* --- the metadata --- */
 
-/* The checksum is over this text, so that it stays as it is to the byte. */
+/* The checksum covers this text, so its bytes mustn't change. */
 static char *
 print_with (const MusterBackupMetadata *self, const char *last)
 {
@@ -89,7 +89,7 @@ muster_backup_metadata_parse (const char *path, GBytes *bytes, MusterBackupMetad
   if (size == 0 || size > MOST_SIZE || !g_utf8_validate (data, (gssize)size, NULL) ||
       !json_parser_load_from_data (parser, data, (gssize)size, NULL))
     return refuse_metadata (path, error);
-  JsonNode *root = json_parser_get_root (parser); /* NULL: nothing but blanks */
+  JsonNode *root = json_parser_get_root (parser); /* NULL: only whitespace */
   if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root) ||
       !read_fields (json_node_get_object (root), &parsed))
     return refuse_metadata (path, error);
@@ -167,7 +167,7 @@ number_of_record (const char *file)
   return number;
 }
 
-/* What a save that was killed has left: ".saving-0123abcd-latest-N…". */
+/* TRUE for a file of a killed save: ".saving-0123abcd-latest-N…". */
 static gboolean
 is_half (const char *file)
 {
@@ -180,7 +180,7 @@ is_half_metadata (const char *file)
   return g_str_has_prefix (file, MUSTER_METADATA_FILE ".") && strstr (file, ".tempstate") != NULL;
 }
 
-/* Empty where there is no directory. */
+/* Empty if there is no directory. */
 static char **
 list (MusterStorage *storage, const char *directory)
 {
@@ -279,8 +279,8 @@ remove_records (MusterStorage *storage, const char *directory, GError **error)
   return TRUE;
 }
 
-/* The newer metadata go last, and durably before the variables: a backup that can still be found
- * can still be read. */
+/* Removes the newer metadata last, durably, before the variables: a backup that can be found can be
+ * read. */
 gboolean
 muster_backup_delete_files (MusterStorage *storage, const char *directory, GError **error)
 {

@@ -17,8 +17,8 @@ listed_backup_free (gpointer data)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterListedBackup, listed_backup_free)
 
-/* What the variables' own record says is what was saved with them: metadata that say another thing
- * are those of another backup, which has the same number. */
+/* The variables' own metadata is what was saved with them; metadata that differs belongs to another
+ * backup with the same number. */
 static gboolean
 check_record (MusterStorage *storage, const char *directory, const MusterListedBackup *listed,
               GError **error)

@@ -90,7 +90,7 @@ call_one (const Training *self, const MusterFitCallback *one, Operation operatio
   }
 }
 
-/* at: where training begins, the epoch, the batch that has ended. */
+/* at: the start of training, the epoch, or the last batch. */
 static gboolean
 call_all (const Training *self, Operation operation, MusterFitPosition *at, GError **error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A session as a program that is backed up. */
+/* A session's variables as a MusterProgram. */
 #include "base/require.h"
 #include "callbacks/backup.h"
 #include "checkpoint/state/checkpoint_check.h"
@@ -16,7 +16,7 @@ muster_session_program_new (MusterMetaGraph *meta_graph, MusterSession *session,
 {
   muster_require (error, NULL, meta_graph, session);
 
-  /* What is kept and what goes is the backup's business. */
+  /* The backup decides what is kept. */
   MusterSaverOptions options = {.base_name = "latest",
                                 .unlisted = TRUE,
                                 .no_meta_graph = TRUE,
@@ -42,7 +42,7 @@ muster_session_program_free (MusterSessionProgram *self)
   g_free (self);
 }
 
-/* A backup that can't be read is none: the one before isn't given up for it. */
+/* Checks that the new backup can be read before the previous one is removed. */
 static gboolean
 save (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
       GError **error)

@@ -14,7 +14,7 @@
 #define NAME       "training_state"
 #define BASE       "ckpt"
 #define UNUSED     (-1)
-#define MOST_DEPTH 4 /* of what is removed: a save's own directories */
+#define MOST_DEPTH 4 /* of removed directories: a save's own */
 
 struct _MusterWorkerTrainingState {
   MusterSession *session;           /* (owned) */
@@ -47,8 +47,8 @@ write_dir_for (const MusterWorkerTrainingStateOptions *options)
                                   : g_build_filename (options->directory, name, NULL);
 }
 
-/* With all that is in it; what isn't there is fine, and so is another who removes it too. A link is
- * removed, not followed: only what can't be removed is looked into. */
+/* Removes a path and its contents. Missing files are no error, nor is another process that removes
+ * them too. A link is removed, not followed: only what can't be removed is listed. */
 static gboolean
 remove_all (MusterStorage *storage, const char *path, guint depth, GError **error)
 {
@@ -72,7 +72,8 @@ static MusterSaver *
 make_saver (MusterMetaGraph *meta_graph, const MusterWorkerTrainingStateOptions *options,
             MusterProgressSaveable *progress, GError **error)
 {
-  /* Which checkpoints there are is kept here: the old one goes only after a look at the new one. */
+  /* This object manages the checkpoints: the old one is removed only after the new one was checked.
+   */
   MusterSaverOptions own = {.base_name = BASE,
                             .unlisted = TRUE,
                             .no_meta_graph = TRUE,
@@ -181,7 +182,7 @@ check_time (const char *operation, const char *directory, const Bounds *bounds, 
 
 /* --- saving --- */
 
-/* N of what is to come: above all that lies there. */
+/* The next N: above all existing ones. */
 static gint64
 next_number (MusterWorkerTrainingState *self)
 {
@@ -193,7 +194,7 @@ next_number (MusterWorkerTrainingState *self)
   return highest + 1;
 }
 
-/* Only what this has written: ckpt-N. */
+/* Removes only this object's checkpoints: ckpt-N. */
 static void
 remove_older (MusterWorkerTrainingState *self, const char *kept)
 {
@@ -203,11 +204,12 @@ remove_older (MusterWorkerTrainingState *self, const char *kept)
     g_autofree char *name = g_path_get_basename (*prefix);
     if (g_str_has_prefix (name, BASE "-") && muster_checkpoint_step (*prefix) >= 0 &&
         muster_checkpoint_step (*prefix) < muster_checkpoint_step (kept))
-      (void)muster_remove_checkpoint (self->storage, *prefix, NULL); /* read: with the next one */
+      (void)muster_remove_checkpoint (self->storage, *prefix,
+                                      NULL); /* being read: removed with the next one */
   }
 }
 
-/* The new one is looked at, then named, and only then the old one goes (B000.7, D000.2). */
+/* Checks the new one, names it, then removes the old one (B000.7, D000.2). */
 static gboolean
 commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bounds, GError **error)
 {
@@ -256,7 +258,7 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
     self->progress->epoch = epoch_before;
     self->progress->batch = batch_before;
   }
-  /* Nothing is left of it on any way out (D000.4). */
+  /* Removed in every case (D000.4). */
   if (self->is_worker)
     (void)remove_all (self->storage, self->write_dir, 0, NULL);
   self->since_save = is_done ? 0 : self->since_save;
@@ -265,9 +267,9 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
 
 /* --- coming back --- */
 
-/* One that the directory's state names. Where the chief has replaced the one that was being read,
- * the new one is read (D000.6). NULL without an error where there is no state; *prefix is set also
- * where it can't be restored. */
+/* Restores the one that the directory's state names. If the chief has replaced it during the read,
+ * the new one is read (D000.6). NULL without an error if there is no state; *prefix is set even if
+ * it can't be restored. */
 static gboolean
 restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefix,
                const Bounds *bounds, GError **error)
@@ -299,8 +301,8 @@ add_cause (GString *causes, const char *prefix, const GError *failure)
                           failure->message);
 }
 
-/* The newest that is whole of those that lie there: each says itself where training stood. causes
- * gets why others can't be restored. FALSE without an error where none can. */
+/* Restores the newest whole one in the directory; each contains its position. causes gets the
+ * reasons of the others. FALSE without an error if none can be restored. */
 static gboolean
 restore_listed (MusterWorkerTrainingState *self, const char *named, GString *causes,
                 const Bounds *bounds, GError **error)
@@ -326,7 +328,7 @@ restore_listed (MusterWorkerTrainingState *self, const char *named, GString *cau
   return FALSE;
 }
 
-/* A state that names nothing is no promise: then what is there but isn't whole is none. */
+/* A state without names promises nothing: then checkpoints that aren't whole are ignored. */
 static gboolean
 restore_any (MusterWorkerTrainingState *self, gboolean *restored, const Bounds *bounds,
              GError **error)
