@@ -53,7 +53,7 @@ node_free (gpointer data)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterClusterNode, node_free)
 
-/* The scaffold's graph, and beside it what tells which global variables have no value. */
+/* The scaffold's graph, plus the op that lists uninitialised global variables. */
 static gboolean
 build_graph (MusterClusterNode *self, GError **error)
 {
@@ -95,7 +95,7 @@ check_name (MusterCluster *self, const char *name, GError **error)
   return FALSE;
 }
 
-/* Nodes share nothing, and what is on one master is shared: its variables, by their names. */
+/* Nodes share nothing, but a master's variables are shared by name. */
 static gboolean
 check_master (MusterCluster *self, const char *name, MusterMaster *master, GError **error)
 {
@@ -178,8 +178,8 @@ open_node (MusterClusterNode *node, gint64 timeout_us, GCancellable *cancellable
   return node->session != NULL;
 }
 
-/* One master may have two names: a process is known by the number of its first device, which is its
- * own. seen: nodes by that. */
+/* One master may have two addresses: a process is identified by its first device's incarnation,
+ * which is unique. seen: nodes by that. */
 static gboolean
 check_process (MusterClusterNode *node, GHashTable *seen, gint64 deadline_us,
                GCancellable *cancellable, GError **error)
@@ -334,7 +334,7 @@ check_part (const MusterClusterNode *node, const MusterJobPart *part, GError **e
   return check_setups (node, NULL, part->setups, error);
 }
 
-/* Which graphs these parts are looked up in. */
+/* Identifies the graphs that these parts are compiled for. */
 static char *
 kind_of (MusterCluster *self, GPtrArray *parts, GError **error)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The counter of muster_job_limit_epochs (): it begins at n - 1, counts down once an epoch, and is
- * done when it is below 0. */
+/* The counter of muster_job_limit_epochs (): it starts at n - 1, decreases by one in each epoch,
+ * and has ended below 0. */
 #include "base/require.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph_edit.h"
@@ -83,7 +83,7 @@ add_to_init (MusterJobGroup *init, const char *node, gint64 n, GError **error)
   const MusterJobStep make = {
       .func = make_counter, .user_data = g_memdup2 (&n, sizeof n), .destroy = g_free};
   g_autoptr (MusterJobSetup) setup = muster_job_setup_new (NULL, &make);
-  /* It does nothing, and makes the node one of those to checkpoint. */
+  /* Does nothing; it makes the node one of those to checkpoint. */
   g_autoptr (MusterJobTask) task = muster_job_task_new ("epoch_counter", node, 1);
   return muster_job_group_add (init, task, error) &&
          muster_job_group_add_setup (init, node, setup, error);

@@ -13,7 +13,7 @@ struct _MusterJob {
   MusterJobGroup *exit;       /* (owned) */
   GPtrArray *stop_conditions; /* (owned) (element-type MusterJobOutput) */
   char **given_nodes;         /* (owned) (nullable) */
-  char **nodes;               /* (owned) (nullable) what was last asked for */
+  char **nodes;               /* (owned) (nullable) the last result */
   gboolean is_compiled;
 };
 
@@ -135,7 +135,7 @@ muster_job_nodes_to_checkpoint (MusterJob *self)
   return (const char *const *)self->nodes;
 }
 
-/* The type of a node's first output where an attribute says it, else MUSTER_INVALID. */
+/* The type of a node's first output, if an attribute has it, else MUSTER_INVALID. */
 static MusterDType
 known_type (const Tensorflow__NodeDef *node)
 {
@@ -165,7 +165,7 @@ check_condition (const MusterClusterNode *node, const MusterJobOutput *output, G
                       output->tensors[0], node->name, muster_dtype_name (dtype));
 }
 
-/* Those among the epoch's outputs: which node they are of is known. */
+/* Checks those among the epoch's outputs, whose nodes are known. */
 static gboolean
 check_conditions (MusterJob *self, MusterCluster *cluster, GError **error)
 {

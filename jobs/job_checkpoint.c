@@ -114,7 +114,7 @@ muster_job_checkpoint_db_name (MusterJobCheckpoint *self, const char *node, gint
   return name != NULL ? muster_job_checkpoint_path (self->directory, NULL, name, epoch) : NULL;
 }
 
-/* Where an entry's checkpoint of an epoch is loaded from: what a call gives, else what stuck. */
+/* The path to load an entry's checkpoint of an epoch from: the call's, or the default. */
 static char *
 load_path (MusterJobCheckpoint *self, const MusterJobEntry *entry, const MusterJobPath *path,
            gint64 epoch)
@@ -276,7 +276,7 @@ muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node, GError
   return NULL;
 }
 
-/* Every node's names must be known before a save or a load of them is made. */
+/* Every node's names must be known before a save or a load. */
 static gboolean
 check_listed (MusterJobCheckpoint *self, gint64 epoch, GError **error)
 {
@@ -292,7 +292,7 @@ check_listed (MusterJobCheckpoint *self, gint64 epoch, GError **error)
   return TRUE;
 }
 
-/* What no other save has. */
+/* A unique identifier of a save. */
 static char *
 new_mark (MusterJobCheckpoint *self)
 {
@@ -325,8 +325,8 @@ muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GErro
   return group;
 }
 
-/* Nodes whose checkpoints of the epoch are of different saves never stood like that together: one
- * life saved them all, and another was killed while it saved them again. */
+/* Refuses checkpoints of an epoch from different saves: they never existed at the same time. One
+ * run saved them all, and a later one was killed while it saved them again. */
 static gboolean
 check_marks (MusterJobCheckpoint *self, gint64 epoch, GError **error)
 {
@@ -445,7 +445,8 @@ muster_job_checkpoint_stats (MusterJobCheckpoint *self)
     stat->path = g_strdup (entry->path);
     stat->node = g_strdup (entry->node);
     stat->epoch = entry->epoch;
-    (void)muster_tensor_get_int64 (span, &stat->duration_us, NULL); /* it is one: set_span () */
+    (void)muster_tensor_get_int64 (span, &stat->duration_us,
+                                   NULL); /* it is an integer: set_span () */
     g_ptr_array_add (stats, stat);
   }
   return stats;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Partial loads here and now, one node after the other. */
+/* Partial loads without a group, one node after another. */
 #include "jobs/job_checkpoint_private.h"
 #include "jobs/job_checkpoint_tasks_private.h"
 
@@ -56,7 +56,7 @@ load_node (LocalLoad *self, const char *node, GError **error)
   return TRUE;
 }
 
-/* In the order in which they were asked for. */
+/* In the order of the request. */
 static char **
 loaded_names (const LocalLoad *self)
 {

@@ -48,7 +48,7 @@ set_span (MusterJobCheckpointWork *self, MusterJobOutput *span, GError **error)
   return muster_job_output_set (span, &value, 1, error);
 }
 
-/* A timer's errand has the span as its output. */
+/* The output of a timer's work is the duration. */
 static gboolean
 stop_timer (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
             GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error)
@@ -57,7 +57,7 @@ stop_timer (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNU
   return set_span (self, self->output, error);
 }
 
-/* Around the task; from now on it is what the node's stats tell of. */
+/* Adds a timer to the task; the node's stats report it from now on. */
 static void
 add_timer (MusterJobTask *task, const MusterJobCheckpointWork *work)
 {
@@ -131,7 +131,7 @@ muster_job_checkpoint_work_list (MusterClusterNode *node, gint64 deadline_us,
   return TRUE;
 }
 
-/* The one that is kept, if it is for these names in this session. */
+/* The cached saver, if it is for these names in this session. */
 static MusterJobSaver *
 saver_for (MusterJobSaver **kept, MusterClusterNode *node, const char *const *names,
            gint64 deadline_us, GCancellable *cancellable, GError **error)

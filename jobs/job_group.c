@@ -475,7 +475,7 @@ part_free (gpointer data)
   g_free (self);
 }
 
-/* The part of a node, made where there is none. */
+/* The part of a node, created if necessary. */
 static MusterJobPart *
 part_of (GPtrArray *parts, GHashTable *names, const char *node)
 {

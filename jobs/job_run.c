@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A group's run: nodes beside each other, a node's tasks beside each other, a task's instances
- * beside each other. Whatever fails first cancels the rest, and all are joined. */
+/* Runs a group: nodes, a node's tasks, and a task's instances all concurrently. The first failure
+ * cancels the rest, and all are joined. */
 #include "base/check_time.h"
 #include "jobs/cluster_private.h"
 #include "jobs/job_group_private.h"
@@ -29,7 +29,7 @@ typedef struct {
 
 /* --- threads --- */
 
-/* Runs func on each item, beside each other; the last one here. */
+/* Runs func on each item concurrently, the last one on this thread. */
 static void
 run_beside (GThreadFunc func, const char *name, gpointer items, gsize size, guint n)
 {
@@ -51,7 +51,7 @@ has_failed (Run *self)
   return self->error != NULL;
 }
 
-/* Keeps the first failure, with whose it is, and ends the others. */
+/* Keeps the first failure, with its node and task, and cancels the others. */
 static void
 fail (NodeRun *self, MusterJobTask *task, GError *failure)
 {
@@ -97,7 +97,7 @@ run_ops (NodeRun *self, const MusterJobWork *work, GError **error)
   return TRUE;
 }
 
-/* FALSE when the run has failed, here or elsewhere. */
+/* FALSE if the run has failed, here or in another task. */
 static gboolean
 run_work (NodeRun *self, MusterJobTask *task, const MusterJobWork *work)
 {
@@ -156,7 +156,7 @@ run_task (gpointer data)
   return NULL;
 }
 
-/* Until the tasks have ended, and once more. */
+/* Repeats until the tasks have ended, and once after that. */
 static gpointer
 run_report (gpointer data)
 {
@@ -224,7 +224,7 @@ hand_out (NodeRun *self, GPtrArray *outputs, MusterTensor **fetched)
   }
 }
 
-/* All that the node's tasks declare, in one step. */
+/* Fetches all outputs of the node's tasks in one step. */
 static void
 fetch_outputs (NodeRun *self)
 {

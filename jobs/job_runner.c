@@ -128,7 +128,7 @@ check_checkpoint (MusterJobRunner *self, GError **error)
   return self->checkpoint != NULL;
 }
 
-/* The metadata's verbs have a stage's time, too. */
+/* The metadata's operations have a stage's timeout too. */
 static gboolean
 is_accessible (Training *self, gboolean *accessible, GError **error)
 {
@@ -176,7 +176,7 @@ muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 ep
   return TRUE;
 }
 
-/* Counts a failed save; FALSE once too many have failed in a row. Takes the failure. */
+/* Counts a failed save; FALSE if too many have failed in a row. Takes the failure. */
 static gboolean
 put_up_with (MusterJobRunner *self, gint64 epoch, GError *failure, GError **error)
 {
@@ -194,7 +194,7 @@ put_up_with (MusterJobRunner *self, gint64 epoch, GError *failure, GError **erro
   return FALSE;
 }
 
-/* Training goes on without a checkpoint. */
+/* Training continues without a checkpoint. */
 static gboolean
 save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
 {
@@ -264,7 +264,7 @@ check_before (MusterJobRunner *self, GError **error)
   return FALSE;
 }
 
-/* Each save will fail, and training goes on: that is to be seen at once, not after a night. */
+/* Warns at the start if every save will fail, since training continues. */
 static void
 warn_of_no_directory (MusterJobRunner *self)
 {
@@ -294,7 +294,7 @@ begin_anew (Training *self, GError **error)
          save_or_warn (self, 0, FALSE, error);
 }
 
-/* A checkpoint that is damaged or not there: which epoch is. */
+/* For a damaged or missing checkpoint, adds the epoch that can be loaded. */
 static void
 add_remedy (MusterJobCheckpoint *checkpoint, gint64 epoch, GError *failure)
 {
@@ -343,7 +343,7 @@ read_condition (MusterJobOutput *output, gboolean *is_true, GError **error)
                       muster_dtype_name (muster_tensor_dtype (value)), shape);
 }
 
-/* All of them, whatever the first says. */
+/* Reads all of them, whatever the first one's value. */
 static gboolean
 read_conditions (MusterJob *job, gboolean *stops, GError **error)
 {
@@ -361,7 +361,7 @@ read_conditions (MusterJob *job, gboolean *stops, GError **error)
   return TRUE;
 }
 
-/* Until a condition, or the caller, stops it; *epoch is the last one that was run. */
+/* Runs until a condition or the caller stops it; *epoch is the last one. */
 static gboolean
 run_epochs (Training *self, gint64 *epoch, GError **error)
 {

@@ -67,11 +67,10 @@ struct _MusterJobSaver {
   char **names;                /* (owned) */
   MusterSession *session;      /* (owned) its graph has the saver's nodes */
   MusterMetaGraph *meta_graph; /* (owned) (nullable) with the saver; NULL: there are no names */
-  gboolean was_probed;         /* the node was asked whether it sees the directory */
+  gboolean was_probed;         /* the node was probed for the directory */
 };
 
-/* The node's session may have been extended before: each saver's nodes lie in a scope of their
- * own. */
+/* The node's session may have been extended before: each saver's nodes have their own scope. */
 static gboolean
 build (MusterJobSaver *self, MusterClusterNode *node, gint64 deadline_us, GCancellable *cancellable,
        GError **error)
@@ -123,7 +122,7 @@ muster_job_saver_is_for (MusterJobSaver *self, MusterClusterNode *node, const ch
   return self->session == node->session && g_strv_equal ((const char *const *)self->names, names);
 }
 
-/* The file is called as it is, whatever else is in its directory. */
+/* The file's name is fixed, whatever else is in its directory. */
 static MusterSaver *
 open_saver (MusterJobSaver *self, MusterStorage *storage, const char *path, GError **error)
 {
@@ -146,7 +145,7 @@ check_directory (MusterStorage *storage, const char *directory, GError **error)
   return files != NULL;
 }
 
-/* A node of which nothing is saved still has its list. */
+/* A node without saved variables still has its list. */
 static gboolean
 save_list (MusterStorage *storage, const char *path, MusterTensor *list, MusterTensor *mark,
            GError **error)
@@ -210,8 +209,7 @@ set_of (MusterTensor *list)
   return set;
 }
 
-/* Global variables, parts under the name of the whole; those with a part that has no value are left
- * out. */
+/* Global variables; parts under the variable's name, if all parts have a value. */
 static char **
 names_with_values (MusterMetaGraph *meta_graph, MusterTensor *missing)
 {
@@ -254,7 +252,7 @@ muster_job_saver_list_session (MusterClusterNode *node, gint64 deadline_us,
   return names_with_values (muster_scaffold_meta_graph (node->scaffold), missing);
 }
 
-/* What a file holds is whatever somebody wrote there. */
+/* A file's content is untrusted. */
 static gboolean
 is_name_list (MusterTensor *list)
 {

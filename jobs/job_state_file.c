@@ -14,7 +14,7 @@ struct _MusterJobStateFile {
   char *directory;        /* (owned) (nullable) until set_params */
   MusterStorage *storage; /* (owned) (nullable) */
   char **nodes;           /* (owned) (nullable) */
-  gint64 chosen;          /* by the user and not yet written; MUSTER_NO_EPOCH: none is */
+  gint64 chosen;          /* chosen by the user, not written yet; MUSTER_NO_EPOCH: none */
   char *action;           /* (owned) (nullable) */
   GPtrArray *stats;       /* (owned) (nullable) */
 };
@@ -58,7 +58,7 @@ check_params (MusterJobStateFile *self, GError **error)
   return self->directory != NULL;
 }
 
-/* Its text, NULL with no error where there is no file. */
+/* Its text; NULL without an error if there is no file. */
 static char *
 read_text (MusterJobStateFile *self, const char *path, GError **error)
 {
@@ -80,7 +80,7 @@ read_text (MusterJobStateFile *self, const char *path, GError **error)
   return g_steal_pointer (&text);
 }
 
-/* Who doesn't take part in the job that the file is of has no checkpoint of it. */
+/* A node outside the file's job has no checkpoint in it. */
 static gboolean
 check_nodes (MusterJobStateFile *self, GKeyFile *file, GError **error)
 {
@@ -104,7 +104,7 @@ parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *fini
   g_autoptr (GKeyFile) file = g_key_file_new ();
   g_autoptr (GError) failure = NULL;
 
-  if (!g_utf8_validate (text, -1, NULL)) /* or it would be in messages */
+  if (!g_utf8_validate (text, -1, NULL)) /* or messages would contain it */
     return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "not a text file");
   if (!g_key_file_load_from_data (file, text, strlen (text), G_KEY_FILE_NONE, error))
     return FALSE;
@@ -122,7 +122,7 @@ parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *fini
   return check_nodes (self, file, error);
 }
 
-/* What the job would go on from without the file. */
+/* Describes what the job would resume from without the file. */
 static char *
 remedy (MusterJobStateFile *self)
 {
@@ -137,7 +137,7 @@ remedy (MusterJobStateFile *self)
                           epoch);
 }
 
-/* *epoch is MUSTER_NO_EPOCH where there is no file. */
+/* *epoch is MUSTER_NO_EPOCH if there is no file. */
 static gboolean
 read_state (MusterJobStateFile *self, gint64 *epoch, gboolean *finished, GError **error)
 {
@@ -175,7 +175,7 @@ state_file_set_params (MusterJobMetadata *metadata, const MusterJobParams *param
   return TRUE;
 }
 
-/* What says which epoch counts. */
+/* Writes which epoch is the last. */
 static gboolean
 write_state (MusterJobStateFile *self, gint64 epoch, gboolean finished, GError **error)
 {
@@ -238,8 +238,8 @@ state_file_accessible (MusterJobMetadata *metadata, gint64 epoch G_GNUC_UNUSED,
   return TRUE;
 }
 
-/* The nodes stand at the epoch that the user chose: whoever comes next without a choice goes on
- * from here, and not from a later one that was there before. */
+/* The nodes are at the epoch that the user chose: a later run without a choice continues from here,
+ * not from a later epoch that existed before. */
 static gboolean
 keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
 {
