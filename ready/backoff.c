@@ -5,15 +5,15 @@
 
 #define FIRST_PAUSE_US (100 * MUSTER_MILLISECOND)
 #define LAST_PAUSE_US  MUSTER_SECOND
-/* However small the number drawn: nobody is to retry in a tight loop. */
+/* Minimum pause, whatever the random number, so that retries are never a tight loop. */
 #define LEAST_PAUSE_US (10 * MUSTER_MILLISECOND)
-/* A master that has lost a session answers, so that the first pause only spreads those who were
- * there: a worker is back before the chief that has reset the master is done. */
+/* A master that has lost a session answers, so the first pause only spreads the clients: a worker
+ * is back before the chief that has reset the master has finished. */
 #define LOST_SESSION_SHARE 4
-/* An attempt that held for so long has succeeded: the next pause is the first again. A master that
- * takes sessions and loses them at once is tried as rarely as one that isn't there. */
+/* An attempt that worked for this long has succeeded: the next pause is the first again. A master
+ * that loses sessions at once is retried as rarely as one that can't be reached. */
 #define STABLE_AFTER_US (10 * MUSTER_SECOND)
-/* Pauses double no more often, so that a ceiling of hours can't overflow. */
+/* Maximum number of doublings, so that a ceiling of hours doesn't overflow. */
 #define MOST_DOUBLINGS 30
 
 const MusterRetryPolicy muster_retry_waiting = {

@@ -6,23 +6,24 @@
 #define MAX_MODELS 10000
 #define MAX_NAME   256
 #define MAX_DETAIL 4096
-/* Leaves room for the epochs after it, however often it is asked for the next. */
+/* Leaves space for later epochs, however often the next is requested. */
 #define MAX_EPOCH (G_MAXINT64 / 2)
 
-/* The longest name that errors repeat in full. */
+/* Maximum length of names in errors. */
 #define SHOWN_NAME 64
 
 typedef struct {
-  MusterAnnouncement chief; /* its ages aren't kept: they count from the instants below */
+  MusterAnnouncement chief; /* without ages, which are computed from the instants below */
   gint64 phase_us;
   gint64 durable_us;
   gint64 lost_us;
   gint64 lease_until_us;
-  gint64 highest;          /* epoch ever seen */
-  guint64 claim;           /* which claim of the board's it was */
-  MusterChiefPhase undone; /* what a reset undid: its chief may repeat that without knowing */
+  gint64 highest; /* highest epoch ever seen */
+  guint64 claim;  /* number of the claim in the registry */
+  MusterChiefPhase
+      undone; /* the phase before a reset, which the chief may repeat without knowing of it */
   gboolean has_left;
-  gboolean is_unreported; /* its lease was seen to have run out, which nobody has been told of */
+  gboolean is_unreported; /* its lease has expired, and listeners haven't been notified */
   MusterGraph *graph;     /* (owned) (nullable) */
 } Model;
 
@@ -112,7 +113,7 @@ check_text (const char *what, const char *text, gsize max, GError **error)
                       what, shown);
 }
 
-/* What may be left out. */
+/* Checks an optional text. */
 static gboolean
 check_optional (const char *what, const char *text, gsize max, GError **error)
 {
@@ -229,7 +230,7 @@ may_claim (const Model *model, const MusterClaim *claim, gint64 now_us, GError *
   return TRUE;
 }
 
-/* The chief that was lost is back: what it announced still holds, unless a reset undid it. */
+/* TRUE if the lost chief is back: its announcement is still valid, unless a reset cleared it. */
 static gboolean
 comes_back (const Model *model, const MusterClaim *claim, const char *who)
 {
@@ -253,7 +254,7 @@ set_nullable (char **text, const char *value)
   *text = copy;
 }
 
-/* As for a chief of whom nothing is known but that it stands there. */
+/* Sets the phase, as for a chief of which nothing else is known. */
 static void
 begin_phase (Model *model, MusterChiefPhase phase, gint64 now_us)
 {
@@ -356,8 +357,8 @@ may_announce (const Model *model, const MusterAnnouncement *announced, gint64 no
   return TRUE;
 }
 
-/* A chief renews its lease by saying what it said last, and may not have heard of a reset yet; but
- * that it prepares the model (again) is taken in any case. */
+/* A chief renews its lease by repeating its last announcement, and may not know of a reset yet;
+ * that it prepares the model (again) is always accepted. */
 static gboolean
 is_undone (const Model *model, MusterChiefPhase phase)
 {
@@ -378,7 +379,7 @@ take_phase (Model *model, const MusterAnnouncement *announced, gint64 now_us)
                          announced->phase == MUSTER_CHIEF_TRAINING ||
                          (announced->phase == MUSTER_CHIEF_OVER && model->chief.prepared);
   if (announced->phase == MUSTER_CHIEF_OVER || !is_prepared || !model->chief.prepared)
-    model->chief.is_ready = FALSE; /* from here on it is found out anew, or no longer */
+    model->chief.is_ready = FALSE; /* it is determined again, or no longer */
   model->chief.prepared = is_prepared;
 }
 

@@ -4,16 +4,17 @@
 #include <string.h>
 
 #define LEAST_PAUSE_US   (10 * MUSTER_MILLISECOND)
-#define PAUSES_PER_POLL  20  /* a waiter spends at most a twentieth of its time looking */
-#define WAITED_PER_PAUSE 100 /* at most a hundredth of the wait is lost after it is over */
-/* Others that look as often can't be told by what a look costs before they are a burden. So who has
- * waited for a while looks but five times a second, and 64 of them leave a server its time. */
+#define PAUSES_PER_POLL  20  /* a waiter spends at most a twentieth of its time polling */
+#define WAITED_PER_PAUSE 100 /* at most a hundredth of the wait is lost after the model is ready   \
+                              */
+/* Other waiters that poll as often don't show in a poll's cost before they are a burden. So after a
+ * while a waiter polls only five times a second, and 64 of them leave the server enough time. */
 #define EARLY_WAITED_PER_PAUSE 10
 #define STEADY_PAUSE_US        (200 * MUSTER_MILLISECOND)
-/* How far a look that has become dearer lengthens the pause. */
+/* Maximum factor by which a higher cost lengthens the pause. */
 #define MOST_CROWDING 2
-#define NOISE_US      MUSTER_MILLISECOND /* looks that are cheaper than this differ by chance */
-/* A look that fails for everybody at once is not repeated by everybody at once. */
+#define NOISE_US      MUSTER_MILLISECOND /* costs below this vary randomly */
+/* A poll that fails for all clients at once isn't repeated by all at once. */
 #define JITTER 0.25
 
 void
@@ -36,7 +37,7 @@ muster_countdown_polled (MusterCountdown *self, gint64 cost_us)
   self->polls++;
 }
 
-/* What a look costs at present. */
+/* The current cost of a poll. */
 static double
 present_cost_us (const MusterCountdown *self)
 {
@@ -47,7 +48,7 @@ present_cost_us (const MusterCountdown *self)
   return (double)cost_us;
 }
 
-/* What the time waited so far asks for, in any case. */
+/* The minimum pause for the time waited so far. */
 static gint64
 least_pause_us (gint64 waited_us)
 {
@@ -68,8 +69,8 @@ pause_us (const MusterCountdown *self, gint64 now_us, double chance)
   return MAX ((gint64)pause, 1);
 }
 
-/* The last instant at which a look may start and still end by the deadline: a quarter of its cost
- * is left for one that takes a little longer. */
+/* The last instant at which a poll may start and still end by the deadline, with a quarter of its
+ * cost as a reserve. */
 static gint64
 last_start_us (const MusterCountdown *self)
 {

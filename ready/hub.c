@@ -5,7 +5,7 @@
 #include "ready/chief_gate.h"
 #include "ready/watch_key_private.h"
 
-/* A question that takes longer than this has failed: it must not keep the others waiting. */
+/* Timeout of a question, so that it doesn't block the others. */
 #define PROBE_TIMEOUT (60 * MUSTER_SECOND)
 
 struct _MusterSubscriber {
@@ -23,26 +23,26 @@ struct _MusterReadinessHub {
   MusterMaster *master;          /* (owned) */
   MusterChiefRegistry *registry; /* (not owned) (nullable) */
   MusterClock *clock;            /* (owned) */
-  gulong changed_id;             /* 0: the master can't tell of changes */
+  gulong changed_id;             /* 0: the master doesn't report changes */
   GThread *thread;
-  GCancellable *stop;         /* (owned) ends the question that is being run */
+  GCancellable *stop;         /* (owned) cancels the running question */
   guint64 round;              /* the thread's */
   MusterModelFunc model_func; /* (nullable) */
   gpointer model_data;
 
   GMutex lock;
-  GCond wake;            /* there is something to do */
-  GCond delivered;       /* a call of an asker's function has returned */
-  GCancellable *nap;     /* (owned) (nullable) ends the pause between two looks; guarded by lock */
-  gboolean stopping;     /* guarded by lock */
+  GCond wake;        /* signals that there is work */
+  GCond delivered;   /* signals that a subscriber's function has returned */
+  GCancellable *nap; /* (owned) (nullable) cancels the pause between two polls; guarded by lock */
+  gboolean stopping; /* guarded by lock */
   GPtrArray *watch_keys; /* (element-type MusterWatchKey) guarded by lock */
   GHashTable
-      *by_what; /* (element-type MusterWatchKey) owned: the same, as a set; guarded by lock */
-  GQueue
-      agenda;   /* (element-type MusterWatchKey) those with something to be done; guarded by lock */
-  GQueue ended; /* (element-type MusterSubscriber) owned: told of their end, not left; guarded by
-                   lock */
-  MusterSubscriber *speaking; /* (not owned) (nullable) whose function runs now; guarded by lock */
+      *by_what;  /* (element-type MusterWatchKey) owned: the same, as a set; guarded by lock */
+  GQueue agenda; /* (element-type MusterWatchKey) those with pending work; guarded by lock */
+  GQueue ended;  /* (element-type MusterSubscriber) owned: notified of their end, not unsubscribed;
+                    guarded by lock */
+  MusterSubscriber
+      *speaking; /* (not owned) (nullable) whose function is running; guarded by lock */
 };
 
 /* --- questions --- */
@@ -82,7 +82,7 @@ put_on_agenda (MusterReadinessHub *self, MusterWatchKey *watch_key)
   watch_key->is_on_agenda = TRUE;
 }
 
-/* There is something to do for the hub's thread. */
+/* Wakes the hub's thread. */
 static void
 wake_up (MusterReadinessHub *self)
 {
@@ -93,7 +93,7 @@ wake_up (MusterReadinessHub *self)
 
 /* --- polls --- */
 
-/* Nobody who has heard that a model is ready waits for it not to be. */
+/* A client that knows that a model is ready doesn't wait for the opposite. */
 void
 muster_readiness_hub_may_have_changed (MusterReadinessHub *self)
 {
@@ -109,8 +109,7 @@ muster_readiness_hub_may_have_changed (MusterReadinessHub *self)
   g_mutex_unlock (&self->lock);
 }
 
-/* Those whose time to be looked at again has come go on the agenda; returns when the next one's
- * will. */
+/* Adds questions that are due to the agenda; returns when the next is due. */
 static gint64
 plan_agenda (MusterReadinessHub *self)
 {
@@ -128,7 +127,7 @@ plan_agenda (MusterReadinessHub *self)
   return next_us;
 }
 
-/* The thread waits until there may be something to do, the lock let go meanwhile. */
+/* Waits for work; releases the lock meanwhile. */
 static void
 wait_for_work (MusterReadinessHub *self)
 {
@@ -142,7 +141,7 @@ wait_for_work (MusterReadinessHub *self)
   g_autoptr (GCancellable) nap = g_cancellable_new ();
   self->nap = nap;
   g_mutex_unlock (&self->lock);
-  /* Cut short by whoever has something to do for the thread: no failure. */
+  /* Cancelled when there is work: not a failure. */
   (void)muster_clock_wait_until (self->clock, wake_us, nap, NULL);
   g_mutex_lock (&self->lock);
   self->nap = NULL;
@@ -169,8 +168,7 @@ subscriber_unref (MusterSubscriber *subscriber)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSubscriber, subscriber_unref)
 
-/* With the lock held: moves the asker, and the reference by which a queue holds it; NULL: to
- * none. */
+/* With the lock held: moves the subscriber, and the reference held by its queue; NULL: to none. */
 static void
 put_subscriber (MusterSubscriber *subscriber, GQueue *queue)
 {
@@ -183,7 +181,7 @@ put_subscriber (MusterSubscriber *subscriber, GQueue *queue)
 
 /* --- from outside --- */
 
-/* On a step's thread: it must not be held up. */
+/* Runs on a step's thread: must not block. */
 static void
 readiness_changed (gpointer data)
 {
@@ -198,7 +196,8 @@ readiness_changed (gpointer data)
   g_mutex_unlock (&self->lock);
 }
 
-/* The registry's function. What is no news to those who wait, only whoever comes in is told. */
+/* The registry's listener. A change that waiters don't need to know only affects new subscribers.
+ */
 static void
 on_model_changed (const char *model, MusterModelChange change, gpointer data)
 {
@@ -303,14 +302,14 @@ muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session
   };
   gint64 now_us = muster_clock_now_us (self->clock);
   if (key.graph != NULL)
-    (void)muster_graph_hash (key.graph); /* made here, not under the lock */
+    (void)muster_graph_hash (key.graph); /* computed here, not under the lock */
 
   g_mutex_lock (&self->lock);
   MusterWatchKey *watch_key = g_hash_table_lookup (self->by_what, &key);
   if (watch_key == NULL)
     watch_key = add_watch_key (self, &key);
   else if (self->changed_id == 0 && muster_poll_plan_is_old (&watch_key->polls, now_us))
-    watch_key->is_stale = TRUE; /* nobody comes in on an old answer */
+    watch_key->is_stale = TRUE; /* new subscribers mustn't get an old answer */
   subscriber->watch_key = watch_key;
   put_subscriber (subscriber, &watch_key->fresh);
   put_on_agenda (self, watch_key);
@@ -326,7 +325,7 @@ muster_readiness_hub_unsubscribe (MusterReadinessHub *self, MusterSubscriber *su
   subscriber->left = TRUE;
   while (self->speaking == subscriber && g_thread_self () != self->thread)
     g_cond_wait (&self->delivered, &self->lock);
-  /* The hub's thread may be running the question: it forgets one that nobody asks itself. */
+  /* The hub's thread may be running the question; it removes one without subscribers itself. */
   MusterWatchKey *watch_key = g_steal_pointer (&subscriber->watch_key);
   put_subscriber (subscriber, NULL);
   if (watch_key != NULL && !watch_key_has_subscribers (watch_key)) {
@@ -352,7 +351,7 @@ muster_readiness_hub_n_subscribers (MusterReadinessHub *self)
 
 /* --- on the hub's thread, the lock held but where it says otherwise --- */
 
-/* The lock is let go while the asker's function runs. */
+/* Releases the lock while the subscriber's function runs. */
 static void
 notify (MusterReadinessHub *self, MusterSubscriber *subscriber, const MusterReadiness *readiness,
         const GError *error)
@@ -367,8 +366,8 @@ notify (MusterReadinessHub *self, MusterSubscriber *subscriber, const MusterRead
   g_cond_broadcast (&self->delivered);
 }
 
-/* Ends one asker: from here on it is no longer asked for, only its owner's leave is awaited (which
- * may be under way, or done). */
+/* Ends one subscription: it isn't notified any more, and only its unsubscribe remains (which may be
+ * running, or done). */
 static void
 end_subscriber (MusterReadinessHub *self, MusterSubscriber *subscriber, const GError *error)
 {
@@ -380,13 +379,13 @@ end_subscriber (MusterReadinessHub *self, MusterSubscriber *subscriber, const GE
   notify (self, subscriber, NULL, error);
 }
 
-/* Tells the present answer to those who haven't heard it. Some may leave and others come meanwhile.
- */
+/* Notifies the subscribers that don't have the current answer. Some may leave and others come
+ * meanwhile. */
 static void
 notify_new (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
   self->round++;
-  /* Who comes meanwhile has a round of its own. */
+  /* Subscribers that come meanwhile have their own round. */
   for (guint n = watch_key->fresh.length; n > 0 && watch_key->fresh.length > 0 && !self->stopping;
        n--) {
     g_autoptr (MusterSubscriber) subscriber = subscriber_ref (watch_key->fresh.head->data);
@@ -395,7 +394,7 @@ notify_new (MusterReadinessHub *self, MusterWatchKey *watch_key)
   }
 }
 
-/* Brings the ages of an answer that was found before up to now. */
+/* Updates the ages of an earlier answer. */
 static void
 age_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
@@ -404,7 +403,7 @@ age_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
   watch_key->reported_us = now_us;
 }
 
-/* All are to be told what is new, those who have waited longest first. */
+/* Marks all subscribers for notification, the longest waiting first. */
 static void
 refresh_subscribers (MusterWatchKey *watch_key)
 {
@@ -423,8 +422,8 @@ find_ops (MusterWatchKey *watch_key)
   watch_key->has_ops = TRUE;
 }
 
-/* Runs the ops in the first subscriber's session, the lock let go meanwhile. FALSE for a failure,
- * which is that session's: its subscriber hears it, and the next one's session is used. */
+/* Runs the ops in the first subscriber's session, without the lock. FALSE for a failure, which is
+ * that session's: its subscriber gets it, and the next one's session is used. */
 static gboolean
 run_ops (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
@@ -437,7 +436,7 @@ run_ops (MusterReadinessHub *self, MusterWatchKey *watch_key)
 
   g_autoptr (GError) error = NULL;
   g_auto (MusterReadiness) ops = {0};
-  /* A deadline of a step is on the machine's clock, whatever clock the hub naps on. */
+  /* A step's deadline is on the machine's clock, whatever the hub's clock. */
   gint64 deadline_us =
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), PROBE_TIMEOUT);
   if (!watch_key->has_ops)
@@ -471,7 +470,7 @@ compare_graphs (MusterReadinessHub *self, MusterWatchKey *watch_key)
     watch_key->difference = muster_graph_difference (watch_key->graph, chiefs);
 }
 
-/* Before the registry is read: a change that comes meanwhile has it read again. */
+/* Called before the registry is read: a later change causes another read. */
 static gboolean
 take_graph_change (MusterWatchKey *watch_key)
 {
@@ -492,8 +491,8 @@ plan_poll (MusterReadinessHub *self, MusterWatchKey *watch_key, gboolean has_run
                            has_run, muster_clock_random (self->clock));
 }
 
-/* Finds the present answer, of the ops first and then of the registry, so that a chief that has
- * begun while they ran has the last word. FALSE if there is none yet. */
+/* Computes the current answer, from the ops first and then the registry, so that a chief that has
+ * started meanwhile decides. FALSE if there is none yet. */
 static gboolean
 find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
@@ -513,7 +512,7 @@ find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
   gboolean is_news =
       watch_key->current.version == 0 || muster_readiness_changed (&watch_key->current, &now);
   g_mutex_lock (&self->lock);
-  /* A master that can't tell of changes may have changed before its chief said so. */
+  /* A master that doesn't report changes may have changed before its chief announced it. */
   if (is_news && !has_run && self->changed_id == 0 && !muster_chief_decides (chief)) {
     watch_key->is_stale = TRUE;
     return FALSE;
@@ -526,7 +525,7 @@ find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
   return TRUE;
 }
 
-/* Does what is to be done about one question. */
+/* Processes one question. */
 static void
 attend (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {

@@ -5,7 +5,7 @@
 #define PART_OF_OUTAGE 0.018
 #define JITTER         0.25
 
-/* How long to wait before the master is tried again. */
+/* The interval before the next probe of the master. */
 static gint64
 interval_us (const MusterPause *self, gint64 now_us)
 {
@@ -19,7 +19,8 @@ muster_pause (MusterPause *self, MusterMaster *master, MusterClock *clock,
   const gint64 longest_us = MAX (self->wake_us, self->longest_us);
   gint64 now_us = muster_clock_now_us (clock);
   gint64 end_us = self->wake_us;
-  double share = muster_clock_random (clock); /* who lost it together spreads at the first try */
+  double share = muster_clock_random (
+      clock); /* clients that lost it at the same time are spread by the first probe */
 
   if (!muster_master_can_reach (master))
     return muster_clock_wait_until (clock, self->wake_us, cancellable, error);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/poll_plan.h"
 
-/* Once everybody has heard that the model is ready: only that it no longer is would be news. */
+/* When all clients know that the model is ready: only the opposite would be a change. */
 #define SETTLED_US (10 * MUSTER_SECOND)
-/* While somebody waits: one poller for all may poll more often than each of them would. */
+/* While clients wait: one poller for all may poll more often than each of them would. */
 #define MAX_INTERVAL_US MUSTER_SECOND
 
 static void
@@ -65,7 +65,7 @@ muster_poll_plan_next (MusterPollPlan *self, gint64 now_us, gboolean is_settled,
   self->is_settled = is_settled;
   if (!has_polled && !has_turned)
     return;
-  if (has_turned) { /* what comes now begins anew */
+  if (has_turned) { /* later changes start again */
     gint64 cost_us = self->countdown.costs_us[0];
     start_countdown (self, now_us);
     muster_countdown_polled (&self->countdown, cost_us);

@@ -3,8 +3,8 @@
 
 #define PAUSES_PER_POLL 20
 #define LEAST_PAUSE_US  (10 * MUSTER_MILLISECOND)
-/* Looks that are due at once: a chief's init, its local init and its own look at the ready op come
- * close together. */
+/* Polls that are due at once: a chief's init, its local init and its own check of the ready op
+ * follow each other closely. */
 #define AT_ONCE 3
 
 void
@@ -27,7 +27,7 @@ muster_rate_limiter_begin_poll (MusterRateLimiter *self, gint64 now_us)
   return was_due;
 }
 
-/* What is paid for lags behind, by as much as may be spent at once. */
+/* The pauses lag behind by the polls that are due at once. */
 void
 muster_rate_limiter_end_poll (MusterRateLimiter *self, gint64 now_us, gint64 cost_us)
 {

@@ -14,7 +14,7 @@ muster_ready_op_result_clear (MusterReadyOpResult *self)
   self->is_ready = FALSE;
 }
 
-/* A name as text: bytes that are no UTF-8 become "\xNN". */
+/* A name as text: invalid UTF-8 becomes "\xNN". */
 static char *
 decode_name (MusterString name)
 {
@@ -65,7 +65,7 @@ judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *rea
   return TRUE;
 }
 
-/* The one place that reads a master's words: TensorFlow has no other way to say it. */
+/* The only place that reads a master's text: TensorFlow has no other way to report it. */
 static gboolean
 means_not_ready (const GError *failure)
 {
@@ -92,7 +92,7 @@ muster_ready_op_judge (const char *op, const MusterTensor *value, const GError *
   return FALSE;
 }
 
-/* Ops that a ready op may be and that have no output. */
+/* Ops without an output that a ready op may be. */
 static gboolean
 is_without_output (MusterGraph *graph, const char *name)
 {
@@ -130,7 +130,7 @@ muster_ready_op_clear (MusterReadyOp *self)
   g_clear_pointer (&self->target, g_free);
 }
 
-/* Fetches op; one without an output gives NULL and no failure. */
+/* Fetches op; for one without an output returns NULL without a failure. */
 static MusterTensor *
 evaluate (MusterSession *session, const MusterReadyOp *op, gint64 deadline_us,
           GCancellable *cancellable, GError **failure)
@@ -145,8 +145,8 @@ evaluate (MusterSession *session, const MusterReadyOp *op, gint64 deadline_us,
       muster_session_fetch (session, op->fetch, deadline_us, cancellable, &refused);
   if (value != NULL)
     return value;
-  /* Where the graph is the master's alone, it may be an op that has no output. Where it is known, a
-   * fetch that fails says nothing about readiness, though the op may well run. */
+  /* If only the master has the graph, the op may have no output. If the graph is known, a failed
+   * fetch doesn't concern readiness, even if the op could be run. */
   if (!op->is_known && muster_error_is (refused, MUSTER_ERROR_INVALID_ARGUMENT) &&
       muster_session_run_op (session, op->target, deadline_us, cancellable, NULL))
     return NULL;

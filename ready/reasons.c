@@ -10,7 +10,7 @@
 #define OWNERS_SHOWN       6 /* the longest lists first; the rest as "…" */
 #define OWNERS_WITH_NAMES  2
 #define NAMES_SHOWN        3
-#define NAMES_SHOWN_OF_ONE 2 /* where there are several owners */
+#define NAMES_SHOWN_OF_ONE 2 /* if there are several owners */
 
 /* The missing variables of one task. */
 typedef struct {
@@ -27,7 +27,7 @@ group_free (gpointer data)
   g_free (self);
 }
 
-/* The devices of the model's variables by their names; NULL where none has one. */
+/* The devices of the model's variables by name; NULL if none has one. */
 static GHashTable *
 devices_of (const MusterSituation *situation)
 {
@@ -131,7 +131,7 @@ describe_missing (MusterReason *self, const MusterSituation *situation)
   const Group *largest = g_ptr_array_index (groups, 0);
   self->state = "missing";
   self->n_missing = g_strv_length (names);
-  /* a ready op of the program's own may look at more than the model's variables */
+  /* a program's own ready op may check more than the model's variables */
   if (self->n_total < self->n_missing)
     self->n_total = 0;
   self->names = muster_names_pack (names, self->n_missing);
@@ -140,8 +140,8 @@ describe_missing (MusterReason *self, const MusterSituation *situation)
     self->owner = g_strdup (largest->owner);
 }
 
-/* One reason for the variables: how many are missing, whose they are, and their names. The caller
- * sets since_us. (transfer full) */
+/* The reason for the variables: the number of missing ones, their tasks and names. The caller sets
+ * since_us. (transfer full) */
 static MusterReason *
 reason_for_variables (const MusterSituation *situation)
 {
@@ -172,9 +172,9 @@ reason_for_variables (const MusterSituation *situation)
 struct _MusterReasons {
   MusterClock *clock;   /* (owned) */
   GPtrArray *list;      /* (owned) (element-type MusterReason) */
-  guint64 version;      /* of the situation in the list; 0: there was none */
-  gint64 epoch;         /* of the chief in the list */
-  gboolean was_reached; /* the server has answered at some time */
+  guint64 version;      /* of the last situation; 0: none */
+  gint64 epoch;         /* of the last chief */
+  gboolean was_reached; /* the server has answered before */
 };
 
 static MusterReason *
@@ -239,9 +239,8 @@ muster_reasons_free (MusterReasons *self)
   g_free (self);
 }
 
-/* What a failure to get a session says of the server, where nobody has looked closer. A refusal of
- * what was asked comes from a server that is up; one that only ran out of time may not even have
- * connected. */
+/* The server's state derived from a failure to create a session, if it wasn't diagnosed. A refusal
+ * comes from a running server; after a timeout it may not even have been connected. */
 static const char *
 state_of_failure (const MusterReasons *self, const GError *failure)
 {
@@ -263,7 +262,7 @@ name_of_task (const char *task)
   return why != NULL ? g_strndup (task, (gsize)(why - task)) : g_strdup (task);
 }
 
-/* A master that is a child of this process: no network lies between. */
+/* A master that is a child process: there is no network in between. */
 static gboolean
 is_child (const char *target)
 {
@@ -299,7 +298,7 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
   return g_strdup ("a new session is created when it answers again");
 }
 
-/* An attempt that the deadline cut short says less than the one that failed before it. */
+/* An attempt that ended at the deadline is less informative than the previous failure. */
 static gboolean
 says_less (const MusterReasons *self, const MusterSituation *situation)
 {
@@ -342,7 +341,7 @@ or_null (const char *text)
   return text != NULL && *text != '\0' ? text : NULL;
 }
 
-/* "worker:0 at host:4711"; NULL where nothing is known. */
+/* "worker:0 at host:4711"; NULL if unknown. */
 static char *
 who_is (const MusterAnnouncement *chief)
 {
@@ -377,8 +376,8 @@ state_of_phase (MusterChiefPhase phase)
   return phase == MUSTER_CHIEF_LOCAL_INIT ? "local-init" : muster_chief_phase_name (phase);
 }
 
-/* The master keeps announcements, and there is one of a chief whose job isn't over. One that has
- * prepared the model and left, as `muster prepare` does, isn't lost. */
+/* For a master with announcements, and a chief whose job isn't over. A chief that has prepared the
+ * model and exited, as `muster prepare` does, isn't lost. */
 static MusterReason *
 chief_reason (const MusterReadiness *readiness)
 {
@@ -405,7 +404,7 @@ chief_reason (const MusterReadiness *readiness)
   return it;
 }
 
-/* Where tasks have masters of their own, a gateway in front of one hears nothing of the others. */
+/* If tasks have their own masters, a gateway in front of one isn't notified by the others. */
 static char *
 gateway_hint (const MusterSituation *situation)
 {
@@ -415,8 +414,8 @@ gateway_hint (const MusterSituation *situation)
                           situation->target != NULL ? situation->target : "TARGET");
 }
 
-/* again is "" or "again ". In a cluster whose tasks have masters of their own, what starts the
- * chief is its own configuration. */
+/* again is "" or "again ". In a cluster whose tasks have their own masters, the chief's own
+ * configuration starts it. */
 static char *
 chief_hint (const MusterSituation *situation, const char *again)
 {
@@ -454,7 +453,7 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
     g_ptr_array_add (list, it);
 }
 
-/* A worker's graph may well differ: it is in the way only where variables are missing. */
+/* A worker's graph may differ; that is a reason only if variables are missing. */
 static void
 add_graph (GPtrArray *list, const MusterReadiness *readiness)
 {
@@ -515,7 +514,7 @@ find_same (GPtrArray *list, const MusterReason *reason)
   return NULL;
 }
 
-/* How long ago it began, where an announcement tells; else 0: now. */
+/* Its age, if an announcement has it; else 0: now. */
 static gint64
 age_us (const MusterReason *reason, const MusterAnnouncement *chief)
 {
@@ -528,7 +527,7 @@ age_us (const MusterReason *reason, const MusterAnnouncement *chief)
   return 0;
 }
 
-/* Keeps `since` of what is in the state it was in. */
+/* Keeps `since` of reasons whose state hasn't changed. */
 static void
 carry_over (MusterReasons *self, GPtrArray *list, const MusterAnnouncement *chief)
 {

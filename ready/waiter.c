@@ -4,7 +4,7 @@
 #include "ready/chief_gate.h"
 #include "ready/readiness.h"
 
-/* A master that leaves a look unanswered for so long isn't there. */
+/* Timeout of a poll, after which the master counts as unreachable. */
 #define POLL_LIMIT_US (60 * MUSTER_SECOND)
 
 typedef enum { GATE, READY } Condition;
@@ -20,16 +20,16 @@ struct _MusterWaiter {
   MusterWaitProgress progress;
   gpointer progress_data;
 
-  MusterReadiness readiness; /* as it was polled or received last; its versions are counted here */
+  MusterReadiness readiness; /* the last one polled or received; versions are counted here */
   guint64 reported_version;
-  MusterReadyOp ops[2]; /* by condition: what is polled, once it is */
+  MusterReadyOp ops[2]; /* by condition: what is polled, once known */
   guint polls;
   gboolean once;
 
   MusterWatch *watch; /* (owned) (nullable) */
   gint64 watch_deadline_us;
-  gboolean is_fresh;  /* nothing has come by this watch: what comes may be what is known */
-  gboolean is_pushed; /* a watch has told something */
+  gboolean is_fresh;  /* this watch has sent nothing: its first message may be known already */
+  gboolean is_pushed; /* a watch has sent a message */
   gboolean must_poll; /* the master can't push */
 };
 
@@ -87,7 +87,7 @@ is_change (const MusterWaiter *self, const MusterReadiness *now)
   return self->readiness.version == 0 || muster_readiness_changed (&self->readiness, now);
 }
 
-/* Tells of a change, but not that it is over. */
+/* Reports a change, except that the model is ready. */
 static void
 report_change (MusterWaiter *self)
 {
@@ -113,7 +113,7 @@ is_answered (const MusterWaiter *self, Condition condition)
 
 /* Polling. */
 
-/* Asks one question, since the gate may be open long before local init has run. */
+/* Polls one condition, since the gate may be open long before local init has run. */
 static gboolean
 probe (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,
        GError **error)
@@ -190,7 +190,7 @@ poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
         muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
     if (self->once)
       return give_up (self, error);
-    /* Where no further look can end in time, the rest is waited for all the same. */
+    /* If no further poll can end in time, the rest of the time is still waited for. */
     if (!muster_clock_wait_until (self->clock, wake_us == 0 ? deadline_us : wake_us, cancellable,
                                   error))
       return FALSE;
@@ -200,9 +200,10 @@ poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
   }
 }
 
-/* Being told. */
+/* Watching. */
 
-/* One watch serves both questions; it ends with its deadline, so another deadline needs another. */
+/* One watch serves both conditions; it ends at its deadline, so another deadline needs another
+ * watch. */
 static gboolean
 ensure_watch (MusterWaiter *self, gint64 deadline_us, GError **error)
 {
@@ -224,7 +225,7 @@ receive (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GErr
   if (!ensure_watch (self, deadline_us, error) ||
       !muster_watch_next (self->watch, &now, cancellable, error))
     return FALSE;
-  /* A watch carries nothing but changes after what it begins with. */
+  /* After its first message a watch sends only changes. */
   muster_readiness_keep (&self->readiness, &now, !self->is_fresh || is_change (self, &now));
   self->is_fresh = FALSE;
   self->is_pushed = TRUE;
@@ -233,8 +234,8 @@ receive (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GErr
   return TRUE;
 }
 
-/* FALSE if the model's chief has ended the job: a late worker has nothing to wait for, though the
- * variables may well be there. */
+/* FALSE if the model's chief has ended the job: a late worker has nothing to wait for, even if the
+ * variables exist. */
 static gboolean
 check_job (const MusterWaiter *self, GError **error)
 {
@@ -262,7 +263,7 @@ receive_until (MusterWaiter *self, Condition condition, gint64 deadline_us,
   return TRUE;
 }
 
-/* What was heard before local init may be long past: the next turn is the present one. */
+/* What was received before local init may be outdated: the next message is current. */
 static void
 forget_readiness (MusterWaiter *self)
 {
@@ -279,7 +280,7 @@ poll_or_trust (MusterWaiter *self, Condition condition, gint64 deadline_us,
   return poll_until (self, condition, deadline_us, cancellable, error);
 }
 
-/* A model that is named isn't ready while its chief prepares it, whatever its ops say: a master
+/* A model with a name isn't ready while its chief prepares it, whatever its ops report: a master
  * that keeps announcements is asked even without a ready op. */
 static gboolean
 wait_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancellable *cancellable,

@@ -19,7 +19,7 @@ muster_watch_key_new (const MusterWatchKey *what, gint64 now_us)
   return self;
 }
 
-/* With an address as the seed, so that nobody asks questions that all collide. */
+/* The seed is an address, so that no client can make questions that all collide. */
 static guint
 hash_text (const char *text)
 {
