@@ -5,8 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* A device as TensorFlow's programs name it: "/job:ps/replica:0/task:1/device:CPU:0", "/cpu:0",
- * each part of which may be absent or "*". */
+/* A device name as TensorFlow writes it: "/job:ps/replica:0/task:1/device:CPU:0" or "/cpu:0". Each
+ * part may be absent or "*". */
 
 typedef struct {
   const char *job; /* job_size bytes of the text; NULL: any */
@@ -16,18 +16,18 @@ typedef struct {
   int id;            /* -1: any */
 } MusterDeviceName;
 
-/* FALSE for what is no device's name. text must outlive name. */
+/* Returns FALSE if text isn't a device name. text must outlive name. */
 gboolean muster_device_name_parse (const char *text, MusterDeviceName *name);
 
-/* As TensorFlow prints it when it compares devices: "/job:ps/task:0/device:CPU:0" for
- * "/job:ps/task:0/cpu:0"; what isn't a device's name stays as it is. */
+/* The canonical form, which TensorFlow prints and compares: "/job:ps/task:0/device:CPU:0" for
+ * "/job:ps/task:0/cpu:0". Text that isn't a device name is returned unchanged. */
 char *muster_device_canonical (const char *text);
 
-/* The CPU beside it: "/job:ps/task:0/device:CPU:0"; of "": "/device:CPU:0". */
+/* The CPU of the same task: "/job:ps/task:0/device:CPU:0"; for "": "/device:CPU:0". */
 char *muster_device_cpu (const char *text);
 
-/* The task that has it: "ps:1" of "/job:ps/replica:0/task:1/device:CPU:0", "ps" of "/job:ps"; NULL
- * for none. */
+/* The device's task: "ps:1" for "/job:ps/replica:0/task:1/device:CPU:0", "ps" for "/job:ps"; NULL
+ * if the name has none. */
 char *muster_device_task (const char *text);
 
 G_END_DECLS

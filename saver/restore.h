@@ -5,17 +5,17 @@
 
 G_BEGIN_DECLS
 
-/* What surrounds a restore; muster_saver_restore () is in saver/saver.h. */
+/* Functions for use before and after a restore; muster_saver_restore () is in saver/saver.h. */
 
-/* *found is TRUE if the directory has a checkpoint with complete data files, judged without reading
- * them, among those that a restore with these options (nullable) would try. */
+/* Sets *found to TRUE if the directory has a checkpoint whose data files are all there, without
+ * reading them, among those that a restore with these options (nullable) would try. */
 gboolean muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
                                             const MusterRestoreOptions *options, gboolean *found,
                                             GError **error);
 
 /* With count_deaths, a run that restored a checkpoint and ends without calling either of these
- * counts as a death. The error reports that the record couldn't be written. Without such a run they
- * do nothing. */
+ * counts as a death. They fail if the record can't be written, and do nothing if there is no such
+ * run. */
 gboolean muster_saver_mark_good (MusterSaver *self,
                                  GError **error); /* the checkpoint is good: no deaths */
 gboolean muster_saver_clear_crash_loop (MusterSaver *self,

@@ -12,25 +12,26 @@ G_BEGIN_DECLS
 typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer user_data);
 
 typedef struct {
-  /* One of the two. */
-  const char *prefix;    /* (nullable) this very checkpoint */
-  const char *directory; /* (nullable) its newest checkpoint that is whole */
+  /* Set one of the two. */
+  const char *prefix;    /* (nullable) restores exactly this checkpoint */
+  const char *directory; /* (nullable) restores its newest complete checkpoint */
 
-  /* What fits. Where any of these asks for more than the graph's own restore op does, the chief
-   * reads the tensors and feeds them in its place. */
-  gboolean allow_missing;     /* every global variable that the checkpoint gives no value runs its
-                                 own initializer, also one that has a value on the master */
-  gboolean refuse_unexpected; /* a tensor that the graph doesn't restore is a fault */
-  gboolean reshape;           /* the same number of elements suffices */
-  GHashTable *names; /* (nullable) variable's name in the graph -> name in the checkpoint */
+  /* Which checkpoints are compatible. If these allow more than the graph's own restore op does, the
+   * chief reads the tensors and feeds them instead. */
+  gboolean allow_missing; /* a global variable that the checkpoint lacks runs its initializer, even
+                             if it has a value on the master */
+  gboolean refuse_unexpected; /* a tensor that the graph doesn't restore is an error */
+  gboolean reshape;           /* shapes need only have the same number of elements */
+  GHashTable *names; /* (nullable) name of a variable in the graph -> its name in the checkpoint */
 
-  /* Which checkpoint of a directory. */
+  /* Which checkpoint of the directory is used. */
   gboolean fall_back_off;      /* use only the latest */
   gboolean fall_back_to_files; /* if the state file can't be read, is missing or names only missing
                                   checkpoints, search the directory's files */
   gboolean keep_damaged;       /* skip a damaged one without quarantining it */
-  /* (nullable) NULL-terminated names in the checkpoint; the caller's. A checkpoint that doesn't fit
-   * the graph and lacks one of these was saved without them: it is skipped, not quarantined. */
+  /* (nullable) NULL-terminated names in the checkpoint; the caller's. A checkpoint that is
+   * incompatible with the graph and lacks one of these was saved without them: it is skipped, not
+   * quarantined. */
   const char *const *needs;
   /* Quarantine the checkpoint if three consecutive runs restored it and died
    * (muster_saver_mark_good ()). */
@@ -40,15 +41,15 @@ typedef struct {
   gpointer user_data;
 } MusterRestoreOptions;
 
-/* For languages that can't set the names in a struct, and for who keeps options beyond a call:
- * options that own what they point to, but for user_data. */
+/* A copy that owns everything it points to except user_data, for language bindings and for callers
+ * that keep options beyond a call. */
 #define MUSTER_TYPE_RESTORE_OPTIONS (muster_restore_options_get_type ())
 GType muster_restore_options_get_type (void);
 
 /**
  * muster_restore_options_new:
- * @prefix: (nullable): this very checkpoint
- * @directory: (nullable): or the newest of this directory
+ * @prefix: (nullable): the checkpoint to restore
+ * @directory: (nullable): or the directory whose newest complete checkpoint is restored
  *
  * Returns: (transfer full): options
  */
@@ -59,12 +60,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRestoreOptions, muster_restore_options_free
 
 /* What was restored. A plain struct; clear it. */
 typedef struct {
-  char *prefix; /* (nullable) NULL: there was nothing to restore */
+  char *prefix; /* (nullable) NULL: there was no checkpoint to restore */
   guint n_tensors;
   guint64 bytes;
-  char **initialised; /* (nullable) variables that the checkpoint lacks */
-  char *warning;      /* (nullable) what is unusual about it: lines */
-  char *passed_over;  /* (nullable) newer checkpoints that weren't whole, and why: lines */
+  char **initialised; /* (nullable) variables that were initialised because the checkpoint lacks
+                         them */
+  char *warning;      /* (nullable) warnings about the checkpoint, one per line */
+  char *passed_over;  /* (nullable) newer checkpoints that were skipped and why, one per line */
 } MusterRestored;
 
 /**

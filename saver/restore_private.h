@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* restore_assign.c: from a checkpoint that is open and compared into a session's variables. */
+/* restore_assign.c: assigns an open, compared checkpoint to a session's variables. */
 typedef struct {
   MusterSaver *saver;
   MusterSession *session;
@@ -19,19 +19,19 @@ typedef struct {
   GPtrArray *initialisers;   /* (owned) (element-type utf8) ops; borrowed from the meta graph */
   GPtrArray *initialised;    /* (owned) (element-type utf8) variables; borrowed likewise */
   guint64 done;              /* bytes read and fed */
-  /* What a failure now would mean: */
-  gboolean is_masters; /* the checkpoint is whole and fits, and what failed is the master's */
-  gboolean is_torn;    /* some variables may have got their values from it */
+  /* What a failure at this point means. */
+  gboolean is_masters; /* the checkpoint is complete and compatible, and the master failed */
+  gboolean is_torn;    /* some variables may already have values from the checkpoint */
 } MusterRestoreRun;
 
 void muster_restore_run_clear (MusterRestoreRun *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRestoreRun, muster_restore_run_clear)
 
-/* Finds what is to be assigned and what initialised, once the two are compared. Says no where
- * something would stay without a value. */
+/* Determines the variables to assign and to initialise, after the comparison. Fails if a variable
+ * would remain without a value. */
 gboolean muster_restore_run_plan (MusterRestoreRun *self, GError **error);
 
-/* Reads all of it, assigns, and then initialises. */
+/* Reads the tensors, assigns them and then runs the initialisers. */
 gboolean muster_restore_run_assign (MusterRestoreRun *self, GError **error);
 
 G_END_DECLS

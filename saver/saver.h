@@ -176,16 +176,16 @@ gboolean muster_saver_check_compatible (MusterSaver *self, const char *prefix,
 
 /**
  * muster_saver_restore:
- * @options: (nullable): what is restored, and how
- * @restored: (nullable): what was
+ * @options: (nullable): the checkpoint or directory, and what is compatible
+ * @restored: (nullable): what was restored
  *
- * Restores the newest checkpoint in a directory that is whole. *restored (transfer full) is its
- * prefix, or NULL if the state file names none, which is success. *passed_over (nullable) (transfer
- * full) lists newer ones that were missing or damaged, else NULL; damaged ones are quarantined
- * (checkpoint/state/quarantine.h; saver/restore.h has options). A whole checkpoint that doesn't fit
- * the graph is an error, as is a state file that can't be read (DATA_LOSS). A saver without
- * variables (allow_empty) refuses a directory with a checkpoint (INVALID_ARGUMENT). Afterwards the
- * saver's list is the state file's.
+ * Restores a checkpoint, or the newest complete one in a directory. restored->prefix (transfer
+ * full) is NULL, which is success, if the state file names no checkpoint. restored->passed_over
+ * (transfer full) lists newer checkpoints that are missing or damaged; damaged ones are
+ * quarantined (checkpoint/state/quarantine.h; saver/restore_options.h has the options). Fails if a
+ * complete checkpoint is incompatible with the graph, if the state file can't be read (DATA_LOSS),
+ * and, for a saver without variables (allow_empty), if the directory has a checkpoint
+ * (INVALID_ARGUMENT). Afterwards the saver's list is that of the state file.
  */
 gboolean muster_saver_restore (MusterSaver *self, MusterSession *session,
                                const MusterRestoreOptions *options, MusterRestored *restored,

@@ -16,8 +16,8 @@ struct _MusterSaver {
   MusterMetaGraph *meta_graph; /* (owned) */
   MusterSaverInfo info;        /* its strings are the meta graph's */
   gboolean pad_step_number;
-  gboolean is_empty;                   /* there is no SaverDef: info is zeroed */
-  gint64 save_timeout_us;              /* 0: any time */
+  gboolean is_empty;                   /* there is no SaverDef, so info is zeroed */
+  gint64 save_timeout_us;              /* 0: no limit */
   MusterStorage *storage;              /* (owned) */
   MusterClock *clock;                  /* (owned) */
   MusterCheckpointDirectory directory; /* (owned) any thread */
@@ -28,38 +28,39 @@ struct _MusterSaver {
   MusterSaverConsistentCut consistent_cut; /* without functions: none */
   gpointer consistent_cut_data;
   GDestroyNotify consistent_cut_destroy;
-  guint64 graph_bytes;             /* what a checkpoint of the graph takes; constant */
+  guint64 graph_bytes;             /* the size of a checkpoint of the graph; constant */
   MusterRestorePlan *restore_plan; /* (owned) (nullable) constant; NULL: see restore_flaw */
   GError *restore_flaw; /* (owned) (nullable) why the graph can't be restored; constant */
   GMutex lock;
   /* guarded by lock */
-  char *crash_loop_directory; /* (owned) (nullable) where the life is noted that this saver began */
-  char *life;                 /* (owned) (nullable) the base name of its checkpoint */
-  gboolean is_saving;         /* somebody has the lock of saves */
-  GCancellable
-      *save_unlocked; /* (owned) (nullable) somebody waits for it: cancelled when it is free */
+  char *crash_loop_directory; /* (owned) (nullable) the directory of the crash loop record that this
+                                 saver wrote */
+  char *life;         /* (owned) (nullable) the base name of the checkpoint in that record */
+  gboolean is_saving; /* the lock on saves is held */
+  GCancellable *save_unlocked; /* (owned) (nullable) a waiter's; cancelled when the lock on saves is
+                                  released */
 };
 
-/* The prefix that a save of that step has (transfer full): INVALID_ARGUMENT for one that collides
- * with the state file. */
+/* Returns the prefix of a save at that step (transfer full). INVALID_ARGUMENT if it collides with
+ * the state file. */
 char *muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step,
                                GError **error);
 
-/* INVALID_ARGUMENT where one of the two is missing. */
+/* Fails with INVALID_ARGUMENT if either is NULL. */
 gboolean muster_saver_check_session (MusterSaver *self, MusterSession *session, GError **error);
-/* INVALID_ARGUMENT without a saver, and for a directory that its store doesn't take. */
+/* Fails with INVALID_ARGUMENT if the saver is NULL or its storage doesn't support the directory. */
 gboolean muster_saver_check_directory (MusterSaver *self, const char *directory, GError **error);
 
-/* Does the work, again where the model has moved meanwhile; without a cut once. *step (nullable)
- * becomes what the cut calls it, or stays. */
+/* Runs work in the consistent cut, and repeats it if the model changed meanwhile; runs it once
+ * without a cut. *step (nullable) is set to the cut's step, if it has one. */
 typedef gboolean (*MusterSaverWork) (gpointer data, GError **error);
 gboolean muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
                                               MusterSaverWork work, gpointer data, gint64 *step,
                                               gint64 deadline_us, GCancellable *cancellable,
                                               GError **error);
 
-/* What a checkpoint with tensors (nullable) will take, as far as the graph and the last one tell.
- */
+/* The estimated size in bytes of a checkpoint with tensors (nullable), from the graph and the last
+ * checkpoint. */
 guint64 muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors);
 
 G_END_DECLS

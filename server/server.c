@@ -11,20 +11,20 @@
 #include "server/services/readiness_service.h"
 #include "server/services/status_service.h"
 
-/* How long the closing of expired sessions may take, all of one round together: what a master that
- * doesn't answer keeps, it has to collect itself. */
+/* The time limit for closing all sessions of one collection. A master that doesn't answer must
+ * collect its sessions itself. */
 #define CLOSE_EXPIRED (5 * MUSTER_SECOND)
 
 #define DEFAULT_CHIEF_LEASE_US (15 * MUSTER_SECOND)
 
-/* Half of the threads that the RPC server has: the others take calls in. */
+/* Half of the RPC server's threads; the others accept calls. */
 static guint
 n_on_the_spot (void)
 {
   return CLAMP (g_get_num_processors (), 2, 16);
 }
 
-/* The collector's function: they end as if they had been closed. */
+/* The collector's function: closes expired sessions. */
 static void
 on_expired (GPtrArray *expired, gpointer data)
 {
@@ -34,7 +34,8 @@ on_expired (GPtrArray *expired, gpointer data)
   for (guint i = 0; i < expired->len; i++) {
     MusterServed *served = expired->pdata[i];
     muster_readiness_service_session_gone (self->readiness, served);
-    (void)muster_session_close (served->session, deadline_us, NULL, NULL); /* nobody would hear */
+    (void)muster_session_close (served->session, deadline_us, NULL,
+                                NULL); /* nobody to report an error to */
   }
 }
 
@@ -113,7 +114,7 @@ muster_server_free (MusterServer *self)
   g_free (self);
 }
 
-/* An address beyond loopback is for those who can't be trusted to be friends. */
+/* An address other than loopback is reachable by untrusted clients. */
 static gboolean
 may_listen (MusterServer *self, const char *address, gboolean is_secured, const char *what_to_do,
             GError **error)
@@ -122,7 +123,7 @@ may_listen (MusterServer *self, const char *address, gboolean is_secured, const 
     return TRUE;
   g_autofree char *host = NULL;
   guint16 port;
-  if (muster_address_parse (address, &host, &port, error)) /* else that is what is wrong */
+  if (muster_address_parse (address, &host, &port, error)) /* otherwise its error is reported */
     muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED, "'%s' is reachable from other machines: %s",
                  address, what_to_do);
   return FALSE;
@@ -173,12 +174,12 @@ muster_server_start (MusterServer *self)
     muster_rpc_server_start (self->health_rpc);
 }
 
-/* The watches first: they would outlast any grace. The health port and HTTP last: they tell
- * how it goes. */
+/* Watches end first, as they would outlast any grace. The health port and HTTP end last, as they
+ * report the server's state. */
 void
 muster_server_stop (MusterServer *self, gint64 grace_us)
 {
-  MusterClock *clock = muster_system_clock (); /* gRPC's time is not faked */
+  MusterClock *clock = muster_system_clock (); /* gRPC doesn't use the fake clock */
   gint64 until_us = muster_deadline_after (muster_clock_now_us (clock), grace_us);
   g_atomic_int_set (&self->is_stopping, TRUE);
   g_clear_pointer (&self->itself, muster_rpc_client_unref);

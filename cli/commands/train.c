@@ -21,7 +21,7 @@ static const char summary[] =
     "--feed=y:0=@labels.npy \\\n"
     "      --epochs=10 --checkpoint-dir=run";
 
-/* What somebody asks for; strings are (owned) (nullable). */
+/* The command's options; strings are (owned) (nullable). */
 typedef struct {
   char **feeds;
   char *rows;
@@ -43,7 +43,7 @@ typedef struct {
   gboolean overwrite;
   gboolean allow_missing;
   gboolean no_positions;
-  /* read from them */
+  /* parsed from the strings above */
   gint64 save_us;
   gint64 grace_us;
   gint64 step_timeout_us;
@@ -102,7 +102,7 @@ check_options (CommandOptions *command, GError **error)
   return command->save_us > 0 || command->save_secs == NULL;
 }
 
-/* The loss to watch: what is asked for, or the graph's own first, or none. */
+/* The loss to report: the one given, or the first of the graph's collection, or NULL. */
 static gboolean
 find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **error)
 {
@@ -117,7 +117,7 @@ find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **er
     *loss = g_strdup_printf ("%s:%d", op, output);
     return TRUE;
   }
-  if (asked == NULL) /* a collection may name what was left out of the export */
+  if (asked == NULL) /* a collection may name a tensor that was not exported */
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "--loss: the graph has no tensor '%s'",
                       asked);
@@ -147,22 +147,21 @@ job_clear (Job *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_clear)
 
-/* Positions are one master's, to which all tasks come; those of a TensorFlow cluster have one each.
- */
+/* Positions need one master that all tasks share; in a TensorFlow cluster each task has its own. */
 static gboolean
 has_own_master (const MusterCliOptions *options)
 {
   return options->target_from_spec && muster_cluster_spec_has_own_masters (options->spec);
 }
 
-/* Without positions that give each task batches of its own, its own order does. */
+/* Without positions, a different seed gives each task its own order of the rows. */
 static guint64
 seed_of (const Job *self)
 {
   return (guint64)self->command->seed + (has_own_master (self->options) ? self->role->index : 0);
 }
 
-/* All that can be wrong with the input, before there is a session or a thread. */
+/* Checks all input before a session or thread is created. */
 static gboolean
 load (Job *self, GError **error)
 {
@@ -256,7 +255,7 @@ run (Job *job)
   if (master != NULL && muster_preemption_watch (job->preemption, &error))
     (void)train (job, master, &show, &trained, &error);
   g_clear_object (&master);
-  /* How it has ended is told, even to who wants it to go by now. */
+  /* Ignore further signals, so that the result is always printed. */
   signal (SIGTERM, SIG_IGN);
   signal (SIGINT, SIG_IGN);
   muster_live_end (live);
@@ -277,7 +276,7 @@ train_task (const CommandOptions *command, const MusterCliOptions *options,
   return run (&job);
 }
 
-/* The target of the command's line or of TF_CONFIG, and who this is. */
+/* Determines the target and this task, from the command line or TF_CONFIG. */
 static gboolean
 take_role (MusterCliOptions *options, const CommandOptions *command, MusterTrainRole *role,
            GError **error)

@@ -14,12 +14,12 @@ GString *muster_proto_text_print (const ProtobufCMessageDescriptor *descriptor, 
                                   gsize size, GError **error);
 
 typedef enum {
-  MUSTER_PROTO_TEXT_STRICT,       /* a field of a newer program looks like a mistake */
-  MUSTER_PROTO_TEXT_SKIP_UNKNOWN, /* also extensions */
+  MUSTER_PROTO_TEXT_STRICT,       /* an unknown field is an error */
+  MUSTER_PROTO_TEXT_SKIP_UNKNOWN, /* skips unknown fields and extensions */
 } MusterProtoTextUnknown;
 
-/* Text as a serialised message (transfer full). INVALID_ARGUMENT says in which line it is wrong, or
- * has a name that the descriptor hasn't. */
+/* Converts text to a serialised message (transfer full). INVALID_ARGUMENT, with the line, if the
+ * text is malformed or names a field that the descriptor lacks. */
 GByteArray *muster_proto_text_parse (const ProtobufCMessageDescriptor *descriptor,
                                      MusterProtoTextUnknown unknown, const char *text, gsize size,
                                      GError **error);

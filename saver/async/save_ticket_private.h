@@ -14,7 +14,7 @@ void muster_save_ticket_advance (MusterSaveTicket *self, MusterSaveState state);
 /* Ends the save in a final state; error is copied. */
 void muster_save_ticket_end (MusterSaveTicket *self, MusterSaveState state, const GError *error);
 
-/* muster_wait_for () with an error. DEADLINE_EXCEEDED says what was waited for. */
+/* As muster_wait_for (), with an error. DEADLINE_EXCEEDED names `what`. */
 gboolean muster_wait_until_done (GMutex *lock, GCond *changed, MusterIsDone is_done, gpointer data,
                                  const char *what, gint64 deadline_us, GCancellable *cancellable,
                                  GError **error);

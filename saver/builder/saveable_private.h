@@ -26,8 +26,9 @@ GPtrArray *muster_saveables_copy (MusterSaveables *self, char ***left_out, GErro
 gboolean muster_named_tensors_write (const GPtrArray *tensors, MusterStorage *storage,
                                      const char *prefix, GError **error);
 
-/* A restore in two halves: everything is read (and found there) before the graph is restored, and
- * handed out after it. (transfer full) (element-type MusterSaveableState). */
+/* A restore has two phases: _read () reads and checks everything before the graph is restored,
+ * _hand_out () passes it to the saveables after that. (transfer full) (element-type
+ * MusterSaveableState). */
 GPtrArray *muster_saveables_read (MusterSaveables *self, MusterBundleReader *reader,
                                   GError **error);
 gboolean muster_saveables_hand_out (GPtrArray *states, GError **error);

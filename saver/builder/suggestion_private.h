@@ -5,9 +5,9 @@
 
 G_BEGIN_DECLS
 
-/* The name among n entries of a checkpoint that differs least from name, for "did you mean", among
- * those that aren't taken (a set of names): NULL where none is near (more than a third of it
- * differs). Borrowed from the entry. */
+/* Returns the name closest to `name` among n entries of a checkpoint, for "did you mean", except
+ * those in the set `taken`. NULL if none is close: more than a third of it differs. Borrowed from
+ * the entry. */
 const char *muster_suggest_name (const MusterBundleEntry *const *entries, gsize n,
                                  GHashTable *taken, const char *name);
 

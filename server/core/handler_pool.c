@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/handler_pool.h"
 
-/* So many at least may be blocked at once; more may wait for one another. */
+/* The pool allows at least this many blocked handlers; they may wait for one another. */
 #define LEAST_AT_ONCE 4096
 
 struct _MusterHandlerPool {
-  gint n_free; /* atomic: how many more may run on the spot */
+  gint n_free; /* atomic: how many more may run on the RPC server's thread */
   GThreadPool *pool;
 };
 
 typedef struct {
   MusterRpcHandler handler;
-  MusterRpcCall *call; /* (not owned) it holds itself until it is answered */
+  MusterRpcCall *call; /* (not owned) it holds its own reference until it is answered */
   GBytes *request;     /* (owned) */
   gpointer user_data;
 } Job;
@@ -56,6 +56,6 @@ muster_handler_pool_run (MusterHandlerPool *self, MusterRpcHandler handler, Must
   g_atomic_int_inc (&self->n_free);
   Job *job = g_new (Job, 1);
   *job = (Job){handler, call, g_bytes_ref (request), user_data};
-  /* The push only ever fails to start a thread at once; the job is queued. */
+  /* The push can only fail to start a thread now; the job is queued. */
   (void)g_thread_pool_push (self->pool, job, NULL);
 }

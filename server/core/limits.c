@@ -10,8 +10,8 @@
 
 static const struct {
   const char *name;
-  const char *words; /* for people */
-  const char *raise; /* how */
+  const char *words; /* for messages */
+  const char *raise; /* how to raise it */
   guint64 usual;
 } about[MUSTER_N_LIMITS] = {
     [MUSTER_LIMIT_SESSIONS] = {"sessions", "sessions", "--max-sessions", 20000},
@@ -110,7 +110,7 @@ muster_limits_allow (MusterLimits *self, MusterLimit limit, guint64 n_bytes, GEr
   return TRUE;
 }
 
-/* What the process may open at present; who runs it may raise it meanwhile. */
+/* The process's current limit of open files; the operator may raise it at any time. */
 static guint64
 max_open_files (void)
 {
@@ -125,7 +125,7 @@ count_open_files (void)
   guint64 n = 0;
   while (folder != NULL && g_dir_read_name (folder) != NULL)
     n++;
-  return n > 0 ? n - 1 : 0; /* the folder itself was one */
+  return n > 0 ? n - 1 : 0; /* one entry is the opened folder itself */
 }
 
 guint64

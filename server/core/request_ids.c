@@ -3,12 +3,12 @@
 
 #include "base/error.h"
 
-/* As many as TensorFlow's server remembers. */
+/* The number that TensorFlow's server remembers. */
 #define N_REMEMBERED 10000
 
 struct _MusterRequestIds {
   GMutex lock;
-  GHashTable *known;         /* (owned) a set of what stands in ring; guarded by lock */
+  GHashTable *known;         /* (owned) the set of the IDs in ring; guarded by lock */
   gint64 ring[N_REMEMBERED]; /* guarded by lock; 0: none yet */
   guint next;                /* guarded by lock: the oldest */
 };
@@ -32,7 +32,7 @@ muster_request_ids_free (MusterRequestIds *self)
   g_free (self);
 }
 
-/* FALSE if it is there. */
+/* Returns FALSE if id is already known. */
 static gboolean
 remember (MusterRequestIds *self, gint64 id)
 {

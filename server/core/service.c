@@ -5,7 +5,8 @@
 
 #define MILLISECONDS_AT_MOST (MUSTER_WAIT_FOREVER / MUSTER_MILLISECOND)
 
-/* A method of ours, as the RPC server knows it: run by the crew. */
+/* One of this server's methods, registered with the RPC server; its handlers run in the handler
+ * pool. */
 typedef struct {
   MusterServer *server; /* (not owned) */
   MusterRpcHandler handler;
@@ -16,7 +17,7 @@ on_call (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   const MusterServerMethod *method = data;
   gsize n_bytes = g_bytes_get_size (request);
-  /* One that is too large didn't come so far: this keeps the largest. */
+  /* The RPC server has refused larger requests; this records the largest. */
   (void)muster_limits_allow (method->server->limits, MUSTER_LIMIT_REQUEST_BYTES, n_bytes, NULL);
   muster_handler_pool_run (method->server->handler_pool, method->handler, call, request,
                            method->server);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/session_reaper.h"
 
-/* Leases that run out one shortly after the other are looked at together. */
+/* Leases that expire within this time of each other are collected together. */
 #define AT_ONCE (100 * MUSTER_MILLISECOND)
 
 struct _MusterSessionReaper {
@@ -14,7 +14,7 @@ struct _MusterSessionReaper {
   GMutex lock;
   GThread *thread;    /* (owned) (nullable) guarded by lock */
   gint64 sleeps_till; /* guarded by lock */
-  GCancellable *nap;  /* (owned) (nullable) what it sleeps under; guarded by lock */
+  GCancellable *nap;  /* (owned) (nullable) cancels the sleep; guarded by lock */
   gboolean is_over;   /* guarded by lock */
 };
 
@@ -42,7 +42,7 @@ muster_session_reaper_free (MusterSessionReaper *self)
   g_free (self);
 }
 
-/* Returns when to look again. */
+/* Collects the expired sessions; returns the instant of the next collection. */
 static gint64
 collect (MusterSessionReaper *self)
 {
@@ -56,8 +56,8 @@ collect (MusterSessionReaper *self)
   return MAX (next_us, muster_deadline_after (now_us, AT_ONCE));
 }
 
-/* What to sleep under (transfer full), or NULL when all is over. It is made before the look, so
- * that a session that the look missed cuts the sleep short. */
+/* Returns the cancellable of the next sleep (transfer full), or NULL after the stop. It is created
+ * before the collection, so that a session added during it ends the sleep early. */
 static GCancellable *
 begin_round (MusterSessionReaper *self)
 {
@@ -84,7 +84,7 @@ work (gpointer data)
     g_mutex_lock (&self->lock);
     self->sleeps_till = next_us;
     g_mutex_unlock (&self->lock);
-    /* However it ends, what comes is another look. */
+    /* The next collection follows however the sleep ended. */
     (void)muster_clock_wait_until (self->clock, next_us, nap, NULL);
   }
 }

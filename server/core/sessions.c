@@ -5,9 +5,10 @@
 
 #include <malloc.h>
 
-/* Of sessions: what they leave with the allocator is worth a look. */
+/* After this many closed sessions, memory is returned to the system. */
 #define MANY_LEFT 32
-/* Handles that a generation of resets keeps: a master may be reset behind a gateway for ever. */
+/* The handles kept per generation of resets; a master behind a gateway may be reset any number of
+ * times. */
 #define MOST_RESET 10000
 
 struct _MusterSessions {
@@ -16,7 +17,7 @@ struct _MusterSessions {
   GRWLock lock;
   GHashTable *table; /* (owned) (element-type utf8 MusterServed) guarded by lock; the keys are the
                         values' */
-  /* (owned) handles that the last reset ended, and the one before; guarded by lock */
+  /* (owned) handles ended by the last reset and by the one before; guarded by lock */
   GHashTable *reset, *reset_before;
   guint n_left; /* since the memory was last trimmed; guarded by lock */
 };
@@ -133,7 +134,7 @@ random_word (MusterClock *clock)
   return (guint32)(muster_clock_random (clock) * 4294967296.0);
 }
 
-/* With the writer's lock held. */
+/* Call with the writer's lock held. */
 static MusterServed *
 put (MusterSessions *self, char *handle, MusterSession *session, guint64 graph_bytes,
      gint64 timeout_us, gint64 lease_us)
@@ -197,8 +198,8 @@ unless_unknown (MusterSessions *self, MusterServed *served, const char *handle, 
   return served;
 }
 
-/* Uses begin under the lock, so that one is either seen by who takes expired sessions out, or comes
- * too late to find its session. */
+/* A use begins under the lock: either the collector of expired sessions sees it, or the session is
+ * no longer found. */
 static MusterServed *
 find_session (MusterSessions *self, const char *handle, gboolean enters)
 {
@@ -233,7 +234,7 @@ muster_sessions_renew (MusterSessions *self, const char *handle, gint64 now_us)
   return served != NULL;
 }
 
-/* What became of the table's session, which has just been taken out of it. */
+/* Updates the counts after a session has been removed from the table. */
 static void
 leave_table (MusterSessions *self, MusterServed *served)
 {
@@ -253,7 +254,7 @@ muster_sessions_take (MusterSessions *self, const char *handle, GError **error)
   return unless_unknown (self, served, handle, error);
 }
 
-/* Those of the reset before the last are forgotten; with the writer's lock held, as the next. */
+/* Forgets the handles of the reset before the last. Call with the writer's lock held. */
 static void
 begin_reset (MusterSessions *self)
 {
@@ -294,7 +295,7 @@ muster_sessions_trim (MusterSessions *self)
     self->n_left = 0;
   g_rw_lock_writer_unlock (&self->lock);
   if (is_time)
-    (void)malloc_trim (0); /* whether there was any */
+    (void)malloc_trim (0); /* whether any memory was returned doesn't matter */
 }
 
 GPtrArray *
@@ -330,7 +331,7 @@ muster_sessions_unsay_reset (MusterSessions *self, GPtrArray *taken)
   g_rw_lock_writer_unlock (&self->lock);
 }
 
-/* When a session expires unless something happens; MUSTER_WAIT_FOREVER: never. */
+/* The instant at which a session expires if it isn't used; MUSTER_WAIT_FOREVER: never. */
 static gint64
 expiry (MusterServed *served, gint64 now_us)
 {
@@ -358,7 +359,7 @@ next_expiry (MusterSessions *self, gint64 now_us)
 gint64
 muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *expired)
 {
-  gint64 next_us = next_expiry (self, now_us); /* mostly none has: readers needn't wait */
+  gint64 next_us = next_expiry (self, now_us); /* usually none has expired: don't block readers */
   if (next_us > now_us)
     return next_us;
   GHashTableIter iter;

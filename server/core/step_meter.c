@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #define N_LAST    1000
-#define N_SECONDS 16 /* a power of two, above the ten that are told */
+#define N_SECONDS 16 /* a power of two, more than the ten seconds that are reported */
 #define WINDOW    10
 
-/* The steps of one second: which one (the upper bits), and how many (the lower). */
+/* One second's counter: the second in the upper bits, the number of steps in the lower. */
 #define COUNT_BITS    32
 #define COUNT_MASK    ((G_GUINT64_CONSTANT (1) << COUNT_BITS) - 1)
 #define STAMP(second) ((guint64)(second) << COUNT_BITS)
@@ -37,7 +37,7 @@ count_second (MusterStepMeter *self, gint64 now_us)
   guint64 stamp = STAMP (now_us / MUSTER_SECOND);
   guint64 *slot = &self->seconds[now_us / MUSTER_SECOND % N_SECONDS];
   guint64 seen = __atomic_load_n (slot, __ATOMIC_RELAXED);
-  /* The first step of a second takes the slot over; whoever was faster has done so already. */
+  /* The first step of a second resets the slot, unless another thread just has. */
   while ((seen & ~COUNT_MASK) < stamp)
     if (__atomic_compare_exchange_n (slot, &seen, stamp | 1, TRUE, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED))
@@ -67,7 +67,7 @@ muster_step_meter_total_us (MusterStepMeter *self)
   return __atomic_load_n (&self->total_us, __ATOMIC_RELAXED);
 }
 
-/* The second that runs counts as far as it has come. */
+/* The current second counts in proportion to its elapsed part. */
 double
 muster_step_meter_per_second (MusterStepMeter *self, gint64 now_us, gint64 since_us)
 {

@@ -11,13 +11,13 @@
 
 #include <string.h>
 
-/* A master may keep CreateSession for longer than its caller waits: the session that it then makes
- * would be lost, so the gateway waits this much longer, and closes it. */
+/* A master may answer CreateSession after its caller's deadline. The gateway waits this much
+ * longer, so that it can close the session. */
 #define LINGER (60 * MUSTER_SECOND)
 
 enum { CREATE_SESSION_GRAPH = 1 };
 
-/* --- what stands in a message --- */
+/* --- reading messages --- */
 
 static MusterRpcMessage *
 message_of (GBytes *request)
@@ -27,7 +27,7 @@ message_of (GBytes *request)
   return muster_rpc_message_new (&rope);
 }
 
-/* What stands in a request that came as bytes. */
+/* Reads the fields of a serialised request. */
 static gboolean
 peek_bytes (GBytes *request, MusterGatewayPeek *peek, GError **error)
 {
@@ -37,15 +37,15 @@ peek_bytes (GBytes *request, MusterGatewayPeek *peek, GError **error)
   return is_good;
 }
 
-/* --- sessions that are made --- */
+/* --- creating sessions --- */
 
-/* A CreateSession that is under way. */
+/* A CreateSession in progress. */
 typedef struct {
   MusterGateway *gateway; /* (not owned) */
-  MusterMaster *remote;   /* (owned) (nullable) until it is passed on, … */
-  MusterGraph *graph;     /* (owned) (nullable) … as this */
+  MusterMaster *remote;   /* (owned) (nullable) until it is forwarded */
+  MusterGraph *graph;     /* (owned) (nullable) the graph that is forwarded */
   gint64 lease_us;
-  gboolean has_place; /* one of the limited sessions */
+  gboolean has_place; /* it counts towards the limit of sessions */
 } Creation;
 
 static void
@@ -60,8 +60,7 @@ creation_free (Creation *self)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Creation, creation_free)
 
-/* The session is in the table from here on, unless its client has gone meanwhile: then it is
- * closed, by being dropped. */
+/* Adds the session to the table. If its client has gone, the session is closed instead. */
 static gboolean
 take_in (Creation *self, MusterRpcCall *call, const MusterRpcMessage *answer, GError **error)
 {
@@ -82,10 +81,10 @@ take_in (Creation *self, MusterRpcCall *call, const MusterRpcMessage *answer, GE
   g_autoptr (MusterServed) served = muster_sessions_enter (server->sessions, peek.handle, session,
                                                            n_bytes, self->lease_us, error);
   if (served == NULL) {
-    muster_remote_session_forget (session); /* it is somebody else's as well */
+    muster_remote_session_forget (session); /* another client uses it too */
     return FALSE;
   }
-  self->has_place = FALSE; /* the table's now */
+  self->has_place = FALSE; /* owned by the table now */
   if (self->lease_us > 0)
     muster_session_reaper_watch (server->reaper, self->lease_us);
   return TRUE;
@@ -145,9 +144,9 @@ create_session (MusterRpcCall *call, GBytes *request, gpointer data)
                          g_steal_pointer (&creation));
 }
 
-/* --- sessions that end --- */
+/* --- closing sessions --- */
 
-/* One that the master keeps in spite of it is closed once more, by being dropped. */
+/* If the master failed to close the session, releasing it tries once more. */
 static void
 on_closed (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
@@ -158,7 +157,7 @@ on_closed (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
   muster_rpc_call_finish_proxied (call, passed);
 }
 
-/* A caller that goes away meanwhile has still closed it. */
+/* The session is closed even if the caller goes away. */
 static void
 close_session (MusterRpcCall *call, GBytes *request, gpointer data)
 {
@@ -186,8 +185,8 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
 void
 muster_gateway_note_loss (MusterGateway *self, MusterServed *served, const GError *error)
 {
-  /* The words are TensorFlow's and muster's; a step may end with the same code for its own reasons.
-   * One that isn't recognised costs no more than its place in the table. */
+  /* Recognises TensorFlow's and muster's messages, as a step may fail with the same code for other
+   * reasons. An unrecognised reset only leaves the session in the table. */
   const gboolean was_reset = muster_failure_is_reset (error);
   if (!muster_error_is (error, MUSTER_ERROR_ABORTED) ||
       (!was_reset &&
@@ -202,13 +201,13 @@ muster_gateway_note_loss (MusterGateway *self, MusterServed *served, const GErro
   muster_readiness_service_session_gone (self->server->readiness, lost);
 }
 
-/* --- the master as a whole --- */
+/* --- Reset and ListDevices --- */
 
-/* A Reset that is under way. */
+/* A Reset in progress. */
 typedef struct {
   MusterServer *server; /* (not owned) */
   guint64 n_claims;
-  GPtrArray *sessions; /* (owned) (element-type MusterServed) those from before */
+  GPtrArray *sessions; /* (owned) (element-type MusterServed) the sessions before the reset */
 } Resetting;
 
 static void
@@ -237,7 +236,7 @@ on_reset (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
   muster_rpc_call_finish_proxied (call, passed);
 }
 
-/* (transfer full); NULL where the call has been ended. */
+/* (transfer full); NULL if it has ended the call with an error. */
 static MusterMaster *
 find_remote (MusterServer *server, MusterRpcCall *call)
 {
@@ -249,7 +248,7 @@ find_remote (MusterServer *server, MusterRpcCall *call)
   return remote;
 }
 
-/* All sessions end, whichever containers are named, as on the master. */
+/* Ends all sessions, whichever containers are named, as the master does. */
 static void
 reset (MusterRpcCall *call, GBytes *request, gpointer data)
 {
@@ -308,7 +307,7 @@ muster_gateway_free (MusterGateway *self)
   g_free (self);
 }
 
-/* Those that may wait for the master to be there are run by the crew. */
+/* Handlers that may wait for the master to be reachable run in the handler pool. */
 void
 muster_gateway_enter (MusterGateway *self)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/gateway/gateway_private.h"
 
-/* It lasts as long as the last session that has a graph here. */
+/* Lives as long as the last session with a graph in it. */
 struct _MusterGatewayGraphs {
   gatomicrefcount refs;
   GMutex lock;
-  GHashTable *uses; /* (owned) MusterGraph (owned) -> how many sessions have it; guarded by lock */
+  GHashTable *
+      uses; /* (owned) MusterGraph (owned) -> the number of sessions that use it; guarded by lock */
 };
 
 static guint
@@ -41,7 +42,7 @@ muster_gateway_graphs_unref (MusterGatewayGraphs *self)
   g_free (self);
 }
 
-/* With the lock held: one use more of a graph that is there. */
+/* Adds a use of a graph in the table. Call with the lock held. */
 static void
 add_use (MusterGatewayGraphs *self, MusterGraph *graph)
 {
@@ -54,7 +55,7 @@ muster_gateway_graphs_get (MusterGatewayGraphs *self, GBytes *bytes)
 {
   g_autoptr (MusterGraph) fresh = muster_graph_new (bytes);
   gpointer known;
-  (void)muster_graph_hash (fresh); /* made here, not under the lock */
+  (void)muster_graph_hash (fresh); /* computed here, without the lock */
   g_mutex_lock (&self->lock);
   gboolean is_known = g_hash_table_lookup_extended (self->uses, fresh, &known, NULL);
   MusterGraph *graph = muster_graph_ref (is_known ? known : fresh);
@@ -76,7 +77,7 @@ muster_gateway_graphs_release (MusterGatewayGraphs *self, MusterGraph *graph)
   muster_graph_unref (graph);
 }
 
-/* What one session has. */
+/* One session's use of a graph. */
 typedef struct {
   MusterGatewayGraphs *graphs; /* (owned) */
   MusterGraph *graph;          /* (owned) */

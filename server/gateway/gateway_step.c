@@ -12,17 +12,17 @@
 #include <string.h>
 
 enum {
-  SESSION_HANDLE = 1, /* in every request, and in CreateSession's answer */
+  SESSION_HANDLE = 1, /* in every request, and in CreateSession's response */
   EXTENSION_NODES = 2,
   CALLABLE_HANDLE = 2,
   STEP_FETCH = 3,
   STEP_TARGET = 4,
   STEP_STORE_ERRORS = 7,
-  STEP_STATUS = 3, /* in the answer: its error, where that isn't the call's, … */
-  STEP_TEXT = 4,   /* … and what it says */
+  STEP_STATUS = 3, /* in the response: the error code, if it isn't the call's status */
+  STEP_TEXT = 4,   /* in the response: the error's message */
 };
 
-/* --- what stands in a request --- */
+/* --- reading requests --- */
 
 static gboolean
 refuse (const char *why, GError **error)
@@ -42,7 +42,7 @@ keep_handle (MusterGatewayPeek *peek, const MusterRpcField *field, GError **erro
   return TRUE;
 }
 
-/* A name that is too large to be looked at is told from others by its size. */
+/* Names too long to compare are distinguished by their size. */
 static void
 note_name (MusterGatewayPeek *peek, const MusterRpcField *field)
 {
@@ -86,9 +86,9 @@ muster_gateway_peek (const MusterRpcMessage *message, MusterGatewayKind kind,
   return !reader.is_malformed || refuse ("malformed field", error);
 }
 
-/* --- whether a step may have changed what is ready --- */
+/* --- detecting steps that may change readiness --- */
 
-/* Its place, and what stands there if it has been run. */
+/* Returns the step's slot in the table, and in *mark the value of a step that has run. */
 static guint64 *
 find_seen (MusterGateway *self, const MusterGatewayPeek *peek, guint64 *mark)
 {
@@ -97,8 +97,8 @@ find_seen (MusterGateway *self, const MusterGatewayPeek *peek, guint64 *mark)
   return &self->seen[*mark % MUSTER_GATEWAY_SEEN];
 }
 
-/* The error that RunStep's answer holds, with as much of its text as can be looked at; (transfer
- * full) (nullable). */
+/* The error in RunStep's response, with the readable part of its message; (transfer full)
+ * (nullable). */
 static GError *
 error_in (const MusterRpcMessage *answer)
 {
@@ -121,16 +121,16 @@ error_in (const MusterRpcMessage *answer)
                               text != NULL ? text : "");
 }
 
-/* --- calls on a session --- */
+/* --- forwarding calls on a session --- */
 
-/* One that is under way: a use of its session, and, for a step, one of the server's steps. */
+/* A call in progress: a use of its session and, for a step, one of the server's steps. */
 typedef struct {
   MusterSessionGuard guard;
   MusterGatewayKind kind;
   gint64 began_us;
-  guint64 node_bytes; /* of an extension */
-  guint64 *seen;      /* where a step is noted, … */
-  guint64 mark;       /* … and as what */
+  guint64 node_bytes; /* the size of ExtendSession's nodes */
+  guint64 *seen;      /* the step's slot */
+  guint64 mark;       /* the value to store there */
 } Call;
 
 static gboolean
@@ -139,7 +139,7 @@ is_step (MusterGatewayKind kind)
   return kind == MUSTER_GATEWAY_STEP || kind == MUSTER_GATEWAY_CALLABLE;
 }
 
-/* Before it is answered: a client may go by the answer. */
+/* Call this before the response is sent: a client may act on the response. */
 static void
 end_call (Call *self)
 {
@@ -152,7 +152,7 @@ end_call (Call *self)
   muster_session_guard_end (&self->guard);
 }
 
-/* A step that has never been run, or that failed halfway, may have made a model ready. */
+/* A step that runs for the first time, or that failed, may have made a model ready. */
 static void
 note_step (Call *self, gboolean has_failed)
 {
@@ -192,7 +192,7 @@ on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
   muster_rpc_call_finish_proxied (call, passed);
 }
 
-/* Ends a call that wasn't passed on. */
+/* Ends a call that isn't forwarded. */
 static void
 refuse_call (MusterRpcCall *call, const MusterGatewayPeek *peek, const GError *error)
 {
@@ -205,7 +205,8 @@ refuse_call (MusterRpcCall *call, const MusterGatewayPeek *peek, const GError *e
   muster_rpc_call_reply (call, &rope);
 }
 
-/* FALSE with why a call isn't passed on: its session is gone, or a limit is reached. */
+/* Returns FALSE with the error if a call can't be forwarded: its session is gone, or a limit is
+ * reached. */
 static gboolean
 admit (MusterServer *server, const MusterGatewayPeek *peek, MusterGatewayKind kind,
        MusterServed **served, GError **error)
@@ -218,7 +219,7 @@ admit (MusterServer *server, const MusterGatewayPeek *peek, MusterGatewayKind ki
   return *served != NULL;
 }
 
-/* Two extensions at once may both find room: the master lets one of them pass. */
+/* Two concurrent extensions may both pass this check; the master accepts only one of them. */
 static gboolean
 allows_extension (MusterServed *served, MusterServer *server, guint64 node_bytes, GError **error)
 {
@@ -230,7 +231,7 @@ allows_extension (MusterServed *served, MusterServer *server, guint64 node_bytes
   return muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, n_bytes, error);
 }
 
-/* NULL where the call has been ended with why not. */
+/* Returns NULL if it has ended the call with an error. */
 static Call *
 open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *request,
            MusterGatewayKind kind)
@@ -238,7 +239,7 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
   g_autoptr (GError) error = NULL;
   MusterGatewayPeek peek = {0};
   MusterServed *served = NULL;
-  /* One that is too large didn't come so far: this keeps the largest. */
+  /* The RPC server has refused larger requests; this records the largest. */
   (void)muster_limits_allow (server->limits, MUSTER_LIMIT_REQUEST_BYTES,
                              muster_rpc_message_size (request), NULL);
   if (!muster_gateway_peek (request, kind, &peek, &error) ||

@@ -8,7 +8,7 @@
 #include <libsoup/soup.h>
 
 #define MAX_GUESTS 64
-/* From the connection on: neither a slow sender nor a slow reader holds a place for longer. */
+/* The limit of a connection's lifetime, so that slow clients can't occupy all connections. */
 #define LIFETIME_SECONDS 10
 
 struct _MusterHttpService {
@@ -18,11 +18,11 @@ struct _MusterHttpService {
   SoupServer *soup;         /* (owned) */
   GSocketService *listener; /* (owned) */
   GThread *thread;          /* (owned) (nullable) */
-  /* (element-type GSocketConnection Guest) touched by the thread alone while it runs */
+  /* (element-type GSocketConnection Guest) used only by the thread while it runs */
   GHashTable *guests;
 };
 
-/* A connection, and the end of its time. */
+/* A connection and its timeout. */
 typedef struct {
   MusterHttpService *service;    /* (not owned) */
   GSocketConnection *connection; /* (not owned) */
@@ -38,7 +38,7 @@ guest_free (gpointer data)
   g_free (self);
 }
 
-/* --- what is asked --- */
+/* --- requests --- */
 
 static void
 answer (SoupServerMessage *message, guint status, const char *type, char *text)
@@ -84,7 +84,7 @@ answer_metrics (MusterServer *server, SoupServerMessage *message)
           muster_pages_metrics (server, open));
 }
 
-/* soup's handler for all paths. */
+/* libsoup's handler for all paths. */
 static void
 on_request (SoupServer *soup G_GNUC_UNUSED, SoupServerMessage *message, const char *path,
             GHashTable *query G_GNUC_UNUSED, gpointer data)
@@ -114,7 +114,7 @@ on_request (SoupServer *soup G_GNUC_UNUSED, SoupServerMessage *message, const ch
           g_strdup ("not found; use /healthz, /readyz or /metrics\n"));
 }
 
-/* soup's handler once the headers have come: whatever follows them isn't kept. */
+/* libsoup's handler after the headers: the body is discarded. */
 static void
 drop_body (SoupServer *soup G_GNUC_UNUSED, SoupServerMessage *message,
            const char *path G_GNUC_UNUSED, GHashTable *query G_GNUC_UNUSED,
@@ -123,13 +123,13 @@ drop_body (SoupServer *soup G_GNUC_UNUSED, SoupServerMessage *message,
   soup_message_body_set_accumulate (soup_server_message_get_request_body (message), FALSE);
 }
 
-/* --- who asks --- */
+/* --- connections --- */
 
 static gboolean
 on_time_is_up (gpointer data)
 {
   const Guest *guest = data;
-  /* soup hears of it as of a peer that went away, and lets the connection go. */
+  /* libsoup sees a disconnected peer, and closes the connection. */
   g_socket_shutdown (g_socket_connection_get_socket (guest->connection), TRUE, TRUE, NULL);
   return G_SOURCE_REMOVE;
 }
@@ -152,7 +152,7 @@ welcome (MusterHttpService *self, GSocketConnection *connection)
   g_object_weak_ref (G_OBJECT (connection), on_guest_gone, self);
 }
 
-/* The listener's signal. A connection that soup doesn't get is closed. */
+/* The listener's signal handler. Closes connections that libsoup can't take. */
 static gboolean
 on_incoming (GSocketService *listener G_GNUC_UNUSED, GSocketConnection *connection,
              GObject *source G_GNUC_UNUSED, gpointer data)
@@ -200,7 +200,8 @@ muster_http_service_free (MusterHttpService *self)
   g_free (self);
 }
 
-/* With port 0 the first address takes one, and the others of the same name take the same. */
+/* With port 0, the first address gets a free port and the host's other addresses use the same one.
+ */
 static int
 listen_at (MusterHttpService *self, GSocketAddress *address, int port, GError **error)
 {
@@ -215,7 +216,7 @@ listen_at (MusterHttpService *self, GSocketAddress *address, int port, GError **
   return g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (taken));
 }
 
-/* Every address that the host's name has; one of them is enough. */
+/* Listens at all addresses of the host; one is enough. */
 static int
 listen_all (MusterHttpService *self, const char *host, guint16 port, GError **error)
 {
@@ -284,7 +285,7 @@ muster_http_service_stop (MusterHttpService *self)
   if (self->soup == NULL)
     return;
   if (self->thread != NULL) {
-    g_autoptr (GSource) source = g_idle_source_new (); /* comes even before the loop runs */
+    g_autoptr (GSource) source = g_idle_source_new (); /* runs even if the loop hasn't started */
     g_source_set_callback (source, quit, self->loop, NULL);
     g_source_attach (source, self->context);
     g_thread_join (g_steal_pointer (&self->thread));
@@ -294,7 +295,7 @@ muster_http_service_stop (MusterHttpService *self)
   g_socket_listener_close (G_SOCKET_LISTENER (self->listener));
   soup_server_disconnect (self->soup);
   while (g_main_context_iteration (self->context, FALSE))
-    ; /* what was cancelled ends here */
+    ; /* lets cancelled operations finish */
   g_clear_object (&self->listener);
   g_clear_object (&self->soup);
   g_main_context_pop_thread_default (self->context);

@@ -32,7 +32,7 @@ muster_pages_ready (MusterServer *server, gboolean *is_ready)
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
     const char *why = muster_pages_why_not_ready (chief);
-    /* For a job that is over nobody waits any more. */
+    /* Nobody waits for a job that is over. */
     if (why == NULL || chief->phase == MUSTER_CHIEF_OVER)
       continue;
     g_autofree char *described = muster_announcement_describe (chief);
@@ -52,12 +52,12 @@ muster_pages_ready (MusterServer *server, gboolean *is_ready)
 typedef struct {
   GString *text;
   gboolean open;
-  const char *name; /* of the family at hand */
+  const char *name; /* of the current family */
 } Page;
 
 typedef enum { GAUGE, COUNTER, SUMMARY } Kind;
 
-/* Begins a family; unit is "" or what its name ends with. */
+/* Begins a metric family; unit is "" or the suffix of its name. */
 static void
 family (Page *page, Kind kind, const char *name, const char *unit, const char *help)
 {
@@ -70,7 +70,8 @@ family (Page *page, Kind kind, const char *name, const char *unit, const char *h
   g_string_append_printf (page->text, "# HELP %s%s %s\n", name, suffix, help);
 }
 
-/* A name is of printable characters (ready/chief_registry.h): there is no line break to escape. */
+/* Names have only printable characters (ready/chief_registry.h), so there is no line break to
+ * escape. */
 static void
 append_escaped (GString *text, const char *value)
 {
@@ -81,7 +82,7 @@ append_escaped (GString *text, const char *value)
   }
 }
 
-/* A sample of the family at hand; label (nullable) and its value. */
+/* Writes a sample of the current family; label (nullable) and its value. */
 static void
 sample (Page *page, const char *suffix, const char *label, const char *label_value, double value)
 {

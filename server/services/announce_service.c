@@ -10,27 +10,27 @@
 
 #include <string.h>
 
-/* Followers' sessions that are made or closed at once. */
+/* The number of trackers' sessions that are opened or closed at the same time. */
 #define MAX_TRACKER_THREADS 4
 
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
   MusterReadinessTracking tracking;
-  GThread *thread; /* looks after leases that run out */
+  GThread *thread; /* ends expired leases */
 
   GMutex lock;
-  GHashTable *leases; /* (element-type utf8 Lease) owned: of each model the last one granted, though
-                         its stream may have ended; guarded by lock */
+  GHashTable *leases; /* (element-type utf8 Lease) owned: the last lease granted for each model,
+                         even if its stream has ended; guarded by lock */
   gboolean stopped;   /* guarded by lock */
 
-  GMutex wait_lock;      /* guards all below; nothing else is locked under it */
+  GMutex wait_lock;      /* guards all below; no other lock is taken while it is held */
   GCancellable *waiting; /* (owned) (nullable) ends the thread's wait */
-  gboolean is_idle;      /* the thread waits without an end */
-  gboolean has_news;     /* the board has changed since it was looked over */
+  gboolean is_idle;      /* the thread waits without a deadline */
+  gboolean has_news;     /* the registry has changed since the thread last read it */
   gboolean is_ending;
 };
 
-/* A Claim that was granted: from the grant until its stream ends, whichever side ends it. */
+/* A granted Claim, until either side ends its stream. */
 typedef struct {
   gatomicrefcount refs;            /* the table's, the cancellable's, and the handler's */
   MusterAnnounceService *service;  /* (not owned) */
@@ -38,7 +38,7 @@ typedef struct {
   char *session_handle;            /* (owned) */
   char *ready_op;                  /* (owned) (nullable) */
   gint64 epoch;                    /* set by the grant */
-  guint64 claim;                   /* likewise: which claim of the board's it was */
+  guint64 claim;                   /* set by the grant: the number of the claim in the registry */
   MusterReadinessTracker *tracker; /* (owned) (nullable) guarded by the service's lock */
 
   GMutex lock;
@@ -81,7 +81,7 @@ lease_unref (gpointer data)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Lease, lease_unref)
 
-/* Ends the stream; the first to come is the one that counts. The call is let go here: it holds the
+/* Ends the stream; only the first call has an effect. Releases the call, as the call holds the
  * cancellable, which holds the lease. */
 static void
 end_lease (Lease *lease, const GError *error)
@@ -99,10 +99,10 @@ stopping_error (void)
   return g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "The server is stopping");
 }
 
-/* --- following --- */
+/* --- tracking readiness --- */
 
-/* With the lock held: starts or gives up following the model's readiness. The follower that is
- * returned (nullable) is to be stopped, without the lock. */
+/* Starts or stops tracking the model's readiness. Call with the lock held. The tracker that is
+ * returned (nullable) must be stopped without the lock. */
 static MusterReadinessTracker *
 follow (MusterAnnounceService *self, Lease *lease, gboolean is_wanted)
 {
@@ -117,7 +117,7 @@ follow (MusterAnnounceService *self, Lease *lease, gboolean is_wanted)
   return before;
 }
 
-/* As the board has it: while the model is prepared. */
+/* Tracks the model while the registry says that it is being prepared. */
 static void
 follow_registry (MusterAnnounceService *self, const char *model)
 {
@@ -131,7 +131,7 @@ follow_registry (MusterAnnounceService *self, const char *model)
   muster_readiness_tracker_stop (before);
 }
 
-/* A lease is held anew: the thread that ends leases must not wait without an end. */
+/* A lease was granted or renewed: the thread must no longer wait without a deadline. */
 static void
 attend_to_lease (MusterAnnounceService *self)
 {
@@ -146,7 +146,7 @@ attend_to_lease (MusterAnnounceService *self)
 
 /* --- claiming --- */
 
-/* Says yes on the stream, unless it has ended meanwhile: another may have claimed already. */
+/* Sends the grant on the stream, unless the stream has ended because another chief has claimed. */
 static void
 send_grant (Lease *lease, const MusterAnnouncement *before)
 {
@@ -167,8 +167,8 @@ send_grant (Lease *lease, const MusterAnnouncement *before)
   g_mutex_unlock (&lease->lock);
 }
 
-/* With the lock held: takes the lease, and *loser (out) (nullable) is whose it was; *orphan
- * (nullable out) is that one's session, in which no step begins any more. Both are the caller's. */
+/* Grants the lease. Call with the lock held. *loser (out) (nullable) is the previous lease; *orphan
+ * (nullable out) is its session, which starts no further steps. The caller owns both. */
 static gboolean
 grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *request,
        MusterServed *served, MusterAnnouncement **before, Lease **loser, MusterServed **orphan,
@@ -190,8 +190,8 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
                                    muster_session_graph (served->session), before, error);
   if (lease->epoch == 0)
     return FALSE;
-  lease->claim =
-      muster_chief_registry_n_claims (self->server->registry); /* nobody else claims meanwhile */
+  lease->claim = muster_chief_registry_n_claims (
+      self->server->registry); /* no other claim can be made meanwhile */
   g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
   g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
   if (*loser != NULL && !g_str_equal ((*loser)->session_handle, served->handle))
@@ -199,7 +199,7 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   return TRUE;
 }
 
-/* Nothing of the loser's runs on: what it began is cancelled before the next one hears yes. */
+/* Cancels all steps of the loser before the grant is sent. */
 static void
 fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
 {
@@ -212,7 +212,7 @@ fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
                    loser->model, text, chief->epoch);
   end_lease (loser, error);
   muster_readiness_tracker_stop (
-      g_steal_pointer (&loser->tracker)); /* it is in no table: ours alone */
+      g_steal_pointer (&loser->tracker)); /* it is no longer in the table */
   if (orphan == NULL)
     return;
   muster_readiness_service_session_gone (self->server->readiness, orphan);
@@ -226,8 +226,7 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
   MusterAnnounceService *self = lease->service;
   g_autoptr (GError) error =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the caller released the lease");
-  /* Under the lock: whoever claims under the same epoch does so before (and isn't taken for this
-   * one) or afterwards. */
+  /* Taken under the lock, so that a claim with the same epoch comes entirely before or after it. */
   g_mutex_lock (&self->lock);
   if (g_hash_table_lookup (self->leases, lease->model) == lease)
     muster_chief_registry_release (self->server->registry, lease->model, lease->epoch);
@@ -239,7 +238,7 @@ static void
 open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__ClaimRequest *request,
             MusterServed *served)
 {
-  /* Once it is granted, anybody may end it, and let the call go, at any moment. */
+  /* Once granted, any thread may end the lease and release the call. */
   g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call);
   g_autoptr (Lease) lease = lease_new (self, call, request);
   g_autoptr (Lease) loser = NULL;
@@ -256,7 +255,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   attend_to_lease (self);
   if (loser != NULL)
     fence (self, loser, orphan);
-  follow_registry (self, lease->model); /* one that comes back may be found prepared */
+  follow_registry (self, lease->model); /* a chief that reconnects may find its model prepared */
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
                          lease_ref (lease), lease_unref);
@@ -301,7 +300,7 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
   };
   if (!muster_chief_registry_announce (server->registry, &announcement, error))
     return FALSE;
-  attend_to_lease (server->announcing); /* one that had run out is held again */
+  attend_to_lease (server->announcing); /* an expired lease is renewed */
   follow_registry (server->announcing, announcement.model);
   return TRUE;
 }
@@ -324,9 +323,9 @@ announce (MusterRpcCall *call, GBytes *request, gpointer data)
   muster_server_reply (call, &response.base);
 }
 
-/* --- leases that run out --- */
+/* --- expiry of leases --- */
 
-/* Waits until the next lease may run out, or the board has news. */
+/* Waits until the next lease may expire, or the registry changes. */
 static void
 wait_for_news (MusterAnnounceService *self)
 {
@@ -339,11 +338,11 @@ wait_for_news (MusterAnnounceService *self)
   gint64 next_us = muster_chief_registry_expire (self->server->registry);
 
   g_mutex_lock (&self->wait_lock);
-  /* A lease that was granted meanwhile lasts longer than any that was held, but not for ever. */
+  /* A lease granted meanwhile expires later than all others, but it does expire. */
   self->is_idle = next_us == MUSTER_WAIT_FOREVER;
   gboolean may_wait = !self->is_ending && !(self->is_idle && self->has_news);
   g_mutex_unlock (&self->wait_lock);
-  if (may_wait) /* cut short by news: no failure */
+  if (may_wait) /* ended early by a change: not an error */
     (void)muster_clock_wait_until (self->server->clock, next_us, waiting, NULL);
 
   g_mutex_lock (&self->wait_lock);
@@ -413,7 +412,7 @@ muster_announce_service_enter (MusterAnnounceService *self)
   muster_server_add_method (self->server, "/muster.Readiness/Announce", announce);
 }
 
-/* With the lock held: takes the followers out, of those who claimed up to then; to be stopped
+/* Takes out the trackers of all claims up to n_claims. Call with the lock held; stop the trackers
  * without it. */
 static GPtrArray *
 take_trackers (MusterAnnounceService *self, guint64 n_claims)
@@ -436,7 +435,8 @@ muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims)
   g_mutex_lock (&self->lock);
   GPtrArray *trackers = take_trackers (self, n_claims);
   g_mutex_unlock (&self->lock);
-  g_ptr_array_unref (trackers); /* first: none of them tells the board of what was before */
+  g_ptr_array_unref (
+      trackers); /* first, so that none of them reports an outdated state to the registry */
   muster_chief_registry_reset (self->server->registry, n_claims);
 }
 

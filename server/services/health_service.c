@@ -18,18 +18,18 @@ struct _MusterHealthService {
 
   GMutex lock;
   gboolean stopped; /* guarded by lock */
-  /* The watches that are open: MusterRpcCall -> Watch. A call that isn't ended holds itself;
-   * whoever takes it out ends it. Guarded by lock. */
+  /* The open watches: MusterRpcCall -> Watch. A call holds its own reference until it is ended;
+   * whoever removes it from the table ends it. Guarded by lock. */
   GHashTable *watchers;
 };
 
-/* A watch, and what its end from its caller's side needs; lives as long as the call's cancellable,
- * and thus as long as it is listed. */
+/* A watch, with what is needed when its caller ends it; lives as long as the call's cancellable, so
+ * as long as it is listed. */
 typedef struct {
   MusterHealthService *service; /* (not owned) */
   MusterRpcCall *call;          /* (not owned) */
   char *name;                   /* (owned) */
-  Status told;                  /* guarded by the service's lock */
+  Status told;                  /* last status sent; guarded by the service's lock */
 } Watch;
 
 static void
@@ -51,7 +51,7 @@ muster_health_service_free (MusterHealthService *self)
   g_free (self);
 }
 
-/* The service that is asked for, in arena. */
+/* The requested service's name, in arena. */
 static const char *
 read_service (GBytes *bytes, MusterArena *arena, GError **error)
 {
@@ -68,7 +68,7 @@ is_serving (const MusterAnnouncement *chief)
          !muster_chief_phase_is_preparing (chief->phase);
 }
 
-/* With the lock held. The board lets go of its own before it tells of a change. */
+/* Call with the lock held. The registry releases its own lock before it reports a change. */
 static Status
 find_status (MusterHealthService *self, const char *name)
 {
@@ -138,7 +138,7 @@ finish_stopping (MusterRpcCall *call)
   muster_rpc_call_finish (call, error);
 }
 
-/* The call lives: it is its own cancellable that calls. */
+/* The call is alive: its own cancellable calls this. */
 static void
 on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 {
@@ -153,8 +153,8 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
   muster_rpc_call_finish (gone->call, error);
 }
 
-/* Lists the watch and sends the present state, in one: a change comes after it or is in it. FALSE
- * once stopped: then it is not listed, and the caller's to end. */
+/* Lists the watch and sends the current status atomically, so that no change is missed. Returns
+ * FALSE once stopped: the watch isn't listed, and the caller ends it. */
 static gboolean
 list_watch (MusterHealthService *self, Watch *watch)
 {
@@ -180,7 +180,8 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
     muster_rpc_call_finish (call, error);
     return;
   }
-  g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call); /* once listed, others may end it */
+  g_autoptr (MusterRpcCall) held =
+      muster_rpc_call_ref (call); /* once listed, other threads may end it */
   Watch *listed = g_new (Watch, 1);
   *listed = (Watch){self, call, g_strdup (name), SERVICE_UNKNOWN};
   if (!list_watch (self, listed)) {
@@ -192,7 +193,7 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
                          free_watch);
 }
 
-/* The hub's function. */
+/* The hub's callback. */
 static void
 on_model_changed (const char *model, gpointer data)
 {

@@ -10,7 +10,7 @@
 #include "server/services/readiness_service.h"
 #include "server/services/step_service.h"
 
-/* What a client that renews its sessions makes them with: whole seconds. */
+/* The header of a client that renews its sessions, in CreateSession: whole seconds. */
 #define LEASE_HEADER  "muster-lease"
 #define LONGEST_LEASE 3600
 
@@ -60,7 +60,7 @@ muster_server_read_lease (MusterServer *server, MusterRpcCall *call, gint64 *lea
   return TRUE;
 }
 
-/* What a CreateSession asks for. */
+/* The fields of CreateSession that are used. */
 typedef struct {
   MusterGraph *graph; /* (owned) (nullable) */
   gsize graph_bytes;
@@ -81,7 +81,7 @@ static gboolean
 read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *request,
              GError **error)
 {
-  /* Checked along the schema, but not unpacked: the graph would be copied. */
+  /* Checked against the schema but not unpacked, which would copy the graph. */
   if (!muster_unpack_check (&tensorflow__create_session_request__descriptor,
                             g_bytes_get_data (request, NULL), g_bytes_get_size (request),
                             "CreateSessionRequest", error))
@@ -200,7 +200,7 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_sessions_take (server->sessions, read->session_handle, &error);
   if (served != NULL)
     muster_readiness_service_session_gone (server->readiness, served);
-  /* A caller that goes away meanwhile has still closed it. */
+  /* The session is closed even if the caller goes away. */
   if (served == NULL ||
       !muster_session_close (served->session, muster_rpc_call_deadline_us (call), NULL, &error)) {
     muster_rpc_call_finish (call, error);
@@ -211,7 +211,7 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
   muster_sessions_trim (server->sessions);
 }
 
-/* All sessions end, whichever containers are named, as on TensorFlow's server. */
+/* Ends all sessions, whichever containers are named, as TensorFlow's server does. */
 static void
 reset (MusterRpcCall *call, GBytes *request, gpointer data)
 {
@@ -264,7 +264,7 @@ reply_devices (MusterRpcCall *call, GPtrArray *devices)
     attributes[i].device_type = device->type;
     attributes[i].memory_limit = device->memory_limit;
     attributes[i].incarnation = device->incarnation;
-    attributes[i].xla_global_id = -1; /* not one of XLA's */
+    attributes[i].xla_global_id = -1; /* not an XLA device */
     pointers[i] = &attributes[i];
   }
   Tensorflow__ListDevicesResponse response = TENSORFLOW__LIST_DEVICES_RESPONSE__INIT;
@@ -287,7 +287,7 @@ list_devices (MusterRpcCall *call, GBytes *request, gpointer data)
   if (*read->session_handle != '\0') {
     served = muster_sessions_find (server->sessions, read->session_handle, &error);
     if (served == NULL)
-      error->code = MUSTER_ERROR_INVALID_ARGUMENT; /* here alone, as TensorFlow's server does */
+      error->code = MUSTER_ERROR_INVALID_ARGUMENT; /* only here, as in TensorFlow's server */
   }
   g_autoptr (GPtrArray) devices = NULL;
   if (error == NULL)

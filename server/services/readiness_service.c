@@ -7,24 +7,24 @@
 #include "server/core/service.h"
 #include "server/services/announcement.h"
 
-/* Bytes of a reason. */
+/* The number of bytes of a reason that Status shows. */
 #define MAX_SHOWN 200
 
 struct _MusterReadinessService {
   MusterServer *server; /* (not owned) */
 
-  /* What was last told, by the hub's thread, whose alone it is: made once for all who hear it. */
+  /* The last message sent, shared by all watches of a round; used only by the hub's thread. */
   guint64 round;
   GBytes *packed;        /* (owned) (nullable) the Turn */
   GRefString *why;       /* (owned) (nullable) */
   const char *waits_for; /* static (nullable) */
 
   GMutex lock;
-  GQueue watchers;  /* (element-type Watcher) owned references, the oldest first; guarded by lock */
+  GQueue watchers;  /* (element-type Watcher) owned references, oldest first; guarded by lock */
   gboolean stopped; /* guarded by lock */
 };
 
-/* One Watch that is open: from the call until its end, whichever side ends it. */
+/* An open Watch, until either side ends the call. */
 typedef struct {
   gatomicrefcount refs;            /* the list's, the cancellable's, and the asker's */
   MusterReadinessService *service; /* (not owned) */
@@ -72,8 +72,8 @@ leave (Watcher *watcher, MusterSubscriber *subscriber)
   watcher_unref (watcher);
 }
 
-/* Ends a watch with a status. Any thread, also the hub's; the first to come is the one that counts.
- * The call is let go here: it holds the cancellable, which holds the watcher. */
+/* Ends a watch with a status. Any thread, including the hub's; only the first call has an effect.
+ * Releases the call, as the call holds the cancellable, which holds the watcher. */
 static void
 end_watch (Watcher *watcher, const GError *error)
 {
@@ -123,7 +123,7 @@ pack_readiness (const MusterReadiness *readiness)
   return muster_pack (&message.base);
 }
 
-/* What Status shows of a reason, which may be a list of all variables. */
+/* Shortens a reason for Status; it may be a list of all variables. */
 static GRefString *
 shorten (const char *why)
 {
@@ -134,7 +134,7 @@ shorten (const char *why)
   return g_ref_string_new (text);
 }
 
-/* Makes of a turn what all who hear it in this round are sent. */
+/* Serialises the message that all watches of this round are sent. */
 static void
 prepare_round (MusterReadinessService *self, const MusterReadiness *readiness, guint64 round)
 {
@@ -147,7 +147,7 @@ prepare_round (MusterReadinessService *self, const MusterReadiness *readiness, g
   self->waits_for = !readiness->gate_open ? "gate" : readiness->is_ready ? "" : "ready";
   g_autoptr (GRefString) before = g_steal_pointer (&self->why);
   self->why = shorten (why);
-  if (before != NULL && strcmp (before, self->why) == 0) { /* those who came before share it */
+  if (before != NULL && strcmp (before, self->why) == 0) { /* shared with earlier watches */
     g_ref_string_release (self->why);
     self->why = g_steal_pointer (&before);
   }
@@ -155,7 +155,7 @@ prepare_round (MusterReadinessService *self, const MusterReadiness *readiness, g
   self->packed = pack_readiness (readiness);
 }
 
-/* The hub's function. */
+/* The hub's callback. */
 static void
 on_readiness (const MusterReadiness *readiness, guint64 round, const GError *error, gpointer data)
 {
@@ -224,7 +224,8 @@ text_or_null (const char *text)
   return *text != '\0' ? text : NULL;
 }
 
-/* Asks the hub. The watch may have ended already, from any side: then nobody else leaves. */
+/* Subscribes to the hub. The watch may have ended already; then only this function can unsubscribe.
+ */
 static void
 ask (Watcher *watcher, const Muster__WatchRequest *request)
 {
@@ -250,7 +251,7 @@ static void
 open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *call,
             const Muster__WatchRequest *request)
 {
-  /* Once it is listed, anybody may end the watch, and let the call go, at any moment. */
+  /* Once the watch is listed, any thread may end it and release the call. */
   g_autoptr (MusterRpcCall) held = muster_rpc_call_ref (call);
   Watcher *watcher = watcher_new (self, served, call, request);
   g_mutex_lock (&self->lock);
@@ -263,7 +264,7 @@ open_watch (MusterReadinessService *self, MusterServed *served, MusterRpcCall *c
   if (stopped)
     error = stopping_error ();
   else if (g_atomic_int_get (&served->is_closed))
-    error = session_gone_error (served); /* after it was found, before it was listed */
+    error = session_gone_error (served); /* between the lookup and the listing */
   if (error != NULL) {
     end_watch (watcher, error);
   } else {
@@ -335,7 +336,7 @@ muster_readiness_service_enter (MusterReadinessService *self)
   muster_server_add_method (self->server, "/muster.Readiness/Watch", watch);
 }
 
-/* The watches of one session, or all (NULL); ending them takes them off the list. */
+/* The watches of one session, or all (NULL); ending them removes them from the list. */
 static GPtrArray *
 watchers_of (MusterReadinessService *self, MusterServed *served)
 {

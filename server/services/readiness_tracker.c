@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/readiness_tracker.h"
 
-#define PATIENCE (60 * MUSTER_SECOND) /* for the session to be made */
+#define PATIENCE (60 * MUSTER_SECOND) /* the time limit for creating the session */
 
 struct _MusterReadinessTracker {
   gatomicrefcount refs; /* the owner's, and one for each job of the pool */
@@ -10,7 +10,7 @@ struct _MusterReadinessTracker {
   gint64 epoch;
   MusterGraph *graph; /* (owned) */
   char *ready_op;     /* (owned) (nullable) */
-  GCancellable *stop; /* (owned) ends the making of the session */
+  GCancellable *stop; /* (owned) cancels the creation of the session */
   gint has_failed;    /* atomic */
 
   GMutex lock;
@@ -48,7 +48,7 @@ fail (MusterReadinessTracker *self, const GError *error)
   g_atomic_int_set (&self->has_failed, TRUE);
 }
 
-/* The hub's function. */
+/* The hub's callback. */
 static void
 on_readiness (const MusterReadiness *readiness, guint64 round G_GNUC_UNUSED, const GError *error,
               gpointer data)
@@ -61,7 +61,7 @@ on_readiness (const MusterReadiness *readiness, guint64 round G_GNUC_UNUSED, con
     fail (self, error);
 }
 
-/* The asker borrows the follower: it is left before the follower is let go. */
+/* The subscriber borrows the tracker: unsubscribe before the tracker is released. */
 static void
 open_session (MusterReadinessTracker *self)
 {
@@ -83,8 +83,8 @@ open_session (MusterReadinessTracker *self)
   g_mutex_unlock (&self->lock);
 }
 
-/* Opens the session, or closes it: the one job comes with the making, the other with the stop, and
- * either may be done first. */
+/* Opens or closes the session: one job is queued when the tracker is created and one when it is
+ * stopped, and they may run in any order. */
 void
 muster_readiness_tracker_work (gpointer follower, gpointer following G_GNUC_UNUSED)
 {
@@ -106,7 +106,7 @@ muster_readiness_tracker_work (gpointer follower, gpointer following G_GNUC_UNUS
 static void
 push (MusterReadinessTracker *self)
 {
-  /* It only fails to start a thread at once; the job is queued. */
+  /* The push can only fail to start a thread now; the job is queued. */
   (void)g_thread_pool_push (self->tracking->pool, tracker_ref (self), NULL);
 }
 

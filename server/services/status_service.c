@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MAX_WAITERS 100
-/* Some 100,000 handles; a client with more sessions renews them in parts. */
+/* About 100,000 handles; a client with more sessions sends several requests. */
 #define MAX_RENEW_BYTES (4 << 20)
 
 gint64
@@ -60,7 +60,7 @@ renew (MusterRpcCall *call, GBytes *request, gpointer data)
 
 /* --- Status --- */
 
-/* The lists of a response: what they point to is kept beside them until it is packed. */
+/* The lists of a response, with the objects they point to until it is packed. */
 typedef struct {
   Muster__Limit limits[MUSTER_N_LIMITS];
   Muster__Limit *limit_pointers[MUSTER_N_LIMITS];
@@ -168,7 +168,8 @@ status (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
   muster_server_reply (call, &response.base);
 }
 
-/* Neither blocks, so the crew is spared: a lease is renewed however many steps are stuck. */
+/* Neither blocks, so neither uses the handler pool: leases can be renewed even if all its threads
+ * are in steps. */
 void
 muster_status_service_enter (MusterServer *server)
 {

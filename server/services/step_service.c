@@ -9,7 +9,7 @@
 #include "server/core/service.h"
 #include "server/core/session_guard.h"
 
-/* Where a step ran, as TensorFlow's server begins the text of its errors. */
+/* The task that TensorFlow's server puts at the start of a step's error messages. */
 #define TASK "/job:localhost/replica:0/task:0"
 
 static gboolean
@@ -19,8 +19,8 @@ is_cancelled (const GError *error)
          g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
-/* A step's error in the words that TensorFlow's clients know. What a node says is prefixed with
- * where it ran; what was wrong with the request isn't. */
+/* Converts a step's error to the format that TensorFlow's clients expect. A node's error is
+ * prefixed with the task; an error of the request isn't. */
 static GError *
 step_error (MusterServed *served, const GError *error)
 {
@@ -41,8 +41,8 @@ free_tensors (MusterTensor **tensors, gsize n)
   g_free (tensors);
 }
 
-/* Ends a step's call with an error: in the body, where the caller wants it there (a status would be
- * cut). */
+/* Ends a step's call with an error: in the body if the caller wants that, as a status's message
+ * would be truncated. */
 static void
 reply_error (MusterRpcCall *call, gboolean in_body, const GError *error)
 {
@@ -55,7 +55,7 @@ reply_error (MusterRpcCall *call, gboolean in_body, const GError *error)
   muster_rpc_call_reply (call, &rope);
 }
 
-/* An error of a step that ran. */
+/* Ends the call with the error of a step that ran. */
 static void
 reply_step_error (MusterServed *served, MusterRpcCall *call, gboolean in_body, const GError *error)
 {
@@ -63,7 +63,7 @@ reply_step_error (MusterServed *served, MusterRpcCall *call, gboolean in_body, c
   reply_error (call, in_body, told);
 }
 
-/* What a request that mustn't come twice has to be let in. */
+/* What is needed to admit a request that must not run twice. */
 typedef struct {
   const char *method;         /* for errors */
   const char *session_handle; /* (nullable) */
@@ -71,14 +71,15 @@ typedef struct {
   gboolean is_step;           /* it counts among the server's steps */
 } Admission;
 
-/* A request that was let in: a use of its session and, if it is one, one of the server's steps. */
+/* An admitted request: a use of its session and, if it is a step, one of the server's steps. */
 typedef struct {
   MusterSessionGuard guard;
   gboolean is_step;
   gint64 began_us;
 } Admitted;
 
-/* The only way in. FALSE if the request came before, too many steps run, or the session is gone. */
+/* All requests are admitted here. Returns FALSE if the request came before, too many steps are
+ * running, or the session is gone. */
 static gboolean
 admit (MusterServer *server, const Admission *wanted, Admitted *self, GError **error)
 {
@@ -97,7 +98,7 @@ admit (MusterServer *server, const Admission *wanted, Admitted *self, GError **e
   return TRUE;
 }
 
-/* Before the call is answered, as muster_session_guard_end (). Idempotent. */
+/* Call this before the response is sent, as muster_session_guard_end (). Idempotent. */
 static void
 leave (Admitted *self)
 {
@@ -162,7 +163,7 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
   free_tensors (tensors, step->n_fetches);
 }
 
-/* What a request names as a step; feeds is for its n_feeds, and the names are borrowed. */
+/* A request's step. feeds has room for n_feeds; the names are borrowed. */
 static MusterStep
 named_step (MusterFeed *feeds, char **feed_names, gsize n_feeds, char **fetches, gsize n_fetches,
             char **targets, gsize n_targets)
@@ -210,7 +211,7 @@ set_up_partial_run (MusterRpcCall *call, GBytes *request, gpointer data)
 
 /* --- callables --- */
 
-/* What muster's masters don't do with a callable's tensors. */
+/* Rejects callable options that muster's masters don't support. */
 static gboolean
 check_callable (const Tensorflow__CallableOptions *options, GError **error)
 {
@@ -356,7 +357,7 @@ release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
   if (guard.served == NULL)
     return;
   g_autoptr (GError) error = NULL;
-  /* One that isn't there is released, as on TensorFlow's server. */
+  /* Releasing an unknown callable succeeds, as on TensorFlow's server. */
   gboolean done =
       !muster_served_remove_callable (guard.served, read->handle) ||
       muster_session_release_callable (guard.served->session, read->handle,

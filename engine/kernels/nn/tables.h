@@ -3,7 +3,7 @@
 
 #include "engine/run/kernel.h"
 
-/* The tables of this folder's ops, each closed by one without a name; engine/session/op_tables.c
- * lists them. */
+/* The op tables of this folder, each terminated by an entry without a name;
+ * engine/session/op_tables.c lists them. */
 extern const MusterOp muster_batch_norm_ops[];
 extern const MusterOp muster_nn_ops[];

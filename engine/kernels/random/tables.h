@@ -3,8 +3,8 @@
 
 #include "engine/run/kernel.h"
 
-/* The tables of this folder's ops, each closed by one without a name; engine/session/op_tables.c
- * lists them. */
+/* The op tables of this folder, each terminated by an entry without a name;
+ * engine/session/op_tables.c lists them. */
 extern const MusterOp muster_candidate_ops[];
 extern const MusterOp muster_candidate_unigram_ops[];
 extern const MusterOp muster_random_ops[];
