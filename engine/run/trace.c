@@ -6,12 +6,7 @@
 #include "base/unpack.h"
 #include "engine/run/slots.h"
 #include "graph/run_metadata_private.h"
-
-/* tensorflow.RunOptions */
-enum {
-  OPTION_TRACE_LEVEL = 1,
-  OPTION_PARTITION_GRAPHS = 5,
-};
+#include "graph/run_options.h"
 
 /* NodeOutput, TensorDescription, TensorShapeProto and its Dim, AllocationDescription */
 enum {
@@ -50,9 +45,10 @@ muster_trace_new (GBytes *options)
   MusterProtoReader reader =
       muster_proto_reader (g_bytes_get_data (options, NULL), g_bytes_get_size (options));
   while (muster_proto_read_field (&reader, &field)) {
-    if (field.number == OPTION_TRACE_LEVEL && field.type == MUSTER_WIRE_VARINT)
+    if (field.number == MUSTER_RUN_OPTIONS_TRACE_LEVEL && field.type == MUSTER_WIRE_VARINT)
       wants_stats = field.value != 0;
-    if (field.number == OPTION_PARTITION_GRAPHS && field.type == MUSTER_WIRE_VARINT)
+    if (field.number == MUSTER_RUN_OPTIONS_OUTPUT_PARTITION_GRAPHS &&
+        field.type == MUSTER_WIRE_VARINT)
       wants_graph = field.value != 0;
   }
   if (!wants_stats && !wants_graph)

@@ -2,13 +2,14 @@
 #include "base/error.h"
 #include "base/protowire.h"
 #include "base/require.h"
+#include "graph/run_options.h"
 #include "train/monitored/run_context_private.h"
 
 /* A look at the global step, beside the training, is given so long. */
 #define POLL_US (30 * MUSTER_SECOND)
 
-/* tensorflow.RunOptions */
-enum { OPTION_TRACE_LEVEL = 1, OPTION_TIMEOUT = 2, OPTION_THREAD_POOL = 3, N_MERGED = 3 };
+/* The first fields of RunOptions, numbers all. */
+#define N_MERGED MUSTER_RUN_OPTIONS_INTER_OP_THREAD_POOL
 
 struct _MusterRunContext {
   char *global_step;      /* (owned) (nullable) */
