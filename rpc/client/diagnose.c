@@ -161,24 +161,40 @@ read_more (const Probe *probe, gint64 until_us, GSocket *socket, guint8 *bytes, 
   }
 }
 
+/* The beginning of an answer. */
+typedef struct {
+  guint8 bytes[FRAME_HEADER];
+  gsize size, wanted;
+  gint64 since_us;
+  const char *missing, *closed; /* the reason where it doesn't come */
+} Answer;
+
+static gboolean
+read_answer (const Probe *probe, gint64 until_us, GSocket *socket, Answer *answer, char **reason)
+{
+  const gssize n = read_more (probe, until_us, socket, answer->bytes + answer->size,
+                              answer->wanted - answer->size);
+  if (n < 0)
+    *reason = say_unfinished (probe, answer->missing, answer->since_us);
+  else if (n == 0)
+    *reason = g_strdup (answer->closed);
+  answer->size += (gsize)MAX (n, 0);
+  return n > 0;
+}
+
 /* Reads until the header of the first frame is there. */
 static MusterReach
 await_settings (const Probe *probe, gint64 until_us, GSocket *socket, char **reason)
 {
-  gint64 since_us = now_us ();
-  guint8 bytes[FRAME_HEADER];
-  gsize n_bytes = 0;
-  while (n_bytes < sizeof bytes) {
-    const gssize n = read_more (probe, until_us, socket, bytes + n_bytes, sizeof bytes - n_bytes);
-    if (n < 0)
-      *reason = say_unfinished (probe, "no HTTP/2 settings received", since_us);
-    else if (n == 0)
-      *reason = g_strdup ("connection closed before HTTP/2 settings were received");
-    if (n <= 0)
+  Answer answer = {.wanted = FRAME_HEADER,
+                   .since_us = now_us (),
+                   .missing = "no HTTP/2 settings received",
+                   .closed = "connection closed before HTTP/2 settings were received"};
+  while (answer.size < answer.wanted) {
+    if (!read_answer (probe, until_us, socket, &answer, reason))
       return MUSTER_REACH_SILENT;
-    n_bytes += (gsize)n;
-    const char *protocol = name_protocol (bytes, n_bytes);
-    if (is_tls (bytes, n_bytes))
+    const char *protocol = name_protocol (answer.bytes, answer.size);
+    if (is_tls (answer.bytes, answer.size))
       return MUSTER_REACH_TLS_FAILED;
     if (protocol != NULL) {
       *reason = g_strdup_printf ("but it speaks %s, not HTTP/2", protocol);
@@ -193,21 +209,15 @@ await_settings (const Probe *probe, gint64 until_us, GSocket *socket, char **rea
 static MusterReach
 await_tls (const Probe *probe, gint64 until_us, GSocket *socket, char **reason)
 {
-  gint64 since_us = now_us ();
-  guint8 bytes[2];
-  gsize n_bytes = 0;
+  Answer answer = {.wanted = 2,
+                   .since_us = now_us (),
+                   .missing = "no TLS answer",
+                   .closed = "connection closed during the TLS handshake"};
   g_socket_send (socket, (const char *)client_hello, sizeof client_hello, NULL, NULL);
-  while (n_bytes < sizeof bytes) {
-    const gssize n = read_more (probe, until_us, socket, bytes + n_bytes, sizeof bytes - n_bytes);
-    if (n < 0)
-      *reason = say_unfinished (probe, "no TLS answer", since_us);
-    else if (n == 0)
-      *reason = g_strdup ("connection closed during the TLS handshake");
-    if (n <= 0)
+  while (answer.size < answer.wanted)
+    if (!read_answer (probe, until_us, socket, &answer, reason))
       return MUSTER_REACH_SILENT;
-    n_bytes += (gsize)n;
-  }
-  if (!is_tls (bytes, n_bytes))
+  if (!is_tls (answer.bytes, answer.size))
     return MUSTER_REACH_TLS_FAILED;
   *reason = g_strdup ("TLS works");
   return MUSTER_REACH_ANSWERS;

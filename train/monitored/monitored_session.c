@@ -179,12 +179,20 @@ cause_of (MusterMonitoredSession *self, GError *failure)
   return failure;
 }
 
+/* The chief's lease, or NULL; borrowed. */
+static MusterLease *
+lease_of (MusterMonitoredSession *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->session != NULL ? muster_session_manager_lease (self->session) : NULL;
+}
+
 /* A chief that another has replaced finds its session gone: it mustn't come back and take the model
  * over in its turn. The master says who holds it. Takes failure. */
 static GError *
 unless_replaced (MusterMonitoredSession *self, GError *failure)
 {
-  MusterLease *lease = muster_monitored_session_lease (self);
+  MusterLease *lease = lease_of (self);
   GError *replaced = NULL;
 
   if (lease == NULL || !muster_error_is (failure, MUSTER_ERROR_ABORTED))
@@ -357,18 +365,22 @@ attempt_hooked (MusterMonitoredSession *self, gpointer data, GError **error)
   return run_hooked (self, run->step, run->fetched, run->metadata, error);
 }
 
+/* For the function of that name. */
+static gboolean
+run_step (MusterMonitoredSession *self, const char *function, Attempt attempt, Run run,
+          GError **error)
+{
+  return muster_step_check (function, run.step, TRUE, error) && check_open (self, error) &&
+         run_recovered (self, attempt, &run, run.step->deadline_us, error);
+}
+
 gboolean
 muster_monitored_session_run (MusterMonitoredSession *self, const MusterStep *step,
                               MusterTensor **fetched, GBytes **metadata, GError **error)
 {
   muster_require (error, FALSE, self, step);
   muster_require_array (error, FALSE, fetched, step->n_fetches);
-  if (!muster_step_check (G_STRFUNC, step, TRUE, error))
-    return FALSE;
-
-  Run run = {step, fetched, metadata};
-  return check_open (self, error) &&
-         run_recovered (self, attempt_hooked, &run, step->deadline_us, error);
+  return run_step (self, G_STRFUNC, attempt_hooked, (Run){step, fetched, metadata}, error);
 }
 
 static gboolean
@@ -393,12 +405,7 @@ muster_monitored_session_run_without_hooks (MusterMonitoredSession *self, const 
 {
   muster_require (error, FALSE, self, step);
   muster_require_array (error, FALSE, fetched, step->n_fetches);
-  if (!muster_step_check (G_STRFUNC, step, TRUE, error))
-    return FALSE;
-
-  Run run = {step, fetched, metadata};
-  return check_open (self, error) &&
-         run_recovered (self, attempt_plain, &run, step->deadline_us, error);
+  return run_step (self, G_STRFUNC, attempt_plain, (Run){step, fetched, metadata}, error);
 }
 
 typedef struct {
@@ -589,13 +596,6 @@ muster_monitored_session_coordinator (MusterMonitoredSession *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
   return self->coordinator;
-}
-
-MusterLease *
-muster_monitored_session_lease (MusterMonitoredSession *self)
-{
-  g_return_val_if_fail (self != NULL, NULL);
-  return self->session != NULL ? muster_session_manager_lease (self->session) : NULL;
 }
 
 gint64

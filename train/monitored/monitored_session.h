@@ -113,8 +113,6 @@ gboolean muster_monitored_session_finish (MusterMonitoredSession *self, const GE
  * a recovery. NULL after the end. */
 MusterSession *muster_monitored_session_session (MusterMonitoredSession *self);
 MusterCoordinator *muster_monitored_session_coordinator (MusterMonitoredSession *self);
-/* The chief's lease, or NULL; borrowed. */
-MusterLease *muster_monitored_session_lease (MusterMonitoredSession *self);
 /* The highest global step of any run; -1 before. */
 gint64 muster_monitored_session_global_step (MusterMonitoredSession *self);
 /* The text of the failure that ended the input, which names the op or the hook; NULL if the input
