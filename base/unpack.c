@@ -19,8 +19,8 @@ static gboolean walk_message (Walk *walk, const ProtobufCMessageDescriptor *desc
                               MusterProtoReader reader, ProtobufCMessage *message, int depth);
 
 static gboolean
-refuse (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
-        const ProtobufCFieldDescriptor *field, const char *why)
+refuse_field (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
+              const ProtobufCFieldDescriptor *field, const char *why)
 {
   if (field != NULL)
     muster_fail (walk->error, MUSTER_ERROR_INVALID_ARGUMENT, "Reading the %s: field '%s' of %s %s",
@@ -256,17 +256,17 @@ walk_field (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
 {
   if (field->type != wire_type_of (known->type)) {
     if (known->label != PROTOBUF_C_LABEL_REPEATED || field->type != MUSTER_WIRE_BYTES)
-      return refuse (walk, descriptor, known, "has the wrong wire type");
+      return refuse_field (walk, descriptor, known, "has the wrong wire type");
     return walk_packed (walk, known, field, message) ||
-           refuse (walk, descriptor, known, "is malformed");
+           refuse_field (walk, descriptor, known, "is malformed");
   }
   if (known->type == PROTOBUF_C_TYPE_MESSAGE) {
     if (depth >= MUSTER_MAX_DEPTH)
-      return refuse (walk, descriptor, known, "is nested too deeply");
+      return refuse_field (walk, descriptor, known, "is nested too deeply");
     return walk_submessage (walk, known, field, message, depth);
   }
   if (known->type == PROTOBUF_C_TYPE_STRING && !is_text (field->data, field->size))
-    return refuse (walk, descriptor, known, "is not text (UTF-8 without a NUL)");
+    return refuse_field (walk, descriptor, known, "is not text (UTF-8 without a NUL)");
   if (message == NULL)
     return TRUE;
   gpointer place = place_for (walk, known, message);
@@ -297,7 +297,7 @@ walk_message (Walk *walk, const ProtobufCMessageDescriptor *descriptor, MusterPr
       return FALSE;
   }
   if (!muster_proto_at_end (&reader))
-    return refuse (walk, descriptor, NULL, "is malformed or truncated");
+    return refuse_field (walk, descriptor, NULL, "is malformed or truncated");
   return TRUE;
 }
 

@@ -44,10 +44,10 @@ typedef struct {
   gsize *budget; /* what may be filled in */
 } Parts;
 
-static gboolean refuse (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+static gboolean refuse_tensor (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 static gboolean
-refuse (GError **error, const char *format, ...)
+refuse_tensor (GError **error, const char *format, ...)
 {
   va_list arguments;
   va_start (arguments, format);
@@ -66,9 +66,9 @@ read_dim (Parts *parts, const MusterProtoField *dim, GError **error)
     if (field.number == DIM_SIZE && field.type == MUSTER_WIRE_VARINT)
       size = (gint64)field.value;
   if (!muster_proto_at_end (&reader))
-    return refuse (error, "its shape is malformed");
+    return refuse_tensor (error, "its shape is malformed");
   if (parts->n_dims == MUSTER_MAX_DIMS)
-    return refuse (error, "its shape has more than %d dimensions", MUSTER_MAX_DIMS);
+    return refuse_tensor (error, "its shape has more than %d dimensions", MUSTER_MAX_DIMS);
   parts->dims[parts->n_dims++] = size;
   return TRUE;
 }
@@ -86,7 +86,7 @@ read_shape (Parts *parts, const MusterProtoField *shape, GError **error)
       parts->unknown_rank = field.value != 0;
     }
   }
-  return muster_proto_at_end (&reader) || refuse (error, "its shape is malformed");
+  return muster_proto_at_end (&reader) || refuse_tensor (error, "its shape is malformed");
 }
 
 static gboolean
@@ -105,22 +105,22 @@ read_parts (Parts *parts, GError **error)
       parts->content_size = field.size;
     }
   }
-  return muster_proto_at_end (&reader) || refuse (error, "it is malformed or truncated");
+  return muster_proto_at_end (&reader) || refuse_tensor (error, "it is malformed or truncated");
 }
 
 static gboolean
 check_parts (Parts *parts, GError **error)
 {
   if (!muster_dtype_is_supported (parts->dtype))
-    return refuse (error, "its type %s (%d) is not supported", muster_dtype_name (parts->dtype),
-                   (int)parts->dtype);
+    return refuse_tensor (error, "its type %s (%d) is not supported",
+                          muster_dtype_name (parts->dtype), (int)parts->dtype);
   if (parts->unknown_rank)
-    return refuse (error, "its shape is unknown");
+    return refuse_tensor (error, "its shape is unknown");
   parts->n_elements = muster_shape_n_elements (parts->n_dims, parts->dims);
   if (parts->n_elements < 0) {
     g_autofree char *shape = muster_shape_to_string (MIN (parts->n_dims, 16), parts->dims);
-    return refuse (error, "invalid shape %s: a size is unknown, or there are too many elements",
-                   shape);
+    return refuse_tensor (
+        error, "invalid shape %s: a size is unknown, or there are too many elements", shape);
   }
   return TRUE;
 }
@@ -218,7 +218,7 @@ run_over_values (const Parts *parts, Values *values, GError **error)
     if (field.type == values->wire)
       store_value (values, field.value);
     else if (field.type != MUSTER_WIRE_BYTES || !store_packed (values, &field))
-      return refuse (error, "its values are malformed");
+      return refuse_tensor (error, "its values are malformed");
   }
   return TRUE;
 }
@@ -229,10 +229,11 @@ check_count (const Parts *parts, gint64 n_read, guint per, gsize element_size, G
 {
   gsize n_bytes;
   if (n_read % per != 0)
-    return refuse (error, "half of a complex number is missing");
+    return refuse_tensor (error, "half of a complex number is missing");
   if (n_read / per > parts->n_elements)
-    return refuse (error, "it has %" G_GINT64_FORMAT " values for %" G_GINT64_FORMAT " elements",
-                   n_read / per, parts->n_elements);
+    return refuse_tensor (error,
+                          "it has %" G_GINT64_FORMAT " values for %" G_GINT64_FORMAT " elements",
+                          n_read / per, parts->n_elements);
   if (n_read / per == parts->n_elements)
     return TRUE;
   if (!g_size_checked_mul (&n_bytes, (gsize)parts->n_elements, element_size) ||
@@ -269,7 +270,7 @@ read_typed (const Parts *parts, GError **error)
   Values values;
   const gsize element_size = muster_dtype_size (parts->dtype);
   if (!values_for (parts->dtype, &values)) {
-    refuse (error, "its type %s has no values", muster_dtype_name (parts->dtype));
+    refuse_tensor (error, "its type %s has no values", muster_dtype_name (parts->dtype));
     return NULL;
   }
   if (!run_over_values (parts, &values, error) ||
@@ -313,19 +314,19 @@ cut_string_content (const Parts *parts, MusterString *strings, GError **error)
   for (gint64 i = 0; i < parts->n_elements; i++) {
     guint64 size;
     if (!muster_proto_read_varint (&reader, &size) || size > parts->content_size)
-      return refuse (error, "the lengths of its strings are malformed");
+      return refuse_tensor (error, "the lengths of its strings are malformed");
     strings[i].size = (gsize)size;
   }
   const char *at = (const char *)reader.at;
   gsize left = (gsize)(reader.end - reader.at);
   for (gint64 i = 0; i < parts->n_elements; i++) {
     if (strings[i].size > left)
-      return refuse (error, "its strings are truncated");
+      return refuse_tensor (error, "its strings are truncated");
     strings[i].data = at;
     at += strings[i].size;
     left -= strings[i].size;
   }
-  return left == 0 || refuse (error, "%" G_GSIZE_FORMAT " bytes follow its strings", left);
+  return left == 0 || refuse_tensor (error, "%" G_GSIZE_FORMAT " bytes follow its strings", left);
 }
 
 /* One field each; the last stands for those that are missing. */
@@ -355,8 +356,8 @@ check_string_count (const Parts *parts, GError **error)
   }
   /* each has a length of at least a byte */
   return (guint64)parts->n_elements <= parts->content_size ||
-         refuse (error, "it has %" G_GSIZE_FORMAT " bytes for %" G_GINT64_FORMAT " strings",
-                 parts->content_size, parts->n_elements);
+         refuse_tensor (error, "it has %" G_GSIZE_FORMAT " bytes for %" G_GINT64_FORMAT " strings",
+                        parts->content_size, parts->n_elements);
 }
 
 static MusterTensor *

@@ -7,7 +7,7 @@
 /* The value of a tensor that has only one. */
 
 static gboolean
-refuse (const MusterTensor *self, const char *wanted, GError **error)
+refuse_tensor (const MusterTensor *self, const char *wanted, GError **error)
 {
   g_autofree char *shape =
       muster_shape_to_string (muster_tensor_n_dims (self), muster_tensor_dims (self));
@@ -75,7 +75,7 @@ muster_tensor_get_int64 (const MusterTensor *self, gint64 *value, GError **error
   gint64 read;
   if (muster_tensor_n_elements (self) != 1 ||
       !read_integer (muster_tensor_dtype (self), muster_tensor_data (self), &read))
-    return refuse (self, "integer that fits an int64", error);
+    return refuse_tensor (self, "integer that fits an int64", error);
   *value = read;
   return TRUE;
 }
@@ -87,7 +87,7 @@ muster_tensor_get_double (const MusterTensor *self, double *value, GError **erro
   double read;
   if (muster_tensor_n_elements (self) != 1 ||
       !read_real (muster_tensor_dtype (self), muster_tensor_data (self), &read))
-    return refuse (self, "real number", error);
+    return refuse_tensor (self, "real number", error);
   *value = read;
   return TRUE;
 }
@@ -97,7 +97,7 @@ muster_tensor_get_string (const MusterTensor *self, char **value, GError **error
 {
   muster_require (error, FALSE, self, value);
   if (muster_tensor_dtype (self) != MUSTER_STRING || muster_tensor_n_elements (self) != 1)
-    return refuse (self, "string", error);
+    return refuse_tensor (self, "string", error);
   const MusterString string = muster_tensor_string (self, 0);
   if (string.size > 0 && memchr (string.data, '\0', string.size) != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the string contains a NUL");

@@ -30,7 +30,7 @@ muster_cluster_new (MusterClock *clock)
 }
 
 static gboolean
-refuse (GError **error, const char *words)
+refuse_call (GError **error, const char *words)
 {
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s", words);
 }
@@ -117,7 +117,7 @@ muster_cluster_add (MusterCluster *self, const char *name, MusterMaster *master,
   muster_require (error, FALSE, self, name, master, meta_graph);
 
   if (self->is_open || self->is_closed)
-    return refuse (error, "nodes can be added only before the cluster is opened");
+    return refuse_call (error, "nodes can be added only before the cluster is opened");
   if (!check_name (self, name, error) || !check_master (self, name, master, error))
     return FALSE;
   g_autoptr (MusterClusterNode) node = g_new0 (MusterClusterNode, 1);
@@ -226,11 +226,11 @@ muster_cluster_open (MusterCluster *self, gint64 timeout_us, GCancellable *cance
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
 
   if (self->is_closed)
-    return refuse (error, "Session already closed.");
+    return refuse_call (error, "Session already closed.");
   if (self->is_open)
     return TRUE;
   if (self->nodes->len == 0)
-    return refuse (error, "the cluster has no nodes; add them before opening it");
+    return refuse_call (error, "the cluster has no nodes; add them before opening it");
   for (guint i = 0; i < self->nodes->len; i++) {
     const gint64 left_us = muster_deadline_remaining (deadline_us, muster_clock_now_us (clock));
     if (open_node (self->nodes->pdata[i], left_us, cancellable, error) &&
@@ -367,7 +367,7 @@ muster_cluster_compile (MusterCluster *self, MusterJobGroup *group, GError **err
     return FALSE;
   if (group->compiled_for != NULL)
     return g_str_equal (kind, group->compiled_for) ||
-           refuse (error, "Runnable was compiled for different session type");
+           refuse_call (error, "Runnable was compiled for different session type");
   for (guint i = 0; i < parts->len; i++) {
     const MusterJobPart *part = parts->pdata[i];
     if (!check_part (muster_cluster_node (self, part->node), part, error))
@@ -389,7 +389,7 @@ muster_cluster_run (MusterCluster *self, MusterJobGroup *group, gint64 deadline_
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Got a none runnable.");
   }
   if (!self->is_open)
-    return refuse (error, "Session is closed.");
+    return refuse_call (error, "Session is closed.");
   return muster_cluster_compile (self, group, error) &&
          muster_job_group_run (group, self, deadline_us, cancellable, error);
 }

@@ -11,7 +11,7 @@
 G_DEFINE_FINAL_TYPE (MusterJobCheckpoint, muster_job_checkpoint, G_TYPE_OBJECT)
 
 static gboolean
-refuse (GError **error, MusterError code, const char *words)
+refuse_checkpoint (GError **error, MusterError code, const char *words)
 {
   return muster_fail (error, code, "%s", words);
 }
@@ -156,19 +156,20 @@ muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *
       !muster_storage_check_path (self->storage, "checkpoint directory", self->directory, error))
     return FALSE;
   if (self->own_name != NULL && nodes != NULL && n != 1)
-    return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "CheckpointManager only supports single node.");
+    return refuse_checkpoint (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                              "CheckpointManager only supports single node.");
   if (self->own_name == NULL && n == 0)
-    return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "no nodes to checkpoint; set nodes, or add tasks to the init group");
+    return refuse_checkpoint (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                              "no nodes to checkpoint; set nodes, or add tasks to the init group");
   if (nodes == NULL && self->entries != NULL)
     return TRUE;
   if (nodes == NULL)
     nodes = own;
   if (self->entries != NULL)
     return same_nodes (self, nodes) ||
-           refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                   "the checkpoint manager has other nodes, or a different order of nodes");
+           refuse_checkpoint (
+               error, MUSTER_ERROR_FAILED_PRECONDITION,
+               "the checkpoint manager has other nodes, or a different order of nodes");
   self->entries = g_ptr_array_new_with_free_func (entry_free);
   for (gsize i = 0; nodes[i]; i++)
     g_ptr_array_add (self->entries,
@@ -267,12 +268,13 @@ muster_job_checkpoint_names (MusterJobCheckpoint *self, const char *node, GError
   if (entry != NULL && entry->names != NULL)
     return (const char *const *)entry->names;
   if (!self->is_inited)
-    refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "init must be called first.");
+    refuse_checkpoint (error, MUSTER_ERROR_FAILED_PRECONDITION, "init must be called first.");
   else if (entry == NULL)
     muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s' isn't one of the nodes to checkpoint",
                  node != NULL ? node : "");
   else
-    refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "Cannot fetch value for this output.");
+    refuse_checkpoint (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                       "Cannot fetch value for this output.");
   return NULL;
 }
 
@@ -283,7 +285,8 @@ check_listed (MusterJobCheckpoint *self, gint64 epoch, GError **error)
   if (!check_epoch (epoch, error))
     return FALSE;
   if (!self->is_inited)
-    return refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "init must be called first.");
+    return refuse_checkpoint (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                              "init must be called first.");
   for (guint i = 0; i < self->entries->len; i++) {
     const MusterJobEntry *entry = self->entries->pdata[i];
     if (muster_job_checkpoint_names (self, entry->node, error) == NULL)

@@ -9,15 +9,15 @@
 #define LOCAL_NODE          "local"
 
 static gboolean
-refuse (GError **error, MusterError code, const char *words)
+refuse_group (GError **error, MusterError code, const char *words)
 {
   return muster_fail (error, code, "%s", words);
 }
 
 /* --- steps --- */
 
-MusterJobWork *
-muster_job_work_new (const MusterJobStep *step)
+static MusterJobWork *
+job_work_new (const MusterJobStep *step)
 {
   MusterJobWork *self = g_new0 (MusterJobWork, 1);
 
@@ -36,8 +36,8 @@ muster_job_work_new (const MusterJobStep *step)
   return self;
 }
 
-void
-muster_job_work_free (gpointer work)
+static void
+job_work_free (gpointer work)
 {
   MusterJobWork *self = work;
 
@@ -64,8 +64,8 @@ muster_job_setup_new (const MusterJobStep *init, const MusterJobStep *exit)
 {
   MusterJobSetup *self = g_object_new (MUSTER_TYPE_JOB_SETUP, NULL);
 
-  self->init = init != NULL ? muster_job_work_new (init) : NULL;
-  self->exit = exit != NULL ? muster_job_work_new (exit) : NULL;
+  self->init = init != NULL ? job_work_new (init) : NULL;
+  self->exit = exit != NULL ? job_work_new (exit) : NULL;
   return self;
 }
 
@@ -74,8 +74,8 @@ muster_job_setup_finalize (GObject *object)
 {
   MusterJobSetup *self = MUSTER_JOB_SETUP (object);
 
-  muster_job_work_free (self->init);
-  muster_job_work_free (self->exit);
+  job_work_free (self->init);
+  job_work_free (self->exit);
   G_OBJECT_CLASS (muster_job_setup_parent_class)->finalize (object);
 }
 
@@ -234,8 +234,8 @@ muster_job_task_new (const char *name, const char *node, guint n_instances)
 static gboolean
 check_unused (MusterJobTask *self, GError **error)
 {
-  return !self->is_used || refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                                   "Cannot modify task since it is already been used.");
+  return !self->is_used || refuse_group (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                                         "Cannot modify task since it is already been used.");
 }
 
 gboolean
@@ -246,9 +246,9 @@ muster_job_task_set_step (MusterJobTask *self, const MusterJobStep *step, GError
   if (!check_unused (self, error))
     return FALSE;
   if (self->step != NULL)
-    return refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                   "This Task already has an execution step.");
-  self->step = muster_job_work_new (step);
+    return refuse_group (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                         "This Task already has an execution step.");
+  self->step = job_work_new (step);
   return TRUE;
 }
 
@@ -279,7 +279,7 @@ muster_job_task_add_output (MusterJobTask *self, const char *const *tensors, GEr
   if (!check_unused (self, error))
     return NULL;
   if (tensors != NULL && *tensors == NULL) {
-    refuse (error, MUSTER_ERROR_INVALID_ARGUMENT, "an output must name at least one tensor");
+    refuse_group (error, MUSTER_ERROR_INVALID_ARGUMENT, "an output must name at least one tensor");
     return NULL;
   }
   MusterJobOutput *output = g_object_new (MUSTER_TYPE_JOB_OUTPUT, NULL);
@@ -313,7 +313,7 @@ muster_job_task_finalize (GObject *object)
 {
   MusterJobTask *self = MUSTER_JOB_TASK (object);
 
-  muster_job_work_free (self->step);
+  job_work_free (self->step);
   g_ptr_array_unref (self->setups);
   g_ptr_array_unref (self->instance_setups);
   g_ptr_array_unref (self->outputs);
@@ -350,8 +350,8 @@ muster_job_group_new (void)
 static gboolean
 check_open (MusterJobGroup *self, GError **error)
 {
-  return !self->is_used || refuse (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                                   "Cannot add Task to an already used TaskGroup.");
+  return !self->is_used || refuse_group (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                                         "Cannot add Task to an already used TaskGroup.");
 }
 
 /* "d/n", else "d/n:1" and on. */
@@ -391,7 +391,7 @@ beside_free (gpointer data)
   MusterJobBeside *self = data;
 
   g_clear_object (&self->setup);
-  muster_job_work_free (self->report);
+  job_work_free (self->report);
   g_free (self->node);
   g_free (self);
 }
@@ -427,9 +427,10 @@ muster_job_group_add_report (MusterJobGroup *self, const char *node, const Muste
   if (!check_open (self, error))
     return FALSE;
   if (interval_us < 0)
-    return refuse (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid report interval (use 0 or more)");
+    return refuse_group (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                         "invalid report interval (use 0 or more)");
   MusterJobBeside *beside = add_beside (self, node);
-  beside->report = muster_job_work_new (step);
+  beside->report = job_work_new (step);
   beside->interval_us = interval_us > 0 ? interval_us : DEFAULT_INTERVAL_US;
   return TRUE;
 }
@@ -534,7 +535,8 @@ muster_job_group_tasks_by_node (MusterJobGroup *self, GHashTable *names, GError 
   if (self->parts != NULL && same_names (self->mapped, names))
     return self->parts;
   if (self->parts != NULL) {
-    refuse (error, MUSTER_ERROR_FAILED_PRECONDITION, "Cannot call tasks_by_node multiple times.");
+    refuse_group (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                  "Cannot call tasks_by_node multiple times.");
     return NULL;
   }
   GPtrArray *tasks = muster_job_group_tasks (self);

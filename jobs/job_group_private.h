@@ -65,9 +65,6 @@ struct _MusterJobGroup {
   gboolean is_used;
 };
 
-MusterJobWork *muster_job_work_new (const MusterJobStep *step);
-void muster_job_work_free (gpointer work);
-
 /* Sets the output's values; session is its node's. */
 void muster_job_output_take (MusterJobOutput *self, MusterSession *session, GPtrArray *values);
 

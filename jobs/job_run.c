@@ -53,7 +53,7 @@ has_failed (Run *self)
 
 /* Keeps the first failure, with its node and task, and cancels the others. */
 static void
-fail (NodeRun *self, MusterJobTask *task, GError *failure)
+fail_task (NodeRun *self, MusterJobTask *task, GError *failure)
 {
   Run *run = self->run;
 
@@ -111,7 +111,7 @@ run_work (NodeRun *self, MusterJobTask *task, const MusterJobWork *work)
                                        work->user_data, &failure)
                          : run_ops (self, work, &failure))
     return TRUE;
-  fail (self, task, failure);
+  fail_task (self, task, failure);
   return FALSE;
 }
 
@@ -255,7 +255,7 @@ fetch_outputs (NodeRun *self)
     return;
   }
   g_prefix_error (&failure, "fetching outputs: ");
-  fail (self, NULL, failure);
+  fail_task (self, NULL, failure);
 }
 
 /* --- nodes --- */

@@ -29,9 +29,10 @@ muster_job_upload_builder_init (MusterJobUploadBuilder *self G_GNUC_UNUSED)
 {
 }
 
-MusterJobGroup *
-muster_job_upload_builder_build (MusterJobUploadBuilder *self, gint64 epoch,
-                                 MusterJobCheckpoint *checkpoint, GError **error)
+/* checkpoint (nullable) */
+static MusterJobGroup *
+build_upload (MusterJobUploadBuilder *self, gint64 epoch, MusterJobCheckpoint *checkpoint,
+              GError **error)
 {
   muster_require (error, NULL, self);
   return MUSTER_JOB_UPLOAD_BUILDER_GET_CLASS (self)->build (self, epoch, checkpoint, error);
@@ -386,9 +387,8 @@ end (Training *self, gint64 epoch, GError **error)
   MusterJobRunner *runner = self->runner;
   MusterJobUploadBuilder *upload = runner->options.upload;
 
-  if (upload != NULL &&
-      !run_group (self, muster_job_upload_builder_build (upload, epoch, runner->checkpoint, error),
-                  "The upload group", error))
+  if (upload != NULL && !run_group (self, build_upload (upload, epoch, runner->checkpoint, error),
+                                    "The upload group", error))
     return FALSE;
   return run_stage (self, muster_job_download_group (runner->job), "The download group", error) &&
          run_stage (self, muster_job_exit_group (runner->job), "The exit group", error);

@@ -27,10 +27,6 @@ struct _MusterJobUploadBuilderClass {
                             MusterJobCheckpoint *checkpoint, GError **error);
 };
 
-/* checkpoint (nullable) */
-MusterJobGroup *muster_job_upload_builder_build (MusterJobUploadBuilder *self, gint64 epoch,
-                                                 MusterJobCheckpoint *checkpoint, GError **error);
-
 #define MUSTER_TYPE_JOB_RUNNER (muster_job_runner_get_type ())
 G_DECLARE_FINAL_TYPE (MusterJobRunner, muster_job_runner, MUSTER, JOB_RUNNER, GObject)
 

@@ -149,7 +149,7 @@ pem_check_key (const Secret *key, const char *key_path, const Secret *certificat
 }
 
 static gboolean
-fail (GError **error, const char *text)
+fail_credentials (GError **error, const char *text)
 {
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", text);
 }
@@ -167,9 +167,9 @@ read_pems (MusterRpcCredentials *self, const MusterRpcSecurity *security, GError
   const char *certificate = security->certificate_file;
   const char *key = security->key_file;
   if (certificate == NULL && key != NULL)
-    return fail (error, "the key has no certificate; set both files");
+    return fail_credentials (error, "the key has no certificate; set both files");
   if (certificate != NULL && key == NULL)
-    return fail (error, "the certificate has no key; set both files");
+    return fail_credentials (error, "the certificate has no key; set both files");
   if (!read_certificates (&self->ca, security->ca_file, "the CA file", error) ||
       !read_certificates (&self->certificate, certificate, "the certificate file", error))
     return FALSE;
@@ -309,7 +309,7 @@ muster_rpc_credentials_for_server (MusterRpcCredentials *self, GError **error)
   if (!muster_rpc_credentials_has_tls (self))
     return grpc_insecure_server_credentials_create ();
   if (!muster_rpc_credentials_has_certificate (self)) {
-    fail (error, "a TLS server needs a certificate and its key; set both files");
+    fail_credentials (error, "a TLS server needs a certificate and its key; set both files");
     return NULL;
   }
   grpc_ssl_pem_key_cert_pair own = {self->key.text, self->certificate.text};

@@ -396,8 +396,9 @@ muster_saver_compare (MusterSaver *self, const char *prefix, const MusterRestore
   return TRUE;
 }
 
-char *
-muster_incompatibility_to_text (const MusterIncompatibility *self)
+/* "shape [64,128] in the checkpoint, [64,256] in the graph" (transfer full) */
+static char *
+incompatibility_to_text (const MusterIncompatibility *self)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   g_autofree char *there = muster_shape_to_string (self->n_there, self->there);
@@ -430,8 +431,10 @@ muster_incompatibility_to_text (const MusterIncompatibility *self)
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
-char *
-muster_compatibility_faults_to_text (const MusterCompatibility *self)
+/* The faults, each a line "\n  NAME  TEXT" with aligned texts; "" for none. After a thousand the
+ * rest is counted. (transfer full) */
+static char *
+faults_to_text (const MusterCompatibility *self)
 {
   GString *text = g_string_new (NULL);
   guint n_lines = 0;
@@ -449,7 +452,7 @@ muster_compatibility_faults_to_text (const MusterCompatibility *self)
         &g_array_index (self->incompatibilities, MusterIncompatibility, i);
     if (!incompatibility->is_fault)
       continue;
-    g_autofree char *line = muster_incompatibility_to_text (incompatibility);
+    g_autofree char *line = incompatibility_to_text (incompatibility);
     g_string_append_printf (text, "\n  %-*s  %s", width, incompatibility->name, line);
     n_lines++;
   }
@@ -466,7 +469,7 @@ muster_match_check (MusterMatch *self, GError **error)
   if (compatibility->n_faults == 0)
     return TRUE;
   suggest (self);
-  g_autofree char *faults = muster_compatibility_faults_to_text (compatibility);
+  g_autofree char *faults = faults_to_text (compatibility);
   return muster_fail (
       error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' does not fit the graph: %u of %u variables%s%s",
       muster_bundle_reader_prefix (self->reader), compatibility->n_faults, compatibility->n_wanted,

@@ -46,11 +46,4 @@ gboolean muster_saver_compare (MusterSaver *self, const char *prefix,
                                const MusterRestoreOptions *options,
                                MusterCompatibility *compatibility, GError **error);
 
-/* "shape [64,128] in the checkpoint, [64,256] in the graph" (transfer full) */
-char *muster_incompatibility_to_text (const MusterIncompatibility *self);
-
-/* The faults, each a line "\n  NAME  TEXT" with aligned texts; "" for none. After a thousand the
- * rest is counted. (transfer full) */
-char *muster_compatibility_faults_to_text (const MusterCompatibility *self);
-
 G_END_DECLS

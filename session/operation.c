@@ -323,7 +323,7 @@ is_out_of_time (const MusterOperation *self, const GError *failure)
 /* Sets the caller's error: at the deadline with the phase, the duration of each phase and why there
  * is no session. A wait has then used all of its time. */
 static void
-fail (MusterOperation *self, const GError *failure, GError **error)
+fail_operation (MusterOperation *self, const GError *failure, GError **error)
 {
   gboolean ran_out = is_out_of_time (self, failure);
   gboolean is_wait = ran_out && !is_chiefs (self);
@@ -480,7 +480,7 @@ static MusterSession *
 conclude (MusterOperation *self, GError *failure, MusterSessionReport *report, GError **error)
 {
   if (failure != NULL)
-    fail (self, failure, error);
+    fail_operation (self, failure, error);
   else if (self->report.outcome == MUSTER_OUTCOME_FAILED)
     self->report.outcome = MUSTER_OUTCOME_READY;
   g_clear_error (&failure);

@@ -443,9 +443,11 @@ walk_bytes (GBytes *bytes, MusterTableFunc func, gpointer user_data, const char 
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the table is empty");
 }
 
-gboolean
-muster_bundle_index_walk (MusterStorage *storage, const char *prefix, MusterTableFunc func,
-                          gpointer user_data, const char **flaw, GError **error)
+/* Calls func for each entry of PREFIX.index, unparsed, beginning with the header (empty key), until
+ * it returns FALSE. *flaw (nullable) as in MusterBundleIndex. */
+static gboolean
+walk_index (MusterStorage *storage, const char *prefix, MusterTableFunc func, gpointer user_data,
+            const char **flaw, GError **error)
 {
   g_autofree char *path = muster_bundle_index_path (prefix);
   g_autoptr (GError) why = NULL;
@@ -473,7 +475,7 @@ muster_bundle_index_load (MusterStorage *storage, const char *prefix, GError **e
 {
   g_autoptr (MusterBundleIndex) self = muster_bundle_index_new ();
   Loader loader = {.index = self};
-  return muster_bundle_index_walk (storage, prefix, load_one, &loader, &self->flaw, error)
+  return walk_index (storage, prefix, load_one, &loader, &self->flaw, error)
              ? g_steal_pointer (&self)
              : NULL;
 }
@@ -685,7 +687,7 @@ muster_bundle_index_count_shards (MusterStorage *storage, const char *prefix, gi
 {
   g_autoptr (GArray) sizes = g_array_new (FALSE, TRUE, sizeof (guint64));
   Measure self = {.sizes = sizes};
-  if (!muster_bundle_index_walk (storage, prefix, read_first, &self, NULL, error))
+  if (!walk_index (storage, prefix, read_first, &self, NULL, error))
     return FALSE;
   *n_shards = (gint32)sizes->len;
   return TRUE;
@@ -696,7 +698,6 @@ muster_bundle_index_measure (MusterStorage *storage, const char *prefix, GError 
 {
   g_autoptr (GArray) sizes = g_array_new (FALSE, TRUE, sizeof (guint64));
   Measure self = {.sizes = sizes};
-  return muster_bundle_index_walk (storage, prefix, measure_one, &self, NULL, error)
-             ? g_steal_pointer (&sizes)
-             : NULL;
+  return walk_index (storage, prefix, measure_one, &self, NULL, error) ? g_steal_pointer (&sizes)
+                                                                       : NULL;
 }

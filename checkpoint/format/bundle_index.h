@@ -39,11 +39,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBundleIndex, muster_bundle_index_free)
 MusterBundleIndex *muster_bundle_index_load (MusterStorage *storage, const char *prefix,
                                              GError **error);
 
-/* Calls func for each entry of PREFIX.index, unparsed, beginning with the header (empty key), until
- * it returns FALSE. Errors as above; *flaw (nullable) as in the struct. */
-gboolean muster_bundle_index_walk (MusterStorage *storage, const char *prefix, MusterTableFunc func,
-                                   gpointer user_data, const char **flaw, GError **error);
-
 /* The minimum size of each data file according to the index: (transfer full) (element-type guint64)
  * by shard. Cheaper than loading the index. */
 GArray *muster_bundle_index_measure (MusterStorage *storage, const char *prefix, GError **error);

@@ -21,10 +21,6 @@ typedef gboolean (*MusterTableFunc) (const guint8 *key, gsize key_size, const gu
 gboolean muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data,
                                const char **flaw, GError **error);
 
-/* Checks all blocks before they are read: checksums, and that no length or offset points outside
- * the table. A correct checksum alone doesn't ensure that. */
-gboolean muster_table_check (const guint8 *data, gsize size, const char **flaw, GError **error);
-
 /* Builds a table. Keys must be added in ascending order of their bytes, without duplicates. */
 typedef struct _MusterTableBuilder MusterTableBuilder;
 

@@ -18,7 +18,7 @@ typedef struct {
 } Block;
 
 static gboolean
-fail (GError **error, const char *why)
+fail_table (GError **error, const char *why)
 {
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "invalid table: %s", why);
 }
@@ -44,11 +44,11 @@ check_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
 {
   if (block.offset > blocks_end || blocks_end - block.offset < TRAILER_SIZE ||
       block.size > blocks_end - block.offset - TRAILER_SIZE)
-    return fail (error, "a block extends past the end of the file");
+    return fail_table (error, "a block extends past the end of the file");
   const guint8 *contents = data + block.offset;
   const guint32 crc = muster_crc32c_extend (0, contents, block.size + 1);
   if (muster_crc32c_unmask (read_le32 (contents + block.size + 1)) != crc)
-    return fail (error, "a block's checksum doesn't match");
+    return fail_table (error, "a block's checksum doesn't match");
   if (contents[block.size] == 0)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
@@ -62,11 +62,11 @@ static gboolean
 entries_of (const guint8 *contents, gsize size, MusterProtoReader *entries, GError **error)
 {
   if (size < 2 * sizeof (guint32))
-    return fail (error, "a block is too short");
+    return fail_table (error, "a block is too short");
   const guint64 n_restarts = read_le32 (contents + size - sizeof (guint32));
   const guint64 restarts_size = (n_restarts + 1) * sizeof (guint32);
   if (n_restarts == 0 || restarts_size > size || read_le32 (contents + size - restarts_size) != 0)
-    return fail (error, "a block's restart points are invalid");
+    return fail_table (error, "a block's restart points are invalid");
   *entries = muster_proto_reader (contents, size - restarts_size);
   return TRUE;
 }
@@ -86,10 +86,10 @@ next_entry (MusterProtoReader *entries, guint64 *key_size, Entry *entry, GError 
   if (!muster_proto_read_varint (entries, &entry->shared) ||
       !muster_proto_read_varint (entries, &entry->own) ||
       !muster_proto_read_varint (entries, &value_size))
-    return fail (error, "an entry is truncated");
+    return fail_table (error, "an entry is truncated");
   const guint64 left = (guint64)(entries->end - entries->at);
   if (entry->shared > *key_size || entry->own > left || value_size > left - entry->own)
-    return fail (error, "an entry extends past its block");
+    return fail_table (error, "an entry extends past its block");
   *key_size = entry->shared + entry->own;
   entry->key = entries->at;
   entry->value = muster_proto_reader (entries->at + entry->own, value_size);
@@ -131,7 +131,7 @@ check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *e
     if (!next_entry (&entries, &key_size, &entry, error))
       return FALSE;
     if (!read_block_place (&entry.value, &block) || block.offset < *end)
-      return fail (error, "a block is out of place");
+      return fail_table (error, "a block is out of place");
     if (!check_data_block (data, blocks_end, block, error))
       return FALSE;
     *is_tight = *is_tight && block.offset == *end;
@@ -182,20 +182,22 @@ read_footer (const guint8 *data, gsize blocks_end, Footer *footer, GError **erro
   MusterProtoReader reader = muster_proto_reader (data + blocks_end, FOOTER_SIZE - 8);
   return (read_block_place (&reader, &footer->metaindex) &&
           read_block_place (&reader, &footer->index)) ||
-         fail (error, "its footer is invalid");
+         fail_table (error, "its footer is invalid");
 }
 
-gboolean
-muster_table_check (const guint8 *data, gsize size, const char **flaw, GError **error)
+/* Checks all blocks before they are read: checksums, and that no length or offset points outside
+ * the table. A correct checksum alone doesn't ensure that. */
+static gboolean
+check_table (const guint8 *data, gsize size, const char **flaw, GError **error)
 {
   if (size < FOOTER_SIZE)
-    return fail (error, "it is too short");
+    return fail_table (error, "it is too short");
   if (size > MUSTER_TABLE_MAX)
-    return fail (error, "it is larger than 2 GiB");
+    return fail_table (error, "it is larger than 2 GiB");
   const gsize blocks_end = size - FOOTER_SIZE;
   const guint64 magic = read_le32 (data + size - 8) | (guint64)read_le32 (data + size - 4) << 32;
   if (magic != MAGIC)
-    return fail (error, "its magic number is wrong");
+    return fail_table (error, "its magic number is wrong");
   Footer footer;
   guint64 data_end;
   gboolean is_tight;
@@ -269,7 +271,7 @@ muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data, c
   Footer footer;
   gsize size;
   const guint8 *data = g_bytes_get_data (table, &size);
-  if (!muster_table_check (data, size, flaw, error) ||
+  if (!check_table (data, size, flaw, error) ||
       !read_footer (data, size - FOOTER_SIZE, &footer, error))
     return FALSE;
   const gboolean is_walked = walk_blocks (&walk, data, footer.index, error);

@@ -299,7 +299,7 @@ muster_checkpoint_record_print (const MusterCheckpointRecord *self)
 }
 
 static gboolean
-refuse (GError **error, const char *group, const char *key, const char *what)
+refuse_key (GError **error, const char *group, const char *key, const char *what)
 {
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "in [%s], '%s' is %s", group, key, what);
 }
@@ -318,7 +318,7 @@ get_int64 (GKeyFile *file, const char *group, const char *key, gint64 least, gin
 {
   g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
   return text == NULL || g_ascii_string_to_signed (text, 10, least, MAX_NUMBER, value, NULL) ||
-         refuse (error, group, key, "not a number");
+         refuse_key (error, group, key, "not a number");
 }
 
 static gboolean
@@ -327,7 +327,7 @@ get_uint64 (GKeyFile *file, const char *group, const char *key, guint64 most, gu
 {
   g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
   return text == NULL || g_ascii_string_to_unsigned (text, 10, 0, most, value, NULL) ||
-         refuse (error, group, key, "not a count");
+         refuse_key (error, group, key, "not a count");
 }
 
 static gboolean
@@ -337,7 +337,7 @@ get_time (GKeyFile *file, const char *group, const char *key, double *value, GEr
     return TRUE;
   const double time = g_key_file_get_double (file, group, key, NULL);
   if (!isfinite (time) || time < 0)
-    return refuse (error, group, key, "not a time");
+    return refuse_key (error, group, key, "not a time");
   *value = time;
   return TRUE;
 }
@@ -349,7 +349,7 @@ get_flag (GKeyFile *file, const char *group, const char *key, gboolean *value, G
     return TRUE;
   g_autoptr (GError) why = NULL;
   *value = g_key_file_get_boolean (file, group, key, &why);
-  return why == NULL || refuse (error, group, key, "neither true nor false");
+  return why == NULL || refuse_key (error, group, key, "neither true nor false");
 }
 
 static gboolean
@@ -358,7 +358,7 @@ get_words (GKeyFile *file, const char *group, const char *key, char **value, GEr
   if (!has (file, group, key))
     return TRUE;
   *value = g_key_file_get_string (file, group, key, NULL);
-  return *value != NULL || refuse (error, group, key, "not a string");
+  return *value != NULL || refuse_key (error, group, key, "not a string");
 }
 
 /* A base name, since paths are built from it, and files are removed by them. */
@@ -371,7 +371,7 @@ get_name (GKeyFile *file, const char *group, const char *key, char **value, GErr
   g_autofree char *name = g_uri_unescape_string (text, "/");
   if (name == NULL || *name == '\0' || strchr (name, '/') != NULL || strcmp (name, ".") == 0 ||
       strcmp (name, "..") == 0)
-    return refuse (error, group, key, "not a file name");
+    return refuse_key (error, group, key, "not a file name");
   *value = g_steal_pointer (&name);
   return TRUE;
 }
@@ -400,7 +400,7 @@ get_files (GKeyFile *file, const char *group, MusterSideCheckpoint *one, GError 
   g_auto (GStrv) files = text != NULL ? g_strsplit (text, ";", -1) : NULL;
   for (gsize i = 0; files != NULL && files[i] != NULL; i++)
     if (!parse_file (files[i], one))
-      return refuse (error, group, "files", "not a list of files");
+      return refuse_key (error, group, "files", "not a list of files");
   return TRUE;
 }
 
@@ -411,9 +411,9 @@ parse_checkpoint (MusterCheckpointRecord *self, GKeyFile *file, const char *grou
   if (!get_name (file, group, "name", &name, error))
     return FALSE;
   if (name == NULL)
-    return refuse (error, group, "name", "missing");
+    return refuse_key (error, group, "name", "missing");
   if (muster_checkpoint_record_find (self, name) != NULL)
-    return refuse (error, group, "name", "that of another checkpoint");
+    return refuse_key (error, group, "name", "that of another checkpoint");
   MusterSideCheckpoint *one = muster_checkpoint_record_ensure (self, name);
   guint64 deaths = 0;
   if (!get_int64 (file, group, "step", -1, &one->step, error) ||

@@ -52,7 +52,7 @@ muster_local_storage (void)
 
 /* Sets the error for errno. Always returns FALSE. */
 static gboolean
-fail (GError **error, const char *path, const char *what)
+fail_path (GError **error, const char *path, const char *what)
 {
   const int code = errno;
   g_set_error (error, G_FILE_ERROR, g_file_error_from_errno (code), "'%s': could not %s: %s", path,
@@ -85,7 +85,7 @@ local_create (MusterStorage *self G_GNUC_UNUSED, const char *path, GError **erro
 {
   const int fd = open_retrying (path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (fd < 0) {
-    fail (error, path, "create the file");
+    fail_path (error, path, "create the file");
     return NULL;
   }
   MusterStorageFile *file = g_new (MusterStorageFile, 1);
@@ -105,7 +105,7 @@ local_reserve (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, guint
   while (result < 0 && errno == EINTR);
   /* Some file systems don't support it; then writing reports errors. */
   return result == 0 || errno == EOPNOTSUPP || errno == ENOSYS ||
-         fail (error, file->path, "reserve space for it");
+         fail_path (error, file->path, "reserve space for it");
 }
 
 static gboolean
@@ -118,7 +118,7 @@ local_append (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, const 
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)
-      return fail (error, file->path, "write");
+      return fail_path (error, file->path, "write");
     at += n;
     size -= (gsize)n;
   }
@@ -128,7 +128,7 @@ local_append (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, const 
 static gboolean
 local_sync (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, GError **error)
 {
-  return fsync_retrying (file->fd) == 0 || fail (error, file->path, "sync");
+  return fsync_retrying (file->fd) == 0 || fail_path (error, file->path, "sync");
 }
 
 static gboolean
@@ -136,7 +136,7 @@ local_close (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, GError 
 {
   /* On Linux the descriptor is gone even where close () was interrupted. */
   const gboolean is_closed =
-      close (file->fd) == 0 || errno == EINTR || fail (error, file->path, "close");
+      close (file->fd) == 0 || errno == EINTR || fail_path (error, file->path, "close");
   g_free (file->path);
   g_free (file);
   return is_closed;
@@ -149,11 +149,11 @@ local_open (MusterStorage *self G_GNUC_UNUSED, const char *path, guint64 *size, 
   const int fd = open_retrying (path, O_RDONLY | O_NONBLOCK, 0);
   struct stat st;
   if (fd < 0) {
-    fail (error, path, "open the file");
+    fail_path (error, path, "open the file");
     return NULL;
   }
   if (fstat (fd, &st) < 0)
-    fail (error, path, "stat the file");
+    fail_path (error, path, "stat the file");
   else if (!S_ISREG (st.st_mode))
     g_set_error (error, G_FILE_ERROR,
                  S_ISDIR (st.st_mode) ? G_FILE_ERROR_ISDIR : G_FILE_ERROR_INVAL,
@@ -180,7 +180,7 @@ local_read_at (MusterStorage *self G_GNUC_UNUSED, MusterStorageInput *input, gui
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0) {
-      fail (error, input->path, "read");
+      fail_path (error, input->path, "read");
       return -1;
     }
     if (n == 0)
@@ -212,7 +212,7 @@ local_rename (MusterStorage *self G_GNUC_UNUSED, const char *from, const char *t
 static gboolean
 local_remove (MusterStorage *self G_GNUC_UNUSED, const char *path, GError **error)
 {
-  return g_remove (path) == 0 || errno == ENOENT || fail (error, path, "remove");
+  return g_remove (path) == 0 || errno == ENOENT || fail_path (error, path, "remove");
 }
 
 static int
@@ -241,7 +241,7 @@ local_stat (MusterStorage *self G_GNUC_UNUSED, const char *path, MusterStorageIn
 {
   struct stat st;
   if (stat (path, &st) < 0)
-    return fail (error, path, "stat the file");
+    return fail_path (error, path, "stat the file");
   info->size = (guint64)st.st_size;
   info->mtime_us = (gint64)st.st_mtim.tv_sec * G_USEC_PER_SEC + st.st_mtim.tv_nsec / 1000;
   return TRUE;
@@ -252,11 +252,11 @@ local_sync_directory (MusterStorage *self G_GNUC_UNUSED, const char *directory, 
 {
   const int fd = open_retrying (directory, O_RDONLY | O_NONBLOCK, 0);
   if (fd < 0)
-    return fail (error, directory, "open it to sync it");
+    return fail_path (error, directory, "open it to sync it");
   /* Some network file systems can't sync a directory and return EINVAL: there a rename is as
    * durable as possible. */
   const gboolean is_synced =
-      fsync_retrying (fd) == 0 || errno == EINVAL || fail (error, directory, "sync");
+      fsync_retrying (fd) == 0 || errno == EINVAL || fail_path (error, directory, "sync");
   close (fd);
   return is_synced;
 }
@@ -274,7 +274,7 @@ local_make_directory (MusterStorage *self, const char *directory, GError **error
     at = g_strdup (parent);
   }
   if (g_mkdir_with_parents (directory, 0777) != 0)
-    return fail (error, directory, "make it");
+    return fail_path (error, directory, "make it");
   for (guint i = 0; i < above->len; i++)
     if (!local_sync_directory (self, above->pdata[i], error))
       return FALSE;
@@ -287,7 +287,7 @@ local_free_space (MusterStorage *self G_GNUC_UNUSED, const char *directory, guin
 {
   struct statvfs vfs;
   if (statvfs (directory, &vfs) < 0)
-    return fail (error, directory, "read its free space");
+    return fail_path (error, directory, "read its free space");
   /* Some file systems don't report sizes; that doesn't mean full. */
   *bytes = vfs.f_blocks > 0 ? (guint64)vfs.f_bavail * vfs.f_frsize : G_MAXUINT64;
   return TRUE;
@@ -303,7 +303,7 @@ local_lock (MusterStorage *self G_GNUC_UNUSED, const char *path, MusterLockMode 
   const int fd =
       open_retrying (path, makes ? O_RDWR | O_CREAT | O_NONBLOCK : O_RDONLY | O_NONBLOCK, 0666);
   if (fd < 0) {
-    fail (error, path, "open it to lock it");
+    fail_path (error, path, "open it to lock it");
     return NULL;
   }
   int result;
@@ -319,7 +319,7 @@ local_lock (MusterStorage *self G_GNUC_UNUSED, const char *path, MusterLockMode 
   if (errno == EWOULDBLOCK)
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_BUSY, "'%s': another process holds its lock", path);
   else
-    fail (error, path, "lock it");
+    fail_path (error, path, "lock it");
   close (fd);
   return NULL;
 }

@@ -22,7 +22,7 @@ scheme_length (const char *path)
 }
 
 static gboolean
-refuse (const char *what, const char *path, GError **error)
+refuse_path (const char *what, const char *path, GError **error)
 {
   const gsize n = scheme_length (path);
   if (n == 0)
@@ -43,7 +43,7 @@ muster_storage_check_path (MusterStorage *self, const char *what, const char *pa
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "invalid %s: none was given; use '.' for the working directory", what);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
-  return iface->takes == NULL || iface->takes (self, path) || refuse (what, path, error);
+  return iface->takes == NULL || iface->takes (self, path) || refuse_path (what, path, error);
 }
 
 gboolean

@@ -127,8 +127,9 @@ muster_listed_directory (const char *directory, gboolean with_quarantined, GErro
   return listed;
 }
 
-void
-muster_listed_verify (MusterListed *self, MusterProgress *progress, guint64 before, guint64 all)
+/* Reads all of it; the state becomes "whole" or "damaged". */
+static void
+verify_listed (MusterListed *self, MusterProgress *progress, guint64 before, guint64 all)
 {
   g_autoptr (GError) error = NULL;
   g_auto (MusterCliOpened) opened = {0};
@@ -154,7 +155,7 @@ muster_listed_verify_all (GPtrArray *listed, gboolean json)
   for (guint i = 0; i < listed->len; i++) {
     MusterListed *it = listed->pdata[i];
     if (it->damage == NULL)
-      muster_listed_verify (it, progress, before, all);
+      verify_listed (it, progress, before, all);
     before += (guint64)it->bytes;
   }
 }

@@ -38,9 +38,6 @@ MusterListed *muster_listed_new (const char *prefix, const MusterCheckpointRecor
  * warning. (transfer full) (element-type MusterListed) */
 GPtrArray *muster_listed_directory (const char *directory, gboolean with_quarantined,
                                     GError **error);
-/* Reads all of it; the state becomes "whole" or "damaged". */
-void muster_listed_verify (MusterListed *self, MusterProgress *progress, guint64 before,
-                           guint64 all);
 /* Reads each one that isn't known to be damaged. */
 void muster_listed_verify_all (GPtrArray *listed, gboolean json);
 

@@ -122,7 +122,7 @@ end_job (MusterScaffold *scaffold, MusterSession *session, const MusterCliOption
 
 /* A deadline that a step ran into is a failed run, not a model that isn't ready. */
 static int
-fail (const GError *error)
+fail_run (const GError *error)
 {
   MusterExit code = muster_cli_fail (error);
   return code == MUSTER_EXIT_NOT_READY ? MUSTER_EXIT_FAILED : code;
@@ -163,7 +163,7 @@ run_with_feeds (MusterScaffold *scaffold, const MusterCliOptions *options, const
     muster_tensor_unref (feeds[i].tensor);
   if (session != NULL)
     muster_session_close_quietly (session);
-  return error != NULL ? fail (error) : MUSTER_EXIT_DONE;
+  return error != NULL ? fail_run (error) : MUSTER_EXIT_DONE;
 }
 
 int

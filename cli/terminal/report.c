@@ -12,8 +12,9 @@ static const char *const outcomes[] = {
     [MUSTER_OUTCOME_OVER] = "over",
 };
 
-const char *
-muster_cli_outcome_name (MusterOutcome outcome)
+/* "ready", "not ready", "fenced", "over", "failed" */
+static const char *
+outcome_name (MusterOutcome outcome)
 {
   return (guint)outcome < G_N_ELEMENTS (outcomes) ? outcomes[outcome] : outcomes[0];
 }
@@ -42,8 +43,10 @@ has_happened (const MusterSessionReport *report, const MusterPhase *phase)
          strcmp (phase->name, "restore") != 0;
 }
 
-char *
-muster_cli_phases (const MusterSessionReport *report)
+/* "connect 3 ms, init 41 ms": the phases of a millisecond or more; for a ready model, those that
+ * led to it. May be empty. (transfer full) */
+static char *
+phases_of (const MusterSessionReport *report)
 {
   GString *text = g_string_new (NULL);
   for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
@@ -59,7 +62,7 @@ muster_cli_phases (const MusterSessionReport *report)
 char *
 muster_cli_in_phases (const MusterSessionReport *report)
 {
-  g_autofree char *phases = muster_cli_phases (report);
+  g_autofree char *phases = phases_of (report);
   return *phases == '\0' ? g_strdup ("") : g_strdup_printf (" (%s)", phases);
 }
 
@@ -88,7 +91,7 @@ muster_cli_restored (const MusterSessionReport *report)
 static void
 report_spent (const MusterSessionReport *report)
 {
-  g_autofree char *phases = muster_cli_phases (report);
+  g_autofree char *phases = phases_of (report);
   g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
   if (report->pushed)
     g_ptr_array_add (parts, g_strdup ("pushed by the master"));
@@ -355,7 +358,7 @@ muster_cli_result_json (JsonBuilder *builder, const MusterCliResult *self)
       MUSTER_JSON_FIELD (MusterSessionReport, pushed, BOOLEAN, "pushed"),
   };
   const MusterSessionReport *report = self->report;
-  muster_json_add_string (builder, "outcome", muster_cli_outcome_name (report->outcome));
+  muster_json_add_string (builder, "outcome", outcome_name (report->outcome));
   error_json (builder, self->error);
   muster_json_add_string (builder, "model", self->options->model);
   muster_json_add_seconds (builder, "seconds", self->took_us);

@@ -15,9 +15,6 @@ typedef struct {
   gint64 took_us;
 } MusterCliResult;
 
-/* "ready", "not ready", "fenced", "over", "failed" */
-const char *muster_cli_outcome_name (MusterOutcome outcome);
-
 /* The exit code. If the master never answered, it is the code for no answer, not for a model that
  * isn't ready. */
 MusterExit muster_cli_result_exit (const MusterCliResult *self);
@@ -25,9 +22,6 @@ MusterExit muster_cli_result_exit (const MusterCliResult *self);
 /* Prints a failure to stderr: the cause, what is missing, what took the time, the remedy. */
 void muster_cli_report_failure (const MusterCliResult *self);
 
-/* "connect 3 ms, init 41 ms": the phases of a millisecond or more; for a ready model, those that
- * led to it. May be empty. (transfer full) */
-char *muster_cli_phases (const MusterSessionReport *report);
 /* The same as " (connect 3 ms, init 41 ms)", or "". (transfer full) */
 char *muster_cli_in_phases (const MusterSessionReport *report);
 /* A phase's duration; 0 if there was none. */

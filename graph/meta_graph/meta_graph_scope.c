@@ -15,8 +15,9 @@ strip_scope (const MusterScopeMove *self, const char *name)
   return name + size + 1;
 }
 
-char *
-muster_scope_move_name (const MusterScopeMove *self, const char *name)
+/* The new name of "x", "x:0", "^x" or "loc:@x", in the edit's arena; NULL if it is removed. */
+static char *
+move_name (const MusterScopeMove *self, const char *name)
 {
   const gsize mark = *name == '^' ? 1 : g_str_has_prefix (name, "loc:@") ? 5 : 0;
   const char *rest = strip_scope (self, name + mark);
@@ -57,7 +58,7 @@ move_class (const MusterScopeMove *self, Tensorflow__AttrValue *class)
   for (gsize i = 0; i < class->list->n_s; i++) {
     const ProtobufCBinaryData old = class->list->s[i];
     g_autofree char *text = g_strndup ((const char *)old.data, old.len);
-    char *moved = muster_scope_move_name (self, text);
+    char *moved = move_name (self, text);
     if (moved != NULL)
       class->list->s[kept++] =
           (ProtobufCBinaryData){.len = strlen (moved), .data = (guint8 *)moved};
@@ -69,9 +70,9 @@ void
 muster_scope_move_node (const MusterScopeMove *self, Tensorflow__NodeDef *node)
 {
   gsize kept = 0;
-  node->name = muster_scope_move_name (self, node->name);
+  node->name = move_name (self, node->name);
   for (gsize i = 0; i < node->n_input; i++) {
-    char *moved = muster_scope_move_name (self, node->input[i]);
+    char *moved = move_name (self, node->input[i]);
     if (moved == NULL && *node->input[i] == '^')
       continue; /* nothing outside can be waited for */
     node->input[kept++] = moved != NULL ? moved : unbound (self, node->input[i]);
@@ -90,7 +91,7 @@ move_field (const MusterScopeMove *self, char **field)
 {
   if (**field == '\0')
     return TRUE;
-  char *moved = muster_scope_move_name (self, *field);
+  char *moved = move_name (self, *field);
   if (moved != NULL)
     *field = moved;
   return moved != NULL;
@@ -170,7 +171,7 @@ move_item (const MusterScopeMove *self, ItemKind kind, ProtobufCBinaryData *item
     return TRUE;
   if (kind == TEXT) {
     g_autofree char *text = g_strndup ((const char *)item->data, item->len);
-    char *moved = muster_scope_move_name (self, text);
+    char *moved = move_name (self, text);
     if (moved != NULL)
       *item = (ProtobufCBinaryData){.len = strlen (moved), .data = (guint8 *)moved};
     *kept = moved != NULL;
@@ -212,7 +213,7 @@ move_names (const MusterScopeMove *self, Tensorflow__CollectionDef__NodeList *li
     g_autofree char *node = NULL;
     (void)muster_graph_split_input (list->value[i], &node);
     if (muster_scope_move_keeps (self, node))
-      list->value[n++] = muster_scope_move_name (self, list->value[i]);
+      list->value[n++] = move_name (self, list->value[i]);
   }
   list->n_value = n;
 }

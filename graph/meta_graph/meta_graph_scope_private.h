@@ -13,9 +13,6 @@ typedef struct {
   GHashTable *gone; /* (nullable) (not owned) a set of nodes to remove as well */
 } MusterScopeMove;
 
-/* The new name of "x", "x:0", "^x" or "loc:@x", in the edit's arena; NULL if it is removed. */
-char *muster_scope_move_name (const MusterScopeMove *self, const char *name);
-
 /* TRUE if a node with that name is kept. */
 gboolean muster_scope_move_keeps (const MusterScopeMove *self, const char *node);
 

@@ -50,7 +50,7 @@ end_packing (Message *self)
   g_byte_array_set_size (self->packed, 0);
 }
 
-static gboolean G_GNUC_PRINTF (2, 3) fail (Text *self, const char *format, ...)
+static gboolean G_GNUC_PRINTF (2, 3) fail_at_line (Text *self, const char *format, ...)
 {
   va_list arguments;
   va_start (arguments, format);
@@ -97,7 +97,7 @@ read_word (Text *self, char word[LONGEST_WORD + 1])
          (g_ascii_isalnum (*self->at) || strchr ("_.+-", *self->at) != NULL) && *self->at != '\0')
     word[n++] = *self->at++;
   word[n] = '\0';
-  return n > 0 || fail (self, "a name or a number is missing");
+  return n > 0 || fail_at_line (self, "a name or a number is missing");
 }
 
 /* --- strings --- */
@@ -113,7 +113,7 @@ read_code (Text *self, guint digits, int base, guint32 *code)
     *code = *code * (guint32)base + (guint32)digit;
     self->at++;
   }
-  return n > 0 || fail (self, "an escape in a string lacks its number");
+  return n > 0 || fail_at_line (self, "an escape in a string lacks its number");
 }
 
 static gboolean
@@ -125,7 +125,7 @@ read_unicode (Text *self, guint digits, GByteArray *out)
   if (!read_code (self, digits, 16, &code))
     return FALSE;
   if (self->at != start + digits || !g_unichar_validate (code))
-    return fail (self, "an escape in a string is not a valid character");
+    return fail_at_line (self, "an escape in a string is not a valid character");
   g_byte_array_append (out, (const guint8 *)utf8, (guint)g_unichar_to_utf8 (code, utf8));
   return TRUE;
 }
@@ -137,7 +137,7 @@ read_escape (Text *self, GByteArray *out)
   static const char from[] = "nrtabfv\\'\"?";
   static const char to[] = "\n\r\t\a\b\f\v\\'\"?";
   if (self->at == self->end)
-    return fail (self, "a string doesn't end");
+    return fail_at_line (self, "a string doesn't end");
   const char c = *self->at;
   const char *simple = c != '\0' ? strchr (from, c) : NULL;
   guint32 code;
@@ -152,10 +152,10 @@ read_escape (Text *self, GByteArray *out)
   } else if (c == 'u' || c == 'U') {
     return read_unicode (self, c == 'u' ? 4 : 8, out);
   } else {
-    return fail (self, "invalid escape '\\%c'", c);
+    return fail_at_line (self, "invalid escape '\\%c'", c);
   }
   if (code > 0xff)
-    return fail (self, "an escape in a string is more than a byte");
+    return fail_at_line (self, "an escape in a string is more than a byte");
   const guint8 byte = (guint8)code;
   g_byte_array_append (out, &byte, 1);
   return TRUE;
@@ -167,11 +167,11 @@ read_string (Text *self, GByteArray *out)
 {
   char quote = peek (self);
   if (quote != '"' && quote != '\'')
-    return fail (self, "a string is missing");
+    return fail_at_line (self, "a string is missing");
   while (quote == '"' || quote == '\'') {
     for (self->at++; self->at < self->end && *self->at != quote;) {
       if (*self->at == '\n')
-        return fail (self, "a string doesn't end in its line");
+        return fail_at_line (self, "a string doesn't end in its line");
       const guint8 c = (guint8)*self->at++;
       if (c != '\\')
         g_byte_array_append (out, &c, 1);
@@ -179,7 +179,7 @@ read_string (Text *self, GByteArray *out)
         return FALSE;
     }
     if (self->at == self->end)
-      return fail (self, "a string doesn't end");
+      return fail_at_line (self, "a string doesn't end");
     self->at++;
     quote = peek (self);
   }
@@ -195,7 +195,7 @@ read_real (Text *self, const char *word, double *value)
   *value = g_ascii_strtod (word, &rest);
   if (rest != word && (*rest == '\0' || ((*rest == 'f' || *rest == 'F') && rest[1] == '\0')))
     return TRUE;
-  return fail (self, "invalid number '%s'", word);
+  return fail_at_line (self, "invalid number '%s'", word);
 }
 
 /* low is at most 0. */
@@ -207,13 +207,13 @@ read_integer (Text *self, const char *word, gint64 low, guint64 high, guint64 *v
   const guint64 most = is_negative ? -(guint64)low : high;
   char *rest = NULL;
   if (!g_ascii_isdigit (*digits))
-    return fail (self, "invalid number '%s'", word);
+    return fail_at_line (self, "invalid number '%s'", word);
   errno = 0;
   *value = g_ascii_strtoull (digits, &rest, 0);
   if (*rest != '\0')
-    return fail (self, "invalid number '%s'", word);
+    return fail_at_line (self, "invalid number '%s'", word);
   if (errno != 0 || *value > most)
-    return fail (self, "%s is out of range", word);
+    return fail_at_line (self, "%s is out of range", word);
   if (is_negative)
     *value = -*value;
   return TRUE;
@@ -230,7 +230,7 @@ read_bool (Text *self, const char *word, guint64 *value)
         *value = j;
         return TRUE;
       }
-  return fail (self, "'%s' is neither true nor false", word);
+  return fail_at_line (self, "'%s' is neither true nor false", word);
 }
 
 static gboolean
@@ -346,7 +346,7 @@ parse_submessage (Text *self, const ProtobufCFieldDescriptor *field, int depth, 
   const char end = accept (self, '{') ? '}' : accept (self, '<') ? '>' : '\0';
   g_auto (Message) inner = {0};
   if (end == '\0')
-    return fail (self, "'%s' is a message: a '{' is missing", field->name);
+    return fail_at_line (self, "'%s' is a message: a '{' is missing", field->name);
   message_init (&inner);
   if (!parse_message (self, field->descriptor, end, depth + 1, &inner))
     return FALSE;
@@ -380,14 +380,14 @@ static gboolean
 parse_list (Text *self, const ProtobufCFieldDescriptor *field, int depth, Message *out)
 {
   if (field->label != PROTOBUF_C_LABEL_REPEATED)
-    return fail (self, "'%s' takes one value", field->name);
+    return fail_at_line (self, "'%s' takes one value", field->name);
   if (accept (self, ']'))
     return TRUE;
   do
     if (!parse_value (self, field, depth, out))
       return FALSE;
   while (accept (self, ','));
-  return accept (self, ']') || fail (self, "a ']' is missing");
+  return accept (self, ']') || fail_at_line (self, "a ']' is missing");
 }
 
 static gboolean skip_fields (Text *self, char end, int depth);
@@ -412,7 +412,7 @@ skip_content (Text *self, int depth)
 {
   const gboolean has_colon = accept (self, ':');
   if (!has_colon && peek (self) != '{' && peek (self) != '<')
-    return fail (self, "a ':' is missing");
+    return fail_at_line (self, "a ':' is missing");
   if (!has_colon || !accept (self, '['))
     return skip_value (self, depth);
   if (accept (self, ']'))
@@ -421,7 +421,7 @@ skip_content (Text *self, int depth)
     if (!skip_value (self, depth))
       return FALSE;
   while (accept (self, ','));
-  return accept (self, ']') || fail (self, "a ']' is missing");
+  return accept (self, ']') || fail_at_line (self, "a ']' is missing");
 }
 
 /* "[an.extension]", as far as its bracket has been read. */
@@ -430,7 +430,7 @@ skip_extension (Text *self)
 {
   while (self->at < self->end && *self->at != ']' && *self->at != '\n')
     self->at++;
-  return accept (self, ']') || fail (self, "a ']' is missing");
+  return accept (self, ']') || fail_at_line (self, "a ']' is missing");
 }
 
 static void
@@ -445,7 +445,7 @@ skip_fields (Text *self, char end, int depth)
 {
   char name[LONGEST_WORD + 1];
   if (depth >= MUSTER_MAX_DEPTH)
-    return fail (self, "messages nest too deep");
+    return fail_at_line (self, "messages nest too deep");
   while (!accept (self, end)) {
     if (!(accept (self, '[') ? skip_extension (self) : read_word (self, name)) ||
         !skip_content (self, depth))
@@ -471,10 +471,10 @@ parse_field (Text *self, const ProtobufCMessageDescriptor *descriptor, int depth
     return skipped;
   }
   if (field == NULL)
-    return fail (self, "unknown field '%s' in %s", name, descriptor->short_name);
+    return fail_at_line (self, "unknown field '%s' in %s", name, descriptor->short_name);
   const gboolean has_colon = accept (self, ':');
   if (!has_colon && field->type != PROTOBUF_C_TYPE_MESSAGE)
-    return fail (self, "a ':' is missing behind '%s'", name);
+    return fail_at_line (self, "a ':' is missing behind '%s'", name);
   const gboolean parsed = accept (self, '[') ? parse_list (self, field, depth, out)
                                              : parse_value (self, field, depth, out);
   end_field (self);
@@ -487,11 +487,11 @@ parse_message (Text *self, const ProtobufCMessageDescriptor *descriptor, char en
                Message *out)
 {
   if (depth >= MUSTER_MAX_DEPTH)
-    return fail (self, "messages are nested too deeply");
+    return fail_at_line (self, "messages are nested too deeply");
   for (;;) {
     (void)peek (self);
     if (self->at == self->end && end != '\0')
-      return fail (self, "a '%c' is missing at the end", end);
+      return fail_at_line (self, "a '%c' is missing at the end", end);
     if (self->at == self->end || (end != '\0' && accept (self, end))) {
       end_packing (out);
       return TRUE;
@@ -499,7 +499,7 @@ parse_message (Text *self, const ProtobufCMessageDescriptor *descriptor, char en
     if (!parse_field (self, descriptor, depth, out))
       return FALSE;
     if (out->bytes->len > G_MAXINT32)
-      return fail (self, "the message is larger than 2 GiB");
+      return fail_at_line (self, "the message is larger than 2 GiB");
   }
 }
 
@@ -511,7 +511,7 @@ muster_proto_text_parse (const ProtobufCMessageDescriptor *descriptor,
   g_auto (Message) out = {0};
   Text self = {.at = text, .end = text + size, .line = 1, .unknown = unknown, .error = error};
   if (size > G_MAXINT32) {
-    (void)fail (&self, "the text is larger than 2 GiB");
+    (void)fail_at_line (&self, "the text is larger than 2 GiB");
     return NULL;
   }
   message_init (&out);

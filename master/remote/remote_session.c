@@ -70,7 +70,7 @@ is_closing (MusterRemoteSession *self, const GError *error)
 
 /* Sets the error of an operation; failure is (transfer full). */
 static void
-fail (MusterRemoteSession *self, GError *failure, GError **error)
+fail_call (MusterRemoteSession *self, GError *failure, GError **error)
 {
   if (is_closing (self, failure))
     failure->code = MUSTER_ERROR_ABORTED;
@@ -87,7 +87,7 @@ call (MusterRemoteSession *self, const char *method, MusterRope *request, gint64
   GBytes *answer =
       muster_rpc_client_call (self->client, method, request, &options, cancellable, &failure);
   if (answer == NULL)
-    fail (self, failure, error);
+    fail_call (self, failure, error);
   return answer;
 }
 
@@ -102,7 +102,7 @@ ask (MusterRemoteSession *self, const char *method, MusterRope *request,
   gpointer answer = muster_remote_call (self->client, method, request, descriptor, arena, &options,
                                         cancellable, &failure);
   if (answer == NULL)
-    fail (self, failure, error);
+    fail_call (self, failure, error);
   return answer;
 }
 
@@ -178,7 +178,7 @@ run (MusterRemoteSession *self, const char *partial_run, const MusterStep *step,
   if (muster_step_response_decode_run (response, step->fetches, step->n_fetches, fetched, metadata,
                                        &failure))
     return TRUE;
-  fail (self, failure, error); /* errors are in the body */
+  fail_call (self, failure, error); /* errors are in the body */
   return FALSE;
 }
 

@@ -51,8 +51,6 @@ gboolean muster_rpc_client_probe_first (MusterRpcClient *self, const MusterRpcOp
 
 grpc_completion_queue *muster_rpc_client_pump (MusterRpcClient *self);
 
-/* Makes the channel connect soon instead of after gRPC's own pause. */
-void muster_rpc_client_nudge (MusterRpcClient *self);
 /* Notes that a call failed without a connection. */
 void muster_rpc_client_note_unreachable (MusterRpcClient *self);
 /* Notes that a call was answered. */

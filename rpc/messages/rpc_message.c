@@ -31,13 +31,6 @@ muster_rpc_message_size (const MusterRpcMessage *self)
   return slices_of (self)->length;
 }
 
-GBytes *
-muster_rpc_message_bytes (const MusterRpcMessage *self, GError **error)
-{
-  g_autoptr (grpc_byte_buffer) shared = grpc_byte_buffer_copy ((MusterRpcMessage *)self);
-  return muster_grpc_buffer_take_bytes (shared, error);
-}
-
 void
 muster_rpc_reader_init (MusterRpcReader *self, const MusterRpcMessage *message)
 {

@@ -17,10 +17,6 @@ void muster_rpc_message_free (MusterRpcMessage *self);
 
 gsize muster_rpc_message_size (const MusterRpcMessage *self);
 
-/* All bytes as one block (transfer full); a copy if there is more than one piece.
- * RESOURCE_EXHAUSTED if there isn't enough memory. */
-GBytes *muster_rpc_message_bytes (const MusterRpcMessage *self, GError **error);
-
 /* Byte fields up to this size can be read; larger ones are skipped. */
 #define MUSTER_RPC_PEEK 1024
 

@@ -144,7 +144,7 @@ proxy_new (MusterRpcCall *call, MusterRpcClient *client, const MusterRpcProxyOpt
 
 /* It ends before it has begun. */
 static void
-refuse (MusterRpcProxied *self, MusterRpcMessage *request)
+refuse_request (MusterRpcProxied *self, MusterRpcMessage *request)
 {
   self->unary.outcome.text = grpc_empty_slice ();
   self->unary.request = request;
@@ -164,13 +164,13 @@ muster_rpc_call_proxy (MusterRpcCall *self, MusterRpcClient *client, MusterRpcMe
       .n_headers = options->n_headers,
   };
   if (!muster_rpc_client_check (client, NULL, &bare, 0, &pass->error)) {
-    refuse (pass, request);
+    refuse_request (pass, request);
     return;
   }
   if (!count_if_open (self)) {
     pass->error =
         g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the caller disconnected");
-    refuse (pass, request);
+    refuse_request (pass, request);
     return;
   }
   grpc_call *upstream = new_call (pass, options);

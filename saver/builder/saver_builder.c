@@ -73,7 +73,7 @@ choice_init (Choice *self, MusterMetaGraph *meta_graph)
 }
 
 static gboolean
-refuse (const char *what, const char *name, GError **error)
+refuse_saveable (const char *what, const char *name, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: %s", what, name);
 }
@@ -101,13 +101,15 @@ find_variable (Choice *self, const char *name, GError **error)
   if (variable == NULL)
     variable = find_node (self, name);
   if (variable == NULL && !muster_graph_has_node (muster_meta_graph_graph (self->meta_graph), name))
-    refuse ("Variable to save is not a Variable: the graph has nothing of the name", name, error);
+    refuse_saveable ("Variable to save is not a Variable: the graph has nothing of the name", name,
+                     error);
   else if (variable == NULL)
-    refuse ("Variable to save is not a Variable", name, error);
+    refuse_saveable ("Variable to save is not a Variable", name, error);
   else if (variable->dtype == MUSTER_INVALID) {
     variable = NULL;
-    refuse ("Variable to save is not a Variable: a collection names it, and the graph has none",
-            name, error);
+    refuse_saveable (
+        "Variable to save is not a Variable: a collection names it, and the graph has none", name,
+        error);
   }
   return variable;
 }
@@ -123,9 +125,9 @@ take_key (Choice *self, const char *key, gboolean is_sliced, GError **error)
     return TRUE;
   }
   if (!is_sliced)
-    return refuse ("At least two variables have the same name", key, error);
+    return refuse_saveable ("At least two variables have the same name", key, error);
   return GPOINTER_TO_INT (before) ||
-         refuse ("Mixing slices and non-slices with the same name", key, error);
+         refuse_saveable ("Mixing slices and non-slices with the same name", key, error);
 }
 
 static void
@@ -187,7 +189,7 @@ named (Choice *self, const char *const *names, GError **error)
     const GPtrArray *parts = g_hash_table_lookup (self->parts, *names);
     if (parts != NULL && !g_hash_table_contains (self->by_name, *names)) {
       if (!g_hash_table_add (wholes, (gpointer)*names)) {
-        refuse ("At least two variables have the same name", *names, error);
+        refuse_saveable ("At least two variables have the same name", *names, error);
         return NULL;
       }
       for (guint i = 0; i < parts->len; i++)
@@ -211,7 +213,7 @@ add_entry (Choice *self, const MusterSaverKey *entry, GError **error)
 
   if (parts != NULL && !g_hash_table_contains (self->by_name, entry->variable)) {
     if (g_hash_table_contains (self->keys, entry->key))
-      return refuse ("At least two variables have the same name", entry->key, error);
+      return refuse_saveable ("At least two variables have the same name", entry->key, error);
     (void)take_key (self, entry->key, TRUE, NULL);
     for (guint i = 0; i < parts->len; i++) {
       const MusterVariableInfo *part = parts->pdata[i];
@@ -258,7 +260,8 @@ check_each_once (GArray *saveables, GError **error)
   for (guint i = 0; i < saveables->len; i++) {
     const MusterSaveable *saveable = &g_array_index (saveables, MusterSaveable, i);
     if (!g_hash_table_add (seen, (gpointer)saveable->variable->name))
-      return refuse ("The same saveable will be restored with two names", saveable->key, error);
+      return refuse_saveable ("The same saveable will be restored with two names", saveable->key,
+                              error);
   }
   return TRUE;
 }

@@ -23,8 +23,8 @@ muster_kept_free (gpointer kept)
   g_free (kept);
 }
 
-void
-muster_claimed_clear (gpointer claimed)
+static void
+claimed_clear (gpointer claimed)
 {
   g_free (((MusterClaimed *)claimed)->directory);
 }
@@ -35,7 +35,7 @@ muster_checkpoint_directory_init (MusterCheckpointDirectory *self)
   *self = (MusterCheckpointDirectory){0};
   g_mutex_init (&self->lock);
   self->claimed = g_array_new (FALSE, FALSE, sizeof (MusterClaimed));
-  g_array_set_clear_func (self->claimed, muster_claimed_clear);
+  g_array_set_clear_func (self->claimed, claimed_clear);
   self->kept = g_ptr_array_new_with_free_func (muster_kept_free);
   self->pending_deletes = g_ptr_array_new_with_free_func (g_free);
   self->swept = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -154,7 +154,7 @@ note_claim (MusterCheckpointDirectory *self, MusterLease *lease, const char *dir
   if (self->lease == lease)
     g_array_append_val (self->claimed, claimed);
   else
-    muster_claimed_clear (&claimed);
+    claimed_clear (&claimed);
   g_mutex_unlock (&self->lock);
 }
 

@@ -27,8 +27,6 @@ typedef struct {
   gint64 epoch;    /* in its side file */
 } MusterClaimed;
 
-void muster_claimed_clear (gpointer claimed);
-
 /* What a saver knows about the directories that it saves to: the claims, the listed checkpoints,
  * and those to be deleted. A member of its saver. */
 typedef struct {

@@ -31,7 +31,7 @@ describe (const MusterFreeSpace *self, const MusterSpaceCheck *space)
 }
 
 static gboolean
-refuse (const MusterFreeSpace *self, const MusterSpaceCheck *space, GError **error)
+refuse_save (const MusterFreeSpace *self, const MusterSpaceCheck *space, GError **error)
 {
   g_autofree char *what = describe (self, space);
 
@@ -48,7 +48,7 @@ pause_once (const MusterFreeSpace *self, MusterSpaceCheck *space, GError **error
   gint64 now_us = muster_clock_now_us (self->clock);
 
   if (now_us >= space->deadline_us)
-    return refuse (self, space, error);
+    return refuse_save (self, space, error);
   if (self->paused != NULL) {
     g_autofree char *why = describe (self, space);
     self->paused (why, self->paused_data);
@@ -72,7 +72,7 @@ muster_free_space_find (const MusterFreeSpace *self, MusterSpaceCheck *space, GE
       break;
     case MUSTER_WHEN_FULL_FAIL:
     default:
-      return refuse (self, space, error);
+      return refuse_save (self, space, error);
     }
   }
   return TRUE;

@@ -377,8 +377,8 @@ muster_readiness_service_stop (MusterReadinessService *self)
   end_all (watchers, error);
 }
 
-void
-muster_waiting_free (MusterWaiting *self)
+static void
+waiting_free (MusterWaiting *self)
 {
   g_free (self->task);
   g_free (self->who);
@@ -407,7 +407,7 @@ waiting_new (Watcher *watcher, gint64 now_us)
 GPtrArray *
 muster_readiness_service_waiters (MusterReadinessService *self, guint max)
 {
-  GPtrArray *waiters = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_waiting_free);
+  GPtrArray *waiters = g_ptr_array_new_with_free_func ((GDestroyNotify)waiting_free);
   gint64 now_us = muster_clock_now_us (self->server->clock);
   g_mutex_lock (&self->lock);
   for (GList *link = self->watchers.head; link != NULL && waiters->len < max; link = link->next)

@@ -29,8 +29,6 @@ typedef struct {
   char *why;      /* (owned) the last reason sent; "" before, and when ready */
 } MusterWaiting;
 
-void muster_waiting_free (MusterWaiting *self);
-
 /* (transfer full) (element-type MusterWaiting) the longest waiting first, at most max. */
 GPtrArray *muster_readiness_service_waiters (MusterReadinessService *self, guint max);
 guint muster_readiness_service_n_watchers (MusterReadinessService *self);

@@ -71,7 +71,7 @@ report_loaded (void)
 }
 
 static int
-fail (int code, char *reason)
+fail_start (int code, char *reason)
 {
   char what[32];
   snprintf (what, sizeof what, "failed %d ", code);
@@ -104,9 +104,9 @@ main (int argc, char **argv)
   int code;
   muster_loopback_share ((uint16_t)port);
   if (!muster_server_in_process (argv[1], (uint16_t)port, report_loaded, text, sizeof text, &code))
-    return fail (code, text);
+    return fail_start (code, text);
   if (!muster_loopback_check ((uint16_t)port, wrong, sizeof wrong))
-    return fail (INTERNAL, wrong);
+    return fail_start (INTERNAL, wrong);
   report_to_parent ("serving ", text);
   pthread_join (watcher, NULL);
   return 0;

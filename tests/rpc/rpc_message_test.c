@@ -64,17 +64,6 @@ MUSTER_TEST (RpcMessage, shows_fields_over_the_seams_of_its_pieces)
   MUSTER_EXPECT_FALSE (reader.is_malformed);
 }
 
-MUSTER_TEST (RpcMessage, is_given_as_one_run_of_bytes)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterRpcMessage) message = message_in_pieces ();
-  g_autoptr (GBytes) bytes = muster_rpc_message_bytes (message, &error);
-  MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (g_bytes_get_size (bytes), muster_rpc_message_size (message));
-  g_autoptr (GBytes) again = muster_rpc_message_bytes (message, &error); /* nothing was taken */
-  MUSTER_EXPECT_TRUE (g_bytes_equal (bytes, again));
-}
-
 static gboolean
 is_malformed (const void *data, gsize size)
 {

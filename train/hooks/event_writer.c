@@ -46,7 +46,7 @@ struct _MusterEventWriter {
 };
 
 static gboolean
-fail (MusterEventWriter *self, const char *what, GError **error)
+fail_write (MusterEventWriter *self, const char *what, GError **error)
 {
   int code = errno;
 
@@ -67,7 +67,7 @@ flush (MusterEventWriter *self, GError **error)
     if (n >= 0)
       written += (gsize)n;
     else if (errno != EINTR)
-      is_well = fail (self, "write events", error);
+      is_well = fail_write (self, "write events", error);
   }
   g_byte_array_remove_range (self->buffer, 0, (guint)written);
   self->flushed_us = muster_clock_now_us (self->clock);
@@ -245,12 +245,12 @@ muster_event_writer_new (const char *directory, MusterClock *clock, GError **err
   self->buffer = g_byte_array_new ();
   self->path = path_in (directory, self->clock);
   if (g_mkdir_with_parents (directory, 0777) < 0) {
-    fail (self, "make its directory", error);
+    fail_write (self, "make its directory", error);
     return NULL;
   }
   self->fd = open (self->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (self->fd < 0) {
-    fail (self, "create it", error);
+    fail_write (self, "create it", error);
     return NULL;
   }
   self->flushed_us = muster_clock_now_us (self->clock);

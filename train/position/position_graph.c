@@ -23,7 +23,7 @@ typedef struct {
 } Extension;
 
 static gboolean
-refuse (const char *why, const char *name, GError **error)
+refuse_graph (const char *why, const char *name, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "Adding positions to the graph: %s: '%s'", why, name);
@@ -150,13 +150,14 @@ find_writers (MusterGraph *graph, gsize train_op, GError **error)
     needed[i] = needed[i] && writes (graph, i);
     n_writers += needed[i];
     if (needed[i] && in_loop[i]) {
-      refuse ("its train op writes a variable within a loop, by",
-              muster_graph_node (graph, i)->name, error);
+      refuse_graph ("its train op writes a variable within a loop, by",
+                    muster_graph_node (graph, i)->name, error);
       return NULL;
     }
   }
   if (n_writers == 0) {
-    refuse ("its train op writes no variable", muster_graph_node (graph, train_op)->name, error);
+    refuse_graph ("its train op writes no variable", muster_graph_node (graph, train_op)->name,
+                  error);
     return NULL;
   }
   return g_steal_pointer (&needed);
@@ -433,10 +434,10 @@ check_wanted (MusterMetaGraph *meta_graph, guint n_tasks, char **train_op, gssiz
   if (!muster_graph_parse (graph, error))
     return FALSE;
   if (name == NULL || !*name)
-    return refuse ("it has no train op", "add it to the collection 'train_op'", error);
+    return refuse_graph ("it has no train op", "add it to the collection 'train_op'", error);
   muster_graph_split_input (name, train_op);
   *at = muster_graph_find (graph, *train_op, strlen (*train_op));
-  return *at >= 0 || refuse ("it has no node of the name of its train op", *train_op, error);
+  return *at >= 0 || refuse_graph ("it has no node of the name of its train op", *train_op, error);
 }
 
 MusterMetaGraph *

@@ -160,8 +160,9 @@ check_loop (gboolean there, MusterDType dtype, GError **error)
   return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
 }
 
-gboolean
-muster_check_loop1 (const MusterLoop1 *loops, MusterDType dtype, GError **error)
+/* TRUE if a table of loops has one for the dtype; else FALSE with an error. */
+static gboolean
+check_loops (const MusterLoop1 *loops, MusterDType dtype, GError **error)
 {
   return check_loop (loops[muster_loop_index (dtype)] != NULL, dtype, error);
 }
@@ -179,7 +180,7 @@ muster_compute1 (MusterKernel *k, const MusterLoop1 *loops, GError **error)
   MusterDType dtype = muster_tensor_dtype (x);
   MusterTensor *out;
 
-  if (!muster_check_loop1 (loops, dtype, error))
+  if (!check_loops (loops, dtype, error))
     return FALSE;
   out = muster_kernel_output_like (k, 0, x, error);
   if (out == NULL)

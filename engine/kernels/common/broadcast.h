@@ -103,7 +103,6 @@ typedef void (*MusterLoop2) (gint64 n, const void *x, gint64 x_step, const void 
   }
 
 /* TRUE if a table of loops has one for the dtype; else FALSE with an error. */
-gboolean muster_check_loop1 (const MusterLoop1 *loops, MusterDType dtype, GError **error);
 gboolean muster_check_loop2 (const MusterLoop2 *loops, MusterDType dtype, GError **error);
 
 /* Run a loop over n elements of any dtype, converting block by block if its wide type differs. to

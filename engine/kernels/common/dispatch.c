@@ -51,8 +51,8 @@ muster_loop_index (MusterDType dtype)
   return dtype == MUSTER_COMPLEX128 ? MUSTER_C128 : muster_wide (dtype);
 }
 
-MusterDType
-muster_wide_dtype (MusterWide wide)
+static MusterDType
+wide_dtype (MusterWide wide)
 {
   static const MusterDType dtypes[] = {MUSTER_FLOAT, MUSTER_DOUBLE, MUSTER_INT32,
                                        MUSTER_INT64, MUSTER_UINT64, MUSTER_INVALID};
@@ -62,7 +62,7 @@ muster_wide_dtype (MusterWide wide)
 gboolean
 muster_dtype_is_wide (MusterDType dtype)
 {
-  return dtype != MUSTER_INVALID && muster_wide_dtype (muster_wide (dtype)) == dtype;
+  return dtype != MUSTER_INVALID && wide_dtype (muster_wide (dtype)) == dtype;
 }
 
 #define WIDEN(dtype_, from_type, to_type, convert)                                                 \
@@ -123,7 +123,7 @@ muster_wide_input (MusterKernel *k, int i, GError **error)
   if (muster_dtype_is_wide (dtype))
     return muster_tensor_ref (x);
 
-  y = muster_kernel_temporary (k, muster_wide_dtype (wide), muster_tensor_n_dims (x),
+  y = muster_kernel_temporary (k, wide_dtype (wide), muster_tensor_n_dims (x),
                                muster_tensor_dims (x), error);
   if (y != NULL)
     muster_widen (dtype, muster_tensor_data (x), muster_tensor_n_elements (x),
@@ -141,7 +141,7 @@ muster_wide_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GErr
     muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
     return NULL;
   }
-  return muster_kernel_temporary (k, muster_wide_dtype (wide), n_dims, dims, error);
+  return muster_kernel_temporary (k, wide_dtype (wide), n_dims, dims, error);
 }
 
 gboolean

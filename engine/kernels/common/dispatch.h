@@ -60,7 +60,6 @@ typedef enum {
 
 /* The wide type of a dtype; MUSTER_N_WIDE for one without arithmetic (string, complex). */
 MusterWide muster_wide (MusterDType dtype);
-MusterDType muster_wide_dtype (MusterWide wide);
 gboolean muster_dtype_is_wide (MusterDType dtype); /* it is a wide type */
 
 /* A dtype's index in a table of loops: that of its wide or complex type. */

@@ -150,7 +150,7 @@ put_back (MusterQueue *self, Attempt *attempt)
 /* How an attempt moves on, with the lock held. */
 
 static Outcome
-fail (Attempt *attempt, MusterError code, const char *format, ...)
+fail_attempt (Attempt *attempt, MusterError code, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -162,8 +162,8 @@ fail (Attempt *attempt, MusterError code, const char *format, ...)
 static Outcome
 fail_cancelled (Attempt *attempt)
 {
-  return fail (attempt, MUSTER_ERROR_CANCELLED, "%s operation was cancelled",
-               side_of (attempt->action) == SIDE_IN ? "Enqueue" : "Dequeue");
+  return fail_attempt (attempt, MUSTER_ERROR_CANCELLED, "%s operation was cancelled",
+                       side_of (attempt->action) == SIDE_IN ? "Enqueue" : "Dequeue");
 }
 
 static gboolean
@@ -189,10 +189,11 @@ put (MusterQueue *self, Attempt *attempt)
 {
   Outcome outcome = STUCK;
   if (self->is_closed) /* a padding queue takes these from its parent, in TensorFlow too */
-    return fail (attempt, MUSTER_ERROR_CANCELLED, "%s '%s' is closed.",
-                 muster_queue_kind_name (self->spec.kind == MUSTER_QUEUE_PADDING ? MUSTER_QUEUE_FIFO
-                                                                                 : self->spec.kind),
-                 self->name);
+    return fail_attempt (attempt, MUSTER_ERROR_CANCELLED, "%s '%s' is closed.",
+                         muster_queue_kind_name (self->spec.kind == MUSTER_QUEUE_PADDING
+                                                     ? MUSTER_QUEUE_FIFO
+                                                     : self->spec.kind),
+                         self->name);
   for (; attempt->left > 0 && self->n < (gsize)self->spec.capacity; attempt->left--) {
     outcome = MOVED;
     if (attempt->action == PUT_MANY) {
@@ -211,7 +212,8 @@ static Outcome
 close_queue (MusterQueue *self, Attempt *attempt)
 {
   if (self->is_closed)
-    return fail (attempt, MUSTER_ERROR_CANCELLED, "Queue '%s' is already closed.", self->name);
+    return fail_attempt (attempt, MUSTER_ERROR_CANCELLED, "Queue '%s' is already closed.",
+                         self->name);
   self->is_closed = TRUE;
   return COMPLETE;
 }
@@ -229,7 +231,7 @@ settle_closed (MusterQueue *self, Attempt *attempt)
   }
   if (attempt->up_to && !g_queue_is_empty (&self->waiting[SIDE_IN]))
     return MOVED;
-  return fail (
+  return fail_attempt (
       attempt, MUSTER_ERROR_OUT_OF_RANGE,
       "%s '%s' is closed and has insufficient elements (requested %" G_GINT64_FORMAT
       ", current size %" G_GSIZE_FORMAT ")",
@@ -510,8 +512,8 @@ muster_queue_new (const char *name, MusterQueueSpec *spec)
   return self;
 }
 
-void
-muster_queue_free (MusterQueue *self)
+static void
+queue_destroy (MusterQueue *self)
 {
   for (gsize i = 0; i < self->n; i++)
     for (guint c = 0; c < self->spec.n_components; c++)
@@ -546,7 +548,7 @@ queue_cancel (gpointer queue)
 static void
 queue_free (gpointer queue)
 {
-  muster_queue_free (queue);
+  queue_destroy (queue);
 }
 
 const MusterResourceType muster_queue_type = {.kind = "tensorflow::QueueInterface",

@@ -20,7 +20,6 @@ extern const MusterResourceType muster_queue_type;
 
 /* Moves spec's contents into the queue. */
 MusterQueue *muster_queue_new (const char *name, MusterQueueSpec *spec);
-void muster_queue_free (MusterQueue *self);
 
 const MusterQueueSpec *muster_queue_spec (const MusterQueue *self);
 

@@ -209,7 +209,8 @@ index_columns (Parse *p)
 /* Reading examples. */
 
 static gboolean
-refuse (const Parse *p, gint64 e, const Column *column, GError **error, const char *format, ...)
+refuse_example (const Parse *p, gint64 e, const Column *column, GError **error, const char *format,
+                ...)
 {
   va_list args;
   va_start (args, format);
@@ -235,12 +236,13 @@ refuse_bytes (const Parse *p, gint64 e, const Column *column, GError **error)
 {
   const char *list = kind_of_list (column->dtype);
   if (!p->is_single)
-    return refuse (p, e, column, error, "Can't parse serialized Example.");
+    return refuse_example (p, e, column, error, "Can't parse serialized Example.");
   if (column->dtype == MUSTER_STRING && column->kind != FIXED)
-    return refuse (p, e, column, error,
-                   "Can't parse serialized Example: Could not get num elements in bytes_list.");
-  return refuse (p, e, column, error, "Can't parse serialized Example: Parsing %s_list failed.",
-                 list);
+    return refuse_example (
+        p, e, column, error,
+        "Can't parse serialized Example: Could not get num elements in bytes_list.");
+  return refuse_example (p, e, column, error,
+                         "Can't parse serialized Example: Parsing %s_list failed.", list);
 }
 
 static gboolean
@@ -250,22 +252,24 @@ refuse_count (const Parse *p, gint64 e, const Column *column, gint64 n, GError *
   g_autofree char *shape = muster_shape_to_string (column->n_dims, column->dims);
   g_autofree char *key = muster_string_text (column->key);
   if (p->is_single && column->kind == FIXED)
-    return refuse (p, e, column, error,
-                   "Can't parse serialized Example: Some %s_list slice was not parsed.", list);
+    return refuse_example (p, e, column, error,
+                           "Can't parse serialized Example: Some %s_list slice was not parsed.",
+                           list);
   if (p->is_single)
     return muster_invalid (error,
                            "Error while parsing feature with key %s: number of elements should be "
                            "divisible by %" G_GINT64_FORMAT ", found %" G_GINT64_FORMAT " instead",
                            key, column->stride, n);
   if (column->kind == FIXED)
-    return refuse (p, e, column, error,
-                   "Number of %s values != expected.  Values size: %" G_GINT64_FORMAT
-                   " but output shape: %s",
-                   list, n, shape);
-  return refuse (p, e, column, error,
-                 "Number of %s values is not a multiple of stride length. Saw %" G_GINT64_FORMAT
-                 " values but output shape is: %s",
-                 list, n, shape);
+    return refuse_example (p, e, column, error,
+                           "Number of %s values != expected.  Values size: %" G_GINT64_FORMAT
+                           " but output shape: %s",
+                           list, n, shape);
+  return refuse_example (
+      p, e, column, error,
+      "Number of %s values is not a multiple of stride length. Saw %" G_GINT64_FORMAT
+      " values but output shape is: %s",
+      list, n, shape);
 }
 
 static gboolean
@@ -273,10 +277,11 @@ refuse_dtype (const Parse *p, gint64 e, const Column *column, MusterDType dtype,
 {
   const char *own = muster_dtype_name (column->dtype), *other = muster_dtype_name (dtype);
   if (column->kind == FIXED || column->kind == PADDED)
-    return refuse (p, e, column, error,
-                   "Data types don't match. Data type: %s but expected type: %s", other, own);
-  return refuse (p, e, column, error, "Data types don't match. Expected type: %s, Actual type: %s",
-                 own, other);
+    return refuse_example (p, e, column, error,
+                           "Data types don't match. Data type: %s but expected type: %s", other,
+                           own);
+  return refuse_example (p, e, column, error,
+                         "Data types don't match. Expected type: %s, Actual type: %s", own, other);
 }
 
 /* Features are taken from the last to the first: of two of one name the last counts. An empty one

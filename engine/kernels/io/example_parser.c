@@ -112,7 +112,7 @@ skip_field (MusterProtoReader *r)
 #define MAX_FEATURES (1u << 26)
 
 static gboolean
-refuse (GError **error)
+refuse_malformed (GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "This is no Example");
 }
@@ -126,14 +126,14 @@ muster_example_read (MusterString bytes, MusterBudget *budget, GArray *features,
     MusterFeature feature;
     if (!take_tag (&r, TAG (1, MUSTER_WIRE_BYTES))) {
       if (!skip_field (&r))
-        return refuse (error);
+        return refuse_malformed (error);
       continue;
     }
     if (!enter (&r, &list))
-      return refuse (error);
+      return refuse_malformed (error);
     while (!at_end (&list)) {
       if (!read_feature (&list, &feature))
-        return refuse (error);
+        return refuse_malformed (error);
       if (features->len == MAX_FEATURES)
         return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                             "An example has more than %u features", MAX_FEATURES);

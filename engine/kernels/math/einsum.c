@@ -30,7 +30,7 @@ typedef struct {
 } Einsum;
 
 static gboolean
-refuse (const char *equation, const char *why, GError **error)
+refuse_equation (const char *equation, const char *why, GError **error)
 {
   g_autofree char *valid = g_utf8_make_valid (equation, -1);
   return muster_invalid (error, "Invalid einsum equation '%s': %s", valid, why);
@@ -115,7 +115,7 @@ read_input (Einsum *e, const char *equation, const char *text, int i, MusterTens
   const char *wrong = read_term (text, MAX (n_ellipsis, 0), &e->inputs[i]);
 
   if (wrong != NULL)
-    return refuse (equation, wrong, error);
+    return refuse_equation (equation, wrong, error);
   if (n_ellipsis < 0 || e->inputs[i].n != n_dims) {
     g_autofree char *shape = muster_shape_text (x);
     return muster_invalid (error,
@@ -136,11 +136,11 @@ read_equation (MusterKernel *k, Einsum *e, GError **error)
   const char *wrong;
 
   if (g_strv_length (sides) != 2)
-    return refuse (equation, "it has one arrow", error);
+    return refuse_equation (equation, "it has one arrow", error);
   inputs = g_strsplit (sides[0], ",", -1);
   if (g_strv_length (inputs) != (guint)e->n_inputs &&
       !(e->n_inputs == 1 && g_strv_length (inputs) == 0))
-    return refuse (equation, "it has another number of inputs than the node", error);
+    return refuse_equation (equation, "it has another number of inputs than the node", error);
   for (int i = 0; i < MAX_LABEL; i++)
     e->sizes[i] = -1;
   for (int i = 0; i < e->n_inputs; i++)
@@ -149,10 +149,10 @@ read_equation (MusterKernel *k, Einsum *e, GError **error)
       return FALSE;
   wrong = read_term (sides[1], e->n_ellipsis, &e->out);
   if (wrong != NULL)
-    return refuse (equation, wrong, error);
+    return refuse_equation (equation, wrong, error);
   for (int d = 0; d < e->out.n; d++)
     if (e->sizes[e->out.labels[d]] < 0)
-      return refuse (equation, "the output has a label that no input has", error);
+      return refuse_equation (equation, "the output has a label that no input has", error);
   return TRUE;
 }
 

@@ -12,8 +12,9 @@
  * tell how many it takes. */
 #define RESERVED 256
 
-void
-muster_normal_floats (guint32 x, guint32 y, float *out)
+/* Two normal numbers from two uniform ones (Box-Muller). */
+static void
+normal_floats (guint32 x, guint32 y, float *out)
 {
   float u = fmaxf (muster_unit_float (x), 1.0e-7f);
   float angle = (float)(2.0f * M_PI * muster_unit_float (y));
@@ -23,8 +24,8 @@ muster_normal_floats (guint32 x, guint32 y, float *out)
   out[1] = cosf (angle) * radius;
 }
 
-void
-muster_normal_doubles (const guint32 *words, double *out)
+static void
+normal_doubles (const guint32 *words, double *out)
 {
   double u = fmax (muster_unit_double (words[0], words[1]), 1.0e-7);
   double angle = 2 * M_PI * muster_unit_double (words[2], words[3]);
@@ -96,7 +97,7 @@ muster_pair_normal (MusterPair *self, MusterPhilox *philox)
   if (self->n_left == 0) {
     guint32 words[4];
     muster_philox_next (philox, words);
-    muster_normal_doubles (words, self->values);
+    normal_doubles (words, self->values);
     self->n_left = 2;
   }
   return self->values[--self->n_left];
@@ -140,11 +141,11 @@ normal_block (MusterDType dtype, const guint32 *words, void *out)
   float values[4];
 
   if (dtype == MUSTER_DOUBLE) {
-    muster_normal_doubles (words, out);
+    normal_doubles (words, out);
     return;
   }
-  muster_normal_floats (words[0], words[1], values);
-  muster_normal_floats (words[2], words[3], values + 2);
+  normal_floats (words[0], words[1], values);
+  normal_floats (words[2], words[3], values + 2);
   muster_narrow (dtype, values, 4, out);
 }
 
@@ -192,7 +193,7 @@ truncated_group (MusterPhilox random, MusterDType dtype, void *out)
     while (n < 2) {
       double pair[2];
       muster_philox_next (&random, words);
-      muster_normal_doubles (words, pair);
+      normal_doubles (words, pair);
       for (int i = 0; i < 2 && n < 2; i++)
         if (fabs (pair[i]) < 2)
           ((double *)out)[n++] = pair[i];
@@ -203,8 +204,8 @@ truncated_group (MusterPhilox random, MusterDType dtype, void *out)
   while (n < 4) {
     float drawn[4];
     muster_philox_next (&random, words);
-    muster_normal_floats (words[0], words[1], drawn);
-    muster_normal_floats (words[2], words[3], drawn + 2);
+    normal_floats (words[0], words[1], drawn);
+    normal_floats (words[2], words[3], drawn + 2);
     for (int i = 0; i < 4 && n < 4; i++)
       if (fabsf (drawn[i]) < 2)
         values[n++] = drawn[i];

@@ -29,10 +29,6 @@ muster_unit_double (guint32 high, guint32 low)
   return value - 1.0;
 }
 
-/* Two normal numbers from two uniform ones (Box-Muller). */
-void muster_normal_floats (guint32 x, guint32 y, float *out);
-void muster_normal_doubles (const guint32 *words, double *out);
-
 /* The words of a generator, in order: a plain struct. */
 typedef struct {
   MusterPhilox philox;

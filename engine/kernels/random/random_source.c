@@ -61,37 +61,8 @@ muster_draw_seeded (MusterKernel *k, MusterDraw draw, GError **error)
          (muster_tensor_n_elements (out) == 0 || draw (k, philox, 2, out, error));
 }
 
-gboolean
-muster_draw_keyed (MusterKernel *k, MusterDraw draw, GError **error)
-{
-  MusterPhilox philox;
-  if (!muster_keyed_philox (k, 1, &philox, error))
-    return FALSE;
-  MusterTensor *out = new_output (k, NULL, error);
-  return out != NULL && (muster_tensor_n_elements (out) == 0 || draw (k, philox, 4, out, error));
-}
-
-/* Scrambled, so that no part of a seed has to be a good one. */
-gboolean
-muster_seeded_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error)
-{
-  MusterTensor *seed = muster_kernel_input (k, input);
-  guint32 mix[4];
-  if (muster_tensor_n_dims (seed) != 1 || muster_tensor_dims (seed)[0] != 2) {
-    g_autofree char *shape = muster_shape_text (seed);
-    return muster_invalid (error, "seed must have shape [2], not %s", shape);
-  }
-  const guint64 first = (guint64)muster_int_at (seed, 0), second = (guint64)muster_int_at (seed, 1);
-  MusterPhilox scrambler = {.key = {0x3ec8f720, 0x02461e29},
-                            .counter = {(guint32)first, (guint32)(first >> 32), (guint32)second,
-                                        (guint32)(second >> 32)}};
-  muster_philox_next (&scrambler, mix);
-  *philox = (MusterPhilox){.key = {mix[0], mix[1]}, .counter = {0, 0, mix[2], mix[3]}};
-  return TRUE;
-}
-
-gboolean
-muster_keyed_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error)
+static gboolean
+keyed_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error)
 {
   MusterTensor *key = muster_kernel_input (k, input), *counter = muster_kernel_input (k, input + 1);
   MusterTensor *algorithm = muster_kernel_input (k, input + 2);
@@ -117,6 +88,35 @@ muster_keyed_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **
   *philox = (MusterPhilox){.key = {(guint32)word, (guint32)(word >> 32)},
                            .counter = {(guint32)words[0], (guint32)(words[0] >> 32),
                                        (guint32)words[1], (guint32)(words[1] >> 32)}};
+  return TRUE;
+}
+
+gboolean
+muster_draw_keyed (MusterKernel *k, MusterDraw draw, GError **error)
+{
+  MusterPhilox philox;
+  if (!keyed_philox (k, 1, &philox, error))
+    return FALSE;
+  MusterTensor *out = new_output (k, NULL, error);
+  return out != NULL && (muster_tensor_n_elements (out) == 0 || draw (k, philox, 4, out, error));
+}
+
+/* Scrambled, so that no part of a seed has to be a good one. */
+gboolean
+muster_seeded_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error)
+{
+  MusterTensor *seed = muster_kernel_input (k, input);
+  guint32 mix[4];
+  if (muster_tensor_n_dims (seed) != 1 || muster_tensor_dims (seed)[0] != 2) {
+    g_autofree char *shape = muster_shape_text (seed);
+    return muster_invalid (error, "seed must have shape [2], not %s", shape);
+  }
+  const guint64 first = (guint64)muster_int_at (seed, 0), second = (guint64)muster_int_at (seed, 1);
+  MusterPhilox scrambler = {.key = {0x3ec8f720, 0x02461e29},
+                            .counter = {(guint32)first, (guint32)(first >> 32), (guint32)second,
+                                        (guint32)(second >> 32)}};
+  muster_philox_next (&scrambler, mix);
+  *philox = (MusterPhilox){.key = {mix[0], mix[1]}, .counter = {0, 0, mix[2], mix[3]}};
   return TRUE;
 }
 

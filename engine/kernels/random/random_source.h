@@ -22,6 +22,5 @@ gboolean muster_draw_keyed (MusterKernel *k, MusterDraw draw, GError **error);
 /* The generator from a seed of two numbers, or from a key, its counter and the algorithm, which are
  * consecutive inputs. */
 gboolean muster_seeded_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error);
-gboolean muster_keyed_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error);
 
 G_END_DECLS

@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-int
-muster_sparse_read_shape (MusterKernel *k, int i, gint64 *dims, GError **error)
+/* Reads the dense shape at input i. Returns the number of dimensions, -1 with an error. */
+static int
+read_shape (MusterKernel *k, int i, gint64 *dims, GError **error)
 {
   int n;
 
@@ -26,8 +27,10 @@ muster_sparse_read_shape (MusterKernel *k, int i, gint64 *dims, GError **error)
   return n;
 }
 
-gboolean
-muster_sparse_check (MusterTensor *indices, MusterTensor *values, int n_dims, GError **error)
+/* Checks that indices is a matrix with a row of n_dims for each value, and values (nullable) a
+ * vector. */
+static gboolean
+check_sparse (MusterTensor *indices, MusterTensor *values, int n_dims, GError **error)
 {
   if (muster_tensor_n_dims (indices) != 2) {
     g_autofree char *shape = muster_shape_text (indices);
@@ -56,8 +59,8 @@ muster_sparse_read (MusterKernel *k, int indices, int values, int shape, MusterS
 {
   self->indices = muster_kernel_input (k, indices);
   self->values = muster_kernel_input (k, values);
-  self->n_dims = muster_sparse_read_shape (k, shape, self->dims, error);
-  if (self->n_dims < 0 || !muster_sparse_check (self->indices, self->values, self->n_dims, error))
+  self->n_dims = read_shape (k, shape, self->dims, error);
+  if (self->n_dims < 0 || !check_sparse (self->indices, self->values, self->n_dims, error))
     return FALSE;
   self->n = muster_tensor_dims (self->values)[0];
   return TRUE;
@@ -143,7 +146,7 @@ compute_to_dense (MusterKernel *k, GError **error)
   const MusterElements other = muster_elements (muster_kernel_input (k, 3));
   const gint64 n = muster_tensor_n_dims (indices) > 0 ? muster_tensor_dims (indices)[0] : 1;
   gint64 dims[MUSTER_MAX_DIMS];
-  const int n_dims = muster_sparse_read_shape (k, 1, dims, error);
+  const int n_dims = read_shape (k, 1, dims, error);
   g_auto (MusterResult) result = {0};
 
   if (n_dims < 0 || !check_to_dense (k, n_dims, n, error) ||
@@ -236,9 +239,9 @@ compute_reshape (MusterKernel *k, GError **error)
 {
   MusterTensor *indices = muster_kernel_input (k, 0);
   gint64 dims[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS];
-  const int n_dims = muster_sparse_read_shape (k, 1, dims, error);
+  const int n_dims = read_shape (k, 1, dims, error);
 
-  if (n_dims < 0 || !muster_sparse_check (indices, NULL, n_dims, error))
+  if (n_dims < 0 || !check_sparse (indices, NULL, n_dims, error))
     return FALSE;
   const int n_to = read_target (k, muster_shape_n_elements (n_dims, dims), to, error);
   if (n_to < 0)
@@ -333,14 +336,14 @@ compute_fill_empty_rows (MusterKernel *k, GError **error)
 {
   MusterTensor *indices = muster_kernel_input (k, 0), *is_empty;
   gint64 dims[MUSTER_MAX_DIMS];
-  int n_dims = muster_sparse_read_shape (k, 2, dims, error);
+  int n_dims = read_shape (k, 2, dims, error);
   g_auto (Rows) rows = {0};
 
   if (n_dims < 0)
     return FALSE;
   if (n_dims == 0)
     return muster_invalid (error, "Dense shape cannot be empty.");
-  if (!muster_sparse_check (indices, muster_kernel_input (k, 1), n_dims, error))
+  if (!check_sparse (indices, muster_kernel_input (k, 1), n_dims, error))
     return FALSE;
   if (muster_tensor_n_dims (muster_kernel_input (k, 3)) != 0)
     return muster_invalid (error, "default_value must be a scalar");

@@ -18,14 +18,6 @@ typedef struct {
 gboolean muster_sparse_read (MusterKernel *k, int indices, int values, int shape,
                              MusterSparse *self, GError **error);
 
-/* Reads the dense shape at input i. Returns the number of dimensions, -1 with an error. */
-int muster_sparse_read_shape (MusterKernel *k, int i, gint64 *dims, GError **error);
-
-/* Checks that indices is a matrix with a row of n_dims for each value, and values (nullable) a
- * vector. */
-gboolean muster_sparse_check (MusterTensor *indices, MusterTensor *values, int n_dims,
-                              GError **error);
-
 /* The index of row i in a dense tensor, whose number of elements doesn't overflow; -1 if outside.
  */
 gint64 muster_sparse_place (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims);
