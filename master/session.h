@@ -45,7 +45,7 @@ typedef struct {
   gboolean keeps_announcements; /* the master keeps announcements: the following is known */
   MusterAnnouncement *chief;    /* (owned) (nullable) NULL: no chief has ever registered */
   char *graph_difference; /* (owned) (nullable) how the waiter's graph differs from the chief's */
-  guint64 version;        /* its keeper's: counts the changes; 0 before the first */
+  guint64 version; /* number of changes so far, counted where it is kept; 0: nothing is known */
 } MusterReadiness;
 
 /**

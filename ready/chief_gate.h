@@ -20,13 +20,24 @@ void muster_readiness_apply_chief (MusterReadiness *readiness, const MusterReadi
 /* Adds passed time to the ages. */
 void muster_readiness_add_age (MusterReadiness *readiness, gint64 passed_us);
 
-/* TRUE if a waiter must be notified of the difference. The chief's step and all ages are ignored.
- */
+/* What counts as a change of readiness, in the hub, in a waiter that polls, and for everything that
+ * is notified by them. These count:
+ *
+ *   - whether the gate is open, whether the model is ready, and the ops' reasons why not;
+ *   - the names and the order of the missing variables, even if their number is the same;
+ *   - whether there is a chief, its phase, epoch, task, process and detail, whether it is alive and
+ *     whether it has prepared the model; its step only at the end of the job;
+ *   - the difference between the graphs, and whether the master keeps announcements.
+ *
+ * These don't: ages, the chief's step and durable step, and its is_ready, which is the result of
+ * the server's own run of the ready op. A version counts the changes: two states with the same
+ * version, of the same hub key or waiter, agree in everything that counts. Code that is notified
+ * compares versions, not texts. */
 gboolean muster_chief_changed (const MusterAnnouncement *before, const MusterAnnouncement *now);
 gboolean muster_readiness_changed (const MusterReadiness *before, const MusterReadiness *now);
 
-/* Keeps what is known now (transfer full: *now is empty after it) in the place of what was, with
- * the next version where that is a change. */
+/* Replaces *self by *now (transfer full; *now is empty afterwards). The version is the next one if
+ * is_change, else the same. */
 void muster_readiness_keep (MusterReadiness *self, MusterReadiness *now, gboolean is_change);
 
 G_END_DECLS

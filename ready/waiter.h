@@ -12,7 +12,8 @@ G_BEGIN_DECLS
 
 typedef struct _MusterWaiter MusterWaiter;
 
-/* Called during a wait when the reason or the chief's phase changes; readiness is borrowed. */
+/* Called during a wait for each change (ready/chief_gate.h) until the model is ready. readiness is
+ * borrowed; its version counts this waiter's changes. */
 typedef void (*MusterWaitProgress) (const MusterReadiness *readiness, gpointer user_data);
 
 /* ceiling_us is the longest interval between two polls. clock NULL: the machine's. */

@@ -69,7 +69,7 @@ typedef struct {
    * the reasons are made of. */
   guint64 version;
   guint64 reported_version; /* what the listener was told of last */
-  gboolean knows_readiness; /* a session said so, of this version, and hasn't failed since */
+  gboolean knows_readiness; /* readiness was received, in this version, since the last failure */
   guint64 readiness_version;
   GError *failure; /* (owned) (nullable) the last one heard, unless a readiness came after it */
   char *why;       /* (owned) (nullable) why the model wasn't ready when that was last known */
