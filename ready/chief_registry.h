@@ -42,7 +42,7 @@ typedef void (*MusterModelChanged) (const char *model, MusterModelChange change,
                                     gpointer user_data);
 
 MusterChiefRegistry *muster_chief_registry_new (MusterClock *clock, gint64 lease_us);
-/* May be called once, before the first claim. */
+/* changed (nullable). Not while another thread uses the registry. */
 void muster_chief_registry_set_listener (MusterChiefRegistry *self, MusterModelChanged changed,
                                          gpointer user_data);
 void muster_chief_registry_free (MusterChiefRegistry *self);

@@ -258,6 +258,8 @@ muster_readiness_hub_free (MusterReadinessHub *self)
     return;
   if (self->changed_id != 0)
     muster_master_off_readiness_changed (self->master, self->changed_id);
+  if (self->registry != NULL)
+    muster_chief_registry_set_listener (self->registry, NULL, NULL);
 
   g_mutex_lock (&self->lock);
   self->stopping = TRUE;
