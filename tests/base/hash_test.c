@@ -24,7 +24,7 @@ MUSTER_TEST (hash, depends_on_every_byte_and_on_the_length)
   }
 }
 
-MUSTER_TEST (hash, tells_zeros_of_different_lengths_apart)
+MUSTER_TEST (hash, distinguishes_zeros_of_different_lengths)
 {
   const guint8 zeros[64] = {0};
   for (gsize size = 1; size <= sizeof zeros; size++)

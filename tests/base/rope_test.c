@@ -49,7 +49,7 @@ MUSTER_TEST (rope, gives_one_piece_uncopied)
   MUSTER_EXPECT_PTR_EQ (g_bytes_get_data (flat, NULL), g_bytes_get_data (large, NULL));
 }
 
-MUSTER_TEST (rope, can_be_written_on_after_a_look_and_after_a_clear)
+MUSTER_TEST (rope, can_be_written_on_after_a_read_and_after_a_clear)
 {
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   g_byte_array_append (muster_rope_tail (&rope), (const guint8 *)"one", 3);

@@ -44,7 +44,7 @@ class CountTests(unittest.TestCase):
         self.result("//a", "PASSED")
         self.assertEqual(self.count(), ("1 passed, 0 failed", 0))
 
-    def test_failed_cases_are_told_from_passed_ones(self):
+    def test_failed_cases_are_distinguished_from_passed_ones(self):
         self.result("//a", "FAILED", "<testcase/><testcase><failure/></testcase><testcase><error/></testcase>")
         self.assertEqual(self.count(3), ("1 passed, 2 failed", 1))
 
@@ -71,7 +71,7 @@ class CountTests(unittest.TestCase):
     def test_a_bazel_that_fails_otherwise_failed(self):
         self.assertEqual(self.count(37), ("0 passed, 1 failed", 1))
 
-    def test_an_event_that_was_cut_off_ends_the_list(self):
+    def test_an_event_that_was_truncated_ends_the_list(self):
         self.result("//a", "PASSED", "<testcase/>")
         self.count()
         with open(self.path("cut.json"), "w") as file:

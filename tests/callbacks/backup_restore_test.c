@@ -255,7 +255,7 @@ MUSTER_TEST (Backup, passes_over_none_that_cannot_be_read_just_now)
 }
 
 /* What passes is no damage; what a file is, is. */
-MUSTER_TEST (Backup, tells_what_passes_from_damage)
+MUSTER_TEST (Backup, distinguishes_what_passes_from_damage)
 {
   const struct {
     GQuark domain;

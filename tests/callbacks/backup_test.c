@@ -208,7 +208,7 @@ MUSTER_TEST (Backup, counts_each_training_anew)
 }
 
 /* B004.20 */
-MUSTER_TEST (Backup, keeps_the_one_before_where_it_is_told_to)
+MUSTER_TEST (Backup, keeps_the_one_before_where_it_is_asked_to)
 {
   g_autofree char *in = backup_directory ();
   MusterBackupOptions options = {.backup_dir = in, .double_checkpoint = TRUE};

@@ -126,13 +126,13 @@ flip_bytes (const char *name, const char *suffix, guint rounds)
   tear_down (&f);
 }
 
-MUSTER_TEST (BadInput, a_cut_index)
+MUSTER_TEST (BadInput, a_truncated_index)
 {
   truncate_everywhere ("dtypes", ".index", 1);
   truncate_everywhere ("shards", ".index", 1);
 }
 
-MUSTER_TEST (BadInput, a_cut_data_file)
+MUSTER_TEST (BadInput, a_truncated_data_file)
 {
   truncate_everywhere ("dtypes", ".data-00000-of-00001", 13);
   truncate_everywhere ("slices", ".data-00000-of-00001", 7);
@@ -250,7 +250,7 @@ MUSTER_TEST (BadInput, random_bytes_with_a_tables_ending)
   }
 }
 
-MUSTER_TEST (BadInput, a_state_file_cut_or_flipped)
+MUSTER_TEST (BadInput, a_state_file_truncated_or_flipped)
 {
   g_autofree char *path = golden ("checkpoint.odd");
   g_autoptr (GBytes) bytes = get_file (path);

@@ -411,7 +411,7 @@ note_progress (guint64 done, guint64 total, gpointer user_data)
   self->n_calls++;
 }
 
-MUSTER_TEST (BundleReader, verify_tells_how_far_it_has_come)
+MUSTER_TEST (BundleReader, verify_reports_how_far_it_has_come)
 {
   const gint64 dims[] = {3000};
   Fixture f = set_up ();

@@ -114,7 +114,7 @@ MUSTER_TEST (BundleShards, a_failure_in_any_of_them_takes_all_of_them_away)
   }
 }
 
-MUSTER_TEST (BundleShards, a_full_disk_is_told_before_a_byte_is_written)
+MUSTER_TEST (BundleShards, a_full_disk_is_reported_before_a_byte_is_written)
 {
   for (int hides_free_space = 0; hides_free_space < 2; hides_free_space++) {
     g_autofree char *prefix = in_tmpdir ("m");

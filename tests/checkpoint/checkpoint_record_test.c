@@ -81,7 +81,7 @@ MUSTER_TEST (CheckpointRecord, absent_is_empty)
   MUSTER_EXPECT_EQ (record->checkpoints->len, 0);
 }
 
-MUSTER_TEST (CheckpointRecord, every_flipped_bit_and_every_cut_is_found)
+MUSTER_TEST (CheckpointRecord, every_flipped_bit_and_every_truncation_is_found)
 {
   g_autoptr (MusterCheckpointRecord) record = full_record ();
   g_autofree char *text = muster_checkpoint_record_print (record);

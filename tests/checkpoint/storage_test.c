@@ -108,7 +108,7 @@ MUSTER_TEST (Storage, closes_no_file_without_a_word)
   muster_storage_close_input (muster_local_storage (), NULL);
 }
 
-MUSTER_TEST (Storage, room_is_taken_before_it_is_written_and_leaves_the_length_alone)
+MUSTER_TEST (Storage, space_is_allocated_before_it_is_written_and_leaves_the_length_alone)
 {
   g_autoptr (GError) error = NULL, full = NULL;
   g_autofree char *path = in_tmpdir ("file");

@@ -87,7 +87,7 @@ class CheckpointTest(unittest.TestCase):
 
     # list
 
-    def test_list_says_what_lengths_alone_tell(self):
+    def test_list_says_what_lengths_alone_show(self):
         self.copies([9, 10, 11])
         os.truncate(self.path("m-10.data-00000-of-00001"), 40)
         self.damage(self.path("m-9"))  # only reading it would tell
@@ -123,7 +123,7 @@ class CheckpointTest(unittest.TestCase):
             self.assertEqual(run("show", row[0])[0], DONE)
         self.assertTrue(out.splitlines()[2].endswith("set aside"), out)
 
-    def test_list_tells_what_the_saver_noted(self):
+    def test_list_reports_what_the_saver_noted(self):
         self.write()
         self.copy("model-42", "m-0.bad")
         _, rows = lines_of_json("list", self.directory)
@@ -359,7 +359,7 @@ class CheckpointTest(unittest.TestCase):
         code, out, _ = run("prune", self.directory, "--keep=2")
         self.assertEqual((code, out), (DONE, "nothing to remove: 2 checkpoints in %s\n" % self.directory))
 
-    def test_prune_never_takes_the_latest_nor_what_was_set_aside(self):
+    def test_prune_never_takes_the_latest_nor_what_was_quarantined(self):
         self.copies([1, 2, 3, 4])
         self.state([1])
         self.copy("model-42", "m-0.bad")

@@ -114,7 +114,7 @@ class Tables(Case):
         row, = [line for line in text("checkpoint", "list", self.folder).splitlines() if "latest" in line]
         self.assertEqual(row.split()[0], latest)
 
-    def test_nothing_is_wider_than_the_terminal_and_no_prefix_is_cut(self):
+    def test_nothing_is_wider_than_the_terminal_and_no_prefix_is_truncated(self):
         prefix = self.damaged()
         other = self.folder + "/other"
         self.copy(self.prefix, other)
@@ -203,7 +203,7 @@ class Numbers(Case):
                 self.assertLessEqual(len(token), len(repr(float(token))), token)
         self.assertGreater(n, 1000)
 
-    def test_a_float_is_told_by_the_digits_that_a_float_has(self):
+    def test_a_float_is_written_with_the_digits_that_a_float_has(self):
         out = text("run", *self.model, *FILES, "--fetch=logits:0", "--json")
         tokens = re.findall(r"-?\d+\.\d+(?:e[-+]\d+)?", out)
         self.assertEqual(len(tokens), 17970)
@@ -238,7 +238,7 @@ class Numbers(Case):
         self.assertRegex(out, r"\(\d{1,3}(,\d{3})* steps/s\)")
         self.assertRegex(text("status", self.target), r", [\d.,]+ steps/s \(\d+ in all\)")
 
-    def test_tells_no_phase_under_a_millisecond_and_none_that_did_not_happen(self):
+    def test_shows_no_phase_under_a_millisecond_and_none_that_did_not_happen(self):
         waited = text("wait", *self.model)
         trained = text("train", DIGITS, "--master=local", *FILES, "--steps=50", "--checkpoint-dir=" + self.folder + "/new")
         for out in (self.prepared, waited, trained.splitlines()[0]):

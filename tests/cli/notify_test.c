@@ -74,7 +74,7 @@ heard (Manager *self)
     MUSTER_EXPECT_STREQ (text_, wanted);                                                           \
   } while (0)
 
-MUSTER_TEST (Notify, tells_the_manager_in_one_datagram)
+MUSTER_TEST (Notify, notifies_the_manager_in_one_datagram)
 {
   g_auto (Manager) manager = manager_start ();
 
@@ -130,7 +130,7 @@ MUSTER_TEST (Notify, waits_for_nobody)
   EXPECT_RECEIVED (&manager, "WATCHDOG=1");
 }
 
-MUSTER_TEST (Notify, knows_when_the_watchdog_wants_to_hear)
+MUSTER_TEST (Notify, knows_when_the_watchdog_wants_to_be_notified)
 {
   g_auto (Manager) manager = manager_start ();
   g_autofree char *own = g_strdup_printf ("%d", (int)getpid ());

@@ -94,7 +94,7 @@ MUSTER_TEST (Progress, is_redrawn_in_place_and_gone_at_the_end)
   free (written);
 }
 
-MUSTER_TEST (Progress, shows_nothing_where_nobody_looks)
+MUSTER_TEST (Progress, shows_nothing_where_there_is_no_terminal)
 {
   char *written = read_all (MUSTER_SECOND, FALSE);
   MUSTER_EXPECT_STREQ (written, "");

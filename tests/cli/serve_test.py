@@ -91,7 +91,7 @@ class ManagedTest(unittest.TestCase):
         self.manager = Manager(folder.name + "/notify")
         self.addCleanup(self.manager.socket.close)
 
-    def test_tells_its_manager_how_it_goes(self):
+    def test_reports_to_its_manager_how_it_goes(self):
         with Serve(env={"NOTIFY_SOCKET": self.manager.name}) as served:
             nobody = "STATUS=serving: 0 sessions, 0 waiting, 0 of 0 models ready"
             self.assertIn(nobody, self.manager.hear("READY=1"))
@@ -174,7 +174,7 @@ class PortsTest(unittest.TestCase):
                 self.assertEqual((said.returncode, said.stdout), (3, ""), flag)
                 self.assertIn("can't listen on %s: address already in use; " % taken, said.stderr)
 
-    def test_listens_to_all_if_told_so(self):
+    def test_listens_to_all_if_asked(self):
         with Serve("--listen=0.0.0.0:0", "--insecure") as served:
             self.assertTrue(served.at["serving"].startswith("grpc://0.0.0.0:"))
 
@@ -277,7 +277,7 @@ class SecuredTest(unittest.TestCase):
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertNotIn("a-secret", refused.stderr + refused.stdout)
 
-    def test_each_command_tells_tls_from_plain_text(self):
+    def test_each_command_distinguishes_tls_from_plain_text(self):
         trained = ["--steps=1", "--feed=x:0=@" + X, "--feed=y:0=@" + Y]
         model = "--meta-graph=" + DIGITS
         with Serve() as plain, self.secured() as secured:

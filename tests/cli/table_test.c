@@ -123,7 +123,7 @@ MUSTER_TEST (Plain, fills_paragraphs_and_keeps_what_is_indented)
   MUSTER_EXPECT_STREQ (as_it_is, text);
 }
 
-MUSTER_TEST (Figures, are_told_in_one_way)
+MUSTER_TEST (Figures, are_written_in_one_way)
 {
   g_autofree char *fast = muster_figure_steps_rate (15774.4);
   g_autofree char *slow = muster_figure_steps_rate (0.25);

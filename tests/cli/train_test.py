@@ -185,7 +185,7 @@ class Alone(Case):
         self.assertIn("[%d]" % (2 * PER_EPOCH), shown.stdout)
         self.assertTrue([name for name in os.listdir(self.run_dir) if name.startswith("events.out")])
 
-    def test_tells_programs_in_lines(self):
+    def test_reports_to_programs_in_lines(self):
         done = train(*LOCAL, "--steps=5000", "--checkpoint-dir=" + self.run_dir, "--save-every=2000", "--loss=loss:0",
                      "--json", "--keep=2")
         self.assertEqual((done.returncode, done.stderr), (0, ""))

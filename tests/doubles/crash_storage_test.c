@@ -222,7 +222,7 @@ MUSTER_TEST (CrashStorage, is_off_from_the_call_on_that_it_stops_at)
   MUSTER_EXPECT_NULL (muster_storage_list (f.storage, "/run/a", NULL));
 }
 
-MUSTER_TEST (CrashStorage, fails_once_for_want_of_room)
+MUSTER_TEST (CrashStorage, fails_once_for_want_of_free_space)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
@@ -235,7 +235,7 @@ MUSTER_TEST (CrashStorage, fails_once_for_want_of_room)
   write_file (&f, "/run/a/x", "1", 1);
 }
 
-MUSTER_TEST (CrashStorage, forgets_syncs_when_it_is_told_to)
+MUSTER_TEST (CrashStorage, forgets_syncs_when_it_is_asked_to)
 {
   g_auto (Fixture) f = set_up ();
 

@@ -157,7 +157,7 @@ claim (MusterSession *session, gint64 epoch, MusterAnnouncement **before, GError
   return muster_session_claim (session, &claim, before, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
-MUSTER_TEST (FakeMaster, keeps_no_announcements_unless_told_to)
+MUSTER_TEST (FakeMaster, keeps_no_announcements_unless_asked)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (MusterSession) session = open_session (&f, NULL);

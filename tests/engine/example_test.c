@@ -55,7 +55,7 @@ MUSTER_TEST (Example, has_its_features_in_their_order)
 }
 
 /* Whatever is cut off, nothing behind the end is read. */
-MUSTER_TEST (Example, that_is_cut_off_is_none_or_has_less)
+MUSTER_TEST (Example, that_is_truncated_is_none_or_has_less)
 {
   for (gsize size = 0; size < sizeof whole - 1; size++) {
     g_autoptr (GArray) features = g_array_new (FALSE, FALSE, sizeof (MusterFeature));
@@ -71,7 +71,7 @@ MUSTER_TEST (Example, that_is_cut_off_is_none_or_has_less)
   }
 }
 
-MUSTER_TEST (Example, whose_last_float_is_cut_off_has_those_before)
+MUSTER_TEST (Example, whose_last_float_is_truncated_has_those_before)
 {
   float numbers[] = {0, 2};
   const MusterString value = BYTES ("\x12\x08\x0a\6\0\0\x80?\1\1");

@@ -68,7 +68,7 @@ MUSTER_TEST (FixedSampler, takes_no_number_for_a_list_of_them)
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "unigrams");
 }
 
-MUSTER_TEST (ImageSummary, refuses_an_image_that_is_too_large_before_it_makes_room)
+MUSTER_TEST (ImageSummary, refuses_an_image_that_is_too_large_before_it_allocates)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) master = muster_local_master_new ();

@@ -223,7 +223,7 @@ MUSTER_TEST (LocalMaster, a_reset_drops_variables_and_sessions)
   muster_master_off_readiness_changed (master, id);
 }
 
-MUSTER_TEST (LocalMaster, tells_once_for_each_step_that_initialises)
+MUSTER_TEST (LocalMaster, reports_once_for_each_step_that_initialises)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_model (master);

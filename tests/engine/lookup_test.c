@@ -153,7 +153,7 @@ MUSTER_TEST (LookupTable, whose_filling_fails_is_empty)
   MUSTER_EXPECT_TRUE (muster_tensor_equal (found, value));
 }
 
-MUSTER_TEST (LookupTable, makes_no_room_for_more_keys_than_it_can_number)
+MUSTER_TEST (LookupTable, allocates_no_space_for_more_keys_than_it_can_number)
 {
   g_autoptr (GError) error = NULL;
   MusterLookupStore store;
@@ -181,7 +181,7 @@ fill_from (MusterLookupTable *table, const char *content, gsize size, GError **e
 }
 
 /* The reader's buffer ends somewhere in a line, before its end and after it. */
-MUSTER_TEST (LookupTable, of_a_file_has_each_line_wherever_it_is_cut)
+MUSTER_TEST (LookupTable, of_a_file_has_each_line_wherever_it_is_split)
 {
   for (gsize before = 256 * 1024 - 5; before < 256 * 1024 + 3; before++) {
     g_autoptr (GError) error = NULL;
@@ -216,7 +216,7 @@ MUSTER_TEST (LookupTable, of_a_file_refuses_a_line_without_an_end)
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "line 0 has more than");
 }
 
-MUSTER_TEST (LookupTable, of_a_file_stops_when_it_is_told_to)
+MUSTER_TEST (LookupTable, of_a_file_stops_when_it_is_asked_to)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = in_tmpdir ("words");

@@ -124,7 +124,7 @@ MUSTER_TEST (Queue, closes_after_those_who_put_in)
                "0)");
 }
 
-MUSTER_TEST (Queue, tells_who_waits_that_it_was_closed)
+MUSTER_TEST (Queue, notifies_who_waits_that_it_was_closed)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {.op = "FIFOQueue", .capacity = 2, .shared_name = "q"};
@@ -170,7 +170,7 @@ MUSTER_TEST (Queue, ends_a_step_that_waits_when_its_session_is_closed)
                "Step was cancelled by an explicit call to `Session::Close()`.");
 }
 
-MUSTER_TEST (Queue, is_gone_with_a_reset_and_whoever_waits_hears_it)
+MUSTER_TEST (Queue, is_gone_with_a_reset_and_whoever_waits_is_notified)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {.op = "FIFOQueue", .capacity = 4, .shared_name = "q"};

@@ -91,7 +91,7 @@ expect_mistake (MusterGraphBuilder *taken, const char *names)
   MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, names) != NULL);
 }
 
-MUSTER_TEST (graph_builder, tells_of_a_mistake_at_the_end)
+MUSTER_TEST (graph_builder, reports_a_mistake_at_the_end)
 {
   MusterGraphBuilder *twice = muster_graph_builder_new ();
   muster_graph_builder_node (twice, "NoOp", "same");

@@ -112,7 +112,7 @@ b_then_a (MusterGraphBuilder *b)
   muster_graph_builder_node (b, "NoOp", "a");
 }
 
-MUSTER_TEST (GraphDifference, does_not_mind_the_order_of_nodes)
+MUSTER_TEST (GraphDifference, ignores_the_order_of_nodes)
 {
   expect (a_then_b, b_then_a, NULL);
 }
@@ -139,7 +139,7 @@ attrs_the_other_way (MusterGraphBuilder *b)
   muster_graph_builder_attr_string (b, "_class", "loc:@elsewhere");
 }
 
-MUSTER_TEST (GraphDifference, does_not_mind_the_order_of_attributes_nor_notes)
+MUSTER_TEST (GraphDifference, ignores_the_order_of_attributes_and_notes)
 {
   expect (attrs_one_way, attrs_the_other_way, NULL);
 }
@@ -175,7 +175,7 @@ tensor_of (MusterGraphBuilder *b, float value)
 ATTR_CHANGE (tensor_one, tensor_of (b, 1))
 ATTR_CHANGE (tensor_two, tensor_of (b, 2))
 
-MUSTER_TEST (GraphDifference, is_told_of_every_kind_of_attribute)
+MUSTER_TEST (GraphDifference, reports_every_kind_of_attribute)
 {
   expect (int_one, int_two, "node 'z' (Op): attr v is 1, but 2 in the chief's");
   expect (float_one, float_two, "node 'z' (Op): attr v is 1, but 2 in the chief's");
@@ -202,7 +202,7 @@ with_function (char type)
   return muster_graph_new (bytes);
 }
 
-MUSTER_TEST (GraphDifference, looks_into_functions)
+MUSTER_TEST (GraphDifference, compares_functions)
 {
   g_autoptr (MusterGraph) of_float = with_function (MUSTER_FLOAT);
   g_autoptr (MusterGraph) of_int = with_function (MUSTER_INT32);
@@ -220,7 +220,7 @@ another_op (MusterGraphBuilder *b)
   muster_graph_builder_node (b, "Another", "z");
 }
 
-MUSTER_TEST (GraphDifference, is_told_of_an_op_of_another_kind)
+MUSTER_TEST (GraphDifference, reports_an_op_of_another_kind)
 {
   expect (no_attr, another_op, "node 'z' (Op): it is of op Another in the chief's");
 }
@@ -246,7 +246,7 @@ INPUTS (after_x_y, "x", "^x", "^y")
 INPUTS (after_y_x, "x", "^y", "^x")
 INPUTS (after_y, "x", "^y")
 
-MUSTER_TEST (GraphDifference, is_told_of_inputs)
+MUSTER_TEST (GraphDifference, reports_inputs)
 {
   expect (of_x, of_x_0, NULL);
   expect (of_x, of_y, "node 'z' (Sum): input 0 is 'x', but 'y' in the chief's");
@@ -268,7 +268,7 @@ PLACED (on_worker_1, "/job:worker/task:1")
 PLACED (on_ps_0, "/job:ps/task:0")
 PLACED (on_ps_1, "/job:ps/task:1")
 
-MUSTER_TEST (GraphDifference, minds_a_place_only_on_a_parameter_server)
+MUSTER_TEST (GraphDifference, compares_a_place_only_on_a_parameter_server)
 {
   expect (on_worker_0, on_worker_1, NULL);
   expect (on_ps_0, on_ps_1,

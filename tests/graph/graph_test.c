@@ -328,7 +328,7 @@ MUSTER_TEST (graph, is_loaded_from_either_kind_of_file)
   expect_load_fails ("/nowhere/at/all.pb");
 }
 
-MUSTER_TEST (graph, survives_a_cut_at_any_byte)
+MUSTER_TEST (graph, survives_truncation_at_any_byte)
 {
   g_autoptr (MusterGraph) graph = small_graph ();
   gsize size;

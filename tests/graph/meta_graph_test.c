@@ -272,7 +272,7 @@ MUSTER_TEST (meta_graph, merges_a_graph_in_parts)
   MUSTER_EXPECT_EQ (muster_graph_n_nodes (muster_meta_graph_graph (meta)), 2u);
 }
 
-MUSTER_TEST (meta_graph, survives_a_cut_at_any_byte)
+MUSTER_TEST (meta_graph, survives_truncation_at_any_byte)
 {
   g_autofree char *contents = NULL;
   gsize size;

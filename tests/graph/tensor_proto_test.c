@@ -354,7 +354,7 @@ MUSTER_TEST (tensor_proto, is_a_view_where_the_content_is_large_and_aligned)
   }
 }
 
-MUSTER_TEST (tensor_proto, never_reads_past_a_cut)
+MUSTER_TEST (tensor_proto, never_reads_past_a_truncation)
 {
   for (guint i = 0; i < G_N_ELEMENTS (typed_cases); i++) {
     g_autoptr (GByteArray) proto = vector_of (typed_cases[i].dtype, 2);

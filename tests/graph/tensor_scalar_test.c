@@ -82,7 +82,7 @@ MUSTER_TEST (TensorScalar, a_string_reads_as_a_copy)
   MUSTER_EXPECT_STREQ ("digits", text);
 }
 
-MUSTER_TEST (TensorScalar, a_string_with_a_nul_in_it_is_refused_rather_than_cut)
+MUSTER_TEST (TensorScalar, a_string_with_a_nul_in_it_is_refused_rather_than_truncated)
 {
   const MusterString string = {"a\0b", 3};
   g_autoptr (MusterTensor) tensor = muster_tensor_new_strings (0, NULL, &string);

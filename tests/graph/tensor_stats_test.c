@@ -152,7 +152,7 @@ MUSTER_TEST (TensorDifference, of_complex_numbers_and_strings)
   MUSTER_EXPECT_EQ (it.first, 1);
 }
 
-MUSTER_TEST (TensorElement, a_long_string_is_cut)
+MUSTER_TEST (TensorElement, a_long_string_is_truncated)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   g_autoptr (MusterTensor) tensor = muster_tensor_new_string ("0123456789");

@@ -50,7 +50,7 @@ MUSTER_TEST (tensor, holds_what_its_maker_wrote)
   MUSTER_EXPECT_EQ (((const gint32 *)muster_tensor_data (tensor))[5], 25);
 }
 
-MUSTER_TEST (tensor, tells_its_shape_with_its_length)
+MUSTER_TEST (tensor, reports_its_shape_with_its_length)
 {
   g_autoptr (MusterTensor) matrix = muster_tensor_new (MUSTER_FLOAT, 2, DIMS (3, 4));
   g_autoptr (MusterTensor) scalar = muster_tensor_new_float (1);

@@ -87,7 +87,7 @@ MUSTER_TEST (Cluster, refuses_a_second_node_on_one_master)
 }
 
 /* Two engines in one process are two masters, though both are called "local". */
-MUSTER_TEST (Cluster, tells_apart_two_masters_of_one_name)
+MUSTER_TEST (Cluster, distinguishes_two_masters_of_one_name)
 {
   static const char *const nodes[] = {"a", "b", NULL};
   g_auto (JobFixture) f = {0};

@@ -516,7 +516,7 @@ MUSTER_TEST (JobCheckpoint, loads_node_by_node_until_one_is_missing)
 /* --- prefixes and books --- */
 
 /* B003.47, B003.48, D003.4 */
-MUSTER_TEST (JobCheckpoint, keeps_the_path_that_it_was_told)
+MUSTER_TEST (JobCheckpoint, keeps_the_path_that_it_was_given)
 {
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
@@ -563,7 +563,7 @@ MUSTER_TEST (JobCheckpoint, keeps_the_path_that_it_was_told)
 }
 
 /* D003.4, and one that its call gives */
-MUSTER_TEST (JobCheckpoint, loads_from_the_storage_that_it_was_told)
+MUSTER_TEST (JobCheckpoint, loads_from_the_storage_that_it_was_given)
 {
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;
@@ -587,7 +587,7 @@ MUSTER_TEST (JobCheckpoint, loads_from_the_storage_that_it_was_told)
 }
 
 /* B003.40, B003.41, B003.43, B003.44, D003.15 */
-MUSTER_TEST (JobCheckpoint, tells_how_long_each_node_took)
+MUSTER_TEST (JobCheckpoint, reports_how_long_each_node_took)
 {
   g_auto (JobFixture) f = {0};
   g_autoptr (GError) error = NULL;

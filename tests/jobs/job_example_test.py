@@ -51,7 +51,7 @@ class Job(processes.TestCase):
         again.expect("epoch %d" % (epoch + 1))
         again.signal(signal.SIGKILL)
 
-    def test_counts_the_epochs_of_all_its_lives(self):
+    def test_counts_the_epochs_of_all_its_runs(self):
         folder = self.folder()
         job = self.start_job(folder, 6, [target for _, target in self.nodes()])
         job.expect("epoch 2")

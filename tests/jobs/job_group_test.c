@@ -32,7 +32,7 @@ func_task (const char *name, const char *node, MusterJobFunc func, gpointer user
 /* --- names --- */
 
 /* B003.12 */
-MUSTER_TEST (JobTask, is_on_the_local_node_unless_told)
+MUSTER_TEST (JobTask, is_on_the_local_node_unless_asked)
 {
   g_autoptr (MusterJobTask) task = muster_job_task_new (NULL, NULL, 0);
 

@@ -57,7 +57,7 @@ MUSTER_TEST (JobStateFile, resumes_at_the_last_epoch_that_was_written)
   MUSTER_ASSERT_NO_ERROR (error);
 }
 
-MUSTER_TEST (JobStateFile, else_looks_for_the_newest_epoch_that_all_nodes_have)
+MUSTER_TEST (JobStateFile, else_searches_for_the_newest_epoch_that_all_nodes_have)
 {
   g_autoptr (MusterJobMetadata) self = state_file_new ();
   g_autoptr (GError) error = NULL;

@@ -43,7 +43,7 @@ MUSTER_TEST (Job, takes_what_its_maker_has)
 }
 
 /* B003.3 */
-MUSTER_TEST (Job, checkpoints_the_nodes_that_it_was_told)
+MUSTER_TEST (Job, checkpoints_the_nodes_that_it_was_given)
 {
   const char *told[] = {"z", "a", NULL};
   const MusterJobOptions options = {.nodes_to_checkpoint = told};

@@ -77,7 +77,7 @@ MUSTER_TEST (Heartbeat, is_asked_for_by_each_session)
   MUSTER_EXPECT_STREQ (f.lease, "60");
 }
 
-MUSTER_TEST (Heartbeat, tells_of_all_open_sessions_again_and_again)
+MUSTER_TEST (Heartbeat, reports_all_open_sessions_again_and_again)
 {
   g_auto (TinyMaster) f = {0};
   start (&f);

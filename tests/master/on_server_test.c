@@ -99,7 +99,7 @@ expect_readiness (MusterWatch *watch, MusterChiefPhase phase, gboolean is_alive,
   }
 }
 
-MUSTER_TEST (LeaseOnServer, is_what_watchers_hear_of)
+MUSTER_TEST (LeaseOnServer, is_what_watchers_receive)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;

@@ -119,7 +119,7 @@ MUSTER_TEST (RemoteLease, is_given_up_where_no_grant_comes_in_time)
   MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (f.registry.left, 30 * MUSTER_SECOND) != NULL);
 }
 
-MUSTER_TEST (RemoteLease, tells_of_phases_and_keeps_what_they_leave_open)
+MUSTER_TEST (RemoteLease, reports_phases_and_keeps_what_they_leave_open)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);
@@ -165,7 +165,7 @@ MUSTER_TEST (RemoteLease, is_renewed_without_a_word_on_the_phase)
   expect_next (f.registry.announced, renewal);
 }
 
-MUSTER_TEST (RemoteLease, tells_a_phase_until_it_is_heard)
+MUSTER_TEST (RemoteLease, reports_a_phase_until_it_is_received)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);
@@ -235,7 +235,7 @@ MUSTER_TEST (RemoteLease, is_claimed_again_where_the_server_went_away)
 }
 
 /* The server of this test says that the phase before was "training". */
-MUSTER_TEST (RemoteLease, that_is_claimed_again_tells_the_phase_that_still_stood)
+MUSTER_TEST (RemoteLease, that_is_claimed_again_reports_the_phase_that_still_stood)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);

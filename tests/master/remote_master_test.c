@@ -148,7 +148,7 @@ MUSTER_TEST (RemoteSession, runs_a_step)
   MUSTER_EXPECT_NE (last_request_id (&f), first_id);
 }
 
-MUSTER_TEST (RemoteSession, tells_the_master_a_steps_time_limit)
+MUSTER_TEST (RemoteSession, gives_the_master_a_steps_time_limit)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);
@@ -440,7 +440,7 @@ MUSTER_TEST (RemoteWatch, brings_readiness_and_then_why_it_ended)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
 }
 
-MUSTER_TEST (RemoteWatch, tells_of_the_chief_and_bounds_what_it_is_told)
+MUSTER_TEST (RemoteWatch, reports_the_chief_and_bounds_what_it_receives)
 {
   g_auto (TinyMaster) f = {0};
   tiny_master_start (&f);

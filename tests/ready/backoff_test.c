@@ -178,7 +178,7 @@ MUSTER_TEST (Retry, survives_an_endless_ceiling)
   MUSTER_EXPECT_GT (pause_us, 0);
 }
 
-MUSTER_TEST (Retry, begins_its_pauses_anew_after_ten_seconds_of_life)
+MUSTER_TEST (Retry, begins_its_pauses_anew_after_ten_seconds_of_work)
 {
   MusterRetries retries = {.policy = &muster_retry_waiting};
   const struct {

@@ -121,7 +121,7 @@ MUSTER_TEST (ChiefRegistry, knows_no_chief_before_one_has_registered)
   MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), MUSTER_WAIT_FOREVER);
 }
 
-MUSTER_TEST (ChiefRegistry, tells_who_the_chief_is_and_since_when_in_which_phase)
+MUSTER_TEST (ChiefRegistry, reports_who_the_chief_is_and_since_when_in_which_phase)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
@@ -137,7 +137,7 @@ MUSTER_TEST (ChiefRegistry, tells_who_the_chief_is_and_since_when_in_which_phase
   MUSTER_EXPECT_STREQ (f.told->str, "digits claimed; digits changed");
 }
 
-MUSTER_TEST (ChiefRegistry, tells_progress_and_readiness_from_what_waiters_are_told)
+MUSTER_TEST (ChiefRegistry, reports_progress_and_readiness_from_what_waiters_receive)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
@@ -179,7 +179,7 @@ MUSTER_TEST (ChiefRegistry, keeps_what_an_announcement_leaves_out)
   MUSTER_EXPECT_EQ (chief->phase_age_us, 3 * MUSTER_SECOND);
 }
 
-MUSTER_TEST (ChiefRegistry, refuses_a_second_chief_while_the_first_lives)
+MUSTER_TEST (ChiefRegistry, refuses_a_second_chief_while_the_first_is_alive)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
@@ -203,7 +203,7 @@ MUSTER_TEST (ChiefRegistry, gives_way_to_a_higher_epoch)
                   MUSTER_ERROR_FAILED_PRECONDITION, "host:2");
 }
 
-MUSTER_TEST (ChiefRegistry, refuses_a_lower_epoch_even_if_nobody_lives)
+MUSTER_TEST (ChiefRegistry, refuses_a_lower_epoch_even_if_no_chief_is_alive)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 5, 5);
@@ -305,7 +305,7 @@ MUSTER_TEST (ChiefRegistry, lets_a_living_chief_be_taken_over)
   EXPECT_POLL (&f, "worker:0 (host:2), starting for 0 µs; epoch 2");
 }
 
-MUSTER_TEST (ChiefRegistry, tells_the_new_chief_what_stood_before)
+MUSTER_TEST (ChiefRegistry, gives_the_new_chief_what_stood_before)
 {
   g_auto (Fixture) f = fixture ();
   g_autoptr (GError) error = NULL;
@@ -343,7 +343,7 @@ MUSTER_TEST (ChiefRegistry, counts_a_silent_chief_as_lost_when_its_lease_is_out)
   EXPECT_CLAIM (&f, "host:2", 0, 2);
 }
 
-MUSTER_TEST (ChiefRegistry, tells_of_a_lease_that_has_run_out_when_asked_to)
+MUSTER_TEST (ChiefRegistry, reports_a_lease_that_has_run_out_when_asked_to)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
@@ -430,7 +430,7 @@ MUSTER_TEST (ChiefRegistry, keeps_readiness_only_of_what_is_prepared)
   EXPECT_POLL (&f, "worker:0 (host:1), prepared for 0 µs; epoch 1; prepared");
 }
 
-MUSTER_TEST (ChiefRegistry, hears_of_readiness_only_from_the_present_epoch)
+MUSTER_TEST (ChiefRegistry, receives_readiness_only_from_the_present_epoch)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 1, 1);

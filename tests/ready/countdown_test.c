@@ -21,7 +21,7 @@ count_polls (gint64 timeout_us, gint64 ceiling_us, gint64 cost_us, double chance
   return countdown.polls;
 }
 
-MUSTER_TEST (Countdown, looks_at_once)
+MUSTER_TEST (Countdown, polls_at_once)
 {
   MusterCountdown countdown;
 
@@ -30,7 +30,7 @@ MUSTER_TEST (Countdown, looks_at_once)
   MUSTER_EXPECT_EQ (muster_countdown_next_us (&countdown, START, 0.5), START);
 }
 
-MUSTER_TEST (Countdown, looks_even_when_there_is_no_time_to_wait)
+MUSTER_TEST (Countdown, polls_even_when_there_is_no_time_to_wait)
 {
   gint64 last_us = -1;
 
@@ -39,7 +39,7 @@ MUSTER_TEST (Countdown, looks_even_when_there_is_no_time_to_wait)
 }
 
 /* B002.46, as muster does it: the limit is used to its end. */
-MUSTER_TEST (Countdown, looks_for_the_last_time_at_the_deadline)
+MUSTER_TEST (Countdown, polls_for_the_last_time_at_the_deadline)
 {
   gint64 last_us = 0;
 
@@ -50,7 +50,7 @@ MUSTER_TEST (Countdown, looks_for_the_last_time_at_the_deadline)
   MUSTER_EXPECT_LT (looks, 1500u);
 }
 
-MUSTER_TEST (Countdown, starts_the_last_look_early_enough_to_end_by_the_deadline)
+MUSTER_TEST (Countdown, starts_the_last_poll_early_enough_to_end_by_the_deadline)
 {
   gint64 last_us = 0;
   gint64 cost_us = 2 * MUSTER_SECOND;
@@ -61,7 +61,7 @@ MUSTER_TEST (Countdown, starts_the_last_look_early_enough_to_end_by_the_deadline
   MUSTER_EXPECT_GE (last_us + 2 * cost_us, 100 * MUSTER_SECOND);
 }
 
-MUSTER_TEST (Countdown, gives_up_when_no_look_can_end_in_time)
+MUSTER_TEST (Countdown, gives_up_when_no_poll_can_end_in_time)
 {
   MusterCountdown countdown;
 
@@ -109,7 +109,7 @@ MUSTER_TEST (Countdown, spends_a_twentieth_of_its_time_on_looking)
 }
 
 /* The first looks of all who come together cost what they never cost again. */
-MUSTER_TEST (Countdown, trusts_the_first_looks_less)
+MUSTER_TEST (Countdown, trusts_the_first_polls_less)
 {
   for (guint n = 1; n <= 5; n++) {
     MusterCountdown countdown = countdown_after (n, 50 * MUSTER_MILLISECOND);
@@ -118,7 +118,7 @@ MUSTER_TEST (Countdown, trusts_the_first_looks_less)
   }
 }
 
-MUSTER_TEST (Countdown, looks_at_the_same_pace_after_one_look_or_two_were_dear)
+MUSTER_TEST (Countdown, polls_at_the_same_pace_after_one_poll_or_two_were_slow)
 {
   MusterCountdown countdown = countdown_after (6, 5 * MUSTER_MILLISECOND);
 
@@ -144,7 +144,7 @@ MUSTER_TEST (Countdown, pauses_longer_when_others_make_looking_dearer)
 
 /* Sixty-four cheap looks a pause must leave the server its time, though none of them is
  * dear (DIFF.5). */
-MUSTER_TEST (Countdown, looks_often_at_first_and_five_times_a_second_after_two_seconds)
+MUSTER_TEST (Countdown, polls_often_at_first_and_five_times_a_second_after_two_seconds)
 {
   MusterCountdown countdown = countdown_after (6, 100);
 

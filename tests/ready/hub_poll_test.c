@@ -16,7 +16,7 @@ poll_again (Fixture *f)
   return after_us - before_us;
 }
 
-MUSTER_TEST (HubThatPolls, looks_at_least_once_a_second_while_somebody_waits)
+MUSTER_TEST (HubThatPolls, polls_at_least_once_a_second_while_somebody_waits)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
 
@@ -28,7 +28,7 @@ MUSTER_TEST (HubThatPolls, looks_at_least_once_a_second_while_somebody_waits)
   MUSTER_EXPECT_LE (pause_us, MUSTER_SECOND);
 }
 
-MUSTER_TEST (HubThatPolls, looks_every_ten_seconds_once_all_have_heard_that_it_is_ready)
+MUSTER_TEST (HubThatPolls, polls_every_ten_seconds_once_all_have_received_that_it_is_ready)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "");
 
@@ -40,7 +40,7 @@ MUSTER_TEST (HubThatPolls, looks_every_ten_seconds_once_all_have_heard_that_it_i
   MUSTER_EXPECT_LE (poll_again (&f), MUSTER_SECOND / 10); /* somebody waits again */
 }
 
-MUSTER_TEST (HubThatPolls, tells_nobody_an_answer_older_than_a_second)
+MUSTER_TEST (HubThatPolls, passes_on_no_answer_older_than_a_second)
 {
   g_autoptr (Ear) late = ear_new ();
   g_auto (Fixture) f = fixture_that_asked (FALSE, "");
@@ -55,7 +55,7 @@ MUSTER_TEST (HubThatPolls, tells_nobody_an_answer_older_than_a_second)
 }
 
 /* The chief says that it is done before the next look: what the last one saw is not told. */
-MUSTER_TEST (HubThatPolls, looks_at_once_when_the_chief_has_prepared)
+MUSTER_TEST (HubThatPolls, polls_at_once_when_the_chief_has_prepared)
 {
   g_auto (Fixture) f = fixture (FALSE);
   ask_for_digits (&f, f.ear);
@@ -71,7 +71,7 @@ MUSTER_TEST (HubThatPolls, looks_at_once_when_the_chief_has_prepared)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), before_us);
 }
 
-MUSTER_TEST (HubThatPolls, looks_rarely_once_the_job_is_over)
+MUSTER_TEST (HubThatPolls, polls_rarely_once_the_job_is_over)
 {
   g_auto (Fixture) f = fixture (FALSE);
   announce (&f, claim (&f), MUSTER_CHIEF_OVER, -1);
@@ -81,7 +81,7 @@ MUSTER_TEST (HubThatPolls, looks_rarely_once_the_job_is_over)
   MUSTER_EXPECT_EQ (poll_again (&f), 10 * MUSTER_SECOND);
 }
 
-MUSTER_TEST (HubThatPolls, puts_no_look_off_when_a_chief_announces)
+MUSTER_TEST (HubThatPolls, puts_no_poll_off_when_a_chief_announces)
 {
   g_auto (Fixture) f = fixture (FALSE);
   gint64 epoch = claim (&f);
@@ -116,7 +116,7 @@ MUSTER_TEST (HubThatPolls, ends_a_subscriber_whose_session_fails)
   EXPECT_RECEIVED (second, 2, "missing a,b; ready");
 }
 
-MUSTER_TEST (HubThatPolls, looks_at_once_where_something_may_have_changed)
+MUSTER_TEST (HubThatPolls, polls_at_once_where_something_may_have_changed)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
   while (muster_fake_clock_elapsed_us (f.clock) < 10 * MUSTER_SECOND)
@@ -131,7 +131,7 @@ MUSTER_TEST (HubThatPolls, looks_at_once_where_something_may_have_changed)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), before_us);
 }
 
-MUSTER_TEST (HubThatPolls, looks_again_where_something_may_have_changed_during_a_look)
+MUSTER_TEST (HubThatPolls, polls_again_where_something_may_have_changed_during_a_poll)
 {
   g_auto (Fixture) f = fixture (FALSE);
   hold_runs (&f, TRUE);
@@ -146,7 +146,7 @@ MUSTER_TEST (HubThatPolls, looks_again_where_something_may_have_changed_during_a
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
 }
 
-MUSTER_TEST (HubThatPolls, does_not_look_for_each_of_many_changes_that_there_may_have_been)
+MUSTER_TEST (HubThatPolls, does_not_poll_for_each_of_many_changes_that_there_may_have_been)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
   guint before = n_runs (&f);
@@ -159,7 +159,8 @@ MUSTER_TEST (HubThatPolls, does_not_look_for_each_of_many_changes_that_there_may
   MUSTER_EXPECT_LE (n_runs (&f) - before, 4u);
 }
 
-MUSTER_TEST (HubThatPolls, does_not_care_what_may_have_changed_once_all_have_heard_that_it_is_ready)
+MUSTER_TEST (HubThatPolls,
+             does_not_care_what_may_have_changed_once_all_have_received_that_it_is_ready)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "");
   muster_fake_clock_wait_for_waiters (f.clock, 1);

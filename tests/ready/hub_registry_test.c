@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ready/hub_fixture.h"
 
-MUSTER_TEST (HubOverRegistry, tells_of_the_chief_without_another_run)
+MUSTER_TEST (HubOverRegistry, reports_the_chief_without_another_run)
 {
   g_auto (Fixture) f = fixture (TRUE);
   set_missing (&f, "");
@@ -43,7 +43,7 @@ MUSTER_TEST (HubOverRegistry, opens_after_a_reset_as_the_ops_say)
   EXPECT_RECEIVED (f.ear, 2, "starting, gate shut; unknown, missing a,b");
 }
 
-MUSTER_TEST (HubOverRegistry, tells_at_once_that_the_job_is_over)
+MUSTER_TEST (HubOverRegistry, reports_at_once_that_the_job_is_over)
 {
   g_auto (Fixture) f = fixture (TRUE);
   set_missing (&f, "");
@@ -54,7 +54,7 @@ MUSTER_TEST (HubOverRegistry, tells_at_once_that_the_job_is_over)
   EXPECT_RECEIVED (f.ear, 1, "over, gate shut");
 }
 
-MUSTER_TEST (HubOverRegistry, tells_only_those_who_ask_for_that_model)
+MUSTER_TEST (HubOverRegistry, notifies_only_those_who_ask_for_that_model)
 {
   g_autoptr (Ear) elsewhere = ear_new ();
   g_autoptr (Ear) nowhere = ear_new ();
@@ -75,7 +75,7 @@ MUSTER_TEST (HubOverRegistry, tells_only_those_who_ask_for_that_model)
   EXPECT_RECEIVED (nowhere, 2, "missing a,b; ready");
 }
 
-MUSTER_TEST (HubOverRegistry, tells_no_news_of_every_step_of_the_training)
+MUSTER_TEST (HubOverRegistry, reports_no_news_of_every_step_of_the_training)
 {
   g_auto (Fixture) f = fixture (TRUE);
   gint64 epoch = claim (&f);
@@ -91,7 +91,7 @@ MUSTER_TEST (HubOverRegistry, tells_no_news_of_every_step_of_the_training)
   EXPECT_RECEIVED (f.ear, 2, "training, missing a,b; over, gate shut");
 }
 
-MUSTER_TEST (HubOverRegistry, tells_how_the_graph_differs_from_the_chiefs)
+MUSTER_TEST (HubOverRegistry, reports_how_the_graph_differs_from_the_chiefs)
 {
   g_auto (Fixture) f = fixture (TRUE);
   g_autoptr (GBytes) with_a_node = g_bytes_new_static ("\x0a\x03\x0a\x01n", 5);
@@ -129,7 +129,7 @@ MUSTER_TEST (HubOverRegistry, counts_the_chiefs_age_to_the_moment_of_telling)
   MUSTER_EXPECT_EQ (n_runs (&f), 1u);
 }
 
-MUSTER_TEST (HubOverRegistry, tells_all_of_one_go_in_the_same_round)
+MUSTER_TEST (HubOverRegistry, notifies_all_of_one_go_in_the_same_round)
 {
   g_autoptr (Ear) two = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);
@@ -195,7 +195,7 @@ note_model (const char *model, gpointer data)
   g_string_append_printf (data, "%s|", model);
 }
 
-MUSTER_TEST (HubOverRegistry, tells_of_models_on_the_spot_but_not_of_progress)
+MUSTER_TEST (HubOverRegistry, reports_models_on_the_spot_but_no_progress)
 {
   g_autoptr (GString) told = g_string_new (NULL);
   g_auto (Fixture) f = fixture (TRUE);
@@ -212,7 +212,7 @@ MUSTER_TEST (HubOverRegistry, tells_of_models_on_the_spot_but_not_of_progress)
 }
 
 /* What wakes nobody is there for who comes. */
-MUSTER_TEST (HubOverRegistry, tells_who_comes_in_how_far_the_chief_has_trained)
+MUSTER_TEST (HubOverRegistry, notifies_who_comes_in_how_far_the_chief_has_trained)
 {
   g_autoptr (Ear) late = ear_new ();
   g_auto (Fixture) f = fixture (TRUE);

@@ -11,7 +11,7 @@ MUSTER_TEST (ReadinessHub, notifies_a_subscriber_of_the_present_readiness_at_onc
   MUSTER_EXPECT_EQ (muster_readiness_hub_n_subscribers (f.hub), 1u);
 }
 
-MUSTER_TEST (ReadinessHub, tells_each_change_once_and_in_order)
+MUSTER_TEST (ReadinessHub, reports_each_change_once_and_in_order)
 {
   g_auto (Fixture) f = fixture_that_asked (TRUE, "a,b");
 
@@ -26,7 +26,7 @@ MUSTER_TEST (ReadinessHub, tells_each_change_once_and_in_order)
   EXPECT_RECEIVED (f.ear, 3, "missing a,b; missing b; ready");
 }
 
-MUSTER_TEST (ReadinessHub, tells_when_a_model_is_no_longer_ready)
+MUSTER_TEST (ReadinessHub, reports_when_a_model_is_no_longer_ready)
 {
   g_auto (Fixture) f = fixture_that_asked (TRUE, "");
 
@@ -191,7 +191,7 @@ MUSTER_TEST (ReadinessHub, lets_a_subscriber_leave_from_its_own_function)
   EXPECT_RECEIVED (f.ear, 0, "missing a,b");
 }
 
-MUSTER_TEST (ReadinessHub, polls_a_master_that_cannot_tell)
+MUSTER_TEST (ReadinessHub, polls_a_master_that_cannot_push)
 {
   g_auto (Fixture) f = fixture_that_asked (FALSE, "a,b");
 

@@ -16,7 +16,7 @@ follow (MusterRateLimiter *limiter, gint64 now_us, gint64 cost_us)
   return now_us + cost_us;
 }
 
-MUSTER_TEST (RateLimiter, asks_for_a_look_at_once)
+MUSTER_TEST (RateLimiter, asks_for_a_poll_at_once)
 {
   MusterRateLimiter limiter;
   muster_rate_limiter_init (&limiter);
@@ -54,7 +54,7 @@ MUSTER_TEST (RateLimiter, takes_a_twentieth_of_the_time_in_the_long_run)
   MUSTER_EXPECT_LE (span_of (1000, 5 * MUSTER_MILLISECOND), 1010 * 100 * MUSTER_MILLISECOND);
 }
 
-MUSTER_TEST (RateLimiter, of_a_cheap_look_keeps_ten_milliseconds_between_them)
+MUSTER_TEST (RateLimiter, of_a_cheap_poll_keeps_ten_milliseconds_between_them)
 {
   MUSTER_EXPECT_GE (span_of (1000, 10), 990 * 10 * MUSTER_MILLISECOND);
 }
@@ -75,7 +75,7 @@ MUSTER_TEST (RateLimiter, is_not_dropped_but_put_off)
   MUSTER_EXPECT_EQ (limiter.due_us, due_us);
 }
 
-MUSTER_TEST (RateLimiter, is_met_by_a_look_for_any_other_reason)
+MUSTER_TEST (RateLimiter, is_met_by_a_poll_for_any_other_reason)
 {
   MusterRateLimiter limiter;
   muster_rate_limiter_init (&limiter);

@@ -71,7 +71,7 @@ MUSTER_TEST (Reason, has_a_server_that_is_up_where_there_is_a_session)
   tear_down (&it);
 }
 
-MUSTER_TEST (Reason, tells_a_server_that_was_never_reached_from_one_that_was_lost)
+MUSTER_TEST (Reason, distinguishes_a_server_that_was_never_reached_from_one_that_was_lost)
 {
   Fixture it;
   set_up (&it);
@@ -315,7 +315,7 @@ MUSTER_TEST (Reason, follows_the_chief_through_its_phases)
   tear_down (&it);
 }
 
-MUSTER_TEST (Reason, tells_of_a_chief_that_was_lost_and_in_which_phase)
+MUSTER_TEST (Reason, reports_a_chief_that_was_lost_and_in_which_phase)
 {
   Fixture it;
   set_up (&it);
@@ -355,7 +355,7 @@ MUSTER_TEST (Reason, does_not_miss_a_chief_that_has_prepared_the_model_and_left)
   tear_down (&it);
 }
 
-MUSTER_TEST (Reason, hears_that_the_job_is_over_and_asks_for_no_chief)
+MUSTER_TEST (Reason, is_notified_that_the_job_is_over_and_asks_for_no_chief)
 {
   Fixture it;
   set_up (&it);

@@ -82,7 +82,7 @@ MUSTER_TEST (Waiter, polls_where_the_master_cannot_push)
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "ready"), 0u);
 }
 
-MUSTER_TEST (Waiter, hears_at_once_where_the_master_pushes)
+MUSTER_TEST (Waiter, is_notified_at_once_where_the_master_pushes)
 {
   g_auto (Fixture) f = set_up ();
 
@@ -118,7 +118,7 @@ set_true (gpointer user_data)
 }
 
 /* Local init may take its time, and the model may be reset meanwhile: never a stale "ready". */
-MUSTER_TEST (Waiter, asks_anew_what_it_heard_before_local_init)
+MUSTER_TEST (Waiter, asks_anew_what_it_received_before_local_init)
 {
   g_auto (Fixture) f = set_up ();
   gboolean is_ready = TRUE;
@@ -234,7 +234,7 @@ list_chiefs (const MusterReadiness *readiness, gpointer user_data)
       readiness->chief != NULL ? muster_chief_phase_name (readiness->chief->phase) : "nobody");
 }
 
-MUSTER_TEST (Waiter, tells_what_the_chief_does)
+MUSTER_TEST (Waiter, reports_what_the_chief_does)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GString) told = g_string_new (NULL);
@@ -274,7 +274,7 @@ MUSTER_TEST (Waiter, receives_one_readiness_when_set_to_poll_once)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f.clock), 0);
 }
 
-MUSTER_TEST (Waiter, tells_of_a_reason_once)
+MUSTER_TEST (Waiter, reports_a_reason_once)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GString) reasons = g_string_new (NULL);
@@ -290,7 +290,7 @@ MUSTER_TEST (Waiter, tells_of_a_reason_once)
 }
 
 /* Each question has a watch of its own here, which begins with what is known. */
-MUSTER_TEST (Waiter, tells_no_change_again_that_another_watch_begins_with)
+MUSTER_TEST (Waiter, reports_no_change_again_that_another_watch_begins_with)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GString) reasons = g_string_new (NULL);
@@ -350,7 +350,7 @@ expect_cancelled_at_95_s (Fixture *f)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f->clock), 95 * MUSTER_SECOND);
 }
 
-MUSTER_TEST (Waiter, is_cancelled_between_looks)
+MUSTER_TEST (Waiter, is_cancelled_between_polls)
 {
   g_auto (Fixture) f = set_up ();
 
@@ -365,7 +365,7 @@ MUSTER_TEST (Waiter, is_cancelled_while_it_listens)
   expect_cancelled_at_95_s (&f);
 }
 
-MUSTER_TEST (Waiter, is_cancelled_in_the_middle_of_a_look)
+MUSTER_TEST (Waiter, is_cancelled_in_the_middle_of_a_poll)
 {
   g_auto (Fixture) f = set_up ();
 
@@ -428,7 +428,7 @@ MUSTER_TEST (Waiter, hands_up_an_op_that_fails)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
 }
 
-MUSTER_TEST (Waiter, looks_once_when_told_to)
+MUSTER_TEST (Waiter, polls_once_when_asked)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;

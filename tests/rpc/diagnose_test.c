@@ -294,7 +294,7 @@ expect_of (const char *says, gsize n_says, gboolean closes, MusterReach stage, c
   expect_stage (&found, stage, text);
 }
 
-MUSTER_TEST (Diagnosis, tells_what_speaks_instead)
+MUSTER_TEST (Diagnosis, reports_what_speaks_instead)
 {
   static const char http[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
   static const char alert[] = "\x15\x03\x01\x00\x02\x02\x46";
@@ -328,7 +328,7 @@ expect_of_tls (const char *says, gsize n_says, gboolean closes, MusterReach stag
   expect_stage (&found, stage, text);
 }
 
-MUSTER_TEST (Diagnosis, with_tls_tells_what_answers_the_handshake)
+MUSTER_TEST (Diagnosis, with_tls_reports_what_answers_the_handshake)
 {
   static const char hello[] = "\x16\x03\x03\x00\x04";
   static const char settings[] = "\0\0\0\4\0\0\0\0\0";

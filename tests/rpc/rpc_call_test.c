@@ -116,7 +116,7 @@ MUSTER_TEST (RpcCall, of_an_unknown_method_is_unimplemented)
   }
 }
 
-MUSTER_TEST (RpcCall, status_text_is_cut_and_made_valid)
+MUSTER_TEST (RpcCall, status_text_is_truncated_and_made_valid)
 {
   g_auto (Echo) f = {0};
   echo_start (&f);
@@ -203,7 +203,7 @@ MUSTER_TEST (RpcCall, ends_at_its_deadline_on_both_sides)
   muster_rpc_call_reply (call, NULL);
 }
 
-MUSTER_TEST (RpcCall, tells_the_server_its_deadline)
+MUSTER_TEST (RpcCall, gives_the_server_its_deadline)
 {
   g_auto (Echo) f = {0};
   echo_start (&f);

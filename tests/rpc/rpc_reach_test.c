@@ -153,7 +153,7 @@ MUSTER_TEST (RpcReach, says_that_nobody_listens_as_the_first_call_finds)
 }
 
 /* Between the call that failed and the first look. */
-MUSTER_TEST (RpcReach, notices_a_server_that_came_before_anybody_looked)
+MUSTER_TEST (RpcReach, notices_a_server_that_came_before_anybody_connected)
 {
   g_auto (Waiting) f = {0};
   waiting_start (&f, "127.0.0.1");

@@ -192,7 +192,7 @@ MUSTER_TEST (RpcStream, many_share_a_client)
       MUSTER_ASSERT_EQ (next_number (streams->pdata[i], &error), n);
 }
 
-MUSTER_TEST (RpcStream, can_be_looked_at_and_goes_on)
+MUSTER_TEST (RpcStream, can_be_inspected_and_goes_on)
 {
   g_auto (Echo) f = {0};
   echo_start (&f);

@@ -239,7 +239,7 @@ cut_and_change (GBytes *message)
   }
 }
 
-MUSTER_TEST (StepCodecs, survive_any_cut_and_any_change)
+MUSTER_TEST (StepCodecs, survive_any_truncation_and_any_change)
 {
   for (int is_callable = 0; is_callable < 2; is_callable++) {
     g_auto (Sample) f;

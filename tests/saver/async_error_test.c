@@ -222,7 +222,7 @@ MUSTER_TEST (AsyncError, leaves_a_number_that_never_comes_again)
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));
 }
 
-MUSTER_TEST (AsyncError, tells_of_a_mistake_and_not_by_a_crash)
+MUSTER_TEST (AsyncError, reports_a_mistake_and_not_by_a_crash)
 {
   static const char *const paths[] = {NULL, "", "s3://bucket/run"};
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});

@@ -201,7 +201,7 @@ release (MusterSession *session G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED)
 }
 
 /* A ticket has been given out by then. */
-MUSTER_TEST (AsyncPolicy, saves_under_the_name_of_the_ticket_whatever_the_cut_says)
+MUSTER_TEST (AsyncPolicy, saves_under_the_name_of_the_ticket_whatever_the_consistent_cut_says)
 {
   static const MusterSaverConsistentCut consistent_cut = {rest, is_quiesced, call_it_100, release};
 

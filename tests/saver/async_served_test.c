@@ -248,7 +248,7 @@ save_while_training (gboolean sharded)
 }
 
 /* B001.35, B001.42, B001.49, B001.66 in graph mode */
-MUSTER_TEST (AsyncServed, saves_the_cut_while_training_goes_on)
+MUSTER_TEST (AsyncServed, saves_a_consistent_cut_while_training_goes_on)
 {
   save_while_training (FALSE);
 }

@@ -297,7 +297,7 @@ MUSTER_TEST (SaverBuilder, refuses_what_is_not_a_variable)
 }
 
 /* SAV.25 */
-MUSTER_TEST (SaverBuilder, refuses_a_model_without_variables_unless_told)
+MUSTER_TEST (SaverBuilder, refuses_a_model_without_variables_unless_asked)
 {
   const char *const none[] = {NULL};
   MusterSaverBuild how = {.variables = none};

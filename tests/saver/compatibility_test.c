@@ -179,7 +179,7 @@ saver_of (const char *model)
 }
 
 /* SAV.63, SAV.65, SAV.66, DIFF.21: as data. */
-MUSTER_TEST (Fit, tells_of_every_difference)
+MUSTER_TEST (Fit, reports_every_difference)
 {
   const MusterSmallVariable file[] = {
       {"v", MUSTER_INT32, 1, {2, 0}},

@@ -83,7 +83,7 @@ MUSTER_TEST (SaverOnEngine, restores_what_another_program_wrote)
   MUSTER_EXPECT_EQ (value_of_w (&f, NULL), ONES);
 }
 
-MUSTER_TEST (SaverOnEngine, saves_and_restores_in_another_life)
+MUSTER_TEST (SaverOnEngine, saves_and_restores_in_another_process)
 {
   g_auto (Fixture) f = set_up (muster_small_variables, 2);
   g_autofree char *ones = write_ones (muster_small_variables, 2);

@@ -73,7 +73,7 @@ MUSTER_TEST (FullDisk, fails_before_the_master_writes_and_says_what_is_needed)
   MUSTER_EXPECT_STREQ (there, "1");
 }
 
-MUSTER_TEST (FullDisk, skips_when_told_and_says_why)
+MUSTER_TEST (FullDisk, skips_when_asked_and_says_why)
 {
   g_auto (Story) story = {0};
   g_auto (MusterSaved) saved = {0};
@@ -97,7 +97,7 @@ free_disk_space (gpointer disk)
   muster_narrow_storage_set_free (disk, G_MAXUINT64);
 }
 
-MUSTER_TEST (FullDisk, pauses_until_there_is_room)
+MUSTER_TEST (FullDisk, pauses_until_there_is_free_space)
 {
   g_auto (Story) story = {0};
   g_auto (MusterSaved) saved = {0};

@@ -155,7 +155,7 @@ MUSTER_TEST (Adopt, finds_in_the_directory_what_the_state_does_not_name)
 }
 
 /* What no muster wrote is nobody's to delete, unless somebody says so. */
-MUSTER_TEST (Adopt, leaves_strangers_alone_unless_told)
+MUSTER_TEST (Adopt, leaves_strangers_alone_unless_asked)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
   g_autofree char *stranger = below_tmpdir ("model.ckpt-1"), *other = below_tmpdir ("best-1");
@@ -192,7 +192,7 @@ MUSTER_TEST (Adopt, never_takes_what_was_quarantined)
 }
 
 /* DIFF.19, over a restart */
-MUSTER_TEST (Adopt, goes_on_removing_what_another_life_could_not)
+MUSTER_TEST (Adopt, goes_on_removing_what_another_run_could_not)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
   g_autofree char *index = below_tmpdir ("model.ckpt-1.index");
@@ -283,7 +283,7 @@ MUSTER_TEST (Options, names_that_cannot_be_are_refused)
   }
 }
 
-MUSTER_TEST (Record, tells_of_what_was_saved)
+MUSTER_TEST (Record, reports_what_was_saved)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 5});
   g_auto (MusterSaved) saved = {0};
@@ -363,7 +363,7 @@ names_there (void)
 }
 
 /* The lock of a save that is dead is free, and its files go at once; those of one at work stay. */
-MUSTER_TEST (Sweep, tells_the_files_of_the_dead_from_those_of_the_living)
+MUSTER_TEST (Sweep, distinguishes_the_files_of_the_dead_from_those_of_the_living)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
   put_old (".saving-0123abcd-model.ckpt-1.index", 0);

@@ -301,7 +301,7 @@ MUSTER_TEST (SaverProbe, comes_before_the_first_save)
   MUSTER_EXPECT_EQ (shared.session->n_runs, 3u);
 }
 
-MUSTER_TEST (SaverProbe, is_left_out_where_told)
+MUSTER_TEST (SaverProbe, is_left_out_where_asked)
 {
   g_auto (Fixture) f = set_up (TRUE, TRUE);
   const MusterSaverOptions options = {.storage = f.chiefs, .no_probe = TRUE};

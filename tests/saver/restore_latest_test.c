@@ -114,7 +114,7 @@ MUSTER_TEST (RestoreLatest, falls_back_to_the_files_only_on_request)
 }
 
 /* B002.24, DIFF.15 */
-MUSTER_TEST (RestoreLatest, looks_at_the_files_where_those_named_are_gone)
+MUSTER_TEST (RestoreLatest, reads_the_files_where_those_named_are_gone)
 {
   g_auto (Fixture) f = set_up (three, 3);
   g_autofree char *there = write_as ("model.ckpt-3", three, 3, 3);

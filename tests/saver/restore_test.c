@@ -86,7 +86,7 @@ note_progress (guint64 done, guint64 total, gpointer user_data)
   *told = (Told){done, total, told->calls + 1};
 }
 
-MUSTER_TEST (RestoreWith, tells_how_far_it_is)
+MUSTER_TEST (RestoreWith, reports_how_far_it_is)
 {
   g_auto (Fixture) f = set_up (three, 3);
   g_autofree char *prefix = write_as ("model.ckpt-7", three, 3, 7);

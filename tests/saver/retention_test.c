@@ -126,7 +126,7 @@ MUSTER_TEST (Retention, keeps_as_many_as_the_options_say)
 }
 
 /* SAV.53, DIFF.17: all are kept, and all are listed */
-MUSTER_TEST (Retention, keeps_and_lists_all_when_told_to)
+MUSTER_TEST (Retention, keeps_and_lists_all_when_asked)
 {
   g_auto (Fixture) by_def = set_up (0, 0);
   save_steps (&by_def, 1, 7);

@@ -94,7 +94,7 @@ MUSTER_TEST (Save, publishes_a_checkpoint_and_names_it_the_latest)
 }
 
 /* SAV.25: the meta graph alone is written; whatever is restored, it is nothing */
-MUSTER_TEST (Save, does_nothing_for_a_model_without_variables_if_told_so)
+MUSTER_TEST (Save, does_nothing_for_a_model_without_variables_if_asked)
 {
   static const char *const prefixes[] = {NULL, "", "nowhere"};
   static const guint8 no_nodes[] = {2 << 3 | 2, 0}; /* MetaGraphDef.graph_def, empty */
@@ -149,7 +149,7 @@ MUSTER_TEST (Save, numbers_step_0_and_leaves_the_number_out_below)
 }
 
 /* SAV.48 */
-MUSTER_TEST (Save, leaves_the_meta_graph_out_when_told_to)
+MUSTER_TEST (Save, leaves_the_meta_graph_out_when_asked)
 {
   g_auto (Fixture) f = set_up ();
   g_clear_object (&f.saver);
@@ -255,7 +255,7 @@ MUSTER_TEST (Save, says_that_the_directory_is_not_shared)
 }
 
 /* A relative directory means the chief's; the master has another working directory. */
-MUSTER_TEST (Save, tells_the_master_an_absolute_path)
+MUSTER_TEST (Save, gives_the_master_an_absolute_path)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
@@ -330,7 +330,7 @@ claim (Fixture *f)
   return muster_session_claim (f->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
 }
 
-MUSTER_TEST (Lease, hears_what_is_durable)
+MUSTER_TEST (Lease, receives_what_is_durable)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
@@ -473,7 +473,7 @@ flip_bit (const char *prefix, const char *part, gsize at)
   MUSTER_EXPECT_TRUE (g_file_set_contents (path, bytes, (gssize)size, NULL));
 }
 
-MUSTER_TEST (Save, lets_a_changed_meta_graph_be_told)
+MUSTER_TEST (Save, lets_a_changed_meta_graph_be_announced)
 {
   g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;

@@ -301,7 +301,7 @@ note_pause (const char *why, gpointer user_data)
     fill (waiting->f, G_MAXUINT64);
 }
 
-MUSTER_TEST (FullDisk, waits_for_room)
+MUSTER_TEST (FullDisk, waits_for_free_space)
 {
   NEEDS_A_DISK ();
   g_auto (Fixture) f = set_up ((MusterShardedModel){.rows = ROWS}, 40 * MB);
@@ -320,7 +320,7 @@ MUSTER_TEST (FullDisk, waits_for_room)
   MUSTER_EXPECT_EQ (restored_value (&f), 2);
 }
 
-MUSTER_TEST (FullDisk, waits_for_room_until_the_deadline)
+MUSTER_TEST (FullDisk, waits_for_free_space_until_the_deadline)
 {
   NEEDS_A_DISK ();
   g_auto (Fixture) f = set_up ((MusterShardedModel){.rows = ROWS}, 40 * MB);

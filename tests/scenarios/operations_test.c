@@ -186,7 +186,7 @@ MUSTER_TEST (Operations, a_wait_without_a_chief_ends_at_its_deadline_and_says_wh
 }
 
 /* B002.45 */
-MUSTER_TEST (Operations, no_time_at_all_is_one_look)
+MUSTER_TEST (Operations, no_time_at_all_is_one_poll)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (MusterSession) early = wait_for (&job, 0);

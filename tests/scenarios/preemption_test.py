@@ -109,7 +109,7 @@ class PreemptionTest(processes.TestCase):
         worker.signal(signal.SIGTERM)
         self.expect_preempted(worker)
 
-    def test_a_drill_tells_what_is_to_spare(self):
+    def test_a_drill_reports_what_is_to_spare(self):
         chief = self.chief("--drill")
         self.assertEqual(chief.wait(PATIENCE), 0, chief.text())
         last = self.events(chief)[-1]

@@ -136,7 +136,7 @@ MUSTER_TEST (Claim, for_an_unknown_session_is_aborted)
   expect_end (lease, MUSTER_ERROR_ABORTED, "is not found");
 }
 
-MUSTER_TEST (Claim, is_refused_while_another_chief_lives)
+MUSTER_TEST (Claim, is_refused_while_another_chief_is_alive)
 {
   g_auto (Served) f = served_start ();
   g_autoptr (MusterSession) one = served_session (&f, NULL);

@@ -364,7 +364,7 @@ watch_ready (MusterSession *session, const char *ready_op)
 }
 
 /* The gateway's clock stands still, so that no poll is ever due. */
-MUSTER_TEST (Gateway, tells_those_who_wait_when_a_step_through_it_has_made_the_model_ready)
+MUSTER_TEST (Gateway, notifies_those_who_wait_when_a_step_through_it_has_made_the_model_ready)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
@@ -400,7 +400,7 @@ MUSTER_TEST (Gateway, ends_the_watch_of_a_session_that_its_master_has_lost)
 }
 
 /* The gateway's clock stands still, so that it is by the step that it learns of it. */
-MUSTER_TEST (Gateway, tells_those_who_wait_of_a_reset_behind_it)
+MUSTER_TEST (Gateway, notifies_those_who_wait_of_a_reset_behind_it)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();

@@ -168,7 +168,7 @@ MUSTER_TEST (Health, of_a_malformed_request_is_an_invalid_argument)
   }
 }
 
-MUSTER_TEST (Health, watched_tells_the_state_at_once_and_not_serving_before_the_end)
+MUSTER_TEST (Health, watched_reports_the_state_at_once_and_not_serving_before_the_end)
 {
   g_auto (Fixture) f = fixture_start_local ();
   g_autoptr (MusterRpcStream) at_main = watch (f.main, "");

@@ -94,7 +94,7 @@ ask (Fixture *f, const char *method, const char *path)
     EXPECT_RECEIVED (heard_, status, words);                                                       \
   } while (0)
 
-MUSTER_TEST (Http, tells_that_the_server_serves)
+MUSTER_TEST (Http, reports_that_the_server_serves)
 {
   g_auto (Fixture) f = fixture_start ();
 
@@ -138,7 +138,7 @@ claim (Fixture *f, const char *model)
   return epoch;
 }
 
-MUSTER_TEST (Http, tells_of_each_model_that_is_not_ready_why)
+MUSTER_TEST (Http, reports_each_model_that_is_not_ready_why)
 {
   g_auto (Fixture) f = fixture_start ();
   EXPECT_ANSWER (&f, "GET", "/readyz", "200", "\r\n\r\nready: 0 of 0 models\n");
@@ -172,7 +172,7 @@ give_models (Fixture *f)
   (void)claim (f, "odd \"name\"\\of a model");
 }
 
-MUSTER_TEST (Http, metrics_tell_what_goes_on)
+MUSTER_TEST (Http, metrics_report_what_goes_on)
 {
   static const char *const lines[] = {
       "\nmuster_sessions 0\n",

@@ -145,7 +145,7 @@ send_mutilated (Served *f, const char *method, GBytes *valid, GRand *rand)
   }
 }
 
-MUSTER_TEST (MalformedRequests, cut_short_or_changed_are_answered)
+MUSTER_TEST (MalformedRequests, truncated_or_changed_are_answered)
 {
   g_auto (Served) f = served_start ();
   g_autoptr (GRand) rand = g_rand_new_with_seed (SEED);

@@ -19,7 +19,7 @@ message_of (const char *const *parts)
   return g_byte_array_free_to_bytes (out);
 }
 
-MUSTER_TEST (NestedMessage, tells_a_field_that_is_not_there_from_an_empty_one)
+MUSTER_TEST (NestedMessage, distinguishes_a_field_that_is_not_there_from_an_empty_one)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) without = message_of ((const char *const[]){NULL});

@@ -5,7 +5,7 @@
 
 #include "engine/session/local_master.h"
 
-MUSTER_TEST (StepMeter, tells_the_steps_of_the_last_ten_seconds)
+MUSTER_TEST (StepMeter, reports_the_steps_of_the_last_ten_seconds)
 {
   g_autoptr (MusterStepMeter) meter = muster_step_meter_new ();
   gint64 start_us = 1000 * MUSTER_SECOND;
@@ -32,7 +32,7 @@ MUSTER_TEST (StepMeter, counts_only_the_time_that_it_ran)
   MUSTER_EXPECT_NEAR (muster_step_meter_per_second (meter, start_us, start_us), 2, 1e-9);
 }
 
-MUSTER_TEST (StepMeter, tells_quantiles_of_the_last_thousand)
+MUSTER_TEST (StepMeter, reports_quantiles_of_the_last_thousand)
 {
   const double quantiles[] = {0, 0.5, 0.99, 1};
   gint64 got[4];
@@ -80,7 +80,7 @@ MUSTER_TEST (StepMeter, loses_no_step_of_many_threads)
                       10000, 1e-6);
 }
 
-MUSTER_TEST (Status, tells_what_goes_on)
+MUSTER_TEST (Status, reports_what_goes_on)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterArena) arena = muster_arena_new ();

@@ -102,7 +102,7 @@ MUSTER_TEST (Secured, lets_in_who_shows_certificate_and_token)
   EXPECT_LET_IN (f.address, shown, CREATE);
 }
 
-MUSTER_TEST (Secured, refuses_who_lacks_the_token_but_tells_its_health)
+MUSTER_TEST (Secured, refuses_who_lacks_the_token_but_reports_its_health)
 {
   static const char *const methods[] = {
       CREATE,
@@ -140,14 +140,14 @@ MUSTER_TEST (Secured, refuses_who_lacks_a_certificate)
   }
 }
 
-MUSTER_TEST (Secured, tells_its_health_to_all_on_a_port_of_its_own)
+MUSTER_TEST (Secured, reports_its_health_to_all_on_a_port_of_its_own)
 {
   g_auto (Secured) f = secured_start ();
 
   EXPECT_LET_IN (f.health_address, NULL, CHECK);
 }
 
-MUSTER_TEST (Secured, can_look_at_itself)
+MUSTER_TEST (Secured, can_query_itself)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Secured) f = secured_start ();

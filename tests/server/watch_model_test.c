@@ -65,7 +65,7 @@ expect_of_model (MusterWatch *watch, const char *start, const char *part)
     MUSTER_EXPECT_STREQ (heard, start); /* shows both */
 }
 
-MUSTER_TEST (WatchOfAModel, hears_of_its_chief_from_the_claim_to_the_end)
+MUSTER_TEST (WatchOfAModel, is_notified_of_its_chief_from_the_claim_to_the_end)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
@@ -91,7 +91,7 @@ MUSTER_TEST (WatchOfAModel, hears_of_its_chief_from_the_claim_to_the_end)
   expect_of_model (watch, "over, ", "at step 1000");
 }
 
-MUSTER_TEST (WatchOfAModel, is_told_when_its_chief_dies_over_it)
+MUSTER_TEST (WatchOfAModel, is_notified_when_its_chief_dies_over_it)
 {
   g_autoptr (GError) error = NULL;
   MusterServerOptions options = {.chief_lease_us = 3600 * MUSTER_SECOND};
@@ -111,7 +111,7 @@ MUSTER_TEST (WatchOfAModel, is_told_when_its_chief_dies_over_it)
   expect_of_model (watch, "starting once, ", "was lost while starting to prepare it");
 }
 
-MUSTER_TEST (WatchOfAModel, is_told_when_a_silent_chiefs_lease_runs_out)
+MUSTER_TEST (WatchOfAModel, is_notified_when_a_silent_chiefs_lease_runs_out)
 {
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   muster_fake_clock_hold (clock);
@@ -135,7 +135,7 @@ MUSTER_TEST (WatchOfAModel, is_told_when_a_silent_chiefs_lease_runs_out)
   expect_of_model (watch, "starting once, ", "was lost while");
 }
 
-MUSTER_TEST (WatchOfAModel, hears_after_a_reset_of_no_phase)
+MUSTER_TEST (WatchOfAModel, receives_no_phase_after_a_reset)
 {
   g_auto (Served) f = served_start ();
   g_autofree char *ready_op = NULL;
@@ -151,7 +151,7 @@ MUSTER_TEST (WatchOfAModel, hears_after_a_reset_of_no_phase)
   expect_of_model (watch, "unknown, ", "Variables not initialized: v, w");
 }
 
-MUSTER_TEST (WatchOfAModel, that_is_not_named_hears_the_ops_alone)
+MUSTER_TEST (WatchOfAModel, that_is_not_named_receives_the_ops_alone)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();

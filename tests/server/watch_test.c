@@ -78,7 +78,7 @@ MUSTER_TEST (Watch, reports_the_present_readiness_at_once)
   g_auto (Watched) w = watched_start ();
 }
 
-MUSTER_TEST (Watch, is_told_when_another_session_makes_the_model_ready)
+MUSTER_TEST (Watch, is_notified_when_another_session_makes_the_model_ready)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Watched) w = watched_start ();
@@ -92,7 +92,7 @@ MUSTER_TEST (Watch, is_told_when_another_session_makes_the_model_ready)
 }
 
 /* The same graph, but an answer of its own. */
-MUSTER_TEST (Watch, of_an_isolated_session_hears_of_its_own_variables)
+MUSTER_TEST (Watch, of_an_isolated_session_receives_its_own_variables)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Watched) shared = watched_start ();
@@ -114,7 +114,7 @@ MUSTER_TEST (Watch, of_an_isolated_session_hears_of_its_own_variables)
   EXPECT_NEXT (own, "ready");
 }
 
-MUSTER_TEST (Watch, is_told_of_the_gate)
+MUSTER_TEST (Watch, is_notified_of_the_gate)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
@@ -180,7 +180,7 @@ MUSTER_TEST (Watch, ends_when_the_master_is_reset)
   expect_end_by_reset_of (&w, w.served.remote);
 }
 
-MUSTER_TEST (Watch, hears_whether_a_reset_has_ended_it)
+MUSTER_TEST (Watch, is_notified_whether_a_reset_has_ended_it)
 {
   const gboolean is_reset[] = {TRUE, FALSE};
   for (gsize i = 0; i < G_N_ELEMENTS (is_reset); i++) {
@@ -389,7 +389,7 @@ MUSTER_TEST (Watch, with_a_hostile_name_is_refused)
   expect_end (watch, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
-MUSTER_TEST (Status, tells_what_serves_here)
+MUSTER_TEST (Status, reports_what_serves_here)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();

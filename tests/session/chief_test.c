@@ -15,7 +15,7 @@ do_nothing (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUS
   return TRUE;
 }
 
-MUSTER_TEST (Chief, claims_the_model_before_anything_runs_and_tells_each_phase)
+MUSTER_TEST (Chief, claims_the_model_before_anything_runs_and_reports_each_phase)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
@@ -35,7 +35,7 @@ MUSTER_TEST (Chief, claims_the_model_before_anything_runs_and_tells_each_phase)
   MUSTER_EXPECT_TRUE (chief->alive && chief->prepared);
 }
 
-MUSTER_TEST (Chief, tells_which_checkpoint_it_restores_and_its_step)
+MUSTER_TEST (Chief, reports_which_checkpoint_it_restores_and_its_step)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1200);
@@ -111,7 +111,7 @@ take_two_seconds (guint64 done G_GNUC_UNUSED, guint64 total G_GNUC_UNUSED, gpoin
   muster_fake_clock_pass (user_data, 2 * MUSTER_SECOND);
 }
 
-MUSTER_TEST (Chief, tells_how_far_a_long_restore_is)
+MUSTER_TEST (Chief, reports_how_far_a_long_restore_is)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   const MusterRestoreOptions how = {.progress = take_two_seconds, .user_data = job.clock};
@@ -238,7 +238,7 @@ MUSTER_TEST (Chief, starts_no_job_that_is_over)
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "init"), 0u);
 }
 
-MUSTER_TEST (Chief, begins_a_job_that_is_over_again_when_told_to)
+MUSTER_TEST (Chief, begins_a_job_that_is_over_again_when_asked)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});
@@ -275,7 +275,7 @@ MUSTER_TEST (Chief, never_initialises_over_what_another_has_prepared)
   MUSTER_EXPECT_EQ (chief->step, 640);
 }
 
-MUSTER_TEST (Chief, initialises_anew_what_another_has_prepared_when_told_to)
+MUSTER_TEST (Chief, initialises_anew_what_another_has_prepared_when_asked)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_small_job_name_model (&job, (MusterSessionManagerOptions){0});

@@ -122,7 +122,7 @@ listen_and_say_nothing (char **address)
 }
 
 /* tensorflow#2472 */
-MUSTER_TEST (Create, tells_that_a_server_that_is_up_keeps_it)
+MUSTER_TEST (Create, reports_that_a_server_that_is_up_keeps_it)
 {
   g_auto (Served) served = served_start ();
   g_auto (Waiter) waiter;
@@ -160,7 +160,7 @@ MUSTER_TEST (Create, names_the_task_it_waits_for)
       g_str_has_prefix (waiter.task, "ps:1 does not answer: 127.0.0.1, TCP connection refused"));
 }
 
-MUSTER_TEST (Create, tells_when_it_is_for_another_reason)
+MUSTER_TEST (Create, reports_when_it_is_for_another_reason)
 {
   g_auto (Waiter) waiter;
   g_autofree char *address = NULL;
@@ -241,7 +241,7 @@ cancel_when_told (const char *message G_GNUC_UNUSED, const MusterReadiness *read
   g_cancellable_cancel (self->cancellable);
 }
 
-MUSTER_TEST (Create, tells_of_a_silent_port_while_it_waits)
+MUSTER_TEST (Create, reports_a_silent_port_while_it_waits)
 {
   g_autofree char *address = NULL;
   g_autoptr (GSocket) socket = listen_and_say_nothing (&address);

@@ -83,7 +83,7 @@ note_pause (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNU
 }
 
 /* B002.1, B002.47: the longest pause between two looks is the recovery wait, 30 s unless given */
-MUSTER_TEST (SessionManager, looks_at_least_once_in_a_recovery_wait)
+MUSTER_TEST (SessionManager, polls_at_least_once_in_a_recovery_wait)
 {
   const gint64 waits_us[] = {0, 5 * MUSTER_SECOND};
 

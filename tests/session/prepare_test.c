@@ -374,7 +374,7 @@ expect_span (MusterSmallJob *job, guint i, const char *name, gint64 started_us, 
   MUSTER_EXPECT_EQ (span->duration_us, duration_us);
 }
 
-MUSTER_TEST (Prepare, tells_every_stretch_of_its_phases_in_order)
+MUSTER_TEST (Prepare, reports_every_stretch_of_its_phases_in_order)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "create", MUSTER_SECOND);

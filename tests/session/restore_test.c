@@ -317,7 +317,7 @@ MUSTER_TEST (Restore, waits_two_hours_for_a_checkpoint_by_default)
 }
 
 /* B002.19: one look and no sleep */
-MUSTER_TEST (Restore, looks_once_with_a_limit_below_0)
+MUSTER_TEST (Restore, polls_once_with_a_limit_below_0)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   MusterPrepareOptions options = from_directory (&job);
@@ -364,7 +364,7 @@ MUSTER_TEST (Restore, is_cancelled_while_it_waits_for_a_checkpoint)
 }
 
 /* B002.25 */
-MUSTER_TEST (Restore, looks_at_no_state_of_another_name)
+MUSTER_TEST (Restore, reads_no_state_of_another_name)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
@@ -500,7 +500,7 @@ MUSTER_TEST (Restore, quarantines_a_damaged_checkpoint)
 }
 
 /* B002.22, DIFF.14 */
-MUSTER_TEST (Restore, goes_by_the_files_when_told_to)
+MUSTER_TEST (Restore, goes_by_the_files_when_asked)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   const MusterRestoreOptions how = {.fall_back_to_files = TRUE};

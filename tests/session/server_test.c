@@ -186,7 +186,7 @@ let_another_in (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_
 }
 
 /* Of two chiefs at once the one with the higher epoch prepares; the other is told. */
-MUSTER_TEST (OnServer, two_chiefs_are_told_apart)
+MUSTER_TEST (OnServer, two_chiefs_are_distinguished)
 {
   g_auto (Fixture) f = set_up ();
   Rivalry rivalry = {.f = &f};

@@ -45,7 +45,7 @@ MUSTER_TEST (WaitEnd, has_one_verdict_whatever_the_time_ran_out_in)
   }
 }
 
-MUSTER_TEST (WaitEnd, uses_its_whole_time_where_no_further_look_can_end_in_it)
+MUSTER_TEST (WaitEnd, uses_its_whole_time_where_no_further_poll_can_end_in_it)
 {
   for (gint64 cost_us = 10 * MUSTER_MILLISECOND; cost_us < 60 * MUSTER_SECOND; cost_us *= 2) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -125,7 +125,7 @@ MUSTER_TEST (WaitEnd, takes_an_ops_own_limit_for_a_failure)
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (job.clock), 0);
 }
 
-MUSTER_TEST (WaitEnd, tries_another_session_where_a_master_ends_the_minute_of_a_look_itself)
+MUSTER_TEST (WaitEnd, tries_another_session_where_a_master_ends_the_minute_of_a_poll_itself)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "gate", MUSTER_WAIT_FOREVER);
@@ -138,7 +138,7 @@ MUSTER_TEST (WaitEnd, tries_another_session_where_a_master_ends_the_minute_of_a_
   MUSTER_EXPECT_GT (job.report.sessions, 1u);
 }
 
-MUSTER_TEST (WaitEnd, can_be_cancelled_after_the_last_look)
+MUSTER_TEST (WaitEnd, can_be_cancelled_after_the_last_poll)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
@@ -211,7 +211,7 @@ MUSTER_TEST (WaitEnd, runs_local_init_again_where_no_gate_kept_it_from_being_ear
   }
 }
 
-MUSTER_TEST (WaitEnd, runs_local_init_once_where_the_first_look_found_the_model_ready)
+MUSTER_TEST (WaitEnd, runs_local_init_once_where_the_first_poll_found_the_model_ready)
 {
   for (int pushes = 0; pushes < 2; pushes++) {
     g_auto (MusterSmallJob) job = muster_small_job_new ();

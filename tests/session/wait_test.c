@@ -82,7 +82,7 @@ MUSTER_TEST (Wait, names_the_limit_in_whole_seconds)
 }
 
 /* B002.45, and a limit of 0 means one look and no sleep */
-MUSTER_TEST (Wait, looks_once_with_a_limit_of_0_or_below)
+MUSTER_TEST (Wait, polls_once_with_a_limit_of_0_or_below)
 {
   const gint64 limits[] = {0, -5 * MUSTER_SECOND};
 
@@ -104,7 +104,7 @@ MUSTER_TEST (Wait, looks_once_with_a_limit_of_0_or_below)
   }
 }
 
-MUSTER_TEST (Wait, gives_a_single_look_half_a_minute)
+MUSTER_TEST (Wait, gives_a_single_poll_half_a_minute)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_set_cost (job.master, "create", MUSTER_WAIT_FOREVER);
@@ -139,7 +139,7 @@ keep_message (const char *message, const MusterReadiness *readiness G_GNUC_UNUSE
 }
 
 /* B002.49 */
-MUSTER_TEST (Wait, tells_what_it_waits_for_when_that_changes)
+MUSTER_TEST (Wait, reports_what_it_waits_for_when_that_changes)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GString) told = g_string_new (NULL);
@@ -546,7 +546,7 @@ keep_chief (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness 
   g_string_append_printf (user_data, "%s|", chief != NULL ? chief->state : "?");
 }
 
-MUSTER_TEST (Wait, tells_what_the_chief_does_as_reasons)
+MUSTER_TEST (Wait, reports_what_the_chief_does_as_reasons)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GString) told = g_string_new (NULL);
@@ -561,7 +561,7 @@ MUSTER_TEST (Wait, tells_what_the_chief_does_as_reasons)
   MUSTER_EXPECT_TRUE (g_str_has_prefix (told->str, "never-registered|initialising|"));
 }
 
-MUSTER_TEST (Wait, tells_of_a_graph_that_differs)
+MUSTER_TEST (Wait, reports_a_graph_that_differs)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   set_up_announcing (&job);

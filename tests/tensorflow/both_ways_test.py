@@ -189,7 +189,7 @@ class DirectoryTest(peer.TestCase):
         self.tell("save 3")
         self.check(2, 3)
 
-    def test_setting_aside(self):
+    def test_quarantine(self):
         self.tell("save 1")
         self.tell("save 2")
         self.tell("aside " + self.prefix(2))

@@ -114,7 +114,7 @@ class Examples(side_by_side.TestCase):
                     [one["f"], v1.sparse_tensor_to_dense(one["si"])]]
         self.check(build)
 
-    def test_what_is_wrong_is_told(self):
+    def test_what_is_wrong_is_reported(self):
         wrong = [example(f=[1.0]), example(f=[1.0, 2.0, 3.0]), example(f=[1, 2]), example(i=[1, 2]), example(s=["a", "b"]),
                  example(("s", feature([], "text"))), example(pi=[1, 2, 3]), example(pf=["a"]), example(sf=[1]),
                  example(rs=[1.0]), example(("f", b"\x22\x00")), example(("sf", b"\x22\x00")), example(("ss", b"\x0a\x05\x0a\x09a")),
@@ -203,7 +203,7 @@ class Lines(side_by_side.TestCase):
                     self.read(["0,1,2,3,4\n", "5,6,7"], select_cols=[0, 2])]
         self.check(build)
 
-    def test_what_is_wrong_is_told(self):
+    def test_what_is_wrong_is_reported(self):
         lines = ["1", "1,2,3", "x,y", ",y", "1,", "1.5,y", "3000000000000000000000,y", '1,a"b', '1,"a', '1,"a"b', '1,"a"b"',
                  '"1",', '1,""', '1,"', '"",x', "1,a\nb", "1,a\n", "\n1,a", "\r\n1,\n\na", "", ",", "\n", '"1"', "1,\0", '1,"a"\n',
                  "1,,", "0x5,y", "+5,y", "--5,y"]

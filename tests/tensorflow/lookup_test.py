@@ -87,7 +87,7 @@ class Lookup(side_by_side.TestCase):
                     fill(f, numbers(7, 7), tf.constant([1.5, 2.25]))]
         self.check(build)
 
-    def test_shapes_and_types_that_do_not_fit_are_told(self):
+    def test_shapes_and_types_that_do_not_fit_are_reported(self):
         def build():
             t, m = static(), any_shape_handle(mutable(shared_name="m", container="shapes"))
             scalar, key = any_shape("a"), any_shape(["a"])

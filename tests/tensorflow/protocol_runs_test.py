@@ -280,7 +280,7 @@ class ProtocolOfRuns(TestCase):
 
         self.compare(tell)
 
-    def test_step_stats_tell_of_each_node(self):
+    def test_step_stats_report_each_node(self):
         def tell(story):
             handle = story.ready_session()
             before = time.time() * 1e6

@@ -213,7 +213,7 @@ class Runtime(peer.TestCase):
         self.assertRegex(said[0].decode(), r"restored .*model.ckpt-[1-9]\d*")
         self.assertEqual(v1.train.latest_checkpoint(folder), os.path.join(folder, "model.ckpt-5000"))
 
-    def test_its_version_and_place_are_told(self):
+    def test_its_version_and_place_are_reported(self):
         server = self.start("--master=tensorflow:" + LIBRARY)
         version, library = server.said(r"muster: TensorFlow (\S+) from '(.*)', as process \d+\n")
         self.assertEqual(version, tf.__version__)
@@ -238,7 +238,7 @@ class Runtime(peer.TestCase):
             session.run([n, "init"])
         self.assertEqual(listening(pid), sockets)
 
-    def test_who_has_none_is_told_how_to_get_it(self):
+    def test_who_has_none_reads_how_to_get_it(self):
         for path, wanted in [("", "pip install tensorflow"), (":/no/such/place", "doesn't exist"), (":/bin/ls", "can't be loaded"),
                              (":" + os.path.join(os.path.dirname(LIBRARY), "libtensorflow_framework.so.2"), "has no symbol TF_")]:
             with self.subTest(path=path):

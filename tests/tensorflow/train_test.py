@@ -119,7 +119,7 @@ class InTensorBoard(peer.TestCase):
         self.assertEqual([e.step for e in seen.Histograms("w_histogram")], [1, 3, 5, 7, 9])
         self.check_timelines(seen, folder, "ApplyGradientDescent")
 
-    def test_a_file_that_is_cut_short(self):
+    def test_a_file_that_is_truncated(self):
         """A writer that died: what stands before the cut is shown."""
         folder = self.folder()
         train(peer.fixture("linreg.meta"), "local", 10, folder)

@@ -87,7 +87,7 @@ MUSTER_TEST (Find, asks_the_python3_of_the_path)
   expect_found (NULL, library);
 }
 
-MUSTER_TEST (Find, says_where_it_looked_and_how_to_get_it)
+MUSTER_TEST (Find, says_where_it_searched_and_how_to_get_it)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *python = put ("bad/python3", "#!/bin/sh\necho nonsense\nexit 1\n", 0700);

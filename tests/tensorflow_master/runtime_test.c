@@ -157,7 +157,7 @@ MUSTER_TEST (Runtime, says_how_it_died_at_its_start)
   EXPECT_NO_START ("abort", &no_options, MUSTER_ERROR_INTERNAL, "was killed by signal 6");
 }
 
-MUSTER_TEST (Runtime, that_nobody_can_hear_any_more_ends)
+MUSTER_TEST (Runtime, that_closes_its_socket_ends)
 {
   EXPECT_NO_START ("close its socket", &no_options, MUSTER_ERROR_INTERNAL, "during startup");
 }

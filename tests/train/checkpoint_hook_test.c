@@ -288,7 +288,7 @@ MUSTER_TEST (CheckpointSaver, is_alone_in_its_directory)
 }
 
 /* MON.13 */
-MUSTER_TEST (MonitoredSession, restores_the_very_checkpoint_that_it_is_told)
+MUSTER_TEST (MonitoredSession, restores_the_very_checkpoint_that_it_is_given)
 {
   g_autofree char *prefix = NULL;
   for (int life = 0; life < 2; life++) {
@@ -342,7 +342,7 @@ on_end (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
 }
 
 /* MON.76, MON.77, MON.78 */
-MUSTER_TEST (CheckpointSaver, tells_its_listeners)
+MUSTER_TEST (CheckpointSaver, notifies_its_listeners)
 {
   Listened first = {.stops = TRUE}, second = {0};
   const MusterSaverListener listeners[] = {{on_begin, on_before, on_after, on_end, NULL, &first},
@@ -375,7 +375,7 @@ on_saved (const MusterSaved *saved, gpointer data)
 }
 
 /* A save that is skipped is a failure only where nobody hears of it. */
-MUSTER_TEST (CheckpointSaver, tells_of_saves_and_of_skipped_ones)
+MUSTER_TEST (CheckpointSaver, reports_saves_and_skipped_ones)
 {
   for (int is_heard = 0; is_heard < 2; is_heard++) {
     g_auto (Job) job = set_up ();

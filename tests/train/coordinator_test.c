@@ -53,7 +53,7 @@ MUSTER_TEST (Coordinator, keeps_the_first_error_for_join)
 }
 
 /* MON.54 */
-MUSTER_TEST (Coordinator, takes_the_end_of_input_for_a_plain_stop_where_told_so)
+MUSTER_TEST (Coordinator, takes_the_end_of_input_for_a_plain_stop_where_asked)
 {
   g_autoptr (GError) end = error_of (MUSTER_ERROR_OUT_OF_RANGE, "the queue is empty");
   g_autoptr (GError) none = NULL, error = NULL;

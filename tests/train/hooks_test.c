@@ -232,7 +232,7 @@ keep_line (const char *text, gpointer user_data)
 }
 
 /* MON.83 */
-MUSTER_TEST (Logging, counts_runs_and_tells_the_time_between)
+MUSTER_TEST (Logging, counts_runs_and_reports_the_time_between)
 {
   SET_UP (f);
   static const char *const tensors[] = {"global_step:0", NULL};

@@ -136,7 +136,7 @@ prepare_all (gpointer user_data)
 }
 
 /* DMON.2: the ceiling between a waiting worker's looks */
-MUSTER_TEST (MonitoredSession, of_a_worker_looks_as_often_as_it_is_told)
+MUSTER_TEST (MonitoredSession, of_a_worker_polls_as_often_as_it_is_asked)
 {
   gint64 waited_us[2];
 

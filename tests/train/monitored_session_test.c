@@ -236,7 +236,7 @@ note_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
   g_string_append_printf (user_data, " lost %u (%s)", n, why->message);
 }
 
-MUSTER_TEST (MonitoredSession, tells_what_becomes_of_its_sessions)
+MUSTER_TEST (MonitoredSession, reports_what_becomes_of_its_sessions)
 {
   SET_UP (f);
   const MusterSessionListener listener = {note_made, note_lost, diary};

@@ -299,7 +299,7 @@ MUSTER_TEST (MonitoredTraining, calls_hooks_in_tensorflows_order)
 }
 
 /* DMON.14: wired up; tests/train/report_hooks_test.c has what it does */
-MUSTER_TEST (MonitoredTraining, of_a_chief_waits_at_the_end_where_it_is_told)
+MUSTER_TEST (MonitoredTraining, of_a_chief_waits_at_the_end_where_it_is_asked)
 {
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;

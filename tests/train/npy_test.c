@@ -93,7 +93,7 @@ MUSTER_TEST (npy, refuses_what_it_cannot_hold_and_says_what_that_is)
   expect_refused (huge, "");
 }
 
-MUSTER_TEST (npy, a_file_cut_anywhere_is_refused)
+MUSTER_TEST (npy, a_file_truncated_anywhere_is_refused)
 {
   float values[2] = {1, 2};
   g_autoptr (GBytes) whole =

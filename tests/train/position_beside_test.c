@@ -226,7 +226,7 @@ saves_a_cut (guint at)
   return save_meanwhile (&job, &moment);
 }
 
-MUSTER_TEST (PositionBeside, saves_a_cut_though_a_task_goes_on_at_any_moment)
+MUSTER_TEST (PositionBeside, saves_a_consistent_cut_though_a_task_goes_on_at_any_moment)
 {
   guint at = 1;
 

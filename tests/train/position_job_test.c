@@ -223,7 +223,7 @@ MUSTER_TEST (PositionJob, holds_a_worker_until_it_may_go_on_or_for_so_long)
   MUSTER_EXPECT_EQ (muster_position_hook_position (worker.hook), 4);
 }
 
-MUSTER_TEST (PositionJob, goes_back_to_the_checkpoint_over_a_step_that_was_cut_off)
+MUSTER_TEST (PositionJob, goes_back_to_the_checkpoint_over_a_step_that_was_interrupted)
 {
   g_auto (Job) job = job_set_up (2);
   g_auto (Life) chief = {.job = &job};
@@ -324,7 +324,7 @@ request_stop (gpointer coordinator)
 }
 
 /* Another process of the task may be in the middle of that step: who leaves undoes nothing. */
-MUSTER_TEST (PositionJob, leaves_at_a_stop_without_waiting_for_a_step_that_was_cut_off)
+MUSTER_TEST (PositionJob, leaves_at_a_stop_without_waiting_for_a_step_that_was_interrupted)
 {
   for (int is_at_once = 0; is_at_once < 2; is_at_once++) {
     g_auto (Job) job = job_set_up (2);

@@ -118,7 +118,7 @@ hold_of (Fixture *f, guint n_tasks)
 }
 
 /* Nobody moves its clock: it doesn't wait for a step that was cut off, nor for what is at rest. */
-MUSTER_TEST (Position, tells_all_to_hold_before_a_reset)
+MUSTER_TEST (Position, asks_all_to_hold_before_a_reset)
 {
   g_auto (Fixture) f = set_up (2, TRUE);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();

@@ -119,7 +119,7 @@ expect_text (const MusterPreemptionReport *report, const char *wanted)
   MUSTER_EXPECT_STREQ (text, wanted);
 }
 
-MUSTER_TEST (Preemption, saves_where_the_step_ends_and_tells_when_it_was_durable)
+MUSTER_TEST (Preemption, saves_where_the_step_ends_and_reports_when_it_was_durable)
 {
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
@@ -263,7 +263,7 @@ MUSTER_TEST (Preemption, ends_in_good_order_where_the_master_went_first)
 }
 
 /* But another chief in its place is an error, as ever. */
-MUSTER_TEST (Preemption, tells_who_was_replaced_by_another_chief)
+MUSTER_TEST (Preemption, reports_who_was_replaced_by_another_chief)
 {
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;

@@ -270,7 +270,7 @@ MUSTER_TEST (Profiler, asks_for_a_trace_every_so_often)
 /* --- event files --- */
 
 /* Whatever a writer that died has left, what stands before the cut can be read. */
-MUSTER_TEST (EventWriter, leaves_a_file_that_is_readable_up_to_any_cut)
+MUSTER_TEST (EventWriter, leaves_a_file_that_is_readable_up_to_any_truncation)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *contents = NULL;

@@ -128,7 +128,7 @@ MUSTER_TEST (scaffold, initialises_tables_with_the_local_variables)
 }
 
 /* MON.3 */
-MUSTER_TEST (scaffold, wants_to_be_told_which_of_two)
+MUSTER_TEST (scaffold, must_be_given_which_of_two)
 {
   static const char *const keys[] = {"init_op", "local_init_op", "ready_op",
                                      "ready_for_local_init_op", "summary_op"};

@@ -48,7 +48,7 @@ MUSTER_TEST (StepTimer, is_due_every_so_many_seconds)
 }
 
 /* MON.64 */
-MUSTER_TEST (StepTimer, tells_what_has_passed_since_the_last_time)
+MUSTER_TEST (StepTimer, reports_what_has_passed_since_the_last_time)
 {
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   MusterStepTimer timer;

@@ -531,7 +531,7 @@ expect_a_life (gpointer data)
   job->stops = TRUE;
 }
 
-MUSTER_TEST (Training, outlives_its_checkpoint_by_an_orderly_end)
+MUSTER_TEST (Training, clears_its_crash_loop_by_an_orderly_end)
 {
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
@@ -556,7 +556,7 @@ expect_no_life_once_saved (gpointer data)
   job->stops = job->durable_step > 25;
 }
 
-MUSTER_TEST (Training, outlives_its_checkpoint_with_the_first_save)
+MUSTER_TEST (Training, clears_its_crash_loop_with_the_first_save)
 {
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
@@ -588,7 +588,7 @@ no_numbers (void)
 }
 
 /* A step that fails by itself may be the checkpoint's doing; a cancelled one isn't. */
-MUSTER_TEST (Training, leaves_its_life_open_only_where_a_step_failed)
+MUSTER_TEST (Training, leaves_its_crash_loop_open_only_where_a_step_failed)
 {
   g_auto (Job) job = {0};
   g_autoptr (MusterBatches) wrong = no_numbers ();
@@ -641,7 +641,7 @@ preempt (gpointer data G_GNUC_UNUSED)
   muster_preemption_request (to_preempt, 0);
 }
 
-MUSTER_TEST (Training, that_is_told_to_go_saves_where_it_stops)
+MUSTER_TEST (Training, that_is_asked_to_go_saves_where_it_stops)
 {
   g_auto (Job) job = {0};
   g_auto (MusterTrained) trained = {0};
@@ -664,7 +664,7 @@ MUSTER_TEST (Training, that_is_told_to_go_saves_where_it_stops)
   MUSTER_EXPECT_FALSE (trained.is_reached);
 }
 
-MUSTER_TEST (Training, that_is_told_to_go_after_its_last_step_is_done)
+MUSTER_TEST (Training, that_is_asked_to_go_after_its_last_step_is_done)
 {
   for (int in_epochs = 0; in_epochs < 2; in_epochs++) {
     g_auto (Job) job = {0};
