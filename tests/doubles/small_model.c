@@ -2,6 +2,7 @@
 #include "tests/doubles/small_model.h"
 
 #include "base/protowire.h"
+#include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
@@ -188,6 +189,18 @@ play_save (MusterFakeMaster *master, const MusterStep *step, MusterTensor **valu
   g_autofree char *prefix = g_strndup (name.data, name.size);
   *value = muster_tensor_ref (fed);
   return muster_small_model_write (prefix, muster_small_variables, 2, 1, error);
+}
+
+char *
+muster_small_model_names (const char *prefix)
+{
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
+  g_autoptr (GString) names = g_string_new (NULL);
+
+  for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++)
+    g_string_append_printf (names, "%s%s", i > 0 ? " " : "",
+                            muster_bundle_reader_entry (reader, i)->name);
+  return g_string_free (g_steal_pointer (&names), FALSE);
 }
 
 void

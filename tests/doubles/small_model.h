@@ -28,6 +28,9 @@ MusterMetaGraph *muster_small_model_new (const MusterSmallVariable *variables, g
 gboolean muster_small_model_write (const char *prefix, const MusterSmallVariable *variables,
                                    gsize n, int value, GError **error);
 
+/* The names of a checkpoint's entries, with spaces between them. */
+char *muster_small_model_names (const char *prefix);
+
 /* Scripts the fake master: "init" and "save/restore_all" give the muster_small_variables values,
  * "save/control_dependency" writes their files where it is told to. */
 void muster_small_model_play (MusterFakeMaster *master);

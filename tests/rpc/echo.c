@@ -182,6 +182,13 @@ echo_thread_start (EchoThread *self, Echo *echo, const char *method)
   echo_thread_run (self);
 }
 
+MusterRpcCall *
+echo_thread_start_waiting (EchoThread *self, Echo *echo)
+{
+  echo_thread_start (self, echo, "/test.Echo/Wait");
+  return echo_pop (echo->arrived);
+}
+
 GError *
 echo_thread_join (EchoThread *self)
 {

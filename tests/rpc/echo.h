@@ -48,6 +48,8 @@ typedef struct {
 } EchoThread;
 
 void echo_thread_start (EchoThread *self, Echo *echo, const char *method);
+/* Of Wait; the call as it arrived, NULL after half a minute. */
+MusterRpcCall *echo_thread_start_waiting (EchoThread *self, Echo *echo);
 /* The same in two steps, with options of one's own set between them. */
 void echo_thread_prepare (EchoThread *self, Echo *echo, const char *method);
 void echo_thread_run (EchoThread *self);

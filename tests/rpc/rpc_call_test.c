@@ -170,8 +170,7 @@ MUSTER_TEST (RpcCall, that_is_cancelled_ends_on_both_sides)
   g_auto (Echo) f = {0};
   echo_start (&f);
   EchoThread caller;
-  echo_thread_start (&caller, &f, "/test.Echo/Wait");
-  g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
+  g_autoptr (MusterRpcCall) call = echo_thread_start_waiting (&caller, &f);
   MUSTER_EXPECT_TRUE (call != NULL);
 
   g_cancellable_cancel (caller.cancellable);
@@ -208,8 +207,7 @@ MUSTER_TEST (RpcCall, gives_the_server_its_deadline)
   g_auto (Echo) f = {0};
   echo_start (&f);
   EchoThread caller;
-  echo_thread_start (&caller, &f, "/test.Echo/Wait");
-  g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
+  g_autoptr (MusterRpcCall) call = echo_thread_start_waiting (&caller, &f);
   MUSTER_EXPECT_TRUE (call != NULL);
 
   gint64 deadline_us = muster_rpc_call_deadline_us (call);

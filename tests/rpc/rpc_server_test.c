@@ -67,8 +67,7 @@ MUSTER_TEST (RpcServer, lets_an_open_call_end_within_the_grace)
   g_auto (Echo) f = {0};
   echo_start (&f);
   EchoThread caller;
-  echo_thread_start (&caller, &f, "/test.Echo/Wait");
-  g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
+  g_autoptr (MusterRpcCall) call = echo_thread_start_waiting (&caller, &f);
   MUSTER_EXPECT_TRUE (call != NULL);
   GThread *stopper = g_thread_new ("stopper", stop_with_grace, f.server);
 
@@ -84,8 +83,7 @@ MUSTER_TEST (RpcServer, that_stops_cancels_its_open_calls)
   g_auto (Echo) f = {0};
   echo_start (&f);
   EchoThread caller;
-  echo_thread_start (&caller, &f, "/test.Echo/Wait");
-  g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
+  g_autoptr (MusterRpcCall) call = echo_thread_start_waiting (&caller, &f);
   MUSTER_EXPECT_TRUE (call != NULL);
 
   muster_rpc_server_stop (f.server, 0);

@@ -89,7 +89,7 @@ async_w (Async *f)
   g_autoptr (MusterTensor) w =
       muster_session_fetch (f->session, "w/read:0", MUSTER_WAIT_FOREVER, NULL, NULL);
 
-  return w ? *(const gint64 *)muster_tensor_data (w) : -1;
+  return w != NULL ? *(const gint64 *)muster_tensor_data (w) : -1;
 }
 
 /* w in a checkpoint; -1 where there is none. */
@@ -97,9 +97,10 @@ static inline gint64
 async_w_in (const char *prefix)
 {
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
-  g_autoptr (MusterTensor) w = reader ? muster_bundle_reader_read (reader, "w", NULL) : NULL;
+  g_autoptr (MusterTensor) w =
+      reader != NULL ? muster_bundle_reader_read (reader, "w", NULL) : NULL;
 
-  return w ? *(const gint64 *)muster_tensor_data (w) : -1;
+  return w != NULL ? *(const gint64 *)muster_tensor_data (w) : -1;
 }
 
 static inline MusterSaveTicket *

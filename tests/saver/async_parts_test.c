@@ -4,18 +4,6 @@
 
 /* What goes into a save in the background, when that is asked, and whose it is. */
 
-static char *
-names_in (const char *prefix)
-{
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
-  g_autoptr (GString) names = g_string_new (NULL);
-
-  for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++)
-    g_string_append_printf (names, "%s%s", i > 0 ? " " : "",
-                            muster_bundle_reader_entry (reader, i)->name);
-  return g_string_free (g_steal_pointer (&names), FALSE);
-}
-
 /* B001.11: the saver and its counter are no part of the model. */
 MUSTER_TEST (AsyncParts, leave_the_saver_and_its_counter_out)
 {
@@ -28,7 +16,7 @@ MUSTER_TEST (AsyncParts, leave_the_saver_and_its_counter_out)
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_async_saver_save_counter (f.async), 2);
-  g_autofree char *names = names_in (muster_save_ticket_path (second));
+  g_autofree char *names = muster_small_model_names (muster_save_ticket_path (second));
   MUSTER_EXPECT_STREQ (names, "v w");
 }
 
@@ -55,7 +43,7 @@ MUSTER_TEST (AsyncParts, are_listed_when_the_first_save_is_asked_for)
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autofree char *names = names_in (muster_save_ticket_path (ticket));
+  g_autofree char *names = muster_small_model_names (muster_save_ticket_path (ticket));
   MUSTER_EXPECT_STREQ (names, "late/n v w w/Momentum"); /* B001.14: a slot is a variable */
 }
 

@@ -1,52 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/state/checkpoint_state.h"
-#include "engine/session/local_master.h"
 #include "saver/saver.h"
-#include "tests/doubles/small_model.h"
-#include "tests/gtest_shim.h"
+#include "tests/saver/restore_fixture.h"
 
 /* The saver on the real engine. */
-
-typedef struct {
-  MusterMetaGraph *meta_graph;
-  MusterSaver *saver;
-  MusterMaster *master;
-  MusterSession *session;
-} Fixture;
-
-static Fixture
-set_up (const MusterSmallVariable *variables, gsize n)
-{
-  Fixture f = {.meta_graph = muster_small_model_new (variables, n, 5)};
-  g_autoptr (GError) error = NULL;
-
-  f.saver = muster_saver_new (f.meta_graph, NULL, NULL);
-  f.master = muster_local_master_new ();
-  f.session = muster_master_create_session (f.master, muster_meta_graph_graph (f.meta_graph), NULL,
-                                            MUSTER_WAIT_FOREVER, NULL, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  return f;
-}
-
-static void
-tear_down (Fixture *f)
-{
-  g_clear_object (&f->session);
-  g_clear_object (&f->master);
-  g_clear_object (&f->saver);
-  g_clear_pointer (&f->meta_graph, muster_meta_graph_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
-
-static gboolean
-init (Fixture *f)
-{
-  g_autoptr (GError) error = NULL;
-  gboolean run = muster_session_run_op (f->session, "init", MUSTER_WAIT_FOREVER, NULL, &error);
-
-  MUSTER_EXPECT_NO_ERROR (error);
-  return run;
-}
 
 static gint64
 value_of_w (Fixture *f, GError **error)
@@ -118,7 +75,7 @@ MUSTER_TEST (SaverOnEngine, assigns_nothing_of_a_checkpoint_that_does_not_fit)
   g_auto (Fixture) f = set_up (muster_small_variables, 2);
   g_autofree char *prefix = write_ones (misfit, 2);
   g_autoptr (GError) error = NULL;
-  MUSTER_ASSERT_TRUE (init (&f));
+  MUSTER_ASSERT_TRUE (initialise (&f));
 
   MUSTER_EXPECT_FALSE (muster_saver_restore (f.saver, f.session,
                                              &(MusterRestoreOptions){.prefix = prefix}, NULL,
@@ -138,7 +95,7 @@ MUSTER_TEST (SaverOnEngine, assigns_nothing_of_a_damaged_checkpoint)
   g_autofree char *prefix = write_ones (muster_small_variables, 2);
   g_autofree char *path = g_strconcat (prefix, ".data-00000-of-00001", NULL);
   g_autoptr (GError) error = NULL;
-  MUSTER_ASSERT_TRUE (init (&f));
+  MUSTER_ASSERT_TRUE (initialise (&f));
 
   g_file_set_contents (path, "\1\1\1\1\1\1\1\2\1\1\1\1\1\1\1\1", 16, NULL);
   MUSTER_EXPECT_FALSE (muster_saver_restore (f.saver, f.session,

@@ -3,41 +3,18 @@
 #include "engine/session/local_master.h"
 #include "saver/saver.h"
 #include "tests/doubles/notebook.h"
-#include "tests/doubles/small_model.h"
-#include "tests/gtest_shim.h"
+#include "tests/saver/restore_fixture.h"
 
 /* State outside the graph, in the same checkpoint: B001.10 to B001.14, B001.21, B001.33, B001.34
  * and B001.80 to B001.83 as muster has them. */
 
-typedef struct {
-  MusterMetaGraph *meta_graph;
-  MusterSaver *saver;
-  MusterMaster *master;
-  MusterSession *session;
-} Fixture;
-
 static Fixture
-set_up (void)
+set_up_model (void)
 {
-  Fixture f = {.meta_graph = muster_small_model_new (muster_small_variables, 2, 5)};
-
-  f.saver = muster_saver_new (f.meta_graph, NULL, NULL);
-  f.master = muster_local_master_new ();
-  f.session = muster_master_create_session (f.master, muster_meta_graph_graph (f.meta_graph), NULL,
-                                            MUSTER_WAIT_FOREVER, NULL, NULL);
-  (void)muster_session_run_op (f.session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
+  Fixture f = set_up (muster_small_variables, 2);
+  initialise (&f);
   return f;
 }
-
-static void
-tear_down (Fixture *f)
-{
-  g_clear_object (&f->session);
-  g_clear_object (&f->master);
-  g_clear_object (&f->saver);
-  g_clear_pointer (&f->meta_graph, muster_meta_graph_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
 
 static gboolean
 add (Fixture *f, const char *name, gpointer saveable, MusterSaveableFlags flags)
@@ -57,28 +34,16 @@ save (Fixture *f, GError **error)
 }
 
 static gboolean
-restore (Fixture *f, const char *prefix, GError **error)
+restore_saved (Fixture *f, const char *prefix, GError **error)
 {
   return muster_saver_restore (f->saver, f->session, &(MusterRestoreOptions){.prefix = prefix},
                                NULL, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
-static char *
-names_in (const char *prefix)
-{
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, NULL);
-  g_autoptr (GString) names = g_string_new (NULL);
-
-  for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++)
-    g_string_append_printf (names, "%s%s", i > 0 ? " " : "",
-                            muster_bundle_reader_entry (reader, i)->name);
-  return g_string_free (g_steal_pointer (&names), FALSE);
-}
-
 /* B001.10: all there is, once, by name */
 MUSTER_TEST (Saveable, is_saved_with_the_model_and_restored_with_it)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Fixture) f = set_up_model ();
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
   g_autoptr (GError) error = NULL;
   add (&f, "notebook", notebook, MUSTER_SAVEABLE_DEFAULT);
@@ -86,11 +51,11 @@ MUSTER_TEST (Saveable, is_saved_with_the_model_and_restored_with_it)
   g_autofree char *prefix = save (&f, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   notebook->number = 8;
-  restore (&f, prefix, &error);
+  restore_saved (&f, prefix, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (notebook->number, 7);
-  g_autofree char *names = names_in (prefix);
+  g_autofree char *names = muster_small_model_names (prefix);
   MUSTER_EXPECT_STREQ (names, "notebook/n v w");
   g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   for (char **file = files; *file; file++)
@@ -100,7 +65,7 @@ MUSTER_TEST (Saveable, is_saved_with_the_model_and_restored_with_it)
 /* B001.12, B001.33, B001.34 (DIFF.23) */
 MUSTER_TEST (Saveable, that_can_not_be_copied_is_left_out)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Fixture) f = set_up_model ();
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
   g_autoptr (MusterNotebook) other = muster_notebook_new (9);
   g_autoptr (GError) error = NULL;
@@ -111,13 +76,13 @@ MUSTER_TEST (Saveable, that_can_not_be_copied_is_left_out)
   g_autofree char *prefix = save (&f, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autofree char *names = names_in (prefix);
+  g_autofree char *names = muster_small_model_names (prefix);
   MUSTER_EXPECT_STREQ (names, "other/n v w");
 }
 
 MUSTER_TEST (Saveable, that_can_not_be_copied_is_refused_where_it_is_required)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Fixture) f = set_up_model ();
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
   g_autoptr (GError) error = NULL;
   notebook->fails_to_copy = MUSTER_ERROR_UNIMPLEMENTED;
@@ -132,7 +97,7 @@ MUSTER_TEST (Saveable, that_can_not_be_copied_is_refused_where_it_is_required)
 /* B001.33: any other error ends the save */
 MUSTER_TEST (Saveable, whose_copy_fails_ends_the_save)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Fixture) f = set_up_model ();
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
   g_autoptr (GError) error = NULL;
   notebook->fails_to_copy = MUSTER_ERROR_INTERNAL;
@@ -149,7 +114,7 @@ MUSTER_TEST (Saveable, whose_copy_fails_ends_the_save)
 /* B001.80, by its verb; B001.82: after the others, once for each distinct one */
 MUSTER_TEST (Saveable, that_lies_elsewhere_is_retrieved_once_and_last)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Fixture) f = set_up_model ();
   g_autoptr (MusterNotebook) far = muster_far_notebook_new (7);
   g_autoptr (MusterNotebook) near = muster_notebook_new (9);
   g_autoptr (GError) error = NULL;
@@ -175,7 +140,7 @@ MUSTER_TEST (Saveable, that_lies_elsewhere_is_retrieved_once_and_last)
 /* B001.21 */
 MUSTER_TEST (Saveable, that_is_held_weakly_and_gone_is_named)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Fixture) f = set_up_model ();
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
   g_autoptr (GError) error = NULL;
   add (&f, "root", notebook, MUSTER_SAVEABLE_WEAK);
@@ -193,7 +158,7 @@ MUSTER_TEST (Saveable, that_is_held_weakly_and_gone_is_named)
 
 MUSTER_TEST (Saveable, has_a_name_of_its_own)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Fixture) f = set_up_model ();
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
   g_autoptr (GError) error = NULL;
   MusterSaveable *saveable = MUSTER_SAVEABLE (notebook);
@@ -211,18 +176,18 @@ MUSTER_TEST (Saveable, has_a_name_of_its_own)
 /* Nothing is assigned where a part of it is missing. */
 MUSTER_TEST (Saveable, that_a_checkpoint_lacks_is_not_found_unless_it_is_optional)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Fixture) f = set_up_model ();
   g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
   g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-1", NULL);
   g_autoptr (GError) error = NULL;
   muster_small_model_write (prefix, muster_small_variables, 2, 1, &error);
   add (&f, "optional", notebook, MUSTER_SAVEABLE_OPTIONAL);
-  MUSTER_EXPECT_TRUE (restore (&f, prefix, &error));
+  MUSTER_EXPECT_TRUE (restore_saved (&f, prefix, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   (void)muster_session_run_op (f.session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
   add (&f, "wanted", notebook, MUSTER_SAVEABLE_DEFAULT);
 
-  MUSTER_EXPECT_FALSE (restore (&f, prefix, &error));
+  MUSTER_EXPECT_FALSE (restore_saved (&f, prefix, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   g_autoptr (MusterTensor) w =
@@ -318,7 +283,7 @@ muster_slate_class_init (MusterSlateClass *klass G_GNUC_UNUSED)
 /* B001.12, B001.13: the object's own verb decides, wherever in its line it comes from */
 MUSTER_TEST (Saveable, is_judged_by_its_own_kind)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Fixture) f = set_up_model ();
   g_autoptr (GObject) stone = g_object_new (muster_stone_get_type (), NULL);
   g_autoptr (GObject) slate = g_object_new (muster_slate_get_type (), NULL);
   g_autoptr (GError) error = NULL;
@@ -328,6 +293,6 @@ MUSTER_TEST (Saveable, is_judged_by_its_own_kind)
   g_autofree char *prefix = save (&f, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autofree char *names = names_in (prefix);
+  g_autofree char *names = muster_small_model_names (prefix);
   MUSTER_EXPECT_STREQ (names, "slate/keys slate/values v w");
 }
