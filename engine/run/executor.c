@@ -311,6 +311,24 @@ take_handle (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **
       k->node->op->name);
 }
 
+/* Takes an input that isn't a tensor. Out of line, for those that only take tensors. */
+static __attribute__ ((noinline)) gboolean
+take_other (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **error)
+{
+  const MusterSlot *slot = &k->run->slots[input->slot];
+  k->inputs[i] = NULL;
+  switch (slot->kind) {
+  case MUSTER_SLOT_REF:
+    return read_reference (k, i, input, error);
+  case MUSTER_SLOT_RESOURCE:
+    return check_handle (k, slot->value, error);
+  case MUSTER_SLOT_HANDLE:
+    return take_handle (k, i, input, error);
+  default:
+    return TRUE;
+  }
+}
+
 static gboolean
 prepare (MusterKernel *k, GError **error)
 {
@@ -318,14 +336,9 @@ prepare (MusterKernel *k, GError **error)
   const MusterPlanInput *inputs = &k->run->plan->inputs[node->first_input];
   for (guint32 i = 0; i < node->n_inputs; i++) {
     const MusterSlot *slot = &k->run->slots[inputs[i].slot];
-    k->inputs[i] = slot->kind == MUSTER_SLOT_TENSOR ? slot->value : NULL;
     if (G_LIKELY (slot->kind == MUSTER_SLOT_TENSOR))
-      continue;
-    if (slot->kind == MUSTER_SLOT_REF && !read_reference (k, i, &inputs[i], error))
-      return FALSE;
-    if (slot->kind == MUSTER_SLOT_RESOURCE && !check_handle (k, slot->value, error))
-      return FALSE;
-    if (slot->kind == MUSTER_SLOT_HANDLE && !take_handle (k, i, &inputs[i], error))
+      k->inputs[i] = slot->value;
+    else if (!take_other (k, i, &inputs[i], error))
       return FALSE;
   }
   return TRUE;
