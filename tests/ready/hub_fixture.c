@@ -112,7 +112,7 @@ muster_counting_session_init (MusterCountingSession *self G_GNUC_UNUSED)
 {
 }
 
-/* --- an asker that listens --- */
+/* --- a subscriber --- */
 
 Ear *
 ear_new (void)

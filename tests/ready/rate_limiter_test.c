@@ -5,7 +5,7 @@
 
 #define START MUSTER_SECOND
 
-/* A hunch, and a look of that cost as soon as it is due; when the look ends. */
+/* A hint, and a poll of that cost as soon as it is due; when the poll ends. */
 static gint64
 follow (MusterRateLimiter *limiter, gint64 now_us, gint64 cost_us)
 {
