@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#define LEAST_PAUSE_US  (10 * MUSTER_MILLISECOND)
-#define PAUSES_PER_POLL 20 /* a waiter spends at most a twentieth of its time polling */
-#define WAITED_PER_PAUSE                                                                           \
-  100 /* at most a hundredth of the wait is lost after the model is ready                          \
-       */
+#define LEAST_PAUSE_US (10 * MUSTER_MILLISECOND)
+/* A waiter spends at most a twentieth of its time polling. */
+#define PAUSES_PER_POLL 20
+/* At most a hundredth of the wait is lost after the model is ready. */
+#define WAITED_PER_PAUSE 100
 /* Other waiters that poll as often don't show in a poll's cost before they are a burden. So after a
  * while a waiter polls only five times a second, and 64 of them leave the server enough time. */
 #define EARLY_WAITED_PER_PAUSE 10

@@ -11,7 +11,7 @@
 #define DEFAULT_MAX_WAIT_US   (7200 * MUSTER_SECOND)
 #define DEFAULT_BARRIER_US    (60 * MUSTER_SECOND)
 
-/* How often: at most one of the two is above 0. */
+/* An interval; at most one of the two is above 0. */
 typedef struct {
   gint64 us;
   gint64 steps;
@@ -35,7 +35,7 @@ assembly_clear (Assembly *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Assembly, assembly_clear)
 
-/* What is asked for, or the default where neither is (MON.15). */
+/* The given interval, or the default if none is given (MON.15). */
 static gboolean
 how_often (gint64 us, gint64 steps, Every fallback, const char *what, Every *every, GError **error)
 {
@@ -56,7 +56,7 @@ is_on (Every every)
   return every.us > 0 || every.steps > 0;
 }
 
-/* (transfer full) hook; NULL has failed. */
+/* Takes hook. NULL means that its creation failed. */
 static gboolean
 add (Assembly *self, MusterHook *hook)
 {
@@ -72,7 +72,7 @@ add_all (Assembly *self, MusterHook *const *hooks, gsize n)
     g_ptr_array_add (self->hooks, g_object_ref (hooks[i]));
 }
 
-/* Where a user's own hook is given that saves, it is the one (DMON.4). */
+/* If the user gives a hook that saves, it replaces the default one (DMON.4). */
 static gboolean
 has_saver_hook (const Assembly *self)
 {
@@ -132,7 +132,7 @@ add_chiefs_hooks (Assembly *self, GError **error)
   return add_checkpoint_hook (self, error);
 }
 
-/* Each save is a cut, where the model keeps positions. */
+/* If the model has positions, each save is a consistent cut. */
 static void
 guard (const Assembly *self)
 {
@@ -196,7 +196,7 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
   return manager;
 }
 
-/* What a life before has left running on the master comes to its end before the reset. data is the
+/* Waits for the steps of an earlier run on the master to end, before the reset. data is the
  * scaffold, which the monitored session holds. */
 static void
 quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data)
@@ -208,7 +208,7 @@ quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, 
     muster_position_quiesce (session, &all, cancellable);
 }
 
-/* A checkpoint without positions was saved by somebody who doesn't know of them. */
+/* A checkpoint without positions was saved by a program that doesn't use them. */
 static MusterRestoreOptions
 restore_options (const MusterMonitoredTrainingOptions *o)
 {
@@ -222,7 +222,7 @@ restore_options (const MusterMonitoredTrainingOptions *o)
   return restore;
 }
 
-/* What can be refused before anything is touched. */
+/* Checks the arguments before anything is changed. */
 static gboolean
 check_places (const MusterMonitoredTrainingOptions *o, GError **error)
 {
@@ -245,8 +245,8 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
   g_autoptr (MusterSessionManager) manager = make_manager (options, error);
   if (manager == NULL)
     return NULL;
-  /* With positions (train/position/position.h) a chief begins where no other life of the job runs
-   * on. */
+  /* With positions (train/position/position.h) a chief starts only when no earlier run of the job
+   * continues. */
   const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (options->scaffold));
   MusterPrepareOptions prepare = {.saver = parts.saver,
                                   .checkpoint_dir = options->checkpoint_dir,
@@ -282,7 +282,7 @@ muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *opt
   muster_require (error, NULL, options);
   muster_require (error, NULL, options->scaffold, options->master);
 
-  /* On every task that is told of checkpoints, so that their graphs are the same. */
+  /* Every task with a checkpoint directory needs it, so that all have the same graph. */
   gboolean needs_saver = options->checkpoint_dir != NULL && options->saver == NULL;
   g_autoptr (MusterScaffold) scaffold = needs_saver
                                             ? muster_scaffold_with_saver (options->scaffold, error)

@@ -15,7 +15,7 @@ muster_trained_clear (MusterTrained *self)
   muster_session_report_clear (&self->report);
 }
 
-/* --- what it is put together from --- */
+/* --- the parts --- */
 
 typedef struct {
   const MusterTraining *training;
@@ -66,7 +66,7 @@ has_positions (const MusterTraining *training)
   return training->batches != NULL && !training->without_positions;
 }
 
-/* The scaffold to train by: its model keeps positions where batches are fed. */
+/* Creates the scaffold; its model has positions if batches are fed. */
 static gboolean
 take_scaffold (Parts *self, GError **error)
 {
@@ -86,7 +86,7 @@ take_scaffold (Parts *self, GError **error)
   return self->scaffold != NULL;
 }
 
-/* The chief's, whose checkpoints are this job's. */
+/* The chief's saver; its checkpoints are this job's. */
 static gboolean
 take_saver (Parts *self, GError **error)
 {
@@ -102,7 +102,7 @@ take_saver (Parts *self, GError **error)
   self->saver = muster_saver_new (meta_graph, &options, error);
   if (self->saver == NULL)
     return FALSE;
-  /* what can't be read is the restore's to tell of */
+  /* the restore reports an unreadable file */
   g_autofree char *latest =
       muster_saver_latest_checkpoint (self->saver, training->checkpoint_dir, &failure);
   return latest == NULL ||
@@ -129,7 +129,7 @@ feeding_hook (const MusterTraining *training)
                                     NULL);
 }
 
-/* In batches of all tasks; 0: it doesn't end by epochs. */
+/* The number of batches of all tasks; 0: training doesn't end by epochs. */
 static gint64
 n_batches (const MusterTraining *training)
 {
@@ -146,7 +146,7 @@ position_hook (const MusterTraining *training, GError **error)
       .task = training->task_number,
       .name = training->task,
       .is_worker = training->is_worker,
-      .master = is_alone ? NULL : training->master, /* what is reset may be other jobs' too */
+      .master = is_alone ? NULL : training->master, /* a reset could affect other jobs */
       .batches = training->batches,
       .feeds = training->feeds,
       .n_feeds = training->n_feeds,
@@ -155,7 +155,7 @@ position_hook (const MusterTraining *training, GError **error)
   return muster_position_hook_new (&options, error);
 }
 
-/* Batches, and when they end. */
+/* Adds the batches and their end. */
 static gboolean
 add_input (Parts *self, GError **error)
 {
@@ -180,7 +180,7 @@ add_input (Parts *self, GError **error)
   return TRUE;
 }
 
-/* A loss that is no number is found before it is saved. */
+/* Finds a NaN loss before it is saved. */
 static gboolean
 add_hooks (Parts *self, GError **error)
 {
@@ -296,7 +296,7 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   gboolean is_well =
       muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);
   if (is_well && failure != NULL &&
-      trained->report.outcome == MUSTER_OUTCOME_OVER) /* not the input */
+      trained->report.outcome == MUSTER_OUTCOME_OVER) /* not by the end of the input */
     ended = g_steal_pointer (&failure);
   else if (is_well)
     return TRUE;

@@ -8,15 +8,15 @@
 
 #include <math.h>
 
-/* How far it is, is announced so often, and within this time or not. */
+/* The interval and time limit of progress announcements. */
 #define ANNOUNCE_EVERY_US MUSTER_SECOND
 #define ANNOUNCE_US       (5 * MUSTER_SECOND)
-/* That the job is over has to be heard: those who come late would wait for it. */
+/* The end of the job must be announced, as tasks that start late would wait for it. */
 #define ANNOUNCE_OVER_US (30 * MUSTER_SECOND)
-/* Who trains for so long isn't killed at once by the checkpoint that it began with. */
+/* A run that trains this long shows that the checkpoint it restored is good. */
 #define GOOD_AFTER_US   (10 * MUSTER_SECOND)
 #define REPORT_EVERY_US (MUSTER_SECOND / 20)
-#define RATE_WINDOW_US  MUSTER_SECOND /* the rate is that of the last one or two of these */
+#define RATE_WINDOW_US  MUSTER_SECOND /* the rate is measured over the last one or two of these */
 #define READ_STEP_US    (30 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_TRAINING_HOOK (muster_training_hook_get_type ())
@@ -37,13 +37,13 @@ struct _MusterTrainingHook {
   MusterHook *position;           /* (owned) (nullable) trains so many batches instead of steps */
   gint64 n_batches;
   MusterTrainingState state;
-  Mark older, newer; /* from which the rate is taken */
+  Mark older, newer; /* the marks that the rate is computed from */
   gint64 report_due_us;
   gint64 announce_due_us;
-  gint64 good_at_us;   /* when it has outlived its checkpoint */
-  gint64 settled_step; /* saved, or skipped, at this step */
+  gint64 good_at_us;   /* when the restored checkpoint counts as good */
+  gint64 settled_step; /* the step of the last save, including skipped ones */
   guint loss_at;
-  gboolean in_step; /* what fails now is the step's own doing */
+  gboolean in_step; /* a failure now is caused by the step */
   gboolean is_done;
 };
 
@@ -61,7 +61,8 @@ in_us (MusterTrainingHook *self, gint64 timeout_us)
   return muster_deadline_after (now_us (self), timeout_us);
 }
 
-/* What can't be noted is noted the next time, or counts against a good checkpoint once. */
+/* If the record can't be written, that is tried again; at worst a good checkpoint gets one death
+ * too many. */
 static void
 mark_checkpoint_good (MusterTrainingHook *self)
 {
@@ -83,8 +84,8 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
   return muster_lease_announce (self->lease, &announcement, deadline_us, cancellable, error);
 }
 
-/* Says how far it is, where that is due; FALSE only where the lease is lost. What doesn't reach the
- * master is told the next time. */
+/* Announces the progress if due. Returns FALSE only if the lease is lost; an announcement that
+ * doesn't reach the master is repeated the next time. */
 static gboolean
 announce_progress (MusterTrainingHook *self, MusterRunContext *context, GError **error)
 {
@@ -179,7 +180,7 @@ read_step (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
                                   error);
 }
 
-/* Whoever saved there before is refused from now on, not only from the first save on. */
+/* Fences out earlier chiefs of the directory now, not only at the first save. */
 static gboolean
 claim_directory (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable,
                  GError **error)
@@ -228,8 +229,8 @@ training_before_run (MusterHook *hook, MusterRunContext *context, GError **error
   return TRUE;
 }
 
-/* The step is read beside the update, before or after it; another task may have stepped too: it is
- * a count, not an id. */
+/* The step is read concurrently with the update, before or after it, and another task may have
+ * stepped too: it is a count, not an identifier. */
 static gboolean
 training_after_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
 {
@@ -249,7 +250,7 @@ training_after_run (MusterHook *hook, MusterRunContext *context, GError **error 
   return TRUE;
 }
 
-/* Not where the last state couldn't be saved: then the job isn't over. */
+/* Returns FALSE if the last state couldn't be saved: then the job isn't over. */
 static gboolean
 is_reached (MusterTrainingHook *self)
 {
@@ -285,7 +286,7 @@ finish (MusterTrainingHook *self, MusterSession *session, gint64 deadline_us,
   return end_job (self, deadline_us, cancellable, error);
 }
 
-/* A save that failed, or a master that is gone, isn't the checkpoint's doing. */
+/* A failed save or a lost master isn't the checkpoint's fault. */
 static gboolean
 is_from_outside (MusterTrainingHook *self, const GError *failure)
 {
@@ -429,7 +430,7 @@ muster_training_hook_blame (MusterHook *hook, GError *failure)
   return lost;
 }
 
-/* --- what it hears from others --- */
+/* --- callbacks --- */
 
 static void
 on_made (MusterSessionReport *report, const GError *error G_GNUC_UNUSED, gpointer user_data)
@@ -441,7 +442,7 @@ on_made (MusterSessionReport *report, const GError *error G_GNUC_UNUSED, gpointe
   *report = (MusterSessionReport){.final_step = -1};
 }
 
-/* A life that ends with its master was no death. */
+/* A run that ended with its master doesn't count as a death. */
 static void
 on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
 {

@@ -55,7 +55,7 @@ fail_write (MusterEventWriter *self, const char *what, GError **error)
   return FALSE;
 }
 
-/* What can't be written stays in the buffer for another try, as long as the buffer isn't full. */
+/* Data that can't be written stays in the buffer for the next flush, unless the buffer is full. */
 static gboolean
 flush (MusterEventWriter *self, GError **error)
 {
@@ -88,7 +88,7 @@ put_crc (GByteArray *out, const void *data, gsize size)
   put_fixed (out, &crc, sizeof crc);
 }
 
-/* A TFRecord: the length and its checksum, the bytes and theirs. */
+/* Appends a TFRecord: the length and its checksum, the data and its checksum. */
 static void
 put_record (GByteArray *out, const GByteArray *event)
 {
@@ -128,13 +128,13 @@ add (MusterEventWriter *self, guint32 field, const void *data, gsize size, gint6
   gboolean is_due = self->buffer->len > BUFFER_MAX ||
                     muster_clock_now_us (self->clock) - self->flushed_us >= FLUSH_EVERY_US;
   gboolean is_well = !is_due || flush (self, error);
-  if (self->buffer->len > 2 * BUFFER_MAX) /* a disk that stays full doesn't fill the memory too */
+  if (self->buffer->len > 2 * BUFFER_MAX) /* bounds the memory while the disk is full */
     g_byte_array_set_size (self->buffer, 0);
   g_mutex_unlock (&self->lock);
   return is_well;
 }
 
-/* --- what is added --- */
+/* --- adding events --- */
 
 gboolean
 muster_event_writer_add_summary (MusterEventWriter *self, const void *summary, gsize size,
@@ -215,7 +215,7 @@ muster_event_writer_flush (MusterEventWriter *self, GError **error)
   return is_well;
 }
 
-/* --- its life --- */
+/* --- creating and closing --- */
 
 static char *
 path_in (const char *directory, MusterClock *clock)

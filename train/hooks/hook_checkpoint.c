@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The hook that saves. */
+/* The hook that saves checkpoints. */
 #include "base/cancel_link.h"
 #include "base/error.h"
 #include "graph/meta_graph/meta_graph_io.h"
@@ -59,7 +59,7 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 
 /* --- one save --- */
 
-/* A hook's verb in which something is saved. */
+/* A call of the hook that saves. */
 typedef struct {
   MusterSession *session; /* (not owned) */
   gint64 deadline_us;
@@ -80,7 +80,7 @@ is_preempted (MusterCheckpointSaverHook *self)
   return self->preemption != NULL && muster_preemption_is_requested (self->preemption);
 }
 
-/* A lease that is lost isn't a save that failed: another chief trains on. */
+/* A lost lease isn't a failed save: another chief continues the training. */
 static gboolean
 note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GError **error)
 {
@@ -106,7 +106,7 @@ note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GEr
   return TRUE;
 }
 
-/* TRUE if somebody hears of it: then one that is skipped is no failure. */
+/* Returns TRUE if there is a listener: then a skipped save is no failure. */
 static gboolean
 notify_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
 {
@@ -121,7 +121,7 @@ notify_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
   return is_heard;
 }
 
-/* What is to be done with a save that was skipped for want of room. */
+/* Handles a save that was skipped for lack of space. */
 static gboolean
 note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError **error)
 {
@@ -153,7 +153,7 @@ write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step
   return is_done;
 }
 
-/* *wants_stop (nullable) is set where a listener asks for it. */
+/* *wants_stop (nullable) is set if a listener requests a stop. */
 static gboolean
 save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *wants_stop,
       GError **error)
@@ -189,7 +189,7 @@ save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *
 
 /* --- when --- */
 
-/* graph.pbtxt is for people: training goes on without it. */
+/* graph.pbtxt is only informative: training continues without it. */
 static void
 print_graph (MusterCheckpointSaverHook *self)
 {
@@ -217,7 +217,7 @@ write_graphs (MusterCheckpointSaverHook *self, gint64 step, GError **error)
               step, error));
 }
 
-/* TRUE if a checkpoint of that step is there already: it was just restored (DMON.16). */
+/* Returns TRUE if that step has a checkpoint already because it was just restored (DMON.16). */
 static gboolean
 is_saved (MusterCheckpointSaverHook *self, gint64 step)
 {
@@ -250,7 +250,7 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
   return TRUE;
 }
 
-/* The fetched step may be the one before the update: where it looks due it is read again. */
+/* The fetched step may be the one before the update: if a save seems due, it is read again. */
 static gboolean
 checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
@@ -261,7 +261,7 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
   gboolean wants_stop = FALSE;
 
   if (is_preempted (self) || !muster_step_timer_is_due (&self->timer, stale + self->steps_per_run))
-    return TRUE; /* what is left is for the save at the end */
+    return TRUE; /* the save at the end does the rest */
   gint64 step = muster_run_context_step_now (context, error);
   if (step < 0)
     return FALSE;
@@ -274,8 +274,8 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
   return TRUE;
 }
 
-/* One that is preempted saves if it can; what became of it is the preemption's to tell. But who has
- * been replaced by another chief has to know. */
+/* A preempted run saves if it can, and the preemption reports the result. A chief that was replaced
+ * gets the error. */
 static gboolean
 save_preempted (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **error)
 {
@@ -318,7 +318,8 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
     if (listener (self, i)->end != NULL)
       listener (self, i)->end (session, step, deadline_us, either.cancellable,
                                listener (self, i)->user_data);
-  /* A run that ends without its last state saved hasn't ended well, whatever was put up with. */
+  /* A run that ends without saving its last state has failed, even if save failures were tolerated.
+   */
   if (self->n_failures_in_a_row == 0)
     return TRUE;
   g_propagate_error (error, g_error_copy (self->last_failure));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Hooks that end training, hold it back, and feed it. */
+/* Hooks that stop training, delay it and feed it. */
 #include "graph/graph_nodes.h"
 #include "train/hooks/hooks_private.h"
 
@@ -48,7 +48,7 @@ stop_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   return muster_hook_need_global_step (scaffold, "StopAtStepHook", error);
 }
 
-/* The steps count from where the first session began (MON.67). */
+/* The steps count from the first session's start (MON.67). */
 static gboolean
 stop_after_create (MusterHook *hook, MusterSession *session,
                    MusterCoordinator *coordinator G_GNUC_UNUSED, gint64 deadline_us,
@@ -65,7 +65,7 @@ stop_after_create (MusterHook *hook, MusterSession *session,
   return TRUE;
 }
 
-/* The fetched step may be the one before the update: one that is near is read again (MON.68). */
+/* The fetched step may be the one before the update: close to the end it is read again (MON.68). */
 static gboolean
 stop_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
@@ -268,7 +268,8 @@ waiter_is_late (MusterGlobalStepWaiterHook *self, gint64 deadline_us, gint64 ste
   return TRUE;
 }
 
-/* Until the step is reached, by the run's deadline; a stop and the run's cancellable end it. */
+/* Waits until the step is reached, the run's deadline has passed, a stop is requested or the run is
+ * cancelled. */
 static gboolean
 wait_for_step (MusterGlobalStepWaiterHook *self, MusterRunContext *context, GError **error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Hooks that tell how training goes: to the log, to TensorBoard, as traces. */
+/* Hooks that report training: to the log, to TensorBoard and as traces. */
 #include "graph/tensor.h"
 #include "train/hooks/hooks_private.h"
 
@@ -7,7 +7,7 @@
 
 /* --- step counter --- */
 
-#define POLLS_WITHOUT_STEP 20 /* in a row, before it warns */
+#define POLLS_WITHOUT_STEP 20 /* consecutive polls before the warning */
 
 #define MUSTER_TYPE_STEP_COUNTER_HOOK (muster_step_counter_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterStepCounterHook, muster_step_counter_hook, MUSTER, STEP_COUNTER_HOOK,
@@ -44,7 +44,7 @@ counter_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   return TRUE;
 }
 
-/* A clock that hasn't moved gives no speed (DMON.15). */
+/* If no time has passed there is no rate (DMON.15). */
 static gboolean
 count (MusterStepCounterHook *self, gint64 elapsed_us, gint64 elapsed_steps, gint64 step,
        GError **error)
@@ -306,8 +306,8 @@ struct _MusterSummarySaverHook {
   MusterClock *clock;        /* (owned) the timer's */
   MusterEventWriter *writer; /* (owned) (nullable) */
   MusterScaffold *scaffold;  /* (owned) from begin on */
-  gint64 next_step;          /* as far as is known before a run; -1 at first */
-  gint64 behind;             /* by how much the step beside a run is behind it: 0 or 1 */
+  gint64 next_step;          /* estimate before a run; -1 at first */
+  gint64 behind;             /* how far the step fetched by a run is behind: 0 or 1 */
   guint fetched;
   gboolean is_due;
 };

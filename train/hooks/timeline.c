@@ -7,10 +7,10 @@
 
 #include <json-glib/json-glib.h>
 
-/* Two bytes of metadata may be an event, which takes a hundred. */
+/* Two bytes of metadata can encode an event, whose JSON takes a hundred. */
 #define MOST_EVENTS 1000000
 
-/* Events are built one at a time: all of them as one tree would take a kilobyte each. */
+/* Events are built one at a time, as a tree of all would take a kilobyte each. */
 typedef struct {
   GString *json;            /* (owned) */
   JsonBuilder *event;       /* (owned) */
@@ -19,7 +19,7 @@ typedef struct {
   guint n_events;
 } Timeline;
 
-/* A string of any bytes. */
+/* Writes a string that may contain any bytes. */
 static void
 put_text (Timeline *self, const char *name, const MusterProtoField *text)
 {
@@ -45,7 +45,7 @@ put_number (Timeline *self, const char *name, gint64 number)
   json_builder_add_int_value (self->event, number);
 }
 
-/* Ends the event with what it is about. */
+/* Ends the event with the name of its subject. */
 static void
 end_event (Timeline *self, const MusterProtoField *name)
 {

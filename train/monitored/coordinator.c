@@ -4,14 +4,14 @@
 #include "base/cancel_link.h"
 #include "base/require.h"
 
-/* One thread that is coordinated. Counted: the thread may outlive a join that gave it up. */
+/* A coordinated thread. Reference counted, as it may outlive a join that timed out. */
 typedef struct {
   gatomicrefcount refs;
-  MusterCoordinator *coordinator; /* (owned) by the thread, as long as it runs */
+  MusterCoordinator *coordinator; /* (owned) by the thread while it runs */
   char *name;                     /* (owned) */
   MusterCoordinated work;
   gpointer user_data;
-  gint64 interval_us; /* of a looper; below 0: work runs once */
+  gint64 interval_us; /* the interval of a looper; below 0: work runs once */
   GThread *thread;    /* (owned) (nullable) until joined */
   gboolean has_ended; /* guarded by the coordinator's lock */
 } Worker;
@@ -22,9 +22,10 @@ struct _MusterCoordinator {
   gboolean end_of_input_is_clean;
   GMutex lock;
   /* guarded by lock */
-  GCancellable *stop;  /* (owned) */
-  GPtrArray *stopped;  /* (owned) (element-type GCancellable) those before: somebody may look yet */
-  GCancellable *quiet; /* (owned) cancelled when no thread runs any more */
+  GCancellable *stop; /* (owned) */
+  GPtrArray
+      *stopped; /* (owned) (element-type GCancellable) earlier ones, which callers may still use */
+  GCancellable *quiet; /* (owned) cancelled when the last thread has ended */
   GError *error;       /* (owned) (nullable) */
   gboolean is_joined;
   guint n_running;
@@ -85,7 +86,7 @@ muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason, 
     g_info ("ignored, because a stop was already requested: %s", reason->message);
   stop = g_object_ref (self->stop);
   g_mutex_unlock (&self->lock);
-  g_cancellable_cancel (stop); /* calls back, hence without the lock */
+  g_cancellable_cancel (stop); /* runs callbacks, so without the lock */
   return TRUE;
 }
 
@@ -205,7 +206,7 @@ muster_coordinator_start_looper (MusterCoordinator *self, const char *name, gint
   Worker *worker = g_new0 (Worker, 1);
 
   g_atomic_ref_count_init (&worker->refs);
-  g_atomic_ref_count_inc (&worker->refs); /* the thread's own */
+  g_atomic_ref_count_inc (&worker->refs); /* the thread's reference */
   worker->coordinator = g_object_ref (self);
   worker->name = g_strdup (name);
   worker->work = work;
@@ -231,7 +232,7 @@ muster_coordinator_start (MusterCoordinator *self, const char *name, MusterCoord
 
 /* --- join --- */
 
-/* TRUE once no thread runs or, unless it is the grace, a stop is requested. */
+/* Returns TRUE once no thread runs or, outside the grace, a stop is requested. */
 static gboolean
 wait_for_threads (MusterCoordinator *self, gboolean is_grace, gint64 deadline_us,
                   GCancellable *cancellable)
@@ -270,7 +271,7 @@ take_workers (MusterCoordinator *self)
   return workers;
 }
 
-/* The names of those that still run; the others' threads are joined. */
+/* Joins the threads that have ended; returns the names of the others. */
 static char *
 collect (MusterCoordinator *self, GPtrArray *workers)
 {

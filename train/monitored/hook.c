@@ -17,7 +17,7 @@ muster_hook_init (MusterHook *self G_GNUC_UNUSED)
 {
 }
 
-/* Says whose verb failed: several hooks may do the same. */
+/* Adds the hook's name to an error, as several hooks may do the same thing. */
 static gboolean
 tell (MusterHook *self, const char *verb, gboolean is_well, GError **error)
 {
@@ -83,7 +83,7 @@ muster_hook_on_error (MusterHook *self, const GError *error)
     klass->on_error (self, error);
 }
 
-/* --- what hooks want for themselves --- */
+/* --- what hooks add to a run --- */
 
 char *
 muster_hook_claim_of_feed (const char *tensor)
@@ -130,7 +130,7 @@ muster_hooks_check (GPtrArray *hooks, GError **error)
   return TRUE;
 }
 
-/* --- a hook of one function --- */
+/* --- hooks with one function --- */
 
 #define MUSTER_TYPE_STEP_HOOK (muster_step_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterStepHook, muster_step_hook, MUSTER, STEP_HOOK, MusterHook)

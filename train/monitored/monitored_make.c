@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The sessions of a monitored session, one after another. */
+/* Creates the successive sessions of a monitored session. */
 #include "base/error.h"
 #include "ready/pause.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/queue_runner.h"
 
-/* Who is cancelled doesn't wait long for threads, nor for a master that says nothing. */
+/* The grace for threads, and for a master that doesn't answer, after a cancellation. */
 #define HASTY_GRACE_US (200 * MUSTER_MILLISECOND)
 #define HASTY_CLOSE_US (200 * MUSTER_MILLISECOND)
 
@@ -16,7 +16,7 @@ muster_monitored_is_recoverable (const MusterMonitoredSession *self, const GErro
                                   muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE));
 }
 
-/* What making a session may take: what was asked for, but no more than the run has left. */
+/* The time limit for creating a session: the given one, but at most what the run has left. */
 static gint64
 making_timeout_us (const MusterMonitoredSession *self)
 {
@@ -42,7 +42,7 @@ prepare_or_wait (MusterMonitoredSession *self, gint64 timeout_us, MusterSessionR
                                                   self->cancellable, error);
 }
 
-/* A cancelled session has no use for its threads. */
+/* After a cancellation the session's threads are stopped. */
 static void
 on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer coordinator)
 {
@@ -86,8 +86,8 @@ muster_monitored_close (MusterMonitoredSession *self)
   g_clear_object (&self->session);
 }
 
-/* A chief's saver may keep the lost session's lease alive: it gives way to a higher epoch, and
- * another chief, that has come with one as high, doesn't. */
+/* The chief's saver may keep the lost session's lease alive. That lease yields to a higher epoch;
+ * the lease of another chief, which has an equally high epoch, doesn't. */
 static void
 outbid_lease (MusterMonitoredSession *self)
 {
@@ -119,7 +119,8 @@ muster_monitored_note_mistake (MusterMonitoredSession *self, const GError *failu
   self->hooks_mistake = g_error_copy (failure);
 }
 
-/* A hook that is told of the session is a part of its making. error isn't NULL. */
+/* The hooks' after_create_session counts as part of creating the session. error must not be NULL.
+ */
 static gboolean
 create (MusterMonitoredSession *self, MusterSessionReport *report, GError **error)
 {
@@ -136,7 +137,7 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
     g_propagate_error (error, failure);
     return FALSE;
   }
-  self->prepare.overwrite = FALSE; /* what stood there before is over; who comes now isn't */
+  self->prepare.overwrite = FALSE; /* it applies to the first session only */
   self->session_since_us = muster_clock_now_us (self->clock);
   set_coordinator (self, muster_coordinator_new (self->clock, FALSE));
   muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);
@@ -150,7 +151,8 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
   return TRUE;
 }
 
-/* FALSE also where the run's time ends before the pause does: the next one goes on. */
+/* Also returns FALSE if the run's deadline comes before the end of the pause; the next run
+ * continues it. */
 static gboolean
 pause_until (MusterMonitoredSession *self, gint64 now_us, gint64 wake_us, const GError *failure,
              GError **error)

@@ -19,7 +19,7 @@ static const MusterRetryPolicy default_recovery = {
 
 G_DEFINE_FINAL_TYPE (MusterMonitoredSession, muster_monitored_session, G_TYPE_OBJECT)
 
-/* --- its beginning --- */
+/* --- creating --- */
 
 static gboolean
 wants_saver (const MusterMonitoredSessionOptions *options)
@@ -29,7 +29,7 @@ wants_saver (const MusterMonitoredSessionOptions *options)
          (prepare->checkpoint_dir != NULL || prepare->checkpoint_filename != NULL);
 }
 
-/* The scaffold, and what a chief restores by where nothing else was given (MON.10). */
+/* Sets the scaffold, and the chief's restore source if none was given (MON.10). */
 static gboolean
 take_scaffold (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options,
                GError **error)
@@ -46,7 +46,7 @@ take_scaffold (MusterMonitoredSession *self, const MusterMonitoredSessionOptions
   return self->saver != NULL;
 }
 
-/* Of a model without variables, whose scaffold has no init op. */
+/* For a model without variables, whose scaffold has no init op. */
 static gboolean
 initialise_nothing (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
                     GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
@@ -55,7 +55,7 @@ initialise_nothing (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_G
   return TRUE;
 }
 
-/* The session is prepared again after a crash: what that needs is kept. */
+/* Copies the options, which are needed to prepare the session again after a failure. */
 static void
 take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
 {
@@ -78,7 +78,7 @@ take_prepare (MusterMonitoredSession *self, const MusterPrepareOptions *options)
   muster_prepare_options_own (own);
 }
 
-/* Made once: every session of its life comes from the same manager (MON.12). */
+/* Created once: all sessions come from the same manager (MON.12). */
 static MusterSessionManager *
 take_manager (MusterMonitoredSession *self, const MusterMonitoredSessionOptions *options,
               GError **error)
@@ -150,8 +150,8 @@ muster_monitored_session_new (const MusterMonitoredSessionOptions *options,
 
 /* --- running --- */
 
-/* A stop by a thread doesn't keep the caller from running (MON.44): what fails then says itself
- * what is wrong. */
+/* A stop requested by a thread doesn't prevent further runs (MON.44); their own errors say what is
+ * wrong. */
 static gboolean
 check_open (MusterMonitoredSession *self, GError **error)
 {
@@ -163,8 +163,8 @@ check_open (MusterMonitoredSession *self, GError **error)
                           : "Run called even after should_stop requested.");
 }
 
-/* What a thread has reported is the cause where it is recoverable and the run's own failure isn't:
- * a queue that was closed because its filler lost the master (MON.45). Takes failure. */
+/* The error that a thread reported is the cause if it is recoverable and the run's own isn't: for
+ * example, a queue that was closed because its runner lost the master (MON.45). Takes failure. */
 static GError *
 cause_of (MusterMonitoredSession *self, GError *failure)
 {
@@ -187,8 +187,8 @@ lease_of (MusterMonitoredSession *self)
   return self->session != NULL ? muster_session_manager_lease (self->session) : NULL;
 }
 
-/* A chief that another has replaced finds its session gone: it mustn't come back and take the model
- * over in its turn. The master says who holds it. Takes failure. */
+/* A chief that was replaced finds its session gone, and must not recover and replace the new chief.
+ * The master knows who holds the lease. Takes failure. */
 static GError *
 unless_replaced (MusterMonitoredSession *self, GError *failure)
 {
@@ -208,7 +208,7 @@ unless_replaced (MusterMonitoredSession *self, GError *failure)
   return replaced;
 }
 
-/* A step that a reset meets may fail in any way: where its session is found gone, that was why.
+/* A reset may make a step fail with any error: if the session is gone, the reset was the cause.
  * Takes failure. */
 static GError *
 unless_reset (MusterMonitoredSession *self, GError *failure)
@@ -230,7 +230,7 @@ unless_reset (MusterMonitoredSession *self, GError *failure)
   return g_steal_pointer (&gone);
 }
 
-/* It has come further: what went wrong before doesn't count any more. */
+/* Training has progressed: earlier failures no longer count. */
 static void
 note_progress (MusterMonitoredSession *self)
 {
@@ -242,7 +242,8 @@ note_progress (MusterMonitoredSession *self)
   self->retries = (MusterRetries){.policy = &self->recovery};
 }
 
-/* The step, with the session's own limit where that comes before its deadline; TRUE then. */
+/* Copies the step with the session's own time limit if that comes before its deadline; returns TRUE
+ * in that case. */
 static gboolean
 limit_step (MusterMonitoredSession *self, const MusterStep *step, MusterStep *limited)
 {
@@ -256,7 +257,7 @@ limit_step (MusterMonitoredSession *self, const MusterStep *step, MusterStep *li
   return TRUE;
 }
 
-/* A run that its limit has ended: the session is as good as gone. */
+/* A run that exceeded the session's limit: the session is considered lost. */
 static void
 judge_limit (MusterMonitoredSession *self, GError **failure)
 {
@@ -270,8 +271,8 @@ judge_limit (MusterMonitoredSession *self, GError **failure)
   g_error_free (late);
 }
 
-/* The step's limit begins here: what a hook has waited for before is none of the master's. error
- * isn't NULL. */
+/* The step's time limit begins here, so that the hooks' waits before it don't count. error must not
+ * be NULL. */
 static gboolean
 run_context (MusterMonitoredSession *self, const MusterStep *step, GError **error)
 {
@@ -285,7 +286,7 @@ run_context (MusterMonitoredSession *self, const MusterStep *step, GError **erro
   return FALSE;
 }
 
-/* error isn't NULL. */
+/* error must not be NULL. */
 static gboolean
 run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
             GBytes **metadata, GError **error)
@@ -309,7 +310,7 @@ run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor *
   return TRUE;
 }
 
-/* A session that a thread has found lost isn't run in again (MON.43). */
+/* Gives up a session that a thread has found lost, instead of running in it (MON.43). */
 static gboolean
 leave_lost_session (MusterMonitoredSession *self, GError **error)
 {
@@ -322,12 +323,12 @@ leave_lost_session (MusterMonitoredSession *self, GError **error)
   return muster_monitored_pause (self, g_steal_pointer (&reported), error);
 }
 
-/* One try of whatever is run. */
+/* One attempt of the operation. */
 typedef gboolean (*Attempt) (MusterMonitoredSession *self, gpointer data, GError **error);
 
-/* Tries until it succeeds, or fails for another reason than a lost session. The deadline is the
- * whole verb's, but for a run within a step function, which doesn't come back by itself. 0: none.
- */
+/* Repeats the attempt until it succeeds or fails with an error other than a lost session. The
+ * deadline applies to the whole call, except within a step function, whose runs don't recover by
+ * themselves. 0: none. */
 static gboolean
 run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, gint64 deadline_us,
                GError **error)
@@ -340,7 +341,7 @@ run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, gin
       return FALSE;
     if (attempt (self, data, &failure))
       return TRUE;
-    if (self->in_step_function) { /* the function is what is run again */
+    if (self->in_step_function) { /* the whole function is run again */
       g_propagate_error (error, failure);
       return FALSE;
     }
@@ -478,11 +479,11 @@ muster_monitored_session_should_stop (MusterMonitoredSession *self)
     return FALSE;
   g_autoptr (GError) reported = muster_coordinator_error (coordinator);
 
-  /* The next run comes back from it. */
+  /* The next run recovers from it. */
   return !(reported != NULL && muster_monitored_is_recoverable (self, reported));
 }
 
-/* --- the end --- */
+/* --- closing --- */
 
 static gboolean
 is_clean_end (const MusterMonitoredSession *self, const GError *failure)
@@ -494,7 +495,7 @@ is_clean_end (const MusterMonitoredSession *self, const GError *failure)
            strcmp (self->hooks_mistake->message, failure->message) == 0);
 }
 
-/* An end that nobody has asked for isn't to go by unseen (DMON.8). */
+/* Reports an end of the input that nobody asked for (DMON.8). */
 static void
 note_end_of_input (MusterMonitoredSession *self, const GError *failure)
 {
@@ -504,7 +505,7 @@ note_end_of_input (MusterMonitoredSession *self, const GError *failure)
   g_info ("training ends because its input has ended: %s", failure->message);
 }
 
-/* All are called; the first error counts, the others are logged (DMON.11). */
+/* Calls all hooks; the first error is returned, the others are logged (DMON.11). */
 static void
 end_hooks (MusterMonitoredSession *self, gint64 deadline_us, GError **first)
 {
@@ -527,9 +528,9 @@ notify_hooks (MusterMonitoredSession *self, const GError *failure)
     muster_hook_on_error (self->hooks->pdata[i], failure);
 }
 
-/* What a thread of the session has reported came before all that has failed since, as in
- * TensorFlow's `with`; but for a lost session, which would have been made anew. The threads of a
- * session that was given up have had their say. Takes first (nullable). */
+/* A thread's reported error precedes all later failures, as in TensorFlow's `with`, unless it is a
+ * lost session, which would have been recovered. Threads of sessions that were given up don't
+ * count. Takes first (nullable). */
 static GError *
 blame_thread (MusterMonitoredSession *self, GError *first)
 {
@@ -573,7 +574,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   if (first != NULL)
     notify_hooks (self, first);
   if (self->coordinator != NULL)
-    muster_monitored_join (self, deadline_us, NULL); /* it is known by now */
+    muster_monitored_join (self, deadline_us, NULL); /* the error is known already */
   muster_monitored_close (self);
   g_atomic_int_set (&self->is_closed, 1);
   if (first == NULL)
@@ -582,7 +583,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   return FALSE;
 }
 
-/* --- what is in it --- */
+/* --- accessors --- */
 
 MusterSession *
 muster_monitored_session_session (MusterMonitoredSession *self)
@@ -624,7 +625,8 @@ muster_monitored_session_dispose (GObject *object)
 {
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
 
-  self->deadline_us = MUSTER_WAIT_FOREVER; /* the last run's; the grace bounds this */
+  self->deadline_us =
+      MUSTER_WAIT_FOREVER; /* the last run's deadline no longer applies; the grace does */
   if (self->session != NULL)
     muster_monitored_drop (self);
   G_OBJECT_CLASS (muster_monitored_session_parent_class)->dispose (object);

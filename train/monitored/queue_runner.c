@@ -5,9 +5,9 @@
 #include "base/require.h"
 
 #define COLLECTION "queue_runners"
-/* Each is a thread. */
+/* Each enqueue op has a thread. */
 #define MOST_ENQUEUE_OPS 1024
-/* What ends a queue is given so long. */
+/* The time limit for the op that closes a queue. */
 #define END_US (10 * MUSTER_SECOND)
 
 /* tensorflow.MetaGraphDef, its map's entries, CollectionDef, BytesList and QueueRunnerDef */
@@ -30,7 +30,7 @@ struct _MusterQueueRunner {
   GPtrArray *enqueues; /* (owned) (element-type utf8) */
   char *close;         /* (owned) (nullable) */
   char *cancel;        /* (owned) (nullable) */
-  guint32 closed_by;   /* a bit for each code that says that the queue is closed */
+  guint32 closed_by;   /* a bit for each error code that means that the queue is closed */
 };
 
 static MusterQueueRunner *
@@ -58,7 +58,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterQueueRunner, muster_queue_runner_unref)
 
 /* --- reading --- */
 
-/* NULL for text that isn't UTF-8, or has a NUL in it. */
+/* Returns NULL if the text isn't UTF-8 or contains a NUL. */
 static char *
 text_of (const MusterProtoField *field)
 {
@@ -75,7 +75,7 @@ add_code (MusterQueueRunner *self, guint64 code)
     self->closed_by |= 1u << code;
 }
 
-/* Packed, or one by one. */
+/* Packed or unpacked. */
 static gboolean
 read_codes (MusterQueueRunner *self, const MusterProtoField *field)
 {
@@ -172,7 +172,7 @@ read_runner (GPtrArray *runners, const MusterProtoField *field, GError **error)
   return TRUE;
 }
 
-/* The field of that number, the last where there are several; FALSE where there is none. */
+/* Finds the last field with that number; FALSE if there is none. */
 static gboolean
 find (const MusterProtoField *message, guint32 number, MusterProtoField *found)
 {
@@ -230,7 +230,7 @@ muster_queue_runners_of (MusterMetaGraph *meta_graph, GError **error)
 
 /* --- running --- */
 
-/* A runner in one session: what its threads share. Counted. */
+/* The state that a runner's threads share in one session. Reference counted. */
 typedef struct {
   gatomicrefcount refs;
   MusterQueueRunner *runner; /* (owned) */
@@ -238,7 +238,7 @@ typedef struct {
   gint n_filling;            /* atomic */
 } Shared;
 
-/* One thread's. */
+/* The state of one thread. */
 typedef struct {
   Shared *shared; /* (owned) */
   const char *op; /* of the runner */
@@ -274,7 +274,7 @@ filler_free (Filler *self)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Filler, filler_free)
 
-/* What comes after the end can only fail. */
+/* Later operations on the queue can only fail. */
 static void
 run_last (Shared *self, const char *op)
 {

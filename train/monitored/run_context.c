@@ -5,7 +5,7 @@
 #include "graph/run_options.h"
 #include "train/monitored/run_context_private.h"
 
-/* A look at the global step, beside the training, is given so long. */
+/* The time limit for reading the global step outside a run. */
 #define POLL_US (30 * MUSTER_SECOND)
 
 /* The first fields of RunOptions, numbers all. */
@@ -24,8 +24,8 @@ struct _MusterRunContext {
   GByteArray *options; /* (owned) of the hooks */
   GBytes *metadata;    /* (owned) (nullable) */
   GCancellable *cancellable; /* (not owned) (nullable) the run's */
-  guint step_at;             /* where the global step is among the fetches */
-  gint64 step_now;           /* -1: not asked for yet */
+  guint step_at;             /* the global step's index in fetches */
+  gint64 step_now;           /* -1: not read yet */
   gboolean wants_stop;
 };
 
@@ -174,7 +174,7 @@ muster_run_context_add_options (MusterRunContext *self, GBytes *options)
 
 /* --- the run --- */
 
-/* "x" and "x:0" are one tensor. */
+/* "x" and "x:0" name the same tensor. */
 static gboolean
 is_same_tensor (const char *a, const char *b)
 {
@@ -187,7 +187,7 @@ is_same_tensor (const char *a, const char *b)
   return strncmp (a, b, MIN (n, m)) == 0 && strcmp (longer + MIN (n, m), ":0") == 0;
 }
 
-/* Feeds are few: each pair is compared. */
+/* There are few feeds, so each pair is compared. */
 static gboolean
 check_feeds (MusterRunContext *self, GError **error)
 {
@@ -211,8 +211,8 @@ check_feeds (MusterRunContext *self, GError **error)
   return TRUE;
 }
 
-/* One serialised message behind the other is the two of them merged, with the later numbers: what
- * has to be the larger of all is put behind them once more (MON.27). */
+/* Concatenating serialised messages merges them, and the later value of a field wins. A field whose
+ * largest value is needed is therefore appended again (MON.27). */
 static GBytes *
 merge_options (MusterRunContext *self)
 {

@@ -29,7 +29,7 @@ struct _MusterScaffold {
 
 G_DEFINE_BOXED_TYPE (MusterScaffold, muster_scaffold, muster_scaffold_ref, muster_scaffold_unref)
 
-/* --- what was passed in --- */
+/* --- given pieces --- */
 
 static MusterFeed *
 copy_feeds (const MusterFeed *feeds, gsize n)
@@ -41,7 +41,7 @@ copy_feeds (const MusterFeed *feeds, gsize n)
   return own;
 }
 
-/* The two merged: what comes first wins (MON.8). */
+/* Merges both; the value given first wins (MON.8). */
 static void
 take_given (MusterScaffold *self, const MusterScaffoldOptions *options)
 {
@@ -98,8 +98,8 @@ need_node (MusterScaffold *self, const char *name, const char *what, GError **er
                       "The graph has no node '%s', which was given as %s", node, what);
 }
 
-/* A piece that was passed in, or the only one of its collection, goes to *piece (transfer full);
- * NULL where there is neither (MON.2 to MON.4). */
+/* Sets *piece (transfer full) to the given one, or to the only one in its collection; NULL if there
+ * is neither (MON.2 to MON.4). */
 static gboolean
 choose (MusterScaffold *self, const char *given, const char *key, char **piece, GError **error)
 {
@@ -139,7 +139,7 @@ choose_all (MusterScaffold *self, GError **error)
          (given->train_op == NULL || need_node (self, given->train_op, "train_op", error));
 }
 
-/* --- building what is missing --- */
+/* --- building missing pieces --- */
 
 static gboolean
 add_nodes (MusterScaffold *self, MusterGraphBuilder *builder, GError **error)
@@ -154,7 +154,8 @@ add_nodes (MusterScaffold *self, MusterGraphBuilder *builder, GError **error)
   return TRUE;
 }
 
-/* What initialises the global or the local variables, and with those the tables. */
+/* The initialisers of the global or the local variables, and those of the tables with the latter.
+ */
 static GPtrArray *
 initializers (MusterScaffold *self, gboolean local)
 {
@@ -172,7 +173,7 @@ initializers (MusterScaffold *self, gboolean local)
   return ops;
 }
 
-/* A NoOp that waits for them goes to *op, NULL where there are none. */
+/* Sets *op to a NoOp that depends on all initialisers, or to NULL if there are none. */
 static gboolean
 build_init (MusterScaffold *self, gboolean local, const char *name, char **op, GError **error)
 {
@@ -182,7 +183,7 @@ build_init (MusterScaffold *self, gboolean local, const char *name, char **op, G
   if (*op != NULL || ops->len == 0)
     return TRUE;
   *op = g_strdup (name);
-  if (muster_graph_has_node (self->graph, name)) /* added by whoever wrote the graph down */
+  if (muster_graph_has_node (self->graph, name)) /* already in the exported graph */
     return TRUE;
   g_ptr_array_add (ops, NULL);
   builder = muster_graph_builder_new_extension ();
@@ -190,7 +191,7 @@ build_init (MusterScaffold *self, gboolean local, const char *name, char **op, G
   return add_nodes (self, builder, error);
 }
 
-/* Each is built beside the meta graph's own graph: its nodes are what stands behind that. */
+/* Each op is built outside the meta graph's own graph and appended to it. */
 static gboolean
 build_ready (MusterScaffold *self, gboolean local_too, char **op, GError **error)
 {
@@ -238,12 +239,12 @@ build_missing (MusterScaffold *self, GError **error)
     return FALSE;
   if (self->local_init_op != NULL)
     return build_ready (self, FALSE, &self->gate_op, error);
-  g_clear_pointer (&self->gate_op, g_free); /* a gate before nothing */
+  g_clear_pointer (&self->gate_op, g_free); /* without a ready op there is no gate */
   return TRUE;
 }
 
-/* The tensor that reads the global step: a resource variable's snapshot, a reference variable's own
- * output; or a tensor that was passed in and is no variable's. */
+/* The tensor that reads the global step: a resource variable's snapshot or a reference variable's
+ * output; or a given tensor that isn't a variable's. */
 static char *
 find_global_step (MusterScaffold *self)
 {
@@ -282,7 +283,7 @@ muster_scaffold_new_with (MusterMetaGraph *meta_graph, const MusterScaffoldOptio
        !need_node (self, self->given.global_step, "global_step", error)) ||
       !build_missing (self, error))
     return NULL;
-  /* What was built may wait for ops that a collection names and the graph lacks. */
+  /* The ops built may depend on ops that a collection names but the graph lacks. */
   if (!muster_graph_parse (self->graph, error))
     return NULL;
   self->global_step = find_global_step (self);

@@ -13,11 +13,11 @@ struct _MusterBatches {
   gint64 batch_size;
   guint64 seed;
   gint64 position;
-  gint64 epoch;  /* whose order it is; -1: none yet */
+  gint64 epoch;  /* the epoch of this order; -1: none yet */
   gint64 *order; /* (owned) n_rows */
 };
 
-/* SplitMix64: a stream of well-mixed numbers from any seed. */
+/* SplitMix64: well-mixed random numbers from any seed. */
 static guint64
 mix (guint64 *state)
 {
@@ -102,7 +102,7 @@ muster_batches_free (MusterBatches *self)
   g_free (self);
 }
 
-/* The rows of one array that the order names from first on, as a new tensor. */
+/* Copies n rows of an array, in the given order, to a new tensor. */
 static MusterTensor *
 gather (const MusterTensor *array, const gint64 *rows, gint64 n)
 {

@@ -29,7 +29,7 @@ malformed (GError **error, const char *what)
                       "not a NumPy array that muster reads: %s", what);
 }
 
-/* What stands behind 'key': in the header, a Python dictionary; NULL if it has no such key. */
+/* Returns the value of 'key' in the header, a Python dictionary; NULL if it has no such key. */
 static const char *
 value_of (const char *header, const char *key)
 {
@@ -84,8 +84,8 @@ read_shape (const char *header, gint64 *dims, GError **error)
   return n;
 }
 
-/* Where the header lies: its length and start depend on the version. FALSE if the file is too
- * short, or the header longer than any. */
+/* Locates the header, whose start and length depend on the version. Returns FALSE if the file is
+ * too short or the header too long. */
 static gboolean
 find_header (const guint8 *data, gsize size, gsize *start, gsize *length)
 {

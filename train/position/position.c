@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the master says of positions, and the chief's saves. */
+/* Reads positions from the master, and guards the chief's saves. */
 #include "base/error.h"
 #include "base/require.h"
 #include "checkpoint/format/bundle_reader.h"
@@ -9,9 +9,9 @@
 #define DEFAULT_QUIESCE_US (60 * MUSTER_SECOND)
 #define FIRST_PAUSE_US     MUSTER_MILLISECOND
 #define LAST_PAUSE_US      (50 * MUSTER_MILLISECOND)
-/* Steps are given so long to end before the master is reset. */
+/* The time that steps have to end before the master is reset. */
 #define QUIESCE_US (5 * MUSTER_SECOND)
-/* A hold is let go within this time, or the tasks find out by themselves. */
+/* The time limit for releasing a hold; if it isn't released, the tasks notice that themselves. */
 #define RELEASE_US (5 * MUSTER_SECOND)
 
 gint64
@@ -29,7 +29,7 @@ muster_position_state_clear (MusterPositionState *self)
   g_clear_pointer (&self->done, muster_tensor_unref);
 }
 
-/* Few enough that a batch's number among those of all tasks is one too. */
+/* Limited so that a batch's number among all tasks' batches also fits. */
 #define MOST_BATCHES (G_MAXINT64 / MUSTER_POSITION_MOST_TASKS - 1)
 
 static gboolean
@@ -103,7 +103,7 @@ muster_position_busy (const MusterPositionState *self, guint n_tasks, guint but)
   return n_tasks;
 }
 
-/* Runs the op target with number fed to the tensor fed. */
+/* Runs the op `target` with number fed to the tensor `fed`. */
 static gboolean
 assign (MusterSession *session, const char *target, const char *fed, gint64 number,
         gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -182,7 +182,7 @@ muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *qu
   }
 }
 
-/* --- a checkpoint's --- */
+/* --- positions in a checkpoint --- */
 
 gboolean
 muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, const char *prefix,
@@ -208,11 +208,11 @@ muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, cons
 
 typedef struct {
   guint n_tasks;
-  gboolean holds;    /* tasks are told to; else who saves is who steps */
+  gboolean holds; /* the tasks are told to hold; otherwise the saver is the only one that steps */
   char *global_step; /* (owned) (nullable) */
   gint64 quiesce_us;
   MusterClock *clock;        /* (owned) */
-  MusterPositionState state; /* at rest */
+  MusterPositionState state; /* the state when all tasks hold */
 } Guard;
 
 static void
@@ -237,7 +237,7 @@ refuse_torn (const Guard *self, guint task, GError **error)
                       muster_position_done (&self->state, task), task, waited);
 }
 
-/* TRUE if the first busy task of both is the same, in the same step. */
+/* Returns TRUE if the first busy task is the same in both states, and in the same step. */
 static gboolean
 is_same_step (const Guard *self, const MusterPositionState *before, guint task)
 {
@@ -279,7 +279,7 @@ guard_quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancell
     guint task = muster_position_busy (&self->state, self->n_tasks, self->n_tasks);
     if (task == self->n_tasks)
       return TRUE;
-    /* A task that has waited for long, or another saver, has let all go. */
+    /* A task that waited too long, or another saver, has released the hold. */
     if (self->state.hold != MUSTER_POSITION_WAIT &&
         !set_hold_for_tasks (self, session, deadline_us, cancellable, error))
       return FALSE;
@@ -334,7 +334,7 @@ guard_number (MusterSession *session, gint64 *step, gint64 deadline_us, GCancell
                        "the global step '%s' isn't an integer scalar", self->global_step));
 }
 
-/* Where the master is gone, or another chief has it, there is nothing to let go. */
+/* If the master is gone, or another chief has it, there is no hold to release. */
 static void
 guard_release (MusterSession *session, gpointer data)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether a master's model keeps positions, for who isn't one of the job's tasks. */
+/* Finds out whether a master's model has positions, for programs that aren't tasks of the job. */
 #include "base/error.h"
 #include "base/require.h"
 #include "graph/graph_builder.h"
@@ -9,7 +9,7 @@
 #define IS_THERE "muster/find/is_there"
 #define READ     "muster/find/read"
 
-/* Nodes that look at "muster/begun", whatever its length, in a graph of their own. */
+/* A graph that reads "muster/begun", whatever its length. */
 static MusterGraph *
 graph_to_read (MusterMetaGraph *meta_graph, GError **error)
 {
@@ -33,7 +33,7 @@ graph_to_read (MusterMetaGraph *meta_graph, GError **error)
   return muster_graph_builder_end (builder, error);
 }
 
-/* *n_tasks 0: there are no positions. */
+/* Sets *n_tasks to 0 if there are no positions. */
 static gboolean
 look (MusterSession *session, guint *n_tasks, gint64 deadline_us, GCancellable *cancellable,
       GError **error)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A meta graph extended by positions. */
+/* Adds positions to a meta graph. */
 #include "base/error.h"
 #include "base/require.h"
 #include "graph/graph_builder.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define INIT_OP    "muster/position_init"
-#define BEGUN_STEP "muster/step/begun" /* what every write of the train op waits for */
+#define BEGUN_STEP "muster/step/begun" /* every write of the train op depends on it */
 
 typedef struct {
   MusterMetaGraph *meta_graph;
@@ -64,7 +64,7 @@ takes_a_variable (MusterGraph *graph, gsize node)
   return FALSE;
 }
 
-/* A call of a function may write whatever variable it is given. */
+/* A function call may write any variable that is passed to it. */
 static gboolean
 writes (MusterGraph *graph, gsize node)
 {
@@ -87,7 +87,7 @@ writes (MusterGraph *graph, gsize node)
          (is_one_of (op, calls) && takes_a_variable (graph, node));
 }
 
-/* Marks what node needs, and itself. */
+/* Marks node and all nodes it depends on. */
 static guint8 *
 closure_of (MusterGraph *graph, gsize node)
 {
@@ -111,8 +111,7 @@ closure_of (MusterGraph *graph, gsize node)
   return marked;
 }
 
-/* Marks the nodes whose outputs exist within a loop's frame, where nothing from outside may come in
- * but by an Enter. */
+/* Marks the nodes inside a loop's frame, which outside values can enter only through an Enter. */
 static guint8 *
 find_loops (MusterGraph *graph)
 {
@@ -138,7 +137,7 @@ find_loops (MusterGraph *graph)
   return in_loop;
 }
 
-/* Marks the nodes by which the train op writes (transfer full); NULL where that can't be. */
+/* Marks the nodes with which the train op writes (transfer full); NULL if that isn't possible. */
 static guint8 *
 find_writers (MusterGraph *graph, gsize train_op, GError **error)
 {
@@ -163,7 +162,7 @@ find_writers (MusterGraph *graph, gsize train_op, GError **error)
   return g_steal_pointer (&needed);
 }
 
-/* --- the nodes that come --- */
+/* --- adding nodes --- */
 
 static void
 begin (Extension *self, const char *op, const char *name, const char *const *inputs)
@@ -197,7 +196,7 @@ placeholder (Extension *self, const char *name)
   muster_graph_builder_device (self->builder, self->device);
 }
 
-/* A resource variable, as TensorFlow names what belongs to it. Takes initial. */
+/* Adds a resource variable with TensorFlow's names. Takes initial. */
 static void
 variable (Extension *self, const char *name, MusterTensor *initial)
 {
@@ -227,7 +226,7 @@ zeros (gint64 n)
   return tensor;
 }
 
-/* A scalar and the op by which it is set to what is fed to NAME/value. */
+/* Adds a scalar variable and an op that sets it to the value fed to NAME/value. */
 static void
 settable (Extension *self, const char *name, const char *set, gint64 initial)
 {
@@ -244,7 +243,7 @@ add_variables (Extension *self)
 {
   variable (self, MUSTER_POSITION_BEGUN, zeros (self->n_tasks));
   variable (self, MUSTER_POSITION_DONE, zeros (self->n_tasks));
-  /* Nobody steps before the chief says so. */
+  /* No task steps before the chief allows it. */
   settable (self, MUSTER_POSITION_HOLD, MUSTER_POSITION_SET_HOLD, MUSTER_POSITION_WAIT);
   settable (self, MUSTER_POSITION_OVER, MUSTER_POSITION_SET_OVER, 0);
 }
@@ -261,7 +260,7 @@ gather (Extension *self, const char *name, const char *after)
   muster_graph_builder_attr_bool (self->builder, "validate_indices", TRUE);
 }
 
-/* Fails unless the two are equal. */
+/* Adds a check that fails unless the two are equal. */
 static void
 check (Extension *self, const char *name, const char *is, const char *should_be)
 {
@@ -287,9 +286,9 @@ count (Extension *self, const char *name, const char *what, const char *after,
   attr_type (self, "dtype", MUSTER_INT64);
 }
 
-/* A variable is counted as a whole, since TensorFlow adds to single elements without a lock. That a
- * task is where it should be is looked at before it is counted, so that a stray process breaks
- * nothing, and after, so that of two at the same moment at most one writes. */
+/* Counters are updated as whole variables, since TensorFlow updates single elements without a lock.
+ * A task's position is checked before the update, so that a stray process changes nothing, and
+ * after it, so that at most one of two concurrent ones writes. */
 static void
 add_step (Extension *self)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A task's steps, each at its position. */
+/* The hook that runs each of a task's steps at its position. */
 #include "base/error.h"
 #include "base/require.h"
 #include "master/master.h"
@@ -10,46 +10,47 @@
 #define DEFAULT_SETTLE_US (5 * MUSTER_SECOND)
 #define DEFAULT_HOLD_US   (60 * MUSTER_SECOND)
 #define DEFAULT_OTHERS_US (30 * 60 * MUSTER_SECOND)
-/* A step that was cut off is undone by a reset that takes no longer than this. */
+/* The time limit for the reset that undoes an interrupted step. */
 #define RESET_US (60 * MUSTER_SECOND)
-/* How often a task that has nothing left to deal looks whether the others have. */
+/* The interval at which a task without batches checks whether the others have finished. */
 #define POLL_US (20 * MUSTER_MILLISECOND)
-/* A master that doesn't say within this time where the tasks are isn't waited for. */
+/* The time limit for reading the tasks' positions from the master. */
 #define ANSWER_US (60 * MUSTER_SECOND)
-/* What it may take to tell the others of the end. */
+/* The time limit for telling the other tasks that the job is over. */
 #define END_US (5 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_POSITION_HOOK (muster_position_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER, POSITION_HOOK, MusterHook)
 
-/* A step of the train op, a look whether all have done their share, or none of the hook's. */
+/* A step of the train op, a check whether all tasks have finished, or a run the hook doesn't act
+ * on. */
 typedef enum { OTHER, STEPPING, ENDING } Run;
 
 struct _MusterPositionHook {
   MusterHook parent;
-  MusterPositionOptions options; /* strings and master are its own */
+  MusterPositionOptions options; /* strings and master are owned */
   MusterClock *clock;            /* (owned) */
   guint n_tasks;
   char *train_op;        /* (owned) from begin on */
-  MusterTensor *task;    /* (owned) what is fed */
+  MusterTensor *task;    /* (owned) the task number to feed */
   GCancellable *stopped; /* (owned) (nullable) the session's coordinator's */
-  gint64 position;       /* batches that the task has done; -1 */
+  gint64 position;       /* batches that the task has finished; -1: unknown */
   gboolean is_held;      /* as of the last step */
-  Run run;               /* what this one is */
-  guint held_at;         /* STEPPING: where hold is among what the run fetches */
-  guint over_at;         /* ENDING: where over is */
-  guint done_at;         /* ENDING: where done is */
-  gint64 n_done;         /* ENDING: by all tasks, when last looked at; -1 */
-  gint64 given_up_us;    /* ENDING: unless that changes */
-  char *awaited;         /* (owned) (nullable) ENDING: the name of who is waited for */
-  gint64 awaited_done;   /* what that task has done … */
-  gint64 awaited_us;     /* … since this instant */
-  gboolean has_ended;    /* all that was to be done is done */
+  Run run;               /* the kind of the current run */
+  guint held_at;         /* STEPPING: the index of hold among the run's fetches */
+  guint over_at;         /* ENDING: the index of over */
+  guint done_at;         /* ENDING: the index of done */
+  gint64 n_done; /* ENDING: batches that all tasks had finished at the last check; -1: unknown */
+  gint64 given_up_us;  /* ENDING: when to give up unless n_done changes */
+  char *awaited;       /* (owned) (nullable) ENDING: the name of the task that is waited for */
+  gint64 awaited_done; /* the batches that task has finished */
+  gint64 awaited_us;   /* since when awaited_done hasn't changed */
+  gboolean has_ended;  /* all batches are finished */
 };
 
 G_DEFINE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER_TYPE_HOOK)
 
-/* --- before there is a session --- */
+/* --- before the session --- */
 
 static gboolean
 position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
@@ -71,9 +72,9 @@ position_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   return FALSE;
 }
 
-/* --- where the task is --- */
+/* --- the task's position --- */
 
-/* What the step has left half done is everybody's: all begin anew from the last checkpoint. */
+/* An unfinished step affects all tasks: all restart from the last checkpoint. */
 static gboolean
 undo (MusterPositionHook *self, MusterSession *session, GError **error)
 {
@@ -96,8 +97,8 @@ undo (MusterPositionHook *self, MusterSession *session, GError **error)
                           : "; reset the master to restore the last checkpoint");
 }
 
-/* The chief's restore or init has been the only one to write, since nobody steps while hold is set:
- * what isn't at rest then never was a cut. */
+/* Only the chief's restore or init writes while hold is set, so an inconsistent state at this point
+ * came from the checkpoint. */
 static gboolean
 refuse_inconsistent (const MusterPositionState *state, guint task, GError **error)
 {
@@ -108,14 +109,15 @@ refuse_inconsistent (const MusterPositionState *state, guint task, GError **erro
                       muster_position_done (state, task), task);
 }
 
-/* A look at what the master says: what a task still waits for. */
+/* What a task has to wait for, from the master's state. */
 typedef enum { GO, WAIT_FOR_STEP, WAIT_FOR_QUIESCENCE, WAIT_FOR_HOLD } Wait;
 
 static Wait
 judge (const MusterPositionHook *self, const MusterPositionState *state)
 {
   guint task = self->options.task;
-  /* A chief that begins lets the others go; one at work is held by a save from beside the job. */
+  /* A starting chief releases the other tasks; a working one respects the hold of a saver outside
+   * the job. */
   const gboolean heeds = self->options.is_worker || self->is_held;
 
   if (muster_position_begun (state, task) != muster_position_done (state, task))
@@ -129,9 +131,9 @@ judge (const MusterPositionHook *self, const MusterPositionState *state)
              : GO;
 }
 
-/* Where it has come to an end: goes on, or can't. Who goes on lets the others go as well: a hold
- * that outlasts its time is a dead saver's, and would cost each task that time with every batch. A
- * live saver finds that a batch was begun, and saves anew. */
+/* Ends the wait: continues, or fails. A task that continues also releases the others: a hold that
+ * outlasts its time limit belongs to a dead saver, and would delay each task at every batch. A live
+ * saver notices that a batch was started, and saves again. */
 static gboolean
 end_wait (MusterPositionHook *self, MusterSession *session, const MusterPositionState *state,
           Wait wait, GError **error)
@@ -154,8 +156,8 @@ refuse_late (const MusterPositionHook *self, GError **error)
                       "task %u timed out waiting for its last step", self->options.task);
 }
 
-/* Waits until the task's own last step has ended and nobody is told to hold; the chief says so. A
- * stop that comes first cancels it. */
+/* Waits until the task's own last step has ended and the chief has released the hold. A stop
+ * cancels the wait. */
 static gboolean
 settle (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GError **error)
 {
@@ -182,7 +184,8 @@ settle (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GE
   }
 }
 
-/* Until it may go on, or for its last step: who stops keeps no save waiting. */
+/* Waits while the hold is set. Doesn't wait in the last step before a stop, so that no save waits
+ * for this task. */
 static gboolean
 wait_while_held (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
                  GError **error)
@@ -199,7 +202,7 @@ wait_while_held (MusterPositionHook *self, MusterSession *session, gint64 deadli
   return TRUE;
 }
 
-/* The job's batches are dealt, as far as they are this task's. */
+/* Returns TRUE if this task has no batches left. */
 static gboolean
 is_over (const MusterPositionHook *self)
 {
@@ -295,14 +298,14 @@ position_before_run (MusterHook *hook, MusterRunContext *context, GError **error
   }
   if (is_over (self)) {
     self->run = ENDING;
-    feed_batch (self, context); /* which isn't trained, for what other hooks fetch */
+    feed_batch (self, context); /* not trained on; only for other hooks' fetches */
     self->over_at = muster_run_context_fetch (context, MUSTER_POSITION_OVER_NOW);
     self->done_at = muster_run_context_fetch (context, MUSTER_POSITION_DONE_NOW);
   }
   return TRUE;
 }
 
-/* As people call it: a cluster without a chief begins with worker:0. */
+/* The task's name for messages: a cluster without a chief starts with worker:0. */
 static char *
 name_of (const MusterPositionHook *self, guint task)
 {
@@ -313,7 +316,7 @@ name_of (const MusterPositionHook *self, guint task)
   return task == 0 ? g_strdup ("chief:0") : g_strdup_printf ("worker:%u", task - 1);
 }
 
-/* The first task that hasn't dealt its share; where all have, it is the chief's to say so. */
+/* The first task with batches left; if there is none, the chief, which has to announce the end. */
 static guint
 find_awaited (const MusterPositionHook *self, const gint64 *done)
 {
@@ -323,7 +326,7 @@ find_awaited (const MusterPositionHook *self, const gint64 *done)
   return 0;
 }
 
-/* done is int64 [n_tasks], of which n_done is the sum. */
+/* done is int64 [n_tasks], and n_done its sum. */
 static void
 note_others (MusterPositionHook *self, const gint64 *done, gint64 n_done, gint64 now_us)
 {
@@ -364,8 +367,8 @@ sum (const gint64 *numbers, guint n)
   return total;
 }
 
-/* The chief ends when every task has done its share, the others when it says so: until then the
- * model may go back to a checkpoint, and everybody with it. */
+/* The chief ends when every task has finished, the others when the chief says so. Until then the
+ * model may return to a checkpoint, and all tasks with it. */
 static gboolean
 check_end (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
@@ -405,7 +408,7 @@ position_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   return TRUE;
 }
 
-/* Whoever doesn't hear it, because the master goes, has nothing to wait for. */
+/* A task that misses this because the master exits has nothing to wait for. */
 static gboolean
 position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
               GCancellable *cancellable, GError **error G_GNUC_UNUSED)
@@ -437,7 +440,7 @@ muster_position_run (MusterHook *self, MusterMonitoredSession *session, const Mu
   gboolean has_trained = !is_over (hook);
 
   if (has_trained && !muster_monitored_session_run (session, step, fetched, NULL, &failure)) {
-    /* The session was lost with the last step's answer: it was done. */
+    /* The session was lost together with the last step's response: the step was done. */
     if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) || !is_over (hook)) {
       g_propagate_error (error, failure);
       return FALSE;

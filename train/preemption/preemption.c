@@ -8,7 +8,7 @@
 
 G_DEFINE_FINAL_TYPE (MusterPreemption, muster_preemption, G_TYPE_OBJECT)
 
-/* What is written to learn how fast the directory is. */
+/* The size of the write that measures the directory's speed. */
 #define PIECE_BYTES ((gsize)1 << 20)
 #define MOST_PIECES 4
 
@@ -38,13 +38,13 @@ muster_preemption_nudge_locked (MusterPreemption *self)
   g_cancellable_cancel (before);
 }
 
-/* --- being asked --- */
+/* --- requests --- */
 
 void
 muster_preemption_ask (MusterPreemption *self, int signal_number, gboolean is_drill)
 {
   g_mutex_lock (&self->lock);
-  /* What has come to its end can't be ended any more. */
+  /* A run that has ended can't be preempted any more. */
   gboolean is_first = !g_atomic_int_get (&self->is_requested) && self->ended_us == 0;
   gboolean is_too_early = is_first && !self->has_hooks;
   if (is_first) {
@@ -138,7 +138,7 @@ compare (const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* A larger checkpoint than then takes longer; a smaller one may take as long. */
+/* A larger checkpoint takes proportionally longer; a smaller one is assumed to take as long. */
 static gint64
 scale (const MusterMeasuredSave *save, guint64 bytes)
 {
@@ -177,8 +177,9 @@ write_pieces (MusterStorage *storage, MusterStorageFile *file, guint n, GError *
   return muster_storage_sync (storage, file, error);
 }
 
-/* Bytes per microsecond of a small write in the directory, synced; 0: it can't be written there.
- * Named as what a dead save leaves, so that it goes with those should this be the end of it. */
+/* Measures the speed of a small synced write in the directory, in bytes per microsecond; 0 if it
+ * can't be written. The file is named as the temporary file of a save, so that it is removed with
+ * those if the process dies here. */
 static double
 measure (MusterPreemption *self, MusterSaver *saver, const char *directory, guint64 bytes)
 {
@@ -283,7 +284,7 @@ muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64
   self->needed_bytes = bytes;
   self->needs_us = needed_us < 0 ? -1 : now_us - self->requested_us + needed_us + self->reserve_us;
   self->is_refused = is_late || needed_us > left_us || left_us == 0;
-  /* Where the whole grace is too short for a save, that is what counts. */
+  /* If the whole grace is too short for a save, that is the reason to report. */
   gboolean in_step =
       is_late && self->ended_us == 0 && needed_us < self->grace_us - self->reserve_us;
   if (self->is_refused && self->why == NULL)
@@ -291,8 +292,8 @@ muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us, guint64
   return !self->is_refused;
 }
 
-/* The save at the end: may it begin? Where nobody knows how long it takes it is tried, as it is
- * given up in time. */
+/* Returns TRUE if the save at the end may begin. If its duration is unknown it is tried, as it is
+ * cancelled in time. */
 static gboolean
 may_begin (MusterPreemption *self, GError **error)
 {
@@ -307,7 +308,7 @@ may_begin (MusterPreemption *self, GError **error)
   return fits;
 }
 
-/* why (nullable) there is no checkpoint. */
+/* why (nullable): the reason that there is no checkpoint. */
 static void
 end_saving_locked (MusterPreemption *self, gboolean is_last, const char *why)
 {
@@ -337,7 +338,7 @@ muster_preemption_begin_save (MusterPreemption *self, MusterPreemptionSave *save
     self->is_saving = TRUE;
     muster_preemption_nudge_locked (self);
   } else {
-    end_saving_locked (self, TRUE, NULL); /* why is told already */
+    end_saving_locked (self, TRUE, NULL); /* the reason has been reported */
   }
   g_mutex_unlock (&self->lock);
   return may;
@@ -359,7 +360,7 @@ muster_preemption_end_save (MusterPreemption *self, const MusterPreemptionSave *
   g_mutex_unlock (&self->lock);
 }
 
-/* --- what became of it, as data and as text --- */
+/* --- the report, as data and as text --- */
 
 static MusterPreemptionOutcome
 outcome_locked (const MusterPreemption *self)
@@ -434,7 +435,7 @@ durable_text (const MusterPreemptionReport *report)
   return g_strdup_printf ("the last durable step is %" G_GINT64_FORMAT, report->durable_step);
 }
 
-/* What would have been needed. */
+/* The grace that would have been enough. */
 static char *
 advice (const MusterPreemptionReport *report)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Signals, and the thread that sees to the grace. */
+/* Signal handling, and the thread that enforces the grace. */
 #include "train/preemption/preemption_private.h"
 
 #include "base/require.h"
@@ -10,13 +10,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The one that takes the process's signals; atomic, as handlers read it. */
+/* The preemption that receives the process's signals; atomic, as handlers read it. */
 static gpointer taker;
 static struct sigaction before_term, before_int;
 
-/* --- told --- */
+/* --- signals --- */
 
-/* Nothing but what a handler may call. */
+/* Uses only async-signal-safe functions. */
 void
 muster_preemption_wake (MusterPreemption *self)
 {
@@ -24,7 +24,7 @@ muster_preemption_wake (MusterPreemption *self)
   const int kept = errno;
 
   if (self->event_fd >= 0 && write (self->event_fd, &one, sizeof one) < 0) {
-    /* It is full: then the thread is woken anyway. */
+    /* If the pipe is full, the thread is woken anyway. */
   }
   errno = kept;
 }
@@ -71,8 +71,8 @@ muster_preemption_take_signals (MusterPreemption *self, gboolean with_sigint, GE
 
 /* --- the thread --- */
 
-/* When the run is to be cancelled: before a save while that would still fit, the save when only the
- * reserve is left, and what comes after it with the grace. */
+/* The instant at which the run is cancelled: before a save while one would still fit; during the
+ * save when only the reserve is left; after it at the end of the grace. */
 static gint64
 cancel_at_locked (const MusterPreemption *self, gint64 needed_us)
 {
@@ -83,7 +83,7 @@ cancel_at_locked (const MusterPreemption *self, gint64 needed_us)
   return self->is_saving ? deadline_us : deadline_us - MAX (needed_us, 0);
 }
 
-/* The run, and what hooks and threads wait for. */
+/* Cancels the run and the waits of hooks and threads. */
 static void
 cancel_run (MusterPreemption *self)
 {
@@ -96,7 +96,7 @@ cancel_run (MusterPreemption *self)
   g_cancellable_cancel (self->cancellable);
 }
 
-/* Waits by the clock until the run is to be cancelled, or the end. */
+/* Waits until the run must be cancelled, or has ended. */
 static void
 see_to_it (MusterPreemption *self)
 {
