@@ -92,7 +92,7 @@ int
 main (int argc, char **argv)
 {
   setlocale (LC_ALL, "");
-  setlocale (LC_NUMERIC, "C"); /* 1,000.5 everywhere */
+  setlocale (LC_NUMERIC, "C"); /* numbers don't depend on the locale */
   muster_local_master_offer ();
   muster_tensorflow_master_offer ();
   g_log_set_default_handler (muster_live_log, NULL);

@@ -13,7 +13,7 @@
 #define HELPER       "muster-tensorflow"
 #define PYTHON_LIMIT (5 * MUSTER_SECOND)
 
-/* Where to get it, and how to say where it is. */
+/* How to install TensorFlow and how to set its path. */
 #define ADVICE                                                                                     \
   "install it (python3 -m venv DIR && DIR/bin/pip install tensorflow-cpu) and use "                \
   "tensorflow:DIR, or tensorflow:PATH with the path of libtensorflow_cc.so.2"
@@ -27,7 +27,7 @@ is_library (const char *name)
          g_str_has_prefix (name, "libtensorflow.so");
 }
 
-/* The library in this very folder: where several versions of a name lie, the shortest name. */
+/* The library in exactly this folder; of several versions, the one with the shortest name. */
 static char *
 library_in (const char *folder)
 {
@@ -43,7 +43,7 @@ library_in (const char *folder)
   return best != NULL ? g_build_filename (folder, best, NULL) : NULL;
 }
 
-/* The package below a virtual environment, whatever its Python's version. */
+/* The package in a virtual environment, whatever its Python version. */
 static char *
 library_in_environment (const char *folder)
 {
@@ -62,7 +62,7 @@ library_in_environment (const char *folder)
   return found;
 }
 
-/* In a folder of any of the kinds. */
+/* The library in a folder of any kind. */
 static char *
 library_below (const char *folder)
 {
@@ -97,7 +97,7 @@ library_at (const char *path, GError **error)
 
 /* --- without a path --- */
 
-/* The one line that python3 answers, or NULL. */
+/* The line that python3 prints, or NULL. */
 static char *
 ask_python (const char *query)
 {
@@ -115,7 +115,7 @@ ask_python (const char *query)
   return line;
 }
 
-/* Not from the folder that we happen to be in, and without loading it. */
+/* Without the current folder in Python's path, and without loading TensorFlow. */
 static char *
 library_of_python (void)
 {
@@ -163,15 +163,15 @@ muster_runtime_find_library (const char *path, GError **error)
   return found;
 }
 
-/* --- our own program --- */
+/* --- the helper program */
 
-/* The folder of the program or library that this code is in. */
+/* The folder of the program or library that contains this code. */
 static char *
 own_folder (void)
 {
   Dl_info info;
   struct link_map *map = NULL;
-  const char *name = "/proc/self/exe"; /* a program's own name is empty there */
+  const char *name = "/proc/self/exe"; /* dladdr gives an empty name for the program itself */
   if (dladdr1 ((void *)muster_runtime_find_helper, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 &&
       map != NULL && map->l_name[0] != '\0')
     name = map->l_name;
@@ -184,7 +184,7 @@ own_folder (void)
 char *
 muster_runtime_find_helper (GError **error)
 {
-  /* beside bin or lib; beside lib/TRIPLET; where it was built */
+  /* installed beside bin or lib; beside lib/TRIPLET; in the build tree */
   static const char *const from_here[] = {"../libexec/muster", "../../libexec/muster",
                                           "../tensorflow"};
   const char *named = g_getenv ("MUSTER_TENSORFLOW_HELPER");

@@ -17,7 +17,7 @@ milliseconds_until (gint64 deadline_us)
   return (int)MIN ((left_us + MUSTER_MILLISECOND - 1) / MUSTER_MILLISECOND, G_MAXINT);
 }
 
-/* Until there is something to read, or its end. */
+/* Waits until data or the end of the file can be read. */
 static gboolean
 wait_for (int fd, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
@@ -36,7 +36,7 @@ wait_for (int fd, gint64 deadline_us, GCancellable *cancellable, GError **error)
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "no output");
 }
 
-/* At most n bytes: 0 at the end, and where it broke off. */
+/* Reads at most n bytes; 0 at the end of the file or if the connection broke. */
 static gssize
 read_some (int fd, char *bytes, gsize n)
 {

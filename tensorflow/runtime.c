@@ -17,17 +17,17 @@
 #define START_LIMIT (120 * MUSTER_SECOND)
 #define FIRST_PAUSE MUSTER_SECOND
 #define LAST_PAUSE  (30 * MUSTER_SECOND)
-/* Who lived that long is started again at once. */
+/* A process that ran this long is restarted at once. */
 #define GOOD_UPTIME (10 * MUSTER_SECOND)
 #define EXIT_LIMIT  (5 * MUSTER_SECOND)
 #define EXIT_POLL   (5 * MUSTER_MILLISECOND)
-/* Where the helper has its end of the socket. */
+/* The helper's file descriptor of the socket. */
 #define HELPER_FD 3
 
 typedef enum {
   STARTING,
   SERVING,
-  RESTING, /* between two starts; failure has the reason */
+  RESTING, /* waiting to restart; failure has the reason */
   OVER,    /* the first start failed; failure has the reason */
 } State;
 
@@ -38,17 +38,17 @@ struct _MusterRuntime {
   gint64 start_limit_us;
   MusterRuntimeReport report;
   gpointer user_data;
-  int reserved; /* bound to the port, never listening: nobody else gets it */
+  int reserved; /* bound to the port but never listening, to reserve it */
   guint16 port;
   GCancellable *stop; /* (owned) */
   GThread *keeper;    /* (owned) */
   GMutex lock;
-  GCond changed;     /* state is another */
+  GCond changed;     /* signals a change of state */
   State state;       /* guarded by lock */
   GError *failure;   /* guarded by lock: (owned) (nullable) */
-  char *version;     /* (owned) (nullable) guarded by lock: set once, when it serves */
-  const char *doing; /* guarded by lock: static; while it starts, what it is at, … */
-  gint64 since_us;   /* guarded by lock: … and since when */
+  char *version;     /* (owned) (nullable) guarded by lock: set once, when the server runs */
+  const char *doing; /* guarded by lock: static; the current phase of the start */
+  gint64 since_us;   /* guarded by lock: when that phase began */
   int pid;           /* guarded by lock */
   guint n_starts;    /* guarded by lock */
 };
@@ -78,7 +78,7 @@ set_errno (GError **error, const char *what)
   return FALSE;
 }
 
-/* The child's socket shares it by SO_REUSEPORT, which takes the same user. */
+/* The child's socket shares the port through SO_REUSEPORT, which requires the same user. */
 static gboolean
 reserve_port (MusterRuntime *self, GError **error)
 {
@@ -97,7 +97,7 @@ reserve_port (MusterRuntime *self, GError **error)
 
 /* --- a process, from its start to its end --- */
 
-/* What its start is at; the lock is held. */
+/* Sets the phase of the start. Call with the lock held. */
 static void
 set_doing (MusterRuntime *self, const char *doing)
 {
@@ -113,7 +113,7 @@ describe_start (MusterRuntime *self)
   return g_strdup_printf ("it has been %s for %s", self->doing, duration);
 }
 
-/* Its output, and the errors that TensorFlow logs, go to our stderr: our stdout is for results. */
+/* The child's output and TensorFlow's log go to stderr, as stdout is for results. */
 static GSubprocess *
 spawn (MusterRuntime *self, int socket, GError **error)
 {
@@ -131,7 +131,7 @@ spawn (MusterRuntime *self, int socket, GError **error)
   return process;
 }
 
-/* On the keeper's thread: the kernel ends the child when the thread that made it ends. */
+/* Called on the keeper's thread: the kernel ends the child when the thread that created it ends. */
 static gboolean
 begin (MusterRuntime *self, Life *life, GError **error)
 {
@@ -148,7 +148,7 @@ begin (MusterRuntime *self, Life *life, GError **error)
   return TRUE;
 }
 
-/* How it ended. */
+/* Describes how the process ended. */
 static char *
 describe_end (GSubprocess *process)
 {
@@ -161,8 +161,8 @@ describe_end (GSubprocess *process)
   return g_strdup ("ended");
 }
 
-/* Closing the socket is enough for it to end, but it may be stuck in a library that it loads: it
- * has nothing to put in order, so it is killed. How it ended, (transfer full). */
+/* Ends the process. Closing the socket would suffice, but the process may be stuck loading its
+ * library; it has no state to save, so it is killed. Returns how it ended (transfer full). */
 static char *
 end (Life *life)
 {
@@ -178,7 +178,7 @@ end (Life *life)
   return how;
 }
 
-/* Of one that has closed its socket it is to be known how it ended by itself: it gets a moment. */
+/* Gives a process that closed its socket a moment to exit, so that its exit status is known. */
 static void
 await_exit (MusterRuntime *self, const Life *life)
 {
@@ -208,7 +208,7 @@ take_version (MusterRuntime *self, const char *version)
   g_mutex_unlock (&self->lock);
 }
 
-/* What it says of its start in the end. */
+/* Reads the final message of the start. */
 static char *
 await_word (MusterRuntime *self, const Life *life, GError **error)
 {
@@ -224,7 +224,7 @@ await_word (MusterRuntime *self, const Life *life, GError **error)
   return line;
 }
 
-/* It wasn't quick enough for the start limit. */
+/* Sets the error for a start that exceeded its time limit. */
 static void
 set_late (MusterRuntime *self, GError **error)
 {
@@ -254,7 +254,7 @@ await_serving (MusterRuntime *self, Life *life, GError **error)
   } else {
     await_exit (self, life);
     how = end (life);
-    /* not UNAVAILABLE, which one waits out */
+    /* not UNAVAILABLE, which callers wait for */
     muster_fail (error, MUSTER_ERROR_INTERNAL, "TensorFlow's runtime from '%s' %s during startup",
                  self->library, how);
   }
@@ -290,8 +290,8 @@ static void G_GNUC_PRINTF (2, 3) report (MusterRuntime *self, const char *format
   self->report (text, self->user_data);
 }
 
-/* From its start to its end: how it ended (transfer full). NULL with an error where it never
- * served. */
+/* Runs the process from its start to its end; returns how it ended (transfer full). NULL with an
+ * error if it never served. */
 static char *
 live (MusterRuntime *self, guint n_before, GError **error)
 {
@@ -313,7 +313,7 @@ live (MusterRuntime *self, guint n_before, GError **error)
   return g_strdup_printf ("TensorFlow's runtime (process %d) %s", life.pid, how);
 }
 
-/* FALSE when it is to stop. */
+/* Returns FALSE if the keeper must stop. */
 static gboolean
 wait_before_restart (MusterRuntime *self, const char *why, gint64 pause_us)
 {
@@ -412,7 +412,7 @@ muster_runtime_port (MusterRuntime *self)
   return self->port;
 }
 
-/* The lock is held. */
+/* Call with the lock held. */
 static gboolean
 has_started (gpointer data)
 {

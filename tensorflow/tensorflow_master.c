@@ -14,8 +14,9 @@ struct _MusterTensorflowMaster {
   GObject parent;
   char *target;           /* (owned) "tensorflow", "tensorflow:PATH" */
   MusterRuntime *runtime; /* (owned) */
-  MusterMaster *remote;   /* (owned): at the runtime's port, whichever process serves there */
-  gint n_met;             /* atomic: the runtime's starts, up to the process that remote may meet */
+  MusterMaster
+      *remote; /* (owned): the master at the runtime's port, whichever process serves there */
+  gint n_met;  /* atomic: the number of the runtime's starts that remote has seen */
 };
 
 static void muster_tensorflow_master_iface_init (MusterMasterInterface *iface);
@@ -77,7 +78,7 @@ await_runtime (MusterMaster *master, gint64 deadline_us, GCancellable *cancellab
   (void)muster_runtime_pid (self->runtime, &n_starts);
   if (n_starts == (guint)g_atomic_int_get (&self->n_met))
     return TRUE;
-  /* The connection that a death has broken may still be pausing. */
+  /* The connection broken by the process's end may still be backing off. */
   if (!muster_remote_master_await (MUSTER_REMOTE_MASTER (self->remote), deadline_us, cancellable,
                                    error))
     return FALSE;
@@ -85,7 +86,7 @@ await_runtime (MusterMaster *master, gint64 deadline_us, GCancellable *cancellab
   return TRUE;
 }
 
-/* A session keeps the runtime, whatever becomes of the master. */
+/* A session holds the runtime, even if the master is freed. */
 static MusterSession *
 create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
                 GCancellable *cancellable, GError **error)
@@ -165,7 +166,7 @@ muster_tensorflow_master_init (MusterTensorflowMaster *self G_GNUC_UNUSED)
 {
 }
 
-/* --- by its target --- */
+/* --- masters by target */
 
 static MusterMaster *
 the_tensorflow_master (const char *target, GError **error)

@@ -48,7 +48,7 @@ muster_cli_checkpoint_latest (int argc, char **argv)
   if (error != NULL)
     return muster_cli_fail (error);
   if (!options.json) {
-    printf ("%s\n", prefix); /* as it is: a script takes it */
+    printf ("%s\n", prefix); /* verbatim, for scripts */
     return MUSTER_EXIT_DONE;
   }
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();
@@ -60,7 +60,7 @@ muster_cli_checkpoint_latest (int argc, char **argv)
 
 static const char rest[] = "All verbs accept --json. Help for a verb: muster help checkpoint VERB";
 
-/* The usage, asked for or not. */
+/* Prints the usage: to stdout if it was requested, else to stderr. */
 static int
 print_usage (gboolean asked)
 {
@@ -79,7 +79,7 @@ print_usage (gboolean asked)
   return asked ? MUSTER_EXIT_DONE : MUSTER_EXIT_BAD_INPUT;
 }
 
-/* The first word is the verb, wherever options stand. */
+/* The first word is the verb, wherever the options are. */
 int
 muster_cli_checkpoint (int argc, char **argv)
 {

@@ -34,7 +34,7 @@ static const struct {
     [EQUAL] = {"equal", "=", ""},
 };
 
-/* One name in A, in B, or in both. */
+/* A name in A, B or both. */
 typedef struct {
   Kind kind;
   const char *name; /* readable; borrowed */
@@ -90,7 +90,7 @@ is_alike (const MusterBundleEntry *a, const MusterBundleEntry *b)
          (a->n_dims == 0 || memcmp (a->dims, b->dims, (gsize)a->n_dims * sizeof *a->dims) == 0);
 }
 
-/* Both lists are in the order of their names. */
+/* Matches the names of both lists, which are sorted. */
 static void
 match_names (Diff *self)
 {
@@ -123,7 +123,7 @@ one_to_other (const MusterTensor *a, const MusterTensor *b)
   return g_string_free (text, FALSE);
 }
 
-/* Of what muster doesn't read (a variant), as the index tells it. */
+/* Compares a tensor that muster can't read (a variant) by its checksum in the index. */
 static void
 compare_checksums (Change *change)
 {
@@ -272,7 +272,7 @@ add_type (JsonBuilder *builder, const char *name, const MusterBundleEntry *entry
   json_builder_end_object (builder);
 }
 
-/* A line for each that isn't equal, and one for all. */
+/* Prints a line for each difference, and a summary line. */
 static void
 print_json (const Diff *self)
 {

@@ -39,7 +39,7 @@ muster_cli_saved_model (const char *directory)
   return muster_checkpoint_exists (NULL, prefix) ? g_steal_pointer (&prefix) : NULL;
 }
 
-/* The prefix of one of its files, as a shell's completion gives it. */
+/* The prefix of a checkpoint's file, as entered with a shell's completion. */
 static char *
 prefix_of_file (const char *path)
 {
@@ -119,7 +119,7 @@ muster_cli_opened_clear (MusterCliOpened *self)
   self->lease = NULL;
 }
 
-/* "optimizer/_variables/2" says nothing. */
+/* A name like "optimizer/_variables/2" isn't descriptive. */
 static gboolean
 ends_in_number (const char *path)
 {
@@ -138,7 +138,8 @@ muster_cli_readable (const MusterObjectNames *names, const MusterBundleEntry *en
   if (object->full_name == NULL || !ends_in_number (object->path))
     return object->path;
   const char *key = muster_object_names_key_of (names, object->full_name, NULL);
-  return key == object->key ? object->full_name : object->path; /* unless two are called so */
+  return key == object->key ? object->full_name
+                            : object->path; /* unless two objects have this name */
 }
 
 MusterProgress *

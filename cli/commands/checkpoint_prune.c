@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
   const char *directory; /* (not owned) */
   int keep;
-  gint64 keep_every_us; /* 0: none besides */
+  gint64 keep_every_us; /* 0: keep no further checkpoints */
   gboolean dry_run, json;
   MusterCheckpointRecord *record; /* (owned) */
   GPtrArray *plans;               /* (owned) (element-type Plan) oldest first */
@@ -56,7 +56,7 @@ prune_clear (Prune *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Prune, prune_clear)
 
-/* "checkpoint", and those of other savers in the directory. */
+/* "checkpoint", and the state files of other savers in the directory. */
 static void
 find_state_files (Prune *self)
 {
@@ -116,7 +116,7 @@ list (Prune *self, GError **error)
   return mark_latest (self, error);
 }
 
-/* The newest of each name stay; the list is oldest first. */
+/* Keeps the newest of each name; the list is oldest first. */
 static void
 keep_newest (Prune *self)
 {
@@ -129,7 +129,7 @@ keep_newest (Prune *self)
   }
 }
 
-/* Of the old ones, those that came a long time after the last that stays. */
+/* Keeps old checkpoints that are at least keep_every_us newer than the last one kept. */
 static void
 keep_spread (Prune *self)
 {
@@ -160,7 +160,7 @@ decide (Prune *self)
   }
 }
 
-/* One that somebody reads stays in the state file. */
+/* A checkpoint that is being read stays in the state file. */
 static void
 spare_those_in_use (Prune *self)
 {
@@ -192,7 +192,7 @@ goes (const Prune *self, const char *prefix)
   return FALSE;
 }
 
-/* No state file may name what is about to go. */
+/* Removes the checkpoints to delete from the state file. */
 static gboolean
 rewrite_state (const Prune *self, const char *name, GError **error)
 {
@@ -217,7 +217,8 @@ rewrite_state (const Prune *self, const char *name, GError **error)
          muster_checkpoint_state_write_named (NULL, self->directory, name, state, error);
 }
 
-/* As a saver does it: should this command die half way, the next saver or prune goes on. */
+/* Marks pending deletes, as a saver does: if this command dies, the next saver or prune continues.
+ */
 static gboolean
 mark_pending_deletes (Prune *self, gboolean *is_known, GError **error)
 {
@@ -232,7 +233,7 @@ mark_pending_deletes (Prune *self, gboolean *is_known, GError **error)
   return !*is_known || muster_checkpoint_record_write (NULL, self->directory, self->record, error);
 }
 
-/* FALSE: it couldn't be removed, and that not because somebody has begun to read it. */
+/* Returns FALSE if the checkpoint couldn't be removed, unless it is being read. */
 static gboolean
 remove_one (Prune *self, Plan *plan, GError **error)
 {
@@ -278,7 +279,7 @@ is_told (const Plan *plan)
   return plan->action != NULL && (strcmp (plan->action, "kept") != 0 || plan->why != NULL);
 }
 
-/* What becomes of each but those that are kept as a matter of course. */
+/* Prints what happens to each checkpoint, except those that are kept by default. */
 static void
 print_plans (const Prune *self)
 {

@@ -20,10 +20,10 @@ static const char summary[] =
     "With TENSOR, a name from that list or a variable's name, prints its statistics and values:\n"
     "all of a few, the first and last of many.";
 
-/* One line of the list. */
+/* A line of the list. */
 typedef struct {
   const MusterBundleEntry *entry;
-  const char *name;               /* as a person reads it */
+  const char *name;               /* for display */
   const MusterObjectName *object; /* (nullable) */
   gsize n_slices;
   gint64 bytes; /* -1: in slices of unknown length */
@@ -75,7 +75,7 @@ add_row (MusterTable *table, const Row *row)
   g_autofree char *shape = muster_shape_to_string (entry->n_dims, entry->dims);
   g_autofree char *size =
       row->bytes < 0 ? g_strdup ("-") : muster_format_size ((guint64)row->bytes);
-  /* what the path doesn't say already */
+  /* only if the path doesn't contain it */
   const char *full_name = row->object != NULL ? row->object->full_name : NULL;
   const gboolean has_other = full_name != NULL && !g_str_has_suffix (row->name, full_name);
   g_autoptr (GString) shard = g_string_new (NULL);

@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-#define SHOWN_LIKE  3        /* names that a wrong one is a part of */
+#define SHOWN_LIKE  3        /* suggested names that contain an unknown name */
 #define JSON_VALUES 1000     /* without --full */
-#define MOST_JSON   10000000 /* with it: a line of JSON is built in memory */
+#define MOST_JSON   10000000 /* with --full: a line of JSON is built in memory */
 
 static void
 shape_json (JsonBuilder *builder, int n_dims, const gint64 *dims)
@@ -57,7 +57,7 @@ muster_cli_entry_json (JsonBuilder *builder, MusterBundleReader *reader,
   }
 }
 
-/* The names that a wrong one is a part of, for who remembers half of it. */
+/* The names that contain an unknown name, as suggestions. */
 static char *
 names_like (MusterBundleReader *reader, const MusterObjectNames *names, const char *name)
 {

@@ -31,7 +31,7 @@ add_verdict (MusterTable *table, const MusterListed *self)
   muster_table_add (table, self->prefix, "whole", text, NULL);
 }
 
-/* What the place names, to be read. */
+/* The checkpoints to verify. */
 static GPtrArray *
 find_all (const char *place, GError **error)
 {
@@ -50,8 +50,8 @@ find_all (const char *place, GError **error)
   return one;
 }
 
-/* Reads them all. In a directory where a saver is at work some may be removed meanwhile: those
- * don't count, and where none is left, it is looked at again. */
+/* Reads all checkpoints. If a saver is active in the directory, some may be removed meanwhile:
+ * these are ignored, and if none is left, the directory is listed again. */
 static GPtrArray *
 verify (const char *place, gboolean json, GError **error)
 {

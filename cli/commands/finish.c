@@ -67,7 +67,7 @@ muster_cli_end_job (MusterSession *session, const MusterCliOptions *options, gin
   return TRUE;
 }
 
-/* The model's own step, where it has one and is initialised. */
+/* The model's global step, if it has one and is initialised. */
 static gint64
 read_step (MusterSession *session, MusterScaffold *scaffold, gint64 deadline_us)
 {

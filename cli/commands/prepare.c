@@ -77,7 +77,7 @@ report_ready (const MusterCliResult *result, gsize n_variables, gint64 step)
   muster_cli_say (stdout, "ready: %s%s%s\n", result->options->model, at, spent);
 }
 
-/* The result of what went well for people, and of all for programs. */
+/* Prints the result: of a success as text, of any outcome as JSON. */
 static void
 report_result (const MusterCliResult *result, gsize n_variables, gint64 step)
 {
@@ -96,7 +96,7 @@ report_result (const MusterCliResult *result, gsize n_variables, gint64 step)
   }
 }
 
-/* The model's step, which is only known once it is ready; -1 where it has none. */
+/* The model's global step, which is known only when it is ready; -1 if it has none. */
 static gint64
 read_step (MusterCliOperation *operation, MusterSession *session, GError **error)
 {

@@ -65,7 +65,7 @@ print_fetched (char **names, MusterTensor *const *tensors, gsize n, gboolean jso
   muster_json_print_line (builder);
 }
 
-/* Runs the steps; the last one's tensors are printed. */
+/* Runs the steps, and prints the tensors of the last one. */
 static gboolean
 run_steps (MusterSession *session, MusterStep *step, const RunOptions *run, gboolean json,
            GError **error)
@@ -83,8 +83,7 @@ run_steps (MusterSession *session, MusterStep *step, const RunOptions *run, gboo
   return TRUE;
 }
 
-/* A session for the model: on a master of this process's own, in it or its child, it must be
- * initialised first. */
+/* Opens a session. On a master in this process or its child, the model is initialised first. */
 static MusterSession *
 open_session (MusterScaffold *scaffold, const MusterCliOptions *options, gint64 deadline_us,
               GError **error)
@@ -120,7 +119,7 @@ end_job (MusterScaffold *scaffold, MusterSession *session, const MusterCliOption
   return muster_cli_end_job (session, options, step, deadline_us, error);
 }
 
-/* A deadline that a step ran into is a failed run, not a model that isn't ready. */
+/* A step that exceeds its deadline is a failed run, not a model that isn't ready. */
 static int
 fail_run (const GError *error)
 {

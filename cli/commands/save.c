@@ -54,8 +54,7 @@ say_pause (const char *why, gpointer user_data G_GNUC_UNUSED)
   muster_cli_say (stderr, "waiting for free space: %s\n", why);
 }
 
-/* The saver numbers a checkpoint by the model's global step; one without a step is saved without a
- * number. */
+/* Saves a checkpoint, numbered with the model's global step; without a number if it has none. */
 static gboolean
 save (MusterScaffold *scaffold, MusterSession *session, MusterSaver *saver,
       const CommandOptions *command, MusterSaved *saved, gint64 deadline_us, GError **error)
@@ -127,7 +126,7 @@ make_saver (MusterMetaGraph *meta_graph, const CommandOptions *command, GError *
   return muster_saver_new (meta_graph, &options, error);
 }
 
-/* The model as the job that trains it on the master has it. */
+/* The model with the positions of the job that trains it on the master. */
 static MusterScaffold *
 find_positions (MusterMaster *master, MusterScaffold *scaffold, const MusterCliOptions *options,
                 gint64 deadline_us, GError **error)
@@ -185,7 +184,7 @@ muster_cli_save (int argc, char **argv)
   if (!check_options (&command, &error))
     return muster_cli_fail (error);
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options.meta_graph, &error);
-  g_autoptr (MusterSaver) checked = /* all that can be wrong, before there is a session */
+  g_autoptr (MusterSaver) checked = /* check everything before creating a session */
       scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), &command, &error)
                        : NULL;
   g_autoptr (MusterMaster) master = checked == NULL ? NULL : muster_cli_master (&options, &error);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define GRACE (2 * MUSTER_SECOND)
-/* What a manager is told of changes at most this often. */
+/* The minimum interval of status reports to the service manager. */
 #define REPORT_INTERVAL_US MUSTER_SECOND
 
 static const char summary[] =
@@ -33,7 +33,7 @@ typedef struct {
   char *idle_session, *chief_lease;                          /* (owned) (nullable) times */
   gint64 max_sessions, max_graph_bytes, max_steps, max_watchers, max_request_bytes, max_op_bytes;
   gboolean insecure;
-  int port, health_port, http_port; /* those taken */
+  int port, health_port, http_port; /* the ports in use */
 } Serve;
 
 static void
@@ -50,7 +50,7 @@ serve_clear (Serve *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Serve, serve_clear)
 
-/* --- the line --- */
+/* --- the command line --- */
 
 static gboolean
 parse (Serve *self, int argc, char **argv, GError **error)
@@ -111,7 +111,7 @@ parse (Serve *self, int argc, char **argv, GError **error)
   return muster_cli_parse (argc, argv, "", summary, entries, 0, &none, NULL, error);
 }
 
-/* 0 where none is given: the default. */
+/* 0 if the option is absent: the default. */
 static gboolean
 check_limit (const char *flag, gint64 given, gint64 most, GError **error)
 {
@@ -141,7 +141,7 @@ read_limits (const Serve *self, MusterServerLimits *limits, GError **error)
   return TRUE;
 }
 
-/* A time that is given must be more than none; "forever" is 0 for the idle, as if not given. */
+/* Reads a time, which must be above 0; "forever" is stored as 0, as if absent. */
 static gboolean
 read_time (const char *flag, const char *text, gint64 *time_us, GError **error)
 {
@@ -183,15 +183,15 @@ make_master (const Serve *self, GError **error)
   return muster_local_master_new_with_options (&options);
 }
 
-/* Nobody is served yet, and a child that is starting ends with us. */
+/* No client is served yet, and a child that is starting ends with this process. */
 static void
 end_at_once (int number G_GNUC_UNUSED)
 {
   _exit (MUSTER_EXIT_DONE);
 }
 
-/* TensorFlow's runtime takes a while to start, in which a signal ends us all the same: by a
- * handler, since the default does nothing to a container's first process. */
+/* While TensorFlow's runtime starts, a signal ends the process by a handler, since the default
+ * action does nothing in a container's first process. */
 static gboolean
 await_master (MusterMaster *master, const sigset_t *ends, GError **error)
 {
@@ -233,7 +233,7 @@ make_server (const Serve *self, const sigset_t *ends, GError **error)
   return muster_server_new (master, &options);
 }
 
-/* --- its ports --- */
+/* --- the ports --- */
 
 static gboolean
 take_ports (Serve *self, MusterServer *server, GError **error)
@@ -254,7 +254,7 @@ take_ports (Serve *self, MusterServer *server, GError **error)
   return self->http_port != 0;
 }
 
-/* A line for a port that was taken, beside the host part of HOST:PORT. */
+/* Appends a line for a port, with the host of HOST:PORT. */
 static void
 append_port (GString *text, const char *what, const char *scheme, const char *address, int port)
 {
@@ -263,7 +263,7 @@ append_port (GString *text, const char *what, const char *scheme, const char *ad
   g_string_append_printf (text, "%s %s://%.*s:%d\n", what, scheme, n, address, port);
 }
 
-/* In one piece: whoever reads only the first line may be gone before a second write. */
+/* Written with one write: a reader of only the first line may be gone before a second one. */
 static void
 say_ports (const Serve *self)
 {
@@ -278,7 +278,7 @@ say_ports (const Serve *self)
   fflush (stdout);
 }
 
-/* --- until its end --- */
+/* --- waiting for the end --- */
 
 static char *
 status_of (MusterServer *server)
@@ -289,7 +289,7 @@ status_of (MusterServer *server)
                           counts.sessions, counts.watchers, counts.ready, counts.models);
 }
 
-/* Waits for one of the signals until then. */
+/* Waits for one of the signals, at most until until_us. */
 static gboolean
 wait_for_end (const sigset_t *ends, gint64 until_us)
 {
@@ -302,8 +302,8 @@ wait_for_end (const sigset_t *ends, gint64 until_us)
   return sigtimedwait (ends, NULL, &left) > 0;
 }
 
-/* Until a signal comes, with a manager that wants to hear how it goes: the watchdog hears of it
- * only as long as the server answers. */
+/* Reports to the service manager until a signal comes. The watchdog is notified only while the
+ * server answers. */
 static void
 report_until_end (MusterServer *server, const sigset_t *ends)
 {
@@ -351,7 +351,7 @@ muster_cli_serve (int argc, char **argv)
   if (!parse (&self, argc, argv, &error))
     return muster_cli_fail (error);
 
-  /* Before any thread is made: all inherit the mask, and only sigwait takes these. */
+  /* Before any thread is created: all inherit the mask, and only sigwait receives these signals. */
   sigset_t ends;
   sigemptyset (&ends);
   sigaddset (&ends, SIGINT);

@@ -25,7 +25,7 @@ static const char summary[] =
     "a\n"
     "master other than muster's, shows its devices. If the master doesn't answer, shows why.";
 
-/* --- for people --- */
+/* --- as text --- */
 
 static gboolean
 has (const char *text)
@@ -33,7 +33,7 @@ has (const char *text)
   return *text != '\0';
 }
 
-/* Is it well, in a word. */
+/* The model's state in a word. */
 static const char *
 word_of (const Muster__Announcement *model)
 {
@@ -180,7 +180,7 @@ add_load_row (MusterTable *table, const Muster__StatusResponse *status)
   muster_table_add (table, "  sessions", text->str, NULL);
 }
 
-/* Those that refused something. */
+/* Adds the limits that have refused something. */
 static void
 add_limit_rows (MusterTable *table, const Muster__StatusResponse *status)
 {
@@ -208,7 +208,7 @@ muster_cli_status_text (const MusterCliOptions *options G_GNUC_UNUSED,
   muster_table_print (table, stdout);
 }
 
-/* --- for programs --- */
+/* --- as JSON --- */
 
 static void
 models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
@@ -285,12 +285,12 @@ muster_cli_status_json (const MusterCliOptions *options, const Muster__StatusRes
   muster_json_print_line (builder);
 }
 
-/* --- the question --- */
+/* --- the request --- */
 
-/* Where to look. */
+/* The server to ask. */
 typedef struct {
   const MusterCliOptions *options;
-  const char *address; /* HOST:PORT, within the target */
+  const char *address; /* HOST:PORT, a part of the target */
   gboolean tls;
   gint64 deadline_us;
 } Place;
@@ -311,7 +311,7 @@ find_place (const MusterCliOptions *options, Place *place, GError **error)
   return muster_address_parse (place->address, &host, &port, error);
 }
 
-/* The message lives as long as arena. */
+/* The message lives in arena. */
 static Muster__StatusResponse *
 ask (const Place *place, MusterRpcCredentials *credentials, MusterArena *arena, GError **error)
 {
@@ -344,7 +344,8 @@ devices_json (const MusterCliOptions *options, GPtrArray *devices)
   muster_json_print_line (builder);
 }
 
-/* A master without our service, as TensorFlow's: it can list its devices. */
+/* Reports a master without muster's status service, such as TensorFlow's, which can list its
+ * devices. */
 static MusterExit
 report_another (const Place *place)
 {
@@ -379,7 +380,7 @@ report_another (const Place *place)
   return MUSTER_EXIT_DONE;
 }
 
-/* Nobody answers: finds out why. */
+/* Reports why no server answers. */
 static MusterExit
 report_cause (const Place *place, gint64 started_us, const GError *error)
 {

@@ -42,7 +42,7 @@ shape_text (int n_dims, const gint64 *dims)
   return g_strdup (text->str);
 }
 
-/* A batch's number of rows is its placeholder's, where that says so. */
+/* The batch size must be that of the placeholder, if it has one. */
 static gboolean
 check_batch (MusterTrainData *self, const char *feed, gint64 rows, GError **error)
 {
@@ -72,7 +72,8 @@ check_compatible (MusterTrainData *self, const Tensorflow__NodeDef *node, const 
                                    argument, numpy_name (muster_tensor_dtype (array)), feed,
                                    numpy_name (dtype), numpy_name (dtype));
   const int rank = muster_node_shape (node, "shape", wanted, MUSTER_MAX_DIMS);
-  gboolean fits = rank <= 0 || rank == n_dims; /* 0: unknown, as TensorFlow once wrote it */
+  gboolean fits =
+      rank <= 0 || rank == n_dims; /* 0: unknown, as early TensorFlow versions wrote it */
   for (int i = 1; fits && i < rank; i++)
     fits = wanted[i] < 0 || wanted[i] == dims[i];
   if (!fits) {
@@ -128,9 +129,9 @@ add_feed (MusterTrainData *self, MusterGraph *graph, const char *argument, const
   return TRUE;
 }
 
-/* --- all of them --- */
+/* --- all feeds --- */
 
-/* What the train op needs and nobody feeds would fail its first step. */
+/* A placeholder that the train op needs and that isn't fed would fail the first step. */
 static gboolean
 check_all_fed (const MusterTrainData *self, MusterScaffold *scaffold, GError **error)
 {
@@ -141,7 +142,7 @@ check_all_fed (const MusterTrainData *self, MusterScaffold *scaffold, GError **e
   g_autoptr (GArray) open = g_array_new (FALSE, FALSE, sizeof (gsize));
   const gssize first =
       train_op == NULL ? -1 : muster_graph_find (graph, train_op, strlen (train_op));
-  if (first < 0) /* muster_train () says so */
+  if (first < 0) /* muster_train () reports it */
     return TRUE;
   gsize next = (gsize)first;
   is_seen[next] = TRUE;

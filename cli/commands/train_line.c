@@ -9,7 +9,7 @@
 
 #define LEAST_BAR      8
 #define MOST_BAR       24
-#define LEAST_WITH_BAR 60 /* columns: a narrower line is for the numbers alone */
+#define LEAST_WITH_BAR 60 /* columns: a narrower line has only the numbers */
 
 static char *
 rate_text (double rate)
@@ -27,7 +27,7 @@ left_text (const MusterTrainingState *state)
   return g_strdup_printf (", %s left", left);
 }
 
-/* Who has nothing left to do itself. */
+/* The text for a task that has finished and waits for others. */
 static char *
 awaits_text (const MusterTrainingState *state)
 {
@@ -37,7 +37,7 @@ awaits_text (const MusterTrainingState *state)
   return g_strdup_printf (", waiting for %s: no batch for %s", state->awaits, idle);
 }
 
-/* What has no room any more is left out. */
+/* Appends text if it fits. */
 static void
 append_if_fits (GString *text, const char *more, guint columns_left)
 {
@@ -45,7 +45,7 @@ append_if_fits (GString *text, const char *more, guint columns_left)
     g_string_append (text, more);
 }
 
-/* The parts in the order of what is looked for first. */
+/* The numbers, the most important first. */
 static char *
 numbers_of (const MusterTrainingState *state, guint columns_left)
 {

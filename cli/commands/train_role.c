@@ -24,7 +24,7 @@ take_cluster (MusterTrainRole *self, const MusterClusterSpec *cluster, GError **
   const gint number = muster_cluster_spec_trainer (cluster);
   self->n_tasks = MAX (muster_cluster_spec_n_trainers (cluster), 1);
   if (job == NULL)
-    return TRUE; /* no task: it is alone */
+    return TRUE; /* no task: the job has one task */
   if (number < 0)
     return muster_cli_usage_error (
         error,
@@ -38,7 +38,7 @@ take_cluster (MusterTrainRole *self, const MusterClusterSpec *cluster, GError **
   return TRUE;
 }
 
-/* --- the command's line --- */
+/* --- the command line */
 
 static gboolean
 take_task (MusterTrainRole *self, const char *task, GError **error)

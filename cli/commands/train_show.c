@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-#define LINE_EVERY_US  (10 * MUSTER_SECOND) /* piped */
+#define LINE_EVERY_US  (10 * MUSTER_SECOND) /* if the output isn't a terminal */
 #define JSON_EVERY_US  (MUSTER_SECOND / 10)
-#define SAVED_EVERY_US MUSTER_SECOND /* the bar shows those between */
+#define SAVED_EVERY_US MUSTER_SECOND /* checkpoints in between are shown only in the bar */
 #define DRILL_AFTER_US MUSTER_SECOND
 
 static gint64
@@ -91,7 +91,7 @@ add_state (JsonBuilder *builder, const MusterTrainingState *state)
 
 /* --- ready --- */
 
-/* How it came to be ready. */
+/* How the model became ready. */
 static const char *
 way_of (const MusterSessionReport *report)
 {
@@ -179,7 +179,7 @@ on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
   end_event (builder);
 }
 
-/* --- on the way --- */
+/* --- training --- */
 
 static void
 show_step (MusterTrainShow *self, gint64 at_us)
@@ -297,7 +297,7 @@ event_of (MusterExit code)
                                          : "failed";
 }
 
-/* Over all of it; 0: not known. */
+/* The mean rate of the whole training; 0 if unknown. */
 static double
 mean_rate (const MusterTrainShow *self, const MusterTrained *trained, gint64 *took_us)
 {
@@ -329,7 +329,7 @@ say_trained (MusterTrainShow *self, const MusterTrained *trained)
   muster_cli_say (stdout, "%s\n", text->str);
 }
 
-/* A drill that never came: the training ended first. */
+/* Reports a drill that didn't happen because training ended first. */
 static gboolean
 missed_drill (const MusterTrainShow *self, const MusterPreemptionReport *preempted,
               const GError *error)
@@ -355,11 +355,11 @@ exit_of (MusterTrainShow *self, const MusterCliResult *result, const MusterTrain
     return MUSTER_EXIT_FAILED;
   if (preempted->outcome == MUSTER_PREEMPTION_NOT_ASKED ||
       !muster_preemption_explains (self->preemption, result->error)) {
-    /* before it was ready it is the wait that has ended; afterwards a deadline is a failure */
+    /* before the model is ready, a deadline ends the wait; afterwards it is a failure */
     const MusterExit code = muster_cli_result_exit (result);
     return code == MUSTER_EXIT_NOT_READY && self->ready_us > 0 ? MUSTER_EXIT_FAILED : code;
   }
-  if (!preempted->is_drill) /* who had got there before it was told to go is done */
+  if (!preempted->is_drill) /* training that had finished before the signal succeeded */
     return result->error == NULL && trained->is_reached ? MUSTER_EXIT_DONE : MUSTER_EXIT_PREEMPTED;
   return preempted->outcome == MUSTER_PREEMPTION_SAVED ||
                  preempted->outcome == MUSTER_PREEMPTION_NO_SAVE
@@ -389,7 +389,7 @@ print_end (MusterTrainShow *self, const MusterCliResult *result, const MusterTra
   end_event (builder);
 }
 
-/* What became of being told to go, and how to go on. */
+/* Reports the preemption's outcome, and how to resume. */
 static void
 say_preempted (MusterTrainShow *self, const MusterPreemptionReport *preempted)
 {

@@ -14,7 +14,7 @@ static const char summary[] =
     "intervals\n"
     "of at most --recovery-wait.";
 
-/* The result of what went well for people, and of all for programs. */
+/* Prints the result: of a success as text, of any outcome as JSON. */
 static void
 report_result (const MusterCliResult *result)
 {

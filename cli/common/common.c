@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LONGEST_DIAGNOSIS_US (5 * MUSTER_SECOND) /* at a port that closed the connection */
+#define LONGEST_DIAGNOSIS_US (5 * MUSTER_SECOND) /* for a port that closed the connection */
 
 void
 muster_cli_options_clear (MusterCliOptions *self)
@@ -95,7 +95,7 @@ append_security (GArray *entries, MusterCliOptions *options)
   append_entries (entries, security, G_N_ELEMENTS (security));
 }
 
-/* A command's own options, then the common ones that it wants. (transfer full) (element-type
+/* A command's own options, then the common ones it supports. (transfer full) (element-type
  * GOptionEntry) */
 static GArray *
 collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions *options)
@@ -184,8 +184,8 @@ read_cluster (const char *command, MusterCliOptions *options, GError **error)
   return TRUE;
 }
 
-/* Where the task's environment says so, its sessions live on its own server, for its own devices;
- * what the command's line says wins. */
+/* Reads TF_CONFIG: if it is set, the task's sessions live on its own server, for its own devices.
+ * The command line takes precedence. */
 static gboolean
 read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
 {
@@ -210,7 +210,7 @@ read_tf_config (MusterCliWants wants, MusterCliOptions *options, GError **error)
   return TRUE;
 }
 
-/* A model is called as its file: a chief and its workers agree on that without a word. */
+/* The model's default name is its file's, so that a chief and its workers use the same. */
 static void
 name_model (MusterCliOptions *options)
 {
@@ -221,7 +221,7 @@ name_model (MusterCliOptions *options)
     options->model[strlen (options->model) - strlen (".meta")] = '\0';
 }
 
-/* A master that begins and ends with the command holds nothing of anybody's. */
+/* A master that lives only as long as the command has no model that others prepared. */
 static gboolean
 check_shared (const char *command, MusterCliWants wants, const char *target, GError **error)
 {
@@ -371,7 +371,7 @@ muster_cli_master (const MusterCliOptions *options, GError **error)
   return muster_cli_master_at (options->target, &files, error);
 }
 
-/* gRPC says only that the connection was closed where one side speaks TLS and the other doesn't. */
+/* gRPC reports only a closed connection if one side uses TLS and the other doesn't. */
 void
 muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_us, GError **error)
 {

@@ -18,8 +18,8 @@ typedef struct {
   GPtrArray *leaves; /* (owned) (element-type JsonNode) not owned by the array */
 } Literal;
 
-/* Walks nested lists: fills the shape on the way down its first branch, and checks that every other
- * has the same. */
+/* Walks nested lists: takes the shape from the first branch, and checks that all others have the
+ * same. */
 static gboolean
 collect (Literal *self, JsonNode *node, int depth, GError **error)
 {
@@ -145,7 +145,7 @@ parse_literal (const char *text, MusterDType dtype, GError **error)
   return dtype == MUSTER_STRING ? strings_of (&literal) : numbers_of (&literal, error);
 }
 
-/* The dtype of an output as its node's attributes tell: a placeholder's "dtype", else "T". */
+/* An output's dtype, from its node's attributes: "dtype" of a placeholder, else "T". */
 static MusterDType
 dtype_of (const Tensorflow__NodeDef *node, GError **error)
 {
@@ -167,7 +167,7 @@ read_bound (const char *text, gint64 fallback, gint64 *bound)
   return *text == '\0' || g_ascii_string_to_signed (text, 10, 0, G_MAXINT64, bound, NULL);
 }
 
-/* The rows that "FIRST:END" names, as a view. */
+/* The rows FIRST:END, as a view. */
 static MusterTensor *
 rows_of (MusterTensor *array, const char *rows, GError **error)
 {
@@ -242,14 +242,16 @@ muster_cli_read_feed (MusterGraph *graph, const char *argument, const char *rows
   return tensor;
 }
 
-/* What JSON has no number for is a string: "nan", "inf", an integer beyond 64 bits with a sign. */
+/* Values that JSON can't represent as numbers are strings: "nan", "inf" and integers beyond 64 bits
+ * with a sign. */
 static void
 number_json (JsonBuilder *builder, const char *text, gboolean is_real)
 {
   const double value = g_ascii_strtod (text, NULL);
   gint64 whole;
   if (is_real && isfinite (value))
-    json_builder_add_double_value (builder, value); /* of a float the shortest, not its bits */
+    json_builder_add_double_value (builder,
+                                   value); /* the shortest text of a float, not its exact value */
   else if (!is_real && g_ascii_string_to_signed (text, 10, G_MININT64, G_MAXINT64, &whole, NULL))
     json_builder_add_int_value (builder, whole);
   else

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#define MANY         1000   /* elements that are shown without being asked for */
-#define EDGE         3      /* of each end of a dimension, where there are more */
-#define LINE         79     /* columns, where there is no terminal */
+#define MANY         1000   /* the maximum of elements shown without --full */
+#define EDGE         3      /* elements shown at each end of a longer dimension */
+#define LINE         79     /* columns without a terminal */
 #define LONGEST_TEXT 60     /* bytes of a string */
 #define ROUNDED      "%.5g" /* so that six of them fit a line */
 
@@ -19,10 +19,10 @@ typedef struct {
   gboolean is_rounded;
   int indent;
   int line;      /* columns of a line */
-  int width;     /* of the widest element; 0: as wide as each is */
-  int column;    /* where the next one stands */
+  int width;     /* the width of the widest element; 0: each element's own */
+  int column;    /* the column of the next element */
   GString *text; /* of one element */
-  char *gap;     /* what stands for elements that are left out */
+  char *gap;     /* the text for omitted elements */
 } Printer;
 
 static gboolean
@@ -31,7 +31,7 @@ is_shortened (const Printer *self, gint64 length)
   return self->edge < G_MAXINT64 && length > 2 * self->edge;
 }
 
-/* How many elements are shown of a shape, or more than MANY. */
+/* The number of elements shown of a shape, or more than MANY. */
 static gint64
 shown (const MusterTensor *tensor, gint64 edge)
 {
@@ -66,7 +66,7 @@ is_real (MusterDType dtype)
          dtype == MUSTER_BFLOAT16;
 }
 
-/* An element's text, and how many columns it takes. */
+/* Formats an element; returns its width in columns. */
 static int
 format_element (Printer *self, gint64 i)
 {
@@ -92,7 +92,7 @@ put_element (Printer *self, int width)
   put (self, self->text->str);
 }
 
-/* How wide the widest of those shown in a row is. */
+/* Measures the widest element shown in a row. */
 static void
 measure_row (Printer *self, gint64 first, gint64 length)
 {
@@ -104,7 +104,7 @@ measure_row (Printer *self, gint64 first, gint64 length)
   }
 }
 
-/* The elements of the innermost dimension, as many to a line as fit. */
+/* Prints the elements of the innermost dimension, as many per line as fit. */
 static void
 print_row (Printer *self, gint64 first, gint64 length, int depth)
 {
@@ -186,7 +186,8 @@ muster_values_print (FILE *to, const MusterTensor *tensor, gboolean is_full, int
   if (!is_full && n > MANY)
     for (printer.edge = EDGE; printer.edge > 0 && shown (tensor, printer.edge) > MANY;)
       printer.edge--;
-  if (!is_full && n > 0) /* in columns; for all of them a second look would cost as much */
+  if (!is_full &&
+      n > 0) /* align in columns; if all elements are shown, measuring would double the time */
     print_all (&printer);
   printer.to = to;
   fprintf (to, "%*s", indent, "");

@@ -52,7 +52,7 @@ add_value (JsonBuilder *builder, MusterJsonKind kind, gconstpointer at)
 {
   const char *text;
   switch (kind) {
-  case MUSTER_JSON_STRING: /* a message's is never NULL */
+  case MUSTER_JSON_STRING: /* a protobuf string is never NULL */
     text = *(char *const *)at;
     add_text (builder, text != NULL && *text != '\0' ? text : NULL);
     return;
@@ -169,7 +169,7 @@ append_double (GString *out, double value)
       break;
   }
   g_string_append (out, digits);
-  if (strpbrk (digits, ".e") == NULL) /* so that it is a double to whoever reads it */
+  if (strpbrk (digits, ".e") == NULL) /* so that readers parse it as a double */
     g_string_append (out, ".0");
 }
 

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The address that is named, or 0: none, or one that can't be. */
+/* The address in the environment, or 0 if there is none or it is invalid. */
 static socklen_t
 manager_address (struct sockaddr_un *address)
 {
@@ -19,7 +19,7 @@ manager_address (struct sockaddr_un *address)
   memcpy (address->sun_path, name, size);
   if (*name == '@')
     address->sun_path[0] = '\0';
-  /* An abstract name has no end but its length; a path ends with a zero. */
+  /* An abstract name ends with its length; a path ends with a NUL. */
   return (socklen_t)(offsetof (struct sockaddr_un, sun_path) + size + (*name == '/'));
 }
 
@@ -33,7 +33,7 @@ tell (const char *text)
   int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0)
     return;
-  /* The manager may be gone; the service goes on without it. */
+  /* If the service manager is gone, the service continues without it. */
   (void)sendto (fd, text, strlen (text), MSG_NOSIGNAL, (const struct sockaddr *)&address, size);
   close (fd);
 }

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define QUIET_US      MUSTER_SECOND /* what ends within it has no bar */
+#define QUIET_US      MUSTER_SECOND /* shorter operations have no bar */
 #define REDRAW_US     (MUSTER_SECOND / 10)
-#define WINDOW_US     (2 * MUSTER_SECOND) /* the rate is that of the last one or two of these */
+#define WINDOW_US     (2 * MUSTER_SECOND) /* the rate covers the last one or two of these */
 #define DEFAULT_WIDTH 80
 #define LEAST_BAR     8
 #define MOST_BAR      30
@@ -27,7 +27,7 @@ struct _MusterProgress {
   guint64 before, all;
   gint64 started_us, drawn_us;
   gboolean is_drawn;
-  Mark older, newer; /* from which the rate is taken */
+  Mark older, newer; /* the marks that the rate is computed from */
 };
 
 MusterProgress *
@@ -90,7 +90,7 @@ muster_progress_line (const char *what, guint64 done, guint64 all, double rate, 
   }
   const guint n = (guint)g_utf8_strlen (numbers->str, -1), name = (guint)g_utf8_strlen (what, -1);
   GString *line = g_string_new (NULL);
-  if (n + name > width) { /* the numbers are what is looked for */
+  if (n + name > width) { /* the numbers are more important than the name */
     g_autofree char *cut = g_utf8_substring (what, 0, n < width ? width - n : 0);
     g_string_append (line, cut);
   } else {
@@ -108,7 +108,7 @@ static guint
 width_of (FILE *to)
 {
   const guint columns = muster_cli_terminal_columns (to);
-  return (columns > 1 ? columns : DEFAULT_WIDTH) - 1; /* a line that wraps would stay behind */
+  return (columns > 1 ? columns : DEFAULT_WIDTH) - 1; /* a wrapped line couldn't be erased */
 }
 
 static double

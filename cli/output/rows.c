@@ -22,8 +22,7 @@ row_free (gpointer data)
   g_free (self);
 }
 
-/* A text that begins with its state is told apart: what everybody reads first stands in a column.
- */
+/* Splits the state off a text that begins with it, so that it is shown in its own column. */
 static void
 split (MusterRow *self, const MusterReason *reason)
 {
@@ -43,7 +42,7 @@ split (MusterRow *self, const MusterReason *reason)
   }
 }
 
-/* What is unknown is left out, and so is what goes without saying. */
+/* Components with an unknown or an obvious state are omitted. */
 static gboolean
 has_something_to_say (const MusterReason *reason, gboolean has_problem)
 {
@@ -110,7 +109,7 @@ width_of (gunichar c)
   return g_unichar_iszerowidth (c) ? 0 : g_unichar_iswide (c) ? 2 : 1;
 }
 
-/* Appends as much of text as fits, and takes it off what is left. A newline ends it. */
+/* Appends as much of text as fits, and subtracts it from *left. A newline ends it. */
 static void
 append_cut (GString *line, const char *text, guint *left)
 {

@@ -78,7 +78,7 @@ muster_cli_append_bar (GString *text, double part, guint columns, gboolean colou
   g_string_append (text, coloured ? NO_COLOUR : "");
 }
 
-/* A paragraph's words on lines of their own measure. */
+/* Wraps a paragraph at columns. */
 static void
 append_filled (GString *out, const char *paragraph, guint columns)
 {

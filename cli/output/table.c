@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define GAP        2  /* columns between two cells */
-#define LEAST_LAST 24 /* what a long last cell needs beside the others */
-#define INDENT     2  /* of what stands below a row's first cell */
+#define LEAST_LAST 24 /* the minimum width of a long last cell beside the others */
+#define INDENT     2  /* the indentation of text below a row's first cell */
 #define NO_COLOUR  "\033[0m"
 
 typedef struct {
@@ -73,7 +73,7 @@ muster_table_colour (MusterTable *self, const char *colour)
 
 /* --- drawing --- */
 
-/* How many columns stand before the last one, from the first on. */
+/* The width of the cells before the last one, from `first`. */
 static guint
 before_last (const MusterTable *self, guint first, guint indent)
 {
@@ -83,7 +83,7 @@ before_last (const MusterTable *self, guint first, guint indent)
   return columns;
 }
 
-/* Does the last column stand beside those from first on? */
+/* Returns TRUE if the last cell fits beside the cells from `first`. */
 static gboolean
 fits (const MusterTable *self, guint first, guint indent, guint columns)
 {
@@ -91,7 +91,7 @@ fits (const MusterTable *self, guint first, guint indent, guint columns)
   return columns == 0 || before_last (self, first, indent) + last <= columns;
 }
 
-/* As much of text as fits room, at a blank if there is one; *text goes on behind it. */
+/* Takes as much of *text as fits, up to a blank if there is one, and advances *text. */
 static char *
 take_line (const char **text, guint columns_left)
 {
@@ -116,7 +116,7 @@ append_blanks (GString *out, guint n)
   g_string_append_printf (out, "%*s", (int)n, "");
 }
 
-/* The text from column on, below itself where it is longer than what is left. */
+/* Appends text at `column`, on several lines if it is longer than the space left. */
 static void
 append_last (GString *out, const char *text, guint column, guint columns)
 {
@@ -142,7 +142,7 @@ append_first (GString *out, const Row *row)
                             second);
 }
 
-/* What stands at the end of a line is no use. */
+/* Removes trailing blanks of the line. */
 static void
 trim (GString *out)
 {
@@ -152,7 +152,7 @@ trim (GString *out)
   g_string_truncate (out, n);
 }
 
-/* The cells from first on; indent columns are there already. */
+/* Appends the cells from `first`; `indent` columns have been written. */
 static void
 append_cells (const MusterTable *self, GString *out, const Row *row, guint first, guint indent,
               guint columns)
@@ -178,7 +178,7 @@ append_cells (const MusterTable *self, GString *out, const Row *row, guint first
   }
 }
 
-/* Where what belongs to a row's first cell stands below it. */
+/* The indentation of cells that continue below a row's first cell. */
 static guint
 indent_of (const MusterTable *self)
 {

@@ -39,9 +39,9 @@ struct _MusterLive {
   GCancellable *ended;     /* (owned) ends the thread */
   GThread *thread;
   sigset_t mask_before;
-  int signals;                /* a signalfd */
-  int signal;                 /* the thread's until it is joined: the one that came; 0: none */
-  gboolean is_seen_to;        /* the thread's: somebody else sees to a signal that came */
+  int signals;         /* a signalfd */
+  int signal;          /* used by the thread until it is joined: the signal received; 0: none */
+  gboolean is_seen_to; /* used by the thread: a callback has handled the signal */
   MusterLiveSignal on_signal; /* (nullable) */
   gpointer signal_data;
 
@@ -51,8 +51,8 @@ struct _MusterLive {
   guint64 restored, to_restore; /* bytes; 0: nothing is being restored */
   gint64 restoring_us;          /* since when */
   gint64 printed_us;            /* the last line */
-  guint drawn;                  /* lines of the block on the terminal */
-  char *line;                   /* (owned) (nullable) in the block's place */
+  guint drawn;                  /* lines of the block drawn on the terminal */
+  char *line;                   /* (owned) (nullable) shown instead of the block */
 };
 
 /* "digits at grpc://chief:2222" */
@@ -64,13 +64,13 @@ subject_of (const MusterLive *self)
   return muster_cli_sanitise (text);
 }
 
-/* "9m46s left", or how long it has taken where there is no limit. */
+/* "9m46s left", or the elapsed time if there is no limit. */
 static char *
 time_of (const MusterLive *self, gint64 now_us)
 {
   gboolean forever = self->deadline_us == MUSTER_WAIT_FOREVER;
   gint64 left_us = muster_deadline_remaining (self->deadline_us, now_us);
-  /* a second that has begun is left */
+  /* round up to whole seconds */
   gint64 us = forever ? now_us - self->started_us : left_us + MUSTER_SECOND - 1;
   g_autofree char *text = muster_rows_seconds (us);
   return g_strdup_printf (forever ? "for %s" : "%s left", text);
@@ -86,7 +86,7 @@ erase (MusterLive *self)
   self->drawn = 0;
 }
 
-/* The line of a restore, or nothing. */
+/* The progress bar of a restore, or "". */
 static char *
 bar_of (const MusterLive *self, gint64 now_us, guint width)
 {
@@ -99,7 +99,7 @@ bar_of (const MusterLive *self, gint64 now_us, guint width)
   return g_strconcat (line, "\n", NULL);
 }
 
-/* The last column stays free: a line that wraps can't be drawn over. */
+/* Leaves the last column free: a wrapped line can't be redrawn. */
 static void
 measure (guint *width, guint *height)
 {
@@ -109,7 +109,7 @@ measure (guint *width, guint *height)
   *height = is_known && size.ws_row > 2 ? size.ws_row - 1U : DEFAULT_HEIGHT - 1U;
 }
 
-/* The rows of what is waited for. */
+/* The rows of the components that are waited for. */
 static char *
 block_of (MusterLive *self, gint64 now_us)
 {
@@ -167,7 +167,7 @@ on_tick (MusterLive *self)
   g_mutex_unlock (&self->lock);
 }
 
-/* Where the log goes while there is something drawn. */
+/* Redirects the log while something is drawn. */
 static GMutex log_lock;
 static MusterLive *log_live; /* guarded by log_lock: (nullable) (not owned) */
 
@@ -179,7 +179,7 @@ log_to (MusterLive *live)
   g_mutex_unlock (&log_lock);
 }
 
-/* The default of a signal that all threads block. */
+/* Performs the default action of a signal that all threads block. */
 static void
 end_by (int number)
 {
@@ -201,7 +201,7 @@ on_signal (MusterLive *self)
   erase (self);
   g_mutex_unlock (&self->lock);
   if (info.ssi_signo == SIGTSTP) {
-    raise (SIGSTOP); /* and when it goes on, the next tick draws it again */
+    raise (SIGSTOP); /* the next tick after it continues draws it again */
     return;
   }
   if (self->signal != 0 || self->is_seen_to)
@@ -214,8 +214,8 @@ on_signal (MusterLive *self)
   g_cancellable_cancel (self->operation);
 }
 
-/* When there may be something to show or to tell: very many wait side by side, and each that wakes
- * takes its share of a core. -1: never. */
+/* The milliseconds until the next redraw or report; -1: never. Many waiters run side by side, and
+ * each wakeup takes CPU time. */
 static int
 next_tick_ms (MusterLive *self, gint64 watchdog_us)
 {
@@ -224,7 +224,7 @@ next_tick_ms (MusterLive *self, gint64 watchdog_us)
     g_mutex_lock (&self->lock);
     left_us = self->printed_us + REPEAT_US - muster_clock_now_us (muster_system_clock ());
     g_mutex_unlock (&self->lock);
-    left_us = MAX (left_us, TICK_US); /* it is late where nothing is to be repeated */
+    left_us = MAX (left_us, TICK_US); /* if nothing is due */
   }
   if (watchdog_us > 0)
     left_us = MIN (left_us, watchdog_us / 2);
@@ -262,7 +262,7 @@ block_signals (MusterLive *self)
     struct sigaction action;
     gboolean is_ignored =
         sigaction (numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-    if (!is_ignored) /* as nohup has it */
+    if (!is_ignored) /* nohup ignores it */
       sigaddset (&set, numbers[i]);
   }
   pthread_sigmask (SIG_BLOCK, &set, &self->mask_before);
@@ -324,11 +324,11 @@ muster_live_progress (const char *message, const MusterReadiness *readiness G_GN
   MusterLive *self = user_data;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   const MusterReason *job = reasons == NULL ? NULL : muster_reasons_find (reasons, "job");
-  if (job != NULL && !job->is_well) /* nothing is waited for any more: the verb's failure says it */
+  if (job != NULL && !job->is_well) /* the wait is over; the operation's error says why */
     return;
   g_autofree char *summary = muster_rows_summary (message, reasons);
   g_mutex_lock (&self->lock);
-  if (self->line != NULL) /* it was ready before, and another wait begins */
+  if (self->line != NULL) /* the model was ready before, and another wait begins */
     begin_again (self, now_us);
   g_free (self->summary);
   self->summary = g_steal_pointer (&summary);
@@ -344,7 +344,7 @@ muster_live_progress (const char *message, const MusterReadiness *readiness G_GN
   g_mutex_unlock (&self->lock);
 }
 
-/* The tick draws it. */
+/* Drawn at the next tick. */
 void
 muster_live_restoring (guint64 done, guint64 total, gpointer user_data)
 {

@@ -35,7 +35,7 @@ muster_cli_result_exit (const MusterCliResult *self)
   return code == MUSTER_EXIT_NOT_READY && no_answer ? MUSTER_EXIT_NO_ANSWER : code;
 }
 
-/* A look for a checkpoint, where there was none, restored nothing. */
+/* A restore that found no checkpoint isn't reported. */
 static gboolean
 has_happened (const MusterSessionReport *report, const MusterPhase *phase)
 {
@@ -81,7 +81,8 @@ muster_cli_restored (const MusterSessionReport *report)
   MusterCheckpointOverview overview;
   const gint64 took_us = muster_cli_phase_us (report, "restore");
   g_autofree char *took = muster_format_duration (took_us);
-  if (!muster_checkpoint_inspect (NULL, report->restored_from, &overview, NULL)) /* not from here */
+  if (!muster_checkpoint_inspect (NULL, report->restored_from, &overview,
+                                  NULL)) /* not readable from this machine */
     return g_strdup_printf ("restored %s in %s", report->restored_from, took);
   g_autofree char *transfer = muster_figure_transfer (overview.bytes, took_us);
   return g_strdup_printf ("restored %s, %s", report->restored_from, transfer);
@@ -124,7 +125,7 @@ report_over (const MusterCliResult *self)
     g_string_append_printf (text, ", %s ago", age);
   }
   muster_cli_say (stderr, "muster: %s is finished: %s\n", self->options->model, text->str);
-  if (job == NULL) /* a chief's verb */
+  if (job == NULL) /* a chief's operation */
     muster_cli_say (stderr, "  try: `muster prepare --overwrite` starts it again\n");
 }
 
@@ -148,7 +149,7 @@ phrase_of (const MusterReason *server, const char *target)
   return "no session";
 }
 
-/* Of "missing 92: ps:0 60 (…)" what isn't the count. */
+/* The text after the colon and the count, of "missing 92: ps:0 60 (…)". */
 static const char *
 after_colon (const char *text)
 {
@@ -156,20 +157,20 @@ after_colon (const char *text)
   return colon != NULL ? colon + 2 : text;
 }
 
-/* A task that is missing, and since when; its text begins with its name. */
+/* Reports a missing task and since when; its text begins with its name. */
 static void
 report_task (const MusterReason *task)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   const gint64 age_us = now_us - task->since_us;
   g_autofree char *age = muster_format_duration (MAX (age_us, 0));
-  if (age_us < MUSTER_SECOND) /* seen once, at the end */
+  if (age_us < MUSTER_SECOND) /* only seen at the end */
     muster_cli_say (stderr, "  %s\n", task->text);
   else
     muster_cli_say (stderr, "  %s, for %s\n", task->text, age);
 }
 
-/* What else isn't well: one line each. */
+/* Reports the other problems, one line each. */
 static void
 report_others (const MusterSessionReport *report, const MusterReason *first)
 {
@@ -275,7 +276,7 @@ retries_json (JsonBuilder *builder, const MusterSessionReport *report)
   json_builder_set_member_name (builder, "retries");
   json_builder_begin_object (builder);
   for (guint i = 0; i < MUSTER_N_FAILURES; i++)
-    if (i != MUSTER_FAILURE_MISTAKE) /* never tried again */
+    if (i != MUSTER_FAILURE_MISTAKE) /* never retried */
       muster_json_add_int (builder, muster_failure_name (i), report->retries[i]);
   json_builder_end_object (builder);
 }

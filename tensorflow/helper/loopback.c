@@ -34,11 +34,11 @@ option_of (int fd, int which)
   return getsockopt (fd, SOL_SOCKET, which, &value, &size) == 0 ? value : -1;
 }
 
-/* 127.0.0.1 as an IPv6 socket names it. */
+/* 127.0.0.1 as an IPv4-mapped IPv6 address. */
 static const struct in6_addr mapped = {
     .s6_addr = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}};
 
-/* Where a socket that wants *address is bound instead. */
+/* Binds a socket to loopback instead of *address. */
 static void
 bind_to_loopback (int fd, Address *address)
 {
@@ -55,7 +55,7 @@ bind_to_loopback (int fd, Address *address)
     setsockopt (fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
 }
 
-/* libc's, for this whole process: a program's own definition goes before it. */
+/* Replaces libc's bind in this process: a program's own definition takes precedence. */
 __attribute__ ((visibility ("default"))) int
 bind (int fd, const struct sockaddr *address, socklen_t size)
 {
@@ -70,9 +70,9 @@ bind (int fd, const struct sockaddr *address, socklen_t size)
   return (int)syscall (SYS_bind, fd, &to, size);
 }
 
-/* --- the check afterwards --- */
+/* --- checking the result */
 
-/* False for no listening TCP socket. */
+/* Returns false if fd isn't a listening TCP socket. */
 static bool
 listens_at (int fd, Address *address)
 {

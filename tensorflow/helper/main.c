@@ -22,7 +22,7 @@
 #define MAX_TEXT 2048
 #define INTERNAL 13
 
-/* Nothing is ever sent to this end: what can be read is its end. */
+/* The parent never sends anything: the socket becomes readable when the parent ends. */
 static void *
 end_with_parent (void *data)
 {
@@ -38,8 +38,8 @@ end_with_parent (void *data)
   }
 }
 
-/* Whoever started it may have blocked signals; and Ctrl-C is for its parent, which decides when
- * this one ends. */
+/* The parent may have blocked signals; and Ctrl-C is for the parent, which decides when this
+ * process ends. */
 static void
 settle_signals (void)
 {
@@ -50,7 +50,7 @@ settle_signals (void)
   setpgid (0, 0);
 }
 
-/* Where nobody hears it any more, it ends as it does with its parent. */
+/* If the parent is gone, the process ends. */
 static void
 report_to_parent (const char *what, char *text)
 {

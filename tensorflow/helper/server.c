@@ -7,7 +7,7 @@
 
 enum { INVALID_ARGUMENT = 3 };
 
-/* Of TensorFlow's C API (c_api.h, c_api_experimental.h). */
+/* Declarations of TensorFlow's C API (c_api.h, c_api_experimental.h). */
 typedef struct TF_Status TF_Status;
 typedef struct TF_Server TF_Server;
 
@@ -20,7 +20,7 @@ typedef struct {
   void (*start) (TF_Server *, TF_Status *);
 } Api;
 
-/* NULL, or the name of what the library lacks. */
+/* Returns NULL, or the name of a function that the library lacks. */
 static const char *
 find_functions (void *library, Api *api)
 {
@@ -82,7 +82,7 @@ define_server (uint16_t port)
   return server;
 }
 
-/* RTLD_LOCAL: nothing else in this process is to see its symbols. */
+/* RTLD_LOCAL hides its symbols from the rest of this process. */
 static bool
 load (const char *library, Api *api, char *text, size_t n_text)
 {
