@@ -13,11 +13,11 @@ typedef struct {
 
 struct _MusterAccumulator {
   MusterAccumulatorKind kind;
-  GMutex lock; /* short; guards all below */
+  GMutex lock; /* held briefly; guards all below */
   MusterAccumulatorSum sum;
   gint32 n; /* gradients in sum */
   gint64 global_step;
-  GQueue waiting; /* (owned) of Waiting, the first who asked at its head */
+  GQueue waiting; /* (owned) of Waiting, oldest first */
 };
 
 MusterAccumulator *
@@ -93,8 +93,8 @@ shape_of_rows (const MusterAccumulator *self)
   return shape;
 }
 
-/* With the lock held: hands the sum or the mean over, and is empty again. Where there is no memory
- * for that, nothing has changed. */
+/* Returns the sum or the mean and empties the accumulator. Without memory nothing changes. Call
+ * with the lock held. */
 static gboolean
 take (MusterAccumulator *self, MusterAccumulated *taken, GError **error)
 {
@@ -130,8 +130,8 @@ muster_accumulator_try_take (MusterAccumulator *self, gint32 n_required, MusterA
   return done;
 }
 
-/* Gives what there is to those who wait, the first first: whoever asked for more than there is
- * keeps the others waiting, as in TensorFlow. */
+/* Serves the waiters in order: one that needs more gradients than there are blocks the others, as
+ * in TensorFlow. */
 static void
 serve (MusterAccumulator *self)
 {
@@ -163,7 +163,7 @@ muster_accumulator_take (MusterAccumulator *self, gint32 n_required, gpointer wa
   serve (self);
 }
 
-/* With the lock held: the first of those that are meant. */
+/* Removes the first matching waiter. Call with the lock held. */
 static Waiting *
 pop_waiting (MusterAccumulator *self, gpointer waiter)
 {
@@ -190,7 +190,7 @@ muster_accumulator_cancel (MusterAccumulator *self, gpointer waiter)
         gone->waiter, NULL,
         g_error_new (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "TakeGrad operation was cancelled"));
   }
-  serve (self); /* there may be enough for those behind */
+  serve (self); /* there may be enough for later waiters */
 }
 
 static char *
@@ -234,7 +234,7 @@ check_dense (const MusterAccumulator *self, const MusterTensor *gradient, GError
                       wanted, given);
 }
 
-/* With the lock held: ends an addition. */
+/* Completes an addition. Call with the lock held. */
 static gboolean
 end_add (MusterAccumulator *self, gboolean added)
 {
@@ -277,7 +277,7 @@ check_rows (const MusterTensor *indices, const MusterTensor *values, GError **er
                       "Expected %" D " non-empty input values, got %" D, n, n_values);
 }
 
-/* The shape that was given, against the one that was declared. */
+/* Checks the given shape against the declared one. */
 static gboolean
 check_given_shape (const MusterAccumulator *self, const MusterTensor *shape, GError **error)
 {
@@ -310,7 +310,7 @@ check_indices (const MusterAccumulator *self, const MusterTensor *indices, GErro
   return TRUE;
 }
 
-/* With the lock held: against the rows there are, or else against what was declared. */
+/* Checks against the present rows, else against the declared shape. Call with the lock held. */
 static gboolean
 check_row_shape (const MusterAccumulator *self, const MusterTensor *values, GError **error)
 {

@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-/* What a program keeps at most: plans, and nodes in all of them. */
+/* The limits of a program's cache: plans, and nodes in all of them. */
 #define MAX_PLANS      256
 #define MAX_PLAN_NODES 1000000
 
-/* --- what a plan is found by: the names of feeds, fetches and targets, and a hash of them --- */
+/* --- the key of a plan */
 
 static void
 put_names (GByteArray *key, const char *const *names, gsize n)
@@ -91,7 +91,7 @@ muster_plan_is_for (const MusterPlan *self, const MusterStep *step)
   return next_is (&at, end, "") && at == end;
 }
 
-/* --- the life of one --- */
+/* --- creating and freeing --- */
 
 MusterPlan *
 muster_plan_ref (MusterPlan *self)
@@ -252,7 +252,7 @@ muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash, 
   plan->key = step_key (step);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   found = find_plan (self, step, hash);
-  if (found != NULL) /* another thread was quicker */
+  if (found != NULL) /* another thread has made it meanwhile */
     return muster_plan_ref (found);
   drop_oldest_plans (self, plan->n_nodes);
   plan->used = ++self->clock;

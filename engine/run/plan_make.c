@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Outputs of all of a step's nodes: a few bytes in a node may say that it has many, and a run of
- * the plan has some 16 bytes for each. */
+/* The limit on outputs of all nodes of a step: a node of a few bytes may declare many, and a run
+ * needs about 16 bytes for each. */
 #define MAX_SLOTS (1u << 24)
 
 /* The marks of a node while a plan is made. */
@@ -16,10 +16,10 @@ enum { UNSEEN = 0, OPEN = 1, DONE = 2, MARK = 3, FED = 4 };
 
 typedef struct {
   guint32 node;
-  guint32 next; /* the next of its inputs to look at */
+  guint32 next; /* the next input to visit */
 } Frame;
 
-/* A plan in the making. */
+/* The state of making a plan. */
 typedef struct {
   MusterProgram *program;
   MusterGraph *graph;
@@ -63,7 +63,7 @@ split (const char *text)
       .name = text, .size = at - 1, .output = (gint64)g_ascii_strtoull (text + at, NULL, 10)};
 }
 
-/* 1 + the slot that is fed for an output of a node, or 0. */
+/* Returns 1 + the slot of a fed output, or 0. */
 static guint32
 fed_slot (Maker *m, guint32 node, gint64 output)
 {
@@ -125,7 +125,7 @@ output_dtype (Maker *m, const Tensorflow__NodeDef *def, gint64 output, MusterDTy
                       (int)m->fed_dtypes->len);
 }
 
-/* A placeholder's shape binds what is fed in its place. */
+/* A placeholder's shape restricts what is fed for it. */
 static void
 read_feed_shape (const Tensorflow__NodeDef *def, MusterPlanFeed *feed)
 {
@@ -206,7 +206,7 @@ bind_input (Maker *m, const Tensorflow__NodeDef *def, int output, guint32 source
   return TRUE;
 }
 
-/* Binds the inputs of a node whose sources all stand already. */
+/* Binds the inputs of a node whose sources are all placed. */
 static gboolean
 bind_inputs (Maker *m, MusterPlanNode *node, GError **error)
 {
@@ -233,7 +233,7 @@ bind_inputs (Maker *m, MusterPlanNode *node, GError **error)
   return TRUE;
 }
 
-/* A fed tensor whose dtype couldn't be told takes that of its first reader. */
+/* A feed of unknown dtype gets that of its first reader. */
 static void
 settle_feeds (Maker *m, const MusterPlanNode *node, const MusterOpEntry *entry)
 {
@@ -324,7 +324,7 @@ push (Maker *m, guint32 node)
   g_array_append_val (m->stack, frame);
 }
 
-/* Goes on with the node on top: down into an input that hasn't been placed, or places the node. */
+/* Visits the node on top: an input that hasn't been placed, or places the node. */
 static gboolean
 visit_top (Maker *m, GError **error)
 {
@@ -445,7 +445,7 @@ add_targets (Maker *m, const MusterStep *step, GError **error)
   return TRUE;
 }
 
-/* Which node is the last to read each slot: there its memory may be taken over or given back. */
+/* Marks the last reader of each slot, which may reuse or free its memory. */
 static void
 mark_last_reads (MusterPlan *plan, guint32 n_inputs)
 {
@@ -499,7 +499,7 @@ maker_clear (Maker *m)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Maker, maker_clear)
 
-/* Hands what was made to the plan. */
+/* Moves the results to the plan. */
 static void
 take (Maker *m, MusterPlan *plan)
 {

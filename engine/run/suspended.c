@@ -48,7 +48,7 @@ is_ready (const MusterRun *self, const MusterPlanNode *node)
     const guint32 source = plan->slot_nodes[slot];
     if (source != MUSTER_NO_NODE ? self->done[source] != MUSTER_NODE_DONE
                                  : self->slots[slot].kind == MUSTER_SLOT_EMPTY)
-      return FALSE; /* what feeds it is yet to come, in a run in parts */
+      return FALSE; /* in a run in parts, its feed hasn't come yet */
   }
   for (guint32 i = 0; i < node->n_controls; i++)
     if (self->done[plan->controls[node->first_control + i]] != MUSTER_NODE_DONE)
@@ -56,8 +56,8 @@ is_ready (const MusterRun *self, const MusterPlanNode *node)
   return TRUE;
 }
 
-/* One pass over the nodes that are left, in order: whatever doesn't need a kernel that waits runs.
- */
+/* Makes one pass over the remaining nodes in order, and runs those that don't depend on a suspended
+ * kernel. */
 static void
 run_ready (MusterRun *self)
 {
@@ -69,7 +69,7 @@ run_ready (MusterRun *self)
   }
 }
 
-/* One that was resumed and not ended yet, or NULL. */
+/* A resumed kernel that hasn't been completed, or NULL. */
 static MusterKernel *
 next_resumed (MusterRun *self)
 {
@@ -84,7 +84,7 @@ next_resumed (MusterRun *self)
   return NULL;
 }
 
-/* One that waits and hasn't heard that the run is to stop, or NULL. */
+/* A waiting kernel that hasn't been told to stop, or NULL. */
 static MusterKernel *
 next_to_cancel (MusterRun *self)
 {
@@ -99,7 +99,7 @@ next_to_cancel (MusterRun *self)
   return NULL;
 }
 
-/* Until somebody resumes a kernel or stops the run, or its deadline comes. */
+/* Waits until a kernel is resumed, the run is stopped or its deadline has passed. */
 static void
 wait_for_news (MusterRun *self, gboolean stopped)
 {
@@ -114,7 +114,7 @@ static void
 end_resumed (MusterRun *self, MusterKernel *k)
 {
   GError *error = g_steal_pointer (&k->resume_error);
-  if (error != NULL) /* what stopped the run says more than what a cancelled kernel says */
+  if (error != NULL) /* the cause of the stop is more informative than a cancelled kernel's error */
     (void)muster_run_is_stopped (self);
   gboolean ok = error == NULL && self->error == NULL;
   self->n_waiting--;
@@ -195,7 +195,8 @@ muster_run_notify (MusterRun *self)
 
 /* --- a run in parts --- */
 
-/* A run in parts remembers from the start which nodes are done, as one does whose kernel waits. */
+/* A run in parts records from the start which nodes are done, like a run with a suspended kernel.
+ */
 MusterRun *
 muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context)
 {
@@ -205,7 +206,7 @@ muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context)
   return self;
 }
 
-/* The part's own cancellable goes with the part. */
+/* The part's cancellable is only valid during the part. */
 static void
 forget_cancellable (MusterRun *self)
 {

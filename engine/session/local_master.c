@@ -20,7 +20,7 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterLocalMaster, muster_local_master, G_TYPE_OB
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER,
                                                       muster_local_master_iface_init))
 
-/* What TensorFlow says of a CPU. */
+/* The memory that TensorFlow reports for a CPU. */
 #define DEVICE_MEMORY (256 << 20)
 
 MusterMaster *
@@ -64,7 +64,7 @@ muster_local_master_offer (void)
   muster_master_offer ("local", the_local_master);
 }
 
-/* FALSE if the caller has given up already; nothing below takes long enough to look again. */
+/* Returns FALSE if the caller has given up; nothing below takes long enough to check again. */
 static gboolean
 check_caller (gint64 deadline_us, GCancellable *cancellable, GError **error)
 {

@@ -24,7 +24,7 @@ forget_recent (MusterLocalSession *self)
     g_clear_pointer (&self->recent[i], muster_plan_unref);
 }
 
-/* TensorFlow's words for a node that is there already. */
+/* TensorFlow's error message for a node that already exists. */
 static gboolean
 check_new_nodes (MusterGraph *old, MusterGraph *extra, GError **error)
 {
@@ -87,11 +87,11 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
     muster_graph_cache_give (graphs, still ? old : program);
     if (still)
       return TRUE;
-    /* Somebody else extended or closed it meanwhile: look again. */
+    /* Another thread extended or closed the session: try again. */
   }
 }
 
-/* Ends the session and stops what runs; FALSE if it had ended before. */
+/* Ends the session and stops its runs; returns FALSE if it had ended before. */
 static gboolean
 end (MusterLocalSession *self, MusterLocalState state, MusterStop why)
 {
@@ -132,7 +132,7 @@ is_idle (gpointer data)
   return self->running.length == 0;
 }
 
-/* A kernel that computes is not interrupted: it is waited for, as TensorFlow does. */
+/* A kernel that is computing isn't interrupted but waited for, as in TensorFlow. */
 static gboolean
 wait_until_idle (MusterLocalSession *self, gint64 deadline_us, GCancellable *cancellable,
                  GError **error)

@@ -7,7 +7,7 @@
 #include "engine/run/trace.h"
 #include "graph/run_options.h"
 
-/* Each holds what it was fed, for as long as nobody ends it. */
+/* Each holds its feeds until it ends. */
 #define MAX_PARTIAL_RUNS 1000
 
 static MusterPlan *
@@ -42,7 +42,7 @@ find_plan (MusterLocalSession *self, const MusterStep *step, GError **error)
   return plan;
 }
 
-/* Puts a run, as the data of link, among those that a close stops. */
+/* Registers a run, the data of link, so that closing the session stops it. */
 static gboolean
 start_run (MusterLocalSession *self, GList *link, GError **error)
 {
@@ -77,7 +77,7 @@ run_context (MusterLocalSession *self)
                             .deadline_us = MUSTER_WAIT_FOREVER};
 }
 
-/* Runs a plan as a whole. Of step, the options and the deadline count. */
+/* Runs a whole plan. Only the options and the deadline of step are used. */
 static gboolean
 run_plan (MusterLocalSession *self, MusterPlan *plan, const MusterRunFeeds *feeds,
           const MusterStep *step, MusterTensor **fetched, GBytes **metadata,

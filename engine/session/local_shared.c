@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/local_shared.h"
 
-/* Who wants to hear of readiness. */
+/* A listener for readiness. */
 typedef struct {
   gulong id;
   MusterReadinessChanged callback;

@@ -13,7 +13,7 @@ enum {
   CONFIG_ISOLATE_SESSION_STATE = 15,
 };
 
-/* By number: what has no meaning here. Not those that every client of TensorFlow sends. */
+/* Options without meaning here, by number, except those that every TensorFlow client sends. */
 static const char *const ignored[] = {
     [2] = "intra_op_parallelism_threads",
     [3] = "placement_period",

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shapes: what a tensor's is, the same elements under another one, and tensors made from a shape
- * alone. */
+/* Ops on shapes: reading a tensor's, changing it, and creating tensors from a shape. */
 #include "engine/kernels/array/tables.h"
 #include "engine/kernels/common/broadcast.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Writes sizes as an int32 or int64 tensor; FALSE where one doesn't fit. */
+/* Writes sizes as an int32 or int64 tensor; returns FALSE if one doesn't fit. */
 static gboolean
 put_ints (MusterKernel *k, int i, int n_dims, const gint64 *dims, int n, const gint64 *values,
           GError **error)
@@ -57,7 +56,7 @@ share (MusterKernel *k, int n_dims, const gint64 *dims)
   muster_kernel_set_output (k, 0, muster_tensor_reshape (muster_kernel_input (k, 0), n_dims, dims));
 }
 
-/* The product of the sizes that aren't 0; -1 if it is too large. */
+/* The product of the non-zero sizes; -1 if it is too large. */
 static gint64
 product_of_sizes (int n_dims, const gint64 *dims)
 {
@@ -69,8 +68,8 @@ product_of_sizes (int n_dims, const gint64 *dims)
   return product;
 }
 
-/* Puts the one size that -1 asks for. Where a 0 stands beside it, zeros don't count on either side,
- * as in TensorFlow: an empty [0,3] becomes [0,-1] = [0,3]. */
+/* Computes the size given as -1. If another size is 0, zeros are ignored on both sides, as in
+ * TensorFlow: an empty [0,3] becomes [0,-1] = [0,3]. */
 static gboolean
 infer_size (MusterTensor *x, int n_dims, gint64 *dims, int unknown, GError **error)
 {
@@ -146,7 +145,7 @@ compute_expand_dims (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* The axes that squeeze_dims (or axis) names; none named: all of size one. */
+/* Marks the axes in squeeze_dims (or axis); if none are given, all of size one. */
 static gboolean
 mark_squeezed (MusterKernel *k, gboolean *squeezed, GError **error)
 {
@@ -291,7 +290,7 @@ count_steps (double start, double limit, double delta, GError **error)
   return -1;
 }
 
-/* The same for integers, exactly: the distance fits an unsigned number. */
+/* The same for integers, exactly: the distance is computed unsigned. */
 static gint64
 count_int_steps (gint64 start, gint64 limit, gint64 delta, GError **error)
 {
@@ -378,7 +377,7 @@ compute_broadcast_to (MusterKernel *k, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* Two shapes given as vectors, the shorter one filled up in front with ones. */
+/* Two shapes given as vectors, the shorter one padded in front with ones. */
 typedef struct {
   int n;
   gint64 a[MUSTER_MAX_DIMS], b[MUSTER_MAX_DIMS];
@@ -422,8 +421,8 @@ compute_broadcast_args (MusterKernel *k, GError **error)
   return put_ints (k, 0, 1, &n, pair.n, pair.a, error);
 }
 
-/* The axes over which each operand's gradient is summed: those where it was stretched. As
- * TensorFlow: where both are 1 the axis stands in both lists, unless the shapes are the same. */
+/* The axes over which each operand's gradient is summed: those that were broadcast. As in
+ * TensorFlow, an axis of size 1 in both is in both lists, unless the shapes are equal. */
 static gboolean
 compute_broadcast_gradient_args (MusterKernel *k, GError **error)
 {
@@ -445,7 +444,7 @@ compute_broadcast_gradient_args (MusterKernel *k, GError **error)
          put_ints (k, 1, 1, &n_b, (int)n_b, axes_b, error);
 }
 
-/* Where each of several tensors starts once they are joined along an axis. */
+/* The offset of each tensor in their concatenation along an axis. */
 static gboolean
 compute_concat_offset (MusterKernel *k, GError **error)
 {

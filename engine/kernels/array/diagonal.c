@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* The diagonals from lower to upper (0: the main one) of matrices, and how they lie in a tensor of
- * diagonals: each at its left or right end, the uppermost first. */
+/* The diagonals from lower to upper (0: the main one) of matrices, and their layout in a tensor of
+ * diagonals: each aligned left or right, the uppermost first. */
 typedef struct {
   gint64 lower, upper, rows, cols, longest;
   gboolean right_above, right_below;
@@ -18,7 +18,7 @@ diagonal_length (const Band *b, gint64 d)
   return MIN (b->rows + MIN (d, 0), b->cols - MAX (d, 0));
 }
 
-/* Where element (row, col) lies among a matrix's diagonals; -1 outside the band. */
+/* The position of element (row, col) among a matrix's diagonals; -1 outside the band. */
 static gint64
 place_in_band (const Band *b, gint64 row, gint64 col)
 {
@@ -37,7 +37,7 @@ read_align (MusterKernel *k, Band *b)
 {
   g_autofree char *align = muster_node_string (muster_kernel_node (k), "align");
 
-  if (align == NULL) { /* the default of the third generation; the others have left alone */
+  if (align == NULL) { /* the default of version 3; the earlier versions align left */
     b->right_above = g_str_has_suffix (muster_kernel_node (k)->op, "V3");
     return;
   }
@@ -105,7 +105,7 @@ fill (MusterResult *result, const guint8 *padding)
     memcpy (result->data + (gsize)i * result->size, padding, result->size);
 }
 
-/* The matrices' size, where it isn't given, from what the diagonals need. */
+/* The matrices' size; if it isn't given, the smallest that the diagonals fit in. */
 static gboolean
 size_matrices (MusterKernel *k, Band *b, GError **error)
 {
@@ -170,7 +170,7 @@ compute_matrix_diag (MusterKernel *k, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* The band of input 0's matrices; band: the input that says which, -1 for the main diagonal. */
+/* The band of input 0's matrices; band: the input that gives it, -1 for the main diagonal. */
 static gboolean
 band_of_matrices (MusterKernel *k, int band, Band *b, GError **error)
 {

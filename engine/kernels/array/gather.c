@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Elements picked and put by index or condition. Every index is checked. */
+/* Ops that gather and scatter elements by index or condition. Every index is checked. */
 #include "engine/kernels/array/gather.h"
 #include "engine/kernels/array/tables.h"
 
@@ -18,7 +18,7 @@ muster_check_index (gint64 index, gint64 limit, gint64 position, GError **error)
                          position, index, limit);
 }
 
-/* As TensorFlow writes the place of an index: "indices[1,0]". */
+/* Names the index in errors as TensorFlow does: "indices[1,0]". */
 static gboolean
 check_index_at (MusterTensor *indices, gint64 i, gint64 limit, GError **error)
 {
@@ -163,7 +163,7 @@ is_true (MusterTensor *x, const MusterElements *elements, gint64 i)
   }
 }
 
-/* The coordinates of what is true: one row for each. */
+/* The coordinates of the true elements, one row each. */
 static gboolean
 compute_where (MusterKernel *k, GError **error)
 {
@@ -196,7 +196,7 @@ compute_where (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Select, the older one: the condition has the values' shape, or is a scalar, or picks rows. */
+/* Select, version 1: the condition has the values' shape, is a scalar, or selects rows. */
 static gboolean
 compute_select (MusterKernel *k, GError **error)
 {
@@ -259,7 +259,7 @@ compute_select_v2 (MusterKernel *k, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* Rows of data, put at indices of a result that is as long as the largest index asks for. */
+/* DynamicStitch: puts rows of data at indices of a result as long as the largest index requires. */
 static gboolean
 stitch_shape (MusterKernel *k, int n, gint64 *dims, int *n_dims, GError **error)
 {

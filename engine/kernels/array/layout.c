@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Elements moved from one layout to another: joined, cut, repeated, values_changed. None looks at
- * an element, so all work for every dtype; one turns complex numbers into their conjugates. */
+/* Ops that move elements: concatenation, splitting, tiling, transposition. They work for all
+ * dtypes, as they don't interpret elements, except for the conjugate of complex numbers. */
 #include "engine/kernels/array/tables.h"
 #include "engine/kernels/math/complex.h"
 
@@ -59,10 +59,10 @@ compute_conjugate_transpose (MusterKernel *k, GError **error)
   return transpose (k, TRUE, error);
 }
 
-/* Joining. A tensor is rows (the dimensions before the axis) of runs (the axis and those behind
- * it); row i of the result is row i of every part, one after the other. */
+/* Concatenation. A tensor consists of rows (the dimensions before the axis) of runs (the axis and
+ * those after it). Row i of the result is the concatenation of row i of all inputs. */
 
-/* Copies a part's rows, each of run elements, to where they start in the result. */
+/* Copies an input's rows, each a run of elements, to their places in the result. */
 static void
 copy_rows (gsize size, gint64 rows, guint8 *to, gint64 to_run, const guint8 *from, gint64 from_run,
            gint64 run)
@@ -98,7 +98,7 @@ check_part (MusterTensor *first, MusterTensor *part, int index, int axis, GError
       axis, a, index, b);
 }
 
-/* Inputs first..first+n joined along axis. */
+/* Concatenates inputs first..first+n along axis. */
 static gboolean
 concat (MusterKernel *k, int first, int n, gint64 wanted_axis, GError **error)
 {
@@ -152,7 +152,7 @@ compute_concat_v2 (MusterKernel *k, GError **error)
          concat (k, 0, n, muster_kernel_input_int (k, n), error);
 }
 
-/* Pack joins tensors along a new axis; each is a part of length one there. */
+/* Pack concatenates tensors along a new axis; each input has size one there. */
 static gboolean
 compute_pack (MusterKernel *k, GError **error)
 {
@@ -185,7 +185,7 @@ compute_pack (MusterKernel *k, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* Cutting: output i takes sizes[i] along axis; where drops is set, the axis goes away. */
+/* Splitting: output i takes sizes[i] along axis; with drops, the axis is removed. */
 static gboolean
 cut (MusterKernel *k, MusterTensor *x, int axis, const gint64 *sizes, int n, gboolean drops,
      GError **error)
@@ -265,7 +265,7 @@ compute_split (MusterKernel *k, GError **error)
   return sizes != NULL && cut (k, x, axis, sizes, n, FALSE, error);
 }
 
-/* One size may be -1: what is left. */
+/* One size may be -1: the rest. */
 static gboolean
 complete_sizes (gint64 *sizes, int n, gint64 total, GError **error)
 {
@@ -355,7 +355,7 @@ compute_slice (MusterKernel *k, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* Tile sees each dimension as two, the copies and the size; a copy steps by nothing. */
+/* Tile treats each dimension as two, the copies and the size; the copies' stride is 0. */
 static gboolean
 compute_tile (MusterKernel *k, GError **error)
 {

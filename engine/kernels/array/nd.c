@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Slices named by coordinates: gathered, scattered into a new tensor, into a copy, into a variable;
- * and rows dealt out to partitions. */
+/* Ops on slices given by coordinates: GatherNd, ScatterNd into a new tensor, a copy or a variable;
+ * and DynamicPartition. */
 #include "engine/kernels/array/gather.h"
 #include "engine/kernels/array/tables.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <string.h>
 
-/* indices has n rows of depth coordinates; each names a slice of run elements. */
+/* indices has n rows of depth coordinates; each selects a slice of run elements. */
 typedef struct {
   MusterTensor *indices;
   int depth;
@@ -36,7 +36,7 @@ refuse_place (const Slices *s, gint64 row, int n_dims, const gint64 *dims, const
                          index->str, verb, shape);
 }
 
-/* Where slice row begins, in elements; -1 outside. */
+/* The first element of slice `row`; -1 outside. */
 static gint64
 place_of (const Slices *s, gint64 row, const gint64 *dims)
 {
@@ -129,7 +129,7 @@ compute_resource_gather_nd (MusterKernel *k, GError **error)
          gather (k, value, muster_kernel_input (k, 1), error);
 }
 
-/* updates: a slice for each row of indices, or one element for all where the op lets that pass. */
+/* updates: a slice for each row of indices, or one element for all if the op allows that. */
 static gboolean
 check_updates (const Slices *s, MusterTensor *updates, int n_dims, const gint64 *dims,
                GError **error)
@@ -152,7 +152,7 @@ check_updates (const Slices *s, MusterTensor *updates, int n_dims, const gint64 
   return TRUE;
 }
 
-/* loops NULL: the slice is put there. */
+/* loops NULL: the slice is assigned. */
 static gboolean
 scatter (const Slices *s, MusterTensor *updates, const MusterLoop2 *loops, int n_dims,
          const gint64 *dims, guint8 *to, GError **error)
@@ -208,7 +208,7 @@ compute_scatter_nd (MusterKernel *k, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* Into a copy of the first input. */
+/* Scatters into a copy of the first input. */
 static gboolean
 scatter_copy (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
@@ -285,7 +285,7 @@ SCATTER_VARIABLE (compute_variable_min, muster_min_loops)
 SCATTER_VARIABLE (compute_variable_max, muster_max_loops)
 SCATTER_VARIABLE (compute_variable_update, NULL)
 
-/* How many rows go to each partition. */
+/* Counts the rows of each partition. */
 static gboolean
 count_partitions (MusterTensor *partitions, gint64 *counts, int n, GError **error)
 {
@@ -300,7 +300,7 @@ count_partitions (MusterTensor *partitions, gint64 *counts, int n, GError **erro
   return TRUE;
 }
 
-/* Rows of run elements, one after the other, to the end of their partition. */
+/* Appends rows of run elements to their partitions. */
 static gboolean
 deal_rows (MusterKernel *k, MusterResult *results, const gint64 *counts, GError **error)
 {

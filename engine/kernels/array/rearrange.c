@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Elements put elsewhere along an axis (rolled, reversed in part, mirrored at the edges), or seen
- * as another dtype. */
+/* Ops that move elements along an axis (Roll, ReverseSequence, MirrorPad), or reinterpret them
+ * (Bitcast). */
 #include "engine/kernels/array/tables.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <string.h>
 
-/* Where each place along each dimension comes from. */
+/* The source index of each position along each dimension. */
 typedef struct {
   int n;
   gint64 *from[MUSTER_MAX_DIMS]; /* (owned) */
@@ -32,8 +32,8 @@ maps_clear (Maps *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Maps, maps_clear)
 
-/* The element that mapped place number i of a tensor of shape dims comes from, in a dense tensor
- * with these steps. */
+/* The source element of position i in a tensor of shape dims, for a dense source with these
+ * strides. */
 static gint64
 source_of (const Maps *maps, const gint64 *dims, const gint64 *steps, gint64 i)
 {
@@ -104,7 +104,7 @@ compute_roll (MusterKernel *k, GError **error)
   return copy_mapped (k, &maps, muster_tensor_dims (x), error);
 }
 
-/* Each batch's slices up to its length, backwards. */
+/* Reverses each batch entry's slices up to its length. */
 static gboolean
 compute_reverse_sequence (MusterKernel *k, GError **error)
 {
@@ -159,7 +159,7 @@ check_pads_shape (MusterTensor *pads, MusterTensor *x, GError **error)
       error, "paddings must be a matrix with a row of 2 for each dimension: %s %s", a, b);
 }
 
-/* Padding mirrors what lies within: at most all of it, less the edge where that is skipped. */
+/* Padding may mirror at most the inner elements, without the edge if that is skipped. */
 static gboolean
 check_pads (gint64 before, gint64 after, gint64 inner, gint64 skip, GError **error)
 {
@@ -176,7 +176,7 @@ check_pads (gint64 before, gint64 after, gint64 inner, gint64 skip, GError **err
                          skip ? "not less than" : "greater than", inner);
 }
 
-/* Where a place is mirrored from; at counts from the first inner one. */
+/* The source of a mirrored position; `at` counts from the first inner one. */
 static gint64
 mirrored (gint64 at, gint64 inner, gint64 skip)
 {
@@ -185,8 +185,8 @@ mirrored (gint64 at, gint64 inner, gint64 skip)
   return at < inner ? at : 2 * inner - 1 - skip - at;
 }
 
-/* The inner shape and the padded one around it, and where each padded place is mirrored from. The
- * first input has the inner shape or, where it is the gradient, the padded one. */
+/* Computes the inner shape, the padded one, and the source of each padded position. The first input
+ * has the inner shape or, in the gradient, the padded one. */
 static gboolean
 mirror (MusterKernel *k, gboolean is_gradient, gint64 *padded, gint64 *inner, Maps *maps,
         GError **error)
@@ -222,7 +222,7 @@ compute_mirror_pad (MusterKernel *k, GError **error)
   return mirror (k, FALSE, padded, inner, &maps, error) && copy_mapped (k, &maps, padded, error);
 }
 
-/* What was mirrored comes back to where it came from. */
+/* Adds the gradients of mirrored elements to their sources. */
 static gboolean
 compute_mirror_pad_grad (MusterKernel *k, GError **error)
 {
@@ -277,7 +277,7 @@ compute_bitcast (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Flat indices as coordinates: a column for each. */
+/* Flat indices to coordinates, one column each. */
 static gboolean
 compute_unravel (MusterKernel *k, GError **error)
 {

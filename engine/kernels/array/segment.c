@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows reduced by segment: sorted, unsorted, and rows picked by an index, with their gradients. */
+/* Reductions of rows by segment: sorted, unsorted, and of rows selected by an index, with their
+ * gradients. */
 #include "engine/kernels/array/tables.h"
 #include "engine/kernels/math/arithmetic.h"
 
@@ -17,7 +18,7 @@ loops_of (Reduction reduction)
   return loops[reduction];
 }
 
-/* What an empty segment of an unsorted reduction has, in the wide type. */
+/* The value of an empty segment in an unsorted reduction, in the wide type. */
 static void
 start_value (Reduction reduction, MusterDType dtype, guint64 *wide)
 {
@@ -51,7 +52,7 @@ start_value (Reduction reduction, MusterDType dtype, guint64 *wide)
   }
 }
 
-/* The type of a real number among those of dtype: of a complex one that of its parts. */
+/* The real type of a dtype: of a complex one, that of its parts. */
 static MusterDType
 part_of (MusterDType dtype)
 {
@@ -96,7 +97,7 @@ check_arithmetic (MusterTensor *data, Reduction reduction, GError **error)
   return muster_check_loop2 (loops_of (reduction), muster_tensor_dtype (data), error);
 }
 
-/* Ids of a sorted reduction: a vector, not negative, none smaller than the one before. */
+/* IDs of a sorted reduction: a vector of non-negative, non-decreasing numbers. */
 static gboolean
 check_sorted (MusterTensor *ids, GError **error)
 {
@@ -120,7 +121,7 @@ n_sorted (MusterTensor *ids)
   return n == 0 ? 0 : muster_int_at (ids, n - 1) + 1;
 }
 
-/* A result with rows of its own number, otherwise as data. */
+/* A result with the given number of rows, otherwise shaped as data. */
 static gboolean
 begin_rows (MusterResult *result, MusterKernel *k, MusterTensor *data, int skip, gint64 rows,
             gint64 *run, GError **error)
@@ -135,7 +136,7 @@ begin_rows (MusterResult *result, MusterKernel *k, MusterTensor *data, int skip,
   return muster_result_begin (result, k, muster_tensor_dtype (data), n, dims, error);
 }
 
-/* Divides a row by a number of rows; integers are cut. */
+/* Divides a row by a number of rows; integers are truncated. */
 static void
 divide_row (MusterDType dtype, gint64 run, guint8 *row, gint64 count)
 {
@@ -190,7 +191,7 @@ sorted (MusterKernel *k, Reduction reduction, gboolean is_mean, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* A negative segment drops its row. */
+/* Rows of negative segments are dropped. */
 static gboolean
 unsorted (MusterKernel *k, Reduction reduction, GError **error)
 {
@@ -260,8 +261,8 @@ check_picks (MusterTensor *indices, MusterTensor *ids, gint64 limit, GError **er
   return TRUE;
 }
 
-/* Rows of data that indices name, summed by segment; inputs: data, indices, segment_ids, and the
- * number of segments where the op has it. */
+/* Sums the rows of data selected by indices, by segment; inputs: data, indices, segment_ids, and
+ * the number of segments if the op has it. */
 static gboolean
 picked (MusterKernel *k, Divisor divisor, GError **error)
 {
@@ -301,7 +302,7 @@ picked (MusterKernel *k, Divisor divisor, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* How many picks each segment has. */
+/* Counts the selected rows of each segment. */
 static gint64 *
 count_ids (MusterKernel *k, MusterTensor *ids, gint64 limit, GError **error)
 {
@@ -387,12 +388,12 @@ set_rows (MusterKernel *k, const Rows *rows, GError **error)
 /* What the picks of a gradient are, once they were checked. */
 typedef struct {
   MusterTensor *indices, *ids; /* (not owned) */
-  const Rows *rows;     /* (not owned) (nullable) where only the rows that were picked come */
-  const gint64 *counts; /* (not owned) picks by segment */
+  const Rows *rows;            /* (not owned) (nullable) if the output has only the selected rows */
+  const gint64 *counts;        /* (not owned) number of selected rows by segment */
   Divisor divisor;
 } Picks;
 
-/* Gives each pick its segment's row of the gradient, divided; scaled holds a row. */
+/* Adds its segment's row of the gradient, divided, to each selected row; scaled holds a row. */
 static void
 give_rows (const Picks *picks, const guint8 *grad, gint64 run, guint8 *scaled, MusterResult *result)
 {
@@ -423,8 +424,8 @@ check_picked_gradient (MusterKernel *k, GError **error)
          check_sorted (ids, error);
 }
 
-/* The gradient of picked: each pick gives its segment's row back to the row it came from. With a
- * second output there are only the rows that were picked, and which those are. */
+/* The gradient of picked: each selected row receives its segment's row. With a second output there
+ * are only the selected rows, and their numbers. */
 static gboolean
 picked_gradient (MusterKernel *k, Divisor divisor, GError **error)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows as sets: each row of the last dimension is a set of values, the other dimensions say which
- * sets go together. */
+/* Set operations: each row of the last dimension is a set of values; the other dimensions select
+ * the sets to combine. */
 #include "engine/kernels/array/tables.h"
 #include "engine/kernels/common/strings.h"
 
@@ -8,7 +8,7 @@
 
 typedef enum { A_MINUS_B, B_MINUS_A, INTERSECTION, UNION } Operation;
 
-/* The values of one group, sorted and once each. */
+/* The values of one group, sorted and without duplicates. */
 typedef struct {
   MusterDType dtype;
   const guint8 *data;
@@ -84,7 +84,7 @@ read_dense (MusterKernel *k, int i, Input *self, GError **error)
   return input_finish (self, x, error);
 }
 
-/* The group that a row of indices is in; -1 outside the shape. */
+/* The group of a row of indices; -1 outside the shape. */
 static gint64
 group_of (const Input *self, gint64 row)
 {
@@ -129,7 +129,7 @@ read_sparse (MusterKernel *k, int i, gboolean validates, Input *self, GError **e
   return TRUE;
 }
 
-/* The values of a group, groups in order. */
+/* Returns the values of a group; call it for the groups in order. */
 static GPtrArray *
 take_group (Input *self, gint64 group)
 {
@@ -146,7 +146,7 @@ take_group (Input *self, gint64 group)
   return set;
 }
 
-/* Walks both sorted sets at once. */
+/* Merges both sorted sets. */
 static GPtrArray *
 combine (const Values *v, const GPtrArray *a, const GPtrArray *b, Operation operation)
 {
@@ -167,7 +167,7 @@ combine (const Values *v, const GPtrArray *a, const GPtrArray *b, Operation oper
   return out;
 }
 
-/* The groups' sets as one sparse tensor. */
+/* Writes the groups' sets as one sparse tensor. */
 static gboolean
 set_sparse (MusterKernel *k, const Input *a, GPtrArray *const *sets, GError **error)
 {
@@ -214,7 +214,7 @@ read_operation (MusterKernel *k, Operation *operation, GError **error)
   return muster_invalid (error, "Invalid set_operation %s.", text);
 }
 
-/* What a set takes in GLib's hands, empty; and what a value may take there in all. */
+/* The memory of an empty set in GLib, and of each value. */
 #define SET_HEAD  64
 #define SET_VALUE (4 * sizeof (gpointer))
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows in another order: with fixed seeds TensorFlow's, step after step. */
+/* RandomShuffle; with fixed seeds in TensorFlow's order, step by step. */
 #include "engine/kernels/array/tables.h"
 #include "engine/kernels/common/dispatch.h"
 
 #include <string.h>
 
-/* Each row, from the first, changes places with one that is drawn from it and those behind it: one
- * word for each but the last. */
+/* Fisher-Yates: swaps each row, from the first, with a random one at or after it. Uses one word for
+ * each row except the last. */
 static void
 permute (MusterKernel *k, gint64 *order, gint64 n)
 {

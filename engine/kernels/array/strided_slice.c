@@ -5,18 +5,18 @@
 
 #include <string.h>
 
-/* As the node says it: one entry for each index between the brackets. */
+/* The slice as the node gives it: one entry for each index in the brackets. */
 typedef struct {
   int n;
   gint64 begin[MUSTER_MAX_DIMS], end[MUSTER_MAX_DIMS], stride[MUSTER_MAX_DIMS];
   guint64 begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask;
 } Spec;
 
-/* As it falls on a shape: a start and a stride for each of its dimensions. */
+/* The slice applied to a shape: a start and a stride for each dimension. */
 typedef struct {
   int n;
   gint64 begin[MUSTER_MAX_DIMS], stride[MUSTER_MAX_DIMS], sizes[MUSTER_MAX_DIMS];
-  int n_out; /* the result's shape: new axes in, single indices out */
+  int n_out; /* the result's shape, with new axes and without single indices */
   gint64 out[MUSTER_MAX_DIMS];
 } View;
 
@@ -57,7 +57,7 @@ read_spec (MusterKernel *k, int first, Spec *spec, GError **error)
   return TRUE;
 }
 
-/* Where a bound falls: counted from the end if negative, kept within the dimension. */
+/* Clamps a bound to the dimension; a negative one counts from the end. */
 static gint64
 clamp_bound (gint64 bound, gint64 dim, gint64 stride)
 {
@@ -68,7 +68,7 @@ clamp_bound (gint64 bound, gint64 dim, gint64 stride)
   return CLAMP (bound, low, high);
 }
 
-/* One index i of the brackets on the shape's next dimension. */
+/* Applies index i of the brackets to the shape's next dimension. */
 static gboolean
 take_index (const Spec *spec, int i, gint64 dim, View *view, GError **error)
 {
@@ -99,7 +99,7 @@ take_index (const Spec *spec, int i, gint64 dim, View *view, GError **error)
   return TRUE;
 }
 
-/* A dimension that the ellipsis stands for, whole. */
+/* Takes a whole dimension, for the ellipsis. */
 static void
 take_whole (gint64 dim, View *view)
 {
@@ -111,7 +111,7 @@ take_whole (gint64 dim, View *view)
   view->out[view->n_out++] = dim;
 }
 
-/* How many dimensions the indices after the ellipsis need. */
+/* The number of dimensions that the indices after the ellipsis need. */
 static int
 needed_after (const Spec *spec, int i)
 {
@@ -148,7 +148,7 @@ resolve (const Spec *spec, int n_dims, const gint64 *dims, View *view, GError **
   return TRUE;
 }
 
-/* The element where the view starts, and its steps over a dense tensor. */
+/* Returns the view's first element, and its strides in a dense tensor. */
 static gint64
 view_steps (const View *view, const gint64 *dims, gint64 *steps)
 {
@@ -216,7 +216,7 @@ compute_strided_slice_grad (MusterKernel *k, GError **error)
   return muster_result_end (&result, k, 0, error);
 }
 
-/* The value, of the view's shape, over what the view shows of dense elements. */
+/* Writes a value of the view's shape to the view's elements. */
 static gboolean
 put_view (MusterKernel *k, int n_dims, const gint64 *dims, guint8 *to, GError **error)
 {

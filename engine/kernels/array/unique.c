@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values once each: Unique and its kin, and the difference of two lists. */
+/* Unique and related ops, and ListDiff. */
 #include "engine/kernels/array/tables.h"
 #include "engine/kernels/common/broadcast.h"
 
 #include <string.h>
 
-/* What is compared: slices of a tensor along one axis, each outer × inner elements. */
+/* The slices compared: those of a tensor along one axis, each of outer × inner elements. */
 typedef struct {
   MusterDType dtype;
   const guint8 *data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texts that grow as far as a kernel may, and string tensors made of them. */
+/* Buffers for text that grow within the kernel's budget, and string tensors made from them. */
 #include "engine/kernels/common/text.h"
 
 #include "base/protowire.h"
@@ -8,9 +8,9 @@
 
 #define LEAST_CAPACITY 64
 
-/* What is made valid, or changed, at once. */
+/* The number of bytes validated or converted at a time. */
 #define PIECE     4096
-#define MAX_MARKS 256 /* bytes of them, looked at beyond it */
+#define MAX_MARKS 256 /* the most bytes of combining marks after it */
 
 void
 muster_text_clear (MusterText *self)
@@ -34,8 +34,8 @@ muster_text_check (MusterText *self, GError **error)
   return FALSE;
 }
 
-/* By half, so that appending stays cheap; where that is over the budget by half of what it has
- * left, so that it stays so there, too. */
+/* Grows by half, so that appending has constant amortised cost; near the budget's limit, by half of
+ * what is left of it. */
 static gboolean
 grow (MusterText *self, gsize needed)
 {
@@ -106,8 +106,8 @@ muster_text_put_n (MusterText *self, char c, gsize n)
     memset (end, c, n);
 }
 
-/* The end of the piece that begins there: not within a character, nor before a mark on one, of
- * which there are more than a few in nobody's language. */
+/* The end of the piece that begins at from, not within a character nor before a combining mark; no
+ * language uses many marks on a character. */
 static gsize
 end_of_piece (MusterString string, gsize from)
 {

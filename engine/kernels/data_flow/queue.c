@@ -12,7 +12,7 @@ typedef enum { SIDE_IN, SIDE_OUT, N_SIDES } Side;
 typedef enum { PUT, PUT_MANY, CLOSE, TAKE, TAKE_MANY } Action;
 typedef enum { STUCK, MOVED, COMPLETE } Outcome;
 
-/* More room than this isn't kept for a queue that is empty. */
+/* The most capacity kept for an empty queue. */
 #define MAX_SPARE 1024
 
 struct _MusterQueue {
@@ -25,21 +25,22 @@ struct _MusterQueue {
   gsize capacity, first, n;
   GQueue waiting[N_SIDES]; /* of Attempt, by their links */
   MusterPhilox random;     /* a shuffle queue's */
-  guint32 words[4];        /* drawn and not used yet: the last of them */
+  guint32 words[4];        /* unused random words; the next one is the last */
   guint n_words;
 };
 
-/* One kernel's wish. Once it waits it is the kernel's, until that ends; in between, guarded by the
- * queue's lock. */
+/* A kernel's enqueue or dequeue. While it waits, the kernel owns it; guarded by the queue's lock in
+ * between. */
 typedef struct {
   MusterQueue *queue;
   MusterKernel *kernel;
   Action action;
   gboolean up_to;
-  gint64 total, left;   /* elements wished for, and those still to go in or come out */
-  MusterTensor **tuple; /* (owned) (nullable) what goes in */
-  GPtrArray *taken;     /* (owned) (nullable) what came out: tensors, component by component */
-  GError *error;        /* (owned) (nullable) */
+  gint64 total, left;   /* elements requested, and those left to transfer */
+  MusterTensor **tuple; /* (owned) (nullable) the input of an enqueue */
+  GPtrArray
+      *taken;    /* (owned) (nullable) the output of a dequeue: tensors, component by component */
+  GError *error; /* (owned) (nullable) */
   gboolean is_waiting;
   GList link;
 } Attempt;
@@ -50,7 +51,7 @@ side_of (Action action)
   return action >= TAKE ? SIDE_OUT : SIDE_IN;
 }
 
-/* The tensors of the element at a place counted from the first. */
+/* The tensors of the i-th element from the front. */
 static MusterTensor **
 element_at (MusterQueue *self, gsize i)
 {
@@ -91,7 +92,7 @@ push_front (MusterQueue *self, MusterTensor *const *tensors /* (transfer full) o
   memcpy (element_at (self, 0), tensors, self->spec.n_components * sizeof *tensors);
 }
 
-/* TensorFlow's draws: each word of a block in turn. */
+/* Draws as TensorFlow does, using each word of a block in turn. */
 static gsize
 draw (MusterQueue *self)
 {
@@ -102,8 +103,7 @@ draw (MusterQueue *self)
   return self->words[G_N_ELEMENTS (self->words) - self->n_words--] % self->n;
 }
 
-/* Moves one element to what an attempt has taken: the first, or any, in whose place the last one
- * comes. */
+/* Moves one element to the attempt: the first, or a random one, which the last one replaces. */
 static void
 take_one (MusterQueue *self, Attempt *attempt)
 {
@@ -129,7 +129,7 @@ take_one (MusterQueue *self, Attempt *attempt)
   self->capacity = self->first = 0;
 }
 
-/* What an attempt has taken goes back to where it came from. */
+/* Returns an attempt's elements to the queue. */
 static void
 put_back (MusterQueue *self, Attempt *attempt)
 {
@@ -147,7 +147,7 @@ put_back (MusterQueue *self, Attempt *attempt)
   g_clear_pointer (&attempt->taken, g_ptr_array_unref);
 }
 
-/* How an attempt moves on, with the lock held. */
+/* The progress of an attempt, with the lock held. */
 
 static Outcome
 fail_attempt (Attempt *attempt, MusterError code, const char *format, ...)
@@ -218,8 +218,9 @@ close_queue (MusterQueue *self, Attempt *attempt)
   return COMPLETE;
 }
 
-/* A closed queue with too few: what was taken goes back; then all of it is given, if that will do,
- * or nothing. COMPLETE with an error, MOVED while others may yet put in, STUCK to go on. */
+/* Handles a closed queue with too few elements: the attempt's elements go back, and then it gets
+ * all that are left, if it accepts fewer, or none. Returns COMPLETE with an error, MOVED while
+ * pending enqueues may add elements, STUCK to continue. */
 static Outcome
 settle_closed (MusterQueue *self, Attempt *attempt)
 {
@@ -250,7 +251,7 @@ take (MusterQueue *self, Attempt *attempt)
     if (outcome != STUCK)
       return outcome;
   }
-  /* A batch in order is taken whole. */
+  /* A priority queue's batch is taken at once. */
   if (self->spec.kind == MUSTER_QUEUE_PRIORITY && (gint64)self->n < attempt->left)
     return STUCK;
   const gsize keep = self->is_closed ? 0 : (gsize)self->spec.min_after_dequeue;
@@ -262,7 +263,8 @@ take (MusterQueue *self, Attempt *attempt)
 static Outcome
 advance (MusterQueue *self, Attempt *attempt)
 {
-  if (self->is_gone) /* of a step that had the handle before; the elements haven't come to an end */
+  if (self->is_gone) /* a step still has the handle of a queue that was removed; this isn't the end
+                        of its elements */
     return fail_cancelled (attempt);
   switch (attempt->action) {
   case PUT:
@@ -275,7 +277,7 @@ advance (MusterQueue *self, Attempt *attempt)
   }
 }
 
-/* With the lock held: the attempt isn't touched after this. */
+/* Removes an attempt, which must not be used afterwards. Call with the lock held. */
 static void
 leave (MusterQueue *self, Attempt *attempt)
 {
@@ -284,7 +286,8 @@ leave (MusterQueue *self, Attempt *attempt)
   muster_kernel_resume (attempt->kernel, g_steal_pointer (&attempt->error));
 }
 
-/* With the lock held: serves one side as far as it goes. TRUE if anything moved. */
+/* Serves one side as far as possible; returns TRUE if an element was moved. Call with the lock
+ * held. */
 static gboolean
 serve (MusterQueue *self, Side side)
 {
@@ -320,7 +323,7 @@ attempt_clear (Attempt *attempt)
   g_clear_error (&attempt->error);
 }
 
-/* Hands out what was taken; where that can't be done, or isn't wanted any more, it goes back. */
+/* Sets the outputs; if that fails or is no longer wanted, the elements go back. */
 static gboolean
 hand_out (Attempt *attempt, gboolean is_wanted, GError **error)
 {
@@ -345,7 +348,7 @@ hand_out (Attempt *attempt, gboolean is_wanted, GError **error)
   return FALSE;
 }
 
-/* A kernel that waited ends. */
+/* Completes a kernel that waited. */
 static gboolean
 finish (MusterKernel *k G_GNUC_UNUSED, gpointer data, gboolean is_wanted, GError **error)
 {
@@ -378,7 +381,7 @@ cancel (MusterKernel *k G_GNUC_UNUSED, gpointer data)
   g_mutex_unlock (&self->lock);
 }
 
-/* With the lock held: the kernel waits. */
+/* Makes the kernel wait. Call with the lock held. */
 static void
 wait_in_line (MusterQueue *self, const Attempt *attempt)
 {
@@ -389,7 +392,7 @@ wait_in_line (MusterQueue *self, const Attempt *attempt)
   g_queue_push_tail_link (&self->waiting[side_of (waiting->action)], &waiting->link);
 }
 
-/* attempt (transfer full) is done at once, or waits. */
+/* Completes the attempt (transfer full) or makes it wait. */
 static gboolean
 try_at_once (MusterQueue *self, Attempt *attempt, GError **error)
 {
@@ -532,7 +535,7 @@ queue_fits (gpointer queue, const Tensorflow__NodeDef *node, GError **error)
   return muster_queue_spec_fits (&self->spec, self->name, node, error);
 }
 
-/* Its container goes: nothing will come of waiting. */
+/* Its container is removed: waiting is pointless. */
 static void
 queue_cancel (gpointer queue)
 {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Loops over elements: worth more than the room's -O2. */
+/* Loops over elements are faster with -O3 than with the default -O2. */
 #pragma GCC optimize("O3")
 
 #define T          double

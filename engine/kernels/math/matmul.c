@@ -12,7 +12,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Loops over elements: worth more than the room's -O2. */
+/* Loops over elements are faster with -O3 than with the default -O2. */
 #pragma GCC optimize("O3")
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <tgmath.h>
 
-/* Loops over elements: worth more than the room's -O2. */
+/* Loops over elements are faster with -O3 than with the default -O2. */
 #pragma GCC optimize("O3")
 
 #define FLOATING_LOOPS(name, EXPR)                                                                 \
