@@ -318,7 +318,7 @@ muster_lookup_table_remove (MusterLookupTable *self, MusterTensor *keys, GError 
   return done;
 }
 
-/* For people: "a", or "1.5". */
+/* For messages: "a", or "1.5". */
 static char *
 element_text (const MusterTensor *tensor, gint64 i)
 {
@@ -331,7 +331,7 @@ element_text (const MusterTensor *tensor, gint64 i)
   return g_strdup (text->str);
 }
 
-/* More than this isn't shown. */
+/* Longer values aren't shown. */
 #define MAX_SHOWN 65536
 
 /* The row at a position, as a tensor of one row, if it may be shown. */
@@ -381,7 +381,7 @@ add_all (MusterLookupStore *store, const MusterTensor *keys, const MusterTensor 
   return TRUE;
 }
 
-/* What a new static table is filled into, and then put in the place of the empty one. */
+/* Starts filling a new store, which then replaces the static table's empty one. */
 static void
 begin_fill (const MusterLookupTable *self, MusterLookupStore *fresh)
 {
@@ -389,7 +389,7 @@ begin_fill (const MusterLookupTable *self, MusterLookupStore *fresh)
                             row_length (&self->kind));
 }
 
-/* With the lock held, where it is to be put in place. */
+/* Ends filling; call with the lock held if the store is to be installed. */
 static gboolean
 end_fill (MusterLookupTable *self, MusterLookupStore *fresh, gboolean ok)
 {
@@ -497,7 +497,7 @@ muster_lookup_table_fill (MusterLookupTable *self, MusterLookupNext next, gpoint
   if (own != NULL)
     g_propagate_error (error, g_steal_pointer (&own));
   g_rw_lock_writer_lock (&self->lock);
-  if (ok && self->is_filled) /* by somebody else meanwhile */
+  if (ok && self->is_filled) /* by another thread meanwhile */
     muster_lookup_store_clear (&fresh);
   else
     ok = end_fill (self, &fresh, ok);

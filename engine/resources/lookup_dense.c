@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What a bucket holds. */
+/* The state of a bucket. */
 enum { EMPTY, DELETED, USED };
 
 /* Arrays of buckets. */
@@ -157,7 +157,7 @@ buckets_begin (const MusterDenseTable *self, Buckets *buckets, gint64 n, MusterB
   return FALSE;
 }
 
-/* Copies a key into a bucket that is in use by nobody. */
+/* Copies a key into an unused bucket. */
 static gboolean
 set_key (const MusterDenseTable *self, Buckets *buckets, gint64 at, const MusterTensor *keys,
          gint64 i, MusterBudget *budget, GError **error)

@@ -126,7 +126,7 @@ muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, MusterBudget *bu
   return TRUE;
 }
 
-/* Murmur's finish: every bit of the number counts for every bit of the hash. */
+/* Murmur's finaliser: every bit of the number affects every bit of the hash. */
 static guint32
 hash_int (guint64 key, guint64 seed)
 {
@@ -251,7 +251,7 @@ bucket_of (const MusterLookupStore *self, guint32 position)
   return bucket;
 }
 
-/* Empties a bucket; what was put behind it for want of room moves up. */
+/* Empties a bucket; displaced entries after it move up. */
 static void
 empty_bucket (MusterLookupStore *self, guint32 bucket)
 {

@@ -23,7 +23,7 @@ typedef struct {
   gboolean is_ahead;         /* the line was taken apart already */
 } Reader;
 
-/* In TensorFlow's words where it has some. */
+/* Opens the file, with TensorFlow's error messages if it has any. */
 static gboolean
 open_text (Reader *self, GError **error)
 {

@@ -9,13 +9,13 @@
 #include <string.h>
 
 typedef enum {
-  FIXED,  /* so many values in each example */
-  PADDED, /* rows of them, as many as the longest example has */
+  FIXED,  /* a fixed number of values in each example */
+  PADDED, /* rows of values, padded to the longest example */
   SPARSE,
   RAGGED
 } Kind;
 
-/* A feature that is wanted. */
+/* A feature to parse. */
 typedef struct {
   MusterString key;
   Kind kind;
@@ -27,7 +27,7 @@ typedef struct {
   int values, where, size; /* outputs; where: a ragged one's splits */
 } Column;
 
-/* What an example has of it. */
+/* A feature's values in one example. */
 typedef struct {
   MusterString feature;
   gint64 n; /* values; -1: the example lacks it */
@@ -196,7 +196,7 @@ begin_columns (Parse *p, const Wanted *w, int first_default, GError **error)
   return TRUE;
 }
 
-/* Of two columns of one key the first gets it. */
+/* If two columns have the same key, the first gets the feature. */
 static void
 index_columns (Parse *p)
 {
@@ -284,8 +284,8 @@ refuse_dtype (const Parse *p, gint64 e, const Column *column, MusterDType dtype,
                          "Data types don't match. Expected type: %s, Actual type: %s", own, other);
 }
 
-/* Features are taken from the last to the first: of two of one name the last counts. An empty one
- * counts where it isn't dense, in a batch. */
+/* Features are read from the last to the first: the last of a name counts. An empty one counts in a
+ * batch, unless it is dense. */
 static gboolean
 take_feature (const Parse *p, gint64 e, const Column *column, MusterString feature, GError **error)
 {
@@ -341,7 +341,7 @@ parse_example (const Parse *p, gint64 e, GError **error)
   MusterBudget *budget = muster_kernel_budget (p->k);
   g_autoptr (GError) own = NULL;
   const gboolean is_read = muster_example_read (bytes, budget, p->features, &own);
-  muster_budget_give (budget, p->features->len * sizeof (MusterFeature)); /* used again */
+  muster_budget_give (budget, p->features->len * sizeof (MusterFeature)); /* the array is reused */
   if (muster_error_is (own, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
     g_propagate_error (error, g_steal_pointer (&own));
     return FALSE;
@@ -412,7 +412,7 @@ write_dense (const Parse *p, const Column *column, GError **error)
   return muster_result_end (&result, p->k, column->values, error);
 }
 
-/* The values of all examples, one after the other; *n says how many. */
+/* Writes the values of all examples in order; *n is their number. */
 static gboolean
 write_values (const Parse *p, const Column *column, gint64 *n, gint64 *longest, GError **error)
 {

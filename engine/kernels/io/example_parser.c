@@ -40,7 +40,7 @@ read_length (MusterProtoReader *r, gsize *length)
   return TRUE;
 }
 
-/* What a length says, or as much of it as there is. */
+/* Enters a message of the given length, or what there is of it. */
 static gboolean
 enter (MusterProtoReader *r, MusterProtoReader *inner)
 {
@@ -80,7 +80,7 @@ read_feature (MusterProtoReader *r, MusterFeature *feature)
   return at_end (&entry);
 }
 
-/* A field that no Example has. */
+/* Skips a field that Example doesn't have. */
 static gboolean
 skip_field (MusterProtoReader *r)
 {
@@ -108,7 +108,7 @@ skip_field (MusterProtoReader *r)
   }
 }
 
-/* So many that an array can still grow by half. */
+/* Limited so that an array can still grow by half. */
 #define MAX_FEATURES (1u << 26)
 
 static gboolean
@@ -179,7 +179,7 @@ walk_strings (MusterProtoReader list, MusterString *strings)
   return n;
 }
 
-/* Packed, a part of one that is cut off is passed over; each by itself, it isn't. */
+/* In a packed list a truncated value is skipped; otherwise it is an error. */
 static gint64
 walk_floats (MusterProtoReader list, float *floats)
 {

@@ -15,7 +15,7 @@ enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_IMAGE = 4, VALUE_AUDIO = 6 };
 enum { IMAGE_HEIGHT = 1, IMAGE_WIDTH = 2, IMAGE_COLORS = 3, IMAGE_BYTES = 4 };
 enum { AUDIO_RATE = 1, AUDIO_CHANNELS = 2, AUDIO_FRAMES = 3, AUDIO_BYTES = 4, AUDIO_TYPE = 5 };
 
-/* A message with a file in it, and the fields before and after it. */
+/* A message with a file's bytes, and the fields before and after them. */
 typedef struct {
   guint32 number, file_number;
   GByteArray *before, *after; /* (owned) */
@@ -65,7 +65,7 @@ put_value (MusterText *summary, MusterString base, const char *rest, Media *medi
   return muster_text_check (summary, error);
 }
 
-/* What a tag ends with (transfer full). */
+/* The suffix of a tag (transfer full). */
 static char *
 tag_end (const char *kind, gint64 i, gint64 most)
 {
@@ -120,14 +120,14 @@ compress (const guint8 *data, gsize size, GError **error)
   return g_memory_output_stream_steal_as_bytes (G_MEMORY_OUTPUT_STREAM (memory));
 }
 
-/* Bytes of an image as it is: TensorFlow takes eight times as much, which nobody has looked at. */
+/* The maximum size of an uncompressed image; TensorFlow allows eight times as much. */
 #define MAX_IMAGE (1 << 28)
 
 typedef struct {
   gint64 n, height, width, colors;
 } Images;
 
-/* rows: each with a zero in front, PNG's word for "as it is". */
+/* rows: each starts with a zero, PNG's filter type "none". */
 static gboolean
 put_image (Media *media, const Images *s, const guint8 *rows, gsize size, GError **error)
 {
@@ -161,8 +161,8 @@ is_finite (const double *pixel, gint64 colors)
   return TRUE;
 }
 
-/* Only positive values: the largest becomes 255. Else zero becomes 128, and the one furthest from
- * it 1 or 255. */
+/* If no value is negative, the largest becomes 255. Otherwise zero becomes 128, and the value
+ * furthest from it 1 or 255. */
 static void
 find_scale (const double *image, const Images *s, double *scale, double *offset)
 {
@@ -220,10 +220,10 @@ image_values (MusterKernel *k, MusterTensor *wide, gint64 i, gint64 n, GError **
   return values;
 }
 
-/* More than one color isn't looked at. */
+/* The maximum size of bad_color. */
 #define MAX_BAD_COLOR 64
 
-/* What stands for a pixel that is no number; red where the node doesn't say. */
+/* The colour of a pixel that isn't finite; red by default. */
 static gboolean
 read_bad_color (MusterKernel *k, gint64 colors, guint8 bad_color[4], GError **error)
 {
@@ -342,8 +342,8 @@ encode_sound (MusterText *wav, const float *samples, guint32 rate, gint64 channe
   out = (char *)memcpy (out, "RIFF", 4) + 4;
   out = store_little (out, 36 + size, 4);
   out = (char *)memcpy (out, "WAVEfmt ", 8) + 8;
-  out = store_little (out, 16, 4); /* what follows of the format */
-  out = store_little (out, 1, 2);  /* numbers, not compressed */
+  out = store_little (out, 16, 4); /* the size of the rest of the format chunk */
+  out = store_little (out, 1, 2);  /* PCM */
   out = store_little (out, (guint32)channels, 2);
   out = store_little (out, rate, 4);
   out = store_little (out, rate * (guint32)channels * 2, 4);

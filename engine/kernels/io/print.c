@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tensors as text for people: in an assertion's error, in a string, on the server's own output. */
+/* Tensors as text: in an assertion's error, in a string, and on the server's output. */
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/io/tables.h"
 
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* In so many digits, or in as many more as it takes to read it back. */
+/* With the given number of digits, or as many as are needed to read the value back. */
 static void
 append_digits (MusterText *text, double value, gboolean is_single)
 {
@@ -64,7 +64,7 @@ append_element (MusterText *text, const MusterTensor *x, gint64 i, gboolean ends
   muster_text_put (text, ends ? "\"" : "");
 }
 
-/* One dimension, at most limit elements in all. */
+/* Appends one dimension, at most limit elements in all. */
 static void
 append_first (MusterText *text, const MusterTensor *x, int dim, gint64 limit, gint64 *at)
 {
@@ -89,7 +89,7 @@ append_first (MusterText *text, const MusterTensor *x, int dim, gint64 limit, gi
   }
 }
 
-/* Between two elements of a dimension: a blank in the last, lines in the others. */
+/* Appends the separator of two elements: a blank in the last dimension, newlines in the others. */
 static void
 append_space (MusterText *text, const MusterTensor *x, int dim)
 {
@@ -152,7 +152,7 @@ print_values (MusterText *text, const MusterTensor *x, gint64 limit, gboolean en
   muster_text_put (text, n > limit ? "..." : "");
 }
 
-/* An error that says more than this is cut: it goes over the wire as a header. */
+/* Longer errors are truncated, as they are sent in a header. */
 #define MAX_ASSERTION 4096
 
 static gboolean
@@ -176,7 +176,7 @@ compute_assert (MusterKernel *k, GError **error)
   return muster_invalid (error, "%.*s%s", (int)text.size, text.data, text.failed ? "…" : "");
 }
 
-/* How often a Print has printed. */
+/* The number of times a Print has printed. */
 typedef struct {
   MusterKernelMemo memo;
   gint64 n;
@@ -199,10 +199,10 @@ may_print (MusterKernel *k, gint64 most)
   return may;
 }
 
-/* g_print () and g_printerr () copy what they print, at most so often. */
+/* The number of copies that g_print () and g_printerr () make of a text, at most. */
 #define N_PRINT_COPIES 3
 
-/* Makes it a C string that may be printed. */
+/* Terminates the text as a C string that may be printed. */
 static gboolean
 end_print (MusterText *text, GError **error)
 {
@@ -234,7 +234,7 @@ compute_print (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* To standard output or error; another program's files aren't written on a client's word. */
+/* To standard output or standard error only: a client may not write files. */
 static gboolean
 compute_print_v2 (MusterKernel *k, GError **error)
 {
@@ -267,7 +267,7 @@ compute_print_v2 (MusterKernel *k, GError **error)
                          valid);
 }
 
-/* Count of the places in a template. */
+/* Counts the placeholders in a template. */
 static int
 n_places (const char *template, const char *place)
 {

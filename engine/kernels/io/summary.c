@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Summaries: what TensorBoard draws, as serialised tensorflow.Summary messages. */
+/* Summaries for TensorBoard, as serialised tensorflow.Summary messages. */
 #include "base/protowire.h"
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/io/tables.h"
@@ -32,7 +32,8 @@ enum {
   HISTOGRAM_BUCKET = 7,
 };
 
-/* The heads of a value that begins with a field of inner bytes, behind which size more follow. */
+/* Writes the headers of a value that starts with a field of inner bytes, followed by size more
+ * bytes. */
 static void
 put_heads (MusterText *message, gsize size, guint32 number, gsize inner)
 {
@@ -83,10 +84,10 @@ compute_scalar_summary (MusterKernel *k, GError **error)
   return muster_text_end (&message, k, 0, error);
 }
 
-/* What a tag takes in a GHashTable beside its bytes. */
+/* The memory of a tag in a GHashTable, beside its bytes. */
 #define TAG_HEAD 96
 
-/* Notes the tags of one summary; FALSE for bytes that are no summary, or a tag seen before. */
+/* Records the tags of one summary; returns FALSE if it isn't a summary or a tag was seen before. */
 static gboolean
 note_tags (MusterString summary, GHashTable *seen, MusterBudget *budget, GError **error)
 {
@@ -116,7 +117,7 @@ note_tags (MusterString summary, GHashTable *seen, MusterBudget *budget, GError 
          muster_invalid (error, "Could not parse one of the summary inputs");
 }
 
-/* A message of repeated values: its parts one after the other. */
+/* Merged summaries are their concatenation. */
 static gboolean
 compute_merge_summary (MusterKernel *k, GError **error)
 {
@@ -137,7 +138,7 @@ compute_merge_summary (MusterKernel *k, GError **error)
   return muster_text_end (&message, k, 0, error);
 }
 
-/* TensorFlow's buckets: from 1e-12 to 1e20, each a tenth wider than the one before; the same below
+/* TensorFlow's buckets: from 1e-12 to 1e20, each 10 % wider than the previous one, the same below
  * zero, and one around it. */
 #define MAX_LIMITS 2000
 
@@ -191,7 +192,7 @@ put_packed (GByteArray *out, guint32 number, const GArray *values)
   muster_proto_put_bytes (out, number, values->data, values->len * sizeof (double));
 }
 
-/* A run of empty buckets becomes one. */
+/* Writes the buckets; consecutive empty ones become one. */
 static void
 put_buckets (GByteArray *out, const Buckets *b, const double *counts)
 {

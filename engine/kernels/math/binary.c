@@ -131,9 +131,9 @@ COMPARISON (greater_equal, a >= b)
 COMPARISON (logical_and, a != 0 && b != 0)
 COMPARISON (logical_or, a != 0 || b != 0)
 
-/* Gradients of functions of one argument: of the function's value y (a) and of the gradient dy (b),
- * or the other way round. Of a complex value some of TensorFlow's kernels take the conjugate, and
- * some leave that to the graph. */
+/* Gradients of unary functions, from the function's value y (a) and the gradient dy (b), or the
+ * other way round. For complex values some of TensorFlow's kernels conjugate, and others leave that
+ * to the graph. */
 ANALYTIC (tanh_grad, b *((type)1 - a * a), b *((type)1 - a * a))
 ANALYTIC (sigmoid_grad, b *a *((type)1 - a), b *a *((type)1 - a))
 ANALYTIC (sqrt_grad, b *(type)0.5 / a, b *(type)0.5 / conj (a))
@@ -221,7 +221,7 @@ muster_has_zero_divisor (MusterTensor *divisor)
   return FALSE;
 }
 
-/* Integers have no infinity: a zero anywhere in the divisor ends the step. */
+/* Integer division by zero anywhere fails the step. */
 static gboolean
 divide (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
@@ -322,7 +322,7 @@ compare_strings (MusterKernel *k, gboolean wanted, GError **error)
   return TRUE;
 }
 
-/* Without incompatible_shape_error tensors of shapes that don't go together are just not equal. */
+/* Without incompatible_shape_error, tensors of incompatible shapes are unequal. */
 static gboolean
 compare (MusterKernel *k, const MusterLoop2 *loops, gboolean wanted, GError **error)
 {
@@ -391,7 +391,8 @@ compute_add_n (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Not below the second input, not above the third: of one shape with the first, or one element. */
+/* Clips to at least the second input and at most the third, each of the first's shape or with one
+ * element. */
 static gboolean
 compute_clip (MusterKernel *k, GError **error)
 {

@@ -18,7 +18,7 @@ INTEGER (compute_both, (a) & (b), (a) & (b))
 INTEGER (compute_either, a | b, a | b)
 INTEGER (compute_differ, a ^ b, a ^ b)
 
-/* As TensorFlow's: not below zero, at most the number of bits less one. */
+/* Clamped as in TensorFlow, to between 0 and the number of bits minus one. */
 static guint64
 shift_of (MusterDType dtype, gint64 by)
 {

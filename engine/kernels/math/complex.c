@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Complex numbers put together and taken apart. Their arithmetic stands with that of the others. */
+/* Constructs complex numbers and extracts their parts. Their arithmetic is with that of the other
+ * dtypes. */
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/math/tables.h"
 
@@ -14,7 +15,7 @@
     return take_part (k, loops, error);                                                            \
   }
 
-/* Two attributes say how wide the parts are; TensorFlow has kernels where they agree. */
+/* Two attributes give the width; TensorFlow has kernels only if they agree. */
 static gboolean
 check_widths (MusterDType whole, MusterDType part, GError **error)
 {

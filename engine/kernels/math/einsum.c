@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Einstein's sums: "ab,bc->ac". Each input is brought into the order that makes it a matrix (or a
- * stack of them), what remains is a product, and its result is brought into the order that was
- * asked for. */
+/* Einstein summation: "ab,bc->ac". Each input is permuted to a matrix, or a batch of matrices;
+ * these are multiplied, and the product is permuted to the requested order. */
 #include "engine/kernels/common/broadcast.h"
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/math/complex.h"
@@ -19,7 +18,7 @@ typedef struct {
   int n;
   int labels[MUSTER_MAX_DIMS];
   gboolean has[MAX_LABEL];
-  gint64 steps[MAX_LABEL]; /* a label that comes twice walks the diagonal */
+  gint64 steps[MAX_LABEL]; /* a repeated label takes the diagonal */
 } Term;
 
 typedef struct {
@@ -83,7 +82,7 @@ count_letters (const char *text)
   return n;
 }
 
-/* What the sizes of an input say; one of 1 that "..." stands for is stretched. */
+/* Records the sizes of an input's labels; a size of 1 in "..." is broadcast. */
 static gboolean
 note_sizes (Einsum *e, const Term *term, MusterTensor *x, GError **error)
 {
@@ -156,7 +155,7 @@ read_equation (MusterKernel *k, Einsum *e, GError **error)
   return TRUE;
 }
 
-/* How to walk it by labels. */
+/* Computes the strides by label. */
 static void
 note_steps (const Einsum *e, Term *term, const gint64 *dims)
 {
@@ -166,20 +165,20 @@ note_steps (const Einsum *e, Term *term, const gint64 *dims)
   for (int d = 0; d < term->n; d++) {
     const int label = term->labels[d];
     if (dims[d] == 1 && e->sizes[label] != 1)
-      continue; /* stretched: the same for all, as if it weren't there */
+      continue; /* broadcast: stride 0 */
     term->has[label] = TRUE;
     term->steps[label] += steps[d];
   }
 }
 
-/* Labels in a row: those of a dense array. */
+/* A sequence of labels, the dimensions of a dense array. */
 typedef struct {
   int n;
   int labels[MAX_LABEL];
 } Order;
 
-/* Appends the labels that the terms have or haven't; the product of their sizes. TRUE for has,
- * FALSE for hasn't. */
+/* Appends the labels that the terms have (TRUE) or lack (FALSE); returns the product of their
+ * sizes. */
 static gint64
 append_labels (const Einsum *e, Order *order, const Term *with, const Term *other,
                gboolean in_other, gboolean in_out)
@@ -195,7 +194,7 @@ append_labels (const Einsum *e, Order *order, const Term *with, const Term *othe
   return n;
 }
 
-/* The labels' sizes; -1 for more than a tensor has. */
+/* Returns the labels' sizes; -1 if a tensor can't have so many. */
 static int
 sizes_of (const Einsum *e, const Order *order, gint64 *dims, GError **error)
 {
@@ -251,7 +250,7 @@ SUM_ROWS (u64, guint64)
 SUM_ROWS (c64, float complex)
 SUM_ROWS (c128, double complex)
 
-/* Adds up the last dimensions, which have that many elements; x: (transfer full). */
+/* Sums over the last dimensions, which have `each` elements; x: (transfer full). */
 static MusterTensor *
 sum_last (MusterKernel *k, MusterTensor *x, gint64 n, gint64 each, GError **error)
 {
@@ -312,7 +311,7 @@ sum_one (MusterKernel *k, Einsum *e, MusterTensor *x, GError **error)
   return result != NULL && set_ordered (k, e, kept, result, error);
 }
 
-/* What of two inputs goes along, stays of each, and is contracted. */
+/* The batch, free and contracted labels of two inputs. */
 typedef struct {
   Order a, b, out;
   gint64 n, rows, columns, depth;

@@ -52,7 +52,7 @@ precise_input (MusterKernel *k, int i, GError **error)
   return out;
 }
 
-/* Room for output i, and its hand-over; x: (transfer full). */
+/* Allocates output i, and sets it; x: (transfer full). */
 static MusterTensor *
 precise_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GError **error)
 {
@@ -84,7 +84,7 @@ precise_end (MusterKernel *k, int i, MusterTensor *x, GError **error)
   return muster_wide_end (k, i, out, error);
 }
 
-/* A stack under way. */
+/* A batch of matrices being computed. */
 typedef struct {
   gboolean is_complex;
   gsize size;                           /* of an element */
@@ -130,8 +130,8 @@ read_stack (MusterKernel *k, gboolean is_square, Stack *s, GError **error)
   return s->a != NULL;
 }
 
-/* Room for n × m elements and as many more, and for a permutation of the rows. Without a matrix
- * none is needed, however large it would be. */
+/* Allocates n × m elements, `more` elements, and a permutation of the rows. Without matrices,
+ * nothing is needed. */
 static gboolean
 allocate_work (MusterKernel *k, Stack *s, gint64 n, gint64 m, gint64 more, GError **error)
 {
@@ -160,7 +160,7 @@ set_output (MusterKernel *k, Stack *s, int i, GError **error)
   return precise_end (k, i, g_steal_pointer (&s->outs[i]), error);
 }
 
-/* Where matrix i of size elements begins; that of NULL is NULL. */
+/* The start of matrix i, of size elements; NULL for NULL. */
 static const void *
 input_matrix (const Stack *s, const MusterTensor *x, gint64 i, gint64 size)
 {
@@ -219,8 +219,7 @@ compute_solve (MusterKernel *k, GError **error)
                     error);
 }
 
-/* Which matrix of x belongs to matrix i of a result of n_dims + 2 dimensions: those of 1 are
- * stretched. */
+/* The matrix of x for matrix i of a result of n_dims + 2 dimensions, with broadcasting. */
 static gint64
 matrix_of (MusterTensor *x, gint64 i, int n_dims, const gint64 *dims)
 {
@@ -236,7 +235,7 @@ matrix_of (MusterTensor *x, gint64 i, int n_dims, const gint64 *dims)
   return index;
 }
 
-/* The dimensions of both stacks, stretched over each other; their number, -1 if they can't be. */
+/* Broadcasts the batch dimensions; returns their number, or -1 if they are incompatible. */
 static int
 stretch (MusterTensor *a, MusterTensor *b, gint64 *dims)
 {

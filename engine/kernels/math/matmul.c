@@ -29,7 +29,7 @@ typedef struct {
   Dgemm dgemm;
 } Blas;
 
-/* A product of fewer multiplications isn't worth a call into the library. */
+/* Products with fewer multiplications aren't worth a library call. */
 #define BLAS_FROM 512
 
 static gpointer
@@ -41,7 +41,7 @@ load_blas (gpointer unused G_GNUC_UNUSED)
 
   if (library == NULL)
     return &blas;
-  /* Steps run on many threads already; more below them would only wait for each other. */
+  /* Steps run on many threads already; more threads in the library would compete with them. */
   set_threads = (void (*) (int))dlsym (library, "openblas_set_num_threads");
   if (set_threads != NULL)
     set_threads (1);
@@ -59,7 +59,7 @@ get_blas (void)
 
 typedef void (*MultiplyLoop) (const MusterProduct *p, const void *a, const void *b, void *c);
 
-/* Row by row of c; b's rows are walked in order wherever it isn't transposed. */
+/* Computes c row by row, and reads b's rows in order unless it is transposed. */
 #define MULTIPLY(suffix, T, A)                                                                     \
   static void multiply_##suffix (const MusterProduct *p, const void *pa, const void *pb, void *pc) \
   {                                                                                                \
@@ -123,7 +123,7 @@ muster_multiply (const MusterProduct *p, MusterDType dtype, const void *a, const
     loops[muster_loop_index (dtype)](p, a, b, c);
 }
 
-/* The last two dimensions; FALSE where they don't match. */
+/* Reads the last two dimensions; returns FALSE if they don't match. */
 static gboolean
 plan_product (MusterProduct *p, const gint64 *a, const gint64 *b)
 {
@@ -177,8 +177,7 @@ compute_matmul (MusterKernel *k, GError **error)
   return muster_wide_end (k, 0, c, error);
 }
 
-/* A stack of products: the dimensions before the last two go along one by one, and one of 1 is
- * stretched. */
+/* Plans a batch of products: the dimensions before the last two, with broadcasting. */
 static gboolean
 plan_batch (MusterTensor *a, MusterTensor *b, const MusterProduct *p, int *n_dims, gint64 *dims)
 {
@@ -198,7 +197,7 @@ plan_batch (MusterTensor *a, MusterTensor *b, const MusterProduct *p, int *n_dim
   return TRUE;
 }
 
-/* Which matrix of x (n_dims in all) belongs to matrix i of the result. */
+/* The matrix of x (n_dims in all) for matrix i of the result. */
 static gint64
 matrix_of (MusterTensor *x, gint64 i, int n_dims, const gint64 *dims)
 {
@@ -231,7 +230,7 @@ multiply_each (const MusterProduct *p, MusterTensor *a, MusterTensor *b, MusterT
                      (guint8 *)muster_tensor_data_mutable (c) + i * p->m * p->n * size);
 }
 
-/* Of a matrix that is taken as its adjoint: the conjugate, which the product then transposes. */
+/* The conjugate of an input used as its adjoint; the product then transposes it. */
 static MusterTensor *
 adjoint_input (MusterKernel *k, int i, gboolean is_adjoint, GError **error)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* By size: the largest, places in a sorted list, buckets, and how many fall into each. */
+/* Ops by order: TopK, search in sorted rows, Bucketize and histograms. */
 #include "engine/kernels/math/arithmetic.h"
 #include "engine/kernels/math/tables.h"
 
 #include <string.h>
 
-/* The larger first, then the earlier. */
+/* Larger values first, then earlier ones. */
 #define ORDER(suffix, T)                                                                           \
   static gint order_##suffix (gconstpointer pa, gconstpointer pb, gpointer data)                   \
   {                                                                                                \
@@ -16,7 +16,7 @@
 MUSTER_WIDE_TYPES (ORDER)
 static const GCompareDataFunc orders[] = MUSTER_WIDE_TABLE (order);
 
-/* Below this share of all, the first few are kept in order while the others go by. */
+/* If k is below this share of the row, only the first k are kept sorted. */
 #define FEW 16
 
 static void
@@ -129,7 +129,7 @@ compute_bucketize (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* For each value of a row the first place in the sorted row that isn't smaller (lower), or that is
+/* For each value, the first position in the sorted row whose value isn't smaller (lower), or is
  * larger. */
 static gboolean
 search (MusterKernel *k, gboolean lower, GError **error)
@@ -215,7 +215,7 @@ compute_histogram (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Adds what each number weighs, or one, to its bin; numbers from size on are left out. */
+/* Adds each number's weight, or one, to its bin; numbers from size on are ignored. */
 static void
 count_row (MusterDType dtype, MusterTensor *x, gint64 from, gint64 n, const guint8 *weights,
            gint64 size, gboolean is_binary, guint8 *bins)

@@ -10,8 +10,7 @@
 /* Loops over elements are faster with -O3 than with the default -O2. */
 #pragma GCC optimize("O3")
 
-/* What a reduction over some axes looks like. Each element of the input belongs to one element of
- * the output. */
+/* A reduction over some axes. Each element of the input belongs to one element of the output. */
 typedef struct {
   int n_dims; /* of the output */
   gint64 dims[MUSTER_MAX_DIMS];
@@ -26,7 +25,7 @@ typedef struct {
   FoldRun inner[MUSTER_N_LOOPS], outer[MUSTER_N_LOOPS], fill[MUSTER_N_LOOPS];
 } Folds;
 
-/* A sum over a long run is kept in A, wider than T, or its last digits are lost. */
+/* Sums are computed in A, wider than T, to keep the last digits in long runs. */
 #define FOLD(name, suffix, T, A, FIRST, EXPR)                                                      \
   static void name##_inner_##suffix (gint64 n, const void *px, void *acc)                          \
   {                                                                                                \
@@ -140,7 +139,7 @@ plan (MusterKernel *k, Reduction *r, GError **error)
   return TRUE;
 }
 
-/* Walks the input once, in order. */
+/* Reads the input once, in order. */
 static void
 fold (const MusterBroadcast *loops, const Folds *folds, MusterDType dtype, const guint8 *x,
       guint8 *out)

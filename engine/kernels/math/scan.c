@@ -10,7 +10,7 @@
 /* Loops over elements are faster with -O3 than with the default -O2. */
 #pragma GCC optimize("O3")
 
-/* One pass over outer × n × inner elements; first is what nothing gives. */
+/* One pass over outer × n × inner elements; first is the value of an empty scan. */
 typedef struct {
   gint64 outer, n, inner;
   gboolean exclusive, reverse;

@@ -22,7 +22,7 @@
 #define COMPLEX_LOOPS(name, EXPR)                                                                  \
   MUSTER_LOOP1 (name, c64, float complex, float complex, EXPR)                                     \
   MUSTER_LOOP1 (name, c128, double complex, double complex, EXPR)
-/* Of complex numbers too, by a formula of their own. */
+/* Also for complex numbers, with a separate formula. */
 #define ANALYTIC_BY(name, EXPR, COMPLEX_EXPR)                                                      \
   FLOATING_LOOPS (name, EXPR)                                                                      \
   COMPLEX_LOOPS (name, COMPLEX_EXPR)                                                               \
@@ -66,7 +66,7 @@ muster_complex_log1p (double complex a)
   return CMPLX (0.5 * log1p (x * (2 + x) + y * y), atan2 (y, 1 + x));
 }
 
-/* C has none of this, either. */
+/* C lacks this function too. */
 static double complex
 complex_expm1 (double complex a)
 {
@@ -74,7 +74,8 @@ complex_expm1 (double complex a)
   return CMPLX (expm1 (x) * cos (y) - 2 * half_sine * half_sine, exp (x) * sin (y));
 }
 
-/* The derivative of lgamma: a series for large numbers, which smaller ones are brought to. */
+/* The derivative of lgamma: a series for large numbers; smaller ones are shifted up by the
+ * recurrence. */
 static double
 digamma (double x)
 {
@@ -93,12 +94,12 @@ digamma (double x)
   return log (x) - 0.5 / x + sum;
 }
 
-/* zero: what has no sign gives; a NaN stays one. */
+/* zero: the result for a zero; a NaN stays NaN. */
 #define SIGN(a, zero) ((a) > 0 ? 1 : (a) < 0 ? -1 : (zero))
-/* Cut to 0 and 6; a NaN stays one. */
+/* Clamps to between 0 and 6; a NaN stays NaN. */
 #define RELU6(a) ((a) < 0 ? 0 : (a) > 6 ? 6 : (a))
 
-/* Each makes a kernel of that name, and its loops. */
+/* Each defines a kernel of that name, and its loops. */
 COMPLEX_NUMBER (compute_neg, -a, 0 - (guint64)a, 0 - a, -a)
 NUMBER (compute_absolute, fabs (a), a < 0 ? 0 - (guint64)a : (guint64)a, a)
 COMPLEX_NUMBER (compute_sign, SIGN (a, a), SIGN (a, 0), a > 0, a == 0 ? 0 : a / cabs (a))
@@ -197,14 +198,14 @@ compute_leaky (MusterKernel *k, GError **error)
   return muster_wide_end (k, 0, y, error);
 }
 
-/* Casts go from wide type to wide type; what is narrower is widened before and cut after, which
- * wraps as a cast does. */
+/* Casts go from wide type to wide type; narrower types are widened before and truncated after,
+ * which wraps as a C cast does. */
 static gint64
 to_int64 (double value)
 {
   if (value >= -9223372036854775808.0 && value < 9223372036854775808.0)
     return (gint64)value;
-  return G_MININT64; /* what the processor gives for a number that doesn't fit, and for NaN */
+  return G_MININT64; /* the processor's result for numbers out of range and NaN */
 }
 
 static gint32
@@ -268,7 +269,7 @@ cast_elements (MusterDType from, const guint8 *x, MusterDType to, guint8 *out, g
   }
 }
 
-/* A complex number is cast by its real part, and what becomes one gets no imaginary part. */
+/* A complex number is cast by its real part; a real one gets the imaginary part 0. */
 static void
 cast_complex (MusterDType from, const guint8 *x, MusterDType to, guint8 *out, gint64 n)
 {

@@ -40,7 +40,7 @@ read_layout (MusterKernel *k, int x_input, Layout *l, GError **error)
   return TRUE;
 }
 
-/* A number for each channel. */
+/* Checks that input i has a number for each channel. */
 static gboolean
 check_vector (MusterKernel *k, int i, const char *name, const Layout *l, GError **error)
 {
@@ -64,7 +64,7 @@ check_vector (MusterKernel *k, int i, const char *name, const Layout *l, GError 
       for (gint64 at = row * (l)->inner; at < (row + 1) * (l)->inner; at++)                        \
   __VA_ARGS__
 
-/* Of x, or of (x - centre) × with. */
+/* The sums of x, or of (x - centre) × with, by channel. */
 static void
 add_up (const Layout *l, const float *x, const double *centre, const float *with, double *sums)
 {
@@ -86,7 +86,7 @@ add_squares (const Layout *l, const float *x, const double *centre, double *sums
   });
 }
 
-/* What the kernel works with: float inputs, and room by channel. */
+/* The kernel's state: float inputs, and buffers by channel. */
 typedef struct {
   Layout l;
   MusterTensor *inputs[5];         /* (owned) */
@@ -135,8 +135,7 @@ set_vector (MusterKernel *k, int i, gint64 n, const double *values, GError **err
   return out != NULL && muster_wide_end (k, i, out, error);
 }
 
-/* The mean and variance that the batch is normalised with, and in a and b those that go on from
- * step to step. */
+/* The mean and variance that normalise the batch, and in a and b the running ones. */
 static void
 find_moments (MusterKernel *k, Norm *n)
 {
@@ -218,7 +217,7 @@ compute_norm (MusterKernel *k, GError **error)
   return muster_wide_end (k, 0, y, error);
 }
 
-/* Outputs: of x; of scale and offset; two that are for nothing. */
+/* Outputs: the gradients of x, scale and offset; two unused ones. */
 static gboolean
 set_gradients (MusterKernel *k, const Norm *n, MusterTensor *dx, GError **error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What networks end in: softmax and its losses, biases, and how often the right class is on top. */
+/* Output layers: softmax and its losses, biases, and InTopK. */
 #include "engine/kernels/common/dispatch.h"
 #include "engine/kernels/nn/tables.h"
 
@@ -11,7 +11,7 @@
  * exponentials. */
 /* Each of these macros makes one function: NAME_f32 or NAME_f64. */
 
-/* out gets a row less its largest value; returns the sum of what that is the logarithm of. */
+/* Writes a row minus its largest value to out; returns the sum of the exponentials. */
 #define SHIFT_ROW(suffix, T)                                                                       \
   static T shift_row_##suffix (gint64 n, const T *x, T *out)                                       \
   {                                                                                                \
@@ -38,7 +38,7 @@ MUSTER_FLOAT_TYPES (SHIFT_ROW)
   }
 MUSTER_FLOAT_TYPES (SOFTMAX)
 
-/* Logits and labels of a batch; a step of 0 stretches the one of size one. */
+/* Logits and labels of a batch; a stride of 0 broadcasts size one. */
 typedef struct {
   gint64 rows, n;
   gint64 logits_row, logits_step, labels_row, labels_step;
@@ -68,7 +68,7 @@ typedef struct {
   }
 MUSTER_FLOAT_TYPES (CROSS_ENTROPY)
 
-/* The same where a label is the number of its class. */
+/* The same with class numbers as labels. */
 #define SPARSE_CROSS_ENTROPY(suffix, T)                                                            \
   static void sparse_cross_entropy_##suffix (gint64 rows, gint64 n, const void *logits,            \
                                              MusterTensor *labels, void *losses, void *gradients)  \
@@ -370,7 +370,7 @@ compute_l2_loss (MusterKernel *k, GError **error)
   return muster_wide_end (k, 0, out, error);
 }
 
-/* Whether the target is among the k best of its row; ties count for it. */
+/* Returns TRUE if the target is among the k largest of its row; ties count. */
 static gboolean
 is_in_top (const float *row, gint64 n, gint64 target, gint64 k)
 {

@@ -10,10 +10,10 @@
 
 /* TensorFlow sets this many words aside for each candidate. */
 #define WORDS_RESERVED 2048
-/* The cancellation is looked at that often. */
+/* The number of tries between checks for cancellation. */
 #define TRIES_PER_POLL (1 << 16)
 
-/* How often a class of probability p is among n that were drawn by so many tries. */
+/* The expected count of a class of probability p among n classes drawn in n_tries. */
 static float
 expected_count (float p, gint64 n, gint64 n_tries)
 {
@@ -73,7 +73,7 @@ begin (MusterKernel *k, gint64 range, gint64 n_reachable, Candidates *c, GError 
   return c->counts[1] != NULL && check_classes (c->classes[0], range, error);
 }
 
-/* What a key takes in a GHashTable, at most and while it grows. */
+/* The memory of a key in a GHashTable, at most and while it grows. */
 #define KEY_SIZE 96
 
 /* Draws until n of them differ. */
@@ -128,7 +128,7 @@ muster_draw_candidates (MusterKernel *k, const MusterSampler *sampler, GError **
   return TRUE;
 }
 
-/* Its own range, as both functions know it. */
+/* Draws from range, which is also known to the sampler's functions. */
 static gboolean
 draw_by_formula (MusterKernel *k, MusterSampler sampler, GError **error)
 {
@@ -183,7 +183,7 @@ compute_log_uniform (MusterKernel *k, GError **error)
       error);
 }
 
-/* No chance in it: each class once. */
+/* Not random: each class once. */
 static gboolean
 compute_all (MusterKernel *k, GError **error)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Candidate samplers that know how often each class comes: from what they have seen, or from a
- * list. */
+/* Candidate samplers with class frequencies, learned or from a list. */
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/random/candidate.h"
 #include "engine/kernels/random/tables.h"
@@ -81,7 +80,7 @@ learned_probability (gconstpointer data, gint64 value)
   return (float)tree[self->n_leaves + value] / (float)tree[1];
 }
 
-/* Until they are as many as a count can tell. */
+/* Counts classes until the counter is full. */
 static void
 learn (Learned *self, MusterTensor *classes)
 {
@@ -169,13 +168,13 @@ add_weight (Fixed *self, Source *from, float count)
   return TRUE;
 }
 
-/* At most n_words come after the reserved classes, which are never drawn. */
+/* At most n_words follow the reserved classes, which are never drawn. */
 static gboolean
 begin_weights (MusterKernel *k, Fixed *self, Source *from, gint64 n_words, GError **error)
 {
   if (from->n_reserved > from->shard)
     from->n_filled = (from->n_reserved - from->shard - 1) / from->n_shards + 1;
-  from->id = from->n_filled; /* so TensorFlow counts on, whatever the shard */
+  from->id = from->n_filled; /* as TensorFlow counts, whatever the shard */
   if (from->n_filled > self->n || n_words < self->n - from->n_filled) {
     from->n_filled += n_words;
     return fail_size (self->n, from, error);
@@ -201,7 +200,7 @@ add_line (Fixed *self, Source *from, const char *line, GError **error)
   return add_weight (self, from, (float)count) || fail_size (self->n, from, error);
 }
 
-/* In TensorFlow's words where it has some. */
+/* Opens a file, with TensorFlow's error messages if it has any. */
 static MusterStorageInput *
 open_file (MusterStorage *storage, const char *path, guint64 *size, GError **error)
 {
@@ -214,7 +213,7 @@ open_file (MusterStorage *storage, const char *path, guint64 *size, GError **err
   return input;
 }
 
-/* All of a file, with a zero behind it; NULL with an error. */
+/* Reads a whole file and appends a NUL; NULL with an error. */
 static char *
 read_file (MusterKernel *k, MusterStorage *storage, const char *path, guint64 *size, GError **error)
 {
@@ -229,7 +228,7 @@ read_file (MusterKernel *k, MusterStorage *storage, const char *path, guint64 *s
     n = muster_storage_read_at (storage, input, n_read, text + n_read, *size - n_read, error);
     n_read += (guint64)MAX (n, 0);
     if (n == 0)
-      *size = n_read; /* it got shorter */
+      *size = n_read; /* the file was truncated */
   }
   muster_storage_close_input (storage, input);
   if (text == NULL || n < 0)

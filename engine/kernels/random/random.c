@@ -55,7 +55,7 @@ next64 (MusterWords *self)
   return low | (guint64)muster_words_next (self) << 32;
 }
 
-/* The first 2^bits mod n words would make the numbers below that likelier: they are passed over. */
+/* Rejects the first 2^bits mod n words, which would make some numbers more likely. */
 guint32
 muster_words_below (MusterWords *self, guint32 n)
 {
@@ -277,7 +277,7 @@ draw_word (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_
   return TRUE;
 }
 
-/* A kernel of that name, which draws from that source. */
+/* Defines a kernel of that name, which draws from that source. */
 #define DRAW(compute, source, draw)                                                                \
   static gboolean compute (MusterKernel *k, GError **error)                                        \
   {                                                                                                \

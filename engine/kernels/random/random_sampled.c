@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* Each sample has so many blocks of words to itself. */
+/* The number of blocks of words reserved for each sample. */
 #define BLOCKS_RESERVED 256
 
 /* The first class whose share ends behind a point of the row, for each sample. */
@@ -93,7 +93,8 @@ fill_classes (MusterKernel *k, MusterPhilox philox, MusterTensor *out, GError **
   return TRUE;
 }
 
-/* Of the generator TensorFlow sets this much aside: two words for each sample, by fours. */
+/* Reserves as many words of the generator as TensorFlow: two for each sample, rounded up to four.
+ */
 static gboolean
 draw_classes (MusterKernel *k, gboolean is_seeded, GError **error)
 {
@@ -125,7 +126,7 @@ compute_seeded_classes (MusterKernel *k, GError **error)
   return draw_classes (k, TRUE, error);
 }
 
-/* Marsaglia and Tsang's: a normal number made one of the gamma distribution, or refused. */
+/* Marsaglia and Tsang's method: transforms a normal number, with rejection. */
 static double
 sample_gamma (double alpha, double most G_GNUC_UNUSED, MusterPhilox *philox)
 {
@@ -146,7 +147,7 @@ sample_gamma (double alpha, double most G_GNUC_UNUSED, MusterPhilox *philox)
   }
 }
 
-/* Knuth's: as many events as come before their times exceed one. */
+/* Knuth's method: counts the events whose times sum up to one. */
 static double
 sample_few (double rate, MusterPhilox *philox)
 {
@@ -249,7 +250,7 @@ draw_gamma (MusterKernel *k, MusterPhilox philox, int input, MusterTensor *out, 
   return fill_samples (k, philox, input, sample_gamma, out, error);
 }
 
-/* For these TensorFlow would try for ever. */
+/* With such rates TensorFlow would try forever. */
 static gboolean
 check_rates (MusterTensor *rates, MusterDType dtype, GError **error)
 {
@@ -267,7 +268,7 @@ draw_poisson (MusterKernel *k, MusterPhilox philox, int input, MusterTensor *out
          fill_samples (k, philox, input, sample_poisson, out, error);
 }
 
-/* A kernel of that name, which draws from that source. */
+/* Defines a kernel of that name, which draws from that source. */
 #define DRAW(compute, source, draw)                                                                \
   static gboolean compute (MusterKernel *k, GError **error)                                        \
   {                                                                                                \

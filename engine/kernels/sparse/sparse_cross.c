@@ -12,7 +12,7 @@ typedef struct {
   MusterTensor *indices; /* (not owned) (nullable) of a sparse one; else values is a matrix */
   gint64 n;              /* values of a sparse one, columns of a dense one */
   gint64 next, last;     /* of a sparse one: where the row to come begins, and the row before */
-  gint64 first, count;   /* the features of the row that is under way */
+  gint64 first, count;   /* the features of the current row */
 } Column;
 
 typedef enum {
@@ -133,8 +133,8 @@ row_of (const Column *column, gint64 i)
   return muster_int_at (column->indices, 2 * i);
 }
 
-/* Passes by what comes before row; FALSE where nothing comes behind. As in TensorFlow, a row that
- * is out of order ends the column. */
+/* Skips the rows before `row`; returns FALSE at the end. As in TensorFlow, a row out of order ends
+ * the column. */
 static gboolean
 column_seek (Column *self, gint64 row)
 {
@@ -274,7 +274,7 @@ join_cross (const Cross *c, const gint64 *at, MusterText *text)
   }
 }
 
-/* The last column goes round first. */
+/* The last column varies fastest. */
 static gboolean
 next_cross (const Cross *c, gint64 *at)
 {
@@ -320,7 +320,7 @@ set_crosses (MusterKernel *k, Cross *c, GError **error)
   return c->kind != JOINED || muster_strings_end (&strings, k, 1, error);
 }
 
-/* No number of buckets: as many as there are numbers. */
+/* Without a number of buckets, all 64-bit numbers are used. */
 static guint64
 buckets_of (gint64 n)
 {

@@ -41,7 +41,7 @@ merge (MusterKernel *k, const MusterSparse *a, const MusterSparse *b, Merged *me
   return TRUE;
 }
 
-/* Those values, zero where there is none. */
+/* Selects those values, zero where there is none. */
 static MusterTensor *
 pick (MusterKernel *k, MusterTensor *values, const gint64 *at, gint64 n, GError **error)
 {
@@ -136,7 +136,7 @@ reaches (MusterTensor *values, gint64 i, MusterTensor *threshold)
   }
 }
 
-/* Sums that don't reach the threshold are left out; what stands alone stays. */
+/* Drops sums below the threshold; elements of only one input stay. */
 static void
 leave_out (Merged *merged, MusterTensor *sums, MusterTensor *threshold)
 {

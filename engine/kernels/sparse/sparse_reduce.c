@@ -135,7 +135,7 @@ MUSTER_WIDE_TYPES (LARGEST)
 static const Reduce sums[] = MUSTER_NUMBER_TABLE (sum);
 static const Reduce largest[] = MUSTER_WIDE_TABLE (largest);
 
-/* What no value falls into is zero. */
+/* Elements without a value are zero. */
 static gboolean
 reduce_to_dense (MusterKernel *k, const Reduce *reduces, GError **error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What passes a value on, perhaps after a look at it. */
+/* Ops that pass a value on, perhaps after a check. */
 #include "engine/kernels/common/dispatch.h"
 #include "engine/kernels/state/tables.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lookup tables: HashTable, which is filled once, and the mutable ones, of both generations. */
+/* Lookup tables: HashTable, which is initialised once, and the mutable ones, in versions 1 and 2.
+ */
 #include "engine/kernels/common/text.h"
 #include "engine/kernels/state/tables.h"
 #include "engine/resources/lookup_text.h"
@@ -31,7 +32,7 @@ table_free (gpointer data)
 static const MusterResourceType table_type = {
     .kind = "tensorflow::lookup::LookupInterface", .fits = table_fits, .free = table_free};
 
-/* Reads what the node wants; container is freed by the caller. */
+/* Reads the table that the node wants; the caller frees container. */
 static gboolean
 read_kind (MusterKernel *k, const char *name, MusterLookupKind *kind, char **container,
            GError **error)
@@ -123,8 +124,8 @@ append_signature (GString *text, const MusterKernel *k, MusterDType key, MusterD
     append_dtype (text, value, "");
 }
 
-/* The table behind input 0, whose keys are those of input 1 and whose values those of input 2,
- * where there is one. */
+/* The table of input 0. Its keys must have the dtype of input 1, and its values that of input 2, if
+ * any. */
 static MusterLookupTable *
 table_of (MusterKernel *k, gboolean has_output, GError **error)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* SaveV2, RestoreV2 and what a Saver's graph has around them. The format is checkpoint/'s. */
+/* SaveV2, RestoreV2 and the other ops of a Saver's graph. The format is implemented in checkpoint/.
+ */
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "engine/kernels/common/text.h"
@@ -40,7 +41,7 @@ check_lists (MusterKernel *k, gint64 n, GError **error)
   return TRUE;
 }
 
-/* A sharded saver names a folder that nobody has made. Where it can't be made, writing says so. */
+/* A sharded saver uses a folder that may not exist. If it can't be created, the write fails. */
 static void
 make_folder_quietly (MusterStorage *storage, const char *prefix)
 {
@@ -49,7 +50,7 @@ make_folder_quietly (MusterStorage *storage, const char *prefix)
   (void)muster_storage_make_directory (storage, folder, NULL);
 }
 
-/* What a saver's names come to, which mostly are the very constants in each step. */
+/* A saver's parsed names, cached as they are usually the same constants in each step. */
 typedef struct {
   MusterKernelMemo memo;
   MusterTensor *names, *slices; /* (owned) they were made from: tensors never change */
@@ -145,7 +146,7 @@ compute_save (MusterKernel *k, GError **error)
   return muster_bundle_writer_finish (writer, error);
 }
 
-/* The words that clients know a missing checkpoint by. */
+/* Opens a checkpoint; a missing one has the error message that clients recognise. */
 static MusterBundleReader *
 open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 {
@@ -205,7 +206,7 @@ all_texts (MusterKernel *k, MusterTensor *list, GError **error)
   return g_steal_pointer (&texts);
 }
 
-/* All or nothing: no output is set before every tensor has been read and checked. */
+/* Sets no output before every tensor has been read and checked. */
 static gboolean
 compute_restore (MusterKernel *k, GError **error)
 {
@@ -240,7 +241,7 @@ compute_restore (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* The folders that the parts lay in, where they are empty now: a saver made them for this. */
+/* Removes the parts' folders if they are empty: a saver created them. */
 static void
 remove_part_folders_quietly (MusterStorage *storage, const char *const *parts, const char *prefix)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Variables of both kinds: assigned, read, counted, scattered into. */
+/* Reference and resource variables: assign, read, count and scatter. */
 #include "engine/kernels/array/gather.h"
 #include "engine/kernels/math/arithmetic.h"
 #include "engine/kernels/state/tables.h"
@@ -197,7 +197,7 @@ compute_is_initialized (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Adds one below the limit; gives the value from before. */
+/* Increments a value below the limit; returns the previous value. */
 static gboolean
 count_up (gint64 *value, gint64 limit, GError **error)
 {

@@ -20,7 +20,7 @@ name_of (const Tensorflow__NodeDef *node)
   return g_strdup (node->name);
 }
 
-/* TensorFlow's is memory as it comes; ours is zero. */
+/* Zeroed; TensorFlow leaves the memory uninitialised. */
 static MusterTensor *
 new_value (MusterKernel *k, MusterDType dtype, int n_dims, const gint64 *dims, GError **error)
 {

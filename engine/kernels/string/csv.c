@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lines of separated values, as RFC 4180 has them, to a tensor for each column. */
+/* Parses lines of separated values (RFC 4180) to a tensor for each column. */
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/string/string_number.h"
 #include "engine/kernels/string/tables.h"
@@ -48,7 +48,7 @@ read_quoted (Line *line, GError **error)
   return TRUE;
 }
 
-/* What each output is made of. */
+/* The source of each output. */
 typedef struct {
   gint64 column; /* counted from 0 in the line */
   gsize end;     /* of its field in the line's */
@@ -117,7 +117,7 @@ is_wanted (const Csv *csv, int n, gint64 column)
   return !csv->selects || (n < csv->n && csv->outputs[n].column == column);
 }
 
-/* What has been read from begin on is a field, if it is wanted; n counts those that are. */
+/* Keeps the text read since begin as a field, if it is wanted; n is the number of fields kept. */
 static int
 keep_field (Csv *csv, Line *line, gsize begin, gint64 column, int n)
 {
@@ -129,7 +129,7 @@ keep_field (Csv *csv, Line *line, gsize begin, gint64 column, int n)
   return wanted && n < G_MAXINT ? n + 1 : n;
 }
 
-/* How many fields of a line are wanted, -1 with an error. */
+/* Returns the number of fields kept of a line, -1 with an error. */
 static int
 read_line (Csv *csv, Line *line, GError **error)
 {

@@ -42,7 +42,7 @@ compute_string_join (MusterKernel *k, GError **error)
 /* GRegex counts a subject's bytes as int, and copies a pattern more than once. */
 #define MAX_SUBJECT ((gsize)G_MAXINT32)
 #define MAX_PATTERN ((gsize)1 << 20)
-/* What PCRE may allocate to find its way back, in KiB: 20 GB otherwise. */
+/* The memory that PCRE may allocate for backtracking, in KiB; its default is 20 GB. */
 #define MAX_HEAP "(*LIMIT_HEAP=65536)"
 
 /* PCRE instead of RE2: for the patterns of a Saver ("^s3://.*") they are the same, and PCRE stops
@@ -66,7 +66,7 @@ new_regex (const char *pattern, gboolean whole, GError **error)
   return regex;
 }
 
-/* A string as GRegex takes it; FALSE for one that is too long. */
+/* Converts a string for GRegex; returns FALSE if it is too long. */
 static gboolean
 get_subject (MusterTensor *x, gint64 i, MusterString *subject, GError **error)
 {
@@ -187,7 +187,7 @@ replace (MusterKernel *k, const char *pattern, const char *rewrite, GError **err
 
   if (highest < 0 || !muster_strings_begin_like (&out, k, x, error))
     return FALSE;
-  /* As in TensorFlow a rewrite that names a group too many changes nothing. */
+  /* As in TensorFlow, a rewrite with an unknown group changes nothing. */
   const gboolean changes = highest <= g_regex_get_capture_count (regex);
   for (gint64 i = 0; i < muster_tensor_n_elements (x) && !out.text.failed; i++) {
     MusterString s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Strings taken apart: into a sparse matrix with a row for each string. */
+/* Splits strings into a sparse matrix with a row for each string. */
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/string/tables.h"
 
@@ -102,8 +102,8 @@ skip_blanks (const char *at, const char *end)
   return at;
 }
 
-/* Runs of blanks split; those at the ends are dropped. After most parts (0: as many as there are)
- * comes what is left, be it empty. */
+/* Splits at runs of blanks, and drops those at the ends. After `most` parts (0: no limit) the last
+ * part is the rest, which may be empty. */
 static void
 split_at_blanks (Parts *parts, MusterString string, gint64 most)
 {

@@ -164,7 +164,7 @@ stream (void *to, const void *from, gsize size)
 static void
 end_streams (void)
 {
-  _mm_sfence (); /* before anybody learns that it is there */
+  _mm_sfence (); /* before other threads can see the value */
 }
 #else
 static void
