@@ -136,5 +136,5 @@ async_latest (void)
   g_autofree char *latest =
       muster_latest_checkpoint (muster_local_storage (), muster_test_tmpdir (), NULL);
 
-  return latest ? g_path_get_basename (latest) : g_strdup ("none");
+  return latest != NULL ? g_path_get_basename (latest) : g_strdup ("none");
 }

@@ -20,7 +20,7 @@ static inline MusterSaver *
 saver_with (Fixture *f, MusterSaverOptions options)
 {
   g_autoptr (GError) error = NULL;
-  if (!options.clock)
+  if (options.clock == NULL)
     options.clock = MUSTER_CLOCK (f->clock);
   MusterSaver *saver = muster_saver_new (f->meta_graph, &options, &error);
 
@@ -96,7 +96,7 @@ steps_of (char **prefixes)
 {
   GString *steps = g_string_new (NULL);
 
-  for (char **prefix = prefixes; prefix && *prefix; prefix++)
+  for (char **prefix = prefixes; prefix != NULL && *prefix != NULL; prefix++)
     g_string_append_printf (steps, "%s%d", steps->len ? " " : "",
                             (int)muster_checkpoint_step (*prefix));
 
