@@ -31,7 +31,7 @@ MODULES = {
     "session/cluster": ["base", "rpc", "rpc/proto"],
     "train/monitored": ["base", "graph", "graph/meta_graph", "checkpoint/state", "master", "ready", "saver/builder", "session"],
     "train/preemption": ["base", "saver", "train/monitored"],
-    "train/hooks": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/format", "master", "saver", "session", "train/monitored", "train/preemption"],
+    "train/hooks": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/format", "master", "saver", "saver/async", "session", "train/monitored", "train/preemption"],
     "train/position": ["base", "graph", "graph/meta_graph", "checkpoint/format", "master", "saver/builder", "saver", "train/monitored"],
     "train": ["base", "saver", "train/monitored", "train/hooks", "train/position"],
     "callbacks": ["base", "checkpoint/store", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver"],

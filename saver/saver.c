@@ -298,6 +298,13 @@ muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError *
          muster_checkpoint_directory_adopt (&self->directory, directory, error);
 }
 
+gboolean
+muster_saver_is_empty (MusterSaver *self)
+{
+  g_return_val_if_fail (self != NULL, FALSE);
+  return self->is_empty;
+}
+
 MusterStorage *
 muster_saver_storage (MusterSaver *self)
 {

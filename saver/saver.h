@@ -108,7 +108,7 @@ typedef struct {
   gboolean (*check) (MusterSession *session, gboolean *is_consistent, gint64 deadline_us,
                      GCancellable *cancellable, gpointer user_data, GError **error);
   /* (nullable) The step for the checkpoint's name, instead of the save's step. Called before check,
-   * so that it matches what was written. Not used by an async saver. */
+   * so that it matches what was written. */
   gboolean (*number) (MusterSession *session, gint64 *step, gint64 deadline_us,
                       GCancellable *cancellable, gpointer user_data, GError **error);
   /* Allows changes again: once after the attempts, also on failure, before the files are synced and
@@ -234,6 +234,9 @@ void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const
  * DATA_LOSS. Removes files of savers that died: running savers hold a lock; if the store has no
  * locks, files changed within a day are kept. */
 gboolean muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error);
+
+/* TRUE for a saver with nothing to save (allow_empty). */
+gboolean muster_saver_is_empty (MusterSaver *self);
 
 /* Estimates the size of the next checkpoint in bytes, from the graph and the last checkpoint,
  * without saveables. Any thread. */

@@ -93,6 +93,7 @@ add_checkpoint_hook (Assembly *self, GError **error)
                                           .save_us = self->save.us,
                                           .save_steps = self->save.steps,
                                           .saver = self->saver,
+                                          .is_blocking = o->save_blocking,
                                           .listeners = o->saver_listeners,
                                           .n_listeners = o->n_saver_listeners,
                                           .writer = self->writer,
@@ -137,7 +138,9 @@ static void
 guard (const Assembly *self)
 {
   const MusterMonitoredTrainingOptions *o = self->options;
-  const MusterPositionGuard options = {.quiesce_us = o->position_quiesce_us, .clock = o->clock};
+  const MusterPositionGuard options = {.quiesce_us = o->position_quiesce_us,
+                                       .global_step = muster_scaffold_global_step (o->scaffold),
+                                       .clock = o->clock};
 
   muster_position_guard (self->saver, muster_scaffold_meta_graph (o->scaffold), &options);
 }

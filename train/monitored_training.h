@@ -26,6 +26,7 @@ typedef struct {
   gboolean overwrite;                  /* of a chief (session/manager.h) */
   gint64 save_checkpoint_us;           /* 600 s */
   gint64 save_checkpoint_steps;
+  gboolean save_blocking; /* TRUE: training waits for each checkpoint (train/hooks/hooks.h) */
   gint64 save_summaries_us;
   gint64 save_summaries_steps; /* 100 */
   gint64 log_step_count_steps; /* 100 */

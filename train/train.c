@@ -226,6 +226,7 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .overwrite = training->overwrite,
       .save_checkpoint_us = training->save_us,
       .save_checkpoint_steps = training->save_steps,
+      .save_blocking = training->save_blocking,
       .summary_dir = training->log_dir,
       .hooks = (MusterHook *const *)self->last->pdata,
       .n_hooks = self->last->len,

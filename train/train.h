@@ -72,6 +72,7 @@ typedef struct {
   const MusterSaverOptions *saver; /* (nullable) */
   gint64 save_us; /* like save_checkpoint_us and _steps of MusterMonitoredTrainingOptions */
   gint64 save_steps;
+  gboolean save_blocking;              /* the same */
   const MusterRestoreOptions *restore; /* (nullable) */
   gboolean overwrite;  /* of a chief: start a job that is over or was prepared by another chief */
   gboolean ends_job;   /* of a chief: reaching until_step ends the job, which is announced */

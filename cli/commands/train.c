@@ -39,6 +39,7 @@ typedef struct {
   char *grace;
   char *step_timeout;
   char *save_timeout;
+  gboolean save_blocking;
   gboolean drill;
   gboolean overwrite;
   gboolean allow_missing;
@@ -223,6 +224,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
       .saver = &saver,
       .save_us = command->save_us,
       .save_steps = command->save_every,
+      .save_blocking = command->save_blocking,
       .restore = &restore,
       .overwrite = command->overwrite,
       .ends_job = !self->role->is_worker,
@@ -359,6 +361,9 @@ muster_cli_train (int argc, char **argv)
        "time after which a step's session is considered lost (default: forever)", "TIME"},
       {"save-timeout", 0, 0, G_OPTION_ARG_STRING, &command.save_timeout,
        "time after which a save fails (default: forever)", "TIME"},
+      {"save-blocking", 0, 0, G_OPTION_ARG_NONE, &command.save_blocking,
+       "stop training while a checkpoint is written, instead of writing it in the background",
+       NULL},
       {"drill", 0, 0, G_OPTION_ARG_NONE, &command.drill,
        "rehearse a preemption and report the remaining grace", NULL},
       {"overwrite", 0, 0, G_OPTION_ARG_NONE, &command.overwrite,

@@ -87,8 +87,8 @@ typedef struct {
   gboolean is_claimed;
 } MusterAsyncCall;
 
-/* Sets the result of a save that succeeded or was skipped for lack of space. */
-void muster_async_resolve_ticket (MusterSaveTicket *ticket, const MusterSaved *saved);
+/* Sets the result of a save that succeeded or was skipped for lack of space; takes saved. */
+void muster_async_resolve_ticket (MusterSaveTicket *ticket, MusterSaved *saved);
 
 /* The background thread; owns a reference to core. */
 gpointer muster_async_core_thread (gpointer core);

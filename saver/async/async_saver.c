@@ -256,13 +256,30 @@ take (gpointer data, GError **error)
                                error);
 }
 
+/* With several tasks the step of the cut isn't the one that the caller has read: the checkpoint is
+ * called by the cut's, unless its name was given. */
 static gboolean
-take_consistent_cut (const MusterAsyncCall *call, const MusterAsyncRequest *request, GError **error)
+rename_to (MusterAsyncRequest *request, gint64 step, GError **error)
+{
+  if (step == muster_save_ticket_step (request->ticket))
+    return TRUE;
+  g_autofree char *directory = g_path_get_dirname (muster_save_ticket_path (request->ticket));
+  g_autofree char *path = muster_saver_prefix_for (request->model->saver, directory, step, error);
+  if (path == NULL)
+    return FALSE;
+  muster_save_ticket_rename (request->ticket, path, step);
+  return TRUE;
+}
+
+static gboolean
+take_consistent_cut (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
 {
   Take what = {call, request->slot->snapshot};
+  gint64 step = muster_save_ticket_step (request->ticket);
   return muster_saver_work_in_consistent_cut (request->model->saver, request->model->session, take,
-                                              &what, NULL, call->deadline_us, call->cancellable,
-                                              error);
+                                              &what, request->unlisted ? NULL : &step,
+                                              call->deadline_us, call->cancellable, error) &&
+         rename_to (request, step, error);
 }
 
 /* Without the lock, in the turn: takes the snapshot. */
@@ -283,6 +300,8 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
 {
   const gint64 step = muster_save_ticket_step (request->ticket);
 
+  self->counter = MAX (self->counter, request->unlisted ? 0 : step);
+  self->progress.requested = MAX (self->progress.requested, step);
   self->progress.staged = MAX (self->progress.staged, step);
   muster_save_ticket_advance (request->ticket, MUSTER_SAVE_STAGED);
   g_queue_push_tail (&self->waiting, request);
@@ -336,8 +355,8 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
   g_auto (MusterSaved) done = {0};
   const char *path = muster_save_ticket_path (ticket);
   g_autofree char *directory = g_path_get_dirname (path);
-  MusterSaveHow how = {.prefix = path, .unlisted = unlisted};
-  const gint64 step = muster_save_ticket_step (ticket);
+  MusterSaveHow how = {.prefix = unlisted ? path : NULL, .unlisted = unlisted};
+  gint64 step = muster_save_ticket_step (ticket);
   const gint64 started_us = muster_clock_now_us (core->clock);
 
   g_mutex_unlock (&core->lock);
@@ -351,6 +370,9 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
   if (!saved)
     return FALSE;
   if (!done.skipped) {
+    if (!unlisted && done.step != step)
+      muster_save_ticket_rename (ticket, done.prefix, done.step);
+    step = muster_save_ticket_step (ticket);
     core->progress.staged = MAX (core->progress.staged, step);
     core->progress.written = MAX (core->progress.written, step);
     core->progress.durable = MAX (core->progress.durable, step);

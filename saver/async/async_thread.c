@@ -7,6 +7,9 @@
 /* Training has priority. On an engine in this process the writing threads inherit it. */
 #define NICE 10
 
+#define DROP_US          (5 * MUSTER_SECOND)
+#define DROP_GIVEN_UP_US (100 * MUSTER_MILLISECOND)
+
 MusterAsyncModel *
 muster_async_model_new (MusterSaver *saver, MusterSession *session)
 {
@@ -113,11 +116,15 @@ typedef struct {
   gboolean is_dropped;
 } Write;
 
+/* Nobody waits for a save that was given up: its master may be silent. */
 static void
 drop_once (Write *self)
 {
+  GCancellable *cancellable = muster_save_ticket_cancellable (self->request->ticket);
+  const gint64 timeout_us = g_cancellable_is_cancelled (cancellable) ? DROP_GIVEN_UP_US : DROP_US;
+
   if (!self->is_dropped)
-    muster_snapshot_drop (self->request->slot->snapshot);
+    muster_snapshot_drop (self->request->slot->snapshot, timeout_us);
   self->is_dropped = TRUE;
 }
 
@@ -165,17 +172,21 @@ note_durable (MusterAsyncCore *self, MusterAsyncRequest *request, const MusterSa
 }
 
 void
-muster_async_resolve_ticket (MusterSaveTicket *ticket, const MusterSaved *saved)
+muster_async_resolve_ticket (MusterSaveTicket *ticket, MusterSaved *saved)
 {
+  const gboolean is_skipped = saved->skipped;
+  g_autoptr (GError) error =
+      is_skipped ? g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s: skipped: %s",
+                                muster_save_ticket_path (ticket), saved->why)
+                 : NULL;
+
   if (saved->why != NULL)
     muster_save_ticket_set_why (ticket, saved->why);
-  if (!saved->skipped) {
+  muster_save_ticket_take_saved (ticket, saved);
+  if (is_skipped)
+    muster_save_ticket_end (ticket, MUSTER_SAVE_SKIPPED, error);
+  else
     muster_save_ticket_advance (ticket, MUSTER_SAVE_DURABLE);
-    return;
-  }
-  g_autoptr (GError) error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "%s: skipped: %s",
-                                          muster_save_ticket_path (ticket), saved->why);
-  muster_save_ticket_end (ticket, MUSTER_SAVE_SKIPPED, error);
 }
 
 /* Records everything before waiting threads are notified. */

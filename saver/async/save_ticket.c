@@ -17,6 +17,8 @@ struct _MusterSaveTicket {
   MusterSaveState state;
   char *why;     /* (owned) (nullable) */
   GError *error; /* (owned) (nullable) */
+  gboolean has_saved;
+  MusterSaved saved; /* constant once has_saved is set */
 };
 
 MusterSaveTicket *
@@ -52,6 +54,7 @@ muster_save_ticket_unref (MusterSaveTicket *self)
   g_strfreev (self->left_out);
   g_free (self->why);
   g_clear_error (&self->error);
+  muster_saved_clear (&self->saved);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
   g_free (self);
@@ -93,6 +96,17 @@ muster_save_ticket_why (MusterSaveTicket *self)
   return why;
 }
 
+const MusterSaved *
+muster_save_ticket_saved (MusterSaveTicket *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  g_mutex_lock (&self->lock);
+  const MusterSaved *saved = self->has_saved ? &self->saved : NULL;
+  g_mutex_unlock (&self->lock);
+  return saved;
+}
+
 const char *const *
 muster_save_ticket_left_out (MusterSaveTicket *self)
 {
@@ -117,6 +131,24 @@ void
 muster_save_ticket_set_left_out (MusterSaveTicket *self, char **names)
 {
   self->left_out = names;
+}
+
+void
+muster_save_ticket_rename (MusterSaveTicket *self, const char *path, gint64 step)
+{
+  g_free (self->path);
+  self->path = g_strdup (path);
+  self->step = step;
+}
+
+void
+muster_save_ticket_take_saved (MusterSaveTicket *self, MusterSaved *saved)
+{
+  g_mutex_lock (&self->lock);
+  self->saved = *saved;
+  self->has_saved = TRUE;
+  g_mutex_unlock (&self->lock);
+  *saved = (MusterSaved){0};
 }
 
 void

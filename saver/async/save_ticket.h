@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/clock.h"
-#include "base/error.h"
+#include "saver/saver.h"
 
 G_BEGIN_DECLS
 
@@ -30,6 +29,9 @@ gint64 muster_save_ticket_step (MusterSaveTicket *self);      /* the number in t
 MusterSaveState muster_save_ticket_state (MusterSaveTicket *self);
 /* Why it was skipped or replaced, or saved synchronously: (nullable) (transfer full). */
 char *muster_save_ticket_why (MusterSaveTicket *self);
+/* What became of it, once it is durable or was skipped for want of free space: (nullable), borrowed
+ * from the ticket. NULL before, and where it failed or the policy skipped or replaced it. */
+const MusterSaved *muster_save_ticket_saved (MusterSaveTicket *self);
 /* The saveables that couldn't be copied: (nullable), NULL-terminated, borrowed. */
 const char *const *muster_save_ticket_left_out (MusterSaveTicket *self);
 

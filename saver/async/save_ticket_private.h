@@ -9,6 +9,10 @@ G_BEGIN_DECLS
 MusterSaveTicket *muster_save_ticket_new (const char *path, gint64 step);
 GCancellable *muster_save_ticket_cancellable (MusterSaveTicket *self);       /* borrowed */
 void muster_save_ticket_set_left_out (MusterSaveTicket *self, char **names); /* (transfer full) */
+/* Before anybody else has the ticket: its checkpoint is called otherwise. */
+void muster_save_ticket_rename (MusterSaveTicket *self, const char *path, gint64 step);
+/* Before the state that ends it; saved is taken, and zeroed. */
+void muster_save_ticket_take_saved (MusterSaveTicket *self, MusterSaved *saved);
 void muster_save_ticket_set_why (MusterSaveTicket *self, const char *why);
 void muster_save_ticket_advance (MusterSaveTicket *self, MusterSaveState state);
 /* Ends the save in a final state; error is copied. */

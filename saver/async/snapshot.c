@@ -9,8 +9,7 @@
 /* GraphDef's and NodeDef's fields. */
 enum { GRAPH_NODE = 1, GRAPH_VERSIONS = 4, NODE_NAME = 1, NODE_INPUT = 3 };
 
-#define FIRST_TENSOR 3 /* of a SaveV2's inputs: before it come prefix, names and slices */
-#define DROP_US      (5 * MUSTER_SECOND)
+#define FIRST_TENSOR 3  /* of a SaveV2's inputs: before it come prefix, names and slices */
 #define MAX_CHAIN    16 /* of nodes that only pass a value on */
 
 struct _MusterSnapshot {
@@ -446,12 +445,12 @@ muster_snapshot_reserve_memory (MusterSnapshot *self, gint64 deadline_us, GCance
 }
 
 void
-muster_snapshot_drop (MusterSnapshot *self)
+muster_snapshot_drop (MusterSnapshot *self, gint64 timeout_us)
 {
   g_return_if_fail (self != NULL);
 
   gint64 deadline_us =
-      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), DROP_US);
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
 
   (void)muster_session_run_op (self->session, self->drop_op, deadline_us, NULL, NULL);
 }

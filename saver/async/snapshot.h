@@ -29,9 +29,9 @@ gboolean muster_snapshot_take (MusterSnapshot *self, gint64 deadline_us, GCancel
  * muster's engine, then needs no new pages when training continues beside the first snapshot. */
 gboolean muster_snapshot_reserve_memory (MusterSnapshot *self, gint64 deadline_us,
                                          GCancellable *cancellable, GError **error);
-/* Frees its memory, within five seconds. If the master can't be reached, the memory is gone with
+/* Frees its memory, within timeout_us. If the master can't be reached, the memory is gone with
  * it. */
-void muster_snapshot_drop (MusterSnapshot *self);
+void muster_snapshot_drop (MusterSnapshot *self, gint64 timeout_us);
 
 /* The tensor that saves the shadows. It uses the same filename tensor as the original. Borrowed. */
 const char *muster_snapshot_save_tensor (MusterSnapshot *self);

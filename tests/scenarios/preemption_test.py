@@ -80,7 +80,7 @@ class PreemptionTest(processes.TestCase):
 
     def test_a_save_that_does_not_fit_is_not_begun(self):
         chief = self.chief("--grace=1ms")
-        chief.expect('"event":"step"')
+        chief.expect('"durable_step":0,')
         chief.signal(signal.SIGTERM)
         last = self.expect_preempted(chief)
         self.assertIn("no save was begun", last["preemption"])
@@ -94,7 +94,7 @@ class PreemptionTest(processes.TestCase):
             with self.subTest(stopped_first=stopped_first):
                 server, target = self.serve()
                 chief = self.chief("--grace=2s", master=target)
-                chief.expect('"event":"step"')
+                chief.expect('"durable_step":0,')
                 for process, number in ((server, signal.SIGSTOP), (chief, signal.SIGTERM))[::1 if stopped_first else -1]:
                     process.signal(number)
                 self.assertEqual(chief.wait(2 + processes.GRACE_SECONDS), PREEMPTED, chief.text())

@@ -123,6 +123,7 @@ saver_hook (Job *job, MusterCheckpointSaverOptions options)
   g_autoptr (GError) error = NULL;
 
   options.checkpoint_dir = job->directory;
+  options.is_blocking = TRUE; /* in the background: background_save_test.c */
   MusterHook *hook = muster_checkpoint_saver_hook_new (&options, &error);
   g_assert_no_error (error);
   g_ptr_array_add (job->hooks, hook);

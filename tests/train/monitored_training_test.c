@@ -25,8 +25,10 @@ set_up (void)
              .directory = g_build_filename (muster_test_tmpdir (), "run", NULL)};
 
   g_assert_no_error (error);
-  job.options = (MusterMonitoredTrainingOptions){
-      .scaffold = job.scaffold, .master = job.master, .checkpoint_dir = job.directory};
+  job.options = (MusterMonitoredTrainingOptions){.scaffold = job.scaffold,
+                                                 .master = job.master,
+                                                 .checkpoint_dir = job.directory,
+                                                 .save_blocking = TRUE};
   return job;
 }
 
@@ -214,7 +216,8 @@ MUSTER_TEST (MonitoredTraining, leaves_saving_to_the_users_own_hook)
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
   g_autofree char *own = g_build_filename (muster_test_tmpdir (), "own", NULL);
-  MusterCheckpointSaverOptions saving = {.checkpoint_dir = own, .save_steps = 1};
+  MusterCheckpointSaverOptions saving = {
+      .checkpoint_dir = own, .save_steps = 1, .is_blocking = TRUE};
   g_autoptr (MusterHook) hook = muster_checkpoint_saver_hook_new (&saving, &error);
   job.options.hooks = &hook;
   job.options.n_hooks = 1;

@@ -43,6 +43,13 @@ job_set_up_served (guint n_tasks)
 }
 
 void
+job_name_directory (Job *job, const char *name)
+{
+  g_free (job->directory);
+  job->directory = g_build_filename (muster_test_tmpdir (), name, NULL);
+}
+
+void
 job_tear_down (Job *job)
 {
   MUSTER_EXPECT_STREQ (job->wrong->str, "");
@@ -59,8 +66,11 @@ after_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, con
             gpointer data)
 {
   Job *job = data;
-  g_autofree char *wrong = muster_seen_model_check (prefix, job->n_tasks, NULL);
+  gint64 n_done = -1;
+  g_autofree char *wrong = muster_seen_model_check (prefix, job->n_tasks, &n_done);
 
+  if (wrong == NULL && n_done != muster_checkpoint_step (prefix))
+    wrong = g_strdup_printf ("%" G_GINT64_FORMAT " batches are done", n_done);
   g_mutex_lock (&job->lock);
   job->n_saved++;
   if (wrong != NULL)
@@ -107,6 +117,7 @@ life_begin (Life *life)
                                             .is_worker = life->task > 0,
                                             .checkpoint_dir = life->job->directory,
                                             .save_checkpoint_steps = life->job->save_steps,
+                                            .save_blocking = !life->job->saves_in_background,
                                             .save_summaries_steps = MUSTER_NEVER,
                                             .log_step_count_steps = MUSTER_NEVER,
                                             .hooks = &life->hook,

@@ -19,6 +19,7 @@ typedef struct {
   guint n_tasks;
   gint64 n_batches; /* 0: as many as asked for */
   gint64 save_steps;
+  gboolean saves_in_background;
   gint64 quiesce_us;
   gint64 work;
   GMutex lock;
@@ -29,6 +30,8 @@ typedef struct {
 Job job_set_up (guint n_tasks);
 /* Behind gRPC, with chiefs that claim their model. */
 Job job_set_up_served (guint n_tasks);
+/* In place of "run" and "served". */
+void job_name_directory (Job *job, const char *name);
 void job_tear_down (Job *job);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_tear_down)
 

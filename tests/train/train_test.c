@@ -179,6 +179,7 @@ MUSTER_TEST (Training, saves_on_the_way_and_at_the_end_and_goes_on_from_there)
     g_autoptr (GError) error = NULL;
     set_up (&job);
     job.training.checkpoint_dir = job.directory;
+    job.training.save_blocking = TRUE;
     job.training.save_steps = 10;
     job.training.until_step = life == 0 ? 25 : 32;
 
@@ -472,6 +473,7 @@ MUSTER_TEST (Training, goes_on_where_a_save_is_skipped)
   set_up (&job);
   job.training.saver = &options;
   job.training.checkpoint_dir = job.directory;
+  job.training.save_blocking = TRUE;
   job.training.save_steps = 10;
   muster_narrow_storage_set_free (disk, 0);
 
@@ -675,6 +677,7 @@ MUSTER_TEST (Training, that_is_asked_to_go_after_its_last_step_is_done)
     job.directory[strlen (job.directory) - 1] = in_epochs ? 'e' : 's';
     job.training.preemption = preemption;
     job.training.checkpoint_dir = job.directory;
+    job.training.save_blocking = TRUE;
     job.training.until_step = in_epochs ? 0 : 25;
     job.training.epochs = in_epochs;
     job.training.save_steps = job.preempted_at = in_epochs ? 56 : 25;

@@ -3,19 +3,28 @@
 #include "base/cancel_link.h"
 #include "base/error.h"
 #include "graph/meta_graph/meta_graph_io.h"
+#include "saver/async/async_saver.h"
 #include "session/manager.h"
 #include "train/hooks/hooks_private.h"
 
 #define NAME "CheckpointSaverHook"
 
+/* How long a save may still take after its session was lost or the run has failed. */
+#define ABANDON_US (5 * MUSTER_SECOND)
+
 struct _MusterCheckpointSaverHook {
   MusterHook parent;
-  char *directory;              /* (owned) */
-  MusterSaver *saver;           /* (owned) from begin on */
-  MusterScaffold *scaffold;     /* (owned) from begin on */
-  MusterEventWriter *writer;    /* (owned) (nullable) */
-  GArray *listeners;            /* (owned) (element-type MusterSaverListener) */
-  MusterClock *clock;           /* (owned) the timer's */
+  char *directory;           /* (owned) */
+  MusterSaver *saver;        /* (owned) from begin on */
+  gboolean is_blocking;      /* a save is made in the step's time */
+  MusterAsyncSaver *async;   /* (owned) (nullable) saves in the background, from the first session
+                                on */
+  MusterSaveTicket *ticket;  /* (owned) (nullable) the save that is written in the background */
+  gboolean has_deferred;     /* another was due meanwhile, at some time */
+  MusterScaffold *scaffold;  /* (owned) from begin on */
+  MusterEventWriter *writer; /* (owned) (nullable) */
+  GArray *listeners;         /* (owned) (element-type MusterSaverListener) */
+  MusterClock *clock;        /* (owned) the timer's */
   MusterPreemption *preemption; /* (owned) (nullable) */
   GCancellable *preempted;      /* (nullable) the preemption's */
   MusterStepTimer timer;
@@ -153,37 +162,203 @@ write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step
   return is_done;
 }
 
-/* *wants_stop (nullable) is set if a listener requests a stop. */
-static gboolean
-save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *wants_stop,
-      GError **error)
+static void
+notify_before_save (MusterCheckpointSaverHook *self, const Call *call, gint64 step)
 {
-  g_auto (MusterSaved) saved = {0};
-  GError *failure = NULL;
-
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->before_save != NULL)
       listener (self, i)->before_save (call->session, step, call->deadline_us, call->cancellable,
                                        listener (self, i)->user_data);
-  gboolean is_done = write_checkpoint (self, call, step, &saved, &failure);
-  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
-  if (!is_done)
-    return note_failure (self, failure, step, error);
-  if (saved.skipped)
-    return note_skipped (self, &saved, error);
+}
+
+/* What follows a save that ended without an error. *wants_stop (nullable) is set where a listener
+ * asks for it. */
+static gboolean
+conclude (MusterCheckpointSaverHook *self, const Call *call, const MusterSaved *saved,
+          gboolean *wants_stop, GError **error)
+{
+  if (saved->skipped)
+    return note_skipped (self, saved, error);
   self->n_failures_in_a_row = 0;
-  note_durable (self, step, g_strdup (saved.prefix));
+  note_durable (self, saved->step, g_strdup (saved->prefix));
   if (self->writer != NULL &&
       !muster_event_writer_add_session_log (self->writer, MUSTER_SESSION_LOG_CHECKPOINT,
-                                            saved.prefix, step, error))
+                                            saved->prefix, saved->step, error))
     return FALSE;
-  (void)notify_saved (self, &saved);
+  (void)notify_saved (self, saved);
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->after_save != NULL &&
-        !listener (self, i)->after_save (call->session, step, saved.prefix, call->deadline_us,
-                                         call->cancellable, listener (self, i)->user_data) &&
+        !listener (self, i)->after_save (call->session, saved->step, saved->prefix,
+                                         call->deadline_us, call->cancellable,
+                                         listener (self, i)->user_data) &&
         wants_stop != NULL)
       *wants_stop = TRUE;
+  return TRUE;
+}
+
+/* Saves while training waits. */
+static gboolean
+save_blocking (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *wants_stop,
+               GError **error)
+{
+  g_auto (MusterSaved) saved = {0};
+  GError *failure = NULL;
+
+  gboolean is_done = write_checkpoint (self, call, step, &saved, &failure);
+  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+  return is_done ? conclude (self, call, &saved, wants_stop, error)
+                 : note_failure (self, failure, step, error);
+}
+
+/* --- in the background --- */
+
+/* Takes the ticket of the background save if it has ended, else returns FALSE. *failure is set if
+ * the save failed. */
+static gboolean
+take_ended (MusterCheckpointSaverHook *self, const Call *call, MusterSaveTicket **ticket,
+            GError **failure)
+{
+  if (self->ticket == NULL || muster_save_ticket_state (self->ticket) < MUSTER_SAVE_DURABLE)
+    return FALSE;
+  *ticket = g_steal_pointer (&self->ticket);
+  /* the saver reports an error once: here, not instead of the next save */
+  if (muster_save_ticket_saved (*ticket) == NULL &&
+      muster_async_saver_sync (self->async, call->deadline_us, call->cancellable, failure))
+    (void)muster_save_ticket_wait (*ticket, MUSTER_SAVE_DURABLE, call->deadline_us, NULL, failure);
+  return TRUE;
+}
+
+static gboolean
+collect (MusterCheckpointSaverHook *self, const Call *call, gboolean *wants_stop, GError **error)
+{
+  g_autoptr (MusterSaveTicket) ticket = NULL;
+  GError *failure = NULL;
+
+  if (!take_ended (self, call, &ticket, &failure))
+    return TRUE;
+  if (failure != NULL)
+    return note_failure (self, failure, muster_save_ticket_step (ticket), error);
+  const MusterSaved *saved = muster_save_ticket_saved (ticket);
+  if (self->preemption != NULL && !saved->skipped)
+    muster_preemption_note_durable (self->preemption, saved->step, saved->prefix, saved->bytes,
+                                    MAX (saved->took_us, 1));
+  return conclude (self, call, saved, wants_stop, error);
+}
+
+/* Waits for the background save. One that isn't done in time is cancelled; the checkpoint before
+ * remains the latest. */
+static gboolean
+await_save (MusterCheckpointSaverHook *self, const Call *call, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (self->ticket == NULL ||
+      muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, call->deadline_us,
+                               call->cancellable, &failure) ||
+      muster_save_ticket_state (self->ticket) >= MUSTER_SAVE_DURABLE)
+    return collect (self, call, NULL, error);
+  muster_save_ticket_cancel (self->ticket);
+  g_clear_pointer (&self->ticket, muster_save_ticket_unref);
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+/* Ends a save whose session is gone. Its failure doesn't count against the next session. */
+static void
+abandon_save (MusterCheckpointSaverHook *self, const Call *call)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const Call bounded = {call->session, MIN (call->deadline_us, now_us + ABANDON_US),
+                        self->preempted};
+  g_autoptr (GError) failure = NULL;
+
+  if (self->ticket == NULL)
+    return;
+  g_autoptr (MusterSaveTicket) ticket = muster_save_ticket_ref (self->ticket);
+  if (!muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, bounded.deadline_us,
+                                bounded.cancellable, &failure)) {
+    g_message ("the checkpoint of step %" G_GINT64_FORMAT " wasn't finished: %s",
+               muster_save_ticket_step (ticket), failure->message);
+    muster_save_ticket_cancel (ticket);
+    g_clear_pointer (&self->ticket, muster_save_ticket_unref);
+    (void)muster_async_saver_sync (self->async, bounded.deadline_us, bounded.cancellable, NULL);
+    return;
+  }
+  g_clear_error (&failure);
+  (void)collect (self, &bounded, NULL, &failure);
+}
+
+/* Prepares background saves in this session, if the model and the options allow them. */
+static gboolean
+take_session (MusterCheckpointSaverHook *self, const Call *call, GError **error)
+{
+  const MusterAsyncOptions options = {.policy = MUSTER_SAVES_SKIP};
+
+  if (self->is_blocking || muster_saver_is_empty (self->saver))
+    return TRUE;
+  if (self->async == NULL) {
+    self->async = muster_async_saver_new (self->saver, call->session, &options, error);
+    return self->async != NULL;
+  }
+  abandon_save (self, call);
+  muster_async_saver_set_model (self->async, self->saver, call->session);
+  return TRUE;
+}
+
+/* TRUE if the save op has no SaveV2, or the master accepts no further nodes. */
+static gboolean
+has_no_snapshot (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+         muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
+}
+
+static gboolean
+save_in_background (MusterCheckpointSaverHook *self, const Call *call, gint64 step,
+                    gboolean *wants_stop, GError **error)
+{
+  g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, self->preempted);
+  GError *failure = NULL;
+
+  self->ticket = muster_async_saver_save (self->async, self->directory, step, call->deadline_us,
+                                          either.cancellable, &failure);
+  if (self->ticket == NULL && has_no_snapshot (failure)) {
+    g_message ("the model can't be saved in the background, so training waits for each save: %s",
+               failure->message);
+    g_clear_error (&failure);
+    g_clear_object (&self->async);
+    return save_blocking (self, call, step, wants_stop, error);
+  }
+  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+  if (self->ticket == NULL)
+    return note_failure (self, failure, step, error);
+  return collect (self, call, wants_stop, error);
+}
+
+/* --- either way --- */
+
+static gboolean
+save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *wants_stop,
+      GError **error)
+{
+  notify_before_save (self, call, step);
+  return self->async != NULL && !is_preempted (self)
+             ? save_in_background (self, call, step, wants_stop, error)
+             : save_blocking (self, call, step, wants_stop, error);
+}
+
+/* TRUE while the previous save is being written: the one that is due follows it. Logged once, since
+ * it repeats at each save. */
+static gboolean
+is_deferred (MusterCheckpointSaverHook *self, gint64 step)
+{
+  if (self->ticket == NULL)
+    return FALSE;
+  if (!self->has_deferred)
+    g_info ("checkpoints take longer than the time between them: the one due at step "
+            "%" G_GINT64_FORMAT " is saved once '%s' is written; training continues",
+            step, muster_save_ticket_path (self->ticket));
+  self->has_deferred = TRUE;
   return TRUE;
 }
 
@@ -242,7 +417,7 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
   gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
 
   muster_saver_set_lease (self->saver, muster_session_manager_lease (session));
-  if (step < 0 || !write_graphs (self, step, error))
+  if (step < 0 || !write_graphs (self, step, error) || !take_session (self, &call, error))
     return FALSE;
   if (!is_saved (self, step))
     return save (self, &call, step, NULL, error);
@@ -252,22 +427,32 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
 
 /* The fetched step may be the one before the update: if a save seems due, it is read again. */
 static gboolean
+save_if_due (MusterCheckpointSaverHook *self, const Call *call, MusterRunContext *context,
+             gboolean *wants_stop, GError **error)
+{
+  const gint64 stale = muster_run_context_global_step (context);
+
+  if (is_preempted (self) ||
+      !muster_step_timer_is_due (&self->timer, stale + self->steps_per_run) ||
+      is_deferred (self, stale))
+    return TRUE; /* the save at the end does the rest */
+  gint64 step = muster_run_context_step_now (context, error);
+  if (step < 0)
+    return FALSE;
+  return !muster_step_timer_is_due (&self->timer, step) ||
+         save (self, call, step, wants_stop, error);
+}
+
+static gboolean
 checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   const Call call = {muster_run_context_session (context), muster_run_context_deadline_us (context),
                      muster_run_context_cancellable (context)};
-  gint64 stale = muster_run_context_global_step (context);
   gboolean wants_stop = FALSE;
 
-  if (is_preempted (self) || !muster_step_timer_is_due (&self->timer, stale + self->steps_per_run))
-    return TRUE; /* the save at the end does the rest */
-  gint64 step = muster_run_context_step_now (context, error);
-  if (step < 0)
-    return FALSE;
-  if (!muster_step_timer_is_due (&self->timer, step))
-    return TRUE;
-  if (!save (self, &call, step, &wants_stop, error))
+  if (!collect (self, &call, &wants_stop, error) ||
+      !save_if_due (self, &call, context, &wants_stop, error))
     return FALSE;
   if (wants_stop)
     muster_run_context_request_stop (context);
@@ -281,7 +466,7 @@ save_preempted (MusterCheckpointSaverHook *self, const Call *call, gint64 step, 
 {
   g_autoptr (GError) failure = NULL;
 
-  if (save (self, call, step, NULL, &failure) ||
+  if (save_blocking (self, call, step, NULL, &failure) ||
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) {
     self->n_failures_in_a_row = 0;
     return TRUE;
@@ -298,8 +483,22 @@ save_last (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GErro
       muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
     return TRUE;
   }
+  notify_before_save (self, call, step);
   return is_preempted (self) ? save_preempted (self, call, step, error)
-                             : save (self, call, step, NULL, error);
+                             : save_blocking (self, call, step, NULL, error);
+}
+
+/* Waits for the background save at the end. If a preemption leaves no time for it, the preemption's
+ * report says so. */
+static gboolean
+end_background (MusterCheckpointSaverHook *self, const Call *call, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (await_save (self, call, &failure) || is_preempted (self))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
 }
 
 static gboolean
@@ -312,8 +511,10 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   gint64 step =
       muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
 
-  if (step < 0 || !save_last (self, &call, step, error))
+  if (step < 0 || !end_background (self, &call, error) || !save_last (self, &call, step, error)) {
+    abandon_save (self, &call);
     return FALSE;
+  }
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->end != NULL)
       listener (self, i)->end (session, step, deadline_us, either.cancellable,
@@ -324,6 +525,14 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
     return TRUE;
   g_propagate_error (error, g_error_copy (self->last_failure));
   return FALSE;
+}
+
+/* A run that failed still finishes the checkpoint that it has begun. */
+static void
+checkpoint_on_error (MusterHook *hook, const GError *failure G_GNUC_UNUSED)
+{
+  const Call call = {.deadline_us = MUSTER_WAIT_FOREVER};
+  abandon_save (MUSTER_CHECKPOINT_SAVER_HOOK (hook), &call);
 }
 
 static char **
@@ -340,9 +549,12 @@ static void
 checkpoint_finalize (GObject *object)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (object);
+  const Call call = {.deadline_us = MUSTER_WAIT_FOREVER};
 
+  abandon_save (self, &call);
   g_free (self->directory);
   g_free (self->durable);
+  g_clear_object (&self->async);
   g_clear_object (&self->saver);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
@@ -362,6 +574,7 @@ muster_checkpoint_saver_hook_class_init (MusterCheckpointSaverHookClass *klass)
   MUSTER_HOOK_CLASS (klass)->after_create_session = checkpoint_after_create;
   MUSTER_HOOK_CLASS (klass)->after_run = checkpoint_after_run;
   MUSTER_HOOK_CLASS (klass)->end = checkpoint_end;
+  MUSTER_HOOK_CLASS (klass)->on_error = checkpoint_on_error;
 }
 
 static void
@@ -391,6 +604,7 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   if (options->n_listeners > 0)
     g_array_append_vals (self->listeners, options->listeners, (guint)options->n_listeners);
   self->steps_per_run = MAX (options->steps_per_run, 1);
+  self->is_blocking = options->is_blocking;
   self->most_failures = options->most_failures_in_a_row;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->preemption = options->preemption != NULL ? g_object_ref (options->preemption) : NULL;

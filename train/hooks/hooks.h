@@ -45,6 +45,7 @@ typedef struct {
   gint64 save_us; /* exactly one of the two */
   gint64 save_steps;
   MusterSaver *saver;   /* (nullable) NULL: one for the scaffold's SaverDef */
+  gboolean is_blocking; /* TRUE: training waits until each checkpoint is durable */
   gint64 steps_per_run; /* steps by which a run advances the global step; 0: 1 */
   const MusterSaverListener *listeners;
   gsize n_listeners;
@@ -58,7 +59,14 @@ typedef struct {
 } MusterCheckpointSaverOptions;
 
 /* Saves at the first session's step (unless it was just restored from there), then at the interval,
- * and at the end. If the lease is lost, a save fails the run (FAILED_PRECONDITION). */
+ * and at the end. If the lease is lost, a save fails the run (FAILED_PRECONDITION).
+ *
+ * Checkpoints are written in the background unless is_blocking is set: a save delays the step only
+ * by its snapshot (saver/async/async_saver.h). Listeners and the run receive its result at the end
+ * of the first step after it is durable or has failed. One checkpoint is written at a time; a save
+ * that falls due meanwhile starts when it is done. The save at the end waits for the one in flight,
+ * then blocks. A model without a SaveV2 op, and a master that accepts no further nodes, are saved
+ * as with is_blocking. */
 MusterHook *muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options,
                                               GError **error);
 /* The number of failed saves; last (nullable out) is the last failure, borrowed until the next

@@ -368,7 +368,8 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
   const MusterSaverConsistentCut consistent_cut = {
       .quiesce = guard_quiesce,
       .check = guard_check,
-      .number = self->global_step != NULL ? guard_number : NULL,
+      /* alone, the step that it has read is that of the cut */
+      .number = self->holds && self->global_step != NULL ? guard_number : NULL,
       .release = guard_release};
   muster_saver_set_consistent_cut (saver, &consistent_cut, self, guard_free);
 }

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The hook that saves while training goes on: over a store that can hold a save up. */
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
+#include "master/remote/target.h"
+#include "server/server.h"
+#include "tests/doubles/gate_storage.h"
+#include "tests/gtest_shim.h"
+#include "train/monitored_training.h"
+
+/* Nothing here takes so long: a test that hangs fails. */
+#define LIMIT_US (30 * MUSTER_SECOND)
+
+typedef struct {
+  MusterScaffold *scaffold;
+  MusterGateStorage *gates;
+  MusterSaver *saver;
+  MusterMaster *master;
+  MusterServer *server; /* (nullable) it serves a master of its own, and master is its client */
+  MusterPreemption *preemption; /* (nullable) */
+  char *directory;
+  MusterMonitoredSession *session;
+  GString *saved; /* " 0 4": the steps whose saves were reported */
+} Job;
+
+static Job
+set_up (void)
+{
+  g_autoptr (GError) error = NULL;
+  Job job = {.scaffold = muster_scaffold_load ("tests/fixtures/linreg.meta", &error),
+             .gates = muster_gate_storage_new (),
+             .master = muster_local_master_new (),
+             .directory = g_build_filename (muster_test_tmpdir (), "run", NULL),
+             .saved = g_string_new (NULL)};
+
+  g_assert_no_error (error);
+  const MusterSaverOptions options = {.storage = MUSTER_STORAGE (job.gates)};
+  job.saver = muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &options, &error);
+  g_assert_no_error (error);
+  return job;
+}
+
+static void
+tear_down (Job *job)
+{
+  for (guint gate = 0; gate < MUSTER_N_GATES; gate++)
+    muster_gate_storage_open_gate (job->gates, (MusterGate)gate);
+  g_clear_object (&job->session);
+  g_clear_object (&job->preemption);
+  g_clear_object (&job->master);
+  g_clear_pointer (&job->server, muster_server_free);
+  g_clear_object (&job->saver);
+  g_clear_object (&job->gates);
+  g_clear_pointer (&job->scaffold, muster_scaffold_unref);
+  g_free (job->directory);
+  g_string_free (job->saved, TRUE);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
+
+static void
+serve (Job *job)
+{
+  g_autoptr (MusterMaster) own = muster_local_master_new ();
+  g_autoptr (GError) error = NULL;
+
+  job->server = muster_server_new (own, NULL);
+  const int port = muster_server_listen (job->server, "127.0.0.1:0", &error);
+  g_assert_no_error (error);
+  muster_server_start (job->server);
+  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", port);
+  g_clear_object (&job->master);
+  job->master = muster_master_new_for_target (target, &error);
+  g_assert_no_error (error);
+}
+
+static void
+note_saved (const MusterSaved *saved, gpointer data)
+{
+  g_string_append_printf (data, " %" G_GINT64_FORMAT "%s", saved->step,
+                          saved->skipped ? " skipped" : "");
+}
+
+static gboolean
+open_job (Job *job, gint64 save_steps, GError **error)
+{
+  const MusterSaverListener listener = {.saved = note_saved, .user_data = job->saved};
+  const MusterMonitoredTrainingOptions options = {.scaffold = job->scaffold,
+                                                  .master = job->master,
+                                                  .checkpoint_dir = job->directory,
+                                                  .saver = job->saver,
+                                                  .save_checkpoint_steps = save_steps,
+                                                  .save_summaries_steps = MUSTER_NEVER,
+                                                  .log_step_count_steps = MUSTER_NEVER,
+                                                  .saver_listeners = &listener,
+                                                  .n_saver_listeners = 1,
+                                                  .preemption = job->preemption};
+
+  job->session = muster_monitored_training_session_new (&options, NULL, NULL, error);
+  return job->session != NULL;
+}
+
+static gboolean
+train (Job *job, int n, GError **error)
+{
+  const char *targets[] = {muster_scaffold_train_op (job->scaffold)};
+  const gint64 dims[] = {1};
+  const float one = 1;
+  g_autoptr (MusterTensor) x =
+      muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, &one, sizeof one, NULL);
+  const MusterFeed feeds[] = {{"x:0", x}, {"y:0", x}};
+  const MusterStep step = {.feeds = feeds, .n_feeds = 2, .targets = targets, .n_targets = 1};
+
+  for (int i = 0; i < n; i++)
+    if (!muster_monitored_session_run (job->session, &step, NULL, NULL, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Trains until a save of that step has been reported. */
+static gboolean
+train_until_saved (Job *job, gint64 step, GError **error)
+{
+  g_autofree char *sought = g_strdup_printf (" %" G_GINT64_FORMAT, step);
+  const gint64 until_us = g_get_monotonic_time () + LIMIT_US;
+
+  while (!g_str_has_suffix (job->saved->str, sought)) {
+    if (!train (job, 1, error) || g_get_monotonic_time () > until_us)
+      return FALSE;
+    g_usleep (1000);
+  }
+  return TRUE;
+}
+
+static gboolean
+finish (Job *job, GError **error)
+{
+  return muster_monitored_session_finish (job->session, NULL, g_get_monotonic_time () + LIMIT_US,
+                                          error);
+}
+
+static gint64
+latest_step (Job *job)
+{
+  g_autofree char *latest = muster_latest_checkpoint (NULL, job->directory, NULL);
+  return latest != NULL ? muster_checkpoint_step (latest) : -1;
+}
+
+MUSTER_TEST (BackgroundSave, goes_on_while_a_checkpoint_is_written)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (job.gates, MUSTER_GATE_PUBLISH));
+
+  MUSTER_EXPECT_TRUE (train (&job, 5, &error));
+
+  MUSTER_EXPECT_EQ (latest_step (&job), -1);
+  MUSTER_EXPECT_STREQ (job.saved->str, "");
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_EXPECT_TRUE (train_until_saved (&job, 0, &error));
+  MUSTER_EXPECT_EQ (latest_step (&job), 0);
+  MUSTER_ASSERT_NO_ERROR (error);
+}
+
+/* What is written is the model as it was when the save was due. */
+MUSTER_TEST (BackgroundSave, saves_the_step_that_it_is_called_by)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_BEGIN);
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_ASSERT_TRUE (train (&job, 9, &error));
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (job.gates, MUSTER_GATE_BEGIN));
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_BEGIN);
+  MUSTER_ASSERT_TRUE (train_until_saved (&job, 0, &error));
+
+  g_autofree char *latest = muster_latest_checkpoint (NULL, job.directory, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, latest, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterTensor) step = muster_bundle_reader_read (reader, "global_step", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  gint64 saved = -1;
+  MUSTER_ASSERT_TRUE (muster_tensor_get_int64 (step, &saved, &error));
+  MUSTER_EXPECT_EQ (saved, 0);
+}
+
+/* One is written at a time: what falls due meanwhile is saved as soon as that is done. */
+MUSTER_TEST (BackgroundSave, makes_a_save_that_was_due_after_the_one_before)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_ASSERT_TRUE (open_job (&job, 2, &error));
+  MUSTER_EXPECT_TRUE (train (&job, 7, &error)); /* three are due */
+  MUSTER_EXPECT_STREQ (job.saved->str, "");
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_PUBLISH);
+
+  MUSTER_EXPECT_TRUE (train_until_saved (&job, 0, &error));
+
+  const gint64 next = muster_monitored_session_global_step (job.session);
+  g_autofree char *both = g_strdup_printf (" 0 %" G_GINT64_FORMAT, next);
+  MUSTER_EXPECT_TRUE (train_until_saved (&job, next, &error));
+  MUSTER_EXPECT_STREQ (job.saved->str, both);
+  MUSTER_ASSERT_NO_ERROR (error);
+}
+
+MUSTER_TEST (BackgroundSave, waits_for_it_at_the_end_and_saves_the_last_step)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_EXPECT_TRUE (train (&job, 3, &error));
+
+  MUSTER_EXPECT_TRUE (finish (&job, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (job.saved->str, " 0 3");
+  MUSTER_EXPECT_EQ (latest_step (&job), 3);
+}
+
+/* The end has a deadline: what isn't done by then leaves the checkpoint before. */
+MUSTER_TEST (BackgroundSave, gives_up_at_the_end_what_takes_too_long)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_EXPECT_TRUE (train (&job, 3, &error));
+
+  MUSTER_EXPECT_FALSE (muster_monitored_session_finish (
+      job.session, NULL, g_get_monotonic_time () + MUSTER_SECOND, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_PUBLISH);
+  g_clear_object (&job.session);
+  MUSTER_EXPECT_TRUE (latest_step (&job) <= 0);
+}
+
+/* A failure is reported and counted once, and training goes on. */
+MUSTER_TEST (BackgroundSave, counts_a_failure_once)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  const MusterCheckpointSaverOptions options = {
+      .checkpoint_dir = job.directory, .save_steps = 5, .saver = job.saver};
+  g_autoptr (MusterHook) hook = muster_checkpoint_saver_hook_new (&options, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterPrepareOptions prepare = {.saver = job.saver, .checkpoint_dir = job.directory};
+  const MusterMonitoredSessionOptions with = {.scaffold = job.scaffold,
+                                              .master = job.master,
+                                              .prepare = &prepare,
+                                              .hooks = &hook,
+                                              .n_hooks = 1};
+  muster_gate_storage_fail (job.gates, 1, MUSTER_ERROR_INTERNAL, "the disk is gone");
+  job.session = muster_monitored_session_new (&with, NULL, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  const gint64 until_us = g_get_monotonic_time () + LIMIT_US;
+  while (muster_checkpoint_saver_hook_failures (hook, NULL) == 0 &&
+         g_get_monotonic_time () < until_us)
+    MUSTER_ASSERT_TRUE (train (&job, 1, &error));
+  while (muster_checkpoint_saver_hook_durable (hook, NULL) < 0 &&
+         g_get_monotonic_time () < until_us)
+    MUSTER_ASSERT_TRUE (train (&job, 1, &error));
+
+  const GError *last = NULL;
+  MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, &last), 1u);
+  MUSTER_EXPECT_TRUE (last != NULL && strstr (last->message, "the disk is gone") != NULL);
+  MUSTER_EXPECT_GE (latest_step (&job), 5);
+  MUSTER_EXPECT_TRUE (finish (&job, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+}
+
+/* The session is lost while a checkpoint is written in it: that is no failed save of the next. */
+MUSTER_TEST (BackgroundSave, comes_back_from_a_session_that_was_lost_while_it_was_written)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  serve (&job);
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_BEGIN);
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_ASSERT_TRUE (train (&job, 4, &error));
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (job.gates, MUSTER_GATE_BEGIN));
+  MUSTER_ASSERT_TRUE (muster_master_reset (job.master, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_BEGIN);
+
+  MUSTER_EXPECT_TRUE (train (&job, 4, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_GE (muster_monitored_session_n_recoveries (job.session), 1u);
+  MUSTER_EXPECT_TRUE (finish (&job, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (latest_step (&job), muster_monitored_session_global_step (job.session));
+}
+
+/* A job that is told to go waits for the save in flight, then saves where it stopped. */
+MUSTER_TEST (BackgroundSave, that_is_told_to_go_waits_for_it_and_saves_what_is_newer)
+{
+  g_auto (Job) job = set_up ();
+  g_auto (MusterPreemptionReport) report = {0};
+  g_autoptr (GError) error = NULL;
+  job.preemption = muster_preemption_new (60 * MUSTER_SECOND, NULL);
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_ASSERT_TRUE (train (&job, 3, &error));
+  muster_preemption_request (job.preemption, SIGTERM);
+  MUSTER_EXPECT_TRUE (train (&job, 1, &error));
+  MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (job.session));
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_PUBLISH);
+
+  MUSTER_EXPECT_TRUE (finish (&job, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (muster_preemption_report (job.preemption, &report));
+  MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_SAVED);
+  MUSTER_EXPECT_EQ (report.durable_step, 4);
+  MUSTER_EXPECT_STREQ (job.saved->str, " 0 4");
+}
+
+/* Where the grace is over before that is written, the checkpoint before counts. */
+MUSTER_TEST (BackgroundSave, that_is_told_to_go_leaves_the_last_durable_one_where_time_is_up)
+{
+  g_auto (Job) job = set_up ();
+  g_auto (MusterPreemptionReport) report = {0};
+  g_autoptr (GError) error = NULL;
+  job.preemption = muster_preemption_new (300 * MUSTER_MILLISECOND, NULL);
+  MUSTER_ASSERT_TRUE (muster_preemption_watch (job.preemption, &error));
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_ASSERT_TRUE (finish (&job, &error)); /* saves step 0 */
+  g_clear_object (&job.session);
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_ASSERT_TRUE (open_job (&job, 3, &error));
+  MUSTER_ASSERT_TRUE (train (&job, 4, &error)); /* one save is due */
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (job.gates, MUSTER_GATE_PUBLISH));
+  muster_preemption_request (job.preemption, SIGTERM);
+
+  (void)finish (&job, &error);
+
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_EXPECT_TRUE (muster_preemption_report (job.preemption, &report));
+  MUSTER_EXPECT_TRUE (report.outcome == MUSTER_PREEMPTION_NOT_BEGUN ||
+                      report.outcome == MUSTER_PREEMPTION_GIVEN_UP);
+  MUSTER_EXPECT_EQ (report.durable_step, 0);
+  g_clear_object (&job.session);
+}
