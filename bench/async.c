@@ -5,9 +5,7 @@
 #include "graph/meta_graph/meta_graph.h"
 
 #include "engine/session/local_master.h"
-#include "graph/graph_builder.h"
 #include "saver/async/async_saver.h"
-#include "saver/builder/saver_builder.h"
 
 #include <glib/gstdio.h>
 #include <stdio.h>
@@ -22,87 +20,6 @@
 #define LARGEST      ((gsize)SIDE * SIDE * sizeof (float))
 #define N_COPIES     7
 #define THEIR_FIELDS 5
-
-/* --- the model: every variable is updated, in place, in every step --- */
-
-static void
-add_shape (MusterGraphBuilder *b)
-{
-  static const gint32 sides[] = {SIDE, SIDE};
-  const gint64 n = 2;
-  g_autoptr (MusterTensor) shape =
-      muster_tensor_new_from_data (MUSTER_INT32, 1, &n, sides, sizeof sides, NULL);
-  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
-  g_autoptr (MusterTensor) rate = muster_tensor_new_float (0.5f);
-  muster_graph_builder_constant (b, "shape", shape);
-  muster_graph_builder_constant (b, "one", one);
-  muster_graph_builder_constant (b, "rate", rate);
-}
-
-/* A variable that is filled where it lies: a constant of that size would be in the graph. */
-static void
-add_variable (MusterGraphBuilder *b, const char *name)
-{
-  const gint64 dims[] = {SIDE, SIDE};
-  g_autofree char *filled = g_strconcat (name, "/filled", NULL);
-  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
-  muster_graph_builder_node (b, "VariableV2", name);
-  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
-  muster_graph_builder_attr_shape (b, "shape", 2, dims);
-  muster_graph_builder_node (b, "Fill", filled);
-  muster_graph_builder_input (b, "shape");
-  muster_graph_builder_input (b, "one");
-  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
-  muster_graph_builder_node (b, "Assign", assign);
-  muster_graph_builder_input (b, name);
-  muster_graph_builder_input (b, filled);
-  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-}
-
-static void
-add_descent (MusterGraphBuilder *b, const char *variable, const char *name)
-{
-  muster_graph_builder_node (b, "ApplyGradientDescent", name);
-  muster_graph_builder_input (b, variable);
-  muster_graph_builder_input (b, "rate");
-  muster_graph_builder_input (b, "gradient");
-  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-}
-
-/* The gradient is a variable too, which isn't saved. */
-static MusterMetaGraph *
-build_model (void)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
-  g_autoptr (GPtrArray) inits = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GPtrArray) trains = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
-  add_shape (b);
-  add_variable (b, "gradient");
-  g_ptr_array_add (inits, g_strdup ("gradient/Assign"));
-  for (int i = 0; i < N_VARIABLES; i++) {
-    char *name = g_strdup_printf ("v%d", i);
-    add_variable (b, name);
-    g_ptr_array_add (names, name);
-    g_ptr_array_add (inits, g_strconcat (name, "/Assign", NULL));
-    g_ptr_array_add (trains, g_strconcat (name, "/train", NULL));
-    add_descent (b, name, trains->pdata[i]);
-  }
-  g_ptr_array_add (inits, NULL);
-  g_ptr_array_add (trains, NULL);
-  g_ptr_array_add (names, NULL);
-  muster_graph_builder_group (b, "init", (const char *const *)inits->pdata);
-  muster_graph_builder_group (b, "train", (const char *const *)trains->pdata);
-  g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, &error);
-  bench_check (error, "building a model of 1 GiB");
-  g_autoptr (MusterMetaGraph) bare = muster_meta_graph_new_for_graph (graph);
-  MusterSaverBuild how = {.variables = (const char *const *)names->pdata};
-  MusterMetaGraph *meta_graph = muster_saver_build (bare, &how, &error);
-  bench_check (error, "building its saver");
-  return meta_graph;
-}
 
 /* --- measuring --- */
 
@@ -256,7 +173,7 @@ static void
 measure (Measured *m, const char *directory)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMetaGraph) meta_graph = build_model ();
+  g_autoptr (MusterMetaGraph) meta_graph = bench_updated_model (N_VARIABLES, SIDE);
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session =
       bench_create_session (master, muster_meta_graph_graph (meta_graph));

@@ -153,6 +153,9 @@ MusterGraph *bench_addition (void);
 MusterGraph *bench_model (guint n, char **ready_op);
 /* n variables of n_elements floats each, with "init" and a saver of all of them. */
 MusterMetaGraph *bench_saved_model (guint n, gint64 n_elements);
+/* n float variables of side x side that every run of "train" updates in place, with "init", a
+ * global step and a saver of all of them. */
+MusterMetaGraph *bench_updated_model (guint n, gint32 side);
 /* Writes it to a temporary file, for TensorFlow; the path is the caller's, and so is the file. */
 char *bench_model_file (MusterGraph *model);
 /* With default settings. */
@@ -182,6 +185,7 @@ void bench_restore (void);
 void bench_restore_cached (void);
 void bench_restore_small (void);
 void bench_async (void);
+void bench_saves (void);
 void bench_train (void);
 void bench_census (void);
 void bench_census_prepare (void);

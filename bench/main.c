@@ -31,6 +31,7 @@ static const struct {
     {"restore-cached", bench_restore_cached, FALSE},
     {"restore-small", bench_restore_small, FALSE},
     {"async", bench_async, FALSE},
+    {"saves", bench_saves, FALSE},
     {"train", bench_train, FALSE},
     {"census", bench_census, FALSE},
     {"census-prepare", bench_census_prepare, FALSE},
