@@ -172,6 +172,11 @@ gboolean muster_session_run_op (MusterSession *self, const char *op, gint64 dead
 MusterTensor *muster_session_fetch (MusterSession *self, const char *tensor, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error);
 
+/* The prefix of containers whose variables belong to one session: on muster's engine, variables of
+ * nodes added by muster_session_extend () in such a container end with the session. TensorFlow
+ * keeps them until they are destroyed or the master is reset. */
+#define MUSTER_SESSION_CONTAINER "muster.session/"
+
 /* Adds nodes to the session's graph. ALREADY_EXISTS or INVALID_ARGUMENT for an existing name;
  * UNIMPLEMENTED if this kind of session doesn't support it. */
 gboolean muster_session_extend (MusterSession *self, MusterGraph *graph, gint64 deadline_us,

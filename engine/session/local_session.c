@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/unpack.h"
 #include "base/wait.h"
+#include "graph/graph_nodes.h"
 
 G_DEFINE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER_TYPE_SESSION)
 
@@ -24,17 +25,18 @@ forget_recent (MusterLocalSession *self)
     g_clear_pointer (&self->recent[i], muster_plan_unref);
 }
 
-/* TensorFlow's error message for a node that already exists. */
-static gboolean
-check_new_nodes (MusterGraph *old, MusterGraph *extra, GError **error)
+static const Tensorflow__GraphDef *
+unpack_graph (MusterGraph *graph, MusterArena *arena, GError **error)
 {
   gsize size;
-  const void *data = g_bytes_get_data (muster_graph_bytes (extra), &size);
-  g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Tensorflow__GraphDef *def =
-      muster_unpack (&tensorflow__graph_def__descriptor, data, size, arena, "graph", error);
-  if (def == NULL)
-    return FALSE;
+  const void *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
+  return muster_unpack (&tensorflow__graph_def__descriptor, data, size, arena, "graph", error);
+}
+
+/* TensorFlow's error message for a node that already exists. */
+static gboolean
+check_new_nodes (MusterGraph *old, const Tensorflow__GraphDef *def, GError **error)
+{
   for (gsize i = 0; i < def->n_node; i++) {
     if (!muster_graph_has_node (old, def->node[i]->name))
       continue;
@@ -45,6 +47,24 @@ check_new_nodes (MusterGraph *old, MusterGraph *extra, GError **error)
         def->node[i]->name);
   }
   return TRUE;
+}
+
+/* With the lock held: records the containers of nodes that end with the session. */
+static void
+note_containers (MusterLocalSession *self, const Tensorflow__GraphDef *def)
+{
+  for (gsize i = 0; i < def->n_node; i++) {
+    const Tensorflow__AttrValue *container = muster_node_attr (def->node[i], "container");
+    if (container == NULL || container->value_case != TENSORFLOW__ATTR_VALUE__VALUE_S)
+      continue;
+    g_autofree char *name = g_strndup ((const char *)container->s.data, container->s.len);
+    if (!g_str_has_prefix (name, MUSTER_SESSION_CONTAINER))
+      continue;
+    if (self->containers == NULL)
+      self->containers = g_ptr_array_new_with_free_func (g_free);
+    if (!g_ptr_array_find_with_equal_func (self->containers, name, g_str_equal, NULL))
+      g_ptr_array_add (self->containers, g_steal_pointer (&name));
+  }
 }
 
 /* The program of a graph that may be run here (transfer full), for the cache. */
@@ -64,13 +84,17 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
   MusterGraphCache *graphs = self->graphs;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Tensorflow__GraphDef *added = unpack_graph (graph, arena, error);
+  if (added == NULL)
+    return FALSE;
   for (;;) {
     g_mutex_lock (&self->lock);
     const gboolean is_open =
         self->state == MUSTER_LOCAL_OPEN || muster_local_session_refuse (self, error);
     g_autoptr (MusterProgram) old = is_open ? muster_program_ref (self->program) : NULL;
     g_mutex_unlock (&self->lock);
-    if (!is_open || !check_new_nodes (muster_program_graph (old), graph, error))
+    if (!is_open || !check_new_nodes (muster_program_graph (old), added, error))
       return FALSE;
     g_autoptr (MusterGraph) extended = muster_graph_extended (muster_program_graph (old), graph);
     MusterProgram *program = take_program (self, extended, error);
@@ -80,6 +104,7 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
     const gboolean still = self->state == MUSTER_LOCAL_OPEN && self->program == old;
     if (still) {
       self->program = program;
+      note_containers (self, added);
       forget_recent (self);
     }
     g_mutex_unlock (&self->lock);
@@ -107,11 +132,16 @@ end (MusterLocalSession *self, MusterLocalState state, MusterStop why)
       muster_run_stop (link->data, why);
   }
   MusterProgram *program = g_steal_pointer (&self->program);
+  g_autoptr (GPtrArray) containers = g_steal_pointer (&self->containers);
   g_mutex_unlock (&self->lock);
   if (program != NULL)
     muster_graph_cache_give (self->graphs, program);
   if (was_open)
     (void)muster_resources_clear (self->own, NULL);
+  if (containers != NULL) {
+    g_ptr_array_add (containers, NULL);
+    (void)muster_resources_clear (self->resources, (const char *const *)containers->pdata);
+  }
   if (was_open && self->config.isolate_session_state)
     (void)muster_resources_clear (self->resources, NULL);
   return was_open;

@@ -222,7 +222,7 @@ prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncMod
   g_clear_pointer (&slot->model, muster_async_model_unref);
   g_mutex_lock (&call->core->lock);
   g_autofree char *scope = g_strdup_printf (
-      "muster_shadow/%08x_%u", (guint32)(muster_clock_random (call->core->clock) * G_MAXUINT32),
+      "muster.shadow/%08x-%u", (guint32)(muster_clock_random (call->core->clock) * G_MAXUINT32),
       call->core->n_scopes++);
   g_mutex_unlock (&call->core->lock);
   slot->snapshot = muster_snapshot_new (model->session, muster_meta_graph_graph (saver->meta_graph),

@@ -153,6 +153,7 @@ source_of (MusterGraph *graph, const char *input)
 typedef struct {
   Walk walk; /* (owned) */
   const char *scope;
+  char *container;             /* (owned) ends with the session */
   MusterGraphBuilder *builder; /* (owned) shadows */
   GByteArray *clones;          /* (owned) nodes of a GraphDef */
   GHashTable *shadows;         /* (owned) (element-type utf8 utf8) an input to its shadow's read */
@@ -166,6 +167,7 @@ static void
 extension_clear (Extension *self)
 {
   walk_clear (&self->walk);
+  g_clear_pointer (&self->container, g_free);
   g_clear_pointer (&self->builder, muster_graph_builder_free);
   g_clear_pointer (&self->clones, g_byte_array_unref);
   g_clear_pointer (&self->shadows, g_hash_table_unref);
@@ -244,7 +246,7 @@ add_shadow (Extension *self, const char *input, MusterDType dtype)
   muster_graph_builder_device (self->builder, device);
   muster_graph_builder_attr_type (self->builder, "dtype", dtype);
   muster_graph_builder_attr_shape (self->builder, "shape", -1, NULL);
-  muster_graph_builder_attr_string (self->builder, "container", "");
+  muster_graph_builder_attr_string (self->builder, "container", self->container);
   muster_graph_builder_attr_string (self->builder, "shared_name", base);
   g_ptr_array_add (self->assigns, add_use (self, "AssignVariableOp", base, "Assign", device));
   muster_graph_builder_input (self->builder, value);
@@ -347,6 +349,7 @@ static void
 extension_init (Extension *self, const char *scope)
 {
   self->scope = scope;
+  self->container = g_strconcat (MUSTER_SESSION_CONTAINER, scope, NULL);
   self->builder = muster_graph_builder_new ();
   self->clones = g_byte_array_new ();
   self->shadows = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);

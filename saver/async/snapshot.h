@@ -15,7 +15,8 @@ G_BEGIN_DECLS
 typedef struct _MusterSnapshot MusterSnapshot;
 
 /* Adds the nodes for a save_tensor (or op) of graph under scope, a prefix that no name in the
- * session has. INVALID_ARGUMENT if no SaveV2 leads to it. */
+ * session has. The shadows end with the session (MUSTER_SESSION_CONTAINER), so a client that is
+ * killed leaves no copy of the model. INVALID_ARGUMENT if no SaveV2 leads to it. */
 MusterSnapshot *muster_snapshot_new (MusterSession *session, MusterGraph *graph,
                                      const char *save_tensor, const char *scope, gint64 deadline_us,
                                      GCancellable *cancellable, GError **error);

@@ -183,6 +183,70 @@ MUSTER_TEST (LocalMaster, extends_a_session)
                "previous call to Create or Extend in this session.");
 }
 
+/* A resource variable of a container, with ops to give it a value and to ask whether it has one. */
+static MusterGraph *
+graph_of_shadow (const char *container, const char *scope)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
+  g_autofree char *handle = g_strconcat (scope, "/v", NULL);
+  g_autofree char *value = g_strconcat (scope, "/value", NULL);
+  g_autofree char *assign = g_strconcat (scope, "/assign", NULL);
+  g_autofree char *is_there = g_strconcat (scope, "/is_there", NULL);
+  muster_graph_builder_constant (b, value, one);
+  muster_graph_builder_node (b, "VarHandleOp", handle);
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_shape (b, "shape", -1, NULL);
+  muster_graph_builder_attr_string (b, "container", container);
+  muster_graph_builder_attr_string (b, "shared_name", "v");
+  muster_graph_builder_node (b, "AssignVariableOp", assign);
+  muster_graph_builder_input (b, handle);
+  muster_graph_builder_input (b, value);
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_node (b, "VarIsInitializedOp", is_there);
+  muster_graph_builder_input (b, handle);
+  return muster_graph_builder_end (b, NULL);
+}
+
+static gboolean
+is_there (MusterSession *session, const char *scope)
+{
+  g_autofree char *name = g_strconcat (scope, "/is_there:0", NULL);
+  g_autoptr (MusterTensor) value =
+      muster_session_fetch (session, name, MUSTER_WAIT_FOREVER, NULL, NULL);
+  return value != NULL && *(const guint8 *)muster_tensor_data (value) != 0;
+}
+
+/* What a client sets apart goes with its session, also where it was killed; what others named
+ * stays. */
+MUSTER_TEST (LocalMaster, drops_a_sessions_own_containers_with_it)
+{
+  static const char *const containers[] = {MUSTER_SESSION_CONTAINER "a", "another", ""};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (containers); i++) {
+    g_autoptr (MusterMaster) master = muster_local_master_new ();
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterGraph) first = graph_of_shadow ("begin", "begin");
+    g_autoptr (MusterGraph) more = graph_of_shadow (containers[i], "more");
+    g_autoptr (MusterSession) one =
+        muster_master_create_session (master, first, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+    g_autoptr (MusterSession) two =
+        muster_master_create_session (master, more, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_ASSERT_TRUE (muster_session_extend (one, more, MUSTER_WAIT_FOREVER, NULL, &error));
+    MUSTER_ASSERT_TRUE (
+        muster_session_run_op (one, "more/assign", MUSTER_WAIT_FOREVER, NULL, &error));
+    MUSTER_ASSERT_TRUE (
+        muster_session_run_op (one, "begin/assign", MUSTER_WAIT_FOREVER, NULL, &error));
+    MUSTER_EXPECT_TRUE (is_there (two, "more"));
+
+    MUSTER_EXPECT_TRUE (muster_session_close (one, MUSTER_WAIT_FOREVER, NULL, &error));
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (is_there (two, "more"), i > 0);
+  }
+}
+
 MUSTER_TEST (LocalMaster, knows_a_closed_session_no_more)
 {
   g_autoptr (GError) error = NULL;
