@@ -483,33 +483,35 @@ muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us, GCancell
 }
 
 gboolean
-muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
-                            GCancellable *cancellable, GError **error)
+muster_async_saver_restore (MusterAsyncSaver *self, const MusterRestoreOptions *options,
+                            MusterRestored *restored, gint64 deadline_us, GCancellable *cancellable,
+                            GError **error)
 {
-  muster_require (error, FALSE, self, prefix);
+  muster_require (error, FALSE, self, options);
 
-  if (!check_call (self, "checkpoint", prefix, error))
-    return FALSE;
   MusterAsyncCore *core = self->core;
   MusterAsyncCall call = {
       .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .must_be_idle = TRUE};
-  gboolean restored = FALSE;
+  g_auto (MusterRestored) found = {0};
+  gboolean is_done = FALSE;
 
   g_mutex_lock (&core->lock);
   if (muster_async_call_lock_save (&call, error)) {
     g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
     g_mutex_unlock (&core->lock);
-    restored = muster_saver_restore (model->saver, model->session,
-                                     &(MusterRestoreOptions){.prefix = prefix}, NULL, deadline_us,
-                                     cancellable, error);
+    is_done = muster_saver_restore (model->saver, model->session, options, &found, deadline_us,
+                                    cancellable, error);
     g_mutex_lock (&core->lock);
-    const gint64 step = muster_checkpoint_step (prefix);
-    if (restored && step >= 0)
-      core->counter = MAX (core->counter, step);
+    if (is_done && found.prefix != NULL)
+      core->counter = MAX (core->counter, muster_checkpoint_step (found.prefix));
     muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
-  return restored;
+  if (is_done && restored != NULL) {
+    *restored = found;
+    found = (MusterRestored){0};
+  }
+  return is_done;
 }
 
 gboolean
@@ -517,7 +519,10 @@ muster_async_saver_read (MusterAsyncSaver *self, const char *prefix, gint64 dead
                          GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self, prefix);
-  return muster_async_saver_restore (self, prefix, deadline_us, cancellable, error);
+
+  return check_call (self, "checkpoint", prefix, error) &&
+         muster_async_saver_restore (self, &(MusterRestoreOptions){.prefix = prefix}, NULL,
+                                     deadline_us, cancellable, error);
 }
 
 static gboolean

@@ -70,11 +70,19 @@ MusterSaveTicket *muster_async_saver_write (MusterAsyncSaver *self, const char *
                                             gint64 deadline_us, GCancellable *cancellable,
                                             GError **error);
 
-/* Waits for running saves, then restores; a background error is kept for the next save or sync. The
- * counter continues from the prefix's number, or from its own if that is higher. read does the
- * same. */
-gboolean muster_async_saver_restore (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
+/**
+ * muster_async_saver_restore:
+ * @options: the checkpoint or directory, and what is compatible
+ * @restored: (nullable): what was restored
+ *
+ * Waits for running saves, then restores as muster_saver_restore () does; a background error is
+ * kept for the next save or sync. The counter continues from the number of the restored
+ * checkpoint, or from its own if that is higher.
+ */
+gboolean muster_async_saver_restore (MusterAsyncSaver *self, const MusterRestoreOptions *options,
+                                     MusterRestored *restored, gint64 deadline_us,
                                      GCancellable *cancellable, GError **error);
+/* The same from exactly this checkpoint. */
 gboolean muster_async_saver_read (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
                                   GCancellable *cancellable, GError **error);
 

@@ -67,7 +67,7 @@ MUSTER_TEST (AsyncEnd, nothing_works_after_shutdown_but_shutdown)
 
   MUSTER_EXPECT_NULL (async_save (&f, 1, &save));
   MUSTER_EXPECT_NULL (muster_async_saver_write (f.async, "p", async_soon (), NULL, &write));
-  MUSTER_EXPECT_FALSE (muster_async_saver_restore (f.async, "p", async_soon (), NULL, &restore));
+  MUSTER_EXPECT_FALSE (muster_async_saver_read (f.async, "p", async_soon (), NULL, &restore));
   MUSTER_EXPECT_FALSE (async_sync (&f, &sync));
   MUSTER_EXPECT_TRUE (muster_async_saver_shutdown (f.async, async_soon (), NULL, &again));
 

@@ -66,7 +66,7 @@ MUSTER_TEST (AsyncError, is_left_alone_by_restore)
   muster_gate_storage_fail (f.gates, 1, MUSTER_ERROR_UNAVAILABLE, "away");
   g_autoptr (MusterSaveTicket) failed = async_save (&f, 1, &error);
 
-  MUSTER_EXPECT_TRUE (muster_async_saver_restore (f.async, prefix, async_soon (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_async_saver_read (f.async, prefix, async_soon (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (async_sync (&f, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
@@ -156,7 +156,7 @@ call_from_within (gpointer data)
 
   muster_save_ticket_unref (muster_async_saver_save (self->async, "d", 1, soon, NULL, &self->save));
   muster_save_ticket_unref (muster_async_saver_write (self->async, "p", soon, NULL, &self->write));
-  muster_async_saver_restore (self->async, "p", soon, NULL, &self->restore);
+  muster_async_saver_read (self->async, "p", soon, NULL, &self->restore);
   muster_async_saver_sync (self->async, soon, NULL, &self->sync);
   muster_async_saver_shutdown (self->async, soon, NULL, &self->shutdown);
 }
@@ -212,8 +212,8 @@ MUSTER_TEST (AsyncError, leaves_a_number_that_never_comes_again)
   MUSTER_EXPECT_FALSE (async_sync (&f, &failure));
   MUSTER_ASSERT_EQ (muster_save_ticket_step (failed), 2);
 
-  MUSTER_EXPECT_TRUE (muster_async_saver_restore (f.async, muster_save_ticket_path (first),
-                                                  async_soon (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_async_saver_read (f.async, muster_save_ticket_path (first),
+                                               async_soon (), NULL, &error));
   g_autoptr (MusterSaveTicket) next = async_save (&f, -1, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_save_ticket_step (next), 3);
@@ -233,7 +233,7 @@ MUSTER_TEST (AsyncError, reports_a_mistake_and_not_by_a_crash)
     MUSTER_EXPECT_NULL (
         muster_async_saver_write (f.async, paths[i], async_soon (), NULL, &errors[1]));
     MUSTER_EXPECT_FALSE (
-        muster_async_saver_restore (f.async, paths[i], async_soon (), NULL, &errors[2]));
+        muster_async_saver_read (f.async, paths[i], async_soon (), NULL, &errors[2]));
     MUSTER_EXPECT_FALSE (
         muster_async_saver_read (f.async, paths[i], async_soon (), NULL, &errors[3]));
     for (gsize j = 0; j < G_N_ELEMENTS (errors); j++) {

@@ -145,12 +145,12 @@ MUSTER_TEST (AsyncParts, are_restored_after_the_save_that_is_under_way)
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_FALSE (
-      muster_async_saver_restore (f.async, prefix, g_get_monotonic_time (), NULL, &error));
+      muster_async_saver_read (f.async, prefix, g_get_monotonic_time (), NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   MUSTER_EXPECT_EQ (async_w (&f), 123);
   g_clear_error (&error);
   muster_gate_storage_open_gate (f.gates, MUSTER_GATE_BEGIN);
-  MUSTER_EXPECT_TRUE (muster_async_saver_restore (f.async, prefix, async_soon (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_async_saver_read (f.async, prefix, async_soon (), NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_save_ticket_state (ticket), MUSTER_SAVE_DURABLE);
@@ -172,8 +172,8 @@ MUSTER_TEST (AsyncParts, of_a_save_under_way_are_as_it_began)
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (f.gates, MUSTER_GATE_BEGIN));
 
-  MUSTER_EXPECT_FALSE (muster_async_saver_restore (f.async, muster_save_ticket_path (written),
-                                                   g_get_monotonic_time (), NULL, NULL));
+  MUSTER_EXPECT_FALSE (muster_async_saver_read (f.async, muster_save_ticket_path (written),
+                                                g_get_monotonic_time (), NULL, NULL));
   muster_async_saver_set_model (f.async, saver, f.session);
   async_set_w (&f, 234);
   muster_gate_storage_open_gate (f.gates, MUSTER_GATE_BEGIN);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/saver/async_fixture.h"
 
+#include <unistd.h>
+
 /* What is saved, under which name, and when it counts. */
 
 /* B001.20 */
@@ -147,10 +149,43 @@ MUSTER_TEST (AsyncSaver, restores_right_after_a_save_what_it_saved)
   MUSTER_ASSERT_NO_ERROR (error);
   async_set_w (&f, 234);
 
-  MUSTER_EXPECT_TRUE (muster_async_saver_restore (f.async, muster_save_ticket_path (ticket),
-                                                  async_soon (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_async_saver_read (f.async, muster_save_ticket_path (ticket),
+                                               async_soon (), NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (async_w (&f), 123);
+}
+
+/* With the options and the report of a restore that blocks; it waits for the save under way. */
+MUSTER_TEST (AsyncSaver, restores_the_newest_of_a_directory_and_reports_it)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  g_auto (MusterRestored) restored = {0};
+  g_autoptr (GError) error = NULL;
+  async_set_w (&f, 123);
+  g_autoptr (MusterSaveTicket) first = async_save (&f, 5, &error);
+  MUSTER_ASSERT_TRUE (async_sync (&f, &error));
+  async_set_w (&f, 234);
+  g_autoptr (MusterSaveTicket) second = async_save (&f, 6, &error);
+  MUSTER_ASSERT_TRUE (async_sync (&f, &error));
+  g_autofree char *data =
+      g_strconcat (muster_save_ticket_path (second), ".data-00000-of-00001", NULL);
+  MUSTER_ASSERT_EQ (truncate (data, 1), 0);
+  async_set_w (&f, 345);
+  g_autofree char *apart = g_build_filename (muster_test_tmpdir (), "apart", NULL);
+  g_autoptr (MusterSaveTicket) written =
+      muster_async_saver_write (f.async, apart, async_soon (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_TRUE (muster_async_saver_restore (
+      f.async, &(MusterRestoreOptions){.directory = muster_test_tmpdir ()}, &restored,
+      async_soon (), NULL, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_save_ticket_state (written), MUSTER_SAVE_DURABLE);
+  MUSTER_EXPECT_STREQ (restored.prefix, muster_save_ticket_path (first));
+  MUSTER_EXPECT_TRUE (restored.passed_over != NULL &&
+                      strstr (restored.passed_over, "model.ckpt-6") != NULL);
   MUSTER_EXPECT_EQ (async_w (&f), 123);
 }
 

@@ -239,8 +239,8 @@ save_while_training (gboolean sharded)
   g_autoptr (MusterTensor) now =
       muster_session_fetch (job.session, "ref/read:0", soon (), NULL, NULL);
   check_filled (now, "ref now", 5);
-  MUSTER_EXPECT_TRUE (muster_async_saver_restore (job.async, muster_save_ticket_path (first),
-                                                  soon (), NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_async_saver_read (job.async, muster_save_ticket_path (first), soon (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   g_autoptr (MusterTensor) then =
       muster_session_fetch (job.session, "res/Read:0", soon (), NULL, NULL);
