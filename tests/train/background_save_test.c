@@ -82,9 +82,20 @@ note_saved (const MusterSaved *saved, gpointer data)
 }
 
 static gboolean
+check_after_save (MusterSession *session, gint64 step, const char *prefix,
+                  gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+                  gpointer data G_GNUC_UNUSED)
+{
+  MUSTER_EXPECT_TRUE (session != NULL);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), step);
+  return TRUE;
+}
+
+static gboolean
 open_job (Job *job, gint64 save_steps, GError **error)
 {
-  const MusterSaverListener listener = {.saved = note_saved, .user_data = job->saved};
+  const MusterSaverListener listener = {
+      .after_save = check_after_save, .saved = note_saved, .user_data = job->saved};
   const MusterMonitoredTrainingOptions options = {.scaffold = job->scaffold,
                                                   .master = job->master,
                                                   .checkpoint_dir = job->directory,
@@ -237,6 +248,43 @@ MUSTER_TEST (BackgroundSave, gives_up_at_the_end_what_takes_too_long)
   muster_gate_storage_open_gate (job.gates, MUSTER_GATE_PUBLISH);
   g_clear_object (&job.session);
   MUSTER_EXPECT_TRUE (latest_step (&job) <= 0);
+}
+
+/* A run that fails ends without a save of its own, but finishes the one that it had begun. */
+MUSTER_TEST (BackgroundSave, finishes_what_it_had_begun_when_the_run_fails)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL, failure = NULL;
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_BEGIN);
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_ASSERT_TRUE (train (&job, 3, &error));
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (job.gates, MUSTER_GATE_BEGIN));
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_BEGIN);
+  muster_fail (&failure, MUSTER_ERROR_INVALID_ARGUMENT, "NaN loss during training.");
+
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (job.session, failure, MUSTER_WAIT_FOREVER, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_STREQ (job.saved->str, " 0");
+  MUSTER_EXPECT_EQ (latest_step (&job), 0);
+}
+
+/* Nor is anybody called whose session is dropped. */
+MUSTER_TEST (BackgroundSave, calls_nobody_when_its_session_is_dropped)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_ASSERT_TRUE (train (&job, 3, &error));
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (job.gates, MUSTER_GATE_PUBLISH));
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_PUBLISH);
+
+  g_clear_object (&job.session);
+
+  MUSTER_EXPECT_STREQ (job.saved->str, "");
+  MUSTER_EXPECT_EQ (latest_step (&job), 0); /* its files were written: it was finished */
 }
 
 /* A failure is reported and counted once, and training goes on. */

@@ -171,8 +171,8 @@ notify_before_save (MusterCheckpointSaverHook *self, const Call *call, gint64 st
                                        listener (self, i)->user_data);
 }
 
-/* What follows a save that ended without an error. *wants_stop (nullable) is set where a listener
- * asks for it. */
+/* Handles a save that ended without an error. *wants_stop (nullable) is set if a listener requests
+ * a stop. Without a session (the run has failed) nothing is done in it. */
 static gboolean
 conclude (MusterCheckpointSaverHook *self, const Call *call, const MusterSaved *saved,
           gboolean *wants_stop, GError **error)
@@ -187,7 +187,7 @@ conclude (MusterCheckpointSaverHook *self, const Call *call, const MusterSaved *
     return FALSE;
   (void)notify_saved (self, saved);
   for (guint i = 0; i < self->listeners->len; i++)
-    if (listener (self, i)->after_save != NULL &&
+    if (call->session != NULL && listener (self, i)->after_save != NULL &&
         !listener (self, i)->after_save (call->session, saved->step, saved->prefix,
                                          call->deadline_us, call->cancellable,
                                          listener (self, i)->user_data) &&
@@ -263,29 +263,41 @@ await_save (MusterCheckpointSaverHook *self, const Call *call, GError **error)
   return FALSE;
 }
 
-/* Ends a save whose session is gone. Its failure doesn't count against the next session. */
+/* How long a save may still take whose session is gone, or whose run has failed. */
+static Call
+bound_abandoned (MusterCheckpointSaverHook *self, const Call *call)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  return (Call){call->session, MIN (call->deadline_us, now_us + ABANDON_US), self->preempted};
+}
+
+/* Waits for the background save within those bounds, else cancels it. FALSE if it has failed: that
+ * is logged, and counts against nothing. */
+static gboolean
+end_abandoned (MusterCheckpointSaverHook *self, const Call *bounded)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (self->ticket == NULL ||
+      muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, bounded->deadline_us,
+                               bounded->cancellable, &failure))
+    return TRUE;
+  g_message ("the checkpoint of step %" G_GINT64_FORMAT " wasn't finished: %s",
+             muster_save_ticket_step (self->ticket), failure->message);
+  muster_save_ticket_cancel (self->ticket);
+  g_clear_pointer (&self->ticket, muster_save_ticket_unref);
+  (void)muster_async_saver_sync (self->async, bounded->deadline_us, bounded->cancellable, NULL);
+  return FALSE;
+}
+
 static void
 abandon_save (MusterCheckpointSaverHook *self, const Call *call)
 {
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  const Call bounded = {call->session, MIN (call->deadline_us, now_us + ABANDON_US),
-                        self->preempted};
+  const Call bounded = bound_abandoned (self, call);
   g_autoptr (GError) failure = NULL;
 
-  if (self->ticket == NULL)
-    return;
-  g_autoptr (MusterSaveTicket) ticket = muster_save_ticket_ref (self->ticket);
-  if (!muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, bounded.deadline_us,
-                                bounded.cancellable, &failure)) {
-    g_message ("the checkpoint of step %" G_GINT64_FORMAT " wasn't finished: %s",
-               muster_save_ticket_step (ticket), failure->message);
-    muster_save_ticket_cancel (ticket);
-    g_clear_pointer (&self->ticket, muster_save_ticket_unref);
-    (void)muster_async_saver_sync (self->async, bounded.deadline_us, bounded.cancellable, NULL);
-    return;
-  }
-  g_clear_error (&failure);
-  (void)collect (self, &bounded, NULL, &failure);
+  if (end_abandoned (self, &bounded))
+    (void)collect (self, &bounded, NULL, &failure);
 }
 
 /* Prepares background saves in this session, if the model and the options allow them. */
@@ -549,9 +561,10 @@ static void
 checkpoint_finalize (GObject *object)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (object);
-  const Call call = {.deadline_us = MUSTER_WAIT_FOREVER};
+  const Call bounded = bound_abandoned (self, &(Call){.deadline_us = MUSTER_WAIT_FOREVER});
 
-  abandon_save (self, &call);
+  (void)end_abandoned (self, &bounded); /* the listeners may be gone */
+  g_clear_pointer (&self->ticket, muster_save_ticket_unref);
   g_free (self->directory);
   g_free (self->durable);
   g_clear_object (&self->async);
