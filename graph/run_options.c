@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/run_options.h"
 
+#include "base/error.h"
 #include "base/protowire.h"
 
 /* The others that are known are numbers, too: the trace level and the thread pool. */
@@ -26,12 +27,15 @@ muster_run_options_read (GBytes *options, gint64 *timeout_us)
   return TRUE;
 }
 
-gint64
-muster_run_options_deadline_us (GBytes *options, gint64 deadline_us)
+gboolean
+muster_run_options_bound (GBytes *options, gint64 *deadline_us, GError **error)
 {
   gint64 timeout_us = 0;
-  if (!muster_run_options_read (options, &timeout_us) || timeout_us == 0)
-    return deadline_us;
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  return MIN (deadline_us, muster_deadline_after (now_us, timeout_us));
+  if (!muster_run_options_read (options, &timeout_us))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the RunOptions are malformed");
+  if (timeout_us == 0)
+    return TRUE;
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  *deadline_us = MIN (*deadline_us, muster_deadline_after (now_us, timeout_us));
+  return TRUE;
 }

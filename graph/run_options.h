@@ -18,8 +18,8 @@ enum {
 /* The timeout as a duration; 0: none. FALSE for options that are malformed. */
 gboolean muster_run_options_read (GBytes *options, gint64 *timeout_us);
 
-/* The earlier of deadline_us and the timeout in options, which begins now; options that are
- * malformed have none. On muster_system_clock (). */
-gint64 muster_run_options_deadline_us (GBytes *options, gint64 deadline_us);
+/* Makes *deadline_us the earlier of itself and the timeout in options, which begins now, on
+ * muster_system_clock (). INVALID_ARGUMENT for options that are malformed. */
+gboolean muster_run_options_bound (GBytes *options, gint64 *deadline_us, GError **error);
 
 G_END_DECLS

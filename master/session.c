@@ -75,9 +75,8 @@ bound_step (const char *function, const MusterStep *step, MusterStep *bounded, G
     bounded->deadline_us = MUSTER_WAIT_FOREVER;
   if (!muster_deadline_check (bounded->deadline_us, error))
     return FALSE;
-  if (G_UNLIKELY (step->options != NULL))
-    bounded->deadline_us = muster_run_options_deadline_us (step->options, bounded->deadline_us);
-  return TRUE;
+  return G_LIKELY (step->options == NULL) ||
+         muster_run_options_bound (step->options, &bounded->deadline_us, error);
 }
 
 gboolean

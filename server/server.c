@@ -97,8 +97,9 @@ muster_server_free (MusterServer *self)
   muster_rpc_server_free (self->rpc);
   muster_rpc_server_free (self->health_rpc);
   muster_announce_service_free (self->announcing);
+  muster_readiness_service_stop (self->readiness);
+  muster_readiness_hub_free (self->hub); /* joins its thread, which calls the service */
   muster_readiness_service_free (self->readiness);
-  muster_readiness_hub_free (self->hub);
   muster_health_service_free (self->health);
   g_ptr_array_unref (self->methods);
   muster_chief_registry_free (self->registry);

@@ -330,14 +330,17 @@ muster_live_progress (const char *message, const MusterReadiness *readiness G_GN
   g_mutex_lock (&self->lock);
   if (self->line != NULL) /* the model was ready before, and another wait begins */
     begin_again (self, now_us);
+  /* A report may say in other ways what the summary says already. */
+  const gboolean is_new = g_strcmp0 (summary, self->summary) != 0;
   g_free (self->summary);
   self->summary = g_steal_pointer (&summary);
   g_ptr_array_unref (self->rows);
   self->rows = muster_rows_new (message, reasons);
-  muster_notify_status (self->summary);
+  if (is_new)
+    muster_notify_status (self->summary);
   if (self->shows == SHOWS_BLOCK)
     draw (self, now_us);
-  else if (self->shows == SHOWS_LINES)
+  else if (self->shows == SHOWS_LINES && is_new)
     print_line (self, now_us, FALSE);
   else if (self->shows == SHOWS_JSON)
     print_json (reasons, self->summary);

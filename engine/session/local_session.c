@@ -116,6 +116,16 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
   }
 }
 
+/* Of a session that has ended: frees its containers' memory in the master. */
+static void
+clear_containers (MusterLocalSession *self)
+{
+  for (guint i = 0; self->containers != NULL && i < self->containers->len; i++) {
+    const char *const one[] = {self->containers->pdata[i], NULL};
+    (void)muster_resources_clear (self->resources, one);
+  }
+}
+
 /* Ends the session and stops its runs; returns FALSE if it had ended before. */
 static gboolean
 end (MusterLocalSession *self, MusterLocalState state, MusterStop why)
@@ -132,16 +142,13 @@ end (MusterLocalSession *self, MusterLocalState state, MusterStop why)
       muster_run_stop (link->data, why);
   }
   MusterProgram *program = g_steal_pointer (&self->program);
-  g_autoptr (GPtrArray) containers = g_steal_pointer (&self->containers);
   g_mutex_unlock (&self->lock);
   if (program != NULL)
     muster_graph_cache_give (self->graphs, program);
   if (was_open)
     (void)muster_resources_clear (self->own, NULL);
-  if (containers != NULL) {
-    g_ptr_array_add (containers, NULL);
-    (void)muster_resources_clear (self->resources, (const char *const *)containers->pdata);
-  }
+  if (was_open)
+    clear_containers (self);
   if (was_open && self->config.isolate_session_state)
     (void)muster_resources_clear (self->resources, NULL);
   return was_open;
@@ -209,6 +216,8 @@ static void
 local_session_finalize (GObject *object)
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (object);
+  clear_containers (self); /* again: a step may have filled one while it was being stopped */
+  g_clear_pointer (&self->containers, g_ptr_array_unref);
   g_clear_pointer (&self->resources, muster_resources_unref);
   g_clear_pointer (&self->own_graphs, muster_graph_cache_free);
   g_clear_pointer (&self->shared, muster_local_shared_unref);

@@ -31,7 +31,8 @@ struct _MusterLocalSession {
   MusterLocalState state;
   MusterProgram *program;              /* (owned) */
   MusterPlan *recent[MUSTER_N_RECENT]; /* (owned) (nullable) */
-  GPtrArray *containers; /* (owned) (nullable) (element-type utf8) cleared with the session */
+  GPtrArray *containers; /* (owned) (nullable) (element-type utf8) cleared with the session;
+                            constant once it has ended */
   GHashTable *callables; /* (owned) (nullable) number to the registered step */
   gint64 last_callable;
   GHashTable *partials; /* (owned) (nullable) handle to MusterPartial */

@@ -288,8 +288,9 @@ muster_local_session_run_callable (MusterSession *session, gint64 callable,
   if (fetched == NULL && plan->n_fetches > 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "muster_session_run_callable: 'fetched' is NULL");
-  const MusterStep step = {.options = options,
-                           .deadline_us = muster_run_options_deadline_us (options, deadline_us)};
+  if (!muster_run_options_bound (options, &deadline_us, error))
+    return FALSE;
+  const MusterStep step = {.options = options, .deadline_us = deadline_us};
   return run_plan (self, plan, &bare, &step, fetched, metadata, cancellable, error);
 }
 

@@ -87,17 +87,36 @@ accept (Text *self, char c)
   return TRUE;
 }
 
+static gboolean
+is_at_word (const Text *self)
+{
+  return self->at < self->end && *self->at != '\0' &&
+         (g_ascii_isalnum (*self->at) || strchr ("_.+-", *self->at) != NULL);
+}
+
 /* A name, or a number with all that may stand in one. */
 static gboolean
 read_word (Text *self, char word[LONGEST_WORD + 1])
 {
   gsize n = 0;
   (void)peek (self);
-  while (self->at < self->end && n < LONGEST_WORD &&
-         (g_ascii_isalnum (*self->at) || strchr ("_.+-", *self->at) != NULL) && *self->at != '\0')
-    word[n++] = *self->at++;
+  for (; n < LONGEST_WORD && is_at_word (self); self->at++)
+    word[n++] = *self->at;
   word[n] = '\0';
+  if (is_at_word (self))
+    return fail_at_line (self, "a name or a number is too long");
   return n > 0 || fail_at_line (self, "a name or a number is missing");
+}
+
+/* The same of what isn't known, however long. */
+static gboolean
+skip_word (Text *self)
+{
+  (void)peek (self);
+  const char *start = self->at;
+  while (is_at_word (self))
+    self->at++;
+  return self->at > start || fail_at_line (self, "a name or a number is missing");
 }
 
 /* --- strings --- */
@@ -396,12 +415,11 @@ static gboolean skip_fields (Text *self, char end, int depth);
 static gboolean
 skip_value (Text *self, int depth)
 {
-  char word[LONGEST_WORD + 1];
   const char end = accept (self, '{') ? '}' : accept (self, '<') ? '>' : '\0';
   if (end != '\0')
     return skip_fields (self, end, depth + 1);
   if (peek (self) != '"' && peek (self) != '\'')
-    return read_word (self, word);
+    return skip_word (self);
   g_autoptr (GByteArray) bytes = g_byte_array_new ();
   return read_string (self, bytes);
 }
@@ -443,11 +461,10 @@ end_field (Text *self)
 static gboolean
 skip_fields (Text *self, char end, int depth)
 {
-  char name[LONGEST_WORD + 1];
   if (depth >= MUSTER_MAX_DEPTH)
     return fail_at_line (self, "messages nest too deep");
   while (!accept (self, end)) {
-    if (!(accept (self, '[') ? skip_extension (self) : read_word (self, name)) ||
+    if (!(accept (self, '[') ? skip_extension (self) : skip_word (self)) ||
         !skip_content (self, depth))
       return FALSE;
     end_field (self);

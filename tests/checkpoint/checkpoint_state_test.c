@@ -112,6 +112,23 @@ MUSTER_TEST (CheckpointState, reads_any_text_format)
   MUSTER_EXPECT_EQ (state->last_preserved, 7.0);
 }
 
+/* Of a field that isn't known; of one that is, it would be another number if it were cut. */
+MUSTER_TEST (CheckpointState, skips_words_of_any_length)
+{
+  g_autofree char *word = g_strnfill (1000, '1');
+  g_autofree char *cut =
+      g_strdup_printf ("model_checkpoint_path: 'a' last_preserved_timestamp: %s", word);
+  g_autofree char *skipped =
+      g_strdup_printf ("newer: %s model_checkpoint_path: '/a' newer { x%s: %s }", word, word, word);
+  g_autoptr (GError) error = NULL, too_long = NULL;
+
+  g_autoptr (MusterCheckpointState) state = read_text (skipped, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (state->latest, "/a");
+  g_autoptr (MusterCheckpointState) other = read_text (cut, &too_long);
+  MUSTER_EXPECT_ERROR (too_long, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+}
+
 /* SAV.5, SAV.6 with DIFF.14. */
 MUSTER_TEST (CheckpointState, what_cannot_be_read_is_data_loss)
 {

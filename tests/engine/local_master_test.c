@@ -73,6 +73,23 @@ MUSTER_TEST (LocalMaster, traces_a_step_where_it_is_asked_to)
   }
 }
 
+/* They may have held a timeout. */
+MUSTER_TEST (LocalMaster, refuses_a_step_whose_options_are_malformed)
+{
+  static const guint8 options[][4] = {{16, 100, 16}, {18, 1, 0}, {8, 3, 0xff, 0xff}};
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session = open_model (master);
+  const char *target = "r/Assign";
+
+  for (gsize i = 0; i < G_N_ELEMENTS (options); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GBytes) asked = g_bytes_new_static (options[i], i == 2 ? 4 : 3);
+    const MusterStep step = {.targets = &target, .n_targets = 1, .options = asked};
+    MUSTER_EXPECT_FALSE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
+    EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "RunOptions");
+  }
+}
+
 MUSTER_TEST (LocalMaster, refuses_to_read_a_handle_as_another_dtype)
 {
   g_autoptr (GError) error = NULL;

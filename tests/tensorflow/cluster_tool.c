@@ -143,6 +143,7 @@ train (Task *self, const char *directory, gboolean is_worker, GError **error)
       .is_worker = is_worker,
       .checkpoint_dir = g_str_equal (directory, "-") ? NULL : directory,
       .save_checkpoint_steps = 1,
+      .save_blocking = TRUE, /* the test counts on each step's */
       .save_summaries_us = MUSTER_NEVER,
       .save_summaries_steps = MUSTER_NEVER,
       .log_step_count_steps = MUSTER_NEVER,
