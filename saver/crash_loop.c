@@ -65,17 +65,10 @@ muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *p
   return TRUE;
 }
 
-/* Removes the record; is_proof: the checkpoint is good. */
 static gboolean
-end_crash_count (MusterSaver *self, gboolean is_proof, GError **error)
+remove_life (MusterSaver *self, const char *directory, const char *name, gboolean is_proof,
+             GError **error)
 {
-  g_mutex_lock (&self->lock);
-  g_autofree char *directory = g_steal_pointer (&self->crash_loop_directory);
-  g_autofree char *name = g_steal_pointer (&self->life);
-  g_mutex_unlock (&self->lock);
-  if (name == NULL)
-    return TRUE;
-
   g_autoptr (MusterDirectoryLock) lock = NULL;
   g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
   if (record == NULL)
@@ -88,6 +81,27 @@ end_crash_count (MusterSaver *self, gboolean is_proof, GError **error)
   if (checkpoint != NULL && is_proof)
     checkpoint->deaths = 0;
   return muster_checkpoint_record_write (self->storage, directory, record, error);
+}
+
+/* Removes the record; is_proof: the checkpoint is good. */
+static gboolean
+end_crash_count (MusterSaver *self, gboolean is_proof, GError **error)
+{
+  g_mutex_lock (&self->lock);
+  g_autofree char *directory = g_strdup (self->crash_loop_directory);
+  g_autofree char *name = g_strdup (self->life);
+  g_mutex_unlock (&self->lock);
+  if (name == NULL)
+    return TRUE;
+  if (!remove_life (self, directory, name, is_proof, error))
+    return FALSE; /* to be tried again */
+  g_mutex_lock (&self->lock);
+  if (g_strcmp0 (self->life, name) == 0) {
+    g_clear_pointer (&self->crash_loop_directory, g_free);
+    g_clear_pointer (&self->life, g_free);
+  }
+  g_mutex_unlock (&self->lock);
+  return TRUE;
 }
 
 gboolean

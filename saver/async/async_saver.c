@@ -412,6 +412,9 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
   MusterSaveTicket *ticket = NULL;
 
   g_mutex_lock (&core->lock);
+  const gint64 limit_us = core->model->saver->save_timeout_us;
+  if (limit_us > 0) /* the files' limit is the saver's own */
+    call.deadline_us = MIN (deadline_us, muster_deadline_after (began_us, limit_us));
   if (muster_async_call_lock_save (&call, error)) {
     ticket = save_locked (&call, directory, step, prefix, error);
     muster_async_call_release (&call);

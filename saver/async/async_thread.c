@@ -147,8 +147,7 @@ on_written (gpointer data)
 static void
 note_failure (MusterAsyncCore *self, MusterSaveTicket *ticket, const GError *failure)
 {
-  if (g_cancellable_is_cancelled (muster_save_ticket_cancellable (ticket)) &&
-      g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+  if (g_cancellable_is_cancelled (muster_save_ticket_cancellable (ticket)))
     return;
   g_clear_error (&self->failure);
   g_clear_error (&self->last_failure);
@@ -203,6 +202,7 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
     note_failure (self, request->ticket, outcome->failure);
   else if (is_durable)
     note_durable (self, request, outcome->saved);
+  request->slot->is_taken = FALSE; /* so that who hears of the end may save at once */
   g_mutex_unlock (&self->lock);
   if (outcome->failure != NULL)
     muster_save_ticket_end (request->ticket, MUSTER_SAVE_FAILED, outcome->failure);
@@ -248,7 +248,6 @@ write_next (MusterAsyncCore *self)
   g_mutex_unlock (&self->lock);
   write_one (self, request);
   g_mutex_lock (&self->lock);
-  request->slot->is_taken = FALSE;
   self->writing = NULL;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);

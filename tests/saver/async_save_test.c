@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/held_master.h"
 #include "tests/saver/async_fixture.h"
 
 #include <unistd.h>
@@ -154,6 +155,30 @@ MUSTER_TEST (AsyncSaver, restores_right_after_a_save_what_it_saved)
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (async_w (&f), 123);
+}
+
+/* A saver's own time limit holds for the snapshot as well: the master may be silent. */
+MUSTER_TEST (AsyncSaver, takes_a_snapshot_within_the_savers_time)
+{
+  g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
+  const MusterSaverOptions options = {.save_timeout_us = 50 * MUSTER_MILLISECOND};
+  g_autoptr (MusterHeldMaster) held = muster_held_master_new (f.master);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaver) saver = muster_saver_new (f.meta_graph, &options, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (MUSTER_MASTER (held), muster_meta_graph_graph (f.meta_graph),
+                                    NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterAsyncSaver) async = muster_async_saver_new (saver, session, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_held_master_hold (held, TRUE);
+
+  MUSTER_EXPECT_NULL (
+      muster_async_saver_save (async, muster_test_tmpdir (), 1, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  muster_held_master_hold (held, FALSE);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
 }
 
 /* With the options and the report of a restore that blocks; it waits for the save under way. */

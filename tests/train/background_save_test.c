@@ -394,3 +394,62 @@ MUSTER_TEST (BackgroundSave, that_is_told_to_go_leaves_the_last_durable_one_wher
   MUSTER_EXPECT_EQ (report.durable_step, 0);
   g_clear_object (&job.session);
 }
+
+static gpointer
+open_gate_soon (gpointer gates)
+{
+  g_usleep (300 * 1000);
+  muster_gate_storage_open_gate (gates, MUSTER_GATE_PUBLISH);
+  return NULL;
+}
+
+/* A save in flight may use all of the grace, also where another one wouldn't fit after it. */
+MUSTER_TEST (BackgroundSave, that_is_told_to_go_leaves_the_one_in_flight_its_time)
+{
+  g_auto (Job) job = set_up ();
+  g_auto (MusterPreemptionReport) report = {0};
+  g_autoptr (GError) error = NULL;
+  job.preemption = muster_preemption_new (20 * MUSTER_SECOND, NULL);
+  MUSTER_ASSERT_TRUE (muster_preemption_watch (job.preemption, &error));
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, &error));
+  MUSTER_ASSERT_TRUE (train (&job, 4, &error));
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (job.gates, MUSTER_GATE_PUBLISH));
+  muster_preemption_note_durable (job.preemption, -1, "before", 1000, 30 * MUSTER_SECOND);
+  g_autoptr (GThread) opener = g_thread_new ("opener", open_gate_soon, job.gates);
+  muster_preemption_request (job.preemption, SIGTERM);
+
+  (void)finish (&job, &error);
+
+  g_thread_join (g_steal_pointer (&opener));
+  MUSTER_EXPECT_TRUE (muster_preemption_report (job.preemption, &report));
+  MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_NOT_BEGUN);
+  MUSTER_EXPECT_EQ (report.durable_step, 0);
+  MUSTER_EXPECT_STREQ (job.saved->str, " 0");
+  MUSTER_EXPECT_EQ (latest_step (&job), 0);
+}
+
+/* A save that was given up with its session, and still hangs, keeps others from being saved, not
+ * from being trained. */
+MUSTER_TEST (BackgroundSave, goes_on_beside_one_that_hangs)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  serve (&job);
+  muster_gate_storage_close_gate (job.gates, MUSTER_GATE_PUBLISH);
+  MUSTER_ASSERT_TRUE (open_job (&job, 2, &error));
+  MUSTER_ASSERT_TRUE (train (&job, 3, &error));
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (job.gates, MUSTER_GATE_PUBLISH));
+  MUSTER_ASSERT_TRUE (muster_master_reset (job.master, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_TRUE (train (&job, 9, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (job.session), 1u);
+  MUSTER_EXPECT_STREQ (job.saved->str, "");
+  muster_gate_storage_open_gate (job.gates, MUSTER_GATE_PUBLISH);
+  while (job.saved->len == 0)
+    MUSTER_ASSERT_TRUE (train (&job, 1, &error));
+  MUSTER_EXPECT_TRUE (finish (&job, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+}

@@ -11,6 +11,10 @@
 
 /* How long a save may still take after its session was lost or the run has failed. */
 #define ABANDON_US (5 * MUSTER_SECOND)
+/* A thread that is stuck in a save that was given up isn't waited for. */
+#define DISPOSE_US (500 * MUSTER_MILLISECOND)
+/* A save that takes so long is reported, and again each time this has doubled. */
+#define REPORT_SLOW_US (60 * MUSTER_SECOND)
 
 struct _MusterCheckpointSaverHook {
   MusterHook parent;
@@ -20,6 +24,9 @@ struct _MusterCheckpointSaverHook {
   MusterAsyncSaver *async;   /* (owned) (nullable) saves in the background, from the first session
                                 on */
   MusterSaveTicket *ticket;  /* (owned) (nullable) the save that is written in the background */
+  gint64 ticket_us;          /* when that began */
+  gint64 staging_us;         /* how long it held the step */
+  gint64 report_us;          /* when it is reported as slow */
   gboolean has_deferred;     /* another was due meanwhile, at some time */
   MusterScaffold *scaffold;  /* (owned) from begin on */
   MusterEventWriter *writer; /* (owned) (nullable) */
@@ -241,8 +248,22 @@ collect (MusterCheckpointSaverHook *self, const Call *call, gboolean *wants_stop
   const MusterSaved *saved = muster_save_ticket_saved (ticket);
   if (self->preemption != NULL && !saved->skipped)
     muster_preemption_note_durable (self->preemption, saved->step, saved->prefix, saved->bytes,
-                                    MAX (saved->took_us, 1));
+                                    MAX (saved->took_us + self->staging_us, 1));
   return conclude (self, call, saved, wants_stop, error);
+}
+
+/* Waits for the background save; a preemption leaves it all of the grace. */
+static void
+wait_for_save (MusterCheckpointSaverHook *self, const Call *call, GError **failure)
+{
+  gint64 deadline_us = call->deadline_us;
+
+  if (self->preemption != NULL)
+    deadline_us = muster_preemption_begin_wait (self->preemption, deadline_us);
+  (void)muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, deadline_us, call->cancellable,
+                                 failure);
+  if (self->preemption != NULL)
+    muster_preemption_end_wait (self->preemption);
 }
 
 /* Waits for the background save. One that isn't done in time is cancelled; the checkpoint before
@@ -252,10 +273,10 @@ await_save (MusterCheckpointSaverHook *self, const Call *call, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
-  if (self->ticket == NULL ||
-      muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, call->deadline_us,
-                               call->cancellable, &failure) ||
-      muster_save_ticket_state (self->ticket) >= MUSTER_SAVE_DURABLE)
+  if (self->ticket == NULL)
+    return TRUE;
+  wait_for_save (self, call, &failure);
+  if (muster_save_ticket_state (self->ticket) >= MUSTER_SAVE_DURABLE)
     return collect (self, call, NULL, error);
   muster_save_ticket_cancel (self->ticket);
   g_clear_pointer (&self->ticket, muster_save_ticket_unref);
@@ -304,7 +325,7 @@ abandon_save (MusterCheckpointSaverHook *self, const Call *call)
 static gboolean
 take_session (MusterCheckpointSaverHook *self, const Call *call, GError **error)
 {
-  const MusterAsyncOptions options = {.policy = MUSTER_SAVES_SKIP};
+  const MusterAsyncOptions options = {.policy = MUSTER_SAVES_SKIP, .dispose_wait_us = DISPOSE_US};
 
   if (self->is_blocking || muster_saver_is_empty (self->saver))
     return TRUE;
@@ -312,39 +333,87 @@ take_session (MusterCheckpointSaverHook *self, const Call *call, GError **error)
     self->async = muster_async_saver_new (self->saver, call->session, &options, error);
     return self->async != NULL;
   }
-  abandon_save (self, call);
   muster_async_saver_set_model (self->async, self->saver, call->session);
   return TRUE;
 }
 
-/* TRUE if the save op has no SaveV2, or the master accepts no further nodes. */
+/* TRUE if the save op has no SaveV2, or the master accepts no further nodes or lacks their ops. */
 static gboolean
 has_no_snapshot (const GError *failure)
 {
   return muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+         muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
          muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
+}
+
+/* TRUE if the snapshot is what failed: then saves block, from now on, or this once if the master
+ * has no memory for it. */
+static gboolean
+must_block (MusterCheckpointSaverHook *self, const GError *failure)
+{
+  const gboolean is_lasting = has_no_snapshot (failure);
+
+  if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
+    return FALSE;
+  g_message ("the model can't be saved in the background, so training waits for %s: %s",
+             is_lasting ? "each save" : "this save", failure->message);
+  if (is_lasting)
+    g_clear_object (&self->async);
+  return TRUE;
+}
+
+/* Takes the snapshot. Without a ticket afterwards, a save that was given up is still running: this
+ * one remains due. */
+static gboolean
+stage (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **failure)
+{
+  g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, self->preempted);
+  const gint64 began_us = muster_clock_now_us (muster_system_clock ());
+  g_autoptr (MusterSaveTicket) ticket = muster_async_saver_save (
+      self->async, self->directory, step, call->deadline_us, either.cancellable, failure);
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (ticket == NULL)
+    return FALSE;
+  if (muster_save_ticket_state (ticket) == MUSTER_SAVE_SKIPPED &&
+      muster_save_ticket_saved (ticket) == NULL)
+    return TRUE;
+  self->ticket = g_steal_pointer (&ticket);
+  self->ticket_us = now_us;
+  self->staging_us = now_us - began_us;
+  self->report_us = now_us + REPORT_SLOW_US;
+  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+  return TRUE;
 }
 
 static gboolean
 save_in_background (MusterCheckpointSaverHook *self, const Call *call, gint64 step,
                     gboolean *wants_stop, GError **error)
 {
-  g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, self->preempted);
   GError *failure = NULL;
 
-  self->ticket = muster_async_saver_save (self->async, self->directory, step, call->deadline_us,
-                                          either.cancellable, &failure);
-  if (self->ticket == NULL && has_no_snapshot (failure)) {
-    g_message ("the model can't be saved in the background, so training waits for each save: %s",
-               failure->message);
-    g_clear_error (&failure);
-    g_clear_object (&self->async);
+  if (stage (self, call, step, &failure))
+    return collect (self, call, wants_stop, error);
+  if (must_block (self, failure)) {
+    g_error_free (failure);
     return save_blocking (self, call, step, wants_stop, error);
   }
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
-  if (self->ticket == NULL)
-    return note_failure (self, failure, step, error);
-  return collect (self, call, wants_stop, error);
+  return note_failure (self, failure, step, error);
+}
+
+/* Reports a disk that hangs; training continues beside it. */
+static void
+report_slow (MusterCheckpointSaverHook *self)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (now_us < self->report_us)
+    return;
+  g_autofree char *elapsed = muster_format_duration (now_us - self->ticket_us);
+  self->report_us = now_us + (now_us - self->ticket_us);
+  g_message ("'%s' isn't durable after %s; no other checkpoint is saved until it is",
+             muster_save_ticket_path (self->ticket), elapsed);
 }
 
 /* --- either way --- */
@@ -371,6 +440,7 @@ is_deferred (MusterCheckpointSaverHook *self, gint64 step)
             "%" G_GINT64_FORMAT " is saved once '%s' is written; training continues",
             step, muster_save_ticket_path (self->ticket));
   self->has_deferred = TRUE;
+  report_slow (self);
   return TRUE;
 }
 
@@ -547,6 +617,14 @@ checkpoint_on_error (MusterHook *hook, const GError *failure G_GNUC_UNUSED)
   abandon_save (MUSTER_CHECKPOINT_SAVER_HOOK (hook), &call);
 }
 
+/* Before another session restores: what was being written is durable then, or never will be. */
+static void
+checkpoint_session_lost (MusterHook *hook)
+{
+  const Call call = {.deadline_us = MUSTER_WAIT_FOREVER};
+  abandon_save (MUSTER_CHECKPOINT_SAVER_HOOK (hook), &call);
+}
+
 static char **
 checkpoint_claims (MusterHook *hook)
 {
@@ -588,6 +666,7 @@ muster_checkpoint_saver_hook_class_init (MusterCheckpointSaverHookClass *klass)
   MUSTER_HOOK_CLASS (klass)->after_run = checkpoint_after_run;
   MUSTER_HOOK_CLASS (klass)->end = checkpoint_end;
   MUSTER_HOOK_CLASS (klass)->on_error = checkpoint_on_error;
+  MUSTER_HOOK_CLASS (klass)->session_lost = checkpoint_session_lost;
 }
 
 static void

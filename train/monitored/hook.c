@@ -83,6 +83,15 @@ muster_hook_on_error (MusterHook *self, const GError *error)
     klass->on_error (self, error);
 }
 
+void
+muster_hook_session_lost (MusterHook *self)
+{
+  MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
+
+  if (klass->session_lost != NULL)
+    klass->session_lost (self);
+}
+
 /* --- what hooks add to a run --- */
 
 char *

@@ -38,6 +38,8 @@ struct _MusterHookClass {
   /* Called when a run has failed for good, or the session ends with an error. end isn't called
    * then, unless the error is from an end function or a thread. */
   void (*on_error) (MusterHook *self, const GError *error);
+  /* The session is lost and closed; called before each attempt to create another one. */
+  void (*session_lost) (MusterHook *self);
   /* After begin: what the hook needs exclusively, (transfer full) (nullable), as texts: "feeds
    * x:0", "saves to DIRECTORY". Two hooks with the same text are refused. */
   char **(*claims) (MusterHook *self);

@@ -15,6 +15,7 @@ gboolean muster_hook_after_run (MusterHook *self, MusterRunContext *context, GEr
 gboolean muster_hook_end (MusterHook *self, MusterSession *session, gint64 deadline_us,
                           GCancellable *cancellable, GError **error);
 void muster_hook_on_error (MusterHook *self, const GError *error);
+void muster_hook_session_lost (MusterHook *self);
 /* INVALID_ARGUMENT if two hooks claim the same. */
 gboolean muster_hooks_check (GPtrArray *hooks, GError **error);
 

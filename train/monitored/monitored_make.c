@@ -130,6 +130,8 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
                      : muster_deadline_after (muster_clock_now_us (self->clock), timeout_us);
   GError *failure = NULL;
 
+  for (guint i = 0; self->session_since_us > 0 && i < self->hooks->len; i++)
+    muster_hook_session_lost (self->hooks->pdata[i]);
   self->session = prepare_or_wait (self, timeout_us, report, &failure);
   if (self->listener.made != NULL)
     self->listener.made (report, failure, self->listener.user_data);

@@ -344,6 +344,35 @@ muster_preemption_begin_save (MusterPreemption *self, MusterPreemptionSave *save
   return may;
 }
 
+static void
+set_saving (MusterPreemption *self, gboolean is_saving)
+{
+  g_mutex_lock (&self->lock);
+  self->is_saving = is_saving;
+  muster_preemption_nudge_locked (self);
+  g_mutex_unlock (&self->lock);
+}
+
+gint64
+muster_preemption_begin_wait (MusterPreemption *self, gint64 deadline_us)
+{
+  g_return_val_if_fail (self != NULL, deadline_us);
+
+  const gboolean is_requested = muster_preemption_is_requested (self);
+  set_saving (self, TRUE);
+  g_mutex_lock (&self->lock);
+  const gint64 limit_us = is_requested ? muster_preemption_deadline_locked (self) : deadline_us;
+  g_mutex_unlock (&self->lock);
+  return MIN (deadline_us, limit_us);
+}
+
+void
+muster_preemption_end_wait (MusterPreemption *self)
+{
+  g_return_if_fail (self != NULL);
+  set_saving (self, FALSE);
+}
+
 void
 muster_preemption_end_save (MusterPreemption *self, const MusterPreemptionSave *save,
                             const MusterSaved *saved, const GError *failure)
