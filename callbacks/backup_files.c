@@ -3,6 +3,7 @@
 #include "callbacks/backup_files_private.h"
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"
@@ -14,8 +15,9 @@
 #define HALF      ".saving-"
 #define ANY_ID    "????????" /* separate: with the '-' after it, it would contain a trigraph */
 
-#define VERSION   1
-#define MOST_SIZE 4096
+#define VERSION      1
+#define MOST_NESTING 4
+#define MOST_SIZE    4096
 
 /* --- the metadata --- */
 
@@ -86,8 +88,11 @@ muster_backup_metadata_parse (const char *path, GBytes *bytes, MusterBackupMetad
 
   g_autoptr (JsonParser) parser = json_parser_new ();
 
-  if (size == 0 || size > MOST_SIZE || !g_utf8_validate (data, (gssize)size, NULL) ||
-      !json_parser_load_from_data (parser, data, (gssize)size, NULL))
+  if (size == 0 || size > MOST_SIZE || !g_utf8_validate (data, (gssize)size, NULL))
+    return refuse_metadata (path, error);
+  g_autofree char *text = g_strndup (data, size);
+  if (!muster_json_is_flat (text, MOST_NESTING) || !muster_json_is_one_object (text) ||
+      !json_parser_load_from_data (parser, text, -1, NULL))
     return refuse_metadata (path, error);
   JsonNode *root = json_parser_get_root (parser); /* NULL: only whitespace */
   if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root) ||

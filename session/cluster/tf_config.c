@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_text.h"
 #include "rpc/address.h"
 #include "session/cluster/cluster_spec_private.h"
 
@@ -19,44 +20,9 @@ muster_tf_config_error (GError **error, const char *format, ...)
   va_start (arguments, format);
   g_autofree char *text = g_strdup_vprintf (format, arguments);
   va_end (arguments);
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "TF_CONFIG%s", text);
-}
-
-/* The parser is recursive. */
-static gboolean
-is_flat (const char *text)
-{
-  guint depth = 0;
-
-  for (; *text != '\0' && depth <= MOST_NESTING; text++) {
-    depth += *text == '{' || *text == '[';
-    depth -= depth > 0 && (*text == '}' || *text == ']');
-  }
-  return depth <= MOST_NESTING;
-}
-
-/* Exactly one object: of several values the parser returns the last and leaks the others.
- * Unterminated text is left to the parser. */
-static gboolean
-is_one_object (const char *text)
-{
-  guint depth = 0;
-  gboolean in_string = FALSE;
-
-  text += strspn (text, " \t\r\n");
-  if (*text != '{')
-    return FALSE;
-  for (; *text != '\0'; text++) {
-    if (in_string && *text == '\\' && text[1] != '\0')
-      text++;
-    else if (*text == '"')
-      in_string = !in_string;
-    else if (!in_string)
-      depth = *text == '{' ? depth + 1 : *text == '}' ? depth - 1 : depth;
-    if (depth == 0)
-      return text[1 + strspn (text + 1, " \t\r\n")] == '\0';
-  }
-  return TRUE;
+  /* a name may have bytes that an escape made */
+  g_autofree char *valid = g_utf8_make_valid (text, -1);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "TF_CONFIG%s", valid);
 }
 
 /* A string, or NULL. */
@@ -253,9 +219,9 @@ muster_cluster_spec_read (MusterClusterSpec *self, const char *text, GError **er
 
   if (!g_utf8_validate (text, -1, NULL))
     return muster_tf_config_error (error, " isn't UTF-8; use " EXAMPLE);
-  if (!is_flat (text))
+  if (!muster_json_is_flat (text, MOST_NESTING))
     return muster_tf_config_error (error, " is nested deeper than %d; use " EXAMPLE, MOST_NESTING);
-  if (!is_one_object (text))
+  if (!muster_json_is_one_object (text))
     return muster_tf_config_error (error, " must be one JSON object; use " EXAMPLE);
   if (!json_parser_load_from_data (parser, text, -1, &malformed)) {
     /* It may contain half a character. */

@@ -484,6 +484,9 @@ MUSTER_TEST (Backup, takes_no_metadata_that_have_changed)
   g_autoptr (GBytes) nested = g_bytes_new (deep, 4000);
   MusterBackupMetadata read = {0};
   MUSTER_EXPECT_FALSE (muster_backup_metadata_parse ("f", nested, &read, NULL));
+  g_autofree char *doubled = g_strconcat (text, text, NULL); /* the parser takes the last */
+  g_autoptr (GBytes) twice = g_bytes_new_static (doubled, strlen (doubled));
+  MUSTER_EXPECT_FALSE (muster_backup_metadata_parse ("f", twice, &read, NULL));
 }
 
 /* B004.11 */

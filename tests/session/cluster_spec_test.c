@@ -77,6 +77,7 @@ expect_refusal (const char *text, const char *words)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (error->message, "TF_CONFIG"));
+  MUSTER_EXPECT_TRUE (g_utf8_validate (error->message, -1, NULL));
   if (strstr (error->message, words) == NULL)
     MUSTER_EXPECT_STREQ (error->message, words);
 }
@@ -270,6 +271,8 @@ MUSTER_TEST (ClusterSpec, is_empty_without_a_word)
 MUSTER_TEST (ClusterSpec, refuses_what_contradicts_itself)
 {
   expect_refusal ("\xff", "isn't UTF-8");
+  /* an escape that makes half a character */
+  expect_refusal ("{\"cluster\": {\"\\66666\": [\"a:1\"], \"worker\": \"1\"}}", "invalid job name");
   expect_refusal ("[]", "must be one JSON object");
   expect_refusal ("{} {}", "must be one JSON object");
   expect_refusal ("{", "isn't valid JSON");
