@@ -187,7 +187,7 @@ class Job:
         """The chief has ended: so do the workers, who hear it from the master."""
         self.hear()
         for task in self.tasks[1:]:
-            if "couldn't be told" in self.tasks[0].process.text():
+            if "can't notify the other tasks" in self.tasks[0].process.text():
                 task.end()
                 continue
             try:
