@@ -219,6 +219,31 @@ save_blocking (MusterCheckpointSaverHook *self, const Call *call, gint64 step, g
 
 /* --- in the background --- */
 
+/* The save in flight is the preemption's to know: it leaves that its time. Takes the ticket. */
+static void
+set_ticket (MusterCheckpointSaverHook *self, MusterSaveTicket *ticket)
+{
+  self->ticket = ticket;
+  if (self->preemption != NULL)
+    muster_preemption_set_saving (self->preemption, ticket != NULL);
+}
+
+static MusterSaveTicket *
+take_ticket (MusterCheckpointSaverHook *self)
+{
+  MusterSaveTicket *ticket = self->ticket;
+
+  set_ticket (self, NULL);
+  return ticket;
+}
+
+static void
+cancel_save (MusterCheckpointSaverHook *self)
+{
+  g_autoptr (MusterSaveTicket) ticket = take_ticket (self);
+  muster_save_ticket_cancel (ticket);
+}
+
 /* Takes the ticket of the background save if it has ended, else returns FALSE. *failure is set if
  * the save failed. */
 static gboolean
@@ -227,7 +252,7 @@ take_ended (MusterCheckpointSaverHook *self, const Call *call, MusterSaveTicket 
 {
   if (self->ticket == NULL || muster_save_ticket_state (self->ticket) < MUSTER_SAVE_DURABLE)
     return FALSE;
-  *ticket = g_steal_pointer (&self->ticket);
+  *ticket = take_ticket (self);
   /* the saver reports an error once: here, not instead of the next save */
   if (muster_save_ticket_saved (*ticket) == NULL &&
       muster_async_saver_sync (self->async, call->deadline_us, call->cancellable, failure))
@@ -252,20 +277,6 @@ collect (MusterCheckpointSaverHook *self, const Call *call, gboolean *wants_stop
   return conclude (self, call, saved, wants_stop, error);
 }
 
-/* Waits for the background save; a preemption leaves it all of the grace. */
-static void
-wait_for_save (MusterCheckpointSaverHook *self, const Call *call, GError **failure)
-{
-  gint64 deadline_us = call->deadline_us;
-
-  if (self->preemption != NULL)
-    deadline_us = muster_preemption_begin_wait (self->preemption, deadline_us);
-  (void)muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, deadline_us, call->cancellable,
-                                 failure);
-  if (self->preemption != NULL)
-    muster_preemption_end_wait (self->preemption);
-}
-
 /* Waits for the background save. One that isn't done in time is cancelled; the checkpoint before
  * remains the latest. */
 static gboolean
@@ -275,11 +286,14 @@ await_save (MusterCheckpointSaverHook *self, const Call *call, GError **error)
 
   if (self->ticket == NULL)
     return TRUE;
-  wait_for_save (self, call, &failure);
+  gint64 deadline_us = call->deadline_us;
+  if (self->preemption != NULL)
+    deadline_us = muster_preemption_bound (self->preemption, deadline_us);
+  (void)muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, deadline_us, call->cancellable,
+                                 &failure);
   if (muster_save_ticket_state (self->ticket) >= MUSTER_SAVE_DURABLE)
     return collect (self, call, NULL, error);
-  muster_save_ticket_cancel (self->ticket);
-  g_clear_pointer (&self->ticket, muster_save_ticket_unref);
+  cancel_save (self);
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
 }
@@ -305,8 +319,7 @@ end_abandoned (MusterCheckpointSaverHook *self, const Call *bounded)
     return TRUE;
   g_message ("the checkpoint of step %" G_GINT64_FORMAT " wasn't finished: %s",
              muster_save_ticket_step (self->ticket), failure->message);
-  muster_save_ticket_cancel (self->ticket);
-  g_clear_pointer (&self->ticket, muster_save_ticket_unref);
+  cancel_save (self);
   (void)muster_async_saver_sync (self->async, bounded->deadline_us, bounded->cancellable, NULL);
   return FALSE;
 }
@@ -378,7 +391,7 @@ stage (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **
   if (muster_save_ticket_state (ticket) == MUSTER_SAVE_SKIPPED &&
       muster_save_ticket_saved (ticket) == NULL)
     return TRUE;
-  self->ticket = g_steal_pointer (&ticket);
+  set_ticket (self, g_steal_pointer (&ticket));
   self->ticket_us = now_us;
   self->staging_us = now_us - began_us;
   self->report_us = now_us + REPORT_SLOW_US;
@@ -641,8 +654,8 @@ checkpoint_finalize (GObject *object)
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (object);
   const Call bounded = bound_abandoned (self, &(Call){.deadline_us = MUSTER_WAIT_FOREVER});
 
-  (void)end_abandoned (self, &bounded); /* the listeners may be gone */
-  g_clear_pointer (&self->ticket, muster_save_ticket_unref);
+  (void)end_abandoned (self, &bounded);                      /* the listeners may be gone */
+  g_clear_pointer (&self->ticket, muster_save_ticket_unref); /* of one that ended well */
   g_free (self->directory);
   g_free (self->durable);
   g_clear_object (&self->async);

@@ -344,9 +344,11 @@ muster_preemption_begin_save (MusterPreemption *self, MusterPreemptionSave *save
   return may;
 }
 
-static void
-set_saving (MusterPreemption *self, gboolean is_saving)
+void
+muster_preemption_set_saving (MusterPreemption *self, gboolean is_saving)
 {
+  g_return_if_fail (self != NULL);
+
   g_mutex_lock (&self->lock);
   self->is_saving = is_saving;
   muster_preemption_nudge_locked (self);
@@ -354,23 +356,16 @@ set_saving (MusterPreemption *self, gboolean is_saving)
 }
 
 gint64
-muster_preemption_begin_wait (MusterPreemption *self, gint64 deadline_us)
+muster_preemption_bound (MusterPreemption *self, gint64 deadline_us)
 {
   g_return_val_if_fail (self != NULL, deadline_us);
 
-  const gboolean is_requested = muster_preemption_is_requested (self);
-  set_saving (self, TRUE);
+  if (!muster_preemption_is_requested (self))
+    return deadline_us;
   g_mutex_lock (&self->lock);
-  const gint64 limit_us = is_requested ? muster_preemption_deadline_locked (self) : deadline_us;
+  const gint64 grace_us = muster_preemption_deadline_locked (self);
   g_mutex_unlock (&self->lock);
-  return MIN (deadline_us, limit_us);
-}
-
-void
-muster_preemption_end_wait (MusterPreemption *self)
-{
-  g_return_if_fail (self != NULL);
-  set_saving (self, FALSE);
+  return MIN (deadline_us, grace_us);
 }
 
 void

@@ -81,10 +81,10 @@ gboolean muster_preemption_begin_save (MusterPreemption *self, MusterPreemptionS
 /* saved is nullable if failure (nullable) is set. */
 void muster_preemption_end_save (MusterPreemption *self, const MusterPreemptionSave *save,
                                  const MusterSaved *saved, const GError *failure);
-/* Around a wait for a save that began before: it may use all of the grace. Returns the earlier of
- * deadline_us and the grace's end. */
-gint64 muster_preemption_begin_wait (MusterPreemption *self, gint64 deadline_us);
-void muster_preemption_end_wait (MusterPreemption *self);
+/* While a save is written beside training (is_saving), a preemption leaves it all of the grace. */
+void muster_preemption_set_saving (MusterPreemption *self, gboolean is_saving);
+/* The earlier of deadline_us and the end of the grace, once a preemption was requested. */
+gint64 muster_preemption_bound (MusterPreemption *self, gint64 deadline_us);
 /* Records a save made by other means, or a restored checkpoint (took_us 0). */
 void muster_preemption_note_durable (MusterPreemption *self, gint64 step, const char *prefix,
                                      guint64 bytes, gint64 took_us);
