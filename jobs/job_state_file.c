@@ -80,10 +80,25 @@ read_text (MusterJobStateFile *self, const char *path, GError **error)
   return g_steal_pointer (&text);
 }
 
+/* TRUE for a value that ends within an escape: GLib sets an error twice where another one is wrong
+ * before it. */
+static gboolean
+ends_in_escape (GKeyFile *file, const char *key)
+{
+  g_autofree char *raw = g_key_file_get_value (file, GROUP, key, NULL);
+  gsize n = 0;
+
+  for (gsize i = raw != NULL ? strlen (raw) : 0; i > 0 && raw[i - 1] == '\\'; i--)
+    n++;
+  return n % 2 == 1;
+}
+
 /* A node outside the file's job has no checkpoint in it. */
 static gboolean
 check_nodes (MusterJobStateFile *self, GKeyFile *file, GError **error)
 {
+  if (ends_in_escape (file, "nodes"))
+    return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the list of its nodes is cut off");
   g_auto (GStrv) nodes = g_key_file_get_string_list (file, GROUP, "nodes", NULL, NULL);
 
   for (char **node = self->nodes; nodes != NULL && node != NULL && *node != NULL; node++) {

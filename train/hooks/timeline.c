@@ -27,6 +27,9 @@ put_text (Timeline *self, const char *name, const MusterProtoField *text)
                                ? g_utf8_make_valid ((const char *)text->data, (gssize)text->size)
                                : g_strdup ("");
 
+  for (char *at = valid; *at != '\0'; at++)
+    if (*at == '\x1f') /* the one control character that json-glib doesn't escape */
+      *at = ' ';
   json_builder_set_member_name (self->event, name);
   json_builder_add_string_value (self->event, valid);
 }
