@@ -138,7 +138,6 @@ train_until_saved (Job *job, gint64 step, GError **error)
   while (!g_str_has_suffix (job->saved->str, sought)) {
     if (!train (job, 1, error) || g_get_monotonic_time () > until_us)
       return FALSE;
-    g_usleep (1000);
   }
   return TRUE;
 }

@@ -18,20 +18,21 @@
 
 struct _MusterCheckpointSaverHook {
   MusterHook parent;
-  char *directory;           /* (owned) */
-  MusterSaver *saver;        /* (owned) from begin on */
-  gboolean is_blocking;      /* a save is made in the step's time */
-  MusterAsyncSaver *async;   /* (owned) (nullable) saves in the background, from the first session
-                                on */
-  MusterSaveTicket *ticket;  /* (owned) (nullable) the save that is written in the background */
-  gint64 ticket_us;          /* when that began */
-  gint64 staging_us;         /* how long it held the step */
-  gint64 report_us;          /* when it is reported as slow */
-  gboolean has_deferred;     /* another was due meanwhile, at some time */
-  MusterScaffold *scaffold;  /* (owned) from begin on */
-  MusterEventWriter *writer; /* (owned) (nullable) */
-  GArray *listeners;         /* (owned) (element-type MusterSaverListener) */
-  MusterClock *clock;        /* (owned) the timer's */
+  char *directory;            /* (owned) */
+  MusterSaver *saver;         /* (owned) from begin on */
+  gboolean is_blocking;       /* a save is made in the step's time */
+  MusterAsyncSaver *async;    /* (owned) (nullable) saves in the background, from the first session
+                                 on */
+  MusterSaveTicket *ticket;   /* (owned) (nullable) the save that is written in the background */
+  MusterSaveTicket *given_up; /* (owned) (nullable) one that was cancelled and may still run */
+  gint64 ticket_us;           /* when that began */
+  gint64 staging_us;          /* how long it held the step */
+  gint64 report_us;           /* when it is reported as slow */
+  gboolean has_deferred;      /* another was due meanwhile, at some time */
+  MusterScaffold *scaffold;   /* (owned) from begin on */
+  MusterEventWriter *writer;  /* (owned) (nullable) */
+  GArray *listeners;          /* (owned) (element-type MusterSaverListener) */
+  MusterClock *clock;         /* (owned) the timer's */
   MusterPreemption *preemption; /* (owned) (nullable) */
   GCancellable *preempted;      /* (nullable) the preemption's */
   MusterStepTimer timer;
@@ -240,8 +241,9 @@ take_ticket (MusterCheckpointSaverHook *self)
 static void
 cancel_save (MusterCheckpointSaverHook *self)
 {
-  g_autoptr (MusterSaveTicket) ticket = take_ticket (self);
-  muster_save_ticket_cancel (ticket);
+  g_clear_pointer (&self->given_up, muster_save_ticket_unref);
+  self->given_up = take_ticket (self);
+  muster_save_ticket_cancel (self->given_up);
 }
 
 /* Takes the ticket of the background save if it has ended, else returns FALSE. *failure is set if
@@ -375,8 +377,7 @@ must_block (MusterCheckpointSaverHook *self, const GError *failure)
   return TRUE;
 }
 
-/* Takes the snapshot. Without a ticket afterwards, a save that was given up is still running: this
- * one remains due. */
+/* Takes the snapshot. */
 static gboolean
 stage (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **failure)
 {
@@ -388,9 +389,6 @@ stage (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **
 
   if (ticket == NULL)
     return FALSE;
-  if (muster_save_ticket_state (ticket) == MUSTER_SAVE_SKIPPED &&
-      muster_save_ticket_saved (ticket) == NULL)
-    return TRUE;
   set_ticket (self, g_steal_pointer (&ticket));
   self->ticket_us = now_us;
   self->staging_us = now_us - began_us;
@@ -415,9 +413,18 @@ save_in_background (MusterCheckpointSaverHook *self, const Call *call, gint64 st
   return note_failure (self, failure, step, error);
 }
 
+/* The save that occupies the saver, in flight or given up; (nullable) borrowed. */
+static MusterSaveTicket *
+running_save (MusterCheckpointSaverHook *self)
+{
+  if (self->given_up != NULL && muster_save_ticket_state (self->given_up) >= MUSTER_SAVE_DURABLE)
+    g_clear_pointer (&self->given_up, muster_save_ticket_unref);
+  return self->ticket != NULL ? self->ticket : self->given_up;
+}
+
 /* Reports a disk that hangs; training continues beside it. */
 static void
-report_slow (MusterCheckpointSaverHook *self)
+report_slow (MusterCheckpointSaverHook *self, MusterSaveTicket *running)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
 
@@ -426,7 +433,7 @@ report_slow (MusterCheckpointSaverHook *self)
   g_autofree char *elapsed = muster_format_duration (now_us - self->ticket_us);
   self->report_us = now_us + (now_us - self->ticket_us);
   g_message ("'%s' isn't durable after %s; no other checkpoint is saved until it is",
-             muster_save_ticket_path (self->ticket), elapsed);
+             muster_save_ticket_path (running), elapsed);
 }
 
 /* --- either way --- */
@@ -441,19 +448,21 @@ save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *
              : save_blocking (self, call, step, wants_stop, error);
 }
 
-/* TRUE while the previous save is being written: the one that is due follows it. Logged once, since
- * it repeats at each save. */
+/* TRUE while a previous save is running: the one that is due follows it. Logged once, since it
+ * repeats at each save. */
 static gboolean
 is_deferred (MusterCheckpointSaverHook *self, gint64 step)
 {
-  if (self->ticket == NULL)
+  MusterSaveTicket *running = running_save (self);
+
+  if (running == NULL)
     return FALSE;
   if (!self->has_deferred)
     g_info ("checkpoints take longer than the time between them: the one due at step "
             "%" G_GINT64_FORMAT " is saved once '%s' is written; training continues",
-            step, muster_save_ticket_path (self->ticket));
+            step, muster_save_ticket_path (running));
   self->has_deferred = TRUE;
-  report_slow (self);
+  report_slow (self, running);
   return TRUE;
 }
 
@@ -515,7 +524,7 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
   if (step < 0 || !write_graphs (self, step, error) || !take_session (self, &call, error))
     return FALSE;
   if (!is_saved (self, step))
-    return save (self, &call, step, NULL, error);
+    return is_deferred (self, step) || save (self, &call, step, NULL, error);
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
   return TRUE;
 }
@@ -656,6 +665,7 @@ checkpoint_finalize (GObject *object)
 
   (void)end_abandoned (self, &bounded);                      /* the listeners may be gone */
   g_clear_pointer (&self->ticket, muster_save_ticket_unref); /* of one that ended well */
+  g_clear_pointer (&self->given_up, muster_save_ticket_unref);
   g_free (self->directory);
   g_free (self->durable);
   g_clear_object (&self->async);
