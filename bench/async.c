@@ -7,7 +7,6 @@
 #include "engine/session/local_master.h"
 #include "saver/async/async_saver.h"
 
-#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -195,27 +194,6 @@ measure (Measured *m, const char *directory)
   bench_check (error, "ending the saver");
 }
 
-static char *
-make_directory (void)
-{
-  g_autoptr (GError) error = NULL;
-  char *directory = g_dir_make_tmp ("muster-bench-XXXXXX", &error);
-  bench_check (error, "making a directory");
-  return directory;
-}
-
-static void
-remove_directory (const char *directory)
-{
-  g_autoptr (GDir) dir = g_dir_open (directory, 0, NULL);
-  const char *name;
-  while (dir != NULL && (name = g_dir_read_name (dir)) != NULL) {
-    g_autofree char *path = g_build_filename (directory, name, NULL);
-    (void)g_unlink (path);
-  }
-  (void)g_rmdir (directory);
-}
-
 /* What the script prints: quiet step, call, slowest step, peak over before. */
 static gboolean
 measure_tensorflow (const char *directory, double *theirs)
@@ -266,11 +244,11 @@ bench_async (void)
   Measured m = {.call = g_array_new (FALSE, FALSE, sizeof (double)),
                 .slowest = g_array_new (FALSE, FALSE, sizeof (Took))};
   double theirs[THEIR_FIELDS] = {0};
-  g_autofree char *directory = make_directory ();
+  g_autofree char *directory = bench_make_folder ();
   const Took largest = copy ();
   measure (&m, directory);
   const char *name = measure_tensorflow (directory, theirs) ? "TensorFlow" : NULL;
-  remove_directory (directory);
+  bench_remove_folder (directory);
   bench_print (&(BenchRow){.what = "async save of 1 GiB: the call",
                            .muster = bench_median (m.call),
                            .other = theirs[1],

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "master/master.h"
 #include "session/manager.h"
@@ -81,6 +82,8 @@ BenchChild *bench_serve_command_at (const char *listen, const char *const *optio
 /* HOST:PORT of the loopback that nobody listens on now; (transfer full). */
 char *bench_free_address (void);
 
+/* A temporary folder; (transfer full). */
+char *bench_make_folder (void);
 /* Removes a folder of files. */
 void bench_remove_folder (const char *path);
 
@@ -156,8 +159,20 @@ MusterMetaGraph *bench_saved_model (guint n, gint64 n_elements);
 /* n float variables of side x side that every run of "train" updates in place, with "init", a
  * global step and a saver of all of them. */
 MusterMetaGraph *bench_updated_model (guint n, gint32 side);
-/* Writes it to a temporary file, for TensorFlow; the path is the caller's, and so is the file. */
-char *bench_model_file (MusterGraph *model);
+/* Adds a float variable of its own memory with NAME/Assign, filled by an op (dims and value are
+ * nodes): a constant of that size would be in the graph. */
+typedef struct {
+  const char *name;
+  int n_dims;
+  const gint64 *shape;
+  const char *dims;
+  MusterDType dims_type;
+  const char *value;
+} BenchVariable;
+void bench_add_variable (MusterGraphBuilder *b, const BenchVariable *variable);
+/* Writes a serialised graph or meta graph to a temporary file, for TensorFlow; the path is the
+ * caller's, and so is the file. */
+char *bench_model_file (GBytes *bytes);
 /* With default settings. */
 MusterSessionManager *bench_manager (MusterGraph *model, const char *ready_op);
 

@@ -58,7 +58,7 @@ prepare (guint n_variables, double bound_ratio)
 {
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterGraph) model = bench_model (n_variables, &ready_op);
-  g_autofree char *path = bench_model_file (model);
+  g_autofree char *path = bench_model_file (muster_graph_bytes (model));
   g_autoptr (BenchChild) server = bench_child_new_mode ("--serve-muster");
   g_autofree char *address = bench_child_line (server);
   g_autoptr (BenchChild) tensorflow = bench_tensorflow_child ("tensorflow_server.py", NULL);

@@ -14,26 +14,6 @@ variable_name (guint i)
   return g_strdup_printf ("layer_%u/block_%u/kernel", i / 100, i % 100);
 }
 
-/* A variable, filled by its own op: none shares another's memory. */
-static void
-add_variable (MusterGraphBuilder *b, const char *name, gint64 n_elements)
-{
-  g_autofree char *initial = g_strconcat (name, "/Initializer", NULL);
-  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
-  muster_graph_builder_node (b, "VariableV2", name);
-  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
-  muster_graph_builder_attr_shape (b, "shape", 1, &n_elements);
-  muster_graph_builder_node (b, "Fill", initial);
-  muster_graph_builder_input (b, "dims");
-  muster_graph_builder_input (b, "value");
-  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT64);
-  muster_graph_builder_node (b, "Assign", assign);
-  muster_graph_builder_input (b, name);
-  muster_graph_builder_input (b, initial);
-  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-}
-
 /* Begins a SaveV2 or RestoreV2 of all variables. */
 static void
 begin_io (MusterGraphBuilder *b, const char *op, const char *node, char **names)
@@ -104,7 +84,12 @@ build_graph (guint n, gint64 n_elements)
   for (guint i = 0; i < n; i++) {
     g_autofree char *name = variable_name (i);
     g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
-    add_variable (b, name, n_elements);
+    bench_add_variable (b, &(BenchVariable){.name = name,
+                                            .n_dims = 1,
+                                            .shape = &n_elements,
+                                            .dims = "dims",
+                                            .dims_type = MUSTER_INT64,
+                                            .value = "value"});
     g_strv_builder_add (builder, name);
     g_strv_builder_add (assigns, assign);
   }

@@ -157,8 +157,7 @@ void
 bench_crowd_tls (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *folder = g_dir_make_tmp ("muster-bench-XXXXXX", &error);
-  bench_check (error, "making a folder for a certificate");
+  g_autofree char *folder = bench_make_folder ();
   g_autofree char *certificate = g_build_filename (folder, "server.pem", NULL);
   g_autofree char *key = g_build_filename (folder, "server.key", NULL);
   make_certificate (certificate, key);

@@ -151,7 +151,7 @@ bench_waiters (void)
 static Release
 release_theirs (const Place *place)
 {
-  g_autofree char *path = bench_model_file (place->model);
+  g_autofree char *path = bench_model_file (muster_graph_bytes (place->model));
   g_autoptr (MusterMaster) master = bench_remote (place->address);
   g_autoptr (MusterSession) chief = start_chief (master, place->model);
   g_autofree char *n_waiters = g_strdup_printf ("%d", N_WAITERS);

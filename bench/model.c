@@ -105,14 +105,32 @@ bench_model (guint n, char **ready_op)
   return graph;
 }
 
+void
+bench_add_variable (MusterGraphBuilder *b, const BenchVariable *variable)
+{
+  g_autofree char *filled = g_strconcat (variable->name, "/Initializer", NULL);
+  g_autofree char *assign = g_strconcat (variable->name, "/Assign", NULL);
+  muster_graph_builder_node (b, "VariableV2", variable->name);
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_shape (b, "shape", variable->n_dims, variable->shape);
+  muster_graph_builder_node (b, "Fill", filled);
+  muster_graph_builder_input (b, variable->dims);
+  muster_graph_builder_input (b, variable->value);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "index_type", variable->dims_type);
+  muster_graph_builder_node (b, "Assign", assign);
+  muster_graph_builder_input (b, variable->name);
+  muster_graph_builder_input (b, filled);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+}
+
 char *
-bench_model_file (MusterGraph *model)
+bench_model_file (GBytes *bytes)
 {
   g_autoptr (GError) error = NULL;
   char *path = NULL;
   int fd = g_file_open_tmp ("muster-bench-XXXXXX", &path, &error);
   bench_check (error, "writing the model for TensorFlow");
-  GBytes *bytes = muster_graph_bytes (model);
   g_file_set_contents (path, g_bytes_get_data (bytes, NULL), (gssize)g_bytes_get_size (bytes),
                        &error);
   bench_check (error, "writing the model for TensorFlow");

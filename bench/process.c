@@ -76,6 +76,15 @@ bench_need_files (int pid, guint n)
                 n, (unsigned long)ours.rlim_cur, (unsigned long)theirs.rlim_cur);
 }
 
+char *
+bench_make_folder (void)
+{
+  g_autoptr (GError) error = NULL;
+  char *path = g_dir_make_tmp ("muster-bench-XXXXXX", &error);
+  bench_check (error, "making a folder");
+  return path;
+}
+
 void
 bench_remove_folder (const char *path)
 {

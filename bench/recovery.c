@@ -150,8 +150,7 @@ job_start (Job *self)
 {
   g_autoptr (GError) error = NULL;
   self->address = bench_free_address ();
-  self->folder = g_dir_make_tmp ("muster-bench-XXXXXX", &error);
-  bench_check (error, "making a directory");
+  self->folder = bench_make_folder ();
   self->chief.name = "chief";
   self->worker.name = "worker";
   start_server (self);

@@ -95,20 +95,11 @@ train (MusterMonitoredSession *session, double seconds, Figures *figures)
   figures_add (figures, n / (now - started), slowest);
 }
 
-static char *
-make_directory (void)
-{
-  g_autoptr (GError) error = NULL;
-  char *directory = g_dir_make_tmp ("muster-bench-XXXXXX", &error);
-  bench_check (error, "making a directory");
-  return directory;
-}
-
 static void
 measure (MusterMetaGraph *meta_graph, const Model *model, Way way, Figures *figures)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *directory = make_directory ();
+  g_autofree char *directory = bench_make_folder ();
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   const MusterScaffoldOptions options = {.init_op = "init"};
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_new_with (meta_graph, &options, &error);
@@ -124,7 +115,7 @@ measure (MusterMetaGraph *meta_graph, const Model *model, Way way, Figures *figu
 static gboolean
 measure_tensorflow (const char *meta, const Model *model, gboolean saves, Figures *figures)
 {
-  g_autofree char *directory = make_directory ();
+  g_autofree char *directory = bench_make_folder ();
   g_autofree char *seconds = g_strdup_printf ("%g", model->seconds);
   const char *arguments[] = {meta, directory, saves ? "1" : "0", seconds, NULL};
   g_autoptr (BenchChild) child = bench_tensorflow_child ("tensorflow_saves.py", arguments);
@@ -137,21 +128,6 @@ measure_tensorflow (const char *meta, const Model *model, gboolean saves, Figure
   figures_add (figures, rate, slowest);
   bench_remove_folder (directory);
   return TRUE;
-}
-
-static char *
-meta_graph_file (MusterMetaGraph *meta_graph)
-{
-  g_autoptr (GError) error = NULL;
-  char *path = NULL;
-  gsize size;
-  const char *data = g_bytes_get_data (muster_meta_graph_bytes (meta_graph), &size);
-  const int file = g_file_open_tmp ("muster-bench-XXXXXX.meta", &path, &error);
-  bench_check (error, "making a file");
-  g_close (file, NULL);
-  g_file_set_contents (path, data, (gssize)size, &error);
-  bench_check (error, "writing a meta graph");
-  return path;
 }
 
 /* Into memory that is there already. */
@@ -204,7 +180,7 @@ static void
 compare (const Model *model)
 {
   g_autoptr (MusterMetaGraph) meta_graph = bench_updated_model (N_VARIABLES, model->side);
-  g_autofree char *meta = meta_graph_file (meta_graph);
+  g_autofree char *meta = bench_model_file (muster_meta_graph_bytes (meta_graph));
   const double copied_s = copy_s ((gsize)model->side * (gsize)model->side * sizeof (float));
   Figures ways[N_WAYS], theirs[2];
   gboolean has_tensorflow = TRUE;

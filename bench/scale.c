@@ -93,8 +93,7 @@ static void
 measure (guint n_variables, Cost costs[N_COSTS])
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *directory = g_dir_make_tmp ("muster-bench-XXXXXX", &error);
-  bench_check (error, "a directory for checkpoints");
+  g_autofree char *directory = bench_make_folder ();
   g_autoptr (MusterMetaGraph) model = bench_saved_model (n_variables, 4);
   g_autofree char *path = g_build_filename (directory, "model.meta", NULL);
   gsize size;

@@ -47,7 +47,7 @@ start_once (MusterGraph *model, const char *ready_op, double *prepare_s, double 
 static void
 start_tensorflow (MusterGraph *model, const char *ready_op, double *prepare_s, double *join_s)
 {
-  g_autofree char *path = bench_model_file (model);
+  g_autofree char *path = bench_model_file (muster_graph_bytes (model));
   g_autoptr (BenchChild) tensorflow =
       bench_tensorflow_child ("tensorflow_start.py", (const char *const[]){path, ready_op, NULL});
   if (tensorflow != NULL) {

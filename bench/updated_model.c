@@ -22,25 +22,15 @@ add_constants (MusterGraphBuilder *b, gint32 side)
   muster_graph_builder_constant (b, "one_step", step);
 }
 
-/* A variable that is filled where it lies: a constant of that size would be in the graph. */
 static void
 add_variable (MusterGraphBuilder *b, const char *name, gint32 side)
 {
-  const gint64 dims[] = {side, side};
-  g_autofree char *filled = g_strconcat (name, "/filled", NULL);
-  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
-  muster_graph_builder_node (b, "VariableV2", name);
-  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
-  muster_graph_builder_attr_shape (b, "shape", 2, dims);
-  muster_graph_builder_node (b, "Fill", filled);
-  muster_graph_builder_input (b, "shape");
-  muster_graph_builder_input (b, "one");
-  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
-  muster_graph_builder_node (b, "Assign", assign);
-  muster_graph_builder_input (b, name);
-  muster_graph_builder_input (b, filled);
-  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  bench_add_variable (b, &(BenchVariable){.name = name,
+                                          .n_dims = 2,
+                                          .shape = (const gint64[]){side, side},
+                                          .dims = "shape",
+                                          .dims_type = MUSTER_INT32,
+                                          .value = "one"});
 }
 
 static void
