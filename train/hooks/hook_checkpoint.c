@@ -3,36 +3,22 @@
 #include "base/cancel_link.h"
 #include "base/error.h"
 #include "graph/meta_graph/meta_graph_io.h"
-#include "saver/async/async_saver.h"
 #include "session/manager.h"
+#include "train/hooks/background_save_private.h"
 #include "train/hooks/hooks_private.h"
 
 #define NAME "CheckpointSaverHook"
 
-/* How long a save may still take after its session was lost or the run has failed. */
-#define ABANDON_US (5 * MUSTER_SECOND)
-/* A thread that is stuck in a save that was given up isn't waited for. */
-#define DISPOSE_US (500 * MUSTER_MILLISECOND)
-/* A save that takes so long is reported, and again each time this has doubled. */
-#define REPORT_SLOW_US (60 * MUSTER_SECOND)
-
 struct _MusterCheckpointSaverHook {
   MusterHook parent;
-  char *directory;            /* (owned) */
-  MusterSaver *saver;         /* (owned) from begin on */
-  gboolean is_blocking;       /* a save is made in the step's time */
-  MusterAsyncSaver *async;    /* (owned) (nullable) saves in the background, from the first session
-                                 on */
-  MusterSaveTicket *ticket;   /* (owned) (nullable) the save that is written in the background */
-  MusterSaveTicket *given_up; /* (owned) (nullable) one that was cancelled and may still run */
-  gint64 ticket_us;           /* when that began */
-  gint64 staging_us;          /* how long it held the step */
-  gint64 report_us;           /* when it is reported as slow */
-  gboolean has_deferred;      /* another was due meanwhile, at some time */
-  MusterScaffold *scaffold;   /* (owned) from begin on */
-  MusterEventWriter *writer;  /* (owned) (nullable) */
-  GArray *listeners;          /* (owned) (element-type MusterSaverListener) */
-  MusterClock *clock;         /* (owned) the timer's */
+  char *directory;      /* (owned) */
+  MusterSaver *saver;   /* (owned) from begin on */
+  gboolean is_blocking; /* a save is made in the step's time */
+  MusterBackgroundSave background;
+  MusterScaffold *scaffold;     /* (owned) from begin on */
+  MusterEventWriter *writer;    /* (owned) (nullable) */
+  GArray *listeners;            /* (owned) (element-type MusterSaverListener) */
+  MusterClock *clock;           /* (owned) the timer's */
   MusterPreemption *preemption; /* (owned) (nullable) */
   GCancellable *preempted;      /* (nullable) the preemption's */
   MusterStepTimer timer;
@@ -75,13 +61,6 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 }
 
 /* --- one save --- */
-
-/* A call of the hook that saves. */
-typedef struct {
-  MusterSession *session; /* (not owned) */
-  gint64 deadline_us;
-  GCancellable *cancellable; /* (not owned) (nullable) */
-} Call;
 
 static void
 note_durable (MusterCheckpointSaverHook *self, gint64 step, char *prefix)
@@ -150,7 +129,7 @@ note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError 
 }
 
 static gboolean
-write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step,
+write_checkpoint (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
                   MusterSaved *saved, GError **error)
 {
   MusterPreemptionSave bounded = {.deadline_us = call->deadline_us,
@@ -171,7 +150,7 @@ write_checkpoint (MusterCheckpointSaverHook *self, const Call *call, gint64 step
 }
 
 static void
-notify_before_save (MusterCheckpointSaverHook *self, const Call *call, gint64 step)
+notify_before_save (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step)
 {
   for (guint i = 0; i < self->listeners->len; i++)
     if (listener (self, i)->before_save != NULL)
@@ -182,7 +161,7 @@ notify_before_save (MusterCheckpointSaverHook *self, const Call *call, gint64 st
 /* Handles a save that ended without an error. *wants_stop (nullable) is set if a listener requests
  * a stop. Without a session (the run has failed) nothing is done in it. */
 static gboolean
-conclude (MusterCheckpointSaverHook *self, const Call *call, const MusterSaved *saved,
+conclude (MusterCheckpointSaverHook *self, const MusterSaveCall *call, const MusterSaved *saved,
           gboolean *wants_stop, GError **error)
 {
   if (saved->skipped)
@@ -206,8 +185,8 @@ conclude (MusterCheckpointSaverHook *self, const Call *call, const MusterSaved *
 
 /* Saves while training waits. */
 static gboolean
-save_blocking (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *wants_stop,
-               GError **error)
+save_blocking (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
+               gboolean *wants_stop, GError **error)
 {
   g_auto (MusterSaved) saved = {0};
   GError *failure = NULL;
@@ -220,250 +199,63 @@ save_blocking (MusterCheckpointSaverHook *self, const Call *call, gint64 step, g
 
 /* --- in the background --- */
 
-/* The save in flight is the preemption's to know: it leaves that its time. Takes the ticket. */
-static void
-set_ticket (MusterCheckpointSaverHook *self, MusterSaveTicket *ticket)
-{
-  self->ticket = ticket;
-  if (self->preemption != NULL)
-    muster_preemption_set_saving (self->preemption, ticket != NULL);
-}
-
-static MusterSaveTicket *
-take_ticket (MusterCheckpointSaverHook *self)
-{
-  MusterSaveTicket *ticket = self->ticket;
-
-  set_ticket (self, NULL);
-  return ticket;
-}
-
-static void
-cancel_save (MusterCheckpointSaverHook *self)
-{
-  g_clear_pointer (&self->given_up, muster_save_ticket_unref);
-  self->given_up = take_ticket (self);
-  muster_save_ticket_cancel (self->given_up);
-}
-
-/* Takes the ticket of the background save if it has ended, else returns FALSE. *failure is set if
- * the save failed. */
+/* Handles a background save that has ended. */
 static gboolean
-take_ended (MusterCheckpointSaverHook *self, const Call *call, MusterSaveTicket **ticket,
-            GError **failure)
+collect (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gboolean *wants_stop,
+         GError **error)
 {
-  if (self->ticket == NULL || muster_save_ticket_state (self->ticket) < MUSTER_SAVE_DURABLE)
-    return FALSE;
-  *ticket = take_ticket (self);
-  /* the saver reports an error once: here, not instead of the next save */
-  if (muster_save_ticket_saved (*ticket) == NULL &&
-      muster_async_saver_sync (self->async, call->deadline_us, call->cancellable, failure))
-    (void)muster_save_ticket_wait (*ticket, MUSTER_SAVE_DURABLE, call->deadline_us, NULL, failure);
-  return TRUE;
-}
-
-static gboolean
-collect (MusterCheckpointSaverHook *self, const Call *call, gboolean *wants_stop, GError **error)
-{
-  g_autoptr (MusterSaveTicket) ticket = NULL;
   GError *failure = NULL;
+  g_autoptr (MusterSaveTicket) ticket =
+      muster_background_save_take_ended (&self->background, call, &failure);
 
-  if (!take_ended (self, call, &ticket, &failure))
-    return TRUE;
   if (failure != NULL)
     return note_failure (self, failure, muster_save_ticket_step (ticket), error);
+  if (ticket == NULL)
+    return TRUE;
   const MusterSaved *saved = muster_save_ticket_saved (ticket);
   if (self->preemption != NULL && !saved->skipped)
     muster_preemption_note_durable (self->preemption, saved->step, saved->prefix, saved->bytes,
-                                    MAX (saved->took_us + self->staging_us, 1));
+                                    MAX (saved->took_us + self->background.staging_us, 1));
   return conclude (self, call, saved, wants_stop, error);
 }
 
-/* Waits for the background save. One that isn't done in time is cancelled; the checkpoint before
- * remains the latest. */
-static gboolean
-await_save (MusterCheckpointSaverHook *self, const Call *call, GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-
-  if (self->ticket == NULL)
-    return TRUE;
-  gint64 deadline_us = call->deadline_us;
-  if (self->preemption != NULL)
-    deadline_us = muster_preemption_bound (self->preemption, deadline_us);
-  (void)muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, deadline_us, call->cancellable,
-                                 &failure);
-  if (muster_save_ticket_state (self->ticket) >= MUSTER_SAVE_DURABLE)
-    return collect (self, call, NULL, error);
-  cancel_save (self);
-  g_propagate_error (error, g_steal_pointer (&failure));
-  return FALSE;
-}
-
-/* How long a save may still take whose session is gone, or whose run has failed. */
-static Call
-bound_abandoned (MusterCheckpointSaverHook *self, const Call *call)
-{
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  return (Call){call->session, MIN (call->deadline_us, now_us + ABANDON_US), self->preempted};
-}
-
-/* Waits for the background save within those bounds, else cancels it. FALSE if it has failed: that
- * is logged, and counts against nothing. */
-static gboolean
-end_abandoned (MusterCheckpointSaverHook *self, const Call *bounded)
-{
-  g_autoptr (GError) failure = NULL;
-
-  if (self->ticket == NULL ||
-      muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, bounded->deadline_us,
-                               bounded->cancellable, &failure))
-    return TRUE;
-  g_message ("the checkpoint of step %" G_GINT64_FORMAT " wasn't finished: %s",
-             muster_save_ticket_step (self->ticket), failure->message);
-  cancel_save (self);
-  (void)muster_async_saver_sync (self->async, bounded->deadline_us, bounded->cancellable, NULL);
-  return FALSE;
-}
-
 static void
-abandon_save (MusterCheckpointSaverHook *self, const Call *call)
+abandon_save (MusterCheckpointSaverHook *self, const MusterSaveCall *call)
 {
-  const Call bounded = bound_abandoned (self, call);
+  const MusterSaveCall bounded = muster_background_save_bound (&self->background, call);
   g_autoptr (GError) failure = NULL;
 
-  if (end_abandoned (self, &bounded))
+  if (muster_background_save_abandon (&self->background, &bounded))
     (void)collect (self, &bounded, NULL, &failure);
 }
 
-/* Prepares background saves in this session, if the model and the options allow them. */
 static gboolean
-take_session (MusterCheckpointSaverHook *self, const Call *call, GError **error)
-{
-  const MusterAsyncOptions options = {.policy = MUSTER_SAVES_SKIP, .dispose_wait_us = DISPOSE_US};
-
-  if (self->is_blocking || muster_saver_is_empty (self->saver))
-    return TRUE;
-  if (self->async == NULL) {
-    self->async = muster_async_saver_new (self->saver, call->session, &options, error);
-    return self->async != NULL;
-  }
-  muster_async_saver_set_model (self->async, self->saver, call->session);
-  return TRUE;
-}
-
-/* TRUE if the save op has no SaveV2, or the master accepts no further nodes or lacks their ops. */
-static gboolean
-has_no_snapshot (const GError *failure)
-{
-  return muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
-         muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
-         muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
-}
-
-/* TRUE if the snapshot is what failed: then saves block, from now on, or this once if the master
- * has no memory for it. */
-static gboolean
-must_block (MusterCheckpointSaverHook *self, const GError *failure)
-{
-  const gboolean is_lasting = has_no_snapshot (failure);
-
-  if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
-    return FALSE;
-  g_message ("the model can't be saved in the background, so training waits for %s: %s",
-             is_lasting ? "each save" : "this save", failure->message);
-  if (is_lasting)
-    g_clear_object (&self->async);
-  return TRUE;
-}
-
-/* Takes the snapshot. */
-static gboolean
-stage (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **failure)
-{
-  g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, self->preempted);
-  const gint64 began_us = muster_clock_now_us (muster_system_clock ());
-  g_autoptr (MusterSaveTicket) ticket = muster_async_saver_save (
-      self->async, self->directory, step, call->deadline_us, either.cancellable, failure);
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
-  if (ticket == NULL)
-    return FALSE;
-  set_ticket (self, g_steal_pointer (&ticket));
-  self->ticket_us = now_us;
-  self->staging_us = now_us - began_us;
-  self->report_us = now_us + REPORT_SLOW_US;
-  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
-  return TRUE;
-}
-
-static gboolean
-save_in_background (MusterCheckpointSaverHook *self, const Call *call, gint64 step,
+save_in_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
                     gboolean *wants_stop, GError **error)
 {
   GError *failure = NULL;
+  const gboolean is_started =
+      muster_background_save_start (&self->background, self->directory, step, call, &failure);
 
-  if (stage (self, call, step, &failure))
-    return collect (self, call, wants_stop, error);
-  if (must_block (self, failure)) {
+  if (!is_started && muster_background_save_must_block (&self->background, failure)) {
     g_error_free (failure);
     return save_blocking (self, call, step, wants_stop, error);
   }
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
-  return note_failure (self, failure, step, error);
-}
-
-/* The save that occupies the saver, in flight or given up; (nullable) borrowed. */
-static MusterSaveTicket *
-running_save (MusterCheckpointSaverHook *self)
-{
-  if (self->given_up != NULL && muster_save_ticket_state (self->given_up) >= MUSTER_SAVE_DURABLE)
-    g_clear_pointer (&self->given_up, muster_save_ticket_unref);
-  return self->ticket != NULL ? self->ticket : self->given_up;
-}
-
-/* Reports a disk that hangs; training continues beside it. */
-static void
-report_slow (MusterCheckpointSaverHook *self, MusterSaveTicket *running)
-{
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
-  if (now_us < self->report_us)
-    return;
-  g_autofree char *elapsed = muster_format_duration (now_us - self->ticket_us);
-  self->report_us = now_us + (now_us - self->ticket_us);
-  g_message ("'%s' isn't durable after %s; no other checkpoint is saved until it is",
-             muster_save_ticket_path (running), elapsed);
+  return is_started ? collect (self, call, wants_stop, error)
+                    : note_failure (self, failure, step, error);
 }
 
 /* --- either way --- */
 
 static gboolean
-save (MusterCheckpointSaverHook *self, const Call *call, gint64 step, gboolean *wants_stop,
-      GError **error)
+save (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
+      gboolean *wants_stop, GError **error)
 {
   notify_before_save (self, call, step);
-  return self->async != NULL && !is_preempted (self)
+  return self->background.async != NULL && !is_preempted (self)
              ? save_in_background (self, call, step, wants_stop, error)
              : save_blocking (self, call, step, wants_stop, error);
-}
-
-/* TRUE while a previous save is running: the one that is due follows it. Logged once, since it
- * repeats at each save. */
-static gboolean
-is_deferred (MusterCheckpointSaverHook *self, gint64 step)
-{
-  MusterSaveTicket *running = running_save (self);
-
-  if (running == NULL)
-    return FALSE;
-  if (!self->has_deferred)
-    g_info ("checkpoints take longer than the time between them: the one due at step "
-            "%" G_GINT64_FORMAT " is saved once '%s' is written; training continues",
-            step, muster_save_ticket_path (running));
-  self->has_deferred = TRUE;
-  report_slow (self, running);
-  return TRUE;
 }
 
 /* --- when --- */
@@ -517,28 +309,31 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
                          GCancellable *cancellable, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-  const Call call = {session, deadline_us, cancellable};
+  const MusterSaveCall call = {session, deadline_us, cancellable};
   gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
 
   muster_saver_set_lease (self->saver, muster_session_manager_lease (session));
-  if (step < 0 || !write_graphs (self, step, error) || !take_session (self, &call, error))
+  if (step < 0 || !write_graphs (self, step, error) ||
+      !(self->is_blocking ||
+        muster_background_save_open (&self->background, self->saver, session, error)))
     return FALSE;
   if (!is_saved (self, step))
-    return is_deferred (self, step) || save (self, &call, step, NULL, error);
+    return muster_background_save_is_busy (&self->background, step) ||
+           save (self, &call, step, NULL, error);
   (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
   return TRUE;
 }
 
 /* The fetched step may be the one before the update: if a save seems due, it is read again. */
 static gboolean
-save_if_due (MusterCheckpointSaverHook *self, const Call *call, MusterRunContext *context,
+save_if_due (MusterCheckpointSaverHook *self, const MusterSaveCall *call, MusterRunContext *context,
              gboolean *wants_stop, GError **error)
 {
   const gint64 stale = muster_run_context_global_step (context);
 
   if (is_preempted (self) ||
       !muster_step_timer_is_due (&self->timer, stale + self->steps_per_run) ||
-      is_deferred (self, stale))
+      muster_background_save_is_busy (&self->background, stale))
     return TRUE; /* the save at the end does the rest */
   gint64 step = muster_run_context_step_now (context, error);
   if (step < 0)
@@ -551,8 +346,9 @@ static gboolean
 checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
-  const Call call = {muster_run_context_session (context), muster_run_context_deadline_us (context),
-                     muster_run_context_cancellable (context)};
+  const MusterSaveCall call = {muster_run_context_session (context),
+                               muster_run_context_deadline_us (context),
+                               muster_run_context_cancellable (context)};
   gboolean wants_stop = FALSE;
 
   if (!collect (self, &call, &wants_stop, error) ||
@@ -566,7 +362,8 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
 /* A preempted run saves if it can, and the preemption reports the result. A chief that was replaced
  * gets the error. */
 static gboolean
-save_preempted (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **error)
+save_preempted (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
+                GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
@@ -580,7 +377,7 @@ save_preempted (MusterCheckpointSaverHook *self, const Call *call, gint64 step, 
 }
 
 static gboolean
-save_last (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GError **error)
+save_last (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step, GError **error)
 {
   if (step == self->durable_step) {
     if (self->preemption != NULL)
@@ -595,11 +392,13 @@ save_last (MusterCheckpointSaverHook *self, const Call *call, gint64 step, GErro
 /* Waits for the background save at the end. If a preemption leaves no time for it, the preemption's
  * report says so. */
 static gboolean
-end_background (MusterCheckpointSaverHook *self, const Call *call, GError **error)
+end_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
-  if (await_save (self, call, &failure) || is_preempted (self))
+  if ((muster_background_save_wait (&self->background, call, &failure) &&
+       collect (self, call, NULL, &failure)) ||
+      is_preempted (self))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
@@ -611,7 +410,7 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   g_auto (MusterCancelLink) either = muster_cancel_link (cancellable, self->preempted);
-  const Call call = {session, deadline_us, either.cancellable};
+  const MusterSaveCall call = {session, deadline_us, either.cancellable};
   gint64 step =
       muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
 
@@ -635,7 +434,7 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
 static void
 checkpoint_on_error (MusterHook *hook, const GError *failure G_GNUC_UNUSED)
 {
-  const Call call = {.deadline_us = MUSTER_WAIT_FOREVER};
+  const MusterSaveCall call = {.deadline_us = MUSTER_WAIT_FOREVER};
   abandon_save (MUSTER_CHECKPOINT_SAVER_HOOK (hook), &call);
 }
 
@@ -643,7 +442,7 @@ checkpoint_on_error (MusterHook *hook, const GError *failure G_GNUC_UNUSED)
 static void
 checkpoint_session_lost (MusterHook *hook)
 {
-  const Call call = {.deadline_us = MUSTER_WAIT_FOREVER};
+  const MusterSaveCall call = {.deadline_us = MUSTER_WAIT_FOREVER};
   abandon_save (MUSTER_CHECKPOINT_SAVER_HOOK (hook), &call);
 }
 
@@ -661,14 +460,13 @@ static void
 checkpoint_finalize (GObject *object)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (object);
-  const Call bounded = bound_abandoned (self, &(Call){.deadline_us = MUSTER_WAIT_FOREVER});
+  const MusterSaveCall bounded = muster_background_save_bound (
+      &self->background, &(MusterSaveCall){.deadline_us = MUSTER_WAIT_FOREVER});
 
-  (void)end_abandoned (self, &bounded);                      /* the listeners may be gone */
-  g_clear_pointer (&self->ticket, muster_save_ticket_unref); /* of one that ended well */
-  g_clear_pointer (&self->given_up, muster_save_ticket_unref);
+  (void)muster_background_save_abandon (&self->background, &bounded); /* without the listeners */
+  muster_background_save_clear (&self->background);
   g_free (self->directory);
   g_free (self->durable);
-  g_clear_object (&self->async);
   g_clear_object (&self->saver);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
@@ -723,8 +521,10 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   self->most_failures = options->most_failures_in_a_row;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->preemption = options->preemption != NULL ? g_object_ref (options->preemption) : NULL;
-  if (self->preemption != NULL)
+  if (self->preemption != NULL) {
+    self->background.preemption = g_object_ref (self->preemption);
     self->preempted = muster_preemption_cancellable (self->preemption);
+  }
   if (!muster_step_timer_init (&self->timer, options->save_us, options->save_steps, self->clock,
                                error))
     return NULL;

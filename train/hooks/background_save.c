@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/hooks/background_save_private.h"
+
+#include "base/cancel_link.h"
+#include "base/error.h"
+
+/* How long a save may still take after its session was lost or the run has failed. */
+#define ABANDON_US (5 * MUSTER_SECOND)
+/* A thread that is stuck in a save that was given up isn't waited for. */
+#define DISPOSE_US (500 * MUSTER_MILLISECOND)
+/* A save that takes so long is reported, and again each time this has doubled. */
+#define REPORT_SLOW_US (60 * MUSTER_SECOND)
+
+void
+muster_background_save_clear (MusterBackgroundSave *self)
+{
+  g_clear_pointer (&self->ticket, muster_save_ticket_unref);
+  g_clear_pointer (&self->given_up, muster_save_ticket_unref);
+  g_clear_object (&self->async);
+  g_clear_object (&self->preemption);
+}
+
+gboolean
+muster_background_save_open (MusterBackgroundSave *self, MusterSaver *saver, MusterSession *session,
+                             GError **error)
+{
+  const MusterAsyncOptions options = {.policy = MUSTER_SAVES_SKIP, .dispose_wait_us = DISPOSE_US};
+
+  if (muster_saver_is_empty (saver))
+    return TRUE;
+  if (self->async == NULL) {
+    self->async = muster_async_saver_new (saver, session, &options, error);
+    return self->async != NULL;
+  }
+  muster_async_saver_set_model (self->async, saver, session);
+  return TRUE;
+}
+
+/* The save in flight is the preemption's to know: it leaves that its time. Takes the ticket. */
+static void
+set_ticket (MusterBackgroundSave *self, MusterSaveTicket *ticket)
+{
+  self->ticket = ticket;
+  if (self->preemption != NULL)
+    muster_preemption_set_saving (self->preemption, ticket != NULL);
+}
+
+static MusterSaveTicket *
+take_ticket (MusterBackgroundSave *self)
+{
+  MusterSaveTicket *ticket = self->ticket;
+
+  set_ticket (self, NULL);
+  return ticket;
+}
+
+static void
+cancel (MusterBackgroundSave *self)
+{
+  g_clear_pointer (&self->given_up, muster_save_ticket_unref);
+  self->given_up = take_ticket (self);
+  muster_save_ticket_cancel (self->given_up);
+}
+
+static GCancellable *
+preempted (MusterBackgroundSave *self)
+{
+  return self->preemption != NULL ? muster_preemption_cancellable (self->preemption) : NULL;
+}
+
+/* --- its start --- */
+
+gboolean
+muster_background_save_start (MusterBackgroundSave *self, const char *directory, gint64 step,
+                              const MusterSaveCall *call, GError **error)
+{
+  g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, preempted (self));
+  const gint64 began_us = muster_clock_now_us (muster_system_clock ());
+  MusterSaveTicket *ticket = muster_async_saver_save (self->async, directory, step,
+                                                      call->deadline_us, either.cancellable, error);
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (ticket == NULL)
+    return FALSE;
+  set_ticket (self, ticket);
+  self->began_us = now_us;
+  self->staging_us = now_us - began_us;
+  self->report_us = now_us + REPORT_SLOW_US;
+  return TRUE;
+}
+
+/* TRUE if the save op has no SaveV2, or the master accepts no further nodes or lacks their ops. */
+static gboolean
+has_no_snapshot (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+         muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
+         muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
+}
+
+gboolean
+muster_background_save_must_block (MusterBackgroundSave *self, const GError *failure)
+{
+  const gboolean is_lasting = has_no_snapshot (failure);
+
+  if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
+    return FALSE;
+  g_message ("the model can't be saved in the background, so training waits for %s: %s",
+             is_lasting ? "each save" : "this save", failure->message);
+  if (is_lasting)
+    g_clear_object (&self->async);
+  return TRUE;
+}
+
+/* --- while it is written --- */
+
+/* The save that occupies the saver, in flight or given up; (nullable) borrowed. */
+static MusterSaveTicket *
+running_save (MusterBackgroundSave *self)
+{
+  if (self->given_up != NULL && muster_save_ticket_state (self->given_up) >= MUSTER_SAVE_DURABLE)
+    g_clear_pointer (&self->given_up, muster_save_ticket_unref);
+  return self->ticket != NULL ? self->ticket : self->given_up;
+}
+
+/* Reports a disk that hangs; training continues beside it. */
+static void
+report_slow (MusterBackgroundSave *self, MusterSaveTicket *running)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (now_us < self->report_us)
+    return;
+  g_autofree char *elapsed = muster_format_duration (now_us - self->began_us);
+  self->report_us = now_us + (now_us - self->began_us);
+  g_message ("'%s' isn't durable after %s; no other checkpoint is saved until it is",
+             muster_save_ticket_path (running), elapsed);
+}
+
+gboolean
+muster_background_save_is_busy (MusterBackgroundSave *self, gint64 step)
+{
+  MusterSaveTicket *running = running_save (self);
+
+  if (running == NULL)
+    return FALSE;
+  if (!self->has_deferred)
+    g_info ("checkpoints take longer than the time between them: the one due at step "
+            "%" G_GINT64_FORMAT " is saved once '%s' is written; training continues",
+            step, muster_save_ticket_path (running));
+  self->has_deferred = TRUE;
+  report_slow (self, running);
+  return TRUE;
+}
+
+/* --- its end --- */
+
+MusterSaveTicket *
+muster_background_save_take_ended (MusterBackgroundSave *self, const MusterSaveCall *call,
+                                   GError **failure)
+{
+  if (self->ticket == NULL || muster_save_ticket_state (self->ticket) < MUSTER_SAVE_DURABLE)
+    return NULL;
+  MusterSaveTicket *ticket = take_ticket (self);
+  /* the saver reports an error once: here, not instead of the next save */
+  if (muster_save_ticket_saved (ticket) == NULL &&
+      muster_async_saver_sync (self->async, call->deadline_us, call->cancellable, failure))
+    (void)muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, call->deadline_us, NULL, failure);
+  return ticket;
+}
+
+gboolean
+muster_background_save_wait (MusterBackgroundSave *self, const MusterSaveCall *call, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (self->ticket == NULL)
+    return TRUE;
+  gint64 deadline_us = call->deadline_us;
+  if (self->preemption != NULL)
+    deadline_us = muster_preemption_bound (self->preemption, deadline_us);
+  (void)muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, deadline_us, call->cancellable,
+                                 &failure);
+  if (muster_save_ticket_state (self->ticket) >= MUSTER_SAVE_DURABLE)
+    return TRUE;
+  cancel (self);
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+MusterSaveCall
+muster_background_save_bound (MusterBackgroundSave *self, const MusterSaveCall *call)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  return (MusterSaveCall){call->session, MIN (call->deadline_us, now_us + ABANDON_US),
+                          preempted (self)};
+}
+
+gboolean
+muster_background_save_abandon (MusterBackgroundSave *self, const MusterSaveCall *bounded)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (self->ticket == NULL ||
+      muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, bounded->deadline_us,
+                               bounded->cancellable, &failure))
+    return TRUE;
+  g_message ("the checkpoint of step %" G_GINT64_FORMAT " wasn't finished: %s",
+             muster_save_ticket_step (self->ticket), failure->message);
+  cancel (self);
+  (void)muster_async_saver_sync (self->async, bounded->deadline_us, bounded->cancellable, NULL);
+  return FALSE;
+}
