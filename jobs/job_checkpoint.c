@@ -304,11 +304,9 @@ new_mark (MusterJobCheckpoint *self)
                           drawn);
 }
 
-MusterJobGroup *
-muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GError **error)
+static MusterJobGroup *
+group_that_saves (MusterJobCheckpoint *self, gint64 epoch, MusterJobFunc func, GError **error)
 {
-  muster_require (error, NULL, self);
-
   if (!check_listed (self, epoch, error))
     return NULL;
   MusterJobGroup *group = muster_job_group_new ();
@@ -323,9 +321,53 @@ muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GErro
         .path = muster_job_checkpoint_path (self->directory, NULL, entry->name, epoch),
         .mark = mark,
         .epoch = epoch};
-    add_checkpoint_work (group, &work, "checkpoint_save", muster_job_checkpoint_work_save, TRUE);
+    add_checkpoint_work (group, &work, "checkpoint_save", func, TRUE);
   }
   return group;
+}
+
+MusterJobGroup *
+muster_job_checkpoint_save_group (MusterJobCheckpoint *self, gint64 epoch, GError **error)
+{
+  muster_require (error, NULL, self);
+  return group_that_saves (self, epoch, muster_job_checkpoint_work_save, error);
+}
+
+MusterJobGroup *
+muster_job_checkpoint_stage_group (MusterJobCheckpoint *self, gint64 epoch, GError **error)
+{
+  return group_that_saves (self, epoch, muster_job_checkpoint_work_stage, error);
+}
+
+/* A save counts as long as from its staging until it is durable. */
+static gboolean
+finish_entry (MusterJobCheckpoint *self, MusterJobEntry *entry, gint64 deadline_us,
+              GCancellable *cancellable, GError **error)
+{
+  if (entry->saver == NULL)
+    return TRUE;
+  if (!muster_job_saver_finish (entry->saver, deadline_us, cancellable, error)) {
+    g_prefix_error (error, "saving: Node '%s': ", entry->node);
+    return FALSE;
+  }
+  g_autoptr (MusterTensor) span =
+      muster_tensor_new_int64 (muster_clock_now_us (self->clock) - entry->staged_from_us);
+  return muster_job_output_set (entry->span, &span, 1, error);
+}
+
+gboolean
+muster_job_checkpoint_finish (MusterJobCheckpoint *self, gint64 deadline_us,
+                              GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GError) first = NULL;
+
+  for (guint i = 0; self->entries != NULL && i < self->entries->len; i++)
+    (void)finish_entry (self, self->entries->pdata[i], deadline_us, cancellable,
+                        first == NULL ? &first : NULL);
+  if (first == NULL)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&first));
+  return FALSE;
 }
 
 /* Refuses checkpoints of an epoch from different saves: they never existed at the same time. One

@@ -23,6 +23,15 @@ struct _MusterJobCheckpoint {
 gboolean muster_job_checkpoint_know_nodes (MusterJobCheckpoint *self, const char *const *nodes,
                                            GError **error);
 
+/* As muster_job_checkpoint_save_group (), but its tasks end when the nodes' variables may change
+ * again. */
+MusterJobGroup *muster_job_checkpoint_stage_group (MusterJobCheckpoint *self, gint64 epoch,
+                                                   GError **error);
+/* Then, on any thread: waits until each node's checkpoint is durable, also if the group failed.
+ * Returns the first failure, with the node's name. */
+gboolean muster_job_checkpoint_finish (MusterJobCheckpoint *self, gint64 deadline_us,
+                                       GCancellable *cancellable, GError **error);
+
 /* The newest earlier epoch for which all nodes have a saved checkpoint, or MUSTER_NO_EPOCH. */
 gint64 muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch);
 

@@ -156,6 +156,19 @@ muster_job_checkpoint_work_save (MusterClusterNode *node, gint64 deadline_us,
 }
 
 gboolean
+muster_job_checkpoint_work_stage (MusterClusterNode *node, gint64 deadline_us,
+                                  GCancellable *cancellable, gpointer data, GError **error)
+{
+  const MusterJobCheckpointWork *self = data;
+  self->entry->staged_from_us = muster_clock_now_us (self->clock);
+  MusterJobSaver *saver =
+      saver_for (&self->entry->saver, node, (const char *const *)self->entry->names, deadline_us,
+                 cancellable, error);
+  return saver != NULL && muster_job_saver_stage (saver, self->storage, self->path, self->mark,
+                                                  deadline_us, cancellable, error);
+}
+
+gboolean
 muster_job_checkpoint_work_load (MusterClusterNode *node, gint64 deadline_us,
                                  GCancellable *cancellable, gpointer data, GError **error)
 {

@@ -19,6 +19,7 @@ typedef struct {
   MusterJobOutput *span; /* (owned) (nullable) */
   char *path;            /* (owned) (nullable) */
   gint64 epoch;
+  gint64 staged_from_us; /* when the staging of the last save began */
 } MusterJobEntry;
 
 /* The arguments of a checkpoint's task, which owns them. */
@@ -40,6 +41,9 @@ gboolean muster_job_checkpoint_work_list (MusterClusterNode *node, gint64 deadli
                                           GCancellable *cancellable, gpointer work, GError **error);
 gboolean muster_job_checkpoint_work_save (MusterClusterNode *node, gint64 deadline_us,
                                           GCancellable *cancellable, gpointer work, GError **error);
+gboolean muster_job_checkpoint_work_stage (MusterClusterNode *node, gint64 deadline_us,
+                                           GCancellable *cancellable, gpointer work,
+                                           GError **error);
 gboolean muster_job_checkpoint_work_load (MusterClusterNode *node, gint64 deadline_us,
                                           GCancellable *cancellable, gpointer work, GError **error);
 gboolean muster_job_checkpoint_work_load_some (MusterClusterNode *node, gint64 deadline_us,

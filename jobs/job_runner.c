@@ -4,6 +4,7 @@
 #include "base/require.h"
 #include "checkpoint/store/storage_failure.h"
 #include "jobs/job_checkpoint_private.h"
+#include "jobs/job_save_private.h"
 
 /* --- upload builders --- */
 
@@ -49,6 +50,7 @@ struct _MusterJobRunner {
   GArray *failed_epochs;           /* (owned) (element-type gint64) */
   GError *last_failure;            /* (owned) (nullable) */
   guint failures_in_a_row;
+  MusterJobSave *save; /* (owned) (nullable) in the background */
 };
 
 G_DEFINE_FINAL_TYPE (MusterJobRunner, muster_job_runner, G_TYPE_OBJECT)
@@ -92,11 +94,7 @@ typedef struct {
 static gint64
 stage_deadline (MusterJobRunner *self, gint64 deadline_us)
 {
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-
-  if (self->options.stage_timeout_us <= 0)
-    return deadline_us;
-  return MIN (deadline_us, muster_deadline_after (now_us, self->options.stage_timeout_us));
+  return muster_job_stage_deadline (self->options.stage_timeout_us, deadline_us);
 }
 
 /* Takes the group. */
@@ -139,19 +137,36 @@ is_accessible (Training *self, gboolean *accessible, GError **error)
 }
 
 static gboolean
-write_metadata (Training *self, gint64 epoch, gboolean finished, GError **error)
-{
-  return muster_job_checkpoint_write_metadata (self->runner->checkpoint, epoch, finished,
-                                               stage_deadline (self->runner, self->deadline_us),
-                                               self->cancellable, error);
-}
-
-static gboolean
 report (Training *self, const char *action, GError **error)
 {
   return muster_job_checkpoint_report (self->runner->checkpoint, action,
                                        stage_deadline (self->runner, self->deadline_us),
                                        self->cancellable, error);
+}
+
+/* Takes what the nodes hold; the rest of the save may be done beside the training. */
+static gboolean
+stage (Training *self, gint64 epoch, GError **error)
+{
+  MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
+
+  if (run_group (self, muster_job_checkpoint_stage_group (checkpoint, epoch, error), "saving",
+                 error))
+    return TRUE;
+  /* the nodes that were staged before one has failed */
+  (void)muster_job_checkpoint_finish (checkpoint, stage_deadline (self->runner, self->deadline_us),
+                                      self->cancellable, NULL);
+  return FALSE;
+}
+
+static MusterJobSaveOptions
+save_options (Training *self, gint64 epoch, gboolean finished)
+{
+  return (MusterJobSaveOptions){.checkpoint = self->runner->checkpoint,
+                                .epoch = epoch,
+                                .finished = finished,
+                                .deadline_us = self->deadline_us,
+                                .stage_timeout_us = self->runner->options.stage_timeout_us};
 }
 
 gboolean
@@ -162,6 +177,7 @@ muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 ep
   muster_require (error, FALSE, self, cluster);
 
   Training training = {self, cluster, deadline_us, cancellable};
+  const MusterJobSaveOptions options = save_options (&training, epoch, finished);
   gboolean accessible = TRUE;
 
   if (!check_checkpoint (self, error) || !is_accessible (&training, &accessible, error))
@@ -169,8 +185,7 @@ muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 ep
   if (accessible &&
       (!run_group (&training, muster_job_checkpoint_save_group (self->checkpoint, epoch, error),
                    "saving", error) ||
-       !write_metadata (&training, epoch, finished, error) ||
-       !report (&training, "checkpoint_save", error)))
+       !muster_job_save_complete (&options, cancellable, error)))
     return FALSE;
   if (saved != NULL)
     *saved = accessible;
@@ -195,28 +210,71 @@ put_up_with (MusterJobRunner *self, gint64 epoch, GError *failure, GError **erro
   return FALSE;
 }
 
-/* Training continues without a checkpoint. */
+/* Training continues without a checkpoint. Takes the failure. */
+static gboolean
+note_failure (MusterJobRunner *self, gint64 epoch, GError *failure, GError **error)
+{
+  g_message ("Unable to write checkpoint for epoch %" G_GINT64_FORMAT ". Error=%s", epoch,
+             failure->message);
+  return put_up_with (self, epoch, failure, error);
+}
+
+/* Waits for the save in the background. Its failure comes out here, once. */
+static gboolean
+collect_save (Training *self, GError **error)
+{
+  MusterJobRunner *runner = self->runner;
+  GError *failure = NULL;
+
+  if (runner->save == NULL)
+    return TRUE;
+  const gint64 epoch = muster_job_save_epoch (runner->save);
+  if (!muster_job_save_end (g_steal_pointer (&runner->save), self->cancellable, &failure))
+    return note_failure (runner, epoch, failure, error);
+  runner->failures_in_a_row = 0;
+  return TRUE;
+}
+
+/* The save before must be complete. *is_made is FALSE if the place isn't accessible. */
+static gboolean
+start_save (Training *self, gint64 epoch, gboolean finished, gboolean *is_made, GError **error)
+{
+  const MusterJobSaveOptions options = save_options (self, epoch, finished);
+
+  if (!is_accessible (self, is_made, error))
+    return FALSE;
+  if (!*is_made)
+    return TRUE;
+  if (!stage (self, epoch, error))
+    return FALSE;
+  self->runner->save = muster_job_save_start (&options);
+  return TRUE;
+}
+
 static gboolean
 save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
 {
   MusterJobRunner *runner = self->runner;
+  const gboolean is_blocking = runner->options.save_blocking;
   GError *failure = NULL;
-  gboolean saved = FALSE;
+  gboolean is_made = FALSE;
 
   if (runner->checkpoint == NULL)
     return TRUE;
-  if (!muster_job_runner_save (runner, self->cluster, epoch, finished, &saved, self->deadline_us,
-                               self->cancellable, &failure))
-    g_message ("Unable to write checkpoint for epoch %" G_GINT64_FORMAT ". Error=%s", epoch,
-               failure->message);
-  else if (!saved) {
+  if (!collect_save (self, error))
+    return FALSE;
+  if (is_blocking ? muster_job_runner_save (runner, self->cluster, epoch, finished, &is_made,
+                                            self->deadline_us, self->cancellable, &failure)
+                  : start_save (self, epoch, finished, &is_made, &failure)) {
+    if (is_made && is_blocking)
+      runner->failures_in_a_row = 0;
+    if (is_made)
+      return TRUE;
     g_message ("Checkpoint files cannot be accessed!");
     muster_fail (&failure, MUSTER_ERROR_UNAVAILABLE, "Checkpoint files cannot be accessed!");
-  }
-  if (failure != NULL)
     return put_up_with (runner, epoch, failure, error);
-  runner->failures_in_a_row = 0;
-  return TRUE;
+  }
+  return note_failure (runner, epoch, failure, error);
 }
 
 /* --- loading --- */
@@ -381,6 +439,7 @@ run_epochs (Training *self, gint64 *epoch, GError **error)
   return TRUE;
 }
 
+/* From here on checkpoints may be uploaded. */
 static gboolean
 end (Training *self, gint64 epoch, GError **error)
 {
@@ -392,6 +451,22 @@ end (Training *self, gint64 epoch, GError **error)
     return FALSE;
   return run_stage (self, muster_job_download_group (runner->job), "The download group", error) &&
          run_stage (self, muster_job_exit_group (runner->job), "The exit group", error);
+}
+
+/* From where it begins or resumes to its end. */
+static gboolean
+train (Training *self, gint64 resume_epoch, gboolean is_over, gint64 *last_epoch, GError **error)
+{
+  gint64 epoch = MAX (resume_epoch, 0);
+
+  if (!(resume_epoch == MUSTER_NO_EPOCH ? begin_anew (self, error)
+                                        : resume (self, resume_epoch, error)) ||
+      (!is_over && !run_epochs (self, &epoch, error)) || !collect_save (self, error) ||
+      !end (self, epoch, error))
+    return FALSE;
+  if (last_epoch != NULL)
+    *last_epoch = epoch;
+  return TRUE;
 }
 
 gboolean
@@ -414,16 +489,10 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
                                             cancellable, error)))
     return FALSE;
   warn_of_no_directory (self);
-  if (!(resume_epoch == MUSTER_NO_EPOCH ? begin_anew (&training, error)
-                                        : resume (&training, resume_epoch, error)))
-    return FALSE;
-  gint64 epoch = MAX (resume_epoch, 0);
-  const gboolean is_over = finished && self->options.stay_finished;
-  if ((!is_over && !run_epochs (&training, &epoch, error)) || !end (&training, epoch, error))
-    return FALSE;
-  if (last_epoch != NULL)
-    *last_epoch = epoch;
-  return TRUE;
+  if (train (&training, resume_epoch, finished && self->options.stay_finished, last_epoch, error))
+    return TRUE;
+  (void)collect_save (&training, NULL); /* what was begun is completed */
+  return FALSE;
 }
 
 static void

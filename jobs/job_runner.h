@@ -12,8 +12,12 @@ G_BEGIN_DECLS
  *   both           [epoch group -> check the stop conditions -> save the epoch] repeated
  *                  -> upload group -> download group -> exit group
  *
- * At least one epoch is run. A failed save is counted, with a warning, and training continues; any
- * other failure ends it at once. One thread. */
+ * Epochs are saved in the background: the next epoch begins once every node's variables are taken,
+ * and the nodes' checkpoints, the metadata and the report follow, in this order. One save is under
+ * way at a time: the next one, upload and the end wait for it. At least one epoch is run. A failed
+ * save is counted once, with a warning, at the next save or the end, and training continues; any
+ * other failure ends it, when the save under way is complete. One thread; the metadata is also
+ * called on a thread of the save, never by two at once. */
 
 /* Creates the group that is run after the last epoch, to upload checkpoints. Derive from it. */
 #define MUSTER_TYPE_JOB_UPLOAD_BUILDER (muster_job_upload_builder_get_type ())
@@ -30,8 +34,8 @@ struct _MusterJobUploadBuilderClass {
 #define MUSTER_TYPE_JOB_RUNNER (muster_job_runner_get_type ())
 G_DECLARE_FINAL_TYPE (MusterJobRunner, muster_job_runner, MUSTER, JOB_RUNNER, GObject)
 
-/* Called after each epoch and its save, also if the save failed. FALSE stops the job there; it
- * isn't finished then. */
+/* Called after each epoch, whose save may still be under way, or may have failed. FALSE stops the
+ * job there; it isn't finished then. */
 typedef gboolean (*MusterJobEpochDone) (gint64 epoch, gpointer user_data);
 
 typedef struct {
@@ -40,6 +44,7 @@ typedef struct {
   /* Don't train a job that the metadata reports as finished: load it and continue with upload,
    * download and exit. Otherwise one more epoch is trained. */
   gboolean stay_finished;
+  gboolean save_blocking;        /* TRUE: training waits until each save is complete */
   guint most_failures_in_a_row;  /* number of consecutive failed saves that ends the training; 0: no
                                     limit */
   gint64 stage_timeout_us;       /* for each group, save, load and metadata operation; 0: until the
@@ -59,9 +64,9 @@ MusterJobRunner *muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *che
 gboolean muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *last_epoch,
                                   gint64 deadline_us, GCancellable *cancellable, GError **error);
 
-/* Saves once, with metadata and report, and returns the error. "Checkpoint manager is None"
- * (FAILED_PRECONDITION) if there is none. *saved (nullable out) is FALSE if the directory isn't
- * accessible. */
+/* Saves once, with metadata and report, waits for it, and returns the error. "Checkpoint manager is
+ * None" (FAILED_PRECONDITION) if there is none. *saved (nullable out) is FALSE if the directory
+ * isn't accessible. */
 gboolean muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 epoch,
                                  gboolean finished, gboolean *saved, gint64 deadline_us,
                                  GCancellable *cancellable, GError **error);

@@ -4,6 +4,8 @@
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "graph/graph_nodes.h"
+#include "saver/async/async_saver.h"
+#include "saver/async/snapshot.h"
 #include "saver/builder/saver_builder.h"
 
 #include <string.h>
@@ -67,7 +69,16 @@ struct _MusterJobSaver {
   char **names;                /* (owned) */
   MusterSession *session;      /* (owned) its graph has the saver's nodes */
   MusterMetaGraph *meta_graph; /* (owned) (nullable) with the saver; NULL: there are no names */
-  gboolean was_probed;         /* the node was probed for the directory */
+  MusterStorage *storage;      /* (owned) (nullable) of the last save */
+  /* from the first save on, if there are names: */
+  MusterSaver *saver;      /* (owned) (nullable) for that storage */
+  MusterJobNames *list;    /* (owned) (nullable) the saver's */
+  MusterAsyncSaver *async; /* (owned) (nullable) */
+  gboolean is_blocking;    /* the model can't be saved in the background */
+  /* of a save that was staged and isn't finished: */
+  MusterSaveTicket *ticket; /* (owned) (nullable) */
+  char *list_path;          /* (owned) (nullable) without names */
+  char *list_mark;          /* (owned) (nullable) */
 };
 
 /* The node's session may have been extended before: each saver's nodes have their own scope. */
@@ -110,8 +121,15 @@ muster_job_saver_free (MusterJobSaver *self)
 {
   if (self == NULL)
     return;
+  g_clear_pointer (&self->ticket, muster_save_ticket_unref);
+  g_clear_object (&self->async);
+  g_clear_object (&self->list);
+  g_clear_object (&self->saver);
+  g_clear_object (&self->storage);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_clear_object (&self->session);
+  g_free (self->list_path);
+  g_free (self->list_mark);
   g_strfreev (self->names);
   g_free (self);
 }
@@ -122,16 +140,10 @@ muster_job_saver_is_for (MusterJobSaver *self, MusterClusterNode *node, const ch
   return self->session == node->session && g_strv_equal ((const char *const *)self->names, names);
 }
 
-/* The file's name is fixed, whatever else is in its directory. */
 static MusterSaver *
-open_saver (MusterJobSaver *self, MusterStorage *storage, const char *path, GError **error)
+open_saver (MusterJobSaver *self, MusterStorage *storage, GError **error)
 {
-  g_autofree char *name = g_path_get_basename (path);
-  MusterSaverOptions options = {.base_name = name,
-                                .no_meta_graph = TRUE,
-                                .no_probe = self->was_probed,
-                                .storage = storage,
-                                .unlisted = TRUE};
+  const MusterSaverOptions options = {.no_meta_graph = TRUE, .storage = storage, .unlisted = TRUE};
   return muster_saver_new (self->meta_graph, &options, error);
 }
 
@@ -145,14 +157,66 @@ check_directory (MusterStorage *storage, const char *directory, GError **error)
   return files != NULL;
 }
 
+/* The saver of saves, with the list as one of the things that it saves. */
+static gboolean
+open_for_saves (MusterJobSaver *self, MusterStorage *storage, GError **error)
+{
+  if (self->saver != NULL && self->storage == storage)
+    return TRUE;
+  g_autoptr (MusterSaver) saver = open_saver (self, storage, error);
+  g_autoptr (MusterJobNames) list = g_object_new (TYPE_NAMES, NULL);
+  list->list = muster_tensor_new_strv ((const char *const *)self->names);
+  if (saver == NULL || !muster_saver_add_saveable (saver, SAVEABLE, MUSTER_SAVEABLE (list),
+                                                   MUSTER_SAVEABLE_REQUIRED, error))
+    return FALSE;
+  g_clear_object (&self->async);
+  g_set_object (&self->storage, storage);
+  g_set_object (&self->saver, saver);
+  g_set_object (&self->list, list);
+  return TRUE;
+}
+
+static gboolean
+prepare_save (MusterJobSaver *self, MusterStorage *storage, const char *path, const char *mark,
+              GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (path);
+
+  if (!check_directory (storage, directory, error) || !open_for_saves (self, storage, error))
+    return FALSE;
+  g_clear_pointer (&self->list->mark, muster_tensor_unref);
+  self->list->mark = muster_tensor_new_string (mark);
+  return TRUE;
+}
+
+static gboolean
+save_at_once (MusterJobSaver *self, const char *path, gint64 deadline_us, GCancellable *cancellable,
+              GError **error)
+{
+  const MusterSaveHow how = {.prefix = path, .unlisted = TRUE};
+  g_autofree char *directory = g_path_get_dirname (path);
+  g_auto (MusterSaved) saved = {0};
+
+  if (!muster_saver_save_with (self->saver, self->session, directory, -1, &how, &saved, deadline_us,
+                               cancellable, error))
+    return FALSE;
+  return !saved.skipped || muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "%s", saved.why);
+}
+
 /* A node without saved variables still has its list. */
 static gboolean
-save_list (MusterStorage *storage, const char *path, MusterTensor *list, MusterTensor *mark,
-           GError **error)
+save_list (MusterStorage *storage, const char *path, const char *mark, GError **error)
 {
+  const char *const none[] = {NULL};
+  g_autofree char *directory = g_path_get_dirname (path);
+  g_autoptr (MusterTensor) list = muster_tensor_new_strv (none);
+  g_autoptr (MusterTensor) save = muster_tensor_new_string (mark);
+
+  if (!check_directory (storage, directory, error))
+    return FALSE;
   g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, path, error);
   return writer != NULL && muster_bundle_writer_add (writer, MUSTER_JOB_LIST, list, error) &&
-         muster_bundle_writer_add (writer, MUSTER_JOB_SAVE, mark, error) &&
+         muster_bundle_writer_add (writer, MUSTER_JOB_SAVE, save, error) &&
          muster_bundle_writer_finish (writer, error);
 }
 
@@ -161,25 +225,83 @@ muster_job_saver_save (MusterJobSaver *self, MusterStorage *storage, const char 
                        const char *mark, gint64 deadline_us, GCancellable *cancellable,
                        GError **error)
 {
-  g_autofree char *directory = g_path_get_dirname (path);
-  g_autoptr (MusterTensor) list = muster_tensor_new_strv ((const char *const *)self->names);
-  g_autoptr (MusterTensor) save = muster_tensor_new_string (mark);
-
-  if (!check_directory (storage, directory, error))
-    return FALSE;
   if (self->meta_graph == NULL)
-    return save_list (storage, path, list, save, error);
-  g_autoptr (MusterSaver) saver = open_saver (self, storage, path, error);
-  g_autoptr (MusterJobNames) names = g_object_new (TYPE_NAMES, NULL);
-  names->list = g_steal_pointer (&list);
-  names->mark = g_steal_pointer (&save);
-  if (saver == NULL || !muster_saver_add_saveable (saver, SAVEABLE, MUSTER_SAVEABLE (names),
-                                                   MUSTER_SAVEABLE_REQUIRED, error))
+    return save_list (storage, path, mark, error);
+  return prepare_save (self, storage, path, mark, error) &&
+         save_at_once (self, path, deadline_us, cancellable, error);
+}
+
+/* --- in the background --- */
+
+/* A model of which there can be no snapshot is saved instead. */
+static gboolean
+take_snapshot (MusterJobSaver *self, const char *path, gint64 deadline_us,
+               GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (self->async == NULL)
+    self->async = muster_async_saver_new (self->saver, self->session, NULL, error);
+  if (self->async == NULL)
     return FALSE;
-  g_autofree char *saved =
-      muster_saver_save (saver, self->session, directory, -1, deadline_us, cancellable, error);
-  self->was_probed = self->was_probed || saved != NULL;
-  return saved != NULL;
+  self->ticket = muster_async_saver_write (self->async, path, deadline_us, cancellable, &failure);
+  if (self->ticket != NULL)
+    return TRUE;
+  self->is_blocking = muster_snapshot_is_impossible (failure);
+  if (!self->is_blocking && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  g_message ("'%s' can't be saved in the background, so training waits for %s: %s", path,
+             self->is_blocking ? "each save" : "this save", failure->message);
+  if (self->is_blocking)
+    g_clear_object (&self->async);
+  return save_at_once (self, path, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_job_saver_stage (MusterJobSaver *self, MusterStorage *storage, const char *path,
+                        const char *mark, gint64 deadline_us, GCancellable *cancellable,
+                        GError **error)
+{
+  if (self->meta_graph == NULL) {
+    g_set_object (&self->storage, storage);
+    self->list_path = g_strdup (path);
+    self->list_mark = g_strdup (mark);
+    return TRUE;
+  }
+  if (!prepare_save (self, storage, path, mark, error))
+    return FALSE;
+  return self->is_blocking ? save_at_once (self, path, deadline_us, cancellable, error)
+                           : take_snapshot (self, path, deadline_us, cancellable, error);
+}
+
+static gboolean
+finish_list (MusterJobSaver *self, GError **error)
+{
+  g_autofree char *path = g_steal_pointer (&self->list_path);
+  g_autofree char *mark = g_steal_pointer (&self->list_mark);
+  return path == NULL || save_list (self->storage, path, mark, error);
+}
+
+gboolean
+muster_job_saver_finish (MusterJobSaver *self, gint64 deadline_us, GCancellable *cancellable,
+                         GError **error)
+{
+  g_autoptr (MusterSaveTicket) ticket = g_steal_pointer (&self->ticket);
+  g_autoptr (GError) failure = NULL;
+
+  if (ticket == NULL)
+    return finish_list (self, error);
+  if (muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, deadline_us, cancellable, &failure))
+    return TRUE;
+  /* the async saver reports an error once: here, not instead of the next save */
+  if (muster_save_ticket_state (ticket) >= MUSTER_SAVE_DURABLE)
+    (void)muster_async_saver_sync (self->async, deadline_us, cancellable, NULL);
+  else
+    muster_save_ticket_cancel (ticket);
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
 }
 
 gboolean
@@ -188,7 +310,7 @@ muster_job_saver_load (MusterJobSaver *self, MusterStorage *storage, const char 
 {
   if (self->meta_graph == NULL)
     return TRUE;
-  g_autoptr (MusterSaver) saver = open_saver (self, storage, path, error);
+  g_autoptr (MusterSaver) saver = open_saver (self, storage, error);
   return saver != NULL &&
          muster_saver_restore (saver, self->session, &(MusterRestoreOptions){.prefix = path}, NULL,
                                deadline_us, cancellable, error);

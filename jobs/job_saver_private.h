@@ -30,6 +30,14 @@ gboolean muster_job_saver_is_for (MusterJobSaver *self, MusterClusterNode *node,
 gboolean muster_job_saver_save (MusterJobSaver *self, MusterStorage *storage, const char *path,
                                 const char *mark, gint64 deadline_us, GCancellable *cancellable,
                                 GError **error);
+/* The same in two parts: stage returns once the node's variables may change again, and finish, on
+ * any thread, once the checkpoint is durable. A model that can't be saved in the background is
+ * saved by stage. Each stage that succeeded needs a finish before the next one. */
+gboolean muster_job_saver_stage (MusterJobSaver *self, MusterStorage *storage, const char *path,
+                                 const char *mark, gint64 deadline_us, GCancellable *cancellable,
+                                 GError **error);
+gboolean muster_job_saver_finish (MusterJobSaver *self, gint64 deadline_us,
+                                  GCancellable *cancellable, GError **error);
 gboolean muster_job_saver_load (MusterJobSaver *self, MusterStorage *storage, const char *path,
                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
 

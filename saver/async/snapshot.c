@@ -432,6 +432,14 @@ muster_snapshot_free (MusterSnapshot *self)
 }
 
 gboolean
+muster_snapshot_is_impossible (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+         muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
+         muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
+}
+
+gboolean
 muster_snapshot_take (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,
                       GError **error)
 {

@@ -23,6 +23,10 @@ MusterSnapshot *muster_snapshot_new (MusterSession *session, MusterGraph *graph,
 void muster_snapshot_free (MusterSnapshot *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSnapshot, muster_snapshot_free)
 
+/* TRUE if such a failure to take a snapshot lasts: the graph has no SaveV2 op, or the master
+ * accepts no further nodes or lacks their ops. Such a model is saved while training waits. */
+gboolean muster_snapshot_is_impossible (const GError *failure);
+
 /* Takes the snapshot; replaces an earlier one. */
 gboolean muster_snapshot_take (MusterSnapshot *self, gint64 deadline_us, GCancellable *cancellable,
                                GError **error);

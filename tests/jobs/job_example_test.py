@@ -42,7 +42,7 @@ class Job(processes.TestCase):
         job.wait(10)
         with open(os.path.join(folder, "job.muster")) as file:
             epoch = int(re.search(r"epoch=(\d+)", file.read()).group(1))
-        self.assertGreaterEqual(epoch, 3)
+        self.assertGreaterEqual(epoch, 2)  # the save of the third may have been under way
         for prefix in ("trainer_0.%d" % epoch, "trainer_1.%d" % epoch):
             peer.muster("checkpoint", "verify", os.path.join(folder, prefix))
         # One node dies as well: what it comes back with is the checkpoint's.

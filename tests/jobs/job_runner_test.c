@@ -117,9 +117,10 @@ MUSTER_TEST (JobRunner, goes_through_its_stages_in_order)
 {
   g_auto (Story) it = {0};
   g_autoptr (GError) error = NULL;
+  const How how = {.resume = MUSTER_NO_EPOCH, .options = {.save_blocking = TRUE}};
   story_begin (&it, two_nodes);
 
-  MUSTER_EXPECT_TRUE (story_train (&it, (How)FROM_SCRATCH, &error));
+  MUSTER_EXPECT_TRUE (story_train (&it, how, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (
@@ -382,6 +383,7 @@ MUSTER_TEST (JobRunner, trains_on_where_checkpoints_cannot_be_reached)
 /* B003.69, B003.71, D003.1: each step of a save */
 MUSTER_TEST (JobRunner, trains_on_after_a_save_that_failed_and_counts_it)
 {
+  const How how = {.resume = MUSTER_NO_EPOCH, .options = {.save_blocking = TRUE}};
   static const char *const words[] = {"accessible", "write 2", "report checkpoint_save"};
   for (gsize i = 0; i < G_N_ELEMENTS (words); i++) {
     g_auto (Story) it = {0};
@@ -393,7 +395,7 @@ MUSTER_TEST (JobRunner, trains_on_after_a_save_that_failed_and_counts_it)
     for (guint n = 0; n < n_failed; n++)
       MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE,
                          "Unable to write checkpoint for epoch *. Error=* was to fail");
-    MUSTER_EXPECT_TRUE (story_train (&it, (How)FROM_SCRATCH, &error));
+    MUSTER_EXPECT_TRUE (story_train (&it, how, &error));
     MUSTER_ASSERT_LOGGED ();
     MUSTER_ASSERT_NO_ERROR (error);
     MUSTER_EXPECT_EQ (it.last, 4);

@@ -3,6 +3,7 @@
 
 #include "base/cancel_link.h"
 #include "base/error.h"
+#include "saver/async/snapshot.h"
 
 /* How long a save may still take after its session was lost or the run has failed. */
 #define ABANDON_US (5 * MUSTER_SECOND)
@@ -89,19 +90,10 @@ muster_background_save_start (MusterBackgroundSave *self, const char *directory,
   return TRUE;
 }
 
-/* TRUE if the save op has no SaveV2, or the master accepts no further nodes or lacks their ops. */
-static gboolean
-has_no_snapshot (const GError *failure)
-{
-  return muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
-         muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
-         muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);
-}
-
 gboolean
 muster_background_save_must_block (MusterBackgroundSave *self, const GError *failure)
 {
-  const gboolean is_lasting = has_no_snapshot (failure);
+  const gboolean is_lasting = muster_snapshot_is_impossible (failure);
 
   if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
     return FALSE;
