@@ -97,6 +97,17 @@ void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
 gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
                                        GCancellable *cancellable, GError **error);
 
+/* Begins a run: claims the directory and notes in its side file a new run (a UUID) and the
+ * checkpoint it starts from, so that checkpoints of another run aren't taken for this one's. A
+ * program that trains calls it for each session, before its first step.
+ * - resumed_prefix (nullable): the checkpoint that was restored.
+ * - NULL with a resumed_step of 0 or above: the model was on the master at that step, from the
+ *   directory's run before.
+ * - NULL with -1: the model was initialised. */
+gboolean muster_saver_begin_run (MusterSaver *self, const char *directory,
+                                 const char *resumed_prefix, gint64 resumed_step,
+                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
+
 /* Makes a consistent save of a model that several tasks train. All functions are called on the
  * saving thread, while no other save runs. */
 typedef struct {

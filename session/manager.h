@@ -343,6 +343,10 @@ MusterSession *muster_session_manager_wait_for_session_finish (MusterSessionMana
  */
 MusterLease *muster_session_manager_lease (MusterSession *session);
 
+/* The checkpoint that a session from prepare or recover was restored from: (nullable), borrowed
+ * from the session. */
+const char *muster_session_manager_restored_from (MusterSession *session);
+
 /* Called on the waiting thread when the situation changes, and when a master with an address hasn't
  * answered CreateSession for two seconds, with the cause. message is one line. readiness is empty
  * if the master wasn't asked for it. reasons (element-type MusterReason) describe the situation.

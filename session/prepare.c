@@ -6,7 +6,8 @@
 #include "ready/readiness.h"
 #include "session/session_private.h"
 
-#define LEASE_KEY "muster-lease"
+#define LEASE_KEY    "muster-lease"
+#define RESTORED_KEY "muster-restored-from"
 
 /* Timeout for reading the final step of a job. */
 #define FINAL_STEP_LIMIT_US MUSTER_SECOND
@@ -116,10 +117,19 @@ muster_session_manager_lease (MusterSession *session)
   return g_object_get_data (G_OBJECT (session), LEASE_KEY);
 }
 
-/* Ties the lease to the session. */
-static void
-hand_on_lease (MusterOperation *self)
+const char *
+muster_session_manager_restored_from (MusterSession *session)
 {
+  g_return_val_if_fail (MUSTER_IS_SESSION (session), NULL);
+  return g_object_get_data (G_OBJECT (session), RESTORED_KEY);
+}
+
+/* Ties the lease and the checkpoint's name to the session. */
+static void
+hand_on (MusterOperation *self)
+{
+  g_object_set_data_full (G_OBJECT (self->session), RESTORED_KEY,
+                          g_strdup (self->report.restored_from), g_free);
   if (self->lease != NULL)
     g_object_set_data_full (G_OBJECT (self->session), LEASE_KEY, g_steal_pointer (&self->lease),
                             g_object_unref);
@@ -738,7 +748,7 @@ attempt (MusterOperation *self, gint64 *cost_us, GError **error)
   if (has_begun && restore (self, &failure) && initialise (self, &failure) &&
       init_locally (self, &failure) && check_ready (self, &failure) &&
       announce_prepared (self, &failure)) {
-    hand_on_lease (self);
+    hand_on (self);
     return TRUE;
   }
   end_attempt (self, &failure);

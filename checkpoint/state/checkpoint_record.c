@@ -25,6 +25,7 @@ side_checkpoint_free (gpointer data)
   MusterSideCheckpoint *self = data;
   g_free (self->name);
   g_free (self->bad);
+  g_free (self->run);
   g_free (self->state_file);
   g_array_unref (self->files);
   g_free (self);
@@ -35,6 +36,7 @@ muster_checkpoint_record_new (void)
 {
   MusterCheckpointRecord *self = g_new0 (MusterCheckpointRecord, 1);
   self->final_step = -1;
+  self->resumed_step = -1;
   self->checkpoints = g_ptr_array_new_with_free_func (side_checkpoint_free);
   self->by_name = g_hash_table_new (g_str_hash, g_str_equal);
   return self;
@@ -47,6 +49,9 @@ muster_checkpoint_record_free (MusterCheckpointRecord *self)
     return;
   g_free (self->chief);
   g_free (self->life);
+  g_free (self->run);
+  g_free (self->resumed_run);
+  g_free (self->durable_dir);
   g_hash_table_unref (self->by_name);
   g_ptr_array_unref (self->checkpoints);
   g_free (self);
@@ -264,6 +269,7 @@ print_checkpoint (GKeyFile *file, const char *group, const MusterSideCheckpoint 
   set_name (file, group, "name", one->name);
   g_key_file_set_int64 (file, group, "step", one->step);
   g_key_file_set_int64 (file, group, "epoch", one->epoch);
+  set_name (file, group, "run", one->run);
   g_key_file_set_double (file, group, "time", one->time);
   set_uint64 (file, group, "bytes", one->bytes);
   set_flag (file, group, "verified", one->verified);
@@ -288,6 +294,11 @@ muster_checkpoint_record_print (const MusterCheckpointRecord *self)
   g_key_file_set_int64 (file, DIRECTORY, "final-step", self->final_step);
   g_key_file_set_double (file, DIRECTORY, "last-preserved", self->last_preserved);
   set_name (file, DIRECTORY, "life", self->life);
+  set_name (file, DIRECTORY, "run", self->run);
+  set_name (file, DIRECTORY, "resumed-run", self->resumed_run);
+  if (self->resumed_step >= 0)
+    g_key_file_set_int64 (file, DIRECTORY, "resumed-step", self->resumed_step);
+  set_name (file, DIRECTORY, "durable-dir", self->durable_dir);
   for (guint i = 0; i < self->checkpoints->len; i++) {
     g_autofree char *group = g_strdup_printf (CHECKPOINT "%u", i);
     print_checkpoint (file, group, self->checkpoints->pdata[i]);
@@ -377,6 +388,16 @@ get_name (GKeyFile *file, const char *group, const char *key, char **value, GErr
 }
 
 static gboolean
+get_path (GKeyFile *file, const char *group, const char *key, char **value, GError **error)
+{
+  g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
+  if (text == NULL)
+    return TRUE;
+  *value = g_uri_unescape_string (text, NULL);
+  return *value != NULL || refuse_key (error, group, key, "not a path");
+}
+
+static gboolean
 parse_file (const char *text, MusterSideCheckpoint *one)
 {
   g_auto (GStrv) words = g_strsplit (text, " ", 4);
@@ -418,6 +439,7 @@ parse_checkpoint (MusterCheckpointRecord *self, GKeyFile *file, const char *grou
   guint64 deaths = 0;
   if (!get_int64 (file, group, "step", -1, &one->step, error) ||
       !get_int64 (file, group, "epoch", 0, &one->epoch, error) ||
+      !get_name (file, group, "run", &one->run, error) ||
       !get_time (file, group, "time", &one->time, error) ||
       !get_uint64 (file, group, "bytes", G_MAXUINT64, &one->bytes, error) ||
       !get_flag (file, group, "verified", &one->verified, error) ||
@@ -448,7 +470,11 @@ parse_directory (MusterCheckpointRecord *self, GKeyFile *file, GError **error)
          get_flag (file, DIRECTORY, "over", &self->over, error) &&
          get_int64 (file, DIRECTORY, "final-step", -1, &self->final_step, error) &&
          get_time (file, DIRECTORY, "last-preserved", &self->last_preserved, error) &&
-         get_name (file, DIRECTORY, "life", &self->life, error);
+         get_name (file, DIRECTORY, "life", &self->life, error) &&
+         get_name (file, DIRECTORY, "run", &self->run, error) &&
+         get_name (file, DIRECTORY, "resumed-run", &self->resumed_run, error) &&
+         get_int64 (file, DIRECTORY, "resumed-step", -1, &self->resumed_step, error) &&
+         get_path (file, DIRECTORY, "durable-dir", &self->durable_dir, error);
 }
 
 /* The text after the first line, if that is valid. */

@@ -24,6 +24,7 @@ typedef struct {
   char *name;              /* (owned) base name of the prefix; never a path */
   gint64 step;             /* -1: unknown */
   gint64 epoch;            /* of the chief that saved it; 0: unknown */
+  char *run;               /* (owned) (nullable) the run that saved it; NULL: unknown */
   double time;             /* when it was saved, seconds since 1970; 0: unknown */
   guint64 bytes;           /* all its files; 0: unknown */
   gboolean verified;       /* read back and found whole after it was written */
@@ -43,6 +44,11 @@ typedef struct {
   double last_preserved; /* seconds since 1970; 0: never */
   char *life; /* (owned) (nullable) base name of the checkpoint that the current run was restored
                  from, until the run saves */
+  char *run;  /* (owned) (nullable) a UUID of the run that writes here, new with each chief that
+                 takes the model; NULL: none has begun */
+  char *resumed_run;   /* (owned) (nullable) the run that saved the checkpoint it started from */
+  gint64 resumed_step; /* … and that checkpoint's step; -1: it was initialised */
+  char *durable_dir;   /* (owned) (nullable) in a fast tier: the absolute path of the last tier */
   GPtrArray *checkpoints; /* (owned) (element-type MusterSideCheckpoint) oldest first */
   GHashTable *by_name;    /* (owned) the same by name; change both with the functions below */
 } MusterCheckpointRecord;

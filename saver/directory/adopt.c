@@ -236,8 +236,14 @@ sweep_quietly (MusterCheckpointDirectory *self, const char *directory)
 void
 muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self, const char *directory)
 {
-  if (!g_hash_table_contains (self->swept, directory) && sweep_quietly (self, directory))
-    g_hash_table_add (self->swept, g_strdup (directory));
+  g_mutex_lock (&self->lock);
+  gboolean is_swept = g_hash_table_contains (self->swept, directory);
+  g_mutex_unlock (&self->lock);
+  if (is_swept || !sweep_quietly (self, directory))
+    return;
+  g_mutex_lock (&self->lock);
+  g_hash_table_add (self->swept, g_strdup (directory));
+  g_mutex_unlock (&self->lock);
 }
 
 /* Without the name, only age decides. */

@@ -33,6 +33,7 @@ void
 muster_checkpoint_directory_init (MusterCheckpointDirectory *self)
 {
   *self = (MusterCheckpointDirectory){0};
+  g_mutex_init (&self->publishing);
   g_mutex_init (&self->lock);
   self->claimed = g_array_new (FALSE, FALSE, sizeof (MusterClaimed));
   g_array_set_clear_func (self->claimed, claimed_clear);
@@ -54,6 +55,8 @@ muster_checkpoint_directory_clear (MusterCheckpointDirectory *self)
   g_ptr_array_unref (self->kept);
   g_ptr_array_unref (self->pending_deletes);
   g_hash_table_unref (self->swept);
+  g_free (self->run);
+  g_mutex_clear (&self->publishing);
   g_mutex_clear (&self->lock);
 }
 
@@ -74,8 +77,10 @@ muster_checkpoint_directory_set_lease (MusterCheckpointDirectory *self, MusterLe
   g_mutex_lock (&self->lock);
   g_autoptr (MusterLease) before = self->lease;
   self->lease = lease != NULL ? g_object_ref (lease) : NULL;
-  if (before != lease)
+  if (before != lease) {
     g_array_set_size (self->claimed, 0);
+    self->least_epoch = 0;
+  }
   g_mutex_unlock (&self->lock);
 }
 
@@ -158,6 +163,44 @@ note_claim (MusterCheckpointDirectory *self, MusterLease *lease, const char *dir
   g_mutex_unlock (&self->lock);
 }
 
+/* What a claim takes that hasn't been made. */
+static gint64
+epoch_for (MusterLease *lease, const MusterCheckpointRecord *record, gboolean is_noted)
+{
+  return is_noted ? record->epoch : MAX (muster_lease_epoch (lease), record->epoch + 1);
+}
+
+gint64
+muster_checkpoint_directory_next_epoch (MusterCheckpointDirectory *self, MusterLease *lease,
+                                        const char *directory)
+{
+  const gint64 claimed = muster_checkpoint_directory_claimed_epoch (self, directory);
+
+  if (lease == NULL || claimed != 0)
+    return claimed;
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (self->storage, directory, NULL);
+  g_autofree char *chief = name_of (lease);
+  return record != NULL ? epoch_for (lease, record, g_strcmp0 (record->chief, chief) == 0) : 0;
+}
+
+void
+muster_checkpoint_directory_raise_epoch (MusterCheckpointDirectory *self, gint64 epoch)
+{
+  g_mutex_lock (&self->lock);
+  self->least_epoch = MAX (self->least_epoch, epoch);
+  g_mutex_unlock (&self->lock);
+}
+
+static gint64
+least_epoch (MusterCheckpointDirectory *self)
+{
+  g_mutex_lock (&self->lock);
+  gint64 epoch = self->least_epoch;
+  g_mutex_unlock (&self->lock);
+  return epoch;
+}
+
 static void
 write_holder (MusterCheckpointRecord *record, const char *chief, gint64 epoch, gboolean *changed)
 {
@@ -179,7 +222,7 @@ muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, Muster
   gboolean is_noted = g_strcmp0 (record->chief, chief) == 0;
 
   if (epoch == 0) {
-    epoch = is_noted ? record->epoch : MAX (muster_lease_epoch (lease), record->epoch + 1);
+    epoch = epoch_for (lease, record, is_noted);
     note_claim (self, lease, directory, epoch);
   }
   if (record->epoch > epoch || (record->epoch == epoch && !is_noted)) {
@@ -188,6 +231,11 @@ muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, Muster
         "'%s' was taken over by %s, with epoch %" G_GINT64_FORMAT
         " (this chief's is %" G_GINT64_FORMAT "); this chief saves no more checkpoints there",
         directory, record->chief != NULL ? record->chief : "another chief", record->epoch, epoch);
+  }
+  const gint64 least = least_epoch (self);
+  if (epoch < least) {
+    epoch = least;
+    note_claim (self, lease, directory, epoch);
   }
   if (record->epoch < epoch)
     write_holder (record, chief, epoch, changed);

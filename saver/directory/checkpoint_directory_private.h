@@ -42,10 +42,12 @@ typedef struct {
   gboolean absolute_paths;
   gboolean unlisted;
   gboolean adopt_unknown;
-  GHashTable
-      *swept; /* (owned) (element-type utf8) directories; belongs to the thread that is saving */
+  GMutex publishing; /* held while one checkpoint is published */
   GMutex lock;
   /* guarded by lock */
+  GHashTable *swept;  /* (owned) (element-type utf8) directories */
+  char *run;          /* (owned) (nullable) the run that saves: see MusterRun */
+  gint64 least_epoch; /* a claim takes this one or a higher one */
   MusterLease *lease; /* (owned) (nullable) */
   GArray *claimed;    /* (owned) (element-type MusterClaimed) under that lease */
   double mark;        /* time of the last preserved checkpoint: seconds since 1970 */
@@ -83,6 +85,32 @@ gboolean muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, Mus
 gint64 muster_checkpoint_directory_claimed_epoch (MusterCheckpointDirectory *self,
                                                   const char *directory);
 
+/* The epoch that a claim of the directory would take now; 0 without a lease, or if the side file
+ * can't be read. */
+gint64 muster_checkpoint_directory_next_epoch (MusterCheckpointDirectory *self, MusterLease *lease,
+                                               const char *directory);
+/* Makes later claims take this epoch at least, so that the directories of one run have the same. */
+void muster_checkpoint_directory_raise_epoch (MusterCheckpointDirectory *self, gint64 epoch);
+
+/* What the side file says of the run that writes to a directory. */
+typedef struct {
+  const char *run;         /* a UUID */
+  const char *resumed_run; /* (nullable) the run that saved the checkpoint it starts from */
+  gint64 resumed_step;     /* … and its step; -1: it was initialised */
+  const char *durable_dir; /* (nullable) in a fast tier: the absolute path of the last tier */
+} MusterRun;
+
+/* run.c: claims the directory and writes the run to its side file; later checkpoints are recorded
+ * as this run's. */
+gboolean muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self, MusterLease *lease,
+                                                const char *directory, const MusterRun *run,
+                                                gint64 deadline_us, GCancellable *cancellable,
+                                                GError **error);
+/* The run that saved a checkpoint, by its directory's side file: (transfer full) (nullable) */
+char *muster_checkpoint_run (MusterStorage *storage, const char *prefix);
+/* The run that writes to a directory, by its side file: (transfer full) (nullable) */
+char *muster_directory_run (MusterStorage *storage, const char *directory);
+
 /* adopt.c: once for each directory, before the first save there, removes what savers that died left
  * in it, under its lock. */
 void muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self,
@@ -106,6 +134,8 @@ typedef struct {
   gint64 step;
   gboolean is_here;     /* written and synced by this process */
   gboolean is_unlisted; /* no state file, no list */
+  gboolean is_verified; /* it was read back */
+  const char *run;      /* (nullable) the run that saved it, if another than the directory's */
   /* set by muster_checkpoint_directory_publish () */
   gboolean is_published;
   guint64 bytes;

@@ -157,6 +157,10 @@ describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   one->step = MAX (checkpoint->step, -1);
   one->epoch = muster_checkpoint_directory_claimed_epoch (self, checkpoint->directory);
   one->time = now;
+  one->verified = checkpoint->is_verified;
+  g_mutex_lock (&self->lock);
+  one->run = g_strdup (checkpoint->run != NULL ? checkpoint->run : self->run);
+  g_mutex_unlock (&self->lock);
   one->state_file = g_strdup (self->latest_filename);
   return describe_files (self, one, prefix, error);
 }
@@ -292,10 +296,9 @@ muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self, c
   return muster_storage_publish (self->storage, path, data, size, error);
 }
 
-gboolean
-muster_checkpoint_directory_publish (MusterCheckpointDirectory *self, MusterLease *lease,
-                                     MusterNewCheckpoint *checkpoint, gint64 deadline_us,
-                                     GCancellable *cancellable, GError **error)
+static gboolean
+publish (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoint *checkpoint,
+         gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   const char *directory = checkpoint->directory, *from = checkpoint->temporary,
              *to = checkpoint->prefix;
@@ -317,6 +320,19 @@ muster_checkpoint_directory_publish (MusterCheckpointDirectory *self, MusterLeas
   return checkpoint->is_published &&
          muster_checkpoint_directory_write_meta_graph (self, to, error) &&
          (checkpoint->is_unlisted || record_it (self, record, checkpoint, now, error));
+}
+
+/* A store without locks has no lock on the directory: a copy and a save of this process still take
+ * turns. */
+gboolean
+muster_checkpoint_directory_publish (MusterCheckpointDirectory *self, MusterLease *lease,
+                                     MusterNewCheckpoint *checkpoint, gint64 deadline_us,
+                                     GCancellable *cancellable, GError **error)
+{
+  g_mutex_lock (&self->publishing);
+  gboolean is_done = publish (self, lease, checkpoint, deadline_us, cancellable, error);
+  g_mutex_unlock (&self->publishing);
+  return is_done;
 }
 
 char **

@@ -20,9 +20,14 @@ full_record (void)
   record->final_step = 1200;
   record->last_preserved = 1600000000.123456;
   record->life = g_strdup ("model ckpt;1");
+  record->run = g_strdup ("5d5c0d7e-0c5c-4c4e-8f3a-6a1a2b3c4d5e");
+  record->resumed_run = g_strdup ("0b9f8a7c-1d2e-4f3a-9b8c-7d6e5f4a3b2c");
+  record->resumed_step = 1100;
+  record->durable_dir = g_strdup ("/nfs/run;\xff");
   MusterSideCheckpoint *one = muster_checkpoint_record_ensure (record, "/a/b/model ckpt;1");
   one->step = 1;
   one->epoch = 6;
+  one->run = g_strdup ("0b9f8a7c-1d2e-4f3a-9b8c-7d6e5f4a3b2c");
   one->time = 1600000060.5;
   one->bytes = G_MAXUINT64;
   one->verified = TRUE;
@@ -56,12 +61,17 @@ MUSTER_TEST (CheckpointRecord, what_is_written_is_read)
   MUSTER_EXPECT_STREQ (again, text);
   MUSTER_EXPECT_STREQ (read->chief, record->chief);
   MUSTER_EXPECT_EQ (read->last_preserved, record->last_preserved);
+  MUSTER_EXPECT_STREQ (read->run, record->run);
+  MUSTER_EXPECT_STREQ (read->resumed_run, record->resumed_run);
+  MUSTER_EXPECT_EQ (read->resumed_step, 1100);
+  MUSTER_EXPECT_STREQ (read->durable_dir, record->durable_dir);
   MUSTER_EXPECT_EQ (read->checkpoints->len, 2);
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (read, "elsewhere/model ckpt;1");
   MUSTER_ASSERT_TRUE (one != NULL);
   MUSTER_EXPECT_STREQ (one->bad, " the tensor 'w' = [1;2]\\ \xc3\xa4 ");
   MUSTER_EXPECT_EQ (one->bytes, G_MAXUINT64);
   MUSTER_EXPECT_EQ (one->deaths, 3);
+  MUSTER_EXPECT_STREQ (one->run, record->resumed_run);
   MUSTER_ASSERT_TRUE (one->files->len == 2);
   const MusterSideFile *file = &g_array_index (one->files, MusterSideFile, 0);
   MUSTER_EXPECT_STREQ (file->name, ".index");
@@ -78,6 +88,7 @@ MUSTER_TEST (CheckpointRecord, absent_is_empty)
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (record->epoch, 0);
   MUSTER_EXPECT_EQ (record->final_step, -1);
+  MUSTER_EXPECT_EQ (record->resumed_step, -1);
   MUSTER_EXPECT_EQ (record->checkpoints->len, 0);
 }
 

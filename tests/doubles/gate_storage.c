@@ -49,13 +49,26 @@ gate_make_directory (MusterStorage *storage, const char *directory, GError **err
   return !fails && muster_storage_make_directory (muster_local_storage (), directory, error);
 }
 
+/* The name that this thread renamed last, if it is the side file's: that is written by who claims a
+ * directory or begins a run as well, before any save. */
+static __thread gboolean is_side_file;
+
+static gboolean
+gate_rename (MusterStorage *storage G_GNUC_UNUSED, const char *from, const char *to, GError **error)
+{
+  is_side_file = g_str_has_suffix (to, "/checkpoint.muster");
+  return muster_storage_rename (muster_local_storage (), from, to, error);
+}
+
 static gboolean
 gate_sync_directory (MusterStorage *storage, const char *directory, GError **error)
 {
   MusterGateStorage *self = MUSTER_GATE_STORAGE (storage);
 
   g_mutex_lock (&self->lock);
-  pass (self, MUSTER_GATE_PUBLISH);
+  if (!is_side_file)
+    pass (self, MUSTER_GATE_PUBLISH);
+  is_side_file = FALSE;
   g_mutex_unlock (&self->lock);
   return muster_storage_sync_directory (muster_local_storage (), directory, error);
 }
@@ -63,6 +76,7 @@ gate_sync_directory (MusterStorage *storage, const char *directory, GError **err
 static void
 storage_init (MusterStorageInterface *iface)
 {
+  iface->rename = gate_rename;
   iface->make_directory = gate_make_directory;
   iface->sync_directory = gate_sync_directory;
 }

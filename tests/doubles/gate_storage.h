@@ -7,8 +7,8 @@
 G_BEGIN_DECLS
 
 /* Local files with gates in front of the verbs that a save begins (make_directory) and publishes
- * (sync_directory) with. A thread that comes to a closed gate waits until it is opened, 30 s at
- * most. All gates are open at first. */
+ * (sync_directory) with, except for the side file's. A thread that comes to a closed gate waits
+ * until it is opened, 30 s at most. All gates are open at first. */
 
 #define MUSTER_TYPE_GATE_STORAGE (muster_gate_storage_get_type ())
 G_DECLARE_FINAL_TYPE (MusterGateStorage, muster_gate_storage, MUSTER, GATE_STORAGE,

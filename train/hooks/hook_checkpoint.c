@@ -303,6 +303,16 @@ is_saved (MusterCheckpointSaverHook *self, gint64 step)
   return TRUE;
 }
 
+/* Notes which checkpoint the training starts from. */
+static gboolean
+begin_run (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError **error)
+{
+  muster_saver_set_lease (self->saver, muster_session_manager_lease (call->session));
+  return muster_saver_begin_run (self->saver, self->directory,
+                                 muster_session_manager_restored_from (call->session), -1,
+                                 call->deadline_us, call->cancellable, error);
+}
+
 static gboolean
 checkpoint_after_create (MusterHook *hook, MusterSession *session,
                          MusterCoordinator *coordinator G_GNUC_UNUSED, gint64 deadline_us,
@@ -312,8 +322,7 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
   const MusterSaveCall call = {session, deadline_us, cancellable};
   gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
 
-  muster_saver_set_lease (self->saver, muster_session_manager_lease (session));
-  if (step < 0 || !write_graphs (self, step, error) ||
+  if (step < 0 || !write_graphs (self, step, error) || !begin_run (self, &call, error) ||
       !(self->is_blocking ||
         muster_background_save_open (&self->background, self->saver, session, error)))
     return FALSE;

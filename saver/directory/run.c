@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/storage_failure.h"
+#include "saver/directory/checkpoint_directory_private.h"
+
+/* The lineage of a directory: which run writes there, and from which run's checkpoint it started.
+ * A step alone doesn't tell whether a checkpoint is this model's: a run that starts again from an
+ * older checkpoint reaches the same steps with other values. */
+
+static void
+write_run (MusterCheckpointRecord *record, const MusterRun *run)
+{
+  g_free (record->run);
+  g_free (record->resumed_run);
+  g_free (record->durable_dir);
+  record->run = g_strdup (run->run);
+  record->resumed_run = g_strdup (run->resumed_run);
+  record->resumed_step = run->resumed_step;
+  record->durable_dir = g_strdup (run->durable_dir);
+}
+
+/* A directory that isn't there is made. */
+static MusterDirectoryLock *
+lock_directory (MusterCheckpointDirectory *self, const char *directory, gint64 deadline_us,
+                GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  MusterDirectoryLock *lock = muster_directory_lock (self->storage, directory, deadline_us,
+                                                     self->clock, cancellable, &failure);
+
+  if (lock == NULL && !muster_storage_failure_is_absent (failure)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  if (lock != NULL || !muster_storage_make_directory (self->storage, directory, error))
+    return lock;
+  return muster_directory_lock (self->storage, directory, deadline_us, self->clock, cancellable,
+                                error);
+}
+
+gboolean
+muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self, MusterLease *lease,
+                                       const char *directory, const MusterRun *run,
+                                       gint64 deadline_us, GCancellable *cancellable,
+                                       GError **error)
+{
+  gboolean changed = FALSE;
+
+  g_autoptr (MusterDirectoryLock) lock =
+      lock_directory (self, directory, deadline_us, cancellable, error);
+  g_autoptr (MusterCheckpointRecord) record =
+      lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
+                   : NULL;
+  if (record == NULL ||
+      !muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed, error))
+    return FALSE;
+  write_run (record, run);
+  if (!muster_checkpoint_record_write (self->storage, directory, record, error))
+    return FALSE;
+  g_mutex_lock (&self->lock);
+  g_free (self->run);
+  self->run = g_strdup (run->run);
+  g_mutex_unlock (&self->lock);
+  return TRUE;
+}
+
+char *
+muster_checkpoint_run (MusterStorage *storage, const char *prefix)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (storage, directory, NULL);
+  const MusterSideCheckpoint *one =
+      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
+  return one != NULL ? g_strdup (one->run) : NULL;
+}
+
+char *
+muster_directory_run (MusterStorage *storage, const char *directory)
+{
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (storage, directory, NULL);
+  return record != NULL ? g_strdup (record->run) : NULL;
+}
