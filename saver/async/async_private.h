@@ -57,6 +57,7 @@ typedef struct {
   MusterAsyncSlot slots[MUSTER_MAX_SNAPSHOTS];
   GQueue waiting;              /* (owned) (element-type MusterAsyncRequest) staged, in order */
   MusterAsyncRequest *writing; /* (owned) (nullable) being written by the thread */
+  MusterSaveTicket *replaced;  /* (owned) (nullable) whose callers are called after the lock */
   GThread *thread;             /* (owned) (nullable) */
   GThread *holder;             /* (nullable) the thread that is staging or restoring */
   gboolean is_over;            /* the thread has left its loop */

@@ -187,6 +187,7 @@ replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
   g_autofree char *why =
       g_strdup_printf ("replaced by '%s' before it was written", muster_save_ticket_path (by));
   end_by_policy (request->ticket, MUSTER_SAVE_REPLACED, MUSTER_ERROR_CANCELLED, why);
+  self->replaced = muster_save_ticket_ref (request->ticket);
   muster_async_request_free (request);
   return slot;
 }
@@ -410,6 +411,7 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
   MusterAsyncCall call = {.core = core, .deadline_us = deadline_us, .cancellable = cancellable};
   gint64 began_us = muster_clock_now_us (core->clock);
   MusterSaveTicket *ticket = NULL;
+  g_autoptr (MusterSaveTicket) replaced = NULL;
 
   g_mutex_lock (&core->lock);
   const gint64 limit_us = core->model->saver->save_timeout_us;
@@ -417,9 +419,12 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
     call.deadline_us = MIN (deadline_us, muster_deadline_after (began_us, limit_us));
   if (muster_async_call_lock_save (&call, error)) {
     ticket = save_locked (&call, directory, step, prefix, error);
+    replaced = g_steal_pointer (&core->replaced);
     muster_async_call_release (&call);
   }
   g_mutex_unlock (&core->lock);
+  if (replaced != NULL)
+    muster_save_ticket_notify (replaced);
   if (ticket != NULL)
     muster_save_meter_blocked (core->meter, began_us, muster_clock_now_us (core->clock));
   return ticket;

@@ -25,17 +25,15 @@ typedef enum {
   MUSTER_SAVES_REPLACE,
 } MusterSavePolicy;
 
-/* Called on the saver's thread after each save there has succeeded or failed, before sync returns.
- */
-typedef void (*MusterSaveFinished) (MusterSaveTicket *ticket, gpointer user_data);
-
 typedef struct {
   MusterSavePolicy policy;
   /* Maximum size of the snapshots that aren't durable yet: as many as fit, at most four. A model
    * that is larger is saved synchronously. 0: one snapshot of any size, and a second for REPLACE.
    */
   guint64 budget_bytes;
-  MusterSaveFinished finished; /* (nullable) */
+  /* (nullable) Called on the saver's thread after each save there, before sync returns. Of one
+   * save: muster_save_ticket_when_ended (). */
+  MusterSaveFinished finished;
   gpointer finished_data;
   /* How long the last unref waits for a running save; 0: 5 s. To choose another time, call shutdown
    * first. */

@@ -85,6 +85,7 @@ muster_async_core_unref (MusterAsyncCore *self)
   muster_async_model_unref (self->model);
   muster_save_meter_free (self->meter);
   g_object_unref (self->clock);
+  g_clear_pointer (&self->replaced, muster_save_ticket_unref);
   g_clear_error (&self->failure);
   g_clear_error (&self->last_failure);
   g_mutex_clear (&self->lock);
@@ -208,6 +209,7 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
     muster_save_ticket_end (request->ticket, MUSTER_SAVE_FAILED, outcome->failure);
   else
     muster_async_resolve_ticket (request->ticket, outcome->saved);
+  muster_save_ticket_notify (request->ticket);
   if (self->options.finished != NULL)
     self->options.finished (request->ticket, self->options.finished_data);
 }

@@ -5,6 +5,13 @@
 #include "base/wait.h"
 #include "saver/async/save_ticket_private.h"
 
+/* Who is called when the save has ended. */
+typedef struct {
+  MusterSaveFinished func;
+  gpointer user_data;
+  GDestroyNotify destroy; /* (nullable) */
+} Caller;
+
 struct _MusterSaveTicket {
   gatomicrefcount refs;
   char *path; /* (owned) */
@@ -15,8 +22,9 @@ struct _MusterSaveTicket {
   GCond changed;
   /* guarded by lock */
   MusterSaveState state;
-  char *why;     /* (owned) (nullable) */
-  GError *error; /* (owned) (nullable) */
+  char *why;       /* (owned) (nullable) */
+  GError *error;   /* (owned) (nullable) */
+  GArray *callers; /* (owned) (nullable) (element-type Caller) */
   gboolean has_saved;
   MusterSaved saved; /* constant once has_saved is set */
 };
@@ -44,11 +52,24 @@ muster_save_ticket_ref (MusterSaveTicket *self)
   return self;
 }
 
+/* (nullable) Takes them. */
+static void
+release_callers (GArray *callers)
+{
+  for (guint i = 0; callers != NULL && i < callers->len; i++) {
+    const Caller *caller = &g_array_index (callers, Caller, i);
+    if (caller->destroy != NULL)
+      caller->destroy (caller->user_data);
+  }
+  g_clear_pointer (&callers, g_array_unref);
+}
+
 void
 muster_save_ticket_unref (MusterSaveTicket *self)
 {
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
+  release_callers (self->callers);
   g_free (self->path);
   g_object_unref (self->cancellable);
   g_strfreev (self->left_out);
@@ -178,6 +199,36 @@ muster_save_ticket_end (MusterSaveTicket *self, MusterSaveState state, const GEr
   self->error = g_error_copy (error);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
+}
+
+void
+muster_save_ticket_notify (MusterSaveTicket *self)
+{
+  g_mutex_lock (&self->lock);
+  GArray *callers = g_steal_pointer (&self->callers);
+  g_mutex_unlock (&self->lock);
+  for (guint i = 0; callers != NULL && i < callers->len; i++) {
+    const Caller *caller = &g_array_index (callers, Caller, i);
+    caller->func (self, caller->user_data);
+  }
+  release_callers (callers);
+}
+
+void
+muster_save_ticket_when_ended (MusterSaveTicket *self, MusterSaveFinished func, gpointer user_data,
+                               GDestroyNotify destroy)
+{
+  g_return_if_fail (self != NULL && func != NULL);
+
+  const Caller caller = {func, user_data, destroy};
+  g_mutex_lock (&self->lock);
+  if (self->callers == NULL)
+    self->callers = g_array_new (FALSE, FALSE, sizeof (Caller));
+  g_array_append_val (self->callers, caller);
+  const gboolean has_ended = self->state >= MUSTER_SAVE_DURABLE;
+  g_mutex_unlock (&self->lock);
+  if (has_ended)
+    muster_save_ticket_notify (self);
 }
 
 typedef struct {

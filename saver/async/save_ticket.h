@@ -40,6 +40,15 @@ const char *const *muster_save_ticket_left_out (MusterSaveTicket *self);
 gboolean muster_save_ticket_wait (MusterSaveTicket *self, MusterSaveState state, gint64 deadline_us,
                                   GCancellable *cancellable, GError **error);
 
+/* Called once when a save has ended: it is durable, has failed, or was skipped or replaced. */
+typedef void (*MusterSaveFinished) (MusterSaveTicket *ticket, gpointer user_data);
+
+/* Calls func when this save has ended, before sync returns: on the saver's thread, or on that of
+ * the save that replaced it. If it has ended already, func is called at once. destroy (nullable) is
+ * called after func, also if the save never ends. */
+void muster_save_ticket_when_ended (MusterSaveTicket *self, MusterSaveFinished func,
+                                    gpointer user_data, GDestroyNotify destroy);
+
 /* Cancels the save unless it is durable. It ends with G_IO_ERROR_CANCELLED, which the saver doesn't
  * report as a failure. */
 void muster_save_ticket_cancel (MusterSaveTicket *self);

@@ -18,6 +18,9 @@ void muster_save_ticket_advance (MusterSaveTicket *self, MusterSaveState state);
 /* Ends the save in a final state; error is copied. */
 void muster_save_ticket_end (MusterSaveTicket *self, MusterSaveState state, const GError *error);
 
+/* Calls the functions of a ticket that has ended; without a lock that they may need. */
+void muster_save_ticket_notify (MusterSaveTicket *self);
+
 /* As muster_wait_for (), with an error. DEADLINE_EXCEEDED names `what`. */
 gboolean muster_wait_until_done (GMutex *lock, GCond *changed, MusterIsDone is_done, gpointer data,
                                  const char *what, gint64 deadline_us, GCancellable *cancellable,

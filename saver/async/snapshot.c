@@ -434,6 +434,8 @@ muster_snapshot_free (MusterSnapshot *self)
 gboolean
 muster_snapshot_is_impossible (const GError *failure)
 {
+  g_return_val_if_fail (failure != NULL, FALSE);
+
   return muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
          muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
          muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED);

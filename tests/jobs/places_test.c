@@ -5,7 +5,7 @@
 #include "callbacks/worker_training_state.h"
 #include "engine/session/local_master.h"
 #include "jobs/job_checkpoint.h"
-#include "saver/checkpoint_manager.h"
+#include "saver/async/checkpoint_manager.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "train/hooks/hooks.h"

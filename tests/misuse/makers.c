@@ -20,7 +20,7 @@
 #include "master/step_builder.h"
 #include "saver/async/async_saver.h"
 #include "saver/async/snapshot.h"
-#include "saver/checkpoint_manager.h"
+#include "saver/async/checkpoint_manager.h"
 #include "session/cluster/cluster_spec.h"
 #include "session/manager.h"
 #include "tests/doubles/notebook.h"

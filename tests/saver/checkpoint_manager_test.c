@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "saver/checkpoint_manager.h"
+#include "saver/async/checkpoint_manager.h"
 
 #include "tests/saver/directory_fixture.h"
 

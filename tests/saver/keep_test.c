@@ -2,7 +2,7 @@
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/forwarding_storage.h"
 #include "saver/builder/saver_builder.h"
-#include "saver/checkpoint_manager.h"
+#include "saver/async/checkpoint_manager.h"
 #include "tests/saver/directory_fixture.h"
 
 #include <fcntl.h>
