@@ -328,7 +328,7 @@ compare_ints (gconstpointer a, gconstpointer b)
   return (x > y) - (x < y);
 }
 
-/* The indices once each, in order. */
+/* The distinct indices in ascending order. */
 typedef struct {
   gint64 *indices; /* (owned) (nullable) */
   gint64 n;
@@ -385,7 +385,7 @@ set_rows (MusterKernel *k, const Rows *rows, GError **error)
   return TRUE;
 }
 
-/* What the picks of a gradient are, once they were checked. */
+/* The rows that the forward op selected, after the checks. */
 typedef struct {
   MusterTensor *indices, *ids; /* (not owned) */
   const Rows *rows;            /* (not owned) (nullable) if the output has only the selected rows */
@@ -393,7 +393,8 @@ typedef struct {
   Divisor divisor;
 } Picks;
 
-/* Adds its segment's row of the gradient, divided, to each selected row; scaled holds a row. */
+/* Adds to each selected row its segment's row of the gradient, divided; scaled has space for one
+ * row. */
 static void
 give_rows (const Picks *picks, const guint8 *grad, gint64 run, guint8 *scaled, MusterResult *result)
 {
@@ -424,8 +425,8 @@ check_picked_gradient (MusterKernel *k, GError **error)
          check_sorted (ids, error);
 }
 
-/* The gradient of picked: each selected row receives its segment's row. With a second output there
- * are only the selected rows, and their numbers. */
+/* The gradient of picked: each selected row receives its segment's row. If the op has a second
+ * output, the first contains only the selected rows, and the second their indices. */
 static gboolean
 picked_gradient (MusterKernel *k, Divisor divisor, GError **error)
 {

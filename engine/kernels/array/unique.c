@@ -14,7 +14,7 @@ typedef struct {
   gsize size;
 } Slices;
 
-/* A table of slices by their value: open addressing, at most half full. */
+/* A hash table of slices: open addressing, at most half full. */
 typedef struct {
   gint64 *places; /* (owned) index + 1, 0: free */
   guint64 mask;
@@ -86,7 +86,7 @@ hash_element (const Slices *s, guint64 hash, const guint8 *at)
   return hash;
 }
 
-/* NaN equals nothing. */
+/* NaN isn't equal to anything. */
 static gboolean
 same_element (const Slices *s, const guint8 *a, const guint8 *b)
 {
@@ -136,7 +136,8 @@ same_slice (const Slices *a, gint64 x, const Slices *b, gint64 y)
   return TRUE;
 }
 
-/* The slice of s in the table that equals this one of other; if there is none, the place for it. */
+/* Finds the table's entry for the slice of s that equals this slice of other; a free entry if there
+ * is none. */
 static gint64 *
 table_find (const Table *self, const Slices *s, const Slices *other, gint64 slice)
 {
@@ -147,8 +148,8 @@ table_find (const Table *self, const Slices *s, const Slices *other, gint64 slic
   return &self->places[at];
 }
 
-/* Finds the first slice of each value; gives their number. first[i]: the i-th of them; id: for each
- * slice, which of them it is. */
+/* Numbers the distinct values in order of appearance: first[i] is the first slice with value i,
+ * id[j] is the value of slice j. */
 static gboolean
 find_unique (MusterKernel *k, const Slices *s, gint64 *first, gint64 *id, gint64 *n_unique,
              GError **error)
@@ -171,7 +172,8 @@ find_unique (MusterKernel *k, const Slices *s, gint64 *first, gint64 *id, gint64
   return TRUE;
 }
 
-/* The values, where each came, and how often where the op gives that too. */
+/* Sets the outputs: the distinct values, the number of each slice's value and, if the op has that
+ * output, the counts. */
 static gboolean
 set_unique (MusterKernel *k, const Slices *s, int axis, GError **error)
 {
@@ -252,7 +254,7 @@ compute_unique_v2 (MusterKernel *k, GError **error)
   return set_unique (k, &slices, axis, error);
 }
 
-/* What x has and y hasn't, in x's order. */
+/* The elements of x that y doesn't contain, in x's order. */
 static gboolean
 compute_list_diff (MusterKernel *k, GError **error)
 {

@@ -45,7 +45,8 @@ stretch_shapes (MusterBroadcast *self, MusterTensor *const *operands, int n_oper
   return TRUE;
 }
 
-/* Whether every operand goes on from the outermost loop to one around it without a gap. */
+/* TRUE if a loop around the outermost one can be joined with it: it continues there for each
+ * operand. */
 static gboolean
 joins_outermost (const MusterBroadcast *self, int n_operands, const gint64 *steps)
 {
@@ -255,11 +256,11 @@ muster_dense_steps (int n_dims, const gint64 *dims, gint64 *steps)
 
   for (int i = n_dims - 1; i >= 0; i--) {
     steps[i] = step;
-    step = (gint64)((guint64)step * (guint64)dims[i]); /* of an empty tensor it may overflow */
+    step = (gint64)((guint64)step * (guint64)dims[i]); /* may overflow for an empty tensor */
   }
 }
 
-/* A run of n elements; the compiler knows the usual sizes. */
+/* Copies n elements. The usual sizes are constants, so that the compiler inlines the copy. */
 static void
 copy_run (gsize size, gint64 n, guint8 *to, gint64 to_step, const guint8 *from, gint64 from_step)
 {

@@ -358,6 +358,6 @@ muster_dims_product (const gint64 *dims, int from, int to)
   gint64 n = 1;
 
   for (int i = from; i < to; i++)
-    n = (gint64)((guint64)n * (guint64)dims[i]); /* of an empty tensor it may overflow */
+    n = (gint64)((guint64)n * (guint64)dims[i]); /* may overflow for an empty tensor */
   return n;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* More of a string than this is in no error. */
+/* The maximum number of bytes of a string in an error. */
 #define MAX_QUOTED 4096
 
 gboolean
@@ -22,7 +22,8 @@ muster_strings_begin_like (MusterStrings *self, MusterKernel *k, const MusterTen
                                error);
 }
 
-/* Until the end, where the text no longer moves, data says how far into it an element begins. */
+/* Until muster_strings_end (), data is an offset into the text, because the text may be
+ * reallocated. */
 void
 muster_strings_close (MusterStrings *self, gint64 i)
 {

@@ -10,7 +10,7 @@
 
 /* The number of bytes validated or converted at a time. */
 #define PIECE     4096
-#define MAX_MARKS 256 /* the most bytes of combining marks after it */
+#define MAX_MARKS 256 /* maximum bytes of combining marks after it */
 
 void
 muster_text_clear (MusterText *self)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Conditional accumulators, dense and sparse: what SyncReplicasOptimizer collects gradients in. */
+/* Conditional accumulators, dense and sparse, which SyncReplicasOptimizer uses to collect
+ * gradients. */
 #include "engine/kernels/common/dispatch.h"
 #include "engine/kernels/data_flow/tables.h"
 #include "engine/resources/accumulator.h"
@@ -81,7 +82,7 @@ compute_accumulator (MusterKernel *k, GError **error)
   return muster_kernel_output_resource (k, 0, &accumulator_type, make_accumulator, error);
 }
 
-/* A dense or a sparse one behind input 0, for gradients of dtype. */
+/* The accumulator behind input 0, dense or sparse, for gradients of dtype. */
 static MusterAccumulator *
 accumulator_of (MusterKernel *k, MusterDType dtype, GError **error)
 {

@@ -12,7 +12,7 @@ typedef enum { SIDE_IN, SIDE_OUT, N_SIDES } Side;
 typedef enum { PUT, PUT_MANY, CLOSE, TAKE, TAKE_MANY } Action;
 typedef enum { STUCK, MOVED, COMPLETE } Outcome;
 
-/* The most capacity kept for an empty queue. */
+/* The maximum capacity kept for an empty queue. */
 #define MAX_SPARE 1024
 
 struct _MusterQueue {
@@ -29,8 +29,8 @@ struct _MusterQueue {
   guint n_words;
 };
 
-/* A kernel's enqueue or dequeue. While it waits, the kernel owns it; guarded by the queue's lock in
- * between. */
+/* An enqueue or dequeue of a kernel. Guarded by the queue's lock while it waits; otherwise only the
+ * kernel uses it. */
 typedef struct {
   MusterQueue *queue;
   MusterKernel *kernel;
@@ -92,7 +92,7 @@ push_front (MusterQueue *self, MusterTensor *const *tensors /* (transfer full) o
   memcpy (element_at (self, 0), tensors, self->spec.n_components * sizeof *tensors);
 }
 
-/* Draws as TensorFlow does, using each word of a block in turn. */
+/* Like TensorFlow, uses all four words of a block, one for each draw. */
 static gsize
 draw (MusterQueue *self)
 {
@@ -103,7 +103,8 @@ draw (MusterQueue *self)
   return self->words[G_N_ELEMENTS (self->words) - self->n_words--] % self->n;
 }
 
-/* Moves one element to the attempt: the first, or a random one, which the last one replaces. */
+/* Moves one element to the attempt: the first or, in a shuffle queue, a random one, whose position
+ * the last one takes. */
 static void
 take_one (MusterQueue *self, Attempt *attempt)
 {
@@ -188,7 +189,7 @@ static Outcome
 put (MusterQueue *self, Attempt *attempt)
 {
   Outcome outcome = STUCK;
-  if (self->is_closed) /* a padding queue takes these from its parent, in TensorFlow too */
+  if (self->is_closed) /* as in TensorFlow, a padding queue has the errors of its base class */
     return fail_attempt (attempt, MUSTER_ERROR_CANCELLED, "%s '%s' is closed.",
                          muster_queue_kind_name (self->spec.kind == MUSTER_QUEUE_PADDING
                                                      ? MUSTER_QUEUE_FIFO
@@ -251,7 +252,7 @@ take (MusterQueue *self, Attempt *attempt)
     if (outcome != STUCK)
       return outcome;
   }
-  /* A priority queue's batch is taken at once. */
+  /* A priority queue waits until it can dequeue the whole batch. */
   if (self->spec.kind == MUSTER_QUEUE_PRIORITY && (gint64)self->n < attempt->left)
     return STUCK;
   const gsize keep = self->is_closed ? 0 : (gsize)self->spec.min_after_dequeue;
@@ -263,8 +264,7 @@ take (MusterQueue *self, Attempt *attempt)
 static Outcome
 advance (MusterQueue *self, Attempt *attempt)
 {
-  if (self->is_gone) /* a step still has the handle of a queue that was removed; this isn't the end
-                        of its elements */
+  if (self->is_gone) /* CANCELLED, not a closed queue's OUT_OF_RANGE */
     return fail_cancelled (attempt);
   switch (attempt->action) {
   case PUT:
@@ -323,7 +323,7 @@ attempt_clear (Attempt *attempt)
   g_clear_error (&attempt->error);
 }
 
-/* Sets the outputs; if that fails or is no longer wanted, the elements go back. */
+/* Sets the outputs. Returns the elements to the queue if that fails, or if is_wanted is FALSE. */
 static gboolean
 hand_out (Attempt *attempt, gboolean is_wanted, GError **error)
 {
@@ -535,7 +535,7 @@ queue_fits (gpointer queue, const Tensorflow__NodeDef *node, GError **error)
   return muster_queue_spec_fits (&self->spec, self->name, node, error);
 }
 
-/* Its container is removed: waiting is pointless. */
+/* Called when the container is removed, after which no element will arrive. */
 static void
 queue_cancel (gpointer queue)
 {

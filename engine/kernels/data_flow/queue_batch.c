@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-/* What an element takes beside its bytes: a tensor's head, and its place in the queue. */
+/* An element's memory in addition to its bytes: the tensor's header and the entry in the queue. */
 #define ELEMENT_HEAD 128
 
-/* All of the batch's elements, cut apart. */
+/* The memory of the batch's elements as separate tensors. */
 static gsize
 sliced_size (const MusterTensor *batch)
 {
@@ -65,7 +65,8 @@ batch_shape (const MusterQueueSpec *spec, MusterTensor *const *elements, gint64 
   }
 }
 
-/* Copies an element of dims from into the corner of a place of dims to, row by row. */
+/* Copies an element of shape from to the start of each dimension of a larger one of shape to, row
+ * by row. */
 static void
 copy_corner (const guint8 *data, const gint64 *from, guint8 *place, const gint64 *to, int n_dims,
              gsize size)

@@ -8,16 +8,17 @@ G_BEGIN_DECLS
 
 /* Splits batches into elements and joins elements into batches. */
 
-/* Takes the memory of all elements of a tuple of batches from k's budget, before the first is
- * split: all fit, or none. */
+/* Charges k's budget for all elements of a tuple of batches. Call it before splitting the first, so
+ * that a batch fails before it changes anything. */
 gboolean muster_queue_take_slices (MusterTensor *const *tuple, guint n_components, MusterKernel *k,
                                    GError **error);
 
-/* Copies element index of a batch, so that the batch needn't be kept. */
+/* Copies element index of a batch, so that the batch can be freed. */
 MusterTensor *muster_queue_slice (const MusterTensor *batch, gint64 index, GError **error);
 
-/* Sets the outputs of k from n elements, each with all of its components in turn. Where the spec
- * leaves a size open, elements are padded with zeros (or empty strings) to the largest. */
+/* Sets the outputs of k from n elements, stored one after the other with all of their components.
+ * In dimensions without a size in the spec, elements are padded with zeros (or empty strings) to
+ * the largest. */
 gboolean muster_queue_batch (const MusterQueueSpec *spec, MusterTensor *const *elements, gint64 n,
                              MusterKernel *k, GError **error);
 

@@ -34,7 +34,8 @@ muster_queue_heap_push (MusterTensor **elements, gsize n, guint n_components)
   rise (elements, n - 1, n_components);
 }
 
-/* What comes to the front sinks to the very bottom, whatever its priority, and rises from there. */
+/* Like the C++ library, moves the new first element down to a leaf whatever its priority, then up.
+ * This determines the order of elements with the same priority. */
 void
 muster_queue_heap_pop (MusterTensor **elements, gsize n, guint n_components)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Queues, in both generations of TensorFlow's ops. */
+/* Queue ops, in both versions that TensorFlow has. */
 #include "engine/kernels/data_flow/queue.h"
 #include "engine/kernels/data_flow/tables.h"
 

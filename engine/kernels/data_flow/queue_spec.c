@@ -56,7 +56,7 @@ list_of (const Tensorflow__NodeDef *node, const char *name)
   return attr != NULL && attr->value_case == TENSORFLOW__ATTR_VALUE__VALUE_LIST ? attr->list : NULL;
 }
 
-/* How many components a queue has that its op doesn't list. */
+/* The number of components that the queue's op doesn't list. */
 static guint
 n_own (const MusterQueueSpec *self)
 {
@@ -119,7 +119,7 @@ read_shapes (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **er
                         self->n_components, n);
   if (n == 0)
     return TRUE;
-  const guint own = n_own (self); /* a scalar's shape is all zero */
+  const guint own = n_own (self); /* g_new0 () makes its shape a scalar's */
   self->n_shapes = (guint)n + own;
   self->shapes = g_new0 (MusterQueueShape, n + own);
   for (gsize i = 0; i < n; i++)
@@ -248,7 +248,7 @@ muster_queue_spec_fits (const MusterQueueSpec *self, const char *name,
   return TRUE;
 }
 
-/* dims are the element's own. */
+/* dims is the shape of an element, without the batch. */
 static gboolean
 shape_fits (const MusterQueueShape *shape, int n_dims, const gint64 *dims)
 {

@@ -26,7 +26,7 @@ typedef struct {
   gint32 capacity;          /* elements; G_MAXINT32: no limit */
   gint32 min_after_dequeue; /* 0 for all but a shuffle queue */
   gint64 seed, seed2;
-  guint n_components;       /* tensors in an element, at least one */
+  guint n_components;       /* number of tensors in an element, at least one */
   guint8 *dtypes;           /* (owned) */
   guint n_shapes;           /* 0, or as many as components */
   MusterQueueShape *shapes; /* (owned) (nullable) NULL: any shape, except for batches */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tensorflow.Examples to tensors, by what each feature is to become. */
+/* Parses tensorflow.Examples to tensors: a column for each requested feature. */
 #include "engine/kernels/io/example_parser.h"
 #include "engine/kernels/io/tables.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef enum {
-  FIXED,  /* a fixed number of values in each example */
+  FIXED,  /* each example has the same number of values */
   PADDED, /* rows of values, padded to the longest example */
   SPARSE,
   RAGGED
@@ -20,29 +20,29 @@ typedef struct {
   MusterString key;
   Kind kind;
   MusterDType dtype, splits; /* splits: RAGGED */
-  int n_dims;                /* FIXED and PADDED: of the shape that the node says */
+  int n_dims;                /* FIXED and PADDED: of the shape in the node's attribute */
   gint64 dims[MUSTER_MAX_DIMS];
-  gint64 stride;           /* values in all of it, or in a row */
-  MusterTensor *fallback;  /* (not owned) FIXED: as many values or none; PADDED: one */
+  gint64 stride;          /* number of values in an example, or in a row */
+  MusterTensor *fallback; /* (not owned) the default. FIXED: as many values, or none; PADDED: one */
   int values, where, size; /* outputs; where: a ragged one's splits */
 } Column;
 
 /* A feature's values in one example. */
 typedef struct {
   MusterString feature;
-  gint64 n; /* values; -1: the example lacks it */
+  gint64 n; /* number of values; -1: the example lacks the feature */
 } Cell;
 
 typedef struct {
   MusterKernel *k;
-  gboolean is_single;               /* one example, and no dimension for it */
+  gboolean is_single;               /* one example; the outputs have no dimension for it */
   MusterTensor *serialized, *names; /* (not owned) names: nullable */
   gint64 n;                         /* examples */
   Column *columns;                  /* (owned) */
   guint n_columns;
   GHashTable *by_key; /* (owned) MusterString to Column */
   Cell *cells;        /* (owned) by example and column */
-  GArray *features;   /* (owned) of MusterFeature, of the example that is being read */
+  GArray *features;   /* (owned) of MusterFeature, of the current example */
 } Parse;
 
 static guint
@@ -70,7 +70,7 @@ parse_clear (Parse *p)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parse, parse_clear)
 
-/* The columns: from attributes, and from inputs whose places differ from op to op. */
+/* The columns, from attributes and from inputs, whose positions differ from op to op. */
 
 static const Tensorflow__AttrValue__ListValue *
 list_of (MusterKernel *k, const char *name)
@@ -83,7 +83,7 @@ list_of (MusterKernel *k, const char *name)
              : &none;
 }
 
-/* Shapes may leave open how many rows there are, and nothing else. */
+/* Only the first dimension of a shape may be unknown. */
 static gboolean
 read_shape (const Tensorflow__TensorShapeProto *shape, guint i, Column *column, GError **error)
 {
@@ -153,7 +153,7 @@ check_wanted (const Wanted *w, gint64 n_outputs, GError **error)
          muster_invalid (error, "num_sparse is not the number of sparse_types");
 }
 
-/* All but the keys; defaults are the inputs from first_default on. */
+/* Sets all of the columns but the keys. The defaults are the inputs from first_default on. */
 static gboolean
 begin_columns (Parse *p, const Wanted *w, int first_default, GError **error)
 {
@@ -196,7 +196,7 @@ begin_columns (Parse *p, const Wanted *w, int first_default, GError **error)
   return TRUE;
 }
 
-/* If two columns have the same key, the first gets the feature. */
+/* Of two columns with the same key, the first one gets the feature. */
 static void
 index_columns (Parse *p)
 {
@@ -284,8 +284,8 @@ refuse_dtype (const Parse *p, gint64 e, const Column *column, MusterDType dtype,
                          "Data types don't match. Expected type: %s, Actual type: %s", own, other);
 }
 
-/* Features are read from the last to the first: the last of a name counts. An empty one counts in a
- * batch, unless it is dense. */
+/* Features are read from the last to the first, as the last one of a name is used. In a batch, that
+ * includes an empty one, unless the column is dense. */
 static gboolean
 take_feature (const Parse *p, gint64 e, const Column *column, MusterString feature, GError **error)
 {
@@ -341,7 +341,8 @@ parse_example (const Parse *p, gint64 e, GError **error)
   MusterBudget *budget = muster_kernel_budget (p->k);
   g_autoptr (GError) own = NULL;
   const gboolean is_read = muster_example_read (bytes, budget, p->features, &own);
-  muster_budget_give (budget, p->features->len * sizeof (MusterFeature)); /* the array is reused */
+  /* the next example reuses the array */
+  muster_budget_give (budget, p->features->len * sizeof (MusterFeature));
   if (muster_error_is (own, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
     g_propagate_error (error, g_steal_pointer (&own));
     return FALSE;

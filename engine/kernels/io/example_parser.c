@@ -40,7 +40,7 @@ read_length (MusterProtoReader *r, gsize *length)
   return TRUE;
 }
 
-/* Enters a message of the given length, or what there is of it. */
+/* Enters a nested message; if its length is too large, the bytes that are left. */
 static gboolean
 enter (MusterProtoReader *r, MusterProtoReader *inner)
 {
@@ -80,7 +80,7 @@ read_feature (MusterProtoReader *r, MusterFeature *feature)
   return at_end (&entry);
 }
 
-/* Skips a field that Example doesn't have. */
+/* Skips a field that isn't in Example. */
 static gboolean
 skip_field (MusterProtoReader *r)
 {

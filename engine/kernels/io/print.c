@@ -21,7 +21,6 @@ append_digits (MusterText *text, double value, gboolean is_single)
   muster_text_put (text, isnan (value) ? "nan" : buffer);
 }
 
-/* FALSE for another dtype. */
 static gboolean
 append_short (MusterText *text, const MusterTensor *x, gint64 i)
 {

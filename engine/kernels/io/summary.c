@@ -21,7 +21,7 @@ enum {
   VALUE_METADATA = 9,
 };
 
-/* Of HistogramProto; the last two are packed. */
+/* Fields of HistogramProto; the last two are packed. */
 enum {
   HISTOGRAM_MIN = 1,
   HISTOGRAM_MAX = 2,
@@ -260,7 +260,8 @@ compute_histogram_summary (MusterKernel *k, GError **error)
   return muster_text_end (&message, k, 0, error);
 }
 
-/* A value with a tensor, between what comes before it and after it in the message. */
+/* Sets a summary of one value with a tensor. before is the field before the tensor, metadata
+ * (nullable) the one after it. */
 static gboolean
 set_tensor_summary (MusterKernel *k, MusterTensor *tensor, guint32 before_number,
                     MusterString before, const MusterString *metadata, GError **error)

@@ -143,7 +143,7 @@ FLOATING (relu_grad, b > 0 ? a : 0)
 FLOATING (relu6_grad, b > 0 && b < 6 ? a : 0)
 FLOATING (leaky_relu_grad, b > 0 ? a : a * (type)0.2f)
 FLOATING (elu_grad, b < 0 ? (b + 1) * a : a)
-/* Of the value, once more by the scale. */
+/* From the function's value; for a negative x, the constant is the scale times alpha. */
 FLOATING (selu_grad, b < 0 ? a * (b + (type)1.7580993408473768599402175208123)
                            : a * (type)1.0507009873554804934193349852946)
 FLOATING (softplus_grad, a / (exp (-b) + 1))

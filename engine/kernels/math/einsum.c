@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Labels are letters, then the dimensions that "..." stands for, from the last one on. */
+/* Labels are the letters, then the dimensions of "...", starting with the last one. */
 #define ELLIPSIS  (2 * 26)
 #define MAX_LABEL (ELLIPSIS + MUSTER_MAX_DIMS)
 
@@ -25,7 +25,7 @@ typedef struct {
   int n_inputs;
   Term inputs[2], out;
   gint64 sizes[MAX_LABEL];
-  int n_ellipsis; /* the most dimensions that it stands for */
+  int n_ellipsis; /* maximum number of its dimensions */
 } Einsum;
 
 static gboolean
@@ -44,7 +44,7 @@ add_label (Term *term, int label)
   return TRUE;
 }
 
-/* n_ellipsis: how many dimensions "..." stands for here. */
+/* n_ellipsis: the number of dimensions of "..." in this input. */
 static const char *
 read_term (const char *text, int n_ellipsis, Term *term)
 {
@@ -177,8 +177,8 @@ typedef struct {
   int labels[MAX_LABEL];
 } Order;
 
-/* Appends the labels that the terms have (TRUE) or lack (FALSE); returns the product of their
- * sizes. */
+/* Appends the labels of `with` that are (TRUE) or aren't (FALSE) in the other input and in the
+ * output. Returns the product of their sizes. */
 static gint64
 append_labels (const Einsum *e, Order *order, const Term *with, const Term *other,
                gboolean in_other, gboolean in_out)
@@ -207,7 +207,7 @@ sizes_of (const Einsum *e, const Order *order, gint64 *dims, GError **error)
   return order->n;
 }
 
-/* A dense copy of x in that order. */
+/* A dense copy of x with its dimensions in that order. */
 static MusterTensor *
 pack (MusterKernel *k, const Einsum *e, const Term *term, const Order *order, MusterTensor *x,
       GError **error)
@@ -267,7 +267,7 @@ sum_last (MusterKernel *k, MusterTensor *x, gint64 n, gint64 each, GError **erro
   return out;
 }
 
-/* result, dense in that order, as the output. */
+/* Sets the output from result, which is dense, with its dimensions in that order. */
 static gboolean
 set_ordered (MusterKernel *k, Einsum *e, const Order *order, MusterTensor *result, GError **error)
 {

@@ -130,8 +130,8 @@ read_stack (MusterKernel *k, gboolean is_square, Stack *s, GError **error)
   return s->a != NULL;
 }
 
-/* Allocates n × m elements, `more` elements, and a permutation of the rows. Without matrices,
- * nothing is needed. */
+/* Allocates n × m elements, `more` elements and a permutation of the rows; nothing if there are no
+ * matrices. */
 static gboolean
 allocate_work (MusterKernel *k, Stack *s, gint64 n, gint64 m, gint64 more, GError **error)
 {
@@ -173,7 +173,7 @@ matrix (const Stack *s, MusterTensor *x, gint64 i, gint64 size)
   return (guint8 *)muster_tensor_data_mutable (x) + (gsize)(i * size) * s->size;
 }
 
-/* b of m columns for each matrix, or NULL for the unit matrix. */
+/* Solves for input 1, which has m columns for each matrix, or for the unit matrix. */
 static gboolean
 solve_all (MusterKernel *k, Stack *s, gint64 m, const char *singular, GError **error)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Matrix products: OpenBLAS for float and double, plain loops for the rest.
- *
- * OpenBLAS is loaded at the first product that is worth it: a server that only waits, or keeps
- * checkpoints, pays neither for its relocations nor for its threads. Where it isn't there the loops
- * do. Its headers' types are plain C, so that the two functions are declared here. */
+/* Matrix products: OpenBLAS for float and double, loops in C for the rest. OpenBLAS is loaded at
+ * the first product that is large enough, so that a server that only waits or saves checkpoints
+ * doesn't pay for its relocations and threads. If it isn't installed, the loops are used. Only two
+ * of its functions are needed, with C types, so they are declared here. */
 #include "engine/kernels/math/matmul.h"
 #include "engine/kernels/math/tables.h"
 

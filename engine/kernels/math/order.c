@@ -16,7 +16,7 @@
 MUSTER_WIDE_TYPES (ORDER)
 static const GCompareDataFunc orders[] = MUSTER_WIDE_TABLE (order);
 
-/* If k is below this share of the row, only the first k are kept sorted. */
+/* If k is below this fraction of the row, only the first k are kept sorted. */
 #define FEW 16
 
 static void

@@ -57,14 +57,14 @@ check_vector (MusterKernel *k, int i, const char *name, const Layout *l, GError 
                          name, muster_tensor_dims (x)[0], l->channels);
 }
 
-/* For each element (o, c, i): its place in x is "at". */
+/* Runs the statement for each element (o, c, i); "at" is its position in x. */
 #define EACH(l, ...)                                                                               \
   for (gint64 o = 0, row = 0; o < (l)->outer; o++)                                                 \
     for (gint64 c = 0; c < (l)->channels; c++, row++)                                              \
       for (gint64 at = row * (l)->inner; at < (row + 1) * (l)->inner; at++)                        \
   __VA_ARGS__
 
-/* The sums of x, or of (x - centre) × with, by channel. */
+/* Sums x, or (x - centre) × with, by channel. */
 static void
 add_up (const Layout *l, const float *x, const double *centre, const float *with, double *sums)
 {
@@ -135,7 +135,7 @@ set_vector (MusterKernel *k, int i, gint64 n, const double *values, GError **err
   return out != NULL && muster_wide_end (k, i, out, error);
 }
 
-/* The mean and variance that normalise the batch, and in a and b the running ones. */
+/* Computes the mean and variance that normalise the batch and, in a and b, the running ones. */
 static void
 find_moments (MusterKernel *k, Norm *n)
 {

@@ -9,7 +9,7 @@
 
 /* A row of classes, minus its largest so that nothing overflows, and the log of the sum of its
  * exponentials. */
-/* Each of these macros makes one function: NAME_f32 or NAME_f64. */
+/* These macros define functions NAME_f32 and NAME_f64. */
 
 /* Writes a row minus its largest value to out; returns the sum of the exponentials. */
 #define SHIFT_ROW(suffix, T)                                                                       \

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Candidate samplers whose distribution is a formula, for losses over some of many classes; and
- * which of the true classes were drawn by accident. With fixed seeds TensorFlow's candidates, step
- * after step. */
+/* Candidate samplers whose distribution is a formula, for losses over a sample of many classes, and
+ * the op that finds true classes among the candidates. With fixed seeds, every step draws the same
+ * candidates as in TensorFlow. */
 #include "engine/kernels/random/candidate.h"
 #include "engine/kernels/random/tables.h"
 
 #include <float.h>
 #include <math.h>
 
-/* TensorFlow sets this many words aside for each candidate. */
+/* The number of words that TensorFlow reserves for each candidate. */
 #define WORDS_RESERVED 2048
 /* The number of tries between checks for cancellation. */
 #define TRIES_PER_POLL (1 << 16)
@@ -20,11 +20,11 @@ expected_count (float p, gint64 n, gint64 n_tries)
   return n_tries == n ? p * (float)n : -expm1f ((float)n_tries * log1pf (-p));
 }
 
-/* A sampler's classes: those that are true, and those that it draws. */
+/* A sampler's classes: [0] the true ones, [1] the drawn ones. */
 typedef struct {
   MusterTensor *classes[2];
-  MusterTensor *counts[2]; /* how often they are expected */
-  gint64 n;                /* to draw */
+  MusterTensor *counts[2]; /* their expected counts */
+  gint64 n;                /* number to draw */
 } Candidates;
 
 static gboolean
@@ -73,10 +73,10 @@ begin (MusterKernel *k, gint64 range, gint64 n_reachable, Candidates *c, GError 
   return c->counts[1] != NULL && check_classes (c->classes[0], range, error);
 }
 
-/* The memory of a key in a GHashTable, at most and while it grows. */
+/* The maximum memory of a key in a GHashTable, while the table grows. */
 #define KEY_SIZE 96
 
-/* Draws until n of them differ. */
+/* Draws until there are n different classes. */
 static gboolean
 draw_unique (MusterKernel *k, const MusterSampler *sampler, MusterWords *words, gint64 n,
              gint64 *drawn, gint64 *n_tries, GError **error)
@@ -128,7 +128,7 @@ muster_draw_candidates (MusterKernel *k, const MusterSampler *sampler, GError **
   return TRUE;
 }
 
-/* Draws from range, which is also known to the sampler's functions. */
+/* Draws from [0, range_max); the sampler's functions get the range as their argument. */
 static gboolean
 draw_by_formula (MusterKernel *k, MusterSampler sampler, GError **error)
 {
@@ -159,8 +159,8 @@ compute_uniform (MusterKernel *k, GError **error)
       k, (MusterSampler){.sample = sample_uniform, .probability = uniform_probability}, error);
 }
 
-/* The logarithm of the class is uniform: words that are sorted by how often they come are drawn
- * about as often. */
+/* The logarithm of the class is uniform, which approximates the frequencies of a vocabulary sorted
+ * by frequency. */
 static gint64
 sample_log_uniform (gconstpointer range, MusterWords *words)
 {
@@ -183,7 +183,7 @@ compute_log_uniform (MusterKernel *k, GError **error)
       error);
 }
 
-/* Not random: each class once. */
+/* Not random: returns each class once. */
 static gboolean
 compute_all (MusterKernel *k, GError **error)
 {
@@ -200,7 +200,7 @@ compute_all (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Which candidates are true classes of which row, and what takes them out of a softmax. */
+/* The candidates that are true classes: their rows and positions. */
 typedef struct {
   gint32 *rows; /* (owned) */
   gint64 *ids;  /* (owned) */
@@ -221,7 +221,7 @@ find_hits (MusterKernel *k, MusterTensor *true_classes, MusterTensor *sampled, H
 {
   const gint64 *classes = muster_tensor_data (true_classes), *drawn = muster_tensor_data (sampled);
   const gint64 n_true = muster_tensor_dims (true_classes)[1];
-  /* class to its last place among the candidates */
+  /* class to its last position among the candidates */
   g_autoptr (GHashTable) places = g_hash_table_new (g_int64_hash, g_int64_equal);
   const gint64 n = muster_tensor_n_elements (true_classes);
   if (!muster_budget_take_items (muster_kernel_budget (k),

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A learned distribution: each class was seen once to begin with, and once more whenever it is a
- * true one. */
+/* A learned distribution. The count of each class starts at one, and increases whenever the class
+ * is a true one. */
 typedef struct {
   GMutex lock;
   gint64 n_leaves;      /* a power of two */
@@ -114,8 +114,9 @@ compute_learned (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* A fixed distribution, by Walker's aliases: a class that is drawn with a chance of 1/n stays with
- * its share of it, else another is taken in its place. It doesn't change. */
+/* A fixed distribution, by Walker's alias method: one of the n classes is drawn uniformly and
+ * accepted with the probability in shares; otherwise its alias in others is the result.
+ * Immutable. */
 typedef struct {
   MusterKernelMemo memo;
   gint64 n; /* of each of these arrays (owned) */
@@ -137,7 +138,7 @@ fixed_free (gpointer data)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Fixed, fixed_free)
 
-/* The weights' source. The words of other shards are passed over. */
+/* The source of the weights. Words of other shards are skipped. */
 typedef struct {
   gint64 n_reserved, n_shards, shard;
   float distortion;
@@ -153,7 +154,7 @@ fail_size (gint64 range, const Source *from, GError **error)
       range, from->n_filled > range ? "of at least " : "", from->n_filled);
 }
 
-/* FALSE where there are more words than classes. */
+/* FALSE if there are more words than classes. */
 static gboolean
 add_weight (Fixed *self, Source *from, float count)
 {
@@ -174,7 +175,7 @@ begin_weights (MusterKernel *k, Fixed *self, Source *from, gint64 n_words, GErro
 {
   if (from->n_reserved > from->shard)
     from->n_filled = (from->n_reserved - from->shard - 1) / from->n_shards + 1;
-  from->id = from->n_filled; /* as TensorFlow counts, whatever the shard */
+  from->id = from->n_filled; /* as in TensorFlow, which ignores the shard here */
   if (from->n_filled > self->n || n_words < self->n - from->n_filled) {
     from->n_filled += n_words;
     return fail_size (self->n, from, error);
@@ -183,7 +184,7 @@ begin_weights (MusterKernel *k, Fixed *self, Source *from, gint64 n_words, GErro
   return self->weights != NULL;
 }
 
-/* A line's last column. */
+/* Adds the weight in the last column of a line. */
 static gboolean
 add_line (Fixed *self, Source *from, const char *line, GError **error)
 {

@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-/* TensorFlow sets this many words aside for each element of a truncated distribution, which can't
- * tell how many it takes. */
+/* The number of words that TensorFlow reserves for each element of a truncated distribution, where
+ * the number used isn't known beforehand. */
 #define RESERVED 256
 
 /* Two normal numbers from two uniform ones (Box-Muller). */
@@ -103,7 +103,7 @@ muster_pair_normal (MusterPair *self, MusterPhilox *philox)
   return self->values[--self->n_left];
 }
 
-/* half and bfloat16 keep the low bits of a word. */
+/* half and bfloat16 use the low bits of a word. */
 static guint16
 unit_half (guint32 word)
 {
@@ -118,7 +118,7 @@ unit_bfloat16 (guint32 word)
       muster_bfloat16_to_float ((guint16)(127u << 7 | (word & 0x7fu))) - 1.0f);
 }
 
-/* One block of four words to elements of a dtype: four of them, or two doubles. */
+/* Converts one block of four words to four elements of a dtype, or to two doubles. */
 typedef void (*FillBlock) (MusterDType dtype, const guint32 *words, void *out);
 
 static void
@@ -181,8 +181,8 @@ draw_normal (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNU
   return TRUE;
 }
 
-/* Normal numbers nearer than two deviations. Each group of elements has a stretch of the generator
- * to itself, as in TensorFlow, where groups are filled by many threads. */
+/* Normal numbers within two standard deviations. Each group of elements uses its own part of the
+ * generator's sequence, as in TensorFlow, where threads fill the groups in parallel. */
 static void
 truncated_group (MusterPhilox random, MusterDType dtype, void *out)
 {
@@ -231,8 +231,7 @@ draw_truncated (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_
   return TRUE;
 }
 
-/* Whole numbers: low and more by as much as the words are beyond multiples of the range (0: all
- * there are). */
+/* Integers: low plus the word modulo range (0: all values of the dtype). */
 static void
 fill_integers (MusterPhilox random, guint64 low, guint64 range, MusterTensor *out)
 {
@@ -277,7 +276,7 @@ draw_word (MusterKernel *k G_GNUC_UNUSED, MusterPhilox random, int input G_GNUC_
   return TRUE;
 }
 
-/* Defines a kernel of that name, which draws from that source. */
+/* Defines a kernel that draws from a generator of that source. */
 #define DRAW(compute, source, draw)                                                                \
   static gboolean compute (MusterKernel *k, GError **error)                                        \
   {                                                                                                \

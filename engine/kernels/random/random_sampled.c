@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Samples of distributions that an input describes: classes by their logits, gamma and Poisson.
- * With fixed seeds TensorFlow's, step after step. */
+/* Samples of distributions whose parameters are inputs: classes by their logits, gamma and Poisson.
+ * With fixed seeds, every step draws the same samples as in TensorFlow. */
 #include "engine/kernels/random/random.h"
 #include "engine/kernels/random/random_source.h"
 #include "engine/kernels/random/tables.h"
@@ -10,7 +10,8 @@
 /* The number of blocks of words reserved for each sample. */
 #define BLOCKS_RESERVED 256
 
-/* The first class whose share ends behind a point of the row, for each sample. */
+/* For each sample, draws a point in the cumulative distribution and finds the class that contains
+ * it. */
 static void
 sample_classes (const double *logits, gint64 n, MusterWords *words, double *ends, gint64 *drawn,
                 gint64 n_samples)
@@ -203,7 +204,7 @@ put_real (MusterTensor *out, gint64 i, double value)
                        (gsize)i * muster_dtype_size (dtype));
 }
 
-/* The largest number of a dtype that TensorFlow draws. */
+/* The largest number that TensorFlow draws for a dtype. */
 static double
 most_of (MusterDType dtype)
 {
@@ -211,7 +212,7 @@ most_of (MusterDType dtype)
   case MUSTER_INT32:
     return G_MAXINT32;
   case MUSTER_INT64:
-    return 9223372036854774784.0; /* the last one below 2^63 */
+    return 9223372036854774784.0; /* the largest double below 2^63 */
   case MUSTER_HALF:
     return 65504;
   case MUSTER_FLOAT:
@@ -223,7 +224,8 @@ most_of (MusterDType dtype)
 
 typedef double (*Sample) (double parameter, double most, MusterPhilox *philox);
 
-/* For each parameter samples in a column of the output, whose shape ends with the parameters'. */
+/* Fills a column of the output with samples for each parameter. The output's shape ends with that
+ * of the parameters. */
 static gboolean
 fill_samples (MusterKernel *k, MusterPhilox philox, int input, Sample sample, MusterTensor *out,
               GError **error)
@@ -250,7 +252,7 @@ draw_gamma (MusterKernel *k, MusterPhilox philox, int input, MusterTensor *out, 
   return fill_samples (k, philox, input, sample_gamma, out, error);
 }
 
-/* With such rates TensorFlow would try forever. */
+/* TensorFlow's sampler doesn't end with such rates. */
 static gboolean
 check_rates (MusterTensor *rates, MusterDType dtype, GError **error)
 {
@@ -268,7 +270,7 @@ draw_poisson (MusterKernel *k, MusterPhilox philox, int input, MusterTensor *out
          fill_samples (k, philox, input, sample_poisson, out, error);
 }
 
-/* Defines a kernel of that name, which draws from that source. */
+/* Defines a kernel that draws from a generator of that source. */
 #define DRAW(compute, source, draw)                                                                \
   static gboolean compute (MusterKernel *k, GError **error)                                        \
   {                                                                                                \

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where random numbers come from: a node's own generator, a seed, or a key and a counter. */
+/* Sources of random numbers: a node's own generator, a seed, or a key and a counter. */
 #include "engine/kernels/random/random_source.h"
 #include "engine/kernels/random/tables.h"
 
 #include "engine/kernels/common/dispatch.h"
 
-/* Of TensorFlow's algorithms: this one, and the one of the device, which is this. */
+/* TensorFlow's numbers for its algorithms. The device's choice is Philox on a CPU. */
 enum { PHILOX = 1, OF_THE_DEVICE = 3 };
 
-/* The shape, and behind it that of each (nullable). */
+/* An output whose shape is input 0, followed by the shape of each (nullable). */
 static MusterTensor *
 new_output (MusterKernel *k, const MusterTensor *each, GError **error)
 {
@@ -101,7 +101,7 @@ muster_draw_keyed (MusterKernel *k, MusterDraw draw, GError **error)
   return out != NULL && (muster_tensor_n_elements (out) == 0 || draw (k, philox, 4, out, error));
 }
 
-/* Scrambled, so that no part of a seed has to be a good one. */
+/* Scrambles the seed with one block, so that similar seeds give unrelated numbers. */
 gboolean
 muster_seeded_philox (MusterKernel *k, int input, MusterPhilox *philox, GError **error)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sparse tensors: three tensors (indices, values, dense shape) that name the elements that are
- * there. */
+/* Sparse tensors. Each is three tensors: the indices of the elements, their values, and the dense
+ * shape. */
 #include "engine/kernels/sparse/sparse.h"
 #include "engine/kernels/sparse/tables.h"
 
 #include <string.h>
 
-/* Reads the dense shape at input i. Returns the number of dimensions, -1 with an error. */
+/* Reads the dense shape in input i. Returns the number of dimensions; -1 with an error. */
 static int
 read_shape (MusterKernel *k, int i, gint64 *dims, GError **error)
 {
@@ -96,7 +96,8 @@ muster_sparse_refuse_place (MusterTensor *indices, gint64 i, int n_dims, const g
                          i, row->str, shape);
 }
 
-/* The older way: indices may be a scalar or a vector, values one for all. n: how many indices. */
+/* SparseToDense is older than the other ops and accepts more: indices may be a scalar or a vector,
+ * and one value may serve all n indices. */
 static gboolean
 check_to_dense (MusterKernel *k, int n_dims, gint64 n, GError **error)
 {
@@ -116,7 +117,7 @@ check_to_dense (MusterKernel *k, int n_dims, gint64 n, GError **error)
   return TRUE;
 }
 
-/* Puts the values of n indices, which are in order if validates, where they belong. */
+/* Writes the values to their n indices, which must be in order if validates is TRUE. */
 static gboolean
 put_values (MusterKernel *k, MusterResult *result, gint64 n, gboolean validates, GError **error)
 {
@@ -157,7 +158,7 @@ compute_to_dense (MusterKernel *k, GError **error)
   return put_values (k, &result, n, validates, error) && muster_result_end (&result, k, 0, error);
 }
 
-/* Finds the one size of to that may be -1, from the total of elements. */
+/* Computes the size given as -1, if any, from the total number of elements. */
 static gboolean
 infer_size (gint64 *to, int n_to, gint64 total, GError **error)
 {
@@ -196,7 +197,8 @@ infer_size (gint64 *to, int n_to, gint64 total, GError **error)
                          total, known);
 }
 
-/* Reads the target shape, for so many elements. Its number of dimensions, or -1. */
+/* Reads the target shape for `total` elements. Returns the number of dimensions; -1 with an
+ * error. */
 static int
 read_target (MusterKernel *k, gint64 total, gint64 *to, GError **error)
 {
@@ -215,7 +217,7 @@ read_target (MusterKernel *k, gint64 total, gint64 *to, GError **error)
   return infer_size (to, n_to, total, error) ? n_to : -1;
 }
 
-/* Indices into dims as indices into to, which has as many elements. */
+/* Converts indices into shape dims to indices into shape to, which has as many elements. */
 static gboolean
 move_indices (MusterTensor *indices, int n_dims, const gint64 *dims, int n_to, const gint64 *to,
               gint64 *moved, GError **error)
@@ -256,10 +258,10 @@ compute_reshape (MusterKernel *k, GError **error)
   return move_indices (indices, n_dims, dims, n_to, to, muster_tensor_data_mutable (out), error);
 }
 
-/* Where each value of the result comes from: -1 for the default. */
+/* The rows of the result of SparseFillEmptyRows. */
 typedef struct {
   gint64 n_rows, n, n_out;
-  gint64 *first; /* (owned) by row: where its values begin in the result */
+  gint64 *first; /* (owned) by row: the position of its first value in the result */
 } Rows;
 
 static void
@@ -297,7 +299,7 @@ count_rows (MusterKernel *k, MusterTensor *indices, int n_dims, Rows *rows, Must
   return TRUE;
 }
 
-/* Rows without a value get one, the default. */
+/* Copies the values, and adds the default to each row without one. */
 static gboolean
 fill_rows (MusterKernel *k, Rows *rows, int n_dims, MusterTensor *is_empty, GError **error)
 {
@@ -445,7 +447,7 @@ muster_sparse_sort (MusterKernel *k, const gint64 *indices, gint64 n, int n_dims
   return order;
 }
 
-/* The rows in the order of the dense tensor. */
+/* Sorts the rows by their position in the dense tensor. */
 static gboolean
 compute_reorder (MusterKernel *k, GError **error)
 {

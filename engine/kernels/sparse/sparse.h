@@ -14,24 +14,23 @@ typedef struct {
   gint64 dims[MUSTER_MAX_DIMS]; /* of the dense tensor: not negative, possibly too many elements */
 } MusterSparse;
 
-/* Reads it from these inputs, checked except for the values of the indices. */
+/* Reads a sparse tensor from these inputs and checks it, except for the values of the indices. */
 gboolean muster_sparse_read (MusterKernel *k, int indices, int values, int shape,
                              MusterSparse *self, GError **error);
 
-/* The index of row i in a dense tensor, whose number of elements doesn't overflow; -1 if outside.
- */
+/* The position of row i in a dense tensor, whose size mustn't overflow; -1 if it is outside. */
 gint64 muster_sparse_place (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims);
 
-/* INVALID_ARGUMENT for a row that is outside. Always returns FALSE. */
+/* Sets INVALID_ARGUMENT for a row outside of the shape. Always returns FALSE. */
 gboolean muster_sparse_refuse_place (MusterTensor *indices, gint64 i, int n_dims,
                                      const gint64 *dims, GError **error);
 
-/* A stable sort of n rows of int64 indices by these columns (transfer full). NULL with
+/* The order of n rows of int64 indices, sorted stably by these columns (transfer full). NULL with
  * RESOURCE_EXHAUSTED. */
 gint64 *muster_sparse_sort (MusterKernel *k, const gint64 *indices, gint64 n, int n_dims,
                             const int *axes, int n_axes, GError **error);
 
-/* Compares two rows. */
+/* Compares two rows of indices: negative, 0 or positive. */
 int muster_sparse_compare (const gint64 *a, const gint64 *b, int n_dims);
 
 G_END_DECLS

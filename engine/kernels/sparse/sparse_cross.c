@@ -11,26 +11,26 @@ typedef struct {
   MusterTensor *values;  /* (not owned) int64 or string */
   MusterTensor *indices; /* (not owned) (nullable) of a sparse one; else values is a matrix */
   gint64 n;              /* values of a sparse one, columns of a dense one */
-  gint64 next, last;     /* of a sparse one: where the row to come begins, and the row before */
-  gint64 first, count;   /* the features of the current row */
+  gint64 next, last;   /* of a sparse one: the first value of the next row, and the row before it */
+  gint64 first, count; /* the features of the current row */
 } Column;
 
 typedef enum {
   JOINED,      /* strings */
-  HASHED,      /* from a seed on, as SparseCross has it */
+  HASHED,      /* SparseCross with hashed_output: from a seed */
   KEYED,       /* SparseCrossHashed */
-  KEYED_STRONG /* with a key */
+  KEYED_STRONG /* the same with strong_hash */
 } Kind;
 
 typedef struct {
   Kind kind;
   MusterString separator;
-  guint64 key[2]; /* of KEYED; key[0] is the seed of HASHED */
+  guint64 key[2]; /* of KEYED_STRONG; key[0] is the seed of HASHED */
   guint64 n_buckets;
   int n_sparse, n_columns;
   Column *columns; /* (owned) */
   gint64 n_rows, row;
-  gint64 n_crosses, most; /* of all rows, of one */
+  gint64 n_crosses, most; /* in all rows, and the maximum in one */
 } Cross;
 
 static void
@@ -85,7 +85,8 @@ check_rows (gint64 wanted, gint64 got, const char *at, int i, GError **error)
                                           wanted, got, at, i);
 }
 
-/* The inputs in front of the last n_others: N indices, N values, N shapes, dense ones. */
+/* Reads the inputs before the last n_others: N indices, N values, N shapes and the dense
+ * columns. */
 static gboolean
 read_columns (MusterKernel *k, Cross *c, int n_others, GError **error)
 {
@@ -133,8 +134,8 @@ row_of (const Column *column, gint64 i)
   return muster_int_at (column->indices, 2 * i);
 }
 
-/* Skips the rows before `row`; returns FALSE at the end. As in TensorFlow, a row out of order ends
- * the column. */
+/* Skips the rows before `row`. Returns FALSE at the end of the column; as in TensorFlow, a row out
+ * of order is the end. */
 static gboolean
 column_seek (Column *self, gint64 row)
 {
@@ -144,7 +145,7 @@ column_seek (Column *self, gint64 row)
   return self->next < self->n && row_of (self, self->next) >= self->last;
 }
 
-/* Moves on to the next row in which every column has a feature. */
+/* Advances to the next row in which every column has a feature. */
 static gboolean
 next_row (Cross *c)
 {
@@ -220,8 +221,8 @@ append_feature (const Column *column, gint64 i, MusterText *text)
   }
 }
 
-/* TensorFlow hashes the first four of a number's eight bytes where it hashes them: the size it
- * takes is that of the dtype's name, not of the number. */
+/* Where TensorFlow hashes numbers, it hashes only the first four of their eight bytes: it passes
+ * the size of the dtype enum instead of the number's. */
 static guint64
 feature_hash (const Cross *c, const Column *column, gint64 i)
 {
@@ -320,7 +321,7 @@ set_crosses (MusterKernel *k, Cross *c, GError **error)
   return c->kind != JOINED || muster_strings_end (&strings, k, 1, error);
 }
 
-/* Without a number of buckets, all 64-bit numbers are used. */
+/* 0 stands for the largest number of buckets. */
 static guint64
 buckets_of (gint64 n)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A sparse matrix times a dense one. */
+/* Products of a sparse matrix and a dense one. */
 #include "engine/kernels/math/arithmetic.h"
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/sparse/tables.h"
 
 #include <string.h>
 
-/* out[row, :] += value × b[col, :], or of b's transpose. */
+/* The shapes for out[row, :] += value × b[col, :], or b's transpose. */
 typedef struct {
-  gint64 rows, cols, n; /* of a and of the product: rows × n */
+  gint64 rows, cols, n; /* a is rows × cols, the product rows × n */
   gboolean adjoint_a, adjoint_b;
   gint64 b_rows, b_cols;
 } Shapes;
@@ -101,7 +101,7 @@ typedef void (*Multiply) (const Shapes *s, MusterTensor *indices, const void *va
                           void *out);
 static const Multiply multiplies[] = MUSTER_NUMBER_TABLE (multiply);
 
-/* An adjoint of complex numbers is their conjugate, too. */
+/* The adjoint of a complex matrix is also conjugated. */
 static MusterTensor *
 number_input (MusterKernel *k, int i, gboolean is_adjoint, GError **error)
 {

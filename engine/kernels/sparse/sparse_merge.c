@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two sparse tensors, or a sparse and a dense one, element by element. */
+/* Element-wise ops on two sparse tensors, or on a sparse and a dense one. */
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/sparse/sparse.h"
 #include "engine/kernels/sparse/tables.h"
@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of two lists, each sorted, merged: where each comes from, -1 where it isn't there. */
+/* The merged rows of two sorted lists: for each row its position in a and in b, -1 if that lacks
+ * it. */
 typedef struct {
   gint64 n;
   gint64 *a, *b; /* (owned) */
@@ -41,7 +42,7 @@ merge (MusterKernel *k, const MusterSparse *a, const MusterSparse *b, Merged *me
   return TRUE;
 }
 
-/* Selects those values, zero where there is none. */
+/* Copies the values at those positions; zero for -1. */
 static MusterTensor *
 pick (MusterKernel *k, MusterTensor *values, const gint64 *at, gint64 n, GError **error)
 {
@@ -57,7 +58,7 @@ pick (MusterKernel *k, MusterTensor *values, const gint64 *at, gint64 n, GError 
   return picked;
 }
 
-/* Both at inputs 0 to 2 and 3 to 5, of one shape. */
+/* Reads both operands, inputs 0 to 2 and 3 to 5, which must have the same shape. */
 static gboolean
 read_both (MusterKernel *k, MusterSparse *a, MusterSparse *b, GError **error)
 {
@@ -75,7 +76,7 @@ read_both (MusterKernel *k, MusterSparse *a, MusterSparse *b, GError **error)
   return TRUE;
 }
 
-/* Computed from both; the rows that merged says. */
+/* Computes the values of the merged rows. */
 static MusterTensor *
 combine (MusterKernel *k, const MusterLoop2 *loops, const MusterSparse *a, const MusterSparse *b,
          const Merged *merged, GError **error)
@@ -109,7 +110,7 @@ set_indices (MusterKernel *k, const MusterSparse *a, const MusterSparse *b, cons
   return out != NULL;
 }
 
-/* |x| of element i, which reaches the threshold. */
+/* TRUE if |x| of element i is at least the threshold. */
 static gboolean
 reaches (MusterTensor *values, gint64 i, MusterTensor *threshold)
 {
@@ -136,7 +137,7 @@ reaches (MusterTensor *values, gint64 i, MusterTensor *threshold)
   }
 }
 
-/* Drops sums below the threshold; elements of only one input stay. */
+/* Removes sums below the threshold. Elements of only one operand are kept. */
 static void
 leave_out (Merged *merged, MusterTensor *sums, MusterTensor *threshold)
 {
@@ -190,7 +191,7 @@ compute_add (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Each row of indices that is in the sum gets its gradient. */
+/* Sets output i: the gradient for each row of indices, zero for rows that aren't in the sum. */
 static gboolean
 spread (MusterKernel *k, int i, MusterTensor *indices, GError **error)
 {
@@ -266,7 +267,7 @@ compute_minimum (MusterKernel *k, GError **error)
   return choose (k, muster_min_loops, error);
 }
 
-/* Of a dense tensor that is stretched over s: the places of s's elements. */
+/* Broadcasts a dense tensor to the shape of s: returns the position in it for each element of s. */
 static gint64 *
 places_in (MusterKernel *k, const MusterSparse *s, MusterTensor *dense, GError **error)
 {
@@ -343,7 +344,7 @@ compute_dense_div (MusterKernel *k, GError **error)
   return with_dense (k, muster_div_loops, error);
 }
 
-/* A dense tensor, and the sparse one on top of it. */
+/* Adds a sparse tensor to a copy of a dense one. */
 static gboolean
 compute_add_to_dense (MusterKernel *k, GError **error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums, largest values and softmax along dimensions of a sparse tensor. */
+/* Sum, maximum and softmax along dimensions of a sparse tensor. */
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/sparse/sparse.h"
 #include "engine/kernels/sparse/tables.h"
@@ -7,12 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows in the order of the dimensions that stay, so that those that become one stand together. */
+/* The rows, sorted by the dimensions that are kept: each group, which is reduced to one element, is
+ * contiguous. */
 typedef struct {
   MusterSparse s;
   gboolean keeps_dims;
   gboolean is_reduced[MUSTER_MAX_DIMS];
-  int axes[MUSTER_MAX_DIMS], n_axes; /* that stay; the others behind them */
+  int axes[MUSTER_MAX_DIMS], n_axes; /* the kept ones, then the reduced ones */
   int n_dims;                        /* of the result */
   gint64 dims[MUSTER_MAX_DIMS];
   gint64 *order; /* (owned) */
@@ -73,7 +74,7 @@ row_at (const Groups *g, gint64 i)
   return (const gint64 *)muster_tensor_data (g->s.indices) + g->order[i] * g->s.n_dims;
 }
 
-/* Where the group ends that begins at i. */
+/* The end of the group that begins at i. */
 static gint64
 group_end (const Groups *g, gint64 i)
 {
@@ -87,7 +88,7 @@ group_end (const Groups *g, gint64 i)
   return end;
 }
 
-/* The group's place in a dense result; -1 outside. */
+/* The position of the group's result in a dense tensor; -1 if it is outside. */
 static gint64
 group_place (const Groups *g, gint64 i)
 {
@@ -135,7 +136,7 @@ MUSTER_WIDE_TYPES (LARGEST)
 static const Reduce sums[] = MUSTER_NUMBER_TABLE (sum);
 static const Reduce largest[] = MUSTER_WIDE_TABLE (largest);
 
-/* Elements without a value are zero. */
+/* Groups without elements are zero. */
 static gboolean
 reduce_to_dense (MusterKernel *k, const Reduce *reduces, GError **error)
 {
@@ -238,7 +239,7 @@ MUSTER_FLOAT_TYPES (SOFTMAX)
 typedef void (*Softmax) (const void *x, gint64 n, void *out);
 static const Softmax softmaxes[] = MUSTER_FLOAT_TABLE (softmax);
 
-/* Over the last dimension; the rows come in order. */
+/* Softmax over the last dimension, for rows in order. */
 static gboolean
 compute_softmax (MusterKernel *k, GError **error)
 {

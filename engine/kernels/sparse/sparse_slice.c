@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sparse tensors joined and cut. */
+/* Concatenation, slices and splits of sparse tensors. */
 #include "engine/kernels/sparse/sparse.h"
 #include "engine/kernels/sparse/tables.h"
 
@@ -15,7 +15,7 @@ set_shape (MusterKernel *k, int i, int n_dims, const gint64 *dims, GError **erro
   return shape != NULL;
 }
 
-/* All but the size along the axis is the same. */
+/* Checks that the shapes are equal except along the axis. */
 static gboolean
 check_joined (const MusterSparse *first, const MusterSparse *other, int axis, int i, GError **error)
 {
@@ -33,7 +33,8 @@ check_joined (const MusterSparse *first, const MusterSparse *other, int axis, in
   return TRUE;
 }
 
-/* One behind the other, along the axis; *joined gets the whole's number of rows and its shape. */
+/* The indices of the concatenation along the axis, not sorted (transfer full). *joined receives its
+ * shape and number of rows. */
 static gint64 *
 join_indices (MusterKernel *k, const MusterSparse *parts, int n, int axis, MusterSparse *joined,
               GError **error)
@@ -141,7 +142,7 @@ compute_concat (MusterKernel *k, GError **error)
   return set_joined (k, parts, n, (int)axis, error);
 }
 
-/* A box in a sparse tensor. */
+/* A block of a sparse tensor. */
 typedef struct {
   gint64 start[MUSTER_MAX_DIMS], size[MUSTER_MAX_DIMS];
 } Box;
@@ -155,7 +156,8 @@ is_within (const Box *box, const gint64 *index, int n_dims)
   return TRUE;
 }
 
-/* Outputs i, i + step and i + 2 × step: what is in the box, counted from its corner. */
+/* Sets outputs i, i + step and i + 2 × step to the box's elements, with indices relative to its
+ * start. */
 static gboolean
 set_box (MusterKernel *k, int i, int step, const MusterSparse *s, const Box *box, GError **error)
 {
@@ -221,7 +223,8 @@ compute_slice (MusterKernel *k, GError **error)
   return set_box (k, 0, 1, &s, &box, error);
 }
 
-/* The values that were cut out get the gradient; they stand in the same order. */
+/* The gradient of a slice: zero for the elements outside. The slice has its elements in the input's
+ * order. */
 static gboolean
 compute_slice_grad (MusterKernel *k, GError **error)
 {
@@ -269,7 +272,7 @@ compute_slice_grad (MusterKernel *k, GError **error)
                       muster_tensor_n_elements (grad), used);
 }
 
-/* Parts of nearly one size: the first are one larger. */
+/* Splits into parts whose sizes differ by at most one; the first ones are larger. */
 static gboolean
 compute_split (MusterKernel *k, GError **error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Ops that pass a value on, perhaps after a check. */
+/* Ops that forward a value, some after a check. */
 #include "engine/kernels/common/dispatch.h"
 #include "engine/kernels/state/tables.h"
 

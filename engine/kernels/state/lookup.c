@@ -32,7 +32,7 @@ table_free (gpointer data)
 static const MusterResourceType table_type = {
     .kind = "tensorflow::lookup::LookupInterface", .fits = table_fits, .free = table_free};
 
-/* Reads the table that the node wants; the caller frees container. */
+/* Reads the kind of table that the node requests; the caller frees container. */
 static gboolean
 read_kind (MusterKernel *k, const char *name, MusterLookupKind *kind, char **container,
            GError **error)
@@ -108,7 +108,7 @@ append_dtype (GString *text, MusterDType dtype, const char *before)
   g_string_append_printf (text, "%s%s", before, muster_dtype_name (dtype));
 }
 
-/* Adds the table's own dtypes, or those that the node says, as TensorFlow writes them. */
+/* Appends the signature with these dtypes in TensorFlow's notation. */
 static void
 append_signature (GString *text, const MusterKernel *k, MusterDType key, MusterDType value,
                   gboolean has_value, gboolean has_output)

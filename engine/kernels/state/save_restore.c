@@ -53,8 +53,8 @@ make_folder_quietly (MusterStorage *storage, const char *prefix)
 /* A saver's parsed names, cached as they are usually the same constants in each step. */
 typedef struct {
   MusterKernelMemo memo;
-  MusterTensor *names, *slices; /* (owned) they were made from: tensors never change */
-  MusterBundleNames *sorted;    /* (owned) (nullable) NULL where they go one by one */
+  MusterTensor *names, *slices; /* (owned) the inputs; tensors are immutable */
+  MusterBundleNames *sorted;    /* (owned) (nullable) NULL: tensors are written one by one */
 } SaveNames;
 
 static void
@@ -165,7 +165,7 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
   return NULL;
 }
 
-/* Each tensor is an output for itself: all of them may be a model that fills the memory. */
+/* The budget limits each tensor by itself: together they may be a model as large as the memory. */
 static gboolean
 check_size (MusterKernel *k, gsize n_bytes, GError **error)
 {
@@ -193,7 +193,7 @@ check_entry (MusterBundleReader *reader, const char *name, MusterDType wanted, G
   return TRUE;
 }
 
-/* The texts of a list, NULL at their end; NULL with an error. */
+/* A NULL-terminated copy of a list's strings; NULL with an error. */
 static char **
 all_texts (MusterKernel *k, MusterTensor *list, GError **error)
 {
@@ -206,7 +206,7 @@ all_texts (MusterKernel *k, MusterTensor *list, GError **error)
   return g_steal_pointer (&texts);
 }
 
-/* Sets no output before every tensor has been read and checked. */
+/* Sets the outputs only after every tensor was read and checked. */
 static gboolean
 compute_restore (MusterKernel *k, GError **error)
 {
@@ -241,7 +241,7 @@ compute_restore (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Removes the parts' folders if they are empty: a saver created them. */
+/* Removes the parts' folders, which a saver created, if they are empty. */
 static void
 remove_part_folders_quietly (MusterStorage *storage, const char *const *parts, const char *prefix)
 {
@@ -250,7 +250,7 @@ remove_part_folders_quietly (MusterStorage *storage, const char *const *parts, c
   for (; *parts != NULL; parts++) {
     g_autofree char *folder = g_path_get_dirname (*parts);
     if (!g_str_equal (folder, keep))
-      (void)muster_storage_remove (storage, folder, NULL); /* fails where it isn't empty */
+      (void)muster_storage_remove (storage, folder, NULL); /* fails if it isn't empty */
   }
 }
 
@@ -276,7 +276,7 @@ compute_merge (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* basename (input 0), and what comes after it. */
+/* Sets the output to basename (input 0) followed by end. */
 static gboolean
 set_filename (MusterKernel *k, const char *end, GError **error)
 {

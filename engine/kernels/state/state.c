@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The value of the resource variable that input i names. */
+/* The value of the resource variable behind input i. */
 static MusterTensor *
 read_resource (MusterKernel *k, int i, GError **error)
 {
@@ -25,8 +25,7 @@ pass_reference (MusterKernel *k)
     muster_kernel_forward_ref (k, 0, 0);
 }
 
-/* The shape that a variable has, or was declared with, as text; NULL if it is value's too, or isn't
- * known. */
+/* A variable's current or declared shape as text; NULL if it is unknown or equal to value's. */
 static char *
 other_shape (MusterVariable *variable, MusterTensor *value)
 {
@@ -83,8 +82,9 @@ compute_assign_variable (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* A loop over the whole variable, in place or out of what a snapshot holds. The value is held by
- * the step, so that it stays as it is even where it is the variable's own. */
+/* Runs a loop over the whole variable, in place or from the old elements if a snapshot references
+ * them. The step has a reference to the operand, so it doesn't change even if it is the variable's
+ * own value. */
 static gboolean
 update (MusterKernel *k, const MusterLoop2 *loops, const char *op, GError **error)
 {
@@ -262,7 +262,8 @@ compute_resource_gather (MusterKernel *k, GError **error)
   return muster_gather (k, value, muster_kernel_input (k, 1), 0, 0, error);
 }
 
-/* Scattering: a loop over each row that an index names; NULL puts the row there. */
+/* Scatter ops run a loop over each row that is selected by an index; without a loop (NULL) the row
+ * is assigned. */
 
 /* One update for all rows (a scalar), or one for each index. */
 static gboolean

@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-/* Where one line is read. */
+/* The state of parsing a line. */
 typedef struct {
   const char *text;
   gsize size, at;
   char delimiter;
   gboolean has_quotes;
-  MusterText *fields; /* those that are kept, one after the other */
+  MusterText *fields; /* the fields that are kept, concatenated */
 } Line;
 
 static gboolean
@@ -50,10 +50,10 @@ read_quoted (Line *line, GError **error)
 
 /* The source of each output. */
 typedef struct {
-  gint64 column; /* counted from 0 in the line */
-  gsize end;     /* of its field in the line's */
+  gint64 column; /* index in the line, from 0 */
+  gsize end;     /* of its field in the line's kept fields */
   MusterDType dtype;
-  MusterTensor *fallback; /* (not owned) one value, or none: it must be there */
+  MusterTensor *fallback; /* (not owned) one value; none: the column is required */
   MusterResult numbers;
   MusterStrings texts;
 } Output;
@@ -62,7 +62,7 @@ typedef struct {
   MusterKernel *k;
   Output *outputs; /* (owned) */
   int n;
-  gboolean selects; /* some of the columns */
+  gboolean selects; /* TRUE: only some of the columns */
   MusterString na;
 } Csv;
 
@@ -110,14 +110,15 @@ put_field (Csv *csv, int f, gint64 record, MusterString field, GError **error)
                          record, muster_dtype_name (output->dtype), valid);
 }
 
-/* Whether column is the one for output n; all are, where nothing is selected. */
+/* TRUE if column is the source of output n. Without a selection, all columns are used. */
 static gboolean
 is_wanted (const Csv *csv, int n, gint64 column)
 {
   return !csv->selects || (n < csv->n && csv->outputs[n].column == column);
 }
 
-/* Keeps the text read since begin as a field, if it is wanted; n is the number of fields kept. */
+/* Keeps the text since begin as a field if an output needs it. n and the result are the number of
+ * fields kept. */
 static int
 keep_field (Csv *csv, Line *line, gsize begin, gint64 column, int n)
 {

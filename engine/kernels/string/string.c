@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Joins element by element; a scalar goes with every element of the others. */
+/* Joins element-wise; scalars are broadcast. */
 static gboolean
 compute_string_join (MusterKernel *k, GError **error)
 {
@@ -45,8 +45,8 @@ compute_string_join (MusterKernel *k, GError **error)
 /* The memory that PCRE may allocate for backtracking, in KiB; its default is 20 GB. */
 #define MAX_HEAP "(*LIMIT_HEAP=65536)"
 
-/* PCRE instead of RE2: for the patterns of a Saver ("^s3://.*") they are the same, and PCRE stops
- * at its own match limit, which counts as no match. */
+/* PCRE instead of RE2: they agree on the patterns of a Saver ("^s3://.*"). If PCRE reaches its
+ * match limit, the result is no match. */
 static GRegex *
 new_regex (const char *pattern, gboolean whole, GError **error)
 {
@@ -121,8 +121,8 @@ compute_regex_full_match (MusterKernel *k, GError **error)
   return pattern != NULL && match_all (k, muster_kernel_input (k, 0), pattern, error);
 }
 
-/* In a rewrite, as in RE2's, \0 to \9 are what the groups have matched and \\ is one '\'. The
- * highest of those groups, or -1 with an error. */
+/* The highest group in a rewrite, or -1 with an error. As in RE2, \0 to \9 stand for the groups'
+ * matches and \\ for one '\'. */
 static gint
 highest_group (const char *rewrite, GError **error)
 {

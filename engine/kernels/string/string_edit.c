@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Strings changed one by one: case, ends, parts, length, base64. */
+/* Ops on single strings: case, stripping, substrings, length, base64. */
 #include "engine/kernels/common/broadcast.h"
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/string/tables.h"
@@ -13,7 +13,7 @@ has_unit (MusterKernel *k, const char *attr, const char *unit)
   return g_ascii_strcasecmp (text, unit) == 0;
 }
 
-/* One string into another: appended to out. */
+/* Appends the changed string to out. */
 typedef void (*Edit) (MusterKernel *k, MusterString string, MusterText *out);
 
 static gboolean
@@ -73,7 +73,7 @@ strip (MusterKernel *k G_GNUC_UNUSED, MusterString string, MusterText *out)
   muster_text_append (out, string.data + from, to - from);
 }
 
-/* Web-safe; '=' at the end only where the op asks for it. */
+/* Web-safe; padded with '=' only if the op requests it. */
 static void
 encode_base64 (MusterKernel *k, MusterString string, MusterText *out)
 {
@@ -195,7 +195,7 @@ compute_length (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* Where character n begins; the string's size for the one after the last. */
+/* The offset of character n; the string's size for the one after the last. */
 static gsize
 byte_of (MusterString string, gint64 n)
 {
@@ -205,7 +205,7 @@ byte_of (MusterString string, gint64 n)
   return string.size;
 }
 
-/* The part of a string from pos (negative: from the end), at most len long. */
+/* Reduces string to its part from pos (negative: from the end), at most len long. */
 static gboolean
 cut (MusterString *string, gint64 pos, gint64 len, gboolean in_characters, gint64 at,
      GError **error)
@@ -257,7 +257,7 @@ compute_substr (MusterKernel *k, GError **error)
   return muster_strings_end (&out, k, 0, error);
 }
 
-/* Which axes are joined; the first runs fastest. */
+/* Reads the axes to join; the first one varies fastest. */
 static gboolean
 read_axes (MusterKernel *k, int n, int *axes, int *n_axes, GError **error)
 {

@@ -22,7 +22,7 @@ is_complex (MusterDType dtype)
   return dtype == MUSTER_COMPLEX64 || dtype == MUSTER_COMPLEX128;
 }
 
-/* How AsString prints: the directive's middle ("08.3") and its letter for floats. */
+/* AsString's format: the middle of the printf directive ("08.3") and its letter for floats. */
 typedef struct {
   char *middle; /* (owned) */
   char letter;
@@ -70,10 +70,10 @@ read_style (MusterKernel *k, MusterDType dtype, Style *style, GError **error)
   return TRUE;
 }
 
-/* The most that a number takes: a double's digits, and the most of the padding. */
+/* The maximum size of a printed number: a double's digits, plus the maximum padding. */
 #define MAX_NUMBER 20512
 
-/* The style's characters come from a short list, so that no directive of a stranger's is run. */
+/* A client can't choose the directive: read_style () accepts only a short list of characters. */
 static void
 append_double (MusterText *text, const Style *style, double value)
 {
@@ -265,7 +265,7 @@ swap_bytes (guint8 *data, gsize n, gsize size)
     }
 }
 
-/* Strings of one size, as so many numbers each. */
+/* Reinterprets strings of the same size as numbers. */
 static gboolean
 compute_decode_raw (MusterKernel *k, GError **error)
 {
@@ -321,7 +321,7 @@ compute_serialize (MusterKernel *k, GError **error)
   return muster_kernel_output_strings (k, 0, 0, NULL, &string, error);
 }
 
-/* What a few values stand for may be no more than what the kernel may make. */
+/* Limits the expansion of a TensorProto with fewer values than elements to the kernel's budget. */
 static MusterTensor *
 parse (MusterKernel *k, MusterString string, GError **error)
 {

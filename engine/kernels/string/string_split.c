@@ -70,7 +70,7 @@ set_parts (MusterKernel *k, Parts *parts, GError **error)
   return muster_kernel_output_strings (k, 1, 1, &n, (const MusterString *)parts->parts.data, error);
 }
 
-/* Every byte of the delimiter splits; without one, every byte is a part. */
+/* Splits at each byte that is in the delimiter; without a delimiter, into single bytes. */
 static void
 split_at_bytes (Parts *parts, MusterString string, MusterString delimiter, gboolean skips_empty)
 {

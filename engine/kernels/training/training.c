@@ -13,9 +13,9 @@
 /* Loops over elements are faster with -O3 than with the default -O2. */
 #pragma GCC optimize("O3")
 
-/* Elements: a block of each slot and of the gradient fit into the first cache. */
+/* Elements in a block: one of each slot and of the gradient fit into the L1 cache. */
 #define BLOCK 1024
-/* Bytes: a copy as large as that wouldn't stay in a cache anyway. */
+/* Copies of at least this many bytes bypass the cache, where they wouldn't fit. */
 #define STREAM_FROM ((gsize)8 << 20)
 
 static gboolean
@@ -129,12 +129,13 @@ apply_narrow (MusterKernel *k, const MusterOptimizer *o, const MusterUpdate *u, 
   return TRUE;
 }
 
-/* A block of each slot, while it is updated. */
+/* The blocks being updated, one of each slot. */
 typedef struct {
   _Alignas(64) guint8 bytes[MUSTER_MAX_SLOTS][BLOCK * sizeof (double)];
 } Blocks;
 
-/* Where the rule finds the slots: as they lie, or copied there or into blocks (nullable). */
+/* Sets the pointers for the rule: to the slots in place, first copied if necessary, or to copies in
+ * blocks (nullable). */
 static void
 begin_block (const MusterOptimizer *o, const MusterUpdate *u, Blocks *blocks, gsize start,
              gsize size, void **slots)
@@ -148,7 +149,7 @@ begin_block (const MusterOptimizer *o, const MusterUpdate *u, Blocks *blocks, gs
 }
 
 #ifdef __SSE2__
-/* Past the cache: what is overwritten whole isn't read from memory first. */
+/* Writes past the cache: lines that are overwritten completely aren't read from memory first. */
 static void
 stream (void *to, const void *from, gsize size)
 {
@@ -197,8 +198,8 @@ copies (const MusterOptimizer *o, const MusterUpdate *u)
   return FALSE;
 }
 
-/* Block by block where a snapshot holds what is to be updated, so that each is copied into the
- * cache and updated there. A large variable's blocks go straight from there to memory. */
+/* If a snapshot references the values, processes them block by block: a block is copied into the
+ * cache, updated there and written out, past the cache if the variable is large. */
 static void
 apply_wide (const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype, gint64 n,
             const void *gradient, gboolean flag)
@@ -220,7 +221,7 @@ apply_wide (const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype, 
     end_streams ();
 }
 
-/* All of it: where nothing is to be updated after all, slots may differ in size. */
+/* Copies all slots without an update. Their sizes may differ. */
 static void
 copy_all (const MusterOptimizer *o, const MusterUpdate *u)
 {

@@ -16,7 +16,7 @@ typedef void (*MusterRule) (gint64 n, void *const *slots, const void *gradient,
 
 typedef struct {
   int n_slots, n_scalars;
-  int gradient;            /* its input; in a sparse op the indices are the next */
+  int gradient;            /* its input; a sparse op's indices are the next one */
   const MusterRule *rules; /* float, double */
   const char *flag;        /* (nullable) a bool attribute that the rule uses */
   gboolean flag_default;
@@ -48,12 +48,11 @@ extern const MusterOptimizer muster_optimizer_descent, muster_optimizer_momentum
 typedef struct {
   MusterVariable *variables[MUSTER_MAX_SLOTS];
   void *data[MUSTER_MAX_SLOTS];
-  const void *from[MUSTER_MAX_SLOTS]; /* (nullable) where the old values are, if they must be copied
-                                         first */
+  const void *from[MUSTER_MAX_SLOTS]; /* (nullable) the old values, if they must be copied first */
   double scalars[MUSTER_MAX_SCALARS];
 } MusterUpdate;
 
-/* Reads the scalars and variables from the inputs, of which n_tensors are neither. */
+/* Reads the scalars and variables from the inputs; n_tensors is the number of other inputs. */
 gboolean muster_update_begin (MusterKernel *k, const MusterOptimizer *o, int n_tensors,
                               MusterUpdate *u, GError **error);
 

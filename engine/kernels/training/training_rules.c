@@ -25,7 +25,7 @@
 #define SCALAR(name, index) const type name = (type)scalars[index];
 
 #define SIGN(x) ((type)((x) > 0) - (type)((x) < 0))
-/* Nearer to zero by the rate times l1, where there is an l1. */
+/* Moves x towards zero by rate × l1 if l1 is positive. */
 #define SHRINK(x, rate, l1)                                                                        \
   ((l1) > 0 ? SIGN (x) * (fabs (x) > (rate) * (l1) ? fabs (x) - (rate) * (l1) : 0) : (x))
 
@@ -139,7 +139,7 @@ RULES (centered_rms_prop,
   }
 )
 
-/* With multiply_linear_by_lr (flag) linear is kept multiplied by the rate, and so are l1 and l2. */
+/* With multiply_linear_by_lr (flag), linear, l1 and l2 are multiplied by the rate. */
 #define FTRL_BODY(SHRINKAGE, POWER)                                                                \
   SLOT (accum, 1) SLOT (linear, 2)                                                                 \
   SCALAR (rate, 0) SCALAR (l1, 1) SCALAR (l2, 2) SCALAR (power, POWER)                             \

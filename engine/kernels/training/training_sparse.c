@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Under the locks: a gradient of the variable's rows, one for each index. */
+/* With the locks held: checks that the gradient has a row of the variable for each index. */
 static gboolean
 check_rows (MusterTensor *var, MusterTensor *gradient, MusterTensor *indices, GError **error)
 {
@@ -55,7 +55,7 @@ apply_wide_rows (const MusterOptimizer *o, const MusterUpdate *u, MusterTensor *
   }
 }
 
-/* half and bfloat16: a row of each slot as floats, and back. */
+/* half and bfloat16: converts a row of each slot to floats and back. */
 static gboolean
 apply_narrow_rows (MusterKernel *k, const MusterOptimizer *o, const MusterUpdate *u,
                    MusterTensor *gradient, MusterTensor *indices, gint64 row, gboolean flag,
