@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "engine/resources/accumulator_sum.h"
 
-/* Who has asked and not got it yet. */
+/* A pending request. */
 typedef struct {
   gpointer waiter; /* (not owned) */
   MusterAccumulatorFunc func;
@@ -80,7 +80,7 @@ muster_accumulator_set_global_step (MusterAccumulator *self, gint64 step)
   g_mutex_unlock (&self->lock);
 }
 
-/* The shape of all rows: the first size is the declared one, the others those of the values. */
+/* The dense shape: the declared first size, then the sizes of a row. */
 static MusterTensor *
 shape_of_rows (const MusterAccumulator *self)
 {
@@ -93,8 +93,8 @@ shape_of_rows (const MusterAccumulator *self)
   return shape;
 }
 
-/* Returns the sum or the mean and empties the accumulator. Without memory nothing changes. Call
- * with the lock held. */
+/* With the lock held: returns the sum or the mean, and empties the accumulator. Nothing changes if
+ * there isn't enough memory. */
 static gboolean
 take (MusterAccumulator *self, MusterAccumulated *taken, GError **error)
 {
@@ -130,8 +130,8 @@ muster_accumulator_try_take (MusterAccumulator *self, gint32 n_required, MusterA
   return done;
 }
 
-/* Serves the waiters in order: one that needs more gradients than there are blocks the others, as
- * in TensorFlow. */
+/* Serves requests in order. As in TensorFlow, a request for more gradients than there are blocks
+ * later ones. */
 static void
 serve (MusterAccumulator *self)
 {
@@ -190,7 +190,7 @@ muster_accumulator_cancel (MusterAccumulator *self, gpointer waiter)
         gone->waiter, NULL,
         g_error_new (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "TakeGrad operation was cancelled"));
   }
-  serve (self); /* there may be enough for later waiters */
+  serve (self); /* there may be enough gradients for later requests */
 }
 
 static char *

@@ -58,11 +58,10 @@ divide (MusterDType dtype, gint64 n, const void *a, gint32 by, void *to)
   }
 }
 
-/* Where the values may be written, in place or not, and where they are read from until end_write.
- */
+/* A write to the values, in place or to a new tensor. `from` is valid until end_write (). */
 typedef struct {
   const void *from;
-  void *to;             /* NULL: there is no memory */
+  void *to;             /* NULL: not enough memory */
   MusterTensor *before; /* (owned) (nullable) */
 } Write;
 
@@ -121,7 +120,7 @@ muster_accumulator_sum_divide (MusterAccumulatorSum *self, gint32 n, GError **er
   return TRUE;
 }
 
-/* Rows to be merged: two lists, and where each of the result comes from. */
+/* A list of rows to merge. */
 typedef struct {
   const gint64 *indices;
   const guint8 *values;
@@ -153,7 +152,7 @@ count_at (const Rows *rows, gint64 i)
   return rows->counts != NULL ? rows->counts[i] : 1;
 }
 
-/* How many rows the merged list has. */
+/* The number of rows in the merged list. */
 static gint64
 count_merged (const Rows *a, const Rows *b)
 {
@@ -188,7 +187,7 @@ merge (const Merged *to, const Rows *a, const Rows *b)
   }
 }
 
-/* Elements of a row of values. */
+/* The number of elements in a row. */
 static gint64
 row_length (const MusterTensor *values)
 {

@@ -28,7 +28,7 @@ rotate (guint64 x, int by)
   return x >> by | x << (64 - by);
 }
 
-/* FarmHash's fingerprint (farmhashna): fixed for good. */
+/* FarmHash's fingerprint (farmhashna), which never changes. */
 static const guint64 k0 = G_GUINT64_CONSTANT (0xc3a5c85c97cb3127);
 static const guint64 k1 = G_GUINT64_CONSTANT (0xb492b66fbe98f273);
 static const guint64 k2 = G_GUINT64_CONSTANT (0x9ae16a3b2f90404f);
@@ -108,7 +108,7 @@ typedef struct {
   Pair v, w;
 } FarmState;
 
-/* 64 bytes; the last of them weigh differently. */
+/* Mixes in 64 bytes; the last block has another weight. */
 static void
 farm_round (FarmState *f, const guint8 *s, guint64 factor, guint64 weight)
 {

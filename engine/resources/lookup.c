@@ -8,12 +8,12 @@
 #include <string.h>
 
 struct _MusterLookupTable {
-  MusterLookupKind kind;  /* its texts are below */
+  MusterLookupKind kind;  /* its strings point to the two below */
   char *container, *name; /* (owned) */
   GRWLock lock;
   MusterDenseTable *dense; /* (owned) (nullable) guarded by lock, as the next */
-  MusterLookupStore store; /* of one that isn't dense */
-  gboolean is_filled;      /* guarded by lock: a static one has its keys */
+  MusterLookupStore store; /* unused if dense isn't NULL */
+  gboolean is_filled;      /* guarded by lock: a static table has its keys */
 };
 
 /* The pairs of dtypes that TensorFlow 2.21 has kernels for: a bit for each kind of table. */
@@ -115,7 +115,7 @@ muster_lookup_table_check_static (const MusterLookupTable *self, GError **error)
                       self->kind.container, self->kind.name);
 }
 
-/* A key's own dimensions: a scalar, but of dense tables. */
+/* The shape of one key: a scalar, except in dense tables. */
 static int
 key_shape (const MusterLookupTable *self, const gint64 **dims)
 {
@@ -123,7 +123,7 @@ key_shape (const MusterLookupTable *self, const gint64 **dims)
   return self->dense != NULL ? muster_dense_table_key_shape (self->dense, dims) : 0;
 }
 
-/* The shape of the values that belong to keys. */
+/* The shape of the values for these keys. */
 static int
 shape_of_values (const MusterLookupTable *self, const MusterTensor *keys, gint64 *dims)
 {
@@ -183,7 +183,7 @@ check_values (const MusterLookupTable *self, const MusterTensor *keys, const Mus
                       wanted, given);
 }
 
-/* The default is one value, or as many as there are keys. */
+/* Checks that the default is one value, or one for each key. */
 static gboolean
 check_fallback (const MusterLookupTable *self, const MusterTensor *fallback, int n_dims,
                 const gint64 *dims, GError **error)
@@ -318,7 +318,7 @@ muster_lookup_table_remove (MusterLookupTable *self, MusterTensor *keys, GError 
   return done;
 }
 
-/* For messages: "a", or "1.5". */
+/* A key or value for errors: "a" or "1.5". */
 static char *
 element_text (const MusterTensor *tensor, gint64 i)
 {
@@ -334,7 +334,7 @@ element_text (const MusterTensor *tensor, gint64 i)
 /* Longer values aren't shown. */
 #define MAX_SHOWN 65536
 
-/* The row at a position, as a tensor of one row, if it may be shown. */
+/* The row at a position as a tensor; NULL if it is too long for an error. */
 static MusterTensor *
 row_tensor (const MusterLookupStore *store, guint32 position)
 {
@@ -361,7 +361,7 @@ refuse_other_value (const MusterLookupStore *store, guint32 position, const Must
       key, old, value);
 }
 
-/* A static table's keys: the same one may come again with the same value. */
+/* Adds keys to a static table. A key may be repeated with the same value. */
 static gboolean
 add_all (MusterLookupStore *store, const MusterTensor *keys, const MusterTensor *values,
          MusterBudget *budget, GError **error)
@@ -497,7 +497,7 @@ muster_lookup_table_fill (MusterLookupTable *self, MusterLookupNext next, gpoint
   if (own != NULL)
     g_propagate_error (error, g_steal_pointer (&own));
   g_rw_lock_writer_lock (&self->lock);
-  if (ok && self->is_filled) /* by another thread meanwhile */
+  if (ok && self->is_filled) /* filled by another thread meanwhile */
     muster_lookup_store_clear (&fresh);
   else
     ok = end_fill (self, &fresh, ok);

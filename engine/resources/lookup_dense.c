@@ -11,7 +11,7 @@
 /* The state of a bucket. */
 enum { EMPTY, DELETED, USED };
 
-/* Arrays of buckets. */
+/* The arrays of the buckets. */
 typedef struct {
   gint64 n, n_used;
   guint8 *state;  /* (owned) */
@@ -90,7 +90,7 @@ hash_key (const MusterDenseTable *self, const MusterTensor *keys, gint64 i)
   return hash;
 }
 
-/* The same of a key that is in a bucket. */
+/* The same hash for a key in a bucket. */
 static guint64
 hash_bucket (const MusterDenseTable *self, const Buckets *buckets, gint64 at)
 {
@@ -185,8 +185,8 @@ set_key (const MusterDenseTable *self, Buckets *buckets, gint64 at, const Muster
   return TRUE;
 }
 
-/* Where a key is, or else, as reuses says, the first bucket that is empty or also one that is
- * deleted; -1 where there is none. */
+/* The bucket of a key. If it isn't in the table: the first bucket that is empty or, with reuses,
+ * deleted; -1 if there is none. */
 static gint64
 probe (const MusterDenseTable *self, const MusterTensor *keys, gint64 i, gboolean reuses)
 {
@@ -214,8 +214,7 @@ check_key (const MusterDenseTable *self, const MusterTensor *keys, gint64 i, GEr
   return TRUE;
 }
 
-/* probe () for a key that a table may have; -1 with an error for another, or where no bucket is
- * left. */
+/* Like probe (); -1 with an error for the empty and the deleted key, or if no bucket is left. */
 static gint64
 place_of (const MusterDenseTable *self, const MusterTensor *keys, gint64 i, gboolean reuses,
           const char *verb, GError **error)
@@ -229,7 +228,7 @@ place_of (const MusterDenseTable *self, const MusterTensor *keys, gint64 i, gboo
   return at;
 }
 
-/* How many keys there are; -1 with an error if they aren't a row of them. */
+/* The number of keys; -1 with an error if they aren't a list of keys. */
 static gint64
 count_keys (const MusterDenseTable *self, const MusterTensor *keys, GError **error)
 {
@@ -270,7 +269,7 @@ set_row (const MusterDenseTable *self, Buckets *buckets, gint64 at, const guint8
     memcpy (buckets->values + (gsize)at * self->row_size, row, self->row_size);
 }
 
-/* Moves all keys into more buckets, in the order in which they lie. */
+/* Moves all keys to a larger table, in the order of their buckets, like TensorFlow. */
 static gboolean
 grow (MusterDenseTable *self, gint64 n, MusterBudget *budget, GError **error)
 {
@@ -288,7 +287,7 @@ grow (MusterDenseTable *self, gint64 n, MusterBudget *budget, GError **error)
     set_row (self, &more, at, self->buckets.values + (gsize)i * self->row_size);
     more.state[at] = USED;
     more.n_used++;
-    self->buckets.state[i] = EMPTY; /* its strings have moved */
+    self->buckets.state[i] = EMPTY; /* the strings now belong to the new table */
   }
   buckets_clear (self, &self->buckets);
   self->buckets = more;

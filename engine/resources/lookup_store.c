@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Positions are 32 bits, and a bucket holds one more than that. */
+/* A bucket contains a position + 1 in 32 bits. */
 #define MAX_ENTRIES (1u << 30)
 #define MIN_ENTRIES 16
 
@@ -84,7 +84,7 @@ resize (gpointer *array, guint64 n, gsize size)
   return TRUE;
 }
 
-/* Into an index of twice as many buckets as there may be entries, or more. */
+/* Ends because at most half of the buckets are used. */
 static void
 put_in_bucket (MusterLookupStore *self, guint32 position)
 {
@@ -169,7 +169,7 @@ muster_lookup_store_find (const MusterLookupStore *self, const MusterTensor *key
   return MUSTER_LOOKUP_NONE;
 }
 
-/* A copy of its own; one of no bytes has none. */
+/* Copies a string; an empty one needs no memory. */
 static gboolean
 copy_string (MusterString from, MusterString *to, MusterBudget *budget, GError **error)
 {
@@ -182,7 +182,7 @@ copy_string (MusterString from, MusterString *to, MusterBudget *budget, GError *
   return TRUE;
 }
 
-/* Fills a row that holds nothing yet; on failure it holds nothing. */
+/* Fills an empty row, which stays empty on failure. */
 static gboolean
 fill_row (const MusterLookupStore *self, gpointer row, const MusterTensor *values, gint64 i,
           MusterBudget *budget, GError **error)

@@ -15,12 +15,12 @@ typedef struct {
   MusterBudget *budget;      /* (not owned) (nullable) */
   GCancellable *cancellable; /* (nullable) */
   guint8 *chunk;             /* (owned) */
-  gsize at, end;             /* what is left of chunk */
-  guint64 offset;            /* of what comes after chunk */
-  GString *line;             /* (owned) without its end */
-  gint64 n_lines;            /* that were taken */
-  MusterTensor *key, *value; /* (owned) (nullable) of the line */
-  gboolean is_ahead;         /* the line was taken apart already */
+  gsize at, end;             /* the unread part of chunk */
+  guint64 offset;            /* of the bytes after chunk */
+  GString *line;             /* (owned) without its line end */
+  gint64 n_lines;            /* number of lines read */
+  MusterTensor *key, *value; /* (owned) (nullable) of line */
+  gboolean is_ahead;         /* line was parsed already */
 } Reader;
 
 /* Opens the file, with TensorFlow's error messages if it has any. */
@@ -90,7 +90,7 @@ read_line (Reader *self, GError **error)
   return has_some && (is_whole || self->line->len > 0);
 }
 
-/* A column of the line, or all of it. */
+/* A column of the line, or the whole line. */
 static MusterString
 field_of (const Reader *self, gint64 index)
 {
@@ -119,7 +119,7 @@ check_columns (const Reader *self, GError **error)
                       self->text->filename, self->n_lines, line, wanted, n);
 }
 
-/* A whole number with blanks around it at most. */
+/* Parses an integer, which blanks may surround. */
 static gboolean
 parse_int (const char *text, gint64 *value)
 {
@@ -193,7 +193,7 @@ take_field (const Reader *self, gint64 index, MusterDType dtype, GError **error)
   return number;
 }
 
-/* Says that there are no more lines, or that there should be. */
+/* Called at the end of the file: fails if there should be more lines. */
 static gboolean
 end_lines (const Reader *self, GError **error)
 {
@@ -212,7 +212,7 @@ drop_line (Reader *self)
   g_clear_pointer (&self->value, muster_tensor_unref);
 }
 
-/* Takes the next line apart; FALSE at the end or with an error. */
+/* Reads and parses the next line; FALSE at the end or with an error. */
 static gboolean
 next_line (Reader *self, GError **error)
 {
@@ -283,7 +283,7 @@ check_columns_fit (const Reader *self, GError **error)
   return TRUE;
 }
 
-/* The first line decides whether the file is one at all, as in TensorFlow. */
+/* As in TensorFlow, an error in the first line fails the op even if the table is already filled. */
 static gboolean
 fill (Reader *self, MusterLookupTable *table, GError **error)
 {

@@ -6,7 +6,7 @@ struct _MusterResource {
   const MusterResourceType *type; /* (not owned) */
   char *container;                /* (owned) */
   char *name;                     /* (owned) */
-  gpointer data;                  /* (owned) of the type */
+  gpointer data;                  /* (owned) the type's contents */
 };
 
 MusterResource *

@@ -10,19 +10,20 @@ struct _MusterResources {
   GMutex lock;
   GHashTable *variables; /* (owned) a set of MusterVariable, by container, name and kind; guarded by
                             lock */
-  GHashTable *kept;      /* (owned) (nullable) Kept to itself; guarded by lock */
-  guint64 generation;    /* guarded by lock: another one, of all there are, once something goes */
+  GHashTable *kept;      /* (owned) (nullable) a set of Kept; guarded by lock */
+  guint64 generation; /* guarded by lock: changes to a process-wide unique number when something is
+                         removed */
 };
 
-/* A resource, and what it is found by. */
+/* A resource with its key. */
 typedef struct {
   const MusterResourceType *type;
   const char *container;    /* of the resource */
-  const char *name;         /* of the resource, or within it */
+  const char *name;         /* of the resource, or the part without its number */
   MusterResource *resource; /* (owned) */
 } Kept;
 
-/* What a variable is found by. */
+/* A variable's key. */
 typedef struct {
   const char *container;
   const char *name;
@@ -31,7 +32,7 @@ typedef struct {
 } Key;
 
 typedef struct {
-  Key key; /* its texts are the variable's own */
+  Key key; /* its strings belong to the variable */
   MusterVariable *variable;
 } Entry;
 
@@ -158,7 +159,7 @@ find_variable (MusterResources *self, const MusterVariableWanted *wanted, GError
   const MusterDType dtype = muster_variable_dtype (entry->variable);
   if (dtype == wanted->dtype)
     return muster_variable_ref (entry->variable);
-  /* One that has never had a value is as good as none. */
+  /* A variable without a value may be replaced. */
   if (!muster_variable_is_initialized (entry->variable))
     return add_variable (self, wanted, hash);
   muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -221,7 +222,7 @@ find_resource (MusterResources *self, const MusterResourceWanted *wanted, GError
   const Kept *kept = self->kept != NULL ? g_hash_table_lookup (self->kept, &key) : NULL;
   if (kept == NULL)
     return add_resource (self, wanted, error);
-  /* Nobody else's node has the name of a private one. */
+  /* A private resource's name is its node's alone, so it needn't be checked. */
   if (!wanted->is_private && wanted->type->fits != NULL &&
       !wanted->type->fits (muster_resource_data (kept->resource), wanted->def, error))
     return NULL;
@@ -259,7 +260,7 @@ drop_variables (MusterResources *self, const char *const *containers)
   return had_value;
 }
 
-/* With the lock held: moves what goes to dropped. */
+/* With the lock held: moves the removed resources to dropped. */
 static void
 drop_resources (MusterResources *self, const char *const *containers, GPtrArray *dropped)
 {

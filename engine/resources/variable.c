@@ -15,9 +15,8 @@ struct _MusterVariable {
   char *container; /* (owned) */
   char *name;      /* (owned) */
   GMutex lock;
-  MusterTensor *value;  /* (owned) (nullable) written under lock; whether it is NULL may be read
-                           without */
-  MusterTensor *before; /* (owned) (nullable) guarded by lock: during an update, what it copies */
+  MusterTensor *value;  /* (owned) (nullable) guarded by lock, except to compare it with NULL */
+  MusterTensor *before; /* (owned) (nullable) guarded by lock: the tensor that an update copies */
 };
 
 static _Thread_local guint64 version;
@@ -168,9 +167,9 @@ muster_variable_set_invalid (MusterVariable *self, GError **error)
                  self->name);
 }
 
-/* With the lock held: the elements, the variable's alone; NULL if there are none to be had. Where
- * somebody else (a snapshot, a fetch) holds the old ones they are new, and *from is where the old
- * ones lie until the update ends. */
+/* With the lock held: returns elements that only the variable references; NULL if it has no value
+ * or there isn't enough memory. If a snapshot or a fetch references the old elements, allocates new
+ * ones and sets *from to the old ones, until the update ends. */
 static void *
 make_exclusive (MusterVariable *self, const void **from)
 {
@@ -197,8 +196,8 @@ copy_before (MusterVariable *self, void *data, const void *from)
     memcpy (data, from, muster_tensor_n_bytes (self->value));
 }
 
-/* Ends an update; the old elements may be the last of their kind, and are freed without the lock.
- */
+/* Ends an update. This may be the last reference to the old elements, which are freed without the
+ * lock. */
 static void
 unlock (MusterVariable *self)
 {
@@ -267,7 +266,7 @@ muster_variables_begin_rewrite (MusterVariable *const *variables, int n, void **
     data[i] = make_exclusive (variables[i], &from[i]);
     if (data[i] != NULL)
       continue;
-    while (--i >= 0) /* these are as they were, in memory of their own */
+    while (--i >= 0) /* restore the contents of the new elements */
       copy_before (variables[i], data[i], from[i]);
     each_once (variables, n, unlock);
     return FALSE;

@@ -5,8 +5,8 @@
 #include "engine/run/slots.h"
 #include "graph/graph_nodes.h"
 
-/* The ops that deal in slots rather than in tensors: constants, placeholders, variables, what
- * passes a value on as it came, and the two ends of a conditional. */
+/* Ops that work on slots instead of tensors: constants, placeholders, variables, ops that forward
+ * their input, and the two ends of a conditional. */
 
 static gboolean
 constant (MusterKernel *k, GError **error G_GNUC_UNUSED)
@@ -28,7 +28,8 @@ placeholder (MusterKernel *k, GError **error)
                       shape != NULL ? " and shape " : "", shape != NULL ? shape : "");
 }
 
-/* Hands on whatever came: a value, a reference (to be read late), a handle. */
+/* Forwards an input of any kind. A reference stays one, so that the variable is read by the op that
+ * uses it. */
 static void
 pass (MusterKernel *k, int output, int input)
 {
@@ -45,8 +46,8 @@ identity (MusterKernel *k, GError **error G_GNUC_UNUSED)
   return TRUE;
 }
 
-/* A value that later updates of the variable don't reach: a tensor never changes, so it is shared.
- */
+/* Later updates of the variable don't change the value: tensors are immutable, so a reference is
+ * enough. */
 static gboolean
 snapshot (MusterKernel *k, GError **error G_GNUC_UNUSED)
 {
@@ -54,7 +55,7 @@ snapshot (MusterKernel *k, GError **error G_GNUC_UNUSED)
   return TRUE;
 }
 
-/* The output that pred names gets what came, the other is dead. */
+/* Forwards the input to the output that pred selects; the other one is dead. */
 static gboolean
 switch_branch (MusterKernel *k, GError **error)
 {
@@ -73,7 +74,8 @@ switch_branch (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-/* The first input that is alive (the executor has seen to it that there is one), and which. */
+/* Forwards the first input that isn't dead, with its index. The executor has checked that there is
+ * one. */
 static gboolean
 merge_branches (MusterKernel *k, GError **error)
 {
@@ -103,7 +105,8 @@ output_variable (MusterKernel *k, gboolean is_resource, GError **error)
       .name = k->node->variable,
       .is_resource = is_resource,
       .hash = k->node->variable_hash,
-      /* A reference's is in the plan: the node is memory that nothing else in a step touches. */
+      /* A reference's dtype is in the plan; the node is memory that a step doesn't touch
+       * otherwise. */
       .dtype = is_resource ? muster_node_dtype (k->node->def, "dtype", MUSTER_INVALID)
                            : muster_kernel_output_dtype (k, 0),
       .def = k->node->def,

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Scratch of more slots than this isn't kept: an init op's runs once. */
+/* Runs with more slots aren't kept for reuse: those of init ops run once. */
 #define MAX_SPARE_SLOTS 8192
 
 /* --- slots --- */
@@ -37,7 +37,7 @@ muster_slot_handle_text (const MusterSlot *slot)
   return muster_tensor_new_strv (text);
 }
 
-/* --- the life of a run --- */
+/* --- creating and freeing a run --- */
 
 MusterKernel *
 muster_kernel_new (MusterRun *run, guint32 max_inputs)
@@ -75,7 +75,7 @@ muster_run_free_scratch (MusterRun *self)
   g_free (self);
 }
 
-/* The scratch of a run that has ended, or new. */
+/* The memory of a run that has ended, or new memory. */
 static MusterRun *
 take_scratch (MusterPlan *plan, const MusterRunContext *context)
 {
@@ -121,7 +121,7 @@ muster_run_free (MusterRun *self)
   muster_plan_unref (plan);
 }
 
-/* Which feed a plan's i-th is, for people. */
+/* The name of feed i, for errors. */
 static const char *
 feed_name (const MusterPlan *plan, guint32 i)
 {
@@ -168,7 +168,7 @@ muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **erro
   return TRUE;
 }
 
-/* Feeds what comes with a step's names or, for a callable, bare. */
+/* Feeds a step's named tensors or a callable's unnamed ones. */
 static gboolean
 feed_all (MusterRun *self, const MusterRunFeeds *feeds, GError **error)
 {
@@ -191,7 +191,7 @@ muster_run_new (MusterPlan *plan, const MusterRunFeeds *feeds, const MusterRunCo
   return NULL;
 }
 
-/* --- why it stops --- */
+/* --- stopping a run --- */
 
 static void
 set_stop_error (MusterRun *self, MusterStop why)
@@ -291,8 +291,8 @@ read_reference (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError
   return TRUE;
 }
 
-/* A handle goes to ops that know what to do with it. Of the first generation it is two strings to
- * all others. */
+/* Ops that use resources or forward their input take a handle as it is. For other ops, a handle of
+ * TensorFlow's first version (dtype string) is read as a tensor of two strings. */
 static gboolean
 take_handle (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **error)
 {
@@ -311,7 +311,7 @@ take_handle (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **
       k->node->op->name);
 }
 
-/* Takes an input that isn't a tensor. Out of line, for those that only take tensors. */
+/* Takes an input that isn't a tensor. Not inlined, as most ops take only tensors. */
 static __attribute__ ((noinline)) gboolean
 take_other (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **error)
 {
@@ -383,8 +383,8 @@ release_held (MusterKernel *k)
     muster_tensor_unref (k->held[k->n_held - 1]);
 }
 
-/* Gives back what no later node reads. Not once a kernel was suspended: the order is another then.
- */
+/* Releases inputs that no later node reads. Not called once a kernel was suspended: nodes then run
+ * in another order. */
 static inline void
 release_inputs (MusterKernel *k)
 {
@@ -415,7 +415,7 @@ muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
   }
   if (error == NULL)
     error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "The kernel gave no reason");
-  /* It was told to stop: why is the run's to say. */
+  /* The kernel was cancelled; the run's own error says why. */
   if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) && muster_run_is_stopped (run)) {
     g_error_free (error);
     return FALSE;
@@ -428,7 +428,7 @@ muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
 }
 
 /* TRUE if a node is in the branch that a Switch didn't take. A Merge waits for its control inputs,
- * but goes by what it merges alone. */
+ * but only its data inputs decide whether it is dead. */
 static gboolean
 is_dead (const MusterRun *self, const MusterPlanNode *node)
 {
@@ -443,8 +443,8 @@ is_dead (const MusterRun *self, const MusterPlanNode *node)
   return n_dead > 0;
 }
 
-/* A dead node is done without having run: what it would give is dead, and so is whoever needs that.
- * Apart from its caller, which most steps call without. */
+/* A dead node doesn't run. It counts as done, and its outputs are dead, which makes the nodes that
+ * need them dead. Not inlined, as most steps have no Switch. */
 static __attribute__ ((noinline)) gboolean
 skip_if_dead (MusterKernel *k)
 {
@@ -471,7 +471,7 @@ run_node (MusterRun *self, guint32 position)
   if (!prepare (k, &error))
     return muster_kernel_finish (k, FALSE, error);
   const gboolean ok = k->node->op->compute (k, &error);
-  /* Set by this thread in compute, if at all. */
+  /* Only compute () sets it, on this thread. */
   if (G_UNLIKELY (k->is_suspended)) {
     muster_run_suspend (self, k);
     if (ok)
@@ -488,7 +488,7 @@ run_traced (MusterRun *self, guint32 position)
   MusterKernel *k = self->kernel;
   k->started_us = muster_clock_now_us (muster_system_clock ());
   const gboolean ok = run_node (self, position);
-  if (self->kernel == k) /* else it waits: told once it has ended */
+  if (self->kernel == k) /* else it was suspended and is added when it ends */
     muster_trace_add (self->context.trace, self, position, k->started_us);
   return ok;
 }
@@ -501,7 +501,8 @@ muster_run_node (MusterRun *self, guint32 position)
   return run_node (self, position);
 }
 
-/* The whole plan, as long as no kernel waits. TRUE at the end or at an error. */
+/* Runs nodes in order until a kernel is suspended (FALSE), the end of the plan or an error
+ * (TRUE). */
 static gboolean
 walk (MusterRun *self)
 {

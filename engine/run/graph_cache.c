@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run/graph_cache.h"
 
-/* How many programs are kept that no session has: the next worker often brings the same graph. */
+/* The number of unused programs to keep: the next worker often sends the same graph. */
 #define MAX_IDLE 2
 
 typedef struct {
   MusterProgram *program; /* (owned) */
   guint64 hash;
   guint n_users;
-  guint64 left; /* when it lost its last user */
+  guint64 left; /* clock when n_users became 0 */
 } Entry;
 
 struct _MusterGraphCache {
@@ -57,7 +57,7 @@ muster_graph_cache_take (MusterGraphCache *self, MusterGraph *graph, GError **er
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   Entry *entry = find (self, graph, hash);
   if (entry == NULL) {
-    /* Under the lock, so that a hundred workers that come at once parse one graph once. */
+    /* With the lock held, so that a graph that a hundred workers send at once is parsed once. */
     if (!muster_graph_parse (graph, error))
       return NULL;
     const Entry added = {.program = muster_program_new (graph), .hash = hash};
@@ -68,7 +68,7 @@ muster_graph_cache_take (MusterGraphCache *self, MusterGraph *graph, GError **er
   return muster_program_ref (entry->program);
 }
 
-/* With the lock held: the idle program that has been so for longest goes, if there are too many. */
+/* With the lock held: if there are too many unused programs, frees the one unused for longest. */
 static void
 drop_idle (MusterGraphCache *self)
 {

@@ -13,7 +13,7 @@ enum { GRAPH_VERSIONS = 4, VERSION_PRODUCER = 1, VERSION_MIN_CONSUMER = 2, VERSI
 typedef struct {
   gint32 producer;
   gint32 min_consumer;
-  gboolean is_bad; /* this version is among the bad consumers */
+  gboolean is_bad; /* the engine's version is among the bad consumers */
 } Versions;
 
 static void
@@ -99,7 +99,7 @@ check_node (const Tensorflow__NodeDef *node, gboolean same_device, GError **erro
                       node->device, node->name, node->name);
 }
 
-/* Most nodes are on the device of the one before. */
+/* Compares with the previous node's device first: most nodes have the same one. */
 static gboolean
 is_on (const Tensorflow__NodeDef *node, const char *device)
 {
@@ -130,8 +130,8 @@ is_ours (const char *text)
          (device.type[0] == '\0' || strcmp (device.type, "CPU") == 0);
 }
 
-/* TensorFlow places what takes nothing and gives a value after the others, so it names those first.
- */
+/* TensorFlow places sources (no inputs, one output) last and reports the first node that it can't
+ * place; sources are therefore reported only if no other node is misplaced. */
 static gboolean
 is_source (const Tensorflow__NodeDef *node)
 {

@@ -29,7 +29,7 @@ muster_kernel_input (const MusterKernel *k, int i)
   const MusterSlot *slot = muster_kernel_input_slot (k, i);
   if (slot->kind != MUSTER_SLOT_REF)
     return NULL;
-  /* A reference that the kernel takes as such, and now wants to look at. */
+  /* The kernel takes this input as a reference and now reads its value. */
   MusterTensor *value = muster_variable_read (slot->value);
   if (value != NULL)
     k->inputs[i] = k->held[((MusterKernel *)k)->n_held++] = value;
@@ -153,7 +153,7 @@ muster_kernel_output_dtype (const MusterKernel *k, int i)
   return k->run->plan->slot_dtypes[k->node->first_output + (guint32)i] % MUSTER_REF;
 }
 
-/* In TensorFlow's words. */
+/* With TensorFlow's error message. */
 static __attribute__ ((noinline)) void
 fail_output (MusterDType dtype, int n_dims, const gint64 *dims, const GError *refused,
              GError **error)
@@ -260,7 +260,7 @@ muster_kernel_forward_ref (MusterKernel *k, int i, int input)
     to->value = muster_variable_ref (from->value);
 }
 
-/* In TensorFlow's words. */
+/* With TensorFlow's error message. */
 static void
 set_wrong_type (const char *name, const char *got, const char *wanted, GError **error)
 {
@@ -402,7 +402,7 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer own)
   g_cancellable_cancel (own);
 }
 
-/* The caller's cancellation, and the step's own reasons to stop, in one. Made when asked for. */
+/* Cancelled by the caller's cancellable and when the run is stopped. Created on first use. */
 GCancellable *
 muster_kernel_cancellable (const MusterKernel *k)
 {
@@ -416,7 +416,7 @@ muster_kernel_cancellable (const MusterKernel *k)
   if (is_new && run->context.cancellable != NULL)
     run->forward_id = g_cancellable_connect (run->context.cancellable, G_CALLBACK (on_cancelled),
                                              g_object_ref (own), g_object_unref);
-  if (muster_run_why_stop (run) != MUSTER_STOP_NONE) /* its deadline, too */
+  if (muster_run_why_stop (run) != MUSTER_STOP_NONE) /* also at its deadline */
     g_cancellable_cancel (own);
   return own;
 }

@@ -119,7 +119,7 @@ const Tensorflow__AttrValue *muster_kernel_attr (const MusterKernel *k, const ch
 /* The step's cancellable; kernels with long loops check it. */
 GCancellable *muster_kernel_cancellable (const MusterKernel *k);
 
-/* take returns the memo kept last (transfer full) (nullable); keep stores one (transfer full). */
+/* take returns the last memo stored by keep, both (transfer full); NULL if there is none. */
 MusterKernelMemo *muster_kernel_take_memo (MusterKernel *k);
 void muster_kernel_keep_memo (MusterKernel *k, MusterKernelMemo *memo);
 

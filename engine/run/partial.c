@@ -10,8 +10,8 @@
 
 /* A feed or a fetch. */
 typedef struct {
-  char *name;     /* (owned) as it was set up */
-  gboolean is_in; /* it has been fed, or fetched */
+  char *name;     /* (owned) as in the set-up */
+  gboolean is_in; /* already fed, or fetched */
 } Endpoint;
 
 struct _MusterPartial {
@@ -21,13 +21,13 @@ struct _MusterPartial {
   MusterTrace *trace;   /* (owned) (nullable) */
   Endpoint *feeds;      /* (owned) the plan's n_feeds */
   Endpoint *fetches;    /* (owned) the plan's n_fetches */
-  GHashTable *by_feed;  /* (owned) name to its place in feeds */
-  GHashTable *by_fetch; /* (owned) of those fetched twice, the first place */
-  gboolean has_begun;   /* some part has run */
+  GHashTable *by_feed;  /* (owned) name to its index in feeds */
+  GHashTable *by_fetch; /* (owned) name to its first index in fetches */
+  gboolean has_begun;   /* a part has run */
 
   GMutex lock;
   GCond is_free;
-  gboolean is_busy; /* guarded by lock: some part has its turn */
+  gboolean is_busy; /* guarded by lock: a part is running */
   gboolean is_over; /* guarded by lock */
 };
 
@@ -38,7 +38,7 @@ add_endpoint (Endpoint *all, guint32 i, const char *name, GHashTable *by_name)
   if (!g_hash_table_contains (by_name, name))
     g_hash_table_insert (by_name, all[i].name, GUINT_TO_POINTER (i));
   else
-    all[i].is_in = TRUE; /* its first place counts for it */
+    all[i].is_in = TRUE; /* a duplicate; by_name has the first one */
   return &all[i];
 }
 
@@ -139,7 +139,7 @@ muster_partial_end (MusterPartial *self)
   return self->is_over;
 }
 
-/* The place of a name among those that were set up; FALSE where it isn't or has had its turn. */
+/* Finds a feed or fetch by name. FALSE with an error if it wasn't set up, or was used before. */
 static gboolean
 find (GHashTable *by_name, const Endpoint *all, const char *name, gboolean is_feed, guint32 *place,
       GError **error)
@@ -157,7 +157,7 @@ find (GHashTable *by_name, const Endpoint *all, const char *name, gboolean is_fe
                                        name);
 }
 
-/* Where in the plan what a part feeds and fetches stands. */
+/* The indices in the plan of a part's feeds and fetches. */
 typedef struct {
   guint32 *feeds;
   guint32 *fetches;
@@ -198,8 +198,8 @@ refuse_pending (MusterPartial *self, guint32 slot, GError **error)
                  full);
 }
 
-/* FALSE if a node needs, however far off, a feed that is yet to come. marks: by position, the nodes
- * that were looked at; by slot, the feeds that are there. */
+/* FALSE with an error if a node depends, directly or not, on a feed that is missing. seen is by
+ * position, is_fed by slot. */
 static gboolean
 check_node (MusterPartial *self, guint32 position, guint8 *seen, const guint8 *is_fed,
             GArray *stack, GError **error)
@@ -228,7 +228,8 @@ check_node (MusterPartial *self, guint32 position, guint8 *seen, const guint8 *i
   return TRUE;
 }
 
-/* FALSE if a fetch needs a feed that neither came nor comes now. */
+/* FALSE with an error if a fetch needs a feed that is neither in this part nor in an earlier
+ * one. */
 static gboolean
 check_fetches (MusterPartial *self, const MusterStep *part, const Places *places, GError **error)
 {
@@ -253,7 +254,7 @@ static gboolean
 feed (MusterPartial *self, const MusterStep *part, const Places *places, GError **error)
 {
   for (gsize i = 0; i < part->n_feeds; i++) {
-    if (self->feeds[places->feeds[i]].is_in) /* it is twice in this part */
+    if (self->feeds[places->feeds[i]].is_in) /* twice in this part */
       return find (self->by_feed, self->feeds, part->feeds[i].name, TRUE, &places->feeds[i], error);
     if (!muster_run_feed (self->run, places->feeds[i], part->feeds[i].tensor, error))
       return FALSE;
@@ -262,7 +263,7 @@ feed (MusterPartial *self, const MusterStep *part, const Places *places, GError 
   return TRUE;
 }
 
-/* Fills fetched (transfer full). A tensor that the part names twice is there twice. */
+/* Sets fetched (transfer full). A tensor that the part names twice is returned twice. */
 static gboolean
 fetch (MusterPartial *self, const MusterStep *part, const Places *places, MusterTensor **fetched,
        GError **error)
@@ -298,7 +299,7 @@ muster_partial_run (MusterPartial *self, const MusterStep *part, gint64 deadline
                         &failed) &&
       fetch (self, part, &places, fetched, &failed))
     return TRUE;
-  muster_run_fail (self->run, failed); /* no more parts after one that has failed */
+  muster_run_fail (self->run, failed); /* a failed part ends the run */
   g_propagate_error (error, g_steal_pointer (&failed));
   return FALSE;
 }

@@ -23,8 +23,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterPartial, muster_partial_unref)
 /* Waits until no other part runs. Returns the run (borrowed), which other threads may stop, until
  * muster_partial_end (). NULL with an error at the deadline, or if the partial run has ended. */
 MusterRun *muster_partial_begin (MusterPartial *self, gint64 deadline_us, GError **error);
-/* TRUE if the partial run has ended: everything was fed and fetched, or a node has failed. It then
- * accepts no more parts. */
+/* TRUE if the partial run has ended and accepts no more parts: everything was fed and fetched, or a
+ * node has failed. */
 gboolean muster_partial_end (MusterPartial *self);
 
 /* Runs a part, between begin and end. *values_changed as in muster_run_execute (). INVALID_ARGUMENT

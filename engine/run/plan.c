@@ -58,7 +58,7 @@ muster_step_hash (const MusterStep *step)
   return hash;
 }
 
-/* Compares one name with the key at *at and moves on; FALSE at the first difference. */
+/* Compares name with the one at *at in the key and advances; FALSE if they differ. */
 static gboolean
 next_is (const char **at, const char *end, const char *name)
 {
@@ -142,10 +142,10 @@ struct _MusterProgram {
   GPtrArray *plans;      /* (owned) of MusterPlan; guarded by lock */
   guint64 clock;         /* counts look-ups; guarded by lock */
   GHashTable *constants; /* (owned) node to MusterTensor; guarded by lock */
-  gsize budget;          /* how much constants may yet expand; guarded by lock */
-  gboolean is_checked;   /* guarded by lock, as what was found: */
-  GError *wrong;         /* (owned) (nullable) with the graph */
-  GError *misplaced;     /* (owned) (nullable) unless placement is soft */
+  gsize budget;          /* bytes by which constants may still expand; guarded by lock */
+  gboolean is_checked;   /* guarded by lock, with the two results: */
+  GError *wrong;         /* (owned) (nullable) the graph's error */
+  GError *misplaced;     /* (owned) (nullable) an error unless placement is soft */
 };
 
 MusterProgram *
@@ -252,7 +252,7 @@ muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash, 
   plan->key = step_key (step);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   found = find_plan (self, step, hash);
-  if (found != NULL) /* another thread has made it meanwhile */
+  if (found != NULL) /* another thread has added it meanwhile */
     return muster_plan_ref (found);
   drop_oldest_plans (self, plan->n_nodes);
   plan->used = ++self->clock;

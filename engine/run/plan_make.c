@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making a plan: from the feeds over what the fetches and targets need, down to slots and kernels.
+/* Makes a plan: finds the nodes that the fetches and targets need, up to the feeds, and binds them
+ * to slots and kernels. */
 #include "base/error.h"
 #include "engine/run/core_ops.h"
 #include "engine/run/plan.h"
@@ -11,7 +12,7 @@
  * needs about 16 bytes for each. */
 #define MAX_SLOTS (1u << 24)
 
-/* The marks of a node while a plan is made. */
+/* Marks of nodes while a plan is made. */
 enum { UNSEEN = 0, OPEN = 1, DONE = 2, MARK = 3, FED = 4 };
 
 typedef struct {
@@ -25,17 +26,16 @@ typedef struct {
   MusterGraph *graph;
   gsize n_graph_nodes;
   guint8 *marks;     /* (owned) by graph index: UNSEEN, OPEN or DONE, and FED */
-  guint32 *position; /* (owned) by graph index, of a DONE node: where it stands in nodes */
+  guint32 *position; /* (owned) by graph index, for DONE nodes: position in nodes */
   GHashTable *feeds; /* (owned) gint64 (node, output) to 1 + its slot */
   GArray *feed_keys; /* (owned) of gint64, for the table's keys */
   GArray *stack;     /* (owned) of Frame */
   GArray *nodes, *inputs, *controls, *slot_nodes; /* (owned) */
   GByteArray *slot_dtypes;                        /* (owned) */
-  GByteArray *given;                              /* (owned) dtypes of the present node's inputs */
-  const Tensorflow__NodeDef *fed;                 /* (nullable) the node last asked for what it may
-                                                     be fed with, and: */
-  GByteArray *fed_dtypes;                         /* (owned) its outputs' */
-  gboolean knows_fed;                             /* they are known */
+  GByteArray *given;                              /* (owned) dtypes of the current node's inputs */
+  const Tensorflow__NodeDef *fed;                 /* (nullable) the last node in output_dtype () */
+  GByteArray *fed_dtypes;                         /* (owned) the dtypes of its outputs */
+  gboolean knows_fed;                             /* fed_dtypes are known */
   MusterResolved resolved;
   guint32 max_inputs;
   gboolean has_switch;
@@ -102,8 +102,8 @@ refuse_unknown_op (Maker *m, const char *op, GError **error)
       op, users->str);
 }
 
-/* What an output may be fed with; INVALID where that can't be told (an op that isn't known). A
- * restore may feed a hundred thousand outputs of one node. */
+/* The dtype that an output may be fed with; INVALID if the op is unknown. The last node's are
+ * cached: a restore may feed a hundred thousand outputs of one node. */
 static gboolean
 output_dtype (Maker *m, const Tensorflow__NodeDef *def, gint64 output, MusterDType *dtype,
               GError **error)
@@ -125,7 +125,7 @@ output_dtype (Maker *m, const Tensorflow__NodeDef *def, gint64 output, MusterDTy
                       (int)m->fed_dtypes->len);
 }
 
-/* A placeholder's shape restricts what is fed for it. */
+/* Feeds of a placeholder must fit its shape. */
 static void
 read_feed_shape (const Tensorflow__NodeDef *def, MusterPlanFeed *feed)
 {
@@ -249,9 +249,9 @@ settle_feeds (Maker *m, const MusterPlanNode *node, const MusterOpEntry *entry)
         m->given->data[i];
 }
 
-/* Where a variable's op keeps it: TensorFlow's rules. A reference variable without a shared name
- * goes by its node's; a handle by its shared name alone, be it empty; a resource as its type says.
- */
+/* The container and name of a node's variable or resource, by TensorFlow's rules. A reference
+ * variable without a shared name has the node's name; a handle has its shared name, even if that is
+ * empty; for a resource, its type decides. */
 static void
 name_kept (MusterPlanNode *node)
 {
@@ -469,7 +469,8 @@ maker_init (Maker *m, MusterProgram *program, const MusterStep *step)
   m->feeds = g_hash_table_new (g_int64_hash, g_int64_equal);
   m->feed_keys = g_array_sized_new (FALSE, FALSE, sizeof (gint64), (guint)step->n_feeds);
   m->stack = g_array_new (FALSE, FALSE, sizeof (Frame));
-  /* Room for one: of a node without inputs, too, the plan says where they would begin. */
+  /* Space for at least one, so that a pointer to the first input of a node without inputs is
+   * valid. */
   m->nodes = g_array_sized_new (FALSE, FALSE, sizeof (MusterPlanNode), 1);
   m->inputs = g_array_sized_new (FALSE, FALSE, sizeof (MusterPlanInput), 1);
   m->controls = g_array_sized_new (FALSE, FALSE, sizeof (guint32), 1);

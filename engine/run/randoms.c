@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "graph/graph_nodes.h"
 
-/* TensorFlow's kernels set aside this many draws of four words for each number of the output,
- * whatever they use of them. */
+/* The number of draws (of four words) that TensorFlow's kernels reserve for each number of the
+ * output. */
 #define DRAWS_PER_OUTPUT 256
-/* A kernel that doesn't say how many numbers it makes gets as many draws as any could use. */
+/* The number of draws reserved if the size of the output is unknown: more than a kernel can use. */
 #define DRAWS_UNKNOWN ((guint64)1 << 40)
 
 struct _MusterRandoms {

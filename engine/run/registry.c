@@ -5,7 +5,7 @@ static GRWLock lock;
 static GHashTable *by_name; /* (owned) name to MusterOpEntry; guarded by lock */
 static GPtrArray *entries;  /* (owned) every entry, the replaced ones too; guarded by lock */
 
-/* Entries stay for the life of the process, as the tables do: plans point at them. */
+/* Entries are never freed: plans point at them. */
 static void
 add_table (const MusterOp *table, gboolean replaces)
 {

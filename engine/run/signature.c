@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many tensors an argument stands for. */
+/* The number of an argument's tensors: one, an int attribute's value, or the length of a list of
+ * types. */
 typedef enum { ONE, COUNTED, LISTED } Many;
 
 typedef struct {
   char *name; /* (owned) */
   Many many;
   gboolean is_ref;
-  MusterDType dtype; /* INVALID where attr says */
+  MusterDType dtype; /* INVALID: given by attr */
   int attr;          /* index of the type attribute, or -1 */
   char *many_attr;   /* (owned) (nullable) of COUNTED and LISTED */
 } Arg;
@@ -19,7 +20,7 @@ typedef struct {
 typedef struct {
   char *name;           /* (owned) */
   guint32 allowed;      /* bit n: dtype n */
-  MusterDType fallback; /* for a node without it; INVALID: none */
+  MusterDType fallback; /* the default; INVALID: none */
 } TypeAttr;
 
 struct _MusterSignature {
@@ -30,12 +31,12 @@ struct _MusterSignature {
 };
 
 #define BIT(dtype) (1u << (dtype))
-/* What holds values: handles go only to ops that say so. */
+/* The dtypes of "any". Only ops with "all" take handles. */
 #define ANY_VALUE (~(BIT (MUSTER_RESOURCE) | BIT (MUSTER_VARIANT)))
 #define MAX_ATTRS 8
-/* One node may not have more outputs than this, whatever a number in it says, or as many as it has
- * inputs: a graph of a few bytes would take any memory. What it lists it may have: that is there.
- */
+/* The maximum number of outputs given by an int attribute, unless the node has as many inputs;
+ * otherwise a graph of a few bytes could allocate any amount of memory. Lists of types need no
+ * limit, as they are as long as their outputs are many. */
 #define MAX_UNLISTED 65536
 
 static const struct {
@@ -227,7 +228,7 @@ muster_resolved_clear (MusterResolved *self)
   g_clear_pointer (&self->outputs, g_byte_array_unref);
 }
 
-/* One node being resolved. */
+/* The node being resolved. */
 typedef struct {
   const MusterSignature *signature;
   const Tensorflow__NodeDef *node;
@@ -256,7 +257,7 @@ refuse_dtype (const Resolving *r, const TypeAttr *attr, MusterDType dtype, GErro
       attr->name, muster_dtype_name (dtype), list->str, r->node->name, r->node->op);
 }
 
-/* How many tensors an argument has in this node. */
+/* The number of an argument's tensors in this node. */
 static gboolean
 count_of (const Resolving *r, const Arg *arg, gint64 *count, GError **error)
 {
@@ -281,7 +282,7 @@ count_of (const Resolving *r, const Arg *arg, gint64 *count, GError **error)
       r->node->name, r->node->op, arg->many_attr, arg->name);
 }
 
-/* Fills in attributes that the node lacks from the inputs that have them. */
+/* Infers the type attributes that the node lacks from the dtypes of its inputs. */
 static void
 infer_types (Resolving *r)
 {
@@ -392,7 +393,7 @@ check_inputs (const Resolving *r, const GByteArray *wanted, GError **error)
                         r->n_given);
   }
   for (guint i = 0; i < wanted->len; i++) {
-    /* A reference is read where a value is wanted; never the other way about. */
+    /* A value input may be given a reference, which is read; a reference input must get one. */
     if (r->given[i] == wanted->data[i] || r->given[i] == wanted->data[i] + MUSTER_REF)
       continue;
     return muster_fail (

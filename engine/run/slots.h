@@ -7,8 +7,7 @@
 
 G_BEGIN_DECLS
 
-/* The structs of a run: slots, kernels and why it stops. For the executor, and for ops that work on
- * slots. */
+/* The structs of a run, for the executor and for ops that work on slots. */
 
 typedef enum {
   MUSTER_SLOT_EMPTY,
@@ -58,14 +57,14 @@ struct _MusterRun {
   gint stop;     /* atomic: MusterStop */
 
   GMutex lock;
-  GCond news;           /* signals that a kernel was resumed, or the run stopped */
+  GCond news;           /* signalled when a kernel is resumed or the run is stopped */
   gboolean has_news;    /* guarded by lock */
-  GPtrArray *suspended; /* (owned) (nullable) of MusterKernel, all that ever were suspended;
+  GPtrArray *suspended; /* (owned) (nullable) of MusterKernel: every one suspended in this run;
                            guarded by lock */
-  guint n_waiting;      /* of suspended, the ones that haven't finished */
+  guint n_waiting;      /* number of suspended kernels that haven't ended */
   guint8 *done; /* (owned) (nullable) MusterNodeState by position, once a kernel was suspended */
   GCancellable *own_cancellable; /* (owned) (nullable) for kernels; guarded by lock */
-  gulong forward_id;             /* context.cancellable to own_cancellable */
+  gulong forward_id;             /* handler on context.cancellable that cancels own_cancellable */
 };
 
 void muster_slot_clear (MusterSlot *slot);
@@ -94,18 +93,19 @@ void muster_run_notify (MusterRun *self);
 /* For freeing a plan; self may be NULL. */
 void muster_run_free_scratch (MusterRun *self);
 
-/* --- between a run that is walked in order (executor.c) and one that waits (suspended.c) --- */
+/* --- executor.c runs nodes in order; suspended.c takes over once a kernel was suspended --- */
 
 MusterKernel *muster_kernel_new (MusterRun *run, guint32 max_inputs);
-/* Ends a kernel that has computed or was resumed; error (transfer full) (nullable) is its own. */
+/* Ends a kernel that has returned or was resumed. error: (transfer full) (nullable) of the
+ * kernel. */
 gboolean muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error);
-/* Runs the node at that position: TRUE if it is done or waits. */
+/* Runs the node at that position. TRUE if it is done or suspended, FALSE on failure. */
 gboolean muster_run_node (MusterRun *self, guint32 position);
 
-/* Puts a kernel that waits aside, and another in its place. From here on the run remembers which
- * nodes are done. */
+/* Adds a kernel to the suspended ones and gives the run a new one. From then on, the run records
+ * which nodes are done. */
 void muster_run_suspend (MusterRun *self, MusterKernel *k);
-/* Walks to the end of a run that remembers that. */
+/* Runs the remaining nodes of such a run. */
 void muster_run_finish_suspended (MusterRun *self);
 void muster_run_drop_suspended (MusterRun *self);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run in which a kernel waits, and one in parts. Its nodes go on in whatever order they get
-// ready, on the thread of the step's caller, who must be woken in any case: whoever resumes a
-// kernel holds locks of their own, and has other things to do than somebody else's step.
+/* Runs with a suspended kernel, and runs in parts. Their nodes run as they become ready, always on
+ * the thread of the step's caller: the thread that resumes a kernel may hold locks, and mustn't be
+ * delayed by the rest of the step. */
 #include "base/error.h"
 #include "base/wait.h"
 #include "engine/resources/variable_private.h"
@@ -84,7 +84,7 @@ next_resumed (MusterRun *self)
   return NULL;
 }
 
-/* A waiting kernel that hasn't been told to stop, or NULL. */
+/* A suspended kernel that wasn't cancelled yet, or NULL. */
 static MusterKernel *
 next_to_cancel (MusterRun *self)
 {
@@ -125,9 +125,10 @@ end_resumed (MusterRun *self, MusterKernel *k)
     muster_trace_add (self->context.trace, self, k->position, k->started_us);
 }
 
-/* Runs what can run, ends one kernel that was resumed or cancels one that must stop, or waits. A
- * stop fails the run only where a kernel gives up or a node is left to run: what has come before a
- * kernel could be cancelled counts, since who gave it thinks so. FALSE once nothing is left. */
+/* Runs the nodes that are ready. Then ends one resumed kernel, or cancels one that must stop, or
+ * waits. A stop fails the run only if a kernel is cancelled or a node hasn't run yet: a kernel that
+ * was resumed before it could be cancelled has succeeded, and the other side relies on that. FALSE
+ * once nothing is left. */
 static gboolean
 walk_on (MusterRun *self)
 {

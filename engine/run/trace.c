@@ -29,9 +29,9 @@ struct _MusterTrace {
   gboolean wants_stats;
   gboolean wants_graph;
   GByteArray *nodes; /* (owned) fields of a DeviceStepStats */
-  GByteArray *node;  /* (owned) the one being written */
-  GByteArray *part;  /* (owned) likewise, a message in it */
-  gint64 to_wall_us; /* from the monotonic clock */
+  GByteArray *node;  /* (owned) the current one */
+  GByteArray *part;  /* (owned) a nested message of the current one */
+  gint64 to_wall_us; /* added to monotonic times for wall-clock ones */
 };
 
 MusterTrace *
@@ -101,7 +101,7 @@ put_shape (GByteArray *out, MusterTensor *tensor)
   muster_proto_put_bytes (out, TENSOR_SHAPE, shape->data, shape->len);
 }
 
-/* The tensor's description, into self->part. */
+/* Writes the tensor's description to self->part. */
 static void
 describe (MusterTrace *self, MusterTensor *tensor)
 {
@@ -168,7 +168,7 @@ put_stats (GByteArray *metadata, const MusterTrace *self, const char *device)
   muster_proto_put_bytes (metadata, MUSTER_METADATA_STEP_STATS, stats->data, stats->len);
 }
 
-/* The nodes that the step needs, as they stand in the graph: one device has all of them. */
+/* The step's nodes as they are in the graph. All are on the one device. */
 static void
 put_graph (GByteArray *metadata, const MusterPlan *plan)
 {

@@ -8,7 +8,7 @@
 
 G_BEGIN_DECLS
 
-/* Types that the engine's files share: a plan (engine/run/plan.h) and what a run of it needs
+/* Types shared by the engine's files: a plan (engine/run/plan.h) and the context of a run
  * (engine/run/executor.h). Values are passed in slots: one for each feed, then one for each output
  * of each node. */
 

@@ -108,7 +108,8 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
       forget_recent (self);
     }
     g_mutex_unlock (&self->lock);
-    /* The session's own reference goes, or what has come in vain; old's goes with the scope. */
+    /* Releases the session's reference to the old program, or the new one if it isn't used. The
+     * scope releases the reference in old. */
     muster_graph_cache_give (graphs, still ? old : program);
     if (still)
       return TRUE;
@@ -116,7 +117,7 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
   }
 }
 
-/* Of a session that has ended: frees its containers' memory in the master. */
+/* For a session that has ended: clears its containers in the master. */
 static void
 clear_containers (MusterLocalSession *self)
 {
@@ -216,7 +217,7 @@ static void
 local_session_finalize (GObject *object)
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (object);
-  clear_containers (self); /* again: a step may have filled one while it was being stopped */
+  clear_containers (self); /* again: a step that was being stopped may have added to one */
   g_clear_pointer (&self->containers, g_ptr_array_unref);
   g_clear_pointer (&self->resources, muster_resources_unref);
   g_clear_pointer (&self->own_graphs, muster_graph_cache_free);
@@ -264,7 +265,8 @@ new_handle (void)
   return g_strdup_printf ("%08x%08x", high, low);
 }
 
-/* What an isolated session has of its own: variables, and plans, which know where those are. */
+/* Sets up the session's resources. An isolated session has its own variables and, as plans refer to
+ * variables, its own plans. */
 static void
 settle (MusterLocalSession *self, MusterLocalShared *shared, const MusterSessionConfig *config)
 {
@@ -287,8 +289,8 @@ muster_local_session_new (MusterLocalShared *shared, MusterGraph *graph,
   self->program = take_program (self, graph, error);
   if (self->program == NULL)
     return NULL;
-  /* The first graph with these bytes serves all: the others' may go. Who asks whether a model is
-   * ready goes by the graph; an isolated session's answer is none but its own. */
+  /* Sessions with the same bytes share the first one's graph. It identifies the model for the
+   * readiness of all of them, except isolated sessions, whose variables differ. */
   MusterGraph *known = muster_program_graph (self->program);
   muster_session_set_identity (MUSTER_SESSION (self), handle,
                                config->isolate_session_state ? NULL : known);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A local session's steps: whole ones, in parts, and callables.
+/* A local session's steps: whole ones, steps in parts, and callables. */
 #include "engine/session/local_session_private.h"
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include "engine/run/trace.h"
 #include "graph/run_options.h"
 
-/* Each holds its feeds until it ends. */
+/* Limited because each keeps its feeds in memory until it ends. */
 #define MAX_PARTIAL_RUNS 1000
 
 static MusterPlan *
@@ -249,7 +249,7 @@ muster_local_session_make_callable (MusterSession *session, const MusterStep *st
   return number;
 }
 
-/* *options (nullable out) gets what the callable was made with (transfer full) (nullable). */
+/* *options (out) (nullable) receives the callable's RunOptions (transfer full) (nullable). */
 static MusterPlan *
 find_callable (MusterLocalSession *self, gint64 callable, GBytes **options, GError **error)
 {

@@ -13,7 +13,8 @@ enum {
   CONFIG_ISOLATE_SESSION_STATE = 15,
 };
 
-/* Options without meaning here, by number, except those that every TensorFlow client sends. */
+/* Fields without an effect on the engine, by number, except those that every TensorFlow client
+ * sends. */
 static const char *const ignored[] = {
     [2] = "intra_op_parallelism_threads",
     [3] = "placement_period",
