@@ -112,8 +112,8 @@ output_variable (MusterKernel *k, gboolean is_resource, GError **error)
       .def = k->node->def,
       .seen = &k->run->plan->nodes[k->position].seen};
   if (!muster_dtype_is_supported (wanted.dtype)) {
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "A variable can't hold %s",
-                        muster_dtype_name (wanted.dtype));
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Variables of dtype %s aren't supported", muster_dtype_name (wanted.dtype));
   }
   MusterVariable *variable = muster_resources_variable (k->run->context.resources, &wanted, error);
   if (variable == NULL)

@@ -414,7 +414,7 @@ muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
     return TRUE;
   }
   if (error == NULL)
-    error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "The kernel gave no reason");
+    error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "The kernel failed without an error");
   /* The kernel was cancelled; the run's own error says why. */
   if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) && muster_run_is_stopped (run)) {
     g_error_free (error);

@@ -154,8 +154,8 @@ check_placement_of (MusterGraph *graph, gboolean sources, GError **error)
           "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned "
           "to %s but available devices are [ " MUSTER_LOCAL_DEVICE
           " ]. Make sure the device specification refers to a valid device. muster's "
-          "own engine has the CPU alone: allow_soft_placement puts it there; "
-          "TensorFlow's runtime (--master=tensorflow) may have others.\n\t [[%s]]",
+          "own engine has only this CPU: set allow_soft_placement to place the node there, or "
+          "use TensorFlow's runtime (--master=tensorflow).\n\t [[%s]]",
           node->name, node->name, node->device, node->name);
     device = node->device;
   }

@@ -118,8 +118,8 @@ muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
   const gint64 n = muster_tensor_n_elements (tensor);
   if (n > max) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Input %d ('%s') has %" G_GINT64_FORMAT " elements, at most %d are possible here",
-                 i, k->node->def->input[i], n, max);
+                 "Input %d ('%s') has %" G_GINT64_FORMAT " elements; the maximum here is %d", i,
+                 k->node->def->input[i], n, max);
     return -1;
   }
   const void *data = muster_tensor_data (tensor);
@@ -134,7 +134,7 @@ muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
     return (int)n;
   default:
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Input %d ('%s') is %s, int32 or int64 is wanted", i, k->node->def->input[i],
+                 "Input %d ('%s') has dtype %s (use int32 or int64)", i, k->node->def->input[i],
                  muster_dtype_name (muster_tensor_dtype (tensor)));
     return -1;
   }

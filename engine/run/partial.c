@@ -111,7 +111,7 @@ muster_partial_begin (MusterPartial *self, gint64 deadline_us, GError **error)
   }
   if (self->is_busy) {
     muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                 "Deadline Exceeded: another part of the same partial run still ran");
+                 "Deadline Exceeded: another part of the partial run was still running");
     return NULL;
   }
   self->is_busy = TRUE;

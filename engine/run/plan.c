@@ -283,7 +283,7 @@ muster_program_constant (MusterProgram *self, guint32 node, GError **error)
   const MusterDType dtype = muster_node_dtype (def, "dtype", MUSTER_INVALID);
   if (muster_tensor_dtype (tensor) != dtype) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Node '%s' (op 'Const') has a value of type %s, but its attr 'dtype' says %s",
+                 "Node '%s' (op 'Const') has a value of type %s, but its attr 'dtype' is %s",
                  def->name, muster_dtype_name (muster_tensor_dtype (tensor)),
                  muster_dtype_name (dtype));
     return NULL;

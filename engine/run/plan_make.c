@@ -297,7 +297,7 @@ place (Maker *m, guint32 index, GError **error)
   node.n_outputs = m->resolved.outputs->len;
   if (node.n_outputs > MAX_SLOTS - MIN (m->slot_dtypes->len, MAX_SLOTS))
     return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "The nodes of a step have more than %u outputs together", MAX_SLOTS);
+                        "The nodes of the step have more than %u outputs", MAX_SLOTS);
   node.first_output = m->slot_dtypes->len;
   if (g_str_equal (node.op->name, "Const") &&
       (node.constant = muster_program_constant (m->program, index, error)) == NULL)
@@ -338,8 +338,8 @@ visit_top (Maker *m, GError **error)
     if ((m->marks[source] & MARK) == OPEN)
       return muster_fail (
           error, MUSTER_ERROR_INVALID_ARGUMENT,
-          "The graph has a cycle: node '%s' (op '%s') needs '%s', which needs it. Loops "
-          "aren't among what muster's own engine runs",
+          "The graph has a cycle: node '%s' (op '%s') needs '%s', which needs it. muster's "
+          "own engine doesn't support loops",
           def->name, def->op, muster_graph_node (m->graph, source)->name);
     push (m, source);
     return TRUE;
@@ -533,7 +533,7 @@ check_names (const MusterStep *step, GError **error)
     all = all && step->targets[i][0] != '\0';
   if (!all)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "A step names a feed, fetch or target with an empty name");
+                        "The name of a feed, fetch or target is empty");
   if (step->n_fetches + step->n_targets == 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "Must specify at least one target to fetch or execute.");

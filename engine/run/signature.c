@@ -86,7 +86,7 @@ read_set (const MusterOp *op, const char *text, MusterDType *first)
   for (char **name = names; *name != NULL; name++) {
     const MusterDType dtype = muster_dtype_from_name (*name);
     if (dtype <= MUSTER_INVALID || dtype >= 32)
-      g_error ("op %s: '%s' in its constraints is no dtype", op->name, *name);
+      g_error ("op %s: invalid dtype '%s' in a constraint", op->name, *name);
     if (*first == MUSTER_INVALID)
       *first = dtype;
     dtypes |= BIT (dtype);
@@ -104,7 +104,7 @@ read_constraints (MusterSignature *self)
       continue;
     char *colon = strchr (*word, ':');
     if (colon == NULL)
-      g_error ("op %s: '%s' is no constraint", self->op->name, *word);
+      g_error ("op %s: invalid constraint '%s'", self->op->name, *word);
     *colon = '\0';
     TypeAttr attr = {.name = g_strdup (*word)};
     attr.allowed = read_set (self->op, colon + 1, &attr.fallback);
@@ -173,7 +173,7 @@ read_args (MusterSignature *self, const char *text, GArray *args)
       continue;
     char *colon = strchr (*part, ':');
     if (colon == NULL)
-      g_error ("op %s: '%s' is no NAME:TYPE", self->op->name, *part);
+      g_error ("op %s: invalid argument '%s' (use NAME:TYPE)", self->op->name, *part);
     *colon = '\0';
     Arg arg = {.name = g_strdup (g_strstrip (*part))};
     read_type (self, &arg, g_strstrip (colon + 1));
@@ -277,8 +277,7 @@ count_of (const Resolving *r, const Arg *arg, gint64 *count, GError **error)
     return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_INVALID_ARGUMENT,
-      "Node '%s' (op '%s'): attr '%s', which says how many '%s' it has, is missing or out "
-      "of range",
+      "Node '%s' (op '%s'): attr '%s', the number of '%s', is missing or out of range",
       r->node->name, r->node->op, arg->many_attr, arg->name);
 }
 

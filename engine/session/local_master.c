@@ -49,7 +49,7 @@ the_local_master (const char *target, GError **error)
   static MusterMaster *master;
   if (!g_str_equal (target, "local")) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "'%s' is no target: the engine in this process is called 'local'", target);
+                 "invalid target '%s' (use 'local' for the engine in this process)", target);
     return NULL;
   }
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&lock);
@@ -74,7 +74,7 @@ check_caller (gint64 deadline_us, GCancellable *cancellable, GError **error)
       muster_clock_now_us (muster_system_clock ()) < deadline_us)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                      "Deadline Exceeded: it had passed before the local master was asked");
+                      "Deadline Exceeded: the deadline passed before the call to the local master");
 }
 
 static MusterSession *

@@ -159,8 +159,8 @@ check_partial_limit (MusterLocalSession *self, GError **error)
     return TRUE;
   return muster_fail (
       error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-      "%d partial runs of this session have been set up and not ended: fetch all that they "
-      "were set up for, or close the session",
+      "The session has %d partial runs that haven't ended; fetch everything that they were set "
+      "up for, or close the session",
       MAX_PARTIAL_RUNS);
 }
 

@@ -36,8 +36,8 @@ check_filter (const MusterProtoField *field, GError **error)
     return TRUE;
   g_autofree char *valid = g_utf8_make_valid (text, -1);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "session's ConfigProto: the device filter '%s' is no device's name: give "
-                      "'/job:JOB/task:NUMBER'",
+                      "session's ConfigProto: the device filter '%s' is invalid (use "
+                      "'/job:JOB/task:NUMBER')",
                       valid);
 }
 
@@ -45,8 +45,8 @@ static gboolean
 refuse_cluster (GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "session's ConfigProto: it brings a cluster_def, but muster's own engine is "
-                      "one task and joins no other: leave it away, or use TensorFlow's servers");
+                      "session's ConfigProto: cluster_def isn't supported by muster's own engine, "
+                      "which is one task; remove it, or use TensorFlow's servers");
 }
 
 static gboolean
@@ -86,7 +86,7 @@ muster_session_config_read (GBytes *config, MusterSessionConfig *read, GError **
                         "session's ConfigProto: it ends in the middle of a field");
   }
   if (aside->len > 0)
-    g_info ("A session's ConfigProto sets what makes no difference here: %s", aside->str);
+    g_info ("ignored options in a session's ConfigProto: %s", aside->str);
   *read = all;
   return TRUE;
 }

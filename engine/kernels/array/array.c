@@ -254,7 +254,8 @@ compute_ones_like (MusterKernel *k, GError **error)
   guint64 one[2] = {0};
 
   if (wide == MUSTER_N_WIDE)
-    return muster_invalid (error, "There is no one of dtype %s", muster_dtype_name (dtype));
+    return muster_invalid (error, "OnesLike isn't supported for dtype %s",
+                           muster_dtype_name (dtype));
   muster_narrow (part,
                  wide == MUSTER_F32   ? (const void *)&one_f32
                  : wide == MUSTER_F64 ? (const void *)&one_f64

@@ -283,8 +283,8 @@ stitch_shape (MusterKernel *k, int n, gint64 *dims, int *n_dims, GError **error)
     }
     for (gint64 j = 0; j < muster_tensor_n_elements (indices); j++) {
       if (muster_int_at (indices, j) < 0)
-        return muster_invalid (error, "indices[%d] holds %" G_GINT64_FORMAT ", which is negative",
-                               i, muster_int_at (indices, j));
+        return muster_invalid (error, "indices[%d] is negative: %" G_GINT64_FORMAT, i,
+                               muster_int_at (indices, j));
       largest = MAX (largest, muster_int_at (indices, j));
     }
   }

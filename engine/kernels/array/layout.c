@@ -31,7 +31,7 @@ transpose (MusterKernel *k, gboolean conjugates, GError **error)
       return muster_invalid (error, "%" G_GINT64_FORMAT " is out of range [0 .. %d)", perm[i], n);
     if (seen[axis])
       return muster_invalid (error,
-                             "%" G_GINT64_FORMAT " is missing from {perm}: it is no "
+                             "%" G_GINT64_FORMAT " is missing from {perm}, which isn't a "
                              "permutation",
                              axis);
     seen[axis] = TRUE;

@@ -65,7 +65,7 @@ static gboolean
 input_finish (Input *self, MusterTensor *values, GError **error)
 {
   if (self->n_dims < 2)
-    return muster_invalid (error, "Input rank %d is too small, at least 2 is needed", self->n_dims);
+    return muster_invalid (error, "Input rank %d is too small: the minimum is 2", self->n_dims);
   self->elements = muster_elements (values);
   self->values = (Values){muster_tensor_dtype (values), self->elements.data, self->elements.size};
   self->n = muster_tensor_n_elements (values);

@@ -36,7 +36,7 @@ compute_shuffle (MusterKernel *k, GError **error)
     return TRUE;
   }
   if (dims[0] > G_MAXUINT32)
-    return muster_invalid (error, "There are too many rows to shuffle");
+    return muster_invalid (error, "The input has too many rows to shuffle");
   if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n_dims, dims, error))
     return FALSE;
   MusterElements from = muster_elements (x);

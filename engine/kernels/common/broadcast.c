@@ -158,7 +158,8 @@ check_loop (gboolean there, MusterDType dtype, GError **error)
 {
   if (there)
     return TRUE;
-  return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+  return muster_invalid (error, "Arithmetic isn't supported for dtype %s",
+                         muster_dtype_name (dtype));
 }
 
 /* TRUE if a table of loops has one for the dtype; else FALSE with an error. */

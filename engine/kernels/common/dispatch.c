@@ -117,7 +117,7 @@ muster_wide_input (MusterKernel *k, int i, GError **error)
   MusterTensor *y;
 
   if (wide == MUSTER_N_WIDE) {
-    muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+    muster_invalid (error, "Arithmetic isn't supported for dtype %s", muster_dtype_name (dtype));
     return NULL;
   }
   if (muster_dtype_is_wide (dtype))
@@ -138,7 +138,7 @@ muster_wide_output (MusterKernel *k, int i, int n_dims, const gint64 *dims, GErr
   MusterWide wide = muster_wide (dtype);
 
   if (wide == MUSTER_N_WIDE) {
-    muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+    muster_invalid (error, "Arithmetic isn't supported for dtype %s", muster_dtype_name (dtype));
     return NULL;
   }
   return muster_kernel_temporary (k, wide_dtype (wide), n_dims, dims, error);

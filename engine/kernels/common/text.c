@@ -177,8 +177,7 @@ muster_kernel_copy_name (MusterKernel *k, MusterString string, GError **error)
   if (string.size <= MAX_NAME)
     return muster_kernel_copy_string (k, string, error);
   muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-               "A name of %" G_GSIZE_FORMAT " bytes is too long: at most %" G_GSIZE_FORMAT
-               " are possible",
+               "A name of %" G_GSIZE_FORMAT " bytes is too long: the maximum is %" G_GSIZE_FORMAT,
                string.size, MAX_NAME);
   return NULL;
 }

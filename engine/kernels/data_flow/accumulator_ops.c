@@ -23,7 +23,7 @@ accumulator_fits (gpointer data, const Tensorflow__NodeDef *node, GError **error
     return TRUE;
   g_autofree char *name = muster_node_string (node, "shared_name");
   return muster_invalid (
-      error, "Accumulator '%s' takes %s gradients of %s, but is wanted for %s ones of %s",
+      error, "Accumulator '%s' takes %s gradients of %s, but %s ones of %s are requested",
       name != NULL && *name != '\0' ? name : node->name, sparse ? "sparse" : "dense",
       muster_dtype_name (muster_accumulator_dtype (accumulator)),
       is_sparse (node) ? "sparse" : "dense", muster_dtype_name (dtype));

@@ -81,7 +81,8 @@ read_types (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **err
   for (gsize i = 0; i < n; i++) {
     if (!muster_dtype_is_supported ((MusterDType)list->type[i]))
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "A queue can't hold %s (component %" G_GSIZE_FORMAT " of node '%s')",
+                          "Queues of dtype %s aren't supported (component %" G_GSIZE_FORMAT
+                          " of node '%s')",
                           muster_dtype_name ((MusterDType)list->type[i]), i, node->name);
     self->dtypes[i + own] = (guint8)list->type[i];
   }

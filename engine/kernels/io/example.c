@@ -469,7 +469,7 @@ write_ragged (const Parse *p, const Column *column, GError **error)
   if (!write_values (p, column, &n, &longest, error))
     return FALSE;
   if (column->splits == MUSTER_INT32 && n > G_MAXINT32)
-    return muster_invalid (error, "There are too many values for splits of int32");
+    return muster_invalid (error, "Too many values for splits of dtype int32");
   MusterTensor *splits = muster_kernel_output (p->k, column->where, 1, &n_splits, error);
   if (splits == NULL)
     return FALSE;

@@ -114,7 +114,7 @@ skip_field (MusterProtoReader *r)
 static gboolean
 refuse_malformed (GError **error)
 {
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "This is no Example");
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Invalid tensorflow.Example");
 }
 
 gboolean

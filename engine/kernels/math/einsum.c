@@ -54,20 +54,20 @@ read_term (const char *text, int n_ellipsis, Term *term)
     if (g_ascii_isalpha (*text)) {
       const int label = g_ascii_islower (*text) ? *text - 'a' : *text - 'A' + 26;
       if (!add_label (term, label))
-        return "it has too many labels";
+        return "too many labels";
       continue;
     }
     if (*text == ' ')
       continue;
     if (!g_str_has_prefix (text, "..."))
-      return "a label is a letter";
+      return "labels must be letters";
     if (seen)
-      return "an ellipsis comes once";
+      return "more than one ellipsis in a term";
     seen = TRUE;
     text += 2;
     for (int i = n_ellipsis - 1; i >= 0; i--)
       if (!add_label (term, ELLIPSIS + i))
-        return "it has too many labels";
+        return "too many labels";
   }
   return NULL;
 }
@@ -135,11 +135,11 @@ read_equation (MusterKernel *k, Einsum *e, GError **error)
   const char *wrong;
 
   if (g_strv_length (sides) != 2)
-    return refuse_equation (equation, "it has one arrow", error);
+    return refuse_equation (equation, "exactly one '->' is required", error);
   inputs = g_strsplit (sides[0], ",", -1);
   if (g_strv_length (inputs) != (guint)e->n_inputs &&
       !(e->n_inputs == 1 && g_strv_length (inputs) == 0))
-    return refuse_equation (equation, "it has another number of inputs than the node", error);
+    return refuse_equation (equation, "its number of inputs isn't the node's", error);
   for (int i = 0; i < MAX_LABEL; i++)
     e->sizes[i] = -1;
   for (int i = 0; i < e->n_inputs; i++)

@@ -165,7 +165,7 @@ reduce_wide (MusterKernel *k, const Folds *folds, Reduction *r, GError **error)
   if (!plan (k, r, error))
     return NULL;
   if (folds->fill[muster_loop_index (dtype)] == NULL) {
-    muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+    muster_invalid (error, "Arithmetic isn't supported for dtype %s", muster_dtype_name (dtype));
     return NULL;
   }
   x = muster_number_input (k, 0, error);

@@ -258,7 +258,7 @@ check_rates (MusterTensor *rates, MusterDType dtype, GError **error)
 {
   for (gint64 i = 0; i < muster_tensor_n_elements (rates); i++)
     if (!(real_at (rates, i) <= most_of (dtype)))
-      return muster_invalid (error, "There are no Poisson samples of %s at a rate of %g",
+      return muster_invalid (error, "Poisson samples of dtype %s aren't supported at a rate of %g",
                              muster_dtype_name (dtype), real_at (rates, i));
   return TRUE;
 }

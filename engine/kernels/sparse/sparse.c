@@ -373,7 +373,8 @@ compute_fill_empty_rows_grad (MusterKernel *k, GError **error)
   if (muster_tensor_n_dims (grad) != 1)
     return muster_invalid (error, "grad_values must be a vector");
   if (muster_wide (dtype) == MUSTER_N_WIDE)
-    return muster_invalid (error, "There is no arithmetic for dtype %s", muster_dtype_name (dtype));
+    return muster_invalid (error, "Arithmetic isn't supported for dtype %s",
+                           muster_dtype_name (dtype));
   if (!muster_result_begin (&own, k, dtype, 1, &n, error) ||
       !muster_result_begin (&other, k, dtype, 0, NULL, error))
     return FALSE;
