@@ -28,6 +28,7 @@ muster_announcement_clear (MusterAnnouncement *self)
   g_free (self->who);
   g_free (self->durable);
   g_free (self->detail);
+  muster_save_status_free (self->saves);
   *self = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
 }
 
@@ -41,6 +42,7 @@ muster_announcement_copy (const MusterAnnouncement *self)
   copy->who = g_strdup (self->who);
   copy->durable = g_strdup (self->durable);
   copy->detail = g_strdup (self->detail);
+  copy->saves = muster_save_status_copy (self->saves);
   return copy;
 }
 
@@ -72,6 +74,10 @@ muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *l
     put (&self->detail, later->detail);
   if (later->step >= 0)
     self->step = later->step;
+  if (later->saves != NULL) {
+    muster_save_status_free (self->saves);
+    self->saves = muster_save_status_copy (later->saves);
+  }
   if (later->durable_step < 0)
     return;
   self->durable_step = later->durable_step;
@@ -88,7 +94,8 @@ muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement
          a->durable_step == b->durable_step && a->alive == b->alive && a->prepared == b->prepared &&
          a->is_ready == b->is_ready && g_strcmp0 (a->model, b->model) == 0 &&
          g_strcmp0 (a->task, b->task) == 0 && g_strcmp0 (a->who, b->who) == 0 &&
-         g_strcmp0 (a->durable, b->durable) == 0 && g_strcmp0 (a->detail, b->detail) == 0;
+         g_strcmp0 (a->durable, b->durable) == 0 && g_strcmp0 (a->detail, b->detail) == 0 &&
+         muster_save_status_equal (a->saves, b->saves);
 }
 
 /* "worker:0 (host:4711)", or the one of both that is known. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "master/save_status.h"
 
 G_BEGIN_DECLS
 
@@ -40,8 +41,9 @@ typedef struct {
   char *detail;   /* (owned) (nullable) for messages: the checkpoint being restored */
   gboolean alive; /* its lease is held */
   gint64 lost_age_us;
-  gboolean prepared; /* its variables were made ready and not reset since */
-  gboolean is_ready; /* the model's ready op passes now */
+  gboolean prepared;       /* its variables were made ready and not reset since */
+  gboolean is_ready;       /* the model's ready op passes now */
+  MusterSaveStatus *saves; /* (owned) (nullable) of the chief's saver */
 } MusterAnnouncement;
 
 #define MUSTER_ANNOUNCEMENT_INIT                                                                   \
@@ -72,7 +74,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAnnouncement, muster_announcement_free)
  * muster_announcement_merge: (skip)
  *
  * Updates self from a later announcement of the same chief: phase (unless UNKNOWN), step and
- * durable checkpoint (unless -1), and detail (NULL keeps it while the phase stays the same).
+ * durable checkpoint (unless -1), saves (unless NULL), and detail (NULL keeps it while the phase
+ * stays the same).
  */
 void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *later);
 

@@ -78,6 +78,8 @@ muster_readiness_add_age (MusterReadiness *readiness, gint64 passed_us)
     chief->durable_age_us += passed_us;
   if (!chief->alive)
     chief->lost_age_us += passed_us;
+  if (chief->saves != NULL)
+    muster_save_status_add_age (chief->saves, passed_us);
 }
 
 gboolean

@@ -16,6 +16,7 @@ typedef struct {
   MusterAnnouncement chief; /* without ages, which are computed from the instants below */
   gint64 phase_us;
   gint64 durable_us;
+  gint64 saves_us;
   gint64 lost_us;
   gint64 lease_until_us;
   gint64 highest; /* highest epoch ever seen */
@@ -146,7 +147,9 @@ static gboolean
 check_announcement (const MusterAnnouncement *announced, GError **error)
 {
   if (!check_optional ("announcement's detail", announced->detail, MAX_DETAIL, error) ||
-      !check_optional ("checkpoint's name", announced->durable, MAX_DETAIL, error))
+      !check_optional ("checkpoint's name", announced->durable, MAX_DETAIL, error) ||
+      (announced->saves != NULL &&
+       !check_optional ("checkpoint's name", announced->saves->saving, MAX_DETAIL, error)))
     return FALSE;
   if (announced->phase >= MUSTER_CHIEF_UNKNOWN && announced->phase <= MUSTER_CHIEF_OVER)
     return TRUE;
@@ -182,6 +185,8 @@ describe (const Model *model, gint64 now_us)
   chief->phase_age_us = now_us - model->phase_us;
   chief->durable_age_us = chief->durable_step >= 0 ? now_us - model->durable_us : 0;
   chief->lost_age_us = chief->alive ? 0 : now_us - model->lost_us;
+  if (chief->saves != NULL)
+    muster_save_status_add_age (chief->saves, now_us - model->saves_us);
   return chief;
 }
 
@@ -395,6 +400,11 @@ take_in (MusterChiefRegistry *self, Model *model, const MusterAnnouncement *anno
     model->chief.durable_step = announced->durable_step;
     model->durable_us = now_us - CLAMP (announced->durable_age_us, 0, MAX (now_us, 0));
     set_nullable (&model->chief.durable, announced->durable);
+  }
+  if (announced->saves != NULL) {
+    muster_save_status_free (model->chief.saves);
+    model->chief.saves = muster_save_status_copy (announced->saves);
+    model->saves_us = now_us;
   }
   if (model->has_left)
     return;

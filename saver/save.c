@@ -61,6 +61,7 @@ typedef struct {
   MusterSaver *saver;
   MusterSession *session;
   const MusterSaveHow *how;
+  MusterSaveTrack *track;   /* (owned) (nullable) NULL if there is nothing to save */
   MusterLease *lease;       /* (owned) (nullable) */
   MusterNewCheckpoint made; /* its names are owned */
   char *path;               /* (owned) made.temporary as the master knows it */
@@ -78,6 +79,7 @@ typedef struct {
 static void
 save_clear (Save *self)
 {
+  g_clear_pointer (&self->track, muster_save_track_unref);
   g_clear_object (&self->lease);
   g_free (self->made.prefix);
   g_free (self->made.directory);
@@ -221,13 +223,19 @@ release_lock (MusterSaver *self)
 
 /* --- its stages, with the lock --- */
 
-/* Asks the master, by an announcement that says nothing new. */
+/* Asks the master, by an announcement of how far the saves are. */
 static gboolean
 check_lease (const Save *self, GError **error)
 {
-  MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
-  return self->lease == NULL ||
-         muster_lease_announce (self->lease, &nothing, self->deadline_us, self->cancellable, error);
+  g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+
+  if (self->lease == NULL)
+    return TRUE;
+  muster_saver_status (self->saver, &status);
+  announcement.saves = &status;
+  return muster_lease_announce (self->lease, &announcement, self->deadline_us, self->cancellable,
+                                error);
 }
 
 /* A chief that was replaced finds that out before anything is written. */
@@ -344,6 +352,7 @@ rename_to (Save *self, gint64 step, GError **error)
   g_free (self->made.prefix);
   self->made.prefix = renamed;
   self->made.step = step;
+  muster_save_track_rename (self->track, renamed, step);
   return TRUE;
 }
 
@@ -367,7 +376,9 @@ write_all (Save *self, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
+  muster_save_track_write (self->track);
   if (write_consistent_cut (self, &failure)) {
+    muster_save_track_reach (self->track, MUSTER_SAVE_WRITTEN);
     if (self->how->written != NULL)
       self->how->written (self->how->written_data);
     return TRUE;
@@ -429,9 +440,12 @@ sync_written (const Save *self, GError **error)
 static gboolean
 publish (Save *self, GError **error)
 {
-  return (self->made.is_published || sync_written (self, error)) && check_lease (self, error) &&
-         muster_checkpoint_directory_publish (&self->saver->directory, self->lease, &self->made,
-                                              self->deadline_us, self->cancellable, error);
+  if ((!self->made.is_published && !sync_written (self, error)) || !check_lease (self, error) ||
+      !muster_checkpoint_directory_publish (&self->saver->directory, self->lease, &self->made,
+                                            self->deadline_us, self->cancellable, error))
+    return FALSE;
+  muster_save_track_end (self->track, MUSTER_SAVE_DURABLE, self->made.bytes);
+  return TRUE;
 }
 
 /* The checkpoint is there, whether or not the master hears of it; only a lease that is lost
@@ -440,6 +454,7 @@ static gboolean
 announce (Save *self, GError **error)
 {
   MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
+  g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
   g_autoptr (GError) failure = NULL;
 
   if (self->space.why != NULL || self->made.is_unlisted || self->lease == NULL ||
@@ -449,6 +464,8 @@ announce (Save *self, GError **error)
       muster_deadline_after (muster_clock_now_us (self->saver->clock), WARN_FULL_AFTER_US);
   durable.durable_step = self->made.step;
   durable.durable = self->made.prefix;
+  muster_saver_status (self->saver, &status);
+  durable.saves = &status;
   if (muster_lease_announce (self->lease, &durable, MIN (self->deadline_us, soon_us),
                              self->cancellable, &failure) ||
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
@@ -514,17 +531,30 @@ report (Save *self, MusterSaved *saved)
       .took_us = muster_clock_now_us (self->saver->clock) - self->began_us,
       .skipped = skipped,
       .why = g_strdup (skipped ? self->space.why : self->made.trouble),
+      .at_us = {-1, -1, -1, -1},
   };
+  if (self->track == NULL)
+    return;
+  if (skipped)
+    muster_save_track_end (self->track, MUSTER_SAVE_SKIPPED, 0);
+  muster_save_track_read (self->track, saved->at_us);
+}
+
+static MusterSaveTrack *
+track (const Save *self, MusterSaveTrack *given)
+{
+  return given != NULL ? muster_save_track_ref (given)
+                       : muster_save_track_new (self->saver, self->made.prefix,
+                                                MAX (self->made.step, -1), self->began_us, FALSE);
 }
 
 gboolean
-muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *directory,
-                        gint64 step, const MusterSaveHow *how, MusterSaved *saved,
-                        gint64 deadline_us, GCancellable *cancellable, GError **error)
+muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char *directory,
+                           gint64 step, const MusterSaveHow *how, MusterSaveTrack *given,
+                           MusterSaved *saved, gint64 deadline_us, GCancellable *cancellable,
+                           GError **error)
 {
   static const MusterSaveHow plain;
-
-  muster_require (error, FALSE, self, session, directory, saved);
 
   g_auto (Save) save = {.saver = self,
                         .session = session,
@@ -538,6 +568,7 @@ muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *d
     return FALSE;
   g_autofree char *named = g_strdup (save.made.prefix); /* the cut may call it otherwise */
   gboolean done = FALSE;
+  save.track = self->is_empty ? NULL : track (&save, given);
   if (self->is_empty) {
     done = write_nothing (&save, error);
   } else if (take_lock (&save, error)) {
@@ -550,6 +581,16 @@ muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *d
   else
     g_prefix_error (error, "Saving '%s': ", named);
   return done;
+}
+
+gboolean
+muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *directory,
+                        gint64 step, const MusterSaveHow *how, MusterSaved *saved,
+                        gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, session, directory, saved);
+  return muster_saver_save_tracked (self, session, directory, step, how, NULL, saved, deadline_us,
+                                    cancellable, error);
 }
 
 char *

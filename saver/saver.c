@@ -364,6 +364,7 @@ muster_saver_finalize (GObject *object)
   muster_restore_plan_free (self->restore_plan);
   g_clear_error (&self->restore_flaw);
   g_clear_object (&self->save_unlocked);
+  muster_save_log_clear (&self->log);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_saver_parent_class)->finalize (object);
 }
@@ -380,5 +381,6 @@ muster_saver_init (MusterSaver *self)
   self->probe = muster_probe_new ();
   muster_checkpoint_directory_init (&self->directory);
   g_mutex_init (&self->lock);
+  muster_save_log_init (&self->log);
   self->saveables = muster_saveables_new ();
 }

@@ -4,6 +4,7 @@
 #include "checkpoint/state/quarantine.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "master/lease.h"
+#include "master/save_status.h"
 #include "saver/builder/keep.h"
 #include "saver/builder/saveable.h"
 #include "saver/directory/free_space.h"
@@ -55,6 +56,9 @@ typedef struct {
   gint64 step;    /* -1: none */
   guint64 bytes;  /* of its files; 0 if unlisted */
   gint64 took_us; /* includes waiting for the previous save and for space */
+  /* When it was requested (in the background: by the caller), staged, written and durable, on the
+   * saver's clock; -1: never. */
+  gint64 at_us[MUSTER_N_SAVE_STATES];
   gboolean skipped;
   char *why; /* (owned) (nullable) why it was skipped; otherwise what failed after the checkpoint
                 was saved */
@@ -178,6 +182,14 @@ typedef struct {
 gboolean muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *directory,
                                  gint64 step, const MusterSaveHow *how, MusterSaved *saved,
                                  gint64 deadline_us, GCancellable *cancellable, GError **error);
+
+/**
+ * muster_saver_status: (skip)
+ *
+ * Sets *status (out), which the caller clears: how far the saver's saves have come since it was
+ * created, blocking and background ones alike. Any thread.
+ */
+void muster_saver_status (MusterSaver *self, MusterSaveStatus *status);
 
 /* Compares a checkpoint with what the saver restores, and reads every tensor. INVALID_ARGUMENT
  * lists every missing tensor and every wrong shape or type, with the nearest name; DATA_LOSS

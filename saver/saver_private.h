@@ -7,6 +7,7 @@
 #include "saver/directory/checkpoint_directory_private.h"
 #include "saver/directory/free_space_private.h"
 #include "saver/probe_memory_private.h"
+#include "saver/save_track_private.h"
 #include "saver/saver.h"
 
 G_BEGIN_DECLS
@@ -35,8 +36,9 @@ struct _MusterSaver {
   /* guarded by lock */
   char *crash_loop_directory; /* (owned) (nullable) the directory of the crash loop record that this
                                  saver wrote */
-  char *life;         /* (owned) (nullable) the base name of the checkpoint in that record */
-  gboolean is_saving; /* the lock on saves is held */
+  char *life; /* (owned) (nullable) the base name of the checkpoint in that record */
+  MusterSaveLog log;
+  gboolean is_saving;          /* the lock on saves is held */
   GCancellable *save_unlocked; /* (owned) (nullable) a waiter's; cancelled when the lock on saves is
                                   released */
 };
@@ -58,6 +60,12 @@ gboolean muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *
                                               MusterSaverWork work, gpointer data, gint64 *step,
                                               gint64 deadline_us, GCancellable *cancellable,
                                               GError **error);
+
+/* muster_saver_save_with () for a save that is followed already: track (nullable). */
+gboolean muster_saver_save_tracked (MusterSaver *self, MusterSession *session,
+                                    const char *directory, gint64 step, const MusterSaveHow *how,
+                                    MusterSaveTrack *track, MusterSaved *saved, gint64 deadline_us,
+                                    GCancellable *cancellable, GError **error);
 
 /* The estimated size in bytes of a checkpoint with tensors (nullable), from the graph and the last
  * checkpoint. */

@@ -27,6 +27,9 @@ typedef struct {
   double loss;             /* NAN: none configured */
   gint64 left_us;          /* remaining time; -1: unknown */
   gint64 durable_step;     /* the last saved or restored; -1: none or unknown */
+  /* How far the saves have come: (nullable) (not owned), valid during the call; NULL on a worker,
+   * and without a checkpoint_dir. */
+  const MusterSaveStatus *saves;
   /* With epochs (nullable) (not owned), valid during the call: this task's share is done, and it
    * waits for this task, "worker:1", … */
   const char *awaits;

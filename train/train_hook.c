@@ -78,9 +78,14 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
           GCancellable *cancellable, GError **error)
 {
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+  g_auto (MusterSaveStatus) saves = MUSTER_SAVE_STATUS_INIT;
 
   announcement.phase = phase;
   announcement.step = self->state.step;
+  if (self->saver != NULL) {
+    muster_saver_status (self->saver, &saves);
+    announcement.saves = &saves;
+  }
   return muster_lease_announce (self->lease, &announcement, deadline_us, cancellable, error);
 }
 
@@ -161,12 +166,19 @@ static gboolean
 report_progress (MusterTrainingHook *self, gint64 at_us)
 {
   const MusterTrainingListener *listener = self->training->listener;
+  g_auto (MusterSaveStatus) saves = MUSTER_SAVE_STATUS_INIT;
 
   self->report_due_us = at_us + REPORT_EVERY_US;
+  if (listener == NULL || listener->progress == NULL)
+    return TRUE;
   take_rate (self, at_us);
   take_awaited (self, at_us);
-  return listener == NULL || listener->progress == NULL ||
-         listener->progress (&self->state, listener->user_data);
+  MusterTrainingState state = self->state;
+  if (self->saver != NULL) {
+    muster_saver_status (self->saver, &saves);
+    state.saves = &saves;
+  }
+  return listener->progress (&state, listener->user_data);
 }
 
 /* --- the hook --- */

@@ -5,8 +5,10 @@
 #include "cli/common/cli.h"
 #include "cli/output/figures.h"
 #include "cli/output/json.h"
+#include "cli/output/saves.h"
 #include "cli/output/table.h"
 #include "master/announcement.h"
+#include "master/save_status_message_private.h"
 #include "rpc/address.h"
 #include "rpc/client/diagnose.h"
 #include "rpc/client/rpc_client.h"
@@ -108,6 +110,16 @@ add_chief_row (MusterTable *table, const Muster__Announcement *model)
 }
 
 static void
+add_saves_row (MusterTable *table, const Muster__Announcement *model)
+{
+  g_autoptr (MusterSaveStatus) saves = muster_save_status_read (model->saves);
+  if (saves == NULL)
+    return;
+  g_autofree char *text = muster_saves_text (saves);
+  muster_table_add (table, "  saves", text, NULL);
+}
+
+static void
 add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
 {
   for (gsize i = 0; i < status->n_models; i++) {
@@ -119,6 +131,7 @@ add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
       muster_table_add (table, "  model", text->str, NULL);
     }
     add_chief_row (table, model);
+    add_saves_row (table, model);
   }
 }
 
@@ -231,6 +244,7 @@ models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
   json_builder_begin_array (builder);
   for (gsize i = 0; i < status->n_models; i++) {
     const Muster__Announcement *model = status->models[i];
+    g_autoptr (MusterSaveStatus) saves = muster_save_status_read (model->saves);
     json_builder_begin_object (builder);
     muster_json_add_string (builder, "state", word_of (model));
     muster_json_add_string (builder, "phase",
@@ -240,6 +254,7 @@ models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
       muster_json_add_seconds (builder, "durable_age", model->durable_age_us);
     if (!model->alive)
       muster_json_add_seconds (builder, "lost_age", model->lost_age_us);
+    muster_saves_json (builder, saves);
     json_builder_end_object (builder);
   }
   json_builder_end_array (builder);

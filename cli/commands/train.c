@@ -371,7 +371,8 @@ muster_cli_train (int argc, char **argv)
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries,
                          MUSTER_CLI_META_GRAPH | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |
-                             MUSTER_CLI_MODEL | MUSTER_CLI_CLUSTER | MUSTER_CLI_SECURITY,
+                             MUSTER_CLI_MODEL | MUSTER_CLI_CLUSTER | MUSTER_CLI_TRACE |
+                             MUSTER_CLI_SECURITY,
                          &options, NULL, &error) ||
       !check_options (&command, &error) || !take_role (&options, &command, &role, &error))
     return muster_cli_fail (error);

@@ -4,6 +4,7 @@
 #include "cli/output/figures.h"
 #include "cli/output/rows.h"
 #include "cli/output/sanitise.h"
+#include "cli/output/saves.h"
 
 #include <math.h>
 
@@ -61,11 +62,13 @@ numbers_of (const MusterTrainingState *state, guint columns_left)
       state->durable_step < 0
           ? g_strdup ("")
           : g_strdup_printf (", durable %" G_GINT64_FORMAT, state->durable_step);
+  g_autofree char *news = state->saves != NULL ? muster_saves_news (state->saves) : g_strdup ("");
   append_if_fits (text, awaits, columns_left);
   append_if_fits (text, rate, columns_left);
   append_if_fits (text, loss, columns_left);
   append_if_fits (text, left, columns_left);
   append_if_fits (text, durable, columns_left);
+  append_if_fits (text, news, columns_left);
   return g_string_free (text, FALSE);
 }
 

@@ -6,6 +6,7 @@
 #include "cli/output/figures.h"
 #include "cli/output/json.h"
 #include "cli/output/notify.h"
+#include "cli/output/saves.h"
 #include "ready/backoff.h"
 
 #include <math.h>
@@ -87,6 +88,7 @@ add_state (JsonBuilder *builder, const MusterTrainingState *state)
   muster_json_add_string (builder, "awaits", state->awaits);
   add_number (builder, "awaits_seconds",
               state->awaits == NULL ? NAN : (double)state->awaits_us / MUSTER_SECOND);
+  muster_saves_json (builder, state->saves);
 }
 
 /* --- ready --- */
@@ -123,6 +125,7 @@ on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   const gint64 at_us = now_us (), took_us = at_us - self->made_us;
+  muster_cli_trace_add_report (self->trace, report, self->made_us);
   if (report->passed_over != NULL)
     say (self, stderr, "warning: %s", report->passed_over);
   if (report->restore_warning != NULL)
@@ -210,7 +213,10 @@ on_progress (const MusterTrainingState *state, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   const gint64 at_us = now_us ();
+  muster_save_status_free (self->saves);
+  self->saves = muster_save_status_copy (state->saves);
   self->state = *state;
+  self->state.saves = self->saves;
   if (self->is_drill && at_us - self->ready_us >= DRILL_AFTER_US)
     muster_preemption_drill (self->preemption);
   show_step (self, at_us);
@@ -237,10 +243,21 @@ say_saved (MusterTrainShow *self, const MusterSaved *saved)
   say (self, stdout, "saved %s, durable, %s", saved->prefix, transfer);
 }
 
+/* A box for each state, for as long as the save took to reach it. */
+static void
+trace_saved (MusterTrainShow *self, const MusterSaved *saved)
+{
+  for (guint i = MUSTER_SAVE_STAGED; i < MUSTER_N_SAVE_STATES; i++)
+    if (saved->at_us[i - 1] >= 0 && saved->at_us[i] >= saved->at_us[i - 1])
+      muster_cli_trace_add (self->trace, "saves", muster_save_state_name ((MusterSaveState)i),
+                            saved->prefix, saved->at_us[i - 1], saved->at_us[i]);
+}
+
 static void
 on_saved (const MusterSaved *saved, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
+  trace_saved (self, saved);
   if (!saved->skipped) {
     g_free (self->durable);
     self->durable = g_strdup (saved->prefix);
@@ -276,6 +293,7 @@ muster_train_show_init (MusterTrainShow *self, const MusterCliOptions *options, 
   self->options = options;
   self->live = live;
   self->made_us = now_us ();
+  self->trace = muster_cli_trace_new (self->made_us);
   self->state = (MusterTrainingState){
       .step = -1, .until_step = G_MAXINT64, .loss = NAN, .left_us = -1, .durable_step = -1};
 }
@@ -284,6 +302,8 @@ void
 muster_train_show_clear (MusterTrainShow *self)
 {
   g_clear_pointer (&self->durable, g_free);
+  g_clear_pointer (&self->saves, muster_save_status_free);
+  g_clear_pointer (&self->trace, muster_cli_trace_free);
 }
 
 /* --- the end --- */
@@ -410,6 +430,7 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
                                   .took_us = now_us () - self->made_us};
   const MusterExit code = exit_of (self, &result, trained, &preempted);
   self->live = NULL;
+  muster_cli_trace_write (self->trace, self->options, "train");
   const gboolean is_told = preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED &&
                            muster_preemption_explains (self->preemption, error);
   if (code != MUSTER_EXIT_DONE && !is_told && error != NULL) {

@@ -3,6 +3,7 @@
 
 #include "cli/terminal/live.h"
 #include "cli/terminal/report.h"
+#include "cli/terminal/trace.h"
 #include "train/train.h"
 
 G_BEGIN_DECLS
@@ -21,10 +22,12 @@ typedef struct {
   MusterTrainingState state; /* the last one reported */
   gint64 ready_us;           /* when the model was first ready; 0: not yet */
   gint64 ready_step;
-  gint64 made_us;     /* when creating the current session began */
-  gint64 reported_us; /* when the last step was printed */
-  gint64 said_us;     /* when the last checkpoint was printed */
-  char *durable;      /* (owned) (nullable) the last checkpoint's prefix */
+  gint64 made_us;          /* when creating the current session began */
+  gint64 reported_us;      /* when the last step was printed */
+  gint64 said_us;          /* when the last checkpoint was printed */
+  char *durable;           /* (owned) (nullable) the last checkpoint's prefix */
+  MusterSaveStatus *saves; /* (owned) (nullable) the last one reported; that of state */
+  MusterCliTrace *trace;   /* (owned) */
 } MusterTrainShow;
 
 void muster_train_show_init (MusterTrainShow *self, const MusterCliOptions *options,

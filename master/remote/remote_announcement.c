@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote/remote_private.h"
+#include "master/save_status_message_private.h"
 
 #include <unistd.h>
 
@@ -47,6 +48,7 @@ muster_remote_announcement (const Muster__Announcement *message)
       .lost_age_us = MAX (message->lost_age_us, 0),
       .prepared = message->prepared,
       .is_ready = message->ready,
+      .saves = muster_save_status_read (message->saves),
   };
   return g_memdup2 (&announcement, sizeof announcement);
 }

@@ -3,6 +3,7 @@
 #include "master/lease.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
+#include "master/save_status_message_private.h"
 
 /* Number of renewals during a lease's duration. */
 #define HEARTBEATS_PER_LEASE 3
@@ -38,6 +39,7 @@ struct _MusterRemoteLease {
    * master may have cleared it. */
   gboolean is_phase_reported;
   gint64 durable_us; /* when told.durable became durable */
+  gint64 saves_us;   /* when announced.saves was read */
   gint64 lease_us;
   gint64 due_us;    /* the next renewal */
   gint64 retry_us;  /* grows while the master can't be reached */
@@ -243,6 +245,15 @@ hold (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable, GE
 
 /* Announcing. */
 
+static MusterSaveStatus *
+saves_now_locked (const MusterRemoteLease *self)
+{
+  MusterSaveStatus *status = muster_save_status_copy (self->announced.saves);
+  if (status != NULL)
+    muster_save_status_add_age (status, now_us () - self->saves_us);
+  return status;
+}
+
 static GBytes *
 send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *cancellable,
                    GError **error)
@@ -263,6 +274,12 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   announcement.durable_age_us =
       self->announced.durable_step >= 0 ? now_us () - self->durable_us : 0;
   announcement.detail = text (self->announced.detail);
+  Muster__SaveStatus saves;
+  g_autoptr (MusterSaveStatus) status = saves_now_locked (self);
+  if (status != NULL) {
+    muster_save_status_fill (&saves, status);
+    announcement.saves = &saves;
+  }
   message.announcement = &announcement;
   muster_remote_pack (&request, &message.base);
   g_mutex_unlock (&self->lock);
@@ -345,6 +362,8 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
     muster_announcement_merge (&self->announced, announcement);
     if (announcement->durable_step >= 0)
       self->durable_us = now_us () - announcement->durable_age_us;
+    if (announcement->saves != NULL)
+      self->saves_us = now_us ();
     self->is_phase_reported &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
   }
   g_mutex_unlock (&self->lock);

@@ -36,6 +36,7 @@ typedef struct {
 /* One save. Immutable once queued. */
 typedef struct {
   MusterSaveTicket *ticket; /* (owned) */
+  MusterSaveTrack *track;   /* (owned) */
   MusterAsyncModel *model;  /* (owned) */
   MusterAsyncSlot *slot;    /* of its snapshot; the core's */
   GPtrArray *tensors;       /* (owned) from the saveables */
@@ -64,7 +65,6 @@ typedef struct {
   gboolean is_shut;
   guint n_scopes;
   gint64 counter;
-  MusterSaveProgress progress;
   GError *failure;      /* (owned) (nullable) not reported yet */
   GError *last_failure; /* (owned) (nullable) */
 } MusterAsyncCore;
@@ -84,6 +84,7 @@ typedef struct {
   MusterAsyncCore *core;
   gint64 deadline_us;
   GCancellable *cancellable;
+  gint64 began_us;       /* of a save */
   gboolean must_be_idle; /* earlier saves must have ended */
   gboolean is_claimed;
 } MusterAsyncCall;

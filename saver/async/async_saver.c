@@ -186,15 +186,16 @@ replace_waiting (MusterAsyncCore *self, MusterSaveTicket *by)
   MusterAsyncSlot *slot = request->slot;
   g_autofree char *why =
       g_strdup_printf ("replaced by '%s' before it was written", muster_save_ticket_path (by));
+  muster_save_track_end (request->track, MUSTER_SAVE_REPLACED, 0);
   end_by_policy (request->ticket, MUSTER_SAVE_REPLACED, MUSTER_ERROR_CANCELLED, why);
   self->replaced = muster_save_ticket_ref (request->ticket);
   muster_async_request_free (request);
   return slot;
 }
 
-/* With the lock held: a slot for a snapshot, or NULL if the ticket was skipped. */
+/* With the lock held: a slot for a snapshot, or NULL if the save was skipped. */
 static MusterAsyncSlot *
-take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
+take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket, MusterSaveTrack *track)
 {
   MusterAsyncSlot *slot = muster_async_core_free_slot (self);
 
@@ -206,6 +207,7 @@ take_slot (MusterAsyncCore *self, MusterSaveTicket *ticket)
   }
   const char *path = self->writing != NULL ? muster_save_ticket_path (self->writing->ticket) : "";
   g_autofree char *why = g_strdup_printf ("skipped: '%s' is still being written", path);
+  muster_save_track_end (track, MUSTER_SAVE_SKIPPED, 0);
   end_by_policy (ticket, MUSTER_SAVE_SKIPPED, MUSTER_ERROR_UNAVAILABLE, why);
   return NULL;
 }
@@ -269,6 +271,7 @@ rename_to (MusterAsyncRequest *request, gint64 step, GError **error)
   if (path == NULL)
     return FALSE;
   muster_save_ticket_rename (request->ticket, path, step);
+  muster_save_track_rename (request->track, path, step);
   return TRUE;
 }
 
@@ -302,8 +305,7 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
   const gint64 step = muster_save_ticket_step (request->ticket);
 
   self->counter = MAX (self->counter, request->unlisted ? 0 : step);
-  self->progress.requested = MAX (self->progress.requested, step);
-  self->progress.staged = MAX (self->progress.staged, step);
+  muster_save_track_reach (request->track, MUSTER_SAVE_STAGED);
   muster_save_ticket_advance (request->ticket, MUSTER_SAVE_STAGED);
   g_queue_push_tail (&self->waiting, request);
   if (self->thread == NULL) {
@@ -315,16 +317,17 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
 
 /* With the lock held, in the turn; returns with the lock held. */
 static gboolean
-save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
-                    GError **error)
+save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, MusterSaveTrack *track,
+                    gboolean unlisted, GError **error)
 {
   MusterAsyncCore *core = call->core;
-  MusterAsyncSlot *slot = take_slot (core, ticket);
+  MusterAsyncSlot *slot = take_slot (core, ticket, track);
 
   if (slot == NULL)
     return TRUE;
   MusterAsyncRequest *request = g_new0 (MusterAsyncRequest, 1);
   *request = (MusterAsyncRequest){.ticket = muster_save_ticket_ref (ticket),
+                                  .track = muster_save_track_ref (track),
                                   .model = muster_async_model_ref (core->model),
                                   .slot = slot,
                                   .unlisted = unlisted};
@@ -343,8 +346,8 @@ save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, gbool
 /* Saves a model over the budget. With the lock held, in the turn, while no save is running; returns
  * with the lock held. */
 static gboolean
-save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean unlisted,
-              GError **error)
+save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, MusterSaveTrack *track,
+              gboolean unlisted, GError **error)
 {
   MusterAsyncCore *core = call->core;
   g_autoptr (MusterAsyncModel) model = muster_async_model_ref (core->model);
@@ -357,14 +360,15 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
   const char *path = muster_save_ticket_path (ticket);
   g_autofree char *directory = g_path_get_dirname (path);
   MusterSaveHow how = {.prefix = unlisted ? path : NULL, .unlisted = unlisted};
-  gint64 step = muster_save_ticket_step (ticket);
+  const gint64 step = muster_save_ticket_step (ticket);
   const gint64 started_us = muster_clock_now_us (core->clock);
 
   g_mutex_unlock (&core->lock);
   gboolean saved = copy_saveables (&request, error);
   how.tensors = request.tensors;
-  saved = saved && muster_saver_save_with (model->saver, model->session, directory, step, &how,
-                                           &done, call->deadline_us, call->cancellable, error);
+  saved = saved &&
+          muster_saver_save_tracked (model->saver, model->session, directory, step, &how, track,
+                                     &done, call->deadline_us, call->cancellable, error);
   g_clear_pointer (&request.tensors, g_ptr_array_unref);
   muster_save_meter_saved (core->meter, started_us, saved && !done.skipped);
   g_mutex_lock (&core->lock);
@@ -373,10 +377,6 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, gboolean un
   if (!done.skipped) {
     if (!unlisted && done.step != step)
       muster_save_ticket_rename (ticket, done.prefix, done.step);
-    step = muster_save_ticket_step (ticket);
-    core->progress.staged = MAX (core->progress.staged, step);
-    core->progress.written = MAX (core->progress.written, step);
-    core->progress.durable = MAX (core->progress.durable, step);
     g_free (done.why);
     done.why = g_steal_pointer (&why);
   }
@@ -396,10 +396,15 @@ save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, co
   g_autoptr (MusterSaveTicket) ticket = number (core, directory, step, prefix, error);
   if (ticket == NULL)
     return NULL;
-  core->progress.requested = MAX (core->progress.requested, muster_save_ticket_step (ticket));
-  gboolean saved = muster_async_core_n_slots (core) > 0
-                       ? save_in_background (call, ticket, prefix != NULL, error)
-                       : save_at_once (call, ticket, prefix != NULL, error);
+  const gboolean is_background = muster_async_core_n_slots (core) > 0;
+  g_autoptr (MusterSaveTrack) track =
+      muster_save_track_new (core->model->saver, muster_save_ticket_path (ticket),
+                             muster_save_ticket_step (ticket), call->began_us, is_background);
+  gboolean saved = is_background ? save_in_background (call, ticket, track, prefix != NULL, error)
+                                 : save_at_once (call, ticket, track, prefix != NULL, error);
+  if (!saved)
+    muster_save_track_end (track, MUSTER_SAVE_FAILED, 0);
+  muster_save_track_unblock (track);
   return saved ? g_steal_pointer (&ticket) : NULL;
 }
 
@@ -408,8 +413,9 @@ save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const
                gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterAsyncCore *core = self->core;
-  MusterAsyncCall call = {.core = core, .deadline_us = deadline_us, .cancellable = cancellable};
-  gint64 began_us = muster_clock_now_us (core->clock);
+  const gint64 began_us = muster_clock_now_us (core->clock);
+  MusterAsyncCall call = {
+      .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .began_us = began_us};
   MusterSaveTicket *ticket = NULL;
   g_autoptr (MusterSaveTicket) replaced = NULL;
 
@@ -644,13 +650,15 @@ muster_async_saver_last_failure (MusterAsyncSaver *self)
   return self->core->last_failure != NULL ? g_error_copy (self->core->last_failure) : NULL;
 }
 
-MusterSaveProgress
-muster_async_saver_progress (MusterAsyncSaver *self)
+void
+muster_async_saver_status (MusterAsyncSaver *self, MusterSaveStatus *status)
 {
-  g_return_val_if_fail (self != NULL, (MusterSaveProgress){0});
+  g_return_if_fail (self != NULL && status != NULL);
 
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->core->lock);
-  return self->core->progress;
+  g_mutex_lock (&self->core->lock);
+  g_autoptr (MusterSaver) saver = g_object_ref (self->core->model->saver);
+  g_mutex_unlock (&self->core->lock);
+  muster_saver_status (saver, status);
 }
 
 MusterSaveMetrics

@@ -103,11 +103,8 @@ void muster_async_saver_set_save_counter (MusterAsyncSaver *self, gint64 counter
 /* The last background error: (nullable) (transfer full). This doesn't count as reporting it. */
 GError *muster_async_saver_last_failure (MusterAsyncSaver *self);
 
-/* The newest step in each state, -1 initially. Read at one moment. */
-typedef struct {
-  gint64 requested, staged, written, durable;
-} MusterSaveProgress;
-MusterSaveProgress muster_async_saver_progress (MusterAsyncSaver *self);
+/* muster_saver_status () of its saver: clear it. */
+void muster_async_saver_status (MusterAsyncSaver *self, MusterSaveStatus *status);
 
 /* The metrics of this saver. */
 MusterSaveMetrics muster_async_saver_metrics (MusterAsyncSaver *self);

@@ -43,6 +43,7 @@ muster_async_model_unref (MusterAsyncModel *self)
 void
 muster_async_request_free (MusterAsyncRequest *self)
 {
+  muster_save_track_unref (self->track);
   muster_save_ticket_unref (self->ticket);
   muster_async_model_unref (self->model);
   g_clear_pointer (&self->tensors, g_ptr_array_unref);
@@ -62,7 +63,6 @@ muster_async_core_new (MusterAsyncModel *model, const MusterAsyncOptions *option
   g_cond_init (&self->changed);
   self->model = muster_async_model_ref (model);
   g_queue_init (&self->waiting);
-  self->progress = (MusterSaveProgress){-1, -1, -1, -1};
   return self;
 }
 
@@ -134,13 +134,8 @@ static void
 on_written (gpointer data)
 {
   Write *self = data;
-  MusterAsyncCore *core = self->core;
-  const gint64 step = muster_save_ticket_step (self->request->ticket);
 
   drop_once (self);
-  g_mutex_lock (&core->lock);
-  core->progress.written = MAX (core->progress.written, step);
-  g_mutex_unlock (&core->lock);
   muster_save_ticket_advance (self->request->ticket, MUSTER_SAVE_WRITTEN);
 }
 
@@ -164,9 +159,8 @@ typedef struct {
 
 /* With the lock held. If the graph doesn't give the size, the first checkpoint does. */
 static void
-note_durable (MusterAsyncCore *self, MusterAsyncRequest *request, const MusterSaved *saved)
+note_durable (MusterAsyncRequest *request, const MusterSaved *saved)
 {
-  self->progress.durable = MAX (self->progress.durable, muster_save_ticket_step (request->ticket));
   if (!request->model->is_exact)
     request->model->bytes = MAX (request->model->bytes, saved->bytes);
 }
@@ -198,11 +192,13 @@ settle (MusterAsyncCore *self, MusterAsyncRequest *request, gint64 started_us,
 
   muster_save_meter_written (self->meter, started_us, muster_clock_now_us (self->clock),
                              is_durable);
+  if (outcome->failure != NULL)
+    muster_save_track_end (request->track, MUSTER_SAVE_FAILED, 0);
   g_mutex_lock (&self->lock);
   if (outcome->failure != NULL)
     note_failure (self, request->ticket, outcome->failure);
   else if (is_durable)
-    note_durable (self, request, outcome->saved);
+    note_durable (request, outcome->saved);
   request->slot->is_taken = FALSE; /* so that who hears of the end may save at once */
   g_mutex_unlock (&self->lock);
   if (outcome->failure != NULL)
@@ -232,10 +228,10 @@ write_one (MusterAsyncCore *self, MusterAsyncRequest *request)
   g_autoptr (GError) failure = NULL;
 
   g_info ("Starting async checkpoint save on the device: %s", muster_snapshot_device (snapshot));
-  (void)muster_saver_save_with (request->model->saver, request->model->session, directory,
-                                muster_save_ticket_step (request->ticket), &how, &saved,
-                                MUSTER_WAIT_FOREVER,
-                                muster_save_ticket_cancellable (request->ticket), &failure);
+  (void)muster_saver_save_tracked (request->model->saver, request->model->session, directory,
+                                   muster_save_ticket_step (request->ticket), &how, request->track,
+                                   &saved, MUSTER_WAIT_FOREVER,
+                                   muster_save_ticket_cancellable (request->ticket), &failure);
   drop_once (&write);
   settle (self, request, started_us, &(Outcome){failure, &saved});
 }

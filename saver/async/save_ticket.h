@@ -9,17 +9,6 @@ G_BEGIN_DECLS
 
 typedef struct _MusterSaveTicket MusterSaveTicket;
 
-/* Successful saves pass the first four in order. The others are final. */
-typedef enum {
-  MUSTER_SAVE_REQUESTED,
-  MUSTER_SAVE_STAGED,  /* the snapshot was taken; training may continue */
-  MUSTER_SAVE_WRITTEN, /* the files exist under a temporary name */
-  MUSTER_SAVE_DURABLE, /* synced and, except for write, "latest" */
-  MUSTER_SAVE_FAILED,
-  MUSTER_SAVE_SKIPPED,  /* by the policy: the previous save hadn't ended */
-  MUSTER_SAVE_REPLACED, /* by the policy: a newer save replaced it before it was written */
-} MusterSaveState;
-
 MusterSaveTicket *muster_save_ticket_ref (MusterSaveTicket *self);
 void muster_save_ticket_unref (MusterSaveTicket *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSaveTicket, muster_save_ticket_unref)

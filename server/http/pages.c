@@ -82,19 +82,43 @@ append_escaped (GString *text, const char *value)
   }
 }
 
+static void
+append_label (GString *text, const char *before, const char *label, const char *value)
+{
+  g_string_append_printf (text, "%s%s=\"", before, label);
+  append_escaped (text, value);
+  g_string_append_c (text, '"');
+}
+
+static void
+append_number (GString *text, double value)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (text, " %s\n", g_ascii_formatd (number, sizeof number, "%.16g", value));
+}
+
 /* Writes a sample of the current family; label (nullable) and its value. */
 static void
 sample (Page *page, const char *suffix, const char *label, const char *label_value, double value)
 {
-  char number[G_ASCII_DTOSTR_BUF_SIZE];
   g_string_append_printf (page->text, "%s%s", page->name, suffix);
   if (label != NULL) {
-    g_string_append_printf (page->text, "{%s=\"", label);
-    append_escaped (page->text, label_value);
-    g_string_append (page->text, "\"}");
+    append_label (page->text, "{", label, label_value);
+    g_string_append_c (page->text, '}');
   }
-  g_string_append_printf (page->text, " %s\n",
-                          g_ascii_formatd (number, sizeof number, "%.16g", value));
+  append_number (page->text, value);
+}
+
+/* The same of a model, with another label. */
+static void
+sample_of (Page *page, const char *suffix, const char *model, const char *label,
+           const char *label_value, double value)
+{
+  g_string_append_printf (page->text, "%s%s", page->name, suffix);
+  append_label (page->text, "{", "model", model);
+  append_label (page->text, ",", label, label_value);
+  g_string_append_c (page->text, '}');
+  append_number (page->text, value);
 }
 
 static void
@@ -171,23 +195,127 @@ durable_step_of (const MusterAnnouncement *chief)
   return (double)chief->durable_step;
 }
 
+static double
+durable_age_of (const MusterAnnouncement *chief)
+{
+  return chief->durable_step >= 0 ? SECONDS (chief->durable_age_us) : -1;
+}
+
+static double
+last_bytes_of (const MusterAnnouncement *chief)
+{
+  return chief->saves != NULL && chief->saves->n_durable > 0 ? (double)chief->saves->last_bytes
+                                                             : -1;
+}
+
+static double
+saving_age_of (const MusterAnnouncement *chief)
+{
+  return chief->saves != NULL && chief->saves->saving != NULL
+             ? SECONDS (chief->saves->saving_age_us)
+             : -1;
+}
+
+/* --- saves --- */
+
+/* The saves of each model, from its chief's announcements; each writes one family. */
+
+static void
+add_save_steps (Page *page, const char *model, const MusterSaveStatus *saves)
+{
+  for (guint i = 0; i < MUSTER_N_SAVE_STATES; i++)
+    if (saves->step[i] >= 0)
+      sample_of (page, "", model, "state", muster_save_state_name ((MusterSaveState)i),
+                 (double)saves->step[i]);
+}
+
+static void
+add_save_counts (Page *page, const char *model, const MusterSaveStatus *saves)
+{
+  const guint64 counts[] = {saves->n_durable, saves->n_failed, saves->n_skipped, saves->n_replaced};
+  for (guint i = 0; i < G_N_ELEMENTS (counts); i++)
+    sample_of (page, "_total", model, "outcome",
+               muster_save_state_name ((MusterSaveState)(MUSTER_SAVE_DURABLE + i)),
+               (double)counts[i]);
+}
+
+static void
+add_phases (Page *page, const char *suffix, const char *model, const gint64 *phases_us)
+{
+  for (guint i = 0; i < MUSTER_N_SAVE_PHASES; i++)
+    sample_of (page, suffix, model, "phase", muster_save_phase_name ((MusterSavePhase)i),
+               SECONDS (phases_us[i]));
+}
+
+static void
+add_save_times (Page *page, const char *model, const MusterSaveStatus *saves)
+{
+  add_phases (page, "_total", model, saves->total_us);
+}
+
+static void
+add_last_save_times (Page *page, const char *model, const MusterSaveStatus *saves)
+{
+  if (saves->n_durable > 0)
+    add_phases (page, "", model, saves->last_us);
+}
+
+static void
+add_saves (Page *page, GPtrArray *chiefs)
+{
+  static const struct {
+    Kind kind;
+    const char *name, *unit, *help;
+    void (*add) (Page *page, const char *model, const MusterSaveStatus *saves);
+  } families[] = {
+      {GAUGE, "muster_model_save_step", "",
+       "The step of the last save that was requested, staged, written and durable.",
+       add_save_steps},
+      {COUNTER, "muster_model_saves", "", "Number of saves of the current chief, by outcome.",
+       add_save_counts},
+      {COUNTER, "muster_model_save_seconds", "seconds",
+       "Time spent on durable saves; blocked: training stood still.", add_save_times},
+      {GAUGE, "muster_model_last_save_seconds", "seconds", "Time spent on the last durable save.",
+       add_last_save_times},
+  };
+  for (guint f = 0; f < G_N_ELEMENTS (families); f++) {
+    family (page, families[f].kind, families[f].name, families[f].unit, families[f].help);
+    for (guint i = 0; i < chiefs->len; i++) {
+      const MusterAnnouncement *chief = chiefs->pdata[i];
+      if (chief->saves != NULL)
+        families[f].add (page, chief->model, chief->saves);
+    }
+  }
+}
+
+/* --- models --- */
+
 static void
 add_models (Page *page, MusterServer *server)
 {
   static const struct {
     const char *name;
+    const char *unit;
     const char *help;
     double (*value) (const MusterAnnouncement *chief); /* below 0: unknown */
   } gauges[] = {
-      {"muster_model_ready", "Whether the model is prepared and its ready op reports it ready.",
+      {"muster_model_ready", "", "Whether the model is prepared and its ready op reports it ready.",
        is_ready},
-      {"muster_model_chief_alive", "Whether the model's chief holds its lease.", is_chief_alive},
-      {"muster_model_step", "The global step that the chief last announced.", step_of},
-      {"muster_model_durable_step", "The step of the last durable checkpoint.", durable_step_of},
+      {"muster_model_chief_alive", "", "Whether the model's chief holds its lease.",
+       is_chief_alive},
+      {"muster_model_step", "", "The global step that the chief last announced.", step_of},
+      {"muster_model_durable_step", "", "The step of the last durable checkpoint.",
+       durable_step_of},
+      {"muster_model_durable_age_seconds", "seconds",
+       "Time since the last checkpoint became durable, or was restored.", durable_age_of},
+      {"muster_model_last_save_bytes", "bytes", "Size of the last durable checkpoint.",
+       last_bytes_of},
+      {"muster_model_saving_seconds", "seconds",
+       "Time since the oldest save that hasn't ended was requested.", saving_age_of},
   };
   g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (server->registry);
   for (guint g = 0; g < G_N_ELEMENTS (gauges); g++) {
-    family (page, GAUGE, gauges[g].name, "", gauges[g].help);
+    family (page, GAUGE, gauges[g].name, gauges[g].unit, gauges[g].help);
     for (guint i = 0; i < chiefs->len; i++) {
       const MusterAnnouncement *chief = chiefs->pdata[i];
       double value = gauges[g].value (chief);
@@ -195,6 +323,7 @@ add_models (Page *page, MusterServer *server)
         sample (page, "", "model", chief->model, value);
     }
   }
+  add_saves (page, chiefs);
 }
 
 static void

@@ -151,12 +151,12 @@ static void
 send_grant (Lease *lease, const MusterAnnouncement *before)
 {
   Muster__ClaimResponse response = MUSTER__CLAIM_RESPONSE__INIT;
-  Muster__Announcement stood;
+  MusterAnnouncementMessage stood;
   response.epoch = lease->epoch;
   response.lease_us = muster_chief_registry_lease_us (lease->service->server->registry);
   if (before != NULL) {
     muster_server_fill_announcement (&stood, before);
-    response.before = &stood;
+    response.before = &stood.message;
   }
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   g_autoptr (GBytes) packed = muster_pack (&response.base);
@@ -287,17 +287,8 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
   const Muster__Announcement none = MUSTER__ANNOUNCEMENT__INIT;
   const Muster__Announcement *announced =
       request->announcement != NULL ? request->announcement : &none;
-  const MusterAnnouncement announcement = {
-      .model = announced->model,
-      .who = announced->who,
-      .phase = (MusterChiefPhase)announced->phase,
-      .epoch = announced->epoch,
-      .step = announced->step,
-      .durable_step = announced->durable_step,
-      .durable = announced->durable,
-      .durable_age_us = announced->durable_age_us,
-      .detail = announced->detail,
-  };
+  const MusterAnnouncement announcement = muster_server_read_announcement (announced);
+  g_autoptr (MusterSaveStatus) saves = announcement.saves;
   if (!muster_chief_registry_announce (server->registry, &announcement, error))
     return FALSE;
   attend_to_lease (server->announcing); /* an expired lease is renewed */

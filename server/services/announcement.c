@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/announcement.h"
 
+#include "master/save_status_message_private.h"
 #include "server/core/service.h"
 
 void
-muster_server_fill_announcement (Muster__Announcement *message, const MusterAnnouncement *chief)
+muster_server_fill_announcement (MusterAnnouncementMessage *self, const MusterAnnouncement *chief)
 {
+  Muster__Announcement *message = &self->message;
   muster__announcement__init (message);
   message->model = muster_server_text (chief->model);
   message->task = muster_server_text (chief->task);
@@ -22,4 +24,25 @@ muster_server_fill_announcement (Muster__Announcement *message, const MusterAnno
   message->lost_age_us = chief->lost_age_us;
   message->prepared = chief->prepared;
   message->ready = chief->is_ready;
+  if (chief->saves == NULL)
+    return;
+  muster_save_status_fill (&self->saves, chief->saves);
+  message->saves = &self->saves;
+}
+
+MusterAnnouncement
+muster_server_read_announcement (const Muster__Announcement *message)
+{
+  return (MusterAnnouncement){
+      .model = message->model,
+      .who = message->who,
+      .phase = (MusterChiefPhase)message->phase,
+      .epoch = message->epoch,
+      .step = message->step,
+      .durable_step = message->durable_step,
+      .durable = message->durable,
+      .durable_age_us = message->durable_age_us,
+      .detail = message->detail,
+      .saves = muster_save_status_read (message->saves),
+  };
 }

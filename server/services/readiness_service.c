@@ -105,7 +105,7 @@ static GBytes *
 pack_readiness (const MusterReadiness *readiness)
 {
   Muster__ReadinessState message = MUSTER__READINESS_STATE__INIT;
-  Muster__Announcement chief;
+  MusterAnnouncementMessage chief;
   message.gate_open = readiness->gate_open;
   message.ready = readiness->is_ready;
   message.why_gate = muster_server_text (readiness->why_gate);
@@ -118,7 +118,7 @@ pack_readiness (const MusterReadiness *readiness)
   }
   if (readiness->chief != NULL) {
     muster_server_fill_announcement (&chief, readiness->chief);
-    message.chief = &chief;
+    message.chief = &chief.message;
   }
   return muster_pack (&message.base);
 }

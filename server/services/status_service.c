@@ -68,7 +68,7 @@ typedef struct {
   Muster__Waiter *waiters;               /* (owned) */
   Muster__Waiter **waiter_pointers;      /* (owned) */
   GPtrArray *chiefs;                     /* (owned) (element-type MusterAnnouncement) */
-  Muster__Announcement *models;          /* (owned) */
+  MusterAnnouncementMessage *models;     /* (owned) */
   Muster__Announcement **model_pointers; /* (owned) */
 } Lists;
 
@@ -128,10 +128,10 @@ fill_models (Muster__StatusResponse *response, Lists *lists, MusterChiefRegistry
 {
   lists->chiefs = muster_chief_registry_list (registry);
   guint n = lists->chiefs->len;
-  lists->models = g_new (Muster__Announcement, n);
+  lists->models = g_new (MusterAnnouncementMessage, n);
   lists->model_pointers = g_new (Muster__Announcement *, n);
   for (guint i = 0; i < n; i++) {
-    lists->model_pointers[i] = &lists->models[i];
+    lists->model_pointers[i] = &lists->models[i].message;
     muster_server_fill_announcement (&lists->models[i], lists->chiefs->pdata[i]);
   }
   response->models = lists->model_pointers;

@@ -203,6 +203,25 @@ class Alone(Case):
         self.assertEqual(last["checkpoint"], self.run_dir + "/model.ckpt-5000")
         with open(os.path.join(self.run_dir, "checkpoint")) as state:
             self.assertEqual(state.read().count("all_model_checkpoint_paths"), 2)
+        saves = last["saves"]
+        self.assertEqual([saves[it] for it in ("durable", "failed", "skipped", "replaced", "saving")], [4, 0, 0, 0, None])
+        self.assertEqual({state: it["step"] for state, it in saves["states"].items()},
+                         dict.fromkeys(("requested", "staged", "written", "durable"), 5000))
+        self.assertGreater(saves["last_bytes"], 0)
+        self.assertGreater(saves["total_seconds"]["blocked"], 0)
+
+    def test_draws_its_saves_in_a_trace(self):
+        trace = os.path.join(self.work, "trace.json")
+        done = train(*LOCAL, "--steps=100", "--checkpoint-dir=" + self.run_dir, "--save-every=50", "--trace=" + trace)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(trace) as file:
+            drawn = json.load(file)["traceEvents"]
+        lanes = {it["tid"]: it["args"]["name"] for it in drawn if it["name"] == "thread_name"}
+        boxes = [(lanes[it["tid"]], it["name"], it["args"].get("checkpoint")) for it in drawn if it["ph"] == "X"]
+        self.assertIn(("session", "init", None), boxes)
+        for step in (0, 50, 100):
+            for state in ("staged", "written", "durable"):
+                self.assertIn(("saves", state, "%s/model.ckpt-%d" % (self.run_dir, step)), boxes)
 
     def test_fails_where_the_loss_is_no_number(self):
         nan = npy(os.path.join(self.work, "nan.npy"), "<f4", (1797, 64), struct.pack("<f", float("nan")) * (1797 * 64))
@@ -290,6 +309,13 @@ class Job(Case):
         self.assertEqual([code for code, _ in ended], [0, 0, 0], ended)
         last = events(ended[2][1])[-1]
         self.assertEqual((last["event"], last["step"], last["durable_step"]), ("trained", 60 * 46, 60 * 46))
+        shown = subprocess.run([MUSTER, "status", target, "--json"], capture_output=True, text=True, timeout=PATIENCE)
+        saves = json.loads(shown.stdout)["models"][0]["saves"]
+        self.assertEqual((saves["states"]["durable"]["step"], saves["durable"], saves["saving"]),
+                         (60 * 46, last["saves"]["durable"], None))
+        shown = subprocess.run([MUSTER, "status", target], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertRegex(shown.stdout, r"\n  saves +%d durable; last \d.*: (staged in .*, )?written in .*, published in .*; "
+                                       "training held for .* in all\n" % saves["durable"])
         self.assertGreaterEqual(self.accuracy(target), 0.95)
         late, out = self.ends(self.task(target, "worker:0", "--epochs=60"))
         self.assertEqual((late, events(out.splitlines()[-1])[0]["event"]), (5, "over"))

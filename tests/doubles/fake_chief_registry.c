@@ -10,7 +10,7 @@ struct _MusterFakeChiefRegistry {
   /* guarded by lock */
   gboolean announcing;
   MusterAnnouncement *chief; /* (owned) (nullable) its ages count from the instants below */
-  gint64 phase_us, durable_us, lost_us;
+  gint64 phase_us, durable_us, lost_us, saves_us;
   gint64 highest;    /* epoch ever seen */
   char *holder;      /* (owned) (nullable) the handle of the chief's session */
   GHashTable *ended; /* (owned) a set of handles: sessions of chiefs that lost */
@@ -86,6 +86,8 @@ describe_locked (MusterFakeChiefRegistry *self)
   chief->phase_age_us = now_us (self) - self->phase_us;
   chief->durable_age_us = chief->durable != NULL ? now_us (self) - self->durable_us : 0;
   chief->lost_age_us = chief->alive ? 0 : now_us (self) - self->lost_us;
+  if (chief->saves != NULL)
+    muster_save_status_add_age (chief->saves, now_us (self) - self->saves_us);
   return chief;
 }
 
@@ -315,6 +317,8 @@ take_in_locked (MusterFakeChiefRegistry *self, const MusterAnnouncement *announc
     self->phase_us = now_us (self);
   if (announced->durable_step >= 0)
     self->durable_us = now_us (self) - announced->durable_age_us;
+  if (announced->saves != NULL)
+    self->saves_us = now_us (self);
   self->chief->prepared |= self->chief->phase >= MUSTER_CHIEF_PREPARED;
 }
 

@@ -179,6 +179,38 @@ MUSTER_TEST (ChiefRegistry, keeps_what_an_announcement_leaves_out)
   MUSTER_EXPECT_EQ (chief->phase_age_us, 3 * MUSTER_SECOND);
 }
 
+MUSTER_TEST (ChiefRegistry, keeps_how_far_the_saves_are)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *longest = g_strnfill (5000, 'x');
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  MusterSaveStatus saves = MUSTER_SAVE_STATUS_INIT;
+  saves.step[MUSTER_SAVE_STAGED] = 700;
+  saves.age_us[MUSTER_SAVE_STAGED] = MUSTER_SECOND;
+  saves.saving = (char *)"/ckpt/model-700";
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)"digits";
+  announced.epoch = 1;
+  announced.saves = &saves;
+  MUSTER_ASSERT_TRUE (muster_chief_registry_announce (f.registry, &announced, &error));
+  pass (&f, 3);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 710);
+
+  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (f.registry, "digits");
+  MUSTER_ASSERT_TRUE (chief->saves != NULL);
+  MUSTER_EXPECT_EQ (chief->saves->step[MUSTER_SAVE_STAGED], 700);
+  MUSTER_EXPECT_EQ (chief->saves->age_us[MUSTER_SAVE_STAGED], 4 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (chief->saves->saving_age_us, 3 * MUSTER_SECOND);
+  saves.saving = longest;
+  EXPECT_REFUSED (muster_chief_registry_announce (f.registry, &announced, &error_),
+                  MUSTER_ERROR_INVALID_ARGUMENT, "checkpoint's name");
+  saves.saving = NULL;
+  MUSTER_ASSERT_TRUE (muster_chief_registry_announce (f.registry, &announced, &error));
+  g_autoptr (MusterAnnouncement) later = muster_chief_registry_find (f.registry, "digits");
+  MUSTER_EXPECT_NULL (later->saves->saving);
+}
+
 MUSTER_TEST (ChiefRegistry, refuses_a_second_chief_while_the_first_is_alive)
 {
   g_auto (Fixture) f = fixture ();

@@ -51,9 +51,12 @@ MUSTER_TEST (AsyncError, is_reported_by_sync_once_and_stays_readable)
   MUSTER_EXPECT_NO_ERROR (error);
   g_autoptr (GError) last = muster_async_saver_last_failure (f.async);
   MUSTER_EXPECT_ERROR (last, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
-  MusterSaveProgress progress = muster_async_saver_progress (f.async);
-  MUSTER_EXPECT_EQ (progress.staged, 1);
-  MUSTER_EXPECT_EQ (progress.durable, -1);
+  g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
+  muster_async_saver_status (f.async, &status);
+  MUSTER_EXPECT_EQ (status.step[MUSTER_SAVE_STAGED], 1);
+  MUSTER_EXPECT_EQ (status.step[MUSTER_SAVE_DURABLE], -1);
+  MUSTER_EXPECT_EQ (status.n_failed, (guint64)1);
+  MUSTER_EXPECT_NULL (status.saving);
 }
 
 /* B001.57: restore leaves it for the next save or sync */

@@ -55,6 +55,16 @@ async_tear_down (Async *f)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Async, async_tear_down)
 
+/* The step of the last save that reached a state. */
+static inline gint64
+async_step (Async *f, MusterSaveState state)
+{
+  g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
+
+  muster_async_saver_status (f->async, &status);
+  return status.step[state];
+}
+
 /* Half a minute: nothing here takes that long. */
 static inline gint64
 async_soon (void)

@@ -38,7 +38,7 @@ MUSTER_TEST (AsyncPolicy, block_holds_the_second_caller)
   g_clear_error (&error);
   GThread *thread = g_thread_new ("second", call_save, &second);
   MUSTER_EXPECT_FALSE (g_atomic_int_get (&second.is_done));
-  MUSTER_EXPECT_EQ (muster_async_saver_progress (f.async).requested, 1);
+  MUSTER_EXPECT_EQ (async_step (&f, MUSTER_SAVE_REQUESTED), 1);
   muster_gate_storage_open_gate (f.gates, MUSTER_GATE_PUBLISH);
   g_thread_join (thread);
 
@@ -94,7 +94,11 @@ MUSTER_TEST (AsyncPolicy, skip_says_so_in_the_ticket)
   muster_gate_storage_open_gate (f.gates, MUSTER_GATE_BEGIN);
   MUSTER_EXPECT_TRUE (async_sync (&f, &error)); /* a skipped one is no failure */
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (muster_async_saver_progress (f.async).durable, 1);
+  g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
+  muster_async_saver_status (f.async, &status);
+  MUSTER_EXPECT_EQ (status.step[MUSTER_SAVE_DURABLE], 1);
+  MUSTER_EXPECT_EQ (status.step[MUSTER_SAVE_REQUESTED], 2);
+  MUSTER_EXPECT_EQ (status.n_skipped, (guint64)1);
   g_autoptr (MusterSaveTicket) third = async_save (&f, 3, &error);
   MUSTER_EXPECT_TRUE (async_wait (third, MUSTER_SAVE_DURABLE, &error));
 }
@@ -160,7 +164,7 @@ MUSTER_TEST (AsyncPolicy, a_model_over_the_budget_is_saved_at_once_and_the_ticke
   MUSTER_EXPECT_EQ (muster_save_ticket_state (ticket), MUSTER_SAVE_DURABLE);
   g_autofree char *why = muster_save_ticket_why (ticket);
   MUSTER_EXPECT_TRUE (strstr (why, "saved at once"));
-  MUSTER_EXPECT_EQ (muster_async_saver_progress (f.async).durable, 1);
+  MUSTER_EXPECT_EQ (async_step (&f, MUSTER_SAVE_DURABLE), 1);
   g_autofree char *latest = async_latest ();
   MUSTER_EXPECT_STREQ (latest, "model.ckpt-1");
   muster_gate_storage_fail (f.gates, 1, MUSTER_ERROR_UNAVAILABLE, "away");

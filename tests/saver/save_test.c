@@ -345,6 +345,10 @@ MUSTER_TEST (Lease, receives_what_is_durable)
   MUSTER_EXPECT_EQ (chief->durable_step, 7);
   MUSTER_EXPECT_STREQ (chief->durable, prefix);
   MUSTER_EXPECT_EQ (chief->phase, MUSTER_CHIEF_STARTING); /* which phase it is isn't the saver's */
+  MUSTER_ASSERT_TRUE (chief->saves != NULL);
+  MUSTER_EXPECT_EQ (chief->saves->step[MUSTER_SAVE_DURABLE], 7);
+  MUSTER_EXPECT_EQ (chief->saves->n_durable, (guint64)1);
+  MUSTER_EXPECT_NULL (chief->saves->saving);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "announce"), 3u);
 }
 

@@ -169,6 +169,19 @@ give_models (Fixture *f)
   gint64 epoch = claim (f, "digits");
   announce (f, "digits", epoch, MUSTER_CHIEF_PREPARED, -1);
   announce (f, "digits", epoch, MUSTER_CHIEF_TRAINING, 120);
+  MusterSaveStatus saves = {.step = {110, 110, 100, -1},
+                            .last_us = {2000, 1000, 500000, 250000},
+                            .total_us = {4000, 2000, 1000000, 500000},
+                            .last_bytes = 12345,
+                            .n_durable = 2,
+                            .n_failed = 1,
+                            .saving = (char *)"run/model.ckpt-110",
+                            .saving_step = 110};
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)"digits";
+  announced.epoch = epoch;
+  announced.saves = &saves;
+  MUSTER_EXPECT_TRUE (muster_chief_registry_announce (f->server->registry, &announced, NULL));
   (void)claim (f, "odd \"name\"\\of a model");
 }
 
@@ -186,6 +199,15 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
       "\nmuster_model_ready{model=\"odd \\\"name\\\"\\\\of a model\"} 0\n",
       "\nmuster_model_chief_alive{model=\"digits\"} 1\n",
       "\nmuster_model_step{model=\"digits\"} 120\n",
+      "\nmuster_model_save_step{model=\"digits\",state=\"staged\"} 110\n",
+      "\nmuster_model_save_step{model=\"digits\",state=\"written\"} 100\n",
+      "\nmuster_model_saves_total{model=\"digits\",outcome=\"durable\"} 2\n",
+      "\nmuster_model_saves_total{model=\"digits\",outcome=\"failed\"} 1\n",
+      "\nmuster_model_saves_total{model=\"digits\",outcome=\"skipped\"} 0\n",
+      "\nmuster_model_save_seconds_total{model=\"digits\",phase=\"blocked\"} 0.004\n",
+      "\nmuster_model_last_save_seconds{model=\"digits\",phase=\"publishing\"} 0.25\n",
+      "\nmuster_model_last_save_bytes{model=\"digits\"} 12345\n",
+      "\nmuster_model_saving_seconds{model=\"digits\"} ",
       "\nmuster_limit{limit=\"sessions\"} 20000\n",
       "\nmuster_limit_used{limit=\"sessions\"} 0\n",
       "\nmuster_limit_refused_total{limit=\"sessions\"} 0\n",
@@ -203,6 +225,8 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
     MUSTER_EXPECT_TRUE (strstr (heard, lines[i]) != NULL);
   }
   MUSTER_EXPECT_TRUE (strstr (heard, "muster_model_durable_step{") == NULL); /* unknown */
+  MUSTER_EXPECT_TRUE (strstr (heard, "muster_model_durable_age_seconds{") == NULL);
+  MUSTER_EXPECT_TRUE (strstr (heard, "state=\"durable\"") == NULL);
   MUSTER_EXPECT_TRUE (g_str_has_suffix (heard, "\n# EOF\n"));
 }
 

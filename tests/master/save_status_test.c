@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/unpack.h"
+#include "master/announcement.h"
+#include "master/save_status_message_private.h"
+#include "tests/gtest_shim.h"
+
+static MusterSaveStatus
+status_of_a_save (void)
+{
+  return (MusterSaveStatus){
+      .step = {30, 20, 10, -1},
+      .age_us = {1, 2, 3, 0},
+      .last_us = {4, 5, 6, 7},
+      .total_us = {40, 50, 60, 70},
+      .last_bytes = 1000,
+      .n_durable = 10,
+      .n_failed = 1,
+      .n_skipped = 2,
+      .n_replaced = 3,
+      .saving = (char *)"run/model.ckpt-20",
+      .saving_state = MUSTER_SAVE_STAGED,
+      .saving_step = 20,
+      .saving_age_us = 8,
+  };
+}
+
+static MusterSaveStatus *
+sent (const MusterSaveStatus *status)
+{
+  Muster__SaveStatus message;
+  muster_save_status_fill (&message, status);
+  g_autoptr (GBytes) packed = muster_pack (&message.base);
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  return muster_save_status_read (muster_unpack (&muster__save_status__descriptor,
+                                                 g_bytes_get_data (packed, NULL),
+                                                 g_bytes_get_size (packed), arena, "status", NULL));
+}
+
+MUSTER_TEST (SaveStatus, is_the_same_after_a_message)
+{
+  const MusterSaveStatus status = status_of_a_save ();
+
+  g_autoptr (MusterSaveStatus) received = sent (&status);
+
+  MUSTER_ASSERT_TRUE (received != NULL);
+  MUSTER_EXPECT_TRUE (muster_save_status_equal (&status, received));
+  MUSTER_EXPECT_EQ (received->age_us[MUSTER_SAVE_WRITTEN], 3);
+  MUSTER_EXPECT_EQ (received->saving_age_us, 8);
+  MUSTER_EXPECT_STREQ (received->saving, "run/model.ckpt-20");
+  MUSTER_EXPECT_NULL (muster_save_status_read (NULL));
+}
+
+/* A sender of another version, or a broken one */
+MUSTER_TEST (SaveStatus, takes_numbers_as_they_can_be)
+{
+  gint64 odd[] = {-5, 3, G_MAXINT64, -1, 77, 78};
+  g_autofree char *longest = g_strnfill (5000, 'x');
+  Muster__SaveStatus message = MUSTER__SAVE_STATUS__INIT;
+  message.n_step = message.n_age_us = G_N_ELEMENTS (odd);
+  message.step = message.age_us = odd;
+  message.saving = longest;
+  message.saving_state = 99;
+  message.saving_step = -7;
+
+  g_autoptr (MusterSaveStatus) status = muster_save_status_read (&message);
+
+  MUSTER_EXPECT_EQ (status->step[0], -1);
+  MUSTER_EXPECT_EQ (status->step[2], G_MAXINT64);
+  MUSTER_EXPECT_EQ (status->age_us[0], 0);
+  MUSTER_EXPECT_EQ (status->total_us[0], 0);
+  MUSTER_EXPECT_EQ ((int)status->saving_state, (int)MUSTER_SAVE_REPLACED);
+  MUSTER_EXPECT_EQ (status->saving_step, -1);
+  MUSTER_EXPECT_NULL (status->saving);
+}
+
+MUSTER_TEST (SaveStatus, ages_only_what_there_is)
+{
+  MusterSaveStatus status = status_of_a_save ();
+
+  muster_save_status_add_age (&status, 100);
+
+  MUSTER_EXPECT_EQ (status.age_us[MUSTER_SAVE_REQUESTED], 101);
+  MUSTER_EXPECT_EQ (status.age_us[MUSTER_SAVE_DURABLE], 0);
+  MUSTER_EXPECT_EQ (status.saving_age_us, 108);
+}
+
+/* An announcement of nothing new keeps it; a later one replaces it. */
+MUSTER_TEST (SaveStatus, is_kept_by_announcements)
+{
+  g_auto (MusterAnnouncement) kept = MUSTER_ANNOUNCEMENT_INIT;
+  MusterAnnouncement later = MUSTER_ANNOUNCEMENT_INIT;
+  MusterSaveStatus status = status_of_a_save ();
+  later.saves = &status;
+  muster_announcement_merge (&kept, &later);
+  later.saves = NULL;
+  muster_announcement_merge (&kept, &later);
+
+  g_autoptr (MusterAnnouncement) copy = muster_announcement_copy (&kept);
+  MUSTER_EXPECT_TRUE (muster_save_status_equal (copy->saves, &status));
+  MUSTER_EXPECT_TRUE (muster_announcement_equal (copy, &kept));
+  status.n_failed++;
+  later.saves = &status;
+  muster_announcement_merge (&kept, &later);
+  MUSTER_EXPECT_EQ (kept.saves->n_failed, (guint64)2);
+  MUSTER_EXPECT_FALSE (muster_announcement_equal (copy, &kept));
+}
