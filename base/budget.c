@@ -34,7 +34,7 @@ alloc (MusterBudget *self, gsize n, gsize size, gpointer (*try) (gsize), GError 
     return NULL;
   gpointer memory = try (n_bytes);
   if (G_UNLIKELY (memory == NULL)) {
-    muster_budget_give (self, n_bytes);
+    muster_budget_release (self, n_bytes);
     muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "not enough memory for %" G_GSIZE_FORMAT " bytes", n_bytes);
   }

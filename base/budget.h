@@ -35,7 +35,7 @@ gboolean muster_budget_take_items (MusterBudget *self, gsize n, gsize size, GErr
 
 /* Returns bytes to the budget when their memory is freed. */
 static inline void
-muster_budget_give (MusterBudget *self, gsize n_bytes)
+muster_budget_release (MusterBudget *self, gsize n_bytes)
 {
   if (self != NULL)
     self->taken -= n_bytes;

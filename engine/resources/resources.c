@@ -10,7 +10,7 @@ struct _MusterResources {
   GMutex lock;
   GHashTable *variables; /* (owned) a set of MusterVariable, by container, name and kind; guarded by
                             lock */
-  GHashTable *kept;      /* (owned) (nullable) a set of Kept; guarded by lock */
+  GHashTable *resources; /* (owned) (nullable) a set of ResourceEntry; guarded by lock */
   guint64 generation; /* guarded by lock: changes to a process-wide unique number when something is
                          removed */
 };
@@ -21,7 +21,7 @@ typedef struct {
   const char *container;    /* of the resource */
   const char *name;         /* of the resource, or the part without its number */
   MusterResource *resource; /* (owned) */
-} Kept;
+} ResourceEntry;
 
 /* A variable's key. */
 typedef struct {
@@ -59,26 +59,27 @@ entry_free (gpointer data)
 }
 
 static guint
-kept_hash (gconstpointer data)
+resource_entry_hash (gconstpointer data)
 {
-  const Kept *kept = data;
-  return g_str_hash (kept->name) * 31 + g_str_hash (kept->container) + g_direct_hash (kept->type);
+  const ResourceEntry *entry = data;
+  return g_str_hash (entry->name) * 31 + g_str_hash (entry->container) +
+         g_direct_hash (entry->type);
 }
 
 static gboolean
-kept_equal (gconstpointer a, gconstpointer b)
+resource_entry_equal (gconstpointer a, gconstpointer b)
 {
-  const Kept *left = a, *right = b;
+  const ResourceEntry *left = a, *right = b;
   return left->type == right->type && g_str_equal (left->name, right->name) &&
          g_str_equal (left->container, right->container);
 }
 
 static void
-kept_free (gpointer data)
+resource_entry_free (gpointer data)
 {
-  Kept *kept = data;
-  muster_resource_unref (kept->resource);
-  g_free (kept);
+  ResourceEntry *entry = data;
+  muster_resource_unref (entry->resource);
+  g_free (entry);
 }
 
 static guint64
@@ -112,7 +113,7 @@ muster_resources_unref (MusterResources *self)
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_hash_table_unref (self->variables);
-  g_clear_pointer (&self->kept, g_hash_table_unref);
+  g_clear_pointer (&self->resources, g_hash_table_unref);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -124,7 +125,7 @@ muster_resources_hash (const char *container, const char *name, gboolean is_reso
 }
 
 static MusterVariable *
-add_variable (MusterResources *self, const MusterVariableWanted *wanted, guint hash)
+add_variable (MusterResources *self, const MusterVariableRequest *wanted, guint hash)
 {
   gint64 dims[MUSTER_MAX_DIMS];
   int n_dims = muster_node_shape (wanted->def, "shape", dims, MUSTER_MAX_DIMS);
@@ -144,7 +145,7 @@ add_variable (MusterResources *self, const MusterVariableWanted *wanted, guint h
 
 /* With the lock held. */
 static MusterVariable *
-find_variable (MusterResources *self, const MusterVariableWanted *wanted, GError **error)
+find_variable (MusterResources *self, const MusterVariableRequest *wanted, GError **error)
 {
   const guint hash = wanted->hash != 0 ? wanted->hash
                                        : muster_resources_hash (wanted->container, wanted->name,
@@ -171,18 +172,18 @@ find_variable (MusterResources *self, const MusterVariableWanted *wanted, GError
 }
 
 MusterVariable *
-muster_resources_variable (MusterResources *self, const MusterVariableWanted *wanted,
+muster_resources_variable (MusterResources *self, const MusterVariableRequest *wanted,
                            GError **error)
 {
-  MusterSeen *seen = wanted->seen;
+  MusterResourceCache *cache = wanted->cache;
   MusterVariable *variable;
   g_mutex_lock (&self->lock);
-  if (seen != NULL && seen->generation == self->generation) {
-    variable = muster_variable_ref (seen->what);
+  if (cache != NULL && cache->generation == self->generation) {
+    variable = muster_variable_ref (cache->what);
   } else {
     variable = find_variable (self, wanted, error);
-    if (seen != NULL && variable != NULL)
-      *seen = (MusterSeen){self->generation, variable};
+    if (cache != NULL && variable != NULL)
+      *cache = (MusterResourceCache){self->generation, variable};
   }
   g_mutex_unlock (&self->lock);
   return variable;
@@ -190,7 +191,7 @@ muster_resources_variable (MusterResources *self, const MusterVariableWanted *wa
 
 /* With the lock held. */
 static MusterResource *
-add_resource (MusterResources *self, const MusterResourceWanted *wanted, GError **error)
+add_resource (MusterResources *self, const MusterResourceRequest *wanted, GError **error)
 {
   static guint last_private; /* atomic */
   g_autofree char *numbered =
@@ -203,42 +204,45 @@ add_resource (MusterResources *self, const MusterResourceWanted *wanted, GError 
     return NULL;
   MusterResource *resource = muster_resource_new (wanted->type, wanted->container, name, data);
   const char *own_name = muster_resource_name (resource);
-  Kept *kept = g_new (Kept, 1);
-  *kept = (Kept){.type = wanted->type,
-                 .container = muster_resource_container (resource),
-                 .name = own_name + strlen (name) - strlen (wanted->name),
-                 .resource = resource};
-  if (self->kept == NULL)
-    self->kept = g_hash_table_new_full (kept_hash, kept_equal, NULL, kept_free);
-  g_hash_table_add (self->kept, kept);
+  ResourceEntry *entry = g_new (ResourceEntry, 1);
+  *entry = (ResourceEntry){.type = wanted->type,
+                           .container = muster_resource_container (resource),
+                           .name = own_name + strlen (name) - strlen (wanted->name),
+                           .resource = resource};
+  if (self->resources == NULL)
+    self->resources = g_hash_table_new_full (resource_entry_hash, resource_entry_equal, NULL,
+                                             resource_entry_free);
+  g_hash_table_add (self->resources, entry);
   return muster_resource_ref (resource);
 }
 
 /* With the lock held. */
 static MusterResource *
-find_resource (MusterResources *self, const MusterResourceWanted *wanted, GError **error)
+find_resource (MusterResources *self, const MusterResourceRequest *wanted, GError **error)
 {
-  const Kept key = {.type = wanted->type, .container = wanted->container, .name = wanted->name};
-  const Kept *kept = self->kept != NULL ? g_hash_table_lookup (self->kept, &key) : NULL;
-  if (kept == NULL)
+  const ResourceEntry key = {
+      .type = wanted->type, .container = wanted->container, .name = wanted->name};
+  const ResourceEntry *entry =
+      self->resources != NULL ? g_hash_table_lookup (self->resources, &key) : NULL;
+  if (entry == NULL)
     return add_resource (self, wanted, error);
   /* A private resource's name is its node's alone, so it needn't be checked. */
   if (!wanted->is_private && wanted->type->fits != NULL &&
-      !wanted->type->fits (muster_resource_data (kept->resource), wanted->def, error))
+      !wanted->type->fits (muster_resource_data (entry->resource), wanted->def, error))
     return NULL;
-  return muster_resource_ref (kept->resource);
+  return muster_resource_ref (entry->resource);
 }
 
 MusterResource *
-muster_resources_get (MusterResources *self, const MusterResourceWanted *wanted, GError **error)
+muster_resources_get (MusterResources *self, const MusterResourceRequest *wanted, GError **error)
 {
-  MusterSeen *seen = wanted->seen;
+  MusterResourceCache *cache = wanted->cache;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (seen != NULL && seen->generation == self->generation)
-    return muster_resource_ref (seen->what);
+  if (cache != NULL && cache->generation == self->generation)
+    return muster_resource_ref (cache->what);
   MusterResource *resource = find_resource (self, wanted, error);
-  if (seen != NULL && resource != NULL)
-    *seen = (MusterSeen){self->generation, resource};
+  if (cache != NULL && resource != NULL)
+    *cache = (MusterResourceCache){self->generation, resource};
   return resource;
 }
 
@@ -266,14 +270,14 @@ drop_resources (MusterResources *self, const char *const *containers, GPtrArray 
 {
   GHashTableIter iter;
   gpointer value;
-  if (self->kept == NULL)
+  if (self->resources == NULL)
     return;
-  g_hash_table_iter_init (&iter, self->kept);
+  g_hash_table_iter_init (&iter, self->resources);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
-    const Kept *kept = value;
-    if (containers != NULL && !g_strv_contains (containers, kept->container))
+    const ResourceEntry *entry = value;
+    if (containers != NULL && !g_strv_contains (containers, entry->container))
       continue;
-    g_ptr_array_add (dropped, muster_resource_ref (kept->resource));
+    g_ptr_array_add (dropped, muster_resource_ref (entry->resource));
     g_hash_table_iter_remove (&iter);
   }
 }
@@ -281,15 +285,15 @@ drop_resources (MusterResources *self, const char *const *containers, GPtrArray 
 static gboolean
 is_of (gpointer key, gpointer value G_GNUC_UNUSED, gpointer resource)
 {
-  return ((const Kept *)key)->resource == resource;
+  return ((const ResourceEntry *)key)->resource == resource;
 }
 
 gboolean
-muster_resources_forget (MusterResources *self, MusterResource *resource)
+muster_resources_remove (MusterResources *self, MusterResource *resource)
 {
   g_autoptr (MusterResource) held = muster_resource_ref (resource); /* freed without the lock */
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (self->kept == NULL || g_hash_table_foreach_remove (self->kept, is_of, held) == 0)
+  if (self->resources == NULL || g_hash_table_foreach_remove (self->resources, is_of, held) == 0)
     return FALSE;
   self->generation = next_generation ();
   return TRUE;

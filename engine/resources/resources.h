@@ -27,7 +27,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterResources, muster_resources_unref)
 typedef struct {
   guint64 generation;
   gpointer what; /* (not owned) a MusterVariable or a MusterResource */
-} MusterSeen;
+} MusterResourceCache;
 
 /* Finds a variable by container, name and kind, or creates it without a value (transfer full).
  * INVALID_ARGUMENT if it exists with another dtype. */
@@ -38,12 +38,12 @@ typedef struct {
   guint hash; /* of those three; 0: not computed */
   MusterDType dtype;
   const Tensorflow__NodeDef *def; /* its attribute "shape" is used for a new variable */
-  MusterSeen *seen;               /* (nullable) used for these arguments only */
-} MusterVariableWanted;
+  MusterResourceCache *cache;     /* (nullable) used for these arguments only */
+} MusterVariableRequest;
 
 guint muster_resources_hash (const char *container, const char *name, gboolean is_resource);
 MusterVariable *muster_resources_variable (MusterResources *self,
-                                           const MusterVariableWanted *wanted, GError **error);
+                                           const MusterVariableRequest *wanted, GError **error);
 
 /* Finds a resource by type, container and name, or creates it (transfer full). NULL with the error
  * of make, or of the type's fits for an existing one. */
@@ -54,15 +54,15 @@ typedef struct {
   gboolean is_private;            /* a new one gets a number before its name */
   const Tensorflow__NodeDef *def; /* the requesting node */
   MusterResourceMake make;
-  gpointer data;    /* (not owned) argument of make */
-  MusterSeen *seen; /* (nullable) used for these arguments only */
-} MusterResourceWanted;
+  gpointer data;              /* (not owned) argument of make */
+  MusterResourceCache *cache; /* (nullable) used for these arguments only */
+} MusterResourceRequest;
 
-MusterResource *muster_resources_get (MusterResources *self, const MusterResourceWanted *wanted,
+MusterResource *muster_resources_get (MusterResources *self, const MusterResourceRequest *wanted,
                                       GError **error);
 
 /* Removes a resource, which exists on while it is referenced; FALSE if it isn't here. */
-gboolean muster_resources_forget (MusterResources *self, MusterResource *resource);
+gboolean muster_resources_remove (MusterResources *self, MusterResource *resource);
 
 /* Removes the variables and resources of the containers, or of all (NULL or empty), and cancels
  * waiting kernels. TRUE if a variable had a value. */

@@ -100,7 +100,7 @@ nothing (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 static gboolean
 output_variable (MusterKernel *k, gboolean is_resource, GError **error)
 {
-  const MusterVariableWanted wanted = {
+  const MusterVariableRequest wanted = {
       .container = k->node->container,
       .name = k->node->variable,
       .is_resource = is_resource,
@@ -110,7 +110,7 @@ output_variable (MusterKernel *k, gboolean is_resource, GError **error)
       .dtype = is_resource ? muster_node_dtype (k->node->def, "dtype", MUSTER_INVALID)
                            : muster_kernel_output_dtype (k, 0),
       .def = k->node->def,
-      .seen = &k->run->plan->nodes[k->position].seen};
+      .cache = &k->run->plan->nodes[k->position].cache};
   if (!muster_dtype_is_supported (wanted.dtype)) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "Variables of dtype %s aren't supported", muster_dtype_name (wanted.dtype));

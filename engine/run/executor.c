@@ -58,7 +58,7 @@ scratch_new (const MusterPlan *plan)
   if (plan->has_switch)
     self->dead = g_malloc0 (plan->n_nodes);
   g_mutex_init (&self->lock);
-  g_cond_init (&self->news);
+  g_cond_init (&self->changed);
   return self;
 }
 
@@ -68,7 +68,7 @@ muster_run_free_scratch (MusterRun *self)
   if (self == NULL)
     return;
   g_mutex_clear (&self->lock);
-  g_cond_clear (&self->news);
+  g_cond_clear (&self->changed);
   g_free (self->kernel);
   g_free (self->dead);
   g_free (self->slots);
@@ -109,7 +109,7 @@ muster_run_free (MusterRun *self)
   if (self->dead != NULL)
     memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
-  self->values_changed = self->has_news = FALSE;
+  self->values_changed = self->has_changed = FALSE;
   self->stop = MUSTER_STOP_NONE;
   for (int i = 0; i < MUSTER_N_SPARES && self != NULL && plan->n_slots <= MAX_SPARE_SLOTS; i++) {
     MusterRun *empty = NULL;
@@ -215,7 +215,7 @@ set_stop_error (MusterRun *self, MusterStop why)
 }
 
 MusterStop
-muster_run_why_stop (MusterRun *self)
+muster_run_stop_reason (MusterRun *self)
 {
   gint why = g_atomic_int_get (&self->stop);
   if (why == MUSTER_STOP_NONE && self->context.cancellable != NULL &&
@@ -232,7 +232,7 @@ muster_run_is_stopped (MusterRun *self)
 {
   if (self->error != NULL)
     return TRUE;
-  const MusterStop why = muster_run_why_stop (self);
+  const MusterStop why = muster_run_stop_reason (self);
   if (G_LIKELY (why == MUSTER_STOP_NONE))
     return FALSE;
   set_stop_error (self, why);
@@ -504,7 +504,7 @@ muster_run_node (MusterRun *self, guint32 position)
 /* Runs nodes in order until a kernel is suspended (FALSE), the end of the plan or an error
  * (TRUE). */
 static gboolean
-walk (MusterRun *self)
+run_in_order (MusterRun *self)
 {
   const guint64 version = muster_variable_version ();
   while (self->next < self->plan->n_nodes && self->done == NULL)
@@ -562,7 +562,7 @@ gboolean
 muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *values_changed,
                     GError **error)
 {
-  if (G_UNLIKELY (!walk (self)))
+  if (G_UNLIKELY (!run_in_order (self)))
     muster_run_finish_suspended (self);
   *values_changed = self->values_changed;
   if (self->error != NULL) {

@@ -36,8 +36,8 @@ gboolean muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *
  * fetch returns plan->fetches[i] (transfer full). */
 MusterRun *muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context);
 gboolean muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **error);
-gboolean muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
-                           MusterTrace *trace, gboolean *values_changed, GError **error);
+gboolean muster_run_continue (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
+                              MusterTrace *trace, gboolean *values_changed, GError **error);
 gboolean muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **error);
 void muster_run_fail (MusterRun *self, const GError *error);
 gboolean muster_run_has_failed (MusterRun *self);

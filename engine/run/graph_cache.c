@@ -51,7 +51,7 @@ find (MusterGraphCache *self, MusterGraph *graph, guint64 hash)
 }
 
 MusterProgram *
-muster_graph_cache_take (MusterGraphCache *self, MusterGraph *graph, GError **error)
+muster_graph_cache_acquire (MusterGraphCache *self, MusterGraph *graph, GError **error)
 {
   const guint64 hash = muster_graph_hash (graph);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
@@ -87,7 +87,7 @@ drop_idle (MusterGraphCache *self)
 }
 
 void
-muster_graph_cache_give (MusterGraphCache *self, MusterProgram *program)
+muster_graph_cache_release (MusterGraphCache *self, MusterProgram *program)
 {
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->entries->len; i++) {

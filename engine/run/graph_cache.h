@@ -16,9 +16,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraphCache, muster_graph_cache_free)
 
 /* The program of a graph with these bytes (transfer full), parsed. INVALID_ARGUMENT for a malformed
  * graph. */
-MusterProgram *muster_graph_cache_take (MusterGraphCache *self, MusterGraph *graph, GError **error);
+MusterProgram *muster_graph_cache_acquire (MusterGraphCache *self, MusterGraph *graph,
+                                           GError **error);
 
-/* Returns a program from muster_graph_cache_take (). */
-void muster_graph_cache_give (MusterGraphCache *self, MusterProgram *program);
+/* Returns a program from muster_graph_cache_acquire (). */
+void muster_graph_cache_release (MusterGraphCache *self, MusterProgram *program);
 
 G_END_DECLS

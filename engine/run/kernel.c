@@ -312,7 +312,7 @@ muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType 
   const MusterPlanNode *node = k->node;
   const gboolean is_private = node->variable == NULL && !type->named_by_node &&
                               !muster_node_bool (node->def, "use_node_name_sharing", FALSE);
-  const MusterResourceWanted wanted = {
+  const MusterResourceRequest wanted = {
       .type = type,
       .container = node->container,
       .name = node->variable != NULL ? node->variable : node->def->name,
@@ -320,7 +320,7 @@ muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType 
       .def = node->def,
       .make = make,
       .data = k,
-      .seen = is_private ? NULL : &k->run->plan->nodes[k->position].seen};
+      .cache = is_private ? NULL : &k->run->plan->nodes[k->position].cache};
   if (!check_names (node->container, node->variable, error))
     return FALSE;
   MusterResource *resource = muster_resources_get (
@@ -345,8 +345,8 @@ muster_kernel_destroy_resource (const MusterKernel *k, int i, gboolean must_exis
   const MusterSlot *slot = muster_kernel_input_slot (k, i);
   const MusterRunContext *context = &k->run->context;
   g_assert (slot->kind == MUSTER_SLOT_HANDLE);
-  if (muster_resources_forget (context->resources, slot->value) ||
-      muster_resources_forget (context->own, slot->value) || !must_exist)
+  if (muster_resources_remove (context->resources, slot->value) ||
+      muster_resources_remove (context->own, slot->value) || !must_exist)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "Resource %s/%s/<unknown> does not exist.",
                       muster_resource_container (slot->value), muster_resource_name (slot->value));
@@ -356,13 +356,13 @@ MusterResource *
 muster_kernel_own_resource (MusterKernel *k, const MusterResourceType *type,
                             MusterResourceMake make, GError **error)
 {
-  const MusterResourceWanted wanted = {.type = type,
-                                       .container = MUSTER_DEFAULT_CONTAINER,
-                                       .name = k->node->def->name,
-                                       .is_private = TRUE,
-                                       .def = k->node->def,
-                                       .make = make,
-                                       .data = k};
+  const MusterResourceRequest wanted = {.type = type,
+                                        .container = MUSTER_DEFAULT_CONTAINER,
+                                        .name = k->node->def->name,
+                                        .is_private = TRUE,
+                                        .def = k->node->def,
+                                        .make = make,
+                                        .data = k};
   return muster_resources_get (k->run->context.own, &wanted, error);
 }
 
@@ -416,7 +416,7 @@ muster_kernel_cancellable (const MusterKernel *k)
   if (is_new && run->context.cancellable != NULL)
     run->forward_id = g_cancellable_connect (run->context.cancellable, G_CALLBACK (on_cancelled),
                                              g_object_ref (own), g_object_unref);
-  if (muster_run_why_stop (run) != MUSTER_STOP_NONE) /* also at its deadline */
+  if (muster_run_stop_reason (run) != MUSTER_STOP_NONE) /* also at its deadline */
     g_cancellable_cancel (own);
   return own;
 }

@@ -10,8 +10,8 @@
 
 /* A feed or a fetch. */
 typedef struct {
-  char *name;     /* (owned) as in the set-up */
-  gboolean is_in; /* already fed, or fetched */
+  char *name;       /* (owned) as in the set-up */
+  gboolean is_used; /* already fed, or fetched */
 } Endpoint;
 
 struct _MusterPartial {
@@ -27,8 +27,8 @@ struct _MusterPartial {
 
   GMutex lock;
   GCond is_free;
-  gboolean is_busy; /* guarded by lock: a part is running */
-  gboolean is_over; /* guarded by lock */
+  gboolean is_busy;   /* guarded by lock: a part is running */
+  gboolean has_ended; /* guarded by lock */
 };
 
 static Endpoint *
@@ -38,7 +38,7 @@ add_endpoint (Endpoint *all, guint32 i, const char *name, GHashTable *by_name)
   if (!g_hash_table_contains (by_name, name))
     g_hash_table_insert (by_name, all[i].name, GUINT_TO_POINTER (i));
   else
-    all[i].is_in = TRUE; /* a duplicate; by_name has the first one */
+    all[i].is_used = TRUE; /* a duplicate; by_name has the first one */
   return &all[i];
 }
 
@@ -101,10 +101,10 @@ MusterRun *
 muster_partial_begin (MusterPartial *self, gint64 deadline_us, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  while (self->is_busy && !self->is_over &&
+  while (self->is_busy && !self->has_ended &&
          muster_wait_change (&self->is_free, &self->lock, deadline_us)) {
   }
-  if (self->is_over) {
+  if (self->has_ended) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Must run PartialRunSetup before performing partial runs");
     return NULL;
@@ -122,7 +122,7 @@ static gboolean
 all_in (const Endpoint *all, guint32 n)
 {
   for (guint32 i = 0; i < n; i++)
-    if (!all[i].is_in)
+    if (!all[i].is_used)
       return FALSE;
   return TRUE;
 }
@@ -131,12 +131,12 @@ gboolean
 muster_partial_end (MusterPartial *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  self->is_over =
+  self->has_ended =
       muster_run_has_failed (self->run) ||
       (all_in (self->feeds, self->plan->n_feeds) && all_in (self->fetches, self->plan->n_fetches));
   self->is_busy = FALSE;
   g_cond_broadcast (&self->is_free);
-  return self->is_over;
+  return self->has_ended;
 }
 
 /* Finds a feed or fetch by name. FALSE with an error if it wasn't set up, or was used before. */
@@ -151,10 +151,10 @@ find (GHashTable *by_name, const Endpoint *all, const char *name, gboolean is_fe
                            : "The fetch %s was not specified in partial_run_setup.",
                    name);
   *place = GPOINTER_TO_UINT (value);
-  return !all[*place].is_in || refuse (error,
-                                       is_feed ? "The feed %s has already been fed."
-                                               : "The fetch %s has already been fetched.",
-                                       name);
+  return !all[*place].is_used || refuse (error,
+                                         is_feed ? "The feed %s has already been fed."
+                                                 : "The fetch %s has already been fetched.",
+                                         name);
 }
 
 /* The indices in the plan of a part's feeds and fetches. */
@@ -238,7 +238,7 @@ check_fetches (MusterPartial *self, const MusterStep *part, const Places *places
   g_autofree guint8 *is_fed = g_malloc0 (plan->n_slots + 1);
   g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (guint32));
   for (guint32 i = 0; i < plan->n_feeds; i++)
-    is_fed[plan->feeds[i].slot] = (guint8)self->feeds[i].is_in;
+    is_fed[plan->feeds[i].slot] = (guint8)self->feeds[i].is_used;
   for (gsize i = 0; i < part->n_feeds; i++)
     is_fed[plan->feeds[places->feeds[i]].slot] = TRUE;
   for (gsize i = 0; i < part->n_fetches; i++) {
@@ -254,11 +254,11 @@ static gboolean
 feed (MusterPartial *self, const MusterStep *part, const Places *places, GError **error)
 {
   for (gsize i = 0; i < part->n_feeds; i++) {
-    if (self->feeds[places->feeds[i]].is_in) /* twice in this part */
+    if (self->feeds[places->feeds[i]].is_used) /* twice in this part */
       return find (self->by_feed, self->feeds, part->feeds[i].name, TRUE, &places->feeds[i], error);
     if (!muster_run_feed (self->run, places->feeds[i], part->feeds[i].tensor, error))
       return FALSE;
-    self->feeds[places->feeds[i]].is_in = TRUE;
+    self->feeds[places->feeds[i]].is_used = TRUE;
   }
   return TRUE;
 }
@@ -273,7 +273,7 @@ fetch (MusterPartial *self, const MusterStep *part, const Places *places, Muster
     MusterTensor *tensor = NULL;
     if (!muster_run_fetch (self->run, places->fetches[i], &tensor, error))
       return FALSE;
-    self->fetches[places->fetches[i]].is_in = TRUE;
+    self->fetches[places->fetches[i]].is_used = TRUE;
     g_ptr_array_add (got, tensor);
   }
   for (gsize i = 0; i < part->n_fetches; i++)
@@ -295,8 +295,8 @@ muster_partial_run (MusterPartial *self, const MusterStep *part, gint64 deadline
   self->has_begun = TRUE;
   g_autoptr (GError) failed = NULL;
   if (feed (self, part, &places, &failed) &&
-      muster_run_go_on (self->run, deadline_us, cancellable, self->trace, values_changed,
-                        &failed) &&
+      muster_run_continue (self->run, deadline_us, cancellable, self->trace, values_changed,
+                           &failed) &&
       fetch (self, part, &places, fetched, &failed))
     return TRUE;
   muster_run_fail (self->run, failed); /* a failed part ends the run */

@@ -139,13 +139,13 @@ struct _MusterProgram {
   gatomicrefcount refs;
   MusterGraph *graph; /* (owned) */
   GMutex lock;
-  GPtrArray *plans;      /* (owned) of MusterPlan; guarded by lock */
-  guint64 clock;         /* counts look-ups; guarded by lock */
-  GHashTable *constants; /* (owned) node to MusterTensor; guarded by lock */
-  gsize budget;          /* bytes by which constants may still expand; guarded by lock */
-  gboolean is_checked;   /* guarded by lock, with the two results: */
-  GError *wrong;         /* (owned) (nullable) the graph's error */
-  GError *misplaced;     /* (owned) (nullable) an error unless placement is soft */
+  GPtrArray *plans;        /* (owned) of MusterPlan; guarded by lock */
+  guint64 clock;           /* counts look-ups; guarded by lock */
+  GHashTable *constants;   /* (owned) node to MusterTensor; guarded by lock */
+  gsize budget;            /* bytes by which constants may still expand; guarded by lock */
+  gboolean is_checked;     /* guarded by lock, with the two results: */
+  GError *graph_error;     /* (owned) (nullable) the graph's error */
+  GError *placement_error; /* (owned) (nullable) an error unless placement is soft */
 };
 
 MusterProgram *
@@ -175,8 +175,8 @@ muster_program_unref (MusterProgram *self)
     return;
   g_ptr_array_unref (self->plans);
   g_hash_table_unref (self->constants);
-  g_clear_error (&self->wrong);
-  g_clear_error (&self->misplaced);
+  g_clear_error (&self->graph_error);
+  g_clear_error (&self->placement_error);
   muster_graph_unref (self->graph);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -192,10 +192,11 @@ gboolean
 muster_program_check (MusterProgram *self, gboolean soft_placement, GError **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  if (!self->is_checked && muster_graph_check (self->graph, &self->wrong))
-    (void)muster_graph_check_placement (self->graph, &self->misplaced);
+  if (!self->is_checked && muster_graph_check (self->graph, &self->graph_error))
+    (void)muster_graph_check_placement (self->graph, &self->placement_error);
   self->is_checked = TRUE;
-  const GError *found = self->wrong != NULL || soft_placement ? self->wrong : self->misplaced;
+  const GError *found =
+      self->graph_error != NULL || soft_placement ? self->graph_error : self->placement_error;
   if (found != NULL)
     g_propagate_error (error, g_error_copy (found));
   return found == NULL;

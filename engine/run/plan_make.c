@@ -35,7 +35,7 @@ typedef struct {
   GByteArray *given;                              /* (owned) dtypes of the current node's inputs */
   const Tensorflow__NodeDef *fed;                 /* (nullable) the last node in output_dtype () */
   GByteArray *fed_dtypes;                         /* (owned) the dtypes of its outputs */
-  gboolean knows_fed;                             /* fed_dtypes are known */
+  gboolean has_fed_dtypes;                        /* fed_dtypes are known */
   MusterResolved resolved;
   guint32 max_inputs;
   gboolean has_switch;
@@ -111,10 +111,11 @@ output_dtype (Maker *m, const Tensorflow__NodeDef *def, gint64 output, MusterDTy
   if (m->fed != def) {
     const MusterOpEntry *entry = muster_op_find_entry (def->op);
     m->fed = def;
-    m->knows_fed = entry != NULL && muster_signature_outputs (entry->signature, def, m->fed_dtypes);
+    m->has_fed_dtypes =
+        entry != NULL && muster_signature_outputs (entry->signature, def, m->fed_dtypes);
   }
   *dtype = MUSTER_INVALID;
-  if (!m->knows_fed)
+  if (!m->has_fed_dtypes)
     return TRUE;
   if (output < m->fed_dtypes->len) {
     *dtype = m->fed_dtypes->data[output];
@@ -235,7 +236,7 @@ bind_inputs (Maker *m, MusterPlanNode *node, GError **error)
 
 /* A feed of unknown dtype gets that of its first reader. */
 static void
-settle_feeds (Maker *m, const MusterPlanNode *node, const MusterOpEntry *entry)
+infer_feed_dtypes (Maker *m, const MusterPlanNode *node, const MusterOpEntry *entry)
 {
   if (m->given->len == 0 || memchr (m->given->data, MUSTER_INVALID, m->given->len) == NULL)
     return;
@@ -253,7 +254,7 @@ settle_feeds (Maker *m, const MusterPlanNode *node, const MusterOpEntry *entry)
  * variable without a shared name has the node's name; a handle has its shared name, even if that is
  * empty; for a resource, its type decides. */
 static void
-name_kept (MusterPlanNode *node)
+set_resource_name (MusterPlanNode *node)
 {
   const gboolean is_handle = g_str_equal (node->op->name, "VarHandleOp");
   const gboolean is_resource = (node->op->flags & MUSTER_OP_RESOURCE) != 0 && node->n_outputs > 0;
@@ -286,7 +287,7 @@ place (Maker *m, guint32 index, GError **error)
   m->has_switch = m->has_switch || (node.op->flags & MUSTER_OP_SWITCHES) != 0;
   if (!bind_inputs (m, &node, error))
     return FALSE;
-  settle_feeds (m, &node, entry);
+  infer_feed_dtypes (m, &node, entry);
   if (!muster_signature_resolve (entry->signature, node.def, m->given->data, m->given->len,
                                  &m->resolved, error))
     return FALSE;
@@ -302,7 +303,7 @@ place (Maker *m, guint32 index, GError **error)
   if (g_str_equal (node.op->name, "Const") &&
       (node.constant = muster_program_constant (m->program, index, error)) == NULL)
     return FALSE;
-  name_kept (&node);
+  set_resource_name (&node);
   m->position[index] = m->nodes->len;
   for (guint i = 0; i < node.n_outputs; i++)
     add_slot (m, m->resolved.outputs->data[i], m->nodes->len);

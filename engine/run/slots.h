@@ -57,8 +57,8 @@ struct _MusterRun {
   gint stop;     /* atomic: MusterStop */
 
   GMutex lock;
-  GCond news;           /* signalled when a kernel is resumed or the run is stopped */
-  gboolean has_news;    /* guarded by lock */
+  GCond changed;        /* signalled when a kernel is resumed or the run is stopped */
+  gboolean has_changed; /* guarded by lock */
   GPtrArray *suspended; /* (owned) (nullable) of MusterKernel: every one suspended in this run;
                            guarded by lock */
   guint n_waiting;      /* number of suspended kernels that haven't ended */
@@ -86,7 +86,7 @@ muster_kernel_output_slot (const MusterKernel *k, int i)
 
 /* Checked between nodes: TRUE if the run has failed or must stop, which becomes its error. */
 gboolean muster_run_is_stopped (MusterRun *self);
-MusterStop muster_run_why_stop (MusterRun *self);
+MusterStop muster_run_stop_reason (MusterRun *self);
 /* Wakes the thread that executes the run; with its lock held. */
 void muster_run_notify (MusterRun *self);
 

@@ -101,13 +101,13 @@ next_to_cancel (MusterRun *self)
 
 /* Waits until a kernel is resumed, the run is stopped or its deadline has passed. */
 static void
-wait_for_news (MusterRun *self, gboolean stopped)
+wait_for_change (MusterRun *self, gboolean stopped)
 {
   const gint64 deadline_us = stopped ? MUSTER_WAIT_FOREVER : self->context.deadline_us;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  while (!self->has_news && muster_wait_change (&self->news, &self->lock, deadline_us)) {
+  while (!self->has_changed && muster_wait_change (&self->changed, &self->lock, deadline_us)) {
   }
-  self->has_news = FALSE;
+  self->has_changed = FALSE;
 }
 
 static void
@@ -130,7 +130,7 @@ end_resumed (MusterRun *self, MusterKernel *k)
  * was resumed before it could be cancelled has succeeded, and the other side relies on that. FALSE
  * once nothing is left. */
 static gboolean
-walk_on (MusterRun *self)
+advance (MusterRun *self)
 {
   if (self->error == NULL)
     run_ready (self);
@@ -141,10 +141,10 @@ walk_on (MusterRun *self)
   }
   if (self->n_waiting == 0)
     return FALSE;
-  const gboolean stopped = self->error != NULL || muster_run_why_stop (self) != MUSTER_STOP_NONE;
+  const gboolean stopped = self->error != NULL || muster_run_stop_reason (self) != MUSTER_STOP_NONE;
   k = stopped ? next_to_cancel (self) : NULL;
   if (k == NULL)
-    wait_for_news (self, stopped);
+    wait_for_change (self, stopped);
   else if (k->cancel != NULL)
     k->cancel (k, k->cancel_data);
   return TRUE;
@@ -180,7 +180,7 @@ muster_run_finish_suspended (MusterRun *self)
   const gulong id = cancellable != NULL
                         ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self, NULL)
                         : 0;
-  while (walk_on (self))
+  while (advance (self))
     ;
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
@@ -190,8 +190,8 @@ muster_run_finish_suspended (MusterRun *self)
 void
 muster_run_notify (MusterRun *self)
 {
-  self->has_news = TRUE;
-  g_cond_signal (&self->news);
+  self->has_changed = TRUE;
+  g_cond_signal (&self->changed);
 }
 
 /* --- a run in parts --- */
@@ -209,7 +209,7 @@ muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context)
 
 /* The part's cancellable is only valid during the part. */
 static void
-forget_cancellable (MusterRun *self)
+clear_cancellable (MusterRun *self)
 {
   if (self->forward_id != 0)
     g_cancellable_disconnect (self->context.cancellable, self->forward_id);
@@ -221,8 +221,8 @@ forget_cancellable (MusterRun *self)
 }
 
 gboolean
-muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
-                  MusterTrace *trace, gboolean *values_changed, GError **error)
+muster_run_continue (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
+                     MusterTrace *trace, gboolean *values_changed, GError **error)
 {
   g_mutex_lock (&self->lock);
   self->context.deadline_us = deadline_us;
@@ -231,7 +231,7 @@ muster_run_go_on (MusterRun *self, gint64 deadline_us, GCancellable *cancellable
   g_mutex_unlock (&self->lock);
   self->values_changed = FALSE;
   muster_run_finish_suspended (self);
-  forget_cancellable (self);
+  clear_cancellable (self);
   *values_changed = self->values_changed;
   if (self->error == NULL)
     return TRUE;

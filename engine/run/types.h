@@ -37,9 +37,9 @@ typedef struct {
   guint32 first_control, n_controls; /* into controls */
   char *container; /* (owned) (nullable) of a variable or resource: the container … */
   char *variable; /* (owned) (nullable) … and the name; NULL for a resource without a shared name */
-  guint variable_hash;    /* muster_resources_hash () of these */
-  MusterSeen seen;        /* the variable or resource found last */
-  MusterKernelMemo *memo; /* (owned) (nullable) atomic */
+  guint variable_hash;       /* muster_resources_hash () of these */
+  MusterResourceCache cache; /* the variable or resource found last */
+  MusterKernelMemo *memo;    /* (owned) (nullable) atomic */
   MusterDType
       value_dtype; /* the dtype required of a variable behind a resource handle; INVALID: any */
 } MusterPlanNode;

@@ -113,7 +113,7 @@ local_master_reset (MusterMaster *master, const char *const *containers, gint64 
     return FALSE;
   g_mutex_lock (&shared->lock);
   for (guint i = 0; i < shared->sessions->len; i++)
-    muster_local_session_forget (g_ptr_array_index (shared->sessions, i));
+    muster_local_session_reset (g_ptr_array_index (shared->sessions, i));
   g_ptr_array_set_size (shared->sessions, 0);
   g_mutex_unlock (&shared->lock);
   if (muster_resources_clear (shared->resources, containers))

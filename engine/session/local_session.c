@@ -11,15 +11,15 @@ G_DEFINE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER_TYPE_SESSI
 gboolean
 muster_local_session_refuse (MusterLocalSession *self, GError **error)
 {
-  return muster_fail (
-      error, MUSTER_ERROR_ABORTED, "Session %s is not found.%s",
-      muster_session_handle (MUSTER_SESSION (self)),
-      self->state == MUSTER_LOCAL_FORGOTTEN ? " Possibly, this master has restarted." : "");
+  return muster_fail (error, MUSTER_ERROR_ABORTED, "Session %s is not found.%s",
+                      muster_session_handle (MUSTER_SESSION (self)),
+                      self->state == MUSTER_LOCAL_RESET ? " Possibly, this master has restarted."
+                                                        : "");
 }
 
 /* With the lock held. */
 static void
-forget_recent (MusterLocalSession *self)
+clear_recent (MusterLocalSession *self)
 {
   for (int i = 0; i < MUSTER_N_RECENT; i++)
     g_clear_pointer (&self->recent[i], muster_plan_unref);
@@ -71,10 +71,10 @@ note_containers (MusterLocalSession *self, const Tensorflow__GraphDef *def)
 static MusterProgram *
 take_program (MusterLocalSession *self, MusterGraph *graph, GError **error)
 {
-  MusterProgram *program = muster_graph_cache_take (self->graphs, graph, error);
+  MusterProgram *program = muster_graph_cache_acquire (self->graphs, graph, error);
   if (program == NULL || muster_program_check (program, self->config.allow_soft_placement, error))
     return program;
-  muster_graph_cache_give (self->graphs, program);
+  muster_graph_cache_release (self->graphs, program);
   return NULL;
 }
 
@@ -105,12 +105,12 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
     if (still) {
       self->program = program;
       note_containers (self, added);
-      forget_recent (self);
+      clear_recent (self);
     }
     g_mutex_unlock (&self->lock);
     /* Releases the session's reference to the old program, or the new one if it isn't used. The
      * scope releases the reference in old. */
-    muster_graph_cache_give (graphs, still ? old : program);
+    muster_graph_cache_release (graphs, still ? old : program);
     if (still)
       return TRUE;
     /* Another thread extended or closed the session: try again. */
@@ -136,7 +136,7 @@ end (MusterLocalSession *self, MusterLocalState state, MusterStop why)
   const gboolean was_open = self->state == MUSTER_LOCAL_OPEN;
   if (was_open) {
     self->state = state;
-    forget_recent (self);
+    clear_recent (self);
     g_clear_pointer (&self->callables, g_hash_table_unref);
     partials = g_steal_pointer (&self->partials);
     for (GList *link = self->running.head; link != NULL; link = link->next)
@@ -145,7 +145,7 @@ end (MusterLocalSession *self, MusterLocalState state, MusterStop why)
   MusterProgram *program = g_steal_pointer (&self->program);
   g_mutex_unlock (&self->lock);
   if (program != NULL)
-    muster_graph_cache_give (self->graphs, program);
+    muster_graph_cache_release (self->graphs, program);
   if (was_open)
     (void)muster_resources_clear (self->own, NULL);
   if (was_open)
@@ -197,9 +197,9 @@ local_session_close (MusterSession *session, gint64 deadline_us, GCancellable *c
 }
 
 void
-muster_local_session_forget (MusterLocalSession *self)
+muster_local_session_reset (MusterLocalSession *self)
 {
-  (void)end (self, MUSTER_LOCAL_FORGOTTEN, MUSTER_STOP_RESET);
+  (void)end (self, MUSTER_LOCAL_RESET, MUSTER_STOP_RESET);
 }
 
 static void
@@ -268,7 +268,7 @@ new_handle (void)
 /* Sets up the session's resources. An isolated session has its own variables and, as plans refer to
  * variables, its own plans. */
 static void
-settle (MusterLocalSession *self, MusterLocalShared *shared, const MusterSessionConfig *config)
+set_up (MusterLocalSession *self, MusterLocalShared *shared, const MusterSessionConfig *config)
 {
   self->shared = muster_local_shared_ref (shared);
   self->config = *config;
@@ -285,7 +285,7 @@ muster_local_session_new (MusterLocalShared *shared, MusterGraph *graph,
 {
   g_autoptr (MusterLocalSession) self = g_object_new (MUSTER_TYPE_LOCAL_SESSION, NULL);
   g_autofree char *handle = new_handle ();
-  settle (self, shared, config);
+  set_up (self, shared, config);
   self->program = take_program (self, graph, error);
   if (self->program == NULL)
     return NULL;

@@ -18,6 +18,6 @@ MusterSession *muster_local_session_new (MusterLocalShared *shared, MusterGraph 
                                          const MusterSessionConfig *config, GError **error);
 
 /* Ends the session after a reset: its steps and later calls fail with ABORTED. */
-void muster_local_session_forget (MusterLocalSession *self);
+void muster_local_session_reset (MusterLocalSession *self);
 
 G_END_DECLS

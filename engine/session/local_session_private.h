@@ -11,7 +11,7 @@ G_BEGIN_DECLS
 /* A local session's struct: local_session.c creates and closes it, local_session_steps.c runs
  * steps. */
 
-typedef enum { MUSTER_LOCAL_OPEN, MUSTER_LOCAL_CLOSED, MUSTER_LOCAL_FORGOTTEN } MusterLocalState;
+typedef enum { MUSTER_LOCAL_OPEN, MUSTER_LOCAL_CLOSED, MUSTER_LOCAL_RESET } MusterLocalState;
 
 /* The number of recently used plans, by the low bits of their hash: most sessions run a few steps.
  */

@@ -201,13 +201,13 @@ muster_local_session_run_part (MusterSession *session, const char *partial_run,
                              error);
     end_run (self, &link);
   }
-  const gboolean is_over = muster_partial_end (partial);
-  if (is_over)
+  const gboolean has_ended = muster_partial_end (partial);
+  if (has_ended)
     drop_partial (self, partial_run);
   if (values_changed)
     muster_local_shared_notify (self->shared);
   if (ok && metadata != NULL)
-    *metadata = is_over ? muster_partial_metadata (partial, MUSTER_LOCAL_DEVICE) : NULL;
+    *metadata = has_ended ? muster_partial_metadata (partial, MUSTER_LOCAL_DEVICE) : NULL;
   return ok;
 }
 

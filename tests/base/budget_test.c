@@ -39,7 +39,7 @@ MUSTER_TEST (Budget, has_again_what_was_given_back)
 {
   MusterBudget budget = {.limit = 10};
   MUSTER_EXPECT_TRUE (muster_budget_take (&budget, 10, NULL));
-  muster_budget_give (&budget, 6);
+  muster_budget_release (&budget, 6);
   MUSTER_EXPECT_TRUE (muster_budget_take (&budget, 6, NULL));
   MUSTER_EXPECT_FALSE (muster_budget_take (&budget, 1, NULL));
 }
@@ -58,7 +58,7 @@ MUSTER_TEST (Budget, allocates_what_it_takes)
 MUSTER_TEST (Budget, that_isnt_there_has_no_limit)
 {
   MUSTER_EXPECT_TRUE (muster_budget_take (NULL, G_MAXSIZE, NULL));
-  muster_budget_give (NULL, 1);
+  muster_budget_release (NULL, 1);
   g_autofree char *some = muster_budget_alloc (NULL, 3, 4, NULL);
   MUSTER_EXPECT_TRUE (some != NULL);
 }

@@ -8,26 +8,26 @@ find (MusterResources *resources, const char *name, gboolean is_resource, Muster
       GError **error)
 {
   static const Tensorflow__NodeDef def = TENSORFLOW__NODE_DEF__INIT;
-  const MusterVariableWanted wanted = {.container = "localhost",
-                                       .name = name,
-                                       .is_resource = is_resource,
-                                       .dtype = dtype,
-                                       .def = &def};
+  const MusterVariableRequest wanted = {.container = "localhost",
+                                        .name = name,
+                                        .is_resource = is_resource,
+                                        .dtype = dtype,
+                                        .def = &def};
   return muster_resources_variable (resources, &wanted, error);
 }
 
-/* What was seen is found without a look-up, as long as it is there. */
-MUSTER_TEST (Variable, one_that_was_seen_is_found_anew_once_it_has_gone)
+/* A cached variable is found without a look-up, as long as it is there. */
+MUSTER_TEST (Variable, one_that_was_cached_is_found_anew_once_it_was_removed)
 {
   static const Tensorflow__NodeDef def = TENSORFLOW__NODE_DEF__INIT;
-  MusterSeen seen = {0};
-  MusterVariableWanted wanted = {
-      .container = "localhost", .name = "v", .dtype = MUSTER_FLOAT, .def = &def, .seen = &seen};
+  MusterResourceCache cache = {0};
+  MusterVariableRequest wanted = {
+      .container = "localhost", .name = "v", .dtype = MUSTER_FLOAT, .def = &def, .cache = &cache};
   g_autoptr (MusterResources) resources = muster_resources_new ();
   g_autoptr (MusterResources) others = muster_resources_new ();
   g_autoptr (MusterVariable) first = muster_resources_variable (resources, &wanted, NULL);
   g_autoptr (MusterVariable) again = muster_resources_variable (resources, &wanted, NULL);
-  MUSTER_EXPECT_TRUE (first == again && seen.what == first);
+  MUSTER_EXPECT_TRUE (first == again && cache.what == first);
 
   g_autoptr (MusterVariable) other = muster_resources_variable (others, &wanted, NULL);
   MUSTER_EXPECT_TRUE (other != first);
@@ -38,10 +38,10 @@ MUSTER_TEST (Variable, one_that_was_seen_is_found_anew_once_it_has_gone)
 
   /* One without a value makes way for another dtype. */
   wanted.dtype = MUSTER_INT32;
-  wanted.seen = NULL;
+  wanted.cache = NULL;
   g_autoptr (MusterVariable) number = muster_resources_variable (resources, &wanted, NULL);
   wanted.dtype = MUSTER_FLOAT;
-  wanted.seen = &seen;
+  wanted.cache = &cache;
   g_autoptr (MusterVariable) last = muster_resources_variable (resources, &wanted, NULL);
   MUSTER_EXPECT_TRUE (last != fresh && muster_variable_dtype (last) == MUSTER_FLOAT);
 }

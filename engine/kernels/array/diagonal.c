@@ -20,7 +20,7 @@ diagonal_length (const Band *b, gint64 d)
 
 /* The position of element (row, col) among a matrix's diagonals; -1 outside the band. */
 static gint64
-place_in_band (const Band *b, gint64 row, gint64 col)
+offset_in_band (const Band *b, gint64 row, gint64 col)
 {
   const gint64 d = col - row;
   gint64 at = MIN (row, col);
@@ -159,7 +159,7 @@ compute_matrix_diag (MusterKernel *k, GError **error)
     return FALSE;
   fill (&result, padding);
   for (gint64 i = 0; i < result.n; i++) {
-    gint64 at = place_in_band (&b, i / b.cols % b.rows, i % b.cols);
+    gint64 at = offset_in_band (&b, i / b.cols % b.rows, i % b.cols);
     if (at >= 0)
       memcpy (result.data + (gsize)i * result.size,
               from.data +
@@ -211,7 +211,7 @@ compute_matrix_diag_part (MusterKernel *k, GError **error)
   fill (&result, padding);
   cells = b.rows * b.cols;
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
-    gint64 at = place_in_band (&b, i / b.cols % b.rows, i % b.cols);
+    gint64 at = offset_in_band (&b, i / b.cols % b.rows, i % b.cols);
     if (at >= 0)
       memcpy (result.data +
                   (gsize)(i / cells * (b.upper - b.lower + 1) * b.longest + at) * result.size,
@@ -250,7 +250,7 @@ compute_matrix_set_diag (MusterKernel *k, GError **error)
     return FALSE;
   cells = b.rows * b.cols;
   for (gint64 i = 0; i < result.n; i++) {
-    gint64 at = place_in_band (&b, i / b.cols % b.rows, i % b.cols);
+    gint64 at = offset_in_band (&b, i / b.cols % b.rows, i % b.cols);
     memcpy (result.data + (gsize)i * result.size,
             at < 0 ? from.data + (gsize)i * result.size
                    : set.data + (gsize)(i / cells * (b.upper - b.lower + 1) * b.longest + at) *

@@ -15,7 +15,7 @@ typedef struct {
 } Slices;
 
 static gboolean
-refuse_place (const Slices *s, gint64 row, int n_dims, const gint64 *dims, const char *verb,
+refuse_index (const Slices *s, gint64 row, int n_dims, const gint64 *dims, const char *verb,
               GError **error)
 {
   g_autofree char *shape = muster_shape_to_string (n_dims, dims);
@@ -56,7 +56,7 @@ check_places (const Slices *s, int n_dims, const gint64 *dims, const char *verb,
 {
   for (gint64 i = 0; i < s->n; i++)
     if (place_of (s, i, dims) < 0)
-      return refuse_place (s, i, n_dims, dims, verb, error);
+      return refuse_index (s, i, n_dims, dims, verb, error);
   return TRUE;
 }
 
@@ -302,7 +302,7 @@ count_partitions (MusterTensor *partitions, gint64 *counts, int n, GError **erro
 
 /* Appends rows of run elements to their partitions. */
 static gboolean
-deal_rows (MusterKernel *k, MusterResult *results, const gint64 *counts, GError **error)
+partition_rows (MusterKernel *k, MusterResult *results, const gint64 *counts, GError **error)
 {
   MusterTensor *data = muster_kernel_input (k, 0), *partitions = muster_kernel_input (k, 1);
   int n = muster_tensor_n_dims (data), skip = muster_tensor_n_dims (partitions);
@@ -358,7 +358,7 @@ compute_dynamic_partition (MusterKernel *k, GError **error)
   }
   if (!count_partitions (partitions, counts, n_out, error))
     return FALSE;
-  fits = deal_rows (k, results, counts, error);
+  fits = partition_rows (k, results, counts, error);
   for (int p = 0; p < n_out; p++)
     muster_result_clear (&results[p]);
   return fits;

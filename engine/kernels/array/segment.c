@@ -396,7 +396,8 @@ typedef struct {
 /* Adds to each selected row its segment's row of the gradient, divided; scaled has space for one
  * row. */
 static void
-give_rows (const Picks *picks, const guint8 *grad, gint64 run, guint8 *scaled, MusterResult *result)
+add_gradient_rows (const Picks *picks, const guint8 *grad, gint64 run, guint8 *scaled,
+                   MusterResult *result)
 {
   const gsize size = (gsize)run * result->size;
 
@@ -454,7 +455,7 @@ picked_gradient (MusterKernel *k, Divisor divisor, GError **error)
   if (scaled == NULL && result.n > 0)
     return FALSE;
   if (result.n > 0)
-    give_rows (&picks, muster_tensor_data (grad), run, scaled, &result);
+    add_gradient_rows (&picks, muster_tensor_data (grad), run, scaled, &result);
   return muster_result_end (&result, k, 0, error) && (!is_sparse || set_rows (k, &rows, error));
 }
 

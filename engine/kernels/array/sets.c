@@ -215,8 +215,8 @@ read_operation (MusterKernel *k, Operation *operation, GError **error)
 }
 
 /* The memory of an empty set in GLib, and of each value. */
-#define SET_HEAD  64
-#define SET_VALUE (4 * sizeof (gpointer))
+#define SET_OVERHEAD 64
+#define SET_VALUE    (4 * sizeof (gpointer))
 
 static gboolean
 operate (MusterKernel *k, Input *a, Input *b, GError **error)
@@ -232,7 +232,7 @@ operate (MusterKernel *k, Input *a, Input *b, GError **error)
     return muster_invalid (error, "Mismatched group shapes of the two sets");
   sets = muster_kernel_alloc0 (k, a->groups, sizeof *sets, error);
   if (sets == NULL ||
-      !muster_budget_take_items (muster_kernel_budget (k), (gsize)a->groups, SET_HEAD, error) ||
+      !muster_budget_take_items (muster_kernel_budget (k), (gsize)a->groups, SET_OVERHEAD, error) ||
       !muster_budget_take_items (muster_kernel_budget (k), (gsize)(a->n + b->n), SET_VALUE, error))
     return FALSE;
   for (gint64 g = 0; g < a->groups; g++) {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define LEAST_CAPACITY 64
+#define MIN_CAPACITY 64
 
 /* The number of bytes validated or converted at a time. */
 #define PIECE     4096
@@ -16,7 +16,7 @@ void
 muster_text_clear (MusterText *self)
 {
   if (self->data != NULL)
-    muster_budget_give (self->budget, self->capacity);
+    muster_budget_release (self->budget, self->capacity);
   g_clear_pointer (&self->data, g_free);
   g_clear_error (&self->error);
   self->size = self->capacity = 0;
@@ -41,7 +41,7 @@ grow (MusterText *self, gsize needed)
 {
   const gsize left = self->budget->limit - self->budget->taken;
   const gsize more = needed - self->capacity;
-  gsize capacity = MAX (MAX (needed, LEAST_CAPACITY), self->capacity + self->capacity / 2);
+  gsize capacity = MAX (MAX (needed, MIN_CAPACITY), self->capacity + self->capacity / 2);
   char *data;
 
   if (capacity - self->capacity > left)

@@ -19,7 +19,7 @@ struct _MusterQueue {
   MusterQueueSpec spec; /* (owned) constant */
   char *name;           /* (owned) */
   GMutex lock;          /* guards all below */
-  gboolean is_closed, is_gone;
+  gboolean is_closed, is_removed;
   MusterTensor **ring; /* (owned) room elements with all their components; a power of two. A
                           priority queue's is a heap that begins at 0 */
   gsize capacity, first, n;
@@ -223,7 +223,7 @@ close_queue (MusterQueue *self, Attempt *attempt)
  * all that are left, if it accepts fewer, or none. Returns COMPLETE with an error, MOVED while
  * pending enqueues may add elements, STUCK to continue. */
 static Outcome
-settle_closed (MusterQueue *self, Attempt *attempt)
+dequeue_closed (MusterQueue *self, Attempt *attempt)
 {
   const gsize n_before = self->n;
   put_back (self, attempt);
@@ -248,7 +248,7 @@ take (MusterQueue *self, Attempt *attempt)
 {
   Outcome outcome = STUCK;
   if (self->is_closed && (gint64)self->n < attempt->left) {
-    outcome = settle_closed (self, attempt);
+    outcome = dequeue_closed (self, attempt);
     if (outcome != STUCK)
       return outcome;
   }
@@ -264,7 +264,7 @@ take (MusterQueue *self, Attempt *attempt)
 static Outcome
 advance (MusterQueue *self, Attempt *attempt)
 {
-  if (self->is_gone) /* CANCELLED, not a closed queue's OUT_OF_RANGE */
+  if (self->is_removed) /* CANCELLED, not a closed queue's OUT_OF_RANGE */
     return fail_cancelled (attempt);
   switch (attempt->action) {
   case PUT:
@@ -325,7 +325,7 @@ attempt_clear (Attempt *attempt)
 
 /* Sets the outputs. Returns the elements to the queue if that fails, or if is_wanted is FALSE. */
 static gboolean
-hand_out (Attempt *attempt, gboolean is_wanted, GError **error)
+set_attempt_outputs (Attempt *attempt, gboolean is_wanted, GError **error)
 {
   MusterQueue *self = attempt->queue;
   gboolean ok = is_wanted;
@@ -353,7 +353,7 @@ static gboolean
 finish (MusterKernel *k G_GNUC_UNUSED, gpointer data, gboolean is_wanted, GError **error)
 {
   Attempt *attempt = data;
-  const gboolean ok = hand_out (attempt, is_wanted, error);
+  const gboolean ok = set_attempt_outputs (attempt, is_wanted, error);
   attempt_clear (attempt);
   g_free (attempt);
   return ok;
@@ -383,7 +383,7 @@ cancel (MusterKernel *k G_GNUC_UNUSED, gpointer data)
 
 /* Makes the kernel wait. Call with the lock held. */
 static void
-wait_in_line (MusterQueue *self, const Attempt *attempt)
+enqueue_attempt (MusterQueue *self, const Attempt *attempt)
 {
   Attempt *waiting = g_memdup2 (attempt, sizeof *attempt);
   waiting->link.data = waiting;
@@ -394,14 +394,14 @@ wait_in_line (MusterQueue *self, const Attempt *attempt)
 
 /* Completes the attempt (transfer full) or makes it wait. */
 static gboolean
-try_at_once (MusterQueue *self, Attempt *attempt, GError **error)
+try_immediately (MusterQueue *self, Attempt *attempt, GError **error)
 {
   Outcome outcome = STUCK;
   g_mutex_lock (&self->lock);
   if (g_queue_is_empty (&self->waiting[side_of (attempt->action)]))
     outcome = advance (self, attempt);
   if (outcome != COMPLETE)
-    wait_in_line (self, attempt);
+    enqueue_attempt (self, attempt);
   if (outcome != STUCK)
     serve_all (self);
   g_mutex_unlock (&self->lock);
@@ -409,7 +409,7 @@ try_at_once (MusterQueue *self, Attempt *attempt, GError **error)
     return TRUE;
   gboolean ok = attempt->error == NULL;
   if (ok)
-    ok = hand_out (attempt, TRUE, error);
+    ok = set_attempt_outputs (attempt, TRUE, error);
   else
     g_propagate_error (error, g_steal_pointer (&attempt->error));
   attempt_clear (attempt);
@@ -425,7 +425,7 @@ put_tuple (MusterQueue *self, MusterKernel *k, Action action, MusterTensor *cons
   attempt.tuple = g_new (MusterTensor *, size);
   for (guint c = 0; c < size; c++)
     attempt.tuple[c] = muster_tensor_ref (tuple[c]);
-  return try_at_once (self, &attempt, error);
+  return try_immediately (self, &attempt, error);
 }
 
 gboolean
@@ -448,7 +448,7 @@ gboolean
 muster_queue_dequeue (MusterQueue *self, MusterKernel *k, GError **error)
 {
   Attempt attempt = {.queue = self, .kernel = k, .action = TAKE, .total = 1, .left = 1};
-  return try_at_once (self, &attempt, error);
+  return try_immediately (self, &attempt, error);
 }
 
 gboolean
@@ -459,7 +459,7 @@ muster_queue_dequeue_many (MusterQueue *self, MusterKernel *k, gint32 n, gboolea
       .queue = self, .kernel = k, .action = TAKE_MANY, .up_to = up_to, .total = n, .left = n};
   if (n == 0)
     return muster_queue_batch (&self->spec, NULL, 0, k, error);
-  return try_at_once (self, &attempt, error);
+  return try_immediately (self, &attempt, error);
 }
 
 gboolean
@@ -467,7 +467,7 @@ muster_queue_close (MusterQueue *self, MusterKernel *k, gboolean cancel_pending,
 {
   Attempt attempt = {.queue = self, .kernel = k, .action = CLOSE};
   if (!cancel_pending)
-    return try_at_once (self, &attempt, error);
+    return try_immediately (self, &attempt, error);
   g_mutex_lock (&self->lock);
   self->is_closed = TRUE;
   while (!g_queue_is_empty (&self->waiting[SIDE_IN]))
@@ -541,7 +541,7 @@ queue_cancel (gpointer queue)
 {
   MusterQueue *self = queue;
   g_mutex_lock (&self->lock);
-  self->is_closed = self->is_gone = TRUE;
+  self->is_closed = self->is_removed = TRUE;
   for (int side = 0; side < N_SIDES; side++)
     while (!g_queue_is_empty (&self->waiting[side]))
       cancel_attempt (self, g_queue_peek_head (&self->waiting[side]));

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* An element's memory in addition to its bytes: the tensor's header and the entry in the queue. */
-#define ELEMENT_HEAD 128
+#define ELEMENT_OVERHEAD 128
 
 /* The memory of the batch's elements as separate tensors. */
 static gsize
@@ -17,7 +17,7 @@ sliced_size (const MusterTensor *batch)
   if (muster_tensor_dtype (batch) == MUSTER_STRING)
     for (gint64 i = 0; i < n_elements; i++)
       size += sizeof (MusterString) + muster_tensor_string (batch, i).size;
-  return g_size_checked_mul (&n_heads, (gsize)muster_tensor_dims (batch)[0], ELEMENT_HEAD) &&
+  return g_size_checked_mul (&n_heads, (gsize)muster_tensor_dims (batch)[0], ELEMENT_OVERHEAD) &&
                  g_size_checked_add (&size, size, n_heads)
              ? size
              : G_MAXSIZE;

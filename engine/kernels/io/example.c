@@ -342,7 +342,7 @@ parse_example (const Parse *p, gint64 e, GError **error)
   g_autoptr (GError) own = NULL;
   const gboolean is_read = muster_example_read (bytes, budget, p->features, &own);
   /* the next example reuses the array */
-  muster_budget_give (budget, p->features->len * sizeof (MusterFeature));
+  muster_budget_release (budget, p->features->len * sizeof (MusterFeature));
   if (muster_error_is (own, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
     g_propagate_error (error, g_steal_pointer (&own));
     return FALSE;

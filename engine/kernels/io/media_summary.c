@@ -294,8 +294,8 @@ summarise_image (MusterKernel *k, MusterTensor *wide, const Images *s, gint64 i,
       !put_value (summary, muster_tensor_string (muster_kernel_input (k, 0), 0), rest, &media,
                   error))
     return FALSE;
-  muster_budget_give (muster_kernel_budget (k),
-                      2 * size + (wide != NULL ? (gsize)n * sizeof *values : 0));
+  muster_budget_release (muster_kernel_budget (k),
+                         2 * size + (wide != NULL ? (gsize)n * sizeof *values : 0));
   return TRUE;
 }
 
@@ -328,14 +328,14 @@ store_little (char *out, guint32 number, gsize size)
   return out + size;
 }
 
-#define SOUND_HEAD 44
+#define WAV_HEADER_SIZE 44
 
 /* 16 bits for each sample of -1 to 1. */
 static void
 encode_sound (MusterText *wav, const float *samples, guint32 rate, gint64 channels, gint64 frames)
 {
   const guint32 size = (guint32)(channels * frames * 2);
-  char *out = muster_text_extend (wav, SOUND_HEAD + (gsize)size);
+  char *out = muster_text_extend (wav, WAV_HEADER_SIZE + (gsize)size);
 
   if (out == NULL)
     return;

@@ -85,7 +85,7 @@ compute_scalar_summary (MusterKernel *k, GError **error)
 }
 
 /* The memory of a tag in a GHashTable, beside its bytes. */
-#define TAG_HEAD 96
+#define TAG_OVERHEAD 96
 
 /* Records the tags of one summary; returns FALSE if it isn't a summary or a tag was seen before. */
 static gboolean
@@ -102,7 +102,7 @@ note_tags (MusterString summary, GHashTable *seen, MusterBudget *budget, GError 
       g_autofree char *tag = NULL;
       if (inner.number != VALUE_TAG || inner.type != MUSTER_WIRE_BYTES || inner.size == 0)
         continue;
-      if (!muster_budget_take (budget, inner.size + TAG_HEAD, error))
+      if (!muster_budget_take (budget, inner.size + TAG_OVERHEAD, error))
         return FALSE;
       tag = g_strndup ((const char *)inner.data, inner.size);
       if (g_hash_table_contains (seen, tag)) {

@@ -111,10 +111,10 @@ read_input (Einsum *e, const char *equation, const char *text, int i, MusterTens
   const int n_dims = muster_tensor_n_dims (x), n_letters = count_letters (text);
   const gboolean has_ellipsis = strstr (text, "...") != NULL;
   const int n_ellipsis = has_ellipsis ? n_dims - n_letters : 0;
-  const char *wrong = read_term (text, MAX (n_ellipsis, 0), &e->inputs[i]);
+  const char *mistake = read_term (text, MAX (n_ellipsis, 0), &e->inputs[i]);
 
-  if (wrong != NULL)
-    return refuse_equation (equation, wrong, error);
+  if (mistake != NULL)
+    return refuse_equation (equation, mistake, error);
   if (n_ellipsis < 0 || e->inputs[i].n != n_dims) {
     g_autofree char *shape = muster_shape_text (x);
     return muster_invalid (error,
@@ -132,7 +132,7 @@ read_equation (MusterKernel *k, Einsum *e, GError **error)
   g_autofree char *equation = muster_kernel_attr_text (k, "equation");
   g_auto (GStrv) sides = g_strsplit (equation, "->", -1);
   g_auto (GStrv) inputs = NULL;
-  const char *wrong;
+  const char *mistake;
 
   if (g_strv_length (sides) != 2)
     return refuse_equation (equation, "exactly one '->' is required", error);
@@ -146,9 +146,9 @@ read_equation (MusterKernel *k, Einsum *e, GError **error)
     if (!read_input (e, equation, inputs[i] != NULL ? inputs[i] : "", i, muster_kernel_input (k, i),
                      error))
       return FALSE;
-  wrong = read_term (sides[1], e->n_ellipsis, &e->out);
-  if (wrong != NULL)
-    return refuse_equation (equation, wrong, error);
+  mistake = read_term (sides[1], e->n_ellipsis, &e->out);
+  if (mistake != NULL)
+    return refuse_equation (equation, mistake, error);
   for (int d = 0; d < e->out.n; d++)
     if (e->sizes[e->out.labels[d]] < 0)
       return refuse_equation (equation, "the output has a label that no input has", error);

@@ -67,7 +67,7 @@ muster_sparse_read (MusterKernel *k, int indices, int values, int shape, MusterS
 }
 
 gint64
-muster_sparse_place (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims)
+muster_sparse_offset (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims)
 {
   gint64 at = 0;
 
@@ -81,7 +81,7 @@ muster_sparse_place (MusterTensor *indices, gint64 i, int n_dims, const gint64 *
 }
 
 gboolean
-muster_sparse_refuse_place (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims,
+muster_sparse_refuse_index (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims,
                             GError **error)
 {
   g_autofree char *shape = muster_shape_to_string (n_dims, dims);
@@ -127,9 +127,9 @@ put_values (MusterKernel *k, MusterResult *result, gint64 n, gboolean validates,
   gint64 last = -1;
 
   for (gint64 i = 0; i < n; i++) {
-    gint64 at = muster_sparse_place (indices, i, result->n_dims, result->dims);
+    gint64 at = muster_sparse_offset (indices, i, result->n_dims, result->dims);
     if (at < 0)
-      return muster_sparse_refuse_place (indices, i, result->n_dims, result->dims, error);
+      return muster_sparse_refuse_index (indices, i, result->n_dims, result->dims, error);
     if (validates && at <= last)
       return muster_invalid (error, "indices[%" G_GINT64_FORMAT "] is %s", i,
                              at == last ? "repeated" : "out of order");
@@ -225,9 +225,9 @@ move_indices (MusterTensor *indices, int n_dims, const gint64 *dims, int n_to, c
   const gint64 n = muster_tensor_dims (indices)[0];
 
   for (gint64 i = 0; i < n; i++, moved += n_to) {
-    gint64 at = muster_sparse_place (indices, i, n_dims, dims);
+    gint64 at = muster_sparse_offset (indices, i, n_dims, dims);
     if (at < 0)
-      return muster_sparse_refuse_place (indices, i, n_dims, dims, error);
+      return muster_sparse_refuse_index (indices, i, n_dims, dims, error);
     for (int d = n_to - 1; d >= 0; d--) {
       moved[d] = at % to[d];
       at /= to[d];
@@ -464,8 +464,8 @@ compute_reorder (MusterKernel *k, GError **error)
   if (muster_shape_n_elements (s.n_dims, s.dims) < 0)
     return muster_invalid (error, "The dense shape has too many elements");
   for (gint64 i = 0; i < s.n; i++)
-    if (muster_sparse_place (s.indices, i, s.n_dims, s.dims) < 0)
-      return muster_sparse_refuse_place (s.indices, i, s.n_dims, s.dims, error);
+    if (muster_sparse_offset (s.indices, i, s.n_dims, s.dims) < 0)
+      return muster_sparse_refuse_index (s.indices, i, s.n_dims, s.dims, error);
   for (int d = 0; d < s.n_dims; d++)
     axes[d] = d;
   order =

@@ -19,10 +19,10 @@ gboolean muster_sparse_read (MusterKernel *k, int indices, int values, int shape
                              MusterSparse *self, GError **error);
 
 /* The position of row i in a dense tensor, whose size mustn't overflow; -1 if it is outside. */
-gint64 muster_sparse_place (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims);
+gint64 muster_sparse_offset (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims);
 
 /* Sets INVALID_ARGUMENT for a row outside of the shape. Always returns FALSE. */
-gboolean muster_sparse_refuse_place (MusterTensor *indices, gint64 i, int n_dims,
+gboolean muster_sparse_refuse_index (MusterTensor *indices, gint64 i, int n_dims,
                                      const gint64 *dims, GError **error);
 
 /* The order of n rows of int64 indices, sorted stably by these columns (transfer full). NULL with

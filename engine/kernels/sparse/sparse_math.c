@@ -56,7 +56,7 @@ read_shapes (MusterKernel *k, Shapes *s, GError **error)
 }
 
 static gboolean
-check_places (MusterTensor *indices, const Shapes *s, GError **error)
+check_indices (MusterTensor *indices, const Shapes *s, GError **error)
 {
   for (gint64 i = 0; i < muster_tensor_dims (indices)[0]; i++) {
     const gint64 row = muster_int_at (indices, 2 * i + s->adjoint_a);
@@ -124,7 +124,7 @@ compute_multiply (MusterKernel *k, GError **error)
   MusterTensor *out;
   Shapes s;
 
-  if (!read_shapes (k, &s, error) || !check_places (muster_kernel_input (k, 0), &s, error) ||
+  if (!read_shapes (k, &s, error) || !check_indices (muster_kernel_input (k, 0), &s, error) ||
       (values = number_input (k, 1, s.adjoint_a, error)) == NULL ||
       (b = number_input (k, 3, s.adjoint_b, error)) == NULL ||
       (out = muster_number_output (k, 0, 2, (gint64[]){s.rows, s.n}, error)) == NULL)

@@ -44,7 +44,7 @@ merge (MusterKernel *k, const MusterSparse *a, const MusterSparse *b, Merged *me
 
 /* Copies the values at those positions; zero for -1. */
 static MusterTensor *
-pick (MusterKernel *k, MusterTensor *values, const gint64 *at, gint64 n, GError **error)
+gather_values (MusterKernel *k, MusterTensor *values, const gint64 *at, gint64 n, GError **error)
 {
   const gsize size = muster_dtype_size (muster_tensor_dtype (values));
   MusterTensor *picked = muster_kernel_temporary (k, muster_tensor_dtype (values), 1, &n, error);
@@ -85,8 +85,8 @@ combine (MusterKernel *k, const MusterLoop2 *loops, const MusterSparse *a, const
   g_autoptr (MusterTensor) x = NULL, y = NULL;
 
   if (!muster_check_loop2 (loops, dtype, error) ||
-      (x = pick (k, a->values, merged->a, merged->n, error)) == NULL ||
-      (y = pick (k, b->values, merged->b, merged->n, error)) == NULL)
+      (x = gather_values (k, a->values, merged->a, merged->n, error)) == NULL ||
+      (y = gather_values (k, b->values, merged->b, merged->n, error)) == NULL)
     return NULL;
   muster_run_loop2 (loops, dtype, dtype, merged->n, muster_tensor_data (x), 1,
                     muster_tensor_data (y), 1, muster_tensor_data_mutable (x));
@@ -139,7 +139,7 @@ reaches (MusterTensor *values, gint64 i, MusterTensor *threshold)
 
 /* Removes sums below the threshold. Elements of only one operand are kept. */
 static void
-leave_out (Merged *merged, MusterTensor *sums, MusterTensor *threshold)
+drop_small_sums (Merged *merged, MusterTensor *sums, MusterTensor *threshold)
 {
   const gsize size = muster_dtype_size (muster_tensor_dtype (sums));
   guint8 *data = muster_tensor_data_mutable (sums);
@@ -180,7 +180,7 @@ compute_add (MusterKernel *k, GError **error)
   if (!merge (k, &a, &b, &merged, error) ||
       (sums = combine (k, muster_add_loops, &a, &b, &merged, error)) == NULL)
     return FALSE;
-  leave_out (&merged, sums, threshold);
+  drop_small_sums (&merged, sums, threshold);
   out = muster_kernel_output (k, 1, 1, &merged.n, error);
   if (out == NULL || !set_indices (k, &a, &b, &merged, error))
     return FALSE;
@@ -193,7 +193,7 @@ compute_add (MusterKernel *k, GError **error)
 
 /* Sets output i: the gradient for each row of indices, zero for rows that aren't in the sum. */
 static gboolean
-spread (MusterKernel *k, int i, MusterTensor *indices, GError **error)
+set_gradient (MusterKernel *k, int i, MusterTensor *indices, GError **error)
 {
   MusterTensor *grad = muster_kernel_input (k, 0), *sum = muster_kernel_input (k, 3), *out;
   const gint64 n = muster_tensor_dims (indices)[0], n_sum = muster_tensor_dims (sum)[0];
@@ -237,12 +237,12 @@ compute_add_grad (MusterKernel *k, GError **error)
   for (int i = 1; i < 3; i++)
     if (muster_tensor_dims (muster_kernel_input (k, i))[1] != muster_tensor_dims (sum)[1])
       return muster_invalid (error, "The densified operands should have the same ndims");
-  return spread (k, 0, muster_kernel_input (k, 1), error) &&
-         spread (k, 1, muster_kernel_input (k, 2), error);
+  return set_gradient (k, 0, muster_kernel_input (k, 1), error) &&
+         set_gradient (k, 1, muster_kernel_input (k, 2), error);
 }
 
 static gboolean
-choose (MusterKernel *k, const MusterLoop2 *loops, GError **error)
+combine_all (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
   MusterSparse a, b;
   g_auto (Merged) merged = {0};
@@ -258,18 +258,18 @@ choose (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 static gboolean
 compute_maximum (MusterKernel *k, GError **error)
 {
-  return choose (k, muster_max_loops, error);
+  return combine_all (k, muster_max_loops, error);
 }
 
 static gboolean
 compute_minimum (MusterKernel *k, GError **error)
 {
-  return choose (k, muster_min_loops, error);
+  return combine_all (k, muster_min_loops, error);
 }
 
 /* Broadcasts a dense tensor to the shape of s: returns the position in it for each element of s. */
 static gint64 *
-places_in (MusterKernel *k, const MusterSparse *s, MusterTensor *dense, GError **error)
+broadcast_offsets (MusterKernel *k, const MusterSparse *s, MusterTensor *dense, GError **error)
 {
   const gint64 *index = muster_tensor_data (s->indices), *dims = muster_tensor_dims (dense);
   const int n_dims = muster_tensor_n_dims (dense), behind = s->n_dims - n_dims;
@@ -313,8 +313,8 @@ with_dense (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   g_autoptr (MusterTensor) picked = NULL;
 
   if (!muster_sparse_read (k, 0, 1, 2, &s, error) || !muster_check_loop2 (loops, dtype, error) ||
-      (places = places_in (k, &s, dense, error)) == NULL ||
-      (picked = pick (k, dense, places, s.n, error)) == NULL)
+      (places = broadcast_offsets (k, &s, dense, error)) == NULL ||
+      (picked = gather_values (k, dense, places, s.n, error)) == NULL)
     return FALSE;
   if (loops == muster_div_loops && muster_has_zero_divisor (picked))
     return muster_invalid (error, "Integer division by zero");
@@ -373,9 +373,9 @@ compute_add_to_dense (MusterKernel *k, GError **error)
   if (muster_tensor_n_bytes (out) > 0)
     memcpy (to, muster_tensor_data (b), muster_tensor_n_bytes (out));
   for (gint64 i = 0; i < s.n; i++) {
-    const gint64 at = muster_sparse_place (s.indices, i, s.n_dims, s.dims);
+    const gint64 at = muster_sparse_offset (s.indices, i, s.n_dims, s.dims);
     if (at < 0)
-      return muster_sparse_refuse_place (s.indices, i, s.n_dims, s.dims, error);
+      return muster_sparse_refuse_index (s.indices, i, s.n_dims, s.dims, error);
     muster_run_loop2 (muster_add_loops, dtype, dtype, 1, to + (gsize)at * size, 1,
                       (const guint8 *)muster_tensor_data (s.values) + (gsize)i * size, 1,
                       to + (gsize)at * size);

@@ -90,7 +90,7 @@ group_end (const Groups *g, gint64 i)
 
 /* The position of the group's result in a dense tensor; -1 if it is outside. */
 static gint64
-group_place (const Groups *g, gint64 i)
+group_offset (const Groups *g, gint64 i)
 {
   gint64 place = 0;
 
@@ -152,11 +152,11 @@ reduce_to_dense (MusterKernel *k, const Reduce *reduces, GError **error)
   if (muster_tensor_n_bytes (out) > 0)
     memset (muster_tensor_data_mutable (out), 0, muster_tensor_n_bytes (out));
   for (gint64 i = 0, end; i < g.s.n; i = end) {
-    const gint64 place = group_place (&g, i);
+    const gint64 place = group_offset (&g, i);
     end = group_end (&g, i);
     if (place < 0) {
       muster_tensor_unref (out);
-      return muster_sparse_refuse_place (g.s.indices, g.order[i], g.s.n_dims, g.s.dims, error);
+      return muster_sparse_refuse_index (g.s.indices, g.order[i], g.s.n_dims, g.s.dims, error);
     }
     reduce (muster_tensor_data (values), g.order + i, end - i, muster_tensor_data_mutable (out),
             place);

@@ -173,7 +173,7 @@ check_size (MusterKernel *k, gsize n_bytes, GError **error)
 
   if (!muster_budget_take (budget, n_bytes, error))
     return FALSE;
-  muster_budget_give (budget, n_bytes);
+  muster_budget_release (budget, n_bytes);
   return TRUE;
 }
 

@@ -102,7 +102,7 @@ put_field (Csv *csv, int f, gint64 record, MusterString field, GError **error)
   if (strlen (text) == field.size &&
       muster_parse_number (g_strstrip (text), output->dtype,
                            result->data + (gsize)record * result->size)) {
-    muster_budget_give (muster_kernel_budget (csv->k), field.size + 1);
+    muster_budget_release (muster_kernel_budget (csv->k), field.size + 1);
     return TRUE;
   }
   g_autofree char *valid = muster_string_text (field);

@@ -249,7 +249,7 @@ compute_to_number (MusterKernel *k, GError **error)
       return muster_invalid (error, "StringToNumberOp could not correctly convert string: %s",
                              valid);
     }
-    muster_budget_give (muster_kernel_budget (k), string.size + 1);
+    muster_budget_release (muster_kernel_budget (k), string.size + 1);
   }
   return TRUE;
 }
