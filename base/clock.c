@@ -24,12 +24,12 @@ shift_us (MusterClock *self)
   gint64 *shift_us = g_object_get_qdata (G_OBJECT (self), quark);
   if (shift_us != NULL)
     return *shift_us;
-  gint64 found_us =
+  gint64 offset_us =
       muster_clock_now_us (muster_system_clock ()) - MUSTER_CLOCK_GET_IFACE (self)->now_us (self);
   g_mutex_lock (&lock);
   shift_us = g_object_get_qdata (G_OBJECT (self), quark);
   if (shift_us == NULL) {
-    shift_us = g_memdup2 (&found_us, sizeof found_us);
+    shift_us = g_memdup2 (&offset_us, sizeof offset_us);
     g_object_set_qdata_full (G_OBJECT (self), quark, shift_us, g_free);
   }
   g_mutex_unlock (&lock);

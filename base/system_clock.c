@@ -33,26 +33,26 @@ system_now_us (MusterClock *self G_GNUC_UNUSED)
   return g_get_monotonic_time ();
 }
 
-static gint64 began_us;
+static gint64 start_us;
 
 __attribute__ ((constructor)) static void
-note_beginning (void)
+record_start (void)
 {
-  began_us = g_get_monotonic_time ();
+  start_us = g_get_monotonic_time ();
 }
 
 gboolean
 muster_deadline_check (gint64 deadline_us, GError **error)
 {
-  if (deadline_us == 0 || deadline_us >= began_us)
+  if (deadline_us == 0 || deadline_us >= start_us)
     return TRUE;
   g_autofree char *duration = muster_format_duration (deadline_us);
-  g_autofree char *looks_like =
+  g_autofree char *description =
       deadline_us < 0 ? g_strdup ("below 0") : g_strdup_printf ("a duration of %s", duration);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "invalid deadline_us '%" G_GINT64_FORMAT "': it is %s, not an instant (use "
                       "muster_deadline_after () or MUSTER_WAIT_FOREVER)",
-                      deadline_us, looks_like);
+                      deadline_us, description);
 }
 
 static gint64

@@ -127,7 +127,7 @@ add_element (Walk *walk, gpointer *array, gsize n, gsize size)
 
 /* The place of the field's value. A oneof that held another field is cleared first. */
 static gpointer
-place_for (Walk *walk, const ProtobufCFieldDescriptor *field, ProtobufCMessage *message)
+field_address (Walk *walk, const ProtobufCFieldDescriptor *field, ProtobufCMessage *message)
 {
   guint8 *base = (guint8 *)message;
   gpointer member = base + field->offset;
@@ -225,7 +225,7 @@ walk_packed (Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProt
       reader.at += width;
     }
     if (message != NULL)
-      store_number (known->type, value, place_for (walk, known, message));
+      store_number (known->type, value, field_address (walk, known, message));
   }
   return TRUE;
 }
@@ -238,7 +238,7 @@ walk_submessage (Walk *walk, const ProtobufCFieldDescriptor *known, const Muster
   const ProtobufCMessageDescriptor *descriptor = known->descriptor;
   ProtobufCMessage *inner = NULL;
   if (message != NULL) {
-    ProtobufCMessage **place = place_for (walk, known, message);
+    ProtobufCMessage **place = field_address (walk, known, message);
     if (*place == NULL) {
       *place = muster_arena_take (walk->arena, descriptor->sizeof_message, 8);
       descriptor->message_init (*place);
@@ -269,7 +269,7 @@ walk_field (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
     return refuse_field (walk, descriptor, known, "is not text (UTF-8 without a NUL)");
   if (message == NULL)
     return TRUE;
-  gpointer place = place_for (walk, known, message);
+  gpointer place = field_address (walk, known, message);
   if (known->type == PROTOBUF_C_TYPE_STRING)
     *(char **)place = (char *)copy_bytes (walk, field);
   else if (known->type == PROTOBUF_C_TYPE_BYTES)

@@ -134,7 +134,7 @@ fail_for_all (MusterBackup *self, GPtrArray *backups, GError **error)
 
   for (guint i = 0; i < backups->len; i++) {
     const MusterListedBackup *listed = backups->pdata[i];
-    if (listed->failure != NULL && !listed->is_gone)
+    if (listed->failure != NULL && !listed->is_missing)
       last = listed->failure;
   }
   if (last != NULL)

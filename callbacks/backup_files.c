@@ -15,9 +15,9 @@
 #define HALF      ".saving-"
 #define ANY_ID    "????????" /* separate: with the '-' after it, it would contain a trigraph */
 
-#define VERSION      1
-#define MOST_NESTING 4
-#define MOST_SIZE    4096
+#define VERSION     1
+#define MAX_NESTING 4
+#define MAX_SIZE    4096
 
 /* --- the metadata --- */
 
@@ -88,10 +88,10 @@ muster_backup_metadata_parse (const char *path, GBytes *bytes, MusterBackupMetad
 
   g_autoptr (JsonParser) parser = json_parser_new ();
 
-  if (size == 0 || size > MOST_SIZE || !g_utf8_validate (data, (gssize)size, NULL))
+  if (size == 0 || size > MAX_SIZE || !g_utf8_validate (data, (gssize)size, NULL))
     return refuse_metadata (path, error);
   g_autofree char *text = g_strndup (data, size);
-  if (!muster_json_is_flat (text, MOST_NESTING) || !muster_json_is_one_object (text) ||
+  if (!muster_json_is_flat (text, MAX_NESTING) || !muster_json_is_one_object (text) ||
       !json_parser_load_from_data (parser, text, -1, NULL))
     return refuse_metadata (path, error);
   JsonNode *root = json_parser_get_root (parser); /* NULL: only whitespace */
@@ -110,7 +110,7 @@ muster_backup_metadata_read (MusterStorage *storage, const char *path, MusterBac
 
   if (!muster_storage_stat (storage, path, &info, error))
     return FALSE;
-  if (info.size > MOST_SIZE)
+  if (info.size > MAX_SIZE)
     return refuse_metadata (path, error);
   g_autoptr (GBytes) bytes = muster_storage_read (storage, path, error);
   return bytes != NULL && muster_backup_metadata_parse (path, bytes, self, error);

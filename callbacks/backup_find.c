@@ -45,8 +45,9 @@ read_backup (MusterStorage *storage, const char *directory, const char *path)
   listed->metadata.variables = -1;
   if (!muster_backup_metadata_read (storage, path, &listed->metadata, &listed->failure))
     return muster_storage_failure_is_absent (listed->failure) ? NULL : g_steal_pointer (&listed);
-  listed->is_gone = !muster_backup_has_variables (storage, directory, listed->metadata.variables);
-  if (listed->is_gone) {
+  listed->is_missing =
+      !muster_backup_has_variables (storage, directory, listed->metadata.variables);
+  if (listed->is_missing) {
     g_autofree char *prefix =
         muster_backup_variables_prefix (directory, listed->metadata.variables);
     muster_fail (&listed->failure, MUSTER_ERROR_NOT_FOUND,
@@ -61,7 +62,7 @@ is_known (GPtrArray *backups, const MusterListedBackup *listed)
 {
   for (guint i = 0; i < backups->len; i++) {
     const MusterListedBackup *other = backups->pdata[i];
-    const gboolean is_read = other->failure == NULL || other->is_gone;
+    const gboolean is_read = other->failure == NULL || other->is_missing;
     if (is_read && other->metadata.variables == listed->metadata.variables)
       return TRUE;
   }
@@ -106,7 +107,7 @@ muster_backup_list_failures (GPtrArray *backups)
       continue;
     if (text->len > 0)
       g_string_append (text, "; ");
-    if (listed->metadata.variables >= 0 && !listed->is_gone)
+    if (listed->metadata.variables >= 0 && !listed->is_missing)
       g_string_append_printf (
           text, "'" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT "': ", listed->metadata.variables);
     g_string_append (text, listed->failure->message);

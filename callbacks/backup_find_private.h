@@ -9,8 +9,8 @@ G_BEGIN_DECLS
 typedef struct {
   char *path; /* (owned) of the metadata */
   MusterBackupMetadata metadata;
-  GError *failure;  /* (owned) (nullable) why it can't be restored */
-  gboolean is_gone; /* its metadata is whole, but all its variables are missing */
+  GError *failure;     /* (owned) (nullable) why it can't be restored */
+  gboolean is_missing; /* its metadata is whole, but all its variables are missing */
 } MusterListedBackup;
 
 /* The backups in a directory (element-type MusterListedBackup), each once, in the order in which

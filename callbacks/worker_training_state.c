@@ -11,10 +11,10 @@
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"
 
-#define NAME       "training_state"
-#define BASE       "ckpt"
-#define UNUSED     (-1)
-#define MOST_DEPTH 4 /* of removed directories: a save's own */
+#define NAME      "training_state"
+#define BASE      "ckpt"
+#define UNUSED    (-1)
+#define MAX_DEPTH 4 /* of removed directories: a save's own */
 
 struct _MusterWorkerTrainingState {
   MusterSession *session;           /* (owned) */
@@ -56,7 +56,7 @@ remove_all (MusterStorage *storage, const char *path, guint depth, GError **erro
 
   if (muster_storage_remove (storage, path, NULL))
     return TRUE;
-  if (depth < MOST_DEPTH)
+  if (depth < MAX_DEPTH)
     names = muster_storage_list (storage, path, NULL);
   for (char **name = names; name != NULL && *name != NULL; name++) {
     g_autofree char *inside = g_build_filename (path, *name, NULL);
@@ -284,9 +284,9 @@ restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefi
     return TRUE;
   if (failure == NULL)
     return FALSE;
-  gboolean has_vanished = *prefix != NULL ? !muster_checkpoint_exists (self->storage, *prefix)
-                                          : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
-  if (may_retry && has_vanished)
+  gboolean is_removed = *prefix != NULL ? !muster_checkpoint_exists (self->storage, *prefix)
+                                        : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
+  if (may_retry && is_removed)
     return restore_named (self, FALSE, prefix, bounds, error);
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;

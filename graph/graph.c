@@ -252,7 +252,7 @@ fill_table (MusterGraph *self, GError **error)
 /* The node's name within an input: where it starts and how long it is; the output's number, or -1
  * for a control input. */
 static int
-take_apart (const char *input, const char **name, gsize *size)
+split_input (const char *input, const char **name, gsize *size)
 {
   *name = input;
   *size = strlen (input);
@@ -291,7 +291,7 @@ is_named (const MusterGraph *self, guint32 index, const char *name, gsize size)
 /* In a large graph a table lookup reads cold memory. Most inputs are where they are expected: at
  * the same distance as the last ones, or just before their node. */
 static gssize
-find_near (const MusterGraph *self, gsize node, Trail *trail, const char *name, gsize size)
+find_expected (const MusterGraph *self, gsize node, Trail *trail, const char *name, gsize size)
 {
   const guint32 near[] = {trail->last + trail->step, (guint32)node - 1, (guint32)node - 2};
   gssize found = -1;
@@ -311,10 +311,10 @@ find_input (MusterGraph *self, gsize index, gsize i, Trail *trails, Input *input
   const Tensorflow__NodeDef *node = self->def->node[index];
   const char *name;
   gsize size;
-  input->output = take_apart (node->input[i], &name, &size);
-  const gssize found =
-      size > 0 ? find_near (self, self->n_base + index, &trails[MIN (i, TRAILS - 1)], name, size)
-               : -1;
+  input->output = split_input (node->input[i], &name, &size);
+  const gssize found = size > 0 ? find_expected (self, self->n_base + index,
+                                                 &trails[MIN (i, TRAILS - 1)], name, size)
+                                : -1;
   if (found >= 0) {
     input->node = (guint32)found;
     return TRUE;
@@ -455,7 +455,7 @@ muster_graph_input (MusterGraph *self, gsize node, gsize i, int *output)
 
 /* In one piece, without an origin. */
 static void
-become_whole (MusterGraph *self)
+flatten (MusterGraph *self)
 {
   (void)muster_graph_bytes (self);
   g_clear_pointer (&self->extra, g_bytes_unref);
@@ -475,7 +475,7 @@ muster_graph_extended (MusterGraph *self, MusterGraph *extra)
   both->extra = g_bytes_ref (more);
   both->depth = self->depth + 1;
   if (both->depth > MAX_DEPTH)
-    become_whole (both);
+    flatten (both);
   return both;
 }
 
@@ -496,7 +496,7 @@ muster_graph_split_input (const char *input, char **name)
   g_return_val_if_fail (input != NULL && name != NULL, 0);
   const char *start;
   gsize size;
-  const int output = take_apart (input, &start, &size);
+  const int output = split_input (input, &start, &size);
   *name = g_strndup (start, size);
   return output;
 }

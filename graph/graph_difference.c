@@ -218,13 +218,13 @@ attr_difference (const char *key, const Attr *mine, const Attr *chiefs)
 static char *
 attrs_difference (const Node *mine, const Node *chiefs)
 {
-  g_autoptr (GHashTable) of_mine = table_new ();
-  g_autoptr (GHashTable) of_chiefs = table_new ();
-  const Attr *in_mine, *in_chiefs;
-  FILL_TABLE (of_mine, mine);
-  FILL_TABLE (of_chiefs, chiefs);
-  const char *key = differing_key (of_mine, of_chiefs, &in_mine, &in_chiefs);
-  return key != NULL ? attr_difference (key, in_mine, in_chiefs) : NULL;
+  g_autoptr (GHashTable) own_attrs = table_new ();
+  g_autoptr (GHashTable) chief_attrs = table_new ();
+  const Attr *own_attr, *chief_attr;
+  FILL_TABLE (own_attrs, mine);
+  FILL_TABLE (chief_attrs, chiefs);
+  const char *key = differing_key (own_attrs, chief_attrs, &own_attr, &chief_attr);
+  return key != NULL ? attr_difference (key, own_attr, chief_attr) : NULL;
 }
 
 /* "x" and "x:0" are one output. */

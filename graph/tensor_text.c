@@ -50,13 +50,14 @@ static void
 print_string (GString *text, MusterString whole, gsize most)
 {
   const MusterString string = {.data = whole.data, .size = MIN (whole.size, most)};
-  gboolean is_plain = g_utf8_validate_len (string.data, string.size, NULL);
-  for (gsize i = 0; i < string.size && is_plain; i++)
-    is_plain = !g_ascii_iscntrl (string.data[i]) && string.data[i] != '"' && string.data[i] != '\\';
+  gboolean is_printable = g_utf8_validate_len (string.data, string.size, NULL);
+  for (gsize i = 0; i < string.size && is_printable; i++)
+    is_printable =
+        !g_ascii_iscntrl (string.data[i]) && string.data[i] != '"' && string.data[i] != '\\';
   g_string_append_c (text, '"');
   for (gsize i = 0; i < string.size; i++) {
     const guchar c = (guchar)string.data[i];
-    if (is_plain || (c >= 0x20 && c < 0x7f && c != '"' && c != '\\'))
+    if (is_printable || (c >= 0x20 && c < 0x7f && c != '"' && c != '\\'))
       g_string_append_c (text, (char)c);
     else
       g_string_append_printf (text, "\\x%02x", c);
@@ -129,24 +130,24 @@ muster_tensor_append_element (GString *text, const MusterTensor *tensor, gint64 
 static gboolean
 print_dim (Printer *self, int dim)
 {
-  gboolean goes_on = TRUE;
+  gboolean continues = TRUE;
   if (dim == muster_tensor_n_dims (self->tensor)) {
     muster_tensor_append_element (self->text, self->tensor, self->next++, G_MAXSIZE);
     return TRUE;
   }
   g_string_append_c (self->text, '[');
-  for (gint64 i = 0; i < muster_tensor_dims (self->tensor)[dim] && goes_on; i++) {
+  for (gint64 i = 0; i < muster_tensor_dims (self->tensor)[dim] && continues; i++) {
     if (i > 0)
       g_string_append (self->text, ", ");
     if (self->next >= self->limit) {
       g_string_append (self->text, "…");
-      goes_on = FALSE;
+      continues = FALSE;
     } else {
-      goes_on = print_dim (self, dim + 1);
+      continues = print_dim (self, dim + 1);
     }
   }
   g_string_append_c (self->text, ']');
-  return goes_on;
+  return continues;
 }
 
 char *

@@ -6,7 +6,7 @@
 #define FIRST_PAUSE_US (100 * MUSTER_MILLISECOND)
 #define LAST_PAUSE_US  MUSTER_SECOND
 /* Minimum pause, whatever the random number, so that retries are never a tight loop. */
-#define LEAST_PAUSE_US (10 * MUSTER_MILLISECOND)
+#define MIN_PAUSE_US (10 * MUSTER_MILLISECOND)
 /* A master that has lost a session answers, so the first pause only spreads the clients: a worker
  * is back before the chief that has reset the master has finished. */
 #define LOST_SESSION_SHARE 4
@@ -14,7 +14,7 @@
  * that loses sessions at once is retried as rarely as one that can't be reached. */
 #define STABLE_AFTER_US (10 * MUSTER_SECOND)
 /* Maximum number of doublings, so that a ceiling of hours doesn't overflow. */
-#define MOST_DOUBLINGS 30
+#define MAX_DOUBLINGS 30
 
 const MusterRetryPolicy muster_retry_waiting = {
     .budget = {[MUSTER_FAILURE_UNREACHABLE] = MUSTER_RETRY_UNTIL_DEADLINE,
@@ -75,10 +75,10 @@ draw_pause_us (const MusterRetryPolicy *policy, MusterFailure failure, guint in_
   gint64 ceiling_us = MIN (first_us, last_us);
 
   if (failure == MUSTER_FAILURE_LOST_SESSION && in_a_row == 0)
-    return MAX ((gint64)((double)ceiling_us / LOST_SESSION_SHARE * chance), LEAST_PAUSE_US);
-  for (guint i = 0; i < MIN (in_a_row, MOST_DOUBLINGS) && ceiling_us < last_us; i++)
+    return MAX ((gint64)((double)ceiling_us / LOST_SESSION_SHARE * chance), MIN_PAUSE_US);
+  for (guint i = 0; i < MIN (in_a_row, MAX_DOUBLINGS) && ceiling_us < last_us; i++)
     ceiling_us = ceiling_us > last_us / 2 ? last_us : ceiling_us * 2;
-  return MAX ((gint64)((double)ceiling_us * chance), LEAST_PAUSE_US);
+  return MAX ((gint64)((double)ceiling_us * chance), MIN_PAUSE_US);
 }
 
 gboolean

@@ -22,7 +22,7 @@ typedef struct {
   gint64 highest; /* highest epoch ever seen */
   guint64 claim;  /* number of the claim in the registry */
   MusterChiefPhase
-      undone; /* the phase before a reset, which the chief may repeat without knowing of it */
+      reset_phase; /* the phase before a reset, which the chief may repeat without knowing of it */
   gboolean has_left;
   gboolean is_unreported; /* its lease has expired, and listeners haven't been notified */
   MusterGraph *graph;     /* (owned) (nullable) */
@@ -103,10 +103,10 @@ check_text (const char *what, const char *text, gsize max, GError **error)
                         "the %s has %" G_GSIZE_FORMAT " bytes, over the limit of %" G_GSIZE_FORMAT,
                         what, size, max);
   }
-  gboolean is_fine = g_utf8_validate_len (text, size, NULL);
-  for (const char *at = text; is_fine && *at != '\0'; at = g_utf8_next_char (at))
-    is_fine = g_unichar_isprint (g_utf8_get_char (at));
-  if (is_fine)
+  gboolean is_printable = g_utf8_validate_len (text, size, NULL);
+  for (const char *at = text; is_printable && *at != '\0'; at = g_utf8_next_char (at))
+    is_printable = g_unichar_isprint (g_utf8_get_char (at));
+  if (is_printable)
     return TRUE;
   g_autofree char *start = g_strndup (text, SHOWN_NAME);
   g_autofree char *shown = g_strescape (start, NULL);
@@ -201,11 +201,11 @@ refuse_for (const Model *model, gint64 now_us, const char *what, GError **error)
 }
 
 static gboolean
-refuse_low (const Model *model, gint64 epoch, GError **error)
+refuse_old_epoch (const Model *model, gint64 epoch, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                       "'%s' was already claimed with epoch %" G_GINT64_FORMAT
-                      " already: epoch %" G_GINT64_FORMAT " belongs to a chief that was replaced",
+                      "; epoch %" G_GINT64_FORMAT " belongs to a chief that was replaced",
                       model->chief.model, model->highest, epoch);
 }
 
@@ -225,7 +225,7 @@ static gboolean
 may_claim (const Model *model, const MusterClaim *claim, gint64 now_us, GError **error)
 {
   if (claim->epoch != 0 && claim->epoch < model->highest)
-    return refuse_low (model, claim->epoch, error);
+    return refuse_old_epoch (model, claim->epoch, error);
   if (claim->take_over)
     return TRUE;
   if (model->chief.phase == MUSTER_CHIEF_OVER)
@@ -237,7 +237,7 @@ may_claim (const Model *model, const MusterClaim *claim, gint64 now_us, GError *
 
 /* TRUE if the lost chief is back: its announcement is still valid, unless a reset cleared it. */
 static gboolean
-comes_back (const Model *model, const MusterClaim *claim, const char *who)
+is_returning_chief (const Model *model, const MusterClaim *claim, const char *who)
 {
   return !model->chief.alive && model->chief.phase != MUSTER_CHIEF_UNKNOWN &&
          claim->epoch == model->chief.epoch && g_strcmp0 (model->chief.who, who) == 0;
@@ -263,7 +263,7 @@ set_nullable (char **text, const char *value)
 static void
 begin_phase (Model *model, MusterChiefPhase phase, gint64 now_us)
 {
-  model->undone = MUSTER_CHIEF_UNKNOWN;
+  model->reset_phase = MUSTER_CHIEF_UNKNOWN;
   model->chief.phase = phase;
   model->phase_us = now_us;
   model->chief.step = -1;
@@ -275,7 +275,7 @@ static void
 grant (MusterChiefRegistry *self, Model *model, const MusterClaim *claim, const char *who,
        MusterGraph *graph, gint64 now_us)
 {
-  if (!comes_back (model, claim, who))
+  if (!is_returning_chief (model, claim, who))
     begin_phase (model, MUSTER_CHIEF_STARTING, now_us);
   model->highest = claim->epoch != 0 ? claim->epoch : model->highest + 1;
   model->chief.epoch = model->highest;
@@ -340,7 +340,7 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
 /* --- announcing --- */
 
 static gboolean
-is_its_chief (const Model *model, const MusterAnnouncement *announced)
+is_current_chief (const Model *model, const MusterAnnouncement *announced)
 {
   if (announced->epoch != model->chief.epoch)
     return FALSE;
@@ -352,7 +352,7 @@ static gboolean
 may_announce (const Model *model, const MusterAnnouncement *announced, gint64 now_us,
               GError **error)
 {
-  if (!is_its_chief (model, announced))
+  if (!is_current_chief (model, announced))
     return refuse_for (model, now_us, "lost the lease on", error);
   if (model->chief.phase == MUSTER_CHIEF_OVER && announced->phase != MUSTER_CHIEF_OVER &&
       announced->phase != MUSTER_CHIEF_UNKNOWN) {
@@ -365,17 +365,17 @@ may_announce (const Model *model, const MusterAnnouncement *announced, gint64 no
 /* A chief renews its lease by repeating its last announcement, and may not know of a reset yet;
  * that it prepares the model (again) is always accepted. */
 static gboolean
-is_undone (const Model *model, MusterChiefPhase phase)
+is_reset_phase (const Model *model, MusterChiefPhase phase)
 {
-  return phase == model->undone && !muster_chief_phase_is_preparing (phase);
+  return phase == model->reset_phase && !muster_chief_phase_is_preparing (phase);
 }
 
 static void
-take_phase (Model *model, const MusterAnnouncement *announced, gint64 now_us)
+apply_phase (Model *model, const MusterAnnouncement *announced, gint64 now_us)
 {
-  if (announced->phase == MUSTER_CHIEF_UNKNOWN || is_undone (model, announced->phase))
+  if (announced->phase == MUSTER_CHIEF_UNKNOWN || is_reset_phase (model, announced->phase))
     return;
-  model->undone = MUSTER_CHIEF_UNKNOWN;
+  model->reset_phase = MUSTER_CHIEF_UNKNOWN;
   if (announced->phase != model->chief.phase)
     model->phase_us = now_us;
   model->chief.phase = announced->phase;
@@ -389,10 +389,10 @@ take_phase (Model *model, const MusterAnnouncement *announced, gint64 now_us)
 }
 
 static void
-take_in (MusterChiefRegistry *self, Model *model, const MusterAnnouncement *announced,
-         gint64 now_us)
+apply_announcement (MusterChiefRegistry *self, Model *model, const MusterAnnouncement *announced,
+                    gint64 now_us)
 {
-  take_phase (model, announced, now_us);
+  apply_phase (model, announced, now_us);
   if (announced->step >= 0)
     model->chief.step = announced->step;
   if (announced->durable_step >= 0 && (announced->durable_step != model->chief.durable_step ||
@@ -421,7 +421,7 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
     return FALSE;
   gint64 now_us = muster_clock_now_us (self->clock);
   gboolean has_changed = FALSE;
-  gboolean is_taken = FALSE;
+  gboolean is_accepted = FALSE;
   MusterModelChange change = MUSTER_MODEL_PROGRESSED;
   g_mutex_lock (&self->lock);
   Model *model = find (self, announcement->model, now_us);
@@ -430,10 +430,10 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
                  "'%s' is not claimed on this server (it may have restarted); claim it first",
                  announcement->model);
   else
-    is_taken = may_announce (model, announcement, now_us, error);
-  if (is_taken) {
+    is_accepted = may_announce (model, announcement, now_us, error);
+  if (is_accepted) {
     g_autoptr (MusterAnnouncement) stood = muster_announcement_copy (&model->chief);
-    take_in (self, model, announcement, now_us);
+    apply_announcement (self, model, announcement, now_us);
     has_changed = model->is_unreported || !muster_announcement_equal (stood, &model->chief);
     if (model->is_unreported || muster_chief_changed (stood, &model->chief))
       change = MUSTER_MODEL_CHANGED;
@@ -442,7 +442,7 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
   g_mutex_unlock (&self->lock);
   if (has_changed)
     notify (self, announcement->model, change);
-  return is_taken;
+  return is_accepted;
 }
 
 void
@@ -512,11 +512,11 @@ muster_chief_registry_reset (MusterChiefRegistry *self, guint64 n_claims)
     Model *model = value;
     if (model->claim > n_claims)
       continue;
-    MusterChiefPhase undone = model->chief.phase;
-    if (undone == MUSTER_CHIEF_UNKNOWN)
-      undone = model->undone; /* a reset after a reset */
+    MusterChiefPhase reset_phase = model->chief.phase;
+    if (reset_phase == MUSTER_CHIEF_UNKNOWN)
+      reset_phase = model->reset_phase; /* a reset after a reset */
     begin_phase (model, MUSTER_CHIEF_UNKNOWN, now_us);
-    model->undone = undone;
+    model->reset_phase = reset_phase;
     g_ptr_array_add (names, g_strdup (model->chief.model));
   }
   g_mutex_unlock (&self->lock);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LEAST_PAUSE_US (10 * MUSTER_MILLISECOND)
+#define MIN_PAUSE_US (10 * MUSTER_MILLISECOND)
 /* A waiter spends at most a twentieth of its time polling. */
 #define PAUSES_PER_POLL 20
 /* At most a hundredth of the wait is lost after the model is ready. */
@@ -13,8 +13,8 @@
 #define EARLY_WAITED_PER_PAUSE 10
 #define STEADY_PAUSE_US        (200 * MUSTER_MILLISECOND)
 /* Maximum factor by which a higher cost lengthens the pause. */
-#define MOST_CROWDING 2
-#define NOISE_US      MUSTER_MILLISECOND /* costs below this vary randomly */
+#define MAX_CROWDING 2
+#define NOISE_US     MUSTER_MILLISECOND /* costs below this vary randomly */
 /* A poll that fails for all clients at once isn't repeated by all at once. */
 #define JITTER 0.25
 
@@ -54,7 +54,7 @@ static gint64
 least_pause_us (gint64 waited_us)
 {
   gint64 early_us = MIN (waited_us / EARLY_WAITED_PER_PAUSE, STEADY_PAUSE_US);
-  return MAX (MAX (LEAST_PAUSE_US, early_us), waited_us / WAITED_PER_PAUSE);
+  return MAX (MAX (MIN_PAUSE_US, early_us), waited_us / WAITED_PER_PAUSE);
 }
 
 static gint64
@@ -65,7 +65,7 @@ pause_us (const MusterCountdown *self, gint64 now_us, double chance)
   int per_poll = MIN (1 << MIN (self->polls - 1, 10), PAUSES_PER_POLL);
   double pause = (double)least_pause_us (now_us - self->started_us);
 
-  pause = MAX (pause, cost * per_poll * CLAMP (crowding, 1, MOST_CROWDING));
+  pause = MAX (pause, cost * per_poll * CLAMP (crowding, 1, MAX_CROWDING));
   pause = MIN (pause, (double)self->ceiling_us) * (1 - JITTER * chance);
   return MAX ((gint64)pause, 1);
 }

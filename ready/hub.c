@@ -31,16 +31,16 @@ struct _MusterReadinessHub {
   gpointer model_data;
 
   GMutex lock;
-  GCond wake;        /* signals that there is work */
-  GCond delivered;   /* signals that a subscriber's function has returned */
-  GCancellable *nap; /* (owned) (nullable) cancels the pause between two polls; guarded by lock */
-  gboolean stopping; /* guarded by lock */
-  GPtrArray *watch_keys; /* (element-type MusterWatchKey) guarded by lock */
-  GHashTable
-      *by_what;  /* (element-type MusterWatchKey) owned: the same, as a set; guarded by lock */
-  GQueue agenda; /* (element-type MusterWatchKey) those with pending work; guarded by lock */
-  GQueue ended;  /* (element-type MusterSubscriber) owned: notified of their end, not unsubscribed;
-                    guarded by lock */
+  GCond wake;                      /* signals that there is work */
+  GCond delivered;                 /* signals that a subscriber's function has returned */
+  GCancellable *pause_cancellable; /* (owned) (nullable) cancels the pause between two polls;
+                                      guarded by lock */
+  gboolean stopping;               /* guarded by lock */
+  GPtrArray *watch_keys;           /* (element-type MusterWatchKey) guarded by lock */
+  GHashTable *by_key; /* (element-type MusterWatchKey) owned: the same, as a set; guarded by lock */
+  GQueue pending;     /* (element-type MusterWatchKey) those with pending work; guarded by lock */
+  GQueue ended; /* (element-type MusterSubscriber) owned: notified of their end, not unsubscribed;
+                   guarded by lock */
   MusterSubscriber
       *speaking; /* (not owned) (nullable) whose function is running; guarded by lock */
 };
@@ -61,7 +61,7 @@ add_watch_key (MusterReadinessHub *self, const MusterWatchKey *what)
   MusterWatchKey *watch_key = muster_watch_key_new (what, muster_clock_now_us (self->clock));
   watch_key->index = self->watch_keys->len;
   g_ptr_array_add (self->watch_keys, watch_key);
-  g_hash_table_add (self->by_what, watch_key);
+  g_hash_table_add (self->by_key, watch_key);
   return watch_key;
 }
 
@@ -71,15 +71,15 @@ remove_watch_key (MusterReadinessHub *self, MusterWatchKey *watch_key)
   MusterWatchKey *last = self->watch_keys->pdata[self->watch_keys->len - 1];
   last->index = watch_key->index;
   g_ptr_array_remove_index_fast (self->watch_keys, watch_key->index);
-  g_hash_table_remove (self->by_what, watch_key);
+  g_hash_table_remove (self->by_key, watch_key);
 }
 
 static void
-put_on_agenda (MusterReadinessHub *self, MusterWatchKey *watch_key)
+add_pending (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
-  if (!watch_key->is_on_agenda)
-    g_queue_push_tail_link (&self->agenda, &watch_key->link);
-  watch_key->is_on_agenda = TRUE;
+  if (!watch_key->is_pending)
+    g_queue_push_tail_link (&self->pending, &watch_key->link);
+  watch_key->is_pending = TRUE;
 }
 
 /* Wakes the hub's thread. */
@@ -87,8 +87,8 @@ static void
 wake_up (MusterReadinessHub *self)
 {
   g_cond_signal (&self->wake);
-  if (self->nap != NULL)
-    g_cancellable_cancel (self->nap);
+  if (self->pause_cancellable != NULL)
+    g_cancellable_cancel (self->pause_cancellable);
 }
 
 /* --- polls --- */
@@ -109,9 +109,9 @@ muster_readiness_hub_may_have_changed (MusterReadinessHub *self)
   g_mutex_unlock (&self->lock);
 }
 
-/* Adds questions that are due to the agenda; returns when the next is due. */
+/* Marks watch keys whose poll is due as pending; returns when the next poll is due. */
 static gint64
-plan_agenda (MusterReadinessHub *self)
+add_due (MusterReadinessHub *self)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 next_us = MUSTER_WAIT_FOREVER;
@@ -120,7 +120,7 @@ plan_agenda (MusterReadinessHub *self)
     gint64 poll_us = muster_poll_plan_due_us (&watch_key->polls);
     if (poll_us <= now_us) {
       watch_key->is_stale = TRUE;
-      put_on_agenda (self, watch_key);
+      add_pending (self, watch_key);
     }
     next_us = MIN (next_us, poll_us);
   }
@@ -135,16 +135,16 @@ wait_for_work (MusterReadinessHub *self)
     g_cond_wait (&self->wake, &self->lock);
     return;
   }
-  gint64 wake_us = plan_agenda (self);
-  if (self->agenda.length > 0)
+  gint64 wake_us = add_due (self);
+  if (self->pending.length > 0)
     return;
-  g_autoptr (GCancellable) nap = g_cancellable_new ();
-  self->nap = nap;
+  g_autoptr (GCancellable) pause_cancellable = g_cancellable_new ();
+  self->pause_cancellable = pause_cancellable;
   g_mutex_unlock (&self->lock);
   /* Cancelled when there is work: not a failure. */
-  (void)muster_clock_wait_until (self->clock, wake_us, nap, NULL);
+  (void)muster_clock_wait_until (self->clock, wake_us, pause_cancellable, NULL);
   g_mutex_lock (&self->lock);
-  self->nap = NULL;
+  self->pause_cancellable = NULL;
 }
 
 static gpointer hub_thread (gpointer data);
@@ -190,7 +190,7 @@ readiness_changed (gpointer data)
   for (guint i = 0; i < self->watch_keys->len; i++) {
     MusterWatchKey *watch_key = self->watch_keys->pdata[i];
     watch_key->is_stale = TRUE;
-    put_on_agenda (self, watch_key);
+    add_pending (self, watch_key);
   }
   wake_up (self);
   g_mutex_unlock (&self->lock);
@@ -202,7 +202,7 @@ static void
 on_model_changed (const char *model, MusterModelChange change, gpointer data)
 {
   MusterReadinessHub *self = data;
-  gboolean is_news = change == MUSTER_MODEL_CLAIMED || change == MUSTER_MODEL_CHANGED;
+  gboolean is_change = change == MUSTER_MODEL_CLAIMED || change == MUSTER_MODEL_CHANGED;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len; i++) {
     MusterWatchKey *watch_key = self->watch_keys->pdata[i];
@@ -210,10 +210,10 @@ on_model_changed (const char *model, MusterModelChange change, gpointer data)
       continue;
     watch_key->has_chief_changed = TRUE;
     watch_key->has_graph_changed |= change == MUSTER_MODEL_CLAIMED;
-    if (is_news)
-      put_on_agenda (self, watch_key);
+    if (is_change)
+      add_pending (self, watch_key);
   }
-  if (is_news)
+  if (is_change)
     wake_up (self);
   g_mutex_unlock (&self->lock);
   if (self->model_func != NULL && change != MUSTER_MODEL_PROGRESSED)
@@ -240,9 +240,9 @@ muster_readiness_hub_new (MusterMaster *master, MusterChiefRegistry *registry, M
   g_cond_init (&self->wake);
   g_cond_init (&self->delivered);
   self->watch_keys = g_ptr_array_new ();
-  self->by_what = g_hash_table_new_full (muster_watch_key_hash, muster_watch_key_equal,
-                                         muster_watch_key_free, NULL);
-  g_queue_init (&self->agenda);
+  self->by_key = g_hash_table_new_full (muster_watch_key_hash, muster_watch_key_equal,
+                                        muster_watch_key_free, NULL);
+  g_queue_init (&self->pending);
   g_queue_init (&self->ended);
   self->changed_id = muster_master_on_readiness_changed (master, readiness_changed, self);
   if (registry != NULL)
@@ -274,7 +274,7 @@ muster_readiness_hub_free (MusterReadinessHub *self)
     subscriber_unref (subscriber);
   }
   g_ptr_array_unref (self->watch_keys);
-  g_hash_table_unref (self->by_what);
+  g_hash_table_unref (self->by_key);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->wake);
   g_cond_clear (&self->delivered);
@@ -307,14 +307,14 @@ muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session
     (void)muster_graph_hash (key.graph); /* computed here, not under the lock */
 
   g_mutex_lock (&self->lock);
-  MusterWatchKey *watch_key = g_hash_table_lookup (self->by_what, &key);
+  MusterWatchKey *watch_key = g_hash_table_lookup (self->by_key, &key);
   if (watch_key == NULL)
     watch_key = add_watch_key (self, &key);
   else if (self->changed_id == 0 && muster_poll_plan_is_old (&watch_key->polls, now_us))
     watch_key->is_stale = TRUE; /* new subscribers mustn't get an old answer */
   subscriber->watch_key = watch_key;
   put_subscriber (subscriber, &watch_key->fresh);
-  put_on_agenda (self, watch_key);
+  add_pending (self, watch_key);
   wake_up (self);
   g_mutex_unlock (&self->lock);
   return subscriber;
@@ -331,7 +331,7 @@ muster_readiness_hub_unsubscribe (MusterReadinessHub *self, MusterSubscriber *su
   MusterWatchKey *watch_key = g_steal_pointer (&subscriber->watch_key);
   put_subscriber (subscriber, NULL);
   if (watch_key != NULL && !watch_key_has_subscribers (watch_key)) {
-    put_on_agenda (self, watch_key);
+    add_pending (self, watch_key);
     wake_up (self);
   }
   g_mutex_unlock (&self->lock);
@@ -511,25 +511,25 @@ find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
       is_announced ? muster_chief_registry_find (self->registry, watch_key->model) : NULL;
   muster_readiness_apply_chief (&now, &watch_key->ops, is_announced, chief);
   now.graph_difference = g_strdup (watch_key->difference);
-  gboolean is_news =
+  gboolean is_change =
       watch_key->current.version == 0 || muster_readiness_changed (&watch_key->current, &now);
   g_mutex_lock (&self->lock);
   /* A master that doesn't report changes may have changed before its chief announced it. */
-  if (is_news && !has_run && self->changed_id == 0 && !muster_chief_decides (chief)) {
+  if (is_change && !has_run && self->changed_id == 0 && !muster_chief_decides (chief)) {
     watch_key->is_stale = TRUE;
     return FALSE;
   }
-  muster_readiness_keep (&watch_key->current, &now, is_news);
+  muster_readiness_keep (&watch_key->current, &now, is_change);
   watch_key->reported_us = muster_clock_now_us (self->clock);
-  if (is_news)
+  if (is_change)
     refresh_subscribers (watch_key);
   plan_poll (self, watch_key, has_run);
   return TRUE;
 }
 
-/* Processes one question. */
+/* Processes one watch key. */
 static void
-attend (MusterReadinessHub *self, MusterWatchKey *watch_key)
+process (MusterReadinessHub *self, MusterWatchKey *watch_key)
 {
   if (!watch_key_has_subscribers (watch_key)) {
     remove_watch_key (self, watch_key);
@@ -543,7 +543,7 @@ attend (MusterReadinessHub *self, MusterWatchKey *watch_key)
   if (is_answered)
     notify_new (self, watch_key);
   if (!is_answered || !watch_key_has_subscribers (watch_key) || watch_key->fresh.length > 0)
-    put_on_agenda (self, watch_key);
+    add_pending (self, watch_key);
 }
 
 static void
@@ -566,14 +566,14 @@ hub_thread (gpointer data)
   MusterReadinessHub *self = data;
   g_mutex_lock (&self->lock);
   while (!self->stopping) {
-    GList *next = g_queue_pop_head_link (&self->agenda);
+    GList *next = g_queue_pop_head_link (&self->pending);
     if (next == NULL) {
       wait_for_work (self);
       continue;
     }
     MusterWatchKey *watch_key = next->data;
-    watch_key->is_on_agenda = FALSE;
-    attend (self, watch_key);
+    watch_key->is_pending = FALSE;
+    process (self, watch_key);
   }
   end_all (self);
   g_mutex_unlock (&self->lock);

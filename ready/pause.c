@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/pause.h"
 
-#define LEAST_US       (80 * MUSTER_MILLISECOND)
+#define MIN_US         (80 * MUSTER_MILLISECOND)
 #define PART_OF_OUTAGE 0.018
 #define JITTER         0.25
 
@@ -9,7 +9,7 @@
 static gint64
 interval_us (const MusterPause *self, gint64 now_us)
 {
-  return MAX (LEAST_US, (gint64)((double)(now_us - self->down_since_us) * PART_OF_OUTAGE));
+  return MAX (MIN_US, (gint64)((double)(now_us - self->down_since_us) * PART_OF_OUTAGE));
 }
 
 gboolean

@@ -61,11 +61,11 @@ void
 muster_poll_plan_next (MusterPollPlan *self, gint64 now_us, gboolean is_settled,
                        gboolean has_polled, double chance)
 {
-  gboolean has_turned = is_settled != self->is_settled;
+  gboolean has_changed = is_settled != self->is_settled;
   self->is_settled = is_settled;
-  if (!has_polled && !has_turned)
+  if (!has_polled && !has_changed)
     return;
-  if (has_turned) { /* later changes start again */
+  if (has_changed) { /* later changes start again */
     gint64 cost_us = self->countdown.costs_us[0];
     start_countdown (self, now_us);
     muster_countdown_polled (&self->countdown, cost_us);

@@ -2,7 +2,7 @@
 #include "ready/rate_limiter.h"
 
 #define PAUSES_PER_POLL 20
-#define LEAST_PAUSE_US  (10 * MUSTER_MILLISECOND)
+#define MIN_PAUSE_US    (10 * MUSTER_MILLISECOND)
 /* Polls that are due at once: a chief's init, its local init and its own check of the ready op
  * follow each other closely. */
 #define AT_ONCE 3
@@ -16,7 +16,7 @@ muster_rate_limiter_init (MusterRateLimiter *self)
 void
 muster_rate_limiter_note_change (MusterRateLimiter *self, gint64 now_us)
 {
-  self->due_us = MIN (self->due_us, MAX (now_us, self->paced_us));
+  self->due_us = MIN (self->due_us, MAX (now_us, self->paused_until_us));
 }
 
 gboolean
@@ -31,6 +31,6 @@ muster_rate_limiter_begin_poll (MusterRateLimiter *self, gint64 now_us)
 void
 muster_rate_limiter_end_poll (MusterRateLimiter *self, gint64 now_us, gint64 cost_us)
 {
-  gint64 pause_us = MAX (cost_us * PAUSES_PER_POLL, LEAST_PAUSE_US);
-  self->paced_us = MAX (self->paced_us, now_us - AT_ONCE * pause_us) + pause_us;
+  gint64 pause_us = MAX (cost_us * PAUSES_PER_POLL, MIN_PAUSE_US);
+  self->paused_until_us = MAX (self->paused_until_us, now_us - AT_ONCE * pause_us) + pause_us;
 }

@@ -13,8 +13,8 @@ G_BEGIN_DECLS
  * a twentieth of the time. Every noted change is followed by a poll, possibly later. */
 
 typedef struct {
-  gint64 due_us;   /* when a poll is due; MUSTER_WAIT_FOREVER: no change noted */
-  gint64 paced_us; /* end of the pauses for the polls so far */
+  gint64 due_us;          /* when a poll is due; MUSTER_WAIT_FOREVER: no change noted */
+  gint64 paused_until_us; /* end of the pauses for the polls so far */
 } MusterRateLimiter;
 
 void muster_rate_limiter_init (MusterRateLimiter *self);

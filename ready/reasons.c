@@ -300,7 +300,7 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
 
 /* An attempt that ended at the deadline is less informative than the previous failure. */
 static gboolean
-says_less (const MusterReasons *self, const MusterSituation *situation)
+is_less_informative (const MusterReasons *self, const MusterSituation *situation)
 {
   const MusterReason *before = muster_reasons_find (self->list, "server");
   return situation->server_state == NULL && before != NULL && !before->is_well &&
@@ -310,7 +310,7 @@ says_less (const MusterReasons *self, const MusterSituation *situation)
 static void
 add_server (MusterReasons *self, GPtrArray *list, const MusterSituation *situation)
 {
-  if (says_less (self, situation)) {
+  if (is_less_informative (self, situation)) {
     g_ptr_array_add (list, reason_copy (muster_reasons_find (self->list, "server"), NULL));
     return;
   }
@@ -343,7 +343,7 @@ or_null (const char *text)
 
 /* "worker:0 at host:4711"; NULL if unknown. */
 static char *
-who_is (const MusterAnnouncement *chief)
+chief_name (const MusterAnnouncement *chief)
 {
   const char *task = or_null (chief->task), *who = or_null (chief->who);
   if (task != NULL && who != NULL)
@@ -382,7 +382,7 @@ static MusterReason *
 chief_reason (const MusterReadiness *readiness)
 {
   const MusterAnnouncement *chief = readiness->chief;
-  g_autofree char *who = who_is (chief);
+  g_autofree char *who = chief_name (chief);
   gboolean has_left = !chief->alive && chief->phase == MUSTER_CHIEF_PREPARED && chief->prepared;
   gboolean is_lost = !chief->alive && !has_left;
   gboolean has_prepared =
@@ -529,7 +529,7 @@ age_us (const MusterReason *reason, const MusterAnnouncement *chief)
 
 /* Keeps `since` of reasons whose state hasn't changed. */
 static void
-carry_over (MusterReasons *self, GPtrArray *list, const MusterAnnouncement *chief)
+keep_since (MusterReasons *self, GPtrArray *list, const MusterAnnouncement *chief)
 {
   gint64 now_us = muster_clock_now_us (self->clock);
   gboolean same_chief = chief == NULL || chief->epoch == self->epoch;
@@ -559,7 +559,7 @@ muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
   add_graph (list, readiness);
   add_tasks (list, situation->tasks);
   add_variables (list, situation);
-  carry_over (self, list,
+  keep_since (self, list,
               readiness != NULL && readiness->keeps_announcements ? readiness->chief : NULL);
   g_ptr_array_unref (self->list);
   self->list = list;

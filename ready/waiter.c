@@ -153,7 +153,7 @@ poll_in_time (MusterWaiter *self, Condition condition, gint64 now_us, gint64 dea
 }
 
 static gboolean
-give_up (const MusterWaiter *self, GError **error)
+fail_timeout (const MusterWaiter *self, GError **error)
 {
   const char *why = why_not (self);
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Not ready in time: %s",
@@ -189,13 +189,13 @@ poll_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
     gint64 wake_us =
         muster_countdown_next_us (&countdown, after_us, muster_clock_random (self->clock));
     if (self->once)
-      return give_up (self, error);
+      return fail_timeout (self, error);
     /* If no further poll can end in time, the rest of the time is still waited for. */
     if (!muster_clock_wait_until (self->clock, wake_us == 0 ? deadline_us : wake_us, cancellable,
                                   error))
       return FALSE;
     if (wake_us == 0)
-      return give_up (self, error);
+      return fail_timeout (self, error);
     now_us = muster_clock_now_us (self->clock);
   }
 }
@@ -258,22 +258,22 @@ receive_until (MusterWaiter *self, Condition condition, gint64 deadline_us,
     if (!receive (self, deadline_us, cancellable, error) || !check_job (self, error))
       return FALSE;
     if (self->once && !is_answered (self, condition))
-      return give_up (self, error);
+      return fail_timeout (self, error);
   }
   return TRUE;
 }
 
 /* What was received before local init may be outdated: the next message is current. */
 static void
-forget_readiness (MusterWaiter *self)
+clear_readiness (MusterWaiter *self)
 {
   g_clear_object (&self->watch);
   self->readiness.is_ready = FALSE;
 }
 
 static gboolean
-poll_or_trust (MusterWaiter *self, Condition condition, gint64 deadline_us,
-               GCancellable *cancellable, GError **error)
+poll_if_needed (MusterWaiter *self, Condition condition, gint64 deadline_us,
+                GCancellable *cancellable, GError **error)
 {
   if (op_of (self, condition) == NULL)
     return TRUE;
@@ -287,15 +287,15 @@ wait_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
             GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  gboolean is_asked =
+  gboolean is_needed =
       condition == GATE ? self->gate_op != NULL : self->ready_op != NULL || self->model != NULL;
 
-  if (!is_asked)
+  if (!is_needed)
     return TRUE;
   if (self->must_poll || (self->once && self->model == NULL))
-    return poll_or_trust (self, condition, deadline_us, cancellable, error);
+    return poll_if_needed (self, condition, deadline_us, cancellable, error);
   if (self->once || is_answered (self, READY))
-    forget_readiness (self);
+    clear_readiness (self);
   if (receive_until (self, condition, deadline_us, cancellable, &failure))
     return TRUE;
   if (!muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED) || self->is_pushed) {
@@ -304,7 +304,7 @@ wait_until (MusterWaiter *self, Condition condition, gint64 deadline_us, GCancel
   }
   self->must_poll = TRUE;
   g_clear_object (&self->watch);
-  return poll_or_trust (self, condition, deadline_us, cancellable, error);
+  return poll_if_needed (self, condition, deadline_us, cancellable, error);
 }
 
 gboolean
@@ -322,7 +322,7 @@ muster_waiter_wait_ready (MusterWaiter *self, gint64 deadline_us, GCancellable *
 }
 
 const char *
-muster_waiter_why (MusterWaiter *self)
+muster_waiter_reason (MusterWaiter *self)
 {
   return why_not (self);
 }

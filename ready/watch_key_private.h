@@ -20,8 +20,8 @@ typedef struct {
   guint index;     /* among the hub's questions */
   GQueue notified; /* (element-type MusterSubscriber) owned; they have heard the present turn */
   GQueue fresh; /* (element-type MusterSubscriber) owned; they haven't, in the order to be told */
-  GList link;   /* on the agenda */
-  gboolean is_on_agenda;
+  GList link;   /* in the hub's pending */
+  gboolean is_pending;
   gboolean is_stale;          /* something changed since the ops were run */
   gboolean has_chief_changed; /* something changed since the registry was read */
   gboolean has_graph_changed; /* the chief's may be another since the graphs were compared */

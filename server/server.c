@@ -19,7 +19,7 @@
 
 /* Half of the RPC server's threads; the others accept calls. */
 static guint
-n_on_the_spot (void)
+n_blocking_threads (void)
 {
   return CLAMP (g_get_num_processors (), 2, 16);
 }
@@ -63,7 +63,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->request_ids = muster_request_ids_new ();
   self->reaper = muster_session_reaper_new (self->sessions, self->clock, on_expired, self);
   self->steps = muster_step_meter_new ();
-  self->handler_pool = muster_handler_pool_new (n_on_the_spot (), max_threads (self));
+  self->handler_pool = muster_handler_pool_new (n_blocking_threads (), max_threads (self));
   self->rpc = muster_rpc_server_new_with_max_request (
       muster_limits_max (self->limits, MUSTER_LIMIT_REQUEST_BYTES));
   self->methods = g_ptr_array_new_with_free_func (g_free);

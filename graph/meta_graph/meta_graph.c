@@ -251,7 +251,7 @@ new_empty (void)
 /* Takes the graph's bytes out, uncopied where they stand in one piece, and leaves the rest, which
  * is small, in *rest. */
 static GBytes *
-take_graph_out (GBytes *bytes, GByteArray *rest, GError **error)
+extract_graph (GBytes *bytes, GByteArray *rest, GError **error)
 {
   gsize size;
   const guint8 *data = g_bytes_get_data (bytes, &size);
@@ -466,7 +466,7 @@ muster_meta_graph_new (GBytes *bytes, GError **error)
 {
   muster_require (error, NULL, bytes);
   g_autoptr (GByteArray) rest = g_byte_array_new ();
-  g_autoptr (GBytes) graph_bytes = take_graph_out (bytes, rest, error);
+  g_autoptr (GBytes) graph_bytes = extract_graph (bytes, rest, error);
   if (graph_bytes == NULL)
     return NULL;
   g_autoptr (MusterMetaGraph) self = new_empty ();

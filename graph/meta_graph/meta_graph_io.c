@@ -46,7 +46,7 @@ keep_scope_of (GHashTable *scopes, const char *tensor)
 }
 
 static gboolean
-lies_below (GHashTable *scopes, const char *name)
+is_in_scope (GHashTable *scopes, const char *name)
 {
   g_autofree char *scope = scope_of (name);
   while (*scope != '\0') {
@@ -72,7 +72,7 @@ find_extraneous (const Tensorflow__GraphDef *graph, const Tensorflow__SaverDef *
     keep_scope_of (scopes, saver->restore_op_name);
   }
   for (gsize i = 0; i < graph->n_node; i++)
-    if (lies_below (scopes, graph->node[i]->name))
+    if (is_in_scope (scopes, graph->node[i]->name))
       g_hash_table_add (found, graph->node[i]->name);
   return found;
 }

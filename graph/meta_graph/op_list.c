@@ -28,7 +28,7 @@ muster_op_list_clear (MusterOpList *self)
 }
 
 static gboolean
-packs_alike (const ProtobufCMessage *a, const ProtobufCMessage *b)
+is_same_message (const ProtobufCMessage *a, const ProtobufCMessage *b)
 {
   g_autoptr (GBytes) left = muster_pack (a);
   g_autoptr (GBytes) right = muster_pack (b);
@@ -44,7 +44,7 @@ muster_op_list_is_default (const MusterOpList *self, const Tensorflow__NodeDef *
     const Tensorflow__OpDef__AttrDef *def = op->attr[i];
     if (strcmp (def->name, attr->key) == 0)
       return def->default_value != NULL &&
-             packs_alike (&def->default_value->base, &attr->value->base);
+             is_same_message (&def->default_value->base, &attr->value->base);
   }
   return FALSE;
 }

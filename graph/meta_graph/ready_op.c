@@ -139,26 +139,26 @@ add_nodes (const Nodes *self, GPtrArray *variables, GError **error)
 }
 
 static GPtrArray *
-wanted_variables (MusterMetaGraph *meta_graph, gboolean local_too)
+wanted_variables (MusterMetaGraph *meta_graph, gboolean include_local)
 {
   gsize n;
   const MusterVariableInfo *all = muster_meta_graph_variables (meta_graph, &n);
   GPtrArray *wanted = g_ptr_array_new ();
   for (gsize i = 0; i < n; i++)
-    if (local_too || !all[i].is_local)
+    if (include_local || !all[i].is_local)
       g_ptr_array_add (wanted, (gpointer)&all[i]);
   return wanted;
 }
 
 MusterGraph *
-muster_graph_with_ready_op (MusterMetaGraph *meta_graph, gboolean local_too, char **op,
+muster_graph_with_ready_op (MusterMetaGraph *meta_graph, gboolean include_local, char **op,
                             GError **error)
 {
   muster_require (error, NULL, meta_graph, op);
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
-  g_autoptr (GPtrArray) variables = wanted_variables (meta_graph, local_too);
-  const Nodes nodes = {builder, local_too ? PREFIX_ALL : PREFIX_GLOBAL};
+  g_autoptr (GPtrArray) variables = wanted_variables (meta_graph, include_local);
+  const Nodes nodes = {builder, include_local ? PREFIX_ALL : PREFIX_GLOBAL};
   g_autofree char *missing = node_name (&nodes, "missing");
   if (!muster_graph_parse (graph, error))
     return NULL;

@@ -8,8 +8,8 @@ G_BEGIN_DECLS
 /* Adds report_uninitialized_variables to a model that has no ready op. Every process adds the same
  * nodes with the same names, so the graphs still compare equal. *op (transfer full) is the op to
  * fetch: a string vector of the variables without a value, empty when the model is ready. It is
- * empty as well for a model without variables. local_too includes local variables. */
-MusterGraph *muster_graph_with_ready_op (MusterMetaGraph *meta_graph, gboolean local_too, char **op,
-                                         GError **error);
+ * empty as well for a model without variables. include_local includes local variables. */
+MusterGraph *muster_graph_with_ready_op (MusterMetaGraph *meta_graph, gboolean include_local,
+                                         char **op, GError **error);
 
 G_END_DECLS

@@ -317,7 +317,7 @@ expect_deadline (Fixture *f)
 
   MUSTER_EXPECT_FALSE (open);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-  MUSTER_EXPECT_STREQ (muster_waiter_why (f->waiter), "Variables not initialized: v");
+  MUSTER_EXPECT_STREQ (muster_waiter_reason (f->waiter), "Variables not initialized: v");
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (f->clock), 7200 * MUSTER_SECOND);
 }
 
