@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/forwarding_storage.h"
-#include "saver/builder/saver_builder.h"
 #include "saver/async/checkpoint_manager.h"
+#include "saver/builder/saver_builder.h"
 #include "tests/saver/directory_fixture.h"
 
 #include <fcntl.h>
