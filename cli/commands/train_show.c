@@ -367,6 +367,25 @@ describe_missed_drill (const MusterTrainShow *self)
                           took, after);
 }
 
+/* The exit code of a failure that no preemption explains. Once the model is ready, a deadline no
+ * longer ends a wait, and a file that fails, such as the last checkpoint's, is no input. */
+static MusterExit
+failed_exit_of (MusterTrainShow *self, const MusterCliResult *result)
+{
+  const MusterExit code = muster_cli_result_exit (result);
+  const GError *error = result->error;
+
+  if (self->ready_us == 0 || error == NULL)
+    return code;
+  const gboolean is_of_a_file = error->domain == G_FILE_ERROR || error->domain == G_IO_ERROR ||
+                                muster_error_is (error, MUSTER_ERROR_NOT_FOUND) ||
+                                muster_error_is (error, MUSTER_ERROR_DATA_LOSS) ||
+                                muster_error_is (error, MUSTER_ERROR_PERMISSION_DENIED);
+  return code == MUSTER_EXIT_NOT_READY || (code == MUSTER_EXIT_BAD_INPUT && is_of_a_file)
+             ? MUSTER_EXIT_FAILED
+             : code;
+}
+
 static MusterExit
 exit_of (MusterTrainShow *self, const MusterCliResult *result, const MusterTrained *trained,
          const MusterPreemptionReport *preempted)
@@ -374,11 +393,8 @@ exit_of (MusterTrainShow *self, const MusterCliResult *result, const MusterTrain
   if (missed_drill (self, preempted, result->error))
     return MUSTER_EXIT_FAILED;
   if (preempted->outcome == MUSTER_PREEMPTION_NOT_ASKED ||
-      !muster_preemption_explains (self->preemption, result->error)) {
-    /* before the model is ready, a deadline ends the wait; afterwards it is a failure */
-    const MusterExit code = muster_cli_result_exit (result);
-    return code == MUSTER_EXIT_NOT_READY && self->ready_us > 0 ? MUSTER_EXIT_FAILED : code;
-  }
+      !muster_preemption_explains (self->preemption, result->error))
+    return failed_exit_of (self, result);
   if (!preempted->is_drill) /* training that had finished before the signal succeeded */
     return result->error == NULL && trained->is_reached ? MUSTER_EXIT_DONE : MUSTER_EXIT_PREEMPTED;
   return preempted->outcome == MUSTER_PREEMPTION_SAVED ||

@@ -1,161 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hook that saves while training goes on: over a store that can hold a save up. */
 #include "checkpoint/format/bundle_reader.h"
-#include "checkpoint/state/checkpoint_state.h"
-#include "engine/session/local_master.h"
-#include "master/remote/target.h"
-#include "server/server.h"
-#include "tests/doubles/gate_storage.h"
-#include "tests/gtest_shim.h"
-#include "train/monitored_training.h"
+#include "tests/train/background_fixture.h"
 
-/* Nothing here takes so long: a test that hangs fails. */
-#define LIMIT_US (30 * MUSTER_SECOND)
-
-typedef struct {
-  MusterScaffold *scaffold;
-  MusterGateStorage *gates;
-  MusterSaver *saver;
-  MusterMaster *master;
-  MusterServer *server; /* (nullable) it serves a master of its own, and master is its client */
-  MusterPreemption *preemption; /* (nullable) */
-  char *directory;
-  MusterMonitoredSession *session;
-  GString *saved; /* " 0 4": the steps whose saves were reported */
-} Job;
-
-static Job
-set_up (void)
-{
-  g_autoptr (GError) error = NULL;
-  Job job = {.scaffold = muster_scaffold_load ("tests/fixtures/linreg.meta", &error),
-             .gates = muster_gate_storage_new (),
-             .master = muster_local_master_new (),
-             .directory = g_build_filename (muster_test_tmpdir (), "run", NULL),
-             .saved = g_string_new (NULL)};
-
-  g_assert_no_error (error);
-  const MusterSaverOptions options = {.storage = MUSTER_STORAGE (job.gates)};
-  job.saver = muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &options, &error);
-  g_assert_no_error (error);
-  return job;
-}
-
-static void
-tear_down (Job *job)
-{
-  for (guint gate = 0; gate < MUSTER_N_GATES; gate++)
-    muster_gate_storage_open_gate (job->gates, (MusterGate)gate);
-  g_clear_object (&job->session);
-  g_clear_object (&job->preemption);
-  g_clear_object (&job->master);
-  g_clear_pointer (&job->server, muster_server_free);
-  g_clear_object (&job->saver);
-  g_clear_object (&job->gates);
-  g_clear_pointer (&job->scaffold, muster_scaffold_unref);
-  g_free (job->directory);
-  g_string_free (job->saved, TRUE);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
-
-static void
-serve (Job *job)
-{
-  g_autoptr (MusterMaster) own = muster_local_master_new ();
-  g_autoptr (GError) error = NULL;
-
-  job->server = muster_server_new (own, NULL);
-  const int port = muster_server_listen (job->server, "127.0.0.1:0", &error);
-  g_assert_no_error (error);
-  muster_server_start (job->server);
-  g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%d", port);
-  g_clear_object (&job->master);
-  job->master = muster_master_new_for_target (target, &error);
-  g_assert_no_error (error);
-}
-
-static void
-note_saved (const MusterSaved *saved, gpointer data)
-{
-  g_string_append_printf (data, " %" G_GINT64_FORMAT "%s", saved->step,
-                          saved->skipped ? " skipped" : "");
-}
-
-static gboolean
-check_after_save (MusterSession *session, gint64 step, const char *prefix,
-                  gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-                  gpointer data G_GNUC_UNUSED)
-{
-  MUSTER_EXPECT_TRUE (session != NULL);
-  MUSTER_EXPECT_EQ (muster_checkpoint_step (prefix), step);
-  return TRUE;
-}
-
-static gboolean
-open_job (Job *job, gint64 save_steps, GError **error)
-{
-  const MusterSaverListener listener = {
-      .after_save = check_after_save, .saved = note_saved, .user_data = job->saved};
-  const MusterMonitoredTrainingOptions options = {.scaffold = job->scaffold,
-                                                  .master = job->master,
-                                                  .checkpoint_dir = job->directory,
-                                                  .saver = job->saver,
-                                                  .save_checkpoint_steps = save_steps,
-                                                  .save_summaries_steps = MUSTER_NEVER,
-                                                  .log_step_count_steps = MUSTER_NEVER,
-                                                  .saver_listeners = &listener,
-                                                  .n_saver_listeners = 1,
-                                                  .preemption = job->preemption};
-
-  job->session = muster_monitored_training_session_new (&options, NULL, NULL, error);
-  return job->session != NULL;
-}
-
-static gboolean
-train (Job *job, int n, GError **error)
-{
-  const char *targets[] = {muster_scaffold_train_op (job->scaffold)};
-  const gint64 dims[] = {1};
-  const float one = 1;
-  g_autoptr (MusterTensor) x =
-      muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, &one, sizeof one, NULL);
-  const MusterFeed feeds[] = {{"x:0", x}, {"y:0", x}};
-  const MusterStep step = {.feeds = feeds, .n_feeds = 2, .targets = targets, .n_targets = 1};
-
-  for (int i = 0; i < n; i++)
-    if (!muster_monitored_session_run (job->session, &step, NULL, NULL, error))
-      return FALSE;
-  return TRUE;
-}
-
-/* Trains until a save of that step has been reported. */
-static gboolean
-train_until_saved (Job *job, gint64 step, GError **error)
-{
-  g_autofree char *sought = g_strdup_printf (" %" G_GINT64_FORMAT, step);
-  const gint64 until_us = g_get_monotonic_time () + LIMIT_US;
-
-  while (!g_str_has_suffix (job->saved->str, sought)) {
-    if (!train (job, 1, error) || g_get_monotonic_time () > until_us)
-      return FALSE;
-  }
-  return TRUE;
-}
-
-static gboolean
-finish (Job *job, GError **error)
-{
-  return muster_monitored_session_finish (job->session, NULL, g_get_monotonic_time () + LIMIT_US,
-                                          error);
-}
-
-static gint64
-latest_step (Job *job)
-{
-  g_autofree char *latest = muster_latest_checkpoint (NULL, job->directory, NULL);
-  return latest != NULL ? muster_checkpoint_step (latest) : -1;
-}
-
+/* B001.40, B001.42, B001.49: the file is there later, and graphs are saved so. */
 MUSTER_TEST (BackgroundSave, goes_on_while_a_checkpoint_is_written)
 {
   g_auto (Job) job = set_up ();
@@ -174,7 +22,7 @@ MUSTER_TEST (BackgroundSave, goes_on_while_a_checkpoint_is_written)
   MUSTER_ASSERT_NO_ERROR (error);
 }
 
-/* What is written is the model as it was when the save was due. */
+/* B001.35: what is written is the model as it was when the save was due. */
 MUSTER_TEST (BackgroundSave, saves_the_step_that_it_is_called_by)
 {
   g_auto (Job) job = set_up ();
@@ -197,7 +45,7 @@ MUSTER_TEST (BackgroundSave, saves_the_step_that_it_is_called_by)
   MUSTER_EXPECT_EQ (saved, 0);
 }
 
-/* One is written at a time: what falls due meanwhile is saved as soon as that is done. */
+/* B001.43: one is written at a time: what falls due meanwhile is saved as soon as that is done. */
 MUSTER_TEST (BackgroundSave, makes_a_save_that_was_due_after_the_one_before)
 {
   g_auto (Job) job = set_up ();
@@ -217,6 +65,7 @@ MUSTER_TEST (BackgroundSave, makes_a_save_that_was_due_after_the_one_before)
   MUSTER_ASSERT_NO_ERROR (error);
 }
 
+/* B001.70, B001.76 */
 MUSTER_TEST (BackgroundSave, waits_for_it_at_the_end_and_saves_the_last_step)
 {
   g_auto (Job) job = set_up ();
@@ -231,7 +80,8 @@ MUSTER_TEST (BackgroundSave, waits_for_it_at_the_end_and_saves_the_last_step)
   MUSTER_EXPECT_EQ (latest_step (&job), 3);
 }
 
-/* The end has a deadline: what isn't done by then leaves the checkpoint before. */
+/* B001.71, B001.72: the end has a deadline: what isn't done by then leaves the checkpoint before.
+ */
 MUSTER_TEST (BackgroundSave, gives_up_at_the_end_what_takes_too_long)
 {
   g_auto (Job) job = set_up ();
@@ -249,7 +99,8 @@ MUSTER_TEST (BackgroundSave, gives_up_at_the_end_what_takes_too_long)
   MUSTER_EXPECT_TRUE (latest_step (&job) <= 0);
 }
 
-/* A run that fails ends without a save of its own, but finishes the one that it had begun. */
+/* B001.76: a run that fails ends without a save of its own, but finishes the one that it had begun.
+ */
 MUSTER_TEST (BackgroundSave, finishes_what_it_had_begun_when_the_run_fails)
 {
   g_auto (Job) job = set_up ();
@@ -286,7 +137,8 @@ MUSTER_TEST (BackgroundSave, calls_nobody_when_its_session_is_dropped)
   MUSTER_EXPECT_EQ (latest_step (&job), 0); /* its files were written: it was finished */
 }
 
-/* A failure is reported and counted once, and training goes on. */
+/* B001.45, B001.46, B001.52, B001.56, B001.58: a failure is reported and counted once, and training
+ * goes on. */
 MUSTER_TEST (BackgroundSave, counts_a_failure_once)
 {
   g_auto (Job) job = set_up ();
@@ -343,7 +195,7 @@ MUSTER_TEST (BackgroundSave, comes_back_from_a_session_that_was_lost_while_it_wa
   MUSTER_EXPECT_EQ (latest_step (&job), muster_monitored_session_global_step (job.session));
 }
 
-/* A job that is told to go waits for the save in flight, then saves where it stopped. */
+/* B001.49: a job that is told to go waits for the save in flight, then saves where it stopped. */
 MUSTER_TEST (BackgroundSave, that_is_told_to_go_waits_for_it_and_saves_what_is_newer)
 {
   g_auto (Job) job = set_up ();
@@ -428,8 +280,8 @@ MUSTER_TEST (BackgroundSave, that_is_told_to_go_leaves_the_one_in_flight_its_tim
   MUSTER_EXPECT_EQ (latest_step (&job), 0);
 }
 
-/* A save that was given up with its session, and still hangs, keeps others from being saved, not
- * from being trained. */
+/* B001.74: a save that was given up with its session, and still hangs, keeps others from being
+ * saved, not from being trained. */
 MUSTER_TEST (BackgroundSave, goes_on_beside_one_that_hangs)
 {
   g_auto (Job) job = set_up ();

@@ -188,6 +188,18 @@ muster_background_save_bound (MusterBackgroundSave *self, const MusterSaveCall *
                           preempted (self)};
 }
 
+MusterSaveCall
+muster_background_save_bound_by_grace (MusterBackgroundSave *self)
+{
+  g_auto (MusterPreemptionReport) report = {.grace_us = MUSTER_DEFAULT_GRACE_US};
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (self->preemption != NULL)
+    (void)muster_preemption_report (self->preemption, &report);
+  return (MusterSaveCall){.deadline_us = muster_deadline_after (now_us, report.grace_us),
+                          .cancellable = preempted (self)};
+}
+
 gboolean
 muster_background_save_abandon (MusterBackgroundSave *self, const MusterSaveCall *bounded)
 {
@@ -202,4 +214,16 @@ muster_background_save_abandon (MusterBackgroundSave *self, const MusterSaveCall
   cancel (self);
   (void)muster_async_saver_sync (self->async, bounded->deadline_us, bounded->cancellable, NULL);
   return FALSE;
+}
+
+gboolean
+muster_background_save_shutdown (MusterBackgroundSave *self, GError **error)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  if (self->async == NULL || running_save (self) != NULL)
+    return TRUE;
+  g_autoptr (MusterAsyncSaver) async = g_steal_pointer (&self->async);
+  return muster_async_saver_shutdown (async, muster_deadline_after (now_us, DISPOSE_US), NULL,
+                                      error);
 }

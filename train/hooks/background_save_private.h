@@ -56,12 +56,18 @@ MusterSaveTicket *muster_background_save_take_ended (MusterBackgroundSave *self,
 gboolean muster_background_save_wait (MusterBackgroundSave *self, const MusterSaveCall *call,
                                       GError **error);
 
-/* The bounds of a save whose session is gone, or whose run has failed. */
+/* The bounds of a save whose session is gone: another session waits for it. */
 MusterSaveCall muster_background_save_bound (MusterBackgroundSave *self,
                                              const MusterSaveCall *call);
+/* The bounds of a save whose run ends: the grace of the preemption, or 30 s without one. */
+MusterSaveCall muster_background_save_bound_by_grace (MusterBackgroundSave *self);
 
 /* Waits for such a save, and cancels it if it isn't done in time. FALSE if it has failed: that is
  * logged, and counts against nothing. */
 gboolean muster_background_save_abandon (MusterBackgroundSave *self, const MusterSaveCall *bounded);
+
+/* At the end of the run, after what was in flight: ends the thread, and returns an error that
+ * wasn't reported. Nothing is done about a thread that is stuck in a save that was given up. */
+gboolean muster_background_save_shutdown (MusterBackgroundSave *self, GError **error);
 
 G_END_DECLS

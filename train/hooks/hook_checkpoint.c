@@ -220,9 +220,8 @@ collect (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gboolean *
 }
 
 static void
-abandon_save (MusterCheckpointSaverHook *self, const MusterSaveCall *call)
+abandon_save (MusterCheckpointSaverHook *self, const MusterSaveCall bounded)
 {
-  const MusterSaveCall bounded = muster_background_save_bound (&self->background, call);
   g_autoptr (GError) failure = NULL;
 
   if (muster_background_save_abandon (&self->background, &bounded))
@@ -424,7 +423,7 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
       muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
 
   if (step < 0 || !end_background (self, &call, error) || !save_last (self, &call, step, error)) {
-    abandon_save (self, &call);
+    abandon_save (self, muster_background_save_bound (&self->background, &call));
     return FALSE;
   }
   for (guint i = 0; i < self->listeners->len; i++)
@@ -434,25 +433,28 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   /* A run that ends without saving its last state has failed, even if save failures were tolerated.
    */
   if (self->n_failures_in_a_row == 0)
-    return TRUE;
+    return muster_background_save_shutdown (&self->background, error);
   g_propagate_error (error, g_error_copy (self->last_failure));
   return FALSE;
 }
 
-/* A run that failed still finishes the checkpoint that it has begun. */
+/* A run that failed still finishes the checkpoint that it has begun, within the grace. */
 static void
 checkpoint_on_error (MusterHook *hook, const GError *failure G_GNUC_UNUSED)
 {
-  const MusterSaveCall call = {.deadline_us = MUSTER_WAIT_FOREVER};
-  abandon_save (MUSTER_CHECKPOINT_SAVER_HOOK (hook), &call);
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
+
+  abandon_save (self, muster_background_save_bound_by_grace (&self->background));
+  (void)muster_background_save_shutdown (&self->background, NULL);
 }
 
 /* Before another session restores: what was being written is durable then, or never will be. */
 static void
 checkpoint_session_lost (MusterHook *hook)
 {
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   const MusterSaveCall call = {.deadline_us = MUSTER_WAIT_FOREVER};
-  abandon_save (MUSTER_CHECKPOINT_SAVER_HOOK (hook), &call);
+  abandon_save (self, muster_background_save_bound (&self->background, &call));
 }
 
 static char **
