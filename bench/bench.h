@@ -159,6 +159,9 @@ MusterMetaGraph *bench_saved_model (guint n, gint64 n_elements);
 /* n float variables of side x side that every run of "train" updates in place, with "init", a
  * global step and a saver of all of them. */
 MusterMetaGraph *bench_updated_model (guint n, gint32 side);
+/* The same for "muster train": all of it is saved, the gradient too, so that it holds n + 1
+ * variables; it is fed rows of 64 floats as "x:0", and names its ops. */
+MusterMetaGraph *bench_trained_model (guint n, gint32 side);
 /* Adds a float variable of its own memory with NAME/Assign, filled by an op (dims and value are
  * nodes): a constant of that size would be in the graph. */
 typedef struct {
@@ -193,6 +196,7 @@ void bench_crowd_apart (void);
 void bench_crowd_tls (void);
 void bench_recovery (void);
 void bench_recovery_crowd (void);
+void bench_outage (void);
 void bench_save (void);
 void bench_save_memory (void);
 void bench_save_small (void);

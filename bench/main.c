@@ -24,6 +24,7 @@ static const struct {
     {"crowd-tls", bench_crowd_tls, TRUE},
     {"recovery", bench_recovery, FALSE},
     {"recovery-crowd", bench_recovery_crowd, TRUE},
+    {"outage", bench_outage, TRUE},
     {"save", bench_save, FALSE},
     {"save-memory", bench_save_memory, FALSE},
     {"save-small", bench_save_small, FALSE},

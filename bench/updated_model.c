@@ -4,6 +4,7 @@
 
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
+#include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
 
 static void
@@ -65,12 +66,11 @@ add_parameter (MusterGraphBuilder *b, const char *name, gint32 side, GPtrArray *
   g_ptr_array_add (trains, train);
 }
 
-/* The gradient is a variable too, which isn't saved. */
-MusterMetaGraph *
-bench_updated_model (guint n, gint32 side)
+/* The gradient is a variable too, which is saved if it is asked for. */
+static MusterMetaGraph *
+build (MusterGraphBuilder *b, guint n, gint32 side, gboolean saves_gradient)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (GPtrArray) inits = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GPtrArray) trains = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
@@ -81,6 +81,8 @@ bench_updated_model (guint n, gint32 side)
   g_ptr_array_add (names, g_strdup ("global_step"));
   add_variable (b, "gradient", side);
   g_ptr_array_add (inits, g_strdup ("gradient/Assign"));
+  if (saves_gradient)
+    g_ptr_array_add (names, g_strdup ("gradient"));
   for (guint i = 0; i < n; i++) {
     char *name = g_strdup_printf ("v%u", i);
     g_ptr_array_add (names, name);
@@ -94,8 +96,30 @@ bench_updated_model (guint n, gint32 side)
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, &error);
   bench_check (error, "building a model that is updated");
   g_autoptr (MusterMetaGraph) bare = muster_meta_graph_new_for_graph (graph);
-  MusterSaverBuild how = {.variables = (const char *const *)names->pdata};
+  MusterSaverBuild how = {.variables = (const char *const *)names->pdata, .max_to_keep = 2};
   MusterMetaGraph *meta_graph = muster_saver_build (bare, &how, &error);
   bench_check (error, "building its saver");
+  return meta_graph;
+}
+
+MusterMetaGraph *
+bench_updated_model (guint n, gint32 side)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  return build (b, n, side, FALSE);
+}
+
+MusterMetaGraph *
+bench_trained_model (guint n, gint32 side)
+{
+  static const MusterCollectedOp ops[] = {{"init_op", "init"}, {"train_op", "train"}};
+  static const gint64 rows[] = {-1, 64};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 2, rows);
+  g_autoptr (MusterMetaGraph) saved = build (b, n, side, TRUE);
+  MusterMetaGraph *meta_graph = muster_meta_graph_with_variables (
+      saved, muster_meta_graph_graph (saved), NULL, 0, ops, G_N_ELEMENTS (ops), &error);
+  bench_check (error, "naming the ops of a model");
   return meta_graph;
 }
