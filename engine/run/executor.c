@@ -14,6 +14,10 @@
 /* Runs with more slots aren't kept for reuse: those of init ops run once. */
 #define MAX_SPARE_SLOTS 8192
 
+/* How long a step that has changed a variable may go on after its client is gone: as long as other
+ * tasks wait for it (train/position). */
+#define MAY_END_US (5 * MUSTER_SECOND)
+
 /* --- slots --- */
 
 void
@@ -109,7 +113,8 @@ muster_run_free (MusterRun *self)
   if (self->dead != NULL)
     memset (self->dead, FALSE, plan->n_nodes);
   self->next = 0;
-  self->values_changed = self->has_changed = FALSE;
+  self->values_changed = self->has_changed = self->has_written = FALSE;
+  self->end_by_us = 0;
   self->stop = MUSTER_STOP_NONE;
   for (int i = 0; i < MUSTER_N_SPARES && self != NULL && plan->n_slots <= MAX_SPARE_SLOTS; i++) {
     MusterRun *empty = NULL;
@@ -227,13 +232,62 @@ muster_run_stop_reason (MusterRun *self)
   return (MusterStop)why;
 }
 
+/* Whether an op changes a variable, by its name. */
+static gboolean
+writes (const char *op)
+{
+  static const char *const writers[] = {"Assign",
+                                        "Apply",
+                                        "SparseApply",
+                                        "ResourceApply",
+                                        "ResourceSparseApply",
+                                        "Scatter",
+                                        "ResourceScatter",
+                                        "StridedSliceAssign",
+                                        "ResourceStridedSliceAssign",
+                                        "CountUpTo",
+                                        "ResourceCountUpTo"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (writers); i++)
+    if (g_str_has_prefix (op, writers[i]))
+      return !g_str_has_prefix (op, "ScatterNd");
+  return FALSE;
+}
+
+static gboolean
+has_written (MusterRun *self)
+{
+  const MusterPlan *plan = self->plan;
+
+  for (guint32 i = 0; i < plan->n_nodes && !self->has_written; i++) {
+    const gboolean is_done =
+        self->done != NULL ? self->done[i] == MUSTER_NODE_DONE : i < self->next;
+    self->has_written = is_done && writes (plan->nodes[i].op->name);
+  }
+  return self->has_written;
+}
+
+/* A step that has changed a variable isn't cut off between two of its updates because its client
+ * has died: nothing could undo the half of it. It may end, unless it waits for others. Apart from
+ * its caller, which most steps call without. */
+static __attribute__ ((noinline)) gboolean
+may_end (MusterRun *self, MusterStop why)
+{
+  if ((why != MUSTER_STOP_CANCELLABLE && why != MUSTER_STOP_CLOSED) || !has_written (self))
+    return FALSE;
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (self->end_by_us == 0)
+    self->end_by_us = now_us + MAY_END_US;
+  return now_us < MIN (self->end_by_us, self->context.deadline_us);
+}
+
 gboolean
 muster_run_is_stopped (MusterRun *self)
 {
   if (self->error != NULL)
     return TRUE;
   const MusterStop why = muster_run_stop_reason (self);
-  if (G_LIKELY (why == MUSTER_STOP_NONE))
+  if (G_LIKELY (why == MUSTER_STOP_NONE) || may_end (self, why))
     return FALSE;
   set_stop_error (self, why);
   return TRUE;

@@ -53,8 +53,10 @@ struct _MusterRun {
   guint8 *dead;         /* (owned) (nullable) by position, where the plan has a Switch */
   guint32 next;         /* position of the next node, while none waits */
   gboolean values_changed;
-  GError *error; /* (owned) (nullable) the first */
-  gint stop;     /* atomic: MusterStop */
+  GError *error;        /* (owned) (nullable) the first */
+  gint stop;            /* atomic: MusterStop */
+  gboolean has_written; /* once it was to stop: it has changed a variable */
+  gint64 end_by_us;     /* until when it goes on nevertheless; 0: it wasn't to stop */
 
   GMutex lock;
   GCond changed;        /* signalled when a kernel is resumed or the run is stopped */
