@@ -29,6 +29,7 @@ muster_announcement_clear (MusterAnnouncement *self)
   g_free (self->durable);
   g_free (self->detail);
   muster_save_status_free (self->saves);
+  g_free (self->holder);
   *self = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
 }
 
@@ -43,6 +44,7 @@ muster_announcement_copy (const MusterAnnouncement *self)
   copy->durable = g_strdup (self->durable);
   copy->detail = g_strdup (self->detail);
   copy->saves = muster_save_status_copy (self->saves);
+  copy->holder = g_strdup (self->holder);
   return copy;
 }
 
@@ -74,6 +76,9 @@ muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *l
     put (&self->detail, later->detail);
   if (later->step >= 0)
     self->step = later->step;
+  if (later->holder != NULL)
+    put (&self->holder, later->holder);
+  self->failed |= later->failed;
   if (later->saves != NULL) {
     muster_save_status_free (self->saves);
     self->saves = muster_save_status_copy (later->saves);
@@ -95,6 +100,7 @@ muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement
          a->is_ready == b->is_ready && g_strcmp0 (a->model, b->model) == 0 &&
          g_strcmp0 (a->task, b->task) == 0 && g_strcmp0 (a->who, b->who) == 0 &&
          g_strcmp0 (a->durable, b->durable) == 0 && g_strcmp0 (a->detail, b->detail) == 0 &&
+         g_strcmp0 (a->holder, b->holder) == 0 && a->failed == b->failed &&
          muster_save_status_equal (a->saves, b->saves);
 }
 

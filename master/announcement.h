@@ -44,6 +44,10 @@ typedef struct {
   gboolean prepared;       /* its variables were made ready and not reset since */
   gboolean is_ready;       /* the model's ready op passes now */
   MusterSaveStatus *saves; /* (owned) (nullable) of the chief's saver */
+  char *holder;        /* (owned) (nullable) this chief's name in the checkpoint directory that it
+                          holds; NULL: it holds none */
+  gboolean failed;     /* its run has failed: no other chief continues with the model as it is */
+  gboolean same_graph; /* of a claim's result: that chief's graph is also the claimant's */
 } MusterAnnouncement;
 
 #define MUSTER_ANNOUNCEMENT_INIT                                                                   \
@@ -74,8 +78,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAnnouncement, muster_announcement_free)
  * muster_announcement_merge: (skip)
  *
  * Updates self from a later announcement of the same chief: phase (unless UNKNOWN), step and
- * durable checkpoint (unless -1), saves (unless NULL), and detail (NULL keeps it while the phase
- * stays the same).
+ * durable checkpoint (unless -1), saves (unless NULL), detail (NULL keeps it while the phase stays
+ * the same), holder (NULL keeps it) and failed (which stays).
  */
 void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *later);
 

@@ -148,6 +148,7 @@ check_announcement (const MusterAnnouncement *announced, GError **error)
 {
   if (!check_optional ("announcement's detail", announced->detail, MAX_DETAIL, error) ||
       !check_optional ("checkpoint's name", announced->durable, MAX_DETAIL, error) ||
+      !check_optional ("name in the directory", announced->holder, MAX_DETAIL, error) ||
       (announced->saves != NULL &&
        !check_optional ("checkpoint's name", announced->saves->saving, MAX_DETAIL, error)))
     return FALSE;
@@ -187,6 +188,16 @@ describe (const Model *model, gint64 now_us)
   chief->lost_age_us = chief->alive ? 0 : now_us - model->lost_us;
   if (chief->saves != NULL)
     muster_save_status_add_age (chief->saves, now_us - model->saves_us);
+  return chief;
+}
+
+/* What a claimant is told. graph (nullable) is its own. */
+static MusterAnnouncement *
+describe_before (const Model *model, MusterGraph *graph, gint64 now_us)
+{
+  MusterAnnouncement *chief = describe (model, now_us);
+  chief->same_graph = graph != NULL && model->graph != NULL &&
+                      (graph == model->graph || muster_graph_equal (graph, model->graph));
   return chief;
 }
 
@@ -268,7 +279,9 @@ begin_phase (Model *model, MusterChiefPhase phase, gint64 now_us)
   model->phase_us = now_us;
   model->chief.step = -1;
   model->chief.prepared = model->chief.is_ready = FALSE;
+  model->chief.failed = FALSE;
   g_clear_pointer (&model->chief.detail, g_free);
+  g_clear_pointer (&model->chief.holder, g_free);
 }
 
 static void
@@ -317,12 +330,14 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
   g_autoptr (MusterAnnouncement) stood = NULL;
   gint64 epoch = 0;
   gint64 now_us = muster_clock_now_us (self->clock);
+  if (graph != NULL)
+    (void)muster_graph_hash (graph); /* computed here, without the lock */
   g_mutex_lock (&self->lock);
   Model *model = find (self, claim->model, now_us);
   if (model == NULL)
     model = add (self, claim->model, now_us, error);
   else if (may_claim (model, claim, now_us, error))
-    stood = describe (model, now_us);
+    stood = describe_before (model, graph, now_us);
   else
     model = NULL;
   if (model != NULL) {
@@ -395,6 +410,9 @@ apply_announcement (MusterChiefRegistry *self, Model *model, const MusterAnnounc
   apply_phase (model, announced, now_us);
   if (announced->step >= 0)
     model->chief.step = announced->step;
+  if (announced->holder != NULL && *announced->holder != '\0')
+    set_nullable (&model->chief.holder, announced->holder);
+  model->chief.failed |= announced->failed;
   if (announced->durable_step >= 0 && (announced->durable_step != model->chief.durable_step ||
                                        g_strcmp0 (announced->durable, model->chief.durable) != 0)) {
     model->chief.durable_step = announced->durable_step;

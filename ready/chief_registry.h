@@ -55,8 +55,8 @@ gboolean muster_chief_registry_check_name (const char *what, const char *name, G
 
 /* Claims a model. Returns the epoch, or 0 with FAILED_PRECONDITION, OUT_OF_RANGE, INVALID_ARGUMENT
  * or RESOURCE_EXHAUSTED. The chief is STARTING until it announces a phase, and the model not
- * prepared. graph (nullable) is the chief's. *before (nullable out, transfer full) as in
- * muster_session_claim (). */
+ * prepared. graph (nullable) is the chief's, and is compared with the previous chief's. *before
+ * (nullable out, transfer full) as in muster_session_claim (). */
 gint64 muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim,
                                     const char *who, MusterGraph *graph,
                                     MusterAnnouncement **before, GError **error);

@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/directory_lock.h"
 #include "saver/saver_private.h"
 
@@ -62,6 +63,50 @@ muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *p
   if (!muster_checkpoint_record_write (self->storage, directory, record, error))
     return FALSE;
   set_own_restore (self, life != NULL ? directory : NULL, life);
+  return TRUE;
+}
+
+/* TRUE if the record says that the model's chief holds the directory, that no run has died there
+ * after it was restored, and that the directory's newest checkpoint is still there. */
+static gboolean
+is_living (MusterSaver *self, const char *directory, const MusterCheckpointRecord *record,
+           const MusterLivingModel *model)
+{
+  if (record->chief == NULL || model->holder == NULL || record->life != NULL)
+    return FALSE;
+  g_autofree char *holding =
+      muster_checkpoint_directory_holding (&self->directory, record->chief, directory);
+  g_autofree char *latest = muster_saver_latest_checkpoint (self, directory, NULL);
+  g_autofree char *place = model->durable != NULL ? g_path_get_dirname (model->durable) : NULL;
+  const gint64 step = latest != NULL ? muster_checkpoint_step (latest) : -1;
+  g_autofree char *own = muster_path_for_master (self->storage, directory);
+  g_autofree char *others = place != NULL ? muster_path_for_master (self->storage, place) : NULL;
+  const gint64 durable_step = g_strcmp0 (own, others) == 0 ? model->durable_step : -1;
+
+  return strcmp (holding, model->holder) == 0 && step >= durable_step && step <= model->step;
+}
+
+gboolean
+muster_saver_continue (MusterSaver *self, const char *directory, const MusterLivingModel *model,
+                       gboolean count_deaths, gboolean *may, GError **error)
+{
+  muster_require (error, FALSE, self, directory, model, may);
+
+  g_autofree char *name = model->durable != NULL ? g_path_get_basename (model->durable) : NULL;
+  g_autoptr (MusterDirectoryLock) lock = NULL;
+  g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
+
+  if (record == NULL)
+    return FALSE;
+  /* what is saved beside the graph was in the process of the chief that is gone */
+  *may = is_living (self, directory, record, model) && !muster_saveables_has_any (self->saveables);
+  if (!*may || !count_deaths || name == NULL ||
+      muster_checkpoint_record_find (record, name) == NULL)
+    return TRUE;
+  record->life = g_strdup (name);
+  if (!muster_checkpoint_record_write (self->storage, directory, record, error))
+    return FALSE;
+  set_own_restore (self, directory, name);
   return TRUE;
 }
 

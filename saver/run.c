@@ -30,6 +30,13 @@ muster_saver_begin_run (MusterSaver *self, const char *directory, const char *re
                          .resumed_step = resumed_prefix != NULL
                                              ? muster_checkpoint_step (resumed_prefix)
                                              : resumed_step};
-  return muster_checkpoint_directory_begin_run (&self->directory, lease, directory, &run,
-                                                deadline_us, cancellable, error);
+  const gboolean is_new =
+      muster_checkpoint_directory_claimed_epoch (&self->directory, directory) == 0;
+  if (!muster_checkpoint_directory_begin_run (&self->directory, lease, directory, &run, deadline_us,
+                                              cancellable, error))
+    return FALSE;
+  if (lease != NULL && is_new)
+    muster_checkpoint_directory_announce (&self->directory, lease, directory, deadline_us,
+                                          cancellable);
+  return TRUE;
 }

@@ -252,9 +252,18 @@ muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 d
   if (!muster_saver_check_directory (self, directory, error))
     return FALSE;
   g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
-  return lease == NULL || (muster_storage_make_directory (self->storage, directory, error) &&
-                           muster_checkpoint_directory_claim (&self->directory, lease, directory,
-                                                              deadline_us, cancellable, error));
+  if (lease == NULL)
+    return TRUE;
+  const gboolean is_new =
+      muster_checkpoint_directory_claimed_epoch (&self->directory, directory) == 0;
+  if (!muster_storage_make_directory (self->storage, directory, error) ||
+      !muster_checkpoint_directory_claim (&self->directory, lease, directory, deadline_us,
+                                          cancellable, error))
+    return FALSE;
+  if (is_new)
+    muster_checkpoint_directory_announce (&self->directory, lease, directory, deadline_us,
+                                          cancellable);
+  return TRUE;
 }
 
 char *

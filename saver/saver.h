@@ -96,7 +96,8 @@ void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
 /* Claims a directory, in its side file, for the chief that holds the saver's lease. From then on an
  * earlier chief, at this or another master, is refused there (FAILED_PRECONDITION) before it
  * writes, and again before it publishes. A save claims by itself; a chief that trains claims before
- * its first step. Code that only restores doesn't claim: a job that reads another's checkpoints
+ * its first step, and then announces it, so that the next chief knows that this directory is the
+ * model's. Code that only restores doesn't claim: a job that reads another's checkpoints
  * mustn't prevent that one from saving. Without a lease this does nothing. */
 gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
                                        GCancellable *cancellable, GError **error);

@@ -98,6 +98,14 @@ typedef gboolean (*MusterDeviceFunc) (MusterMaster *master, gint64 deadline_us,
 typedef void (*MusterQuiesceFunc) (MusterSession *session, gint64 deadline_us,
                                    GCancellable *cancellable, gpointer user_data);
 
+/* Decides whether a chief may continue with the model that an earlier chief, of the same graph, has
+ * prepared and trained on the master: no step that was cut off has changed only a part of it. *step
+ * is set to the model's step. FALSE, with the reason: the chief prepares the model as if this
+ * function weren't set. deadline_us and cancellable (nullable) are the operation's. */
+typedef gboolean (*MusterContinueFunc) (MusterSession *session, gint64 *step, gint64 deadline_us,
+                                        GCancellable *cancellable, gpointer user_data,
+                                        GError **error);
+
 typedef struct {
   const char *init_op;
   const char *const *init_ops; /* (nullable) a list instead, run in one step */
@@ -125,6 +133,12 @@ typedef struct {
   gboolean reset_unclaimed;
   MusterQuiesceFunc quiesce_func; /* (nullable) runs before such a reset */
   gpointer quiesce_func_data;
+  /* (nullable) If the model was claimed and an earlier chief has left it whole, with the same graph
+   * and checkpoint directory, the chief continues with it: nothing is reset, restored or
+   * initialised. Not with overwrite, checkpoint_filename or device_func, and not in recover. NULL:
+   * it is always restored or initialised. */
+  MusterContinueFunc continue_func;
+  gpointer continue_func_data;
   MusterDeviceFunc device_func; /* runs before each session that prepare and recover create */
   gpointer device_func_data;
 } MusterPrepareOptions;
@@ -187,6 +201,9 @@ typedef struct {
   GArray *timeline;                 /* (owned) (nullable) of MusterSpan, in order; 10,000 at most */
   guint retries[MUSTER_N_FAILURES]; /* the number of retries, by cause */
   char *restored_from;              /* (owned) (nullable) the checkpoint */
+  gboolean continued; /* prepare: with the model on the master; nothing was restored or initialised
+                       */
+  gint64 continued_step; /* then: the model's step */
   char *passed_over; /* (owned) (nullable) newer checkpoints that weren't whole, the cause, and what
                         was done with them: lines */
   char *restore_warning; /* (owned) (nullable) remarks on the restore: lines */
@@ -200,7 +217,8 @@ typedef struct {
 
 typedef struct {
   /* "devices", "connect" (until there was a session, with the pauses), "create" (of the session
-   * that was created), "claim", "reset", "restore", "init", "local init", "waiting", "ready". Times
+   * that was created), "claim", "continue", "reset", "restore", "init", "local init", "waiting",
+   * "ready". Times
    * of one name are added. */
   const char *name;
   gint64 duration_us;
@@ -346,6 +364,9 @@ MusterLease *muster_session_manager_lease (MusterSession *session);
 /* The checkpoint that a session from prepare or recover was restored from: (nullable), borrowed
  * from the session. */
 const char *muster_session_manager_restored_from (MusterSession *session);
+/* The step of the model on the master with which a session from prepare continues; -1: it was
+ * restored or initialised. */
+gint64 muster_session_manager_continued_step (MusterSession *session);
 
 /* Called on the waiting thread when the situation changes, and when a master with an address hasn't
  * answered CreateSession for two seconds, with the cause. message is one line. readiness is empty

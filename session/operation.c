@@ -436,6 +436,7 @@ forget_attempt (MusterOperation *self)
   g_clear_pointer (&self->report.restored_from, g_free);
   g_clear_pointer (&self->report.passed_over, g_free);
   g_clear_pointer (&self->report.restore_warning, g_free);
+  self->report.continued = FALSE;
 }
 
 static void

@@ -6,8 +6,9 @@
 #include "ready/readiness.h"
 #include "session/session_private.h"
 
-#define LEASE_KEY    "muster-lease"
-#define RESTORED_KEY "muster-restored-from"
+#define LEASE_KEY     "muster-lease"
+#define RESTORED_KEY  "muster-restored-from"
+#define CONTINUED_KEY "muster-continued-step"
 
 /* Timeout for reading the final step of a job. */
 #define FINAL_STEP_LIMIT_US MUSTER_SECOND
@@ -124,12 +125,24 @@ muster_session_manager_restored_from (MusterSession *session)
   return g_object_get_data (G_OBJECT (session), RESTORED_KEY);
 }
 
-/* Ties the lease and the checkpoint's name to the session. */
+gint64
+muster_session_manager_continued_step (MusterSession *session)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (session), -1);
+  const gint64 *step = g_object_get_data (G_OBJECT (session), CONTINUED_KEY);
+  return step != NULL ? *step : -1;
+}
+
+/* Ties the lease, and where the model comes from, to the session. */
 static void
 hand_on (MusterOperation *self)
 {
   g_object_set_data_full (G_OBJECT (self->session), RESTORED_KEY,
                           g_strdup (self->report.restored_from), g_free);
+  if (self->report.continued)
+    g_object_set_data_full (
+        G_OBJECT (self->session), CONTINUED_KEY,
+        g_memdup2 (&self->report.continued_step, sizeof self->report.continued_step), g_free);
   if (self->lease != NULL)
     g_object_set_data_full (G_OBJECT (self->session), LEASE_KEY, g_steal_pointer (&self->lease),
                             g_object_unref);
@@ -198,6 +211,7 @@ claim (MusterOperation *self, GError **error)
   /* Another attempt of the same operation takes over from the previous one, whose lease may still
    * be held, with the same epoch, so that a newer chief keeps the model. */
   gboolean is_ours = self->claimed_epoch != 0;
+  self->has_claimed_before = is_ours;
   muster_operation_phase (self, "claim");
   MusterClaim what = {.model = manager->model,
                       .task = manager->task,
@@ -270,7 +284,8 @@ reset (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
 
-  if (!options->reset_master && !(options->reset_unclaimed && self->lease == NULL))
+  if (self->report.continued ||
+      (!options->reset_master && !(options->reset_unclaimed && self->lease == NULL)))
     return TRUE;
   if (options->quiesce_func != NULL) {
     muster_operation_phase (self, "rest");
@@ -440,7 +455,7 @@ restore (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
 
-  if (!can_restore (options))
+  if (!can_restore (options) || self->report.continued)
     return TRUE;
 
   muster_operation_phase (self, "restore");
@@ -546,7 +561,7 @@ initialise (MusterOperation *self, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
 
-  if (self->is_recovery || self->report.restored_from != NULL)
+  if (self->is_recovery || self->report.continued || self->report.restored_from != NULL)
     return TRUE;
   if (!has_init (self->manager, options))
     return refuse_without_init (error);
@@ -704,6 +719,8 @@ announce_prepared (MusterOperation *self, GError **error)
     announcement.durable_step = announcement.step;
     announcement.durable = g_strdup (checkpoint);
   }
+  if (self->report.continued)
+    muster_operation_describe_continued (self, &announcement);
   if (self->lease != NULL && !send (self, &announcement, error))
     return FALSE;
   if (self->is_recovery)
@@ -741,9 +758,11 @@ attempt (MusterOperation *self, gint64 *cost_us, GError **error)
 {
   GError *failure = NULL;
   gint64 started_us = muster_clock_now_us (self->clock);
-  gboolean has_begun = initialise_devices (self, &failure) && claim_in_session (self, &failure) &&
-                       reset (self, &failure);
+  gboolean has_begun = initialise_devices (self, &failure) && claim_in_session (self, &failure);
 
+  if (has_begun)
+    muster_operation_continue (self);
+  has_begun = has_begun && reset (self, &failure);
   *cost_us = muster_clock_now_us (self->clock) - started_us;
   if (has_begun && restore (self, &failure) && initialise (self, &failure) &&
       init_locally (self, &failure) && check_ready (self, &failure) &&

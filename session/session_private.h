@@ -87,7 +87,8 @@ typedef struct {
   gint64 claimed_epoch; /* of the last claim; 0: none yet */
   MusterAnnouncement
       *before; /* (owned) (nullable) the model's announcement before the first claim */
-  gboolean has_fallen_short; /* a recovery whose model isn't ready */
+  gboolean has_claimed_before; /* in an earlier session of this operation */
+  gboolean has_fallen_short;   /* a recovery whose model isn't ready */
 } MusterOperation;
 
 #define MUSTER_SINGLE_POLL_LIMIT_US (30 * MUSTER_SECOND)
@@ -136,6 +137,12 @@ void muster_operation_give_up_session (MusterOperation *self);
 gboolean muster_operation_pause (MusterOperation *self, MusterFailure class, gint64 pause_us,
                                  gint64 cost_us, GError **error);
 void muster_operation_forget_diagnosis (MusterOperation *self);
+
+/* living.c: decides, right after the claim, whether the chief continues with the model on the
+ * master. Sets report.continued. */
+void muster_operation_continue (MusterOperation *self);
+void muster_operation_describe_continued (const MusterOperation *self,
+                                          MusterAnnouncement *announcement);
 
 /* prepare.c */
 gboolean muster_operation_run_local_init (MusterOperation *self, GError **error);

@@ -10,6 +10,8 @@
 #define DEFAULT_COUNT_STEPS   100
 #define DEFAULT_MAX_WAIT_US   (7200 * MUSTER_SECOND)
 #define DEFAULT_BARRIER_US    (60 * MUSTER_SECOND)
+/* How long a chief that finds a model waits for running steps to end. */
+#define SETTLE_US (5 * MUSTER_SECOND)
 
 /* An interval; at most one of the two is above 0. */
 typedef struct {
@@ -199,16 +201,71 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
   return manager;
 }
 
-/* Waits for the steps of an earlier run on the master to end, before the reset. data is the
- * scaffold, which the monitored session holds. */
+/* What a chief knows of the model that it finds on the master. */
+typedef struct {
+  MusterScaffold *scaffold; /* (owned) */
+  MusterClock *clock;       /* (owned) */
+  gint64 quiesce_us;
+  guint n_tasks; /* with positions; 0: none */
+  guint torn;    /* a task whose step was cut off; n_tasks: none is known */
+} Living;
+
+static void
+living_free (gpointer data)
+{
+  Living *self = data;
+
+  muster_scaffold_unref (self->scaffold);
+  g_object_unref (self->clock);
+  g_free (self);
+}
+
+/* Lives as long as the manager, and therefore the monitored session. */
+static Living *
+make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *manager)
+{
+  Living *self = g_new (Living, 1);
+  const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (o->scaffold));
+
+  *self = (Living){.scaffold = muster_scaffold_ref (o->scaffold),
+                   .clock = g_object_ref (o->clock != NULL ? o->clock : muster_system_clock ()),
+                   .quiesce_us = o->position_quiesce_us > 0 ? o->position_quiesce_us : SETTLE_US,
+                   .n_tasks = n_tasks,
+                   .torn = n_tasks};
+  g_object_set_data_full (G_OBJECT (manager), "muster-living", self, living_free);
+  return self;
+}
+
+/* Whether the model on the master is whole, and its step. */
+static gboolean
+find_whole (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellable *cancellable,
+            gpointer data, GError **error)
+{
+  Living *self = data;
+  const gint64 now_us = muster_clock_now_us (self->clock);
+  const MusterPositionAwait await = {self->n_tasks, self->clock,
+                                     muster_deadline_after (now_us, self->quiesce_us), deadline_us};
+
+  self->torn = self->n_tasks;
+  if (self->n_tasks > 0 &&
+      !muster_position_await_whole (session, &await, &self->torn, cancellable, error))
+    return FALSE;
+  *step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
+  return *step >= 0;
+}
+
+/* Waits for the steps of an earlier run on the master to end, before the reset; not for one that is
+ * known to have been cut off. */
 static void
 quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data)
 {
-  const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (data));
-  const MusterPositionQuiesce all = {n_tasks, n_tasks, muster_system_clock (), deadline_us};
+  Living *self = data;
+  const MusterPositionQuiesce all = {self->n_tasks, self->torn, muster_system_clock (),
+                                     deadline_us};
 
-  if (n_tasks > 0)
+  if (self->n_tasks > 0)
     muster_position_quiesce (session, &all, cancellable);
+  self->torn = self->n_tasks;
 }
 
 /* A checkpoint without positions was saved by a program that doesn't use them. */
@@ -250,7 +307,10 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
     return NULL;
   /* With positions (train/position/position.h) a chief starts only when no earlier run of the job
    * continues. */
-  const guint n_tasks = muster_position_n_tasks (muster_scaffold_meta_graph (options->scaffold));
+  Living *living = make_living (options, manager);
+  const guint n_tasks = living->n_tasks;
+  const gboolean may_continue =
+      !options->always_restore && (n_tasks > 0 || options->continue_without_positions);
   MusterPrepareOptions prepare = {.saver = parts.saver,
                                   .checkpoint_dir = options->checkpoint_dir,
                                   .restore = &restore,
@@ -259,7 +319,9 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
                                   .reset_master = n_tasks > 1,
                                   .reset_unclaimed = n_tasks == 1,
                                   .quiesce_func = quiesce,
-                                  .quiesce_func_data = options->scaffold};
+                                  .quiesce_func_data = living,
+                                  .continue_func = may_continue ? find_whole : NULL,
+                                  .continue_func_data = living};
   MusterMonitoredSessionOptions session = {
       .scaffold = options->scaffold,
       .master = options->master,

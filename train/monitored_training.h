@@ -24,7 +24,14 @@ typedef struct {
                          which is built if there is none */
   const MusterRestoreOptions *restore; /* (nullable) of a chief, copied */
   gboolean overwrite;                  /* of a chief (session/manager.h) */
-  gint64 save_checkpoint_us;           /* 600 s */
+  /* A chief whose predecessor has left the model whole on the master continues with it (a model
+   * with a name and positions; continue_func in session/manager.h). TRUE: it restores the last
+   * checkpoint in any case. */
+  gboolean always_restore;
+  /* It also continues with a model that has no positions, of which nobody knows whether the
+   * predecessor's last step was cut off, and what its input has read. */
+  gboolean continue_without_positions;
+  gint64 save_checkpoint_us; /* 600 s */
   gint64 save_checkpoint_steps;
   gboolean save_blocking; /* TRUE: training waits for each checkpoint (train/hooks/hooks.h) */
   gint64 save_summaries_us;

@@ -224,6 +224,8 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .saver = self->saver,
       .restore = training->restore,
       .overwrite = training->overwrite,
+      .always_restore = training->always_restore,
+      .continue_without_positions = training->continue_without_positions,
       .save_checkpoint_us = training->save_us,
       .save_checkpoint_steps = training->save_steps,
       .save_blocking = training->save_blocking,

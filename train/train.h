@@ -11,7 +11,8 @@ G_BEGIN_DECLS
  * the global step, which all tasks share, reaches its target, or all batches are done. Each task's
  * position in the data is kept in the model (train/position/position.h): a resumed job skips no
  * batch and repeats none. A chief of several tasks resets its master, which must be the job's own;
- * so does a single task on a master without claims. Input that the graph reads by itself has no
+ * so does a single task on a master without claims. A chief whose predecessor died and left the
+ * model whole on the master continues with it instead. Input that the graph reads by itself has no
  * position. Lost sessions are recovered. A chief also claims its checkpoint directory, saves,
  * announces its progress (at most once a second), and may end the job. A run that restored a
  * checkpoint (count_deaths in saver/restore_options.h) counts as good after the first save, after
@@ -77,7 +78,10 @@ typedef struct {
   gint64 save_steps;
   gboolean save_blocking;              /* the same */
   const MusterRestoreOptions *restore; /* (nullable) */
-  gboolean overwrite;  /* of a chief: start a job that is over or was prepared by another chief */
+  gboolean overwrite; /* of a chief: start a job that is over or was prepared by another chief */
+  /* of a chief: like those of MusterMonitoredTrainingOptions */
+  gboolean always_restore;
+  gboolean continue_without_positions;
   gboolean ends_job;   /* of a chief: reaching until_step ends the job, which is announced */
   const char *log_dir; /* (nullable) for event files; NULL: with the checkpoints */
 

@@ -42,6 +42,7 @@ typedef struct {
   gboolean save_blocking;
   gboolean drill;
   gboolean overwrite;
+  gboolean restore;
   gboolean allow_missing;
   gboolean no_positions;
   /* parsed from the strings above */
@@ -227,6 +228,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
       .save_blocking = command->save_blocking,
       .restore = &restore,
       .overwrite = command->overwrite,
+      .always_restore = command->restore,
       .ends_job = !self->role->is_worker,
       .log_dir = command->log_dir,
       .preemption = self->preemption,
@@ -368,6 +370,10 @@ muster_cli_train (int argc, char **argv)
        "rehearse a preemption and report the remaining grace", NULL},
       {"overwrite", 0, 0, G_OPTION_ARG_NONE, &command.overwrite,
        "start a job that is over, or that another chief has prepared", NULL},
+      {"restore", 0, 0, G_OPTION_ARG_NONE, &command.restore,
+       "restore the latest checkpoint, even if a chief that died left the model whole on the "
+       "master",
+       NULL},
       {NULL}};
   if (!muster_cli_parse (argc, argv, "", summary, entries,
                          MUSTER_CLI_META_GRAPH | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |

@@ -97,7 +97,8 @@ add_state (JsonBuilder *builder, const MusterTrainingState *state)
 static const char *
 way_of (const MusterSessionReport *report)
 {
-  return report->restored_from != NULL              ? "restored"
+  return report->continued                          ? "continued"
+         : report->restored_from != NULL            ? "restored"
          : muster_cli_phase_us (report, "init") > 0 ? "initialised"
                                                     : "joined";
 }
@@ -108,7 +109,11 @@ say_ready (MusterTrainShow *self, const MusterSessionReport *report, gint64 step
   const char *model = self->options->model;
   g_autofree char *spent = muster_cli_in_phases (report);
   g_autofree char *took = muster_format_duration (took_us);
-  if (report->restored_from != NULL) {
+  if (report->continued) {
+    say (self, stdout,
+         "continuing with the model on the master: %s at step %" G_GINT64_FORMAT ", after %s%s",
+         model, step, took, spent);
+  } else if (report->restored_from != NULL) {
     g_autofree char *restored = muster_cli_restored (report);
     say (self, stdout, "%s: %s at step %" G_GINT64_FORMAT "%s", restored, model, step, spent);
   } else if (muster_cli_phase_us (report, "init") > 0) {

@@ -49,6 +49,8 @@ muster_remote_announcement (const Muster__Announcement *message)
       .prepared = message->prepared,
       .is_ready = message->ready,
       .saves = muster_save_status_read (message->saves),
+      .holder = muster_remote_text (message->holder, MOST_PATH),
+      .failed = message->failed,
   };
   return g_memdup2 (&announcement, sizeof announcement);
 }

@@ -191,6 +191,8 @@ claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncemen
     return 0;
   if (before != NULL && grant->before != NULL)
     *before = muster_remote_announcement (grant->before);
+  if (before != NULL && grant->before != NULL)
+    (*before)->same_graph = grant->same_graph;
   g_mutex_lock (&self->lock);
   self->lease_us = CLAMP (grant->lease_us, LEAST_LEASE_US, MOST_LEASE_US);
   self->stream = g_steal_pointer (&stream);
@@ -274,6 +276,8 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   announcement.durable_age_us =
       self->announced.durable_step >= 0 ? now_us () - self->durable_us : 0;
   announcement.detail = text (self->announced.detail);
+  announcement.holder = text (self->announced.holder);
+  announcement.failed = self->announced.failed;
   Muster__SaveStatus saves;
   g_autoptr (MusterSaveStatus) status = saves_now_locked (self);
   if (status != NULL) {

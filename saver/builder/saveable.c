@@ -104,6 +104,13 @@ muster_saveables_free (MusterSaveables *self)
 }
 
 gboolean
+muster_saveables_has_any (MusterSaveables *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->entries->len > 0;
+}
+
+gboolean
 muster_saveables_own (MusterSaveables *self, const char *tensor)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);

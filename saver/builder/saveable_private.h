@@ -18,6 +18,8 @@ gboolean muster_saveables_add (MusterSaveables *self, const char *name, MusterSa
 /* TRUE if the name of a checkpoint's tensor belongs to one of them. */
 gboolean muster_saveables_own (MusterSaveables *self, const char *tensor);
 
+gboolean muster_saveables_has_any (MusterSaveables *self);
+
 /* All their tensors, NAME/KEY: (transfer full) (element-type MusterNamedTensor). *left_out
  * (nullable out) becomes the names of those that can't be copied (transfer full), or NULL. */
 GPtrArray *muster_saveables_copy (MusterSaveables *self, char ***left_out, GError **error);

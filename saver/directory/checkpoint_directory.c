@@ -6,6 +6,9 @@
 
 #include <unistd.h>
 
+/* The time limit for announcing which directory a chief holds. */
+#define ANNOUNCE_US MUSTER_SECOND
+
 MusterKept *
 muster_kept_new (const char *prefix, double time)
 {
@@ -260,4 +263,27 @@ muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease 
          muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed,
                                                   error) &&
          (!changed || muster_checkpoint_record_write (self->storage, directory, record, error));
+}
+
+char *
+muster_checkpoint_directory_holding (MusterCheckpointDirectory *self, const char *chief,
+                                     const char *directory)
+{
+  g_autofree char *path = muster_path_for_master (self->storage, directory);
+  return g_strdup_printf ("%s, in %s", chief, path);
+}
+
+void
+muster_checkpoint_directory_announce (MusterCheckpointDirectory *self, MusterLease *lease,
+                                      const char *directory, gint64 deadline_us,
+                                      GCancellable *cancellable)
+{
+  const gint64 soon_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), ANNOUNCE_US);
+  g_autofree char *chief = name_of (lease);
+  g_autofree char *holder = muster_checkpoint_directory_holding (self, chief, directory);
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+
+  announcement.holder = holder;
+  (void)muster_lease_announce (lease, &announcement, MIN (deadline_us, soon_us), cancellable, NULL);
 }

@@ -81,6 +81,15 @@ gboolean muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *sel
 gboolean muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease *lease,
                                             const char *directory, gint64 deadline_us,
                                             GCancellable *cancellable, GError **error);
+/* How a chief, as a directory's record names it, is announced to hold that directory (transfer
+ * full): MusterAnnouncement's holder. */
+char *muster_checkpoint_directory_holding (MusterCheckpointDirectory *self, const char *chief,
+                                           const char *directory);
+/* Announces it for the chief with the lease, which has claimed the directory. If the master doesn't
+ * hear of it, the next chief restores. */
+void muster_checkpoint_directory_announce (MusterCheckpointDirectory *self, MusterLease *lease,
+                                           const char *directory, gint64 deadline_us,
+                                           GCancellable *cancellable);
 /* The lease's epoch in the directory; 0 without one. */
 gint64 muster_checkpoint_directory_claimed_epoch (MusterCheckpointDirectory *self,
                                                   const char *directory);

@@ -157,6 +157,7 @@ send_grant (Lease *lease, const MusterAnnouncement *before)
   if (before != NULL) {
     muster_server_fill_announcement (&stood, before);
     response.before = &stood.message;
+    response.same_graph = before->same_graph;
   }
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   g_autoptr (GBytes) packed = muster_pack (&response.base);

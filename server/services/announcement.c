@@ -24,6 +24,8 @@ muster_server_fill_announcement (MusterAnnouncementMessage *self, const MusterAn
   message->lost_age_us = chief->lost_age_us;
   message->prepared = chief->prepared;
   message->ready = chief->is_ready;
+  message->holder = muster_server_text (chief->holder);
+  message->failed = chief->failed;
   if (chief->saves == NULL)
     return;
   muster_save_status_fill (&self->saves, chief->saves);
@@ -43,6 +45,8 @@ muster_server_read_announcement (const Muster__Announcement *message)
       .durable = message->durable,
       .durable_age_us = message->durable_age_us,
       .detail = message->detail,
+      .holder = message->holder,
+      .failed = message->failed,
       .saves = muster_save_status_read (message->saves),
   };
 }

@@ -393,6 +393,25 @@ class Job(Case):
                 task.send_signal(signal.SIGTERM)
             self.assertEqual([self.ends(task)[0] for task in job], [6] * tasks)
 
+    def test_continues_with_the_model_of_a_chief_that_died(self):
+        _, target = self.serve()
+        job = ["--steps=1000000000", "--timeout=60"]
+        chief, worker = [self.task(target, name, *job) for name in ("chief:0", "worker:0")]
+        self.read_event(worker, "ready")
+        last = self.read_event(chief, "step")["step"]
+        chief.kill()
+        chief.wait()
+        chief = self.task(target, "chief:0", *job)
+        ready = self.read_event(chief, "ready")
+        self.assertEqual((ready["how"], ready["restored_from"]), ("continued", None))
+        self.assertGreaterEqual(ready["step"], last)
+        self.read_event(chief, "step")
+        for task in chief, worker:
+            task.send_signal(signal.SIGTERM)
+        ended = [self.ends(task) for task in (chief, worker)]
+        self.assertEqual([code for code, _ in ended], [6, 6])
+        self.assertNotIn('"lost"', ended[1][1])
+
     def test_workers_say_that_the_chief_has_reset_the_master(self):
         _, target = self.serve()
         job = ["--steps=1000000000", "--timeout=60"]
@@ -403,7 +422,7 @@ class Job(Case):
             pass
         chief.kill()
         chief.wait()
-        self.task(target, "chief:0", *job)
+        self.task(target, "chief:0", *job, "--restore")
         while (line := worker.stdout.readline()).startswith("training"):
             pass
         self.assertEqual(line, "the chief reset the master; waiting for it to initialise the model\n")

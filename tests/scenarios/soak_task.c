@@ -5,8 +5,8 @@
  *   soak_task check PREFIX N_TASKS
  *   soak_task write MODEL.meta WORK     (the model, for `muster train`)
  *
- * It tells on stdout "joined", or a chief "initialised" or "restored PREFIX", for each session that
- * was made, "lost WHY", "saved PREFIX", "ended STEP" and "failed WHY". */
+ * It tells on stdout "joined", or a chief "initialised", "restored PREFIX" or "continued STEP", for
+ * each session that was made, "lost WHY", "saved PREFIX", "ended STEP" and "failed WHY". */
 #include "checkpoint/state/checkpoint_state.h"
 #include "master/remote/remote_master.h"
 #include "master/remote/target.h"
@@ -56,7 +56,9 @@ on_made (MusterSessionReport *report, const GError *error, gpointer data)
 
   if (error != NULL)
     return;
-  if (report->restored_from != NULL)
+  if (report->continued)
+    tell ("continued %" G_GINT64_FORMAT, report->continued_step);
+  else if (report->restored_from != NULL)
     tell ("restored %s", report->restored_from);
   else
     tell (a->task > 0 ? "joined" : "initialised");

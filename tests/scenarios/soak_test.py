@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A chief, two workers and a master, one of the four killed at random every second or so (SIGKILL, SIGTERM, or SIGSTOP
 and later SIGCONT or SIGKILL), and started again: each job ends at its target, every checkpoint that was published is
-whole and holds each batch that its positions tell of exactly once, and nobody hangs. The tasks are soak_task.c's or, with
+whole and holds each batch that its positions tell of exactly once, and nobody hangs. With the argument --chief, only
+the chief is killed. The tasks are soak_task.c's or, with
 the argument --train, `muster train`. MUSTER_LONG=1 kills 200 times (on TensorFlow's server, with the argument
 --tensorflow, 20 times), MUSTER_SEED says when and whom, MUSTER_KILLS how often."""
 import json
@@ -26,6 +27,11 @@ if TENSORFLOW:
 TRAIN = "--train" in sys.argv
 if TRAIN:
     sys.argv.remove("--train")
+
+# Only the chief is killed, and every other time while it saves.
+CHIEF = "--chief" in sys.argv
+if CHIEF:
+    sys.argv.remove("--chief")
 
 TASK = os.path.abspath("tests/scenarios/soak_task")
 LONG = "MUSTER_LONG" in os.environ
@@ -65,7 +71,7 @@ def told_by_train(line):
         return [line]
     event = json.loads(line)
     if event["event"] == "ready":
-        return [event["how"], event["restored_from"]]
+        return [event["how"], str(event["step"]) if event["how"] == "continued" else event["restored_from"]]
     return [event["event"], event.get("checkpoint")]
 
 
@@ -98,6 +104,7 @@ class Job:
     def __init__(self, test, directory):
         self.test, self.directory = test, directory
         self.saved = -1  # the highest step that was reported durable
+        self.n_continued = 0  # lives of chiefs that went on with the model on the master
         self.checked = set()
         self.heard = {}
         held = peer.hold_port()
@@ -144,6 +151,9 @@ class Job:
                 step = int(what[1].rsplit("-", 1)[1])
                 self.test.assertGreaterEqual(step, self.saved, self.what())
                 self.saved = step
+            elif what[0] == "continued":
+                self.n_continued += 1
+                self.test.assertGreaterEqual(int(what[1]), self.saved, self.what())
             elif what[0] == "initialised":
                 self.test.assertEqual(self.saved, -1, self.what())
 
@@ -174,6 +184,12 @@ class Job:
         except FileNotFoundError:
             return set()
         return {os.path.join(self.directory, name) for name in names}
+
+    def is_saving(self):
+        try:
+            return any(name.startswith(".saving-") for name in os.listdir(self.directory))
+        except FileNotFoundError:
+            return False
 
     def wait(self, seconds, until=lambda: False):
         """Goes on for so long, or until the job is over; TRUE if it is."""
@@ -213,7 +229,9 @@ class SoakTest(processes.TestCase):
 
     def strike(self, job):
         """Kills somebody, or stops and then wakes or kills it; how is counted."""
-        victim = self.random.choice(job.members)
+        victim = job.tasks[0] if CHIEF else self.random.choice(job.members)
+        if CHIEF and self.random.random() < 0.5:
+            job.wait(2, job.is_saving)
         how = self.random.choice(("SIGKILL", "SIGTERM", "SIGSTOP, SIGCONT", "SIGSTOP, SIGKILL"))
         if job.is_over() or victim.has_ended():
             return False
@@ -232,7 +250,7 @@ class SoakTest(processes.TestCase):
         return True
 
     def test_nothing_is_lost_or_repeated(self):
-        n_kills, n_jobs, n_checked, began = 0, 0, 0, time.monotonic()
+        n_kills, n_jobs, n_checked, n_continued, began = 0, 0, 0, 0, time.monotonic()
         while n_kills < KILLS:
             n_jobs += 1
             job = Job(self, os.path.join(self.folder(), "run"))
@@ -243,8 +261,9 @@ class SoakTest(processes.TestCase):
                 self.fail("the job isn't over after %d s without a kill\n%s" % (SECONDS, job.what()))
             job.end()
             n_checked += len(job.checked)
-        print("%d kills in %d jobs of %d batches, %d checkpoints checked, %.0f s: %s" % (
-            n_kills, n_jobs, N_BATCHES, n_checked, time.monotonic() - began, sorted(self.kills.items())), flush=True)
+            n_continued += job.n_continued
+        print("%d kills in %d jobs of %d batches, %d chiefs continued, %d checkpoints checked, %.0f s: %s" % (
+            n_kills, n_jobs, N_BATCHES, n_continued, n_checked, time.monotonic() - began, sorted(self.kills.items())), flush=True)
 
 
 if __name__ == "__main__":

@@ -100,8 +100,9 @@ life_hook (Life *life)
 void
 life_begin (Life *life)
 {
-  g_autoptr (MusterMetaGraph) model =
-      muster_seen_model_new (&(MusterSeenModel){.work = life->job->work});
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (
+      &(MusterSeenModel){.work = life->work > 0 ? life->work : life->job->work});
+  g_auto (MusterSessionReport) report = {0};
   g_autoptr (MusterMetaGraph) extended =
       muster_position_add (model, life->job->n_tasks, &life->error);
   g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
@@ -126,8 +127,10 @@ life_begin (Life *life)
                                             .n_saver_listeners = 1,
                                             .max_wait_us = JOB_LIMIT_US,
                                             .model = life->job->server != NULL ? "seen" : NULL,
-                                            .position_quiesce_us = life->job->quiesce_us};
-  life->session = muster_monitored_training_session_new (&options, NULL, NULL, &life->error);
+                                            .position_quiesce_us = life->job->quiesce_us,
+                                            .always_restore = life->always_restores};
+  life->session = muster_monitored_training_session_new (&options, &report, NULL, &life->error);
+  life->continued = report.continued;
 }
 
 gboolean

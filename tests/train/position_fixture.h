@@ -47,6 +47,9 @@ typedef struct {
   guint n_recoveries;
   MusterClock *clock; /* (not owned) (nullable) the hook's */
   gint64 hold_us;
+  gboolean always_restores;
+  gint64 work;        /* in place of the job's: another graph; 0: the job's */
+  gboolean continued; /* with the model on the master */
 } Life;
 
 MusterHook *life_hook (Life *life);

@@ -302,13 +302,14 @@ is_saved (MusterCheckpointSaverHook *self, gint64 step)
   return TRUE;
 }
 
-/* Notes which checkpoint the training starts from. */
+/* Notes which checkpoint, or which model on the master, the training starts from. */
 static gboolean
 begin_run (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError **error)
 {
   muster_saver_set_lease (self->saver, muster_session_manager_lease (call->session));
   return muster_saver_begin_run (self->saver, self->directory,
-                                 muster_session_manager_restored_from (call->session), -1,
+                                 muster_session_manager_restored_from (call->session),
+                                 muster_session_manager_continued_step (call->session),
                                  call->deadline_us, call->cancellable, error);
 }
 

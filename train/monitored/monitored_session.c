@@ -548,6 +548,24 @@ blame_thread (MusterMonitoredSession *self, GError *first)
   return reported;
 }
 
+/* The model may be why the run has failed, as if its loss is NaN: the next chief restores it. A
+ * failure of the master or the network, and a cancellation, say nothing of the model. */
+static void
+announce_failure (MusterMonitoredSession *self, const GError *failure)
+{
+  MusterLease *lease = lease_of (self);
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+  gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), ASK_LEASE_US);
+
+  if (lease == NULL || muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+      muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+      muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
+      g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    return;
+  announcement.failed = TRUE;
+  (void)muster_lease_announce (lease, &announcement, deadline_us, NULL, NULL);
+}
+
 gboolean
 muster_monitored_session_finish (MusterMonitoredSession *self, const GError *failure,
                                  gint64 deadline_us, GError **error)
@@ -561,10 +579,12 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   if (g_atomic_int_get (&self->is_closed)) {
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Session is already closed.");
   }
-  if (!is_clean_end (self, failure))
-    first = g_error_copy (failure);
-  else
+  if (is_clean_end (self, failure)) {
     note_end_of_input (self, failure);
+  } else {
+    first = g_error_copy (failure);
+    announce_failure (self, first);
+  }
   if (first == NULL && self->session != NULL)
     end_hooks (self, deadline_us, &first);
   if (self->coordinator != NULL) {

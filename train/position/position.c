@@ -182,6 +182,45 @@ muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *qu
   }
 }
 
+/* The first task whose step, running in first, hasn't ended in now; n_tasks: none. */
+static guint
+find_unended (const MusterPositionState *first, const MusterPositionState *now, guint n_tasks)
+{
+  for (guint i = 0; i < n_tasks; i++)
+    if (muster_position_begun (now, i) != muster_position_done (now, i) &&
+        muster_position_begun (now, i) <= muster_position_begun (first, i))
+      return i;
+  return n_tasks;
+}
+
+gboolean
+muster_position_await_whole (MusterSession *session, const MusterPositionAwait *await, guint *torn,
+                             GCancellable *cancellable, GError **error)
+{
+  g_auto (MusterPositionState) first = {0}, now = {0};
+  MusterPositionPause pause = {.clock = await->clock};
+
+  if (!muster_position_read (session, await->n_tasks, &first, await->deadline_us, cancellable,
+                             error))
+    return FALSE;
+  for (;;) {
+    if (!muster_position_read (session, await->n_tasks, &now, await->deadline_us, cancellable,
+                               error))
+      return FALSE;
+    const guint task = find_unended (&first, &now, await->n_tasks);
+    if (task == await->n_tasks)
+      return TRUE;
+    if (muster_clock_now_us (await->clock) >= await->until_us) {
+      *torn = task;
+      return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                          "batch %" G_GINT64_FORMAT " of task %u was begun and isn't done",
+                          muster_position_done (&now, task), task);
+    }
+    if (!muster_position_pause (&pause, await->until_us, cancellable, error))
+      return FALSE;
+  }
+}
+
 /* --- positions in a checkpoint --- */
 
 gboolean

@@ -22,8 +22,10 @@ G_BEGIN_DECLS
  * - whether a step with a lost response was done is known. One that was aborted in the middle
  * shows: begun stays ahead of done. Only the last checkpoint repairs that: the task that detects it
  *   resets the master, and the chief prepares the model again;
- * - a chief first resets the master (reset_master of MusterPrepareOptions), so that no earlier step
- *   runs on over what it restores; the other tasks wait for the model again. A job of one task does
+ * - a chief whose predecessor died continues with the model on the master if no step was cut off
+ *   (continue_func of MusterPrepareOptions);
+ * - otherwise it first resets the master (reset_master), so that no earlier step runs on over what
+ *   it restores; the other tasks wait for the model again. A job of one task does
  *   so only if no claim ends the earlier session (reset_unclaimed). All tasks have their sessions
  * at one master;
  * - any saver and task may write hold, only the chief muster/over: when all batches are done it

@@ -69,6 +69,19 @@ typedef struct {
 void muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *quiesce,
                               GCancellable *cancellable);
 
+/* Whether a model that a chief has left is whole: each step that was running when this began has
+ * ended, so that its task's begun equals its done, or the task has begun another. A task begins one
+ * only after the one before. Waits until then, until_us at most, and holds nobody. FALSE with
+ * FAILED_PRECONDITION, and *torn, if a step of that task doesn't end. */
+typedef struct {
+  guint n_tasks;
+  MusterClock *clock; /* (not owned) */
+  gint64 until_us;    /* on it */
+  gint64 deadline_us; /* for its calls, and therefore on the system's clock */
+} MusterPositionAwait;
+gboolean muster_position_await_whole (MusterSession *session, const MusterPositionAwait *await,
+                                      guint *torn, GCancellable *cancellable, GError **error);
+
 /* Pauses between polls, from 1 ms growing to 50 ms, until until_us at most. */
 typedef struct {
   MusterClock *clock; /* (not owned) */
