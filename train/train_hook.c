@@ -220,6 +220,7 @@ training_after_create (MusterHook *hook, MusterSession *session,
   self->is_done = self->position == NULL && step >= self->state.until_step;
   self->good_at_us = in_us (self, GOOD_AFTER_US);
   self->announce_due_us = 0;
+  self->report_due_us = 0; /* the first step shows that the training goes on */
   restart_rate (self);
   if (self->trained->report.restored_from != NULL)
     self->state.durable_step = self->settled_step = step;
@@ -361,7 +362,6 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
   self->state.until_step = training->until_step > 0 || training->epochs == 0
                                ? training->until_step
                                : training->epochs * muster_batches_per_epoch (training->batches);
-  self->report_due_us = in_us (self, REPORT_EVERY_US);
   return MUSTER_HOOK (self);
 }
 

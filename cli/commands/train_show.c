@@ -139,6 +139,8 @@ on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
     self->ready_us = at_us;
     self->ready_step = step;
   }
+  if (is_json (self))
+    self->reported_us = 0;
   if (report->restored_from != NULL) {
     g_free (self->durable);
     self->durable = g_strdup (report->restored_from);
@@ -200,7 +202,9 @@ show_step (MusterTrainShow *self, gint64 at_us)
     muster_live_line (self->live, line);
     return;
   }
-  if (at_us - MAX (self->reported_us, self->ready_us) < every_us)
+  /* in JSON the first step of each session is an event */
+  if (at_us - (is_json (self) ? self->reported_us : MAX (self->reported_us, self->ready_us)) <
+      every_us)
     return;
   self->reported_us = at_us;
   if (is_json (self)) {

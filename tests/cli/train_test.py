@@ -193,7 +193,10 @@ class Alone(Case):
         lines = events(done.stdout)
         ready, last = lines[0], lines[-1]
         self.assertEqual((ready["event"], ready["how"], ready["step"], ready["variables"]), ("ready", "initialised", 0, 15))
-        self.assertEqual([line["step"] for line in lines if line["event"] == "saved"], [0, 2000, 4000, 5000])
+        saved = [line["step"] for line in lines if line["event"] == "saved"]
+        self.assertEqual((saved[0], saved[-1]), (0, 5000))
+        steps = [line["step"] for line in lines if line["event"] == "step"]
+        self.assertLessEqual(steps[0], 1)  # the first one of a session, whenever that is
         for line in lines:
             self.assertLess(abs(line["time"] - time.time()), 3600)
             if line["event"] == "step":

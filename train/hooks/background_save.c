@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "saver/async/snapshot.h"
 
-/* How long a save may still take after its session was lost or the run has failed. */
+/* How long a save may still take, at most, after its session was lost or the run has failed. */
 #define ABANDON_US (5 * MUSTER_SECOND)
 /* A thread that is stuck in a save that was given up isn't waited for. */
 #define DISPOSE_US (500 * MUSTER_MILLISECOND)
@@ -158,6 +158,8 @@ muster_background_save_take_ended (MusterBackgroundSave *self, const MusterSaveC
   if (muster_save_ticket_saved (ticket) == NULL &&
       muster_async_saver_sync (self->async, call->deadline_us, call->cancellable, failure))
     (void)muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, call->deadline_us, NULL, failure);
+  if (muster_save_ticket_state (ticket) == MUSTER_SAVE_DURABLE)
+    self->durable_us = self->began_us;
   return ticket;
 }
 
@@ -184,7 +186,8 @@ MusterSaveCall
 muster_background_save_bound (MusterBackgroundSave *self, const MusterSaveCall *call)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  return (MusterSaveCall){call->session, MIN (call->deadline_us, now_us + ABANDON_US),
+  const gint64 wait_us = CLAMP (self->began_us - self->durable_us, 0, ABANDON_US);
+  return (MusterSaveCall){call->session, MIN (call->deadline_us, now_us + wait_us),
                           preempted (self)};
 }
 

@@ -21,7 +21,8 @@ typedef struct {
   MusterPreemption *preemption; /* (owned) (nullable) */
   MusterSaveTicket *ticket;     /* (owned) (nullable) the save that is being written */
   MusterSaveTicket *given_up;   /* (owned) (nullable) one that was cancelled and may still run */
-  gint64 began_us;              /* when that began */
+  gint64 began_us;              /* when that began: it saves the work until then */
+  gint64 durable_us;            /* when the last durable one began; 0: none is yet */
   gint64 staging_us;            /* how long it held the step */
   gint64 report_us;             /* when it is reported as slow */
   gboolean has_deferred;        /* another was due meanwhile, at some time */
@@ -56,7 +57,8 @@ MusterSaveTicket *muster_background_save_take_ended (MusterBackgroundSave *self,
 gboolean muster_background_save_wait (MusterBackgroundSave *self, const MusterSaveCall *call,
                                       GError **error);
 
-/* The bounds of a save whose session is gone: another session waits for it. */
+/* The bounds of a save whose session is gone: another session waits for it, but no longer than the
+ * work took that it saves. */
 MusterSaveCall muster_background_save_bound (MusterBackgroundSave *self,
                                              const MusterSaveCall *call);
 /* The bounds of a save whose run ends: the grace of the preemption, or 30 s without one. */
