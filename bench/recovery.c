@@ -177,8 +177,8 @@ typedef enum { SERVER, CHIEF, WORKER, N_KILLED } Killed;
 
 static const char *const names[N_KILLED] = {"server", "chief", "worker"};
 
-/* From the start of what was killed to the first new step of each; NAN where nothing was to come
- * back. */
+/* From the start of what was killed to the first new step of each; NAN for a task that may have
+ * kept its session. */
 static void
 kill_once (Job *job, Killed who, double pause_s, double *chief_s, double *worker_s)
 {
@@ -197,7 +197,7 @@ kill_once (Job *job, Killed who, double pause_s, double *chief_s, double *worker
   else
     start_task (job, task);
   *chief_s = who == WORKER ? NAN : await_step (&job->chief) - started_s;
-  *worker_s = await_step (&job->worker) - started_s;
+  *worker_s = who == CHIEF ? NAN : await_step (&job->worker) - started_s;
 }
 
 static void
@@ -220,7 +220,8 @@ kill_and_start (Job *job, Killed who, double pause_s)
     kill_once (job, who, pause_s, &chief_s, &worker_s);
     if (!isnan (chief_s))
       g_array_append_val (chief, chief_s);
-    g_array_append_val (worker, worker_s);
+    if (!isnan (worker_s))
+      g_array_append_val (worker, worker_s);
   }
   print_step (who, pause_s, "chief", chief);
   print_step (who, pause_s, "worker", worker);
