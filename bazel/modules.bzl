@@ -25,7 +25,8 @@ MODULES = {
     "ready": ["base", "graph", "graph/meta_graph", "master"],
     "saver/builder": ["base", "graph", "graph/meta_graph", "checkpoint/format"],
     "saver/directory": ["base", "checkpoint/store", "checkpoint/format", "checkpoint/state", "master", "saver/builder"],
-    "saver": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver/directory"],
+    "saver/tiers": ["base", "checkpoint/format", "checkpoint/state", "saver/builder", "saver/directory"],
+    "saver": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver/directory", "saver/tiers"],
     "saver/async": ["base", "graph", "master", "saver"],
     "session": ["base", "rpc", "rpc/client", "master", "ready", "saver"],
     "session/cluster": ["base", "rpc", "rpc/proto"],
@@ -59,6 +60,6 @@ MODULES = {
     "cli/output": ["base", "master", "ready"],
     "cli/common": ["base", "graph", "rpc", "rpc/client", "master", "master/remote", "session", "session/cluster", "train/monitored", "train/position", "cli/output"],
     "cli/terminal": ["checkpoint/state", "cli/output", "cli/common"],
-    "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/format", "checkpoint/state", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "session/cluster", "train/monitored", "train/position", "train", "engine/session", "server", "cli/output", "cli/common", "cli/terminal"],
+    "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/format", "checkpoint/state", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/monitored", "train/position", "train", "engine/session", "server", "cli/output", "cli/common", "cli/terminal"],
     "cli": ["base", "engine/session", "tensorflow", "cli/output", "cli/common", "cli/terminal", "cli/commands"],
 }

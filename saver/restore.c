@@ -7,8 +7,12 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "saver/crash_loop_private.h"
 #include "saver/restore_private.h"
+#include "saver/tiers/tier_choose_private.h"
 
 #define MOST_NAMED 5 /* of the variables that were initialised */
+
+/* How long listing one of several directories may take. */
+#define MOST_LIST_US (10 * MUSTER_SECOND)
 
 static const MusterRestoreOptions plain;
 
@@ -23,6 +27,7 @@ typedef struct {
   /* Of a directory: */
   GPtrArray *faults;       /* (owned) (element-type Fault) of those that won't do */
   GString *warnings;       /* (owned) lines */
+  MusterTierChoice choice; /* (owned) */
   gboolean may_have_moved; /* the last fault is the checkpoint's: it may have been removed */
 } Restore;
 
@@ -46,6 +51,7 @@ static void
 restore_clear (Restore *self)
 {
   g_clear_pointer (&self->faults, g_ptr_array_unref);
+  muster_tier_choice_clear (&self->choice);
   if (self->warnings != NULL)
     g_string_free (self->warnings, TRUE);
 }
@@ -204,91 +210,100 @@ add_line (GString *lines, const char *line)
   g_string_append_printf (lines, "%s%s", lines->len > 0 ? "\n" : "", line);
 }
 
-/* A checkpoint whose directory has been moved is looked for by its name in the directory. */
-static char *
-locate (MusterSaver *self, const char *directory, const char *prefix)
+/* The time that listing a directory may take: an even share of what is left. */
+static gint64
+share_of_time (const Restore *self, guint n)
 {
-  g_autofree char *name = g_path_get_basename (prefix);
-  g_autofree char *moved = g_build_filename (directory, name, NULL);
-
-  if (!muster_checkpoint_exists (self->storage, prefix) &&
-      muster_checkpoint_exists (self->storage, moved))
-    return g_steal_pointer (&moved);
-  return g_strdup (prefix);
+  const gint64 left_us =
+      muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->saver->clock));
+  return left_us == MUSTER_WAIT_FOREVER ? MOST_LIST_US : MIN (left_us / n, MOST_LIST_US);
 }
 
-static void
-add_candidate (MusterSaver *self, const char *directory, const char *named, GPtrArray *found,
-               GHashTable *seen)
-{
-  g_autofree char *prefix = locate (self, directory, named);
-
-  /* Adding it again would keep this copy in the place of the first. */
-  if (g_hash_table_contains (seen, prefix))
-    return;
-  g_hash_table_add (seen, prefix);
-  g_ptr_array_add (found, g_steal_pointer (&prefix));
-}
-
-/* What the state names, newest first, each once. */
+/* The directory, and the fast tiers before it. Alone, it is waited for as long as it takes. */
 static GPtrArray *
-candidates (MusterSaver *self, const char *directory, const MusterCheckpointState *state)
+list_tiers (const Restore *self)
 {
-  GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  MusterSaver *saver = self->saver;
+  const MusterTiers *tiers = saver->tiers;
+  const MusterTierLook look = {saver->storage, saver->directory.latest_filename,
+                               self->options->fall_back_to_files};
+  const char *directories[MUSTER_MAX_FAST_TIERS + 1];
 
-  if (state != NULL)
-    add_candidate (self, directory, state->latest, found, seen);
-  for (guint i = state != NULL && state->all != NULL ? state->all->len : 0; i-- > 0;)
-    add_candidate (self, directory, state->all->pdata[i], found, seen);
-  return found;
+  for (guint i = 0; i < tiers->n; i++)
+    directories[i] = tiers->fast[i].rule.directory;
+  directories[tiers->n] = self->options->directory;
+  if (tiers->n > 0)
+    return muster_tier_list_all (&look, directories, tiers->n + 1,
+                                 share_of_time (self, tiers->n + 1));
+  GPtrArray *one = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tier_listing_free);
+  g_ptr_array_add (one, muster_tier_list (&look, self->options->directory));
+  return one;
 }
 
-/* Then those that merely lie there. */
+/* A directory that can't be read is passed over if another one has a checkpoint. */
+static void
+note_listing (Restore *self, const MusterTierListing *listing)
+{
+  if (listing->warning != NULL)
+    add_line (self->warnings, listing->warning);
+  if (listing->error == NULL)
+    return;
+  g_autofree char *line =
+      g_strdup_printf ("'%s' was passed over: %s", listing->directory, listing->error->message);
+  add_line (self->warnings, line);
+}
+
+/* A directory that can't be read must not look like an empty one: the model would be initialised
+ * anew. */
 static gboolean
-add_files (MusterSaver *self, const char *directory, GPtrArray *found, GError **error)
+refuse_unreadable (const GPtrArray *listings, GError **error)
 {
-  g_autoptr (GError) failure = NULL;
-  g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, directory, &failure);
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-
-  if (prefixes == NULL && muster_error_to_wire (failure) != MUSTER_ERROR_NOT_FOUND) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return FALSE;
+  for (guint i = listings->len; i-- > 0;) {
+    const MusterTierListing *listing = listings->pdata[i];
+    if (listing->error == NULL)
+      continue;
+    g_propagate_error (error, g_error_copy (listing->error));
+    return TRUE;
   }
-  for (guint i = 0; i < found->len; i++)
-    g_hash_table_add (seen, found->pdata[i]);
-  for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i-- > 0;)
-    add_candidate (self, directory, prefixes[i], found, seen);
-  return TRUE;
+  return FALSE;
 }
 
-/* What there is to choose from. A state that can't be read is an error unless the files may stand
- * in for it: it must not look like none. */
+/* What there is to choose from, over all tiers. */
 static GPtrArray *
 find_candidates (Restore *self, GError **error)
 {
   MusterSaver *saver = self->saver;
-  g_autoptr (GError) failure = NULL;
-  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
-      saver->storage, self->options->directory, saver->directory.latest_filename, &failure);
+  g_autoptr (GPtrArray) listings = list_tiers (self);
+  g_autofree char *path = muster_path_for_master (saver->storage, self->options->directory);
 
-  if (failure != NULL &&
-      !(self->options->fall_back_to_files && muster_error_is (failure, MUSTER_ERROR_DATA_LOSS))) {
-    g_propagate_error (error, g_steal_pointer (&failure));
+  muster_tier_choice_clear (&self->choice);
+  muster_tier_choose (listings, path, &self->choice);
+  if (self->choice.prefixes->len == 0 && refuse_unreadable (listings, error))
     return NULL;
+  for (guint i = 0; i < listings->len; i++)
+    note_listing (self, listings->pdata[i]);
+  return g_ptr_array_ref (self->choice.prefixes);
+}
+
+/* Those of the fast tiers that are newer than what was restored (step) but don't count. */
+static void
+note_refused (const Restore *self, gint64 step, GString *lines)
+{
+  for (guint i = 0; i < self->choice.refused->len; i++) {
+    const MusterTierRefused *one = self->choice.refused->pdata[i];
+    g_autofree char *line = g_strdup_printf ("'%s' was passed over: %s", one->prefix, one->why);
+    if (one->step > step)
+      add_line (lines, line);
   }
-  if (failure != NULL)
-    add_line (self->warnings, failure->message);
-  g_autoptr (GPtrArray) prefixes = candidates (saver, self->options->directory, state);
-  if (self->options->fall_back_to_files &&
-      !add_files (saver, self->options->directory, prefixes, error))
-    return NULL;
-  if (failure != NULL && prefixes->len == 0) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return NULL;
-  }
-  return g_steal_pointer (&prefixes);
+}
+
+/* The directory whose side file knows of a checkpoint. */
+static char *
+home_of (const Restore *self, const char *prefix)
+{
+  const MusterTiers *tiers = self->saver->tiers;
+  const guint tier = muster_tiers_of (self->saver->tiers, prefix);
+  return g_strdup (tier < tiers->n ? tiers->fast[tier].rule.directory : self->options->directory);
 }
 
 /* FALSE where lives have ended at this checkpoint too often. Where nothing can be noted nothing is
@@ -301,7 +316,8 @@ begin_crash_count (Restore *self, const char *prefix, GError **error)
 
   if (!self->options->count_deaths)
     return TRUE;
-  if (!muster_crash_loop_begin (self->saver, self->options->directory, prefix, &deaths, &failure)) {
+  g_autofree char *directory = home_of (self, prefix);
+  if (!muster_crash_loop_begin (self->saver, directory, prefix, &deaths, &failure)) {
     g_autofree char *line =
         g_strdup_printf ("can't record the start from '%s': %s", prefix, failure->message);
     add_line (self->warnings, line);
@@ -396,6 +412,7 @@ finish (Restore *self, MusterRestored *result)
 
   for (guint i = 0; i < self->faults->len; i++)
     quarantine_fault (self, self->faults->pdata[i], lines);
+  note_refused (self, muster_checkpoint_step (result->prefix), lines);
   if (lines->len > 0)
     result->passed_over = g_strdup (lines->str);
   if (result->warning != NULL)
@@ -432,6 +449,16 @@ list_again (Restore *self, const GPtrArray *before)
   return g_steal_pointer (&now);
 }
 
+/* There is nothing to restore, and why that of a fast tier doesn't count. */
+static void
+note_nothing (Restore *self, MusterRestored *result)
+{
+  g_autoptr (GString) lines = g_string_new (NULL);
+
+  note_refused (self, -1, lines);
+  result->passed_over = lines->len > 0 ? g_strdup (lines->str) : NULL;
+}
+
 static gboolean
 restore_newest (Restore *self, MusterRestored *result, GError **error)
 {
@@ -445,8 +472,7 @@ restore_newest (Restore *self, MusterRestored *result, GError **error)
       finish (self, result);
       /* Where the state can't be read, and the files stood in for it, nothing is anybody's to
        * delete. */
-      (void)muster_checkpoint_directory_adopt (&self->saver->directory, self->options->directory,
-                                               NULL);
+      (void)muster_saver_adopt_tiers (self->saver, self->options->directory, NULL);
       return TRUE;
     }
     GPtrArray *now = list_again (self, prefixes);
@@ -458,6 +484,7 @@ restore_newest (Restore *self, MusterRestored *result, GError **error)
     g_ptr_array_unref (prefixes);
     prefixes = now;
   }
+  note_nothing (self, result);
   return TRUE;
 }
 
@@ -549,7 +576,10 @@ muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
   if (!muster_saver_check_directory (self, directory, error))
     return FALSE;
   named.directory = directory;
-  g_auto (Restore) restore = {.saver = self, .options = &named, .warnings = g_string_new (NULL)};
+  g_auto (Restore) restore = {.saver = self,
+                              .options = &named,
+                              .deadline_us = MUSTER_WAIT_FOREVER,
+                              .warnings = g_string_new (NULL)};
   g_autoptr (GPtrArray) prefixes = find_candidates (&restore, error);
   if (prefixes == NULL)
     return FALSE;

@@ -11,6 +11,49 @@ resumed_run (MusterSaver *self, const char *directory, const char *prefix, gint6
   return step >= 0 ? muster_directory_run (self->storage, directory) : NULL;
 }
 
+/* A directory can't be two tiers. */
+static gboolean
+check_tiers (MusterSaver *self, const char *directory, GError **error)
+{
+  g_autofree char *durable = muster_path_for_master (self->storage, directory);
+
+  for (guint i = 0; i < self->tiers->n; i++) {
+    const char *fast = self->tiers->fast[i].rule.directory;
+    g_autofree char *path = muster_path_for_master (self->storage, fast);
+    if (strcmp (path, durable) == 0)
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "'%s' can't be both a fast tier and the checkpoint directory", fast);
+  }
+  return TRUE;
+}
+
+/* A fast tier that can't note the run is dropped: what is saved there wouldn't count. */
+static gboolean
+begin_in_fast_tiers (MusterSaver *self, MusterLease *lease, const char *durable,
+                     const MusterRun *run, gint64 deadline_us, GCancellable *cancellable,
+                     GError **error)
+{
+  g_autofree char *path = muster_path_for_master (self->storage, durable);
+  MusterRun own = *run;
+
+  own.durable_dir = path;
+  for (guint i = 0; i < self->tiers->n; i++) {
+    MusterFastTier *fast = &self->tiers->fast[i];
+    g_autoptr (GError) failure = NULL;
+    if ((muster_tiers_alive (self->tiers) & MUSTER_TIER_BIT (i)) == 0 ||
+        muster_checkpoint_directory_begin_run (&fast->checkpoints, lease, fast->rule.directory,
+                                               &own, deadline_us, cancellable, &failure))
+      continue;
+    if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
+        g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+    muster_tiers_drop (self->tiers, i, failure->message, durable);
+  }
+  return TRUE;
+}
+
 gboolean
 muster_saver_begin_run (MusterSaver *self, const char *directory, const char *resumed_prefix,
                         gint64 resumed_step, gint64 deadline_us, GCancellable *cancellable,
@@ -18,7 +61,8 @@ muster_saver_begin_run (MusterSaver *self, const char *directory, const char *re
 {
   muster_require (error, FALSE, self, directory);
 
-  if (!muster_saver_check_directory (self, directory, error))
+  if (!muster_saver_check_directory (self, directory, error) ||
+      !check_tiers (self, directory, error))
     return FALSE;
   if (self->is_empty)
     return TRUE;
@@ -30,13 +74,8 @@ muster_saver_begin_run (MusterSaver *self, const char *directory, const char *re
                          .resumed_step = resumed_prefix != NULL
                                              ? muster_checkpoint_step (resumed_prefix)
                                              : resumed_step};
-  const gboolean is_new =
-      muster_checkpoint_directory_claimed_epoch (&self->directory, directory) == 0;
-  if (!muster_checkpoint_directory_begin_run (&self->directory, lease, directory, &run, deadline_us,
-                                              cancellable, error))
-    return FALSE;
-  if (lease != NULL && is_new)
-    muster_checkpoint_directory_announce (&self->directory, lease, directory, deadline_us,
-                                          cancellable);
-  return TRUE;
+  return muster_saver_claim_tiers (self, directory, deadline_us, cancellable, error) &&
+         begin_in_fast_tiers (self, lease, directory, &run, deadline_us, cancellable, error) &&
+         muster_checkpoint_directory_begin_run (&self->directory, lease, directory, &run,
+                                                deadline_us, cancellable, error);
 }

@@ -14,46 +14,6 @@
 /* That a checkpoint is durable is told within this time, or not. */
 #define WARN_FULL_AFTER_US (5 * MUSTER_SECOND)
 
-/* A model that moves each time has somebody who won't rest. */
-#define MOST_TRIES 5
-
-/* Until the model has been at rest all through the work. */
-static gboolean
-work_quiesced (MusterSaver *self, MusterSession *session, MusterSaverWork work, gpointer data,
-               gint64 *step, gint64 deadline_us, GCancellable *cancellable, GError **error)
-{
-  for (guint i = 0; i < MOST_TRIES; i++) {
-    gboolean is_consistent = FALSE;
-    if (!self->consistent_cut.quiesce (session, deadline_us, cancellable, self->consistent_cut_data,
-                                       error) ||
-        !work (data, error) ||
-        (step != NULL && self->consistent_cut.number != NULL &&
-         !self->consistent_cut.number (session, step, deadline_us, cancellable,
-                                       self->consistent_cut_data, error)) ||
-        !self->consistent_cut.check (session, &is_consistent, deadline_us, cancellable,
-                                     self->consistent_cut_data, error))
-      return FALSE;
-    if (is_consistent)
-      return TRUE;
-    g_info ("the model changed during the save; saving again");
-  }
-  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                      "the model changed during each of %d saves: a task doesn't pause for saves",
-                      MOST_TRIES);
-}
-
-gboolean
-muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
-                                     MusterSaverWork work, gpointer data, gint64 *step,
-                                     gint64 deadline_us, GCancellable *cancellable, GError **error)
-{
-  if (self->consistent_cut.quiesce == NULL)
-    return work (data, error);
-  gboolean done = work_quiesced (self, session, work, data, step, deadline_us, cancellable, error);
-  self->consistent_cut.release (session, self->consistent_cut_data);
-  return done;
-}
-
 /* --- one save --- */
 
 /* One save on its way. */
@@ -61,15 +21,19 @@ typedef struct {
   MusterSaver *saver;
   MusterSession *session;
   const MusterSaveHow *how;
-  MusterSaveTrack *track;   /* (owned) (nullable) NULL if there is nothing to save */
-  MusterLease *lease;       /* (owned) (nullable) */
-  MusterNewCheckpoint made; /* its names are owned */
-  char *path;               /* (owned) made.temporary as the master knows it */
-  GPtrArray *copied;        /* (owned) (nullable) what the saveables hold */
-  const GPtrArray *tensors; /* (nullable) those, or how's */
-  MusterStorageLock *alive; /* (owned) (nullable) while it is written */
-  gboolean is_written;      /* by the master */
-  gboolean was_full;        /* that is what the last stage failed with */
+  MusterSaveTrack *track; /* (owned) (nullable) NULL if there is nothing to save */
+  guint tier;
+  MusterCheckpointDirectory *home;   /* the tier's */
+  const MusterFreeSpace *free_space; /* the tier's */
+  MusterLease *lease;                /* (owned) (nullable) */
+  MusterNewCheckpoint made;          /* its names are owned */
+  char *path;                        /* (owned) made.temporary as the master knows it */
+  GPtrArray *copied;                 /* (owned) (nullable) what the saveables hold */
+  const GPtrArray *tensors;          /* (nullable) those, or how's */
+  MusterStorageLock *alive;          /* (owned) (nullable) while it is written */
+  gboolean is_written;               /* by the master */
+  gboolean was_full;                 /* that is what the last stage failed with */
+  gboolean gave_up_full;             /* that is why it failed */
   MusterSpaceCheck space;
   gint64 began_us;
   gint64 deadline_us;
@@ -250,13 +214,13 @@ begin (Save *self, GError **error)
        !muster_saver_probe_once (saver, self->session, directory, self->deadline_us,
                                  self->cancellable, error)) ||
       !muster_storage_make_directory (saver->storage, directory, error) ||
-      !muster_checkpoint_directory_claim (&saver->directory, self->lease, directory,
-                                          self->deadline_us, self->cancellable, error))
+      !muster_checkpoint_directory_claim (self->home, self->lease, directory, self->deadline_us,
+                                          self->cancellable, error))
     return FALSE;
-  muster_checkpoint_directory_sweep_once (&saver->directory, directory);
+  muster_checkpoint_directory_sweep_once (self->home, directory);
   if (self->alive == NULL)
-    self->alive = muster_checkpoint_directory_mark_alive (&saver->directory, self->made.temporary);
-  return muster_free_space_find (&saver->free_space, &self->space, error);
+    self->alive = muster_checkpoint_directory_mark_alive (self->home, self->made.temporary);
+  return muster_free_space_find (self->free_space, &self->space, error);
 }
 
 /* A sharded save's parts lie in a directory of their own, TEMPORARY_temp_UNIQUE. */
@@ -383,7 +347,7 @@ write_all (Save *self, GError **error)
       self->how->written (self->how->written_data);
     return TRUE;
   }
-  self->was_full = muster_free_space_was_full (&self->saver->free_space, &self->space, failure);
+  self->was_full = muster_free_space_was_full (self->free_space, &self->space, failure);
   discard_quietly (self);
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
@@ -441,15 +405,15 @@ static gboolean
 publish (Save *self, GError **error)
 {
   if ((!self->made.is_published && !sync_written (self, error)) || !check_lease (self, error) ||
-      !muster_checkpoint_directory_publish (&self->saver->directory, self->lease, &self->made,
-                                            self->deadline_us, self->cancellable, error))
+      !muster_checkpoint_directory_publish (self->home, self->lease, &self->made, self->deadline_us,
+                                            self->cancellable, error))
     return FALSE;
   muster_save_track_end (self->track, MUSTER_SAVE_DURABLE, self->made.bytes);
   return TRUE;
 }
 
 /* The checkpoint is there, whether or not the master hears of it; only a lease that is lost
- * counts. */
+ * counts. One in a fast tier is announced once a copy is in the durable one. */
 static gboolean
 announce (Save *self, GError **error)
 {
@@ -458,7 +422,7 @@ announce (Save *self, GError **error)
   g_autoptr (GError) failure = NULL;
 
   if (self->space.why != NULL || self->made.is_unlisted || self->lease == NULL ||
-      self->made.step < 0)
+      self->made.step < 0 || self->tier < self->saver->tiers->n)
     return TRUE;
   gint64 soon_us =
       muster_deadline_after (muster_clock_now_us (self->saver->clock), WARN_FULL_AFTER_US);
@@ -478,7 +442,7 @@ announce (Save *self, GError **error)
 static gboolean
 go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError **error)
 {
-  const MusterFreeSpace *free_space = &self->saver->free_space;
+  const MusterFreeSpace *free_space = self->free_space;
 
   for (;;) {
     GError *failure = NULL;
@@ -489,7 +453,8 @@ go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError *
       g_propagate_error (error, failure);
       return FALSE;
     }
-    if (!muster_free_space_after_full (free_space, &self->space, failure, error))
+    self->gave_up_full = !muster_free_space_after_full (free_space, &self->space, failure, error);
+    if (self->gave_up_full)
       return FALSE;
   }
 }
@@ -502,7 +467,7 @@ end (Save *self)
 
   if (self->is_written && !self->made.is_published)
     discard_quietly (self);
-  muster_checkpoint_directory_unmark_alive (&saver->directory, self->made.temporary, self->alive);
+  muster_checkpoint_directory_unmark_alive (self->home, self->made.temporary, self->alive);
   release_lock (saver);
 }
 
@@ -527,6 +492,7 @@ report (Save *self, MusterSaved *saved)
   *saved = (MusterSaved){
       .prefix = skipped ? NULL : g_steal_pointer (&self->made.prefix),
       .step = MAX (self->made.step, -1),
+      .tier = self->tier,
       .bytes = self->made.bytes,
       .took_us = muster_clock_now_us (self->saver->clock) - self->began_us,
       .skipped = skipped,
@@ -540,12 +506,48 @@ report (Save *self, MusterSaved *saved)
   muster_save_track_read (self->track, saved->at_us);
 }
 
-static MusterSaveTrack *
-track (const Save *self, MusterSaveTrack *given)
+/* In another tier it is called otherwise. */
+static void
+follow (Save *self)
 {
-  return given != NULL ? muster_save_track_ref (given)
-                       : muster_save_track_new (self->saver, self->made.prefix,
-                                                MAX (self->made.step, -1), self->began_us, FALSE);
+  if (self->track != NULL && self->how->due != 0)
+    muster_save_track_rename (self->track, self->made.prefix, self->made.step);
+  else if (self->track == NULL && !self->saver->is_empty)
+    self->track = muster_save_track_new (self->saver, self->made.prefix, MAX (self->made.step, -1),
+                                         self->began_us, FALSE);
+}
+
+static gboolean
+save_in_tier (Save *self, const char *directory, gint64 deadline_us, GError **error)
+{
+  gboolean done = FALSE;
+
+  if (!start (self, directory, deadline_us, error) || !gather (self, error))
+    return FALSE;
+  follow (self);
+  g_autofree char *named = g_strdup (self->made.prefix); /* the cut may call it otherwise */
+  if (self->saver->is_empty) {
+    done = write_nothing (self, error);
+  } else if (take_lock (self, error)) {
+    done = go_through (self, begin, error) && go_through (self, write_all, error) &&
+           go_through (self, publish, error) && announce (self, error);
+    end (self);
+  }
+  if (!done)
+    g_prefix_error (error, "Saving '%s': ", named);
+  return done;
+}
+
+/* Drops a fast tier that is full or fails: then another one takes the checkpoint. */
+static gboolean
+drop_tier (const Save *self, const char *durable, const GError *failure)
+{
+  MusterTiers *tiers = self->saver->tiers;
+
+  if (self->tier == tiers->n || !(self->gave_up_full || muster_tier_is_at_fault (failure)))
+    return FALSE;
+  muster_tiers_drop (tiers, self->tier, failure->message, durable);
+  return TRUE;
 }
 
 gboolean
@@ -556,31 +558,39 @@ muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char
 {
   static const MusterSaveHow plain;
 
-  g_auto (Save) save = {.saver = self,
-                        .session = session,
-                        .how = how != NULL ? how : &plain,
-                        .made.step = step,
-                        .cancellable = cancellable};
   if (!muster_saver_check_session (self, session, error) ||
       !muster_saver_check_directory (self, directory, error) ||
-      !muster_deadline_check (deadline_us, error) ||
-      !start (&save, directory, deadline_us, error) || !gather (&save, error))
+      !muster_deadline_check (deadline_us, error))
     return FALSE;
-  g_autofree char *named = g_strdup (save.made.prefix); /* the cut may call it otherwise */
-  gboolean done = FALSE;
-  save.track = self->is_empty ? NULL : track (&save, given);
-  if (self->is_empty) {
-    done = write_nothing (&save, error);
-  } else if (take_lock (&save, error)) {
-    done = go_through (&save, begin, error) && go_through (&save, write_all, error) &&
-           go_through (&save, publish, error) && announce (&save, error);
-    end (&save);
+  how = how != NULL ? how : &plain;
+  g_autoptr (MusterSaveTrack) track = given != NULL ? muster_save_track_ref (given) : NULL;
+  for (;;) {
+    const char *home = directory;
+    GError *failure = NULL;
+    g_auto (Save)
+        save = {.saver = self,
+                .session = session,
+                .how = how,
+                .track = track != NULL ? muster_save_track_ref (track) : NULL,
+                .tier = how->due != 0 && how->prefix == NULL ? muster_tiers_fastest (self->tiers)
+                                                             : self->tiers->n,
+                .made.step = step,
+                .cancellable = cancellable};
+    save.home = muster_saver_tier (self, save.tier, &home, &save.free_space);
+    if (save_in_tier (&save, home, deadline_us, &failure)) {
+      if (save.made.is_published)
+        muster_saver_queue_copies (self, directory, save.made.prefix, save.made.step, how->due);
+      report (&save, saved);
+      return TRUE;
+    }
+    if (!drop_tier (&save, directory, failure)) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    g_error_free (failure);
+    if (track == NULL)
+      track = g_steal_pointer (&save.track);
   }
-  if (done)
-    report (&save, saved);
-  else
-    g_prefix_error (error, "Saving '%s': ", named);
-  return done;
 }
 
 gboolean

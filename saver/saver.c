@@ -89,8 +89,8 @@ set_rules (MusterCheckpointDirectory *self, const MusterSaverInfo *info,
   self->adopt_unknown = options->adopt_unknown;
 }
 
-static void
-set_options (MusterSaver *self, const MusterSaverOptions *options)
+static gboolean
+set_options (MusterSaver *self, const MusterSaverOptions *options, GError **error)
 {
   set_rules (&self->directory, &self->info, options);
   if (!options->no_meta_graph)
@@ -106,6 +106,8 @@ set_options (MusterSaver *self, const MusterSaverOptions *options)
                                        .paused = options->paused,
                                        .paused_data = options->paused_data};
   muster_checkpoint_directory_open (&self->directory, self->storage, self->clock);
+  self->tiers = muster_tiers_new (options->fast, options->n_fast, &self->directory, error);
+  return self->tiers != NULL;
 }
 
 /* --- how large a checkpoint is --- */
@@ -180,9 +182,7 @@ muster_saver_estimate (MusterSaver *self, const GPtrArray *tensors)
 {
   guint64 outside = 0;
 
-  g_mutex_lock (&self->directory.lock);
-  guint64 last = self->directory.last_bytes;
-  g_mutex_unlock (&self->directory.lock);
+  guint64 last = muster_saver_last_bytes (self);
   for (guint i = 0; tensors != NULL && i < tensors->len; i++)
     outside += muster_tensor_n_bytes (((const MusterNamedTensor *)tensors->pdata[i])->tensor);
   return MAX (self->graph_bytes + outside, last);
@@ -214,18 +214,20 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
       !muster_check_max_to_keep (options->max_to_keep, error))
     return NULL;
 
-  MusterSaver *self = g_object_new (MUSTER_TYPE_SAVER, NULL);
+  muster_require_array (error, NULL, options->fast, options->n_fast);
+  g_autoptr (MusterSaver) self = g_object_new (MUSTER_TYPE_SAVER, NULL);
   self->meta_graph = muster_meta_graph_ref (meta_graph);
   self->is_empty = is_empty;
   if (info != NULL)
     self->info = *info;
   self->directory.base_name = g_strdup (base_name);
-  set_options (self, options);
+  if (!set_options (self, options, error))
+    return NULL;
   self->graph_bytes = count_graph (self);
   if (!is_empty)
     self->restore_plan = muster_restore_plan_new (muster_meta_graph_graph (meta_graph),
                                                   self->info.restore_op, &self->restore_flaw);
-  return self;
+  return g_steal_pointer (&self);
 }
 
 void
@@ -241,6 +243,8 @@ muster_saver_set_lease (MusterSaver *self, MusterLease *lease)
 {
   g_return_if_fail (self != NULL);
   muster_checkpoint_directory_set_lease (&self->directory, lease);
+  for (guint i = 0; i < self->tiers->n; i++)
+    muster_checkpoint_directory_set_lease (&self->tiers->fast[i].checkpoints, lease);
 }
 
 gboolean
@@ -251,19 +255,7 @@ muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 d
 
   if (!muster_saver_check_directory (self, directory, error))
     return FALSE;
-  g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
-  if (lease == NULL)
-    return TRUE;
-  const gboolean is_new =
-      muster_checkpoint_directory_claimed_epoch (&self->directory, directory) == 0;
-  if (!muster_storage_make_directory (self->storage, directory, error) ||
-      !muster_checkpoint_directory_claim (&self->directory, lease, directory, deadline_us,
-                                          cancellable, error))
-    return FALSE;
-  if (is_new)
-    muster_checkpoint_directory_announce (&self->directory, lease, directory, deadline_us,
-                                          cancellable);
-  return TRUE;
+  return muster_saver_claim_tiers (self, directory, deadline_us, cancellable, error);
 }
 
 char *
@@ -304,7 +296,7 @@ muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError *
 {
   muster_require (error, FALSE, self, directory);
   return muster_saver_check_directory (self, directory, error) &&
-         muster_checkpoint_directory_adopt (&self->directory, directory, error);
+         muster_saver_adopt_tiers (self, directory, error);
 }
 
 gboolean
@@ -362,6 +354,7 @@ muster_saver_finalize (GObject *object)
   MusterSaver *self = MUSTER_SAVER (object);
 
   clear_consistent_cut (self);
+  muster_tiers_free (self->tiers);
   muster_checkpoint_directory_clear (&self->directory);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_clear_object (&self->storage);

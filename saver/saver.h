@@ -9,6 +9,7 @@
 #include "saver/builder/saveable.h"
 #include "saver/directory/free_space.h"
 #include "saver/restore_options.h"
+#include "saver/tiers/tier.h"
 
 G_BEGIN_DECLS
 
@@ -48,12 +49,17 @@ typedef struct {
   MusterSaverPaused
       paused; /* (nullable) called on the saving thread at each check that finds no space */
   gpointer paused_data;
+  /* Fast tiers in front of the directory of a save, fastest first: (nullable) copied. A restore of
+   * the directory also looks there; saves go there by MusterSaveHow.due. */
+  const MusterTier *fast;
+  gsize n_fast; /* MUSTER_MAX_FAST_TIERS at most */
 } MusterSaverOptions;
 
 /* The result of a save. Clear with muster_saved_clear (). */
 typedef struct {
   char *prefix;   /* (owned) (nullable) NULL if skipped */
   gint64 step;    /* -1: none */
+  guint tier;     /* the fast tier it is in; the number of them: the directory of the save */
   guint64 bytes;  /* of its files; 0 if unlisted */
   gint64 took_us; /* includes waiting for the previous save and for space */
   /* When it was requested (in the background: by the caller), staged, written and durable, on the
@@ -169,6 +175,10 @@ typedef struct {
   const GPtrArray *tensors; /* (nullable) (element-type MusterNamedTensor) from outside the graph,
                                instead of the saveables' current values */
   gboolean unlisted;        /* no state file, no list, no announcement */
+  /* With fast tiers, those that are due. The checkpoint is written to the fastest tier in use; the
+   * other ones that are due get a copy in the background (saver/tiered.h). 0: the directory
+   * itself. */
+  MusterTierSet due;
   void (*written) (gpointer user_data); /* (nullable) called when the master has written everything,
                                            before publishing */
   gpointer written_data;

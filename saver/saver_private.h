@@ -9,6 +9,7 @@
 #include "saver/probe_memory_private.h"
 #include "saver/save_track_private.h"
 #include "saver/saver.h"
+#include "saver/tiers/tiers_private.h"
 
 G_BEGIN_DECLS
 
@@ -23,6 +24,7 @@ struct _MusterSaver {
   MusterClock *clock;                  /* (owned) */
   MusterCheckpointDirectory directory; /* (owned) any thread */
   MusterFreeSpace free_space;          /* constant */
+  MusterTiers *tiers;                  /* (owned) any thread */
   MusterSaveables *saveables;          /* (owned) any thread */
   MusterProbe *probe;                  /* (owned) any thread */
   gboolean no_probe;
@@ -66,6 +68,23 @@ gboolean muster_saver_save_tracked (MusterSaver *self, MusterSession *session,
                                     const char *directory, gint64 step, const MusterSaveHow *how,
                                     MusterSaveTrack *track, MusterSaved *saved, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error);
+/* tiered.c: the tier with this number, its directory and its rules for lack of space. directory is
+ * the durable one. */
+MusterCheckpointDirectory *muster_saver_tier (MusterSaver *self, guint tier, const char **directory,
+                                              const MusterFreeSpace **free_space);
+/* The directory that a save with these tiers due goes to: borrowed. */
+const char *muster_saver_place (MusterSaver *self, const char *directory, MusterTierSet due);
+/* Claims all tiers, the fastest first, with one epoch. A fast tier that can't be claimed is
+ * dropped, unless another chief holds it. */
+gboolean muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
+                                   GCancellable *cancellable, GError **error);
+/* Rebuilds the lists of all tiers. A fast tier's failure isn't an error. */
+gboolean muster_saver_adopt_tiers (MusterSaver *self, const char *directory, GError **error);
+/* The size of the last checkpoint, in any tier. */
+guint64 muster_saver_last_bytes (MusterSaver *self);
+/* Queues copies of a checkpoint to the tiers of to that are slower than its own. */
+void muster_saver_queue_copies (MusterSaver *self, const char *directory, const char *prefix,
+                                gint64 step, MusterTierSet to);
 
 /* The estimated size in bytes of a checkpoint with tensors (nullable), from the graph and the last
  * checkpoint. */

@@ -4,6 +4,7 @@
 #include "cli/commands/train_data.h"
 #include "cli/commands/train_role.h"
 #include "cli/commands/train_show.h"
+#include "cli/commands/train_tiers.h"
 #include "cli/common/cli.h"
 #include "master/remote/target.h"
 
@@ -30,6 +31,7 @@ typedef struct {
   gint64 steps;
   gint64 epochs;
   char *directory;
+  char **fast_dirs;
   gint64 save_every;
   char *save_secs;
   int keep;
@@ -50,6 +52,8 @@ typedef struct {
   gint64 grace_us;
   gint64 step_timeout_us;
   gint64 save_timeout_us;
+  MusterTier *fast; /* (owned) (array length=n_fast) */
+  gsize n_fast;
 } CommandOptions;
 
 static void
@@ -58,6 +62,8 @@ options_clear (CommandOptions *self)
   g_strfreev (self->feeds);
   g_free (self->rows);
   g_free (self->directory);
+  g_strfreev (self->fast_dirs);
+  muster_train_tiers_free (self->fast, self->n_fast);
   g_free (self->save_secs);
   g_free (self->log_dir);
   g_free (self->loss);
@@ -81,12 +87,15 @@ check_options (CommandOptions *command, GError **error)
     wrong = "--save-every=STEPS must be 1 or more, and can't be combined with --save-secs";
   else if (command->epochs > 0 && command->feeds == NULL)
     wrong = "--epochs needs --feed, whose rows it counts; for the graph's own input use --steps=N";
+  else if (command->fast_dirs != NULL && command->directory == NULL)
+    wrong = "--fast-dir needs --checkpoint-dir, the durable directory behind it";
   else if (command->feeds == NULL && (command->rows != NULL || command->batch_size > 0))
     wrong = "--rows and --batch-size need --feed=NAME=@FILE.npy";
   if (wrong != NULL)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   if (wrong != NULL || !muster_cli_check_path ("--checkpoint-dir", command->directory, error) ||
       !muster_cli_check_path ("--log-dir", command->log_dir, error) ||
+      !muster_train_tiers_parse (command->fast_dirs, &command->fast, &command->n_fast, error) ||
       (command->save_secs != NULL &&
        !muster_cli_duration (command->save_secs, &command->save_us, error)) ||
       (command->grace != NULL &&
@@ -201,7 +210,9 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   const CommandOptions *command = self->command;
   const MusterTrainingListener listener = muster_train_show_listener (show);
   const MusterSaverOptions saver = {.max_to_keep = command->keep,
-                                    .save_timeout_us = command->save_timeout_us};
+                                    .save_timeout_us = command->save_timeout_us,
+                                    .fast = command->fast,
+                                    .n_fast = command->n_fast};
   const MusterRestoreOptions restore = {.allow_missing = command->allow_missing,
                                         .count_deaths = TRUE,
                                         .progress = muster_live_restoring,
@@ -341,6 +352,11 @@ muster_cli_train (int argc, char **argv)
        "checkpoint directory: the latest checkpoint is restored, new ones are saved (default: "
        "none)",
        "DIR"},
+      {"fast-dir", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &command.fast_dirs,
+       "faster directory in front of it, such as one in memory; may be repeated, fastest first. "
+       "Settings: every=STEPS or secs=TIME between checkpoints (default: 10s), keep=N of them "
+       "(default: 2)",
+       "DIR[,SETTINGS]"},
       {"save-every", 0, 0, G_OPTION_ARG_INT64, &command.save_every,
        "number of steps between checkpoints (default: --save-secs)", "STEPS"},
       {"save-secs", 0, 0, G_OPTION_ARG_STRING, &command.save_secs,

@@ -41,6 +41,8 @@ typedef struct {
   MusterAsyncSlot *slot;    /* of its snapshot; the core's */
   GPtrArray *tensors;       /* (owned) from the saveables */
   gboolean unlisted;
+  char *directory;   /* (owned) (nullable) with due: the durable tier's */
+  MusterTierSet due; /* 0: the ticket's path tells where */
 } MusterAsyncRequest;
 
 void muster_async_request_free (MusterAsyncRequest *self);
@@ -85,6 +87,8 @@ typedef struct {
   gint64 deadline_us;
   GCancellable *cancellable;
   gint64 began_us;       /* of a save */
+  const char *directory; /* of a save: the durable tier's, if it has tiers */
+  MusterTierSet due;     /* of a save in tiers */
   gboolean must_be_idle; /* earlier saves must have ended */
   gboolean is_claimed;
 } MusterAsyncCall;

@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "saver/async/async_private.h"
+#include "saver/tiered.h"
 
 #define DISPOSE_WAIT_US (5 * MUSTER_SECOND)
 
@@ -149,15 +150,17 @@ muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver, Muster
 
 /* With the lock held: the path, and its number. */
 static MusterSaveTicket *
-number (MusterAsyncCore *self, const char *directory, gint64 step, const char *prefix,
+number (const MusterAsyncCall *call, const char *directory, gint64 step, const char *prefix,
         GError **error)
 {
+  MusterAsyncCore *self = call->core;
   g_autofree char *path = NULL;
 
   if (prefix != NULL)
     return muster_save_ticket_new (prefix, muster_checkpoint_step (prefix));
   if (step < 0)
     step = self->counter + 1;
+  directory = muster_saver_place (self->model->saver, directory, call->due);
   path = muster_saver_prefix_for (self->model->saver, directory, step, error);
   if (path == NULL)
     return NULL;
@@ -330,7 +333,9 @@ save_in_background (const MusterAsyncCall *call, MusterSaveTicket *ticket, Muste
                                   .track = muster_save_track_ref (track),
                                   .model = muster_async_model_ref (core->model),
                                   .slot = slot,
-                                  .unlisted = unlisted};
+                                  .unlisted = unlisted,
+                                  .directory = call->due != 0 ? g_strdup (call->directory) : NULL,
+                                  .due = call->due};
   g_mutex_unlock (&core->lock);
   gboolean is_staged = stage (call, request, error);
   g_mutex_lock (&core->lock);
@@ -358,8 +363,9 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, MusterSaveT
   MusterAsyncRequest request = {.ticket = ticket, .model = model};
   g_auto (MusterSaved) done = {0};
   const char *path = muster_save_ticket_path (ticket);
-  g_autofree char *directory = g_path_get_dirname (path);
-  MusterSaveHow how = {.prefix = unlisted ? path : NULL, .unlisted = unlisted};
+  g_autofree char *directory =
+      call->due != 0 ? g_strdup (call->directory) : g_path_get_dirname (path);
+  MusterSaveHow how = {.prefix = unlisted ? path : NULL, .unlisted = unlisted, .due = call->due};
   const gint64 step = muster_save_ticket_step (ticket);
   const gint64 started_us = muster_clock_now_us (core->clock);
 
@@ -393,7 +399,7 @@ save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, co
 
   if (!muster_async_core_report_failure (core, error))
     return NULL;
-  g_autoptr (MusterSaveTicket) ticket = number (core, directory, step, prefix, error);
+  g_autoptr (MusterSaveTicket) ticket = number (call, directory, step, prefix, error);
   if (ticket == NULL)
     return NULL;
   const gboolean is_background = muster_async_core_n_slots (core) > 0;
@@ -410,12 +416,16 @@ save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, co
 
 static MusterSaveTicket *
 save_or_write (MusterAsyncSaver *self, const char *directory, gint64 step, const char *prefix,
-               gint64 deadline_us, GCancellable *cancellable, GError **error)
+               MusterTierSet due, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterAsyncCore *core = self->core;
   const gint64 began_us = muster_clock_now_us (core->clock);
-  MusterAsyncCall call = {
-      .core = core, .deadline_us = deadline_us, .cancellable = cancellable, .began_us = began_us};
+  MusterAsyncCall call = {.core = core,
+                          .deadline_us = deadline_us,
+                          .cancellable = cancellable,
+                          .began_us = began_us,
+                          .directory = directory,
+                          .due = due};
   MusterSaveTicket *ticket = NULL;
   g_autoptr (MusterSaveTicket) replaced = NULL;
 
@@ -454,7 +464,18 @@ muster_async_saver_save (MusterAsyncSaver *self, const char *directory, gint64 s
 {
   muster_require (error, NULL, self, directory);
   return check_call (self, "checkpoint directory", directory, error)
-             ? save_or_write (self, directory, step, NULL, deadline_us, cancellable, error)
+             ? save_or_write (self, directory, step, NULL, 0, deadline_us, cancellable, error)
+             : NULL;
+}
+
+MusterSaveTicket *
+muster_async_saver_save_in_tiers (MusterAsyncSaver *self, const char *directory, gint64 step,
+                                  MusterTierSet due, gint64 deadline_us, GCancellable *cancellable,
+                                  GError **error)
+{
+  muster_require (error, NULL, self, directory);
+  return check_call (self, "checkpoint directory", directory, error)
+             ? save_or_write (self, directory, step, NULL, due, deadline_us, cancellable, error)
              : NULL;
 }
 
@@ -464,7 +485,7 @@ muster_async_saver_write (MusterAsyncSaver *self, const char *prefix, gint64 dea
 {
   muster_require (error, NULL, self, prefix);
   return check_call (self, "checkpoint", prefix, error)
-             ? save_or_write (self, NULL, -1, prefix, deadline_us, cancellable, error)
+             ? save_or_write (self, NULL, -1, prefix, 0, deadline_us, cancellable, error)
              : NULL;
 }
 
@@ -545,9 +566,29 @@ is_idle (gpointer data)
   return muster_async_core_is_idle (data);
 }
 
+static MusterSaver *
+saver_of (MusterAsyncCore *self)
+{
+  g_mutex_lock (&self->lock);
+  MusterSaver *saver = g_object_ref (self->model->saver);
+  g_mutex_unlock (&self->lock);
+  return saver;
+}
+
 gboolean
 muster_async_saver_sync (MusterAsyncSaver *self, gint64 deadline_us, GCancellable *cancellable,
                          GError **error)
+{
+  muster_require (error, FALSE, self);
+
+  g_autoptr (MusterSaver) saver = saver_of (self->core);
+  return muster_async_saver_sync_saves (self, deadline_us, cancellable, error) &&
+         muster_saver_sync_copies (saver, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_async_saver_sync_saves (MusterAsyncSaver *self, gint64 deadline_us,
+                               GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self);
 
@@ -591,6 +632,18 @@ has_ended (gpointer data)
   return muster_async_core_is_idle (core) && (core->thread == NULL || core->is_over);
 }
 
+/* The copies of the last saves; given up at the deadline. */
+static gboolean
+end_copies (MusterAsyncCore *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (MusterSaver) saver = saver_of (self);
+
+  if (muster_saver_sync_copies (saver, deadline_us, cancellable, error))
+    return TRUE;
+  muster_saver_cancel_copies (saver);
+  return FALSE;
+}
+
 gboolean
 muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancellable *cancellable,
                              GError **error)
@@ -619,7 +672,7 @@ muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancel
   }
   g_mutex_unlock (&core->lock);
   g_clear_pointer (&ended, g_thread_join);
-  return shut;
+  return shut && end_copies (core, deadline_us, cancellable, error);
 }
 
 gint64

@@ -63,6 +63,13 @@ MusterSaveTicket *muster_async_saver_save (MusterAsyncSaver *self, const char *d
                                            gint64 step, gint64 deadline_us,
                                            GCancellable *cancellable, GError **error);
 
+/* The same with fast tiers, of which these are due (MusterSaveHow.due). The ticket's path is in the
+ * tier that was in use when it was staged; its result names the one that has the checkpoint. */
+MusterSaveTicket *muster_async_saver_save_in_tiers (MusterAsyncSaver *self, const char *directory,
+                                                    gint64 step, MusterTierSet due,
+                                                    gint64 deadline_us, GCancellable *cancellable,
+                                                    GError **error);
+
 /* The same to the given prefix, without counter, state file and retention. */
 MusterSaveTicket *muster_async_saver_write (MusterAsyncSaver *self, const char *prefix,
                                             gint64 deadline_us, GCancellable *cancellable,
@@ -84,9 +91,13 @@ gboolean muster_async_saver_restore (MusterAsyncSaver *self, const MusterRestore
 gboolean muster_async_saver_read (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
                                   GCancellable *cancellable, GError **error);
 
-/* Waits until no save is running. Returns the background error that wasn't reported yet. */
+/* Waits until no save is running, and no copy to a lower tier (saver/tiered.h). Returns the
+ * background error that wasn't reported yet. */
 gboolean muster_async_saver_sync (MusterAsyncSaver *self, gint64 deadline_us,
                                   GCancellable *cancellable, GError **error);
+/* The same for saves alone. */
+gboolean muster_async_saver_sync_saves (MusterAsyncSaver *self, gint64 deadline_us,
+                                        GCancellable *cancellable, GError **error);
 
 /* Refuses new saves and waits for running ones until the deadline; then they are cancelled, and
  * DEADLINE_EXCEEDED names the one that may be missing. Returns background errors like sync. May be

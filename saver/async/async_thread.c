@@ -47,6 +47,7 @@ muster_async_request_free (MusterAsyncRequest *self)
   muster_save_ticket_unref (self->ticket);
   muster_async_model_unref (self->model);
   g_clear_pointer (&self->tensors, g_ptr_array_unref);
+  g_free (self->directory);
   g_free (self);
 }
 
@@ -129,13 +130,14 @@ drop_once (Write *self)
   self->is_dropped = TRUE;
 }
 
-/* Frees the shadows' memory before the files are synced. */
+/* Frees the shadows' memory before the files are synced, unless another tier may need them. */
 static void
 on_written (gpointer data)
 {
   Write *self = data;
 
-  drop_once (self);
+  if (self->request->due == 0)
+    drop_once (self);
   muster_save_ticket_advance (self->request->ticket, MUSTER_SAVE_WRITTEN);
 }
 
@@ -217,8 +219,10 @@ write_one (MusterAsyncCore *self, MusterAsyncRequest *request)
   Write write = {self, request, FALSE};
   g_auto (MusterSaved) saved = {0};
   const char *path = muster_save_ticket_path (request->ticket);
-  g_autofree char *directory = g_path_get_dirname (path);
-  MusterSaveHow how = {.prefix = path,
+  g_autofree char *directory =
+      request->due != 0 ? g_strdup (request->directory) : g_path_get_dirname (path);
+  MusterSaveHow how = {.prefix = request->due != 0 ? NULL : path,
+                       .due = request->due,
                        .save_tensor = muster_snapshot_save_tensor (snapshot),
                        .unlisted = request->unlisted,
                        .tensors = request->tensors,

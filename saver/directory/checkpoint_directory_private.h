@@ -144,9 +144,11 @@ typedef struct {
   gboolean is_here;     /* written and synced by this process */
   gboolean is_unlisted; /* no state file, no list */
   gboolean is_verified; /* it was read back */
+  gboolean is_copy;     /* of another tier's: not published if the run has a newer one here */
   const char *run;      /* (nullable) the run that saved it, if another than the directory's */
   /* set by muster_checkpoint_directory_publish () */
   gboolean is_published;
+  gboolean is_stale; /* a copy that came too late */
   guint64 bytes;
   char *trouble; /* (owned) (nullable) a failure with the record; the save has succeeded */
 } MusterNewCheckpoint;

@@ -296,6 +296,23 @@ muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self, c
   return muster_storage_publish (self->storage, path, data, size, error);
 }
 
+/* A copy that took longer than a save which went here directly. It must not become the latest. */
+static gboolean
+is_stale (MusterCheckpointDirectory *self, const MusterCheckpointRecord *record,
+          const MusterNewCheckpoint *checkpoint)
+{
+  gboolean has_newer = FALSE;
+
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < record->checkpoints->len && checkpoint->is_copy; i++) {
+    const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
+    has_newer = has_newer || (one->run != NULL && g_strcmp0 (one->run, self->run) == 0 &&
+                              one->bad == NULL && one->step > checkpoint->step);
+  }
+  g_mutex_unlock (&self->lock);
+  return has_newer;
+}
+
 static gboolean
 publish (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoint *checkpoint,
          gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -312,6 +329,9 @@ publish (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoin
   if (record == NULL ||
       !muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed, error))
     return FALSE;
+  checkpoint->is_stale = is_stale (self, record, checkpoint);
+  if (checkpoint->is_stale)
+    return TRUE;
   const double now = muster_checkpoint_directory_now (self);
   if (!checkpoint->is_published)
     checkpoint->is_published = checkpoint->is_here

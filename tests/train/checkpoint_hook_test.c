@@ -346,8 +346,9 @@ on_end (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
 MUSTER_TEST (CheckpointSaver, notifies_its_listeners)
 {
   Listened first = {.stops = TRUE}, second = {0};
-  const MusterSaverListener listeners[] = {{on_begin, on_before, on_after, on_end, NULL, &first},
-                                           {on_begin, on_before, on_after, on_end, NULL, &second}};
+  const MusterSaverListener listeners[] = {
+      {on_begin, on_before, on_after, on_end, .user_data = &first},
+      {on_begin, on_before, on_after, on_end, .user_data = &second}};
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
   saver_hook (&job, (MusterCheckpointSaverOptions){

@@ -73,12 +73,12 @@ preempted (MusterBackgroundSave *self)
 
 gboolean
 muster_background_save_start (MusterBackgroundSave *self, const char *directory, gint64 step,
-                              const MusterSaveCall *call, GError **error)
+                              MusterTierSet due, const MusterSaveCall *call, GError **error)
 {
   g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, preempted (self));
   const gint64 began_us = muster_clock_now_us (muster_system_clock ());
-  MusterSaveTicket *ticket = muster_async_saver_save (self->async, directory, step,
-                                                      call->deadline_us, either.cancellable, error);
+  MusterSaveTicket *ticket = muster_async_saver_save_in_tiers (
+      self->async, directory, step, due, call->deadline_us, either.cancellable, error);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
 
   if (ticket == NULL)
@@ -156,7 +156,7 @@ muster_background_save_take_ended (MusterBackgroundSave *self, const MusterSaveC
   MusterSaveTicket *ticket = take_ticket (self);
   /* the saver reports an error once: here, not instead of the next save */
   if (muster_save_ticket_saved (ticket) == NULL &&
-      muster_async_saver_sync (self->async, call->deadline_us, call->cancellable, failure))
+      muster_async_saver_sync_saves (self->async, call->deadline_us, call->cancellable, failure))
     (void)muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, call->deadline_us, NULL, failure);
   if (muster_save_ticket_state (ticket) == MUSTER_SAVE_DURABLE)
     self->durable_us = self->began_us;
@@ -215,7 +215,8 @@ muster_background_save_abandon (MusterBackgroundSave *self, const MusterSaveCall
   g_message ("the checkpoint of step %" G_GINT64_FORMAT " wasn't finished: %s",
              muster_save_ticket_step (self->ticket), failure->message);
   cancel (self);
-  (void)muster_async_saver_sync (self->async, bounded->deadline_us, bounded->cancellable, NULL);
+  (void)muster_async_saver_sync_saves (self->async, bounded->deadline_us, bounded->cancellable,
+                                       NULL);
   return FALSE;
 }
 

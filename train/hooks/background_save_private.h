@@ -35,9 +35,10 @@ void muster_background_save_clear (MusterBackgroundSave *self);
 gboolean muster_background_save_open (MusterBackgroundSave *self, MusterSaver *saver,
                                       MusterSession *session, GError **error);
 
-/* Takes the snapshot, and returns while it is being written. */
+/* Takes the snapshot, and returns while it is being written. due: as MusterSaveHow's. */
 gboolean muster_background_save_start (MusterBackgroundSave *self, const char *directory,
-                                       gint64 step, const MusterSaveCall *call, GError **error);
+                                       gint64 step, MusterTierSet due, const MusterSaveCall *call,
+                                       GError **error);
 
 /* TRUE if failure, of a start, is the snapshot's own: this save blocks, and all later ones if the
  * model or the master has no snapshots. */

@@ -2,10 +2,10 @@
 /* The hook that saves checkpoints. */
 #include "base/cancel_link.h"
 #include "base/error.h"
-#include "graph/meta_graph/meta_graph_io.h"
 #include "session/manager.h"
 #include "train/hooks/background_save_private.h"
 #include "train/hooks/hooks_private.h"
+#include "train/hooks/tier_cadence_private.h"
 
 #define NAME "CheckpointSaverHook"
 
@@ -21,7 +21,8 @@ struct _MusterCheckpointSaverHook {
   MusterClock *clock;           /* (owned) the timer's */
   MusterPreemption *preemption; /* (owned) (nullable) */
   GCancellable *preempted;      /* (nullable) the preemption's */
-  MusterStepTimer timer;
+  MusterStepTimer timer;        /* the durable tier's */
+  MusterTierCadence cadence;
   gint64 steps_per_run;
   guint most_failures;
   guint n_failures;
@@ -30,15 +31,11 @@ struct _MusterCheckpointSaverHook {
   gboolean has_printed; /* the graph */
   gint64 durable_step;  /* -1: none */
   char *durable;        /* (owned) (nullable) */
+  gint64 bottom_step;   /* the last one in the directory itself; -1: none */
+  guint n_failed_copies_in_a_row;
 };
 
 G_DEFINE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER_TYPE_HOOK)
-
-static MusterSaverListener *
-listener (MusterCheckpointSaverHook *self, guint i)
-{
-  return &g_array_index (self->listeners, MusterSaverListener, i);
-}
 
 static gboolean
 checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
@@ -54,17 +51,18 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
     return FALSE;
   if (self->preemption != NULL)
     muster_preemption_set_saver (self->preemption, self->saver, self->directory);
-  for (guint i = 0; i < self->listeners->len; i++)
-    if (listener (self, i)->begin != NULL)
-      listener (self, i)->begin (listener (self, i)->user_data);
+  muster_saver_listeners_begin (self->listeners);
   return TRUE;
 }
 
 /* --- one save --- */
 
+/* In a tier; the last one is the directory itself. */
 static void
-note_durable (MusterCheckpointSaverHook *self, gint64 step, char *prefix)
+note_durable (MusterCheckpointSaverHook *self, guint tier, gint64 step, char *prefix)
 {
+  if (tier == self->cadence.n)
+    self->bottom_step = step;
   g_free (self->durable);
   self->durable = prefix;
   self->durable_step = step;
@@ -78,18 +76,19 @@ is_preempted (MusterCheckpointSaverHook *self)
 
 /* A lost lease isn't a failed save: another chief continues the training. */
 static gboolean
-note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GError **error)
+judge_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, guint *n_in_a_row,
+               GError **error)
 {
   g_clear_error (&self->last_failure);
   self->last_failure = failure;
   self->n_failures++;
-  self->n_failures_in_a_row++;
+  (*n_in_a_row)++;
   gboolean is_fatal =
       muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
       muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
       muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
       (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) && !is_preempted (self)) ||
-      (self->most_failures > 0 && self->n_failures_in_a_row >= self->most_failures);
+      (self->most_failures > 0 && *n_in_a_row >= self->most_failures);
   if (is_fatal) {
     g_propagate_error (error, g_error_copy (failure));
     return FALSE;
@@ -98,30 +97,21 @@ note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GEr
     return TRUE;
   g_message ("Unable to write the checkpoint of step %" G_GINT64_FORMAT
              " (%u in a row); training continues: %s",
-             step, self->n_failures_in_a_row, failure->message);
+             step, *n_in_a_row, failure->message);
   return TRUE;
 }
 
-/* Returns TRUE if there is a listener: then a skipped save is no failure. */
 static gboolean
-notify_saved (MusterCheckpointSaverHook *self, const MusterSaved *saved)
+note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GError **error)
 {
-  gboolean is_heard = FALSE;
-
-  for (guint i = 0; i < self->listeners->len; i++) {
-    if (listener (self, i)->saved == NULL)
-      continue;
-    listener (self, i)->saved (saved, listener (self, i)->user_data);
-    is_heard = TRUE;
-  }
-  return is_heard;
+  return judge_failure (self, failure, step, &self->n_failures_in_a_row, error);
 }
 
-/* Handles a save that was skipped for lack of space. */
+/* Handles a save that was skipped for lack of space. If somebody listens, it is no failure. */
 static gboolean
 note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError **error)
 {
-  if (notify_saved (self, saved))
+  if (muster_saver_listeners_saved (self->listeners, saved))
     return TRUE;
   return note_failure (
       self, g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
@@ -130,8 +120,9 @@ note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError 
 
 static gboolean
 write_checkpoint (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
-                  MusterSaved *saved, GError **error)
+                  MusterTierSet due, MusterSaved *saved, GError **error)
 {
+  const MusterSaveHow how = {.due = due};
   MusterPreemptionSave bounded = {.deadline_us = call->deadline_us,
                                   .bytes = muster_saver_estimate_bytes (self->saver)};
   g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, self->preempted);
@@ -140,22 +131,13 @@ write_checkpoint (MusterCheckpointSaverHook *self, const MusterSaveCall *call, g
   if (self->preemption != NULL && !muster_preemption_begin_save (self->preemption, &bounded, error))
     return FALSE;
   gboolean is_done =
-      muster_saver_save_with (self->saver, call->session, self->directory, step, NULL, saved,
+      muster_saver_save_with (self->saver, call->session, self->directory, step, &how, saved,
                               bounded.deadline_us, either.cancellable, &failure);
   if (self->preemption != NULL)
     muster_preemption_end_save (self->preemption, &bounded, saved, failure);
   if (!is_done)
     g_propagate_error (error, failure);
   return is_done;
-}
-
-static void
-notify_before_save (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step)
-{
-  for (guint i = 0; i < self->listeners->len; i++)
-    if (listener (self, i)->before_save != NULL)
-      listener (self, i)->before_save (call->session, step, call->deadline_us, call->cancellable,
-                                       listener (self, i)->user_data);
 }
 
 /* Handles a save that ended without an error. *wants_stop (nullable) is set if a listener requests
@@ -167,32 +149,46 @@ conclude (MusterCheckpointSaverHook *self, const MusterSaveCall *call, const Mus
   if (saved->skipped)
     return note_skipped (self, saved, error);
   self->n_failures_in_a_row = 0;
-  note_durable (self, saved->step, g_strdup (saved->prefix));
+  note_durable (self, saved->tier, saved->step, g_strdup (saved->prefix));
+  muster_tier_cadence_note_saved (&self->cadence);
   if (self->writer != NULL &&
       !muster_event_writer_add_session_log (self->writer, MUSTER_SESSION_LOG_CHECKPOINT,
                                             saved->prefix, saved->step, error))
     return FALSE;
-  (void)notify_saved (self, saved);
-  for (guint i = 0; i < self->listeners->len; i++)
-    if (call->session != NULL && listener (self, i)->after_save != NULL &&
-        !listener (self, i)->after_save (call->session, saved->step, saved->prefix,
-                                         call->deadline_us, call->cancellable,
-                                         listener (self, i)->user_data) &&
-        wants_stop != NULL)
-      *wants_stop = TRUE;
+  (void)muster_saver_listeners_saved (self->listeners, saved);
+  if (call->session != NULL &&
+      muster_saver_listeners_after_save (self->listeners, call->session, saved, call->deadline_us,
+                                         call->cancellable) &&
+      wants_stop != NULL)
+    *wants_stop = TRUE;
   return TRUE;
+}
+
+static MusterTierSet
+bottom (MusterCheckpointSaverHook *self)
+{
+  return MUSTER_TIER_BIT (self->cadence.n);
+}
+
+/* The intervals of the tiers that are due count from now. 0: the directory alone. */
+static void
+trigger (MusterCheckpointSaverHook *self, MusterTierSet due, gint64 step)
+{
+  if (due == 0 || (due & bottom (self)) != 0)
+    (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+  muster_tier_cadence_trigger (&self->cadence, due, step);
 }
 
 /* Saves while training waits. */
 static gboolean
 save_blocking (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
-               gboolean *wants_stop, GError **error)
+               MusterTierSet due, gboolean *wants_stop, GError **error)
 {
   g_auto (MusterSaved) saved = {0};
   GError *failure = NULL;
 
-  gboolean is_done = write_checkpoint (self, call, step, &saved, &failure);
-  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+  gboolean is_done = write_checkpoint (self, call, step, due, &saved, &failure);
+  trigger (self, due, step);
   return is_done ? conclude (self, call, &saved, wants_stop, error)
                  : note_failure (self, failure, step, error);
 }
@@ -213,9 +209,11 @@ collect (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gboolean *
   if (ticket == NULL)
     return TRUE;
   const MusterSaved *saved = muster_save_ticket_saved (ticket);
+  const gboolean is_bottom = saved->tier == self->cadence.n; /* as the last save will be */
   if (self->preemption != NULL && !saved->skipped)
-    muster_preemption_note_durable (self->preemption, saved->step, saved->prefix, saved->bytes,
-                                    MAX (saved->took_us + self->background.staging_us, 1));
+    muster_preemption_note_durable (
+        self->preemption, saved->step, saved->prefix, is_bottom ? saved->bytes : 0,
+        is_bottom ? MAX (saved->took_us + self->background.staging_us, 1) : 0);
   return conclude (self, call, saved, wants_stop, error);
 }
 
@@ -228,19 +226,79 @@ abandon_save (MusterCheckpointSaverHook *self, const MusterSaveCall bounded)
     (void)collect (self, &bounded, NULL, &failure);
 }
 
+/* Handles a copy that has ended. */
+static gboolean
+note_copied (MusterCheckpointSaverHook *self, const MusterTierCopied *copied, GError **error)
+{
+  if (copied->why != NULL) {
+    const MusterSaved skipped = {
+        .step = copied->step, .tier = copied->tier, .skipped = TRUE, .why = copied->why};
+    return note_skipped (self, &skipped, error);
+  }
+  if (copied->tier == self->cadence.n) {
+    self->bottom_step = MAX (self->bottom_step, copied->step);
+    if (copied->step == self->durable_step)
+      note_durable (self, copied->tier, copied->step, g_strdup (copied->prefix));
+    self->n_failed_copies_in_a_row = 0;
+  }
+  muster_saver_listeners_copied (self->listeners, copied);
+  return TRUE;
+}
+
+static gboolean
+note_failed_copy (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GError **error)
+{
+  return judge_failure (self, failure, step, &self->n_failed_copies_in_a_row, error);
+}
+
+static gboolean
+collect_copies (MusterCheckpointSaverHook *self, GError **error)
+{
+  gint64 step = -1;
+
+  if (self->cadence.n == 0)
+    return TRUE;
+  for (;;) {
+    g_auto (MusterTierCopied) copied = {0};
+    if (!muster_saver_take_copied (self->saver, &copied))
+      break;
+    if (!note_copied (self, &copied, error))
+      return FALSE;
+  }
+  GError *failure = muster_saver_take_copy_failure (self->saver, &step);
+  return failure == NULL || note_failed_copy (self, failure, step, error);
+}
+
+/* A run that is preempted has no time for them: its last save goes to the directory itself. */
+static gboolean
+end_copies (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError **error)
+{
+  GError *failure = NULL;
+
+  if (self->cadence.n == 0)
+    return TRUE;
+  if (is_preempted (self))
+    muster_saver_cancel_copies (self->saver);
+  else if (!muster_saver_sync_copies (self->saver, call->deadline_us, call->cancellable,
+                                      &failure) &&
+           !note_failed_copy (self, failure, self->durable_step, error))
+    return FALSE;
+  return collect_copies (self, error);
+}
+
 static gboolean
 save_in_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
-                    gboolean *wants_stop, GError **error)
+                    MusterTierSet due, gboolean *wants_stop, GError **error)
 {
   GError *failure = NULL;
   const gboolean is_started =
-      muster_background_save_start (&self->background, self->directory, step, call, &failure);
+      muster_background_save_start (&self->background, self->directory, step, due, call, &failure);
 
   if (!is_started && muster_background_save_must_block (&self->background, failure)) {
     g_error_free (failure);
-    return save_blocking (self, call, step, wants_stop, error);
+    return save_blocking (self, call, step, due, wants_stop, error);
   }
-  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+  trigger (self, due, step);
   return is_started ? collect (self, call, wants_stop, error)
                     : note_failure (self, failure, step, error);
 }
@@ -248,55 +306,63 @@ save_in_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
 /* --- either way --- */
 
 static gboolean
-save (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
+save (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step, MusterTierSet due,
       gboolean *wants_stop, GError **error)
 {
-  notify_before_save (self, call, step);
+  if (self->cadence.n == 0)
+    due = 0;
+  muster_saver_listeners_before_save (self->listeners, call->session, step, call->deadline_us,
+                                      call->cancellable);
   return self->background.async != NULL && !is_preempted (self)
-             ? save_in_background (self, call, step, wants_stop, error)
-             : save_blocking (self, call, step, wants_stop, error);
+             ? save_in_background (self, call, step, due, wants_stop, error)
+             : save_blocking (self, call, step, due, wants_stop, error);
 }
 
 /* --- when --- */
-
-/* graph.pbtxt is only informative: training continues without it. */
-static void
-print_graph (MusterCheckpointSaverHook *self)
-{
-  g_autofree char *path = g_build_filename (self->directory, "graph.pbtxt", NULL);
-  g_autoptr (GError) failure = NULL;
-  g_autoptr (GString) text = muster_graph_print (muster_scaffold_graph (self->scaffold), &failure);
-
-  self->has_printed = TRUE;
-  if (text == NULL ||
-      !muster_storage_make_directory (muster_local_storage (), self->directory, &failure) ||
-      !muster_storage_publish (muster_local_storage (), path, text->str, text->len, &failure))
-    g_info ("can't write graph.pbtxt: %s", failure->message);
-}
 
 static gboolean
 write_graphs (MusterCheckpointSaverHook *self, gint64 step, GError **error)
 {
   if (!self->has_printed)
-    print_graph (self);
-  return self->writer == NULL ||
-         (muster_event_writer_add_graph (
-              self->writer, muster_graph_bytes (muster_scaffold_graph (self->scaffold)), error) &&
-          muster_event_writer_add_meta_graph (
-              self->writer, muster_meta_graph_bytes (muster_scaffold_meta_graph (self->scaffold)),
-              step, error));
+    muster_hook_print_graph (self->scaffold, self->directory);
+  self->has_printed = TRUE;
+  return muster_hook_log_graphs (self->scaffold, self->writer, step, error);
 }
 
-/* Returns TRUE if that step has a checkpoint already because it was just restored (DMON.16). */
+/* If the model was restored from a fast tier, that one holds it: the others get a copy. */
 static gboolean
-is_saved (MusterCheckpointSaverHook *self, gint64 step)
+is_in_fast_tier (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step)
+{
+  const char *restored = muster_session_manager_restored_from (call->session);
+
+  if (restored == NULL || muster_checkpoint_step (restored) != step)
+    return FALSE;
+  const guint tier = muster_saver_tier_of (self->saver, restored);
+  if (tier == self->cadence.n)
+    return FALSE;
+  note_durable (self, tier, step, g_strdup (restored));
+  muster_saver_copy_down (self->saver, self->directory, restored);
+  return TRUE;
+}
+
+static gboolean
+is_in_directory (MusterCheckpointSaverHook *self, gint64 step)
 {
   g_auto (GStrv) kept = muster_saver_last_checkpoints (self->saver);
   guint n = g_strv_length (kept);
 
   if (n == 0 || muster_checkpoint_step (kept[n - 1]) != step)
     return FALSE;
-  note_durable (self, step, g_strdup (kept[n - 1]));
+  note_durable (self, self->cadence.n, step, g_strdup (kept[n - 1]));
+  return TRUE;
+}
+
+/* Returns TRUE if that step has a checkpoint already because it was just restored (DMON.16). */
+static gboolean
+is_saved (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step)
+{
+  if (!is_in_fast_tier (self, call, step) && !is_in_directory (self, step))
+    return FALSE;
   if (self->preemption != NULL)
     muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
   return TRUE;
@@ -307,6 +373,10 @@ static gboolean
 begin_run (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError **error)
 {
   muster_saver_set_lease (self->saver, muster_session_manager_lease (call->session));
+  if (!muster_saver_open_tiers (self->saver, call->session, self->directory, call->deadline_us,
+                                call->cancellable, error))
+    return FALSE;
+  muster_tier_cadence_open (&self->cadence, self->saver, self->clock);
   return muster_saver_begin_run (self->saver, self->directory,
                                  muster_session_manager_restored_from (call->session),
                                  muster_session_manager_continued_step (call->session),
@@ -326,11 +396,20 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
       !(self->is_blocking ||
         muster_background_save_open (&self->background, self->saver, session, error)))
     return FALSE;
-  if (!is_saved (self, step))
+  const MusterTierSet all = bottom (self) | (bottom (self) - 1);
+  if (!is_saved (self, &call, step))
     return muster_background_save_is_busy (&self->background, step) ||
-           save (self, &call, step, NULL, error);
-  (void)muster_step_timer_trigger (&self->timer, step, NULL, NULL);
+           save (self, &call, step, all, NULL, error);
+  trigger (self, all, step);
   return TRUE;
+}
+
+/* The tiers of which a checkpoint is due. */
+static MusterTierSet
+due_at (MusterCheckpointSaverHook *self, gint64 step)
+{
+  const MusterTierSet fast = muster_tier_cadence_due (&self->cadence, step);
+  return muster_step_timer_is_due (&self->timer, step) ? fast | bottom (self) : fast;
 }
 
 /* The fetched step may be the one before the update: if a save seems due, it is read again. */
@@ -340,15 +419,14 @@ save_if_due (MusterCheckpointSaverHook *self, const MusterSaveCall *call, Muster
 {
   const gint64 stale = muster_run_context_global_step (context);
 
-  if (is_preempted (self) ||
-      !muster_step_timer_is_due (&self->timer, stale + self->steps_per_run) ||
+  if (is_preempted (self) || due_at (self, stale + self->steps_per_run) == 0 ||
       muster_background_save_is_busy (&self->background, stale))
     return TRUE; /* the save at the end does the rest */
   gint64 step = muster_run_context_step_now (context, error);
   if (step < 0)
     return FALSE;
-  return !muster_step_timer_is_due (&self->timer, step) ||
-         save (self, call, step, wants_stop, error);
+  const MusterTierSet due = due_at (self, step);
+  return due == 0 || save (self, call, step, due, wants_stop, error);
 }
 
 static gboolean
@@ -360,7 +438,7 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
                                muster_run_context_cancellable (context)};
   gboolean wants_stop = FALSE;
 
-  if (!collect (self, &call, &wants_stop, error) ||
+  if (!collect (self, &call, &wants_stop, error) || !collect_copies (self, error) ||
       !save_if_due (self, &call, context, &wants_stop, error))
     return FALSE;
   if (wants_stop)
@@ -376,7 +454,7 @@ save_preempted (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gin
 {
   g_autoptr (GError) failure = NULL;
 
-  if (save_blocking (self, call, step, NULL, &failure) ||
+  if (save_blocking (self, call, step, 0, NULL, &failure) ||
       !muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION)) {
     self->n_failures_in_a_row = 0;
     return TRUE;
@@ -388,14 +466,15 @@ save_preempted (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gin
 static gboolean
 save_last (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step, GError **error)
 {
-  if (step == self->durable_step) {
+  if (step == self->bottom_step) {
     if (self->preemption != NULL)
       muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
     return TRUE;
   }
-  notify_before_save (self, call, step);
+  muster_saver_listeners_before_save (self->listeners, call->session, step, call->deadline_us,
+                                      call->cancellable);
   return is_preempted (self) ? save_preempted (self, call, step, error)
-                             : save_blocking (self, call, step, NULL, error);
+                             : save_blocking (self, call, step, 0, NULL, error);
 }
 
 /* Waits for the background save at the end. If a preemption leaves no time for it, the preemption's
@@ -423,14 +502,12 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   gint64 step =
       muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
 
-  if (step < 0 || !end_background (self, &call, error) || !save_last (self, &call, step, error)) {
+  if (step < 0 || !end_background (self, &call, error) || !end_copies (self, &call, error) ||
+      !save_last (self, &call, step, error)) {
     abandon_save (self, muster_background_save_bound (&self->background, &call));
     return FALSE;
   }
-  for (guint i = 0; i < self->listeners->len; i++)
-    if (listener (self, i)->end != NULL)
-      listener (self, i)->end (session, step, deadline_us, either.cancellable,
-                               listener (self, i)->user_data);
+  muster_saver_listeners_end (self->listeners, session, step, deadline_us, either.cancellable);
   /* A run that ends without saving its last state has failed, even if save failures were tolerated.
    */
   if (self->n_failures_in_a_row == 0)
@@ -477,6 +554,10 @@ checkpoint_finalize (GObject *object)
 
   (void)muster_background_save_abandon (&self->background, &bounded); /* without the listeners */
   muster_background_save_clear (&self->background);
+  if (self->cadence.n > 0) {
+    muster_saver_cancel_copies (self->saver);
+    (void)muster_saver_sync_copies (self->saver, bounded.deadline_us, NULL, NULL);
+  }
   g_free (self->directory);
   g_free (self->durable);
   g_clear_object (&self->saver);
@@ -506,7 +587,7 @@ static void
 muster_checkpoint_saver_hook_init (MusterCheckpointSaverHook *self)
 {
   self->listeners = g_array_new (FALSE, FALSE, sizeof (MusterSaverListener));
-  self->durable_step = -1;
+  self->durable_step = self->bottom_step = -1;
 }
 
 MusterHook *

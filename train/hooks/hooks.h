@@ -37,6 +37,8 @@ typedef struct {
   /* The full result of a save, before after_save; also of one skipped for lack of space, which
    * isn't a failure if this is set. */
   void (*saved) (const MusterSaved *saved, gpointer user_data);
+  /* A checkpoint of a fast tier has been copied to a lower one. */
+  void (*copied) (const MusterTierCopied *copied, gpointer user_data);
   gpointer user_data;
 } MusterSaverListener;
 
@@ -66,13 +68,19 @@ typedef struct {
  * of the first step after it is durable or has failed. One checkpoint is written at a time; a save
  * that falls due meanwhile starts when it is done. The save at the end waits for the one in flight,
  * then blocks. A model without a SaveV2 op, and a master that accepts no further nodes, are saved
- * as with is_blocking. */
+ * as with is_blocking.
+ *
+ * If the saver has fast tiers (MusterSaverOptions.fast), each has an interval of its own, besides
+ * that of checkpoint_dir. A save goes to the fastest tier in use; the others that are due then get
+ * a copy in the background. The last save of a run goes to checkpoint_dir itself. A failed copy to
+ * checkpoint_dir counts as a failed save. */
 MusterHook *muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options,
                                               GError **error);
 /* The number of failed saves; last (nullable out) is the last failure, borrowed until the next
  * save. */
 guint muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last);
-/* The last durable step and its checkpoint, *prefix (nullable out) (borrowed), or -1 and NULL. */
+/* The last step saved, in any tier, and its checkpoint, *prefix (nullable out) (borrowed), or -1
+ * and NULL. */
 gint64 muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix);
 
 /* --- observing --- */

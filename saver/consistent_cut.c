@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/saver_private.h"
+
+/* A model that moves each time has somebody who won't rest. */
+#define MOST_TRIES 5
+
+/* Until the model has been at rest all through the work. */
+static gboolean
+work_quiesced (MusterSaver *self, MusterSession *session, MusterSaverWork work, gpointer data,
+               gint64 *step, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  for (guint i = 0; i < MOST_TRIES; i++) {
+    gboolean is_consistent = FALSE;
+    if (!self->consistent_cut.quiesce (session, deadline_us, cancellable, self->consistent_cut_data,
+                                       error) ||
+        !work (data, error) ||
+        (step != NULL && self->consistent_cut.number != NULL &&
+         !self->consistent_cut.number (session, step, deadline_us, cancellable,
+                                       self->consistent_cut_data, error)) ||
+        !self->consistent_cut.check (session, &is_consistent, deadline_us, cancellable,
+                                     self->consistent_cut_data, error))
+      return FALSE;
+    if (is_consistent)
+      return TRUE;
+    g_info ("the model changed during the save; saving again");
+  }
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "the model changed during each of %d saves: a task doesn't pause for saves",
+                      MOST_TRIES);
+}
+
+gboolean
+muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
+                                     MusterSaverWork work, gpointer data, gint64 *step,
+                                     gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  if (self->consistent_cut.quiesce == NULL)
+    return work (data, error);
+  gboolean done = work_quiesced (self, session, work, data, step, deadline_us, cancellable, error);
+  self->consistent_cut.release (session, self->consistent_cut_data);
+  return done;
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/tiered.h"
+
+#include "base/require.h"
+#include "checkpoint/format/bundle_index.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "saver/probe_private.h"
+#include "saver/saver_private.h"
+
+/* How often a claim is repeated, while other chiefs claim one of the directories. */
+#define MOST_CLAIMS 5
+/* A fast tier whose directory stays locked for longer is dropped. */
+#define LOCK_US (30 * MUSTER_SECOND)
+
+MusterCheckpointDirectory *
+muster_saver_tier (MusterSaver *self, guint tier, const char **directory,
+                   const MusterFreeSpace **free_space)
+{
+  MusterTiers *tiers = self->tiers;
+  const gboolean is_fast = tier < tiers->n;
+
+  if (is_fast)
+    *directory = tiers->fast[tier].rule.directory;
+  *free_space = is_fast ? &tiers->free_space : &self->free_space;
+  return is_fast ? &tiers->fast[tier].checkpoints : &self->directory;
+}
+
+const char *
+muster_saver_place (MusterSaver *self, const char *directory, MusterTierSet due)
+{
+  const MusterFreeSpace *unused;
+
+  if (due != 0)
+    (void)muster_saver_tier (self, muster_tiers_fastest (self->tiers), &directory, &unused);
+  return directory;
+}
+
+static gboolean
+is_in_use (MusterSaver *self, guint tier)
+{
+  return (muster_tiers_alive (self->tiers) & MUSTER_TIER_BIT (tier)) != 0;
+}
+
+guint64
+muster_saver_last_bytes (MusterSaver *self)
+{
+  guint64 most = 0;
+
+  for (guint i = 0; i <= self->tiers->n; i++) {
+    MusterCheckpointDirectory *one =
+        i < self->tiers->n ? &self->tiers->fast[i].checkpoints : &self->directory;
+    g_mutex_lock (&one->lock);
+    most = MAX (most, one->last_bytes);
+    g_mutex_unlock (&one->lock);
+  }
+  return most;
+}
+
+/* --- claims --- */
+
+static void
+raise_epochs (MusterSaver *self, MusterLease *lease, const char *durable)
+{
+  const MusterFreeSpace *unused;
+  gint64 epoch = 0;
+
+  for (guint i = 0; i <= self->tiers->n; i++) {
+    const char *directory = durable;
+    MusterCheckpointDirectory *tier = muster_saver_tier (self, i, &directory, &unused);
+    epoch = MAX (epoch, muster_checkpoint_directory_next_epoch (tier, lease, directory));
+  }
+  for (guint i = 0; i <= self->tiers->n; i++) {
+    const char *directory = durable;
+    muster_checkpoint_directory_raise_epoch (muster_saver_tier (self, i, &directory, &unused),
+                                             epoch);
+  }
+}
+
+/* A tier that is held by another chief isn't a fault of its own. */
+static gboolean
+may_go_on_without (MusterSaver *self, guint tier, const char *durable, GError *failure,
+                   GError **error)
+{
+  if (tier == self->tiers->n || muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
+      g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  muster_tiers_drop (self->tiers, tier, failure->message, durable);
+  g_error_free (failure);
+  return TRUE;
+}
+
+static gint64
+bound_for (MusterSaver *self, guint tier, gint64 deadline_us)
+{
+  return tier == self->tiers->n
+             ? deadline_us
+             : MIN (deadline_us,
+                    muster_deadline_after (muster_clock_now_us (self->clock), LOCK_US));
+}
+
+/* The fastest first, the durable one last: so a fast tier is never behind the durable one because
+ * a chief died in between. */
+static gboolean
+claim_each (MusterSaver *self, MusterLease *lease, const char *durable, gint64 deadline_us,
+            GCancellable *cancellable, GError **error)
+{
+  const MusterFreeSpace *unused;
+
+  for (guint i = 0; i <= self->tiers->n; i++) {
+    const char *directory = durable;
+    MusterCheckpointDirectory *tier = muster_saver_tier (self, i, &directory, &unused);
+    GError *failure = NULL;
+    if (is_in_use (self, i) &&
+        (!muster_storage_make_directory (self->storage, directory, &failure) ||
+         !muster_checkpoint_directory_claim (
+             tier, lease, directory, bound_for (self, i, deadline_us), cancellable, &failure)) &&
+        !may_go_on_without (self, i, durable, failure, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* TRUE if a fast tier in use has a lower epoch than the durable one, which another chief has held
+ * meanwhile. */
+static gboolean
+is_any_behind (MusterSaver *self, const char *durable)
+{
+  const gint64 epoch = muster_checkpoint_directory_claimed_epoch (&self->directory, durable);
+
+  for (guint i = 0; i < self->tiers->n; i++) {
+    const MusterFastTier *fast = &self->tiers->fast[i];
+    if (is_in_use (self, i) && muster_checkpoint_directory_claimed_epoch (
+                                   &self->tiers->fast[i].checkpoints, fast->rule.directory) < epoch)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+gboolean
+muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
+{
+  g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
+  const gboolean is_new =
+      muster_checkpoint_directory_claimed_epoch (&self->directory, directory) == 0;
+
+  if (lease == NULL)
+    return TRUE;
+  for (int i = 0; i < MOST_CLAIMS; i++) {
+    if (self->tiers->n > 0)
+      raise_epochs (self, lease, directory);
+    if (!claim_each (self, lease, directory, deadline_us, cancellable, error))
+      return FALSE;
+    if (!is_any_behind (self, directory))
+      break;
+  }
+  if (is_new)
+    muster_checkpoint_directory_announce (&self->directory, lease, directory, deadline_us,
+                                          cancellable);
+  return TRUE;
+}
+
+gboolean
+muster_saver_adopt_tiers (MusterSaver *self, const char *directory, GError **error)
+{
+  for (guint i = 0; i < self->tiers->n; i++) {
+    MusterFastTier *fast = &self->tiers->fast[i];
+    (void)muster_checkpoint_directory_adopt (&fast->checkpoints, fast->rule.directory, NULL);
+  }
+  return muster_checkpoint_directory_adopt (&self->directory, directory, error);
+}
+
+/* --- for those who save --- */
+
+guint
+muster_saver_n_fast_tiers (MusterSaver *self)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), 0);
+  return self->is_empty ? 0 : self->tiers->n;
+}
+
+const MusterTier *
+muster_saver_fast_tier (MusterSaver *self, guint tier)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), NULL);
+  return tier < self->tiers->n ? &self->tiers->fast[tier].rule : NULL;
+}
+
+MusterTierSet
+muster_saver_tiers_in_use (MusterSaver *self)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), 0);
+  return muster_tiers_alive (self->tiers);
+}
+
+guint
+muster_saver_tier_of (MusterSaver *self, const char *prefix)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self) && prefix != NULL, 0);
+  return muster_tiers_of (self->tiers, prefix);
+}
+
+static gboolean
+probe_one (MusterSaver *self, MusterSession *session, guint tier, const char *durable,
+           gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  const MusterFreeSpace *unused;
+  const char *directory = durable;
+  GError *failure = NULL;
+
+  (void)muster_saver_tier (self, tier, &directory, &unused);
+  if (muster_saver_probe_once (self, session, directory, deadline_us, cancellable, &failure))
+    return TRUE;
+  if (muster_tier_is_at_fault (failure) ||
+      muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
+    return may_go_on_without (self, tier, durable, failure, error);
+  g_propagate_error (error, failure);
+  return FALSE;
+}
+
+gboolean
+muster_saver_open_tiers (MusterSaver *self, MusterSession *session, const char *directory,
+                         gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, session, directory);
+
+  if (!muster_saver_check_directory (self, directory, error))
+    return FALSE;
+  muster_tiers_revive (self->tiers);
+  if (self->is_empty || self->tiers->n == 0 || muster_session_is_here (session))
+    return TRUE;
+  for (guint i = 0; i <= self->tiers->n; i++)
+    if (!probe_one (self, session, i, directory, deadline_us, cancellable, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* --- copies --- */
+
+/* Held from now on, so that retention leaves it where it is. */
+static MusterStorageLock *
+hold (MusterSaver *self, const char *prefix)
+{
+  g_autofree char *path = muster_bundle_index_path (prefix);
+  return muster_storage_lock (self->storage, path, MUSTER_LOCK_SHARED, NULL);
+}
+
+void
+muster_saver_queue_copies (MusterSaver *self, const char *directory, const char *prefix,
+                           gint64 step, MusterTierSet to)
+{
+  const guint from = muster_tiers_of (self->tiers, prefix);
+
+  to &= muster_tiers_alive (self->tiers) & ~(MUSTER_TIER_BIT (from + 1) - 1);
+  if (from == self->tiers->n || to == 0)
+    return;
+  MusterCopyRequest *request = g_new (MusterCopyRequest, 1);
+  *request = (MusterCopyRequest){.owner = g_object_ref (G_OBJECT (self)),
+                                 .tiers = self->tiers,
+                                 .durable = &self->directory,
+                                 .free_space = &self->free_space,
+                                 .durable_directory = g_strdup (directory),
+                                 .prefix = g_strdup (prefix),
+                                 .step = step,
+                                 .from = from,
+                                 .to = to,
+                                 .run = muster_checkpoint_run (self->storage, prefix),
+                                 .lock = hold (self, prefix)};
+  muster_copier_queue (self->tiers->copier, request);
+}
+
+/* TRUE if a tier has the same checkpoint: by name, and by the run that saved it. */
+static gboolean
+has_it (MusterSaver *self, const char *directory, const char *prefix, const char *run)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+  g_autofree char *there = g_build_filename (directory, name, NULL);
+  g_autofree char *its = muster_checkpoint_run (self->storage, there);
+
+  return muster_checkpoint_exists (self->storage, there) && g_strcmp0 (its, run) == 0;
+}
+
+void
+muster_saver_copy_down (MusterSaver *self, const char *directory, const char *prefix)
+{
+  g_return_if_fail (MUSTER_IS_SAVER (self) && directory != NULL && prefix != NULL);
+
+  const MusterFreeSpace *unused;
+  g_autofree char *run = muster_checkpoint_run (self->storage, prefix);
+  MusterTierSet to = 0;
+
+  for (guint i = muster_tiers_of (self->tiers, prefix) + 1; i <= self->tiers->n; i++) {
+    const char *where = directory;
+    (void)muster_saver_tier (self, i, &where, &unused);
+    if (!has_it (self, where, prefix, run))
+      to |= MUSTER_TIER_BIT (i);
+  }
+  if (to != 0)
+    muster_saver_queue_copies (self, directory, prefix, muster_checkpoint_step (prefix), to);
+}
+
+gboolean
+muster_saver_take_copied (MusterSaver *self, MusterTierCopied *copied)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self) && copied != NULL, FALSE);
+  return muster_copier_take (self->tiers->copier, copied);
+}
+
+GError *
+muster_saver_take_copy_failure (MusterSaver *self, gint64 *step)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self), NULL);
+  return muster_copier_take_failure (self->tiers->copier, step);
+}
+
+gboolean
+muster_saver_sync_copies (MusterSaver *self, gint64 deadline_us, GCancellable *cancellable,
+                          GError **error)
+{
+  muster_require (error, FALSE, self);
+  return muster_copier_sync (self->tiers->copier, deadline_us, cancellable, error);
+}
+
+void
+muster_saver_cancel_copies (MusterSaver *self)
+{
+  g_return_if_fail (MUSTER_IS_SAVER (self));
+  muster_copier_cancel (self->tiers->copier);
+}

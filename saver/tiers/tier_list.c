@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "base/wait.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "saver/tiers/tier_choose_private.h"
+
+void
+muster_tier_listing_free (MusterTierListing *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->directory);
+  g_clear_pointer (&self->prefixes, g_ptr_array_unref);
+  g_clear_pointer (&self->record, muster_checkpoint_record_free);
+  g_clear_error (&self->error);
+  g_free (self->warning);
+  g_free (self);
+}
+
+/* A checkpoint whose directory has been moved is looked for by its name in the directory. */
+static char *
+locate (MusterStorage *storage, const char *directory, const char *prefix)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+  g_autofree char *moved = g_build_filename (directory, name, NULL);
+
+  if (!muster_checkpoint_exists (storage, prefix) && muster_checkpoint_exists (storage, moved))
+    return g_steal_pointer (&moved);
+  return g_strdup (prefix);
+}
+
+static void
+add (MusterStorage *storage, const char *directory, const char *named, GPtrArray *found,
+     GHashTable *seen)
+{
+  g_autofree char *prefix = locate (storage, directory, named);
+
+  /* Adding it again would keep this copy in the place of the first. */
+  if (g_hash_table_contains (seen, prefix))
+    return;
+  g_hash_table_add (seen, prefix);
+  g_ptr_array_add (found, g_steal_pointer (&prefix));
+}
+
+/* What the state names, newest first, each once. */
+static GPtrArray *
+listed (MusterStorage *storage, const char *directory, const MusterCheckpointState *state)
+{
+  GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+
+  if (state != NULL)
+    add (storage, directory, state->latest, found, seen);
+  for (guint i = state != NULL && state->all != NULL ? state->all->len : 0; i-- > 0;)
+    add (storage, directory, state->all->pdata[i], found, seen);
+  return found;
+}
+
+/* Then those that merely lie there. */
+static gboolean
+add_files (MusterStorage *storage, const char *directory, GPtrArray *found, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_auto (GStrv) prefixes = muster_checkpoint_list (storage, directory, &failure);
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+
+  if (prefixes == NULL && muster_error_to_wire (failure) != MUSTER_ERROR_NOT_FOUND) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  for (guint i = 0; i < found->len; i++)
+    g_hash_table_add (seen, found->pdata[i]);
+  for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i-- > 0;)
+    add (storage, directory, prefixes[i], found, seen);
+  return TRUE;
+}
+
+/* A state that can't be read is an error unless the files may stand in for it: it must not look
+ * like none. */
+static GPtrArray *
+find_prefixes (const MusterTierLook *self, const char *directory, char **warning, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
+      self->storage, directory, self->latest_filename, &failure);
+
+  if (failure != NULL && !(self->from_files && muster_error_is (failure, MUSTER_ERROR_DATA_LOSS))) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  g_autoptr (GPtrArray) prefixes = listed (self->storage, directory, state);
+  if (self->from_files && !add_files (self->storage, directory, prefixes, error))
+    return NULL;
+  if (failure != NULL && prefixes->len == 0) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  if (failure != NULL)
+    *warning = g_strdup (failure->message);
+  return g_steal_pointer (&prefixes);
+}
+
+MusterTierListing *
+muster_tier_list (const MusterTierLook *self, const char *directory)
+{
+  MusterTierListing *listing = g_new0 (MusterTierListing, 1);
+
+  listing->directory = g_strdup (directory);
+  listing->prefixes = find_prefixes (self, directory, &listing->warning, &listing->error);
+  listing->record = muster_checkpoint_record_read (self->storage, directory, NULL);
+  return listing;
+}
+
+/* --- several at the same time --- */
+
+/* Shared with the threads, which may be stuck in a directory and outlive the call. */
+typedef struct {
+  gatomicrefcount refs;
+  MusterStorage *storage; /* (owned) */
+  char *latest_filename;  /* (owned) (nullable) */
+  gboolean from_files;
+  gsize n;
+  GMutex lock;
+  GCond changed;
+  /* guarded by lock */
+  gsize n_left;
+  MusterTierListing **listings; /* (owned) (array length=n), each nullable */
+} Looks;
+
+typedef struct {
+  Looks *looks;    /* (owned) */
+  char *directory; /* (owned) */
+  gsize i;
+} Look;
+
+static void
+looks_unref (Looks *self)
+{
+  if (!g_atomic_ref_count_dec (&self->refs))
+    return;
+  for (gsize i = 0; i < self->n; i++)
+    muster_tier_listing_free (self->listings[i]);
+  g_free (self->listings);
+  g_object_unref (self->storage);
+  g_free (self->latest_filename);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self);
+}
+
+static gpointer
+look (gpointer data)
+{
+  Look *self = data;
+  Looks *looks = self->looks;
+  const MusterTierLook how = {looks->storage, looks->latest_filename, looks->from_files};
+  MusterTierListing *listing = muster_tier_list (&how, self->directory);
+
+  g_mutex_lock (&looks->lock);
+  looks->listings[self->i] = listing;
+  looks->n_left--;
+  g_cond_broadcast (&looks->changed);
+  g_mutex_unlock (&looks->lock);
+  looks_unref (looks);
+  g_free (self->directory);
+  g_free (self);
+  return NULL;
+}
+
+static void
+start (Looks *self, const char *directory, gsize i)
+{
+  Look *one = g_new (Look, 1);
+
+  *one = (Look){self, g_strdup (directory), i};
+  g_atomic_ref_count_inc (&self->refs);
+  g_thread_unref (g_thread_new ("muster-tier", look, one));
+}
+
+static gboolean
+has_all (gpointer data)
+{
+  return ((Looks *)data)->n_left == 0;
+}
+
+static MusterTierListing *
+silent (const char *directory, gint64 limit_us)
+{
+  MusterTierListing *listing = g_new0 (MusterTierListing, 1);
+  g_autofree char *limit = muster_format_duration (limit_us);
+
+  listing->directory = g_strdup (directory);
+  muster_fail (&listing->error, MUSTER_ERROR_DEADLINE_EXCEEDED, "'%s' didn't answer within %s",
+               directory, limit);
+  return listing;
+}
+
+/* With the lock held: what has been found by now. */
+static GPtrArray *
+gather (Looks *self, const char *const *directories, gint64 limit_us)
+{
+  GPtrArray *all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tier_listing_free);
+
+  for (gsize i = 0; i < self->n; i++) {
+    MusterTierListing *found = g_steal_pointer (&self->listings[i]);
+    g_ptr_array_add (all, found != NULL ? found : silent (directories[i], limit_us));
+  }
+  return all;
+}
+
+GPtrArray *
+muster_tier_list_all (const MusterTierLook *self, const char *const *directories, gsize n,
+                      gint64 limit_us)
+{
+  const gint64 deadline_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), limit_us);
+  Looks *looks = g_new0 (Looks, 1);
+
+  g_atomic_ref_count_init (&looks->refs);
+  looks->storage = g_object_ref (self->storage);
+  looks->latest_filename = g_strdup (self->latest_filename);
+  looks->from_files = self->from_files;
+  looks->n = looks->n_left = n;
+  looks->listings = g_new0 (MusterTierListing *, n);
+  g_mutex_init (&looks->lock);
+  g_cond_init (&looks->changed);
+  for (gsize i = 0; i < n; i++)
+    start (looks, directories[i], i);
+  g_mutex_lock (&looks->lock);
+  (void)muster_wait_for (&looks->changed, &looks->lock, has_all, looks, deadline_us, NULL);
+  GPtrArray *all = gather (looks, directories, limit_us);
+  g_mutex_unlock (&looks->lock);
+  looks_unref (looks);
+  return all;
+}

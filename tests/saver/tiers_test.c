@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Saving in two tiers: one save, copied on. */
+#include "tests/saver/tiers_fixture.h"
+
+#include <stdio.h>
+
+static MusterCheckpointRecord *
+record_of (const char *directory)
+{
+  g_autoptr (GError) error = NULL;
+  MusterCheckpointRecord *record = muster_checkpoint_record_read (NULL, directory, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  return record;
+}
+
+static char *
+latest_in (const char *directory)
+{
+  g_autofree char *prefix = muster_latest_checkpoint (NULL, directory, NULL);
+  return prefix != NULL ? g_path_get_basename (prefix) : NULL;
+}
+
+MUSTER_TEST (Tiers, save_in_the_fast_one_alone_unless_the_durable_one_is_due)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+
+  tiers_save_all (&f, 10, 10, FAST);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.fast, 10), 10);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.run, 10), -1);
+
+  tiers_save_all (&f, 20, 20, BOTH);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.fast, 20), 20);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.run, 20), 20);
+  g_autofree char *latest = latest_in (f.run);
+  MUSTER_EXPECT_STREQ (latest, "model.ckpt-20");
+}
+
+MUSTER_TEST (Tiers, copy_what_was_saved_not_what_the_model_is_by_then)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+  g_autofree char *prefix = tiers_save (&f, 10, 10, BOTH, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  tiers_set_w (&f, 11);
+
+  MUSTER_EXPECT_TRUE (muster_saver_sync_copies (f.saver, tiers_soon (), NULL, &error));
+
+  MUSTER_EXPECT_EQ (tiers_w_in (f.run, 10), 10);
+  g_autoptr (MusterCheckpointRecord) fast = record_of (f.fast), run = record_of (f.run);
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (run, "model.ckpt-10");
+  MUSTER_ASSERT_TRUE (one != NULL);
+  MUSTER_EXPECT_TRUE (one->verified);
+  MUSTER_EXPECT_STREQ (one->run, fast->run);
+  MUSTER_EXPECT_STREQ (run->run, fast->run);
+  MUSTER_EXPECT_STREQ (fast->durable_dir, f.run);
+  MUSTER_EXPECT_NULL (run->durable_dir);
+}
+
+MUSTER_TEST (Tiers, report_each_copy_once)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterTierCopied) copied = {0}, none = {0};
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+
+  tiers_save_all (&f, 10, 10, BOTH);
+
+  MUSTER_ASSERT_TRUE (muster_saver_take_copied (f.saver, &copied));
+  MUSTER_EXPECT_EQ (copied.tier, 1u);
+  MUSTER_EXPECT_EQ (copied.step, 10);
+  MUSTER_EXPECT_GT (copied.bytes, 0u);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (copied.prefix, f.run));
+  MUSTER_EXPECT_FALSE (muster_saver_take_copied (f.saver, &none));
+}
+
+MUSTER_TEST (Tiers, keep_as_many_as_each_is_told)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  f.keep = 2;
+  tiers_start (&f);
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+
+  for (gint64 step = 10; step <= 40; step += 10)
+    tiers_save_all (&f, step, step, BOTH);
+
+  MUSTER_EXPECT_EQ (tiers_w_in (f.fast, 20), -1);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.fast, 30), 30);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.run, 10), 10);
+}
+
+MUSTER_TEST (Tiers, restore_the_newest_whatever_tier_it_is_in)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+  tiers_save_all (&f, 10, 10, BOTH);
+  tiers_save_all (&f, 20, 20, FAST);
+
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 20);
+  tiers_save_all (&f, 30, 30, 0); /* in the durable tier alone */
+  MUSTER_EXPECT_EQ (tiers_w_in (f.fast, 30), -1);
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 30);
+}
+
+MUSTER_TEST (Tiers, lose_no_more_than_the_last_step_of_the_durable_one)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+  tiers_save_all (&f, 10, 10, BOTH);
+  tiers_save_all (&f, 20, 20, FAST);
+  g_autofree char *gone = g_strconcat (f.fast, ".gone", NULL);
+  MUSTER_EXPECT_EQ (rename (f.fast, gone), 0); /* as a reboot clears memory */
+
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 10);
+  tiers_save_all (&f, 21, 20, FAST);
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 21);
+}
+
+MUSTER_TEST (Tiers, copy_a_restored_checkpoint_down)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+  tiers_save_all (&f, 10, 10, FAST);
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 10);
+  g_autofree char *prefix = g_build_filename (f.fast, "model.ckpt-10", NULL);
+
+  muster_saver_copy_down (f.saver, f.run, prefix);
+  MUSTER_EXPECT_TRUE (muster_saver_sync_copies (f.saver, tiers_soon (), NULL, &error));
+
+  MUSTER_EXPECT_EQ (tiers_w_in (f.run, 10), 10);
+  g_autoptr (MusterCheckpointRecord) run = record_of (f.run);
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (run, "model.ckpt-10");
+  MUSTER_ASSERT_TRUE (one != NULL);
+  MUSTER_EXPECT_STREQ (one->run, run->resumed_run);
+}
+
+MUSTER_TEST (Tiers, refuse_settings_that_contradict_each_other)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  const MusterTier bad[] = {{.directory = "x", .save_steps = 1, .save_us = 1},
+                            {.directory = "x", .save_steps = -1},
+                            {.directory = "x", .max_to_keep = -2},
+                            {.directory = ""},
+                            {.directory = NULL}};
+  const MusterTier twice[] = {{.directory = "x"}, {.directory = "./x/"}};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (bad); i++) {
+    g_autoptr (GError) error = NULL;
+    const MusterSaverOptions options = {.fast = &bad[i], .n_fast = 1};
+    MUSTER_EXPECT_NULL (muster_saver_new (f.meta_graph, &options, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+  g_autoptr (GError) error = NULL, same = NULL;
+  const MusterSaverOptions options = {.fast = twice, .n_fast = 2};
+  MUSTER_EXPECT_NULL (muster_saver_new (f.meta_graph, &options, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_FALSE (
+      muster_saver_begin_run (f.saver, f.fast, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &same));
+  MUSTER_EXPECT_ERROR (same, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/hooks/tier_cadence_private.h"
+
+void
+muster_tier_cadence_open (MusterTierCadence *self, MusterSaver *saver, MusterClock *clock)
+{
+  self->saver = saver;
+  self->n = muster_saver_n_fast_tiers (saver);
+  self->before = muster_saver_tiers_in_use (saver);
+  for (guint i = 0; i < self->n; i++) {
+    const MusterTier *tier = muster_saver_fast_tier (saver, i);
+    if (self->timers[i].clock == NULL) /* the saver has checked them */
+      (void)muster_step_timer_init (&self->timers[i], tier->save_us, tier->save_steps, clock, NULL);
+  }
+}
+
+static MusterTierSet
+fastest (MusterTierSet in_use)
+{
+  return in_use & (~in_use + 1);
+}
+
+MusterTierSet
+muster_tier_cadence_due (const MusterTierCadence *self, gint64 step)
+{
+  MusterTierSet due = 0;
+
+  if (self->n == 0)
+    return 0;
+  const MusterTierSet in_use = muster_saver_tiers_in_use (self->saver);
+  for (guint i = 0; i < self->n; i++)
+    if ((in_use & MUSTER_TIER_BIT (i)) != 0 && muster_step_timer_is_due (&self->timers[i], step))
+      due |= MUSTER_TIER_BIT (i);
+  return (self->before & ~in_use) != 0 ? due | fastest (in_use) : due;
+}
+
+void
+muster_tier_cadence_trigger (MusterTierCadence *self, MusterTierSet due, gint64 step)
+{
+  if (self->n == 0)
+    return;
+  due |= fastest (muster_saver_tiers_in_use (self->saver)); /* it gets every save */
+  for (guint i = 0; i < self->n; i++)
+    if ((due & MUSTER_TIER_BIT (i)) != 0)
+      (void)muster_step_timer_trigger (&self->timers[i], step, NULL, NULL);
+}
+
+void
+muster_tier_cadence_note_saved (MusterTierCadence *self)
+{
+  if (self->n > 0)
+    self->before = muster_saver_tiers_in_use (self->saver);
+}
