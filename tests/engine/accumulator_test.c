@@ -165,7 +165,7 @@ take_some (gpointer accumulator)
 {
   gint64 sum = 0;
   for (int i = 0; i < N_GRADIENTS; i++) {
-    const gint64 end_us = TEST_DEADLINE_US;
+    const gint64 end_us = test_deadline ();
     Taker subscriber = {0};
     muster_accumulator_take (accumulator, 1, &subscriber, on_taken);
     muster_accumulator_cancel (accumulator, &subscriber);
@@ -234,7 +234,7 @@ take_in_step (gpointer session)
 static void
 wait_until_it_takes (MusterSession *session)
 {
-  const gint64 end_us = TEST_DEADLINE_US;
+  const gint64 end_us = test_deadline ();
   g_autoptr (MusterTensor) v = NULL;
   while (v == NULL && muster_clock_now_us (muster_system_clock ()) < end_us) {
     v = run_one (session, NULL, NULL, "v", NULL);
@@ -259,13 +259,13 @@ expect_end (void (*end) (MusterMaster *master, MusterSession *session), MusterEr
 static void
 close_session (MusterMaster *master G_GNUC_UNUSED, MusterSession *session)
 {
-  MUSTER_EXPECT_TRUE (muster_session_close (session, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, NULL));
 }
 
 static void
 reset_master (MusterMaster *master, MusterSession *session G_GNUC_UNUSED)
 {
-  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, test_deadline (), NULL, NULL));
 }
 
 MUSTER_TEST (Accumulator, keeps_no_step_whose_session_is_closed)
@@ -281,18 +281,16 @@ MUSTER_TEST (Accumulator, keeps_no_step_over_a_reset)
 MUSTER_TEST (Accumulator, keeps_the_gradient_that_a_late_step_did_not_take)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_taker (master);
+  g_autoptr (MusterSession) session = open_taker (NULL);
   const char *fetch = "take";
-  const gint64 soon_us =
-      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), MUSTER_MILLISECOND);
+  const gint64 soon_us = test_deadline_in (MUSTER_MILLISECOND);
   const MusterStep late = {.fetches = &fetch, .n_fetches = 1, .deadline_us = soon_us};
   MusterTensor *got = NULL;
   MUSTER_EXPECT_FALSE (muster_session_run (session, &late, &got, NULL, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   g_clear_error (&error);
 
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "give", TEST_DEADLINE_US, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "give", test_deadline (), NULL, &error));
   got = run_one (session, NULL, NULL, "take", &error);
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (float_of (got), 5.0f);

@@ -56,12 +56,11 @@ learn (gpointer session)
 
 MUSTER_TEST (LearnedSampler, learns_from_many_threads)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   GThread *threads[N_THREADS];
   const int n = N_THREADS * N_ROUNDS;
   add_sampler (b, "LearnedUnigramCandidateSampler", 4, FALSE);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   for (int i = 0; i < N_THREADS; i++)
     threads[i] = g_thread_new ("learn", learn, session);
   for (int i = 0; i < N_THREADS; i++)
@@ -73,14 +72,13 @@ static MusterTensor *
 draw_from_file (const char *content, gint64 range, gboolean unique, gint64 deadline_us,
                 GError **error)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autofree char *path = g_build_filename (muster_test_tmpdir (), "vocabulary", NULL);
   if (!g_file_set_contents (path, content, -1, error))
     return NULL;
   add_sampler (b, "FixedUnigramCandidateSampler", range, unique);
   muster_graph_builder_attr_string (b, "vocab_file", path);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   const char *fetch = "sampler:1";
   const MusterStep step = {.fetches = &fetch, .n_fetches = 1, .deadline_us = deadline_us};
   MusterTensor *fetched = NULL;
@@ -91,7 +89,7 @@ static void
 expect_weights (const char *content, float first)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterTensor) expected = draw_from_file (content, 2, FALSE, TEST_DEADLINE_US, &error);
+  g_autoptr (MusterTensor) expected = draw_from_file (content, 2, FALSE, test_deadline (), &error);
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_NEAR (float_of (expected), N_DRAWN * first, 1e-6);
 }
@@ -110,7 +108,7 @@ static void
 expect_refused (const char *content, const char *words)
 {
   g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_NULL (draw_from_file (content, 2, FALSE, TEST_DEADLINE_US, &error));
+  MUSTER_EXPECT_NULL (draw_from_file (content, 2, FALSE, test_deadline (), &error));
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, words);
 }
 
@@ -127,7 +125,7 @@ MUSTER_TEST (FixedSampler, refuses_a_file_that_does_not_fit)
 MUSTER_TEST (FixedSampler, refuses_to_draw_more_than_can_be_drawn)
 {
   g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_NULL (draw_from_file ("1\n0\n0\n", 3, TRUE, TEST_DEADLINE_US, &error));
+  MUSTER_EXPECT_NULL (draw_from_file ("1\n0\n0\n", 3, TRUE, test_deadline (), &error));
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "Sampler's range is too small.");
 }
 
@@ -136,8 +134,7 @@ MUSTER_TEST (FixedSampler, stops_at_the_deadline)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GString) content = g_string_new ("1\n");
-  const gint64 deadline_us =
-      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), MUSTER_SECOND / 100);
+  const gint64 deadline_us = test_deadline_in (MUSTER_SECOND / 100);
   for (int i = 0; i < 1000; i++)
     g_string_append (content, i == 0 ? "1e-38\n" : "0\n");
   MUSTER_EXPECT_NULL (draw_from_file (content->str, 1001, TRUE, deadline_us, &error));

@@ -71,7 +71,7 @@ run (MusterSession *session, int p, int q, const char *fetch, const char *target
                            .n_fetches = fetch != NULL,
                            .targets = &target,
                            .n_targets = target != NULL,
-                           .deadline_us = TEST_DEADLINE_US};
+                           .deadline_us = test_deadline ()};
   return muster_session_run (session, &step, fetched, NULL, NULL, error);
 }
 
@@ -107,8 +107,7 @@ expect_dead (MusterSession *session, int p, const char *name)
 MUSTER_TEST (Control, gives_the_value_of_the_branch_that_the_predicate_names)
 {
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   for (int i = 0; i < 3; i++) {
     MUSTER_EXPECT_EQ (fetch_if (session, FALSE, -1, "m"), -5.0f);
@@ -121,7 +120,6 @@ MUSTER_TEST (Control, gives_the_value_of_the_branch_that_the_predicate_names)
 MUSTER_TEST (Control, gives_a_value_of_a_cond_within_a_cond)
 {
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   add_pivots (b, "p");
   add_pivots (b, "q");
   add_constant (b, "x", 5);
@@ -131,7 +129,7 @@ MUSTER_TEST (Control, gives_a_value_of_a_cond_within_a_cond)
   add_unary (b, "Square", "square", "inner:1");
   add_merge (b, "mi", "minus", "square");
   add_merge (b, "mo", "mi", "outer");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   MUSTER_EXPECT_EQ (fetch_if (session, FALSE, FALSE, "mo"), 5.0f);
   MUSTER_EXPECT_EQ (fetch_if (session, FALSE, TRUE, "mo"), 5.0f);
@@ -145,9 +143,8 @@ MUSTER_TEST (Control, gives_a_value_of_a_cond_within_a_cond)
 MUSTER_TEST (Control, takes_the_first_of_two_values)
 {
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   add_merge (b, "both", "x", "sx:1");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   MUSTER_EXPECT_EQ (fetch_if (session, TRUE, -1, "both:1"), 0.0f);
 }
@@ -155,14 +152,13 @@ MUSTER_TEST (Control, takes_the_first_of_two_values)
 MUSTER_TEST (Control, does_not_run_the_other_branch)
 {
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   add_variable (b, "v", 1);
   add_binary (b, "AssignAdd", "count", "v", "one");
   muster_graph_builder_node (b, "Placeholder", "unfed");
   muster_graph_builder_input (b, "^p/f");
   muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
   add_merge (b, "m2", "unfed", "count");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   run_target (session, FALSE, "v/Assign");
 
   MUSTER_EXPECT_EQ (fetch_if (session, TRUE, -1, "m2"), 2.0f);
@@ -173,13 +169,12 @@ MUSTER_TEST (Control, does_not_run_the_other_branch)
 MUSTER_TEST (Control, is_dead_through_a_control_edge)
 {
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   muster_graph_builder_group (b, "group", (const char *[]){"x", "minus", NULL});
   add_constant_in (b, "after", 3, "^group");
   add_constant_in (b, "after_switch", 4, "^sx");
   add_merge (b, "merged", "minus", "plus");
   muster_graph_builder_input (b, "^group");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   MUSTER_EXPECT_EQ (fetch_if (session, FALSE, -1, "after"), 3.0f);
   expect_dead (session, TRUE, "after");
@@ -192,18 +187,17 @@ MUSTER_TEST (Control, is_dead_through_a_control_edge)
 MUSTER_TEST (Control, refuses_to_fetch_what_is_dead)
 {
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterTensor) yes = muster_tensor_new_bool (TRUE);
   g_autoptr (GError) error = NULL;
   add_merge (b, "none", "minus", "sx");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   const MusterFeed feed = {"p", yes};
   const char *fetches[] = {"m", "minus"};
   const MusterStep step = {.feeds = &feed,
                            .n_feeds = 1,
                            .fetches = fetches,
                            .n_fetches = 2,
-                           .deadline_us = TEST_DEADLINE_US};
+                           .deadline_us = test_deadline ()};
   MusterTensor *fetched[2] = {NULL, NULL};
 
   expect_dead (session, TRUE, "sx");
@@ -221,17 +215,16 @@ MUSTER_TEST (Control, a_fed_value_is_alive)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterTensor) yes = muster_tensor_new_bool (TRUE);
   g_autoptr (MusterTensor) seven = muster_tensor_new_float (7);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   const MusterFeed feeds[] = {{"p", yes}, {"sx:0", seven}};
   const char *fetches[] = {"m", "plus"};
   const MusterStep step = {.feeds = feeds,
                            .n_feeds = 2,
                            .fetches = fetches,
                            .n_fetches = 2,
-                           .deadline_us = TEST_DEADLINE_US};
+                           .deadline_us = test_deadline ()};
   MusterTensor *fetched[2] = {NULL, NULL};
 
   MUSTER_EXPECT_TRUE (muster_session_run (session, &step, fetched, NULL, NULL, &error));
@@ -246,10 +239,9 @@ MUSTER_TEST (Control, refuses_a_predicate_that_is_no_scalar)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterTensor) two = muster_tensor_new (MUSTER_BOOL, 1, (const gint64[]){2});
   memset (muster_tensor_data_mutable (two), 0, 2);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   g_autoptr (MusterTensor) got = run_one (session, "p", two, "m", &error);
 
@@ -261,11 +253,10 @@ MUSTER_TEST (Control, refuses_to_merge_nothing)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   muster_graph_builder_node (b, "Merge", "m");
   muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
   muster_graph_builder_attr_int (b, "N", 0);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "m", &error);
 
@@ -276,14 +267,13 @@ MUSTER_TEST (Control, passes_a_reference_on)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   add_variable (b, "v", 1);
   add_binary (b, "RefSwitch", "sv", "v", "p");
   add_binary (b, "Assign", "set", "sv:1", "x");
   add_binary (b, "RefMerge", "mv", "sv", "set");
   muster_graph_builder_attr_int (b, "N", 2);
   add_binary (b, "AssignAdd", "add", "mv", "x");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   /* Without a value it can be assigned to, not merged. */
   g_autoptr (MusterTensor) no = muster_tensor_new_bool (FALSE);
@@ -297,7 +287,6 @@ MUSTER_TEST (Control, passes_a_reference_on)
 MUSTER_TEST (Control, reads_a_reference_late)
 {
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   add_variable (b, "v", 1);
   add_switch (b, "sv", "v", "p");
   add_merge (b, "mv", "sv", "sv:1");
@@ -305,7 +294,7 @@ MUSTER_TEST (Control, reads_a_reference_late)
   muster_graph_builder_input (b, "^mv");
   add_unary (b, "Neg", "read", "mv");
   muster_graph_builder_input (b, "^add");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   run_target (session, FALSE, "v/Assign");
 
   MUSTER_EXPECT_EQ (fetch_if (session, TRUE, -1, "read"), -6.0f);
@@ -314,7 +303,6 @@ MUSTER_TEST (Control, reads_a_reference_late)
 MUSTER_TEST (Control, passes_a_handle_on)
 {
   g_autoptr (MusterGraphBuilder) b = new_cond ();
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   muster_graph_builder_node (b, "VarHandleOp", "h");
   muster_graph_builder_attr_string (b, "shared_name", "h");
   muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
@@ -330,7 +318,7 @@ MUSTER_TEST (Control, passes_a_handle_on)
   muster_graph_builder_input (b, "sh:1");
   muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
   add_merge (b, "mr", "minus", "read");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   run_target (session, FALSE, "init");
 
   MUSTER_EXPECT_EQ (fetch_if (session, TRUE, -1, "mr"), 5.0f);
@@ -369,7 +357,7 @@ go (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 }
 
 static MusterSession *
-open_waiting (MusterMaster *master)
+open_waiting (void)
 {
   static const MusterOp ops[] = {
       {"TestWait", " -> y:float", "", wait_for_go, MUSTER_OP_STATEFUL},
@@ -392,7 +380,7 @@ open_waiting (MusterMaster *master)
   muster_graph_builder_node (b, "TestGo", "go_after");
   muster_graph_builder_input (b, "^m");
   muster_graph_builder_input (b, "^m2");
-  return open_session (master, b);
+  return open_session (NULL, b);
 }
 
 static float
@@ -407,8 +395,7 @@ fetch_with (MusterSession *session, int p, const char *fetch, const char *target
 
 MUSTER_TEST (Control, a_kernel_is_suspended_in_the_branch_that_is_taken)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_waiting (master);
+  g_autoptr (MusterSession) session = open_waiting ();
 
   for (int i = 0; i < 2; i++) {
     MUSTER_ASSERT_EQ (fetch_with (session, TRUE, "m2", "go"), 8.0f);
@@ -419,8 +406,7 @@ MUSTER_TEST (Control, a_kernel_is_suspended_in_the_branch_that_is_taken)
 
 MUSTER_TEST (Control, a_conditional_runs_while_a_kernel_is_suspended)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_waiting (master);
+  g_autoptr (MusterSession) session = open_waiting ();
 
   /* "wait" goes on only when both conditionals are through. */
   for (int i = 0; i < 2; i++)

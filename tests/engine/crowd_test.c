@@ -14,19 +14,6 @@ typedef struct {
 
 static const Wanted shared = {.op = "FIFOQueue", .capacity = 3, .shared_name = "crowd"};
 
-static void
-add_random (MusterGraphBuilder *b)
-{
-  const gint32 six = 6;
-  g_autoptr (MusterTensor) shape =
-      muster_tensor_new_from_data (MUSTER_INT32, 1, (gint64[]){1}, &six, sizeof six, NULL);
-  muster_graph_builder_constant (b, "shape", shape);
-  muster_graph_builder_node (b, "RandomUniform", "random");
-  muster_graph_builder_input (b, "shape");
-  muster_graph_builder_attr_type (b, "T", MUSTER_INT32);
-  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
-}
-
 static MusterSession *
 open_all (MusterMaster *master)
 {
@@ -38,7 +25,7 @@ open_all (MusterMaster *master)
   add_put (b, &shared, "QueueEnqueue", "put");
   add_take (b, &shared, "QueueDequeue", "take", NULL);
   add_op (b, &shared, "QueueSize", "size");
-  add_random (b);
+  add_random (b, "random", 0, 0);
   muster_graph_builder_placeholder (b, "fed", MUSTER_FLOAT, 0, NULL);
   add_binary (b, "AddV2", "sum", "fed", "x");
   return open_session (master, b);
@@ -102,9 +89,9 @@ run_parts (Crowd *crowd, MusterSession *session, guint round)
                      .n_feeds = 1,
                      .fetches = names,
                      .n_fetches = 2,
-                     .deadline_us = TEST_DEADLINE_US};
+                     .deadline_us = test_deadline ()};
   g_autofree char *handle =
-      muster_session_set_up_partial_run (session, &step, TEST_DEADLINE_US, NULL, &error);
+      muster_session_set_up_partial_run (session, &step, test_deadline (), NULL, &error);
 
   feed.tensor = fed;
   step.n_fetches = 1; /* what is left of it ends with the session */
@@ -123,12 +110,12 @@ call (Crowd *crowd, MusterSession *session, guint round)
   const MusterFeed feed = {"fed", NULL};
   const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &name, .n_fetches = 1};
   const gint64 callable =
-      muster_session_make_callable (session, &step, TEST_DEADLINE_US, NULL, &error);
+      muster_session_make_callable (session, &step, test_deadline (), NULL, &error);
 
-  if (callable != 0 && muster_session_run_callable (session, callable, &fed, 1, TEST_DEADLINE_US,
+  if (callable != 0 && muster_session_run_callable (session, callable, &fed, 1, test_deadline (),
                                                     &sum, NULL, NULL, &error)) {
     check_sum (crowd, (float)round, sum);
-    (void)muster_session_release_callable (session, callable, TEST_DEADLINE_US, NULL, &error);
+    (void)muster_session_release_callable (session, callable, test_deadline (), NULL, &error);
   }
   judge (crowd, "a callable", error);
 }
@@ -143,7 +130,7 @@ extend (Crowd *crowd, MusterSession *session, guint round)
   add_unary (b, "Neg", name, "x");
   g_autoptr (MusterGraph) more = muster_graph_builder_end (b, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  (void)muster_session_extend (session, more, TEST_DEADLINE_US, NULL, &error);
+  (void)muster_session_extend (session, more, test_deadline (), NULL, &error);
   judge (crowd, "extending", error);
 }
 
@@ -158,7 +145,7 @@ replace (Crowd *crowd, guint place)
   g_autoptr (MusterSession) old = g_steal_pointer (&crowd->places[place]);
   crowd->places[place] = g_steal_pointer (&fresh);
   g_mutex_unlock (&crowd->lock);
-  (void)muster_session_close (old, TEST_DEADLINE_US, NULL, &error);
+  (void)muster_session_close (old, test_deadline (), NULL, &error);
   judge (crowd, "closing", error);
 }
 
@@ -187,7 +174,7 @@ come_and_go (gpointer data)
     else if (round % 5 == 0)
       call (crowd, session, round);
     else if (round % 97 == 0)
-      MUSTER_EXPECT_TRUE (muster_master_reset (crowd->master, NULL, TEST_DEADLINE_US, NULL, NULL));
+      MUSTER_EXPECT_TRUE (muster_master_reset (crowd->master, NULL, test_deadline (), NULL, NULL));
     else
       run_in (crowd, session, i / 2);
   }
@@ -213,7 +200,7 @@ MUSTER_TEST (Crowd, of_threads_finds_each_session_whole_or_gone)
 
   MUSTER_EXPECT_EQ (crowd.n_bad, 0);
   MUSTER_EXPECT_TRUE (crowd.n_done > 0);
-  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, test_deadline (), NULL, NULL));
   g_autoptr (MusterSession) fresh = open_all (master);
   g_autoptr (MusterTensor) size = run_one (fresh, NULL, NULL, "size", NULL);
   MUSTER_ASSERT_TRUE (size != NULL);

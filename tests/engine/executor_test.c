@@ -106,7 +106,7 @@ compute_until_released (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNU
   g_mutex_lock (&lock);
   gate.is_computing = TRUE;
   g_cond_broadcast (&changed);
-  const gint64 end_us = TEST_DEADLINE_US;
+  const gint64 end_us = test_deadline ();
   while (!gate.is_released && g_cond_wait_until (&changed, &lock, end_us))
     ;
   gate.is_computing = FALSE;
@@ -176,7 +176,7 @@ do_job (gpointer data)
 static void
 wait_until_suspended (void)
 {
-  const gint64 end_us = TEST_DEADLINE_US;
+  const gint64 end_us = test_deadline ();
   g_mutex_lock (&lock);
   while (gate.suspended == NULL && g_cond_wait_until (&changed, &lock, end_us))
     ;
@@ -186,9 +186,8 @@ wait_until_suspended (void)
 
 MUSTER_TEST (Executor, goes_on_when_a_suspended_kernel_is_resumed_from_another_thread)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
-  Job job = {.session = session, .fetch = "sum", .deadline_us = TEST_DEADLINE_US};
+  g_autoptr (MusterSession) session = open_gated (NULL);
+  Job job = {.session = session, .fetch = "sum", .deadline_us = test_deadline ()};
 
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_suspended ();
@@ -202,10 +201,9 @@ MUSTER_TEST (Executor, goes_on_when_a_suspended_kernel_is_resumed_from_another_t
 
 MUSTER_TEST (Executor, runs_what_does_not_wait_for_a_suspended_kernel)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
   Job job = {
-      .session = session, .fetch = "sum", .target = "OpenGate", .deadline_us = TEST_DEADLINE_US};
+      .session = session, .fetch = "sum", .target = "OpenGate", .deadline_us = test_deadline ()};
 
   do_job (&job);
 
@@ -215,8 +213,7 @@ MUSTER_TEST (Executor, runs_what_does_not_wait_for_a_suspended_kernel)
 
 MUSTER_TEST (Executor, takes_a_resume_that_comes_before_the_kernel_returns)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
   for (int i = 0; i < 3; i++)
     MUSTER_EXPECT_EQ (fetch_float (session, "minus"), -3.0f);
 }
@@ -224,8 +221,7 @@ MUSTER_TEST (Executor, takes_a_resume_that_comes_before_the_kernel_returns)
 MUSTER_TEST (Executor, gives_the_error_of_a_resume_with_its_node)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
 
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "FailLate", &error);
 
@@ -235,8 +231,7 @@ MUSTER_TEST (Executor, gives_the_error_of_a_resume_with_its_node)
 
 MUSTER_TEST (Executor, stops_a_suspended_step_at_its_deadline)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   Job job = {.session = session, .fetch = "sum", .deadline_us = now_us + 5 * MUSTER_MILLISECOND};
 
@@ -250,8 +245,7 @@ MUSTER_TEST (Executor, stops_a_suspended_step_at_its_deadline)
 MUSTER_TEST (Executor, takes_a_timeout_from_the_run_options)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
   const guint8 timeout_in_ms_5[] = {2 << 3, 5};
   g_autoptr (GBytes) options = g_bytes_new_static (timeout_in_ms_5, sizeof timeout_in_ms_5);
   const char *target = "Gate";
@@ -264,13 +258,12 @@ MUSTER_TEST (Executor, takes_a_timeout_from_the_run_options)
 
 MUSTER_TEST (Executor, stops_a_suspended_step_whose_caller_cancels)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   Job job = {.session = session,
              .fetch = "sum",
              .cancellable = cancellable,
-             .deadline_us = TEST_DEADLINE_US};
+             .deadline_us = test_deadline ()};
 
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_suspended ();
@@ -284,8 +277,7 @@ MUSTER_TEST (Executor, stops_a_suspended_step_whose_caller_cancels)
 
 MUSTER_TEST (Executor, runs_nothing_for_a_caller_who_has_cancelled)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_cancellable_cancel (cancellable);
   Job job = {.session = session, .fetch = "sum", .cancellable = cancellable};
@@ -299,9 +291,8 @@ MUSTER_TEST (Executor, runs_nothing_for_a_caller_who_has_cancelled)
 
 MUSTER_TEST (Executor, a_close_stops_a_suspended_step)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
-  Job job = {.session = session, .fetch = "sum", .deadline_us = TEST_DEADLINE_US};
+  g_autoptr (MusterSession) session = open_gated (NULL);
+  Job job = {.session = session, .fetch = "sum", .deadline_us = test_deadline ()};
 
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_suspended ();
@@ -317,31 +308,30 @@ MUSTER_TEST (Executor, a_close_stops_a_suspended_step)
 /* The caller's memory may go once a session is closed: nothing of it runs on then. */
 MUSTER_TEST (Executor, a_close_waits_for_what_computes)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
   g_autoptr (GError) late = NULL;
   g_autoptr (GCancellable) cancelled = g_cancellable_new ();
   g_autoptr (GError) given_up = NULL;
-  Job job = {.session = session, .fetch = "Compute", .deadline_us = TEST_DEADLINE_US};
+  Job job = {.session = session, .fetch = "Compute", .deadline_us = test_deadline ()};
 
   GThread *thread = g_thread_new ("step", do_job, &job);
-  const gint64 end_us = TEST_DEADLINE_US;
+  const gint64 end_us = test_deadline ();
   g_mutex_lock (&lock);
   while (!gate.is_computing && g_cond_wait_until (&changed, &lock, end_us))
     ;
   g_mutex_unlock (&lock);
-  const gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + 5 * MUSTER_MILLISECOND;
+  const gint64 soon_us = test_deadline_in (5 * MUSTER_MILLISECOND);
   MUSTER_EXPECT_FALSE (muster_session_close (session, soon_us, NULL, &late));
   EXPECT_SAYS (late, MUSTER_ERROR_DEADLINE_EXCEEDED, "a step of it still runs");
   g_cancellable_cancel (cancelled);
-  MUSTER_EXPECT_FALSE (muster_session_close (session, TEST_DEADLINE_US, cancelled, &given_up));
+  MUSTER_EXPECT_FALSE (muster_session_close (session, test_deadline (), cancelled, &given_up));
   MUSTER_EXPECT_ERROR (given_up, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 
   g_mutex_lock (&lock);
   gate.is_released = TRUE;
   g_cond_broadcast (&changed);
   g_mutex_unlock (&lock);
-  MUSTER_EXPECT_TRUE (muster_session_close (session, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, NULL));
   MUSTER_EXPECT_FALSE (gate.is_computing);
   g_thread_join (thread);
   MUSTER_EXPECT_NO_ERROR (job.error);
@@ -352,7 +342,7 @@ MUSTER_TEST (Executor, a_reset_stops_a_suspended_step)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterSession) session = open_gated (master);
-  Job job = {.session = session, .fetch = "sum", .deadline_us = TEST_DEADLINE_US};
+  Job job = {.session = session, .fetch = "sum", .deadline_us = test_deadline ()};
 
   GThread *thread = g_thread_new ("step", do_job, &job);
   wait_until_suspended ();
@@ -365,11 +355,10 @@ MUSTER_TEST (Executor, a_reset_stops_a_suspended_step)
 
 MUSTER_TEST (Executor, can_run_the_same_step_again_after_a_stop)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   Job late = {.session = session, .fetch = "sum", .deadline_us = now_us + 5 * MUSTER_MILLISECOND};
-  Job job = {.session = session, .fetch = "sum", .deadline_us = TEST_DEADLINE_US};
+  Job job = {.session = session, .fetch = "sum", .deadline_us = test_deadline ()};
   do_job (&late);
   g_clear_error (&late.error);
 
@@ -385,8 +374,7 @@ MUSTER_TEST (Executor, can_run_the_same_step_again_after_a_stop)
 MUSTER_TEST (Executor, ends_a_step_whose_output_cannot_be_had)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
 
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "TooMuch", &error);
 
@@ -398,8 +386,7 @@ MUSTER_TEST (Executor, trusts_no_kernel_about_its_outputs)
 {
   g_autoptr (GError) lied = NULL;
   g_autoptr (GError) forgot = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_gated (master);
+  g_autoptr (MusterSession) session = open_gated (NULL);
 
   g_autoptr (MusterTensor) wrong = run_one (session, NULL, NULL, "Lie", &lied);
   g_autoptr (MusterTensor) none = run_one (session, NULL, NULL, "Forget", &forgot);
@@ -431,7 +418,6 @@ run_many (gpointer data)
 MUSTER_TEST (Executor, runs_steps_of_64_threads_at_once)
 {
   GThread *threads[64];
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 0, NULL);
   add_constant (b, "two", 2);
@@ -439,7 +425,7 @@ MUSTER_TEST (Executor, runs_steps_of_64_threads_at_once)
   add_binary (b, "AddV2", "y", "x", "two");
   add_variable (b, "v", 0);
   add_binary (b, "AssignAdd", "up", "v", "one");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   Crowd crowd = {.session = session};
   MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", MUSTER_WAIT_FOREVER, NULL, NULL));
 
@@ -461,19 +447,9 @@ static const float second_uniforms[] = {0.49945498f, 0.06284702f, 0.46006584f,
 MUSTER_TEST (Executor, draws_TensorFlows_random_numbers)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
-  const gint32 six = 6;
-  g_autoptr (MusterTensor) shape =
-      muster_tensor_new_from_data (MUSTER_INT32, 1, (gint64[]){1}, &six, sizeof six, NULL);
-  muster_graph_builder_constant (b, "shape", shape);
-  muster_graph_builder_node (b, "RandomUniform", "r");
-  muster_graph_builder_input (b, "shape");
-  muster_graph_builder_attr_type (b, "T", MUSTER_INT32);
-  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
-  muster_graph_builder_attr_int (b, "seed", 1);
-  muster_graph_builder_attr_int (b, "seed2", 2);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  add_random (b, "r", 1, 2);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   g_autoptr (MusterTensor) first = run_one (session, NULL, NULL, "r", &error);
   g_autoptr (MusterTensor) second = run_one (session, NULL, NULL, "r", &error);

@@ -6,23 +6,23 @@
 #include "engine/run/kernel.h"
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>
 
-/* Nothing in these tests may take longer. */
-#define TEST_DEADLINE_US                                                                           \
-  muster_deadline_after (muster_clock_now_us (muster_system_clock ()), 30 * MUSTER_SECOND)
-
-/* A session over what was built, or a failure. */
+/* A session of that graph on a master, NULL: a new one. It fails the test if that isn't possible.
+ */
 static inline MusterSession *
 open_session (MusterMaster *master, MusterGraphBuilder *builder)
 {
   g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) own =
+      master == NULL ? muster_local_master_new () : g_object_ref (master);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   MusterSession *session =
-      muster_master_create_session (master, graph, NULL, TEST_DEADLINE_US, NULL, &error);
+      muster_master_create_session (own, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return session;
 }
@@ -37,7 +37,7 @@ run_one (MusterSession *session, const char *feed, MusterTensor *value, const ch
                            .n_feeds = feed != NULL ? 1 : 0,
                            .fetches = &fetch,
                            .n_fetches = 1,
-                           .deadline_us = TEST_DEADLINE_US};
+                           .deadline_us = test_deadline ()};
   MusterTensor *fetched = NULL;
   return muster_session_run (session, &step, &fetched, NULL, NULL, error) ? fetched : NULL;
 }
@@ -90,6 +90,22 @@ add_variable (MusterGraphBuilder *builder, const char *name, float initial)
 {
   g_autoptr (MusterTensor) tensor = muster_tensor_new_float (initial);
   muster_graph_builder_variable (builder, name, tensor);
+}
+
+/* Six uniform floats; seeds of 0: different ones in each session. */
+static inline void
+add_random (MusterGraphBuilder *b, const char *name, gint64 seed, gint64 seed2)
+{
+  const gint32 six = 6;
+  g_autoptr (MusterTensor) shape =
+      muster_tensor_new_from_data (MUSTER_INT32, 1, (gint64[]){1}, &six, sizeof six, NULL);
+  muster_graph_builder_constant (b, "shape", shape);
+  muster_graph_builder_node (b, "RandomUniform", name);
+  muster_graph_builder_input (b, "shape");
+  muster_graph_builder_attr_type (b, "T", MUSTER_INT32);
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_int (b, "seed", seed);
+  muster_graph_builder_attr_int (b, "seed2", seed2);
 }
 
 /* The error is MUSTER_ERROR with that code and says all of that. */

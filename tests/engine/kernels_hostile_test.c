@@ -17,7 +17,6 @@ no_matrix (void)
 static MusterTensor *
 run_on_nothing (const char *op, int n_inputs, GError **error)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (MusterTensor) x = no_matrix ();
   muster_graph_builder_node (b, "Placeholder", "x");
@@ -26,7 +25,7 @@ run_on_nothing (const char *op, int n_inputs, GError **error)
   for (int i = 0; i < n_inputs; i++)
     muster_graph_builder_input (b, "x");
   muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   return run_one (session, "x:0", x, "y:0", error);
 }
 
@@ -50,7 +49,6 @@ MUSTER_TEST (LinearAlgebra, of_no_matrices_is_nothing_however_large_they_would_b
 MUSTER_TEST (FixedSampler, takes_no_number_for_a_list_of_them)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (MusterTensor) classes =
       muster_tensor_new_from_data (MUSTER_INT64, 2, (gint64[]){0, 1}, "", 0, NULL);
@@ -62,7 +60,7 @@ MUSTER_TEST (FixedSampler, takes_no_number_for_a_list_of_them)
   muster_graph_builder_attr_int (b, "range_max", 2);
   muster_graph_builder_attr_bool (b, "unique", FALSE);
   muster_graph_builder_attr_int (b, "unigrams", 12345);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   g_autoptr (MusterTensor) drawn = run_one (session, NULL, NULL, "sampler:0", &error);
   MUSTER_EXPECT_NULL (drawn);
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "unigrams");
@@ -71,7 +69,6 @@ MUSTER_TEST (FixedSampler, takes_no_number_for_a_list_of_them)
 MUSTER_TEST (ImageSummary, refuses_an_image_that_is_too_large_before_it_allocates)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (MusterTensor) tag = muster_tensor_new_string ("image");
   g_autoptr (MusterTensor) none = muster_tensor_new_from_data (
@@ -82,7 +79,7 @@ MUSTER_TEST (ImageSummary, refuses_an_image_that_is_too_large_before_it_allocate
   muster_graph_builder_input (b, "tag");
   muster_graph_builder_input (b, "images");
   muster_graph_builder_attr_type (b, "T", MUSTER_UINT8);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   g_autoptr (MusterTensor) summary = run_one (session, NULL, NULL, "summary:0", &error);
   MUSTER_EXPECT_NULL (summary);
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "Tensor too large for summary");

@@ -27,8 +27,7 @@ open_model (MusterMaster *master)
 
 MUSTER_TEST (LocalMaster, says_in_TensorFlows_words_that_a_variable_has_no_value)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_model (master);
+  g_autoptr (MusterSession) session = open_model (NULL);
   const struct {
     const char *fetch;
     const char *text;
@@ -54,8 +53,7 @@ MUSTER_TEST (LocalMaster, says_in_TensorFlows_words_that_a_variable_has_no_value
 MUSTER_TEST (LocalMaster, traces_a_step_where_it_is_asked_to)
 {
   static const guint8 options[][4] = {{8, 3, 16, 100}, {8, 1, 16, 100}, {8, 0, 16, 100}};
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_model (master);
+  g_autoptr (MusterSession) session = open_model (NULL);
   const char *target = "r/Assign";
 
   for (gsize i = 0; i < G_N_ELEMENTS (options); i++) {
@@ -77,8 +75,7 @@ MUSTER_TEST (LocalMaster, traces_a_step_where_it_is_asked_to)
 MUSTER_TEST (LocalMaster, refuses_a_step_whose_options_are_malformed)
 {
   static const guint8 options[][4] = {{16, 100, 16}, {18, 1, 0}, {8, 3, 0xff, 0xff}};
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_model (master);
+  g_autoptr (MusterSession) session = open_model (NULL);
   const char *target = "r/Assign";
 
   for (gsize i = 0; i < G_N_ELEMENTS (options); i++) {
@@ -93,8 +90,7 @@ MUSTER_TEST (LocalMaster, refuses_a_step_whose_options_are_malformed)
 MUSTER_TEST (LocalMaster, refuses_to_read_a_handle_as_another_dtype)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_model (master);
+  g_autoptr (MusterSession) session = open_model (NULL);
   MUSTER_EXPECT_TRUE (muster_session_run_op (session, "r/Assign", MUSTER_WAIT_FOREVER, NULL, NULL));
 
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "r/ReadInt", &error);
@@ -163,8 +159,7 @@ MUSTER_TEST (LocalMaster, parses_equal_graphs_once)
 MUSTER_TEST (LocalMaster, reads_a_reference_when_it_is_used)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_model (master);
+  g_autoptr (MusterSession) session = open_model (NULL);
   const char *const fetches[] = {"v/read", "up"};
   MusterTensor *got[2];
   const MusterStep step = {.fetches = fetches, .n_fetches = 2};
@@ -182,8 +177,7 @@ MUSTER_TEST (LocalMaster, reads_a_reference_when_it_is_used)
 MUSTER_TEST (LocalMaster, extends_a_session)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_model (master);
+  g_autoptr (MusterSession) session = open_model (NULL);
   MUSTER_EXPECT_EQ (fetch_float (session, "one"), 1.0f);
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new_extension ();
   add_unary (b, "Neg", "minus", "one");
@@ -267,8 +261,7 @@ MUSTER_TEST (LocalMaster, drops_a_sessions_own_containers_with_it)
 MUSTER_TEST (LocalMaster, knows_a_closed_session_no_more)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_model (master);
+  g_autoptr (MusterSession) session = open_model (NULL);
 
   MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
   MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
@@ -327,11 +320,10 @@ MUSTER_TEST (LocalMaster, keeps_a_callable_under_a_number)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GError) wrong = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 0, NULL);
   add_unary (b, "Neg", "minus", "x");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   g_autoptr (MusterTensor) two = muster_tensor_new_float (2);
   const MusterFeed feed = {"x:0", NULL};
   const char *fetch = "minus:0";

@@ -329,7 +329,7 @@ MUSTER_TEST (SmallGraph, whose_nodes_say_that_they_have_very_many_outputs_is_ref
     muster_graph_builder_input (b, name);
   }
   g_autoptr (MusterSession) session = open_session (master, b);
-  const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = TEST_DEADLINE_US};
+  const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = test_deadline ()};
   MUSTER_EXPECT_FALSE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
 }
@@ -364,7 +364,7 @@ MUSTER_TEST (SmallGraph, that_enqueues_without_end_is_refused_and_leaves_nothing
   add_demand (b, &put, "put");
   add_demand (b, &size, "size");
   g_autoptr (MusterSession) session = open_session (master, b);
-  const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = TEST_DEADLINE_US};
+  const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = test_deadline ()};
   MUSTER_EXPECT_FALSE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   g_autoptr (MusterTensor) n = run_one (session, NULL, NULL, "size:0", NULL);
@@ -385,7 +385,7 @@ MUSTER_TEST (SmallGraph, that_asserts_with_a_long_text_gets_a_short_error)
   add_demand (b, &no, "no");
   add_demand (b, &check, "check");
   g_autoptr (MusterSession) session = open_session (master, b);
-  const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = TEST_DEADLINE_US};
+  const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = test_deadline ()};
   MUSTER_EXPECT_FALSE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
   EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT, "assertion failed:");
   MUSTER_EXPECT_LT (strlen (error->message), 10000u);

@@ -3,7 +3,7 @@
 
 /* x + y, the sum times z, a variable that grows by the sum. */
 static MusterSession *
-open_sums (MusterMaster *master)
+open_sums (void)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
@@ -14,7 +14,7 @@ open_sums (MusterMaster *master)
   add_binary (b, "Mul", "product", "sum", "z");
   add_variable (b, "v", 1);
   add_binary (b, "AssignAdd", "grow", "v", "sum");
-  MusterSession *session = open_session (master, b);
+  MusterSession *session = open_session (NULL, b);
   MUSTER_EXPECT_TRUE (
       muster_session_run_op (session, "v/Assign", MUSTER_WAIT_FOREVER, NULL, &error));
   return session;
@@ -31,7 +31,7 @@ set_up (MusterSession *session, const char *target, GError **error)
                            .n_fetches = 2,
                            .targets = &target,
                            .n_targets = target != NULL};
-  return muster_session_set_up_partial_run (session, &step, TEST_DEADLINE_US, NULL, error);
+  return muster_session_set_up_partial_run (session, &step, test_deadline (), NULL, error);
 }
 
 /* Feeds value under each letter of names, and fetches one tensor unless NULL. */
@@ -46,7 +46,7 @@ run_part (MusterSession *session, const char *handle, const char *names, float v
   MusterStep part = {.feeds = feeds,
                      .fetches = &fetch,
                      .n_fetches = fetch != NULL,
-                     .deadline_us = TEST_DEADLINE_US};
+                     .deadline_us = test_deadline ()};
   for (; names[part.n_feeds] != '\0'; part.n_feeds++) {
     texts[part.n_feeds][0] = names[part.n_feeds];
     texts[part.n_feeds][1] = '\0';
@@ -59,8 +59,7 @@ run_part (MusterSession *session, const char *handle, const char *names, float v
 MUSTER_TEST (Partial, runs_each_node_once_as_soon_as_it_can)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sums (master);
+  g_autoptr (MusterSession) session = open_sums ();
   g_autofree char *handle = set_up (session, "grow", &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
@@ -77,8 +76,7 @@ MUSTER_TEST (Partial, runs_each_node_once_as_soon_as_it_can)
 MUSTER_TEST (Partial, is_over_once_all_was_fed_and_fetched)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sums (master);
+  g_autoptr (MusterSession) session = open_sums ();
   g_autofree char *handle = set_up (session, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (run_part (session, handle, "xyz", 2, "product", &error), 8.0f);
@@ -93,13 +91,12 @@ MUSTER_TEST (Partial, is_over_once_all_was_fed_and_fetched)
 MUSTER_TEST (Partial, waits_for_a_feed_that_nobody_needs)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sums (master);
+  g_autoptr (MusterSession) session = open_sums ();
   const MusterFeed feeds[] = {{"x", NULL}, {"y", NULL}, {"z", NULL}};
   const char *fetch = "sum";
   const MusterStep step = {.feeds = feeds, .n_feeds = 3, .fetches = &fetch, .n_fetches = 1};
   g_autofree char *handle =
-      muster_session_set_up_partial_run (session, &step, TEST_DEADLINE_US, NULL, &error);
+      muster_session_set_up_partial_run (session, &step, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_EQ (run_part (session, handle, "xy", 2, "sum", &error), 4.0f);
@@ -123,8 +120,7 @@ MUSTER_TEST (Partial, goes_on_after_a_part_that_asked_too_much)
       {"x", NULL, "The feed x has already been fed."},
   };
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sums (master);
+  g_autoptr (MusterSession) session = open_sums ();
   g_autofree char *handle = set_up (session, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
@@ -143,8 +139,7 @@ MUSTER_TEST (Partial, goes_on_after_a_part_that_asked_too_much)
 MUSTER_TEST (Partial, refuses_a_feed_that_a_part_brings_twice)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sums (master);
+  g_autoptr (MusterSession) session = open_sums ();
   g_autofree char *handle = set_up (session, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
@@ -156,12 +151,11 @@ MUSTER_TEST (Partial, refuses_a_feed_that_a_part_brings_twice)
 MUSTER_TEST (Partial, ends_with_its_session)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sums (master);
+  g_autoptr (MusterSession) session = open_sums ();
   g_autofree char *handle = set_up (session, NULL, &error);
   (void)run_part (session, handle, "x", 2, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_TRUE (muster_session_close (session, TEST_DEADLINE_US, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
 
   (void)run_part (session, handle, "y", 3, "sum", &error);
 
@@ -171,8 +165,7 @@ MUSTER_TEST (Partial, ends_with_its_session)
 MUSTER_TEST (Partial, is_refused_where_too_many_are_open)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sums (master);
+  g_autoptr (MusterSession) session = open_sums ();
   for (int i = 0; i < 1000; i++)
     g_free (set_up (session, NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);

@@ -5,21 +5,20 @@
 
 /* x + two, and a negation of it. */
 static MusterSession *
-open_sum (MusterMaster *master)
+open_sum (void)
 {
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 0, NULL);
   add_constant (b, "two", 2);
   add_binary (b, "AddV2", "sum", "x", "two");
   add_unary (b, "Neg", "minus", "sum");
-  return open_session (master, b);
+  return open_session (NULL, b);
 }
 
 MUSTER_TEST (Plan, computes_a_fetch_from_a_feed)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterSession) session = open_sum ();
   g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
 
   g_autoptr (MusterTensor) full = run_one (session, "x:0", one, "minus:0", &error);
@@ -33,8 +32,7 @@ MUSTER_TEST (Plan, computes_a_fetch_from_a_feed)
 MUSTER_TEST (Plan, cuts_the_graph_at_a_tensor_fed_in_its_middle)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterSession) session = open_sum ();
   g_autoptr (MusterTensor) seven = muster_tensor_new_float (7);
 
   g_autoptr (MusterTensor) got = run_one (session, "sum:0", seven, "minus:0", &error);
@@ -46,8 +44,7 @@ MUSTER_TEST (Plan, cuts_the_graph_at_a_tensor_fed_in_its_middle)
 MUSTER_TEST (Plan, leaves_what_was_fed_unchanged)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterSession) session = open_sum ();
   g_autoptr (MusterTensor) seven = muster_tensor_new_float (7);
 
   g_autoptr (MusterTensor) got = run_one (session, "sum:0", seven, "minus:0", &error);
@@ -60,8 +57,7 @@ MUSTER_TEST (Plan, leaves_what_was_fed_unchanged)
 MUSTER_TEST (Plan, gives_each_of_two_equal_fetches)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterSession) session = open_sum ();
   g_autoptr (MusterTensor) one = muster_tensor_new_float (1);
   const MusterFeed feed = {"x", one};
   const char *const fetches[] = {"sum", "minus", "sum:0"};
@@ -79,8 +75,7 @@ MUSTER_TEST (Plan, gives_each_of_two_equal_fetches)
 
 MUSTER_TEST (Plan, says_what_is_fed_wrongly)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterSession) session = open_sum ();
   g_autoptr (MusterTensor) one = muster_tensor_new_int32 (1);
   g_autoptr (MusterTensor) two = muster_tensor_new (MUSTER_FLOAT, 1, (gint64[]){2});
   g_autoptr (MusterTensor) fine = muster_tensor_new_float (1);
@@ -120,8 +115,7 @@ MUSTER_TEST (Plan, says_which_target_is_missing_and_that_something_must_run)
 {
   g_autoptr (GError) missing = NULL;
   g_autoptr (GError) nothing = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_sum (master);
+  g_autoptr (MusterSession) session = open_sum ();
   const MusterStep empty = {0};
 
   MUSTER_EXPECT_FALSE (
@@ -156,11 +150,10 @@ MUSTER_TEST (Plan, names_an_op_it_lacks_when_a_step_needs_it_and_the_way_out)
 MUSTER_TEST (Plan, refuses_a_cycle)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   add_unary (b, "Neg", "a", "b");
   add_unary (b, "Neg", "b", "a");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "a", &error);
 
@@ -170,21 +163,19 @@ MUSTER_TEST (Plan, refuses_a_cycle)
 MUSTER_TEST (Plan, orders_nodes_by_control_edges)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   add_variable (b, "v", 5);
   muster_graph_builder_node (b, "Identity", "after");
   muster_graph_builder_input (b, "v");
   muster_graph_builder_input (b, "^v/Assign");
   muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   MUSTER_EXPECT_EQ (fetch_float (session, "after"), 5.0f);
 }
 
 MUSTER_TEST (Plan, runs_ten_thousand_nodes_in_a_chain)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   add_constant (b, "n0", 1);
   for (int i = 1; i <= 10000; i++) {
@@ -192,7 +183,7 @@ MUSTER_TEST (Plan, runs_ten_thousand_nodes_in_a_chain)
     g_autofree char *input = g_strdup_printf ("n%d", i - 1);
     add_unary (b, "Neg", name, input);
   }
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   MUSTER_EXPECT_EQ (fetch_float (session, "n9999"), -1.0f);
   MUSTER_EXPECT_EQ (fetch_float (session, "n10000"), 1.0f);
@@ -201,13 +192,12 @@ MUSTER_TEST (Plan, runs_ten_thousand_nodes_in_a_chain)
 /* More kinds of steps than plans are kept. */
 MUSTER_TEST (Plan, keeps_working_when_old_plans_are_dropped)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   for (int i = 0; i < 600; i++) {
     g_autofree char *name = g_strdup_printf ("c%d", i);
     add_constant (b, name, (float)i);
   }
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   for (int round = 0; round < 2; round++)
     for (int i = 0; i < 600; i++) {
       g_autofree char *name = g_strdup_printf ("c%d", i);
@@ -218,12 +208,11 @@ MUSTER_TEST (Plan, keeps_working_when_old_plans_are_dropped)
 MUSTER_TEST (Plan, runs_a_node_once_however_often_it_is_named)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   add_variable (b, "v", 0);
   add_constant (b, "one", 1);
   add_binary (b, "AssignAdd", "up", "v", "one");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", MUSTER_WAIT_FOREVER, NULL, NULL));
   const char *const fetches[] = {"up", "up:0"};
   const char *target = "up";
@@ -279,7 +268,7 @@ MUSTER_TEST (Plan, believes_what_all_constants_claim_together_only_up_to_a_bound
   g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (both);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
   g_autoptr (MusterSession) session =
-      muster_master_create_session (master, graph, NULL, TEST_DEADLINE_US, NULL, &error);
+      muster_master_create_session (master, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_EQ (fetch_float (session, "four"), 0.0f);

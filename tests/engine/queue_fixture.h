@@ -112,7 +112,7 @@ run_step (gpointer data)
                              .targets = &step->op,
                              .n_targets = !fetches,
                              .deadline_us =
-                                 step->deadline_us != 0 ? step->deadline_us : TEST_DEADLINE_US};
+                                 step->deadline_us != 0 ? step->deadline_us : test_deadline ()};
   (void)muster_session_run (step->session, &wanted, fetches ? &step->got : NULL, NULL, NULL,
                             &step->error);
   return NULL;
@@ -200,7 +200,7 @@ size_of (MusterSession *session)
 static inline void
 wait_for_size (MusterSession *session, int size)
 {
-  const gint64 end_us = TEST_DEADLINE_US;
+  const gint64 end_us = test_deadline ();
   while (size_of (session) != size && muster_clock_now_us (muster_system_clock ()) < end_us)
     g_thread_yield ();
   MUSTER_EXPECT_EQ (size_of (session), size);
@@ -209,7 +209,7 @@ wait_for_size (MusterSession *session, int size)
 static inline gint64
 soon (void)
 {
-  return muster_clock_now_us (muster_system_clock ()) + 5 * MUSTER_MILLISECOND;
+  return test_deadline_in (5 * MUSTER_MILLISECOND);
 }
 
 static const float counted[] = {1, 2, 3, 4, 5, 6, 7, 8};

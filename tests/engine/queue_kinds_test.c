@@ -6,9 +6,8 @@
 /* From TensorFlow 2.21: 1 to 8 in a RandomShuffleQueue with seed 1, seed2 2. */
 MUSTER_TEST (QueueKinds, shuffles_as_TensorFlow_does)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {.op = "RandomShuffleQueue", .capacity = 20, .seed = 1, .seed2 = 2};
-  g_autoptr (MusterSession) session = open_queue (master, &wanted);
+  g_autoptr (MusterSession) session = open_queue (NULL, &wanted);
   put_many (session, counted, 8);
   EXPECT_GIVES (session, "take_many", 5, "8 4 1 5 7");
   put_many (session, counted, 8);
@@ -24,7 +23,6 @@ MUSTER_TEST (QueueKinds, rows_are_shuffled_as_by_TensorFlow)
                                       {3, 0, 9, 6, 4, 5, 2, 8, 1, 7}};
   const gint32 rows[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   const gint64 shape[] = {5, 2};
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterTensor) x =
@@ -36,7 +34,7 @@ MUSTER_TEST (QueueKinds, rows_are_shuffled_as_by_TensorFlow)
   muster_graph_builder_attr_type (b, "T", MUSTER_INT32);
   muster_graph_builder_attr_int (b, "seed", 1);
   muster_graph_builder_attr_int (b, "seed2", 2);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   for (gsize i = 0; i < G_N_ELEMENTS (wanted); i++) {
     g_autoptr (MusterTensor) got = run_one (session, "x", x, "shuffle", &error);
     MUSTER_ASSERT_NO_ERROR (error);
@@ -52,10 +50,9 @@ MUSTER_TEST (QueueKinds, rows_are_shuffled_as_by_TensorFlow)
 
 MUSTER_TEST (QueueKinds, keeps_enough_to_shuffle_until_it_is_closed)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {
       .op = "RandomShuffleQueue", .capacity = 8, .min_after_dequeue = 3, .shared_name = "q"};
-  g_autoptr (MusterSession) session = open_queue (master, &wanted);
+  g_autoptr (MusterSession) session = open_queue (NULL, &wanted);
   g_auto (Step) take = {.session = session, .op = "take_many", .n = 3, .deadline_us = soon ()};
   put_many (session, counted, 5);
   run_step (&take);
@@ -75,7 +72,6 @@ MUSTER_TEST (QueueKinds, pads_what_differs_in_size)
 {
   const MusterDType types[] = {MUSTER_FLOAT, MUSTER_STRING};
   const gint64 shapes[] = {-1, 2, -1, -1};
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (MusterTensor) three = muster_tensor_new_int32 (2);
   g_autoptr (GError) error = NULL;
@@ -94,7 +90,7 @@ MUSTER_TEST (QueueKinds, pads_what_differs_in_size)
   muster_graph_builder_input (b, "q");
   muster_graph_builder_input (b, "n");
   muster_graph_builder_attr_types (b, "component_types", types, 2);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   const MusterString words[] = {{"a", 1}, {"bc", 2}, {"d", 1}, {"e", 1}};
   const gint64 rows[][2] = {{2, 2}, {1, 2}}, letters[][2] = {{1, 3}, {2, 1}};
@@ -107,14 +103,14 @@ MUSTER_TEST (QueueKinds, pads_what_differs_in_size)
                              .n_feeds = 2,
                              .targets = (const char *[]){"put"},
                              .n_targets = 1,
-                             .deadline_us = TEST_DEADLINE_US};
+                             .deadline_us = test_deadline ()};
     MUSTER_EXPECT_TRUE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
     MUSTER_ASSERT_NO_ERROR (error);
   }
   MusterTensor *got[2] = {NULL};
   const MusterStep step = {.fetches = (const char *[]){"take:0", "take:1"},
                            .n_fetches = 2,
-                           .deadline_us = TEST_DEADLINE_US};
+                           .deadline_us = test_deadline ()};
   MUSTER_EXPECT_TRUE (muster_session_run (session, &step, got, NULL, NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
   const float wanted[] = {1, 2, 3, 4, 1, 2, 0, 0};
@@ -174,7 +170,7 @@ take_traced (gpointer session)
                            .fetches = (const char *[]){"take_many"},
                            .n_fetches = 1,
                            .options = options,
-                           .deadline_us = TEST_DEADLINE_US};
+                           .deadline_us = test_deadline ()};
   (void)muster_session_run (session, &step, &got, &metadata, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   muster_tensor_unref (got);
@@ -183,9 +179,8 @@ take_traced (gpointer session)
 
 MUSTER_TEST (QueueKinds, traces_a_wait_with_what_waited)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {.op = "FIFOQueue", .capacity = 4};
-  g_autoptr (MusterSession) session = open_queue (master, &wanted);
+  g_autoptr (MusterSession) session = open_queue (NULL, &wanted);
   put (session, 1);
   GThread *thread = g_thread_new ("traced", take_traced, session);
   wait_for_size (session, 0);

@@ -7,9 +7,8 @@
 MUSTER_TEST (Queue, gives_what_came_first_in_both_generations)
 {
   for (int is_old = 0; is_old < 2; is_old++) {
-    g_autoptr (MusterMaster) master = muster_local_master_new ();
     const Wanted wanted = {.op = "FIFOQueue", .capacity = -1, .is_old = is_old};
-    g_autoptr (MusterSession) session = open_queue (master, &wanted);
+    g_autoptr (MusterSession) session = open_queue (NULL, &wanted);
     put (session, 9);
     put_many (session, counted, 8);
     MUSTER_EXPECT_EQ (size_of (session), 9);
@@ -24,9 +23,8 @@ MUSTER_TEST (Queue, gives_what_came_first_in_both_generations)
 
 MUSTER_TEST (Queue, lets_a_step_wait_until_there_is_something)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {.op = "FIFOQueue", .capacity = 3};
-  g_autoptr (MusterSession) session = open_queue (master, &wanted);
+  g_autoptr (MusterSession) session = open_queue (NULL, &wanted);
   g_auto (Step) take = {.session = session, .op = "take_many", .n = 5};
   g_auto (Step) after = {.session = session, .op = "take"};
   put (session, 9);
@@ -43,9 +41,8 @@ MUSTER_TEST (Queue, lets_a_step_wait_until_there_is_something)
 
 MUSTER_TEST (Queue, lets_a_step_wait_while_it_is_full)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {.op = "FIFOQueue", .capacity = 2};
-  g_autoptr (MusterSession) session = open_queue (master, &wanted);
+  g_autoptr (MusterSession) session = open_queue (NULL, &wanted);
   g_auto (Step) fill = {.session = session, .op = "put_many", .put = counted, .n_put = 5};
   start (&fill);
   wait_for_size (session, 2);
@@ -59,9 +56,8 @@ MUSTER_TEST (Queue, lets_a_step_wait_while_it_is_full)
 
 MUSTER_TEST (Queue, loses_nothing_to_a_step_that_ran_out_of_time)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {.op = "FIFOQueue", .capacity = 4};
-  g_autoptr (MusterSession) session = open_queue (master, &wanted);
+  g_autoptr (MusterSession) session = open_queue (NULL, &wanted);
   g_auto (Step) one = {.session = session, .op = "take", .deadline_us = soon ()};
   run_step (&one);
   EXPECT_SAYS (one.error, MUSTER_ERROR_DEADLINE_EXCEEDED, "Deadline Exceeded");
@@ -87,7 +83,7 @@ MUSTER_TEST (Queue, serves_the_next_in_line_once_the_first_has_gone)
   start (&first);
   wait_for_size (session, 0);
   start (&second);
-  MUSTER_EXPECT_TRUE (muster_session_close (hasty, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (hasty, test_deadline (), NULL, NULL));
   join (&first);
   join (&second);
   MUSTER_EXPECT_ERROR (first.error, MUSTER_ERROR, MUSTER_ERROR_CANCELLED);
@@ -96,9 +92,8 @@ MUSTER_TEST (Queue, serves_the_next_in_line_once_the_first_has_gone)
 
 MUSTER_TEST (Queue, closes_after_those_who_put_in)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {.op = "FIFOQueue", .capacity = 2, .shared_name = "q"};
-  g_autoptr (MusterSession) session = open_queue (master, &wanted);
+  g_autoptr (MusterSession) session = open_queue (NULL, &wanted);
   g_auto (Step) fill = {.session = session, .op = "put_many", .put = counted, .n_put = 3};
   g_auto (Step) end = {.session = session, .op = "close"};
   g_auto (Step) late = {.session = session, .op = "put", .put = counted};
@@ -163,7 +158,7 @@ MUSTER_TEST (Queue, ends_a_step_that_waits_when_its_session_is_closed)
   put_many (second, counted, 2);
   start (&take);
   wait_for_size (second, 0);
-  MUSTER_EXPECT_TRUE (muster_session_close (first, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (first, test_deadline (), NULL, NULL));
   MUSTER_EXPECT_EQ (size_of (second), 2); /* at once: a close waits for its steps */
   join (&take);
   EXPECT_SAYS (take.error, MUSTER_ERROR_CANCELLED,
@@ -179,7 +174,7 @@ MUSTER_TEST (Queue, is_gone_with_a_reset_and_whoever_waits_is_notified)
   put (session, 1);
   start (&take);
   wait_for_size (session, 0);
-  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, test_deadline (), NULL, NULL));
   join (&take);
   MUSTER_EXPECT_ERROR (take.error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
   g_autoptr (MusterSession) next = open_queue (master, &wanted);
@@ -212,7 +207,7 @@ MUSTER_TEST (Queue, that_went_with_a_reset_has_not_come_to_an_end)
   g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   const Wanted wanted = {.op = "FIFOQueue", .capacity = 4};
-  const gint64 end_us = TEST_DEADLINE_US;
+  const gint64 end_us = test_deadline ();
   muster_op_register (late_ops);
   muster_graph_builder_placeholder (b, "n", MUSTER_INT32, 0, NULL);
   add_queue (b, &wanted);
@@ -224,7 +219,7 @@ MUSTER_TEST (Queue, that_went_with_a_reset_has_not_come_to_an_end)
   while (!g_atomic_int_get (&late_steps[0]) &&
          muster_clock_now_us (muster_system_clock ()) < end_us)
     g_thread_yield ();
-  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, NULL, test_deadline (), NULL, NULL));
   g_atomic_int_set (&late_steps[1], 1);
   join (&take);
   EXPECT_SAYS (take.error, MUSTER_ERROR_CANCELLED, "Dequeue operation was cancelled");
@@ -327,9 +322,8 @@ consume (gpointer data)
 MUSTER_TEST (Queue, loses_and_doubles_nothing_under_a_crowd_in_a_hurry)
 {
   GThread *producers[N_TRADERS], *consumers[N_TRADERS];
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   const Wanted wanted = {.op = "RandomShuffleQueue", .capacity = 7, .min_after_dequeue = 2};
-  g_autoptr (MusterSession) session = open_queue (master, &wanted);
+  g_autoptr (MusterSession) session = open_queue (NULL, &wanted);
   Market market = {.session = session};
   for (int i = 0; i < N_TRADERS; i++) {
     producers[i] = g_thread_new ("produce", produce, &market);

@@ -153,7 +153,7 @@ MUSTER_TEST (Resource, is_shared_by_its_shared_name_and_outlives_a_session)
   MUSTER_EXPECT_EQ (fetch_float (first, "put"), 1);
   MUSTER_EXPECT_EQ (fetch_float (first, "put"), 2);
   MUSTER_EXPECT_EQ (fetch_float (second, "put"), 3);
-  MUSTER_EXPECT_TRUE (muster_session_close (first, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (first, test_deadline (), NULL, NULL));
   MUSTER_EXPECT_EQ (fetch_float (second, "put"), 4);
   MUSTER_EXPECT_EQ (n_boxes, 1);
 }
@@ -168,7 +168,7 @@ MUSTER_TEST (Resource, without_a_shared_name_is_the_sessions_own_and_ends_with_i
   MUSTER_EXPECT_EQ (fetch_float (second, "put"), 1);
   MUSTER_EXPECT_EQ (fetch_float (first, "put"), 2);
   MUSTER_EXPECT_EQ (n_boxes, 2);
-  MUSTER_EXPECT_TRUE (muster_session_close (first, TEST_DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (first, test_deadline (), NULL, NULL));
   MUSTER_EXPECT_EQ (n_boxes, 1);
   MUSTER_EXPECT_EQ (n_cancelled, 1);
 }
@@ -191,9 +191,9 @@ MUSTER_TEST (Resource, is_dropped_and_cancelled_by_a_reset)
   g_autoptr (GError) error = NULL;
   MUSTER_EXPECT_EQ (fetch_float (first, "put"), 1);
   n_cancelled = 0;
-  MUSTER_EXPECT_TRUE (muster_master_reset (master, other, TEST_DEADLINE_US, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, other, test_deadline (), NULL, &error));
   MUSTER_EXPECT_EQ (n_boxes, 1);
-  MUSTER_EXPECT_TRUE (muster_master_reset (master, its_own, TEST_DEADLINE_US, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_master_reset (master, its_own, test_deadline (), NULL, &error));
   MUSTER_EXPECT_EQ (n_boxes, 0);
   MUSTER_EXPECT_EQ (n_cancelled, 1);
   /* The same nodes again, with what they remembered of the first box. */
@@ -205,15 +205,14 @@ MUSTER_TEST (Resource, that_is_destroyed_is_made_anew)
 {
   static const char *const names[] = {"b", ""};
   for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
-    g_autoptr (MusterMaster) master = muster_local_master_new ();
     g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
     const char *const target = "destroy";
     g_autoptr (GError) error = NULL;
-    const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = TEST_DEADLINE_US};
+    const MusterStep step = {.targets = &target, .n_targets = 1, .deadline_us = test_deadline ()};
     add_box (b, "TestBoxV2", "box", names[i], 1);
     add_put (b, "TestPutV2", "put", "box");
     add_put (b, "DestroyResourceOp", target, "box");
-    g_autoptr (MusterSession) session = open_session (master, b);
+    g_autoptr (MusterSession) session = open_session (NULL, b);
     MUSTER_EXPECT_EQ (fetch_float (session, "put"), 1);
     MUSTER_EXPECT_EQ (fetch_float (session, "put"), 2);
     MUSTER_EXPECT_TRUE (muster_session_run (session, &step, NULL, NULL, NULL, &error));
@@ -238,7 +237,6 @@ MUSTER_TEST (Resource, says_which_resource_two_nodes_want_differently)
 
 MUSTER_TEST (Resource, is_taken_only_by_what_it_is)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   add_box (b, "TestBoxV2", "box", "b", 1);
   add_box (b, "TestBox", "old", "b", 1);
@@ -251,7 +249,7 @@ MUSTER_TEST (Resource, is_taken_only_by_what_it_is)
   muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
   add_put (b, "IsVariableInitialized", "initialized", "old");
   muster_graph_builder_attr_type (b, "dtype", MUSTER_STRING);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   g_autoptr (GError) as_jar = error_of (session, "as_jar");
   EXPECT_SAYS (as_jar, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -275,13 +273,12 @@ MUSTER_TEST (Resource, is_no_value_to_compute_with)
   static const char *const ops[] = {"Shape", "Snapshot", "Identity"};
   for (gsize i = 0; i < G_N_ELEMENTS (ops); i++)
     for (int of_variable = 0; of_variable < 2; of_variable++) {
-      g_autoptr (MusterMaster) master = muster_local_master_new ();
       g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
       add_box (b, of_variable ? "VarHandleOp" : "TestBoxV2", "handle", "b", 1);
       muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
       add_put (b, ops[i], "y", "handle");
       muster_graph_builder_attr_type (b, "T", MUSTER_RESOURCE);
-      g_autoptr (MusterSession) session = open_session (master, b);
+      g_autoptr (MusterSession) session = open_session (NULL, b);
       g_autoptr (GError) error = error_of (session, "y");
       EXPECT_SAYS (error, i == 2 ? MUSTER_ERROR_UNIMPLEMENTED : MUSTER_ERROR_INVALID_ARGUMENT,
                    i == 2 ? "no value to be fetched" : "not in the list of allowed values");
@@ -290,12 +287,11 @@ MUSTER_TEST (Resource, is_no_value_to_compute_with)
 
 MUSTER_TEST (Resource, refuses_the_names_that_TensorFlow_refuses)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   add_box (b, "TestBox", "private", "_b", 1);
   add_box (b, "TestBox", "place", "b", 1);
   muster_graph_builder_attr_string (b, "container", "no place");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   g_autoptr (GError) private = error_of (session, "private");
   EXPECT_SAYS (private, MUSTER_ERROR_INVALID_ARGUMENT, "shared_name cannot start with '_':_b");
   g_autoptr (GError) place = error_of (session, "place");
@@ -306,14 +302,13 @@ MUSTER_TEST (Resource, refuses_the_names_that_TensorFlow_refuses)
 /* An op of the first generation: what it gives is also a value. */
 MUSTER_TEST (Resource, of_the_first_generation_is_two_strings_to_all_others)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   add_box (b, "TestBox", "box", "b", 1);
   add_put (b, "Snapshot", "copy", "box");
   muster_graph_builder_attr_type (b, "T", MUSTER_STRING);
   add_put (b, "Identity", "same", "box");
   muster_graph_builder_attr_type (b, "T", MUSTER_STRING);
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
   const char *const fetches[] = {"box", "copy", "same"};
   for (gsize i = 0; i < G_N_ELEMENTS (fetches); i++) {
     g_autoptr (GError) error = NULL;

@@ -32,7 +32,7 @@ open_on (MusterMaster *master, const char *device, GBytes *config, GError **erro
   muster_graph_builder_device (b, device);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, error);
   return graph != NULL
-             ? muster_master_create_session (master, graph, config, TEST_DEADLINE_US, NULL, error)
+             ? muster_master_create_session (master, graph, config, test_deadline (), NULL, error)
              : NULL;
 }
 

@@ -121,8 +121,8 @@ open_long_model (MusterMaster *master)
   muster_graph_builder_input (b, "wrong");
   MusterSession *session = open_session (master, b);
   g_autoptr (GError) error = NULL;
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", TEST_DEADLINE_US, NULL, &error) &&
-                      muster_session_run_op (session, "a/Assign", TEST_DEADLINE_US, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", test_deadline (), NULL, &error) &&
+                      muster_session_run_op (session, "a/Assign", test_deadline (), NULL, &error));
   return session;
 }
 
@@ -140,8 +140,8 @@ MUSTER_TEST (Variable, an_update_out_of_a_snapshot_is_as_one_in_place)
     g_autoptr (MusterTensor) v = run_one (held, NULL, NULL, "v", &error);
     g_autoptr (MusterTensor) a = run_one (held, NULL, NULL, "a", &error);
     MUSTER_ASSERT_TRUE (v != NULL && a != NULL);
-    muster_session_run_op (held, ops[i], TEST_DEADLINE_US, NULL, &error);
-    muster_session_run_op (free, ops[i], TEST_DEADLINE_US, NULL, &error);
+    muster_session_run_op (held, ops[i], test_deadline (), NULL, &error);
+    muster_session_run_op (free, ops[i], test_deadline (), NULL, &error);
     MUSTER_ASSERT_NO_ERROR (error);
     MUSTER_EXPECT_EQ (muster_tensor_equal (v, before), i == 0);
   }
@@ -155,13 +155,12 @@ MUSTER_TEST (Variable, an_update_out_of_a_snapshot_is_as_one_in_place)
 
 MUSTER_TEST (Variable, an_update_that_is_refused_leaves_what_a_snapshot_holds)
 {
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
-  g_autoptr (MusterSession) session = open_long_model (master);
+  g_autoptr (MusterSession) session = open_long_model (NULL);
   g_autoptr (MusterTensor) held = run_one (session, NULL, NULL, "v", NULL);
   for (const char *const *op = (const char *const[]){"misfit", "mistrain", NULL}; *op != NULL;
        op++) {
     g_autoptr (GError) error = NULL;
-    MUSTER_EXPECT_FALSE (muster_session_run_op (session, *op, TEST_DEADLINE_US, NULL, &error));
+    MUSTER_EXPECT_FALSE (muster_session_run_op (session, *op, test_deadline (), NULL, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
     g_autoptr (MusterTensor) now = run_one (session, NULL, NULL, "v", NULL);
     MUSTER_EXPECT_TRUE (muster_tensor_equal (held, now));
@@ -262,7 +261,6 @@ MUSTER_TEST (Variable, an_update_of_no_elements_is_one)
 MUSTER_TEST (Variable, an_optimizer_takes_a_variable_of_no_elements)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (MusterTensor) none = muster_tensor_new (MUSTER_FLOAT, 1, (const gint64[]){0});
   muster_graph_builder_variable (b, "v", none);
@@ -271,7 +269,7 @@ MUSTER_TEST (Variable, an_optimizer_takes_a_variable_of_no_elements)
   add_binary (b, "ApplyGradientDescent", "train", "v", "rate");
   muster_graph_builder_input (b, "gradient");
   add_binary (b, "AssignAdd", "add", "v", "gradient");
-  g_autoptr (MusterSession) session = open_session (master, b);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
 
   g_autoptr (MusterTensor) set = run_one (session, NULL, NULL, "v/Assign", &error);
   MUSTER_ASSERT_TRUE (set != NULL);
@@ -311,7 +309,6 @@ open_large (void)
 {
   static const gint32 size = N_LARGE;
   static const gint64 one_dim = 1;
-  g_autoptr (MusterMaster) master = muster_local_master_new ();
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
   g_autoptr (MusterTensor) n =
       muster_tensor_new_from_data (MUSTER_INT32, 1, &one_dim, &size, sizeof size, NULL);
@@ -327,7 +324,7 @@ open_large (void)
   for (int i = 0; i < 5; i++)
     muster_graph_builder_input (b, (const char *[]){"v", "accum", "half", "gradient", "half"}[i]);
   muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-  return open_session (master, b);
+  return open_session (NULL, b);
 }
 
 static gboolean
@@ -349,12 +346,12 @@ MUSTER_TEST (Variable, a_large_one_is_trained_out_of_a_snapshot_to_its_last_elem
   for (int held = 1; held < 4; held++) {
     g_autoptr (GError) error = NULL;
     for (int i = 0; i < 3; i++)
-      muster_session_run_op (session, inits[i], TEST_DEADLINE_US, NULL, &error);
+      muster_session_run_op (session, inits[i], test_deadline (), NULL, &error);
     MUSTER_ASSERT_NO_ERROR (error);
     g_autoptr (MusterTensor) v = held & 1 ? run_one (session, NULL, NULL, "v:0", &error) : NULL;
     g_autoptr (MusterTensor) accum =
         held & 2 ? run_one (session, NULL, NULL, "accum:0", &error) : NULL;
-    muster_session_run_op (session, "train", TEST_DEADLINE_US, NULL, &error);
+    muster_session_run_op (session, "train", test_deadline (), NULL, &error);
     MUSTER_ASSERT_NO_ERROR (error);
     g_autoptr (MusterTensor) new_v = run_one (session, NULL, NULL, "v:0", &error);
     g_autoptr (MusterTensor) new_accum = run_one (session, NULL, NULL, "accum:0", &error);

@@ -5,18 +5,13 @@
 #include "engine/session/local_master.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "master/master.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "train/position/npy.h"
 
 #define FIXTURES  "tests/fixtures/"
 #define N_STEPS   5
 #define TOLERANCE 1e-4 /* relative */
-
-static gint64
-deadline (void)
-{
-  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
-}
 
 /* A model in a session of a master of its own. */
 typedef struct {
@@ -53,11 +48,12 @@ model_open (Model *self, const char *name, GError **error)
   self->y = muster_npy_load (FIXTURES "mlp_y.npy", error);
   if (self->y == NULL)
     return FALSE;
-  self->session = muster_master_create_session (
-      self->master, muster_meta_graph_graph (self->meta_graph), NULL, deadline (), NULL, error);
+  self->session =
+      muster_master_create_session (self->master, muster_meta_graph_graph (self->meta_graph), NULL,
+                                    test_deadline (), NULL, error);
   return self->session != NULL &&
          muster_session_run_op (self->session, muster_meta_graph_op (self->meta_graph, "init_op"),
-                                deadline (), NULL, error);
+                                test_deadline (), NULL, error);
 }
 
 /* The rows of one step. */
@@ -87,7 +83,7 @@ model_train (Model *self, GError **error)
                              .n_feeds = G_N_ELEMENTS (feeds),
                              .targets = targets,
                              .n_targets = G_N_ELEMENTS (targets),
-                             .deadline_us = deadline ()};
+                             .deadline_us = test_deadline ()};
     if (!muster_session_run (self->session, &step, NULL, NULL, NULL, error))
       return FALSE;
   }
@@ -134,7 +130,7 @@ expect_recorded_weights (Model *self, const char *name)
         muster_bundle_reader_read (recorded, variables[i].name, &error);
     MUSTER_ASSERT_NO_ERROR (error);
     g_autoptr (MusterTensor) value =
-        muster_session_fetch (self->session, variables[i].snapshot, deadline (), NULL, &error);
+        muster_session_fetch (self->session, variables[i].snapshot, test_deadline (), NULL, &error);
     MUSTER_ASSERT_NO_ERROR (error);
     expect_close (variables[i].name, value, wanted);
   }

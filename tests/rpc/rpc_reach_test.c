@@ -2,17 +2,12 @@
 #include "rpc/address.h"
 #include "rpc/client/reach_probe.h"
 #include "rpc/client/rpc_client_private.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/echo.h"
 
 #include <errno.h>
 #include <string.h>
-
-static gint64
-in_half_a_minute (void)
-{
-  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
-}
 
 static GSocket *
 bind_socket (int port)
@@ -96,7 +91,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Waiting, waiting_clear)
 static void
 expect_server_state (Waiting *self, MusterServerState state)
 {
-  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (self->client, in_half_a_minute (), NULL),
+  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (self->client, test_deadline (), NULL),
                     (int)state);
 }
 
@@ -170,11 +165,11 @@ MUSTER_TEST (RpcReach, has_no_news_of_a_server_that_was_there_all_the_time)
   g_auto (Echo) f = {0};
   echo_start (&f);
 
-  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, in_half_a_minute (), NULL),
+  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, test_deadline (), NULL),
                     (int)MUSTER_SERVER_UP);
   g_autoptr (GBytes) answer = echo_call (&f, "/test.Echo/Echo", "hello", NULL, NULL);
   MUSTER_EXPECT_TRUE (answer != NULL);
-  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, in_half_a_minute (), NULL),
+  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, test_deadline (), NULL),
                     (int)MUSTER_SERVER_UP);
 }
 
@@ -232,7 +227,7 @@ MUSTER_TEST (RpcReach, comes_back_when_cancelled)
   MUSTER_EXPECT_TRUE (g_socket_listen (silent, NULL));
   g_cancellable_cancel (cancellable);
 
-  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, in_half_a_minute (), cancellable),
+  MUSTER_EXPECT_EQ ((int)muster_rpc_client_reach (f.client, test_deadline (), cancellable),
                     (int)MUSTER_SERVER_DOWN);
 }
 
@@ -291,7 +286,7 @@ muster_stub_resolver_init (MusterStubResolver *self G_GNUC_UNUSED)
 static gint64
 soon (void)
 {
-  return muster_clock_now_us (muster_system_clock ()) + 50 * MUSTER_MILLISECOND;
+  return test_deadline_in (50 * MUSTER_MILLISECOND);
 }
 
 /* ReachProbes at a name with these addresses (nullable). */
@@ -336,8 +331,8 @@ MUSTER_TEST (ReachProbe, finds_the_server_at_any_of_many_addresses)
   g_autoptr (GSocket) socket = bind_socket (0);
   MUSTER_EXPECT_TRUE (g_socket_listen (socket, NULL));
 
-  MUSTER_EXPECT_EQ (probe_by (few, port_of (socket), in_half_a_minute ()), 0);
-  MUSTER_EXPECT_EQ (probe_by (many, port_of (socket), in_half_a_minute ()), EAGAIN);
+  MUSTER_EXPECT_EQ (probe_by (few, port_of (socket), test_deadline ()), 0);
+  MUSTER_EXPECT_EQ (probe_by (many, port_of (socket), test_deadline ()), EAGAIN);
 }
 
 /* Which of its two faces it shows is the routers' affair. */
@@ -357,7 +352,7 @@ MUSTER_TEST (ReachProbe, says_the_same_of_a_machine_without_a_way_to_it_and_of_a
     (void)g_socket_connect (fillers[i], address, NULL, NULL);
   }
 
-  MUSTER_EXPECT_EQ (probe_by (nowhere, 1, in_half_a_minute ()), ETIMEDOUT);
+  MUSTER_EXPECT_EQ (probe_by (nowhere, 1, test_deadline ()), ETIMEDOUT);
   MUSTER_EXPECT_EQ (probe_by (loopback, port_of (full), soon ()), ETIMEDOUT);
 
   for (gsize i = 0; i < G_N_ELEMENTS (fillers); i++)
@@ -375,12 +370,12 @@ MUSTER_TEST (ReachProbe, does_not_take_itself_for_the_server)
   MusterReachProber prober;
   g_clear_object (&socket);
   muster_reach_prober_init (&prober, address);
-  if (muster_reach_probe (&prober, in_half_a_minute (), NULL) == 0)
+  if (muster_reach_probe (&prober, test_deadline (), NULL) == 0)
     MUSTER_SKIP ("somebody listens on the port");
 
   int n_met = 0;
   for (int i = 0; i < 60000 && n_met == 0; i++)
-    n_met += muster_reach_probe (&prober, in_half_a_minute (), NULL) == 0;
+    n_met += muster_reach_probe (&prober, test_deadline (), NULL) == 0;
 
   MUSTER_EXPECT_EQ (n_met, 0);
   muster_reach_prober_clear (&prober);

@@ -4,11 +4,9 @@
 #include "graph/meta_graph/meta_graph.h"
 #include "saver/builder/saver_builder.h"
 #include "saver/probe.h"
+#include "tests/deadline.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
-
-#define DEADLINE_US                                                                                \
-  muster_deadline_after (muster_clock_now_us (muster_system_clock ()), 30 * MUSTER_SECOND)
 
 /* A session as a remote one looks to the saver: it hands on to the engine's, counts, and fails as
  * it is told. */
@@ -141,9 +139,10 @@ set_up (gboolean sharded, gboolean shared)
       muster_local_master_new_with_options (&(MusterLocalMasterOptions){.storage = f.masters});
   f.session = g_object_new (MUSTER_TYPE_TEST_SESSION, NULL);
   f.session->inner = muster_master_create_session (f.master, muster_meta_graph_graph (f.model),
-                                                   NULL, DEADLINE_US, NULL, &error);
+                                                   NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_TRUE (muster_session_run_op (f.session->inner, "init", DEADLINE_US, NULL, NULL));
+  MUSTER_EXPECT_TRUE (
+      muster_session_run_op (f.session->inner, "init", test_deadline (), NULL, NULL));
   return f;
 }
 
@@ -162,8 +161,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
 static gboolean
 probe (Fixture *f, const char *directory, GError **error)
 {
-  return muster_saver_probe (f->saver, MUSTER_SESSION (f->session), directory, DEADLINE_US, NULL,
-                             error);
+  return muster_saver_probe (f->saver, MUSTER_SESSION (f->session), directory, test_deadline (),
+                             NULL, error);
 }
 
 static guint
@@ -231,8 +230,8 @@ MUSTER_TEST (SaverProbe, lets_two_savers_probe_one_session)
   g_autoptr (GError) error = NULL;
 
   MUSTER_EXPECT_TRUE (probe (&f, "run", NULL));
-  MUSTER_EXPECT_TRUE (
-      muster_saver_probe (other, MUSTER_SESSION (f.session), "run", DEADLINE_US, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_saver_probe (other, MUSTER_SESSION (f.session), "run",
+                                          test_deadline (), NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (f.session->n_extends, 2u);
@@ -284,8 +283,8 @@ MUSTER_TEST (SaverProbe, comes_before_the_first_save)
   g_auto (Fixture) f = set_up (TRUE, FALSE);
   g_autoptr (GError) error = NULL;
 
-  g_autofree char *unseen =
-      muster_saver_save (f.saver, MUSTER_SESSION (f.session), "run", 1, DEADLINE_US, NULL, &error);
+  g_autofree char *unseen = muster_saver_save (f.saver, MUSTER_SESSION (f.session), "run", 1,
+                                               test_deadline (), NULL, &error);
   MUSTER_EXPECT_NULL (unseen);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_TRUE (error && strstr (error->message, "ps:0, ps:1 don't see"));
@@ -294,7 +293,7 @@ MUSTER_TEST (SaverProbe, comes_before_the_first_save)
   g_clear_error (&error);
   for (gint64 step = 1; step <= 2; step++) {
     g_autofree char *saved = muster_saver_save (shared.saver, MUSTER_SESSION (shared.session),
-                                                "run", step, DEADLINE_US, NULL, &error);
+                                                "run", step, test_deadline (), NULL, &error);
     MUSTER_EXPECT_NO_ERROR (error);
   }
   MUSTER_EXPECT_EQ (shared.session->n_extends, 1u);
@@ -308,8 +307,8 @@ MUSTER_TEST (SaverProbe, is_left_out_where_asked)
   g_autoptr (MusterSaver) saver = muster_saver_new (f.model, &options, NULL);
   g_autoptr (GError) error = NULL;
 
-  g_autofree char *saved =
-      muster_saver_save (saver, MUSTER_SESSION (f.session), "run", 1, DEADLINE_US, NULL, &error);
+  g_autofree char *saved = muster_saver_save (saver, MUSTER_SESSION (f.session), "run", 1,
+                                              test_deadline (), NULL, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (f.session->n_extends, 0u);

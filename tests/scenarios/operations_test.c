@@ -2,6 +2,7 @@
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"
 #include "server/server.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored/scaffold.h"
 
@@ -57,8 +58,7 @@ job_new (void)
   g_autofree char *target = given != NULL ? g_strdup (given) : start_server (&job);
   job.master = muster_master_new_for_target (target, &job.error);
   MUSTER_EXPECT_NO_ERROR (job.error);
-  gint64 soon =
-      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), 30 * MUSTER_SECOND);
+  gint64 soon = test_deadline ();
   muster_master_reset (job.master, NULL, soon, NULL, &job.error);
   MUSTER_EXPECT_NO_ERROR (job.error);
   job.scaffold = muster_scaffold_load (MODEL, &job.error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorflow/runtime.h"
+#include "tests/deadline.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
 
@@ -104,12 +105,6 @@ static gboolean
 is_alive (int pid)
 {
   return kill (pid, 0) == 0 || errno != ESRCH;
-}
-
-static gint64
-in_half_a_minute (void)
-{
-  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
 }
 
 MUSTER_TEST (Runtime, serves_on_loopback_whatever_the_library_binds)
@@ -221,7 +216,7 @@ MUSTER_TEST (Runtime, whose_start_hangs_is_waited_for_until_cancelled_or_late)
   misbehave (NULL);
   MUSTER_ASSERT_TRUE (pid != 0);
 
-  gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + MUSTER_MILLISECOND;
+  gint64 soon_us = test_deadline_in (MUSTER_MILLISECOND);
   MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, soon_us, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   MUSTER_EXPECT_TRUE (strstr (error->message, "from '" FAKE "' is still starting: it has been ") !=
@@ -314,7 +309,7 @@ MUSTER_TEST (Runtime, that_is_killed_is_started_again_at_the_same_port)
 
   kill (first, SIGKILL);
   MUSTER_EXPECT_TRUE (strstr (await_report (told, 1), "was killed by signal 9") != NULL);
-  MUSTER_ASSERT_TRUE (muster_runtime_await (runtime, in_half_a_minute (), NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_runtime_await (runtime, test_deadline (), NULL, &error));
   MUSTER_EXPECT_TRUE (strstr (await_report (told, 2), "restarted as process") != NULL);
   int second = muster_runtime_pid (runtime, &n_starts);
   MUSTER_EXPECT_EQ (n_starts, 2);
@@ -370,7 +365,7 @@ MUSTER_TEST (Runtime, that_starts_again_is_waited_for_until_cancelled_or_late)
   kill (muster_runtime_pid (runtime, NULL), SIGKILL);
   MUSTER_EXPECT_TRUE (g_str_has_suffix (await_report (told, 1), "restarting"));
 
-  gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + MUSTER_MILLISECOND;
+  gint64 soon_us = test_deadline_in (MUSTER_MILLISECOND);
   MUSTER_EXPECT_FALSE (muster_runtime_await (runtime, soon_us, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   g_clear_error (&error);

@@ -2,6 +2,7 @@
 #include "master/master.h"
 #include "master/remote/target.h"
 #include "tensorflow/tensorflow_master.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ make (const char *target, const char *how)
 static gint64
 soon (void)
 {
-  return muster_clock_now_us (muster_system_clock ()) + MUSTER_MILLISECOND;
+  return test_deadline_in (MUSTER_MILLISECOND);
 }
 
 /* Each call that waits for the start: whether it came to something. */
