@@ -83,8 +83,8 @@ script_free (gpointer data)
 }
 
 /* "ready:0" -> "ready". */
-static char *
-node_of (const char *name)
+char *
+muster_fake_node_of (const char *name)
 {
   const char *colon = strchr (name, ':');
   return colon != NULL ? g_strndup (name, (gsize)(colon - name)) : g_strdup (name);
@@ -93,7 +93,7 @@ node_of (const char *name)
 static Script *
 script_locked (MusterFakeMaster *self, const char *what)
 {
-  g_autofree char *node = node_of (what);
+  g_autofree char *node = muster_fake_node_of (what);
   Script *script = g_hash_table_lookup (self->scripts, node);
 
   if (script == NULL) {
@@ -412,7 +412,7 @@ muster_fake_master_keep_step (MusterFakeMaster *self, const char *op, const Must
   if (step->options != NULL)
     script->options = g_bytes_ref (step->options);
   for (gsize i = 0; i < step->n_feeds; i++)
-    g_hash_table_insert (self->fed, node_of (step->feeds[i].name),
+    g_hash_table_insert (self->fed, muster_fake_node_of (step->feeds[i].name),
                          muster_tensor_ref (step->feeds[i].tensor));
   g_mutex_unlock (&self->lock);
 }
@@ -589,4 +589,25 @@ muster_fake_master_master_init (MusterMasterInterface *iface)
   iface->create_session = muster_fake_master_create_session;
   iface->reach = fake_reach;
   iface->target = muster_fake_master_target;
+}
+
+MusterFakeSetup
+muster_fake_setup_new (MusterGraph *graph)
+{
+  g_autoptr (GError) error = NULL;
+  MusterFakeSetup self = {.clock = muster_fake_clock_new ()};
+
+  self.master = muster_fake_master_new (self.clock);
+  self.session = muster_master_create_session (MUSTER_MASTER (self.master), graph, NULL,
+                                               MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+  return self;
+}
+
+void
+muster_fake_setup_clear (MusterFakeSetup *self)
+{
+  g_clear_object (&self->session);
+  g_clear_object (&self->master);
+  g_clear_object (&self->clock);
 }

@@ -88,4 +88,15 @@ char *muster_fake_master_diary (MusterFakeMaster *self);
 MusterTensor *muster_fake_master_fed (MusterFakeMaster *self, const char *name);
 GBytes *muster_fake_master_options_of (MusterFakeMaster *self, const char *op);
 
+/* A fake master with its clock and a session of that graph (nullable). */
+typedef struct {
+  MusterFakeClock *clock;
+  MusterFakeMaster *master;
+  MusterSession *session;
+} MusterFakeSetup;
+
+MusterFakeSetup muster_fake_setup_new (MusterGraph *graph);
+void muster_fake_setup_clear (MusterFakeSetup *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterFakeSetup, muster_fake_setup_clear)
+
 G_END_DECLS

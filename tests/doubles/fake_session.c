@@ -52,18 +52,11 @@ check_alive (MusterFakeSession *self, GError **error)
   return FALSE;
 }
 
-static char *
-node_of (const char *name)
-{
-  const char *colon = strchr (name, ':');
-  return colon != NULL ? g_strndup (name, (gsize)(colon - name)) : g_strdup (name);
-}
-
 static gboolean
 run_op (MusterFakeSession *self, const char *name, const MusterStep *step, MusterTensor **value,
         GCancellable *cancellable, GError **error)
 {
-  g_autofree char *op = node_of (name);
+  g_autofree char *op = muster_fake_node_of (name);
 
   if (!muster_fake_master_ask (self->master, op, "run %s", step->deadline_us, cancellable, error) ||
       !check_alive (self, error))

@@ -9,6 +9,9 @@ G_BEGIN_DECLS
 
 MusterSession *muster_fake_session_new (MusterFakeMaster *master, guint life);
 
+/* "ready" of "ready:0". */
+char *muster_fake_node_of (const char *name);
+
 /* One call: notes it, takes its time, and fails where that was scripted. */
 gboolean muster_fake_master_ask (MusterFakeMaster *self, const char *what, const char *note,
                                  gint64 deadline_us, GCancellable *cancellable, GError **error);

@@ -2,9 +2,7 @@
 #include "tests/doubles/sharded_model.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
-#include "graph/graph_builder.h"
-#include "graph/meta_graph/meta_graph.h"
+#include "tests/doubles/small_model.h"
 
 #include <string.h>
 
@@ -122,18 +120,6 @@ add_save_v2 (const MusterShardedModel *model, MusterGraphBuilder *builder, const
     muster_graph_builder_input (builder, variables[i]);
 }
 
-/* An Identity of a string that waits for another node. */
-static void
-add_after (MusterGraphBuilder *builder, const char *name, const char *input, const char *node)
-{
-  g_autofree char *control = g_strconcat ("^", node, NULL);
-
-  muster_graph_builder_node (builder, "Identity", name);
-  muster_graph_builder_input (builder, input);
-  muster_graph_builder_input (builder, control);
-  muster_graph_builder_attr_type (builder, "T", MUSTER_STRING);
-}
-
 static void
 add_shard (const MusterShardedModel *model, MusterGraphBuilder *builder, int shard)
 {
@@ -148,7 +134,7 @@ add_shard (const MusterShardedModel *model, MusterGraphBuilder *builder, int sha
   muster_graph_builder_input (builder, numbers[shard]);
   muster_graph_builder_input (builder, "save/num_shards");
   add_save_v2 (model, builder, saves[shard], names[shard], (gsize)shard * PER_SHARD, PER_SHARD);
-  add_after (builder, after[shard], names[shard], saves[shard]);
+  muster_saver_graph_add_after (builder, after[shard], names[shard], saves[shard]);
 }
 
 static void
@@ -174,14 +160,14 @@ add_sharded_save (const MusterShardedModel *model, MusterGraphBuilder *builder)
   muster_graph_builder_input (builder, "save/MergeV2Checkpoints/checkpoint_prefixes");
   muster_graph_builder_input (builder, "save/Const");
   muster_graph_builder_attr_bool (builder, "delete_old_dirs", TRUE);
-  add_after (builder, "save/Identity", "save/Const", "save/MergeV2Checkpoints");
+  muster_saver_graph_add_after (builder, "save/Identity", "save/Const", "save/MergeV2Checkpoints");
 }
 
 static void
 add_whole_save (const MusterShardedModel *model, MusterGraphBuilder *builder)
 {
   add_save_v2 (model, builder, "save/SaveV2", "save/Const", 0, N_VARIABLES);
-  add_after (builder, "save/Identity", "save/Const", "save/SaveV2");
+  muster_saver_graph_add_after (builder, "save/Identity", "save/Const", "save/SaveV2");
 }
 
 /* One RestoreV2, and what it goes to. */
@@ -190,15 +176,9 @@ add_restore_v2 (const MusterShardedModel *model, MusterGraphBuilder *builder, co
                 const char *const *assigns, gsize first, gsize n)
 {
   begin_io (model, builder, "RestoreV2", name, "save/Const", first, n);
-  for (gsize i = 0; i < n; i++) {
-    g_autofree char *value = g_strdup_printf ("%s:%" G_GSIZE_FORMAT, name, i);
-    muster_graph_builder_node (builder, "Assign", assigns[first + i]);
-    muster_graph_builder_input (builder, variables[first + i]);
-    muster_graph_builder_input (builder, i == 0 ? name : value);
-    muster_graph_builder_attr_type (builder, "T", dtypes[first + i]);
-    muster_graph_builder_attr_bool (builder, "use_locking", TRUE);
-    muster_graph_builder_attr_bool (builder, "validate_shape", TRUE);
-  }
+  for (gsize i = 0; i < n; i++)
+    muster_saver_graph_add_assign (builder, assigns[first + i], variables[first + i],
+                                   dtypes[first + i], name, i);
 }
 
 static void
@@ -232,46 +212,17 @@ add_variable (const MusterShardedModel *model, MusterGraphBuilder *builder, gsiz
   muster_graph_builder_attr_type (builder, "T", dtypes[i]);
 }
 
-static MusterGraph *
-build_graph (const MusterShardedModel *model)
+MusterMetaGraph *
+muster_sharded_model_new (const MusterShardedModel *model)
 {
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
-  g_autoptr (GError) error = NULL;
 
   for (gsize i = 0; i < N_VARIABLES; i++)
     add_variable (model, builder, i);
   add_text (builder, "save/Const", "model");
   (model->is_whole ? add_whole_save : add_sharded_save) (model, builder);
   add_restore (model, builder);
-  MusterGraph *graph = muster_graph_builder_end (builder, &error);
-  if (graph == NULL)
-    g_error ("The sharded model: %s", error->message);
-  return graph;
-}
-
-MusterMetaGraph *
-muster_sharded_model_new (const MusterShardedModel *model)
-{
-  g_autoptr (MusterGraph) graph = build_graph (model);
-  g_autoptr (GByteArray) saver = g_byte_array_new ();
-  GByteArray *bytes = g_byte_array_new ();
-  g_autoptr (GError) error = NULL;
-  gsize size;
-  const void *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
-
-  muster_proto_put_string (saver, 1, "save/Const:0");
-  muster_proto_put_string (saver, 2, "save/Identity:0");
-  muster_proto_put_string (saver, 3, "save/restore_all");
-  muster_proto_put_uint (saver, 4, (guint64)model->max_to_keep);
-  muster_proto_put_uint (saver, 5, !model->is_whole);
-  muster_proto_put_uint (saver, 7, 2);
-  muster_proto_put_bytes (bytes, 2, data, size);
-  muster_proto_put_bytes (bytes, 3, saver->data, saver->len);
-  g_autoptr (GBytes) meta = g_byte_array_free_to_bytes (bytes);
-  MusterMetaGraph *meta_graph = muster_meta_graph_new (meta, &error);
-  if (meta_graph == NULL)
-    g_error ("The sharded model: %s", error->message);
-  return meta_graph;
+  return muster_saver_graph_end (builder, "save/Identity:0", !model->is_whole, model->max_to_keep);
 }
 
 /* Through the restore op, what it would read fed. */

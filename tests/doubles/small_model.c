@@ -4,8 +4,6 @@
 #include "base/protowire.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
-#include "graph/graph_builder.h"
-#include "graph/meta_graph/meta_graph.h"
 
 const MusterSmallVariable muster_small_variables[2] = {
     {"v", MUSTER_FLOAT, 1, {2, 0}},
@@ -65,6 +63,18 @@ begin_io (MusterGraphBuilder *builder, const char *op, const char *name)
   muster_graph_builder_input (builder, "save/slices");
 }
 
+void
+muster_saver_graph_add_after (MusterGraphBuilder *builder, const char *name, const char *input,
+                              const char *node)
+{
+  g_autofree char *control = g_strconcat ("^", node, NULL);
+
+  muster_graph_builder_node (builder, "Identity", name);
+  muster_graph_builder_input (builder, input);
+  muster_graph_builder_input (builder, control);
+  muster_graph_builder_attr_type (builder, "T", MUSTER_STRING);
+}
+
 static void
 add_save (MusterGraphBuilder *builder, const MusterSmallVariable *variables, gsize n)
 {
@@ -76,22 +86,19 @@ add_save (MusterGraphBuilder *builder, const MusterSmallVariable *variables, gsi
   for (gsize i = 0; i < n; i++)
     muster_graph_builder_input (builder, variables[i].name);
   add_dtypes (builder, variables, n);
-  muster_graph_builder_node (builder, "Identity", "save/control_dependency");
-  muster_graph_builder_input (builder, "save/Const");
-  muster_graph_builder_input (builder, "^save/SaveV2");
-  muster_graph_builder_attr_type (builder, "T", MUSTER_STRING);
+  muster_saver_graph_add_after (builder, "save/control_dependency", "save/Const", "save/SaveV2");
 }
 
-static void
-add_assign (MusterGraphBuilder *builder, const MusterSmallVariable *variable, gsize i,
-            const char *name)
+void
+muster_saver_graph_add_assign (MusterGraphBuilder *builder, const char *name, const char *variable,
+                               MusterDType dtype, const char *restore, gsize i)
 {
-  g_autofree char *value = g_strdup_printf ("save/RestoreV2:%" G_GSIZE_FORMAT, i);
+  g_autofree char *value = g_strdup_printf ("%s:%" G_GSIZE_FORMAT, restore, i);
 
   muster_graph_builder_node (builder, "Assign", name);
-  muster_graph_builder_input (builder, variable->name);
-  muster_graph_builder_input (builder, i == 0 ? "save/RestoreV2" : value);
-  muster_graph_builder_attr_type (builder, "T", variable->dtype);
+  muster_graph_builder_input (builder, variable);
+  muster_graph_builder_input (builder, i == 0 ? restore : value);
+  muster_graph_builder_attr_type (builder, "T", dtype);
   muster_graph_builder_attr_bool (builder, "use_locking", TRUE);
   muster_graph_builder_attr_bool (builder, "validate_shape", TRUE);
 }
@@ -106,18 +113,18 @@ add_restore (MusterGraphBuilder *builder, const MusterSmallVariable *variables, 
   for (gsize i = 0; i < n; i++) {
     char *name = g_strdup_printf ("save/Assign_%" G_GSIZE_FORMAT, i);
     g_ptr_array_add (assigns, name);
-    add_assign (builder, &variables[i], i, name);
+    muster_saver_graph_add_assign (builder, name, variables[i].name, variables[i].dtype,
+                                   "save/RestoreV2", i);
   }
   g_ptr_array_add (assigns, NULL);
   muster_graph_builder_group (builder, "save/restore_all", (const char *const *)assigns->pdata);
 }
 
-static MusterGraph *
-build_graph (const MusterSmallVariable *variables, gsize n)
+MusterMetaGraph *
+muster_small_model_new (const MusterSmallVariable *variables, gsize n, int max_to_keep)
 {
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   g_autoptr (GPtrArray) initialisers = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GError) error = NULL;
 
   for (gsize i = 0; i < n; i++) {
     g_autoptr (MusterTensor) initial = filled (&variables[i], 0);
@@ -128,34 +135,35 @@ build_graph (const MusterSmallVariable *variables, gsize n)
   muster_graph_builder_group (builder, "init", (const char *const *)initialisers->pdata);
   add_save (builder, variables, n);
   add_restore (builder, variables, n);
-  MusterGraph *graph = muster_graph_builder_end (builder, &error);
-  if (graph == NULL)
-    g_error ("The small model: %s", error->message);
-  return graph;
+  return muster_saver_graph_end (builder, "save/control_dependency:0", FALSE, max_to_keep);
 }
 
 /* The graph and the SaverDef, as fields 2 and 3 of a MetaGraphDef. */
 MusterMetaGraph *
-muster_small_model_new (const MusterSmallVariable *variables, gsize n, int max_to_keep)
+muster_saver_graph_end (MusterGraphBuilder *builder, const char *save, gboolean is_sharded,
+                        int max_to_keep)
 {
-  g_autoptr (MusterGraph) graph = build_graph (variables, n);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  if (graph == NULL)
+    g_error ("The model's graph: %s", error->message);
   g_autoptr (GByteArray) saver = g_byte_array_new ();
   GByteArray *bytes = g_byte_array_new ();
-  g_autoptr (GError) error = NULL;
   gsize size;
   const void *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
 
   muster_proto_put_string (saver, 1, "save/Const:0");
-  muster_proto_put_string (saver, 2, "save/control_dependency:0");
+  muster_proto_put_string (saver, 2, save);
   muster_proto_put_string (saver, 3, "save/restore_all");
   muster_proto_put_uint (saver, 4, (guint64)max_to_keep);
+  muster_proto_put_uint (saver, 5, is_sharded);
   muster_proto_put_uint (saver, 7, 2);
   muster_proto_put_bytes (bytes, 2, data, size);
   muster_proto_put_bytes (bytes, 3, saver->data, saver->len);
   g_autoptr (GBytes) meta = g_byte_array_free_to_bytes (bytes);
   MusterMetaGraph *meta_graph = muster_meta_graph_new (meta, &error);
   if (meta_graph == NULL)
-    g_error ("The small model: %s", error->message);
+    g_error ("The model: %s", error->message);
   return meta_graph;
 }
 

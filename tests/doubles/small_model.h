@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "tests/doubles/fake_master.h"
 
@@ -34,5 +35,18 @@ char *muster_small_model_names (const char *prefix);
 /* Scripts the fake master: "init" and "save/restore_all" give the muster_small_variables values,
  * "save/control_dependency" writes their files where it is told to. */
 void muster_small_model_play (MusterFakeMaster *master);
+
+/* Parts of a saver's graph, for other models. */
+
+/* An Identity of a string that waits for another node. */
+void muster_saver_graph_add_after (MusterGraphBuilder *builder, const char *name, const char *input,
+                                   const char *node);
+/* Assigns output i of a RestoreV2. */
+void muster_saver_graph_add_assign (MusterGraphBuilder *builder, const char *name,
+                                    const char *variable, MusterDType dtype, const char *restore,
+                                    gsize i);
+/* The meta graph, with a saver of "save/Const:0", save and "save/restore_all". */
+MusterMetaGraph *muster_saver_graph_end (MusterGraphBuilder *builder, const char *save,
+                                         gboolean is_sharded, int max_to_keep);
 
 G_END_DECLS

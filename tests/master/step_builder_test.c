@@ -4,34 +4,6 @@
 #include "tests/doubles/fake_master.h"
 #include "tests/gtest_shim.h"
 
-typedef struct {
-  MusterFakeClock *clock;
-  MusterFakeMaster *master;
-  MusterSession *session;
-} Fixture;
-
-static Fixture
-set_up (void)
-{
-  g_autoptr (GError) error = NULL;
-  Fixture it = {.clock = muster_fake_clock_new ()};
-
-  it.master = muster_fake_master_new (it.clock);
-  it.session = muster_master_create_session (MUSTER_MASTER (it.master), NULL, NULL,
-                                             MUSTER_WAIT_FOREVER, NULL, &error);
-  g_assert_no_error (error);
-  return it;
-}
-
-static void
-tear_down (Fixture *it)
-{
-  g_clear_object (&it->session);
-  g_clear_object (&it->master);
-  g_clear_object (&it->clock);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
-
 static gint32
 value_of (MusterTensor *tensor)
 {
@@ -40,7 +12,7 @@ value_of (MusterTensor *tensor)
 
 MUSTER_TEST (StepBuilder, gives_what_was_fetched_in_the_order_of_asking)
 {
-  g_auto (Fixture) it = set_up ();
+  g_auto (MusterFakeSetup) it = muster_fake_setup_new (NULL);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterTensor) one = muster_tensor_new_int32 (1);
   g_autoptr (MusterTensor) two = muster_tensor_new_int32 (2);
@@ -64,7 +36,7 @@ MUSTER_TEST (StepBuilder, gives_what_was_fetched_in_the_order_of_asking)
 
 MUSTER_TEST (StepBuilder, feeds_the_last_value_of_each_name)
 {
-  g_auto (Fixture) it = set_up ();
+  g_auto (MusterFakeSetup) it = muster_fake_setup_new (NULL);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterTensor) one = muster_tensor_new_int32 (1);
   g_autoptr (MusterTensor) two = muster_tensor_new_int32 (2);
@@ -87,7 +59,7 @@ MUSTER_TEST (StepBuilder, feeds_the_last_value_of_each_name)
 
 MUSTER_TEST (StepBuilder, hands_out_what_a_step_failed_with)
 {
-  g_auto (Fixture) it = set_up ();
+  g_auto (MusterFakeSetup) it = muster_fake_setup_new (NULL);
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterStepBuilder) builder = muster_step_builder_new ();
 

@@ -128,34 +128,8 @@ MUSTER_TEST (Readiness, passes_other_failures_on)
   }
 }
 
-typedef struct {
-  MusterFakeClock *clock;
-  MusterFakeMaster *master;
-  MusterSession *session;
-} Fixture;
-
-static Fixture
-set_up (MusterGraph *graph)
-{
-  Fixture f = {.clock = muster_fake_clock_new ()};
-
-  f.master = muster_fake_master_new (f.clock);
-  f.session = muster_master_create_session (MUSTER_MASTER (f.master), graph, NULL,
-                                            MUSTER_WAIT_FOREVER, NULL, NULL);
-  return f;
-}
-
-static void
-tear_down (Fixture *f)
-{
-  g_clear_object (&f->session);
-  g_clear_object (&f->master);
-  g_clear_object (&f->clock);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
-
 static gboolean
-probe (Fixture *f, const char *op, MusterReadyOpResult *readiness, GError **error)
+probe (MusterFakeSetup *f, const char *op, MusterReadyOpResult *readiness, GError **error)
 {
   return muster_ready_op_probe (f->session, op, MUSTER_WAIT_FOREVER, NULL, readiness, error);
 }
@@ -163,7 +137,7 @@ probe (Fixture *f, const char *op, MusterReadyOpResult *readiness, GError **erro
 /* B002.55 */
 MUSTER_TEST (Readiness, runs_nothing_without_an_op)
 {
-  g_auto (Fixture) f = set_up (NULL);
+  g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadyOpResult) readiness = {0};
 
   MUSTER_EXPECT_TRUE (probe (&f, NULL, &readiness, NULL));
@@ -175,7 +149,7 @@ MUSTER_TEST (Readiness, runs_nothing_without_an_op)
 
 MUSTER_TEST (Readiness, fetches_the_op_and_judges)
 {
-  g_auto (Fixture) f = set_up (NULL);
+  g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadyOpResult) readiness = {0};
 
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
@@ -190,7 +164,7 @@ MUSTER_TEST (Readiness, runs_an_op_without_an_output_for_its_effect)
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   muster_graph_builder_node (builder, "NoOp", "check");
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, NULL);
-  g_auto (Fixture) f = set_up (graph);
+  g_auto (MusterFakeSetup) f = muster_fake_setup_new (graph);
   g_auto (MusterReadyOpResult) readiness = {0};
 
   muster_fake_master_op_yields (f.master, "check", NULL);
@@ -202,7 +176,7 @@ MUSTER_TEST (Readiness, runs_an_op_without_an_output_for_its_effect)
 
 MUSTER_TEST (Readiness, finds_out_that_an_op_has_no_output_where_the_graph_is_unknown)
 {
-  g_auto (Fixture) f = set_up (NULL);
+  g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadyOpResult) readiness = {0};
 
   muster_fake_master_op_yields (f.master, "check", NULL);
@@ -217,7 +191,7 @@ MUSTER_TEST (Readiness, takes_no_failed_fetch_of_a_known_op_for_ready)
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   muster_graph_builder_node (builder, "GatherV2", "ready");
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, NULL);
-  g_auto (Fixture) f = set_up (graph);
+  g_auto (MusterFakeSetup) f = muster_fake_setup_new (graph);
   g_auto (MusterReadyOpResult) readiness = {0};
   g_autoptr (GError) error = NULL;
 
@@ -231,7 +205,7 @@ MUSTER_TEST (Readiness, takes_no_failed_fetch_of_a_known_op_for_ready)
 
 MUSTER_TEST (Readiness, says_that_an_op_is_unknown)
 {
-  g_auto (Fixture) f = set_up (NULL);
+  g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadyOpResult) readiness = {0};
   g_autoptr (GError) error = NULL;
 
@@ -241,7 +215,7 @@ MUSTER_TEST (Readiness, says_that_an_op_is_unknown)
 
 MUSTER_TEST (Readiness, asks_whether_it_is_ready_only_behind_an_open_gate)
 {
-  g_auto (Fixture) f = set_up (NULL);
+  g_auto (MusterFakeSetup) f = muster_fake_setup_new (NULL);
   g_auto (MusterReadiness) closed = {0};
   g_auto (MusterReadiness) open = {0};
 

@@ -29,12 +29,13 @@ saver_with (Fixture *f, MusterSaverOptions options)
   return saver;
 }
 
+/* max_to_keep is the SaverDef's. */
 static inline Fixture
-set_up (MusterSaverOptions options)
+set_up_with_def (int max_to_keep, MusterSaverOptions options)
 {
   Fixture f = {.clock = muster_fake_clock_new ()};
 
-  f.meta_graph = muster_small_model_new (muster_small_variables, 2, 5);
+  f.meta_graph = muster_small_model_new (muster_small_variables, 2, max_to_keep);
   f.master = muster_fake_master_new (f.clock);
   muster_small_model_play (f.master);
   muster_fake_master_set_variable (f.master, "v");
@@ -43,6 +44,12 @@ set_up (MusterSaverOptions options)
   f.saver = saver_with (&f, options);
 
   return f;
+}
+
+static inline Fixture
+set_up (MusterSaverOptions options)
+{
+  return set_up_with_def (5, options);
 }
 
 static inline void
