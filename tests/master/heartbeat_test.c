@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/lease.h"
 #include "master/remote/remote_private.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "tests/master/tiny_master.h"
 
 #include <string.h>
-
-static gint64
-in_half_a_minute (void)
-{
-  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
-}
 
 /* Renewals come every few milliseconds, and two that are unanswered for so long mean silence. */
 static void
@@ -30,7 +25,7 @@ create_session (TinyMaster *f)
   g_autoptr (GBytes) bytes = g_bytes_new_static ("", 0);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
   MusterSession *session =
-      muster_master_create_session (f->master, graph, NULL, in_half_a_minute (), NULL, &error);
+      muster_master_create_session (f->master, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return session;
 }
@@ -47,7 +42,7 @@ open_watch (MusterSession *session)
 {
   g_autoptr (GError) error = NULL;
   MusterWatch *watch = muster_session_watch (session, &(MusterWatchFor){.ready_op = "open"},
-                                             in_half_a_minute (), &error);
+                                             test_deadline (), &error);
   for (int i = 0; i < 2; i++) {
     g_auto (MusterReadiness) readiness = {0};
     MUSTER_EXPECT_TRUE (muster_watch_next (watch, &readiness, NULL, &error));
@@ -135,7 +130,7 @@ MUSTER_TEST (Heartbeat, is_not_asked_for_again_where_it_is_unknown)
   g_autofree char *once = pop (f.renewed);
   MusterClaim claim = {.model = "digits"};
   g_autoptr (MusterLease) lease =
-      muster_session_claim (session, &claim, NULL, in_half_a_minute (), NULL, &error);
+      muster_session_claim (session, &claim, NULL, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   for (int i = 0; i < 3; i++)

@@ -4,6 +4,7 @@
 #include "master/lease.h"
 #include "master/remote/remote_master.h"
 #include "server/server.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>
@@ -15,12 +16,6 @@ typedef struct {
   int port;
   MusterMaster *remote;
 } Fixture;
-
-static gint64
-in_half_a_minute (void)
-{
-  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
-}
 
 static void
 serve (Fixture *f)
@@ -67,20 +62,20 @@ open_session (Fixture *f, GError **error)
 {
   g_autoptr (GBytes) bytes = g_bytes_new_static ("", 0);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
-  return muster_master_create_session (f->remote, graph, NULL, in_half_a_minute (), NULL, error);
+  return muster_master_create_session (f->remote, graph, NULL, test_deadline (), NULL, error);
 }
 
 static MusterLease *
 claim (MusterSession *session, const char *task, gint64 epoch, GError **error)
 {
   MusterClaim claim = {.model = "digits", .task = task, .epoch = epoch};
-  return muster_session_claim (session, &claim, NULL, in_half_a_minute (), NULL, error);
+  return muster_session_claim (session, &claim, NULL, test_deadline (), NULL, error);
 }
 
 static gboolean
 announce (MusterLease *lease, MusterChiefPhase phase, GError **error)
 {
-  return muster_lease_announce_phase (lease, phase, in_half_a_minute (), NULL, error);
+  return muster_lease_announce_phase (lease, phase, test_deadline (), NULL, error);
 }
 
 /* Hears turns until one says so. */
@@ -108,9 +103,8 @@ MUSTER_TEST (LeaseOnServer, is_what_watchers_receive)
   MUSTER_ASSERT_NO_ERROR (error);
   MusterLease *lease = claim (chief, "worker:0", 0, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (MusterWatch) watch =
-      muster_session_watch (worker, &(MusterWatchFor){.model = "digits", .task = "worker:1"},
-                            in_half_a_minute (), &error);
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      worker, &(MusterWatchFor){.model = "digits", .task = "worker:1"}, test_deadline (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   expect_readiness (watch, MUSTER_CHIEF_STARTING, TRUE, FALSE);
@@ -144,7 +138,7 @@ MUSTER_TEST (LeaseOnServer, is_lost_to_a_higher_epoch_with_its_session)
   MUSTER_EXPECT_ERROR (lost, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_TRUE (lost != NULL && strstr (lost->message, "worker:1") != NULL);
   MUSTER_EXPECT_FALSE (muster_lease_check (first, NULL));
-  MUSTER_EXPECT_FALSE (muster_session_run_op (one, "any", in_half_a_minute (), NULL, &gone));
+  MUSTER_EXPECT_FALSE (muster_session_run_op (one, "any", test_deadline (), NULL, &gone));
   MUSTER_EXPECT_ERROR (gone, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
   MUSTER_EXPECT_TRUE (announce (second, MUSTER_CHIEF_PREPARED, &error));
 }
@@ -153,7 +147,7 @@ MUSTER_TEST (LeaseOnServer, is_lost_to_a_higher_epoch_with_its_session)
 static gboolean
 is_unreachable (const GError *error)
 {
-  gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + 20 * MUSTER_MILLISECOND;
+  gint64 soon_us = test_deadline_in (20 * MUSTER_MILLISECOND);
   return muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) &&
          muster_clock_wait_until (muster_system_clock (), soon_us, NULL, NULL);
 }
@@ -193,14 +187,14 @@ MUSTER_TEST (RemoteCallable, what_it_fetches_needs_a_place)
   muster_graph_builder_constant (builder, "two", two);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, NULL);
   g_autoptr (MusterSession) session =
-      muster_master_create_session (f.remote, graph, NULL, in_half_a_minute (), NULL, &error);
+      muster_master_create_session (f.remote, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   const char *fetches[] = {"two:0"};
   const MusterStep step = {.fetches = fetches, .n_fetches = 1};
   const gint64 callable =
-      muster_session_make_callable (session, &step, in_half_a_minute (), NULL, &error);
+      muster_session_make_callable (session, &step, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
-  MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, NULL, 0, in_half_a_minute (),
+  MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, NULL, 0, test_deadline (),
                                                     NULL, NULL, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   g_clear_object (&session);

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/lease.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "tests/master/tiny_master.h"
 
 #include <string.h>
-
-static gint64
-in_half_a_minute (void)
-{
-  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
-}
 
 static MusterLease *
 claim_until (TinyMaster *f, gint64 deadline_us, MusterAnnouncement **before, GError **error)
@@ -17,7 +12,7 @@ claim_until (TinyMaster *f, gint64 deadline_us, MusterAnnouncement **before, GEr
   g_autoptr (GBytes) bytes = g_bytes_new_static ("", 0);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
   g_autoptr (MusterSession) session =
-      muster_master_create_session (f->master, graph, NULL, in_half_a_minute (), NULL, error);
+      muster_master_create_session (f->master, graph, NULL, test_deadline (), NULL, error);
   MusterClaim claim = {.model = "digits", .task = "worker:0", .ready_op = "ready"};
   return session != NULL ? muster_session_claim (session, &claim, before, deadline_us, NULL, error)
                          : NULL;
@@ -27,7 +22,7 @@ static MusterLease *
 claim (TinyMaster *f)
 {
   g_autoptr (GError) error = NULL;
-  MusterLease *lease = claim_until (f, in_half_a_minute (), NULL, &error);
+  MusterLease *lease = claim_until (f, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return lease;
 }
@@ -44,7 +39,7 @@ set_short_lease (TinyMaster *f)
 static gboolean
 announce (MusterLease *lease, MusterChiefPhase phase, GError **error)
 {
-  return muster_lease_announce_phase (lease, phase, in_half_a_minute (), NULL, error);
+  return muster_lease_announce_phase (lease, phase, test_deadline (), NULL, error);
 }
 
 static void
@@ -73,7 +68,7 @@ MUSTER_TEST (RemoteLease, is_claimed_for_the_session)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterAnnouncement) before = NULL;
 
-  g_autoptr (MusterLease) lease = claim_until (&f, in_half_a_minute (), &before, &error);
+  g_autoptr (MusterLease) lease = claim_until (&f, test_deadline (), &before, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
   expect_next (f.registry.asked, "digits worker:0 epoch=0 tiny ready");
@@ -98,7 +93,7 @@ MUSTER_TEST (RemoteLease, is_refused_as_the_server_says)
     g_autoptr (GError) error = NULL;
     tiny_registry_set (&f.registry, &f.registry.refuse_claim, codes[i]);
 
-    MUSTER_EXPECT_NULL (claim_until (&f, in_half_a_minute (), NULL, &error));
+    MUSTER_EXPECT_NULL (claim_until (&f, test_deadline (), NULL, &error));
 
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, codes[i]);
     MUSTER_EXPECT_STREQ (error->message, "worker:1 has it");
@@ -111,7 +106,7 @@ MUSTER_TEST (RemoteLease, is_given_up_where_no_grant_comes_in_time)
   tiny_master_start (&f);
   g_autoptr (GError) error = NULL;
   tiny_registry_set (&f.registry, &f.registry.is_mute, TRUE);
-  gint64 soon_us = muster_clock_now_us (muster_system_clock ()) + 200 * MUSTER_MILLISECOND;
+  gint64 soon_us = test_deadline_in (200 * MUSTER_MILLISECOND);
 
   MUSTER_EXPECT_NULL (claim_until (&f, soon_us, NULL, &error));
 
@@ -133,9 +128,9 @@ MUSTER_TEST (RemoteLease, reports_phases_and_keeps_what_they_leave_open)
   saved.durable = (char *)"model.ckpt-9";
   saved.durable_age_us = 3600 * MUSTER_SECOND;
 
-  MUSTER_EXPECT_TRUE (muster_lease_announce (lease, &restoring, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_lease_announce (lease, &restoring, test_deadline (), NULL, &error));
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_TRAINING, &error));
-  MUSTER_EXPECT_TRUE (muster_lease_announce (lease, &saved, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_lease_announce (lease, &saved, test_deadline (), NULL, &error));
   MUSTER_EXPECT_TRUE (announce (lease, MUSTER_CHIEF_OVER, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
@@ -260,7 +255,7 @@ MUSTER_TEST (RemoteLease, is_renewed_though_an_announcement_was_nonsense)
   saved.durable = (char *)"nonsense";
   tiny_registry_set (&f.registry, &f.registry.refuse_announce, MUSTER_ERROR_INVALID_ARGUMENT);
 
-  MUSTER_EXPECT_FALSE (muster_lease_announce (lease, &saved, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_lease_announce (lease, &saved, test_deadline (), NULL, &error));
   tiny_registry_set (&f.registry, &f.registry.refuse_announce, 0);
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
@@ -378,8 +373,8 @@ MUSTER_TEST (RemoteLease, waits_for_other_calls_no_longer_than_it_may)
   g_autoptr (GCancellable) cancelled = g_cancellable_new ();
   g_cancellable_cancel (cancelled);
 
-  MUSTER_EXPECT_FALSE (muster_lease_announce_phase (lease, MUSTER_CHIEF_TRAINING,
-                                                    in_half_a_minute (), cancelled, &error));
+  MUSTER_EXPECT_FALSE (muster_lease_announce_phase (lease, MUSTER_CHIEF_TRAINING, test_deadline (),
+                                                    cancelled, &error));
 
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   MUSTER_EXPECT_TRUE (muster_lease_check (lease, NULL));

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/remote/remote_master_private.h"
 #include "master/remote/target.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "tests/master/tiny_master.h"
 
 #include <string.h>
-
-static gint64
-in_half_a_minute (void)
-{
-  return muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
-}
 
 static MusterSession *
 create_session (TinyMaster *f)
@@ -22,7 +17,7 @@ create_session (TinyMaster *f)
   g_autoptr (GBytes) config = g_bytes_new_static ("\x48\x01", 2);
   g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
   MusterSession *session =
-      muster_master_create_session (f->master, graph, config, in_half_a_minute (), NULL, &error);
+      muster_master_create_session (f->master, graph, config, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return session;
 }
@@ -75,7 +70,7 @@ MUSTER_TEST (RemoteMaster, lists_local_and_remote_devices)
   g_autoptr (GError) error = NULL;
 
   g_autoptr (GPtrArray) devices =
-      muster_master_list_devices (f.master, in_half_a_minute (), NULL, &error);
+      muster_master_list_devices (f.master, test_deadline (), NULL, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_ASSERT_EQ (devices->len, 2u);
@@ -95,10 +90,9 @@ MUSTER_TEST (RemoteMaster, resets_the_containers_it_is_given_or_all)
   g_autoptr (GError) error = NULL;
   static const char *const containers[] = {"a", "b", NULL};
 
-  MUSTER_EXPECT_TRUE (
-      muster_master_reset (f.master, containers, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.master, containers, test_deadline (), NULL, &error));
   MUSTER_EXPECT_EQ (n_containers (&f), 2u);
-  MUSTER_EXPECT_TRUE (muster_master_reset (f.master, NULL, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.master, NULL, test_deadline (), NULL, &error));
   MUSTER_EXPECT_EQ (n_containers (&f), 0u);
   MUSTER_EXPECT_NO_ERROR (error);
 }
@@ -107,7 +101,7 @@ MUSTER_TEST (RemoteMaster, without_a_server_says_so_at_once)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) master = muster_remote_master_new ("127.0.0.1:1", &error);
-  gint64 deadline_us = muster_clock_now_us (muster_system_clock ()) + 30 * MUSTER_SECOND;
+  gint64 deadline_us = test_deadline ();
 
   MUSTER_EXPECT_NULL (muster_master_list_devices (master, deadline_us, NULL, &error));
 
@@ -155,7 +149,7 @@ MUSTER_TEST (RemoteSession, gives_the_master_a_steps_time_limit)
   g_autoptr (MusterSession) session = create_session (&f);
   g_autoptr (GError) error = NULL;
 
-  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "noop", in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "noop", test_deadline (), NULL, &error));
 
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (GMutexLocker) locked = lock (&f);
@@ -188,7 +182,7 @@ MUSTER_TEST (RemoteSession, gives_the_steps_own_error)
   g_autoptr (MusterSession) session = create_session (&f);
   g_autoptr (GError) error = NULL;
 
-  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "fail", in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "fail", test_deadline (), NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_STREQ (error->message, "Attempting to use uninitialized value a");
@@ -205,7 +199,7 @@ MUSTER_TEST (RemoteSession, cancels_a_step)
       g_thread_new ("canceller", (GThreadFunc)(void (*) (void))g_cancellable_cancel, cancellable);
 
   MUSTER_EXPECT_FALSE (
-      muster_session_run_op (session, "hang", in_half_a_minute (), cancellable, &error));
+      muster_session_run_op (session, "hang", test_deadline (), cancellable, &error));
 
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_thread_join (canceller);
@@ -223,7 +217,7 @@ MUSTER_TEST (RemoteSession, extends_with_the_version_that_the_master_gave)
   g_autoptr (MusterGraph) extra = muster_graph_new (bytes);
 
   for (int i = 0; i < 3; i++) {
-    MUSTER_EXPECT_TRUE (muster_session_extend (session, extra, in_half_a_minute (), NULL, &error));
+    MUSTER_EXPECT_TRUE (muster_session_extend (session, extra, test_deadline (), NULL, &error));
     MUSTER_ASSERT_NO_ERROR (error);
   }
 }
@@ -235,8 +229,8 @@ MUSTER_TEST (RemoteSession, closes_once)
   g_autoptr (MusterSession) session = create_session (&f);
   g_autoptr (GError) error = NULL;
 
-  MUSTER_EXPECT_TRUE (muster_session_close (session, in_half_a_minute (), NULL, &error));
-  MUSTER_EXPECT_TRUE (muster_session_close (session, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
   muster_session_close_quietly (session);
 
   MUSTER_EXPECT_NO_ERROR (error);
@@ -253,10 +247,10 @@ MUSTER_TEST (RemoteSession, that_the_master_lost_counts_as_closed)
   g_autoptr (GError) error = NULL;
   g_atomic_int_set (&f.is_lost, TRUE);
 
-  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "a", in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "a", test_deadline (), NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
   g_clear_error (&error);
-  MUSTER_EXPECT_TRUE (muster_session_close (session, in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -268,11 +262,10 @@ MUSTER_TEST (RemoteSession, that_is_closed_under_its_steps_is_lost)
   g_autoptr (MusterSession) session = create_session (&f);
   g_autoptr (GError) error = NULL;
 
-  MUSTER_EXPECT_FALSE (
-      muster_session_run_op (session, "closed", in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "closed", test_deadline (), NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
   g_clear_error (&error);
-  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "fail", in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "fail", test_deadline (), NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 }
 
@@ -285,7 +278,7 @@ MUSTER_TEST (RemoteSession, that_is_closed_under_a_call_is_lost_whatever_the_cal
   const MusterFeed feed = {"x:0", NULL};
   static const char *const fetch = "y:0";
   const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
-  const gint64 deadline_us = in_half_a_minute ();
+  const gint64 deadline_us = test_deadline ();
   const gint64 callable = muster_session_make_callable (session, &step, deadline_us, NULL, NULL);
   GError *errors[6] = {NULL};
   MusterTensor *none = NULL;
@@ -339,7 +332,7 @@ MUSTER_TEST (RemoteSession, sets_a_partial_run_up_with_the_names_of_its_feeds)
   const MusterStep step = {.feeds = &feed, .n_feeds = 1};
 
   g_autofree char *handle =
-      muster_session_set_up_partial_run (session, &step, in_half_a_minute (), NULL, &error);
+      muster_session_set_up_partial_run (session, &step, test_deadline (), NULL, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (handle, "x:0");
@@ -366,7 +359,7 @@ MUSTER_TEST (RemoteSession, is_unavailable_when_its_master_has_gone)
   g_autoptr (GError) error = NULL;
   muster_rpc_server_stop (f.server, 0);
 
-  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "a", in_half_a_minute (), NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_run_op (session, "a", test_deadline (), NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
   muster_session_close_quietly (session); /* and this doesn't hang */
@@ -381,7 +374,7 @@ MUSTER_TEST (RemoteSession, makes_runs_and_releases_callables)
   MusterFeed feed = {"x:0", NULL};
   static const char *const fetch = "y:0";
   MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
-  gint64 deadline_us = in_half_a_minute ();
+  gint64 deadline_us = test_deadline ();
 
   gint64 first = muster_session_make_callable (session, &step, deadline_us, NULL, &error);
   gint64 second = muster_session_make_callable (session, &step, deadline_us, NULL, &error);
@@ -418,7 +411,7 @@ MUSTER_TEST (RemoteWatch, brings_readiness_and_then_why_it_ended)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterWatch) watch = muster_session_watch (
       session, &(MusterWatchFor){.ready_for_local_init_op = "gate", .ready_op = NULL},
-      in_half_a_minute (), &error);
+      test_deadline (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_auto (MusterReadiness) first = {0};
   g_auto (MusterReadiness) second = {0};
@@ -448,7 +441,7 @@ MUSTER_TEST (RemoteWatch, reports_the_chief_and_bounds_what_it_receives)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterWatch) watch = muster_session_watch (
       session, &(MusterWatchFor){.ready_op = "ready", .model = "digits", .task = "worker:3"},
-      in_half_a_minute (), &error);
+      test_deadline (), &error);
   g_auto (MusterReadiness) first = {0};
   g_auto (MusterReadiness) second = {0};
 
@@ -531,7 +524,7 @@ MUSTER_TEST (RemoteWatch, brings_the_error_of_an_op)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterWatch) watch = muster_session_watch (
       session, &(MusterWatchFor){.ready_for_local_init_op = NULL, .ready_op = "bad"},
-      in_half_a_minute (), &error);
+      test_deadline (), &error);
 
   for (int i = 0; i < 2; i++) {
     g_auto (MusterReadiness) readiness = {0};
@@ -553,8 +546,7 @@ MUSTER_TEST (RemoteMaster, is_the_remote_master_of_itself)
   g_autoptr (GError) error = NULL;
 
   MUSTER_EXPECT_TRUE (muster_master_is_remote (f.master));
-  g_autoptr (MusterMaster) remote =
-      muster_master_remote (f.master, in_half_a_minute (), NULL, &error);
+  g_autoptr (MusterMaster) remote = muster_master_remote (f.master, test_deadline (), NULL, &error);
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (remote == f.master);

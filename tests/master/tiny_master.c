@@ -19,34 +19,17 @@ reply_message (MusterRpcCall *call, const ProtobufCMessage *message)
   muster_rpc_call_reply (call, &rope);
 }
 
-static void
-fail (MusterRpcCall *call, int code, const char *text)
-{
-  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, code, text);
-  muster_rpc_call_finish (call, error);
-}
-
 /* TRUE (and answered) where the master has lost its session, or is closing it. */
 static gboolean
 is_lost (TinyMaster *self, MusterRpcCall *call)
 {
   if (g_atomic_int_get (&self->is_lost))
-    fail (call, MUSTER_ERROR_ABORTED, "Session tiny is not found.");
+    tiny_fail (call, MUSTER_ERROR_ABORTED, "Session tiny is not found.");
   else if (g_atomic_int_get (&self->is_closing))
-    fail (call, MUSTER_ERROR_FAILED_PRECONDITION, "Session is closed.");
+    tiny_fail (call, MUSTER_ERROR_FAILED_PRECONDITION, "Session is closed.");
   else
     return FALSE;
   return TRUE;
-}
-
-static gpointer
-unpack (const ProtobufCMessageDescriptor *descriptor, GBytes *request, MusterArena *arena)
-{
-  gsize size;
-  gconstpointer data = g_bytes_get_data (request, &size);
-  gpointer message = muster_unpack (descriptor, data, size, arena, "request", NULL);
-  g_assert (message != NULL);
-  return message;
 }
 
 static GBytes *
@@ -61,7 +44,7 @@ on_create (MusterRpcCall *call, GBytes *request, gpointer data)
   TinyMaster *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__CreateSessionRequest *message =
-      unpack (&tensorflow__create_session_request__descriptor, request, arena);
+      tiny_unpack (&tensorflow__create_session_request__descriptor, request, arena);
   g_mutex_lock (&self->lock);
   g_clear_pointer (&self->graph, g_bytes_unref);
   g_clear_pointer (&self->config, g_bytes_unref);
@@ -85,7 +68,7 @@ on_extend (MusterRpcCall *call, GBytes *request, gpointer data)
     return;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__ExtendSessionRequest *message =
-      unpack (&tensorflow__extend_session_request__descriptor, request, arena);
+      tiny_unpack (&tensorflow__extend_session_request__descriptor, request, arena);
   g_mutex_lock (&self->lock);
   gboolean is_current = message->current_graph_version == self->version &&
                         strcmp (message->session_handle, "tiny") == 0;
@@ -96,7 +79,7 @@ on_extend (MusterRpcCall *call, GBytes *request, gpointer data)
   if (is_current)
     reply_message (call, &response.base);
   else
-    fail (call, MUSTER_ERROR_ABORTED, "Current version is another");
+    tiny_fail (call, MUSTER_ERROR_ABORTED, "Current version is another");
 }
 
 static void
@@ -150,7 +133,7 @@ on_close (MusterRpcCall *call, GBytes *request, gpointer data)
   TinyMaster *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__CloseSessionRequest *message =
-      unpack (&tensorflow__close_session_request__descriptor, request, arena);
+      tiny_unpack (&tensorflow__close_session_request__descriptor, request, arena);
   g_async_queue_push (self->closed, g_strdup (message->session_handle));
   if (g_atomic_int_get (&self->is_deaf))
     g_async_queue_push (self->hanging, call);
@@ -163,7 +146,8 @@ on_renew (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   TinyMaster *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Muster__RenewRequest *message = unpack (&muster__renew_request__descriptor, request, arena);
+  const Muster__RenewRequest *message =
+      tiny_unpack (&muster__renew_request__descriptor, request, arena);
   g_autoptr (GString) handles = g_string_new (NULL);
   for (gsize i = 0; i < message->n_session_handle; i++)
     g_string_append_printf (handles, "%s%s", i > 0 ? " " : "", message->session_handle[i]);
@@ -176,7 +160,7 @@ on_renew (MusterRpcCall *call, GBytes *request, gpointer data)
   else if (answer == 0 || answer == TINY_GONE)
     reply_message (call, &response.base);
   else
-    fail (call, answer, "no");
+    tiny_fail (call, answer, "no");
   g_async_queue_push (self->renewed, g_strdup (handles->str));
 }
 
@@ -204,7 +188,7 @@ on_reset (MusterRpcCall *call, GBytes *request, gpointer data)
   TinyMaster *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__ResetRequest *message =
-      unpack (&tensorflow__reset_request__descriptor, request, arena);
+      tiny_unpack (&tensorflow__reset_request__descriptor, request, arena);
   g_mutex_lock (&self->lock);
   g_strfreev (self->containers);
   self->containers = g_new0 (char *, message->n_container + 1);
@@ -222,7 +206,7 @@ on_set_up_partial_run (MusterRpcCall *call, GBytes *request, gpointer data)
     return;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__PartialRunSetupRequest *message =
-      unpack (&tensorflow__partial_run_setup_request__descriptor, request, arena);
+      tiny_unpack (&tensorflow__partial_run_setup_request__descriptor, request, arena);
   Tensorflow__PartialRunSetupResponse response = TENSORFLOW__PARTIAL_RUN_SETUP_RESPONSE__INIT;
   response.partial_run_handle = message->n_feed > 0 ? message->feed[0] : "";
   reply_message (call, &response.base);
@@ -237,7 +221,7 @@ on_make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
     return;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__MakeCallableRequest *message =
-      unpack (&tensorflow__make_callable_request__descriptor, request, arena);
+      tiny_unpack (&tensorflow__make_callable_request__descriptor, request, arena);
   g_assert (message->options->n_feed == 1 && message->options->n_fetch == 1);
   g_mutex_lock (&self->lock);
   Tensorflow__MakeCallableResponse response = TENSORFLOW__MAKE_CALLABLE_RESPONSE__INIT;
@@ -268,7 +252,7 @@ on_release_callable (MusterRpcCall *call, GBytes *request, gpointer data)
     return;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Tensorflow__ReleaseCallableRequest *message =
-      unpack (&tensorflow__release_callable_request__descriptor, request, arena);
+      tiny_unpack (&tensorflow__release_callable_request__descriptor, request, arena);
   g_mutex_lock (&self->lock);
   self->released = message->handle;
   g_mutex_unlock (&self->lock);
@@ -314,7 +298,8 @@ on_watch (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   TinyMaster *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Muster__WatchRequest *message = unpack (&muster__watch_request__descriptor, request, arena);
+  const Muster__WatchRequest *message =
+      tiny_unpack (&muster__watch_request__descriptor, request, arena);
   Muster__ReadinessState waiting = MUSTER__READINESS_STATE__INIT;
   waiting.why_gate = "a and b are uninitialized";
   waiting.missing = (char *[]){"a", "b"};
@@ -336,7 +321,7 @@ on_watch (MusterRpcCall *call, GBytes *request, gpointer data)
   failed.error_message = "no such op";
   if (strcmp (message->ready_op, "bad") == 0)
     send_readiness (call, &failed);
-  fail (call, MUSTER_ERROR_ABORTED, "the session is gone");
+  tiny_fail (call, MUSTER_ERROR_ABORTED, "the session is gone");
 }
 
 static const struct {

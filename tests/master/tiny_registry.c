@@ -5,8 +5,8 @@
 #include "master/announcement.h"
 #include "rpc/proto/muster.pb-c.h"
 
-static gpointer
-unpack (const ProtobufCMessageDescriptor *descriptor, GBytes *request, MusterArena *arena)
+gpointer
+tiny_unpack (const ProtobufCMessageDescriptor *descriptor, GBytes *request, MusterArena *arena)
 {
   gsize size;
   gconstpointer data = g_bytes_get_data (request, &size);
@@ -15,8 +15,8 @@ unpack (const ProtobufCMessageDescriptor *descriptor, GBytes *request, MusterAre
   return message;
 }
 
-static void
-fail (MusterRpcCall *call, int code, const char *text)
+void
+tiny_fail (MusterRpcCall *call, int code, const char *text)
 {
   g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, code, text);
   muster_rpc_call_finish (call, error);
@@ -54,7 +54,8 @@ on_claim (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   TinyRegistry *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Muster__ClaimRequest *message = unpack (&muster__claim_request__descriptor, request, arena);
+  const Muster__ClaimRequest *message =
+      tiny_unpack (&muster__claim_request__descriptor, request, arena);
   g_assert (strchr (message->who, ':') != NULL);
   g_mutex_lock (&self->lock);
   int refusal = self->refuse_claim;
@@ -66,7 +67,7 @@ on_claim (MusterRpcCall *call, GBytes *request, gpointer data)
                                        message->task, message->epoch, message->session_handle,
                                        message->ready_op, message->take_over ? " take_over" : ""));
   if (refusal != 0) {
-    fail (call, refusal, "worker:1 has it");
+    tiny_fail (call, refusal, "worker:1 has it");
     return;
   }
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_left), self, NULL);
@@ -81,14 +82,14 @@ on_announce (MusterRpcCall *call, GBytes *request, gpointer data)
   TinyRegistry *self = data;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   const Muster__AnnounceRequest *message =
-      unpack (&muster__announce_request__descriptor, request, arena);
+      tiny_unpack (&muster__announce_request__descriptor, request, arena);
   const Muster__Announcement *announced = message->announcement;
   g_assert_cmpstr (announced->model, ==, "digits");
   g_mutex_lock (&self->lock);
   int refusal = self->refuse_announce;
   g_mutex_unlock (&self->lock);
   if (refusal != 0) {
-    fail (call, refusal, "worker:1 has it");
+    tiny_fail (call, refusal, "worker:1 has it");
     return;
   }
   g_async_queue_push (

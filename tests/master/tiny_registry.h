@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/unpack.h"
 #include "rpc/server/rpc_server.h"
 
 G_BEGIN_DECLS
@@ -32,5 +33,10 @@ char *tiny_registry_pop (GAsyncQueue *queue); /* (transfer full) */
 void tiny_registry_end_claim (TinyRegistry *self, int code, const char *text);
 
 void tiny_registry_set (TinyRegistry *self, int *which, int value);
+
+/* For the methods of a test's server: the request, which must be valid, and a failure. */
+gpointer tiny_unpack (const ProtobufCMessageDescriptor *descriptor, GBytes *request,
+                      MusterArena *arena);
+void tiny_fail (MusterRpcCall *call, int code, const char *text);
 
 G_END_DECLS

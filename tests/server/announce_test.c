@@ -30,7 +30,7 @@ claim_as (Served *f, MusterSession *session, const char *who, gint64 epoch, gboo
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   g_autoptr (GBytes) packed = muster_pack (&request.base);
   muster_rope_append (&rope, packed);
-  MusterRpcOptions options = {.deadline_us = patience ()};
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
   MusterRpcStream *stream =
       muster_rpc_client_open (f->bare, "/muster.Readiness/Claim", &rope, &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -90,7 +90,7 @@ announce (Served *f, gint64 epoch, MusterChiefPhase phase, gint64 step, GError *
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   g_autoptr (GBytes) packed = muster_pack (&request.base);
   muster_rope_append (&rope, packed);
-  MusterRpcOptions options = {.deadline_us = patience ()};
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
   g_autoptr (GBytes) answer =
       muster_rpc_client_call (f->bare, "/muster.Readiness/Announce", &rope, &options, NULL, error);
   return answer != NULL;
@@ -129,7 +129,7 @@ MUSTER_TEST (Claim, for_an_unknown_session_is_aborted)
   g_auto (Served) f = served_start ();
   g_autoptr (MusterSession) session = served_session (&f, NULL);
   MUSTER_ASSERT_NOT_NULL (session);
-  MUSTER_ASSERT_TRUE (muster_session_close (session, patience (), NULL, NULL));
+  MUSTER_ASSERT_TRUE (muster_session_close (session, test_deadline (), NULL, NULL));
 
   g_autoptr (MusterRpcStream) lease = claim (&f, session, "host:1");
 
@@ -176,7 +176,8 @@ static gpointer
 get_stuck (gpointer session)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (MusterTensor) got = muster_session_fetch (session, "stuck", patience (), NULL, &error);
+  g_autoptr (MusterTensor) got =
+      muster_session_fetch (session, "stuck", test_deadline (), NULL, &error);
   MUSTER_EXPECT_NULL (got);
   return GINT_TO_POINTER (error != NULL ? error->code : 0);
 }
@@ -219,7 +220,7 @@ static void
 expect_claimed (Served *f, MusterSession *session, gint64 epoch, const char *words)
 {
   g_autofree char *grant = NULL;
-  gint64 until = patience ();
+  gint64 until = test_deadline ();
   while (grant == NULL && muster_clock_now_us (muster_system_clock ()) < until) {
     g_autoptr (MusterRpcStream) lease = claim_as (f, session, "host:2", epoch, FALSE);
     grant = next_grant (lease, NULL);
@@ -248,7 +249,7 @@ MUSTER_TEST (Claim, outlasts_its_session)
   g_autoptr (MusterRpcStream) lease = claim (&f, one, "host:1");
   EXPECT_GRANT (lease, "epoch 1 after nobody");
 
-  MUSTER_EXPECT_TRUE (muster_session_close (one, patience (), NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (one, test_deadline (), NULL, NULL));
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 5);
   g_autoptr (MusterRpcStream) refused = claim (&f, other, "host:2");
@@ -327,7 +328,7 @@ MUSTER_TEST (Announce, after_a_reset_is_still_the_chiefs_right)
   g_autoptr (MusterRpcStream) lease = claim (&f, session, "host:1");
   EXPECT_GRANT (lease, "epoch 1 after nobody");
 
-  MUSTER_ASSERT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+  MUSTER_ASSERT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, NULL));
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_RESTORING, -1);
 }

@@ -85,14 +85,15 @@ MUSTER_TEST (Gateway, passes_callables)
   const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
   MUSTER_ASSERT_NOT_NULL (session);
 
-  gint64 callable = muster_session_make_callable (session, &step, patience (), NULL, &error);
+  gint64 callable = muster_session_make_callable (session, &step, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  muster_session_run_callable (session, callable, &x, 1, patience (), &sum, NULL, NULL, &error);
+  muster_session_run_callable (session, callable, &x, 1, test_deadline (), &sum, NULL, NULL,
+                               &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_EQ (*(const float *)muster_tensor_data (sum), 3);
   MUSTER_EXPECT_TRUE (
-      muster_session_release_callable (session, callable, patience (), NULL, &error));
+      muster_session_release_callable (session, callable, test_deadline (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -151,7 +152,7 @@ MUSTER_TEST (Gateway, closes_the_masters_session_with_its_own)
   MUSTER_ASSERT_NOT_NULL (session);
   MUSTER_EXPECT_EQ (n_sessions (&f.behind), 1);
 
-  MUSTER_EXPECT_TRUE (muster_session_close (session, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (n_sessions (&f.front), 0);
@@ -201,7 +202,7 @@ MUSTER_TEST (Gateway, resets_its_master)
   MUSTER_ASSERT_NOT_NULL (session);
   MUSTER_EXPECT_TRUE (served_run (session, "init", &error));
 
-  MUSTER_EXPECT_TRUE (muster_master_reset (f.front.remote, NULL, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.front.remote, NULL, test_deadline (), NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (n_sessions (&f.front), 0);
@@ -219,7 +220,7 @@ MUSTER_TEST (Gateway, does_not_speak_of_a_reset_that_its_master_has_refused)
   g_autofree char *handle = served_bare_session (&f.front, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  MUSTER_EXPECT_FALSE (muster_master_reset (f.front.remote, NULL, patience (), NULL, NULL));
+  MUSTER_EXPECT_FALSE (muster_master_reset (f.front.remote, NULL, test_deadline (), NULL, NULL));
 
   MUSTER_EXPECT_FALSE (served_bare_step (&f.front, handle, "init", &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
@@ -231,7 +232,7 @@ MUSTER_TEST (Gateway, lists_the_masters_devices)
   g_autoptr (GError) error = NULL;
   g_auto (Gateway) f = gateway_start (NULL, NULL);
   g_autoptr (GPtrArray) devices =
-      muster_master_list_devices (f.front.remote, patience (), NULL, &error);
+      muster_master_list_devices (f.front.remote, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (devices->len, 1u);
 }
@@ -249,39 +250,24 @@ MUSTER_TEST (Gateway, holds_to_its_own_limits)
   MUSTER_ASSERT_NOT_NULL (session);
 
   g_autoptr (MusterSession) second =
-      muster_master_create_session (f.front.remote, graph, NULL, patience (), NULL, &error);
+      muster_master_create_session (f.front.remote, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NULL (second);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   EXPECT_SAYS (error, "--max-sessions");
   g_clear_error (&error);
 
-  MUSTER_EXPECT_FALSE (muster_session_extend (session, graph, patience (), NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_extend (session, graph, test_deadline (), NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   EXPECT_SAYS (error, "--max-graph-bytes");
   g_clear_error (&error);
 
-  MUSTER_EXPECT_TRUE (muster_session_close (session, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
   g_autoptr (MusterSession) third =
-      muster_master_create_session (f.front.remote, graph, NULL, patience (), NULL, &error);
+      muster_master_create_session (f.front.remote, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
 /* --- steps that are stuck --- */
-
-typedef struct {
-  MusterSession *session;
-  GCancellable *cancellable;
-  GError *error;
-} Stuck;
-
-static gpointer
-get_stuck (gpointer data)
-{
-  Stuck *self = data;
-  g_autoptr (MusterTensor) got =
-      served_fetch (self->session, "stuck:0", 0, self->cancellable, &self->error);
-  return NULL;
-}
 
 MUSTER_TEST (Gateway, passes_on_that_a_step_is_given_up)
 {
@@ -290,15 +276,14 @@ MUSTER_TEST (Gateway, passes_on_that_a_step_is_given_up)
   g_autoptr (MusterSession) session = served_session (&f.front, NULL);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   MUSTER_ASSERT_NOT_NULL (session);
-  Stuck stuck = {session, cancellable, NULL};
-  GThread *thread = g_thread_new ("stuck", get_stuck, &stuck);
+  ServedStuck stuck;
+  served_stuck_start (&stuck, session, cancellable);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, 1));
 
   g_cancellable_cancel (cancellable);
 
-  g_thread_join (thread);
-  MUSTER_EXPECT_ERROR (stuck.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-  g_clear_error (&stuck.error);
+  g_autoptr (GError) error = served_stuck_join (&stuck);
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, 0));
 }
 
@@ -311,12 +296,9 @@ MUSTER_TEST (Gateway, keeps_no_thread_for_a_step_that_is_stuck)
   g_auto (Gateway) f = gateway_start (MUSTER_MASTER (master), &options);
   g_autoptr (MusterSession) session = served_session (&f.front, NULL);
   MUSTER_ASSERT_NOT_NULL (session);
-  Stuck stuck[N];
-  GThread *threads[N];
-  for (guint i = 0; i < N; i++) {
-    stuck[i] = (Stuck){session, NULL, NULL};
-    threads[i] = g_thread_new ("stuck", get_stuck, &stuck[i]);
-  }
+  ServedStuck stuck[N];
+  for (guint i = 0; i < N; i++)
+    served_stuck_start (&stuck[i], session, NULL);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, N));
 
   g_autoptr (MusterTensor) none = served_fetch (session, "quick:0", 0, NULL, &error);
@@ -326,9 +308,8 @@ MUSTER_TEST (Gateway, keeps_no_thread_for_a_step_that_is_stuck)
 
   stuck_master_let_go (master);
   for (guint i = 0; i < N; i++) {
-    g_thread_join (threads[i]);
-    MUSTER_EXPECT_NO_ERROR (stuck[i].error);
-    g_clear_error (&stuck[i].error);
+    g_autoptr (GError) failure = served_stuck_join (&stuck[i]);
+    MUSTER_EXPECT_NO_ERROR (failure);
   }
   g_autoptr (MusterTensor) one = served_fetch (session, "quick:0", 0, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -353,16 +334,6 @@ next_words (MusterWatch *watch)
     MUSTER_EXPECT_STREQ (heard_, words);                                                           \
   } while (0)
 
-static MusterWatch *
-watch_ready (MusterSession *session, const char *ready_op)
-{
-  g_autoptr (GError) error = NULL;
-  MusterWatch *watch =
-      muster_session_watch (session, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  return watch;
-}
-
 /* The gateway's clock stands still, so that no poll is ever due. */
 MUSTER_TEST (Gateway, notifies_those_who_wait_when_a_step_through_it_has_made_the_model_ready)
 {
@@ -375,7 +346,7 @@ MUSTER_TEST (Gateway, notifies_those_who_wait_when_a_step_through_it_has_made_th
   g_autoptr (MusterSession) worker = served_session (&f.front, &ready_op);
   g_autoptr (MusterSession) chief = served_session (&f.front, NULL);
   MUSTER_ASSERT_TRUE (worker != NULL && chief != NULL);
-  g_autoptr (MusterWatch) watch = watch_ready (worker, ready_op);
+  g_autoptr (MusterWatch) watch = served_watch_ready (worker, ready_op);
   EXPECT_NEXT (watch, "not ready");
 
   MUSTER_EXPECT_TRUE (served_run (chief, "init", &error));
@@ -391,7 +362,7 @@ MUSTER_TEST (Gateway, ends_the_watch_of_a_session_that_its_master_has_lost)
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) worker = served_session (&f.front, &ready_op);
   MUSTER_ASSERT_NOT_NULL (worker);
-  g_autoptr (MusterWatch) watch = watch_ready (worker, ready_op);
+  g_autoptr (MusterWatch) watch = served_watch_ready (worker, ready_op);
   EXPECT_NEXT (watch, "not ready");
   g_autoptr (GBytes) empty = g_bytes_new_static ("", 0);
   g_autoptr (GBytes) done = served_call (&f.behind, "Reset", empty, &error);
@@ -410,7 +381,7 @@ MUSTER_TEST (Gateway, notifies_those_who_wait_of_a_reset_behind_it)
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) worker = served_session (&f.front, &ready_op);
   MUSTER_ASSERT_NOT_NULL (worker);
-  g_autoptr (MusterWatch) watch = watch_ready (worker, ready_op);
+  g_autoptr (MusterWatch) watch = served_watch_ready (worker, ready_op);
   EXPECT_NEXT (watch, "not ready");
   g_autoptr (GBytes) empty = g_bytes_new_static ("", 0);
   g_autoptr (GBytes) done = served_call (&f.behind, "Reset", empty, &error);

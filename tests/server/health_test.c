@@ -84,7 +84,7 @@ check (MusterRpcClient *client, const char *service, GError **error)
 {
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   pack_request (&request, service);
-  MusterRpcOptions options = {.deadline_us = patience ()};
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
   g_autoptr (GBytes) answer = muster_rpc_client_call (client, "/grpc.health.v1.Health/Check",
                                                       &request, &options, NULL, error);
   return answer != NULL ? status_of (answer, error) : -1;
@@ -96,7 +96,7 @@ watch (MusterRpcClient *client, const char *service)
   g_autoptr (GError) error = NULL;
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   pack_request (&request, service);
-  MusterRpcOptions options = {.deadline_us = patience ()};
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
   MusterRpcStream *stream =
       muster_rpc_client_open (client, "/grpc.health.v1.Health/Watch", &request, &options, &error);
   MUSTER_EXPECT_NO_ERROR (error);
@@ -158,7 +158,7 @@ MUSTER_TEST (Health, of_a_malformed_request_is_an_invalid_argument)
     g_auto (MusterRope) request = MUSTER_ROPE_INIT;
     g_autoptr (GBytes) not_utf8 = g_bytes_new_static ("\x0a\x02\xff\xfe", 4);
     muster_rope_append (&request, not_utf8);
-    MusterRpcOptions options = {.deadline_us = patience ()};
+    MusterRpcOptions options = {.deadline_us = test_deadline ()};
 
     g_autoptr (GBytes) answer =
         muster_rpc_client_call (f.health, method, &request, &options, NULL, &error);
@@ -226,7 +226,7 @@ MUSTER_TEST (Health, watches_that_are_given_up_are_forgotten)
       EXPECT_NEXT (given_up, SERVING);
   }
 
-  gint64 until = patience ();
+  gint64 until = test_deadline ();
   while (muster_health_service_n_watchers (health) > 1 &&
          muster_clock_now_us (muster_system_clock ()) < until)
     g_thread_yield ();
@@ -245,7 +245,7 @@ MUSTER_TEST (Health, port_offers_nothing_else)
   for (guint i = 0; i < G_N_ELEMENTS (methods); i++) {
     g_autoptr (GError) error = NULL;
     g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-    MusterRpcOptions options = {.deadline_us = patience ()};
+    MusterRpcOptions options = {.deadline_us = test_deadline ()};
 
     g_autoptr (GBytes) answer =
         muster_rpc_client_call (f.health, methods[i], &request, &options, NULL, &error);
@@ -277,26 +277,16 @@ session_of (Fixture *f, char **ready_op)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraph) graph = served_graph (ready_op);
   MusterSession *session =
-      muster_master_create_session (f->remote, graph, NULL, patience (), NULL, &error);
+      muster_master_create_session (f->remote, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return session;
-}
-
-static MusterLease *
-claim (MusterSession *session, const char *ready_op)
-{
-  g_autoptr (GError) error = NULL;
-  MusterClaim claim = {.model = "digits", .ready_op = ready_op};
-  MusterLease *lease = muster_session_claim (session, &claim, NULL, patience (), NULL, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  return lease;
 }
 
 static void
 announce (MusterLease *lease, MusterChiefPhase phase)
 {
   g_autoptr (GError) error = NULL;
-  muster_lease_announce_phase (lease, phase, patience (), NULL, &error);
+  muster_lease_announce_phase (lease, phase, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -305,7 +295,7 @@ static MusterLease *
 prepare (MusterSession *chief, const char *ready_op)
 {
   g_autoptr (GError) error = NULL;
-  MusterLease *lease = claim (chief, ready_op);
+  MusterLease *lease = served_claim (chief, ready_op);
   if (lease == NULL)
     return NULL;
   announce (lease, MUSTER_CHIEF_INITIALISING);
@@ -348,11 +338,11 @@ MUSTER_TEST (Health, of_a_model_outlives_its_chief)
   EXPECT_NEXT (stream, SERVING);
 
   g_object_unref (lease);
-  MUSTER_EXPECT_TRUE (muster_session_close (chief, patience (), NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_close (chief, test_deadline (), NULL, NULL));
 
   EXPECT_STATUS (check (f.main, "digits", &error_), SERVING);
   /* Nothing was said of it meanwhile: the next is the reset's. */
-  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, NULL));
   EXPECT_NEXT (stream, NOT_SERVING);
 }
 
@@ -368,7 +358,7 @@ MUSTER_TEST (Health, of_a_model_is_withdrawn_at_a_reset_and_returns)
   EXPECT_NEXT (stream, NOT_SERVING);
   EXPECT_NEXT (stream, SERVING);
 
-  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, NULL));
   EXPECT_NEXT (stream, NOT_SERVING);
 
   /* The chief makes another session; its lease it still has. */
@@ -398,7 +388,7 @@ MUSTER_TEST (Health, of_a_model_is_not_serving_until_its_ready_op_says_yes)
   g_autoptr (MusterSession) chief = session_of (&f, &ready_op);
   g_autoptr (MusterRpcStream) stream = watch (f.main, "digits");
   EXPECT_NEXT (stream, SERVICE_UNKNOWN);
-  g_autoptr (MusterLease) lease = claim (chief, ready_op);
+  g_autoptr (MusterLease) lease = served_claim (chief, ready_op);
   MUSTER_ASSERT_NOT_NULL (lease);
   EXPECT_NEXT (stream, NOT_SERVING);
   announce (lease, MUSTER_CHIEF_PREPARED); /* as it thinks */
@@ -424,7 +414,8 @@ MUSTER_TEST (Health, of_a_model_is_withdrawn_while_another_chief_prepares_it)
   EXPECT_NEXT (stream, SERVING);
 
   MusterClaim bold = {.model = "digits", .ready_op = ready_op, .take_over = TRUE};
-  g_autoptr (MusterLease) new = muster_session_claim (second, &bold, NULL, patience (), NULL, NULL);
+  g_autoptr (MusterLease) new =
+      muster_session_claim (second, &bold, NULL, test_deadline (), NULL, NULL);
   MUSTER_ASSERT_NOT_NULL (new);
 
   EXPECT_NEXT (stream, NOT_SERVING);
@@ -439,7 +430,7 @@ get_stuck (gpointer session)
 {
   const char *fetch = "stuck";
   g_autoptr (MusterTensor) got = NULL;
-  MusterStep step = {.fetches = &fetch, .n_fetches = 1, .deadline_us = patience ()};
+  MusterStep step = {.fetches = &fetch, .n_fetches = 1, .deadline_us = test_deadline ()};
   return GINT_TO_POINTER (muster_session_run (session, &step, &got, NULL, NULL, NULL));
 }
 
@@ -458,7 +449,7 @@ MUSTER_TEST (Health, is_not_serving_on_its_port_while_steps_are_given_time_to_en
   g_autoptr (MusterGraph) graph = served_graph (NULL);
   MUSTER_ASSERT_NOT_NULL (graph);
   g_autoptr (MusterSession) session =
-      muster_master_create_session (f.remote, graph, NULL, patience (), NULL, &error);
+      muster_master_create_session (f.remote, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (MusterRpcStream) stream = watch (f.main, "");
   MUSTER_ASSERT_TRUE (stream != NULL);

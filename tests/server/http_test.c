@@ -353,7 +353,7 @@ MUSTER_TEST (Http, refuses_who_comes_when_it_is_full)
 
   for (int i = 0; i < N; i++)
     g_clear_object (&idle[i]);
-  gint64 until_us = patience ();
+  gint64 until_us = test_deadline ();
   gboolean is_answered = FALSE;
   while (!is_answered && muster_clock_now_us (muster_system_clock ()) < until_us) {
     g_autofree char *heard = ask (&f, "GET", "/healthz");

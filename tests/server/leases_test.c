@@ -53,7 +53,7 @@ add (Fixture *f, double chance, gint64 lease_us)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraph) graph = served_graph (NULL);
   g_autoptr (MusterSession) session = muster_master_create_session (
-      MUSTER_MASTER (f->master), graph, NULL, patience (), NULL, &error);
+      MUSTER_MASTER (f->master), graph, NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (muster_limits_take (f->limits, MUSTER_LIMIT_SESSIONS, &error));
   muster_fake_clock_set_random (f->clock, chance);
@@ -143,7 +143,7 @@ MUSTER_TEST (Leases, are_each_sessions_own)
   g_autofree char *quick = add (&f, 0.3, 2 * MUSTER_SECOND); /* cuts the collector's sleep short */
 
   /* Its sleep may still be the long one: cranked, that would pass an hour. */
-  gint64 until_us = patience ();
+  gint64 until_us = test_deadline ();
   while (is_there (&f, quick) && muster_clock_now_us (muster_system_clock ()) < until_us) {
     if (muster_fake_clock_n_waits (f.clock) >= 2)
       next_poll (&f);
@@ -200,7 +200,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (OnServer, on_server_clear)
 static gint64
 seconds_until_left (OnServer *f, int n)
 {
-  gint64 until_us = patience ();
+  gint64 until_us = test_deadline ();
   int left = -1;
   while (left != n && muster_clock_now_us (muster_system_clock ()) < until_us) {
     g_autoptr (MusterArena) arena = muster_arena_new ();
@@ -237,8 +237,8 @@ MUSTER_TEST (Leases, end_the_watches_of_a_session)
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) session = served_session (&f.served, &ready_op);
   MUSTER_ASSERT_NOT_NULL (session);
-  g_autoptr (MusterWatch) watch =
-      muster_session_watch (session, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      session, &(MusterWatchFor){.ready_op = ready_op}, test_deadline (), &error);
   g_auto (MusterReadiness) readiness = {0};
   MUSTER_ASSERT_TRUE (watch != NULL && muster_watch_next (watch, &readiness, NULL, &error));
 

@@ -7,9 +7,7 @@
 static Served
 start_limited (MusterServerLimits limits)
 {
-  g_autoptr (MusterMaster) local = muster_local_master_new ();
-  const MusterServerOptions options = {.limits = limits};
-  return served_start_with (local, &options);
+  return served_start_with (NULL, &(MusterServerOptions){.limits = limits});
 }
 
 static void
@@ -23,7 +21,7 @@ static MusterSession *
 try_session (Served *f, GError **error)
 {
   g_autoptr (MusterGraph) graph = served_graph (NULL);
-  return muster_master_create_session (f->remote, graph, NULL, patience (), NULL, error);
+  return muster_master_create_session (f->remote, graph, NULL, test_deadline (), NULL, error);
 }
 
 /* What Status says of a limit: "used/max, refused". */
@@ -67,10 +65,10 @@ MUSTER_TEST (Limits, give_a_closed_sessions_place_to_another)
   g_auto (Served) f = start_limited ((MusterServerLimits){.sessions = 1});
   g_autoptr (MusterSession) first = served_session (&f, NULL);
   MUSTER_ASSERT_NOT_NULL (first);
-  MUSTER_EXPECT_TRUE (muster_session_close (first, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (first, test_deadline (), NULL, &error));
   g_autoptr (MusterSession) second = served_session (&f, NULL);
   MUSTER_ASSERT_NOT_NULL (second);
-  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 
   g_autoptr (MusterSession) third = served_session (&f, NULL);
@@ -88,7 +86,7 @@ MUSTER_TEST (Limits, count_no_session_that_failed)
   for (int i = 0; i < 3; i++) {
     g_autoptr (GError) error = NULL;
     g_autoptr (MusterSession) none =
-        muster_master_create_session (f.remote, graph, NULL, patience (), NULL, &error);
+        muster_master_create_session (f.remote, graph, NULL, test_deadline (), NULL, &error);
     MUSTER_EXPECT_NULL (none);
     MUSTER_EXPECT_FALSE (muster_error_is (error, MUSTER_ERROR_RESOURCE_EXHAUSTED));
   }
@@ -121,22 +119,9 @@ MUSTER_TEST (Limits, count_what_a_graph_is_extended_by)
   g_autoptr (MusterSession) session = try_session (&f, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  MUSTER_EXPECT_FALSE (muster_session_extend (session, graph, patience (), NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_extend (session, graph, test_deadline (), NULL, &error));
 
   expect_refused (error, "over the limit of bytes of a graph (");
-}
-
-typedef struct {
-  MusterSession *session; /* (not owned) */
-  GError *error;          /* (owned) (nullable) */
-} Stuck;
-
-static gpointer
-get_stuck (gpointer data)
-{
-  Stuck *self = data;
-  g_autoptr (MusterTensor) got = served_fetch (self->session, "stuck:0", 0, NULL, &self->error);
-  return NULL;
 }
 
 MUSTER_TEST (Limits, refuse_a_step_too_many_until_another_ends)
@@ -146,8 +131,8 @@ MUSTER_TEST (Limits, refuse_a_step_too_many_until_another_ends)
   g_auto (Served) f = served_start_with (MUSTER_MASTER (master), &options);
   g_autoptr (MusterSession) session = served_session (&f, NULL);
   MUSTER_ASSERT_NOT_NULL (session);
-  Stuck stuck = {.session = session};
-  GThread *thread = g_thread_new ("stuck", get_stuck, &stuck);
+  ServedStuck stuck;
+  served_stuck_start (&stuck, session, NULL);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, 1));
 
   g_autoptr (GError) refused = NULL;
@@ -155,9 +140,8 @@ MUSTER_TEST (Limits, refuse_a_step_too_many_until_another_ends)
   MUSTER_EXPECT_NULL (none);
   expect_refused (refused, "over the limit of concurrent steps (1); raise it with --max-steps");
   stuck_master_let_go (master);
-  g_thread_join (thread);
-  MUSTER_EXPECT_NO_ERROR (stuck.error);
-  g_clear_error (&stuck.error);
+  g_autoptr (GError) failure = served_stuck_join (&stuck);
+  MUSTER_EXPECT_NO_ERROR (failure);
 
   /* A step's place is free before its answer is out. */
   for (int i = 0; i < 50; i++) {
@@ -184,8 +168,8 @@ static MusterWatch *
 watch (MusterSession *session, const char *ready_op)
 {
   g_autoptr (GError) error = NULL;
-  MusterWatch *watch =
-      muster_session_watch (session, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
+  MusterWatch *watch = muster_session_watch (session, &(MusterWatchFor){.ready_op = ready_op},
+                                             test_deadline (), &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return watch;
 }
@@ -208,7 +192,7 @@ MUSTER_TEST (Limits, refuse_a_watcher_too_many_until_another_leaves)
   expect_refused (error, "over the limit of watchers (1); raise it with --max-watchers");
   EXPECT_LIMIT (&f, "watchers", "1/1, 1");
   g_clear_object (&first);
-  gint64 until_us = patience ();
+  gint64 until_us = test_deadline ();
   gboolean is_told = FALSE;
   while (!is_told && muster_clock_now_us (muster_system_clock ()) < until_us) {
     g_autoptr (MusterWatch) third = watch (session, ready_op);

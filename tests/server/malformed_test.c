@@ -33,7 +33,7 @@ send_any (Served *f, const char *method, const guint8 *data, gsize size)
   g_autoptr (GBytes) bytes = g_bytes_new (data, size);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_rope_append (&request, bytes);
-  MusterRpcOptions options = {.deadline_us = patience ()};
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
   g_autoptr (GBytes) response =
       muster_rpc_client_call (f->bare, method, &request, &options, NULL, &error);
   MUSTER_EXPECT_TRUE (response != NULL || error->domain == MUSTER_ERROR);
@@ -246,7 +246,7 @@ watch_any (Served *f, const guint8 *data, gsize size)
   g_autoptr (GBytes) bytes = g_bytes_new (data, size);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_rope_append (&request, bytes);
-  MusterRpcOptions options = {.deadline_us = patience ()};
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
   g_autoptr (MusterRpcStream) stream =
       muster_rpc_client_open (f->bare, "/muster.Readiness/Watch", &request, &options, &error);
   MUSTER_ASSERT_NO_ERROR (error);

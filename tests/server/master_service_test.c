@@ -90,8 +90,9 @@ MUSTER_TEST (MasterService, shares_variables_between_sessions)
   MUSTER_ASSERT_NOT_NULL (worker);
 
   MUSTER_ASSERT_TRUE (served_run (chief, "init", &error));
-  MUSTER_EXPECT_TRUE (muster_session_close (chief, patience (), NULL, &error));
-  g_autoptr (MusterTensor) v = muster_session_fetch (worker, "v/read:0", patience (), NULL, &error);
+  MUSTER_EXPECT_TRUE (muster_session_close (chief, test_deadline (), NULL, &error));
+  g_autoptr (MusterTensor) v =
+      muster_session_fetch (worker, "v/read:0", test_deadline (), NULL, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (as_float (v), 1.0f);
@@ -139,7 +140,7 @@ MUSTER_TEST (MasterService, names_a_fetch_that_the_graph_lacks)
   MUSTER_ASSERT_NOT_NULL (session);
 
   g_autoptr (MusterTensor) none =
-      muster_session_fetch (session, "nowhere:0", patience (), NULL, &error);
+      muster_session_fetch (session, "nowhere:0", test_deadline (), NULL, &error);
 
   MUSTER_EXPECT_NULL (none);
   MUSTER_ASSERT_TRUE (error != NULL);
@@ -175,7 +176,7 @@ MUSTER_TEST (MasterService, forgets_a_session_that_was_closed)
   g_autoptr (MusterSession) session = served_session (&f, NULL);
   MUSTER_ASSERT_NOT_NULL (session);
 
-  MUSTER_ASSERT_TRUE (muster_session_close (session, patience (), NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
   g_autoptr (MusterTensor) sum = served_fetch (session, "sum:0", 1, NULL, &error);
 
   MUSTER_EXPECT_NULL (sum);
@@ -191,12 +192,12 @@ MUSTER_TEST (MasterService, extends_a_graph_version_by_version)
   g_autoptr (MusterGraph) seven = constant_graph ("seven", 7);
   g_autoptr (MusterGraph) eight = constant_graph ("eight", 8);
 
-  MUSTER_EXPECT_TRUE (muster_session_extend (session, seven, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_extend (session, seven, test_deadline (), NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_TRUE (muster_session_extend (session, eight, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_extend (session, eight, test_deadline (), NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (MusterTensor) value =
-      muster_session_fetch (session, "eight:0", patience (), NULL, &error);
+      muster_session_fetch (session, "eight:0", test_deadline (), NULL, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (as_float (value), 8.0f);
@@ -226,7 +227,7 @@ MUSTER_TEST (MasterService, refuses_a_name_that_the_graph_has_already)
   MUSTER_ASSERT_NOT_NULL (session);
   g_autoptr (MusterGraph) again = constant_graph ("two", 2);
 
-  MUSTER_EXPECT_FALSE (muster_session_extend (session, again, patience (), NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_extend (session, again, test_deadline (), NULL, &error));
 
   MUSTER_ASSERT_TRUE (error != NULL);
   EXPECT_SAYS (error, "two");
@@ -240,7 +241,7 @@ MUSTER_TEST (MasterService, drops_variables_and_sessions_on_reset)
   MUSTER_ASSERT_NOT_NULL (before);
   MUSTER_ASSERT_TRUE (served_run (before, "init", &error));
 
-  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_FALSE (served_run (before, "init", &error));
@@ -249,7 +250,8 @@ MUSTER_TEST (MasterService, drops_variables_and_sessions_on_reset)
   g_clear_error (&error);
   g_autoptr (MusterSession) after = served_session (&f, NULL);
   MUSTER_ASSERT_NOT_NULL (after);
-  g_autoptr (MusterTensor) v = muster_session_fetch (after, "v/read:0", patience (), NULL, &error);
+  g_autoptr (MusterTensor) v =
+      muster_session_fetch (after, "v/read:0", test_deadline (), NULL, &error);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
 }
 
@@ -259,7 +261,7 @@ MUSTER_TEST (MasterService, says_of_two_resets_sessions_that_they_were_reset)
   char *handles[3];
   for (int i = 0; i < 3; i++) {
     handles[i] = served_bare_session (&f, NULL, NULL);
-    MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+    MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, NULL));
   }
 
   for (int i = 0; i < 3; i++) {
@@ -280,7 +282,7 @@ MUSTER_TEST (MasterService, does_not_speak_of_a_reset_that_has_failed)
   g_autofree char *handle = served_bare_session (&f, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  MUSTER_EXPECT_FALSE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+  MUSTER_EXPECT_FALSE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, NULL));
 
   MUSTER_EXPECT_FALSE (served_bare_step (&f, handle, "init", &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
@@ -292,9 +294,10 @@ MUSTER_TEST (MasterService, lists_the_masters_devices)
   g_autoptr (GError) error = NULL;
   g_auto (Served) f = served_start ();
 
-  g_autoptr (GPtrArray) there = muster_master_list_devices (f.remote, patience (), NULL, &error);
+  g_autoptr (GPtrArray) there =
+      muster_master_list_devices (f.remote, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (GPtrArray) here = muster_master_list_devices (f.local, patience (), NULL, &error);
+  g_autoptr (GPtrArray) here = muster_master_list_devices (f.local, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_ASSERT_EQ (there->len, here->len);
@@ -328,28 +331,28 @@ MUSTER_TEST (MasterService, runs_a_callable_until_it_is_released)
   const MusterFeed feed = {"x:0", NULL};
   const char *fetch = "sum:0";
   MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
-  gint64 callable = muster_session_make_callable (session, &step, patience (), NULL, &error);
+  gint64 callable = muster_session_make_callable (session, &step, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (MusterTensor) x = muster_tensor_new_float (5);
   MusterTensor *fed[] = {x};
   MusterTensor *fetched[1] = {NULL};
 
-  MUSTER_EXPECT_TRUE (muster_session_run_callable (session, callable, fed, 1, patience (), fetched,
-                                                   NULL, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_run_callable (session, callable, fed, 1, test_deadline (),
+                                                   fetched, NULL, NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (as_float (fetched[0]), 7.0f);
   muster_tensor_unref (fetched[0]);
 
-  MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, NULL, 0, patience (),
+  MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, NULL, 0, test_deadline (),
                                                     fetched, NULL, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   g_clear_error (&error);
 
   MUSTER_EXPECT_TRUE (
-      muster_session_release_callable (session, callable, patience (), NULL, &error));
+      muster_session_release_callable (session, callable, test_deadline (), NULL, &error));
   MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, fed, 1, patience (), fetched,
-                                                    NULL, NULL, &error));
+  MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, fed, 1, test_deadline (),
+                                                    fetched, NULL, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
 
@@ -361,7 +364,7 @@ set_up (MusterSession *session)
   const MusterFeed feed = {"x:0", NULL};
   const char *fetches[] = {"sum:0", "v:0"};
   const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = fetches, .n_fetches = 2};
-  char *handle = muster_session_set_up_partial_run (session, &step, patience (), NULL, &error);
+  char *handle = muster_session_set_up_partial_run (session, &step, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return handle;
 }
@@ -377,7 +380,7 @@ run_part (MusterSession *session, const char *handle, MusterTensor *x, const cha
                            .n_feeds = x != NULL,
                            .fetches = &fetch,
                            .n_fetches = 1,
-                           .deadline_us = patience ()};
+                           .deadline_us = test_deadline ()};
   return muster_session_run_part (session, handle, &part, &got, NULL, NULL, error) ? as_float (got)
                                                                                    : -1;
 }
@@ -425,7 +428,7 @@ expect_refused_config (const Tensorflow__ConfigProto *message)
   g_autoptr (GBytes) config = muster_pack (&message->base);
 
   g_autoptr (MusterSession) session =
-      muster_master_create_session (f.remote, graph, config, patience (), NULL, &error);
+      muster_master_create_session (f.remote, graph, config, test_deadline (), NULL, &error);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
@@ -455,7 +458,7 @@ MUSTER_TEST (MasterService, refuses_a_graph_that_is_none)
   g_autoptr (MusterGraph) graph = muster_graph_new (garbage);
 
   g_autoptr (MusterSession) session =
-      muster_master_create_session (f.remote, graph, NULL, patience (), NULL, &error);
+      muster_master_create_session (f.remote, graph, NULL, test_deadline (), NULL, &error);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);

@@ -7,12 +7,6 @@
 #include "rpc/messages/run_step.h"
 #include "rpc/proto/master.pb-c.h"
 
-gint64
-patience (void)
-{
-  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), 30 * MUSTER_SECOND);
-}
-
 Served
 served_start (void)
 {
@@ -88,7 +82,7 @@ served_session (Served *self, char **ready_op)
   if (graph == NULL)
     return NULL;
   MusterSession *session =
-      muster_master_create_session (self->remote, graph, NULL, patience (), NULL, &error);
+      muster_master_create_session (self->remote, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return session;
 }
@@ -105,7 +99,7 @@ served_fetch (MusterSession *session, const char *fetch, float x, GCancellable *
       .n_feeds = 1,
       .fetches = &fetch,
       .n_fetches = 1,
-      .deadline_us = patience (),
+      .deadline_us = test_deadline (),
   };
   return muster_session_run (session, &step, &fetched, NULL, cancellable, error) ? fetched : NULL;
 }
@@ -113,14 +107,57 @@ served_fetch (MusterSession *session, const char *fetch, float x, GCancellable *
 gboolean
 served_run (MusterSession *session, const char *op, GError **error)
 {
-  return muster_session_run_op (session, op, patience (), NULL, error);
+  return muster_session_run_op (session, op, test_deadline (), NULL, error);
+}
+
+static gpointer
+get_stuck (gpointer data)
+{
+  ServedStuck *self = data;
+  g_autoptr (MusterTensor) got =
+      served_fetch (self->session, "stuck:0", 0, self->cancellable, &self->error);
+  return NULL;
+}
+
+void
+served_stuck_start (ServedStuck *self, MusterSession *session, GCancellable *cancellable)
+{
+  *self = (ServedStuck){.session = session, .cancellable = cancellable};
+  self->thread = g_thread_new ("stuck", get_stuck, self);
+}
+
+GError *
+served_stuck_join (ServedStuck *self)
+{
+  g_thread_join (self->thread);
+  return self->error;
+}
+
+MusterWatch *
+served_watch_ready (MusterSession *session, const char *ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterWatchFor what = {.ready_op = ready_op};
+  MusterWatch *watch = muster_session_watch (session, &what, test_deadline (), &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return watch;
+}
+
+MusterLease *
+served_claim (MusterSession *session, const char *ready_op)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterClaim claim = {.model = "digits", .task = "worker:0", .ready_op = ready_op};
+  MusterLease *lease = muster_session_claim (session, &claim, NULL, test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return lease;
 }
 
 GBytes *
 served_call (Served *self, const char *name, GBytes *message, GError **error)
 {
   g_autofree char *method = g_strconcat ("/tensorflow.MasterService/", name, NULL);
-  MusterRpcOptions options = {.deadline_us = patience ()};
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_rope_append (&request, message);
   return muster_rpc_client_call (self->bare, method, &request, &options, NULL, error);
@@ -132,7 +169,7 @@ served_ask (Served *self, const char *method, const ProtobufCMessage *message, c
 {
   const MusterRpcHeader header = {"muster-lease", lease};
   MusterRpcOptions options = {
-      .deadline_us = patience (),
+      .deadline_us = test_deadline (),
       .headers = &header,
       .n_headers = lease != NULL,
   };
@@ -191,7 +228,7 @@ served_bare_step (Served *self, const char *handle, const char *target, GError *
 {
   const MusterStepRequest step = {.session_handle = handle,
                                   .step = {.targets = &target, .n_targets = 1}};
-  const MusterRpcOptions options = {.deadline_us = patience ()};
+  const MusterRpcOptions options = {.deadline_us = test_deadline ()};
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_step_request_encode_run (&step, &request, NULL);
   g_autoptr (GBytes) answer = muster_rpc_client_call (

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "base/unpack.h"
+#include "master/lease.h"
 #include "master/remote/remote_master.h"
 #include "rpc/client/rpc_client.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "server/server.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 
 G_BEGIN_DECLS
@@ -18,9 +20,6 @@ typedef struct {
   MusterMaster *remote;  /* (owned) */
   MusterRpcClient *bare; /* (owned) */
 } Served;
-
-/* How long a test waits for what should take no time. */
-gint64 patience (void);
 
 Served served_start (void);
 /* The same over another master. */
@@ -41,6 +40,22 @@ MusterSession *served_session (Served *self, char **ready_op);
 MusterTensor *served_fetch (MusterSession *session, const char *fetch, float x,
                             GCancellable *cancellable, GError **error);
 gboolean served_run (MusterSession *session, const char *op, GError **error);
+
+/* A step on a thread that fetches "stuck:0" of a MusterStuckMaster; and its error (transfer full).
+ */
+typedef struct {
+  MusterSession *session;    /* (not owned) */
+  GCancellable *cancellable; /* (not owned) (nullable) */
+  GThread *thread;
+  GError *error;
+} ServedStuck;
+
+void served_stuck_start (ServedStuck *self, MusterSession *session, GCancellable *cancellable);
+GError *served_stuck_join (ServedStuck *self);
+
+/* Watches a ready op; claims the model "digits" for worker:0. ready_op (nullable) of the claim. */
+MusterWatch *served_watch_ready (MusterSession *session, const char *ready_op);
+MusterLease *served_claim (MusterSession *session, const char *ready_op);
 
 /* The error's text holds these words. */
 #define EXPECT_SAYS(error, words)                                                                  \

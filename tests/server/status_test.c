@@ -112,8 +112,8 @@ MUSTER_TEST (Status, lists_who_waits_and_for_what)
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) session = served_session (&f, &ready_op);
   MUSTER_ASSERT_NOT_NULL (session);
-  g_autoptr (MusterWatch) watch =
-      muster_session_watch (session, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      session, &(MusterWatchFor){.ready_op = ready_op}, test_deadline (), &error);
   g_auto (MusterReadiness) readiness = {0};
   MUSTER_ASSERT_TRUE (watch != NULL && muster_watch_next (watch, &readiness, NULL, &error));
 

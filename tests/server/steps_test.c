@@ -26,7 +26,7 @@ one_step (gpointer data)
   g_autoptr (MusterTensor) got = NULL;
   MusterStep step = {.fetches = &self->fetch,
                      .n_fetches = 1,
-                     .deadline_us = self->deadline_us != 0 ? self->deadline_us : patience ()};
+                     .deadline_us = self->deadline_us != 0 ? self->deadline_us : test_deadline ()};
   self->value = -1;
   if (muster_session_run (self->session, &step, &got, NULL, self->cancellable, &self->error))
     self->value = *(const float *)muster_tensor_data (got);
@@ -108,7 +108,7 @@ session_with_timeout (Served *served, gint64 timeout_ms)
   g_autoptr (GBytes) nothing = g_bytes_new_static ("", 0);
   g_autoptr (MusterGraph) graph = muster_graph_new (nothing);
   MusterSession *session =
-      muster_master_create_session (served->remote, graph, config, patience (), NULL, &error);
+      muster_master_create_session (served->remote, graph, config, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return session;
 }
@@ -231,7 +231,7 @@ MUSTER_TEST (Steps, get_tensorflows_words_when_their_session_is_closed)
   GThread *thread = g_thread_new ("stuck", one_step, &stuck);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
 
-  MUSTER_EXPECT_TRUE (muster_session_close (f.session, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (f.session, test_deadline (), NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
   g_thread_join (thread);
@@ -283,14 +283,14 @@ MUSTER_TEST (Steps, are_refused_an_answer_that_no_message_holds)
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_autoptr (MusterSession) session =
-      muster_master_create_session (f.remote, graph, NULL, patience (), NULL, &error);
+      muster_master_create_session (f.remote, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   g_autoptr (MusterTensor) filled =
-      muster_session_fetch (session, "filled:0", patience (), NULL, &error);
+      muster_session_fetch (session, "filled:0", test_deadline (), NULL, &error);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   g_clear_error (&error);
   g_autoptr (MusterTensor) small =
-      muster_session_fetch (session, "times:0", patience (), NULL, &error);
+      muster_session_fetch (session, "times:0", test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
 }

@@ -76,7 +76,7 @@ static gboolean
 call (const char *address, MusterRpcCredentials *shown, const char *method, GError **error)
 {
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, shown);
-  const MusterRpcOptions options = {.deadline_us = patience ()};
+  const MusterRpcOptions options = {.deadline_us = test_deadline ()};
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   g_autoptr (GBytes) answer =
       muster_rpc_client_call (client, method, &request, &options, NULL, error);
@@ -224,7 +224,7 @@ MUSTER_TEST (Gateway, passes_on_that_its_master_lost_the_session)
   MUSTER_EXPECT_TRUE (served_run (session, "init", &error));
   MUSTER_EXPECT_NO_ERROR (error);
 
-  MUSTER_EXPECT_TRUE (muster_master_reset (behind.local, NULL, patience (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_master_reset (behind.local, NULL, test_deadline (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (served_run (session, "init", &error));
 

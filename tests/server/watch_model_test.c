@@ -11,19 +11,9 @@ watch_model (MusterSession *session, const char *ready_op)
   g_autoptr (GError) error = NULL;
   MusterWatch *watch = muster_session_watch (
       session, &(MusterWatchFor){.ready_op = ready_op, .model = "digits", .task = "worker:3"},
-      patience (), &error);
+      test_deadline (), &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return watch;
-}
-
-static MusterLease *
-claim (MusterSession *session)
-{
-  g_autoptr (GError) error = NULL;
-  MusterClaim claim = {.model = "digits", .task = "worker:0"};
-  MusterLease *lease = muster_session_claim (session, &claim, NULL, patience (), NULL, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  return lease;
 }
 
 static void
@@ -33,7 +23,7 @@ announce (MusterLease *lease, MusterChiefPhase phase, gint64 step)
   MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
   announced.phase = phase;
   announced.step = step;
-  muster_lease_announce (lease, &announced, patience (), NULL, &error);
+  muster_lease_announce (lease, &announced, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
@@ -75,7 +65,7 @@ MUSTER_TEST (WatchOfAModel, is_notified_of_its_chief_from_the_claim_to_the_end)
   g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
   expect_of_model (watch, "nobody, ", "Variables not initialized: v, w");
 
-  g_autoptr (MusterLease) lease = claim (chief);
+  g_autoptr (MusterLease) lease = served_claim (chief, NULL);
   MUSTER_ASSERT_NOT_NULL (lease);
   expect_of_model (watch, "starting, ", "the chief worker:0");
   announce (lease, MUSTER_CHIEF_INITIALISING, -1);
@@ -102,7 +92,7 @@ MUSTER_TEST (WatchOfAModel, is_notified_when_its_chief_dies_over_it)
   MUSTER_ASSERT_TRUE (served_run (chief, "init", &error)); /* as some model before */
   g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
   expect_of_model (watch, "nobody, ", "ready");
-  MusterLease *lease = claim (chief);
+  MusterLease *lease = served_claim (chief, NULL);
   MUSTER_ASSERT_NOT_NULL (lease);
   expect_of_model (watch, "starting, ", "starting");
 
@@ -124,7 +114,7 @@ MUSTER_TEST (WatchOfAModel, is_notified_when_a_silent_chiefs_lease_runs_out)
   g_autoptr (MusterSession) worker = served_session (&f, NULL);
   g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
   expect_of_model (watch, "nobody, ", "Variables");
-  g_autoptr (MusterLease) lease = claim (chief);
+  g_autoptr (MusterLease) lease = served_claim (chief, NULL);
   MUSTER_ASSERT_NOT_NULL (lease);
   expect_of_model (watch, "starting, ", "starting");
 
@@ -140,11 +130,11 @@ MUSTER_TEST (WatchOfAModel, receives_no_phase_after_a_reset)
   g_auto (Served) f = served_start ();
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) chief = served_session (&f, NULL);
-  g_autoptr (MusterLease) lease = claim (chief);
+  g_autoptr (MusterLease) lease = served_claim (chief, NULL);
   MUSTER_ASSERT_NOT_NULL (lease);
   announce (lease, MUSTER_CHIEF_TRAINING, 7);
 
-  MUSTER_ASSERT_TRUE (muster_master_reset (f.remote, NULL, patience (), NULL, NULL));
+  MUSTER_ASSERT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, NULL));
 
   g_autoptr (MusterSession) worker = served_session (&f, &ready_op);
   g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
@@ -159,12 +149,12 @@ MUSTER_TEST (WatchOfAModel, that_is_not_named_receives_the_ops_alone)
   g_auto (MusterReadiness) readiness = {0};
   g_autoptr (MusterSession) chief = served_session (&f, &ready_op);
   g_autoptr (MusterSession) worker = served_session (&f, NULL);
-  g_autoptr (MusterLease) lease = claim (chief);
+  g_autoptr (MusterLease) lease = served_claim (chief, NULL);
   MUSTER_ASSERT_NOT_NULL (lease);
   MUSTER_ASSERT_TRUE (served_run (chief, "init", &error));
 
-  g_autoptr (MusterWatch) watch =
-      muster_session_watch (worker, &(MusterWatchFor){.ready_op = ready_op}, patience (), &error);
+  g_autoptr (MusterWatch) watch = muster_session_watch (
+      worker, &(MusterWatchFor){.ready_op = ready_op}, test_deadline (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_ASSERT_TRUE (muster_watch_next (watch, &readiness, NULL, &error));

@@ -34,17 +34,6 @@ expect_end (MusterWatch *watch, MusterError code)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
 }
 
-static MusterWatch *
-watch_ready (MusterSession *session, const char *ready_op)
-{
-  g_autoptr (GError) error = NULL;
-  MusterWatch *watch = muster_session_watch (
-      session, &(MusterWatchFor){.ready_for_local_init_op = NULL, .ready_op = ready_op},
-      patience (), &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  return watch;
-}
-
 /* A server, and a session there that watches whether its variables have values. */
 typedef struct {
   Served served;
@@ -68,7 +57,7 @@ watched_start (void)
 {
   Watched self = {.served = served_start ()};
   self.session = served_session (&self.served, &self.ready_op);
-  self.watch = watch_ready (self.session, self.ready_op);
+  self.watch = served_watch_ready (self.session, self.ready_op);
   EXPECT_NEXT (self.watch, "missing v, w");
   return self;
 }
@@ -99,10 +88,10 @@ MUSTER_TEST (Watch, of_an_isolated_session_receives_its_own_variables)
   g_autoptr (MusterSession) chief = served_session (&shared.served, NULL);
   g_autoptr (MusterGraph) graph = served_graph (NULL);
   g_autoptr (GBytes) config = g_bytes_new_static ("\x78\x01", 2); /* isolate_session_state */
-  g_autoptr (MusterSession) isolated =
-      muster_master_create_session (shared.served.remote, graph, config, patience (), NULL, &error);
+  g_autoptr (MusterSession) isolated = muster_master_create_session (
+      shared.served.remote, graph, config, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  g_autoptr (MusterWatch) own = watch_ready (isolated, shared.ready_op);
+  g_autoptr (MusterWatch) own = served_watch_ready (isolated, shared.ready_op);
   MUSTER_ASSERT_NOT_NULL (own);
   EXPECT_NEXT (own, "missing v, w");
 
@@ -123,7 +112,7 @@ MUSTER_TEST (Watch, is_notified_of_the_gate)
   MUSTER_ASSERT_NOT_NULL (session);
   g_autoptr (MusterWatch) watch = muster_session_watch (
       session, &(MusterWatchFor){.ready_for_local_init_op = ready_op, .ready_op = NULL},
-      patience (), &error);
+      test_deadline (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
   EXPECT_NEXT (watch, "gate");
@@ -143,7 +132,7 @@ MUSTER_TEST (Watch, by_many_reports_each_readiness_once_to_each)
   MusterWatch *watches[N];
   for (int i = 0; i < N; i++) {
     workers[i] = served_session (&f, NULL);
-    watches[i] = workers[i] != NULL ? watch_ready (workers[i], ready_op) : NULL;
+    watches[i] = workers[i] != NULL ? served_watch_ready (workers[i], ready_op) : NULL;
     MUSTER_ASSERT_NOT_NULL (watches[i]);
     EXPECT_NEXT (watches[i], "missing v, w");
   }
@@ -169,7 +158,7 @@ expect_end_by_reset_of (Watched *w, MusterMaster *master)
   MUSTER_ASSERT_TRUE (served_run (w->session, "init", &error));
   EXPECT_NEXT (w->watch, "ready");
 
-  MUSTER_ASSERT_TRUE (muster_master_reset (master, NULL, patience (), NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_master_reset (master, NULL, test_deadline (), NULL, &error));
 
   expect_end (w->watch, MUSTER_ERROR_ABORTED);
 }
@@ -189,9 +178,10 @@ MUSTER_TEST (Watch, is_notified_whether_a_reset_has_ended_it)
     MUSTER_TRACE ("%s", is_reset[i] ? "reset" : "closed");
 
     if (is_reset[i])
-      MUSTER_ASSERT_TRUE (muster_master_reset (w.served.remote, NULL, patience (), NULL, &error));
+      MUSTER_ASSERT_TRUE (
+          muster_master_reset (w.served.remote, NULL, test_deadline (), NULL, &error));
     else
-      MUSTER_ASSERT_TRUE (muster_session_close (w.session, patience (), NULL, &error));
+      MUSTER_ASSERT_TRUE (muster_session_close (w.session, test_deadline (), NULL, &error));
 
     g_autofree char *heard = next_words (w.watch, &error);
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
@@ -212,11 +202,11 @@ MUSTER_TEST (Watch, ends_with_its_session_while_others_go_on)
   g_auto (Watched) closed = watched_start ();
   g_autoptr (MusterSession) other = served_session (&closed.served, NULL);
   MUSTER_ASSERT_NOT_NULL (other);
-  g_autoptr (MusterWatch) going_on = watch_ready (other, closed.ready_op);
+  g_autoptr (MusterWatch) going_on = served_watch_ready (other, closed.ready_op);
   MUSTER_ASSERT_NOT_NULL (going_on);
   EXPECT_NEXT (going_on, "missing v, w");
 
-  MUSTER_ASSERT_TRUE (muster_session_close (closed.session, patience (), NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_session_close (closed.session, test_deadline (), NULL, &error));
   expect_end (closed.watch, MUSTER_ERROR_ABORTED);
   MUSTER_ASSERT_TRUE (served_run (other, "init", &error));
   EXPECT_NEXT (going_on, "ready");
@@ -228,9 +218,9 @@ MUSTER_TEST (Watch, of_an_unknown_session_is_aborted)
   g_autofree char *ready_op = NULL;
   g_autoptr (MusterSession) session = served_session (&f, &ready_op);
   MUSTER_ASSERT_NOT_NULL (session);
-  MUSTER_ASSERT_TRUE (muster_session_close (session, patience (), NULL, NULL));
+  MUSTER_ASSERT_TRUE (muster_session_close (session, test_deadline (), NULL, NULL));
 
-  g_autoptr (MusterWatch) watch = watch_ready (session, ready_op);
+  g_autoptr (MusterWatch) watch = served_watch_ready (session, ready_op);
   MUSTER_ASSERT_NOT_NULL (watch);
 
   expect_end (watch, MUSTER_ERROR_ABORTED);
@@ -242,7 +232,7 @@ MUSTER_TEST (Watch, of_an_op_that_is_missing_ends_with_its_error)
   g_auto (Served) f = served_start ();
   g_autoptr (MusterSession) session = served_session (&f, NULL);
   MUSTER_ASSERT_NOT_NULL (session);
-  g_autoptr (MusterWatch) watch = watch_ready (session, "nowhere");
+  g_autoptr (MusterWatch) watch = served_watch_ready (session, "nowhere");
   MUSTER_ASSERT_NOT_NULL (watch);
 
   g_autofree char *heard = next_words (watch, &error);
@@ -266,7 +256,7 @@ static void
 expect_no_watchers (Served *f)
 {
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  gint64 until = patience ();
+  gint64 until = test_deadline ();
   while (served_status (f, arena)->watchers > 0 &&
          muster_clock_now_us (muster_system_clock ()) < until)
     g_thread_yield ();
@@ -304,12 +294,12 @@ open_and_end (gpointer data)
     g_autoptr (GError) error = NULL;
     g_autofree char *ready_op = NULL;
     g_autoptr (MusterSession) session = served_session (f, &ready_op);
-    g_autoptr (MusterWatch) watch = session != NULL ? watch_ready (session, ready_op) : NULL;
+    g_autoptr (MusterWatch) watch = session != NULL ? served_watch_ready (session, ready_op) : NULL;
     if (watch == NULL)
       return NULL;
     if (i % 2 == 0)
       continue; /* given up */
-    MUSTER_EXPECT_TRUE (muster_session_close (session, patience (), NULL, NULL));
+    MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, NULL));
     receive_all (watch, &error);
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
   }
@@ -341,7 +331,7 @@ open_until_end (gpointer data)
   Opener *self = data;
   g_autoptr (GError) error = NULL;
   while (error == NULL) {
-    g_autoptr (MusterWatch) watch = watch_ready (self->session, self->ready_op);
+    g_autoptr (MusterWatch) watch = served_watch_ready (self->session, self->ready_op);
     if (watch == NULL)
       break;
     g_free (next_words (watch, &error));
@@ -362,7 +352,7 @@ MUSTER_TEST (Watch, may_be_opened_while_the_server_stops)
     MUSTER_ASSERT_NOT_NULL (openers[i].session);
     threads[i] = g_thread_new ("opener", open_until_end, &openers[i]);
   }
-  gint64 until = patience ();
+  gint64 until = test_deadline ();
   for (gsize i = 0; i < G_N_ELEMENTS (openers); i++)
     while (g_atomic_int_get (&openers[i].n_received) < 5 &&
            muster_clock_now_us (muster_system_clock ()) < until)
@@ -383,7 +373,7 @@ MUSTER_TEST (Watch, with_a_hostile_name_is_refused)
   g_autofree char *endless = g_strnfill (300, 'm');
   g_autoptr (MusterSession) session = served_session (&f, NULL);
   g_autoptr (MusterWatch) watch =
-      muster_session_watch (session, &(MusterWatchFor){.model = endless}, patience (), NULL);
+      muster_session_watch (session, &(MusterWatchFor){.model = endless}, test_deadline (), NULL);
   MUSTER_ASSERT_NOT_NULL (watch);
 
   expect_end (watch, MUSTER_ERROR_INVALID_ARGUMENT);

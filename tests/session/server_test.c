@@ -133,7 +133,7 @@ wait_for_worker (MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
                  GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data, GError **error)
 {
   /* The variables have their values by now. */
-  if (!muster_session_run_op (session, "v/read", patience (), NULL, error))
+  if (!muster_session_run_op (session, "v/read", test_deadline (), NULL, error))
     return FALSE;
   worker_receives (user_data, "initialising");
   return TRUE;
@@ -219,7 +219,7 @@ MUSTER_TEST (OnServer, a_late_worker_and_a_late_chief_leave_a_job_that_is_over)
   g_autoptr (MusterSession) chief = prepare (&f, (MusterPrepareOptions){0}, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_ASSERT_TRUE (muster_lease_announce (muster_session_manager_lease (chief), &end,
-                                             patience (), NULL, &error));
+                                             test_deadline (), NULL, &error));
 
   worker_start (&worker, &f);
   g_thread_join (worker.thread);
@@ -277,9 +277,9 @@ reset_once (MusterSession *session, gint64 deadline_us G_GNUC_UNUSED,
   Resets *resets = user_data;
 
   if (resets->n_calls++ == 0 &&
-      !muster_master_reset (resets->f->served.remote, NULL, patience (), NULL, error))
+      !muster_master_reset (resets->f->served.remote, NULL, test_deadline (), NULL, error))
     return FALSE;
-  return muster_session_run_op (session, "v/read", patience (), NULL, error);
+  return muster_session_run_op (session, "v/read", test_deadline (), NULL, error);
 }
 
 MUSTER_TEST (OnServer, a_chief_begins_again_when_its_master_is_reset)
