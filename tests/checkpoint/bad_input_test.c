@@ -31,13 +31,6 @@ read_all (const char *prefix)
   return all;
 }
 
-static gboolean
-is_verdict (const GError *error)
-{
-  return muster_error_is (error, MUSTER_ERROR_DATA_LOSS) ||
-         muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED);
-}
-
 /* Reads a damaged checkpoint: each tensor as it was, or an error. FALSE ends the test. */
 static gboolean
 check_damaged (const char *prefix, GHashTable *expected)

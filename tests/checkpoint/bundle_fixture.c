@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/checkpoint/bundle_fixture.h"
 
+#include "base/error.h"
+
 #include <string.h>
 
 char *
@@ -79,6 +81,32 @@ counting_int32 (int n_dims, const gint64 *dims, gint32 first)
   for (gint64 k = 0; k < muster_tensor_n_elements (tensor); k++)
     data[k] = first + (gint32)k;
   return tensor;
+}
+
+void
+add_tensor (MusterBundleWriter *writer, const char *name, const char *slice, MusterTensor *tensor)
+{
+  g_autoptr (GError) error = NULL;
+  if (slice != NULL)
+    muster_bundle_writer_add_slice (writer, name, slice, tensor, &error);
+  else
+    muster_bundle_writer_add (writer, name, tensor, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_tensor_unref (tensor);
+}
+
+gboolean
+is_verdict (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_DATA_LOSS) ||
+         muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED);
+}
+
+guint
+count_files (void)
+{
+  g_auto (GStrv) names = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
+  return g_strv_length (names);
 }
 
 void

@@ -19,6 +19,14 @@ MusterTensor *pattern (MusterDType dtype, int n_dims, const gint64 *dims);
 /* 0, 1, 2, … */
 MusterTensor *counting_int32 (int n_dims, const gint64 *dims, gint32 first);
 
+/* Adds a tensor (transfer full), whole or as a slice (nullable). */
+void add_tensor (MusterBundleWriter *writer, const char *name, const char *slice,
+                 MusterTensor *tensor);
+/* TRUE for an error that calls a checkpoint damaged or unsupported. */
+gboolean is_verdict (const GError *error);
+/* In the test's folder. */
+guint count_files (void);
+
 /* A file's bytes, changed or not, as a file of the test's folder. */
 void put_file (const char *name, const void *data, gsize size);
 GBytes *get_file (const char *path);

@@ -22,18 +22,6 @@ set_up (void)
   return f;
 }
 
-static void
-add (Fixture *f, const char *name, const char *slice, MusterTensor *tensor)
-{
-  g_autoptr (GError) error = NULL;
-  if (slice != NULL)
-    muster_bundle_writer_add_slice (f->writer, name, slice, tensor, &error);
-  else
-    muster_bundle_writer_add (f->writer, name, tensor, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  muster_tensor_unref (tensor);
-}
-
 static MusterBundleReader *
 finish (Fixture *f)
 {
@@ -100,8 +88,8 @@ MUSTER_TEST (BundleReader, a_tensor_is_its_owners_whatever_becomes_of_the_file)
 {
   const gint64 dims[] = {256, 256};
   Fixture f = set_up ();
-  add (&f, "before", NULL, muster_tensor_new_bool (TRUE));
-  add (&f, "large", NULL, counting_int32 (2, dims, 0));
+  add_tensor (f.writer, "before", NULL, muster_tensor_new_bool (TRUE));
+  add_tensor (f.writer, "large", NULL, counting_int32 (2, dims, 0));
   g_autoptr (MusterBundleReader) reader = finish (&f);
   g_autoptr (GError) error = NULL, of_cut = NULL, of_verify = NULL;
 
@@ -126,15 +114,15 @@ MUSTER_TEST (BundleReader, every_slice_of_a_tensor_reads_whatever_slices_hold_it
   const gint64 dims[] = {3, 4, 2};
   Fixture f = set_up ();
   g_autoptr (GError) error = NULL;
-  add (&f, "whole", NULL, counting_int32 (3, dims, 0));
+  add_tensor (f.writer, "whole", NULL, counting_int32 (3, dims, 0));
   g_autoptr (MusterBundleReader) wholes = finish (&f);
   muster_bundle_writer_free (f.writer);
   f.writer = muster_bundle_writer_new (NULL, f.prefix, NULL);
   static const char *parts[] = {"3 4 2 0,2:-:0,1", "3 4 2 0,2:0,3:1,1", "3 4 2 0,2:3,1:1,1",
                                 "3 4 2 2,1:-:-"};
   for (gsize i = 0; i < G_N_ELEMENTS (parts); i++)
-    add (&f, "whole", parts[i],
-         muster_bundle_reader_read_slice (wholes, "whole", parts[i], &error));
+    add_tensor (f.writer, "whole", parts[i],
+                muster_bundle_reader_read_slice (wholes, "whole", parts[i], &error));
   g_autoptr (MusterBundleReader) sliced = finish (&f);
 
   for (int box = 0; box < 6 * 10 * 3; box++) {
@@ -168,8 +156,9 @@ MUSTER_TEST (BundleReader, strings_in_slices_are_put_together)
 {
   static const char *const texts[] = {"a", "", "ccc", NULL};
   Fixture f = set_up ();
-  add (&f, "s", "3 0,2", muster_tensor_new_strv ((const char *const[]){"a", "", NULL}));
-  add (&f, "s", "3 2,1", muster_tensor_new_strv ((const char *const[]){"ccc", NULL}));
+  add_tensor (f.writer, "s", "3 0,2",
+              muster_tensor_new_strv ((const char *const[]){"a", "", NULL}));
+  add_tensor (f.writer, "s", "3 2,1", muster_tensor_new_strv ((const char *const[]){"ccc", NULL}));
   g_autoptr (MusterBundleReader) reader = finish (&f);
   g_autoptr (GError) error = NULL;
 
@@ -186,8 +175,8 @@ MUSTER_TEST (BundleReader, lists_name_type_and_shape)
 {
   static const gint64 dims[] = {2, 3};
   Fixture f = set_up ();
-  add (&f, "v1", NULL, muster_tensor_new_int64 (7));
-  add (&f, "v0", NULL, muster_tensor_new (MUSTER_FLOAT, 2, dims));
+  add_tensor (f.writer, "v1", NULL, muster_tensor_new_int64 (7));
+  add_tensor (f.writer, "v0", NULL, muster_tensor_new (MUSTER_FLOAT, 2, dims));
   g_autoptr (MusterBundleReader) reader = finish (&f);
 
   MUSTER_ASSERT_EQ (muster_bundle_reader_n_entries (reader), 2u);
@@ -205,7 +194,7 @@ MUSTER_TEST (BundleReader, lists_name_type_and_shape)
 MUSTER_TEST (BundleReader, what_is_not_there_is_not_found)
 {
   Fixture f = set_up ();
-  add (&f, "a", NULL, muster_tensor_new_float (1));
+  add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
   g_autoptr (MusterBundleReader) reader = finish (&f);
   g_autofree char *absent = in_tmpdir ("absent");
   g_autoptr (GError) of_prefix = NULL, of_name = NULL;
@@ -237,7 +226,7 @@ MUSTER_TEST (BundleReader, a_slice_that_does_not_fit_is_an_invalid_argument)
                                  "1,9223372036854775807:-"};
   const gint64 dims[] = {2, 2};
   Fixture f = set_up ();
-  add (&f, "a", NULL, counting_int32 (2, dims, 0));
+  add_tensor (f.writer, "a", NULL, counting_int32 (2, dims, 0));
   g_autoptr (MusterBundleReader) reader = finish (&f);
 
   for (gsize i = 0; i < G_N_ELEMENTS (slices); i++) {
@@ -292,8 +281,8 @@ MUSTER_TEST (BundleReader, an_entry_that_lies_is_data_loss)
                                                          move_away, change_shard, change_crc};
   for (gsize i = 0; i < G_N_ELEMENTS (changes); i++) {
     Fixture f = set_up ();
-    add (&f, "a", NULL, muster_tensor_new_float (1));
-    add (&f, "s", NULL, muster_tensor_new_string ("text"));
+    add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
+    add_tensor (f.writer, "s", NULL, muster_tensor_new_string ("text"));
     g_autoptr (MusterBundleReader) reader = finish (&f);
     tamper (&f, "a", changes[i]);
     MUSTER_TRACE ("change %d", (int)i);
@@ -301,7 +290,7 @@ MUSTER_TEST (BundleReader, an_entry_that_lies_is_data_loss)
     tear_down (&f);
   }
   Fixture f = set_up ();
-  add (&f, "s", NULL, muster_tensor_new_string ("text"));
+  add_tensor (f.writer, "s", NULL, muster_tensor_new_string ("text"));
   g_autoptr (MusterBundleReader) reader = finish (&f);
   tamper (&f, "s", make_larger);
   expect_read_error (&f, "s", NULL, MUSTER_ERROR_DATA_LOSS);
@@ -312,8 +301,8 @@ MUSTER_TEST (BundleReader, a_type_that_muster_lacks_spoils_that_tensor_alone)
 {
   Fixture f = set_up ();
   g_autoptr (GError) error = NULL;
-  add (&f, "a", NULL, muster_tensor_new_float (1));
-  add (&f, "b", NULL, muster_tensor_new_float (2));
+  add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
+  add_tensor (f.writer, "b", NULL, muster_tensor_new_float (2));
   g_autoptr (MusterBundleReader) before = finish (&f);
   tamper (&f, "a", change_type);
 
@@ -351,8 +340,8 @@ MUSTER_TEST (BundleReader, slices_that_are_missing_or_overlap_are_data_loss)
   for (gsize i = 0; i < G_N_ELEMENTS (changes); i++) {
     Fixture f = set_up ();
     g_autoptr (GError) error = NULL;
-    add (&f, "a", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
-    add (&f, "a", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
+    add_tensor (f.writer, "a", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
+    add_tensor (f.writer, "a", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
     g_autoptr (MusterBundleReader) before = finish (&f);
     tamper (&f, "a", changes[i]);
     MUSTER_TRACE ("change %d", (int)i);
@@ -368,7 +357,7 @@ MUSTER_TEST (BundleReader, a_data_file_that_is_gone_is_data_loss_and_named)
 {
   Fixture f = set_up ();
   g_autoptr (GError) error = NULL;
-  add (&f, "a", NULL, muster_tensor_new_float (1));
+  add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
   g_autoptr (MusterBundleReader) reader = finish (&f);
   g_autofree char *data = muster_bundle_data_path (f.prefix, 0, 1);
   muster_storage_remove (muster_local_storage (), data, NULL);
@@ -385,7 +374,7 @@ MUSTER_TEST (BundleReader, verify_stops_when_cancelled)
   Fixture f = set_up ();
   g_autoptr (GError) error = NULL;
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  add (&f, "a", NULL, muster_tensor_new_float (1));
+  add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
   g_autoptr (MusterBundleReader) reader = finish (&f);
   g_cancellable_cancel (cancellable);
 
@@ -417,9 +406,9 @@ MUSTER_TEST (BundleReader, verify_reports_how_far_it_has_come)
   Fixture f = set_up ();
   g_autoptr (GError) error = NULL;
   Progress progress = {0};
-  add (&f, "a", NULL, counting_int32 (1, dims, 0));
-  add (&f, "s", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
-  add (&f, "s", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
+  add_tensor (f.writer, "a", NULL, counting_int32 (1, dims, 0));
+  add_tensor (f.writer, "s", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
+  add_tensor (f.writer, "s", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
   g_autoptr (MusterBundleReader) reader = finish (&f);
 
   MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, note_progress, &progress, NULL, &error));
@@ -438,10 +427,11 @@ MUSTER_TEST (BundleReader, reads_many_in_the_order_asked_for)
   Fixture f = set_up ();
   g_autoptr (GError) error = NULL;
   MusterTensor *tensors[G_N_ELEMENTS (names)] = {NULL};
-  add (&f, "a", NULL, counting_int32 (1, (const gint64[]){3}, 7));
-  add (&f, "s", NULL, muster_tensor_new_strv ((const char *const[]){"one", "two", NULL}));
-  add (&f, "w", "4 2 0,2:-", counting_int32 (2, (const gint64[]){2, 2}, 0));
-  add (&f, "w", "4 2 2,2:-", counting_int32 (2, (const gint64[]){2, 2}, 4));
+  add_tensor (f.writer, "a", NULL, counting_int32 (1, (const gint64[]){3}, 7));
+  add_tensor (f.writer, "s", NULL,
+              muster_tensor_new_strv ((const char *const[]){"one", "two", NULL}));
+  add_tensor (f.writer, "w", "4 2 0,2:-", counting_int32 (2, (const gint64[]){2, 2}, 0));
+  add_tensor (f.writer, "w", "4 2 2,2:-", counting_int32 (2, (const gint64[]){2, 2}, 4));
   g_autoptr (MusterBundleReader) reader = finish (&f);
 
   MUSTER_ASSERT_TRUE (muster_bundle_reader_read_many (reader, names, slices, G_N_ELEMENTS (names),
@@ -467,8 +457,8 @@ MUSTER_TEST (BundleReader, of_many_all_are_read_or_none)
   Fixture f = set_up ();
   g_autoptr (GError) of_name = NULL, of_damage = NULL;
   MusterTensor *tensors[] = {NULL, NULL, NULL};
-  add (&f, "a", NULL, muster_tensor_new_float (1));
-  add (&f, "b", NULL, muster_tensor_new_float (2));
+  add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
+  add_tensor (f.writer, "b", NULL, muster_tensor_new_float (2));
   g_autoptr (MusterBundleReader) before = finish (&f);
 
   MUSTER_EXPECT_FALSE (
@@ -500,8 +490,8 @@ MUSTER_TEST (BundleReader, serves_several_threads_at_once)
 {
   Fixture f = set_up ();
   GThread *threads[4];
-  add (&f, "a", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
-  add (&f, "a", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
+  add_tensor (f.writer, "a", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
+  add_tensor (f.writer, "a", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
   g_autoptr (MusterBundleReader) reader = finish (&f);
 
   for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)

@@ -6,13 +6,6 @@
 
 #include <string.h>
 
-static guint
-count_files (void)
-{
-  g_auto (GStrv) names = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
-  return g_strv_length (names);
-}
-
 /* Sizes around every boundary: nothing, below and at the alignment, the block, and over it. */
 static const gint64 sizes[] = {0,      1,      1023,   1024,   1025,   65535, 65536, 65537,
                                131071, 131072, 131073, 200000, 300000, 3,     17,    70001};

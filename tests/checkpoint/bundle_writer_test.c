@@ -32,13 +32,6 @@ read_number (const char *name)
   return tensor != NULL ? *(const gint64 *)muster_tensor_data (tensor) : -2;
 }
 
-static guint
-count_files (void)
-{
-  g_auto (GStrv) names = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
-  return g_strv_length (names);
-}
-
 MUSTER_TEST (BundleWriter, publishes_data_then_index_each_synced_before_its_rename)
 {
   g_autoptr (MusterFaultyStorage) storage = faulty_storage_new (0);
