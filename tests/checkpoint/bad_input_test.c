@@ -77,11 +77,12 @@ tear_down (Fixture *f)
   g_free (f->file);
   g_free (f->prefix);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
 
 static void
 truncate_everywhere (const char *name, const char *suffix, gsize step)
 {
-  Fixture f = set_up (name, suffix);
+  g_auto (Fixture) f = set_up (name, suffix);
   for (gsize size = 0; size < g_bytes_get_size (f.bytes); size += step) {
     put_file (f.file, g_bytes_get_data (f.bytes, NULL), size);
     MUSTER_TRACE ("'%s' cut to %d bytes", f.file, (int)size);
@@ -90,7 +91,6 @@ truncate_everywhere (const char *name, const char *suffix, gsize step)
       break;
     }
   }
-  tear_down (&f);
 }
 
 static void
@@ -103,7 +103,7 @@ damage (GRand *rand, guint8 *data, gsize size)
 static void
 flip_bytes (const char *name, const char *suffix, guint rounds)
 {
-  Fixture f = set_up (name, suffix);
+  g_auto (Fixture) f = set_up (name, suffix);
   gsize size;
   const guint8 *sound = g_bytes_get_data (f.bytes, &size);
   g_autoptr (GRand) rand = g_rand_new_with_seed (SEED);
@@ -116,7 +116,6 @@ flip_bytes (const char *name, const char *suffix, guint rounds)
       break;
     }
   }
-  tear_down (&f);
 }
 
 MUSTER_TEST (BadInput, a_truncated_index)

@@ -137,6 +137,7 @@ tear_down (Fixture *f)
   g_strfreev (f->names);
   g_object_unref (f->memory);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
 
 /* Each tensor as it was, or a verdict. */
 static gboolean
@@ -186,13 +187,11 @@ flip_every_bit (Fixture *f, const char *suffix)
 
 MUSTER_TEST (BitFlip, every_one_is_found_in_what_muster_wrote)
 {
-  Fixture f = set_up_merged ();
+  g_auto (Fixture) f = set_up_merged ();
   static const char *const files[] = {".index", ".data-00000-of-00002", ".data-00001-of-00002"};
 
   for (gsize i = 0; i < G_N_ELEMENTS (files); i++)
     MUSTER_EXPECT_EQ (flip_every_bit (&f, files[i]), 0u);
-
-  tear_down (&f);
 }
 
 MUSTER_TEST (BitFlip, every_one_is_found_in_what_tensorflow_wrote)
@@ -208,11 +207,10 @@ MUSTER_TEST (BitFlip, every_one_is_found_in_what_tensorflow_wrote)
       {"foreign", {".index", ".data-00000-of-00001"}}, /* variants among them */
   };
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
-    Fixture f = set_up_golden (cases[i].name);
+    g_auto (Fixture) f = set_up_golden (cases[i].name);
     MUSTER_TRACE ("'%s'", cases[i].name);
     for (gsize k = 0; cases[i].files[k] != NULL; k++)
       MUSTER_EXPECT_EQ (flip_every_bit (&f, cases[i].files[k]), 0u);
-    tear_down (&f);
   }
 }
 
@@ -253,19 +251,17 @@ flip_at_random (Fixture *f, const char *suffix, guint n)
 MUSTER_TEST (BitFlip, random_ones_are_found_in_a_large_checkpoint)
 {
   const guint n = g_getenv ("MUSTER_LONG") != NULL ? 5000 : 200;
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   write_part (&f, f.prefix, add_much);
   read_all (&f);
 
   flip_at_random (&f, ".data-00000-of-00001", n);
   flip_at_random (&f, ".index", n / 10);
-
-  tear_down (&f);
 }
 
 MUSTER_TEST (BitFlip, bytes_behind_the_last_tensor_are_zeros_or_damage)
 {
-  Fixture f = set_up_merged ();
+  g_auto (Fixture) f = set_up_merged ();
   GByteArray *file = memory_storage_file (f.memory, "dir/model.data-00000-of-00002");
   static const guint8 zeros[100] = {0};
   g_autoptr (GError) error = NULL;
@@ -279,5 +275,4 @@ MUSTER_TEST (BitFlip, bytes_behind_the_last_tensor_are_zeros_or_damage)
   MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (longer, NULL, NULL, NULL, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
-  tear_down (&f);
 }

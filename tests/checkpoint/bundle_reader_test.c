@@ -39,6 +39,7 @@ tear_down (Fixture *f)
   muster_bundle_writer_free (f->writer);
   g_free (f->prefix);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
 
 /* Rewrites one entry of the index, checksums and all: a file that lies. */
 static void
@@ -87,7 +88,7 @@ MUSTER_TEST (Crc32c, of_two_parts_is_put_together)
 MUSTER_TEST (BundleReader, a_tensor_is_its_owners_whatever_becomes_of_the_file)
 {
   const gint64 dims[] = {256, 256};
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   add_tensor (f.writer, "before", NULL, muster_tensor_new_bool (TRUE));
   add_tensor (f.writer, "large", NULL, counting_int32 (2, dims, 0));
   g_autoptr (MusterBundleReader) reader = finish (&f);
@@ -106,13 +107,12 @@ MUSTER_TEST (BundleReader, a_tensor_is_its_owners_whatever_becomes_of_the_file)
   MUSTER_EXPECT_ERROR (of_verify, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   MUSTER_EXPECT_TRUE (strstr (of_cut->message, "'large'") != NULL);
   MUSTER_EXPECT_TRUE (strstr (of_cut->message, path) != NULL);
-  tear_down (&f);
 }
 
 MUSTER_TEST (BundleReader, every_slice_of_a_tensor_reads_whatever_slices_hold_it)
 {
   const gint64 dims[] = {3, 4, 2};
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
   add_tensor (f.writer, "whole", NULL, counting_int32 (3, dims, 0));
   g_autoptr (MusterBundleReader) wholes = finish (&f);
@@ -149,13 +149,12 @@ MUSTER_TEST (BundleReader, every_slice_of_a_tensor_reads_whatever_slices_hold_it
     MUSTER_ASSERT_TRUE (muster_tensor_equal (of_parts, expected));
   }
   MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (sliced, NULL, NULL, NULL, NULL));
-  tear_down (&f);
 }
 
 MUSTER_TEST (BundleReader, strings_in_slices_are_put_together)
 {
   static const char *const texts[] = {"a", "", "ccc", NULL};
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   add_tensor (f.writer, "s", "3 0,2",
               muster_tensor_new_strv ((const char *const[]){"a", "", NULL}));
   add_tensor (f.writer, "s", "3 2,1", muster_tensor_new_strv ((const char *const[]){"ccc", NULL}));
@@ -167,14 +166,13 @@ MUSTER_TEST (BundleReader, strings_in_slices_are_put_together)
   g_autoptr (MusterTensor) expected = muster_tensor_new_strv (texts);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_TRUE (muster_tensor_equal (whole, expected));
-  tear_down (&f);
 }
 
 /* SAV.68 */
 MUSTER_TEST (BundleReader, lists_name_type_and_shape)
 {
   static const gint64 dims[] = {2, 3};
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   add_tensor (f.writer, "v1", NULL, muster_tensor_new_int64 (7));
   add_tensor (f.writer, "v0", NULL, muster_tensor_new (MUSTER_FLOAT, 2, dims));
   g_autoptr (MusterBundleReader) reader = finish (&f);
@@ -187,13 +185,12 @@ MUSTER_TEST (BundleReader, lists_name_type_and_shape)
   MUSTER_EXPECT_STREQ (shape, "[2,3]");
   MUSTER_EXPECT_TRUE (muster_bundle_reader_find (reader, "v1") ==
                       muster_bundle_reader_entry (reader, 1));
-  tear_down (&f);
 }
 
 /* SAV.68 */
 MUSTER_TEST (BundleReader, what_is_not_there_is_not_found)
 {
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
   g_autoptr (MusterBundleReader) reader = finish (&f);
   g_autofree char *absent = in_tmpdir ("absent");
@@ -206,7 +203,6 @@ MUSTER_TEST (BundleReader, what_is_not_there_is_not_found)
   MUSTER_EXPECT_ERROR (of_name, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
   MUSTER_EXPECT_TRUE (strstr (of_name->message, "'b' is not found in checkpoint") != NULL);
   MUSTER_EXPECT_NULL (muster_bundle_reader_find (reader, ""));
-  tear_down (&f);
 }
 
 MUSTER_TEST (BundleReader, a_slice_that_does_not_fit_is_an_invalid_argument)
@@ -225,7 +221,7 @@ MUSTER_TEST (BundleReader, a_slice_that_does_not_fit_is_an_invalid_argument)
                                  " -:-",
                                  "1,9223372036854775807:-"};
   const gint64 dims[] = {2, 2};
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   add_tensor (f.writer, "a", NULL, counting_int32 (2, dims, 0));
   g_autoptr (MusterBundleReader) reader = finish (&f);
 
@@ -233,7 +229,6 @@ MUSTER_TEST (BundleReader, a_slice_that_does_not_fit_is_an_invalid_argument)
     MUSTER_TRACE ("slice '%s'", slices[i]);
     expect_read_error (&f, "a", slices[i], MUSTER_ERROR_INVALID_ARGUMENT);
   }
-  tear_down (&f);
 }
 
 static void
@@ -280,26 +275,24 @@ MUSTER_TEST (BundleReader, an_entry_that_lies_is_data_loss)
   static void (*const changes[]) (MusterIndexEntry *) = {make_larger, make_larger_with_size,
                                                          move_away, change_shard, change_crc};
   for (gsize i = 0; i < G_N_ELEMENTS (changes); i++) {
-    Fixture f = set_up ();
+    g_auto (Fixture) f = set_up ();
     add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
     add_tensor (f.writer, "s", NULL, muster_tensor_new_string ("text"));
     g_autoptr (MusterBundleReader) reader = finish (&f);
     tamper (&f, "a", changes[i]);
     MUSTER_TRACE ("change %d", (int)i);
     expect_read_error (&f, "a", NULL, MUSTER_ERROR_DATA_LOSS);
-    tear_down (&f);
   }
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   add_tensor (f.writer, "s", NULL, muster_tensor_new_string ("text"));
   g_autoptr (MusterBundleReader) reader = finish (&f);
   tamper (&f, "s", make_larger);
   expect_read_error (&f, "s", NULL, MUSTER_ERROR_DATA_LOSS);
-  tear_down (&f);
 }
 
 MUSTER_TEST (BundleReader, a_type_that_muster_lacks_spoils_that_tensor_alone)
 {
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
   add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
   add_tensor (f.writer, "b", NULL, muster_tensor_new_float (2));
@@ -312,7 +305,6 @@ MUSTER_TEST (BundleReader, a_type_that_muster_lacks_spoils_that_tensor_alone)
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_ASSERT_NOT_NULL (b);
   expect_read_error (&f, "a", NULL, MUSTER_ERROR_UNIMPLEMENTED);
-  tear_down (&f);
 }
 
 static void
@@ -338,7 +330,7 @@ MUSTER_TEST (BundleReader, slices_that_are_missing_or_overlap_are_data_loss)
   static void (*const changes[]) (MusterIndexEntry *) = {forget_a_slice, repeat_a_slice,
                                                          shift_a_slice};
   for (gsize i = 0; i < G_N_ELEMENTS (changes); i++) {
-    Fixture f = set_up ();
+    g_auto (Fixture) f = set_up ();
     g_autoptr (GError) error = NULL;
     add_tensor (f.writer, "a", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
     add_tensor (f.writer, "a", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
@@ -349,13 +341,12 @@ MUSTER_TEST (BundleReader, slices_that_are_missing_or_overlap_are_data_loss)
     g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, f.prefix, &error);
     MUSTER_ASSERT_NO_ERROR (error);
     MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error));
-    tear_down (&f);
   }
 }
 
 MUSTER_TEST (BundleReader, a_data_file_that_is_gone_is_data_loss_and_named)
 {
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
   add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
   g_autoptr (MusterBundleReader) reader = finish (&f);
@@ -366,12 +357,11 @@ MUSTER_TEST (BundleReader, a_data_file_that_is_gone_is_data_loss_and_named)
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   MUSTER_EXPECT_TRUE (strstr (error->message, data) != NULL);
-  tear_down (&f);
 }
 
 MUSTER_TEST (BundleReader, verify_stops_when_cancelled)
 {
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
@@ -381,7 +371,6 @@ MUSTER_TEST (BundleReader, verify_stops_when_cancelled)
   MUSTER_EXPECT_FALSE (muster_bundle_reader_verify (reader, NULL, NULL, cancellable, &error));
 
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-  tear_down (&f);
 }
 
 typedef struct {
@@ -403,7 +392,7 @@ note_progress (guint64 done, guint64 total, gpointer user_data)
 MUSTER_TEST (BundleReader, verify_reports_how_far_it_has_come)
 {
   const gint64 dims[] = {3000};
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
   Progress progress = {0};
   add_tensor (f.writer, "a", NULL, counting_int32 (1, dims, 0));
@@ -417,14 +406,13 @@ MUSTER_TEST (BundleReader, verify_reports_how_far_it_has_come)
   MUSTER_EXPECT_FALSE (progress.went_back);
   MUSTER_EXPECT_GE (progress.total, 12016u);
   MUSTER_EXPECT_EQ (progress.done, progress.total);
-  tear_down (&f);
 }
 
 MUSTER_TEST (BundleReader, reads_many_in_the_order_asked_for)
 {
   static const char *const names[] = {"w", "a", "w", "s", "a"};
   static const char *const slices[] = {"", NULL, "4 2 1,2:-", "2 1,1", "0,1"};
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
   MusterTensor *tensors[G_N_ELEMENTS (names)] = {NULL};
   add_tensor (f.writer, "a", NULL, counting_int32 (1, (const gint64[]){3}, 7));
@@ -448,13 +436,12 @@ MUSTER_TEST (BundleReader, reads_many_in_the_order_asked_for)
     muster_tensor_unref (tensors[i]);
     muster_tensor_unref (expected[i]);
   }
-  tear_down (&f);
 }
 
 MUSTER_TEST (BundleReader, of_many_all_are_read_or_none)
 {
   static const char *const names[] = {"a", "b", "absent"};
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   g_autoptr (GError) of_name = NULL, of_damage = NULL;
   MusterTensor *tensors[] = {NULL, NULL, NULL};
   add_tensor (f.writer, "a", NULL, muster_tensor_new_float (1));
@@ -472,7 +459,6 @@ MUSTER_TEST (BundleReader, of_many_all_are_read_or_none)
   MUSTER_EXPECT_ERROR (of_damage, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
   for (gsize i = 0; i < G_N_ELEMENTS (tensors); i++)
     MUSTER_EXPECT_NULL (tensors[i]);
-  tear_down (&f);
 }
 
 static gpointer
@@ -488,7 +474,7 @@ read_many (gpointer reader)
 
 MUSTER_TEST (BundleReader, serves_several_threads_at_once)
 {
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   GThread *threads[4];
   add_tensor (f.writer, "a", "4 0,2", counting_int32 (1, (const gint64[]){2}, 0));
   add_tensor (f.writer, "a", "4 2,2", counting_int32 (1, (const gint64[]){2}, 2));
@@ -499,5 +485,4 @@ MUSTER_TEST (BundleReader, serves_several_threads_at_once)
 
   for (gsize i = 0; i < G_N_ELEMENTS (threads); i++)
     MUSTER_EXPECT_EQ (GPOINTER_TO_SIZE (g_thread_join (threads[i])), 200u);
-  tear_down (&f);
 }

@@ -180,7 +180,7 @@ MUSTER_TEST (LeaseOnServer, passes_to_the_next_session_when_the_server_restarts)
 
 MUSTER_TEST (RemoteCallable, what_it_fetches_needs_a_place)
 {
-  Fixture f = set_up ();
+  g_auto (Fixture) f = set_up ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   g_autoptr (MusterTensor) two = muster_tensor_new_float (2);
@@ -197,6 +197,4 @@ MUSTER_TEST (RemoteCallable, what_it_fetches_needs_a_place)
   MUSTER_EXPECT_FALSE (muster_session_run_callable (session, callable, NULL, 0, test_deadline (),
                                                     NULL, NULL, NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  g_clear_object (&session);
-  tear_down (&f);
 }

@@ -39,6 +39,7 @@ tear_down (Fixture *self)
   muster_reasons_free (self->reasons);
   g_object_unref (self->clock);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
 
 static const MusterReason *
 update (Fixture *self, const char *component)
@@ -58,7 +59,7 @@ in_phase (Fixture *self, MusterChiefPhase phase)
 
 MUSTER_TEST (Reason, has_a_server_that_is_up_where_there_is_a_session)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
 
   const MusterReason *server = update (&it, "server");
@@ -68,12 +69,11 @@ MUSTER_TEST (Reason, has_a_server_that_is_up_where_there_is_a_session)
   MUSTER_EXPECT_STREQ (server->owner, "chief:2222");
   MUSTER_EXPECT_TRUE (server->is_well);
   MUSTER_EXPECT_NULL (server->hint);
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, distinguishes_a_server_that_was_never_reached_from_one_that_was_lost)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   g_autoptr (GError) failure =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "nobody answers");
@@ -90,12 +90,11 @@ MUSTER_TEST (Reason, distinguishes_a_server_that_was_never_reached_from_one_that
   it.situation.failure = failure;
 
   MUSTER_EXPECT_STREQ (update (&it, "server")->state, "lost");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, calls_a_server_silent_only_if_it_has_ever_answered)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   g_autoptr (GError) late =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "no answer in 30 s");
@@ -104,7 +103,6 @@ MUSTER_TEST (Reason, calls_a_server_silent_only_if_it_has_ever_answered)
   it.situation.failure = late;
 
   MUSTER_EXPECT_STREQ (update (&it, "server")->state, "silent");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, names_the_server_s_state_by_the_failure)
@@ -117,21 +115,20 @@ MUSTER_TEST (Reason, names_the_server_s_state_by_the_failure)
                   {MUSTER_ERROR_DEADLINE_EXCEEDED, "unreachable"},
                   {MUSTER_ERROR_INVALID_ARGUMENT, "up"}};
   for (gsize i = 0; i < G_N_ELEMENTS (failures); i++) {
-    Fixture it;
+    g_auto (Fixture) it = {0};
     set_up (&it);
     g_autoptr (GError) failure =
         g_error_new_literal (MUSTER_ERROR, (gint)failures[i].code, "as it is");
     it.situation.readiness = NULL;
     it.situation.failure = failure;
     MUSTER_EXPECT_STREQ (update (&it, "server")->state, failures[i].state);
-    tear_down (&it);
   }
 }
 
 /* Nobody has lost anything, and there is nothing to do but to wait. */
 MUSTER_TEST (Reason, says_that_the_chief_has_reset_the_master)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   g_autoptr (GError) failure = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_ABORTED,
                                                     "Session 1 was ended " MUSTER_BY_RESET);
@@ -143,12 +140,11 @@ MUSTER_TEST (Reason, says_that_the_chief_has_reset_the_master)
   MUSTER_EXPECT_STREQ (server->text,
                        "the chief reset the master; waiting for it to initialise the model");
   MUSTER_EXPECT_NULL (server->hint);
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, keeps_what_failed_before_the_deadline_cut_an_attempt_short)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   g_autoptr (GError) refused =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "connection refused");
@@ -163,13 +159,12 @@ MUSTER_TEST (Reason, keeps_what_failed_before_the_deadline_cut_an_attempt_short)
 
   MUSTER_EXPECT_STREQ (server->state, "unreachable");
   MUSTER_EXPECT_STREQ (server->text, "connection refused");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
 {
   const char *const states[] = {"not-resolved", "refused", "unreachable", "silent"};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   g_autoptr (GError) failure =
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "nobody answers");
@@ -184,14 +179,13 @@ MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
     MUSTER_EXPECT_TRUE (server->hint != NULL);
     MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), server);
   }
-  tear_down (&it);
 }
 
 /* A master that answers, but keeps a session waiting until its whole cluster is there. */
 MUSTER_TEST (Reason, hints_at_the_task_that_keeps_a_master_silent)
 {
   const char *const tasks[] = {"ps:1: refused", NULL};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.situation.readiness = NULL;
   it.situation.server_state = "silent";
@@ -201,13 +195,12 @@ MUSTER_TEST (Reason, hints_at_the_task_that_keeps_a_master_silent)
   const MusterReason *server = update (&it, "server");
 
   MUSTER_EXPECT_STREQ (server->hint, "start ps:1: the master waits for all its tasks");
-  tear_down (&it);
 }
 
 /* Where each task has a master of its own, another one is of no use. */
 MUSTER_TEST (Reason, hints_at_the_tasks_own_server_where_it_is_refused)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.situation.readiness = NULL;
   it.situation.server_state = "refused";
@@ -219,12 +212,11 @@ MUSTER_TEST (Reason, hints_at_the_tasks_own_server_where_it_is_refused)
   MUSTER_EXPECT_STREQ (
       update (&it, "server")->hint,
       "start this task's own server (tf.distribute.Server), which is grpc://chief:2222");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
 
   const MusterReason *chief = update (&it, "chief");
@@ -235,14 +227,13 @@ MUSTER_TEST (Reason, says_that_no_chief_has_ever_registered_and_how_to_start_one
   MUSTER_EXPECT_TRUE (strstr (chief->hint, "muster prepare --master=" TARGET) != NULL);
   MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), chief);
   MUSTER_EXPECT_NULL (muster_reasons_find (muster_reasons_list (it.reasons), "job"));
-  tear_down (&it);
 }
 
 /* What a worker's own server is called is of no use to the chief. */
 MUSTER_TEST (Reason, names_the_chief_where_tasks_have_masters_of_their_own)
 {
   char *missing[] = {(char *)"v", NULL};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.situation.target = "grpc://worker1:2222";
   it.situation.chief = "chief:0=chief0:2222";
@@ -260,7 +251,6 @@ MUSTER_TEST (Reason, names_the_chief_where_tasks_have_masters_of_their_own)
       update (&it, "variables")->hint,
       "start chief:0 with `muster prepare` and its own TF_CONFIG, for its server at chief0:2222");
   MUSTER_EXPECT_NULL (update (&it, "chief")->hint); /* no gateway hears of all of them */
-  tear_down (&it);
 }
 
 /* No firewall lies between this process and its child. */
@@ -268,7 +258,7 @@ MUSTER_TEST (Reason, asks_for_more_time_where_tensorflows_runtime_has_not_starte
 {
   static const char *const targets[] = {"tensorflow", "tensorflow:/opt/venv"};
   for (gsize i = 0; i < G_N_ELEMENTS (targets); i++) {
-    Fixture it;
+    g_auto (Fixture) it = {0};
     set_up (&it);
     g_autoptr (GError) late = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
                                                    "TensorFlow's runtime is still starting");
@@ -281,7 +271,6 @@ MUSTER_TEST (Reason, asks_for_more_time_where_tensorflows_runtime_has_not_starte
     MUSTER_EXPECT_STREQ (server->text, "TensorFlow's runtime is still starting");
     MUSTER_EXPECT_TRUE (strstr (server->hint, "--timeout") != NULL);
     MUSTER_EXPECT_TRUE (strstr (server->hint, "firewall") == NULL);
-    tear_down (&it);
   }
 }
 
@@ -297,7 +286,7 @@ MUSTER_TEST (Reason, follows_the_chief_through_its_phases)
                 {MUSTER_CHIEF_LOCAL_INIT, "local-init", FALSE},
                 {MUSTER_CHIEF_PREPARED, "prepared", TRUE},
                 {MUSTER_CHIEF_TRAINING, "training", TRUE}};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   for (gsize i = 0; i < G_N_ELEMENTS (phases); i++) {
     const MusterReason *chief = in_phase (&it, phases[i].phase);
@@ -312,12 +301,11 @@ MUSTER_TEST (Reason, follows_the_chief_through_its_phases)
   it.chief.detail = (char *)"model.ckpt-1200";
   MUSTER_EXPECT_STREQ (update (&it, "chief")->text,
                        "restoring model.ckpt-1200 (worker:0 at host:4711)");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, reports_a_chief_that_was_lost_and_in_which_phase)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   muster_fake_clock_pass (it.clock, 100 * MUSTER_SECOND);
   gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (it.clock));
@@ -334,13 +322,12 @@ MUSTER_TEST (Reason, reports_a_chief_that_was_lost_and_in_which_phase)
   MUSTER_EXPECT_TRUE (chief->hint != NULL);
   it.readiness.is_ready = TRUE; /* what it prepared is still there */
   MUSTER_EXPECT_TRUE (update (&it, "chief")->is_well);
-  tear_down (&it);
 }
 
 /* as `muster prepare` does */
 MUSTER_TEST (Reason, does_not_miss_a_chief_that_has_prepared_the_model_and_left)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.chief.alive = FALSE;
   it.chief.prepared = TRUE;
@@ -352,12 +339,11 @@ MUSTER_TEST (Reason, does_not_miss_a_chief_that_has_prepared_the_model_and_left)
   MUSTER_EXPECT_TRUE (chief->is_well);
   it.chief.prepared = FALSE; /* reset since */
   MUSTER_EXPECT_STREQ (update (&it, "chief")->state, "lost");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, is_notified_that_the_job_is_over_and_asks_for_no_chief)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   muster_fake_clock_pass (it.clock, 1000 * MUSTER_SECOND);
   it.chief.step = 20000;
@@ -374,12 +360,11 @@ MUSTER_TEST (Reason, is_notified_that_the_job_is_over_and_asks_for_no_chief)
   MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), job);
   it.chief.step = -1;
   MUSTER_EXPECT_STREQ (update (&it, "job")->text, "its chief ended the job");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, knows_nothing_of_a_chief_where_no_announcements_are_kept)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.readiness.keeps_announcements = FALSE;
   it.readiness.chief = &it.chief; /* not to be believed */
@@ -392,13 +377,12 @@ MUSTER_TEST (Reason, knows_nothing_of_a_chief_where_no_announcements_are_kept)
   MUSTER_EXPECT_NULL (muster_reasons_find (muster_reasons_list (it.reasons), "job"));
   it.situation.readiness = NULL;
   MUSTER_EXPECT_STREQ (update (&it, "chief")->state, "unknown");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, takes_another_graph_for_a_fault_only_where_variables_are_missing)
 {
   char *missing[] = {(char *)"v", NULL};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   MUSTER_EXPECT_NULL (update (&it, "graph"));
   it.readiness.graph_difference = (char *)"node 'v' has another shape";
@@ -413,13 +397,12 @@ MUSTER_TEST (Reason, takes_another_graph_for_a_fault_only_where_variables_are_mi
 
   (void)in_phase (&it, MUSTER_CHIEF_OVER); /* then it is of no interest */
   MUSTER_EXPECT_NULL (update (&it, "graph"));
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, names_each_task_that_does_not_answer)
 {
   const char *const tasks[] = {"ps:1: refused", "ps:2: no such name", NULL};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.situation.tasks = tasks;
   (void)in_phase (&it, MUSTER_CHIEF_TRAINING);
@@ -431,7 +414,6 @@ MUSTER_TEST (Reason, names_each_task_that_does_not_answer)
   MUSTER_EXPECT_STREQ (first->text, "ps:1 does not answer: refused");
   MUSTER_EXPECT_STREQ (first->last_error, "refused");
   MUSTER_EXPECT_STREQ (first->hint, "start ps:1");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, groups_missing_variables_by_the_task_that_owns_them)
@@ -443,7 +425,7 @@ MUSTER_TEST (Reason, groups_missing_variables_by_the_task_that_owns_them)
       {.name = "d", .device = "/job:ps/task:0"},
       {.name = "e", .device = ""}};
   char *missing[] = {(char *)"a", (char *)"b", (char *)"c:0", (char *)"d", (char *)"f", NULL};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.situation.variables = variables;
   it.situation.n_variables = G_N_ELEMENTS (variables);
@@ -458,12 +440,11 @@ MUSTER_TEST (Reason, groups_missing_variables_by_the_task_that_owns_them)
   MUSTER_ASSERT_NOT_NULL (found->names);
   MUSTER_EXPECT_EQ (g_strv_length (found->names), 5U);
   MUSTER_EXPECT_NULL (found->owner);
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, keeps_long_lists_out_of_the_text)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
   for (int i = 0; i < 10000; i++)
@@ -480,12 +461,11 @@ MUSTER_TEST (Reason, keeps_long_lists_out_of_the_text)
   MUSTER_EXPECT_EQ (g_strv_length (found->names), 10000U);
   MUSTER_EXPECT_EQ (found->n_total, 0U); /* unknown: the ready op looks at more than these */
   it.readiness.missing = NULL;
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, finds_all_well_only_when_the_model_is_known_to_be_ready)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   (void)in_phase (&it, MUSTER_CHIEF_PREPARED);
   MUSTER_ASSERT_NOT_NULL (muster_reasons_first (muster_reasons_list (it.reasons)));
@@ -499,14 +479,13 @@ MUSTER_TEST (Reason, finds_all_well_only_when_the_model_is_known_to_be_ready)
 
   MUSTER_EXPECT_STREQ (update (&it, "variables")->state, "initialised");
   MUSTER_EXPECT_NULL (muster_reasons_first (muster_reasons_list (it.reasons)));
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, keeps_since_while_the_state_stays)
 {
   char *two[] = {(char *)"v", (char *)"w", NULL};
   char *one[] = {(char *)"v", NULL};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.readiness.missing = two;
   gint64 began_us = update (&it, "variables")->since_us;
@@ -517,13 +496,12 @@ MUSTER_TEST (Reason, keeps_since_while_the_state_stays)
 
   it.readiness.is_ready = TRUE;
   MUSTER_EXPECT_EQ (update (&it, "variables")->since_us, began_us + 5 * MUSTER_SECOND);
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, is_the_same_while_the_situation_has_the_same_version)
 {
   char *missing[] = {(char *)"v", NULL};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.readiness.missing = missing;
   (void)update (&it, "variables");
@@ -534,12 +512,11 @@ MUSTER_TEST (Reason, is_the_same_while_the_situation_has_the_same_version)
 
   it.readiness.is_ready = TRUE;
   MUSTER_EXPECT_STREQ (update (&it, "variables")->state, "initialised");
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, counts_a_chief_s_phase_from_its_own_announcement)
 {
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   muster_fake_clock_pass (it.clock, 100 * MUSTER_SECOND);
   gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (it.clock));
@@ -552,13 +529,12 @@ MUSTER_TEST (Reason, counts_a_chief_s_phase_from_its_own_announcement)
   it.chief.epoch = 2; /* another chief, just begun */
   it.chief.phase_age_us = 0;
   MUSTER_EXPECT_EQ (update (&it, "chief")->since_us, now_us + MUSTER_SECOND);
-  tear_down (&it);
 }
 
 MUSTER_TEST (Reason, is_copied_whole)
 {
   char *missing[] = {(char *)"v", NULL};
-  Fixture it;
+  g_auto (Fixture) it = {0};
   set_up (&it);
   it.readiness.missing = missing;
   (void)update (&it, "variables");
@@ -571,5 +547,4 @@ MUSTER_TEST (Reason, is_copied_whole)
   MUSTER_ASSERT_NOT_NULL (found);
   MUSTER_EXPECT_STREQ (found->text, "missing 1: v");
   MUSTER_EXPECT_STREQ (found->names[0], "v");
-  tear_down (&it);
 }
