@@ -2,9 +2,10 @@
 #include "saver/restore_private.h"
 
 /* There are two ways. The plain one runs the graph's restore op: the master reads the files, after
- * all of them have been read here. On the other the tensors are read here, and fed in the place of
- * the RestoreV2 nodes' outputs: in this process, where that costs nothing and reads once, and
- * wherever the restore op as it is wouldn't do. */
+ * all of them have been read and checked, here or by the master. On the other the tensors are read
+ * here, and fed in the place of the RestoreV2 nodes' outputs: in this process, where that costs
+ * nothing and reads once, and wherever the restore op as it is wouldn't do. On either way each byte
+ * is read twice at most, the second time from the page cache. */
 
 /* On a wire: what is fed in one step, and the most that one tensor may have. */
 #define BATCH_BYTES  (64 << 20)
@@ -162,18 +163,48 @@ judge_master (MusterRestoreRun *self, GError *failure, GError **error)
   return FALSE;
 }
 
-/* Where several nodes read, the master reads all of it before it assigns any. */
 static gboolean
-run_restore_op (MusterRestoreRun *self, GError **error)
+is_of_files (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
+         muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) ||
+         muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
+}
+
+/* Where several nodes read, the master reads and checks all of it before it assigns any, in the
+ * place of the chief, so that nothing is read a third time. What it finds damaged is described by
+ * the chief, which then looks for itself. */
+static gboolean
+read_on_master (MusterRestoreRun *self, GError **error)
 {
   const GPtrArray *reads = self->match.plan->restores;
   GError *failure = NULL;
 
   self->is_masters = TRUE;
-  if (reads->len > 1 &&
-      !run_with_prefix (self, (const char *const *)reads->pdata, reads->len, &failure))
-    return judge_master (self, failure, error);
-  self->is_torn = reads->len > 1;
+  if (run_with_prefix (self, (const char *const *)reads->pdata, reads->len, &failure))
+    return TRUE;
+  if (is_of_files (failure)) {
+    self->is_masters = FALSE;
+    if (!muster_match_verify (&self->match, self->options, self->cancellable, error)) {
+      g_error_free (failure);
+      return FALSE;
+    }
+    self->is_masters = TRUE;
+  }
+  return judge_master (self, failure, error);
+}
+
+static gboolean
+run_restore_op (MusterRestoreRun *self, GError **error)
+{
+  const gboolean is_one = self->match.plan->restores->len <= 1;
+  GError *failure = NULL;
+
+  if (is_one ? !muster_match_verify (&self->match, self->options, self->cancellable, error)
+             : !read_on_master (self, error))
+    return FALSE;
+  self->is_masters = TRUE;
+  self->is_torn = !is_one;
   return run_with_prefix (self, &self->saver->info.restore_op, 1, &failure) ||
          judge_master (self, failure, error);
 }
@@ -375,8 +406,7 @@ assign (MusterRestoreRun *self, GError **error)
         "'%s' can only be restored without renaming: the graph computes the names that it reads",
         self->prefix);
   }
-  return muster_match_verify (&self->match, self->options, self->cancellable, error) &&
-         run_restore_op (self, error);
+  return run_restore_op (self, error);
 }
 
 /* After the assignments: an initial value may be another variable's. */
