@@ -268,6 +268,16 @@ refuse_unreadable (const GPtrArray *listings, GError **error)
   return FALSE;
 }
 
+static void
+note_silent (MusterTiers *tiers, const GPtrArray *listings)
+{
+  for (guint i = 0; i < tiers->n; i++) {
+    const MusterTierListing *listing = listings->pdata[i];
+    muster_tiers_note_silent (
+        tiers, i, muster_error_is (listing->error, MUSTER_ERROR_DEADLINE_EXCEEDED));
+  }
+}
+
 /* What there is to choose from, over all tiers. */
 static GPtrArray *
 find_candidates (Restore *self, GError **error)
@@ -276,6 +286,7 @@ find_candidates (Restore *self, GError **error)
   g_autoptr (GPtrArray) listings = list_tiers (self);
   g_autofree char *path = muster_path_for_master (saver->storage, self->options->directory);
 
+  note_silent (saver->tiers, listings);
   muster_tier_choice_clear (&self->choice);
   muster_tier_choose (listings, path, &self->choice);
   if (self->choice.prefixes->len == 0 && refuse_unreadable (listings, error))

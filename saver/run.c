@@ -40,10 +40,14 @@ begin_in_fast_tiers (MusterSaver *self, MusterLease *lease, const char *durable,
   for (guint i = 0; i < self->tiers->n; i++) {
     MusterFastTier *fast = &self->tiers->fast[i];
     g_autoptr (GError) failure = NULL;
-    if ((muster_tiers_alive (self->tiers) & MUSTER_TIER_BIT (i)) == 0 ||
+    const gboolean is_in_use = (muster_tiers_alive (self->tiers) & MUSTER_TIER_BIT (i)) != 0;
+    if (!is_in_use ||
         muster_checkpoint_directory_begin_run (&fast->checkpoints, lease, fast->rule.directory,
-                                               &own, deadline_us, cancellable, &failure))
+                                               &own, deadline_us, cancellable, &failure)) {
+      if (is_in_use)
+        (void)muster_checkpoint_directory_adopt (&fast->checkpoints, fast->rule.directory, NULL);
       continue;
+    }
     if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
         g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)) {
       g_propagate_error (error, g_steal_pointer (&failure));

@@ -296,7 +296,7 @@ muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError *
 {
   muster_require (error, FALSE, self, directory);
   return muster_saver_check_directory (self, directory, error) &&
-         muster_saver_adopt_tiers (self, directory, error);
+         muster_checkpoint_directory_adopt (&self->directory, directory, error);
 }
 
 gboolean

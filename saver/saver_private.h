@@ -78,7 +78,7 @@ const char *muster_saver_place (MusterSaver *self, const char *directory, Muster
  * dropped, unless another chief holds it. */
 gboolean muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
-/* Rebuilds the lists of all tiers. A fast tier's failure isn't an error. */
+/* Rebuilds the lists of all tiers in use. A fast tier's failure isn't an error. */
 gboolean muster_saver_adopt_tiers (MusterSaver *self, const char *directory, GError **error);
 /* The size of the last checkpoint, in any tier. */
 guint64 muster_saver_last_bytes (MusterSaver *self);

@@ -67,7 +67,8 @@ raise_epochs (MusterSaver *self, MusterLease *lease, const char *durable)
   for (guint i = 0; i <= self->tiers->n; i++) {
     const char *directory = durable;
     MusterCheckpointDirectory *tier = muster_saver_tier (self, i, &directory, &unused);
-    epoch = MAX (epoch, muster_checkpoint_directory_next_epoch (tier, lease, directory));
+    if (is_in_use (self, i))
+      epoch = MAX (epoch, muster_checkpoint_directory_next_epoch (tier, lease, directory));
   }
   for (guint i = 0; i <= self->tiers->n; i++) {
     const char *directory = durable;
@@ -167,7 +168,8 @@ muster_saver_adopt_tiers (MusterSaver *self, const char *directory, GError **err
 {
   for (guint i = 0; i < self->tiers->n; i++) {
     MusterFastTier *fast = &self->tiers->fast[i];
-    (void)muster_checkpoint_directory_adopt (&fast->checkpoints, fast->rule.directory, NULL);
+    if (is_in_use (self, i))
+      (void)muster_checkpoint_directory_adopt (&fast->checkpoints, fast->rule.directory, NULL);
   }
   return muster_checkpoint_directory_adopt (&self->directory, directory, error);
 }

@@ -178,7 +178,18 @@ muster_tiers_revive (MusterTiers *self)
 {
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->n; i++)
-    self->fast[i].is_dropped = FALSE;
+    self->fast[i].is_dropped = self->fast[i].is_silent;
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_tiers_note_silent (MusterTiers *self, guint tier, gboolean is_silent)
+{
+  MusterFastTier *fast = &self->fast[tier];
+
+  g_mutex_lock (&self->lock);
+  fast->is_silent = is_silent;
+  fast->is_dropped = fast->is_dropped || is_silent;
   g_mutex_unlock (&self->lock);
 }
 

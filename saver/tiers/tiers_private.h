@@ -16,7 +16,9 @@ typedef struct _MusterCopier MusterCopier;
 typedef struct {
   MusterTier rule; /* its directory is owned */
   MusterCheckpointDirectory checkpoints;
-  gboolean is_dropped; /* guarded by the tiers' lock */
+  /* guarded by the tiers' lock */
+  gboolean is_dropped;
+  gboolean is_silent; /* a look at it didn't end in time: whoever touches it may be stuck */
 } MusterFastTier;
 
 typedef struct {
@@ -44,8 +46,10 @@ guint muster_tiers_fastest (MusterTiers *self);
 guint muster_tiers_of (MusterTiers *self, const char *prefix);
 /* Stops using a fast tier, and logs what that means, once. durable is the last tier's path. */
 void muster_tiers_drop (MusterTiers *self, guint tier, const char *why, const char *durable);
-/* Uses all again. */
+/* Uses all again that answer. */
 void muster_tiers_revive (MusterTiers *self);
+/* Notes whether a fast tier answers. One that doesn't isn't used. */
+void muster_tiers_note_silent (MusterTiers *self, guint tier, gboolean is_silent);
 
 /* TRUE if a failure to save in a tier is the tier's: it isn't a lost master, a lost lease or a
  * cancelled call. */
