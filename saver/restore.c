@@ -273,8 +273,8 @@ note_silent (MusterTiers *tiers, const GPtrArray *listings)
 {
   for (guint i = 0; i < tiers->n; i++) {
     const MusterTierListing *listing = listings->pdata[i];
-    muster_tiers_note_silent (
-        tiers, i, muster_error_is (listing->error, MUSTER_ERROR_DEADLINE_EXCEEDED));
+    muster_tiers_note_silent (tiers, i,
+                              muster_error_is (listing->error, MUSTER_ERROR_DEADLINE_EXCEEDED));
   }
 }
 

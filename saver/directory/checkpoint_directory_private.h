@@ -42,7 +42,8 @@ typedef struct {
   gboolean absolute_paths;
   gboolean unlisted;
   gboolean adopt_unknown;
-  GMutex publishing; /* held while one checkpoint is published */
+  gboolean needs_record; /* a checkpoint that the side file doesn't tell of doesn't count here */
+  GMutex publishing;     /* held while one checkpoint is published */
   GMutex lock;
   /* guarded by lock */
   GHashTable *swept;  /* (owned) (element-type utf8) directories */

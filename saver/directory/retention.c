@@ -277,8 +277,14 @@ record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   checkpoint->bytes = muster_checkpoint_record_find (record, prefix)->bytes;
   if (self->keep_seconds > 0)
     record->last_preserved = MAX (change.mark, 0);
-  if (!is_described || !muster_checkpoint_record_write (self->storage, directory, record, &failure))
+  if (!is_described ||
+      !muster_checkpoint_record_write (self->storage, directory, record, &failure)) {
+    if (self->needs_record) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
     checkpoint->trouble = g_strdup (failure->message);
+  }
   commit (self, &change, checkpoint->bytes);
   remove_pending_deletes (self, &change, prefix);
   return TRUE;

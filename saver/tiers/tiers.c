@@ -80,6 +80,7 @@ open_tier (MusterFastTier *self, const MusterTier *rule, const MusterCheckpointD
   own->absolute_paths = durable->absolute_paths;
   own->unlisted = durable->unlisted;
   own->adopt_unknown = durable->adopt_unknown;
+  own->needs_record = TRUE;
   muster_checkpoint_directory_open (own, durable->storage, durable->clock);
 }
 
@@ -167,10 +168,12 @@ muster_tiers_drop (MusterTiers *self, guint tier, const char *why, const char *d
   if (was_dropped)
     return;
   const guint next = muster_tiers_fastest (self);
+  g_auto (GStrv) lines = g_strsplit (why, "\n", 2); /* a master adds where its op was */
   g_message ("the fast tier '%s' isn't used any more: %s. Training goes on; checkpoints are saved "
              "in '%s' at its own interval, so a failure costs the steps since the last one there. "
              "The tier is tried again when the next session begins",
-             fast->rule.directory, why, next < self->n ? self->fast[next].rule.directory : durable);
+             fast->rule.directory, lines[0],
+             next < self->n ? self->fast[next].rule.directory : durable);
 }
 
 void

@@ -95,7 +95,8 @@ MUSTER_TEST (Lineage, leaves_out_a_fast_tier_that_a_run_went_without)
   MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 10);
   g_clear_object (&f.saver); /* this run has no fast tier */
   f.saver = tiers_saver (&f, NULL);
-  MUSTER_EXPECT_TRUE (muster_saver_begin_run (f.saver, f.run, NULL, 10, tiers_soon (), NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_saver_begin_run (f.saver, f.run, NULL, 10, tiers_soon (), NULL, &error));
   tiers_save_all (&f, 12, 12, 0);
   wipe (f.fast);
   MUSTER_EXPECT_EQ (g_rename (away, f.fast), 0);
@@ -140,7 +141,8 @@ MUSTER_TEST (Lineage, leaves_out_what_a_fenced_chief_saves)
   live_once (&f);
   g_clear_object (&g.saver);
   g.saver = tiers_saver (&g, NULL);
-  MUSTER_EXPECT_TRUE (muster_saver_begin_run (g.saver, g.run, NULL, 10, tiers_soon (), NULL, &error));
+  MUSTER_EXPECT_TRUE (
+      muster_saver_begin_run (g.saver, g.run, NULL, 10, tiers_soon (), NULL, &error));
   tiers_save_all (&g, 11, 11, 0);
   tiers_save_all (&f, 99, 99, FAST);
 
