@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/require.h"
 #include "saver/saver_private.h"
+#include "saver/tiered.h"
 
 /* The run that a model started as comes from: that of the checkpoint, or of the directory. */
 static char *
@@ -9,22 +10,6 @@ resumed_run (MusterSaver *self, const char *directory, const char *prefix, gint6
   if (prefix != NULL)
     return muster_checkpoint_run (self->storage, prefix);
   return step >= 0 ? muster_directory_run (self->storage, directory) : NULL;
-}
-
-/* A directory can't be two tiers. */
-static gboolean
-check_tiers (MusterSaver *self, const char *directory, GError **error)
-{
-  g_autofree char *durable = muster_path_for_master (self->storage, directory);
-
-  for (guint i = 0; i < self->tiers->n; i++) {
-    const char *fast = self->tiers->fast[i].rule.directory;
-    g_autofree char *path = muster_path_for_master (self->storage, fast);
-    if (strcmp (path, durable) == 0)
-      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "'%s' can't be both a fast tier and the checkpoint directory", fast);
-  }
-  return TRUE;
 }
 
 /* A fast tier that can't note the run is dropped: what is saved there wouldn't count. */
@@ -65,8 +50,7 @@ muster_saver_begin_run (MusterSaver *self, const char *directory, const char *re
 {
   muster_require (error, FALSE, self, directory);
 
-  if (!muster_saver_check_directory (self, directory, error) ||
-      !check_tiers (self, directory, error))
+  if (!muster_saver_check_tiers (self, directory, error))
     return FALSE;
   if (self->is_empty)
     return TRUE;

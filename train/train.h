@@ -51,6 +51,8 @@ typedef struct {
   /* Called after each save: it is durable, or was skipped for lack of space (saved->why). Training
    * continues, and the next save is due at the usual interval. */
   void (*saved) (const MusterSaved *saved, gpointer user_data);
+  /* A checkpoint of a fast tier has been copied to a lower one. */
+  void (*copied) (const MusterTierCopied *copied, gpointer user_data);
   gpointer user_data;
 } MusterTrainingListener;
 

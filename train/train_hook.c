@@ -489,8 +489,17 @@ on_saved (const MusterSaved *saved, gpointer user_data)
     listener->saved (saved, listener->user_data);
 }
 
+static void
+on_copied (const MusterTierCopied *copied, gpointer user_data)
+{
+  const MusterTrainingListener *listener = MUSTER_TRAINING_HOOK (user_data)->training->listener;
+
+  if (listener != NULL && listener->copied != NULL)
+    listener->copied (copied, listener->user_data);
+}
+
 MusterSaverListener
 muster_training_hook_saver_listener (MusterHook *self)
 {
-  return (MusterSaverListener){.saved = on_saved, .user_data = self};
+  return (MusterSaverListener){.saved = on_saved, .copied = on_copied, .user_data = self};
 }

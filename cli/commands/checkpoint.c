@@ -19,14 +19,14 @@ static const struct {
   int (*run) (int argc, char **argv);
   const char *what;
 } verbs[] = {
-    {"list", "DIR", muster_cli_checkpoint_list,
-     "list the checkpoints of a directory: prefix, age, size and state"},
+    {"list", "DIR…", muster_cli_checkpoint_list,
+     "list the checkpoints of a directory, or of a job's: prefix, age, size and state"},
     {"show", "PREFIX [TENSOR]", muster_cli_checkpoint_show,
      "list a checkpoint's tensors, or show one with its values"},
     {"latest", "DIR", muster_cli_checkpoint_latest, "print the prefix of the latest checkpoint"},
     {"verify", "PREFIX|DIR", muster_cli_checkpoint_verify, "read all data and report damage"},
     {"diff", "A B", muster_cli_checkpoint_diff, "compare two checkpoints"},
-    {"prune", "DIR --keep=N", muster_cli_checkpoint_prune, "remove the oldest checkpoints"},
+    {"prune", "DIR… --keep=N", muster_cli_checkpoint_prune, "remove the oldest checkpoints"},
 };
 
 int

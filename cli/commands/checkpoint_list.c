@@ -10,18 +10,25 @@
 #include "cli/output/json.h"
 #include "cli/output/rows.h"
 #include "cli/output/table.h"
+#include "saver/tiers/tier.h"
+#include "saver/tiers/tier_choose_private.h"
 
 #include <string.h>
 
+#define MOST_DIRECTORIES (MUSTER_MAX_FAST_TIERS + 1)
+
 static const char summary[] =
     "Lists the checkpoints of a directory, newest first: prefix, age, size and state. Only file\n"
-    "lengths and indexes are read. States:\n"
+    "lengths and indexes are read. With the directories of a job, the fastest first and the "
+    "durable\n"
+    "one last, it shows which holds what, and which checkpoint the job resumes from. States:\n"
     "  latest      the one that a job resumes from\n"
     "  verified    read back and found undamaged when it was saved\n"
     "  good        all files are present and have the right length; --verify reads them\n"
     "  whole       --verify has read it, and every checksum is right\n"
     "  damaged     and why\n"
-    "  set aside   muster took it out of use, and why";
+    "  set aside   muster took it out of use, and why\n"
+    "  not used    it isn't of the job's past, and why";
 
 void
 muster_listed_free (MusterListed *self)
@@ -30,6 +37,8 @@ muster_listed_free (MusterListed *self)
   g_free (self->name);
   g_free (self->damage);
   g_free (self->reason);
+  g_free (self->directory);
+  g_free (self->refused);
   g_free (self);
 }
 
@@ -80,7 +89,7 @@ newest_first (gconstpointer a, gconstpointer b)
     return x->step < y->step ? 1 : -1;
   if (x->when_us != y->when_us)
     return x->when_us < y->when_us ? 1 : -1;
-  return strcmp (x->prefix, y->prefix);
+  return x->tier != y->tier ? (x->tier > y->tier ? 1 : -1) : strcmp (x->prefix, y->prefix);
 }
 
 static void
@@ -125,6 +134,79 @@ muster_listed_directory (const char *directory, gboolean with_quarantined, GErro
   muster_listed_drop_removed (listed);
   g_ptr_array_sort (listed, newest_first);
   return listed;
+}
+
+/* Those of one of several directories; none if it can't be read. */
+static void
+add_tier (GPtrArray *all, const char *directory, guint tier, guint *n_read, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GPtrArray) own = muster_listed_directory (directory, TRUE, &failure);
+  if (own == NULL) {
+    muster_cli_say (stderr, "muster: warning: %s\n", failure->message);
+    if (error != NULL && *error == NULL)
+      g_propagate_error (error, g_steal_pointer (&failure));
+    return;
+  }
+  (*n_read)++;
+  for (guint i = 0; i < own->len; i++) {
+    MusterListed *it = own->pdata[i];
+    it->directory = g_strdup (directory);
+    it->tier = tier;
+    it->latest = FALSE;
+  }
+  g_ptr_array_extend_and_steal (all, g_steal_pointer (&own));
+}
+
+static MusterListed *
+find_listed (GPtrArray *listed, const char *prefix)
+{
+  for (guint i = 0; i < listed->len; i++)
+    if (strcmp (((MusterListed *)listed->pdata[i])->prefix, prefix) == 0)
+      return listed->pdata[i];
+  return NULL;
+}
+
+/* As a restore chooses. */
+static void
+mark_chosen (GPtrArray *listed, char **directories)
+{
+  const MusterTierLook look = {.storage = muster_local_storage ()};
+  const guint n = g_strv_length (directories);
+  g_autofree char *durable = g_canonicalize_filename (directories[n - 1], NULL);
+  g_autoptr (GPtrArray) listings =
+      g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tier_listing_free);
+  g_auto (MusterTierChoice) choice = {0};
+  for (guint i = 0; i < n; i++)
+    g_ptr_array_add (listings, muster_tier_list (&look, directories[i]));
+  muster_tier_choose (listings, durable, &choice);
+  MusterListed *latest =
+      choice.prefixes->len > 0 ? find_listed (listed, choice.prefixes->pdata[0]) : NULL;
+  if (latest != NULL)
+    latest->latest = TRUE;
+  for (guint i = 0; i < choice.refused->len; i++) {
+    const MusterTierRefused *refused = choice.refused->pdata[i];
+    MusterListed *it = find_listed (listed, refused->prefix);
+    if (it != NULL)
+      it->refused = g_strdup (refused->why);
+  }
+}
+
+GPtrArray *
+muster_listed_tiers (char **directories, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_listed_free);
+  guint n_read = 0;
+  for (guint i = 0; directories[i] != NULL; i++)
+    add_tier (all, directories[i], i, &n_read, &failure);
+  if (n_read == 0) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return NULL;
+  }
+  mark_chosen (all, directories);
+  g_ptr_array_sort (all, newest_first);
+  return g_steal_pointer (&all);
 }
 
 /* Reads all of it; the state becomes "whole" or "damaged". */
@@ -205,6 +287,10 @@ muster_listed_json (const MusterListed *self, const char *name, const char *valu
   };
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();
   muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), self);
+  if (self->directory != NULL) {
+    muster_json_add_string (builder, "directory", self->directory);
+    muster_json_add_string (builder, "not_used", self->refused);
+  }
   if (name != NULL)
     muster_json_add_string (builder, name, value);
   muster_json_print_line (builder);
@@ -213,29 +299,40 @@ muster_listed_json (const MusterListed *self, const char *name, const char *valu
 static void
 add_listed (MusterTable *table, const MusterListed *self, const char *directory)
 {
+  if (self->directory != NULL)
+    directory = self->directory;
   g_autofree char *ago = muster_cli_ago (self->when_us);
   g_autofree char *size = muster_format_size ((guint64)self->bytes);
   g_autofree char *shards =
       self->shards > 0 ? g_strdup_printf ("%d", self->shards) : g_strdup ("-");
   g_autofree char *why =
       muster_cli_without_directory (self->reason != NULL ? self->reason : self->damage, directory);
-  g_autofree char *state = g_strdup_printf ("%s%s%s%s%s", self->latest ? "latest, " : "",
-                                            self->state, self->kept ? ", kept for good" : "",
-                                            why != NULL ? ": " : "", why != NULL ? why : "");
-  muster_table_add (table, self->prefix, ago, size, shards, state, NULL);
+  g_autofree char *state = g_strdup_printf (
+      "%s%s%s%s%s%s%s", self->latest ? "latest, " : "", self->state,
+      self->kept ? ", kept for good" : "", why != NULL ? ": " : "", why != NULL ? why : "",
+      self->refused != NULL ? ", not used: " : "", self->refused != NULL ? self->refused : "");
+  if (self->directory != NULL)
+    muster_table_add (table, self->name, self->directory, ago, size, shards, state, NULL);
+  else
+    muster_table_add (table, self->prefix, ago, size, shards, state, NULL);
 }
 
 static void
-print_all (GPtrArray *listed, const char *directory)
+print_all (GPtrArray *listed, char **directories)
 {
+  const gboolean is_one = directories[1] == NULL;
   if (listed->len == 0) {
-    muster_cli_say (stdout, "no checkpoints in %s\n", directory);
+    g_autofree char *names = g_strjoinv (", ", directories);
+    muster_cli_say (stdout, "no checkpoints in %s\n", names);
     return;
   }
-  g_autoptr (MusterTable) table = muster_table_new (5);
-  muster_table_add (table, "prefix", "when", "size", "shards", "state", NULL);
+  g_autoptr (MusterTable) table = muster_table_new (is_one ? 5 : 6);
+  if (is_one)
+    muster_table_add (table, "prefix", "when", "size", "shards", "state", NULL);
+  else
+    muster_table_add (table, "checkpoint", "in", "when", "size", "shards", "state", NULL);
   for (guint i = 0; i < listed->len; i++)
-    add_listed (table, listed->pdata[i], directory);
+    add_listed (table, listed->pdata[i], directories[0]);
   muster_table_print (table, stdout);
 }
 
@@ -250,16 +347,17 @@ muster_cli_checkpoint_list (int argc, char **argv)
   const GOptionEntry entries[] = {
       {"verify", 0, 0, G_OPTION_ARG_NONE, &verify, "read every byte of each checkpoint", NULL},
       {NULL}};
-  if (!muster_cli_checkpoint_parse (argc, argv, "DIR", summary, entries, 1, 1, &options, &words,
-                                    &code))
+  if (!muster_cli_checkpoint_parse (argc, argv, "DIR…", summary, entries, 1, MOST_DIRECTORIES,
+                                    &options, &words, &code))
     return code;
-  g_autoptr (GPtrArray) listed = muster_listed_directory (words[0], TRUE, &error);
+  g_autoptr (GPtrArray) listed = words[1] == NULL ? muster_listed_directory (words[0], TRUE, &error)
+                                                  : muster_listed_tiers (words, &error);
   if (listed == NULL)
     return muster_cli_fail (error);
   if (verify)
     muster_listed_verify_all (listed, options.json);
   if (!options.json)
-    print_all (listed, words[0]);
+    print_all (listed, words);
   for (guint i = 0; options.json && i < listed->len; i++)
     muster_listed_json (listed->pdata[i], NULL, NULL);
   return MUSTER_EXIT_DONE;

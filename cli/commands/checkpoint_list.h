@@ -19,6 +19,9 @@ typedef struct {
   gint64 bytes;      /* of its files */
   gint shards;
   gint tensors;
+  char *directory; /* (owned) (nullable) of several: the one that holds it */
+  char *refused;   /* (owned) (nullable) of several: why a job doesn't resume from it */
+  guint tier;      /* of several: the number of its directory */
   gboolean latest;
   gboolean kept;  /* preserved: retention doesn't remove it */
   gint64 took_us; /* time to read it */
@@ -38,6 +41,9 @@ MusterListed *muster_listed_new (const char *prefix, const MusterCheckpointRecor
  * warning. (transfer full) (element-type MusterListed) */
 GPtrArray *muster_listed_directory (const char *directory, gboolean with_quarantined,
                                     GError **error);
+/* The same for a job's directories, the fastest first and the durable one last: latest is the one
+ * that the job resumes from. A directory that can't be read gives a warning, unless none can. */
+GPtrArray *muster_listed_tiers (char **directories, GError **error);
 /* Reads each one that isn't known to be damaged. */
 void muster_listed_verify_all (GPtrArray *listed, gboolean json);
 

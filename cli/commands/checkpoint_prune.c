@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const char summary[] =
-    "Removes the oldest checkpoints of a directory. Keeps the newest N of each name and, with\n"
+    "Removes the oldest checkpoints of each directory. Keeps the newest N of each name and, with\n"
     "--keep-every, one for every period of that many hours. Never removes the latest checkpoint,\n"
     "those kept for good, those set aside, or one that is being read.";
 
@@ -33,6 +33,7 @@ typedef struct {
   int keep;
   gint64 keep_every_us; /* 0: keep no further checkpoints */
   gboolean dry_run, json;
+  gboolean is_one;                /* the only directory */
   MusterCheckpointRecord *record; /* (owned) */
   GPtrArray *plans;               /* (owned) (element-type Plan) oldest first */
   GPtrArray *state_files;         /* (owned) (element-type utf8) */
@@ -315,8 +316,9 @@ print_text (const Prune *self)
     muster_cli_say (stdout, "nothing to remove: %u checkpoint%s in %s\n", self->plans->len,
                     self->plans->len == 1 ? "" : "s", self->directory);
   else
-    muster_cli_say (stdout, "%s %u of %u checkpoints, %s %s\n",
+    muster_cli_say (stdout, "%s %u of %u checkpoints%s%s, %s %s\n",
                     self->dry_run ? "would remove" : "removed", n_goes, self->plans->len,
+                    self->is_one ? "" : " in ", self->is_one ? "" : self->directory,
                     self->dry_run ? "freeing" : "freed", reservation);
   if (n_left > 0)
     muster_cli_say (stdout, "not removed, in use: %u checkpoint%s; prune again later\n", n_left,
@@ -328,6 +330,8 @@ print (const Prune *self)
 {
   for (guint i = 0; self->json && i < self->plans->len; i++) {
     const Plan *plan = self->plans->pdata[i];
+    if (!self->is_one)
+      plan->listed->directory = g_strdup (self->directory);
     muster_listed_json (plan->listed, "action", plan->action);
   }
   if (!self->json)
@@ -357,11 +361,42 @@ prune (Prune *self, GError **error)
   return remove_all (self, error);
 }
 
+static gboolean
+prune_and_print (const Prune *rules, const char *directory, GError **error)
+{
+  g_auto (Prune) self = *rules;
+  self.directory = directory;
+  const gboolean is_well = prune (&self, error);
+  if (self.plans != NULL)
+    print (&self);
+  return is_well;
+}
+
+/* Goes through them all; the first failure counts. */
+static gboolean
+prune_all (const Prune *rules, char **directories, GError **error)
+{
+  g_autoptr (GError) first = NULL;
+  for (char **directory = directories; *directory != NULL; directory++) {
+    g_autoptr (GError) failure = NULL;
+    if (prune_and_print (rules, *directory, &failure))
+      continue;
+    if (first == NULL)
+      first = g_steal_pointer (&failure);
+    else
+      muster_cli_say (stderr, "muster: %s\n", failure->message);
+  }
+  if (first == NULL)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&first));
+  return FALSE;
+}
+
 int
 muster_cli_checkpoint_prune (int argc, char **argv)
 {
   double hours = 0;
-  g_auto (Prune) self = {0};
+  Prune self = {0};
   g_auto (MusterCliOptions) options = {0};
   g_auto (GStrv) words = NULL;
   g_autoptr (GError) error = NULL;
@@ -373,19 +408,16 @@ muster_cli_checkpoint_prune (int argc, char **argv)
        "of older checkpoints, keep one per period of this many hours (default: none)", "HOURS"},
       {"dry-run", 0, 0, G_OPTION_ARG_NONE, &self.dry_run, "only print what would be removed", NULL},
       {NULL}};
-  if (!muster_cli_checkpoint_parse (argc, argv, "DIR --keep=N", summary, entries, 1, 1, &options,
-                                    &words, &code))
+  if (!muster_cli_checkpoint_parse (argc, argv, "DIR… --keep=N", summary, entries, 1, G_MAXINT,
+                                    &options, &words, &code))
     return code;
   if (self.keep < 1 || !(hours >= 0) || hours > 1e6) {
     muster_cli_say (stderr, "muster: checkpoint prune: --keep=N must be 1 or more%s\n",
                     self.keep < 1 ? "" : ", and --keep-every=HOURS 0 or more");
     return MUSTER_EXIT_BAD_INPUT;
   }
-  self.directory = words[0];
+  self.is_one = words[1] == NULL;
   self.json = options.json;
   self.keep_every_us = (gint64)(hours * 3600 * MUSTER_SECOND);
-  const gboolean is_well = prune (&self, &error);
-  if (self.plans != NULL)
-    print (&self);
-  return is_well ? MUSTER_EXIT_DONE : muster_cli_fail (error);
+  return prune_all (&self, words, &error) ? MUSTER_EXIT_DONE : muster_cli_fail (error);
 }

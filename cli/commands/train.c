@@ -261,6 +261,7 @@ run (Job *job)
   g_auto (MusterTrained) trained = {.step = -1};
   MusterTrainShow show = {.n_variables = muster_scaffold_n_variables (job->scaffold),
                           .preemption = job->preemption,
+                          .n_fast = job->command->n_fast,
                           .is_drill = job->command->drill};
   MusterLive *live = muster_live_new (job->role->is_worker ? "waiting for" : "preparing",
                                       job->options, job->options->json);

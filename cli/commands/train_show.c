@@ -249,7 +249,8 @@ say_saved (MusterTrainShow *self, const MusterSaved *saved)
     return;
   self->said_us = at_us;
   g_autofree char *transfer = muster_figure_transfer (saved->bytes, saved->took_us);
-  say (self, stdout, "saved %s, durable, %s", saved->prefix, transfer);
+  say (self, stdout, "saved %s, %s%s", saved->prefix, saved->tier < self->n_fast ? "" : "durable, ",
+       transfer);
 }
 
 /* A box for each state, for as long as the save took to reach it. */
@@ -284,6 +285,30 @@ on_saved (const MusterSaved *saved, gpointer user_data)
   end_event (builder);
 }
 
+/* The same checkpoint, in a lower tier. */
+static void
+on_copied (const MusterTierCopied *copied, gpointer user_data)
+{
+  MusterTrainShow *self = user_data;
+  const gint64 at_us = now_us ();
+  if (copied->step == self->state.durable_step) {
+    g_free (self->durable);
+    self->durable = g_strdup (copied->prefix);
+  }
+  if (is_json (self)) {
+    JsonBuilder *builder = begin_event ("copied", copied->step);
+    muster_json_add_string (builder, "checkpoint", copied->prefix);
+    muster_json_add_int (builder, "bytes", (gint64)copied->bytes);
+    muster_json_add_seconds (builder, "seconds", copied->took_us);
+    end_event (builder);
+  } else if (at_us - self->copied_us >= SAVED_EVERY_US) {
+    g_autofree char *transfer = muster_figure_transfer (copied->bytes, copied->took_us);
+    self->copied_us = at_us;
+    say (self, stdout, "copied to %s, %s%s", copied->prefix,
+         copied->tier < self->n_fast ? "" : "durable, ", transfer);
+  }
+}
+
 MusterTrainingListener
 muster_train_show_listener (MusterTrainShow *self)
 {
@@ -293,6 +318,7 @@ muster_train_show_listener (MusterTrainShow *self)
                                   .lost = on_lost,
                                   .progress = on_progress,
                                   .saved = on_saved,
+                                  .copied = on_copied,
                                   .user_data = self};
 }
 

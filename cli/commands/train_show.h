@@ -18,6 +18,7 @@ typedef struct {
   gsize n_variables;
   MusterPreemption *preemption; /* (not owned) */
   gboolean is_drill;
+  gsize n_fast; /* the number of fast tiers */
   /* internal: */
   MusterTrainingState state; /* the last one reported */
   gint64 ready_us;           /* when the model was first ready; 0: not yet */
@@ -25,6 +26,7 @@ typedef struct {
   gint64 made_us;          /* when creating the current session began */
   gint64 reported_us;      /* when the last step was printed */
   gint64 said_us;          /* when the last checkpoint was printed */
+  gint64 copied_us;        /* the last copy shown */
   char *durable;           /* (owned) (nullable) the last checkpoint's prefix */
   MusterSaveStatus *saves; /* (owned) (nullable) the last one reported; that of state */
   MusterCliTrace *trace;   /* (owned) */

@@ -256,6 +256,78 @@ class Alone(Case):
         self.assertIn("muster/begun", refused.stderr)
 
 
+class Tiers(Case):
+    def setUp(self):
+        super().setUp()
+        self.fast = os.path.join(self.work, "fast")
+        self.tiers = ["--checkpoint-dir=" + self.run_dir, "--fast-dir=%s,every=20,keep=2" % self.fast, "--save-secs=1h"]
+
+    def killed(self):
+        """A job that was killed after it had saved in the fast tier; the step of the last save that it reported."""
+        process = self.start(MUSTER, "train", *LOCAL, *self.tiers, "--steps=100000000", "--json")
+        self.assertEqual(self.read_event(process, "copied")["checkpoint"], self.run_dir + "/model.ckpt-0")
+        saved = [self.read_event(process, "saved") for _ in range(3)][-1]
+        self.assertEqual(os.path.dirname(saved["checkpoint"]), self.fast)
+        process.kill()
+        process.wait()
+        return saved["step"]
+
+    def listed(self, *directories):
+        done = subprocess.run([MUSTER, "checkpoint", "list", *directories, "--json"], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        return events(done.stdout)
+
+    def test_resumes_from_the_fast_one(self):
+        least = self.killed()
+        [latest] = [row for row in self.listed(self.fast, self.run_dir) if row["latest"]]
+        self.assertEqual(latest["directory"], self.fast)
+
+        done = train(*LOCAL, *self.tiers, "--steps=%d" % (latest["step"] + 100), "--json")
+
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [ready] = [event for event in events(done.stdout) if event["event"] == "ready"]
+        self.assertEqual(ready["restored_from"], latest["prefix"])
+        self.assertGreaterEqual(ready["step"], least)
+        last = events(done.stdout)[-1]
+        self.assertEqual(last["checkpoint"], "%s/model.ckpt-%d" % (self.run_dir, latest["step"] + 100))
+
+    def test_lists_what_is_not_of_the_jobs_past(self):
+        self.killed()
+        other = os.path.join(self.work, "other")
+        done = train(*LOCAL, "--checkpoint-dir=" + other, "--steps=5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+        rows = self.listed(self.fast, other)
+
+        self.assertEqual([row["step"] for row in rows if row["latest"]], [5])
+        for row in rows:
+            self.assertEqual(row["not_used"] is None, row["directory"] == other, row)
+        text = subprocess.run([MUSTER, "checkpoint", "list", self.fast, other], capture_output=True, text=True,
+                              timeout=PATIENCE).stdout
+        self.assertIn("not used: it belongs to the job in '%s'" % self.run_dir, text)
+        self.assertIn("checkpoint", text.splitlines()[0].split())
+        self.assertIn("in", text.splitlines()[0].split())
+
+    def test_prunes_each(self):
+        self.killed()
+        done = subprocess.run([MUSTER, "checkpoint", "prune", self.fast, self.run_dir, "--keep=1"], capture_output=True,
+                              text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(" in %s, freed " % self.fast, done.stdout)
+        self.assertEqual(len(self.listed(self.fast)), 1)
+        self.assertEqual(len(self.listed(self.run_dir)), 1)
+
+    def test_are_refused_where_they_make_no_sense(self):
+        for settings, words in ((",every=0", "isn't a number of steps"), (",secs=x", "isn't a time"),
+                                (",keep=0", "isn't a number of checkpoints"), (",more=1", "unknown setting"),
+                                (",every=1,secs=1s", "can't be combined")):
+            self.fails(3, words, *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir,
+                       "--fast-dir=" + self.fast + settings)
+        self.fails(3, "--fast-dir needs --checkpoint-dir", *LOCAL, "--steps=1", "--fast-dir=" + self.fast)
+        self.fails(3, "can't be both", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir,
+                   "--fast-dir=%s/" % self.run_dir)
+
+
 class Preempted(Case):
     def job(self, *more):
         return [MUSTER, "train", *LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir, "--json", *more]

@@ -600,9 +600,10 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", NAME " needs a checkpoint_dir");
     return NULL;
   }
-  if (!muster_storage_check_path (options->saver != NULL ? muster_saver_storage (options->saver)
-                                                         : NULL,
-                                  "checkpoint directory", options->checkpoint_dir, error))
+  if (options->saver != NULL
+          ? !muster_saver_check_tiers (options->saver, options->checkpoint_dir, error)
+          : !muster_storage_check_path (NULL, "checkpoint directory", options->checkpoint_dir,
+                                        error))
     return NULL;
   self->directory = g_strdup (options->checkpoint_dir);
   self->saver = options->saver != NULL ? g_object_ref (options->saver) : NULL;

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A job that saves in two tiers. */
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "engine/session/local_master.h"
+#include "saver/tiered.h"
+#include "tests/doubles/faulty_storage.h"
+#include "tests/gtest_shim.h"
+#include "train/monitored_training.h"
+
+#define LIMIT_US (30 * MUSTER_SECOND)
+
+typedef struct {
+  MusterScaffold *scaffold;
+  MusterFaultyStorage *storage;
+  MusterSaver *saver;
+  MusterMaster *master;
+  MusterMonitoredSession *session;
+  char *fast, *run;
+  GString *saved, *copied; /* " 0 4": the steps that were reported */
+} Job;
+
+static void
+new_saver (Job *job)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterTier fast = {.directory = job->fast, .save_steps = 2, .max_to_keep = 3};
+  const MusterSaverOptions options = {
+      .storage = MUSTER_STORAGE (job->storage), .fast = &fast, .n_fast = 1};
+
+  g_clear_object (&job->saver);
+  g_clear_object (&job->master);
+  job->saver = muster_saver_new (muster_scaffold_meta_graph (job->scaffold), &options, &error);
+  g_assert_no_error (error);
+  job->master = muster_local_master_new_with_options (
+      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (job->storage)});
+}
+
+static Job
+set_up (void)
+{
+  g_autoptr (GError) error = NULL;
+  Job job = {.scaffold = muster_scaffold_load ("tests/fixtures/linreg.meta", &error),
+             .storage = muster_faulty_storage_new (),
+             .fast = g_build_filename (muster_test_tmpdir (), "fast", NULL),
+             .run = g_build_filename (muster_test_tmpdir (), "run", NULL),
+             .saved = g_string_new (NULL),
+             .copied = g_string_new (NULL)};
+
+  g_assert_no_error (error);
+  new_saver (&job);
+  return job;
+}
+
+static void
+tear_down (Job *job)
+{
+  muster_faulty_storage_set (job->storage, NULL, MUSTER_FAULT_NONE);
+  g_clear_object (&job->session);
+  g_clear_object (&job->master);
+  g_clear_object (&job->saver);
+  g_clear_object (&job->storage);
+  g_clear_pointer (&job->scaffold, muster_scaffold_unref);
+  g_free (job->fast);
+  g_free (job->run);
+  g_string_free (job->saved, TRUE);
+  g_string_free (job->copied, TRUE);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, tear_down)
+
+static void
+note_saved (const MusterSaved *saved, gpointer data)
+{
+  g_string_append_printf (((Job *)data)->saved, " %" G_GINT64_FORMAT, saved->step);
+}
+
+static void
+note_copied (const MusterTierCopied *copied, gpointer data)
+{
+  g_string_append_printf (((Job *)data)->copied, " %" G_GINT64_FORMAT, copied->step);
+}
+
+static gboolean
+open_job (Job *job, gint64 save_steps, gboolean is_blocking)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterSaverListener listener = {
+      .saved = note_saved, .copied = note_copied, .user_data = job};
+  const MusterMonitoredTrainingOptions options = {.scaffold = job->scaffold,
+                                                  .master = job->master,
+                                                  .checkpoint_dir = job->run,
+                                                  .saver = job->saver,
+                                                  .save_checkpoint_steps = save_steps,
+                                                  .save_blocking = is_blocking,
+                                                  .save_summaries_steps = MUSTER_NEVER,
+                                                  .log_step_count_steps = MUSTER_NEVER,
+                                                  .saver_listeners = &listener,
+                                                  .n_saver_listeners = 1};
+
+  job->session = muster_monitored_training_session_new (&options, NULL, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return job->session != NULL;
+}
+
+static void
+train (Job *job, int n)
+{
+  const char *targets[] = {muster_scaffold_train_op (job->scaffold)};
+  const gint64 dims[] = {1};
+  const float one = 1;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) x =
+      muster_tensor_new_from_data (MUSTER_FLOAT, 1, dims, &one, sizeof one, NULL);
+  const MusterFeed feeds[] = {{"x:0", x}, {"y:0", x}};
+  const MusterStep step = {.feeds = feeds, .n_feeds = 2, .targets = targets, .n_targets = 1};
+
+  for (int i = 0; i < n; i++)
+    (void)muster_monitored_session_run (job->session, &step, NULL, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* As if the process had been killed: no last save. */
+static void
+leave (Job *job)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) failed = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "killed");
+
+  (void)muster_monitored_session_finish (job->session, failed, MUSTER_WAIT_FOREVER, &error);
+  g_clear_object (&job->session);
+  g_string_truncate (job->saved, 0);
+  g_string_truncate (job->copied, 0);
+  new_saver (job);
+}
+
+static gboolean
+finish (Job *job)
+{
+  g_autoptr (GError) error = NULL;
+  const gboolean is_well =
+      muster_monitored_session_finish (job->session, NULL, MUSTER_WAIT_FOREVER, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_clear_object (&job->session);
+  return is_well;
+}
+
+/* The steps in a directory, "3 4 5". */
+static char *
+steps_in (const char *directory)
+{
+  g_auto (GStrv) list = muster_checkpoint_list (NULL, directory, NULL);
+  GString *steps = g_string_new (NULL);
+
+  for (char **prefix = list; prefix != NULL && *prefix != NULL; prefix++)
+    g_string_append_printf (steps, "%s%d", steps->len ? " " : "",
+                            (int)muster_checkpoint_step (*prefix));
+  return g_string_free (steps, FALSE);
+}
+
+MUSTER_TEST (TrainTiers, each_at_its_own_interval_and_the_last_save_in_the_durable_one)
+{
+  g_auto (Job) job = set_up ();
+  MUSTER_ASSERT_TRUE (open_job (&job, 5, TRUE));
+  train (&job, 7);
+
+  MUSTER_EXPECT_TRUE (finish (&job));
+
+  g_autofree char *fast = steps_in (job.fast), *run = steps_in (job.run);
+  MUSTER_EXPECT_STREQ (fast, "4 5 7"); /* 0, 2, 4, 5, which the other was due at, and 7 */
+  MUSTER_EXPECT_STREQ (run, "0 5 7");
+  MUSTER_EXPECT_STREQ (job.saved->str, " 0 2 4 5 7 7");
+}
+
+MUSTER_TEST (TrainTiers, in_the_background_too)
+{
+  g_auto (Job) job = set_up ();
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, FALSE));
+  const gint64 until_us = g_get_monotonic_time () + LIMIT_US;
+  while (!strstr (job.copied->str, " 0") && g_get_monotonic_time () < until_us)
+    train (&job, 1);
+  train (&job, 5);
+
+  MUSTER_EXPECT_TRUE (finish (&job));
+
+  g_autofree char *run = steps_in (job.run);
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (run, "0 "));
+  g_autofree char *latest = muster_latest_checkpoint (NULL, job.run, NULL);
+  MUSTER_EXPECT_TRUE (latest != NULL && muster_checkpoint_step (latest) >= 6);
+}
+
+MUSTER_TEST (TrainTiers, resume_from_the_fast_one_and_give_the_other_a_copy)
+{
+  g_auto (Job) job = set_up ();
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, TRUE));
+  train (&job, 5);
+  leave (&job);
+
+  MUSTER_ASSERT_TRUE (open_job (&job, 1000, TRUE));
+  const gint64 until_us = g_get_monotonic_time () + LIMIT_US;
+  while (job.copied->len == 0 && g_get_monotonic_time () < until_us)
+    train (&job, 1);
+
+  MUSTER_EXPECT_STREQ (job.copied->str, " 4");
+  g_autofree char *run = steps_in (job.run);
+  MUSTER_EXPECT_STREQ (run, "0 4");
+  MUSTER_EXPECT_TRUE (finish (&job));
+}
+
+static guint n_messages;
+
+static GLogWriterOutput
+count_messages (GLogLevelFlags level, const GLogField *fields, gsize n, gpointer data G_GNUC_UNUSED)
+{
+  for (gsize i = 0; i < n; i++)
+    n_messages += g_str_equal (fields[i].key, "MESSAGE") && (level & G_LOG_LEVEL_MESSAGE) != 0 &&
+                  strstr (fields[i].value, "isn't used any more") != NULL;
+  return G_LOG_WRITER_HANDLED;
+}
+
+/* The next one gets a checkpoint at once, then at its own interval. */
+MUSTER_TEST (TrainTiers, go_on_without_a_fast_one_that_vanishes_in_the_middle)
+{
+  g_auto (Job) job = set_up ();
+  g_log_set_writer_func (count_messages, NULL, NULL);
+  MUSTER_ASSERT_TRUE (open_job (&job, 5, TRUE));
+  train (&job, 6);
+  MUSTER_EXPECT_TRUE (
+      muster_saver_sync_copies (job.saver, g_get_monotonic_time () + LIMIT_US, NULL, NULL));
+  muster_faulty_storage_set (job.storage, job.fast, MUSTER_FAULT_BROKEN);
+
+  train (&job, 10);
+
+  MUSTER_EXPECT_EQ (n_messages, 1u);
+  MUSTER_EXPECT_TRUE (finish (&job));
+  g_autofree char *run = steps_in (job.run);
+  MUSTER_EXPECT_STREQ (run, "5 7 10 15 16");
+  muster_faulty_storage_set (job.storage, NULL, MUSTER_FAULT_NONE);
+  new_saver (&job);
+  MUSTER_ASSERT_TRUE (open_job (&job, 5, TRUE));
+  train (&job, 2);
+  g_autofree char *fast = steps_in (job.fast);
+  MUSTER_EXPECT_TRUE (strstr (fast, "18") != NULL); /* tried again */
+  MUSTER_EXPECT_TRUE (finish (&job));
+}
