@@ -201,6 +201,19 @@ muster_test_error (const char *file, int line, const char *text, const GError *e
 }
 
 bool
+muster_test_says (const char *file, int line, const char *text, const GError *error, GQuark domain,
+                  int code, const char *words)
+{
+  if (!muster_test_error (file, line, text, error, domain, code))
+    return false;
+  if (strstr (error->message, words) != nullptr)
+    return true;
+  ADD_FAILURE_AT (file, line) << text << " is " << Show (error)
+                              << "\nExpected to contain: " << words;
+  return false;
+}
+
+bool
 muster_test_death (const char *file, int line, const char *text, MusterTestDataFunc func,
                    gpointer data, const char *output_regex)
 {

@@ -59,6 +59,8 @@ bool muster_test_memory (const char *file, int line, const char *a_text, const c
 bool muster_test_no_error (const char *file, int line, const char *text, const GError *error);
 bool muster_test_error (const char *file, int line, const char *text, const GError *error,
                         GQuark domain, int code);
+bool muster_test_says (const char *file, int line, const char *text, const GError *error,
+                       GQuark domain, int code, const char *words);
 bool muster_test_death (const char *file, int line, const char *text, MusterTestDataFunc func,
                         gpointer data, const char *output_regex);
 void muster_test_fail (const char *file, int line, const char *format, ...) G_GNUC_PRINTF (3, 4);
@@ -111,6 +113,9 @@ const char *muster_test_tmpdir (void);
 #define MUSTER_EXPECT_NO_ERROR(e) ((void)muster_test_no_error (__FILE__, __LINE__, #e, (e)))
 #define MUSTER_EXPECT_ERROR(e, domain, code)                                                       \
   ((void)muster_test_error (__FILE__, __LINE__, #e, (e), (domain), (code)))
+/* The error's message contains words. */
+#define MUSTER_EXPECT_SAYS(e, domain, code, words)                                                 \
+  ((void)muster_test_says (__FILE__, __LINE__, #e, (e), (domain), (code), (words)))
 /* func(data) is run in a child process, which must die printing output_regex. */
 #define MUSTER_EXPECT_DEATH(func, data, output_regex)                                              \
   ((void)muster_test_death (__FILE__, __LINE__, #func, (func), (data), (output_regex)))

@@ -26,6 +26,7 @@ MUSTER_TEST (shim, error)
   g_autofree char *text = NULL;
   MUSTER_EXPECT_FALSE (g_file_get_contents ("/nonexistent", &text, NULL, &error));
   MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+  MUSTER_EXPECT_SAYS (error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "nonexistent");
 }
 MUSTER_TEST (shim, skipped)
 {

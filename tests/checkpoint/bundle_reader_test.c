@@ -200,8 +200,8 @@ MUSTER_TEST (BundleReader, what_is_not_there_is_not_found)
   MUSTER_EXPECT_NULL (muster_bundle_reader_read (reader, "b", &of_name));
 
   MUSTER_EXPECT_ERROR (of_prefix, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
-  MUSTER_EXPECT_ERROR (of_name, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
-  MUSTER_EXPECT_TRUE (strstr (of_name->message, "'b' is not found in checkpoint") != NULL);
+  MUSTER_EXPECT_SAYS (of_name, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                      "'b' is not found in checkpoint");
   MUSTER_EXPECT_NULL (muster_bundle_reader_find (reader, ""));
 }
 
@@ -355,8 +355,7 @@ MUSTER_TEST (BundleReader, a_data_file_that_is_gone_is_data_loss_and_named)
 
   MUSTER_EXPECT_NULL (muster_bundle_reader_read (reader, "a", &error));
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
-  MUSTER_EXPECT_TRUE (strstr (error->message, data) != NULL);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS, data);
 }
 
 MUSTER_TEST (BundleReader, verify_stops_when_cancelled)

@@ -172,8 +172,7 @@ MUSTER_TEST (BundleWriter, a_directory_that_is_not_there_is_an_error_with_its_pa
 
   MUSTER_EXPECT_NULL (muster_bundle_writer_new (NULL, prefix, &error));
 
-  MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
-  MUSTER_EXPECT_TRUE (strstr (error->message, prefix) != NULL);
+  MUSTER_EXPECT_SAYS (error, G_FILE_ERROR, G_FILE_ERROR_NOENT, prefix);
 }
 
 MUSTER_TEST (BundleWriter, many_tensors_and_large_ones_come_back)

@@ -299,8 +299,8 @@ MUSTER_TEST (LatestCheckpoint, is_found_in_a_directory_that_was_moved)
 
   put_text ("model_checkpoint_path: \"sub/dir/model-3\"");
   MUSTER_EXPECT_NULL (muster_latest_checkpoint (NULL, muster_test_tmpdir (), &gone));
-  MUSTER_EXPECT_ERROR (gone, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
-  MUSTER_EXPECT_TRUE (strstr (gone->message, "Couldn't match files for checkpoint") != NULL);
+  MUSTER_EXPECT_SAYS (gone, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND,
+                      "Couldn't match files for checkpoint");
 }
 
 static gboolean

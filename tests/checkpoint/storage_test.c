@@ -74,8 +74,7 @@ MUSTER_TEST (Storage, what_is_not_a_file_is_refused_with_its_path)
   MUSTER_EXPECT_NULL (muster_storage_read (storage, pipe, &of_pipe));
   MUSTER_EXPECT_NULL (muster_storage_list (storage, absent, &of_list));
 
-  MUSTER_EXPECT_ERROR (of_absent, G_FILE_ERROR, G_FILE_ERROR_NOENT);
-  MUSTER_EXPECT_TRUE (strstr (of_absent->message, absent) != NULL);
+  MUSTER_EXPECT_SAYS (of_absent, G_FILE_ERROR, G_FILE_ERROR_NOENT, absent);
   MUSTER_EXPECT_ERROR (of_directory, G_FILE_ERROR, G_FILE_ERROR_ISDIR);
   MUSTER_EXPECT_ERROR (of_pipe, G_FILE_ERROR, G_FILE_ERROR_INVAL);
   MUSTER_EXPECT_ERROR (of_list, G_FILE_ERROR, G_FILE_ERROR_NOENT);
@@ -196,8 +195,7 @@ MUSTER_TEST (Storage, a_path_with_a_scheme_is_refused_by_every_command_and_makes
     MUSTER_EXPECT_NULL (muster_storage_lock (storage, path, MUSTER_LOCK_EXCLUSIVE, &errors[10]));
     MUSTER_EXPECT_FALSE (muster_storage_publish (storage, path, "x", 1, &errors[11]));
     for (gsize j = 0; j < G_N_ELEMENTS (errors); j++) {
-      MUSTER_EXPECT_ERROR (errors[j], MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-      MUSTER_EXPECT_TRUE (strstr (errors[j]->message, path) != NULL);
+      MUSTER_EXPECT_SAYS (errors[j], MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, path);
       g_clear_error (&errors[j]);
     }
   }
@@ -220,8 +218,7 @@ MUSTER_TEST (Storage, no_path_is_refused_in_words)
     g_autoptr (GError) error = NULL;
     MUSTER_EXPECT_FALSE (
         muster_storage_check_path (NULL, "checkpoint directory", i == 0 ? NULL : "", &error));
-    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-    MUSTER_EXPECT_TRUE (strstr (error->message, "checkpoint directory") != NULL);
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "checkpoint directory");
   }
 }
 

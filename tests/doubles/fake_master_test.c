@@ -249,8 +249,7 @@ MUSTER_TEST (FakeMaster, refuses_a_job_that_is_over)
   g_autoptr (MusterLease) lease =
       muster_session_claim (session, &again, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE);
-  MUSTER_EXPECT_TRUE (strstr (error->message, "20000"));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE, "20000");
   MUSTER_ASSERT_TRUE (lease != NULL);
   MUSTER_EXPECT_EQ (muster_lease_epoch (lease), 4);
 }

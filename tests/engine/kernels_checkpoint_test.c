@@ -93,8 +93,7 @@ expect_fetch_fails (MusterSession *session, const char *tensor, int code, const 
       muster_session_fetch (session, tensor, MUSTER_WAIT_FOREVER, NULL, &error);
 
   MUSTER_EXPECT_NULL (value);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
-  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, words) != NULL);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, code, words);
 }
 
 MUSTER_TEST (checkpoint_kernels, restore_what_was_saved)

@@ -87,8 +87,7 @@ expect_mistake (MusterGraphBuilder *taken, const char *names)
   g_autoptr (MusterGraphBuilder) builder = taken;
   g_autoptr (GError) error = NULL;
   MUSTER_EXPECT_NULL (muster_graph_builder_end (builder, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, names) != NULL);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, names);
 }
 
 MUSTER_TEST (graph_builder, reports_a_mistake_at_the_end)

@@ -179,8 +179,7 @@ expect_code (const char *bytes, gsize size, MusterError code, const char *why)
   g_autoptr (GError) error = NULL;
   MUSTER_TRACE ("%s", why);
   MUSTER_EXPECT_NULL (read_proto (bytes, size, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
-  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, why) != NULL);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, code, why);
 }
 
 static void

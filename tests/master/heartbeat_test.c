@@ -57,8 +57,7 @@ expect_end (MusterWatch *watch, int code, const char *text)
   g_autoptr (GError) error = NULL;
   g_auto (MusterReadiness) readiness = {0};
   MUSTER_EXPECT_FALSE (muster_watch_next (watch, &readiness, NULL, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
-  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, text) != NULL);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, code, text);
 }
 
 MUSTER_TEST (Heartbeat, is_asked_for_by_each_session)

@@ -33,8 +33,7 @@ MUSTER_TEST (Master, of_an_unknown_target_is_refused_with_what_is_known)
     g_autoptr (GError) error = NULL;
     MUSTER_TRACE ("'%s'", targets[i]);
     MUSTER_EXPECT_NULL (muster_master_new_for_target (targets[i], &error));
-    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-    MUSTER_EXPECT_TRUE (strstr (error->message, "grpc://HOST:PORT") != NULL);
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "grpc://HOST:PORT");
   }
 }
 
@@ -104,8 +103,7 @@ MUSTER_TEST (Master, that_nobody_offers_is_refused_with_the_function_that_does)
     g_autoptr (GError) error = NULL;
     MUSTER_TRACE ("'%s'", targets[i][0]);
     MUSTER_EXPECT_NULL (muster_master_new_for_target (targets[i][0], &error));
-    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-    MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, targets[i][1]) != NULL);
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, targets[i][1]);
   }
 }
 
@@ -116,8 +114,7 @@ MUSTER_TEST (Master, needs_a_graph_for_a_session)
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_NULL (
       muster_master_create_session (master, NULL, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "graph must not be NULL") != NULL);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "graph must not be NULL");
 }
 
 MUSTER_TEST (Master, refuses_a_duration_in_a_deadlines_place)

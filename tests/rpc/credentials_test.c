@@ -27,8 +27,7 @@ expect_refused (const char *certificate, const char *key, const char *ca, const 
   g_autoptr (MusterRpcCredentials) made = make (certificate, key, ca, token, &error);
   MUSTER_TRACE ("%s: %s", file, why);
   MUSTER_EXPECT_NULL (made);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, file) != NULL);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, file);
   MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, why) != NULL);
 }
 

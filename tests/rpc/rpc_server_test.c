@@ -14,8 +14,7 @@ MUSTER_TEST (RpcServer, refuses_a_port_in_use)
 
   MUSTER_EXPECT_EQ (muster_rpc_server_listen (second, f.address, NULL, &error), 0);
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
-  MUSTER_EXPECT_TRUE (strstr (error->message, f.address) != NULL);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, f.address);
   MUSTER_EXPECT_TRUE (strstr (error->message, "address already in use") != NULL);
 }
 
@@ -30,8 +29,7 @@ MUSTER_TEST (RpcServer, refuses_a_name_of_which_an_address_is_in_use)
 
   MUSTER_EXPECT_EQ (muster_rpc_server_listen (second, name, NULL, &error), 0);
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
-  MUSTER_EXPECT_TRUE (strstr (error->message, ": address already in use; ") != NULL);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, ": address already in use; ");
 }
 
 MUSTER_TEST (RpcServer, refuses_what_is_no_address)

@@ -72,8 +72,7 @@ expect_end (MusterRpcStream *stream, MusterError code, const char *words)
   g_autoptr (GError) error = NULL;
   g_autofree char *grant = next_grant (stream, &error);
   MUSTER_EXPECT_NULL (grant);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
-  EXPECT_SAYS (error, words);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, code, words);
 }
 
 static gboolean
@@ -108,8 +107,7 @@ expect_refused (Served *f, gint64 epoch, MusterError code, const char *words)
 {
   g_autoptr (GError) error = NULL;
   MUSTER_EXPECT_FALSE (announce (f, epoch, MUSTER_CHIEF_TRAINING, 1, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
-  EXPECT_SAYS (error, words);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, code, words);
 }
 
 MUSTER_TEST (Claim, is_granted_to_the_first_chief)

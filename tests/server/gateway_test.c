@@ -124,8 +124,8 @@ MUSTER_TEST (Gateway, knows_no_other_sessions_than_its_own)
   MUSTER_EXPECT_FALSE (
       served_bare_step (&f.front, muster_session_handle (session), "init", &error));
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
-  EXPECT_SAYS (error, "is not found. Possibly, this master has restarted.");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                      "is not found. Possibly, this master has restarted.");
 }
 
 MUSTER_TEST (Gateway, refuses_a_request_that_is_malformed)
@@ -172,8 +172,7 @@ MUSTER_TEST (Gateway, drops_a_session_that_its_master_has_lost)
 
   MUSTER_EXPECT_FALSE (served_run (session, "init", &error));
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
-  EXPECT_SAYS (error, lost);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED, lost);
   MUSTER_EXPECT_EQ (n_sessions (&f.front), 0);
   g_clear_error (&error);
   MUSTER_EXPECT_FALSE (served_bare_step (&f.front, lost, "init", &error));
@@ -252,13 +251,11 @@ MUSTER_TEST (Gateway, holds_to_its_own_limits)
   g_autoptr (MusterSession) second =
       muster_master_create_session (f.front.remote, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_EXPECT_NULL (second);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
-  EXPECT_SAYS (error, "--max-sessions");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "--max-sessions");
   g_clear_error (&error);
 
   MUSTER_EXPECT_FALSE (muster_session_extend (session, graph, test_deadline (), NULL, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
-  EXPECT_SAYS (error, "--max-graph-bytes");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "--max-graph-bytes");
   g_clear_error (&error);
 
   MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
@@ -302,8 +299,7 @@ MUSTER_TEST (Gateway, keeps_no_thread_for_a_step_that_is_stuck)
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, N));
 
   g_autoptr (MusterTensor) none = served_fetch (session, "quick:0", 0, NULL, &error);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
-  EXPECT_SAYS (error, "--max-steps");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "--max-steps");
   g_clear_error (&error);
 
   stuck_master_let_go (master);

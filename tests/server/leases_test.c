@@ -224,8 +224,8 @@ MUSTER_TEST (Leases, are_asked_for_by_a_header_and_end_in_tensorflows_words)
   MUSTER_EXPECT_EQ (seconds_until_left (&f, 0), 30);
 
   MUSTER_EXPECT_FALSE (served_bare_step (&f.served, handle, "none", &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
-  EXPECT_SAYS (error, "is not found. Possibly, this master has restarted.");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                      "is not found. Possibly, this master has restarted.");
   g_autofree char *gone_by_now = served_renew (&f.served, handle);
   MUSTER_EXPECT_STREQ (gone_by_now, handle);
 }
@@ -276,8 +276,7 @@ MUSTER_TEST (Leases, that_make_no_sense_are_refused)
     g_autoptr (GError) error = NULL;
     g_autofree char *handle = served_bare_session (&f, leases[i], &error);
     MUSTER_EXPECT_NULL (handle);
-    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-    EXPECT_SAYS (error, "muster-lease");
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "muster-lease");
   }
 }
 

@@ -13,8 +13,7 @@ start_limited (MusterServerLimits limits)
 static void
 expect_refused (GError *error, const char *words)
 {
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
-  EXPECT_SAYS (error, words);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, words);
 }
 
 static MusterSession *

@@ -162,8 +162,8 @@ MUSTER_TEST (MasterService, says_that_an_unknown_session_may_be_from_before_a_re
     if (response != NULL)
       MUSTER_EXPECT_FALSE (
           muster_step_response_decode_run (response, &fetch, 1, &tensor, NULL, &error));
-    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
-    EXPECT_SAYS (error, "Session 0123456789abcdef is not found. Possibly, this master has "
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                        "Session 0123456789abcdef is not found. Possibly, this master has "
                         "restarted.");
     g_clear_error (&error);
   }
@@ -215,8 +215,8 @@ MUSTER_TEST (MasterService, refuses_an_extension_of_another_version)
   g_autoptr (GBytes) response = served_call (&f, "ExtendSession", request, &error);
 
   MUSTER_EXPECT_NULL (response);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
-  EXPECT_SAYS (error, "Current version is 0 but caller expected 3.");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                      "Current version is 0 but caller expected 3.");
 }
 
 MUSTER_TEST (MasterService, refuses_a_name_that_the_graph_has_already)
@@ -401,8 +401,8 @@ MUSTER_TEST (MasterService, runs_a_step_in_parts)
   MUSTER_ASSERT_NO_ERROR (error);
 
   MUSTER_EXPECT_EQ (run_part (session, handle, x, "sum:0", &error), -1.0f);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  EXPECT_SAYS (error, "Must run PartialRunSetup before performing partial runs");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Must run PartialRunSetup before performing partial runs");
 }
 
 MUSTER_TEST (MasterService, says_which_feed_a_part_lacks)
@@ -415,8 +415,8 @@ MUSTER_TEST (MasterService, says_which_feed_a_part_lacks)
   g_autofree char *handle = set_up (session);
   MUSTER_ASSERT_NOT_NULL (handle);
   MUSTER_EXPECT_EQ (run_part (session, handle, NULL, "sum:0", &error), -1.0f);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  EXPECT_SAYS (error, "Fetch x:0 can't be computed from the feeds that have been fed so far.");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "Fetch x:0 can't be computed from the feeds that have been fed so far.");
 }
 
 static void

@@ -65,8 +65,8 @@ MUSTER_TEST (Steps, that_come_twice_are_run_once)
 
   MUSTER_EXPECT_TRUE (first != NULL);
   MUSTER_EXPECT_NULL (second);
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED);
-  EXPECT_SAYS (error, "The same RunStep (Master) request was received twice.");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,
+                      "The same RunStep (Master) request was received twice.");
 }
 
 MUSTER_TEST (Steps, of_many_threads_run_side_by_side)
