@@ -281,6 +281,15 @@ note_failure (MusterCopier *self, gint64 step, const GError *failure)
   g_mutex_unlock (&self->lock);
 }
 
+/* TRUE if the chief has made another session since the copy began: then the directory is held by
+ * another lease of the same chief, which makes its own copies. */
+static gboolean
+is_outlived (Copy *self)
+{
+  g_autoptr (MusterLease) now = muster_checkpoint_directory_lease (self->to);
+  return now != self->lease;
+}
+
 /* A fast tier that fails is dropped, whichever end of the copy it is. A failure of the durable tier
  * is reported like that of a save, and so is the loss of the model to another chief. */
 static void
@@ -290,7 +299,7 @@ judge (Copy *self, GError *failure)
   MusterTiers *tiers = request->tiers;
   const gboolean is_lost = muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION);
 
-  if (g_cancellable_is_cancelled (self->cancellable))
+  if (g_cancellable_is_cancelled (self->cancellable) || (is_lost && is_outlived (self)))
     return;
   if (self->is_source && request->from < tiers->n)
     muster_tiers_drop (tiers, request->from, failure->message, request->durable_directory);

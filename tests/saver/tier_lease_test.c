@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Copies between tiers, and the chief's lease. */
+#include "saver/tiered.h"
+
+#include "tests/doubles/gate_storage.h"
+#include "tests/saver/directory_fixture.h"
+
+static MusterLease *
+claim (Fixture *f)
+{
+  const MusterClaim claim = {.model = "digits", .take_over = TRUE};
+  g_autoptr (GError) error = NULL;
+
+  muster_fake_master_set_announcing (f->master);
+  MusterLease *lease =
+      muster_session_claim (f->session, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return lease;
+}
+
+/* A chief whose master died holds its directories by another lease when a copy of the session
+ * before ends: that copy is given up, and nothing has failed. */
+MUSTER_TEST (TierLease, a_copy_that_outlives_its_session_is_no_failure)
+{
+  g_autoptr (MusterGateStorage) gates = muster_gate_storage_new ();
+  g_autofree char *fast = g_build_filename (muster_test_tmpdir (), "fast", NULL);
+  g_autofree char *run = g_build_filename (muster_test_tmpdir (), "run", NULL);
+  const MusterTier tier = {.directory = fast, .save_steps = 10};
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){
+      .storage = MUSTER_STORAGE (gates), .fast = &tier, .n_fast = 1, .no_probe = TRUE});
+  g_autoptr (MusterLease) before = claim (&f);
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterSaved) saved = {0};
+  const MusterSaveHow how = {.due = MUSTER_TIER_BIT (0) | MUSTER_TIER_BIT (1)};
+  muster_gate_storage_let_through (gates);
+  muster_gate_storage_close_gate (gates, MUSTER_GATE_BEGIN); /* the copier's thread alone waits */
+  muster_saver_set_lease (f.saver, before);
+  MUSTER_ASSERT_TRUE (
+      muster_saver_begin_run (f.saver, run, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_saver_save_with (f.saver, f.session, run, 1, &how, &saved,
+                                              MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (gates, MUSTER_GATE_BEGIN));
+
+  g_autoptr (MusterLease) after = claim (&f);
+  muster_saver_set_lease (f.saver, after);
+  MUSTER_EXPECT_TRUE (
+      muster_saver_begin_run (f.saver, run, saved.prefix, 1, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_gate_storage_open_gate (gates, MUSTER_GATE_BEGIN);
+
+  MUSTER_EXPECT_TRUE (muster_saver_sync_copies (f.saver, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_NULL (muster_saver_take_copy_failure (f.saver, NULL));
+}
