@@ -20,7 +20,7 @@ typedef enum {
 typedef struct {
   gboolean is_tensorflow;
   const char *meta;    /* the model's file */
-  const char *fast;    /* (nullable) a directory for a faster tier, muster's alone */
+  const char *fast;    /* (nullable) where the directory of a faster tier is made */
   double fast_every_s; /* between its saves */
   double save_every_s; /* between saves */
 } OutageSetting;

@@ -2,6 +2,8 @@
 /* The processes of a job that is killed, and what they report. */
 #include "bench/outage.h"
 
+#include <errno.h>
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +13,8 @@
 /* A task that makes steps so long after all others are back has not lost its session. */
 #define SETTLED_S 1.0
 #define LOOK_S    0.005
+/* Between two reports of a task's steps, at the most. */
+#define REPORT_S 0.2
 
 typedef struct {
   const char *name;
@@ -21,6 +25,7 @@ typedef struct {
   double since_s;     /* what was before isn't looked at */
   double ready_s;     /* its first session since; 0: none yet */
   double ready_step;  /* the model's step in it */
+  gboolean is_kept;   /* it took the model over as it was */
   double step_s;      /* its first step in it; 0: none yet */
   double last_step;   /* its newest step of all */
   double last_step_s; /* when that was made */
@@ -31,6 +36,7 @@ struct _OutageJob {
   OutageSetting setting;
   char *address; /* (owned) */
   char *folder;  /* (owned) */
+  char *fast;    /* (owned) (nullable) */
   BenchChild *server;
   Task tasks[OUTAGE_PROCESSES]; /* the server's isn't used */
 };
@@ -59,8 +65,10 @@ take_line (Task *self, const char *line)
   const double at_s = field_of (line, "time"), step = field_of (line, "step");
   g_mutex_lock (&self->lock);
   if (g_str_has_prefix (line, "{\"event\":\"ready\"") && at_s >= self->since_s) {
-    if (self->ready_s == 0)
+    if (self->ready_s == 0) {
       self->ready_step = step;
+      self->is_kept = strstr (line, "\"how\":\"continued\"") != NULL;
+    }
     self->ready_s = at_s;
     self->step_s = 0; /* a session that made no step doesn't count */
   } else if (g_str_has_prefix (line, "{\"event\":\"step\"")) {
@@ -124,8 +132,8 @@ start_muster (OutageJob *self, OutageProcess who)
   g_autofree char *folder = g_strconcat ("--checkpoint-dir=", self->folder, NULL);
   g_autofree char *task = g_strconcat ("--task=", task_names[who], NULL);
   g_autofree char *save = g_strdup_printf ("--save-secs=%gms", self->setting.save_every_s * 1000);
-  g_autofree char *fast = self->setting.fast != NULL
-                              ? g_strdup_printf ("--fast-dir=%s,secs=%gms", self->setting.fast,
+  g_autofree char *fast = self->fast != NULL
+                              ? g_strdup_printf ("--fast-dir=%s,secs=%gms", self->fast,
                                                  self->setting.fast_every_s * 1000)
                               : NULL;
   const char *const argv[] = {"cli/muster", "train",     FEED, "--steps=1000000000000",
@@ -185,6 +193,11 @@ outage_job_new (const OutageSetting *setting)
   self->setting = *setting;
   self->address = bench_free_address ();
   self->folder = bench_make_folder ();
+  if (setting->fast != NULL && !setting->is_tensorflow) {
+    self->fast = g_build_filename (setting->fast, "muster-bench-XXXXXX", NULL);
+    if (g_mkdtemp (self->fast) == NULL)
+      bench_fail ("can't make a folder in '%s': %s", setting->fast, g_strerror (errno));
+  }
   for (int i = 0; i < OUTAGE_PROCESSES; i++) {
     self->tasks[i].name = task_names[i];
     self->tasks[i].saves_s = g_array_new (FALSE, FALSE, sizeof (double));
@@ -205,6 +218,9 @@ outage_job_free (OutageJob *self)
     g_mutex_clear (&self->tasks[i].lock);
   }
   bench_remove_folder (self->folder);
+  if (self->fast != NULL)
+    bench_remove_folder (self->fast);
+  g_free (self->fast);
   g_free (self->folder);
   g_free (self->address);
   g_free (self);
@@ -283,15 +299,31 @@ outage_job_step (OutageJob *self)
 
 /* --- a kill --- */
 
-/* The step at which the model goes on: that of the chief's first session since. */
+/* The step at which the model goes on: that of the chief's first session since, if it went back. */
 static double
 resumed_at (OutageJob *self)
 {
   Task *chief = &self->tasks[OUTAGE_CHIEF];
   g_mutex_lock (&chief->lock);
-  const double step = chief->ready_s > 0 ? chief->ready_step : G_MAXDOUBLE;
+  const double step = chief->ready_s > 0 && !chief->is_kept ? chief->ready_step : G_MAXDOUBLE;
   g_mutex_unlock (&chief->lock);
   return step;
+}
+
+/* The step of the model at an instant: tasks report it now and then. */
+static double
+step_at (OutageJob *self, double at_s, double rate)
+{
+  double step = 0, since_s = at_s;
+  for (int i = OUTAGE_FIRST_TASK; i < OUTAGE_PROCESSES; i++) {
+    g_mutex_lock (&self->tasks[i].lock);
+    if (self->tasks[i].last_step >= step) {
+      step = self->tasks[i].last_step;
+      since_s = self->tasks[i].last_step_s;
+    }
+    g_mutex_unlock (&self->tasks[i].lock);
+  }
+  return floor (step + rate * CLAMP (at_s - since_s, 0, REPORT_S));
 }
 
 OutageCost
@@ -304,7 +336,7 @@ outage_job_kill (OutageJob *self, guint who, double rate)
     if (who & (1u << i))
       stop (self, (OutageProcess)i);
   }
-  const double reached = outage_job_step (self);
+  const double reached = step_at (self, killed_s, rate);
   for (int i = 0; i < OUTAGE_PROCESSES; i++)
     if (who & (1u << i))
       start (self, (OutageProcess)i);
@@ -349,7 +381,8 @@ read_once (const char *folder, const char *prefix)
 double
 outage_job_read_s (OutageJob *self)
 {
-  g_autofree char *state = g_build_filename (self->folder, "checkpoint", NULL);
+  const char *folder = self->fast != NULL ? self->fast : self->folder;
+  g_autofree char *state = g_build_filename (folder, "checkpoint", NULL);
   g_autofree char *text = NULL;
   if (!g_file_get_contents (state, &text, NULL, NULL))
     return 0;
@@ -358,5 +391,5 @@ outage_job_read_s (OutageJob *self)
     return 0;
   g_autofree char *name = g_path_get_basename (words[1]);
   g_autofree char *prefix = g_strconcat (name, ".", NULL);
-  return read_once (self->folder, prefix);
+  return read_once (folder, prefix);
 }
