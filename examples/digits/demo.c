@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The demo: one master (`muster serve`), one chief and two workers (`muster train`) as four
- * processes on loopback train on handwritten digits. In the middle all four are killed; started
- * again, they go on from the last checkpoint to the end. Then it draws who waited for what. */
+ * processes on loopback train on handwritten digits, and save in the background: often to memory,
+ * now and then to disk. In the middle all four are killed; started again, they go on from the last
+ * checkpoint to the end. Then it draws who waited for what. */
 #include "base/clock.h"
 
+#include <errno.h>
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
@@ -20,17 +22,19 @@
 #define LABELS     "tests/fixtures/digits_y.npy"
 #define TRAIN_ROWS "--rows=0:1500" /* the rest is for the test */
 #define TEST_ROWS  "--rows=1500:"
+#define STEP       "global_step/Read/ReadVariableOp:0"
+#define MEMORY     "/dev/shm"
 
 #define UNTIL_STEP 4000
 #define NO_END     1000000000
 #define LIFE_2_STEPS                                                                               \
   1000 /* at the least: where a save is slow, the workers are far ahead when all die */
-#define SAVE_EVERY    500
-#define KILL_AFTER    1500 /* once a checkpoint of at least this step is durable … */
-#define KILL_BEYOND   200  /* … and training has gone on for this many steps */
-#define LEAST_PERCENT 95.0
-#define PATIENCE_S    50
-#define COLUMNS       60
+#define SAVE_EVERY      500  /* steps, to disk */
+#define SAVE_FAST_EVERY 50   /* steps, to memory */
+#define KILL_AFTER      2000 /* steps, once one is durable */
+#define LEAST_PERCENT   95.0
+#define PATIENCE_S      50
+#define COLUMNS         60
 
 enum { MASTER, CHIEF, WORKER_1, WORKER_2, N_TASKS };
 
@@ -62,12 +66,15 @@ struct _Demo {
   Task tasks[N_TASKS];
   char *target;         /* (owned) (nullable) */
   char *checkpoint_dir; /* (owned) */
+  char *fast_dir;       /* (owned) */
   int life;             /* 1 and 2 */
   gint64 until_step;    /* where life 2 ends; life 1 ends when it is killed */
   gboolean killing;
   gint64 started_us;
   gint64 saved_step;
-  gint64 step; /* of the chief's last word */
+  gint64 said_step;   /* of the last save that was told */
+  gint64 killed_step; /* where the model was when all were killed */
+  gint64 step;        /* of the chief's last word */
   gint64 printed_step;
   double percent; /* below 0: not tested yet */
   gboolean failed;
@@ -193,7 +200,9 @@ on_ready (Task *task, JsonObject *line)
     mark (task, task->ready_us - took_us, restored ? 'r' : 'i');
     if (restored) {
       g_autofree char *name = g_path_get_basename (word_of (line, "restored_from"));
-      say (task, "restored %s in %s", name, took);
+      const gint64 step = number_of (line, "step");
+      say (task, "restored %s in %s: %" G_GINT64_FORMAT " steps before the kill", name, took,
+           MAX (task->demo->killed_step - step, 0));
     } else {
       say (task, "no checkpoint: initialised %" G_GINT64_FORMAT " variables in %s",
            number_of (line, "variables"), took);
@@ -246,27 +255,58 @@ on_waiting (Task *task, JsonObject *line)
 }
 
 static void
-kill_all (Demo *demo)
+signal_all (Demo *demo, int first, int number)
 {
-  for (int i = 0; i < N_TASKS; i++)
+  for (int i = first; i < N_TASKS; i++)
     if (demo->tasks[i].process != NULL)
-      g_subprocess_send_signal (demo->tasks[i].process, SIGKILL);
+      g_subprocess_send_signal (demo->tasks[i].process, number);
 }
 
-/* Once a checkpoint is safe and training has gone on beyond it, everything dies. */
+/* What a step of the model on the master fetches; below 0: it can't be asked. */
+static double
+fetch (Demo *demo, const char *const *more)
+{
+  g_autofree char *master = g_strdup_printf ("--master=%s", demo->target);
+  g_autoptr (GPtrArray) words = g_ptr_array_new ();
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autofree char *out = NULL;
+  const char *const own[] = {MUSTER, "run", MODEL, master, "--json", "--timeout=10"};
+  for (gsize i = 0; i < G_N_ELEMENTS (own); i++)
+    g_ptr_array_add (words, (gpointer)own[i]);
+  for (; *more != NULL; more++)
+    g_ptr_array_add (words, (gpointer)*more);
+  g_ptr_array_add (words, NULL);
+  g_autoptr (GSubprocess) process =
+      g_subprocess_newv ((const char *const *)words->pdata, G_SUBPROCESS_FLAGS_STDOUT_PIPE, NULL);
+  if (process == NULL || !g_subprocess_communicate_utf8 (process, NULL, NULL, &out, NULL, NULL) ||
+      !json_parser_load_from_data (parser, out, -1, NULL) ||
+      !JSON_NODE_HOLDS_OBJECT (json_parser_get_root (parser)))
+    return -1;
+  JsonObject *fetched = json_node_get_object (json_parser_get_root (parser));
+  g_autoptr (GList) values = json_object_get_values (fetched);
+  return values != NULL && JSON_NODE_HOLDS_VALUE (values->data)
+             ? json_node_get_double (values->data)
+             : -1;
+}
+
+/* Everything dies, at a step that is known: those who train are stopped before the master is asked
+ * for it. */
 static void
 maybe_kill (Demo *demo)
 {
-  if (demo->life != 1 || demo->killing || demo->saved_step < KILL_AFTER ||
-      demo->step < demo->saved_step + KILL_BEYOND)
+  if (demo->life != 1 || demo->killing || demo->saved_step <= 0 || demo->step < KILL_AFTER)
     return;
   demo->killing = TRUE;
+  signal_all (demo, CHIEF, SIGSTOP);
+  const double step = fetch (demo, (const char *const[]){"--fetch=" STEP, NULL});
+  const gint64 at_us = now_us ();
+  signal_all (demo, MASTER, SIGKILL);
+  demo->killed_step = MAX ((gint64)step, demo->step);
   Task all = {.demo = demo, .name = "killed"};
-  say (&all, "master, chief, worker 1, worker 2 (SIGKILL) at step %" G_GINT64_FORMAT, demo->step);
-  gint64 at_us = now_us ();
+  say (&all, "master, chief, worker 1, worker 2 (SIGKILL) at step %" G_GINT64_FORMAT,
+       demo->killed_step);
   for (int i = 0; i < N_TASKS; i++)
     mark (&demo->tasks[i], at_us, 'x');
-  kill_all (demo);
 }
 
 /* The master's one line is for people as well. */
@@ -300,8 +340,10 @@ on_event (Task *task, JsonObject *line)
   } else if (strcmp (event, "saved") == 0) {
     g_autofree char *name = g_path_get_basename (word_of (line, "checkpoint"));
     demo->saved_step = number_of (line, "step");
-    if (demo->saved_step > 0)
+    if (demo->saved_step >= demo->said_step + SAVE_EVERY) {
+      demo->said_step = demo->saved_step;
       say (task, "saved %s, durable", name);
+    }
     maybe_kill (demo);
   } else if (strcmp (event, "trained") == 0 || strcmp (event, "over") == 0) {
     task->has_trained = TRUE;
@@ -423,6 +465,8 @@ add_training (const Task *task, GPtrArray *words)
   if (task->number == CHIEF) {
     g_ptr_array_add (words, g_strdup_printf ("--save-every=%d", SAVE_EVERY));
     g_ptr_array_add (words, g_strdup_printf ("--checkpoint-dir=%s", demo->checkpoint_dir));
+    g_ptr_array_add (words,
+                     g_strdup_printf ("--fast-dir=%s,every=%d", demo->fast_dir, SAVE_FAST_EVERY));
   }
 }
 
@@ -548,26 +592,9 @@ remove_directory (const char *path)
 static gboolean
 test (Demo *demo)
 {
-  g_autofree char *master = g_strdup_printf ("--master=%s", demo->target);
-  const char *words[] = {MUSTER,
-                         "run",
-                         MODEL,
-                         master,
-                         TEST_ROWS,
-                         "--feed=x:0=@" IMAGES,
-                         "--feed=y:0=@" LABELS,
-                         "--fetch=accuracy:0",
-                         "--json",
-                         NULL};
-  g_autofree char *out = NULL;
-  g_autoptr (JsonParser) parser = json_parser_new ();
-  g_autoptr (GSubprocess) process = g_subprocess_newv (words, G_SUBPROCESS_FLAGS_STDOUT_PIPE, NULL);
-  if (process == NULL || !g_subprocess_communicate_utf8 (process, NULL, NULL, &out, NULL, NULL) ||
-      !json_parser_load_from_data (parser, out, -1, NULL) ||
-      !JSON_NODE_HOLDS_OBJECT (json_parser_get_root (parser)))
-    return FALSE;
-  JsonObject *fetched = json_node_get_object (json_parser_get_root (parser));
-  demo->percent = 100 * json_object_get_double_member_with_default (fetched, "accuracy:0", -1);
+  demo->percent =
+      100 * fetch (demo, (const char *const[]){TEST_ROWS, "--feed=x:0=@" IMAGES,
+                                               "--feed=y:0=@" LABELS, "--fetch=accuracy:0", NULL});
   return demo->percent >= 0;
 }
 
@@ -577,7 +604,7 @@ finish (Demo *demo)
   gint64 ended_us = now_us ();
   if (!demo->failed && !test (demo))
     fail (demo, "the model can't be tested");
-  kill_all (demo);
+  signal_all (demo, MASTER, SIGKILL);
   if (demo->failed)
     return 4;
   Task model = {.demo = demo, .name = "model"};
@@ -603,6 +630,15 @@ demo_clear (Demo *demo)
   }
   g_clear_pointer (&demo->target, g_free);
   g_clear_pointer (&demo->checkpoint_dir, g_free);
+  g_clear_pointer (&demo->fast_dir, g_free);
+}
+
+/* In memory, where there is such a folder. */
+static char *
+make_fast_dir (void)
+{
+  const char *memory = g_file_test (MEMORY, G_FILE_TEST_IS_DIR) ? MEMORY : g_get_tmp_dir ();
+  return g_mkdtemp (g_build_filename (memory, "muster-demo-XXXXXX", NULL));
 }
 
 int
@@ -616,8 +652,9 @@ main (void)
                .percent = -1,
                .is_terminal = isatty (STDOUT_FILENO) && g_getenv ("NO_COLOR") == NULL};
   demo.checkpoint_dir = g_dir_make_tmp ("muster-demo-XXXXXX", &error);
-  if (demo.checkpoint_dir == NULL) {
-    fprintf (stderr, "demo: %s\n", error->message);
+  demo.fast_dir = make_fast_dir ();
+  if (demo.checkpoint_dir == NULL || demo.fast_dir == NULL) {
+    fprintf (stderr, "demo: %s\n", error != NULL ? error->message : g_strerror (errno));
     return 4;
   }
   for (int i = 0; i < N_TASKS; i++)
@@ -635,6 +672,7 @@ main (void)
     g_source_remove (alarm);
   int code = finish (&demo);
   remove_directory (demo.checkpoint_dir);
+  remove_directory (demo.fast_dir);
   demo_clear (&demo);
   return code;
 }

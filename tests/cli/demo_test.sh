@@ -8,6 +8,6 @@ echo "$out"
 [ "$code" = 0 ] || { echo "FAILED: exit $code"; exit 1; }
 for words in "serving grpc://" "worker 1  waiting: no chief has ever registered" \
   "worker 2  waiting: no chief has ever registered" "no checkpoint: initialised" "SIGKILL" "restored model.ckpt-" \
-  "test accuracy" "w waiting"; do
+  "steps before the kill" "test accuracy" "w waiting"; do
   grep -qF -- "$words" <<<"$out" || { echo "FAILED: no '$words'"; exit 1; }
 done

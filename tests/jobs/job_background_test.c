@@ -108,7 +108,8 @@ n_failed (Story *self, const GError **last)
 #define SAVED(epoch) "write " epoch ", report checkpoint_save"
 
 /* B003.59, B003.70: an epoch is trained while the one before is written, and its metadata follows
- * when it is durable. */
+ * when it is durable. B001.41: the checkpoints are written to their own prefixes, without a state
+ * file. */
 MUSTER_TEST (JobBackground, trains_while_it_writes)
 {
   for (int gate = 0; gate < MUSTER_N_GATES; gate++) {
@@ -129,6 +130,8 @@ MUSTER_TEST (JobBackground, trains_while_it_writes)
         it.f.diary->str,
         "params, resume, accessible, " SAVED ("0") ", accessible, " SAVED (
             "1") ", accessible, " SAVED ("2") ", accessible, " SAVED ("3") ", accessible, " SAVED ("4 finished") ", download");
+    g_autofree char *state = g_build_filename (it.f.directory, "checkpoint", NULL);
+    MUSTER_EXPECT_FALSE (g_file_test (state, G_FILE_TEST_EXISTS));
     MUSTER_EXPECT_EQ (n_failed (&it, NULL), 0u);
     MUSTER_EXPECT_EQ (saved_total (&it, 0), 100); /* as it was when the save was due */
     MUSTER_EXPECT_EQ (saved_total (&it, 1), 103);
