@@ -61,6 +61,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->limits = muster_limits_new (&wanted->limits);
   self->sessions = muster_sessions_new (self->clock, self->limits);
   self->request_ids = muster_request_ids_new ();
+  self->known_graphs = muster_known_graphs_new ();
   self->reaper = muster_session_reaper_new (self->sessions, self->clock, on_expired, self);
   self->steps = muster_step_meter_new ();
   self->handler_pool = muster_handler_pool_new (n_blocking_threads (), max_threads (self));
@@ -106,6 +107,7 @@ muster_server_free (MusterServer *self)
   muster_session_reaper_free (self->reaper);
   muster_sessions_free (self->sessions);
   muster_request_ids_free (self->request_ids);
+  muster_known_graphs_free (self->known_graphs);
   muster_limits_free (self->limits);
   muster_step_meter_free (self->steps);
   muster_gateway_free (self->gateway);

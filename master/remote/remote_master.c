@@ -8,10 +8,14 @@
 #include "master/remote/remote_master_private.h"
 #include "master/remote/remote_private.h"
 #include "rpc/address.h"
+#include "rpc/digest.h"
 #include "rpc/proto/master.pb-c.h"
 
 #define SCHEME         "grpc://"
 #define SECURED_SCHEME "grpcs://"
+
+/* A smaller graph is sent as quickly as it is asked for. */
+#define LEAST_NAMED_BYTES (64 << 10)
 
 struct _MusterRemoteMaster {
   GObject parent;
@@ -19,6 +23,11 @@ struct _MusterRemoteMaster {
   MusterRpcClient *client;      /* (owned) */
   MusterBackground *background; /* (owned) */
   MusterHeartbeat *heartbeat;   /* (owned) */
+
+  gint knows_no_graphs; /* atomic: the master doesn't have CreateKnown */
+  GMutex lock;
+  MusterGraph *named; /* (owned) (nullable) guarded by lock: the graph of digest */
+  MusterDigest digest;
 };
 
 static void muster_remote_master_iface_init (MusterMasterInterface *iface);
@@ -122,26 +131,91 @@ put_graph (MusterRope *out, MusterGraph *graph)
   muster_graph_put (graph, out);
 }
 
+/* The digest of the last graph is kept: a client has one. */
+static MusterDigest
+digest_of (MusterRemoteMaster *self, MusterGraph *graph, MusterRope *bytes)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  if (self->named != graph) {
+    self->digest = muster_digest_of (bytes);
+    g_clear_pointer (&self->named, muster_graph_unref);
+    self->named = muster_graph_ref (graph);
+  }
+  return self->digest;
+}
+
+/* What creates a session. */
+typedef struct {
+  MusterRemoteMaster *master;
+  MusterGraph *graph;
+  GBytes *config; /* (nullable) */
+  gint64 deadline_us;
+  GCancellable *cancellable; /* (nullable) */
+} Creation;
+
+static MusterSession *
+call_create (const Creation *self, const char *method, MusterRope *request, GError **error)
+{
+  MusterRemoteMaster *master = self->master;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
+  MusterRpcOptions options = {.deadline_us = self->deadline_us, .headers = &lease, .n_headers = 1};
+  Tensorflow__CreateSessionResponse *response = muster_remote_call (
+      master->client, method, request, &tensorflow__create_session_response__descriptor, arena,
+      &options, self->cancellable, error);
+  if (response == NULL)
+    return NULL;
+  return muster_remote_session_new (master->client, master->background, master->heartbeat,
+                                    response->session_handle, response->graph_version, self->graph);
+}
+
+/* Creates the session of a graph that the master may have, without sending it. NULL without an
+ * error: the graph is to be sent. */
+static MusterSession *
+create_known (const Creation *self, GError **error)
+{
+  g_auto (MusterRope) bytes = MUSTER_ROPE_INIT, request = MUSTER_ROPE_INIT;
+  Muster__CreateKnownRequest message = MUSTER__CREATE_KNOWN_REQUEST__INIT;
+  GError *failure = NULL;
+  if (self->graph == NULL || g_atomic_int_get (&self->master->knows_no_graphs))
+    return NULL;
+  muster_graph_put (self->graph, &bytes);
+  if (muster_rope_size (&bytes) < LEAST_NAMED_BYTES)
+    return NULL;
+  MusterDigest digest = digest_of (self->master, self->graph, &bytes);
+  message.graph_sha256 = (ProtobufCBinaryData){MUSTER_DIGEST_BYTES, digest.bytes};
+  message.graph_bytes = muster_rope_size (&bytes);
+  if (self->config != NULL)
+    message.config = (ProtobufCBinaryData){g_bytes_get_size (self->config),
+                                           (guint8 *)g_bytes_get_data (self->config, NULL)};
+  muster_remote_pack (&request, &message.base);
+  MusterSession *session = call_create (self, "/muster.Readiness/CreateKnown", &request, &failure);
+  if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED))
+    g_atomic_int_set (&self->master->knows_no_graphs, TRUE);
+  else if (failure != NULL && !muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
+    g_propagate_error (error, g_steal_pointer (&failure));
+  g_clear_error (&failure);
+  return session;
+}
+
 /* A master that can't be reached is UNAVAILABLE at once: the caller decides whether to retry, and
  * reports it. */
 static MusterSession *
 remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config, gint64 deadline_us,
                        GCancellable *cancellable, GError **error)
 {
-  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  const Creation creation = {MUSTER_REMOTE_MASTER (master), graph, config, deadline_us,
+                             cancellable};
+  GError *failure = NULL;
+  MusterSession *session = create_known (&creation, &failure);
+  if (failure != NULL)
+    g_propagate_error (error, failure);
+  if (session != NULL || failure != NULL)
+    return session;
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   put_graph (&request, graph);
   put_field (&request, 2, config);
-  g_autoptr (MusterArena) arena = muster_arena_new ();
-  MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
-  MusterRpcOptions options = {.deadline_us = deadline_us, .headers = &lease, .n_headers = 1};
-  Tensorflow__CreateSessionResponse *response = muster_remote_call (
-      self->client, MUSTER_MASTER_METHOD ("CreateSession"), &request,
-      &tensorflow__create_session_response__descriptor, arena, &options, cancellable, error);
-  if (response == NULL)
-    return NULL;
-  return muster_remote_session_new (self->client, self->background, self->heartbeat,
-                                    response->session_handle, response->graph_version, graph);
+  return call_create (&creation, MUSTER_MASTER_METHOD ("CreateSession"), &request, error);
 }
 
 static void
@@ -258,6 +332,8 @@ muster_remote_master_finalize (GObject *object)
   g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
   g_clear_pointer (&self->background, muster_background_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
+  g_clear_pointer (&self->named, muster_graph_unref);
+  g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_remote_master_parent_class)->finalize (object);
 }
 
@@ -268,6 +344,7 @@ muster_remote_master_class_init (MusterRemoteMasterClass *klass)
 }
 
 static void
-muster_remote_master_init (MusterRemoteMaster *self G_GNUC_UNUSED)
+muster_remote_master_init (MusterRemoteMaster *self)
 {
+  g_mutex_init (&self->lock);
 }

@@ -5,6 +5,7 @@
 #include "ready/hub.h"
 #include "rpc/server/rpc_server.h"
 #include "server/core/handler_pool.h"
+#include "server/core/known_graphs.h"
 #include "server/core/limits.h"
 #include "server/core/request_ids.h"
 #include "server/core/session_reaper.h"
@@ -32,6 +33,7 @@ struct _MusterServer {
   MusterRequestIds *request_ids;     /* (owned) */
   MusterChiefRegistry *registry;     /* (owned) */
   MusterReadinessHub *hub;           /* (owned) */
+  MusterKnownGraphs *known_graphs;   /* (owned) */
   MusterSessionReaper *reaper;       /* (owned) */
   MusterStepMeter *steps;            /* (owned) */
   MusterReadinessService *readiness; /* (owned) */

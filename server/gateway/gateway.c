@@ -2,6 +2,7 @@
 // What makes and ends sessions behind a gateway, and what asks the master as a whole.
 #include "server/gateway/gateway_private.h"
 
+#include "base/protowire.h"
 #include "ready/backoff.h"
 #include "server/core/nested_message_private.h"
 #include "server/core/service.h"
@@ -15,7 +16,7 @@
  * longer, so that it can close the session. */
 #define LINGER (60 * MUSTER_SECOND)
 
-enum { CREATE_SESSION_GRAPH = 1 };
+enum { CREATE_SESSION_GRAPH = 1, CREATE_SESSION_CONFIG = 2 };
 
 /* --- reading messages --- */
 
@@ -102,35 +103,29 @@ on_created (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
     muster_rpc_call_finish (call, error);
 }
 
+/* graph (nullable): there was none, with an error. */
 static gboolean
-begin_creation (Creation *self, MusterRpcCall *call, GBytes *request, GError **error)
+begin_creation (Creation *self, MusterRpcCall *call, GBytes *graph, GError **error)
 {
   MusterServer *server = self->gateway->server;
-  g_autoptr (GBytes) bytes = muster_server_nested_graph (request, CREATE_SESSION_GRAPH, error);
-  if (bytes == NULL || !muster_server_read_lease (server, call, &self->lease_us, error) ||
-      !muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, g_bytes_get_size (bytes),
+  if (graph == NULL || !muster_server_read_lease (server, call, &self->lease_us, error) ||
+      !muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, g_bytes_get_size (graph),
                             error))
     return FALSE;
   self->has_place = muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error);
   if (!self->has_place)
     return FALSE;
-  self->graph = muster_gateway_graphs_get (self->gateway->graphs, bytes);
+  g_autoptr (GBytes) shared = muster_known_graphs_share (server->known_graphs, graph);
+  self->graph = muster_gateway_graphs_get (self->gateway->graphs, shared);
   self->remote = muster_master_remote (server->master, muster_rpc_call_deadline_us (call),
                                        muster_rpc_call_cancellable (call), error);
   return self->remote != NULL;
 }
 
+/* Takes creation. */
 static void
-create_session (MusterRpcCall *call, GBytes *request, gpointer data)
+forward_creation (Creation *creation, MusterRpcCall *call, MusterRpcMessage *message)
 {
-  MusterServer *server = data;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (Creation) creation = g_new0 (Creation, 1);
-  creation->gateway = server->gateway;
-  if (!begin_creation (creation, call, request, &error)) {
-    muster_rpc_call_finish (call, error);
-    return;
-  }
   const MusterRpcHeader lease = {MUSTER_SESSION_LEASE_HEADER, MUSTER_SESSION_LEASE_SECONDS};
   const MusterRpcProxyOptions options = {
       .method = MUSTER_MASTER_SERVICE ("CreateSession"),
@@ -140,8 +135,54 @@ create_session (MusterRpcCall *call, GBytes *request, gpointer data)
       .n_headers = 1,
   };
   MusterRpcClient *client = muster_remote_master_client (MUSTER_REMOTE_MASTER (creation->remote));
-  muster_rpc_call_proxy (call, client, message_of (request), &options, on_created,
-                         g_steal_pointer (&creation));
+  muster_rpc_call_proxy (call, client, message, &options, on_created, creation);
+}
+
+static void
+create_session (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) graph = muster_server_nested_graph (request, CREATE_SESSION_GRAPH, &error);
+  g_autoptr (Creation) creation = g_new0 (Creation, 1);
+  creation->gateway = server->gateway;
+  if (begin_creation (creation, call, graph, &error))
+    forward_creation (g_steal_pointer (&creation), call, message_of (request));
+  else
+    muster_rpc_call_finish (call, error);
+}
+
+/* The CreateSession for a master to which the graph is new, or which can't be asked. */
+static MusterRpcMessage *
+message_with (GBytes *graph, const ProtobufCBinaryData *config)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_proto_put_head (muster_rope_tail (&rope), CREATE_SESSION_GRAPH, g_bytes_get_size (graph));
+  muster_rope_append (&rope, graph);
+  if (config->len > 0) {
+    muster_proto_put_head (muster_rope_tail (&rope), CREATE_SESSION_CONFIG, config->len);
+    g_byte_array_append (muster_rope_tail (&rope), config->data, (guint)config->len);
+  }
+  return muster_rpc_message_new (&rope);
+}
+
+static void
+create_known (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  const Muster__CreateKnownRequest *read =
+      muster_server_unpack (call, request, &muster__create_known_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  g_autoptr (GBytes) graph = muster_server_find_graph (server, read, &error);
+  g_autoptr (Creation) creation = g_new0 (Creation, 1);
+  creation->gateway = server->gateway;
+  if (begin_creation (creation, call, graph, &error))
+    forward_creation (g_steal_pointer (&creation), call, message_with (graph, &read->config));
+  else
+    muster_rpc_call_finish (call, error);
 }
 
 /* --- closing sessions --- */
@@ -313,6 +354,7 @@ muster_gateway_enter (MusterGateway *self)
 {
   MusterServer *server = self->server;
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CreateSession"), create_session);
+  muster_server_add_method (server, MUSTER_CREATE_KNOWN, create_known);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CloseSession"), close_session);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("Reset"), reset);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ListDevices"), list_devices);

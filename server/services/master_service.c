@@ -2,6 +2,7 @@
 #include "server/services/master_service.h"
 
 #include "rpc/proto/master.pb-c.h"
+#include "rpc/proto/muster.pb-c.h"
 #include "server/core/nested_message_private.h"
 #include "server/core/server_private.h"
 #include "server/core/service.h"
@@ -78,6 +79,17 @@ wanted_clear (Wanted *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wanted, wanted_clear)
 
 static gboolean
+take_graph (Wanted *self, MusterServer *server, GBytes *graph, GError **error)
+{
+  self->graph_bytes = g_bytes_get_size (graph);
+  if (!muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, self->graph_bytes, error))
+    return FALSE;
+  g_autoptr (GBytes) shared = muster_known_graphs_share (server->known_graphs, graph);
+  self->graph = muster_graph_new (shared);
+  return TRUE;
+}
+
+static gboolean
 read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *request,
              GError **error)
 {
@@ -92,41 +104,64 @@ read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *re
     return FALSE;
   g_autoptr (GBytes) graph_bytes =
       muster_server_nested_graph (request, CREATE_SESSION_GRAPH, error);
-  if (graph_bytes == NULL)
+  return graph_bytes != NULL && take_graph (self, server, graph_bytes, error);
+}
+
+GBytes *
+muster_server_find_graph (MusterServer *server, const Muster__CreateKnownRequest *request,
+                          GError **error)
+{
+  GBytes *graph = NULL;
+  if (request->graph_sha256.len != MUSTER_DIGEST_BYTES) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "a graph is named by its SHA-256 of %d bytes, not of %" G_GSIZE_FORMAT,
+                 MUSTER_DIGEST_BYTES, request->graph_sha256.len);
+    return NULL;
+  }
+  graph = muster_known_graphs_find (server->known_graphs, request->graph_sha256.data,
+                                    request->graph_bytes);
+  if (graph == NULL)
+    muster_fail (error, MUSTER_ERROR_NOT_FOUND, "This server doesn't have the graph; send it");
+  return graph;
+}
+
+static gboolean
+read_known (Wanted *self, MusterServer *server, MusterRpcCall *call,
+            const Muster__CreateKnownRequest *request, GError **error)
+{
+  if (request->config.len > 0)
+    self->config = g_bytes_new (request->config.data, request->config.len);
+  if (!read_config (self->config, &self->timeout_us, error) ||
+      !muster_server_read_lease (server, call, &self->lease_us, error))
     return FALSE;
-  self->graph_bytes = g_bytes_get_size (graph_bytes);
-  if (!muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, self->graph_bytes, error))
-    return FALSE;
-  self->graph = muster_graph_new (graph_bytes);
-  return TRUE;
+  g_autoptr (GBytes) graph = muster_server_find_graph (server, request, error);
+  return graph != NULL && take_graph (self, server, graph, error);
 }
 
 static MusterServed *
-make_session (MusterServer *server, MusterRpcCall *call, GBytes *request, GError **error)
+make_session (MusterServer *server, MusterRpcCall *call, const Wanted *wanted, GError **error)
 {
-  g_auto (Wanted) wanted = {0};
-  if (!read_wanted (&wanted, server, call, request, error) ||
-      !muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error))
+  if (!muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error))
     return NULL;
   g_autoptr (MusterSession) session = muster_master_create_session (
-      server->master, wanted.graph, wanted.config, muster_rpc_call_deadline_us (call),
+      server->master, wanted->graph, wanted->config, muster_rpc_call_deadline_us (call),
       muster_rpc_call_cancellable (call), error);
   if (session == NULL) {
     muster_limits_release (server->limits, MUSTER_LIMIT_SESSIONS);
     return NULL;
   }
-  MusterServed *served = muster_sessions_add (server->sessions, session, wanted.graph_bytes,
-                                              wanted.timeout_us, wanted.lease_us);
-  if (wanted.lease_us > 0)
-    muster_session_reaper_watch (server->reaper, wanted.lease_us);
+  MusterServed *served = muster_sessions_add (server->sessions, session, wanted->graph_bytes,
+                                              wanted->timeout_us, wanted->lease_us);
+  if (wanted->lease_us > 0)
+    muster_session_reaper_watch (server->reaper, wanted->lease_us);
   return served;
 }
 
+/* Takes served (nullable). */
 static void
-create_session (MusterRpcCall *call, GBytes *request, gpointer data)
+reply_created (MusterRpcCall *call, MusterServed *created, const GError *error)
 {
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterServed) served = make_session (data, call, request, &error);
+  g_autoptr (MusterServed) served = created;
   if (served == NULL) {
     muster_rpc_call_finish (call, error);
     return;
@@ -134,6 +169,35 @@ create_session (MusterRpcCall *call, GBytes *request, gpointer data)
   Tensorflow__CreateSessionResponse response = TENSORFLOW__CREATE_SESSION_RESPONSE__INIT;
   response.session_handle = served->handle;
   muster_server_reply (call, &response.base);
+}
+
+static void
+create_session (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (GError) error = NULL;
+  g_auto (Wanted) wanted = {0};
+  MusterServed *served = read_wanted (&wanted, server, call, request, &error)
+                             ? make_session (server, call, &wanted, &error)
+                             : NULL;
+  reply_created (call, served, error);
+}
+
+static void
+create_known (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  g_auto (Wanted) wanted = {0};
+  const Muster__CreateKnownRequest *read =
+      muster_server_unpack (call, request, &muster__create_known_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  MusterServed *served = read_known (&wanted, server, call, read, &error)
+                             ? make_session (server, call, &wanted, &error)
+                             : NULL;
+  reply_created (call, served, error);
 }
 
 /* Returns the new version, or -1. */
@@ -303,6 +367,7 @@ void
 muster_master_service_enter (MusterServer *server)
 {
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CreateSession"), create_session);
+  muster_server_add_method (server, MUSTER_CREATE_KNOWN, create_known);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ExtendSession"), extend_session);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CloseSession"), close_session);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ListDevices"), list_devices);

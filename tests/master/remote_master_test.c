@@ -63,6 +63,57 @@ MUSTER_TEST (RemoteMaster, creates_a_session_of_the_graphs_very_bytes)
                        2);
 }
 
+/* Creates sessions of one graph that large, and expects so many questions and graphs. */
+static void
+expect_sessions (TinyMaster *f, gsize size, guint n, gint n_asked, gint n_sent)
+{
+  g_autoptr (GBytes) bytes = g_bytes_new_take (g_malloc0 (size), size);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+  const gint asked = g_atomic_int_get (&f->n_asked), sent = g_atomic_int_get (&f->n_sent);
+  for (guint i = 0; i < n; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterSession) session =
+        muster_master_create_session (f->master, graph, NULL, test_deadline (), NULL, &error);
+    MUSTER_EXPECT_NO_ERROR (error);
+    MUSTER_EXPECT_TRUE (session != NULL && muster_session_graph (session) == graph);
+  }
+  MUSTER_EXPECT_EQ (g_atomic_int_get (&f->n_asked) - asked, n_asked);
+  MUSTER_EXPECT_EQ (g_atomic_int_get (&f->n_sent) - sent, n_sent);
+}
+
+MUSTER_TEST (RemoteMaster, sends_a_large_graph_only_where_the_master_doesnt_have_it)
+{
+  g_auto (TinyMaster) f = {.known_answer = MUSTER_ERROR_NOT_FOUND};
+  tiny_master_start (&f);
+
+  expect_sessions (&f, 100 << 10, 1, 1, 1);
+  g_atomic_int_set (&f.known_answer, 0);
+  expect_sessions (&f, 100 << 10, 3, 3, 0);
+  expect_sessions (&f, 1 << 10, 2, 0, 2); /* a small one is sent */
+}
+
+MUSTER_TEST (RemoteMaster, asks_a_master_that_keeps_no_graphs_once)
+{
+  g_auto (TinyMaster) f = {.known_answer = MUSTER_ERROR_UNIMPLEMENTED};
+  tiny_master_start (&f);
+
+  expect_sessions (&f, 100 << 10, 3, 1, 3);
+}
+
+MUSTER_TEST (RemoteMaster, passes_on_why_there_is_no_session_of_a_known_graph)
+{
+  g_auto (TinyMaster) f = {.known_answer = MUSTER_ERROR_RESOURCE_EXHAUSTED};
+  g_autoptr (GError) error = NULL;
+  tiny_master_start (&f);
+  g_autoptr (GBytes) bytes = g_bytes_new_take (g_malloc0 (100 << 10), 100 << 10);
+  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
+
+  MUSTER_EXPECT_TRUE (
+      muster_master_create_session (f.master, graph, NULL, test_deadline (), NULL, &error) == NULL);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  MUSTER_EXPECT_EQ (g_atomic_int_get (&f.n_sent), 0);
+}
+
 MUSTER_TEST (RemoteMaster, lists_local_and_remote_devices)
 {
   g_auto (TinyMaster) f = {0};

@@ -39,6 +39,15 @@ copy_field (ProtobufCBinaryData field)
 }
 
 static void
+reply_created (MusterRpcCall *call)
+{
+  Tensorflow__CreateSessionResponse response = TENSORFLOW__CREATE_SESSION_RESPONSE__INIT;
+  response.session_handle = "tiny";
+  response.graph_version = GRAPH_VERSION;
+  reply_message (call, &response.base);
+}
+
+static void
 on_create (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   TinyMaster *self = data;
@@ -54,10 +63,22 @@ on_create (MusterRpcCall *call, GBytes *request, gpointer data)
   g_free (self->lease);
   self->lease = g_strdup (muster_rpc_call_header (call, "muster-lease"));
   g_mutex_unlock (&self->lock);
-  Tensorflow__CreateSessionResponse response = TENSORFLOW__CREATE_SESSION_RESPONSE__INIT;
-  response.session_handle = "tiny";
-  response.graph_version = GRAPH_VERSION;
-  reply_message (call, &response.base);
+  g_atomic_int_inc (&self->n_sent);
+  reply_created (call);
+}
+
+static void
+on_create_known (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
+{
+  TinyMaster *self = data;
+  const gint code = g_atomic_int_get (&self->known_answer);
+  g_atomic_int_inc (&self->n_asked);
+  if (code == 0) {
+    reply_created (call);
+    return;
+  }
+  g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, code, "not here");
+  muster_rpc_call_finish (call, error);
 }
 
 static void
@@ -338,6 +359,7 @@ static const struct {
     {"/tensorflow.MasterService/MakeCallable", on_make_callable},
     {"/tensorflow.MasterService/RunCallable", on_run_callable},
     {"/tensorflow.MasterService/ReleaseCallable", on_release_callable},
+    {"/muster.Readiness/CreateKnown", on_create_known},
     {"/muster.Readiness/Watch", on_watch},
     {"/muster.Readiness/Renew", on_renew},
 };

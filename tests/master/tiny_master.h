@@ -24,6 +24,9 @@ typedef struct {
   gint64 request_id;    /* of the last step; guarded by lock */
   char **containers;    /* (nullable) of the last reset; guarded by lock */
   gint64 released;      /* the callable released last; guarded by lock */
+  gint known_answer;    /* atomic: of CreateKnown: 0, or an error's code */
+  gint n_asked;         /* atomic: how often a session of a known graph was asked for, … */
+  gint n_sent;          /* atomic: … and a graph was sent */
   GAsyncQueue *closed;  /* handles, as they are closed */
   GAsyncQueue *hanging; /* calls that never end */
   gboolean is_lost;     /* atomic: answers as a master that restarted, … */

@@ -23,6 +23,7 @@ static const char *const methods[] = {
     "/tensorflow.MasterService/RunCallable",
     "/tensorflow.MasterService/ReleaseCallable",
     "/muster.Readiness/Status",
+    "/muster.Readiness/CreateKnown",
 };
 
 /* Sends what may be nonsense: any answer will do, but there must be one. */

@@ -108,6 +108,7 @@ MUSTER_TEST (Secured, refuses_who_lacks_the_token_but_reports_its_health)
       CREATE,
       "/tensorflow.MasterService/RunStep",
       "/tensorflow.MasterService/Reset",
+      "/muster.Readiness/CreateKnown",
       "/muster.Readiness/Watch",
       "/muster.Readiness/Status",
       "/muster.Readiness/Renew",
