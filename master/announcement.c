@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "master/announcement.h"
 
+#include <string.h>
+
 const char *
 muster_chief_phase_name (MusterChiefPhase phase)
 {
@@ -30,6 +32,7 @@ muster_announcement_clear (MusterAnnouncement *self)
   g_free (self->detail);
   muster_save_status_free (self->saves);
   g_free (self->holder);
+  g_free (self->goodput);
   *self = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
 }
 
@@ -45,6 +48,7 @@ muster_announcement_copy (const MusterAnnouncement *self)
   copy->detail = g_strdup (self->detail);
   copy->saves = muster_save_status_copy (self->saves);
   copy->holder = g_strdup (self->holder);
+  copy->goodput = muster_goodput_copy (self->goodput);
   return copy;
 }
 
@@ -83,11 +87,25 @@ muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *l
     muster_save_status_free (self->saves);
     self->saves = muster_save_status_copy (later->saves);
   }
+  if (later->goodput != NULL) {
+    g_free (self->goodput);
+    self->goodput = muster_goodput_copy (later->goodput);
+  }
   if (later->durable_step < 0)
     return;
   self->durable_step = later->durable_step;
   self->durable_age_us = later->durable_age_us;
   put (&self->durable, later->durable);
+}
+
+/* But for the age. */
+static gboolean
+is_same_goodput (const MusterGoodput *a, const MusterGoodput *b)
+{
+  if (a == NULL || b == NULL)
+    return a == b;
+  return memcmp (a->spent_us, b->spent_us, sizeof a->spent_us) == 0 && a->began_us == b->began_us &&
+         a->n_restarts == b->n_restarts && a->step == b->step && a->end == b->end;
 }
 
 gboolean
@@ -101,7 +119,7 @@ muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement
          g_strcmp0 (a->task, b->task) == 0 && g_strcmp0 (a->who, b->who) == 0 &&
          g_strcmp0 (a->durable, b->durable) == 0 && g_strcmp0 (a->detail, b->detail) == 0 &&
          g_strcmp0 (a->holder, b->holder) == 0 && a->failed == b->failed &&
-         muster_save_status_equal (a->saves, b->saves);
+         muster_save_status_equal (a->saves, b->saves) && is_same_goodput (a->goodput, b->goodput);
 }
 
 /* "worker:0 (host:4711)", or the one of both that is known. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/goodput.h"
 #include "master/save_status.h"
 
 G_BEGIN_DECLS
@@ -48,6 +49,7 @@ typedef struct {
                           holds; NULL: it holds none */
   gboolean failed;     /* its run has failed: no other chief continues with the model as it is */
   gboolean same_graph; /* of a claim's result: that chief's graph is also the claimant's */
+  MusterGoodput *goodput; /* (owned) (nullable) of the job */
 } MusterAnnouncement;
 
 #define MUSTER_ANNOUNCEMENT_INIT                                                                   \
@@ -78,8 +80,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAnnouncement, muster_announcement_free)
  * muster_announcement_merge: (skip)
  *
  * Updates self from a later announcement of the same chief: phase (unless UNKNOWN), step and
- * durable checkpoint (unless -1), saves (unless NULL), detail (NULL keeps it while the phase stays
- * the same), holder (NULL keeps it) and failed (which stays).
+ * durable checkpoint (unless -1), saves and goodput (unless NULL), detail (NULL keeps it while the
+ * phase stays the same), holder (NULL keeps it) and failed (which stays).
  */
 void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *later);
 

@@ -47,8 +47,8 @@ const char *muster_lease_model (MusterLease *self); /* borrowed */
 /**
  * muster_lease_announce: (skip)
  *
- * Announces a phase. Of announcement, the phase, step, durable step and checkpoint, saves, and
- * detail are used; unset fields keep their values (muster_announcement_merge ()).
+ * Announces a phase. Of announcement, the phase, step, durable step and checkpoint, saves,
+ * goodput and detail are used; unset fields keep their values (muster_announcement_merge ()).
  * FAILED_PRECONDITION: the lease is lost. OVER ends the job: waiting workers exit at once.
  */
 gboolean muster_lease_announce (MusterLease *self, const MusterAnnouncement *announcement,

@@ -80,6 +80,8 @@ muster_readiness_add_age (MusterReadiness *readiness, gint64 passed_us)
     chief->lost_age_us += passed_us;
   if (chief->saves != NULL)
     muster_save_status_add_age (chief->saves, passed_us);
+  if (chief->goodput != NULL)
+    chief->goodput->age_us += passed_us;
 }
 
 gboolean

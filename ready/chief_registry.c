@@ -17,6 +17,7 @@ typedef struct {
   gint64 phase_us;
   gint64 durable_us;
   gint64 saves_us;
+  gint64 goodput_us;
   gint64 lost_us;
   gint64 lease_until_us;
   gint64 highest; /* highest epoch ever seen */
@@ -188,6 +189,8 @@ describe (const Model *model, gint64 now_us)
   chief->lost_age_us = chief->alive ? 0 : now_us - model->lost_us;
   if (chief->saves != NULL)
     muster_save_status_add_age (chief->saves, now_us - model->saves_us);
+  if (chief->goodput != NULL)
+    chief->goodput->age_us += now_us - model->goodput_us;
   return chief;
 }
 
@@ -423,6 +426,11 @@ apply_announcement (MusterChiefRegistry *self, Model *model, const MusterAnnounc
     muster_save_status_free (model->chief.saves);
     model->chief.saves = muster_save_status_copy (announced->saves);
     model->saves_us = now_us;
+  }
+  if (announced->goodput != NULL) {
+    g_free (model->chief.goodput);
+    model->chief.goodput = muster_goodput_copy (announced->goodput);
+    model->goodput_us = now_us;
   }
   if (model->has_left)
     return;

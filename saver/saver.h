@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/goodput.h"
 #include "checkpoint/state/quarantine.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "master/lease.h"
@@ -118,6 +119,29 @@ gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory,
 gboolean muster_saver_begin_run (MusterSaver *self, const char *directory,
                                  const char *resumed_prefix, gint64 resumed_step,
                                  gint64 deadline_us, GCancellable *cancellable, GError **error);
+
+/**
+ * muster_saver_set_goodput: (skip)
+ *
+ * Sets what each later checkpoint's side file says of the job's time. Any thread.
+ */
+void muster_saver_set_goodput (MusterSaver *self, const MusterGoodput *goodput);
+
+/**
+ * muster_saver_write_goodput: (skip)
+ *
+ * Writes it to a directory's side file at once, as a chief does that ends.
+ */
+gboolean muster_saver_write_goodput (MusterSaver *self, const char *directory, gint64 deadline_us,
+                                     GCancellable *cancellable, GError **error);
+
+/**
+ * muster_saver_read_goodput: (skip)
+ *
+ * Reads it, with its age. FALSE if the directory has none, or no side file that can be read.
+ */
+gboolean muster_saver_read_goodput (MusterSaver *self, const char *directory,
+                                    MusterGoodput *goodput);
 
 /* Makes a consistent save of a model that several tasks train. All functions are called on the
  * saving thread, while no other save runs. */

@@ -209,6 +209,10 @@ typedef struct {
   char *restore_warning; /* (owned) (nullable) remarks on the restore: lines */
   char *reason; /* (owned) (nullable) recover, and operations that failed: why the model isn't ready
                  */
+  /* prepare: (owned) (nullable) what the chief before has announced of the job's time, and when it
+   * had measured that. */
+  MusterGoodput *goodput;
+  gint64 goodput_at_us;
   GArray *phases;  /* (owned) (nullable) of MusterPhase, in order */
   guint polls;     /* the number of readiness checks */
   guint sessions;  /* the number of sessions created */

@@ -353,6 +353,7 @@ muster_session_report_clear (MusterSessionReport *self)
   g_clear_pointer (&self->passed_over, g_free);
   g_clear_pointer (&self->restore_warning, g_free);
   g_clear_pointer (&self->reason, g_free);
+  g_clear_pointer (&self->goodput, g_free);
   g_clear_pointer (&self->phases, g_array_unref);
   g_clear_pointer (&self->timeline, g_array_unref);
   g_clear_pointer (&self->reasons, g_ptr_array_unref);

@@ -158,6 +158,11 @@ keep_before (MusterOperation *self, MusterAnnouncement *before)
   }
   muster_announcement_free (self->before);
   self->before = before;
+  g_clear_pointer (&self->report.goodput, g_free);
+  if (before == NULL || before->goodput == NULL)
+    return;
+  self->report.goodput = muster_goodput_copy (before->goodput);
+  self->report.goodput_at_us = muster_clock_now_us (self->clock) - before->goodput->age_us;
 }
 
 /* A refusal contains no announcement, but a watch's first message does. */

@@ -286,7 +286,7 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
 
   if (trained == NULL)
     trained = &own;
-  *trained = (MusterTrained){.step = -1, .report.final_step = -1};
+  *trained = (MusterTrained){.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
   if (cancellable == NULL && training->preemption != NULL)
     cancellable = muster_preemption_cancellable (training->preemption);
   if (!assemble (&parts, trained, error))
@@ -298,6 +298,7 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   GError *ended = NULL;
   gboolean is_well =
       muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);
+  muster_monitored_session_goodput (session, &trained->goodput);
   if (is_well && failure != NULL &&
       trained->report.outcome == MUSTER_OUTCOME_OVER) /* not by the end of the input */
     ended = g_steal_pointer (&failure);

@@ -31,6 +31,7 @@ typedef struct {
   /* How far the saves have come: (nullable) (not owned), valid during the call; NULL on a worker,
    * and without a checkpoint_dir. */
   const MusterSaveStatus *saves;
+  MusterGoodput goodput; /* until now */
   /* With epochs (nullable) (not owned), valid during the call: this task's share is done, and it
    * waits for this task, "worker:1", … */
   const char *awaits;
@@ -108,6 +109,9 @@ typedef struct {
    * nothing to resume, also after a preemption request. */
   gboolean is_reached;
   guint n_recoveries;
+  /* What the job's time was spent on: a chief's, with a checkpoint_dir, since the job's first
+   * start; else this process's. */
+  MusterGoodput goodput;
   MusterSessionReport report; /* of the last session that was created, or couldn't be */
 } MusterTrained;
 

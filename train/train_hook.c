@@ -33,6 +33,7 @@ struct _MusterTrainingHook {
   MusterTrained *trained;         /* (not owned) */
   MusterSaver *saver;             /* (owned) (nullable) */
   MusterClock *clock;             /* (owned) */
+  MusterGoodputMeter *meter;      /* (owned) from before begin on */
   MusterLease *lease;             /* (owned) (nullable) the session's */
   MusterHook *position;           /* (owned) (nullable) trains so many batches instead of steps */
   gint64 n_batches;
@@ -79,7 +80,10 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
 {
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
   g_auto (MusterSaveStatus) saves = MUSTER_SAVE_STATUS_INIT;
+  MusterGoodput goodput = MUSTER_GOODPUT_INIT;
 
+  muster_goodput_meter_read (self->meter, &goodput);
+  announcement.goodput = &goodput;
   announcement.phase = phase;
   announcement.step = self->state.step;
   if (self->saver != NULL) {
@@ -178,6 +182,7 @@ report_progress (MusterTrainingHook *self, gint64 at_us)
     muster_saver_status (self->saver, &saves);
     state.saves = &saves;
   }
+  muster_goodput_meter_read (self->meter, &state.goodput);
   return listener->progress (&state, listener->user_data);
 }
 
@@ -202,6 +207,15 @@ claim_directory (MusterTrainingHook *self, gint64 deadline_us, GCancellable *can
   muster_saver_set_lease (self->saver, self->lease);
   return muster_saver_claim_directory (self->saver, self->training->checkpoint_dir, deadline_us,
                                        cancellable, error);
+}
+
+static void
+training_measure (MusterHook *hook, MusterGoodputMeter *meter)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+
+  muster_goodput_meter_unref (self->meter);
+  self->meter = muster_goodput_meter_ref (meter);
 }
 
 static gboolean
@@ -328,6 +342,7 @@ training_finalize (GObject *object)
   g_clear_object (&self->saver);
   g_clear_object (&self->lease);
   g_clear_object (&self->position);
+  g_clear_pointer (&self->meter, muster_goodput_meter_unref);
   g_clear_object (&self->clock);
   G_OBJECT_CLASS (muster_training_hook_parent_class)->finalize (object);
 }
@@ -336,6 +351,7 @@ static void
 muster_training_hook_class_init (MusterTrainingHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = training_finalize;
+  MUSTER_HOOK_CLASS (klass)->measure = training_measure;
   MUSTER_HOOK_CLASS (klass)->after_create_session = training_after_create;
   MUSTER_HOOK_CLASS (klass)->before_run = training_before_run;
   MUSTER_HOOK_CLASS (klass)->after_run = training_after_run;
@@ -345,7 +361,8 @@ muster_training_hook_class_init (MusterTrainingHookClass *klass)
 static void
 muster_training_hook_init (MusterTrainingHook *self)
 {
-  self->state = (MusterTrainingState){.step = -1, .loss = NAN, .left_us = -1, .durable_step = -1};
+  self->state = (MusterTrainingState){
+      .step = -1, .loss = NAN, .left_us = -1, .durable_step = -1, .goodput = MUSTER_GOODPUT_INIT};
   self->settled_step = -1;
 }
 

@@ -37,6 +37,7 @@ muster_checkpoint_record_new (void)
   MusterCheckpointRecord *self = g_new0 (MusterCheckpointRecord, 1);
   self->final_step = -1;
   self->resumed_step = -1;
+  self->goodput = (MusterGoodput)MUSTER_GOODPUT_INIT;
   self->checkpoints = g_ptr_array_new_with_free_func (side_checkpoint_free);
   self->by_name = g_hash_table_new (g_str_hash, g_str_equal);
   return self;
@@ -199,10 +200,12 @@ muster_checkpoint_record_write (MusterStorage *storage, const char *directory,
 
 #define VERSION 1
 /* Leaves space to count further. */
-#define MAX_NUMBER   (G_MAXINT64 - (1 << 20))
-#define DIRECTORY    "directory"
-#define CHECKPOINT   "checkpoint "
-#define PLAIN_IN_URI "!$&'()*+,:=@/"
+#define MAX_NUMBER (G_MAXINT64 - (1 << 20))
+/* A thousand years: sums don't overflow. */
+#define MOST_SPENT_US (G_GINT64_CONSTANT (31557600000) * MUSTER_SECOND)
+#define DIRECTORY     "directory"
+#define CHECKPOINT    "checkpoint "
+#define PLAIN_IN_URI  "!$&'()*+,:=@/"
 
 static char *
 first_line (const char *body, gsize size)
@@ -263,6 +266,13 @@ set_files (GKeyFile *file, const char *group, const GArray *files)
     g_key_file_set_value (file, group, "files", value->str);
 }
 
+/* "goodput-training" */
+static char *
+goodput_key (guint use)
+{
+  return g_strdup_printf ("goodput-%s", muster_time_use_name ((MusterTimeUse)use));
+}
+
 static void
 print_checkpoint (GKeyFile *file, const char *group, const MusterSideCheckpoint *one)
 {
@@ -282,6 +292,26 @@ print_checkpoint (GKeyFile *file, const char *group, const MusterSideCheckpoint 
   set_files (file, group, one->files);
 }
 
+static void
+print_goodput (GKeyFile *file, const MusterCheckpointRecord *self)
+{
+  const MusterGoodput *goodput = &self->goodput;
+  if (goodput->began_us == 0)
+    return;
+  g_key_file_set_int64 (file, DIRECTORY, "goodput-began", goodput->began_us);
+  g_key_file_set_double (file, DIRECTORY, "goodput-time", self->goodput_time);
+  for (guint i = 0; i < MUSTER_N_TIMES; i++) {
+    g_autofree char *key = goodput_key (i);
+    g_key_file_set_int64 (file, DIRECTORY, key, goodput->spent_us[i]);
+  }
+  set_uint64 (file, DIRECTORY, "goodput-restarts", goodput->n_restarts);
+  set_uint64 (file, DIRECTORY, "goodput-failures", goodput->n_failures);
+  set_uint64 (file, DIRECTORY, "goodput-steps-again", goodput->steps_again);
+  g_key_file_set_int64 (file, DIRECTORY, "goodput-step", goodput->step);
+  set_flag (file, DIRECTORY, "goodput-least", goodput->is_least);
+  g_key_file_set_int64 (file, DIRECTORY, "goodput-end", goodput->end);
+}
+
 char *
 muster_checkpoint_record_print (const MusterCheckpointRecord *self)
 {
@@ -299,6 +329,7 @@ muster_checkpoint_record_print (const MusterCheckpointRecord *self)
   if (self->resumed_step >= 0)
     g_key_file_set_int64 (file, DIRECTORY, "resumed-step", self->resumed_step);
   set_name (file, DIRECTORY, "durable-dir", self->durable_dir);
+  print_goodput (file, self);
   for (guint i = 0; i < self->checkpoints->len; i++) {
     g_autofree char *group = g_strdup_printf (CHECKPOINT "%u", i);
     print_checkpoint (file, group, self->checkpoints->pdata[i]);
@@ -454,6 +485,31 @@ parse_checkpoint (MusterCheckpointRecord *self, GKeyFile *file, const char *grou
 }
 
 static gboolean
+parse_goodput (MusterCheckpointRecord *self, GKeyFile *file, GError **error)
+{
+  MusterGoodput *goodput = &self->goodput;
+  gint64 end = MUSTER_RUN_UNENDED;
+  if (!get_int64 (file, DIRECTORY, "goodput-began", 0, &goodput->began_us, error) ||
+      !get_time (file, DIRECTORY, "goodput-time", &self->goodput_time, error) ||
+      !get_uint64 (file, DIRECTORY, "goodput-restarts", MAX_NUMBER, &goodput->n_restarts, error) ||
+      !get_uint64 (file, DIRECTORY, "goodput-failures", MAX_NUMBER, &goodput->n_failures, error) ||
+      !get_uint64 (file, DIRECTORY, "goodput-steps-again", MAX_NUMBER, &goodput->steps_again,
+                   error) ||
+      !get_int64 (file, DIRECTORY, "goodput-step", -1, &goodput->step, error) ||
+      !get_flag (file, DIRECTORY, "goodput-least", &goodput->is_least, error) ||
+      !get_int64 (file, DIRECTORY, "goodput-end", MUSTER_RUN_UNENDED, &end, error))
+    return FALSE;
+  goodput->end = (MusterRunEnd)MIN (end, MUSTER_RUN_FINISHED);
+  for (guint i = 0; i < MUSTER_N_TIMES; i++) {
+    g_autofree char *key = goodput_key (i);
+    if (!get_int64 (file, DIRECTORY, key, 0, &goodput->spent_us[i], error))
+      return FALSE;
+    goodput->spent_us[i] = MIN (goodput->spent_us[i], MOST_SPENT_US);
+  }
+  return TRUE;
+}
+
+static gboolean
 parse_directory (MusterCheckpointRecord *self, GKeyFile *file, GError **error)
 {
   gint64 version = 0;
@@ -474,7 +530,8 @@ parse_directory (MusterCheckpointRecord *self, GKeyFile *file, GError **error)
          get_name (file, DIRECTORY, "run", &self->run, error) &&
          get_name (file, DIRECTORY, "resumed-run", &self->resumed_run, error) &&
          get_int64 (file, DIRECTORY, "resumed-step", -1, &self->resumed_step, error) &&
-         get_path (file, DIRECTORY, "durable-dir", &self->durable_dir, error);
+         get_path (file, DIRECTORY, "durable-dir", &self->durable_dir, error) &&
+         parse_goodput (self, file, error);
 }
 
 /* The text after the first line, if that is valid. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/goodput.h"
 #include "checkpoint/store/storage.h"
 
 G_BEGIN_DECLS
@@ -46,9 +47,11 @@ typedef struct {
                  from, until the run saves */
   char *run;  /* (owned) (nullable) a UUID of the run that writes here, new with each chief that
                  takes the model; NULL: none has begun */
-  char *resumed_run;   /* (owned) (nullable) the run that saved the checkpoint it started from */
-  gint64 resumed_step; /* … and that checkpoint's step; -1: it was initialised */
-  char *durable_dir;   /* (owned) (nullable) in a fast tier: the absolute path of the last tier */
+  char *resumed_run;     /* (owned) (nullable) the run that saved the checkpoint it started from */
+  gint64 resumed_step;   /* … and that checkpoint's step; -1: it was initialised */
+  char *durable_dir;     /* (owned) (nullable) in a fast tier: the absolute path of the last tier */
+  MusterGoodput goodput; /* of the job that writes here; without its age */
+  double goodput_time;   /* when that was measured, seconds since 1970 */
   GPtrArray *checkpoints; /* (owned) (element-type MusterSideCheckpoint) oldest first */
   GHashTable *by_name;    /* (owned) the same by name; change both with the functions below */
 } MusterCheckpointRecord;

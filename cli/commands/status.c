@@ -4,10 +4,12 @@
 #include "base/unpack.h"
 #include "cli/common/cli.h"
 #include "cli/output/figures.h"
+#include "cli/output/goodput.h"
 #include "cli/output/json.h"
 #include "cli/output/saves.h"
 #include "cli/output/table.h"
 #include "master/announcement.h"
+#include "master/goodput_message_private.h"
 #include "master/save_status_message_private.h"
 #include "rpc/address.h"
 #include "rpc/client/diagnose.h"
@@ -120,6 +122,16 @@ add_saves_row (MusterTable *table, const Muster__Announcement *model)
 }
 
 static void
+add_goodput_row (MusterTable *table, const Muster__Announcement *model)
+{
+  g_autofree MusterGoodput *goodput = muster_goodput_read (model->goodput);
+  if (goodput == NULL)
+    return;
+  g_autofree char *text = muster_goodput_text (goodput);
+  muster_table_add (table, "  time", text, NULL);
+}
+
+static void
 add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
 {
   for (gsize i = 0; i < status->n_models; i++) {
@@ -132,6 +144,7 @@ add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
     }
     add_chief_row (table, model);
     add_saves_row (table, model);
+    add_goodput_row (table, model);
   }
 }
 
@@ -245,6 +258,7 @@ models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
   for (gsize i = 0; i < status->n_models; i++) {
     const Muster__Announcement *model = status->models[i];
     g_autoptr (MusterSaveStatus) saves = muster_save_status_read (model->saves);
+    g_autofree MusterGoodput *goodput = muster_goodput_read (model->goodput);
     json_builder_begin_object (builder);
     muster_json_add_string (builder, "state", word_of (model));
     muster_json_add_string (builder, "phase",
@@ -255,6 +269,7 @@ models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
     if (!model->alive)
       muster_json_add_seconds (builder, "lost_age", model->lost_age_us);
     muster_saves_json (builder, saves);
+    muster_goodput_json (builder, goodput);
     json_builder_end_object (builder);
   }
   json_builder_end_array (builder);

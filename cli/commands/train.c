@@ -262,7 +262,8 @@ run (Job *job)
   MusterTrainShow show = {.n_variables = muster_scaffold_n_variables (job->scaffold),
                           .preemption = job->preemption,
                           .n_fast = job->command->n_fast,
-                          .is_drill = job->command->drill};
+                          .is_drill = job->command->drill,
+                          .is_worker = job->role->is_worker};
   MusterLive *live = muster_live_new (job->role->is_worker ? "waiting for" : "preparing",
                                       job->options, job->options->json);
   muster_train_show_init (&show, job->options, live);

@@ -4,6 +4,7 @@
 #include "cli/commands/train_line.h"
 #include "cli/common/cli.h"
 #include "cli/output/figures.h"
+#include "cli/output/goodput.h"
 #include "cli/output/json.h"
 #include "cli/output/notify.h"
 #include "cli/output/saves.h"
@@ -89,6 +90,7 @@ add_state (JsonBuilder *builder, const MusterTrainingState *state)
   add_number (builder, "awaits_seconds",
               state->awaits == NULL ? NAN : (double)state->awaits_us / MUSTER_SECOND);
   muster_saves_json (builder, state->saves);
+  muster_goodput_json (builder, &state->goodput);
 }
 
 /* --- ready --- */
@@ -384,6 +386,16 @@ say_trained (MusterTrainShow *self, const MusterTrained *trained)
   muster_cli_say (stdout, "%s\n", text->str);
 }
 
+/* A worker's is only its process's. */
+static void
+say_goodput (const MusterTrainShow *self, const MusterTrained *trained)
+{
+  if (self->is_worker || trained->goodput.began_us == 0)
+    return;
+  g_autofree char *text = muster_goodput_text (&trained->goodput);
+  muster_cli_say (stdout, "%s\n", text);
+}
+
 /* Reports a drill that didn't happen because training ended first. */
 static gboolean
 missed_drill (const MusterTrainShow *self, const MusterPreemptionReport *preempted,
@@ -481,6 +493,7 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
                                   .took_us = now_us () - self->made_us};
   const MusterExit code = exit_of (self, &result, trained, &preempted);
   self->live = NULL;
+  self->state.goodput = trained->goodput;
   muster_cli_trace_write (self->trace, self->options, "train");
   const gboolean is_told = preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED &&
                            muster_preemption_explains (self->preemption, error);
@@ -497,6 +510,8 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
     say_preempted (self, &preempted);
   else if (error == NULL)
     say_trained (self, trained);
+  if (!is_json (self) && self->ready_us > 0)
+    say_goodput (self, trained);
   if (missed_drill (self, &preempted, error) && !is_json (self)) {
     g_autofree char *text = describe_missed_drill (self);
     muster_cli_say (stderr, "muster: %s\n", text);

@@ -19,6 +19,7 @@ typedef struct {
   MusterPreemption *preemption; /* (not owned) */
   gboolean is_drill;
   gsize n_fast; /* the number of fast tiers */
+  gboolean is_worker;
   /* internal: */
   MusterTrainingState state; /* the last one reported */
   gint64 ready_us;           /* when the model was first ready; 0: not yet */

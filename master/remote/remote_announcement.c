@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "master/goodput_message_private.h"
 #include "master/remote/remote_private.h"
 #include "master/save_status_message_private.h"
 
@@ -51,6 +52,7 @@ muster_remote_announcement (const Muster__Announcement *message)
       .saves = muster_save_status_read (message->saves),
       .holder = muster_remote_text (message->holder, MOST_PATH),
       .failed = message->failed,
+      .goodput = muster_goodput_read (message->goodput),
   };
   return g_memdup2 (&announcement, sizeof announcement);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/wait.h"
+#include "master/goodput_message_private.h"
 #include "master/lease.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
@@ -39,7 +40,8 @@ struct _MusterRemoteLease {
    * master may have cleared it. */
   gboolean is_phase_reported;
   gint64 durable_us; /* when told.durable became durable */
-  gint64 saves_us;   /* when announced.saves was read */
+  gint64 saves_us;   /* when announced.saves was read … */
+  gint64 goodput_us; /* … and announced.goodput */
   gint64 lease_us;
   gint64 due_us;    /* the next renewal */
   gint64 retry_us;  /* grows while the master can't be reached */
@@ -284,6 +286,13 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
     muster_save_status_fill (&saves, status);
     announcement.saves = &saves;
   }
+  Muster__Goodput goodput;
+  g_autofree MusterGoodput *spent = muster_goodput_copy (self->announced.goodput);
+  if (spent != NULL) {
+    spent->age_us += now_us () - self->goodput_us;
+    muster_goodput_fill (&goodput, spent);
+    announcement.goodput = &goodput;
+  }
   message.announcement = &announcement;
   muster_remote_pack (&request, &message.base);
   g_mutex_unlock (&self->lock);
@@ -368,6 +377,8 @@ begin_call (MusterRemoteLease *self, const MusterAnnouncement *announcement,
       self->durable_us = now_us () - announcement->durable_age_us;
     if (announcement->saves != NULL)
       self->saves_us = now_us ();
+    if (announcement->goodput != NULL)
+      self->goodput_us = now_us ();
     self->is_phase_reported &= announcement->phase == MUSTER_CHIEF_UNKNOWN;
   }
   g_mutex_unlock (&self->lock);

@@ -46,8 +46,10 @@ typedef struct {
   GMutex publishing;     /* held while one checkpoint is published */
   GMutex lock;
   /* guarded by lock */
-  GHashTable *swept;  /* (owned) (element-type utf8) directories */
-  char *run;          /* (owned) (nullable) the run that saves: see MusterRun */
+  GHashTable *swept;     /* (owned) (element-type utf8) directories */
+  char *run;             /* (owned) (nullable) the run that saves: see MusterRun */
+  MusterGoodput goodput; /* for the side file; began_us 0: none */
+  double goodput_time;
   gint64 least_epoch; /* a claim takes this one or a higher one */
   MusterLease *lease; /* (owned) (nullable) */
   GArray *claimed;    /* (owned) (element-type MusterClaimed) under that lease */
@@ -116,6 +118,17 @@ gboolean muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self,
                                                 const char *directory, const MusterRun *run,
                                                 gint64 deadline_us, GCancellable *cancellable,
                                                 GError **error);
+/* goodput.c: what is written to the side file with each later checkpoint, … */
+void muster_checkpoint_directory_set_goodput (MusterCheckpointDirectory *self,
+                                              const MusterGoodput *goodput);
+void muster_checkpoint_directory_put_goodput (MusterCheckpointDirectory *self,
+                                              MusterCheckpointRecord *record);
+/* … and at once. */
+gboolean muster_checkpoint_directory_write_goodput (MusterCheckpointDirectory *self,
+                                                    MusterLease *lease, const char *directory,
+                                                    gint64 deadline_us, GCancellable *cancellable,
+                                                    GError **error);
+
 /* The run that saved a checkpoint, by its directory's side file: (transfer full) (nullable) */
 char *muster_checkpoint_run (MusterStorage *storage, const char *prefix);
 /* The run that writes to a directory, by its side file: (transfer full) (nullable) */

@@ -277,6 +277,7 @@ record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   checkpoint->bytes = muster_checkpoint_record_find (record, prefix)->bytes;
   if (self->keep_seconds > 0)
     record->last_preserved = MAX (change.mark, 0);
+  muster_checkpoint_directory_put_goodput (self, record);
   if (!is_described ||
       !muster_checkpoint_record_write (self->storage, directory, record, &failure)) {
     if (self->needs_record) {

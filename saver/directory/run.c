@@ -55,6 +55,7 @@ muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self, MusterLe
       !muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed, error))
     return FALSE;
   write_run (record, run);
+  muster_checkpoint_directory_put_goodput (self, record);
   if (!muster_checkpoint_record_write (self->storage, directory, record, error))
     return FALSE;
   g_mutex_lock (&self->lock);

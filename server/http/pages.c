@@ -216,6 +216,12 @@ saving_age_of (const MusterAnnouncement *chief)
              : -1;
 }
 
+static double
+goodput_of (const MusterAnnouncement *chief)
+{
+  return chief->goodput != NULL ? muster_goodput_share (chief->goodput) : -1;
+}
+
 /* --- saves --- */
 
 /* The saves of each model, from its chief's announcements; each writes one family. */
@@ -288,6 +294,35 @@ add_saves (Page *page, GPtrArray *chiefs)
   }
 }
 
+/* --- what the job's time is spent on --- */
+
+static void
+add_goodput (Page *page, GPtrArray *chiefs)
+{
+  family (page, COUNTER, "muster_model_time_seconds", "seconds",
+          "The job's time since its first start, over restarts, by use.");
+  for (guint i = 0; i < chiefs->len; i++) {
+    const MusterAnnouncement *chief = chiefs->pdata[i];
+    for (guint use = 0; chief->goodput != NULL && use < MUSTER_N_TIMES; use++)
+      sample_of (page, "_total", chief->model, "use", muster_time_use_name ((MusterTimeUse)use),
+                 SECONDS (chief->goodput->spent_us[use]));
+  }
+  family (page, COUNTER, "muster_model_restarts", "",
+          "Number of restarts of the chief's process and of its session.");
+  for (guint i = 0; i < chiefs->len; i++) {
+    const MusterAnnouncement *chief = chiefs->pdata[i];
+    if (chief->goodput != NULL)
+      sample (page, "_total", "model", chief->model, (double)chief->goodput->n_restarts);
+  }
+  family (page, COUNTER, "muster_model_steps_trained_again", "",
+          "Number of steps trained again after a failure.");
+  for (guint i = 0; i < chiefs->len; i++) {
+    const MusterAnnouncement *chief = chiefs->pdata[i];
+    if (chief->goodput != NULL)
+      sample (page, "_total", "model", chief->model, (double)chief->goodput->steps_again);
+  }
+}
+
 /* --- models --- */
 
 static void
@@ -312,6 +347,9 @@ add_models (Page *page, MusterServer *server)
        last_bytes_of},
       {"muster_model_saving_seconds", "seconds",
        "Time since the oldest save that hasn't ended was requested.", saving_age_of},
+      {"muster_model_goodput_ratio", "ratio",
+       "Share of the job's time, over restarts, in which steps were trained for the first time.",
+       goodput_of},
   };
   g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (server->registry);
   for (guint g = 0; g < G_N_ELEMENTS (gauges); g++) {
@@ -324,6 +362,7 @@ add_models (Page *page, MusterServer *server)
     }
   }
   add_saves (page, chiefs);
+  add_goodput (page, chiefs);
 }
 
 static void

@@ -290,6 +290,7 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
       request->announcement != NULL ? request->announcement : &none;
   const MusterAnnouncement announcement = muster_server_read_announcement (announced);
   g_autoptr (MusterSaveStatus) saves = announcement.saves;
+  g_autofree MusterGoodput *goodput = announcement.goodput;
   if (!muster_chief_registry_announce (server->registry, &announcement, error))
     return FALSE;
   attend_to_lease (server->announcing); /* an expired lease is renewed */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/announcement.h"
 
+#include "master/goodput_message_private.h"
 #include "master/save_status_message_private.h"
 #include "server/core/service.h"
 
@@ -26,10 +27,14 @@ muster_server_fill_announcement (MusterAnnouncementMessage *self, const MusterAn
   message->ready = chief->is_ready;
   message->holder = muster_server_text (chief->holder);
   message->failed = chief->failed;
-  if (chief->saves == NULL)
-    return;
-  muster_save_status_fill (&self->saves, chief->saves);
-  message->saves = &self->saves;
+  if (chief->saves != NULL) {
+    muster_save_status_fill (&self->saves, chief->saves);
+    message->saves = &self->saves;
+  }
+  if (chief->goodput != NULL) {
+    muster_goodput_fill (&self->goodput, chief->goodput);
+    message->goodput = &self->goodput;
+  }
 }
 
 MusterAnnouncement
@@ -48,5 +53,6 @@ muster_server_read_announcement (const Muster__Announcement *message)
       .holder = message->holder,
       .failed = message->failed,
       .saves = muster_save_status_read (message->saves),
+      .goodput = muster_goodput_read (message->goodput),
   };
 }

@@ -10,6 +10,7 @@ G_BEGIN_DECLS
 typedef struct {
   Muster__Announcement message;
   Muster__SaveStatus saves;
+  Muster__Goodput goodput;
 } MusterAnnouncementMessage;
 
 /* Fills a message from an announcement, whose texts and numbers it borrows. */
@@ -17,7 +18,7 @@ void muster_server_fill_announcement (MusterAnnouncementMessage *self,
                                       const MusterAnnouncement *chief);
 
 /* Reads what a chief announces: the rest is the server's to say. It borrows the message's texts,
- * and owns its saves, which the caller frees. */
+ * and owns its saves and goodput, which the caller frees. */
 MusterAnnouncement muster_server_read_announcement (const Muster__Announcement *message);
 
 G_END_DECLS

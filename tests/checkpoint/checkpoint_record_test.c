@@ -24,6 +24,15 @@ full_record (void)
   record->resumed_run = g_strdup ("0b9f8a7c-1d2e-4f3a-9b8c-7d6e5f4a3b2c");
   record->resumed_step = 1100;
   record->durable_dir = g_strdup ("/nfs/run;\xff");
+  record->goodput = (MusterGoodput){.began_us = 1600000000000001,
+                                    .spent_us = {1, 2, 3, 4, 5, 6, 7},
+                                    .n_restarts = 8,
+                                    .n_failures = 7,
+                                    .steps_again = 9,
+                                    .step = 10,
+                                    .is_least = TRUE,
+                                    .end = MUSTER_RUN_STOPPED};
+  record->goodput_time = 1600000001.5;
   MusterSideCheckpoint *one = muster_checkpoint_record_ensure (record, "/a/b/model ckpt;1");
   one->step = 1;
   one->epoch = 6;
@@ -65,6 +74,8 @@ MUSTER_TEST (CheckpointRecord, what_is_written_is_read)
   MUSTER_EXPECT_STREQ (read->resumed_run, record->resumed_run);
   MUSTER_EXPECT_EQ (read->resumed_step, 1100);
   MUSTER_EXPECT_STREQ (read->durable_dir, record->durable_dir);
+  MUSTER_EXPECT_EQ (memcmp (&read->goodput, &record->goodput, sizeof read->goodput), 0);
+  MUSTER_EXPECT_EQ (read->goodput_time, 1600000001.5);
   MUSTER_EXPECT_EQ (read->checkpoints->len, 2);
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (read, "elsewhere/model ckpt;1");
   MUSTER_ASSERT_TRUE (one != NULL);

@@ -216,7 +216,8 @@ class Alone(Case):
 
     def test_draws_its_saves_in_a_trace(self):
         trace = os.path.join(self.work, "trace.json")
-        done = train(*LOCAL, "--steps=100", "--checkpoint-dir=" + self.run_dir, "--save-every=50", "--trace=" + trace)
+        done = train(*LOCAL, "--steps=100", "--checkpoint-dir=" + self.run_dir, "--save-every=50", "--save-blocking",
+                     "--trace=" + trace)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         with open(trace) as file:
             drawn = json.load(file)["traceEvents"]
@@ -326,6 +327,64 @@ class Tiers(Case):
         self.fails(3, "--fast-dir needs --checkpoint-dir", *LOCAL, "--steps=1", "--fast-dir=" + self.fast)
         self.fails(3, "can't be both", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir,
                    "--fast-dir=%s/" % self.run_dir)
+
+
+class Goodput(Case):
+    """What a job's time was spent on, over its lives."""
+
+    def job(self, target, *more):
+        return [MODEL, *FEEDS, "--master=" + target, "--checkpoint-dir=" + self.run_dir, *more]
+
+    def killed(self, *words):
+        """A life that ends by SIGKILL after its third checkpoint; the step of the last that it spoke of."""
+        process = self.start(MUSTER, "train", *words, "--steps=1000000000", "--save-every=100", "--json")
+        for _ in range(3):
+            step = self.read_event(process, "saved")["step"]
+        process.kill()
+        process.wait()
+        return step
+
+    def test_is_told_at_the_end(self):
+        done = train(*self.job("local", "--steps=50"))
+        self.assertRegex(done.stdout, r"\ngoodput [\d.]+ %: .* of .* lost \(start .*; saves .*\)\n$")
+        again = train(*self.job("local", "--steps=60", "--json"))
+        goodput = events(again.stdout)[-1]["goodput"]
+        # who was done wasn't down
+        self.assertEqual((goodput["restarts"], goodput["steps_again"], goodput["seconds"]["down"]), (0, 0, 0))
+        self.assertAlmostEqual(goodput["total_seconds"], sum(goodput["seconds"].values()), places=5)
+        self.assertAlmostEqual(goodput["share"], 1 - goodput["lost_seconds"] / goodput["total_seconds"], places=5)
+
+    def test_survives_a_kill(self):
+        step = self.killed(*self.job("local"))
+        done = train(*self.job("local", "--steps=%d" % (step + 1000), "--json"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        goodput = events(done.stdout)[-1]["goodput"]
+        self.assertEqual((goodput["restarts"], goodput["failures"], goodput["at_least"]), (1, 1, True))
+        self.assertGreater(goodput["seconds"]["down"], 0)
+        self.assertGreater(goodput["seconds"]["restoring"], 0)
+        self.assertGreater(goodput["seconds"]["saving"], 0)
+
+    def test_knows_from_the_master_what_is_trained_again(self):
+        _, target = self.serve()
+        process = self.start(MUSTER, "train", *self.job(target), "--steps=1000000000", "--save-secs=1h", "--json")
+        self.read_event(process, "step")
+        end = time.monotonic() + PATIENCE
+        reached = 0
+        while reached < 100 and time.monotonic() < end:
+            shown = subprocess.run([MUSTER, "status", target, "--json"], capture_output=True, text=True, timeout=PATIENCE)
+            goodput = (json.loads(shown.stdout)["models"] or [{}])[0].get("goodput")
+            reached = json.loads(shown.stdout)["models"][0]["step"] or 0 if goodput else 0
+        self.assertGreaterEqual(reached, 100)
+        process.kill()
+        process.wait()
+        done = train(*self.job(target, "--steps=%d" % (reached - 10)), "--json", "--restore")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        goodput = events(done.stdout)[-1]["goodput"]
+        self.assertEqual((goodput["restarts"], goodput["at_least"]), (1, False))
+        self.assertIn(goodput["steps_again"], (reached - 11, reached - 10))  # the last may have been read before its update
+        self.assertGreater(goodput["seconds"]["repeated"], 0)
+        shown = subprocess.run([MUSTER, "status", target], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertRegex(shown.stdout, r"\n  time +goodput .* \(1 restart: .* down, .* for [\d,]+ steps trained again; saves .*\)\n")
 
 
 class Preempted(Case):

@@ -10,7 +10,7 @@ struct _MusterFakeChiefRegistry {
   /* guarded by lock */
   gboolean announcing;
   MusterAnnouncement *chief; /* (owned) (nullable) its ages count from the instants below */
-  gint64 phase_us, durable_us, lost_us, saves_us;
+  gint64 phase_us, durable_us, lost_us, saves_us, goodput_us;
   gint64 highest;    /* epoch ever seen */
   char *holder;      /* (owned) (nullable) the handle of the chief's session */
   GHashTable *ended; /* (owned) a set of handles: sessions of chiefs that lost */
@@ -88,6 +88,8 @@ describe_locked (MusterFakeChiefRegistry *self)
   chief->lost_age_us = chief->alive ? 0 : now_us (self) - self->lost_us;
   if (chief->saves != NULL)
     muster_save_status_add_age (chief->saves, now_us (self) - self->saves_us);
+  if (chief->goodput != NULL)
+    chief->goodput->age_us += now_us (self) - self->goodput_us;
   return chief;
 }
 
@@ -319,6 +321,8 @@ take_in_locked (MusterFakeChiefRegistry *self, const MusterAnnouncement *announc
     self->durable_us = now_us (self) - announced->durable_age_us;
   if (announced->saves != NULL)
     self->saves_us = now_us (self);
+  if (announced->goodput != NULL)
+    self->goodput_us = now_us (self);
   self->chief->prepared |= self->chief->phase >= MUSTER_CHIEF_PREPARED;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/unpack.h"
 #include "master/announcement.h"
+#include "master/goodput_message_private.h"
 #include "master/save_status_message_private.h"
 #include "tests/gtest_shim.h"
 
@@ -103,4 +104,34 @@ MUSTER_TEST (SaveStatus, is_kept_by_announcements)
   muster_announcement_merge (&kept, &later);
   MUSTER_EXPECT_EQ (kept.saves->n_failed, (guint64)2);
   MUSTER_EXPECT_FALSE (muster_announcement_equal (copy, &kept));
+}
+
+MUSTER_TEST (GoodputMessage, brings_the_same_and_nothing_impossible)
+{
+  const MusterGoodput goodput = {.began_us = 1600000000000000,
+                                 .age_us = 5,
+                                 .spent_us = {1, 2, 3, 4, 5, 6, 7},
+                                 .n_restarts = 8,
+                                 .n_failures = 7,
+                                 .steps_again = 9,
+                                 .step = 10,
+                                 .is_least = TRUE,
+                                 .end = MUSTER_RUN_FINISHED};
+  gint64 odd[] = {-1, G_MAXINT64, 3, 4, 5, 6, 7, 8, 9};
+  Muster__Goodput message;
+
+  muster_goodput_fill (&message, &goodput);
+  g_autofree MusterGoodput *same = muster_goodput_read (&message);
+  MUSTER_EXPECT_EQ (memcmp (same, &goodput, sizeof goodput), 0);
+
+  message.spent_us = odd;
+  message.n_spent_us = G_N_ELEMENTS (odd);
+  message.end = 9;
+  message.step = -9;
+  g_autofree MusterGoodput *possible = muster_goodput_read (&message);
+  MUSTER_EXPECT_EQ (possible->spent_us[0], 0);
+  MUSTER_EXPECT_TRUE (muster_goodput_total_us (possible) > 0);
+  MUSTER_EXPECT_EQ ((int)possible->end, (int)MUSTER_RUN_FINISHED);
+  MUSTER_EXPECT_EQ (possible->step, -1);
+  MUSTER_EXPECT_NULL (muster_goodput_read (NULL));
 }

@@ -24,6 +24,7 @@
 #include "session/cluster/cluster_spec.h"
 #include "session/manager.h"
 #include "tests/doubles/notebook.h"
+#include "train/goodput/goodput_meter.h"
 #include "train/hooks/hooks.h"
 #include "train/hooks/step_timer.h"
 #include "train/monitored/monitored_session.h"
@@ -495,6 +496,7 @@ make_for_training (const char *name)
   MAKE ("MusterMonitoredSession*", monitored ());
   MAKE ("MusterBatches*", batches ());
   MAKE ("MusterPreemption*", muster_preemption_new (0, NULL));
+  MAKE ("MusterGoodputMeter*", muster_goodput_meter_new (NULL));
   MAKE ("MusterSessionProgram*", session_program ());
   MAKE ("MusterBackup*", backup ());
   MAKE ("MusterWorkerTrainingState*", worker_training_state ());

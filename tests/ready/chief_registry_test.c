@@ -193,6 +193,8 @@ MUSTER_TEST (ChiefRegistry, keeps_how_far_the_saves_are)
   announced.model = (char *)"digits";
   announced.epoch = 1;
   announced.saves = &saves;
+  MusterGoodput goodput = {.began_us = 9, .age_us = MUSTER_SECOND, .step = 700};
+  announced.goodput = &goodput;
   MUSTER_ASSERT_TRUE (muster_chief_registry_announce (f.registry, &announced, &error));
   pass (&f, 3);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 710);
@@ -202,6 +204,9 @@ MUSTER_TEST (ChiefRegistry, keeps_how_far_the_saves_are)
   MUSTER_EXPECT_EQ (chief->saves->step[MUSTER_SAVE_STAGED], 700);
   MUSTER_EXPECT_EQ (chief->saves->age_us[MUSTER_SAVE_STAGED], 4 * MUSTER_SECOND);
   MUSTER_EXPECT_EQ (chief->saves->saving_age_us, 3 * MUSTER_SECOND);
+  MUSTER_ASSERT_TRUE (chief->goodput != NULL);
+  MUSTER_EXPECT_EQ (chief->goodput->began_us, 9);
+  MUSTER_EXPECT_EQ (chief->goodput->age_us, 4 * MUSTER_SECOND);
   saves.saving = longest;
   EXPECT_REFUSED (muster_chief_registry_announce (f.registry, &announced, &error_),
                   MUSTER_ERROR_INVALID_ARGUMENT, "checkpoint's name");

@@ -181,6 +181,12 @@ give_models (Fixture *f)
   announced.model = (char *)"digits";
   announced.epoch = epoch;
   announced.saves = &saves;
+  MusterGoodput goodput = {
+      .began_us = 1,
+      .spent_us = {[MUSTER_TIME_TRAINING] = 3 * MUSTER_SECOND, [MUSTER_TIME_DOWN] = MUSTER_SECOND},
+      .n_restarts = 2,
+      .steps_again = 5};
+  announced.goodput = &goodput;
   MUSTER_EXPECT_TRUE (muster_chief_registry_announce (f->server->registry, &announced, NULL));
   (void)claim (f, "odd \"name\"\\of a model");
 }
@@ -208,6 +214,11 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
       "\nmuster_model_last_save_seconds{model=\"digits\",phase=\"publishing\"} 0.25\n",
       "\nmuster_model_last_save_bytes{model=\"digits\"} 12345\n",
       "\nmuster_model_saving_seconds{model=\"digits\"} ",
+      "\nmuster_model_goodput_ratio{model=\"digits\"} 0.75\n",
+      "\nmuster_model_time_seconds_total{model=\"digits\",use=\"training\"} 3\n",
+      "\nmuster_model_time_seconds_total{model=\"digits\",use=\"down\"} 1\n",
+      "\nmuster_model_restarts_total{model=\"digits\"} 2\n",
+      "\nmuster_model_steps_trained_again_total{model=\"digits\"} 5\n",
       "\nmuster_limit{limit=\"sessions\"} 20000\n",
       "\nmuster_limit_used{limit=\"sessions\"} 0\n",
       "\nmuster_limit_refused_total{limit=\"sessions\"} 0\n",

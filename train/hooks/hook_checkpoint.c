@@ -5,6 +5,7 @@
 #include "session/manager.h"
 #include "train/hooks/background_save_private.h"
 #include "train/hooks/hooks_private.h"
+#include "train/hooks/saved_goodput_private.h"
 #include "train/hooks/tier_cadence_private.h"
 
 #define NAME "CheckpointSaverHook"
@@ -15,6 +16,7 @@ struct _MusterCheckpointSaverHook {
   MusterSaver *saver;   /* (owned) from begin on */
   gboolean is_blocking; /* a save is made in the step's time */
   MusterBackgroundSave background;
+  MusterGoodputMeter *meter;    /* (owned) from before begin on */
   MusterScaffold *scaffold;     /* (owned) from begin on */
   MusterEventWriter *writer;    /* (owned) (nullable) */
   GArray *listeners;            /* (owned) (element-type MusterSaverListener) */
@@ -37,6 +39,15 @@ struct _MusterCheckpointSaverHook {
 
 G_DEFINE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER_TYPE_HOOK)
 
+static void
+checkpoint_measure (MusterHook *hook, MusterGoodputMeter *meter)
+{
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
+
+  muster_goodput_meter_unref (self->meter);
+  self->meter = muster_goodput_meter_ref (meter);
+}
+
 static gboolean
 checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
 {
@@ -49,6 +60,7 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
     self->saver = muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
   if (self->saver == NULL || !muster_saver_adopt_directory (self->saver, self->directory, error))
     return FALSE;
+  muster_saved_goodput_offer (self->meter, self->saver, self->directory);
   if (self->preemption != NULL)
     muster_preemption_set_saver (self->preemption, self->saver, self->directory);
   muster_saver_listeners_begin (self->listeners);
@@ -309,13 +321,18 @@ static gboolean
 save (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step, MusterTierSet due,
       gboolean *wants_stop, GError **error)
 {
+  const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
+
   if (self->cadence.n == 0)
     due = 0;
+  muster_saved_goodput_note (self->meter, self->saver, MUSTER_RUN_UNENDED);
   muster_saver_listeners_before_save (self->listeners, call->session, step, call->deadline_us,
                                       call->cancellable);
-  return self->background.async != NULL && !is_preempted (self)
-             ? save_in_background (self, call, step, due, wants_stop, error)
-             : save_blocking (self, call, step, due, wants_stop, error);
+  gboolean is_done = self->background.async != NULL && !is_preempted (self)
+                         ? save_in_background (self, call, step, due, wants_stop, error)
+                         : save_blocking (self, call, step, due, wants_stop, error);
+  (void)muster_goodput_meter_enter (self->meter, use);
+  return is_done;
 }
 
 /* --- when --- */
@@ -377,6 +394,7 @@ begin_run (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError *
                                 call->cancellable, error))
     return FALSE;
   muster_tier_cadence_open (&self->cadence, self->saver, self->clock);
+  muster_saved_goodput_note (self->meter, self->saver, MUSTER_RUN_UNENDED);
   return muster_saver_begin_run (self->saver, self->directory,
                                  muster_session_manager_restored_from (call->session),
                                  muster_session_manager_continued_step (call->session),
@@ -492,6 +510,17 @@ end_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GEr
   return FALSE;
 }
 
+/* The account, for the next run. */
+static void
+end_goodput (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step)
+{
+  const MusterRunEnd end = step != self->durable_step ? MUSTER_RUN_UNENDED
+                           : is_preempted (self)      ? MUSTER_RUN_STOPPED
+                                                      : MUSTER_RUN_FINISHED;
+  muster_saved_goodput_write (self->meter, self->saver, self->directory, end, call->deadline_us,
+                              call->cancellable);
+}
+
 static gboolean
 checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
                 GCancellable *cancellable, GError **error)
@@ -502,11 +531,15 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   gint64 step =
       muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
 
+  const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
+  muster_saved_goodput_note (self->meter, self->saver, MUSTER_RUN_UNENDED);
   if (step < 0 || !end_background (self, &call, error) || !end_copies (self, &call, error) ||
       !save_last (self, &call, step, error)) {
     abandon_save (self, muster_background_save_bound (&self->background, &call));
     return FALSE;
   }
+  end_goodput (self, &call, step);
+  (void)muster_goodput_meter_enter (self->meter, use);
   muster_saver_listeners_end (self->listeners, session, step, deadline_us, either.cancellable);
   /* A run that ends without saving its last state has failed, even if save failures were tolerated.
    */
@@ -561,6 +594,7 @@ checkpoint_finalize (GObject *object)
   g_free (self->directory);
   g_free (self->durable);
   g_clear_object (&self->saver);
+  g_clear_pointer (&self->meter, muster_goodput_meter_unref);
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
   g_array_unref (self->listeners);
@@ -574,6 +608,7 @@ static void
 muster_checkpoint_saver_hook_class_init (MusterCheckpointSaverHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = checkpoint_finalize;
+  MUSTER_HOOK_CLASS (klass)->measure = checkpoint_measure;
   MUSTER_HOOK_CLASS (klass)->begin = checkpoint_begin;
   MUSTER_HOOK_CLASS (klass)->claims = checkpoint_claims;
   MUSTER_HOOK_CLASS (klass)->after_create_session = checkpoint_after_create;

@@ -26,6 +26,15 @@ tell (MusterHook *self, const char *verb, gboolean is_well, GError **error)
   return is_well;
 }
 
+void
+muster_hook_measure (MusterHook *self, MusterGoodputMeter *meter)
+{
+  MusterHookClass *klass = MUSTER_HOOK_GET_CLASS (self);
+
+  if (klass->measure != NULL)
+    klass->measure (self, meter);
+}
+
 gboolean
 muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "train/goodput/goodput_meter.h"
 #include "train/monitored/coordinator.h"
 #include "train/monitored/run_context.h"
 #include "train/monitored/scaffold.h"
@@ -43,6 +44,9 @@ struct _MusterHookClass {
   /* After begin: what the hook needs exclusively, (transfer full) (nullable), as texts: "feeds
    * x:0", "saves to DIRECTORY". Two hooks with the same text are refused. */
   char **(*claims) (MusterHook *self);
+  /* Called once, before begin: what measures the job's time. A hook that holds steps up for another
+   * use says so (muster_goodput_meter_enter ()). */
+  void (*measure) (MusterHook *self, MusterGoodputMeter *meter);
 };
 
 /* Normalised claims: the tensor "x" is "x:0", a directory is absolute. */

@@ -6,6 +6,7 @@
 G_BEGIN_DECLS
 
 /* Call the hook's functions, any of which may be missing. */
+void muster_hook_measure (MusterHook *self, MusterGoodputMeter *meter);
 gboolean muster_hook_begin (MusterHook *self, MusterScaffold *scaffold, GError **error);
 gboolean muster_hook_after_create_session (MusterHook *self, MusterSession *session,
                                            MusterCoordinator *coordinator, gint64 deadline_us,

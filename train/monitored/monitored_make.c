@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Creates the successive sessions of a monitored session. */
 #include "base/error.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "ready/pause.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/queue_runner.h"
@@ -101,6 +102,7 @@ void
 muster_monitored_drop (MusterMonitoredSession *self)
 {
   outbid_lease (self);
+  muster_goodput_meter_lost (self->meter);
   if (self->coordinator != NULL) {
     g_autoptr (GError) reported = NULL;
     muster_monitored_join (self, self->deadline_us, &reported);
@@ -119,6 +121,38 @@ muster_monitored_note_mistake (MusterMonitoredSession *self, const GError *failu
   self->hooks_mistake = g_error_copy (failure);
 }
 
+/* --- what creating a session took --- */
+
+static gint64
+phase_us (const MusterSessionReport *report, const char *name)
+{
+  for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
+    const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
+    if (strcmp (phase->name, name) == 0)
+      return phase->duration_us;
+  }
+  return 0;
+}
+
+/* A job that initialises its model is a new one; any other goes on. */
+static void
+measure (MusterMonitoredSession *self, const MusterSessionReport *report)
+{
+  const gboolean is_new =
+      !self->is_worker && report->restored_from == NULL && phase_us (report, "init") > 0;
+  const gint64 step = report->restored_from != NULL ? muster_checkpoint_step (report->restored_from)
+                      : report->continued           ? report->continued_step
+                      : is_new                      ? 0
+                                                    : -1;
+
+  if (is_new)
+    muster_goodput_meter_forget (self->meter);
+  else
+    muster_goodput_meter_resume (self->meter, report->goodput, report->goodput_at_us);
+  muster_goodput_meter_made (self->meter, phase_us (report, "restore"),
+                             phase_us (report, "init") + phase_us (report, "local init"), step);
+}
+
 /* The hooks' after_create_session counts as part of creating the session. error must not be NULL.
  */
 static gboolean
@@ -133,6 +167,8 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
   for (guint i = 0; self->session_since_us > 0 && i < self->hooks->len; i++)
     muster_hook_session_lost (self->hooks->pdata[i]);
   self->session = prepare_or_wait (self, timeout_us, report, &failure);
+  if (self->session != NULL)
+    measure (self, report);
   if (self->listener.made != NULL)
     self->listener.made (report, failure, self->listener.user_data);
   if (self->session == NULL) {
@@ -150,6 +186,7 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
       muster_monitored_drop (self);
       return FALSE;
     }
+  (void)muster_goodput_meter_enter (self->meter, MUSTER_TIME_TRAINING);
   return TRUE;
 }
 

@@ -115,11 +115,14 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->context =
       muster_run_context_new (muster_scaffold_global_step (self->scaffold), self->clock);
+  self->meter = muster_goodput_meter_new (self->clock);
 }
 
 static gboolean
 begin_hooks (MusterMonitoredSession *self, GError **error)
 {
+  for (guint i = 0; i < self->hooks->len; i++)
+    muster_hook_measure (self->hooks->pdata[i], self->meter);
   for (guint i = 0; i < self->hooks->len; i++)
     if (!muster_hook_begin (self->hooks->pdata[i], self->scaffold, error))
       return FALSE;
@@ -236,6 +239,7 @@ note_progress (MusterMonitoredSession *self)
 {
   gint64 step = muster_run_context_global_step (self->context);
 
+  muster_goodput_meter_note_step (self->meter, step);
   if (muster_scaffold_global_step (self->scaffold) != NULL && step <= self->global_step)
     return;
   self->global_step = step;
@@ -596,6 +600,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   if (self->coordinator != NULL)
     muster_monitored_join (self, deadline_us, NULL); /* the error is known already */
   muster_monitored_close (self);
+  muster_goodput_meter_stop (self->meter);
   g_atomic_int_set (&self->is_closed, 1);
   if (first == NULL)
     return TRUE;
@@ -633,6 +638,13 @@ muster_monitored_session_end_of_input (MusterMonitoredSession *self)
   return self->end_of_input;
 }
 
+void
+muster_monitored_session_goodput (MusterMonitoredSession *self, MusterGoodput *goodput)
+{
+  g_return_if_fail (self != NULL && goodput != NULL);
+  muster_goodput_meter_read (self->meter, goodput);
+}
+
 guint
 muster_monitored_session_n_recoveries (MusterMonitoredSession *self)
 {
@@ -659,6 +671,7 @@ muster_monitored_session_finalize (GObject *object)
 
   muster_prepare_options_clear (&self->prepare);
   g_clear_pointer (&self->context, muster_run_context_free);
+  g_clear_pointer (&self->meter, muster_goodput_meter_unref);
   g_clear_object (&self->coordinator);
   g_ptr_array_unref (self->hooks);
   g_clear_pointer (&self->queue_runners, g_ptr_array_unref);

@@ -118,6 +118,9 @@ gint64 muster_monitored_session_global_step (MusterMonitoredSession *self);
 /* The text of the failure that ended the input, which names the op or the hook; NULL if the input
  * hasn't ended. Borrowed. */
 const char *muster_monitored_session_end_of_input (MusterMonitoredSession *self);
+/* What the job's time was spent on. A chief with a checkpoint hook continues the account of the
+ * runs before. After the end it no longer changes. */
+void muster_monitored_session_goodput (MusterMonitoredSession *self, MusterGoodput *goodput);
 /* The number of recoveries. */
 guint muster_monitored_session_n_recoveries (MusterMonitoredSession *self);
 

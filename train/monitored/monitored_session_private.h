@@ -32,6 +32,7 @@ struct _MusterMonitoredSession {
   GCancellable *cancellable; /* (owned) (nullable) */
   gulong cancel_id;          /* handler that stops the coordinator's threads; 0: none */
   MusterRunContext *context; /* (owned) */
+  MusterGoodputMeter *meter; /* (owned) */
   gint64 global_step;        /* the highest seen; -1 */
   gint64 session_since_us;
   gint64 deadline_us; /* of the run that recovers; else MUSTER_WAIT_FOREVER */

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/require.h"
+#include "saver/saver_private.h"
+
+void
+muster_saver_set_goodput (MusterSaver *self, const MusterGoodput *goodput)
+{
+  g_return_if_fail (MUSTER_IS_SAVER (self) && goodput != NULL);
+
+  for (guint i = 0; i < self->tiers->n; i++)
+    muster_checkpoint_directory_set_goodput (&self->tiers->fast[i].checkpoints, goodput);
+  muster_checkpoint_directory_set_goodput (&self->directory, goodput);
+}
+
+/* What a directory says, if that is of the same job (began_us 0: of any) and later. */
+static void
+take_later (MusterSaver *self, const char *directory, MusterGoodput *goodput)
+{
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (self->storage, directory, NULL);
+
+  if (record == NULL || record->goodput.began_us == 0)
+    return;
+  const double age = muster_checkpoint_directory_now (&self->directory) - record->goodput_time;
+  const gint64 age_us = age > 0 && age < 1e12 ? (gint64)(age * MUSTER_SECOND) : 0;
+  if (goodput->began_us != 0 &&
+      (goodput->began_us != record->goodput.began_us || goodput->age_us <= age_us))
+    return;
+  *goodput = record->goodput;
+  goodput->age_us = age_us;
+}
+
+/* A job resumes without it, too. */
+gboolean
+muster_saver_read_goodput (MusterSaver *self, const char *directory, MusterGoodput *goodput)
+{
+  g_return_val_if_fail (MUSTER_IS_SAVER (self) && directory != NULL && goodput != NULL, FALSE);
+
+  MusterGoodput found = MUSTER_GOODPUT_INIT;
+  take_later (self, directory, &found);
+  for (guint i = 0; i < self->tiers->n; i++)
+    take_later (self, self->tiers->fast[i].rule.directory, &found);
+  if (found.began_us == 0)
+    return FALSE;
+  *goodput = found;
+  return TRUE;
+}
+
+gboolean
+muster_saver_write_goodput (MusterSaver *self, const char *directory, gint64 deadline_us,
+                            GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, directory);
+
+  g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
+  return muster_checkpoint_directory_write_goodput (&self->directory, lease, directory, deadline_us,
+                                                    cancellable, error);
+}
