@@ -86,6 +86,20 @@ is_living (MusterSaver *self, const char *directory, const MusterCheckpointRecor
   return strcmp (holding, model->holder) == 0 && step >= durable_step && step <= model->step;
 }
 
+/* TRUE if a run that was restored from a fast tier died before it counted as good. */
+static gboolean
+has_died_in_fast_tier (MusterSaver *self)
+{
+  for (guint i = 0; i < self->tiers->n; i++) {
+    const char *directory = self->tiers->fast[i].rule.directory;
+    g_autoptr (MusterCheckpointRecord) record =
+        muster_checkpoint_record_read (self->storage, directory, NULL);
+    if (record != NULL && record->life != NULL)
+      return TRUE;
+  }
+  return FALSE;
+}
+
 gboolean
 muster_saver_continue (MusterSaver *self, const char *directory, const MusterLivingModel *model,
                        gboolean count_deaths, gboolean *may, GError **error)
@@ -99,7 +113,8 @@ muster_saver_continue (MusterSaver *self, const char *directory, const MusterLiv
   if (record == NULL)
     return FALSE;
   /* what is saved beside the graph was in the process of the chief that is gone */
-  *may = is_living (self, directory, record, model) && !muster_saveables_has_any (self->saveables);
+  *may = is_living (self, directory, record, model) && !has_died_in_fast_tier (self) &&
+         !muster_saveables_has_any (self->saveables);
   if (!*may || !count_deaths || name == NULL ||
       muster_checkpoint_record_find (record, name) == NULL)
     return TRUE;

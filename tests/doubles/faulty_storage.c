@@ -52,9 +52,14 @@ fault_at (MusterStorage *storage, const char *path)
 static gboolean
 passes (MusterStorage *storage, const char *path, GError **error)
 {
-  if (fault_at (storage, path) != MUSTER_FAULT_BROKEN)
+  const MusterFault fault = fault_at (storage, path);
+
+  if (fault == MUSTER_FAULT_BROKEN)
+    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_IO, "'%s': Input/output error", path);
+  else if (fault == MUSTER_FAULT_ABSENT)
+    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "'%s': No such file", path);
+  else
     return TRUE;
-  g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_IO, "'%s': Input/output error", path);
   return FALSE;
 }
 

@@ -218,6 +218,37 @@ MUSTER_TEST (TierFault, a_damaged_checkpoint_is_passed_over_for_the_same_in_the_
   MUSTER_EXPECT_TRUE (g_file_test (aside, G_FILE_TEST_EXISTS));
 }
 
+/* A master that doesn't see one of the directories. */
+static void
+expect_unshared (const char *unseen)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterFaultyStorage) theirs = muster_faulty_storage_new ();
+  g_autofree char *directory = g_build_filename (muster_test_tmpdir (), unseen, NULL);
+  muster_faulty_storage_set (theirs, directory, MUSTER_FAULT_ABSENT);
+  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (
+      &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (theirs)});
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      master, muster_meta_graph_graph (f.meta_graph), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_SESSION_GET_CLASS (session)->is_here = FALSE;
+  const gboolean is_open =
+      muster_saver_open_tiers (f.saver, session, f.run, tiers_soon (), NULL, &error);
+  MUSTER_SESSION_GET_CLASS (session)->is_here = TRUE;
+
+  MUSTER_EXPECT_FALSE (is_open);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, directory) != NULL);
+}
+
+MUSTER_TEST (TierFault, a_tier_that_the_master_does_not_share_is_refused_at_the_start)
+{
+  expect_unshared ("fast");
+  expect_unshared ("run");
+}
+
 /* A damaged original isn't copied. */
 MUSTER_TEST (TierFault, a_copy_is_read_back)
 {

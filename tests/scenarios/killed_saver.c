@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* killed_saver save|leave|restore DIRECTORY MODEL TARGET [FIRST]: a chief to be killed in the
  * middle of a save, and the one that comes after it. MODEL is some of "sharded", "large",
- * "unnumbered" and "async" (saved in the background, while training goes on); TARGET is a master's,
+ * "unnumbered", "tiered" (saved in DIRECTORY.fast, and copied at every third save) and "async"
+ * (saved in the background, while training goes on); TARGET is a master's,
  * "local" for the engine in this process.
  *
  * save begins with the directory's latest checkpoint and saves FIRST, FIRST + 1 … without an end:
@@ -18,6 +19,7 @@
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"
 #include "saver/async/async_saver.h"
+#include "saver/tiered.h"
 #include "tests/doubles/sharded_model.h"
 
 #include <stdio.h>
@@ -32,6 +34,7 @@ typedef struct {
   const char *directory;
   MusterShardedModel model;
   gboolean is_numbered;
+  char *fast; /* (nullable) a fast tier's directory */
   MusterMaster *master;
   MusterSession *session;
   MusterSaver *saver;
@@ -57,8 +60,12 @@ begin (Chief *self, const char *kind, const char *target, GError **error)
                                      .rows = strstr (kind, "large") != NULL ? LARGE_ROWS : 2,
                                      .max_to_keep = 2};
   self->is_numbered = strstr (kind, "unnumbered") == NULL;
+  if (strstr (kind, "tiered") != NULL)
+    self->fast = g_strconcat (self->directory, ".fast", NULL);
+  const MusterTier tier = {.directory = self->fast, .save_steps = 1, .max_to_keep = 2};
+  const MusterSaverOptions options = {.fast = &tier, .n_fast = self->fast != NULL};
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&self->model);
-  self->saver = muster_saver_new (meta_graph, NULL, error);
+  self->saver = muster_saver_new (meta_graph, &options, error);
   self->master = self->saver != NULL ? muster_master_new_for_target (target, error) : NULL;
   self->session =
       self->master != NULL
@@ -76,12 +83,21 @@ train_to (Chief *self, gint64 number, GError **error)
   return muster_sharded_model_set (&self->model, self->session, (guint8)(number % VALUES), error);
 }
 
+/* The durable tier is due at every third save. */
+static MusterTierSet
+due (const Chief *self, gint64 number)
+{
+  if (self->fast == NULL)
+    return 0;
+  return MUSTER_TIER_BIT (0) | (number % 3 == 0 ? MUSTER_TIER_BIT (1) : 0);
+}
+
 /* Comes back while it is being written, and training has gone on. */
 static MusterSaveTicket *
 begin_save (Chief *self, gint64 number, GError **error)
 {
-  g_autoptr (MusterSaveTicket) ticket = muster_async_saver_save (
-      self->async, self->directory, number, MUSTER_WAIT_FOREVER, NULL, error);
+  g_autoptr (MusterSaveTicket) ticket = muster_async_saver_save_in_tiers (
+      self->async, self->directory, number, due (self, number), MUSTER_WAIT_FOREVER, NULL, error);
   return ticket != NULL && train_to (self, number + TRAINED, error) ? g_steal_pointer (&ticket)
                                                                     : NULL;
 }
@@ -97,10 +113,11 @@ save_in_background (Chief *self, gint64 number, GError **error)
 static gboolean
 save_at_once (Chief *self, gint64 number, GError **error)
 {
-  g_autofree char *prefix =
-      muster_saver_save (self->saver, self->session, self->directory,
-                         self->is_numbered ? number : -1, MUSTER_WAIT_FOREVER, NULL, error);
-  return prefix != NULL;
+  const MusterSaveHow how = {.due = due (self, number)};
+  g_auto (MusterSaved) saved = {0};
+  return muster_saver_save_with (self->saver, self->session, self->directory,
+                                 self->is_numbered ? number : -1, &how, &saved, MUSTER_WAIT_FOREVER,
+                                 NULL, error);
 }
 
 static gboolean
@@ -118,9 +135,12 @@ static gboolean
 save_on (Chief *self, gint64 first, GError **error)
 {
   const MusterRestoreOptions latest = {.directory = self->directory};
+  g_auto (MusterRestored) restored = {0};
 
-  if (!muster_saver_restore (self->saver, self->session, &latest, NULL, MUSTER_WAIT_FOREVER, NULL,
-                             error))
+  if (!muster_saver_restore (self->saver, self->session, &latest, &restored, MUSTER_WAIT_FOREVER,
+                             NULL, error) ||
+      !muster_saver_begin_run (self->saver, self->directory, restored.prefix, -1,
+                               MUSTER_WAIT_FOREVER, NULL, error))
     return FALSE;
   for (gint64 number = first; save (self, number, error); number++)
     ;
@@ -151,19 +171,30 @@ check_whole (const char *prefix)
     say ("damaged %s: %s", prefix, error->message);
 }
 
+/* FALSE if the directory can't be read. */
 static gboolean
-restore (Chief *self, GError **error)
+check_all (const char *directory, GError **error)
 {
-  g_auto (GStrv) prefixes =
-      muster_checkpoint_list (muster_local_storage (), self->directory, error);
-  const MusterRestoreOptions latest = {.directory = self->directory};
-  g_auto (MusterRestored) restored = {0};
+  g_auto (GStrv) prefixes = muster_checkpoint_list (muster_local_storage (), directory, error);
 
   for (gsize i = 0; prefixes != NULL && prefixes[i] != NULL; i++)
     check_whole (prefixes[i]);
-  if (prefixes == NULL || !muster_saver_restore (self->saver, self->session, &latest, &restored,
-                                                 MUSTER_WAIT_FOREVER, NULL, error))
+  return prefixes != NULL;
+}
+
+static gboolean
+restore (Chief *self, GError **error)
+{
+  const MusterRestoreOptions latest = {.directory = self->directory};
+  g_auto (MusterRestored) restored = {0};
+
+  if (!check_all (self->directory, error) ||
+      (self->fast != NULL && !check_all (self->fast, error)) ||
+      !muster_saver_restore (self->saver, self->session, &latest, &restored, MUSTER_WAIT_FOREVER,
+                             NULL, error))
     return FALSE;
+  if (restored.passed_over != NULL)
+    say ("passed over %s", restored.passed_over);
   int value = restored.prefix != NULL ? muster_sharded_model_get (self->session, error) : -1;
   if (value >= 0)
     say ("restored %d %s", value, restored.prefix);
@@ -191,6 +222,11 @@ main (int argc, char **argv)
     done = restore (&chief, &error);
   if (!done)
     say ("failed %s", error->message);
+  if (chief.saver != NULL && chief.fast != NULL) {
+    muster_saver_cancel_copies (chief.saver);
+    (void)muster_saver_sync_copies (chief.saver, MUSTER_WAIT_FOREVER, NULL, NULL);
+  }
+  g_free (chief.fast);
   g_clear_object (&chief.async);
   g_clear_object (&chief.session);
   g_clear_object (&chief.master);

@@ -3,9 +3,9 @@
 """A chief, two workers and a master, one of the four killed at random every second or so (SIGKILL, SIGTERM, or SIGSTOP
 and later SIGCONT or SIGKILL), and started again: each job ends at its target, every checkpoint that was published is
 whole and holds each batch that its positions tell of exactly once, and nobody hangs. With the argument --chief, only
-the chief is killed. The tasks are soak_task.c's or, with
-the argument --train, `muster train`. MUSTER_LONG=1 kills 200 times (on TensorFlow's server, with the argument
---tensorflow, 20 times), MUSTER_SEED says when and whom, MUSTER_KILLS how often."""
+the chief is killed. The tasks are soak_task.c's or, with the argument --train, `muster train`, or with --tiers, `muster
+train` with a fast tier. MUSTER_LONG=1 kills 200 times (on TensorFlow's server, with the argument --tensorflow, 20
+times), MUSTER_SEED says when and whom, MUSTER_KILLS how often."""
 import json
 import os
 import random
@@ -23,6 +23,10 @@ from processes import peer
 TENSORFLOW = "--tensorflow" in sys.argv
 if TENSORFLOW:
     sys.argv.remove("--tensorflow")
+
+TIERS = "--tiers" in sys.argv
+if TIERS:
+    sys.argv[sys.argv.index("--tiers")] = "--train"
 
 TRAIN = "--train" in sys.argv
 if TRAIN:
@@ -130,7 +134,8 @@ class Job:
                 "--batch-size=%d" % BATCH, "--seed=%d" % SEED_OF_BATCHES,
                 "--epochs=%d" % (N_BATCHES // (N_ROWS // BATCH)), "--tasks=%d" % N_TASKS,
                 "--task=" + ("worker:%d" % (task - 1) if task > 0 else "chief:0"), "--checkpoint-dir=" + self.directory,
-                "--save-secs=0.3", "--timeout=60", "--json"]
+                "--timeout=60", "--json"] + (["--save-secs=1", "--fast-dir=%s.fast,secs=100ms" % self.directory]
+                                             if TIERS else ["--save-secs=0.3"])
 
     def is_over(self):
         return self.tasks[0].has_ended() and self.tasks[0].process.process.returncode == 0
@@ -178,12 +183,15 @@ class Job:
             self.checked.add(prefix)
 
     def listed(self):
+        return self.listed_in(self.directory) | self.listed_in(self.directory + ".fast")
+
+    def listed_in(self, directory):
         try:
-            with open(os.path.join(self.directory, "checkpoint")) as state:
+            with open(os.path.join(directory, "checkpoint")) as state:
                 names = re.findall(r'^all_model_checkpoint_paths: "(.*)"$', state.read(), re.MULTILINE)
         except FileNotFoundError:
             return set()
-        return {os.path.join(self.directory, name) for name in names}
+        return {os.path.join(directory, name) for name in names}
 
     def is_saving(self):
         try:
