@@ -52,6 +52,7 @@ typedef struct {
   GArray *steps[N_KINDS], *work_s[N_KINDS];     /* (owned) (element-type double) */
   GArray *read_s;                               /* (owned) (element-type double) */
   double cost_s;                                /* of all kills together */
+  double steps_made, calm_s;                    /* between the kills */
   guint n_kills;
   double save_s;
 } Figures;
@@ -112,7 +113,9 @@ kill_once (OutageJob *job, const Model *model, GRand *random, gsize kind, Figure
 {
   const double first = outage_job_step (job), began_s = bench_now_s ();
   bench_sleep_s (g_rand_double_range (random, model->calm_s, 2 * model->calm_s));
-  const double rate = (outage_job_step (job) - first) / (bench_now_s () - began_s);
+  figures->steps_made += outage_job_step (job) - first;
+  figures->calm_s += bench_now_s () - began_s;
+  const double rate = figures->steps_made / figures->calm_s;
   const double read_s = outage_job_read_s (job);
   const OutageCost cost = outage_job_kill (job, kills[kind].who, rate);
   g_array_append_val (figures->read_s, read_s);
