@@ -74,6 +74,7 @@ struct _Demo {
   gint64 saved_step;
   gint64 said_step;   /* of the last save that was told */
   gint64 killed_step; /* where the model was when all were killed */
+  gint64 again;       /* the steps that are trained again */
   gint64 step;        /* of the chief's last word */
   gint64 printed_step;
   double percent; /* below 0: not tested yet */
@@ -201,8 +202,9 @@ on_ready (Task *task, JsonObject *line)
     if (restored) {
       g_autofree char *name = g_path_get_basename (word_of (line, "restored_from"));
       const gint64 step = number_of (line, "step");
+      task->demo->again = MAX (task->demo->killed_step - step, 0);
       say (task, "restored %s in %s: %" G_GINT64_FORMAT " steps before the kill", name, took,
-           MAX (task->demo->killed_step - step, 0));
+           task->demo->again);
     } else {
       say (task, "no checkpoint: initialised %" G_GINT64_FORMAT " variables in %s",
            number_of (line, "variables"), took);
@@ -614,7 +616,9 @@ finish (Demo *demo)
     fprintf (stderr, "demo: %.0f %% were expected\n", LEAST_PERCENT);
     return 4;
   }
-  printf ("\nOne model, two lives, nothing lost: next, `muster --help` or docs/architecture.md.\n");
+  printf ("\nOne model, two lives, %" G_GINT64_FORMAT
+          " steps trained again: next, `muster --help` or docs/architecture.md.\n",
+          demo->again);
   return 0;
 }
 
