@@ -257,8 +257,24 @@ commit (MusterCheckpointDirectory *self, Change *change, guint64 bytes)
   g_mutex_unlock (&self->lock);
 }
 
+static gboolean
+write_record (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
+              MusterNewCheckpoint *checkpoint, const Change *change, double now, GError **error)
+{
+  const char *directory = checkpoint->directory;
+
+  forget_gone (self, record, directory);
+  mark_leaving (record, directory, change);
+  const gboolean is_described = describe (self, record, checkpoint, now, error);
+  checkpoint->bytes = muster_checkpoint_record_find (record, checkpoint->prefix)->bytes;
+  if (self->keep_seconds > 0)
+    record->last_preserved = MAX (change->mark, 0);
+  muster_checkpoint_directory_put_goodput (self, record);
+  return is_described && muster_checkpoint_record_write (self->storage, directory, record, error);
+}
+
 /* From where the state is written on the save stands: nothing in the record is needed to restore
- * it. */
+ * it. Where it is, it is written first: what the state names counts. */
 static gboolean
 record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
            MusterNewCheckpoint *checkpoint, double now, GError **error)
@@ -269,23 +285,12 @@ record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
 
   drop_pruned (self, record, directory, &change, prefix);
   trim (self, &change);
+  if (self->needs_record && !write_record (self, record, checkpoint, &change, now, error))
+    return FALSE;
   if (!write_state (self, directory, prefix, &change, error))
     return FALSE;
-  forget_gone (self, record, directory);
-  mark_leaving (record, directory, &change);
-  gboolean is_described = describe (self, record, checkpoint, now, &failure);
-  checkpoint->bytes = muster_checkpoint_record_find (record, prefix)->bytes;
-  if (self->keep_seconds > 0)
-    record->last_preserved = MAX (change.mark, 0);
-  muster_checkpoint_directory_put_goodput (self, record);
-  if (!is_described ||
-      !muster_checkpoint_record_write (self->storage, directory, record, &failure)) {
-    if (self->needs_record) {
-      g_propagate_error (error, g_steal_pointer (&failure));
-      return FALSE;
-    }
+  if (!self->needs_record && !write_record (self, record, checkpoint, &change, now, &failure))
     checkpoint->trouble = g_strdup (failure->message);
-  }
   commit (self, &change, checkpoint->bytes);
   remove_pending_deletes (self, &change, prefix);
   return TRUE;

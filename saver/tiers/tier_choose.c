@@ -83,6 +83,8 @@ refuse_by_run (const MusterTierListing *fast, const MusterCheckpointRecord *auth
   const char *run = one != NULL ? one->run : NULL;
   const gint64 step = muster_checkpoint_step (prefix);
 
+  if (one == NULL)
+    return g_strdup ("its save was cut off");
   if (run != NULL && strcmp (run, authority->run) == 0)
     return NULL;
   if (run == NULL || g_strcmp0 (run, authority->resumed_run) != 0)
