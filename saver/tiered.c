@@ -233,8 +233,7 @@ probe_one (MusterSaver *self, MusterSession *session, guint tier, const char *du
   (void)muster_saver_tier (self, tier, &directory, &unused);
   if (muster_saver_probe_once (self, session, directory, deadline_us, cancellable, &failure))
     return TRUE;
-  if (muster_tier_is_at_fault (failure) ||
-      muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
+  if (muster_tier_is_at_fault (failure))
     return may_go_on_without (self, tier, durable, failure, error);
   g_propagate_error (error, failure);
   return FALSE;

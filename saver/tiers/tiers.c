@@ -199,17 +199,12 @@ muster_tiers_note_silent (MusterTiers *self, guint tier, gboolean is_silent)
 gboolean
 muster_tier_is_at_fault (const GError *failure)
 {
-  static const MusterError others[] = {MUSTER_ERROR_CANCELLED,
-                                       MUSTER_ERROR_INVALID_ARGUMENT,
-                                       MUSTER_ERROR_DEADLINE_EXCEEDED,
-                                       MUSTER_ERROR_ALREADY_EXISTS,
-                                       MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                                       MUSTER_ERROR_OUT_OF_RANGE,
-                                       MUSTER_ERROR_ABORTED,
-                                       MUSTER_ERROR_FAILED_PRECONDITION,
-                                       MUSTER_ERROR_UNIMPLEMENTED,
-                                       MUSTER_ERROR_UNAUTHENTICATED,
-                                       MUSTER_ERROR_UNAVAILABLE};
+  static const MusterError others[] = {
+      MUSTER_ERROR_CANCELLED,           MUSTER_ERROR_INVALID_ARGUMENT,
+      MUSTER_ERROR_DEADLINE_EXCEEDED,   MUSTER_ERROR_ALREADY_EXISTS,
+      MUSTER_ERROR_OUT_OF_RANGE,        MUSTER_ERROR_ABORTED,
+      MUSTER_ERROR_FAILED_PRECONDITION, MUSTER_ERROR_UNIMPLEMENTED,
+      MUSTER_ERROR_UNAUTHENTICATED,     MUSTER_ERROR_UNAVAILABLE};
 
   if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     return FALSE;

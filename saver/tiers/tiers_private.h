@@ -52,7 +52,8 @@ void muster_tiers_revive (MusterTiers *self);
 void muster_tiers_note_silent (MusterTiers *self, guint tier, gboolean is_silent);
 
 /* TRUE if a failure to save in a tier is the tier's: it isn't a lost master, a lost lease or a
- * cancelled call. */
+ * cancelled call. A master says RESOURCE_EXHAUSTED for a full disk or a used-up quota as for lack
+ * of memory: then the next tier tells which it was. */
 gboolean muster_tier_is_at_fault (const GError *failure);
 
 /* --- tier_copy.c: copies checkpoints to lower tiers, on a thread of its own --- */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/doubles/faulty_storage.h"
 
+#include "base/error.h"
+
 #include <string.h>
 
 struct _MusterFaultyStorage {
@@ -89,6 +91,8 @@ fits (MusterStorage *storage, MusterStorageFile *file, GError **error)
   g_mutex_unlock (&self->lock);
   if (fault == MUSTER_FAULT_NO_SPACE || fault == MUSTER_FAULT_FILLS_UP)
     g_set_error_literal (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "could not write: no space left");
+  else if (fault == MUSTER_FAULT_EXHAUSTED)
+    g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "quota exceeded");
   else if (fault == MUSTER_FAULT_BROKEN)
     g_set_error_literal (error, G_FILE_ERROR, G_FILE_ERROR_IO, "could not write: I/O error");
   else

@@ -13,12 +13,13 @@ G_DECLARE_FINAL_TYPE (MusterFaultyStorage, muster_faulty_storage, MUSTER, FAULTY
 
 typedef enum {
   MUSTER_FAULT_NONE,
-  MUSTER_FAULT_NO_SPACE, /* no byte is free, which a check tells */
-  MUSTER_FAULT_FILLS_UP, /* data can't be written, though a check tells of space */
-  MUSTER_FAULT_BROKEN,   /* whatever is asked fails: an input/output error */
-  MUSTER_FAULT_ABSENT,   /* no file is there, as on a host that doesn't share the directory */
-  MUSTER_FAULT_HANGS,    /* whoever opens, lists or looks at a file waits until this ends, a minute
-                            at most */
+  MUSTER_FAULT_NO_SPACE,  /* no byte is free, which a check tells */
+  MUSTER_FAULT_FILLS_UP,  /* data can't be written, though a check tells of space */
+  MUSTER_FAULT_EXHAUSTED, /* the same, in a master's words: RESOURCE_EXHAUSTED */
+  MUSTER_FAULT_BROKEN,    /* whatever is asked fails: an input/output error */
+  MUSTER_FAULT_ABSENT,    /* no file is there, as on a host that doesn't share the directory */
+  MUSTER_FAULT_HANGS,     /* whoever opens, lists or looks at a file waits until this ends, a minute
+                             at most */
 } MusterFault;
 
 MusterFaultyStorage *muster_faulty_storage_new (void);

@@ -86,6 +86,12 @@ MUSTER_TEST (TierFault, a_fast_tier_that_fills_up_drops_itself)
   expect_dropped (MUSTER_FAULT_FILLS_UP);
 }
 
+/* As a master reports it from another host, where a check of the space tells nothing. */
+MUSTER_TEST (TierFault, a_fast_tier_whose_quota_is_used_up_drops_itself)
+{
+  expect_dropped (MUSTER_FAULT_EXHAUSTED);
+}
+
 MUSTER_TEST (TierFault, a_fast_tier_that_breaks_drops_itself)
 {
   expect_dropped (MUSTER_FAULT_BROKEN);
