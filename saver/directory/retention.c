@@ -7,6 +7,7 @@
 #include "saver/directory/checkpoint_directory_private.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The list as it will be, and what leaves it. */
 typedef struct {
@@ -308,15 +309,28 @@ muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self, c
   return muster_storage_publish (self->storage, path, data, size, error);
 }
 
-/* A copy that took longer than a save which went here directly. It must not become the latest. */
+/* TRUE if a run's checkpoint of that step is the past of the run that writes here. */
+static gboolean
+is_past (const MusterCheckpointRecord *record, const char *run, gint64 step)
+{
+  return run == NULL || record->run == NULL || strcmp (run, record->run) == 0 ||
+         (g_strcmp0 (run, record->resumed_run) == 0 && step <= record->resumed_step);
+}
+
+/* A copy that took longer than a save which went here directly, or one of a branch that the job has
+ * left since. It must not become the latest. */
 static gboolean
 is_stale (MusterCheckpointDirectory *self, const MusterCheckpointRecord *record,
           const MusterNewCheckpoint *checkpoint)
 {
   gboolean has_newer = FALSE;
 
+  if (!checkpoint->is_copy)
+    return FALSE;
+  if (!is_past (record, checkpoint->run, checkpoint->step))
+    return TRUE;
   g_mutex_lock (&self->lock);
-  for (guint i = 0; i < record->checkpoints->len && checkpoint->is_copy; i++) {
+  for (guint i = 0; i < record->checkpoints->len; i++) {
     const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
     has_newer = has_newer || (one->run != NULL && g_strcmp0 (one->run, self->run) == 0 &&
                               one->bad == NULL && one->step > checkpoint->step);

@@ -69,6 +69,24 @@ MUSTER_TEST (Lineage, leaves_out_what_was_saved_after_the_step_that_another_run_
   expect_told (told, "superseded: the job went on from step 10");
 }
 
+/* A copy that was still waiting when the job was set back. */
+MUSTER_TEST (Lineage, a_late_copy_of_a_branch_that_was_left_is_not_made)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  live_once (&f);
+  g_autofree char *older = g_build_filename (f.run, "model.ckpt-10", NULL);
+  g_autofree char *left = g_build_filename (f.fast, "model.ckpt-20", NULL);
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, older, -1, &error));
+
+  muster_saver_copy_down (f.saver, f.run, left);
+  MUSTER_EXPECT_TRUE (muster_saver_sync_copies (f.saver, tiers_soon (), NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.run, 20), -1);
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 10);
+}
+
 MUSTER_TEST (Lineage, leaves_out_what_was_there_before_the_model_was_initialised_anew)
 {
   g_auto (Tiers) f = tiers_set_up ();
