@@ -98,7 +98,6 @@ typedef struct {
   MusterStorageLock *alive; /* (owned) (nullable) */
   MusterSpaceCheck space;
   gboolean is_source; /* the source is what failed */
-  gint64 deadline_us; /* for the directory's lock */
   gint64 began_us;
   GCancellable *cancellable;
 } Copy;
@@ -170,6 +169,13 @@ check_lease (Copy *self, const MusterAnnouncement *what, GError **error)
   return FALSE;
 }
 
+/* For the directory's lock, each time it is taken: copying takes longer than that. */
+static gint64
+lock_deadline (const Copy *self)
+{
+  return muster_deadline_after (muster_clock_now_us (self->copier->clock), LOCK_US);
+}
+
 static gboolean
 begin (Copy *self, GError **error)
 {
@@ -184,23 +190,26 @@ begin (Copy *self, GError **error)
       bytes + (self->to->meta_graph != NULL ? g_bytes_get_size (self->to->meta_graph) : 0);
   if (!muster_storage_make_directory (storage, self->made.directory, error) ||
       !muster_checkpoint_directory_claim (self->to, self->lease, self->made.directory,
-                                          self->deadline_us, self->cancellable, error))
+                                          lock_deadline (self), self->cancellable, error))
     return FALSE;
   muster_checkpoint_directory_sweep_once (self->to, self->made.directory);
   self->alive = muster_checkpoint_directory_mark_alive (self->to, self->made.temporary);
   return muster_free_space_find (self->free_space, &self->space, error);
 }
 
+/* What is published already isn't copied again. */
 static gboolean
 transfer (Copy *self, GError **error)
 {
   const MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
 
-  return muster_tier_copy_files (self->copier->storage, self->request->prefix, self->made.temporary,
-                                 &self->is_source, self->cancellable, error) &&
+  return (self->made.is_published ||
+          muster_tier_copy_files (self->copier->storage, self->request->prefix,
+                                  self->made.temporary, &self->is_source, self->cancellable,
+                                  error)) &&
          check_lease (self, &nothing, error) &&
-         muster_checkpoint_directory_publish (self->to, self->lease, &self->made, self->deadline_us,
-                                              self->cancellable, error);
+         muster_checkpoint_directory_publish (self->to, self->lease, &self->made,
+                                              lock_deadline (self), self->cancellable, error);
 }
 
 /* Until it is done, is skipped for lack of space, or has failed. */
@@ -232,7 +241,8 @@ announce (Copy *self)
 {
   MusterAnnouncement durable = MUSTER_ANNOUNCEMENT_INIT;
 
-  if (self->tier < self->request->tiers->n || !self->made.is_published || self->made.step < 0)
+  if (self->space.why != NULL || self->tier < self->request->tiers->n || !self->made.is_published ||
+      self->made.step < 0)
     return;
   durable.durable_step = self->made.step;
   durable.durable = self->made.prefix;
@@ -328,7 +338,6 @@ copy_to (MusterCopier *self, const MusterCopyRequest *request, guint tier,
                         .space = {.deadline_us = MUSTER_WAIT_FOREVER,
                                   .cancellable = cancellable,
                                   .started_us = now_us},
-                        .deadline_us = muster_deadline_after (now_us, LOCK_US),
                         .began_us = now_us,
                         .cancellable = cancellable};
   g_autoptr (GError) failure = NULL;

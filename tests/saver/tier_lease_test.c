@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Copies between tiers, and the chief's lease. */
+#include "checkpoint/store/directory_lock.h"
 #include "saver/tiered.h"
 
 #include "tests/doubles/gate_storage.h"
@@ -51,4 +52,46 @@ MUSTER_TEST (TierLease, a_copy_that_outlives_its_session_is_no_failure)
   MUSTER_EXPECT_TRUE (muster_saver_sync_copies (f.saver, MUSTER_WAIT_FOREVER, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_NULL (muster_saver_take_copy_failure (f.saver, NULL));
+}
+
+static void
+unlock (gpointer lock)
+{
+  muster_directory_unlock (lock);
+}
+
+/* A copy takes longer than it may wait for its directory's lock. */
+MUSTER_TEST (TierLease, a_copy_that_takes_long_still_waits_for_a_lock)
+{
+  g_autoptr (MusterGateStorage) gates = muster_gate_storage_new ();
+  g_autofree char *fast = g_build_filename (muster_test_tmpdir (), "fast", NULL);
+  g_autofree char *run = g_build_filename (muster_test_tmpdir (), "run", NULL);
+  const MusterTier tier = {.directory = fast, .save_steps = 10};
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){
+      .storage = MUSTER_STORAGE (gates), .fast = &tier, .n_fast = 1, .no_probe = TRUE});
+  g_autoptr (MusterLease) lease = claim (&f);
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterSaved) saved = {0};
+  const MusterSaveHow how = {.due = MUSTER_TIER_BIT (0) | MUSTER_TIER_BIT (1)};
+  muster_gate_storage_let_through (gates);
+  muster_gate_storage_close_gate (gates, MUSTER_GATE_BEGIN); /* the copier's thread alone waits */
+  muster_saver_set_lease (f.saver, lease);
+  MUSTER_ASSERT_TRUE (
+      muster_saver_begin_run (f.saver, run, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_saver_save_with (f.saver, f.session, run, 1, &how, &saved,
+                                              MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (gates, MUSTER_GATE_BEGIN));
+
+  muster_fake_clock_pass (f.clock, 60 * MUSTER_SECOND);
+  MusterDirectoryLock *lock =
+      muster_directory_lock (NULL, run, MUSTER_WAIT_FOREVER, MUSTER_CLOCK (f.clock), NULL, &error);
+  MUSTER_ASSERT_TRUE (lock != NULL);
+  muster_fake_clock_at (f.clock, muster_fake_clock_elapsed_us (f.clock) + 5 * MUSTER_SECOND, unlock,
+                        lock);
+  muster_gate_storage_open_gate (gates, MUSTER_GATE_BEGIN);
+
+  MUSTER_EXPECT_TRUE (muster_saver_sync_copies (f.saver, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autofree char *copy = g_build_filename (run, "model.ckpt-1", NULL);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_exists (NULL, copy));
 }
