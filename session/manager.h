@@ -124,9 +124,10 @@ typedef struct {
   gint64 epoch;       /* the chief's, if the model has a name; 0: the master assigns the next */
   /* Initialise even a model that another chief has prepared, or whose job is over. */
   gboolean overwrite;
-  /* After the chief has claimed the model, it resets the master and continues in a new session. No
-   * step of an earlier session runs on during the restore or init, and all other sessions are lost
-   * (ABORTED), so that their tasks wait for the model again. */
+  /* After the chief has claimed the model, it resets the master and continues in a new session,
+   * unless the ready op says that none of the model's variables has a value. No step of an earlier
+   * session runs on during the restore or init, and all other sessions are lost (ABORTED), so that
+   * their tasks wait for the model again. */
   gboolean reset_master;
   /* The same, only if nothing was claimed. If the model was claimed, the claim has ended the
    * earlier chief's session, and other models on the master are kept. */

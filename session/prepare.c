@@ -282,6 +282,39 @@ claim_in_session (MusterOperation *self, GError **error)
 
 /* Reset. */
 
+static gboolean
+are_all_missing (const MusterSessionManager *manager, char **missing)
+{
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
+  gsize n = 0;
+
+  for (; missing != NULL && *missing != NULL; missing++)
+    g_hash_table_add (names, *missing);
+  for (gsize i = 0; i < manager->n_variables; i++) {
+    const MusterVariableInfo *variable = &manager->variables[i];
+    if (!variable->is_local && !g_hash_table_contains (names, variable->name))
+      return FALSE;
+    n += !variable->is_local;
+  }
+  return n > 0;
+}
+
+/* TRUE on a master without any value of the model, such as one that has just started: no step of an
+ * earlier run can train there. A reset would only end the sessions of tasks that wait already. */
+static gboolean
+is_master_blank (MusterOperation *self)
+{
+  const char *op = self->manager->ready_op;
+  g_auto (MusterReadyOpResult) readiness = {0};
+
+  if (op == NULL || self->manager->n_variables == 0)
+    return FALSE;
+  self->report.polls++;
+  return muster_ready_op_probe (self->session, op, self->call_deadline_us, self->cancellable,
+                                &readiness, NULL) &&
+         !readiness.is_ready && are_all_missing (self->manager, readiness.missing);
+}
+
 /* Only the chief that holds the model may reset its master. That ends the session, so another is
  * created. */
 static gboolean
@@ -290,7 +323,8 @@ reset (MusterOperation *self, GError **error)
   const MusterPrepareOptions *options = self->options;
 
   if (self->report.continued ||
-      (!options->reset_master && !(options->reset_unclaimed && self->lease == NULL)))
+      (!options->reset_master && !(options->reset_unclaimed && self->lease == NULL)) ||
+      is_master_blank (self))
     return TRUE;
   if (options->quiesce_func != NULL) {
     muster_operation_phase (self, "rest");

@@ -209,6 +209,23 @@ MUSTER_TEST (LivingModel, is_released_from_the_hold_of_a_chief_that_died_in_a_sa
   MUSTER_EXPECT_EQ (state.hold, MUSTER_POSITION_GO);
 }
 
+/* A server that was started again: tasks that wait there keep their sessions. */
+MUSTER_TEST (LivingModel, isnt_reset_away_where_there_is_none)
+{
+  g_auto (Job) job = job_set_up_served (2);
+  g_auto (Life) chief = {.job = &job};
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSession) waiting = muster_master_create_session (
+      job.master, muster_meta_graph_graph (model), NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  expect_chief (&chief, FALSE, 0);
+  g_autoptr (MusterTensor) step =
+      muster_session_fetch (waiting, "global_step/read:0", MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_FALSE (muster_error_is (error, MUSTER_ERROR_ABORTED));
+}
+
 /* --- a client that goes away in the middle of a step --- */
 
 typedef struct {
