@@ -38,10 +38,11 @@ muster_save_status_equal (const MusterSaveStatus *a, const MusterSaveStatus *b)
   return memcmp (a->step, b->step, sizeof a->step) == 0 &&
          memcmp (a->last_us, b->last_us, sizeof a->last_us) == 0 &&
          memcmp (a->total_us, b->total_us, sizeof a->total_us) == 0 &&
-         a->last_bytes == b->last_bytes && a->n_durable == b->n_durable &&
-         a->n_failed == b->n_failed && a->n_skipped == b->n_skipped &&
-         a->n_replaced == b->n_replaced && a->saving_state == b->saving_state &&
-         a->saving_step == b->saving_step && g_strcmp0 (a->saving, b->saving) == 0;
+         a->last_bytes == b->last_bytes && a->interval_us == b->interval_us &&
+         a->n_durable == b->n_durable && a->n_failed == b->n_failed &&
+         a->n_skipped == b->n_skipped && a->n_replaced == b->n_replaced &&
+         a->saving_state == b->saving_state && a->saving_step == b->saving_step &&
+         g_strcmp0 (a->saving, b->saving) == 0;
 }
 
 void

@@ -40,7 +40,8 @@ typedef struct {
   gint64 total_us[MUSTER_N_SAVE_PHASES];
   guint64 last_bytes; /* of its files */
   guint64 n_durable, n_failed, n_skipped, n_replaced;
-  char *saving; /* (owned) (nullable) the prefix of the oldest save that hasn't ended … */
+  gint64 interval_us; /* the time between saves that the job has chosen; 0: it is fixed */
+  char *saving;       /* (owned) (nullable) the prefix of the oldest save that hasn't ended … */
   MusterSaveState saving_state;
   gint64 saving_step;
   gint64 saving_age_us; /* … since it was requested */

@@ -21,6 +21,7 @@ muster_save_status_fill (Muster__SaveStatus *message, const MusterSaveStatus *st
   message->n_failed = status->n_failed;
   message->n_skipped = status->n_skipped;
   message->n_replaced = status->n_replaced;
+  message->interval_us = status->interval_us;
   message->saving = (char *)(status->saving != NULL ? status->saving : "");
   message->saving_state = status->saving_state;
   message->saving_step = status->saving_step;
@@ -50,6 +51,7 @@ muster_save_status_read (const Muster__SaveStatus *message)
   status.n_failed = message->n_failed;
   status.n_skipped = message->n_skipped;
   status.n_replaced = message->n_replaced;
+  status.interval_us = MAX (message->interval_us, 0);
   if (*message->saving != '\0' && strlen (message->saving) <= MOST_PATH)
     status.saving = g_strdup (message->saving);
   status.saving_state =

@@ -202,6 +202,16 @@ muster_save_track_read (MusterSaveTrack *self, gint64 at_us[MUSTER_N_SAVE_STATES
 }
 
 void
+muster_saver_set_interval (MusterSaver *self, gint64 interval_us)
+{
+  g_return_if_fail (MUSTER_IS_SAVER (self));
+
+  g_mutex_lock (&self->lock);
+  self->log.status.interval_us = MAX (interval_us, 0);
+  g_mutex_unlock (&self->lock);
+}
+
+void
 muster_saver_status (MusterSaver *self, MusterSaveStatus *status)
 {
   g_return_if_fail (MUSTER_IS_SAVER (self) && status != NULL);

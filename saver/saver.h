@@ -226,6 +226,14 @@ gboolean muster_saver_save_with (MusterSaver *self, MusterSession *session, cons
  */
 void muster_saver_status (MusterSaver *self, MusterSaveStatus *status);
 
+/**
+ * muster_saver_set_interval: (skip)
+ *
+ * Sets what the status says of the time between saves, for a program that chooses it; 0: it is
+ * fixed. Any thread.
+ */
+void muster_saver_set_interval (MusterSaver *self, gint64 interval_us);
+
 /* Compares a checkpoint with what the saver restores, and reads every tensor. INVALID_ARGUMENT
  * lists every missing tensor and every wrong shape or type, with the nearest name; DATA_LOSS
  * describes damage. Needs no session. */

@@ -92,8 +92,10 @@ add_checkpoint_hook (Assembly *self, GError **error)
 {
   const MusterMonitoredTrainingOptions *o = self->options;
   MusterCheckpointSaverOptions options = {.checkpoint_dir = o->checkpoint_dir,
-                                          .save_us = self->save.us,
+                                          .save_us = o->save_auto ? 0 : self->save.us,
                                           .save_steps = self->save.steps,
+                                          .save_auto = o->save_auto,
+                                          .save_share = o->save_share,
                                           .saver = self->saver,
                                           .is_blocking = o->save_blocking,
                                           .listeners = o->saver_listeners,
@@ -153,6 +155,9 @@ assemble (Assembly *self, GError **error)
   const MusterMonitoredTrainingOptions *o = self->options;
 
   self->hooks = g_ptr_array_new_with_free_func (g_object_unref);
+  if (o->save_auto && (o->save_checkpoint_us != 0 || o->save_checkpoint_steps != 0))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s",
+                        "save_auto chooses how often checkpoints are saved; don't set an interval");
   if (!how_often (o->save_checkpoint_us, o->save_checkpoint_steps, (Every){DEFAULT_SAVE_US, 0},
                   "How often checkpoints are saved", &self->save, error) ||
       !how_often (o->save_summaries_us, o->save_summaries_steps, (Every){0, DEFAULT_SUMMARY_STEPS},

@@ -33,6 +33,8 @@ typedef struct {
   gboolean continue_without_positions;
   gint64 save_checkpoint_us; /* 600 s */
   gint64 save_checkpoint_steps;
+  gboolean save_auto;     /* instead of an interval: the hook chooses it (train/hooks/hooks.h) */
+  double save_share;      /* of save_auto; 0: 0.01 */
   gboolean save_blocking; /* TRUE: training waits for each checkpoint (train/hooks/hooks.h) */
   gint64 save_summaries_us;
   gint64 save_summaries_steps; /* 100 */

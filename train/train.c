@@ -228,6 +228,8 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .continue_without_positions = training->continue_without_positions,
       .save_checkpoint_us = training->save_us,
       .save_checkpoint_steps = training->save_steps,
+      .save_auto = training->save_auto,
+      .save_share = training->save_share,
       .save_blocking = training->save_blocking,
       .summary_dir = training->log_dir,
       .hooks = (MusterHook *const *)self->last->pdata,

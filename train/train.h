@@ -79,6 +79,8 @@ typedef struct {
   const MusterSaverOptions *saver; /* (nullable) */
   gint64 save_us; /* like save_checkpoint_us and _steps of MusterMonitoredTrainingOptions */
   gint64 save_steps;
+  gboolean save_auto;                  /* the same */
+  double save_share;                   /* the same */
   gboolean save_blocking;              /* the same */
   const MusterRestoreOptions *restore; /* (nullable) */
   gboolean overwrite; /* of a chief: start a job that is over or was prepared by another chief */

@@ -32,7 +32,8 @@ typedef struct {
   gint64 epochs;
   char *directory;
   char **fast_dirs;
-  gint64 save_every;
+  char *save_every;
+  char *save_share;
   char *save_secs;
   int keep;
   char *log_dir;
@@ -48,6 +49,9 @@ typedef struct {
   gboolean allow_missing;
   gboolean no_positions;
   /* parsed from the strings above */
+  gint64 save_steps;
+  gboolean save_auto;
+  double share;
   gint64 save_us;
   gint64 grace_us;
   gint64 step_timeout_us;
@@ -64,6 +68,8 @@ options_clear (CommandOptions *self)
   g_free (self->directory);
   g_strfreev (self->fast_dirs);
   muster_train_tiers_free (self->fast, self->n_fast);
+  g_free (self->save_every);
+  g_free (self->save_share);
   g_free (self->save_secs);
   g_free (self->log_dir);
   g_free (self->loss);
@@ -72,6 +78,34 @@ options_clear (CommandOptions *self)
   g_free (self->save_timeout);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (CommandOptions, options_clear)
+
+static gboolean
+parse_save_every (CommandOptions *command, GError **error)
+{
+  command->save_auto = g_strcmp0 (command->save_every, "auto") == 0;
+  return command->save_every == NULL || command->save_auto ||
+         g_ascii_string_to_signed (command->save_every, 10, 1, G_MAXINT64, &command->save_steps,
+                                   NULL) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid --save-every '%s' (use a number of steps of 1 or more, or auto)",
+                      command->save_every);
+}
+
+/* "1" and "1%" */
+static gboolean
+parse_save_share (CommandOptions *command, GError **error)
+{
+  char *end = NULL;
+  if (command->save_share == NULL)
+    return TRUE;
+  const double percent = g_ascii_strtod (command->save_share, &end);
+  command->share = percent / 100;
+  return (end != command->save_share && (*end == '\0' || strcmp (end, "%") == 0) && percent > 0 &&
+          percent < 100) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid --save-share '%s' (use a percentage such as 1 or 0.5)",
+                      command->save_share);
+}
 
 static gboolean
 check_options (CommandOptions *command, GError **error)
@@ -83,8 +117,10 @@ check_options (CommandOptions *command, GError **error)
     wrong = "--steps and --epochs must be 1 or more";
   else if (command->batch_size < 0)
     wrong = "--batch-size must be 1 or more";
-  else if (command->save_every < 0 || (command->save_every > 0 && command->save_secs != NULL))
-    wrong = "--save-every=STEPS must be 1 or more, and can't be combined with --save-secs";
+  else if (command->save_every != NULL && command->save_secs != NULL)
+    wrong = "--save-every can't be combined with --save-secs";
+  else if (command->save_share != NULL && g_strcmp0 (command->save_every, "auto") != 0)
+    wrong = "--save-share needs --save-every=auto";
   else if (command->epochs > 0 && command->feeds == NULL)
     wrong = "--epochs needs --feed, whose rows it counts; for the graph's own input use --steps=N";
   else if (command->fast_dirs != NULL && command->directory == NULL)
@@ -95,6 +131,7 @@ check_options (CommandOptions *command, GError **error)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   if (wrong != NULL || !muster_cli_check_path ("--checkpoint-dir", command->directory, error) ||
       !muster_cli_check_path ("--log-dir", command->log_dir, error) ||
+      !parse_save_every (command, error) || !parse_save_share (command, error) ||
       !muster_train_tiers_parse (command->fast_dirs, &command->fast, &command->n_fast, error) ||
       (command->save_secs != NULL &&
        !muster_cli_duration (command->save_secs, &command->save_us, error)) ||
@@ -235,7 +272,9 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
       .checkpoint_dir = command->directory,
       .saver = &saver,
       .save_us = command->save_us,
-      .save_steps = command->save_every,
+      .save_steps = command->save_steps,
+      .save_auto = command->save_auto,
+      .save_share = command->share,
       .save_blocking = command->save_blocking,
       .restore = &restore,
       .overwrite = command->overwrite,
@@ -359,8 +398,13 @@ muster_cli_train (int argc, char **argv)
        "Settings: every=STEPS or secs=TIME between checkpoints (default: 10s), keep=N of them "
        "(default: 2)",
        "DIR[,SETTINGS]"},
-      {"save-every", 0, 0, G_OPTION_ARG_INT64, &command.save_every,
-       "number of steps between checkpoints (default: --save-secs)", "STEPS"},
+      {"save-every", 0, 0, G_OPTION_ARG_STRING, &command.save_every,
+       "number of steps between checkpoints; auto: chosen from the cost of a save and the failures "
+       "seen (default: --save-secs)",
+       "STEPS|auto"},
+      {"save-share", 0, 0, G_OPTION_ARG_STRING, &command.save_share,
+       "of --save-every=auto: share of the time that saves may hold training (default: 1%)",
+       "PERCENT"},
       {"save-secs", 0, 0, G_OPTION_ARG_STRING, &command.save_secs,
        "time between checkpoints (default: 10m)", "TIME"},
       {"keep", 0, 0, G_OPTION_ARG_INT, &command.keep,

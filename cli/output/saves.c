@@ -40,6 +40,10 @@ muster_saves_text (const MusterSaveStatus *status)
   append_count (text, status->n_replaced, "replaced");
   if (status->n_durable > 0)
     append_last (text, status);
+  if (status->interval_us > 0) {
+    g_autofree char *interval = muster_format_duration (status->interval_us);
+    g_string_append_printf (text, "; one every %s", interval);
+  }
   if (status->saving != NULL) {
     g_autofree char *name = g_path_get_basename (status->saving);
     g_autofree char *age = muster_format_duration (status->saving_age_us);
@@ -136,6 +140,11 @@ muster_saves_json (JsonBuilder *builder, const MusterSaveStatus *status)
   begin (builder, "total_seconds");
   add_phases (builder, status->total_us);
   json_builder_end_object (builder);
+  json_builder_set_member_name (builder, "interval_seconds");
+  if (status->interval_us > 0)
+    json_builder_add_double_value (builder, (double)status->interval_us / MUSTER_SECOND);
+  else
+    json_builder_add_null_value (builder);
   add_saving (builder, status);
   json_builder_end_object (builder);
 }

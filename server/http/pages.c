@@ -217,6 +217,13 @@ saving_age_of (const MusterAnnouncement *chief)
 }
 
 static double
+save_interval_of (const MusterAnnouncement *chief)
+{
+  return chief->saves != NULL && chief->saves->interval_us > 0 ? SECONDS (chief->saves->interval_us)
+                                                               : -1;
+}
+
+static double
 goodput_of (const MusterAnnouncement *chief)
 {
   return chief->goodput != NULL ? muster_goodput_share (chief->goodput) : -1;
@@ -347,6 +354,8 @@ add_models (Page *page, MusterServer *server)
        last_bytes_of},
       {"muster_model_saving_seconds", "seconds",
        "Time since the oldest save that hasn't ended was requested.", saving_age_of},
+      {"muster_model_save_interval_seconds", "seconds",
+       "Time between saves, if the job chooses it itself.", save_interval_of},
       {"muster_model_goodput_ratio", "ratio",
        "Share of the job's time, over restarts, in which steps were trained for the first time.",
        goodput_of},

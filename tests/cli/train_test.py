@@ -109,6 +109,12 @@ class Mistakes(Case):
         self.fails(3, "--steps and --epochs must be 1 or more", *LOCAL, "--steps=-1")
         self.fails(3, "can't be combined with --save-secs", *LOCAL, "--steps=1", "--save-every=1", "--save-secs=1")
         self.fails(3, "invalid --save-secs '0'", *LOCAL, "--steps=1", "--save-secs=0")
+        for every in ("0", "-1", "often", ""):
+            self.fails(3, "invalid --save-every '%s'" % every, *LOCAL, "--steps=1", "--save-every=" + every)
+        for share in ("0", "100", "some", "1x"):
+            self.fails(3, "invalid --save-share '%s'" % share, *LOCAL, "--steps=1", "--save-every=auto",
+                       "--save-share=" + share)
+        self.fails(3, "--save-share needs --save-every=auto", *LOCAL, "--steps=1", "--save-share=1")
         self.fails(3, "invalid duration 'soon'", *LOCAL, "--steps=1", "--grace=soon")
         self.fails(3, "the graph has no tensor", *LOCAL, "--steps=1", "--loss=nothing")
         self.fails(3, "for the graph's own input use --steps", MODEL, "--master=local", "--epochs=1")
@@ -213,6 +219,14 @@ class Alone(Case):
                          dict.fromkeys(("requested", "staged", "written", "durable"), 5000))
         self.assertGreater(saves["last_bytes"], 0)
         self.assertGreater(saves["total_seconds"]["blocked"], 0)
+
+    def test_chooses_how_often_it_saves(self):
+        done = train(*LOCAL, "--steps=3000", "--checkpoint-dir=" + self.run_dir, "--save-every=auto", "--save-share=2%",
+                     "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"saving every .*: a save holds training for .* and takes .*, the mean time between "
+                                      r"failures is 1h00m \(assumed\)\n")
+        self.assertGreaterEqual(events(done.stdout)[-1]["saves"]["interval_seconds"], 1)
 
     def test_draws_its_saves_in_a_trace(self):
         trace = os.path.join(self.work, "trace.json")

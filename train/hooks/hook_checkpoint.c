@@ -3,6 +3,7 @@
 #include "base/cancel_link.h"
 #include "base/error.h"
 #include "session/manager.h"
+#include "train/hooks/auto_cadence_private.h"
 #include "train/hooks/background_save_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/hooks/saved_goodput_private.h"
@@ -24,6 +25,7 @@ struct _MusterCheckpointSaverHook {
   MusterPreemption *preemption; /* (owned) (nullable) */
   GCancellable *preempted;      /* (nullable) the preemption's */
   MusterStepTimer timer;        /* the durable tier's */
+  MusterAutoCadence chosen;     /* that timer's interval, unless it is fixed */
   MusterTierCadence cadence;
   gint64 steps_per_run;
   guint most_failures;
@@ -163,6 +165,7 @@ conclude (MusterCheckpointSaverHook *self, const MusterSaveCall *call, const Mus
   self->n_failures_in_a_row = 0;
   note_durable (self, saved->tier, saved->step, g_strdup (saved->prefix));
   muster_tier_cadence_note_saved (&self->cadence);
+  muster_auto_cadence_update (&self->chosen, self->saver, self->meter, &self->timer);
   if (self->writer != NULL &&
       !muster_event_writer_add_session_log (self->writer, MUSTER_SESSION_LOG_CHECKPOINT,
                                             saved->prefix, saved->step, error))
@@ -625,6 +628,21 @@ muster_checkpoint_saver_hook_init (MusterCheckpointSaverHook *self)
   self->durable_step = self->bottom_step = -1;
 }
 
+/* A choice needs a save that was measured: the first ones are made a second apart. */
+static gboolean
+init_timer (MusterCheckpointSaverHook *self, const MusterCheckpointSaverOptions *options,
+            GError **error)
+{
+  if (!options->save_auto)
+    return muster_step_timer_init (&self->timer, options->save_us, options->save_steps, self->clock,
+                                   error);
+  if (options->save_us != 0 || options->save_steps != 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s",
+                        NAME " chooses its interval (save_auto); don't set another one");
+  return muster_auto_cadence_init (&self->chosen, options->save_share, error) &&
+         muster_step_timer_init (&self->timer, MUSTER_SECOND, 0, self->clock, error);
+}
+
 MusterHook *
 muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, GError **error)
 {
@@ -654,8 +672,7 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
     self->background.preemption = g_object_ref (self->preemption);
     self->preempted = muster_preemption_cancellable (self->preemption);
   }
-  if (!muster_step_timer_init (&self->timer, options->save_us, options->save_steps, self->clock,
-                               error))
+  if (!init_timer (self, options, error))
     return NULL;
   return MUSTER_HOOK (g_steal_pointer (&self));
 }

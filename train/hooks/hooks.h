@@ -44,8 +44,13 @@ typedef struct {
 
 typedef struct {
   const char *checkpoint_dir;
-  gint64 save_us; /* exactly one of the two */
+  gint64 save_us; /* exactly one of the two, or save_auto */
   gint64 save_steps;
+  /* The hook chooses the interval from what saves cost and how often the job fails
+   * (train/goodput/save_interval.h), and logs its choice. Saves hold training for at most this
+   * share of the time; 0: 0.01. */
+  gboolean save_auto;
+  double save_share;
   MusterSaver *saver;   /* (nullable) NULL: one for the scaffold's SaverDef */
   gboolean is_blocking; /* TRUE: training waits until each checkpoint is durable */
   gint64 steps_per_run; /* steps by which a run advances the global step; 0: 1 */
