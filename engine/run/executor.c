@@ -14,9 +14,10 @@
 /* Runs with more slots aren't kept for reuse: those of init ops run once. */
 #define MAX_SPARE_SLOTS 8192
 
-/* How long a step that has changed a variable may go on after its client is gone: as long as other
- * tasks wait for it (train/position). */
-#define MAY_END_US (5 * MUSTER_SECOND)
+/* How long a step that has changed a variable may go on after its client is gone, less than a close
+ * waits for it (master/session.c) and other tasks do (train/position): whoever prepares the model
+ * after that doesn't have the rest of the step written over it. */
+#define MAY_END_US (4 * MUSTER_SECOND)
 
 /* --- slots --- */
 
@@ -250,7 +251,7 @@ writes (const char *op)
 
   for (gsize i = 0; i < G_N_ELEMENTS (writers); i++)
     if (g_str_has_prefix (op, writers[i]))
-      return !g_str_has_prefix (op, "ScatterNd");
+      return !g_str_equal (op, "ScatterNd") && !g_str_equal (op, "ScatterNdNonAliasingAdd");
   return FALSE;
 }
 
@@ -267,6 +268,16 @@ has_written (MusterRun *self)
   return self->has_written;
 }
 
+void
+muster_run_begin_end (MusterRun *self)
+{
+  gint64 none = 0;
+  const gint64 end_by_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), MAY_END_US);
+  __atomic_compare_exchange_n (&self->end_by_us, &none, end_by_us, FALSE, __ATOMIC_ACQ_REL,
+                               __ATOMIC_RELAXED);
+}
+
 /* A step that has changed a variable isn't cut off between two of its updates because its client
  * has died: nothing could undo the half of it. It may end, unless it waits for others. Apart from
  * its caller, which most steps call without. */
@@ -275,10 +286,9 @@ may_end (MusterRun *self, MusterStop why)
 {
   if ((why != MUSTER_STOP_CANCELLABLE && why != MUSTER_STOP_CLOSED) || !has_written (self))
     return FALSE;
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  if (self->end_by_us == 0)
-    self->end_by_us = now_us + MAY_END_US;
-  return now_us < MIN (self->end_by_us, self->context.deadline_us);
+  muster_run_begin_end (self); /* if only the cancellable says so */
+  const gint64 end_by_us = __atomic_load_n (&self->end_by_us, __ATOMIC_ACQUIRE);
+  return muster_clock_now_us (muster_system_clock ()) < MIN (end_by_us, self->context.deadline_us);
 }
 
 gboolean
@@ -291,6 +301,15 @@ muster_run_is_stopped (MusterRun *self)
     return FALSE;
   set_stop_error (self, why);
   return TRUE;
+}
+
+gboolean
+muster_run_was_stopped (MusterRun *self)
+{
+  const MusterStop why = muster_run_stop_reason (self);
+  if (self->error == NULL && why != MUSTER_STOP_NONE)
+    set_stop_error (self, why);
+  return self->error != NULL;
 }
 
 /* --- one node --- */
@@ -470,7 +489,7 @@ muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
   if (error == NULL)
     error = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "The kernel failed without an error");
   /* The kernel was cancelled; the run's own error says why. */
-  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) && muster_run_is_stopped (run)) {
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) && muster_run_was_stopped (run)) {
     g_error_free (error);
     return FALSE;
   }

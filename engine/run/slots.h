@@ -56,7 +56,7 @@ struct _MusterRun {
   GError *error;        /* (owned) (nullable) the first */
   gint stop;            /* atomic: MusterStop */
   gboolean has_written; /* once it was to stop: it has changed a variable */
-  gint64 end_by_us;     /* until when it goes on nevertheless; 0: it wasn't to stop */
+  gint64 end_by_us;     /* atomic: until when it goes on nevertheless; 0: it wasn't to stop */
 
   GMutex lock;
   GCond changed;        /* signalled when a kernel is resumed or the run is stopped */
@@ -88,7 +88,11 @@ muster_kernel_output_slot (const MusterKernel *k, int i)
 
 /* Checked between nodes: TRUE if the run has failed or must stop, which becomes its error. */
 gboolean muster_run_is_stopped (MusterRun *self);
+/* TRUE if it is to stop, also if it could go on for a while: for a kernel that was cancelled. */
+gboolean muster_run_was_stopped (MusterRun *self);
 MusterStop muster_run_stop_reason (MusterRun *self);
+/* Notes when it was to stop, unless that is known. */
+void muster_run_begin_end (MusterRun *self);
 /* Wakes the thread that executes the run; with its lock held. */
 void muster_run_notify (MusterRun *self);
 

@@ -115,7 +115,7 @@ end_resumed (MusterRun *self, MusterKernel *k)
 {
   GError *error = g_steal_pointer (&k->resume_error);
   if (error != NULL) /* the cause of the stop is more informative than a cancelled kernel's error */
-    (void)muster_run_is_stopped (self);
+    (void)muster_run_was_stopped (self);
   gboolean ok = error == NULL && self->error == NULL;
   self->n_waiting--;
   if (k->finish != NULL)
@@ -156,6 +156,7 @@ muster_run_stop (MusterRun *self, MusterStop why)
   gint none = MUSTER_STOP_NONE;
   g_autoptr (GCancellable) own = NULL;
   g_mutex_lock (&self->lock);
+  muster_run_begin_end (self);
   __atomic_compare_exchange_n (&self->stop, &none, (gint)why, FALSE, __ATOMIC_ACQ_REL,
                                __ATOMIC_RELAXED);
   if (self->own_cancellable != NULL)

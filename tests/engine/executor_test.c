@@ -338,6 +338,122 @@ MUSTER_TEST (Executor, a_close_waits_for_what_computes)
   MUSTER_EXPECT_EQ (job.value, 1);
 }
 
+/* --- a step that has changed a variable --- */
+
+/* "late" adds 100 to v, after "between", which is after a change of a variable by op. */
+static MusterSession *
+open_writing (const char *op, const char *between)
+{
+  g_autoptr (MusterSession) ops_are_known = open_gated (NULL);
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  const float none[2] = {0};
+  const gint32 index = 0;
+  g_autoptr (MusterTensor) two =
+      muster_tensor_new_from_data (MUSTER_FLOAT, 1, (gint64[]){2}, none, sizeof none, NULL);
+  g_autoptr (MusterTensor) place =
+      muster_tensor_new_from_data (MUSTER_INT32, 2, (gint64[]){1, 1}, &index, sizeof index, NULL);
+  g_autoptr (MusterTensor) one =
+      muster_tensor_new_from_data (MUSTER_FLOAT, 1, (gint64[]){1}, none, sizeof *none, NULL);
+  g_autoptr (GError) error = NULL;
+  const char *const initial[] = {"v/Assign", "rows/Assign"};
+  const MusterStep init = {.targets = initial, .n_targets = 2, .deadline_us = test_deadline ()};
+
+  add_variable (b, "v", 4);
+  muster_graph_builder_variable (b, "rows", two);
+  muster_graph_builder_constant (b, "place", place);
+  muster_graph_builder_constant (b, "row", one);
+  add_constant (b, "hundred", 100);
+  if (g_str_equal (op, "AssignAdd")) {
+    add_binary (b, op, "early", "v", "hundred");
+  } else {
+    muster_graph_builder_node (b, op, "early");
+    muster_graph_builder_input (b, "rows");
+    muster_graph_builder_input (b, "place");
+    muster_graph_builder_input (b, "row");
+    muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+    muster_graph_builder_attr_type (b, "Tindices", MUSTER_INT32);
+  }
+  muster_graph_builder_node (b, between, "between");
+  muster_graph_builder_input (b, "^early");
+  add_binary (b, "AssignAdd", "late", "v", "hundred");
+  muster_graph_builder_input (b, "^between");
+  MusterSession *session = open_session (NULL, b);
+  MUSTER_EXPECT_TRUE (muster_session_run (session, &init, NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  return session;
+}
+
+static void
+wait_until_computing (void)
+{
+  const gint64 end_us = test_deadline ();
+  g_mutex_lock (&lock);
+  while (!gate.is_computing && g_cond_wait_until (&changed, &lock, end_us))
+    ;
+  g_mutex_unlock (&lock);
+}
+
+static void
+release (void)
+{
+  g_mutex_lock (&lock);
+  gate.is_released = TRUE;
+  g_cond_broadcast (&changed);
+  g_mutex_unlock (&lock);
+}
+
+MUSTER_TEST (Executor, ends_a_step_that_has_changed_a_variable)
+{
+  static const char *const writers[] = {"AssignAdd", "ScatterNdUpdate"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (writers); i++) {
+    g_autoptr (MusterSession) session = open_writing (writers[i], "TestCompute");
+    g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+    Job job = {.session = session,
+               .fetch = "late",
+               .deadline_us = test_deadline (),
+               .cancellable = cancellable};
+
+    GThread *thread = g_thread_new ("step", do_job, &job);
+    wait_until_computing ();
+    g_cancellable_cancel (cancellable);
+    release ();
+    g_thread_join (thread);
+    MUSTER_EXPECT_NO_ERROR (job.error);
+    MUSTER_EXPECT_EQ (job.value, i == 0 ? 204.0f : 104.0f);
+  }
+}
+
+/* By then the next chief prepares the model. */
+MUSTER_TEST (Executor, writes_nothing_more_once_a_close_has_waited_for_long_enough)
+{
+  g_autoptr (MusterSession) session = open_writing ("AssignAdd", "TestCompute");
+  Job job = {.session = session, .fetch = "late", .deadline_us = test_deadline ()};
+
+  GThread *thread = g_thread_new ("step", do_job, &job);
+  wait_until_computing ();
+  muster_session_close_quietly (session);
+  release ();
+  g_thread_join (thread);
+  EXPECT_SAYS (job.error, MUSTER_ERROR_CANCELLED,
+               "Step was cancelled by an explicit call to `Session::Close()`.");
+  g_clear_error (&job.error);
+}
+
+MUSTER_TEST (Executor, gives_the_reason_for_a_stop_after_a_change_too)
+{
+  g_autoptr (MusterSession) session = open_writing ("AssignAdd", "TestGate");
+  Job job = {.session = session, .fetch = "late", .deadline_us = test_deadline ()};
+
+  GThread *thread = g_thread_new ("step", do_job, &job);
+  wait_until_suspended ();
+  MUSTER_EXPECT_TRUE (muster_session_close (session, MUSTER_WAIT_FOREVER, NULL, NULL));
+  g_thread_join (thread);
+  EXPECT_SAYS (job.error, MUSTER_ERROR_CANCELLED,
+               "Step was cancelled by an explicit call to `Session::Close()`.");
+  g_clear_error (&job.error);
+}
+
 MUSTER_TEST (Executor, a_reset_stops_a_suspended_step)
 {
   g_autoptr (MusterMaster) master = muster_local_master_new ();
