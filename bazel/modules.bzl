@@ -37,7 +37,7 @@ MODULES = {
     "train/position": ["base", "graph", "graph/meta_graph", "checkpoint/format", "master", "saver/builder", "saver", "train/monitored"],
     "train": ["base", "saver", "train/monitored", "train/hooks", "train/position"],
     "callbacks": ["base", "checkpoint/store", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver"],
-    "jobs": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/format", "master", "saver/builder", "saver", "saver/async", "session", "train/monitored"],
+    "jobs": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/format", "master", "saver/builder", "saver", "saver/async", "session", "train/goodput", "train/monitored"],
     "engine/resources": ["base", "graph", "checkpoint/store"],
     "engine/run": ["base", "graph", "checkpoint/store", "master", "engine/resources"],
     "engine/kernels/common": ["base", "engine/run"],

@@ -5,6 +5,7 @@
 #include "checkpoint/store/storage_failure.h"
 #include "jobs/job_checkpoint_private.h"
 #include "jobs/job_save_private.h"
+#include "train/goodput/goodput_meter.h"
 
 /* --- upload builders --- */
 
@@ -51,6 +52,8 @@ struct _MusterJobRunner {
   GError *last_failure;            /* (owned) (nullable) */
   guint failures_in_a_row;
   MusterJobSave *save; /* (owned) (nullable) in the background */
+  GMutex lock;
+  MusterGoodputMeter *meter; /* (owned) of the last training; guarded by lock */
 };
 
 G_DEFINE_FINAL_TYPE (MusterJobRunner, muster_job_runner, G_TYPE_OBJECT)
@@ -71,6 +74,31 @@ muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 r
   if (self->options.upload != NULL)
     g_object_ref (self->options.upload);
   return self;
+}
+
+void
+muster_job_runner_goodput (MusterJobRunner *self, MusterGoodput *goodput)
+{
+  g_return_if_fail (self != NULL && goodput != NULL);
+
+  g_mutex_lock (&self->lock);
+  if (self->meter != NULL)
+    muster_goodput_meter_read (self->meter, goodput);
+  else
+    *goodput = (MusterGoodput)MUSTER_GOODPUT_INIT;
+  g_mutex_unlock (&self->lock);
+}
+
+/* Only the training thread replaces the meter. */
+static void
+begin_goodput (MusterJobRunner *self, MusterCluster *cluster)
+{
+  MusterGoodputMeter *meter = muster_goodput_meter_new (muster_cluster_clock (cluster));
+
+  g_mutex_lock (&self->lock);
+  g_clear_pointer (&self->meter, muster_goodput_meter_unref);
+  self->meter = meter;
+  g_mutex_unlock (&self->lock);
 }
 
 GArray *
@@ -252,7 +280,7 @@ start_save (Training *self, gint64 epoch, gboolean finished, gboolean *is_made, 
 }
 
 static gboolean
-save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
+save_or_put_up (Training *self, gint64 epoch, gboolean finished, GError **error)
 {
   MusterJobRunner *runner = self->runner;
   const gboolean is_blocking = runner->options.save_blocking;
@@ -275,6 +303,17 @@ save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
     return put_up_with (runner, epoch, failure, error);
   }
   return note_failure (runner, epoch, failure, error);
+}
+
+static gboolean
+save_or_warn (Training *self, gint64 epoch, gboolean finished, GError **error)
+{
+  MusterGoodputMeter *meter = self->runner->meter;
+  const MusterTimeUse use = muster_goodput_meter_enter (meter, MUSTER_TIME_SAVING);
+  gboolean is_done = save_or_put_up (self, epoch, finished, error);
+
+  (void)muster_goodput_meter_enter (meter, use);
+  return is_done;
 }
 
 /* --- loading --- */
@@ -427,10 +466,14 @@ run_epochs (Training *self, gint64 *epoch, GError **error)
   MusterJobRunner *runner = self->runner;
   gboolean stops = FALSE;
 
+  (void)muster_goodput_meter_enter (runner->meter, MUSTER_TIME_TRAINING);
   while (!stops) {
     g_autofree char *stage = g_strdup_printf ("Epoch %" G_GINT64_FORMAT, ++*epoch);
     if (!run_stage (self, muster_job_epoch_group (runner->job), stage, error) ||
-        !read_conditions (runner->job, &stops, error) || !save_or_warn (self, *epoch, stops, error))
+        !read_conditions (runner->job, &stops, error))
+      return FALSE;
+    muster_goodput_meter_note_step (runner->meter, *epoch);
+    if (!save_or_warn (self, *epoch, stops, error))
       return FALSE;
     if (runner->options.epoch_done != NULL &&
         !runner->options.epoch_done (*epoch, runner->options.user_data))
@@ -459,10 +502,19 @@ train (Training *self, gint64 resume_epoch, gboolean is_over, gint64 *last_epoch
 {
   gint64 epoch = MAX (resume_epoch, 0);
 
+  MusterGoodputMeter *meter = self->runner->meter;
+
+  (void)muster_goodput_meter_enter (
+      meter, resume_epoch == MUSTER_NO_EPOCH ? MUSTER_TIME_INITIALISING : MUSTER_TIME_RESTORING);
   if (!(resume_epoch == MUSTER_NO_EPOCH ? begin_anew (self, error)
                                         : resume (self, resume_epoch, error)) ||
-      (!is_over && !run_epochs (self, &epoch, error)) || !collect_save (self, error) ||
-      !end (self, epoch, error))
+      (!is_over && !run_epochs (self, &epoch, error)))
+    return FALSE;
+  (void)muster_goodput_meter_enter (meter, MUSTER_TIME_SAVING);
+  if (!collect_save (self, error))
+    return FALSE;
+  muster_goodput_meter_stop (meter);
+  if (!end (self, epoch, error))
     return FALSE;
   if (last_epoch != NULL)
     *last_epoch = epoch;
@@ -481,6 +533,7 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
 
   if (!check_before (self, error) || !muster_job_compile (self->job, cluster, error))
     return FALSE;
+  begin_goodput (self, cluster);
   if (self->checkpoint != NULL &&
       (!muster_job_checkpoint_set_params (
            self->checkpoint, muster_job_nodes_to_checkpoint (self->job), NULL, error) ||
@@ -492,6 +545,7 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
   if (train (&training, resume_epoch, finished && self->options.stay_finished, last_epoch, error))
     return TRUE;
   (void)collect_save (&training, NULL); /* what was begun is completed */
+  muster_goodput_meter_stop (self->meter);
   return FALSE;
 }
 
@@ -505,6 +559,8 @@ muster_job_runner_finalize (GObject *object)
   g_clear_object (&self->options.upload);
   g_array_unref (self->failed_epochs);
   g_clear_error (&self->last_failure);
+  g_clear_pointer (&self->meter, muster_goodput_meter_unref);
+  g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_job_runner_parent_class)->finalize (object);
 }
 
@@ -512,6 +568,7 @@ static void
 muster_job_runner_init (MusterJobRunner *self)
 {
   self->failed_epochs = g_array_new (FALSE, FALSE, sizeof (gint64));
+  g_mutex_init (&self->lock);
 }
 
 static void

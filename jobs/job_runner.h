@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/goodput.h"
 #include "jobs/job_checkpoint.h"
 
 G_BEGIN_DECLS
@@ -77,6 +78,11 @@ gboolean muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *c
                                          const char *const *names, gint64 epoch, const char *on,
                                          gboolean *found, char ***loaded, gint64 deadline_us,
                                          GCancellable *cancellable, GError **error);
+
+/* What the time of the last training was spent on, also while it runs: epochs, saves that hold
+ * them, loading, and the init groups; not what comes after the last epoch. Its steps are epochs. Of
+ * this process only. Any thread. */
+void muster_job_runner_goodput (MusterJobRunner *self, MusterGoodput *goodput);
 
 /* The epochs whose saves failed, in order (transfer none) (element-type gint64); last (nullable
  * out) is the last failure, borrowed until the next save. */

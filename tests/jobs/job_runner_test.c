@@ -136,6 +136,36 @@ MUSTER_TEST (JobRunner, goes_through_its_stages_in_order)
   MUSTER_EXPECT_EQ (it.fake->stats->len, 2u);
 }
 
+MUSTER_TEST (JobRunner, accounts_for_its_time)
+{
+  g_auto (Story) it = {0};
+  g_autoptr (GError) error = NULL;
+  const How how = {.resume = MUSTER_NO_EPOCH, .options = {.save_blocking = TRUE}};
+  MusterGoodput goodput = MUSTER_GOODPUT_INIT;
+  story_begin (&it, two_nodes);
+  g_autoptr (MusterJobRunner) idle = muster_job_runner_new (it.f.job, NULL, MUSTER_NO_EPOCH, NULL);
+  muster_job_runner_goodput (idle, &goodput);
+  MUSTER_EXPECT_EQ (goodput.began_us, 0);
+
+  MUSTER_EXPECT_TRUE (story_train (&it, how, &error));
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  muster_job_runner_goodput (it.runner, &goodput);
+  MUSTER_EXPECT_TRUE (goodput.began_us > 0);
+  MUSTER_EXPECT_EQ (goodput.step, 4);
+  MUSTER_EXPECT_TRUE (goodput.spent_us[MUSTER_TIME_TRAINING] > 0);
+  MUSTER_EXPECT_TRUE (goodput.spent_us[MUSTER_TIME_SAVING] > 0);
+  MUSTER_EXPECT_TRUE (goodput.spent_us[MUSTER_TIME_INITIALISING] > 0);
+  MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_RESTORING], 0);
+  MusterGoodput later = MUSTER_GOODPUT_INIT;
+  muster_job_runner_goodput (it.runner, &later);
+  MUSTER_EXPECT_EQ (muster_goodput_total_us (&later), muster_goodput_total_us (&goodput));
+  it.fake->last_epoch = 3;
+  MUSTER_EXPECT_TRUE (story_train (&it, how, &error));
+  muster_job_runner_goodput (it.runner, &goodput);
+  MUSTER_EXPECT_TRUE (goodput.spent_us[MUSTER_TIME_RESTORING] > 0);
+}
+
 /* B003.60, B003.62, B003.75, D003.11: what was asked for counts in each call */
 MUSTER_TEST (JobRunner, resumes_without_init_and_after_the_epoch)
 {
