@@ -28,6 +28,7 @@ typedef struct {
   GPtrArray *faults;       /* (owned) (element-type Fault) of those that won't do */
   GString *warnings;       /* (owned) lines */
   MusterTierChoice choice; /* (owned) */
+  gboolean is_doubtful;    /* the directory itself couldn't be read, only its fast tiers */
   gboolean may_have_moved; /* the last fault is the checkpoint's: it may have been removed */
 } Restore;
 
@@ -287,6 +288,8 @@ find_candidates (Restore *self, GError **error)
   g_autofree char *path = muster_path_for_master (saver->storage, self->options->directory);
 
   note_silent (saver->tiers, listings);
+  self->is_doubtful =
+      ((const MusterTierListing *)listings->pdata[listings->len - 1])->error != NULL;
   muster_tier_choice_clear (&self->choice);
   muster_tier_choose (listings, path, &self->choice);
   if (self->choice.prefixes->len == 0 && refuse_unreadable (listings, error))
@@ -481,6 +484,7 @@ restore_newest (Restore *self, MusterRestored *result, GError **error)
     GError *failure = NULL;
     if (restore_first (self, prefixes, result, &failure)) {
       finish (self, result);
+      muster_tiers_note_restored (self->saver->tiers, result->prefix, self->is_doubtful);
       /* Where the state can't be read, and the files stood in for it, nothing is anybody's to
        * delete. */
       (void)muster_saver_adopt_tiers (self->saver, self->options->directory, NULL);
@@ -574,6 +578,34 @@ muster_saver_restore (MusterSaver *self, MusterSession *session,
     result = (MusterRestored){0};
   }
   return done;
+}
+
+gboolean
+muster_saver_check_restored (MusterSaver *self, const char *directory, const char *prefix,
+                             gint64 deadline_us, GError **error)
+{
+  const MusterRestoreOptions latest = {.directory = directory};
+
+  if (!muster_tiers_is_doubtful (self->tiers, prefix))
+    return TRUE;
+  g_auto (Restore) restore = {.saver = self,
+                              .options = &latest,
+                              .deadline_us = deadline_us,
+                              .warnings = g_string_new (NULL)};
+  g_autoptr (GPtrArray) prefixes = find_candidates (&restore, error);
+  if (prefixes == NULL)
+    return FALSE;
+  if (restore.is_doubtful)
+    return muster_fail (error, MUSTER_ERROR_UNAVAILABLE,
+                        "'%s' still can't be read, so it isn't known whether '%s' is the newest",
+                        directory, prefix);
+  const char *newest = prefixes->len > 0 ? prefixes->pdata[0] : NULL;
+  return (newest != NULL && muster_checkpoint_step (newest) <= muster_checkpoint_step (prefix) &&
+          g_ptr_array_find_with_equal_func (prefixes, prefix, g_str_equal, NULL)) ||
+         muster_fail (error, MUSTER_ERROR_UNAVAILABLE,
+                      "'%s' was restored while '%s' couldn't be read, which can be read again: the "
+                      "newest checkpoint of the job is '%s'",
+                      prefix, directory, newest != NULL ? newest : "none");
 }
 
 gboolean

@@ -63,6 +63,7 @@ muster_saver_begin_run (MusterSaver *self, const char *directory, const char *re
                                              ? muster_checkpoint_step (resumed_prefix)
                                              : resumed_step};
   return muster_saver_claim_tiers (self, directory, deadline_us, cancellable, error) &&
+         muster_saver_check_restored (self, directory, resumed_prefix, deadline_us, error) &&
          begin_in_fast_tiers (self, lease, directory, &run, deadline_us, cancellable, error) &&
          muster_checkpoint_directory_begin_run (&self->directory, lease, directory, &run,
                                                 deadline_us, cancellable, error);

@@ -80,6 +80,10 @@ gboolean muster_saver_claim_tiers (MusterSaver *self, const char *directory, gin
                                    GCancellable *cancellable, GError **error);
 /* Rebuilds the lists of all tiers in use. A fast tier's failure isn't an error. */
 gboolean muster_saver_adopt_tiers (MusterSaver *self, const char *directory, GError **error);
+/* restore.c: whether prefix, restored from a fast tier while the directory couldn't be read, is the
+ * job's newest now that it can. UNAVAILABLE: restore again. */
+gboolean muster_saver_check_restored (MusterSaver *self, const char *directory, const char *prefix,
+                                      gint64 deadline_us, GError **error);
 /* The size of the last checkpoint, in any tier. */
 guint64 muster_saver_last_bytes (MusterSaver *self);
 /* Queues copies of a checkpoint to the tiers of to that are slower than its own. */

@@ -116,6 +116,7 @@ muster_tiers_free (MusterTiers *self)
   g_free (self->fast);
   g_object_unref (self->storage);
   g_object_unref (self->clock);
+  g_free (self->doubtful);
   g_mutex_clear (&self->lock);
   g_free (self);
 }
@@ -194,6 +195,24 @@ muster_tiers_note_silent (MusterTiers *self, guint tier, gboolean is_silent)
   fast->is_silent = is_silent;
   fast->is_dropped = fast->is_dropped || is_silent;
   g_mutex_unlock (&self->lock);
+}
+
+void
+muster_tiers_note_restored (MusterTiers *self, const char *prefix, gboolean is_doubtful)
+{
+  g_mutex_lock (&self->lock);
+  g_free (self->doubtful);
+  self->doubtful = is_doubtful ? g_strdup (prefix) : NULL;
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+muster_tiers_is_doubtful (MusterTiers *self, const char *prefix)
+{
+  g_mutex_lock (&self->lock);
+  gboolean is_doubtful = self->doubtful != NULL && g_strcmp0 (self->doubtful, prefix) == 0;
+  g_mutex_unlock (&self->lock);
+  return is_doubtful;
 }
 
 gboolean

@@ -29,6 +29,8 @@ typedef struct {
   MusterCopier *copier;       /* (owned) */
   MusterFreeSpace free_space; /* of the fast tiers: constant */
   GMutex lock;
+  /* guarded by lock */
+  char *doubtful; /* (owned) (nullable) see muster_tiers_note_restored () */
 } MusterTiers;
 
 /* Checks the rules. The directories get the durable one's options, except for the number of
@@ -50,6 +52,12 @@ void muster_tiers_drop (MusterTiers *self, guint tier, const char *why, const ch
 void muster_tiers_revive (MusterTiers *self);
 /* Notes whether a fast tier answers. One that doesn't isn't used. */
 void muster_tiers_note_silent (MusterTiers *self, guint tier, gboolean is_silent);
+
+/* Notes what was restored from a directory and its fast tiers. is_doubtful: the directory couldn't
+ * be read, so it may hold a newer one. */
+void muster_tiers_note_restored (MusterTiers *self, const char *prefix, gboolean is_doubtful);
+/* TRUE if prefix was noted as doubtful, by the last restore. */
+gboolean muster_tiers_is_doubtful (MusterTiers *self, const char *prefix);
 
 /* TRUE if a failure to save in a tier is the tier's: it isn't a lost master, a lost lease or a
  * cancelled call. A master says RESOURCE_EXHAUSTED for a full disk or a used-up quota as for lack

@@ -186,6 +186,45 @@ MUSTER_TEST (TierFault, a_broken_durable_tier_is_passed_over_for_the_fast_one)
   MUSTER_EXPECT_EQ (tiers_w (&f), 20);
 }
 
+/* The durable tier is there again when the run begins: what a run without this fast tier has saved
+ * there must not be lost behind an old checkpoint. */
+MUSTER_TEST (TierFault, a_newer_checkpoint_in_a_durable_tier_that_was_broken_is_not_left_behind)
+{
+  g_auto (Tiers) f = begin ();
+  g_autoptr (GError) error = NULL, failure = NULL;
+  tiers_save_all (&f, 20, 20, FAST);
+  tiers_save_all (&f, 30, 30, 0); /* in the durable one alone */
+  tiers_start (&f);
+  muster_faulty_storage_set (f.storage, f.run, MUSTER_FAULT_BROKEN);
+  g_autofree char *prefix = tiers_restore (&f, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (tiers_w (&f), 20);
+  muster_faulty_storage_set (f.storage, NULL, MUSTER_FAULT_NONE);
+
+  MUSTER_EXPECT_FALSE (tiers_begin (&f, prefix, -1, &failure));
+
+  MUSTER_EXPECT_ERROR (failure, MUSTER_ERROR,
+                       MUSTER_ERROR_UNAVAILABLE); /* the session is made again */
+  MUSTER_EXPECT_TRUE (failure != NULL && strstr (failure->message, "model.ckpt-30"));
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 30);
+}
+
+MUSTER_TEST (TierFault, a_run_goes_on_from_the_fast_tier_if_that_was_the_newest_after_all)
+{
+  g_auto (Tiers) f = begin ();
+  g_autoptr (GError) error = NULL;
+  tiers_save_all (&f, 20, 20, FAST);
+  tiers_start (&f);
+  muster_faulty_storage_set (f.storage, f.run, MUSTER_FAULT_BROKEN);
+  g_autofree char *prefix = tiers_restore (&f, NULL, &error);
+  muster_faulty_storage_set (f.storage, NULL, MUSTER_FAULT_NONE);
+
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, prefix, -1, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (tiers_w (&f), 20);
+}
+
 /* A model isn't initialised anew because a tier can't be read. */
 static void
 expect_no_fresh_start (const char *broken)
