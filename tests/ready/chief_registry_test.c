@@ -3,6 +3,8 @@
 #include "tests/doubles/fake_clock.h"
 #include "tests/gtest_shim.h"
 
+#include <string.h>
+
 #define LEASE (15 * MUSTER_SECOND)
 
 typedef struct {
@@ -553,6 +555,50 @@ MUSTER_TEST (ChiefRegistry, keeps_the_graph_of_the_last_chief)
 
   MUSTER_EXPECT_TRUE (kept == graph);
   MUSTER_EXPECT_NULL (none);
+}
+
+/* Claims with a graph of these bytes, and returns what stood before (transfer full). */
+static MusterAnnouncement *
+claim_with_graph (Fixture *f, const char *bytes)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) content = g_bytes_new_static (bytes, strlen (bytes));
+  g_autoptr (MusterGraph) graph = muster_graph_new (content);
+  const MusterClaim mine = {.model = "digits", .take_over = TRUE};
+  MusterAnnouncement *before = NULL;
+  MUSTER_EXPECT_GT (muster_chief_registry_claim (f->registry, &mine, NULL, graph, &before, &error),
+                    0);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return before;
+}
+
+MUSTER_TEST (ChiefRegistry, tells_a_claimant_what_the_chief_before_has_left)
+{
+  g_auto (Fixture) f = fixture ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterAnnouncement) none = claim_with_graph (&f, "one");
+  MUSTER_EXPECT_NULL (none);
+  MusterAnnouncement announced = {.model = (char *)"digits",
+                                  .epoch = 1,
+                                  .phase = MUSTER_CHIEF_PREPARED,
+                                  .step = 7,
+                                  .durable_step = -1,
+                                  .holder = (char *)"me, in /run"};
+  MUSTER_ASSERT_TRUE (muster_chief_registry_announce (f.registry, &announced, &error));
+
+  g_autoptr (MusterAnnouncement) first = claim_with_graph (&f, "one");
+  MUSTER_EXPECT_TRUE (first->prepared && first->same_graph && !first->failed);
+  MUSTER_EXPECT_STREQ (first->holder, "me, in /run");
+
+  announced = (MusterAnnouncement){
+      .model = (char *)"digits", .epoch = 2, .step = -1, .durable_step = -1, .failed = TRUE};
+  MUSTER_ASSERT_TRUE (muster_chief_registry_announce (f.registry, &announced, &error));
+  g_autoptr (MusterAnnouncement) second = claim_with_graph (&f, "two");
+  MUSTER_EXPECT_TRUE (!second->prepared && !second->same_graph && second->failed);
+  MUSTER_EXPECT_NULL (second->holder); /* it held nothing */
+
+  g_autoptr (MusterAnnouncement) third = claim_with_graph (&f, "two");
+  MUSTER_EXPECT_TRUE (third->same_graph && !third->failed);
 }
 
 MUSTER_TEST (ChiefRegistry, lists_all_models_by_name)

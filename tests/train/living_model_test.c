@@ -4,6 +4,7 @@
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/position_fixture.h"
+#include "train/monitored_training.h"
 #include "train/position/position_private.h"
 
 #define N_STEPS 5 /* of which the first three are saved */
@@ -207,6 +208,56 @@ MUSTER_TEST (LivingModel, is_released_from_the_hold_of_a_chief_that_died_in_a_sa
   MUSTER_EXPECT_TRUE (muster_position_read (muster_monitored_session_session (worker.session), 2,
                                             &state, MUSTER_WAIT_FOREVER, NULL, &worker.error));
   MUSTER_EXPECT_EQ (state.hold, MUSTER_POSITION_GO);
+}
+
+/* A chief of the model without positions, which takes some steps. Returns the step that it began
+ * at. */
+static gint64
+train_plain (Job *job, gboolean continues, int n_steps)
+{
+  static const char *const target = "train";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  g_autoptr (MusterScaffold) scaffold = muster_scaffold_new (model, &error);
+  const MusterMonitoredTrainingOptions options = {.scaffold = scaffold,
+                                                  .master = job->master,
+                                                  .checkpoint_dir = job->directory,
+                                                  .save_checkpoint_steps = 3,
+                                                  .save_blocking = TRUE,
+                                                  .save_summaries_steps = MUSTER_NEVER,
+                                                  .log_step_count_steps = MUSTER_NEVER,
+                                                  .model = "plain",
+                                                  .continue_without_positions = continues};
+  g_autoptr (MusterMonitoredSession) session = NULL;
+  for (int i = 0; i < N_TRIES / 10 && session == NULL; i++) { /* until the chief before is gone */
+    g_clear_error (&error);
+    session = muster_monitored_training_session_new (&options, NULL, NULL, &error);
+  }
+  g_assert_no_error (error);
+  const gint64 began = muster_read_global_step (muster_monitored_session_session (session),
+                                                scaffold, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  for (int i = 0; i < n_steps; i++) {
+    g_autoptr (MusterTensor) batch = NULL;
+    muster_batches_next (batches, &batch);
+    const MusterFeed feed = {"rows:0", batch};
+    const MusterStep step = {.feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1};
+    MUSTER_EXPECT_TRUE (muster_monitored_session_run (session, &step, NULL, NULL, &error));
+  }
+  MUSTER_EXPECT_NO_ERROR (error);
+  return began;
+}
+
+MUSTER_TEST (LivingModel, without_positions_goes_on_only_where_that_is_asked_for)
+{
+  g_auto (Job) job = job_set_up_served (1);
+
+  MUSTER_EXPECT_EQ (train_plain (&job, FALSE, N_STEPS), 0);
+  MUSTER_EXPECT_EQ (train_plain (&job, FALSE, 2), 3);
+  MUSTER_EXPECT_EQ (train_plain (&job, TRUE, 3), 5);
+  MUSTER_EXPECT_EQ (train_plain (&job, TRUE, 0), 8);
 }
 
 /* A server that was started again: tasks that wait there keep their sessions. */
