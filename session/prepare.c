@@ -531,6 +531,8 @@ put_back (MusterOperation *self)
   announcement.durable_step = before->durable_step;
   announcement.durable = g_strdup (before->durable);
   announcement.durable_age_us = before->durable_age_us;
+  announcement.holder = g_strdup (before->holder);
+  announcement.failed = before->failed;
   /* The operation has failed in any case. */
   (void)muster_lease_announce (self->lease, &announcement, self->call_deadline_us,
                                self->cancellable, NULL);

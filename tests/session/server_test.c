@@ -264,6 +264,57 @@ MUSTER_TEST (OnServer, a_chief_that_is_started_anew_spares_the_progress_of_other
   MUSTER_EXPECT_TRUE (worker.session != NULL);
 }
 
+static gboolean
+find_whole (MusterSession *session G_GNUC_UNUSED, gint64 *step, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data G_GNUC_UNUSED,
+            GError **error G_GNUC_UNUSED)
+{
+  *step = 0;
+  return TRUE;
+}
+
+/* Prepares until the lease of the chief before is given back. */
+static MusterSession *
+prepare_after_another (Fixture *f, MusterSessionReport *report, GError **error)
+{
+  const gint64 until = g_get_monotonic_time () + PATIENCE_US;
+  for (;;) {
+    g_autoptr (GError) failure = NULL;
+    MusterSession *session =
+        prepare (f, (MusterPrepareOptions){.continue_func = find_whole}, report, &failure);
+    if (failure == NULL || strstr (failure->message, "can't claim") == NULL ||
+        g_get_monotonic_time () >= until) {
+      if (failure != NULL)
+        g_propagate_error (error, g_steal_pointer (&failure));
+      return session;
+    }
+    muster_session_report_clear (report);
+  }
+}
+
+MUSTER_TEST (OnServer, no_chief_continues_with_a_model_that_failed_after_one_that_was_refused)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  const MusterAnnouncement none = MUSTER_ANNOUNCEMENT_INIT;
+  MusterAnnouncement failed = none;
+  MusterSession *first = prepare (&f, (MusterPrepareOptions){0}, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  failed.failed = TRUE;
+  MUSTER_EXPECT_TRUE (muster_lease_announce (muster_session_manager_lease (first), &failed,
+                                             test_deadline (), NULL, &error));
+  g_object_unref (first);
+
+  for (int i = 0; i < 3; i++) {
+    g_auto (MusterSessionReport) report = {0};
+    g_autoptr (GError) refusal = NULL;
+    g_autoptr (MusterSession) session = prepare_after_another (&f, &report, &refusal);
+    MUSTER_EXPECT_NULL (session);
+    MUSTER_EXPECT_SAYS (refusal, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "is already initialised (by ");
+  }
+}
+
 /* An init function that loses its master once: the server is reset under it. */
 typedef struct {
   Fixture *f;
