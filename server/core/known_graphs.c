@@ -53,11 +53,23 @@ use_locked (MusterKnownGraphs *self, GList *link)
   return g_bytes_ref (((Entry *)link->data)->bytes);
 }
 
-static void
-add_locked (MusterKnownGraphs *self, GBytes *graph)
+/* The bytes of a graph without what else is kept in memory with them. */
+static GBytes *
+without_rest (GBytes *graph, gsize held_bytes)
+{
+  const gsize size = g_bytes_get_size (graph);
+  if (held_bytes <= size + LEAST_BYTES)
+    return g_bytes_ref (graph);
+  return g_bytes_new (g_bytes_get_data (graph, NULL), size);
+}
+
+/* Returns its bytes (transfer full). */
+static GBytes *
+add_locked (MusterKnownGraphs *self, GBytes *graph, gsize held_bytes)
 {
   Entry *entry = g_new0 (Entry, 1);
-  entry->bytes = g_bytes_ref (graph);
+  GBytes *bytes = without_rest (graph, held_bytes);
+  entry->bytes = g_bytes_ref (bytes);
   g_queue_push_head (&self->entries, entry);
   self->n_bytes += g_bytes_get_size (graph);
   while (self->entries.length > MUSTER_MOST_KNOWN_GRAPHS ||
@@ -66,10 +78,11 @@ add_locked (MusterKnownGraphs *self, GBytes *graph)
     self->n_bytes -= g_bytes_get_size (oldest->bytes);
     entry_free (oldest);
   }
+  return bytes;
 }
 
 GBytes *
-muster_known_graphs_share (MusterKnownGraphs *self, GBytes *graph)
+muster_known_graphs_share (MusterKnownGraphs *self, GBytes *graph, gsize held_bytes)
 {
   const gsize size = g_bytes_get_size (graph);
   if (size < LEAST_BYTES || size > MUSTER_MOST_KNOWN_BYTES)
@@ -78,8 +91,7 @@ muster_known_graphs_share (MusterKnownGraphs *self, GBytes *graph)
   for (GList *link = self->entries.head; link != NULL; link = link->next)
     if (g_bytes_equal (((Entry *)link->data)->bytes, graph))
       return use_locked (self, link);
-  add_locked (self, graph);
-  return g_bytes_ref (graph);
+  return add_locked (self, graph, held_bytes);
 }
 
 static gboolean

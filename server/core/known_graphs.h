@@ -19,8 +19,9 @@ MusterKnownGraphs *muster_known_graphs_new (void);
 void muster_known_graphs_free (MusterKnownGraphs *self);
 
 /* A graph's bytes, or the same ones that are known (transfer full). They are known from then on,
- * unless they are few. */
-GBytes *muster_known_graphs_share (MusterKnownGraphs *self, GBytes *graph);
+ * unless they are few. held_bytes is the size of the message of which graph is a part: the rest of
+ * a message isn't kept with a graph, as it wouldn't count. */
+GBytes *muster_known_graphs_share (MusterKnownGraphs *self, GBytes *graph, gsize held_bytes);
 
 /* The graph of this size whose SHA-256 this is (transfer full); NULL if it isn't known. Its digest
  * is computed when it is first asked for, not when a graph comes. */

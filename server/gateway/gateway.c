@@ -103,9 +103,9 @@ on_created (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
     muster_rpc_call_finish (call, error);
 }
 
-/* graph (nullable): there was none, with an error. */
+/* graph (nullable): there was none, with an error. It is a part of request. */
 static gboolean
-begin_creation (Creation *self, MusterRpcCall *call, GBytes *graph, GError **error)
+begin_creation (Creation *self, MusterRpcCall *call, GBytes *graph, GBytes *request, GError **error)
 {
   MusterServer *server = self->gateway->server;
   if (graph == NULL || !muster_server_read_lease (server, call, &self->lease_us, error) ||
@@ -115,7 +115,8 @@ begin_creation (Creation *self, MusterRpcCall *call, GBytes *graph, GError **err
   self->has_place = muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error);
   if (!self->has_place)
     return FALSE;
-  g_autoptr (GBytes) shared = muster_known_graphs_share (server->known_graphs, graph);
+  g_autoptr (GBytes) shared =
+      muster_known_graphs_share (server->known_graphs, graph, g_bytes_get_size (request));
   self->graph = muster_gateway_graphs_get (self->gateway->graphs, shared);
   self->remote = muster_master_remote (server->master, muster_rpc_call_deadline_us (call),
                                        muster_rpc_call_cancellable (call), error);
@@ -146,7 +147,7 @@ create_session (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (GBytes) graph = muster_server_nested_graph (request, CREATE_SESSION_GRAPH, &error);
   g_autoptr (Creation) creation = g_new0 (Creation, 1);
   creation->gateway = server->gateway;
-  if (begin_creation (creation, call, graph, &error))
+  if (begin_creation (creation, call, graph, request, &error))
     forward_creation (g_steal_pointer (&creation), call, message_of (request));
   else
     muster_rpc_call_finish (call, error);
@@ -179,7 +180,7 @@ create_known (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (GBytes) graph = muster_server_find_graph (server, read, &error);
   g_autoptr (Creation) creation = g_new0 (Creation, 1);
   creation->gateway = server->gateway;
-  if (begin_creation (creation, call, graph, &error))
+  if (begin_creation (creation, call, graph, request, &error))
     forward_creation (g_steal_pointer (&creation), call, message_with (graph, &read->config));
   else
     muster_rpc_call_finish (call, error);

@@ -79,12 +79,12 @@ wanted_clear (Wanted *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wanted, wanted_clear)
 
 static gboolean
-take_graph (Wanted *self, MusterServer *server, GBytes *graph, GError **error)
+take_graph (Wanted *self, MusterServer *server, GBytes *graph, gsize held_bytes, GError **error)
 {
   self->graph_bytes = g_bytes_get_size (graph);
   if (!muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, self->graph_bytes, error))
     return FALSE;
-  g_autoptr (GBytes) shared = muster_known_graphs_share (server->known_graphs, graph);
+  g_autoptr (GBytes) shared = muster_known_graphs_share (server->known_graphs, graph, held_bytes);
   self->graph = muster_graph_new (shared);
   return TRUE;
 }
@@ -104,7 +104,8 @@ read_wanted (Wanted *self, MusterServer *server, MusterRpcCall *call, GBytes *re
     return FALSE;
   g_autoptr (GBytes) graph_bytes =
       muster_server_nested_graph (request, CREATE_SESSION_GRAPH, error);
-  return graph_bytes != NULL && take_graph (self, server, graph_bytes, error);
+  return graph_bytes != NULL &&
+         take_graph (self, server, graph_bytes, g_bytes_get_size (request), error);
 }
 
 GBytes *
@@ -135,7 +136,7 @@ read_known (Wanted *self, MusterServer *server, MusterRpcCall *call,
       !muster_server_read_lease (server, call, &self->lease_us, error))
     return FALSE;
   g_autoptr (GBytes) graph = muster_server_find_graph (server, request, error);
-  return graph != NULL && take_graph (self, server, graph, error);
+  return graph != NULL && take_graph (self, server, graph, 0, error);
 }
 
 static MusterServed *

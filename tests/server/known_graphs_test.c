@@ -129,13 +129,29 @@ MUSTER_TEST (KnownGraphs, share_the_bytes_of_equal_graphs)
   MusterKnownGraphs *graphs = muster_known_graphs_new ();
   guint64 n_bytes;
 
-  g_autoptr (GBytes) first = muster_known_graphs_share (graphs, one);
-  g_autoptr (GBytes) second = muster_known_graphs_share (graphs, same);
-  g_autoptr (GBytes) third = muster_known_graphs_share (graphs, other);
-  g_autoptr (GBytes) fourth = muster_known_graphs_share (graphs, small);
+  g_autoptr (GBytes) first = muster_known_graphs_share (graphs, one, 0);
+  g_autoptr (GBytes) second = muster_known_graphs_share (graphs, same, 0);
+  g_autoptr (GBytes) third = muster_known_graphs_share (graphs, other, 0);
+  g_autoptr (GBytes) fourth = muster_known_graphs_share (graphs, small, 0);
   MUSTER_EXPECT_TRUE (first == one && second == one && third == other && fourth == small);
   MUSTER_EXPECT_EQ (muster_known_graphs_size (graphs, &n_bytes), 2u);
   MUSTER_EXPECT_EQ (n_bytes, 200u << 10);
+  muster_known_graphs_free (graphs);
+}
+
+/* A message may be much longer than its graph. */
+MUSTER_TEST (KnownGraphs, keep_nothing_of_the_message_around_a_graph)
+{
+  MusterKnownGraphs *graphs = muster_known_graphs_new ();
+  GBytes *message = make_bytes (10 << 20, 'a');
+  g_autoptr (GBytes) graph = g_bytes_new_from_bytes (message, 5, 100 << 10);
+  const guint8 *data = g_bytes_get_data (message, NULL);
+
+  g_autoptr (GBytes) known = muster_known_graphs_share (graphs, graph, g_bytes_get_size (message));
+  const guint8 *kept = g_bytes_get_data (known, NULL);
+  MUSTER_EXPECT_TRUE (g_bytes_equal (known, graph));
+  MUSTER_EXPECT_FALSE (kept >= data && kept < data + g_bytes_get_size (message));
+  g_bytes_unref (message);
   muster_known_graphs_free (graphs);
 }
 
@@ -146,10 +162,10 @@ MUSTER_TEST (KnownGraphs, keep_the_last_few_that_were_used)
   const MusterDigest digest = digest_of (first);
   guint64 n_bytes;
 
-  g_bytes_unref (muster_known_graphs_share (graphs, first));
+  g_bytes_unref (muster_known_graphs_share (graphs, first, 0));
   for (char i = 0; i < 2 * MUSTER_MOST_KNOWN_GRAPHS; i++) {
     g_autoptr (GBytes) next = make_bytes (100 << 10, (char)('b' + i));
-    g_bytes_unref (muster_known_graphs_share (graphs, next));
+    g_bytes_unref (muster_known_graphs_share (graphs, next, 0));
     g_autoptr (GBytes) found = muster_known_graphs_find (graphs, digest.bytes, 100 << 10);
     MUSTER_EXPECT_TRUE (found == first); /* which counts as used */
   }
@@ -157,7 +173,7 @@ MUSTER_TEST (KnownGraphs, keep_the_last_few_that_were_used)
   MUSTER_EXPECT_EQ (n_bytes, (guint64)MUSTER_MOST_KNOWN_GRAPHS * (100 << 10));
   for (char i = 0; i < MUSTER_MOST_KNOWN_GRAPHS; i++) {
     g_autoptr (GBytes) next = make_bytes (100 << 10, (char)('z' - i));
-    g_bytes_unref (muster_known_graphs_share (graphs, next));
+    g_bytes_unref (muster_known_graphs_share (graphs, next, 0));
   }
   MUSTER_EXPECT_TRUE (muster_known_graphs_find (graphs, digest.bytes, 100 << 10) == NULL);
   muster_known_graphs_free (graphs);
