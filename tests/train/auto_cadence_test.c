@@ -86,6 +86,11 @@ MUSTER_TEST (AutoCadence, follows_the_cost_of_saves)
   muster_auto_cadence_update (&cadence, f.saver, f.meter, &timer); /* nothing is known yet */
   MUSTER_EXPECT_EQ (timer.every_us, MUSTER_SECOND);
 
+  save (&f, 0, 300 * MUSTER_SECOND); /* the first one is no measure */
+  muster_auto_cadence_update (&cadence, f.saver, f.meter, &timer);
+  MUSTER_EXPECT_EQ (timer.every_us, MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (interval_of (&f), 0);
+
   save (&f, 1, 8 * MUSTER_SECOND);
   muster_auto_cadence_update (&cadence, f.saver, f.meter, &timer);
   MUSTER_EXPECT_EQ (timer.every_us, chosen (8 * MUSTER_SECOND, 3600 * MUSTER_SECOND, 0.01));
@@ -107,7 +112,9 @@ MUSTER_TEST (AutoCadence, follows_the_failures)
     muster_fake_clock_pass (f.clock, 200 * MUSTER_SECOND);
   }
 
-  save (&f, 1, 6 * MUSTER_SECOND);
+  save (&f, 1, 0);
+  muster_auto_cadence_update (&cadence, f.saver, f.meter, &timer);
+  save (&f, 2, 6 * MUSTER_SECOND);
   muster_auto_cadence_update (&cadence, f.saver, f.meter, &timer);
 
   MUSTER_EXPECT_EQ (timer.every_us, chosen (6 * MUSTER_SECOND, 303 * MUSTER_SECOND, 0.5));

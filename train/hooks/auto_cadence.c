@@ -23,17 +23,20 @@ smooth (gint64 before_us, gint64 now_us, gboolean is_first)
   return is_first ? now_us : (3 * before_us + now_us) / 4;
 }
 
-/* FALSE if no save has become durable since. */
+/* FALSE if no save has become durable since, or none before: the first one adds nodes to the graph
+ * and makes the master allocate memory. */
 static gboolean
 measure (MusterAutoCadence *self, MusterSaver *saver)
 {
   g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
-  const gboolean is_first = self->n_durable == 0;
+  const gboolean is_first = !self->is_known;
 
   muster_saver_status (saver, &status);
-  if (status.n_durable == self->n_durable)
-    return FALSE;
+  const gboolean is_new = status.n_durable > self->n_durable;
   self->n_durable = status.n_durable;
+  if (!is_new || status.n_durable == 1)
+    return FALSE;
+  self->is_known = TRUE;
   self->blocked_us = smooth (self->blocked_us, status.last_us[MUSTER_SAVE_BLOCKED], is_first);
   self->took_us =
       smooth (self->took_us,

@@ -11,7 +11,8 @@ G_BEGIN_DECLS
 
 typedef struct {
   double share;       /* of the time for saves; 0: the interval is fixed */
-  guint64 n_durable;  /* the saves that were measured */
+  guint64 n_durable;  /* the saves that were seen */
+  gboolean is_known;  /* a save was measured */
   gint64 blocked_us;  /* what one costs, smoothed */
   gint64 took_us;     /* how long one takes, smoothed */
   gint64 reported_us; /* the last interval that was reported; 0: none */
@@ -20,8 +21,9 @@ typedef struct {
 /* share 0: 1 %. INVALID_ARGUMENT unless it is above 0 and below 1. */
 gboolean muster_auto_cadence_init (MusterAutoCadence *self, double share, GError **error);
 
-/* After each save: measures it, and sets the timer. A choice that has changed noticeably is logged,
- * and in the saver's status. Does nothing for a fixed interval. */
+/* After each save: measures it, and sets the timer. The first one only makes room for those after
+ * it, and isn't measured. The choice is in the saver's status, and logged if it has changed
+ * noticeably. Does nothing for a fixed interval. */
 void muster_auto_cadence_update (MusterAutoCadence *self, MusterSaver *saver,
                                  MusterGoodputMeter *meter, MusterStepTimer *timer);
 

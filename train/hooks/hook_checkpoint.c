@@ -535,6 +535,7 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
       muster_read_global_step (session, self->scaffold, deadline_us, either.cancellable, error);
 
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
+  self->chosen.share = 0; /* no more saves beside the training */
   muster_saved_goodput_note (self->meter, self->saver, MUSTER_RUN_UNENDED);
   if (step < 0 || !end_background (self, &call, error) || !end_copies (self, &call, error) ||
       !save_last (self, &call, step, error)) {
