@@ -186,14 +186,14 @@ MUSTER_TEST (BackgroundRules, save_what_was_added_since_the_save_before)
   MUSTER_EXPECT_STREQ (last, "b global_step late/n w");
 }
 
-/* B001.13, B001.80 to B001.82: a store elsewhere is known by its verb, and asked once for each
- * save, where training runs, and never again when that is written. */
 static void
 note_thread (gpointer data)
 {
   *(GThread **)data = g_thread_self ();
 }
 
+/* B001.13, B001.32, B001.80 to B001.82: a store elsewhere is known by its verb, and asked once for
+ * each save, where training runs, and never again when that is written. */
 MUSTER_TEST (BackgroundRules, retrieve_a_store_elsewhere_once_on_the_training_thread)
 {
   g_auto (Job) job = set_up ();
@@ -368,7 +368,6 @@ MUSTER_TEST (BackgroundRules, save_to_two_directories)
 
 /* --- errors, and what follows them --- */
 
-/* B001.48: who is called finds the files. */
 static void
 expect_files (const MusterSaved *saved, gpointer data)
 {
@@ -378,6 +377,7 @@ expect_files (const MusterSaved *saved, gpointer data)
   g_string_append_c (data, '.');
 }
 
+/* B001.48: who is called finds the files. */
 MUSTER_TEST (BackgroundRules, call_back_when_the_files_exist)
 {
   g_auto (Job) job = set_up ();
