@@ -83,6 +83,8 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
   MusterGoodput goodput = MUSTER_GOODPUT_INIT;
 
   muster_goodput_meter_read (self->meter, &goodput);
+  if (phase == MUSTER_CHIEF_OVER)
+    goodput.end = MUSTER_RUN_FINISHED;
   announcement.goodput = &goodput;
   announcement.phase = phase;
   announcement.step = self->state.step;

@@ -179,6 +179,7 @@ MUSTER_TEST (GoodputMeter, prefers_what_was_announced_of_the_same_job)
     MUSTER_TRACE ("the same: %u", is_same);
     announced.began_us += is_same ? 0 : 1;
     announced.step = 80;
+    announced.spent_us[MUSTER_TIME_TRAINING] += 2 * MUSTER_SECOND;
     const gint64 started_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
     muster_goodput_meter_offer (f.meter, &written);
     muster_goodput_meter_resume (f.meter, &announced, started_us - 4 * MUSTER_SECOND);
@@ -188,6 +189,44 @@ MUSTER_TEST (GoodputMeter, prefers_what_was_announced_of_the_same_job)
     MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_DOWN], (is_same ? 4 : 30) * MUSTER_SECOND + 6);
     MUSTER_EXPECT_EQ (goodput.is_least, !is_same);
   }
+}
+
+/* The last announcement of a run that was told to stop was before it wrote that. */
+MUSTER_TEST (GoodputMeter, prefers_the_end_that_was_written_after_the_last_announcement)
+{
+  g_auto (Fixture) f = set_up ();
+  const MusterGoodput written = of_a_run_before (MUSTER_RUN_STOPPED);
+  MusterGoodput announced = written;
+  announced.end = MUSTER_RUN_UNENDED;
+  announced.step = 49;
+  announced.spent_us[MUSTER_TIME_TRAINING] -= MUSTER_SECOND;
+  muster_goodput_meter_offer (f.meter, &written);
+  muster_goodput_meter_resume (f.meter, &announced,
+                               muster_clock_now_us (MUSTER_CLOCK (f.clock)) - 31 * MUSTER_SECOND);
+
+  const MusterGoodput goodput = reading (&f);
+  MUSTER_EXPECT_EQ (goodput.step, 50);
+  MUSTER_EXPECT_EQ (goodput.n_restarts, (guint64)3);
+  MUSTER_EXPECT_EQ (goodput.n_failures, (guint64)1);
+  MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_DOWN], 30 * MUSTER_SECOND + 6);
+  MUSTER_EXPECT_FALSE (goodput.is_least);
+}
+
+MUSTER_TEST (GoodputMeter, counts_once_the_time_in_which_the_run_before_went_on)
+{
+  g_auto (Fixture) f = set_up ();
+  const MusterGoodput written = of_a_run_before (MUSTER_RUN_UNENDED);
+  MusterGoodput announced = written;
+  muster_goodput_meter_offer (f.meter, &written);
+  pass (&f, 100); /* this process waits, and for 90 s of it the chief before trains */
+  announced.spent_us[MUSTER_TIME_TRAINING] += 120 * MUSTER_SECOND;
+  muster_goodput_meter_resume (f.meter, &announced,
+                               muster_clock_now_us (MUSTER_CLOCK (f.clock)) - 10 * MUSTER_SECOND);
+
+  const MusterGoodput goodput = reading (&f);
+  MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_TRAINING], 220 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_WAITING], 10 * MUSTER_SECOND + 3);
+  MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_DOWN], (gint64)6);
 }
 
 MUSTER_TEST (GoodputMeter, begins_anew_with_a_new_model)

@@ -108,11 +108,21 @@ muster_goodput_meter_offer (MusterGoodputMeter *self, const MusterGoodput *writt
   g_mutex_unlock (&self->lock);
 }
 
+/* With the lock held: the run before went on while this one waited. That time is in its account. */
+static void
+leave_out_overlap (MusterGoodputMeter *self, gint64 until_us)
+{
+  settle (self);
+  gint64 *waiting_us = &self->sum.spent_us[MUSTER_TIME_WAITING];
+  *waiting_us -= CLAMP (until_us - self->began_us, 0, *waiting_us);
+}
+
 /* With the lock held. at_us is when before was measured. */
 static void
 add_before (MusterGoodputMeter *self, const MusterGoodput *before, gint64 at_us,
             gboolean is_announced)
 {
+  leave_out_overlap (self, at_us);
   self->sum.began_us = before->began_us;
   for (guint i = 0; i < MUSTER_N_TIMES; i++)
     self->sum.spent_us[i] += before->spent_us[i];
@@ -139,9 +149,12 @@ muster_goodput_meter_resume (MusterGoodputMeter *self, const MusterGoodput *anno
   const gboolean is_known = self->offered.began_us != 0;
   const gboolean is_announced =
       announced != NULL && is_known && announced->began_us == self->offered.began_us;
+  /* The account of a job only grows. A run that has ended wrote so after its last announcement. */
+  const gboolean is_later = is_announced && muster_goodput_total_us (announced) >
+                                                muster_goodput_total_us (&self->offered);
   if (is_known && !self->is_settled)
-    add_before (self, is_announced ? announced : &self->offered,
-                is_announced ? announced_us : self->offered_us, is_announced);
+    add_before (self, is_later ? announced : &self->offered,
+                is_later ? announced_us : self->offered_us, is_announced);
   self->is_settled = TRUE;
   g_mutex_unlock (&self->lock);
 }

@@ -23,9 +23,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGoodputMeter, muster_goodput_meter_unref)
  * muster_goodput_meter_resume () is called. */
 void muster_goodput_meter_offer (MusterGoodputMeter *self, const MusterGoodput *written);
 
-/* The job goes on from a run before: adds what that run has written or, if it is the same job,
- * announced (nullable), what it has announced later, which was measured at announced_us. Only the
- * first call counts, and none after forget. */
+/* The job goes on from a run before: adds what that run has written or, if it is of the same job
+ * and later, announced (nullable), which was measured at announced_us. Only the first call counts,
+ * and none after forget. */
 void muster_goodput_meter_resume (MusterGoodputMeter *self, const MusterGoodput *announced,
                                   gint64 announced_us);
 /* The model was initialised: the job is a new one. */
