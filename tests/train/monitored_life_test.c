@@ -276,6 +276,31 @@ MUSTER_TEST (MonitoredSession, ends_well_though_the_session_does_not_close)
   }
 }
 
+/* What is done for a run that has failed isn't training. */
+MUSTER_TEST (MonitoredSession, does_not_count_a_failed_step_as_training)
+{
+  for (guint fails = 0; fails < 2; fails++) {
+    SET_UP (f);
+    g_autoptr (GError) failure = g_error_new (MUSTER_ERROR, MUSTER_ERROR_INTERNAL, "NaN");
+    MusterGoodput goodput = MUSTER_GOODPUT_INIT;
+    MUSTER_TRACE ("fails: %u", fails);
+    MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
+    MUSTER_EXPECT_TRUE (monitored_train (&f, NULL, &error));
+    muster_monitored_session_goodput (f.session, &goodput);
+    const MusterGoodput before = goodput;
+    muster_fake_clock_pass (f.clock, 4 * MUSTER_SECOND);
+
+    (void)muster_monitored_session_finish (f.session, fails ? failure : NULL, MUSTER_WAIT_FOREVER,
+                                           NULL);
+
+    muster_monitored_session_goodput (f.session, &goodput);
+    MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_TRAINING],
+                      before.spent_us[MUSTER_TIME_TRAINING] + (fails ? 0 : 4 * MUSTER_SECOND));
+    MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_WAITING],
+                      before.spent_us[MUSTER_TIME_WAITING] + (fails ? 4 * MUSTER_SECOND : 0));
+  }
+}
+
 /* MON.46: whatever state it is in */
 MUSTER_TEST (MonitoredSession, can_always_be_asked_whether_to_stop)
 {

@@ -591,6 +591,10 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   }
   if (first == NULL && self->session != NULL)
     end_hooks (self, deadline_us, &first);
+  if (first == NULL)
+    muster_goodput_meter_stop (self->meter);
+  else
+    muster_goodput_meter_lost (self->meter);
   if (self->coordinator != NULL) {
     muster_coordinator_request_stop (self->coordinator, NULL, NULL);
     first = blame_thread (self, first);
