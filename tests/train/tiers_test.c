@@ -145,6 +145,14 @@ finish (Job *job)
   return is_well;
 }
 
+/* A copy keeps its source from being removed, and ends with its session. */
+static void
+wait_for_copies (Job *job)
+{
+  MUSTER_EXPECT_TRUE (
+      muster_saver_sync_copies (job->saver, g_get_monotonic_time () + LIMIT_US, NULL, NULL));
+}
+
 /* The steps in a directory, "3 4 5". */
 static char *
 steps_in (const char *directory)
@@ -164,8 +172,7 @@ MUSTER_TEST (TrainTiers, each_at_its_own_interval_and_the_last_save_in_the_durab
   MUSTER_ASSERT_TRUE (open_job (&job, 5, TRUE));
   for (int i = 0; i < 7; i++) { /* what is being copied isn't removed */
     train (&job, 1);
-    MUSTER_EXPECT_TRUE (
-        muster_saver_sync_copies (job.saver, g_get_monotonic_time () + LIMIT_US, NULL, NULL));
+    wait_for_copies (&job);
   }
 
   MUSTER_EXPECT_TRUE (finish (&job));
@@ -197,6 +204,7 @@ MUSTER_TEST (TrainTiers, resume_from_the_fast_one_and_give_the_other_a_copy)
   g_auto (Job) job = set_up ();
   MUSTER_ASSERT_TRUE (open_job (&job, 1000, TRUE));
   train (&job, 5);
+  wait_for_copies (&job);
   leave (&job);
 
   MUSTER_ASSERT_TRUE (open_job (&job, 1000, TRUE));
@@ -211,25 +219,38 @@ MUSTER_TEST (TrainTiers, resume_from_the_fast_one_and_give_the_other_a_copy)
 }
 
 static guint n_messages;
+static const char *counted; /* in the message */
 
 static GLogWriterOutput
 count_messages (GLogLevelFlags level, const GLogField *fields, gsize n, gpointer data G_GNUC_UNUSED)
 {
   for (gsize i = 0; i < n; i++)
     n_messages += g_str_equal (fields[i].key, "MESSAGE") && (level & G_LOG_LEVEL_MESSAGE) != 0 &&
-                  strstr (fields[i].value, "isn't used any more") != NULL;
+                  strstr (fields[i].value, counted) != NULL;
   return G_LOG_WRITER_HANDLED;
+}
+
+static void
+begin_count (const char *what)
+{
+  static gsize once;
+
+  if (g_once_init_enter (&once)) {
+    g_log_set_writer_func (count_messages, NULL, NULL);
+    g_once_init_leave (&once, 1);
+  }
+  counted = what;
+  n_messages = 0;
 }
 
 /* The next one gets a checkpoint at once, then at its own interval. */
 MUSTER_TEST (TrainTiers, go_on_without_a_fast_one_that_vanishes_in_the_middle)
 {
   g_auto (Job) job = set_up ();
-  g_log_set_writer_func (count_messages, NULL, NULL);
+  begin_count ("isn't used any more");
   MUSTER_ASSERT_TRUE (open_job (&job, 5, TRUE));
   train (&job, 6);
-  MUSTER_EXPECT_TRUE (
-      muster_saver_sync_copies (job.saver, g_get_monotonic_time () + LIMIT_US, NULL, NULL));
+  wait_for_copies (&job);
   muster_faulty_storage_set (job.storage, job.fast, MUSTER_FAULT_BROKEN);
 
   train (&job, 10);
@@ -244,5 +265,22 @@ MUSTER_TEST (TrainTiers, go_on_without_a_fast_one_that_vanishes_in_the_middle)
   train (&job, 2);
   g_autofree char *fast = steps_in (job.fast);
   MUSTER_EXPECT_TRUE (strstr (fast, "18") != NULL); /* tried again */
+  MUSTER_EXPECT_TRUE (finish (&job));
+}
+
+/* The one after a tier was dropped is tried at once, and then at the next tier's interval. */
+MUSTER_TEST (TrainTiers, do_not_try_at_each_step_if_no_tier_has_space)
+{
+  g_auto (Job) job = set_up ();
+  MUSTER_ASSERT_TRUE (open_job (&job, 5, TRUE));
+  train (&job, 1);
+  wait_for_copies (&job);
+  muster_faulty_storage_set (job.storage, muster_test_tmpdir (), MUSTER_FAULT_NO_SPACE);
+  begin_count ("Unable to write the checkpoint of step");
+
+  train (&job, 8);
+
+  MUSTER_EXPECT_EQ (n_messages, 2u); /* steps 2 and 5 */
+  muster_faulty_storage_set (job.storage, NULL, MUSTER_FAULT_NONE);
   MUSTER_EXPECT_TRUE (finish (&job));
 }

@@ -39,7 +39,9 @@ muster_tier_cadence_trigger (MusterTierCadence *self, MusterTierSet due, gint64 
 {
   if (self->n == 0)
     return;
-  due |= fastest (muster_saver_tiers_in_use (self->saver)); /* it gets every save */
+  /* One was dropped: that is tried once. If it fails, the next comes at its own interval. */
+  self->before = muster_saver_tiers_in_use (self->saver);
+  due |= fastest (self->before); /* it gets every save */
   for (guint i = 0; i < self->n; i++)
     if ((due & MUSTER_TIER_BIT (i)) != 0)
       (void)muster_step_timer_trigger (&self->timers[i], step, NULL, NULL);
