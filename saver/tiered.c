@@ -204,11 +204,9 @@ muster_saver_check_tiers (MusterSaver *self, const char *directory, GError **err
 
   if (!muster_saver_check_directory (self, directory, error))
     return FALSE;
-  g_autofree char *durable = muster_path_for_master (self->storage, directory);
   for (guint i = 0; i < self->tiers->n; i++) {
     const char *fast = self->tiers->fast[i].rule.directory;
-    g_autofree char *path = muster_path_for_master (self->storage, fast);
-    if (strcmp (path, durable) == 0)
+    if (muster_tiers_are_same (self->storage, fast, directory))
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                           "'%s' can't be both a fast tier and the checkpoint directory", fast);
   }

@@ -19,8 +19,8 @@ const MusterTier *muster_saver_fast_tier (MusterSaver *self, guint tier);
  * run begins (muster_saver_begin_run ()). */
 MusterTierSet muster_saver_tiers_in_use (MusterSaver *self);
 
-/* INVALID_ARGUMENT if the directory of a job is one of its fast tiers, or no store supports it. No
- * I/O. */
+/* INVALID_ARGUMENT if the directory of a job is one of its fast tiers, or no store supports it.
+ * Symbolic links are followed. */
 gboolean muster_saver_check_tiers (MusterSaver *self, const char *directory, GError **error);
 /* The tier in whose directory a checkpoint lies: the number of fast tiers if in none of them. */
 guint muster_saver_tier_of (MusterSaver *self, const char *prefix);

@@ -4,6 +4,9 @@
 #include "base/error.h"
 #include "saver/builder/keep_private.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define DEFAULT_KEEP 2
 #define DEFAULT_US   (10 * MUSTER_SECOND)
 
@@ -13,6 +16,33 @@ muster_tier_copied_clear (MusterTierCopied *self)
   g_return_if_fail (self != NULL);
   g_clear_pointer (&self->prefix, g_free);
   g_clear_pointer (&self->why, g_free);
+}
+
+/* Symbolic links followed, as far as the path exists. */
+static char *
+resolve (const char *path)
+{
+  char *real = realpath (path, NULL);
+
+  if (real != NULL || strcmp (path, "/") == 0 || strcmp (path, ".") == 0)
+    return real != NULL ? real : g_strdup (path);
+  g_autofree char *parent = g_path_get_dirname (path);
+  g_autofree char *name = g_path_get_basename (path);
+  g_autofree char *resolved = resolve (parent);
+  return g_build_filename (resolved, name, NULL);
+}
+
+gboolean
+muster_tiers_are_same (MusterStorage *storage, const char *a, const char *b)
+{
+  g_autofree char *first = muster_path_for_master (storage, a);
+  g_autofree char *second = muster_path_for_master (storage, b);
+
+  if (strcmp (first, second) == 0 || storage != muster_local_storage ())
+    return strcmp (first, second) == 0;
+  g_autofree char *real_first = resolve (first);
+  g_autofree char *real_second = resolve (second);
+  return strcmp (real_first, real_second) == 0;
 }
 
 static gboolean
@@ -27,13 +57,10 @@ check_tier (const MusterTier *tiers, gsize i, MusterStorage *storage, GError **e
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "the fast tier '%s' needs an interval in steps or in seconds, above 0",
                         tier->directory);
-  g_autofree char *path = muster_path_for_master (storage, tier->directory);
-  for (gsize j = 0; j < i; j++) {
-    g_autofree char *other = muster_path_for_master (storage, tiers[j].directory);
-    if (strcmp (path, other) == 0)
+  for (gsize j = 0; j < i; j++)
+    if (muster_tiers_are_same (storage, tier->directory, tiers[j].directory))
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                           "'%s' is given twice as a fast tier", tier->directory);
-  }
   return TRUE;
 }
 

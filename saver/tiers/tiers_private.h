@@ -37,6 +37,8 @@ typedef struct {
  * checkpoints. tiers (nullable) if n is 0. INVALID_ARGUMENT. */
 MusterTiers *muster_tiers_new (const MusterTier *tiers, gsize n,
                                const MusterCheckpointDirectory *durable, GError **error);
+/* TRUE if both name one directory; in local files also by symbolic links. */
+gboolean muster_tiers_are_same (MusterStorage *storage, const char *a, const char *b);
 /* self may be NULL. */
 void muster_tiers_free (MusterTiers *self);
 

@@ -2,6 +2,9 @@
 /* Saving in two tiers: one save, copied on. */
 #include "tests/saver/tiers_fixture.h"
 
+#include <glib/gstdio.h>
+#include <unistd.h>
+
 #include <stdio.h>
 
 static MusterCheckpointRecord *
@@ -164,4 +167,24 @@ MUSTER_TEST (Tiers, refuse_settings_that_contradict_each_other)
   MUSTER_EXPECT_FALSE (
       muster_saver_begin_run (f.saver, f.fast, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &same));
   MUSTER_EXPECT_ERROR (same, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+/* One directory as two tiers: the retention of the fast one would remove the durable one's. */
+MUSTER_TEST (Tiers, refuse_one_directory_by_two_names)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *link = g_build_filename (muster_test_tmpdir (), "link", NULL);
+  g_autofree char *through_it = g_build_filename (link, "deeper", "run", NULL);
+  g_autofree char *run = g_build_filename (f.run, "deeper", "run", NULL);
+  const MusterTier tier = {.directory = through_it, .save_steps = 10};
+  const MusterSaverOptions options = {.fast = &tier, .n_fast = 1};
+  MUSTER_ASSERT_EQ (g_mkdir (f.run, 0755), 0);
+  MUSTER_ASSERT_EQ (symlink (f.run, link), 0);
+  g_autoptr (MusterSaver) saver = muster_saver_new (f.meta_graph, &options, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_FALSE (muster_saver_check_tiers (saver, run, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }
