@@ -349,7 +349,7 @@ write_graphs (MusterCheckpointSaverHook *self, gint64 step, GError **error)
   return muster_hook_log_graphs (self->scaffold, self->writer, step, error);
 }
 
-/* If the model was restored from a fast tier, that one holds it: the others get a copy. */
+/* If the model was restored from a fast tier, that one holds it. */
 static gboolean
 is_in_fast_tier (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step)
 {
@@ -361,7 +361,7 @@ is_in_fast_tier (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gi
   if (tier == self->cadence.n)
     return FALSE;
   note_durable (self, tier, step, g_strdup (restored));
-  muster_saver_copy_down (self->saver, self->directory, restored);
+  muster_tier_cadence_note_restored (&self->cadence, restored);
   return TRUE;
 }
 
@@ -459,6 +459,7 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
                                muster_run_context_cancellable (context)};
   gboolean wants_stop = FALSE;
 
+  muster_tier_cadence_copy_restored (&self->cadence, self->directory);
   if (!collect (self, &call, &wants_stop, error) || !collect_copies (self, error) ||
       !save_if_due (self, &call, context, &wants_stop, error))
     return FALSE;
@@ -595,6 +596,7 @@ checkpoint_finalize (GObject *object)
     muster_saver_cancel_copies (self->saver);
     (void)muster_saver_sync_copies (self->saver, bounded.deadline_us, NULL, NULL);
   }
+  muster_tier_cadence_clear (&self->cadence);
   g_free (self->directory);
   g_free (self->durable);
   g_clear_object (&self->saver);

@@ -4,6 +4,7 @@
 void
 muster_tier_cadence_open (MusterTierCadence *self, MusterSaver *saver, MusterClock *clock)
 {
+  muster_tier_cadence_clear (self); /* it was another session's */
   self->saver = saver;
   self->n = muster_saver_n_fast_tiers (saver);
   self->before = muster_saver_tiers_in_use (saver);
@@ -45,6 +46,28 @@ muster_tier_cadence_trigger (MusterTierCadence *self, MusterTierSet due, gint64 
   for (guint i = 0; i < self->n; i++)
     if ((due & MUSTER_TIER_BIT (i)) != 0)
       (void)muster_step_timer_trigger (&self->timers[i], step, NULL, NULL);
+}
+
+void
+muster_tier_cadence_clear (MusterTierCadence *self)
+{
+  g_clear_pointer (&self->restored, g_free);
+}
+
+void
+muster_tier_cadence_note_restored (MusterTierCadence *self, const char *prefix)
+{
+  g_free (self->restored);
+  self->restored = g_strdup (prefix);
+}
+
+void
+muster_tier_cadence_copy_restored (MusterTierCadence *self, const char *directory)
+{
+  g_autofree char *restored = g_steal_pointer (&self->restored);
+
+  if (restored != NULL)
+    muster_saver_copy_down (self->saver, directory, restored);
 }
 
 void
