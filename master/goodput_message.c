@@ -3,6 +3,8 @@
 
 /* A thousand years: sums don't overflow. */
 #define MOST_SPENT_US (G_GINT64_CONSTANT (31557600000) * MUSTER_SECOND)
+/* The next chief adds to it, and writes it to a side file that has no larger numbers. */
+#define MOST_COUNTED (G_GUINT64_CONSTANT (1) << 60)
 
 void
 muster_goodput_fill (Muster__Goodput *message, const MusterGoodput *goodput)
@@ -23,15 +25,15 @@ muster_goodput_fill (Muster__Goodput *message, const MusterGoodput *goodput)
 MusterGoodput *
 muster_goodput_read (const Muster__Goodput *message)
 {
-  if (message == NULL)
+  if (message == NULL || message->began_us <= 0)
     return NULL;
   MusterGoodput goodput = {
-      .began_us = MAX (message->began_us, 0),
+      .began_us = message->began_us,
       .age_us = CLAMP (message->age_us, 0, MOST_SPENT_US),
-      .n_restarts = message->n_restarts,
-      .n_failures = message->n_failures,
-      .steps_again = message->steps_again,
-      .step = MAX (message->step, -1),
+      .n_restarts = MIN (message->n_restarts, MOST_COUNTED),
+      .n_failures = MIN (message->n_failures, MOST_COUNTED),
+      .steps_again = MIN (message->steps_again, MOST_COUNTED),
+      .step = CLAMP (message->step, -1, (gint64)MOST_COUNTED),
       .is_least = message->is_least,
       .end = (MusterRunEnd)CLAMP (message->end, MUSTER_RUN_UNENDED, MUSTER_RUN_FINISHED),
   };

@@ -62,6 +62,8 @@ MUSTER_TEST (SaveStatus, takes_numbers_as_they_can_be)
   message.saving = longest;
   message.saving_state = 99;
   message.saving_step = -7;
+  message.saving_age_us = G_MAXINT64;
+  message.n_durable = message.last_bytes = G_MAXUINT64;
 
   g_autoptr (MusterSaveStatus) status = muster_save_status_read (&message);
 
@@ -72,6 +74,11 @@ MUSTER_TEST (SaveStatus, takes_numbers_as_they_can_be)
   MUSTER_EXPECT_EQ ((int)status->saving_state, (int)MUSTER_SAVE_REPLACED);
   MUSTER_EXPECT_EQ (status->saving_step, -1);
   MUSTER_EXPECT_NULL (status->saving);
+  muster_save_status_add_age (status, MUSTER_SECOND);
+  MUSTER_EXPECT_TRUE (status->age_us[2] > 0);
+  MUSTER_EXPECT_TRUE (status->saving_age_us < G_MAXINT64);
+  MUSTER_EXPECT_TRUE ((gint64)status->n_durable > 0);
+  MUSTER_EXPECT_TRUE ((gint64)status->last_bytes > 0);
 }
 
 MUSTER_TEST (SaveStatus, ages_only_what_there_is)
@@ -128,10 +135,16 @@ MUSTER_TEST (GoodputMessage, brings_the_same_and_nothing_impossible)
   message.n_spent_us = G_N_ELEMENTS (odd);
   message.end = 9;
   message.step = -9;
+  message.n_restarts = message.n_failures = message.steps_again = G_MAXUINT64;
   g_autofree MusterGoodput *possible = muster_goodput_read (&message);
   MUSTER_EXPECT_EQ (possible->spent_us[0], 0);
   MUSTER_EXPECT_TRUE (muster_goodput_total_us (possible) > 0);
   MUSTER_EXPECT_EQ ((int)possible->end, (int)MUSTER_RUN_FINISHED);
   MUSTER_EXPECT_EQ (possible->step, -1);
+  MUSTER_EXPECT_TRUE ((gint64)(possible->n_restarts + 1) > 0);
+  MUSTER_EXPECT_TRUE ((gint64)(possible->n_failures + 1) > 0);
+  MUSTER_EXPECT_TRUE ((gint64)(possible->steps_again + 1) > 0);
+  message.began_us = 0; /* of no job */
+  MUSTER_EXPECT_NULL (muster_goodput_read (&message));
   MUSTER_EXPECT_NULL (muster_goodput_read (NULL));
 }
