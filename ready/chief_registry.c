@@ -287,12 +287,22 @@ begin_phase (Model *model, MusterChiefPhase phase, gint64 now_us)
   g_clear_pointer (&model->chief.holder, g_free);
 }
 
+/* Of another chief; what it announced of the job's time is told to the next one. */
+static void
+forget_saves (Model *model, const MusterClaim *claim, const char *who)
+{
+  if (claim->epoch == 0 || claim->epoch != model->chief.epoch ||
+      g_strcmp0 (model->chief.who, who) != 0)
+    g_clear_pointer (&model->chief.saves, muster_save_status_free);
+}
+
 static void
 grant (MusterChiefRegistry *self, Model *model, const MusterClaim *claim, const char *who,
        MusterGraph *graph, gint64 now_us)
 {
   if (!is_returning_chief (model, claim, who))
     begin_phase (model, MUSTER_CHIEF_STARTING, now_us);
+  forget_saves (model, claim, who);
   model->highest = claim->epoch != 0 ? claim->epoch : model->highest + 1;
   model->chief.epoch = model->highest;
   set_text (&model->chief.task, claim->task);

@@ -211,7 +211,8 @@ last_bytes_of (const MusterAnnouncement *chief)
 static double
 saving_age_of (const MusterAnnouncement *chief)
 {
-  return chief->saves != NULL && chief->saves->saving != NULL
+  /* A dead chief saves nothing. */
+  return chief->alive && chief->saves != NULL && chief->saves->saving != NULL
              ? SECONDS (chief->saves->saving_age_us)
              : -1;
 }
@@ -303,30 +304,32 @@ add_saves (Page *page, GPtrArray *chiefs)
 
 /* --- what the job's time is spent on --- */
 
+/* Gauges, since they can fall: a chief that finds no announcement of the one before continues from
+ * what that one wrote with its last checkpoint. */
 static void
 add_goodput (Page *page, GPtrArray *chiefs)
 {
-  family (page, COUNTER, "muster_model_time_seconds", "seconds",
+  family (page, GAUGE, "muster_model_time_seconds", "seconds",
           "The job's time since its first start, over restarts, by use.");
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
     for (guint use = 0; chief->goodput != NULL && use < MUSTER_N_TIMES; use++)
-      sample_of (page, "_total", chief->model, "use", muster_time_use_name ((MusterTimeUse)use),
+      sample_of (page, "", chief->model, "use", muster_time_use_name ((MusterTimeUse)use),
                  SECONDS (chief->goodput->spent_us[use]));
   }
-  family (page, COUNTER, "muster_model_restarts", "",
+  family (page, GAUGE, "muster_model_restarts", "",
           "Number of restarts of the chief's process and of its session.");
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
     if (chief->goodput != NULL)
-      sample (page, "_total", "model", chief->model, (double)chief->goodput->n_restarts);
+      sample (page, "", "model", chief->model, (double)chief->goodput->n_restarts);
   }
-  family (page, COUNTER, "muster_model_steps_trained_again", "",
+  family (page, GAUGE, "muster_model_steps_trained_again", "",
           "Number of steps trained again after a failure.");
   for (guint i = 0; i < chiefs->len; i++) {
     const MusterAnnouncement *chief = chiefs->pdata[i];
     if (chief->goodput != NULL)
-      sample (page, "_total", "model", chief->model, (double)chief->goodput->steps_again);
+      sample (page, "", "model", chief->model, (double)chief->goodput->steps_again);
   }
 }
 

@@ -216,6 +216,10 @@ MUSTER_TEST (ChiefRegistry, keeps_how_far_the_saves_are)
   MUSTER_ASSERT_TRUE (muster_chief_registry_announce (f.registry, &announced, &error));
   g_autoptr (MusterAnnouncement) later = muster_chief_registry_find (f.registry, "digits");
   MUSTER_EXPECT_NULL (later->saves->saving);
+  EXPECT_CLAIM (&f, "host:2", 2, 2);
+  g_autoptr (MusterAnnouncement) other = muster_chief_registry_find (f.registry, "digits");
+  MUSTER_EXPECT_NULL (other->saves); /* it has none yet */
+  MUSTER_EXPECT_TRUE (other->goodput != NULL);
 }
 
 MUSTER_TEST (ChiefRegistry, refuses_a_second_chief_while_the_first_is_alive)

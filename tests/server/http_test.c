@@ -215,10 +215,10 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
       "\nmuster_model_last_save_bytes{model=\"digits\"} 12345\n",
       "\nmuster_model_saving_seconds{model=\"digits\"} ",
       "\nmuster_model_goodput_ratio{model=\"digits\"} 0.75\n",
-      "\nmuster_model_time_seconds_total{model=\"digits\",use=\"training\"} 3\n",
-      "\nmuster_model_time_seconds_total{model=\"digits\",use=\"down\"} 1\n",
-      "\nmuster_model_restarts_total{model=\"digits\"} 2\n",
-      "\nmuster_model_steps_trained_again_total{model=\"digits\"} 5\n",
+      "\nmuster_model_time_seconds{model=\"digits\",use=\"training\"} 3\n",
+      "\nmuster_model_time_seconds{model=\"digits\",use=\"down\"} 1\n",
+      "\nmuster_model_restarts{model=\"digits\"} 2\n",
+      "\nmuster_model_steps_trained_again{model=\"digits\"} 5\n",
       "\nmuster_limit{limit=\"sessions\"} 20000\n",
       "\nmuster_limit_used{limit=\"sessions\"} 0\n",
       "\nmuster_limit_refused_total{limit=\"sessions\"} 0\n",
@@ -239,6 +239,21 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
   MUSTER_EXPECT_TRUE (strstr (heard, "muster_model_durable_age_seconds{") == NULL);
   MUSTER_EXPECT_TRUE (strstr (heard, "state=\"durable\"") == NULL);
   MUSTER_EXPECT_TRUE (g_str_has_suffix (heard, "\n# EOF\n"));
+}
+
+/* Its last save will never end: nobody needs to be woken for it. */
+MUSTER_TEST (Http, metrics_of_a_lost_chief_have_no_save_under_way)
+{
+  g_auto (Fixture) f = fixture_start ();
+  give_models (&f);
+  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (f.server->registry, "digits");
+  muster_chief_registry_release (f.server->registry, "digits", chief->epoch);
+
+  g_autofree char *page = muster_pages_metrics (f.server, FALSE);
+
+  MUSTER_EXPECT_TRUE (strstr (page, "\nmuster_model_chief_alive{model=\"digits\"} 0\n") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (page, "\nmuster_model_saving_seconds{") == NULL);
+  MUSTER_EXPECT_TRUE (strstr (page, "\nmuster_model_last_save_bytes{") != NULL);
 }
 
 MUSTER_TEST (Http, metrics_are_open_metrics_for_those_who_ask)
