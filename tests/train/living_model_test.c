@@ -144,6 +144,30 @@ MUSTER_TEST (LivingModel, is_restored_after_a_run_that_failed)
   expect_chief (&chief, FALSE, 3);
 }
 
+/* It is known to the coordinator alone. */
+MUSTER_TEST (LivingModel, is_restored_after_a_thread_that_failed)
+{
+  g_auto (Job) job = job_set_up_served (1);
+  g_auto (Life) before = {.job = &job}, chief = {.job = &job};
+  g_autoptr (GError) nan =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "NaN loss in a thread");
+  g_autoptr (GError) error = NULL;
+
+  life_begin (&before);
+  MUSTER_ASSERT_NO_ERROR (before.error);
+  for (int i = 0; i < N_STEPS; i++)
+    MUSTER_ASSERT_TRUE (life_step (&before));
+  muster_coordinator_request_stop (muster_monitored_session_coordinator (before.session), nan,
+                                   NULL);
+  MUSTER_EXPECT_FALSE (
+      muster_monitored_session_finish (before.session, NULL, MUSTER_WAIT_FOREVER, &error));
+  life_end (&before);
+  /* the hooks' ends have saved what was there */
+  begin_after_another (&chief);
+  MUSTER_EXPECT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_FALSE (chief.continued);
+}
+
 /* Another directory has another model, even if it is a copy. */
 MUSTER_TEST (LivingModel, is_restored_from_another_directory)
 {

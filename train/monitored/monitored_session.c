@@ -579,18 +579,19 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
     return FALSE;
 
   GError *first = NULL;
+  const GError *ending = NULL;
 
   if (g_atomic_int_get (&self->is_closed)) {
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Session is already closed.");
   }
-  if (is_clean_end (self, failure)) {
-    note_end_of_input (self, failure);
-  } else {
+  if (!is_clean_end (self, failure)) {
     first = g_error_copy (failure);
-    announce_failure (self, first);
+  } else {
+    note_end_of_input (self, failure);
+    if (self->session != NULL)
+      end_hooks (self, deadline_us, &first);
+    ending = first; /* a save at the end, as it may be, says nothing of the model */
   }
-  if (first == NULL && self->session != NULL)
-    end_hooks (self, deadline_us, &first);
   if (first == NULL)
     muster_goodput_meter_stop (self->meter);
   else
@@ -599,6 +600,8 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
     muster_coordinator_request_stop (self->coordinator, NULL, NULL);
     first = blame_thread (self, first);
   }
+  if (first != NULL && first != ending)
+    announce_failure (self, first);
   if (first != NULL)
     notify_hooks (self, first);
   if (self->coordinator != NULL)
