@@ -27,7 +27,7 @@ typedef struct {
   double steps_per_second; /* of all tasks, over the last second or two; 0: unknown */
   double loss;             /* NAN: none configured */
   gint64 left_us;          /* remaining time; -1: unknown */
-  gint64 durable_step;     /* the last saved or restored; -1: none or unknown */
+  gint64 durable_step;     /* the last saved or restored, not in a fast tier; -1: none or unknown */
   /* How far the saves have come: (nullable) (not owned), valid during the call; NULL on a worker,
    * and without a checkpoint_dir. */
   const MusterSaveStatus *saves;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "saver/restore.h"
+#include "saver/tiered.h"
 #include "train/monitored/run_context_private.h"
 #include "train/position/position.h"
 
@@ -221,6 +222,20 @@ training_measure (MusterHook *hook, MusterGoodputMeter *meter)
 }
 
 static gboolean
+is_durable (MusterTrainingHook *self, guint tier)
+{
+  return self->saver == NULL || tier == muster_saver_n_fast_tiers (self->saver);
+}
+
+static void
+note_restored (MusterTrainingHook *self, const char *prefix, gint64 step)
+{
+  self->settled_step = step;
+  if (self->saver == NULL || is_durable (self, muster_saver_tier_of (self->saver, prefix)))
+    self->state.durable_step = step;
+}
+
+static gboolean
 training_after_create (MusterHook *hook, MusterSession *session,
                        MusterCoordinator *coordinator G_GNUC_UNUSED, gint64 deadline_us,
                        GCancellable *cancellable, GError **error)
@@ -239,7 +254,7 @@ training_after_create (MusterHook *hook, MusterSession *session,
   self->report_due_us = 0; /* the first step shows that the training goes on */
   restart_rate (self);
   if (self->trained->report.restored_from != NULL)
-    self->state.durable_step = self->settled_step = step;
+    note_restored (self, self->trained->report.restored_from, step);
   if (listener != NULL && listener->ready != NULL)
     listener->ready (&self->trained->report, step, listener->user_data);
   return TRUE;
@@ -501,7 +516,8 @@ on_saved (const MusterSaved *saved, gpointer user_data)
 
   self->settled_step = saved->step;
   if (!saved->skipped) {
-    self->state.durable_step = saved->step;
+    if (is_durable (self, saved->tier))
+      self->state.durable_step = saved->step;
     mark_checkpoint_good (self);
   }
   if (listener != NULL && listener->saved != NULL)
@@ -511,8 +527,11 @@ on_saved (const MusterSaved *saved, gpointer user_data)
 static void
 on_copied (const MusterTierCopied *copied, gpointer user_data)
 {
-  const MusterTrainingListener *listener = MUSTER_TRAINING_HOOK (user_data)->training->listener;
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (user_data);
+  const MusterTrainingListener *listener = self->training->listener;
 
+  if (copied->why == NULL && is_durable (self, copied->tier))
+    self->state.durable_step = MAX (self->state.durable_step, copied->step);
   if (listener != NULL && listener->copied != NULL)
     listener->copied (copied, listener->user_data);
 }

@@ -273,7 +273,9 @@ on_saved (const MusterSaved *saved, gpointer user_data)
   if (!saved->skipped) {
     g_free (self->durable);
     self->durable = g_strdup (saved->prefix);
-    self->state.durable_step = saved->step;
+    self->saved_step = saved->step;
+    if (saved->tier >= self->n_fast)
+      self->state.durable_step = saved->step;
   }
   if (!is_json (self)) {
     say_saved (self, saved);
@@ -293,10 +295,12 @@ on_copied (const MusterTierCopied *copied, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   const gint64 at_us = now_us ();
-  if (copied->step == self->state.durable_step) {
+  if (copied->step == self->saved_step) {
     g_free (self->durable);
     self->durable = g_strdup (copied->prefix);
   }
+  if (copied->tier >= self->n_fast)
+    self->state.durable_step = MAX (self->state.durable_step, copied->step);
   if (is_json (self)) {
     JsonBuilder *builder = begin_event ("copied", copied->step);
     muster_json_add_string (builder, "checkpoint", copied->prefix);

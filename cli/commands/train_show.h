@@ -29,6 +29,7 @@ typedef struct {
   gint64 said_us;          /* when the last checkpoint was printed */
   gint64 copied_us;        /* the last copy shown */
   char *durable;           /* (owned) (nullable) the last checkpoint's prefix */
+  gint64 saved_step;       /* its step */
   MusterSaveStatus *saves; /* (owned) (nullable) the last one reported; that of state */
   MusterCliTrace *trace;   /* (owned) */
 } MusterTrainShow;

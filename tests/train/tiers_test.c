@@ -7,6 +7,9 @@
 #include "tests/doubles/faulty_storage.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored_training.h"
+#include "train/preemption/preemption.h"
+
+#include <signal.h>
 
 #define LIMIT_US (30 * MUSTER_SECOND)
 
@@ -283,4 +286,24 @@ MUSTER_TEST (TrainTiers, do_not_try_at_each_step_if_no_tier_has_space)
   MUSTER_EXPECT_EQ (n_messages, 2u); /* steps 2 and 5 */
   muster_faulty_storage_set (job.storage, NULL, MUSTER_FAULT_NONE);
   MUSTER_EXPECT_TRUE (finish (&job));
+}
+
+/* A machine that is preempted may lose its memory; nor does a save there tell how long the last one
+ * takes. */
+MUSTER_TEST (TrainTiers, what_is_in_a_fast_one_is_not_durable_for_a_preemption)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (MusterPreemption) preemption = muster_preemption_new (0, NULL);
+  g_auto (MusterPreemptionReport) first = {0};
+  g_autofree char *in_fast = g_build_filename (job.fast, "model.ckpt-4", NULL);
+  g_autofree char *in_run = g_build_filename (job.run, "model.ckpt-2", NULL);
+  muster_preemption_set_saver (preemption, job.saver, job.run);
+
+  muster_preemption_note_durable (preemption, 2, in_run, 0, 0);
+  muster_preemption_note_durable (preemption, 4, in_fast, 1000, 10);
+  muster_preemption_request (preemption, SIGTERM);
+  (void)muster_preemption_report (preemption, &first);
+
+  MUSTER_EXPECT_EQ (first.durable_step, 2);
+  MUSTER_EXPECT_STREQ (first.durable, in_run);
 }

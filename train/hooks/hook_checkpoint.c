@@ -251,6 +251,8 @@ note_copied (MusterCheckpointSaverHook *self, const MusterTierCopied *copied, GE
     return note_skipped (self, &skipped, error);
   }
   if (copied->tier == self->cadence.n) {
+    if (self->preemption != NULL)
+      muster_preemption_note_durable (self->preemption, copied->step, copied->prefix, 0, 0);
     self->bottom_step = MAX (self->bottom_step, copied->step);
     if (copied->step == self->durable_step)
       note_durable (self, copied->tier, copied->step, g_strdup (copied->prefix));

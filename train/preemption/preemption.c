@@ -2,6 +2,7 @@
 #include "train/preemption/preemption_private.h"
 
 #include "base/require.h"
+#include "saver/tiered.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,10 +229,21 @@ muster_preemption_estimate (MusterPreemption *self, guint64 *bytes)
 
 /* --- saving --- */
 
+/* TRUE if the machine that is preempted may take it with it. Nor does it tell how long the last
+ * save will take, which goes to the directory itself. */
+static gboolean
+is_in_fast_tier_locked (const MusterPreemption *self, const char *prefix)
+{
+  return self->saver != NULL &&
+         muster_saver_tier_of (self->saver, prefix) < muster_saver_n_fast_tiers (self->saver);
+}
+
 static void
 note_durable_locked (MusterPreemption *self, gint64 step, const char *prefix, guint64 bytes,
                      gint64 took_us)
 {
+  if (is_in_fast_tier_locked (self, prefix))
+    return;
   if (took_us > 0) {
     self->saves[self->n_saves % MUSTER_PREEMPTION_SAVES] = (MusterMeasuredSave){bytes, took_us};
     self->n_saves++;
