@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/require.h"
 #include "saver/saver_private.h"
+#include "saver/tiers/tier_choose_private.h"
+
+/* A fast tier that doesn't answer is passed over. */
+#define LOOK_US (2 * MUSTER_SECOND)
 
 void
 muster_saver_set_goodput (MusterSaver *self, const MusterGoodput *goodput)
@@ -14,11 +18,8 @@ muster_saver_set_goodput (MusterSaver *self, const MusterGoodput *goodput)
 
 /* What a directory says, if that is of the same job (began_us 0: of any) and later. */
 static void
-take_later (MusterSaver *self, const char *directory, MusterGoodput *goodput)
+take_later (MusterSaver *self, const MusterCheckpointRecord *record, MusterGoodput *goodput)
 {
-  g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (self->storage, directory, NULL);
-
   if (record == NULL || record->goodput.began_us == 0)
     return;
   const double age = muster_checkpoint_directory_now (&self->directory) - record->goodput_time;
@@ -30,6 +31,22 @@ take_later (MusterSaver *self, const char *directory, MusterGoodput *goodput)
   goodput->age_us = age_us;
 }
 
+static void
+look_in_fast_tiers (MusterSaver *self, MusterGoodput *goodput)
+{
+  const MusterTiers *tiers = self->tiers;
+  const MusterTierLook look = {self->storage, self->directory.latest_filename, FALSE};
+  const char *directories[MUSTER_MAX_FAST_TIERS];
+
+  if (tiers->n == 0)
+    return;
+  for (guint i = 0; i < tiers->n; i++)
+    directories[i] = tiers->fast[i].rule.directory;
+  g_autoptr (GPtrArray) listings = muster_tier_list_all (&look, directories, tiers->n, LOOK_US);
+  for (guint i = 0; i < listings->len; i++)
+    take_later (self, ((const MusterTierListing *)listings->pdata[i])->record, goodput);
+}
+
 /* A job resumes without it, too. */
 gboolean
 muster_saver_read_goodput (MusterSaver *self, const char *directory, MusterGoodput *goodput)
@@ -37,9 +54,10 @@ muster_saver_read_goodput (MusterSaver *self, const char *directory, MusterGoodp
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && directory != NULL && goodput != NULL, FALSE);
 
   MusterGoodput found = MUSTER_GOODPUT_INIT;
-  take_later (self, directory, &found);
-  for (guint i = 0; i < self->tiers->n; i++)
-    take_later (self, self->tiers->fast[i].rule.directory, &found);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (self->storage, directory, NULL);
+  take_later (self, record, &found);
+  look_in_fast_tiers (self, &found);
   if (found.began_us == 0)
     return FALSE;
   *goodput = found;

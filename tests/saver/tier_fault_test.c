@@ -171,6 +171,19 @@ MUSTER_TEST (TierFault, a_slow_tier_is_passed_over_for_one_that_answers)
   MUSTER_EXPECT_TRUE (restored.warning != NULL && strstr (restored.warning, "didn't answer"));
 }
 
+/* A job that starts isn't held up by what a slow tier has to say of its time. */
+MUSTER_TEST (TierFault, a_slow_tier_is_passed_over_for_the_account_of_the_time)
+{
+  g_auto (Tiers) f = begin ();
+  MusterGoodput goodput = {.began_us = 9, .step = 20};
+  muster_saver_set_goodput (f.saver, &goodput);
+  tiers_save_all (&f, 20, 20, FAST);
+  MUSTER_EXPECT_TRUE (muster_saver_read_goodput (f.saver, f.run, &goodput));
+  muster_faulty_storage_set (f.storage, f.fast, MUSTER_FAULT_HANGS);
+
+  MUSTER_EXPECT_FALSE (muster_saver_read_goodput (f.saver, f.run, &goodput));
+}
+
 MUSTER_TEST (TierFault, a_broken_durable_tier_is_passed_over_for_the_fast_one)
 {
   g_auto (Tiers) f = begin ();
