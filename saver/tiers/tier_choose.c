@@ -81,7 +81,6 @@ refuse_by_run (const MusterTierListing *fast, const MusterCheckpointRecord *auth
 {
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (fast->record, prefix);
   const char *run = one != NULL ? one->run : NULL;
-  const gint64 step = muster_checkpoint_step (prefix);
 
   if (one == NULL)
     return g_strdup ("its save was cut off");
@@ -89,10 +88,19 @@ refuse_by_run (const MusterTierListing *fast, const MusterCheckpointRecord *auth
     return NULL;
   if (run == NULL || g_strcmp0 (run, authority->resumed_run) != 0)
     return refuse_other_job (fast, durable_path);
-  if (step <= authority->resumed_step)
-    return NULL;
   return g_strdup_printf ("superseded: the job went on from step %" G_GINT64_FORMAT,
                           authority->resumed_step);
+}
+
+/* TRUE for what the run that the authority names started from, and for what led there. That holds
+ * even if the tier couldn't be claimed since, as when it is full. */
+static gboolean
+is_past (const MusterTierListing *fast, const MusterCheckpointRecord *authority, const char *prefix)
+{
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (fast->record, prefix);
+
+  return one != NULL && one->run != NULL && g_strcmp0 (one->run, authority->resumed_run) == 0 &&
+         muster_checkpoint_step (prefix) <= authority->resumed_step;
 }
 
 static char *
@@ -105,6 +113,8 @@ refuse (const MusterTierListing *fast, const MusterTierListing *durable,
     return refuse_other_job (fast, durable_path);
   if (authority == NULL)
     return g_strdup ("the durable directory doesn't say which run it belongs to");
+  if (is_past (fast, authority, prefix))
+    return NULL;
   if (fast->record->epoch < authority->epoch)
     return g_strdup_printf ("behind: its directory was last claimed with epoch %" G_GINT64_FORMAT
                             ", and the job is at %" G_GINT64_FORMAT,

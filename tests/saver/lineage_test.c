@@ -224,6 +224,17 @@ MUSTER_TEST (Lineage, a_chief_has_the_same_epoch_in_all_tiers)
   MUSTER_EXPECT_EQ (epoch_of (f.fast), 42);
 }
 
+/* A chief restored from a fast tier that was too full to be claimed, and died before the copy. */
+MUSTER_TEST (Lineage, a_tier_that_could_not_be_claimed_still_has_what_the_job_started_from)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  live_once (&f);
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 20);
+  set_epoch (f.run, 5);
+
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 20);
+}
+
 MUSTER_TEST (Lineage, a_tier_with_a_lower_epoch_is_behind)
 {
   g_auto (Tiers) f = tiers_set_up ();
