@@ -66,6 +66,8 @@ MUSTER_TEST (SaveInterval, takes_the_failures_that_were_seen)
   MUSTER_EXPECT_EQ (muster_goodput_mtbf_us (&goodput), 10 * HOUR_US);
   goodput.n_failures = 5;
   MUSTER_EXPECT_EQ (muster_goodput_mtbf_us (&goodput), 2 * HOUR_US);
+  goodput.spent_us[MUSTER_TIME_DOWN] = 60 * HOUR_US; /* over a weekend, nothing failed */
+  MUSTER_EXPECT_EQ (muster_goodput_mtbf_us (&goodput), 2 * HOUR_US);
   goodput = (MusterGoodput)MUSTER_GOODPUT_INIT;
   MUSTER_EXPECT_EQ (muster_goodput_mtbf_us (&goodput), HOUR_US);
   goodput.n_failures = 3;

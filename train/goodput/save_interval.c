@@ -36,8 +36,8 @@ muster_goodput_mtbf_us (const MusterGoodput *goodput)
 {
   g_return_val_if_fail (goodput != NULL, 0);
 
-  const gint64 total_us = muster_goodput_total_us (goodput);
+  const gint64 up_us = muster_goodput_total_us (goodput) - goodput->spent_us[MUSTER_TIME_DOWN];
   if (goodput->n_failures == 0)
-    return MAX (total_us, ASSUMED_MTBF_US);
-  return MAX (total_us / (gint64)MIN (goodput->n_failures, (guint64)G_MAXINT64), 1);
+    return MAX (up_us, ASSUMED_MTBF_US);
+  return MAX (up_us / (gint64)MIN (goodput->n_failures, (guint64)G_MAXINT64), 1);
 }

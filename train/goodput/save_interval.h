@@ -23,8 +23,8 @@ typedef struct {
 
 gint64 muster_save_interval_us (const MusterSaveCost *cost);
 
-/* The mean time between failures of a job: its time so far, divided by its failures. Before the
- * first: the time so far, but at least an hour. */
+/* The mean time between failures of a job: its time so far without what it was down, divided by its
+ * failures. Before the first: that time, but at least an hour. */
 gint64 muster_goodput_mtbf_us (const MusterGoodput *goodput);
 
 G_END_DECLS
