@@ -88,6 +88,37 @@ MUSTER_TEST (LivingModel, goes_on_under_one_chief_after_another)
   }
 }
 
+static char *
+latest_of (const Job *job)
+{
+  g_autofree char *latest =
+      muster_latest_checkpoint (muster_local_storage (), job->directory, NULL);
+  return latest != NULL ? g_path_get_basename (latest) : NULL;
+}
+
+/* It may be what the chief before died of: a checkpoint of it would take the place of a good one.
+ */
+MUSTER_TEST (LivingModel, is_saved_once_a_step_has_passed)
+{
+  g_auto (Job) job = job_set_up_served (1);
+
+  leave_a_model (&job);
+  g_autofree char *before = latest_of (&job);
+  for (int i = 0; i < 2; i++) {
+    g_auto (Life) chief = {.job = &job};
+    begin_after_another (&chief);
+    MUSTER_ASSERT_NO_ERROR (chief.error);
+    MUSTER_EXPECT_TRUE (chief.continued);
+    g_autofree char *unchanged = latest_of (&job);
+    MUSTER_EXPECT_STREQ (unchanged, before);
+    if (i == 0)
+      continue; /* dies of it */
+    MUSTER_EXPECT_TRUE (life_step (&chief));
+    g_autofree char *first = latest_of (&job);
+    MUSTER_EXPECT_STREQ (first, "model.ckpt-6");
+  }
+}
+
 MUSTER_TEST (LivingModel, is_restored_over_a_step_that_was_cut_off)
 {
   for (gint64 task = 0; task < 2; task++) {

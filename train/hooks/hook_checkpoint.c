@@ -420,10 +420,13 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
         muster_background_save_open (&self->background, self->saver, session, error)))
     return FALSE;
   const MusterTierSet all = bottom (self) | (bottom (self) - 1);
-  if (!is_saved (self, &call, step))
+  if (is_saved (self, &call, step))
+    trigger (self, all, step);
+  else if (muster_session_manager_continued_step (session) < 0)
     return muster_background_save_is_busy (&self->background, step) ||
            save (self, &call, step, all, NULL, error);
-  trigger (self, all, step);
+  /* Else the chief before may have died of the model: it is saved once a step has passed, when the
+   * timers, which haven't begun, are due. */
   return TRUE;
 }
 
