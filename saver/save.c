@@ -14,6 +14,9 @@
 /* That a checkpoint is durable is told within this time, or not. */
 #define WARN_FULL_AFTER_US (5 * MUSTER_SECOND)
 
+/* A fast tier whose directory stays locked for longer is dropped. */
+#define FAST_LOCK_US (30 * MUSTER_SECOND)
+
 /* --- one save --- */
 
 /* One save on its way. */
@@ -33,6 +36,7 @@ typedef struct {
   MusterStorageLock *alive;          /* (owned) (nullable) while it is written */
   gboolean is_written;               /* by the master */
   gboolean was_full;                 /* that is what the last stage failed with */
+  gboolean has_begun;                /* it had the lock */
   gboolean gave_up_full;             /* that is why it failed */
   MusterSpaceCheck space;
   gint64 began_us;
@@ -187,6 +191,15 @@ release_lock (MusterSaver *self)
 
 /* --- its stages, with the lock --- */
 
+/* For the directory's lock: a fast tier that another process keeps locked is done without. */
+static gint64
+lock_deadline (const Save *self)
+{
+  const gint64 limit_us =
+      muster_deadline_after (muster_clock_now_us (self->saver->clock), FAST_LOCK_US);
+  return self->tier < self->saver->tiers->n ? MIN (self->deadline_us, limit_us) : self->deadline_us;
+}
+
 /* Asks the master, by an announcement of how far the saves are. */
 static gboolean
 check_lease (const Save *self, GError **error)
@@ -214,7 +227,7 @@ begin (Save *self, GError **error)
        !muster_saver_probe_once (saver, self->session, directory, self->deadline_us,
                                  self->cancellable, error)) ||
       !muster_storage_make_directory (saver->storage, directory, error) ||
-      !muster_checkpoint_directory_claim (self->home, self->lease, directory, self->deadline_us,
+      !muster_checkpoint_directory_claim (self->home, self->lease, directory, lock_deadline (self),
                                           self->cancellable, error))
     return FALSE;
   muster_checkpoint_directory_sweep_once (self->home, directory);
@@ -405,8 +418,8 @@ static gboolean
 publish (Save *self, GError **error)
 {
   if ((!self->made.is_published && !sync_written (self, error)) || !check_lease (self, error) ||
-      !muster_checkpoint_directory_publish (self->home, self->lease, &self->made, self->deadline_us,
-                                            self->cancellable, error))
+      !muster_checkpoint_directory_publish (self->home, self->lease, &self->made,
+                                            lock_deadline (self), self->cancellable, error))
     return FALSE;
   muster_save_track_end (self->track, MUSTER_SAVE_DURABLE, self->made.bytes);
   return TRUE;
@@ -529,6 +542,7 @@ save_in_tier (Save *self, const char *directory, gint64 deadline_us, GError **er
   if (self->saver->is_empty) {
     done = write_nothing (self, error);
   } else if (take_lock (self, error)) {
+    self->has_begun = TRUE;
     done = go_through (self, begin, error) && go_through (self, write_all, error) &&
            go_through (self, publish, error) && announce (self, error);
     end (self);
@@ -538,13 +552,23 @@ save_in_tier (Save *self, const char *directory, gint64 deadline_us, GError **er
   return done;
 }
 
-/* Drops a fast tier that is full or fails: then another one takes the checkpoint. */
+/* TRUE if the tier took too long, and the caller still has time for another. */
 static gboolean
-drop_tier (const Save *self, const char *durable, const GError *failure)
+was_slow (const Save *self, gint64 deadline_us, const GError *failure)
+{
+  return self->has_begun && muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
+         muster_clock_now_us (self->saver->clock) < deadline_us;
+}
+
+/* Drops a fast tier that is full, fails or takes too long: then another one takes the checkpoint.
+ */
+static gboolean
+drop_tier (const Save *self, const char *durable, gint64 deadline_us, const GError *failure)
 {
   MusterTiers *tiers = self->saver->tiers;
 
-  if (self->tier == tiers->n || !(self->gave_up_full || muster_tier_is_at_fault (failure)))
+  if (self->tier == tiers->n || !(self->gave_up_full || muster_tier_is_at_fault (failure) ||
+                                  was_slow (self, deadline_us, failure)))
     return FALSE;
   muster_tiers_drop (tiers, self->tier, failure->message, durable);
   return TRUE;
@@ -583,7 +607,7 @@ muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char
       report (&save, saved);
       return TRUE;
     }
-    if (!drop_tier (&save, directory, failure)) {
+    if (!drop_tier (&save, directory, deadline_us, failure)) {
       g_propagate_error (error, failure);
       return FALSE;
     }

@@ -95,3 +95,29 @@ MUSTER_TEST (TierLease, a_copy_that_takes_long_still_waits_for_a_lock)
   g_autofree char *copy = g_build_filename (run, "model.ckpt-1", NULL);
   MUSTER_EXPECT_TRUE (muster_checkpoint_exists (NULL, copy));
 }
+
+/* Another process holds the fast tier's lock, and doesn't go on. */
+MUSTER_TEST (TierLease, a_save_waits_for_the_lock_of_a_fast_tier_only_so_long)
+{
+  g_autofree char *fast = g_build_filename (muster_test_tmpdir (), "fast", NULL);
+  g_autofree char *run = g_build_filename (muster_test_tmpdir (), "run", NULL);
+  const MusterTier tier = {.directory = fast, .save_steps = 10};
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.fast = &tier, .n_fast = 1, .no_probe = TRUE});
+  g_autoptr (MusterLease) lease = claim (&f);
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterSaved) saved = {0};
+  const MusterSaveHow how = {.due = MUSTER_TIER_BIT (0)};
+  muster_saver_set_lease (f.saver, lease);
+  MUSTER_ASSERT_TRUE (
+      muster_saver_begin_run (f.saver, run, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &error));
+  g_autoptr (MusterDirectoryLock) lock =
+      muster_directory_lock (NULL, fast, MUSTER_WAIT_FOREVER, MUSTER_CLOCK (f.clock), NULL, &error);
+  MUSTER_ASSERT_TRUE (lock != NULL);
+
+  MUSTER_EXPECT_TRUE (muster_saver_save_with (
+      f.saver, f.session, run, 1, &how, &saved,
+      muster_clock_now_us (MUSTER_CLOCK (f.clock)) + 60 * MUSTER_SECOND, NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (saved.prefix != NULL && g_str_has_prefix (saved.prefix, run));
+}
