@@ -24,7 +24,7 @@ struct _MusterRemoteMaster {
   MusterBackground *background; /* (owned) */
   MusterHeartbeat *heartbeat;   /* (owned) */
 
-  gint knows_no_graphs; /* atomic: the master doesn't have CreateKnown */
+  gint knows_no_graphs; /* atomic: the master doesn't have CreateKnown, or can't be asked */
   GMutex lock;
   MusterGraph *named; /* (owned) (nullable) guarded by lock: the graph of digest */
   MusterDigest digest;
@@ -190,7 +190,9 @@ create_known (const Creation *self, GError **error)
                                            (guint8 *)g_bytes_get_data (self->config, NULL)};
   muster_remote_pack (&request, &message.base);
   MusterSession *session = call_create (self, "/muster.Readiness/CreateKnown", &request, &failure);
-  if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED))
+  /* A proxy may let only TensorFlow's services through. */
+  if (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED) ||
+      muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED))
     g_atomic_int_set (&self->master->knows_no_graphs, TRUE);
   else if (failure != NULL && !muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
     g_propagate_error (error, g_steal_pointer (&failure));
