@@ -307,3 +307,38 @@ MUSTER_TEST (TrainTiers, what_is_in_a_fast_one_is_not_durable_for_a_preemption)
   MUSTER_EXPECT_EQ (first.durable_step, 2);
   MUSTER_EXPECT_STREQ (first.durable, in_run);
 }
+
+static void
+damage (const char *directory, int step)
+{
+  g_autofree char *name = g_strdup_printf ("model.ckpt-%d.data-00000-of-00001", step);
+  g_autofree char *path = g_build_filename (directory, name, NULL);
+  g_autofree char *bytes = NULL;
+  gsize size;
+
+  MUSTER_ASSERT_TRUE (g_file_get_contents (path, &bytes, &size, NULL));
+  bytes[size / 2] ^= 1;
+  MUSTER_EXPECT_TRUE (g_file_set_contents (path, bytes, (gssize)size, NULL));
+}
+
+/* The last save isn't left out because the session before had saved a step with that number. */
+MUSTER_TEST (TrainTiers, save_the_last_step_again_after_a_session_that_went_back)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_ASSERT_TRUE (open_job (&job, 7, TRUE));
+  train (&job, 8);
+  MUSTER_EXPECT_TRUE (
+      muster_saver_sync_copies (job.saver, g_get_monotonic_time () + LIMIT_US, NULL, NULL));
+  damage (job.fast, 6);
+  damage (job.fast, 7);
+  damage (job.run, 7);
+  MUSTER_EXPECT_TRUE (muster_master_reset (job.master, NULL, MUSTER_WAIT_FOREVER, NULL, &error));
+
+  train (&job, 3); /* from 4 to 7 */
+  MUSTER_EXPECT_TRUE (finish (&job));
+
+  g_autofree char *run = steps_in (job.run);
+  MUSTER_TRACE ("%s", job.saved->str);
+  MUSTER_EXPECT_STREQ (run, "0 4 7");
+}

@@ -416,9 +416,11 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
   gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
 
   if (step < 0 || !write_graphs (self, step, error) || !begin_run (self, &call, error) ||
+      !collect_copies (self, error) ||
       !(self->is_blocking ||
         muster_background_save_open (&self->background, self->saver, session, error)))
     return FALSE;
+  self->bottom_step = -1; /* what the session before saved as that step may be another branch's */
   const MusterTierSet all = bottom (self) | (bottom (self) - 1);
   if (is_saved (self, &call, step))
     trigger (self, all, step);
