@@ -5,6 +5,7 @@
 
 #define FIRST_PAUSE MUSTER_SECOND
 #define LAST_PAUSE  (60 * MUSTER_SECOND)
+#define NO_SPACE    "not enough free space: "
 
 /* G_MAXUINT64 if unknown. */
 static guint64
@@ -36,8 +37,8 @@ refuse_save (const MusterFreeSpace *self, const MusterSpaceCheck *space, GError 
   g_autofree char *what = describe (self, space);
 
   return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                      "not enough free space: %s; free some space, keep fewer checkpoints, or use "
-                      "another directory (existing checkpoints are unchanged)",
+                      NO_SPACE "%s; free some space, keep fewer checkpoints, or use "
+                               "another directory (existing checkpoints are unchanged)",
                       what);
 }
 
@@ -108,7 +109,8 @@ muster_free_space_after_full (const MusterFreeSpace *self, MusterSpaceCheck *spa
     return pause_once (self, space, error) && muster_free_space_find (self, space, error);
   case MUSTER_WHEN_FULL_FAIL:
   default:
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "not enough free space: %s",
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "%s%s",
+                        g_str_has_prefix (failure->message, NO_SPACE) ? "" : NO_SPACE,
                         failure->message);
   }
 }

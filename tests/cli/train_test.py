@@ -401,6 +401,17 @@ class Goodput(Case):
         shown = subprocess.run([MUSTER, "status", target], capture_output=True, text=True, timeout=PATIENCE)
         self.assertRegex(shown.stdout, r"\n  time +goodput .* \(1 restart: .* down, .* for [\d,]+ steps trained again; saves .*\)\n")
 
+    def test_of_a_job_that_was_told_to_go_has_no_failure(self):
+        _, target = self.serve()  # it survives, and has heard from the job before its end
+        process = self.start(MUSTER, "train", *self.job(target), "--steps=1000000000", "--save-secs=1h", "--json")
+        self.read_event(process, "step")
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 6)
+        done = train(*self.job(target, "--steps=1000000000"), "--drill", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        goodput = events(done.stdout)[-1]["goodput"]
+        self.assertEqual((goodput["restarts"], goodput["failures"], goodput["steps_again"]), (1, 0, 0))
+
 
 class Preempted(Case):
     def job(self, *more):

@@ -68,6 +68,9 @@ MUSTER_TEST (FullDisk, fails_before_the_master_writes_and_says_what_is_needed)
   MUSTER_ASSERT_TRUE (error != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, muster_test_tmpdir ()) != NULL);
   MUSTER_EXPECT_TRUE (strstr (error->message, " is free in ") != NULL);
+  const char *what = strstr (error->message, "not enough free space: ");
+  MUSTER_ASSERT_TRUE (what != NULL);
+  MUSTER_EXPECT_NULL (strstr (what + 1, "not enough free space")); /* once */
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (story.f.master, "save/control_dependency"), 1u);
   g_autofree char *there = steps_there ();
   MUSTER_EXPECT_STREQ (there, "1");
