@@ -189,6 +189,8 @@ describe (const Model *model, gint64 now_us)
   chief->lost_age_us = chief->alive ? 0 : now_us - model->lost_us;
   if (chief->saves != NULL)
     muster_save_status_add_age (chief->saves, now_us - model->saves_us);
+  if (chief->saves != NULL && !chief->alive)
+    g_clear_pointer (&chief->saves->saving, g_free); /* it will never end */
   if (chief->goodput != NULL)
     chief->goodput->age_us += now_us - model->goodput_us;
   return chief;

@@ -211,8 +211,7 @@ last_bytes_of (const MusterAnnouncement *chief)
 static double
 saving_age_of (const MusterAnnouncement *chief)
 {
-  /* A dead chief saves nothing. */
-  return chief->alive && chief->saves != NULL && chief->saves->saving != NULL
+  return chief->saves != NULL && chief->saves->saving != NULL
              ? SECONDS (chief->saves->saving_age_us)
              : -1;
 }

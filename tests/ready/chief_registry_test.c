@@ -209,6 +209,11 @@ MUSTER_TEST (ChiefRegistry, keeps_how_far_the_saves_are)
   MUSTER_ASSERT_TRUE (chief->goodput != NULL);
   MUSTER_EXPECT_EQ (chief->goodput->began_us, 9);
   MUSTER_EXPECT_EQ (chief->goodput->age_us, 4 * MUSTER_SECOND);
+  MUSTER_EXPECT_STREQ (chief->saves->saving, "/ckpt/model-700");
+  pass (&f, 1000);
+  g_autoptr (MusterAnnouncement) lost = muster_chief_registry_find (f.registry, "digits");
+  MUSTER_EXPECT_FALSE (lost->alive);
+  MUSTER_EXPECT_NULL (lost->saves->saving);
   saves.saving = longest;
   EXPECT_REFUSED (muster_chief_registry_announce (f.registry, &announced, &error_),
                   MUSTER_ERROR_INVALID_ARGUMENT, "checkpoint's name");
