@@ -300,6 +300,13 @@ is_outlived (Copy *self)
   return now != self->lease;
 }
 
+/* Where nothing can be locked, retention may have been quicker; a newer one follows. */
+static gboolean
+is_gone (const Copy *self, const GError *failure)
+{
+  return self->is_source && muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND;
+}
+
 /* A fast tier that fails is dropped, whichever end of the copy it is. A failure of the durable tier
  * is reported like that of a save, and so is the loss of the model to another chief. */
 static void
@@ -309,7 +316,8 @@ judge (Copy *self, GError *failure)
   MusterTiers *tiers = request->tiers;
   const gboolean is_lost = muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION);
 
-  if (g_cancellable_is_cancelled (self->cancellable) || (is_lost && is_outlived (self)))
+  if (g_cancellable_is_cancelled (self->cancellable) || (is_lost && is_outlived (self)) ||
+      is_gone (self, failure))
     return;
   if (self->is_source && request->from < tiers->n)
     muster_tiers_drop (tiers, request->from, failure->message, request->durable_directory);

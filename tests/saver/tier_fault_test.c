@@ -307,6 +307,20 @@ MUSTER_TEST (TierFault, a_tier_that_the_master_does_not_share_is_refused_at_the_
   expect_unshared ("run");
 }
 
+/* As where a store has no locks, and retention was quicker: the tier is well. */
+MUSTER_TEST (TierFault, a_copy_whose_original_is_gone_is_left_out)
+{
+  g_auto (Tiers) f = begin ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *gone = g_build_filename (f.fast, "model.ckpt-9", NULL);
+
+  muster_saver_copy_down (f.saver, f.run, gone);
+  MUSTER_EXPECT_TRUE (muster_saver_sync_copies (f.saver, tiers_soon (), NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_saver_tiers_in_use (f.saver), BOTH);
+}
+
 /* A damaged original isn't copied. */
 MUSTER_TEST (TierFault, a_copy_is_read_back)
 {
