@@ -42,6 +42,13 @@ muster_session_report_begin (MusterSessionReport *report)
     *report = (MusterSessionReport){.final_step = -1};
 }
 
+/* NULL and "" are both unset (B002.12). */
+static inline gboolean
+muster_is_given (const char *path)
+{
+  return path != NULL && *path;
+}
+
 typedef struct {
   /* The arguments. */
   const MusterSessionManager *manager; /* (not owned) */
@@ -123,6 +130,20 @@ void muster_operation_report (MusterOperation *self, const char *message,
                               const MusterReadiness *readiness);
 /* Has it told in any case: what has changed is in the message alone. */
 void muster_operation_report_step (MusterOperation *self, const char *message);
+
+/* prepare.c */
+
+/* Announces the chief's phase; detail is nullable. TRUE without a lease. */
+gboolean muster_operation_announce (MusterOperation *self, MusterChiefPhase phase,
+                                    const char *detail, GError **error);
+/* Fails if the lease is known to be lost, without a call. */
+gboolean muster_operation_check_lease (MusterOperation *self, GError **error);
+
+/* restore_phase.c */
+
+gboolean muster_operation_can_restore (const MusterPrepareOptions *options);
+/* Restores what the options name, if anything; sets report.restored_from. */
+gboolean muster_operation_restore (MusterOperation *self, GError **error);
 
 /* connect.c: creating a session, and why a master doesn't answer (not for one in this process). */
 gboolean muster_cluster_check (const char *const *cluster, GError **error);
