@@ -2,6 +2,7 @@
 /* A job that saves in two tiers. */
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
+#include "checkpoint/store/directory_lock.h"
 #include "engine/session/local_master.h"
 #include "saver/tiered.h"
 #include "tests/doubles/faulty_storage.h"
@@ -20,7 +21,8 @@ typedef struct {
   MusterMaster *master;
   MusterMonitoredSession *session;
   char *fast, *run;
-  GString *saved, *copied; /* " 0 4": the steps that were reported */
+  GString *saved, *copied;   /* " 0 4": the steps that were reported */
+  MusterDirectoryLock *held; /* of the durable tier, until the last save */
 } Job;
 
 static void
@@ -62,6 +64,7 @@ tear_down (Job *job)
   g_clear_object (&job->session);
   g_clear_object (&job->master);
   g_clear_object (&job->saver);
+  g_clear_pointer (&job->held, muster_directory_unlock);
   g_clear_object (&job->storage);
   g_clear_pointer (&job->scaffold, muster_scaffold_unref);
   g_free (job->fast);
@@ -83,12 +86,21 @@ note_copied (const MusterTierCopied *copied, gpointer data)
   g_string_append_printf (((Job *)data)->copied, " %" G_GINT64_FORMAT, copied->step);
 }
 
+/* The fifth step's is the last. */
+static void
+let_go (MusterSession *session G_GNUC_UNUSED, gint64 step, gint64 deadline_us G_GNUC_UNUSED,
+        GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
+{
+  if (step == 5)
+    g_clear_pointer (&((Job *)data)->held, muster_directory_unlock);
+}
+
 static gboolean
 open_job (Job *job, gint64 save_steps, gboolean is_blocking)
 {
   g_autoptr (GError) error = NULL;
   const MusterSaverListener listener = {
-      .saved = note_saved, .copied = note_copied, .user_data = job};
+      .before_save = let_go, .saved = note_saved, .copied = note_copied, .user_data = job};
   const MusterMonitoredTrainingOptions options = {.scaffold = job->scaffold,
                                                   .master = job->master,
                                                   .checkpoint_dir = job->run,
@@ -184,6 +196,26 @@ MUSTER_TEST (TrainTiers, each_at_its_own_interval_and_the_last_save_in_the_durab
   MUSTER_EXPECT_STREQ (fast, "4 5 7"); /* 0, 2, 4, 5, which the other was due at, and 7 */
   MUSTER_EXPECT_STREQ (run, "0 5 7");
   MUSTER_EXPECT_STREQ (job.saved->str, " 0 2 4 5 7 7");
+}
+
+/* It would have taken the time of the last save: the copy isn't done before that. */
+MUSTER_TEST (TrainTiers, end_without_waiting_for_a_copy)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  const gint64 until_us = g_get_monotonic_time () + LIMIT_US;
+  MUSTER_ASSERT_TRUE (open_job (&job, 4, TRUE));
+  wait_for_copies (&job);
+  job.held =
+      muster_directory_lock (MUSTER_STORAGE (job.storage), job.run, until_us, NULL, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  train (&job, 5);
+
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (job.session, NULL, until_us, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autofree char *run = steps_in (job.run);
+  MUSTER_EXPECT_STREQ (run, "0 5");
 }
 
 MUSTER_TEST (TrainTiers, in_the_background_too)

@@ -286,20 +286,13 @@ collect_copies (MusterCheckpointSaverHook *self, GError **error)
   return failure == NULL || note_failed_copy (self, failure, step, error);
 }
 
-/* A run that is preempted has no time for them: its last save goes to the directory itself. */
+/* The last save goes to the directory itself, so no copy is needed any more, and none may take its
+ * time. */
 static gboolean
-end_copies (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError **error)
+end_copies (MusterCheckpointSaverHook *self, GError **error)
 {
-  GError *failure = NULL;
-
-  if (self->cadence.n == 0)
-    return TRUE;
-  if (is_preempted (self))
+  if (self->cadence.n > 0)
     muster_saver_cancel_copies (self->saver);
-  else if (!muster_saver_sync_copies (self->saver, call->deadline_us, call->cancellable,
-                                      &failure) &&
-           !note_failed_copy (self, failure, self->durable_step, error))
-    return FALSE;
   return collect_copies (self, error);
 }
 
@@ -545,7 +538,7 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
   self->chosen.share = 0; /* no more saves beside the training */
   muster_saved_goodput_note (self->meter, self->saver, MUSTER_RUN_UNENDED);
-  if (step < 0 || !end_background (self, &call, error) || !end_copies (self, &call, error) ||
+  if (step < 0 || !end_background (self, &call, error) || !end_copies (self, error) ||
       !save_last (self, &call, step, error)) {
     abandon_save (self, muster_background_save_bound (&self->background, &call));
     return FALSE;
