@@ -7,6 +7,8 @@
 
 /* How long a save may still take, at most, after its session was lost or the run has failed. */
 #define ABANDON_US (5 * MUSTER_SECOND)
+/* … and at least, though it saves less work than that. */
+#define ABANDON_MIN_US (500 * MUSTER_MILLISECOND)
 /* A thread that is stuck in a save that was given up isn't waited for. */
 #define DISPOSE_US (500 * MUSTER_MILLISECOND)
 /* A save that takes so long is reported, and again each time this has doubled. */
@@ -186,7 +188,7 @@ MusterSaveCall
 muster_background_save_bound (MusterBackgroundSave *self, const MusterSaveCall *call)
 {
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  const gint64 wait_us = CLAMP (self->began_us - self->durable_us, 0, ABANDON_US);
+  const gint64 wait_us = CLAMP (self->began_us - self->durable_us, ABANDON_MIN_US, ABANDON_US);
   return (MusterSaveCall){call->session, MIN (call->deadline_us, now_us + wait_us),
                           preempted (self)};
 }

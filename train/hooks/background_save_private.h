@@ -59,7 +59,7 @@ gboolean muster_background_save_wait (MusterBackgroundSave *self, const MusterSa
                                       GError **error);
 
 /* The bounds of a save whose session is gone: another session waits for it, but no longer than the
- * work took that it saves. */
+ * work took that it saves, or half a second. */
 MusterSaveCall muster_background_save_bound (MusterBackgroundSave *self,
                                              const MusterSaveCall *call);
 /* The bounds of a save whose run ends: the grace of the preemption, or 30 s without one. */
