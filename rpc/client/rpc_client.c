@@ -60,7 +60,7 @@ muster_rpc_client_new_over (grpc_channel *channel, const char *address)
   self->address = g_strdup (address);
   self->channel = channel;
   g_mutex_init (&self->lock);
-  g_cond_init (&self->changed);
+  muster_rpc_client_init_reach (self);
   self->idle = g_ptr_array_new ();
   return self;
 }

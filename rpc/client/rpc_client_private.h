@@ -32,8 +32,8 @@ struct _MusterRpcClient {
   gint64 nudged_us;
   gboolean is_polled; /* the channel is being polled, by `polled`, until polled_until_us at most */
   gint64 polled_until_us;
-  MusterRpcTag polled;
-  GCond changed; /* signals changes of is_polled */
+  MusterRpcTag polled; /* constant: gRPC hands it to another thread */
+  GCond changed;       /* signals changes of is_polled */
 };
 
 /* A client without credentials on an existing channel (transfer full). address is for messages. */
@@ -52,6 +52,8 @@ gboolean muster_rpc_client_probe_first (MusterRpcClient *self, const MusterRpcOp
 grpc_completion_queue *muster_rpc_client_pump (MusterRpcClient *self);
 
 /* Notes that a call failed without a connection. */
+/* For a new client. */
+void muster_rpc_client_init_reach (MusterRpcClient *self);
 void muster_rpc_client_note_unreachable (MusterRpcClient *self);
 /* Notes that a call was answered. */
 void muster_rpc_client_note_answer (MusterRpcClient *self);

@@ -61,6 +61,13 @@ on_polled (gpointer owner, gboolean ok G_GNUC_UNUSED)
   poll_channel (owner);
 }
 
+void
+muster_rpc_client_init_reach (MusterRpcClient *self)
+{
+  g_cond_init (&self->changed);
+  self->polled = (MusterRpcTag){on_polled, self};
+}
+
 /* Makes the channel connect now, not after gRPC's pause, unless that was done since_us ago or less.
  */
 static void
@@ -81,7 +88,6 @@ nudge (MusterRpcClient *self, gint64 since_us)
   grpc_channel_reset_connect_backoff (muster_rpc_client_channel (self));
   if (!begins)
     return;
-  self->polled = (MusterRpcTag){on_polled, self};
   poll_channel (muster_rpc_client_ref (self));
 }
 
