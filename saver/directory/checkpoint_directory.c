@@ -245,6 +245,21 @@ muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, Muster
   return TRUE;
 }
 
+MusterCheckpointRecord *
+muster_checkpoint_directory_read_claimed (MusterCheckpointDirectory *self, MusterLease *lease,
+                                          const MusterDirectoryLock *lock, const char *directory,
+                                          gboolean *changed, GError **error)
+{
+  g_autoptr (MusterCheckpointRecord) record =
+      lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
+                   : NULL;
+
+  if (record == NULL ||
+      !muster_checkpoint_directory_check_claim (self, lease, directory, record, changed, error))
+    return NULL;
+  return g_steal_pointer (&record);
+}
+
 gboolean
 muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease *lease,
                                    const char *directory, gint64 deadline_us,
@@ -257,11 +272,8 @@ muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease 
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, deadline_us, self->clock, cancellable, error);
   g_autoptr (MusterCheckpointRecord) record =
-      lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
-                   : NULL;
+      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, &changed, error);
   return record != NULL &&
-         muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed,
-                                                  error) &&
          (!changed || muster_checkpoint_record_write (self->storage, directory, record, error));
 }
 

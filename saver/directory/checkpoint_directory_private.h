@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage.h"
 #include "master/lease.h"
 #include "saver/builder/keep.h"
@@ -81,6 +82,12 @@ gboolean muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *sel
                                                   MusterLease *lease, const char *directory,
                                                   MusterCheckpointRecord *record, gboolean *changed,
                                                   GError **error);
+/* The record of a directory that is claimed, or still held, in order to write it: (transfer full).
+ * NULL with an error, or without one if lock is NULL, since locking has failed with it. */
+MusterCheckpointRecord *
+muster_checkpoint_directory_read_claimed (MusterCheckpointDirectory *self, MusterLease *lease,
+                                          const MusterDirectoryLock *lock, const char *directory,
+                                          gboolean *changed, GError **error);
 gboolean muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease *lease,
                                             const char *directory, gint64 deadline_us,
                                             GCancellable *cancellable, GError **error);

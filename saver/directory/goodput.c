@@ -39,10 +39,8 @@ muster_checkpoint_directory_write_goodput (MusterCheckpointDirectory *self, Must
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, deadline_us, self->clock, cancellable, error);
   g_autoptr (MusterCheckpointRecord) record =
-      lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
-                   : NULL;
-  if (record == NULL ||
-      !muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed, error))
+      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, &changed, error);
+  if (record == NULL)
     return FALSE;
   muster_checkpoint_directory_put_goodput (self, record);
   return muster_checkpoint_record_write (self->storage, directory, record, error);

@@ -349,11 +349,9 @@ publish (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoin
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, deadline_us, self->clock, cancellable, error);
   g_autoptr (MusterCheckpointRecord) record =
-      lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
-                   : NULL;
+      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, &changed, error);
 
-  if (record == NULL ||
-      !muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed, error))
+  if (record == NULL)
     return FALSE;
   checkpoint->is_stale = is_stale (self, record, checkpoint);
   if (checkpoint->is_stale)

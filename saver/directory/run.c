@@ -49,10 +49,8 @@ muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self, MusterLe
   g_autoptr (MusterDirectoryLock) lock =
       lock_directory (self, directory, deadline_us, cancellable, error);
   g_autoptr (MusterCheckpointRecord) record =
-      lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
-                   : NULL;
-  if (record == NULL ||
-      !muster_checkpoint_directory_check_claim (self, lease, directory, record, &changed, error))
+      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, &changed, error);
+  if (record == NULL)
     return FALSE;
   write_run (record, run);
   muster_checkpoint_directory_put_goodput (self, record);
