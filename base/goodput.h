@@ -23,7 +23,7 @@ typedef enum {
 /* How the run that measured it has ended. */
 typedef enum {
   MUSTER_RUN_UNENDED,  /* it goes on, or has died */
-  MUSTER_RUN_STOPPED,  /* it was told to stop, and has saved all that it had trained */
+  MUSTER_RUN_STOPPED,  /* it was stopped on request, and has saved all that it had trained */
   MUSTER_RUN_FINISHED, /* the same, since it was done: what comes later isn't lost time */
 } MusterRunEnd;
 
@@ -32,7 +32,7 @@ typedef struct {
   gint64 age_us;   /* since this was measured */
   gint64 spent_us[MUSTER_N_TIMES];
   guint64 n_restarts;  /* of the chief's process, and of its session … */
-  guint64 n_failures;  /* … but for those after a run that was told to stop */
+  guint64 n_failures;  /* … without those after a run that was stopped on request */
   guint64 steps_again; /* steps trained again */
   gint64 step;         /* the highest global step; -1: none */
   /* A run ended without a sign: what it trained after its last save is unknown, and counts as down.
