@@ -19,6 +19,25 @@ claim (Fixture *f)
   return lease;
 }
 
+/* Saves step 1 in both tiers; the copy waits at the gate. */
+static gboolean
+save_and_begin_copy (Fixture *f, MusterGateStorage *gates, MusterLease *lease, const char *run,
+                     MusterSaved *saved)
+{
+  const MusterSaveHow how = {.due = MUSTER_TIER_BIT (0) | MUSTER_TIER_BIT (1)};
+  g_autoptr (GError) error = NULL;
+
+  muster_gate_storage_let_through (gates);
+  muster_gate_storage_close_gate (gates, MUSTER_GATE_BEGIN); /* the copier's thread alone waits */
+  muster_saver_set_lease (f->saver, lease);
+  const gboolean is_saved =
+      muster_saver_begin_run (f->saver, run, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &error) &&
+      muster_saver_save_with (f->saver, f->session, run, 1, &how, saved, MUSTER_WAIT_FOREVER, NULL,
+                              &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return is_saved && muster_gate_storage_wait_for_arrival (gates, MUSTER_GATE_BEGIN);
+}
+
 /* A chief whose master died holds its directories by another lease when a copy of the session
  * before ends: that copy is given up, and nothing has failed. */
 MUSTER_TEST (TierLease, a_copy_that_outlives_its_session_is_no_failure)
@@ -32,15 +51,7 @@ MUSTER_TEST (TierLease, a_copy_that_outlives_its_session_is_no_failure)
   g_autoptr (MusterLease) before = claim (&f);
   g_autoptr (GError) error = NULL;
   g_auto (MusterSaved) saved = {0};
-  const MusterSaveHow how = {.due = MUSTER_TIER_BIT (0) | MUSTER_TIER_BIT (1)};
-  muster_gate_storage_let_through (gates);
-  muster_gate_storage_close_gate (gates, MUSTER_GATE_BEGIN); /* the copier's thread alone waits */
-  muster_saver_set_lease (f.saver, before);
-  MUSTER_ASSERT_TRUE (
-      muster_saver_begin_run (f.saver, run, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &error));
-  MUSTER_ASSERT_TRUE (muster_saver_save_with (f.saver, f.session, run, 1, &how, &saved,
-                                              MUSTER_WAIT_FOREVER, NULL, &error));
-  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (gates, MUSTER_GATE_BEGIN));
+  MUSTER_ASSERT_TRUE (save_and_begin_copy (&f, gates, before, run, &saved));
 
   g_autoptr (MusterLease) after = claim (&f);
   muster_saver_set_lease (f.saver, after);
@@ -72,15 +83,7 @@ MUSTER_TEST (TierLease, a_copy_that_takes_long_still_waits_for_a_lock)
   g_autoptr (MusterLease) lease = claim (&f);
   g_autoptr (GError) error = NULL;
   g_auto (MusterSaved) saved = {0};
-  const MusterSaveHow how = {.due = MUSTER_TIER_BIT (0) | MUSTER_TIER_BIT (1)};
-  muster_gate_storage_let_through (gates);
-  muster_gate_storage_close_gate (gates, MUSTER_GATE_BEGIN); /* the copier's thread alone waits */
-  muster_saver_set_lease (f.saver, lease);
-  MUSTER_ASSERT_TRUE (
-      muster_saver_begin_run (f.saver, run, NULL, -1, MUSTER_WAIT_FOREVER, NULL, &error));
-  MUSTER_ASSERT_TRUE (muster_saver_save_with (f.saver, f.session, run, 1, &how, &saved,
-                                              MUSTER_WAIT_FOREVER, NULL, &error));
-  MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (gates, MUSTER_GATE_BEGIN));
+  MUSTER_ASSERT_TRUE (save_and_begin_copy (&f, gates, lease, run, &saved));
 
   muster_fake_clock_pass (f.clock, 60 * MUSTER_SECOND);
   MusterDirectoryLock *lock =
