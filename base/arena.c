@@ -8,8 +8,14 @@
 #define FIRST_CHUNK ((gsize)4 << 10)
 #define LAST_CHUNK  ((gsize)4 << 20)
 
+/* Not refused: what small requests need. */
+#define ALWAYS ((gsize)64 << 10)
+
 struct _MusterArena {
-  GSList *chunks; /* (owned) */
+  MusterMemoryUse use;
+  gsize size;      /* of all chunks */
+  GError *refused; /* (owned) (nullable) the limit of memory is reached */
+  GSList *chunks;  /* (owned) */
   guint8 *at;
   guint8 *end;
   gsize next_size; /* of the chunk to come */
@@ -18,9 +24,49 @@ struct _MusterArena {
 MusterArena *
 muster_arena_new (void)
 {
+  return muster_arena_new_for (MUSTER_MEMORY_MESSAGES);
+}
+
+MusterArena *
+muster_arena_new_for (MusterMemoryUse use)
+{
   MusterArena *self = g_new0 (MusterArena, 1);
+  self->use = use;
   self->next_size = FIRST_CHUNK;
   return self;
+}
+
+gboolean
+muster_arena_fits (const MusterArena *self, GError **error)
+{
+  if (G_UNLIKELY (self->refused != NULL))
+    g_propagate_error (error, g_error_copy (self->refused));
+  return self->refused == NULL;
+}
+
+gboolean
+muster_arena_has_room (MusterArena *self, gsize size)
+{
+  if (size <= LAST_CHUNK || self->refused != NULL)
+    return self->refused == NULL;
+  if (muster_memory_take (self->use, size, &self->refused))
+    muster_memory_release (self->use, size);
+  return self->refused == NULL;
+}
+
+gsize
+muster_arena_size (const MusterArena *self)
+{
+  return self->size;
+}
+
+static void
+count (MusterArena *self, gsize size)
+{
+  self->size += size;
+  if (self->size <= ALWAYS || self->refused != NULL ||
+      !muster_memory_take (self->use, size, &self->refused))
+    muster_memory_add (self->use, size);
 }
 
 static guint8 *
@@ -29,6 +75,7 @@ new_chunk (MusterArena *self, gsize size)
   guint8 *chunk = muster_memory_alloc (size);
   if (chunk == NULL)
     g_error ("no memory for %" G_GSIZE_FORMAT " bytes", size);
+  count (self, size);
   self->chunks = g_slist_prepend (self->chunks, chunk);
   return chunk;
 }
@@ -62,5 +109,7 @@ muster_arena_free (MusterArena *self)
   if (self == NULL)
     return;
   g_slist_free_full (self->chunks, free);
+  muster_memory_release (self->use, self->size);
+  g_clear_error (&self->refused);
   g_free (self);
 }

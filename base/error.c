@@ -30,7 +30,7 @@ muster_error_quark (void)
 const char *
 muster_error_name (int code)
 {
-  return names[muster_error_from_wire (code)];
+  return code == 0 ? "ok" : names[muster_error_from_wire (code)];
 }
 
 MusterError

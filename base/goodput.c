@@ -95,7 +95,21 @@ muster_goodput_text (const MusterGoodput *self)
 }
 
 MusterGoodput *
+muster_goodput_new (void)
+{
+  return g_memdup2 (&(MusterGoodput)MUSTER_GOODPUT_INIT, sizeof (MusterGoodput));
+}
+
+MusterGoodput *
 muster_goodput_copy (const MusterGoodput *self)
 {
   return self != NULL ? g_memdup2 (self, sizeof *self) : NULL;
 }
+
+void
+muster_goodput_free (MusterGoodput *self)
+{
+  g_free (self);
+}
+
+G_DEFINE_BOXED_TYPE (MusterGoodput, muster_goodput, muster_goodput_copy, muster_goodput_free)

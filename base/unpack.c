@@ -19,9 +19,24 @@ static gboolean walk_message (Walk *walk, const ProtobufCMessageDescriptor *desc
                               MusterProtoReader reader, ProtobufCMessage *message, int depth);
 
 static gboolean
+fits (Walk *walk)
+{
+  return walk->arena == NULL || muster_arena_fits (walk->arena, walk->error);
+}
+
+/* The same, and as much more would fit. Without an error. */
+static gboolean
+has_room (Walk *walk, gsize size)
+{
+  return walk->arena == NULL || muster_arena_has_room (walk->arena, size);
+}
+
+static gboolean
 refuse_field (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
               const ProtobufCFieldDescriptor *field, const char *why)
 {
+  if (!fits (walk))
+    return FALSE; /* with that error */
   if (field != NULL)
     muster_fail (walk->error, MUSTER_ERROR_INVALID_ARGUMENT, "Reading the %s: field '%s' of %s %s",
                  walk->what, field->name, descriptor->name, why);
@@ -211,9 +226,11 @@ walk_packed (Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProt
 {
   const guint8 wire_type = wire_type_of (known->type);
   const gsize width = wire_type == MUSTER_WIRE_FIXED32 ? 4 : 8;
+  guint64 value = 0;
   MusterProtoReader reader = muster_proto_reader (field->data, field->size);
+  if (message != NULL && !has_room (walk, field->size * sizeof value))
+    return FALSE;
   while (!muster_proto_at_end (&reader)) {
-    guint64 value = 0;
     if (wire_type == MUSTER_WIRE_VARINT) {
       if (!muster_proto_read_varint (&reader, &value))
         return FALSE;
@@ -270,6 +287,8 @@ walk_field (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
   if (message == NULL)
     return TRUE;
   gpointer place = field_address (walk, known, message);
+  if (field->type == MUSTER_WIRE_BYTES && !has_room (walk, field->size))
+    return fits (walk);
   if (known->type == PROTOBUF_C_TYPE_STRING)
     *(char **)place = (char *)copy_bytes (walk, field);
   else if (known->type == PROTOBUF_C_TYPE_BYTES)
@@ -294,6 +313,8 @@ walk_message (Walk *walk, const ProtobufCMessageDescriptor *descriptor, MusterPr
     if (known == NULL && message != NULL)
       keep_unknown (walk, &field, start, reader.at, message);
     else if (known != NULL && !walk_field (walk, descriptor, known, &field, message, depth))
+      return FALSE;
+    if (!fits (walk))
       return FALSE;
   }
   if (!muster_proto_at_end (&reader))

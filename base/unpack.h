@@ -23,7 +23,8 @@ gboolean muster_unpack_check (const ProtobufCMessageDescriptor *descriptor, cons
                               gsize size, const char *what, GError **error);
 
 /* Checks, and unpacks into arena. The message lives as long as the arena and isn't freed
- * separately. NULL with INVALID_ARGUMENT. */
+ * separately. NULL with INVALID_ARGUMENT, or RESOURCE_EXHAUSTED if it expands beyond the process's
+ * limit of memory. */
 gpointer muster_unpack (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
                         MusterArena *arena, const char *what, GError **error);
 

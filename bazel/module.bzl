@@ -36,6 +36,10 @@ def headers_of(folders):
     """The public headers of the given top folders."""
     return ["//%s:public_headers" % name for name in modules_of(folders) if not name.endswith("/proto")]
 
+def sources_of(folders):
+    """All files of the given top folders."""
+    return ["//%s:sources" % name for name in modules_of(folders) if not name.endswith("/proto")]
+
 # The folders that make up libmuster; libmuster-engine is the engine on top of it.
 LIBRARY = ["base", "graph", "checkpoint", "rpc", "master", "ready", "saver", "session", "train", "callbacks", "jobs", "tensorflow"]
 
@@ -93,11 +97,14 @@ def module(deps = [], copts = [], exclude = [], internal = []):
         visibility = ["//visibility:public"],
     )
 
-    # for the check of the map
+    # for the check of the map, and for the reference's errors
     native.filegroup(
         name = "sources",
         srcs = native.glob(["*.c", "*.h"]),
-        visibility = ["//tests:__subpackages__"],
+        visibility = [
+            "//docs:__pkg__",
+            "//tests:__subpackages__",
+        ],
     )
 
 # sqrt in a loop is one instruction for several elements only where nobody asks for errno; as a pragma it does nothing for

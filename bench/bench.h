@@ -183,6 +183,7 @@ MusterSessionManager *bench_manager (MusterGraph *model, const char *ready_op);
 
 void bench_step_remote (void);
 void bench_step_local (void);
+void bench_step_logged (void);
 void bench_gateway (void);
 void bench_prepare (void);
 void bench_waiters (void);
@@ -197,6 +198,7 @@ void bench_crowd_tls (void);
 void bench_recovery (void);
 void bench_recovery_crowd (void);
 void bench_outage (void);
+void bench_python (void);
 void bench_save (void);
 void bench_save_memory (void);
 void bench_save_small (void);
@@ -206,6 +208,7 @@ void bench_restore_small (void);
 void bench_async (void);
 void bench_saves (void);
 void bench_train (void);
+void bench_compute (void);
 void bench_census (void);
 void bench_census_prepare (void);
 

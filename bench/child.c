@@ -95,6 +95,7 @@ bench_serve_command_at (const char *listen, const char *const *options, char **a
   g_ptr_array_add (argv, "cli/muster");
   g_ptr_array_add (argv, "serve");
   g_ptr_array_add (argv, (char *)listen);
+  g_ptr_array_add (argv, "--log-level=warning"); /* not in the table */
   for (gsize i = 0; options != NULL && options[i] != NULL; i++)
     g_ptr_array_add (argv, (char *)options[i]);
   g_ptr_array_add (argv, NULL);

@@ -94,7 +94,7 @@ release_once (const Place *place)
   g_autoptr (MusterSession) chief = start_chief (master, place->model);
   g_autoptr (MusterSessionManager) manager = bench_manager (place->model, place->ready_op);
   gint n_polled = 0;
-  muster_session_manager_set_progress (manager, on_progress, &n_polled);
+  muster_session_manager_set_progress (manager, on_progress, &n_polled, NULL);
   g_autoptr (MusterMaster) shared = bench_remote (place->address);
   Waiter waiters[N_WAITERS];
   GThread *threads[N_WAITERS];

@@ -10,6 +10,7 @@ static const struct {
   gboolean only_if_named;
 } benchmarks[] = {
     {"step", bench_step_remote, FALSE},
+    {"log", bench_step_logged, FALSE},
     {"local", bench_step_local, FALSE},
     {"gateway", bench_gateway, FALSE},
     {"prepare", bench_prepare, FALSE},
@@ -25,6 +26,7 @@ static const struct {
     {"recovery", bench_recovery, FALSE},
     {"recovery-crowd", bench_recovery_crowd, TRUE},
     {"outage", bench_outage, TRUE},
+    {"python", bench_python, FALSE},
     {"save", bench_save, FALSE},
     {"save-memory", bench_save_memory, FALSE},
     {"save-small", bench_save_small, FALSE},
@@ -34,6 +36,7 @@ static const struct {
     {"async", bench_async, FALSE},
     {"saves", bench_saves, FALSE},
     {"train", bench_train, FALSE},
+    {"compute", bench_compute, FALSE},
     {"census", bench_census, FALSE},
     {"census-prepare", bench_census_prepare, FALSE},
 };

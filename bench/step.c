@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define N_ROUNDS      40
 #define CALLS_A_ROUND 250
@@ -179,6 +180,55 @@ bench_step_remote (void)
   step_placed (&(Placement){"one core", 0, 0});
   if (g_get_num_processors () > 1)
     step_placed (&(Placement){"two cores", 0, 1});
+  run_anywhere ();
+}
+
+/* --- the same, with what the server logs --- */
+
+/* A server whose log goes nowhere: what remains is what it costs to make it. */
+static BenchChild *
+serve_logging (const char *level, MusterMaster **master)
+{
+  g_autofree char *command = g_strdup_printf (
+      "exec cli/muster serve --listen=127.0.0.1:0 --log-level=%s --log-format=text 2>/dev/null",
+      level);
+  BenchChild *server = bench_child_new ((const char *const[]){"sh", "-c", command, NULL});
+  g_autofree char *line = bench_child_line (server);
+  const char *scheme_end = strstr (line, "://");
+  if (scheme_end == NULL)
+    bench_fail ("'muster serve' printed '%s'", line);
+  *master = bench_remote (scheme_end + strlen ("://"));
+  return server;
+}
+
+void
+bench_step_logged (void)
+{
+  static const char *const levels[] = {"warning", "info", "debug"};
+  BenchChild *servers[G_N_ELEMENTS (levels)];
+  MusterMaster *masters[G_N_ELEMENTS (levels)];
+  Addition additions[G_N_ELEMENTS (levels)] = {{0}};
+  Subject subjects[G_N_ELEMENTS (levels)];
+  double seconds[G_N_ELEMENTS (levels)];
+  run_on (0);
+  for (gsize i = 0; i < G_N_ELEMENTS (levels); i++) {
+    servers[i] = serve_logging (levels[i], &masters[i]);
+    addition_init (&additions[i], masters[i]);
+    subjects[i] = (Subject){add_once, &additions[i], NULL};
+  }
+  measure (subjects, G_N_ELEMENTS (levels), N_ROUNDS, CALLS_A_ROUND);
+  for (gsize i = 0; i < G_N_ELEMENTS (levels); i++) {
+    g_autofree char *what = g_strdup_printf ("RunStep, the server logs at %s", levels[i]);
+    seconds[i] = median_of (&subjects[i]);
+    bench_print (&(BenchRow){.what = what,
+                             .muster = seconds[i],
+                             .other = i > 0 ? seconds[0] : 0,
+                             .name = "at warning",
+                             .bound_ratio = i == 1 ? 1.05 : 0});
+    addition_clear (&additions[i]);
+    g_object_unref (masters[i]);
+    bench_child_free (servers[i]);
+  }
   run_anywhere ();
 }
 

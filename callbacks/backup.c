@@ -2,6 +2,7 @@
 #include "callbacks/backup.h"
 
 #include "base/check_time.h"
+#include "base/log.h"
 #include "base/require.h"
 #include "callbacks/backup_find_private.h"
 #include "checkpoint/store/storage_failure.h"
@@ -9,13 +10,15 @@
 #include <string.h>
 
 struct _MusterBackup {
+  gatomicrefcount refs;
   char *directory; /* (owned) */
   MusterSaveFreq save_freq;
   gboolean is_double;
   gboolean keep;
   MusterProgram program;
-  MusterStorage *storage;  /* (owned) */
-  MusterStorageLock *lock; /* (owned) (nullable) while it trains */
+  MusterSessionProgram *session_program; /* (owned) (nullable) whose program that is */
+  MusterStorage *storage;                /* (owned) */
+  MusterStorageLock *lock;               /* (owned) (nullable) while it trains */
   MusterBackupCounters counters;
   gint64 number;   /* the highest N that any file has, or has had */
   gint64 run;      /* of this training */
@@ -34,13 +37,19 @@ muster_backup_new (const MusterBackupOptions *options, GError **error)
                                   error) ||
       !muster_save_freq_check (&options->save_freq, error))
     return NULL;
-  muster_require (error, NULL, options->program.save, options->program.restore);
+  if (options->session_program == NULL)
+    muster_require (error, NULL, options->program.save, options->program.restore);
   MusterBackup *self = g_new0 (MusterBackup, 1);
+  g_atomic_ref_count_init (&self->refs);
   self->directory = g_strdup (options->backup_dir);
   self->save_freq = options->save_freq;
   self->is_double = options->double_checkpoint;
   self->keep = options->keep;
   self->program = options->program;
+  if (options->session_program != NULL) {
+    self->session_program = muster_session_program_ref (options->session_program);
+    self->program = muster_session_program_operations (self->session_program);
+  }
   self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
   return self;
 }
@@ -53,13 +62,24 @@ unlock (MusterBackup *self)
   self->lock = NULL;
 }
 
+G_DEFINE_BOXED_TYPE (MusterBackup, muster_backup, muster_backup_ref, muster_backup_free)
+
+MusterBackup *
+muster_backup_ref (MusterBackup *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
 void
 muster_backup_free (MusterBackup *self)
 {
-  if (self == NULL)
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   unlock (self);
   g_object_unref (self->storage);
+  muster_session_program_free (self->session_program);
   g_free (self->directory);
   g_free (self);
 }
@@ -143,11 +163,13 @@ fail_for_all (MusterBackup *self, GPtrArray *backups, GError **error)
                  "the directory to start again",
                  self->directory, failures);
   else if (backups->len > 0)
-    g_message ("The backup in '%s': %s; nothing is restored", self->directory, failures);
+    muster_log (G_LOG_LEVEL_WARNING, "backup", "MESSAGE",
+                "The backup in '%s': %s; nothing is restored", self->directory, failures);
   else if (self->number > 0)
-    g_message ("'%s' has variables up to '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT
-               "' but no metadata with the position; nothing is restored",
-               self->directory, self->number);
+    muster_log (G_LOG_LEVEL_WARNING, "backup", "MESSAGE",
+                "'%s' has variables up to '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT
+                "' but no metadata with the position; nothing is restored",
+                self->directory, self->number);
   return FALSE;
 }
 
@@ -160,11 +182,12 @@ promote (MusterBackup *self, GPtrArray *backups, const MusterListedBackup *used,
   if (g_str_equal (used->path, path))
     return TRUE;
   g_autofree char *failures = muster_backup_list_failures (backups);
-  g_message ("Restored '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT "' of the backup in '%s'%s%s",
-             used->metadata.variables, self->directory,
-             *failures ? "; the newest can't be restored: "
-                       : ": 'training_metadata.json' is missing",
-             failures);
+  muster_log (
+      G_LOG_LEVEL_WARNING, "backup", "MESSAGE",
+      "Restored '" MUSTER_BACKUP_VARIABLES "%" G_GINT64_FORMAT "' of the backup in '%s'%s%s",
+      used->metadata.variables, self->directory,
+      *failures ? "; the newest can't be restored: " : ": 'training_metadata.json' is missing",
+      failures);
   return muster_backup_metadata_write (self->storage, path, &used->metadata, error);
 }
 

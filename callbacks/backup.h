@@ -7,9 +7,164 @@
 
 G_BEGIN_DECLS
 
-/* MusterBackup backs up a training and restores it: Keras' BackupAndRestore as a callback of
- * muster_fit () (behaviours B004). After an interruption the same program, run again, continues
- * after the last saved batch and trains none twice. A training that succeeds removes its backup.
+/**
+ * MusterProgram:
+ * @is_built: (nullable): NULL: always built
+ * @build_optimizer: (nullable): creates the optimizer's variables before a restore
+ * @save: returns when the files are durable
+ * @restore: all or nothing. After NOT_FOUND, DATA_LOSS or a file error another backup is tried
+ * @user_data: passed to each function
+ *
+ * What a [struct@Backup] backs up. A backup's files are named PREFIX.SOMETHING. The functions must
+ * return soon after deadline_us (on the system's clock), or when the nullable cancellable is
+ * cancelled.
+ */
+typedef struct {
+  gboolean (*is_built) (gpointer user_data);
+  gboolean (*build_optimizer) (gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+                               GError **error);
+  gboolean (*save) (const char *prefix, gint64 deadline_us, GCancellable *cancellable,
+                    gpointer user_data, GError **error);
+  gboolean (*restore) (const char *prefix, gint64 deadline_us, GCancellable *cancellable,
+                       gpointer user_data, GError **error);
+  gpointer user_data;
+} MusterProgram;
+
+/**
+ * MusterSessionProgram:
+ *
+ * A session's variables, saved by its graph's saver, as a [struct@Program]. Reference-counted.
+ */
+typedef struct _MusterSessionProgram MusterSessionProgram;
+
+#define MUSTER_TYPE_SESSION_PROGRAM (muster_session_program_get_type ())
+GType muster_session_program_get_type (void);
+
+/**
+ * muster_session_program_new:
+ * @meta_graph: the model, with a saver
+ * @session: its session
+ * @storage: (nullable): NULL: local files
+ * @clock: (nullable): NULL: the machine's
+ *
+ * The variables of a session.
+ *
+ * Returns: (transfer full): the program
+ */
+MusterSessionProgram *muster_session_program_new (MusterMetaGraph *meta_graph,
+                                                  MusterSession *session, MusterStorage *storage,
+                                                  MusterClock *clock, GError **error);
+
+/**
+ * muster_session_program_ref:
+ * @self: the program
+ *
+ * Adds a reference.
+ *
+ * Returns: (transfer full): @self
+ */
+MusterSessionProgram *muster_session_program_ref (MusterSessionProgram *self);
+
+/**
+ * muster_session_program_free:
+ * @self: (transfer full) (nullable): the program
+ *
+ * Drops a reference.
+ */
+void muster_session_program_free (MusterSessionProgram *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessionProgram, muster_session_program_free)
+
+/**
+ * muster_session_program_operations: (skip)
+ * @self: the program
+ *
+ * Its functions.
+ *
+ * Returns: functions that are valid as long as @self
+ */
+MusterProgram muster_session_program_operations (MusterSessionProgram *self);
+
+/**
+ * MusterBackupOptions:
+ * @backup_dir: where to back up
+ * @save_freq: zeros: at the end of each epoch
+ * @double_checkpoint: keep the previous backup, too
+ * @keep: keep the backup after the training
+ * @program: what is backed up, unless @session_program is set
+ * @session_program: (nullable): what is backed up
+ * @storage: (nullable): NULL: local files
+ *
+ * Options of a [struct@Backup].
+ */
+typedef struct {
+  const char *backup_dir;
+  MusterSaveFreq save_freq;
+  gboolean double_checkpoint;
+  gboolean keep;
+  MusterProgram program;
+  MusterSessionProgram *session_program;
+  MusterStorage *storage;
+} MusterBackupOptions;
+
+#define MUSTER_TYPE_BACKUP_OPTIONS (muster_backup_options_get_type ())
+GType muster_backup_options_get_type (void);
+
+/**
+ * muster_backup_options_new:
+ * @backup_dir: where to back up
+ * @program: what is backed up
+ *
+ * Options on the heap, for other languages: booleans are fields, the rest is set by methods.
+ *
+ * Returns: (transfer full): options
+ */
+MusterBackupOptions *muster_backup_options_new (const char *backup_dir,
+                                                MusterSessionProgram *program);
+
+/**
+ * muster_backup_options_copy:
+ * @self: options, also on the stack
+ *
+ * Copies options. The copy owns what it points to, except the data of program.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterBackupOptions *muster_backup_options_copy (const MusterBackupOptions *self);
+
+/**
+ * muster_backup_options_free:
+ * @self: (transfer full) (nullable): options from new or copy
+ *
+ * Frees options.
+ */
+void muster_backup_options_free (MusterBackupOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBackupOptions, muster_backup_options_free)
+
+/**
+ * muster_backup_options_set_save_freq:
+ * @self: options from new or copy
+ * @save_freq: how often to save, copied
+ *
+ * Sets how often to save.
+ */
+void muster_backup_options_set_save_freq (MusterBackupOptions *self,
+                                          const MusterSaveFreq *save_freq);
+
+/**
+ * muster_backup_options_set_storage:
+ * @self: options from new or copy
+ * @storage: (nullable): NULL: local files
+ *
+ * Sets where the files are.
+ */
+void muster_backup_options_set_storage (MusterBackupOptions *self, MusterStorage *storage);
+
+/**
+ * MusterBackup:
+ *
+ * Backs up a training and restores it: Keras' `BackupAndRestore` as a callback of muster_fit ()
+ * (behaviours B004). After an interruption the same program, run again, continues after the last
+ * saved batch and trains none twice. A training that succeeds removes its backup.
  *
  * DIRECTORY/latest-N.… are the variables. DIRECTORY/training_metadata.json.N is the position that
  * belongs to them. DIRECTORY/training_metadata.json, a copy written last, selects N. With
@@ -17,71 +172,121 @@ G_BEGIN_DECLS
  * training_metadata.json.bkp. If the newest backup can't be read, isn't whole, or lacks its
  * metadata, the newest whole one is restored and a message describes the others; if none is whole,
  * the error describes each. During a training DIRECTORY/.backup.lock is held: a second training is
- * FAILED_PRECONDITION. One thread. */
-
-/* What is backed up. A backup's files are named PREFIX.SOMETHING. The functions must return soon
- * after deadline_us (on muster_system_clock ()), or when the nullable cancellable is cancelled. */
-typedef struct {
-  gboolean (*is_built) (gpointer user_data); /* NULL: always built */
-  /* (nullable) Creates the optimizer's variables before a restore. */
-  gboolean (*build_optimizer) (gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
-                               GError **error);
-  /* Returns when the files are durable. */
-  gboolean (*save) (const char *prefix, gint64 deadline_us, GCancellable *cancellable,
-                    gpointer user_data, GError **error);
-  /* All or nothing. After NOT_FOUND, DATA_LOSS or a file error another backup is tried. */
-  gboolean (*restore) (const char *prefix, gint64 deadline_us, GCancellable *cancellable,
-                       gpointer user_data, GError **error);
-  gpointer user_data;
-} MusterProgram;
-
-/* A session's variables, saved by its graph's saver. */
-typedef struct _MusterSessionProgram MusterSessionProgram;
-/* storage and clock may be NULL: local files, the machine's. */
-MusterSessionProgram *muster_session_program_new (MusterMetaGraph *meta_graph,
-                                                  MusterSession *session, MusterStorage *storage,
-                                                  MusterClock *clock, GError **error);
-void muster_session_program_free (MusterSessionProgram *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessionProgram, muster_session_program_free)
-/* Valid as long as self. */
-MusterProgram muster_session_program_operations (MusterSessionProgram *self);
-
-typedef struct {
-  const char *backup_dir;
-  MusterSaveFreq save_freq; /* zeros: at the end of each epoch */
-  gboolean double_checkpoint;
-  gboolean keep; /* keep the backup after the training */
-  MusterProgram program;
-  MusterStorage *storage; /* NULL: local files */
-} MusterBackupOptions;
-
+ * FAILED_PRECONDITION. Reference-counted. One thread.
+ */
 typedef struct _MusterBackup MusterBackup;
 
-/* Does no I/O. INVALID_ARGUMENT ("Empty `backup_dir` argument passed"). */
+#define MUSTER_TYPE_BACKUP (muster_backup_get_type ())
+GType muster_backup_get_type (void);
+
+/**
+ * muster_backup_new:
+ * @options: (nullable): where, what and how often
+ *
+ * A backup. Does no I/O. INVALID_ARGUMENT ("Empty `backup_dir` argument passed").
+ *
+ * Returns: (transfer full): the backup
+ */
 MusterBackup *muster_backup_new (const MusterBackupOptions *options, GError **error);
+
+/**
+ * muster_backup_ref:
+ * @self: the backup
+ *
+ * Adds a reference.
+ *
+ * Returns: (transfer full): @self
+ */
+MusterBackup *muster_backup_ref (MusterBackup *self);
+
+/**
+ * muster_backup_free:
+ * @self: (transfer full) (nullable): the backup
+ *
+ * Drops a reference.
+ */
 void muster_backup_free (MusterBackup *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBackup, muster_backup_free)
 
-/* For muster_fit (). Valid as long as self. */
+/**
+ * muster_backup_callback: (skip)
+ * @self: the backup
+ *
+ * For muster_fit ().
+ *
+ * Returns: functions that are valid as long as @self
+ */
 MusterFitCallback muster_backup_callback (MusterBackup *self);
 
-/* Saves the current position, between train_begin and train_end. For MUSTER_SAVE_NEVER. */
+/**
+ * muster_backup_add_to:
+ * @self: the backup, which the loop references
+ * @fit: a loop from new or copy
+ *
+ * Adds the backup to a loop's callbacks.
+ */
+void muster_backup_add_to (MusterBackup *self, MusterFit *fit);
+
+/**
+ * muster_backup_save:
+ * @self: the backup
+ * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the save
+ *
+ * Saves the current position, between train_begin and train_end. For %MUSTER_SAVE_NEVER.
+ *
+ * Returns: FALSE with an error if nothing was saved
+ */
 gboolean muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancellable,
                              GError **error);
 
-/* The position from which a training that restores this backup would start. It can be called
- * without a training. *found is FALSE, and *position unchanged, if there is no backup. n_batches as
- * in callbacks/fit.h. Only metadata is read: if the variables turn out to be damaged, the training
- * restores the backup before. DATA_LOSS and file errors as for a restore. */
+/**
+ * muster_backup_position:
+ * @self: the backup
+ * @n_batches: in an epoch; 0: unknown
+ * @found: (out): FALSE if there is no backup
+ * @position: (out caller-allocates): the position; unchanged if there is none
+ *
+ * The position from which a training that restores this backup would start. It can be called
+ * without a training. Only metadata is read: if the variables turn out to be damaged, the training
+ * restores the backup before. DATA_LOSS and file errors as for a restore.
+ *
+ * Returns: FALSE with an error
+ */
 gboolean muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
                                  MusterFitPosition *position, GError **error);
 
-/* Counters, all 0 before training. */
+/**
+ * MusterBackupCounters:
+ * @since_save: batches since the last save
+ * @n_batches: batches in this epoch, including the previous run's
+ * @epoch: completed epochs
+ *
+ * Counters of a [struct@Backup], all 0 before training.
+ */
 typedef struct {
-  gint64 since_save; /* batches since the last save */
-  gint64 n_batches;  /* batches in this epoch, including the previous run's */
-  gint64 epoch;      /* completed epochs */
+  gint64 since_save;
+  gint64 n_batches;
+  gint64 epoch;
 } MusterBackupCounters;
+
+/**
+ * muster_backup_counters: (skip)
+ * @self: the backup
+ *
+ * Its counters.
+ *
+ * Returns: the counters
+ */
 MusterBackupCounters muster_backup_counters (MusterBackup *self);
+
+/**
+ * muster_backup_read_counters:
+ * @self: the backup
+ * @counters: (out caller-allocates): where to return them
+ *
+ * muster_backup_counters () for other languages.
+ */
+void muster_backup_read_counters (MusterBackup *self, MusterBackupCounters *counters);
 
 G_END_DECLS

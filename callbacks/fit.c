@@ -129,6 +129,9 @@ train_some (const Training *self, MusterFitPosition *at, gboolean *is_over, GErr
   if (fit->n_batches > 0)
     n = MIN (n, fit->n_batches - at->batch);
   if (!fit->train (at, n, self->deadline_us, self->cancellable, fit->user_data, &failure)) {
+    if (failure == NULL)
+      failure = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_INTERNAL,
+                                     "the train function failed without an error");
     *is_over = fit->n_batches == 0 && muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE);
     if (!*is_over)
       g_propagate_error (error, failure);

@@ -6,6 +6,7 @@
 #include "checkpoint/state/quarantine.h"
 
 struct _MusterSessionProgram {
+  gatomicrefcount refs;
   MusterSaver *saver;     /* (owned) */
   MusterSession *session; /* (owned) */
 };
@@ -27,15 +28,27 @@ muster_session_program_new (MusterMetaGraph *meta_graph, MusterSession *session,
   if (saver == NULL)
     return NULL;
   MusterSessionProgram *self = g_new0 (MusterSessionProgram, 1);
+  g_atomic_ref_count_init (&self->refs);
   self->saver = g_steal_pointer (&saver);
   self->session = g_object_ref (session);
+  return self;
+}
+
+G_DEFINE_BOXED_TYPE (MusterSessionProgram, muster_session_program, muster_session_program_ref,
+                     muster_session_program_free)
+
+MusterSessionProgram *
+muster_session_program_ref (MusterSessionProgram *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_ref_count_inc (&self->refs);
   return self;
 }
 
 void
 muster_session_program_free (MusterSessionProgram *self)
 {
-  if (self == NULL)
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_object_unref (self->saver);
   g_object_unref (self->session);

@@ -2,6 +2,7 @@
 #include "callbacks/worker_training_state.h"
 
 #include "base/check_time.h"
+#include "base/log.h"
 #include "base/require.h"
 #include "callbacks/backup_files_private.h"
 #include "callbacks/progress_saveable_private.h"
@@ -17,6 +18,7 @@
 #define MAX_DEPTH 4 /* of removed directories: a save's own */
 
 struct _MusterWorkerTrainingState {
+  gatomicrefcount refs;
   MusterSession *session;           /* (owned) */
   MusterSaver *saver;               /* (owned) of either directory */
   MusterStorage *storage;           /* (owned) */
@@ -96,6 +98,7 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
   muster_require (error, NULL, meta_graph, session);
 
   g_autoptr (MusterWorkerTrainingState) self = g_new0 (MusterWorkerTrainingState, 1);
+  g_atomic_ref_count_init (&self->refs);
 
   if (options == NULL || options->directory == NULL || !*options->directory) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "a training state needs a directory");
@@ -122,10 +125,21 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
   return g_steal_pointer (&self);
 }
 
+G_DEFINE_BOXED_TYPE (MusterWorkerTrainingState, muster_worker_training_state,
+                     muster_worker_training_state_ref, muster_worker_training_state_free)
+
+MusterWorkerTrainingState *
+muster_worker_training_state_ref (MusterWorkerTrainingState *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
 void
 muster_worker_training_state_free (MusterWorkerTrainingState *self)
 {
-  if (self == NULL)
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   if (self->is_worker && self->write_dir != NULL && self->storage != NULL)
     (void)remove_all (self->storage, self->write_dir, 0, NULL);
@@ -316,7 +330,8 @@ restore_listed (MusterWorkerTrainingState *self, const char *named, GString *cau
       continue;
     if (muster_saver_restore (self->saver, self->session, &(MusterRestoreOptions){.prefix = prefix},
                               NULL, bounds->deadline_us, bounds->cancellable, &failure)) {
-      g_message ("Restored '%s' as the training state: %s", prefix, causes->str);
+      muster_log (G_LOG_LEVEL_WARNING, "restore", "MESSAGE",
+                  "Restored '%s' as the training state: %s", prefix, causes->str);
       return TRUE;
     }
     if (!muster_storage_failure_is_damage (failure)) {
@@ -394,9 +409,10 @@ muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTra
       progress->batch < 0 ? (MusterFitPosition){progress->epoch + 1, 0}
                           : muster_fit_position_after (progress->epoch, progress->batch, n_batches);
   if (wanted.epoch > initial.epoch)
-    g_message ("training resumes at epoch %" G_GINT64_FORMAT
-               ", where it was saved, instead of epoch %" G_GINT64_FORMAT,
-               initial.epoch, wanted.epoch);
+    muster_log (G_LOG_LEVEL_MESSAGE, "restore", "MESSAGE",
+                "training resumes at epoch %" G_GINT64_FORMAT
+                ", where it was saved, instead of epoch %" G_GINT64_FORMAT,
+                initial.epoch, wanted.epoch);
   return initial;
 }
 

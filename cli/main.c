@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/version.h"
+#include "cli/certs/certs.h"
 #include "cli/commands/commands.h"
 #include "cli/common/cli.h"
+#include "cli/output/log.h"
 #include "cli/output/table.h"
-#include "cli/terminal/live.h"
 #include "engine/session/local_master.h"
 #include "tensorflow/tensorflow_master.h"
 
@@ -26,6 +27,8 @@ static const struct {
     {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
     {"save", muster_cli_save, "save a model's variables as a checkpoint"},
     {"finish", muster_cli_finish, "mark a job as over on the master"},
+    {"certs", muster_cli_certs,
+     "make certificates and tokens for a secured server and its clients"},
     {"checkpoint", muster_cli_checkpoint,
      "inspect and prune checkpoints: list, show, latest, verify, diff, prune"},
 };
@@ -36,7 +39,9 @@ static const char about[] =
     "After a crash, all tasks resume from the last checkpoint.";
 
 static const char rest[] =
-    "To try it, in two terminals:\n"
+    "To try it:\n"
+    "  muster train --example\n"
+    "Or in two terminals:\n"
     "  muster serve --listen=localhost:2222\n"
     "  muster prepare --meta-graph=model.meta --master=grpc://localhost:2222\n\n"
     "Exit codes: 0 success, 1 not ready before the timeout, 2 no answer from the master,\n"
@@ -95,7 +100,7 @@ main (int argc, char **argv)
   setlocale (LC_NUMERIC, "C"); /* numbers don't depend on the locale */
   muster_local_master_offer ();
   muster_tensorflow_master_offer ();
-  g_log_set_default_handler (muster_live_log, NULL);
+  muster_cli_log_begin ();
   if (argc < 2) {
     print_help (stderr);
     return MUSTER_EXIT_BAD_INPUT;

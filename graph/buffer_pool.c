@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/buffer_pool_private.h"
 
+#include "base/error.h"
+#include "base/memory_account.h"
+
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -61,6 +65,7 @@ muster_buffer_pool_limit (void)
 {
   static gsize limit;
   if (g_once_init_enter (&limit)) {
+    muster_memory_set_reserve (muster_buffer_pool_empty);
     const gsize memory = (gsize)MAX (sysconf (_SC_PHYS_PAGES), 0) * (gsize)sysconf (_SC_PAGESIZE);
     g_once_init_leave (&limit, MIN (memory / 8, POOL_LIMIT_MAX) + 1);
   }
@@ -79,13 +84,10 @@ allocate (gsize size)
   return buffer;
 }
 
-gpointer
-muster_buffer_alloc (gsize size)
+/* A kept buffer of that class, or NULL. */
+static gpointer
+take_kept (guint index, gsize rounded)
 {
-  if (size >= BUFFER_MAX)
-    return NULL;
-  gsize rounded;
-  const guint index = class_of (size, &rounded);
   g_mutex_lock (&lock);
   Free *found = kept[index];
   if (found != NULL) {
@@ -93,12 +95,57 @@ muster_buffer_alloc (gsize size)
     kept_bytes -= rounded;
   }
   g_mutex_unlock (&lock);
+  return found;
+}
+
+/* A new buffer, which has been counted with its rounded size. */
+static gpointer
+allocate_counted (gsize size, gsize rounded)
+{
+  /* The exact size if nothing is kept, so that the sanitizer detects accesses beyond it. */
+  const gsize exact = (size + MUSTER_BUFFER_ALIGNMENT - 1) & ~(gsize)(MUSTER_BUFFER_ALIGNMENT - 1);
+  gpointer buffer = allocate (POOL_LIMIT_MAX == 0 ? exact : rounded);
+  if (buffer == NULL)
+    muster_memory_release (MUSTER_MEMORY_TENSORS, rounded);
+  return buffer;
+}
+
+gpointer
+muster_buffer_alloc (gsize size)
+{
+  if (size >= BUFFER_MAX)
+    return NULL;
+  gsize rounded;
+  const guint index = class_of (size, &rounded);
+  gpointer found = take_kept (index, rounded);
   if (found != NULL)
     return found;
-  /* The exact size if nothing is kept, so that the sanitizer detects accesses beyond it. */
-  if (POOL_LIMIT_MAX == 0)
-    rounded = (size + MUSTER_BUFFER_ALIGNMENT - 1) & ~(gsize)(MUSTER_BUFFER_ALIGNMENT - 1);
-  return allocate (rounded);
+  muster_memory_add (MUSTER_MEMORY_TENSORS, rounded);
+  return allocate_counted (size, rounded);
+}
+
+static gpointer
+fail (gsize size, GError **error)
+{
+  muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "not enough memory for a tensor of %" G_GSIZE_FORMAT " bytes", size);
+  return NULL;
+}
+
+gpointer
+muster_buffer_try_alloc (gsize size, GError **error)
+{
+  if (size >= BUFFER_MAX)
+    return fail (size, error);
+  gsize rounded;
+  const guint index = class_of (size, &rounded);
+  gpointer buffer = take_kept (index, rounded);
+  if (buffer != NULL)
+    return buffer;
+  if (!muster_memory_take (MUSTER_MEMORY_TENSORS, rounded, error))
+    return NULL;
+  buffer = allocate_counted (size, rounded);
+  return buffer != NULL ? buffer : fail (size, error);
 }
 
 void
@@ -118,8 +165,29 @@ muster_buffer_free (gpointer buffer, gsize size)
     kept_bytes += rounded;
   }
   g_mutex_unlock (&lock);
-  if (!keep)
-    free (buffer);
+  if (keep)
+    return;
+  free (buffer);
+  muster_memory_release (MUSTER_MEMORY_TENSORS, rounded);
+}
+
+void
+muster_buffer_pool_empty (void)
+{
+  Free *all[N_CLASSES];
+  g_mutex_lock (&lock);
+  memcpy (all, kept, sizeof all);
+  memset (kept, 0, sizeof kept);
+  const gsize n_bytes = kept_bytes;
+  kept_bytes = 0;
+  g_mutex_unlock (&lock);
+  for (guint i = 0; i < N_CLASSES; i++)
+    while (all[i] != NULL) {
+      Free *next = all[i]->next;
+      free (all[i]);
+      all[i] = next;
+    }
+  muster_memory_release (MUSTER_MEMORY_TENSORS, n_bytes);
 }
 
 gsize

@@ -11,8 +11,11 @@ G_BEGIN_DECLS
 
 #define MUSTER_BUFFER_ALIGNMENT 64
 
-/* NULL if there isn't enough memory. */
+/* NULL if there isn't enough memory. It counts, but isn't refused because of the limit of memory
+ * (base/memory_account.h). */
 gpointer muster_buffer_alloc (gsize size);
+/* The same; NULL with RESOURCE_EXHAUSTED over that limit too. */
+gpointer muster_buffer_try_alloc (gsize size, GError **error);
 
 /* size is the allocated size. */
 void muster_buffer_free (gpointer buffer, gsize size);
@@ -23,5 +26,7 @@ gsize muster_buffer_pool_limit (void);
 
 /* Bytes kept now. */
 gsize muster_buffer_pool_size (void);
+/* Frees what is kept. */
+void muster_buffer_pool_empty (void);
 
 G_END_DECLS

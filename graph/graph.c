@@ -366,12 +366,13 @@ parse (MusterGraph *self, GBytes *bytes, GError **error)
 {
   gsize size;
   gconstpointer data = g_bytes_get_data (bytes, &size);
-  self->arena = muster_arena_new ();
+  self->arena = muster_arena_new_for (MUSTER_MEMORY_GRAPHS);
   self->def =
       muster_unpack (&tensorflow__graph_def__descriptor, data, size, self->arena, "graph", error);
   if (self->def == NULL)
     return FALSE;
-  return fill_table (self, error) && find_inputs (self, error);
+  return fill_table (self, error) && find_inputs (self, error) &&
+         muster_arena_fits (self->arena, error);
 }
 
 /* Nothing of a malformed graph is accessible. */
@@ -382,24 +383,31 @@ forget (MusterGraph *self)
   g_clear_pointer (&self->arena, muster_arena_free);
 }
 
-static void
-parse_once (MusterGraph *self)
+/* FALSE if there isn't enough memory now, which is no verdict. */
+static gboolean
+parse_once (MusterGraph *self, GError **error)
 {
-  g_mutex_lock (&self->parsing);
-  if (!self->is_parsed) {
-    if (!parse (self, bytes_to_parse (self), &self->verdict))
-      forget (self);
-    g_atomic_int_set (&self->is_parsed, TRUE);
+  g_autoptr (GError) verdict = NULL;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->parsing);
+  if (self->is_parsed)
+    return TRUE;
+  if (!parse (self, bytes_to_parse (self), &verdict))
+    forget (self);
+  if (muster_error_is (verdict, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
+    g_propagate_error (error, g_steal_pointer (&verdict));
+    return FALSE;
   }
-  g_mutex_unlock (&self->parsing);
+  self->verdict = g_steal_pointer (&verdict);
+  g_atomic_int_set (&self->is_parsed, TRUE);
+  return TRUE;
 }
 
 gboolean
 muster_graph_parse (MusterGraph *self, GError **error)
 {
   muster_require (error, FALSE, self);
-  if (!g_atomic_int_get (&self->is_parsed))
-    parse_once (self);
+  if (!g_atomic_int_get (&self->is_parsed) && !parse_once (self, error))
+    return FALSE;
   if (self->verdict == NULL)
     return TRUE;
   if (error != NULL)

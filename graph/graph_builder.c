@@ -45,6 +45,7 @@ enum {
 #define PRODUCER 134
 
 struct _MusterGraphBuilder {
+  gatomicrefcount refs;
   GByteArray *nodes; /* (owned) finished ones, as fields of a GraphDef */
   GByteArray *node;  /* (owned) the one begun last */
   gboolean has_node;
@@ -53,10 +54,14 @@ struct _MusterGraphBuilder {
   GError *mistake;   /* (owned) (nullable) the first */
 };
 
+G_DEFINE_BOXED_TYPE (MusterGraphBuilder, muster_graph_builder, muster_graph_builder_ref,
+                     muster_graph_builder_free)
+
 MusterGraphBuilder *
 muster_graph_builder_new (void)
 {
   MusterGraphBuilder *self = g_new0 (MusterGraphBuilder, 1);
+  g_atomic_ref_count_init (&self->refs);
   self->nodes = g_byte_array_new ();
   self->node = g_byte_array_new ();
   self->names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -71,10 +76,18 @@ muster_graph_builder_new_extension (void)
   return self;
 }
 
+MusterGraphBuilder *
+muster_graph_builder_ref (MusterGraphBuilder *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
 void
 muster_graph_builder_free (MusterGraphBuilder *self)
 {
-  if (self == NULL)
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_byte_array_unref (self->nodes);
   g_byte_array_unref (self->node);

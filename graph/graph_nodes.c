@@ -100,3 +100,16 @@ muster_graph_with_control_input (MusterGraph *self, const guint8 *chosen, const 
   g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (out);
   return muster_graph_new (bytes);
 }
+
+MusterDType
+muster_graph_placeholder_dtype (MusterGraph *self, const char *tensor)
+{
+  g_return_val_if_fail (self != NULL && tensor != NULL, MUSTER_INVALID);
+  g_autofree char *name = NULL;
+  if (muster_graph_split_input (tensor, &name) != 0)
+    return MUSTER_INVALID;
+  const Tensorflow__NodeDef *node = muster_graph_find_node (self, name);
+  if (node == NULL || !g_str_has_prefix (node->op, "Placeholder"))
+    return MUSTER_INVALID;
+  return muster_node_dtype (node, "dtype", MUSTER_INVALID);
+}

@@ -3,8 +3,10 @@
 
 #include "base/budget.h"
 #include "base/error.h"
+#include "base/memory_account.h"
 #include "base/require.h"
 #include "graph/buffer_pool_private.h"
+#include "graph/tensor_private.h"
 
 #include <string.h>
 
@@ -14,7 +16,13 @@ typedef enum {
   STORE_BUFFER, /* in a buffer of the pool */
   STORE_BYTES,  /* in a GBytes: read only */
   STORE_TENSOR, /* in another tensor, which is not STORE_TENSOR itself */
+  STORE_LOAN,   /* in its caller's memory: read only */
 } Store;
+
+typedef struct {
+  GDestroyNotify released;
+  gpointer user_data;
+} Loan;
 
 struct _MusterTensor {
   gint ref_count; /* atomic */
@@ -24,7 +32,7 @@ struct _MusterTensor {
   gint64 n_elements;
   gsize n_stored; /* bytes at data: the elements, or a string tensor's table and texts */
   void *data;     /* STORE_INLINE: (not owned); MusterString[n_elements], then texts, for strings */
-  gpointer owner; /* (owned) (nullable) the GBytes or MusterTensor that data lies in */
+  gpointer owner; /* (owned) (nullable) the GBytes, MusterTensor or Loan that data lies in */
   gint64 dims[];
 };
 
@@ -73,20 +81,36 @@ muster_shape_to_string (int n_dims, const gint64 *dims)
   return g_string_free (text, FALSE);
 }
 
-/* A tensor whose data is room for n_stored bytes, or unset where with_data is FALSE. NULL if the
- * memory isn't to be had. */
-static MusterTensor *
-allocate (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, gsize n_stored,
-          gboolean with_data)
+/* What a tensor's own allocation takes beside its elements, if they aren't inline. */
+static gsize
+head_size (int n_dims)
 {
-  gsize head = sizeof (MusterTensor) + (gsize)n_dims * sizeof (gint64);
-  const gboolean is_inline = with_data && n_stored <= INLINE_MAX;
-  const gsize alignment = n_stored <= INLINE_LINE ? 16 : INLINE_LINE;
-  const gsize capacity = is_inline ? MAX (n_stored, 1) + alignment - 1 : 0;
-  void *buffer = NULL;
-  if (with_data && !is_inline && (buffer = muster_buffer_alloc (n_stored)) == NULL)
-    return NULL;
+  return sizeof (MusterTensor) + (gsize)n_dims * sizeof (gint64);
+}
+
+static gsize
+inline_alignment (gsize n_stored)
+{
+  return n_stored <= INLINE_LINE ? 16 : INLINE_LINE;
+}
+
+static gsize
+inline_capacity (gsize n_stored)
+{
+  return MAX (n_stored, 1) + inline_alignment (n_stored) - 1;
+}
+
+/* A tensor whose data is the buffer (transfer full), or, without one, inline room for n_stored
+ * bytes, or unset where with_data is FALSE. */
+static MusterTensor *
+assemble (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, gsize n_stored,
+          gboolean with_data, gpointer buffer)
+{
+  const gsize head = head_size (n_dims), alignment = inline_alignment (n_stored);
+  const gboolean is_inline = with_data && buffer == NULL;
+  const gsize capacity = is_inline ? inline_capacity (n_stored) : 0;
   MusterTensor *self = g_malloc (head + capacity);
+  muster_memory_add (MUSTER_MEMORY_TENSORS, head + capacity);
   self->ref_count = 1;
   self->store = is_inline ? STORE_INLINE : STORE_BUFFER;
   self->dtype = dtype;
@@ -100,6 +124,23 @@ allocate (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, 
   if (is_inline)
     self->data = (void *)(((guintptr)self + head + alignment - 1) & ~(guintptr)(alignment - 1));
   return self;
+}
+
+static MusterTensor *
+without_data (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, gsize n_stored)
+{
+  return assemble (dtype, n_dims, dims, n_elements, n_stored, FALSE, NULL);
+}
+
+/* With room for n_stored bytes. NULL if there isn't enough memory; the limit of memory doesn't
+ * apply. */
+static MusterTensor *
+allocate (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, gsize n_stored)
+{
+  gpointer buffer = NULL;
+  if (n_stored > INLINE_MAX && (buffer = muster_buffer_alloc (n_stored)) == NULL)
+    return NULL;
+  return assemble (dtype, n_dims, dims, n_elements, n_stored, TRUE, buffer);
 }
 
 /* Checks a dtype and shape that aren't trusted; numbers only. */
@@ -135,24 +176,22 @@ muster_tensor_new (MusterDType dtype, int n_dims, const gint64 *dims)
   g_return_val_if_fail (n_dims <= MUSTER_MAX_DIMS && n_elements >= 0, NULL);
   MusterTensor *self = NULL;
   if (g_size_checked_mul (&n_bytes, (gsize)n_elements, size))
-    self = allocate (dtype, n_dims, dims, n_elements, n_bytes, TRUE);
+    self = allocate (dtype, n_dims, dims, n_elements, n_bytes);
   if (self == NULL)
     g_error ("not enough memory for a tensor of %" G_GINT64_FORMAT " elements", n_elements);
   return self;
 }
 
-/* As allocate (), with room, taken from the budget. */
+/* As allocate (), taken from the budget and within the limit of memory. */
 static MusterTensor *
 allocate_within (MusterBudget *budget, MusterDType dtype, int n_dims, const gint64 *dims,
                  gint64 n_elements, gsize n_bytes, GError **error)
 {
-  if (!muster_budget_take (budget, n_bytes, error))
+  gpointer buffer = NULL;
+  if (!muster_budget_take (budget, n_bytes, error) ||
+      (n_bytes > INLINE_MAX && (buffer = muster_buffer_try_alloc (n_bytes, error)) == NULL))
     return NULL;
-  MusterTensor *self = allocate (dtype, n_dims, dims, n_elements, n_bytes, TRUE);
-  if (G_UNLIKELY (self == NULL))
-    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "not enough memory for a tensor of %" G_GSIZE_FORMAT " bytes", n_bytes);
-  return self;
+  return assemble (dtype, n_dims, dims, n_elements, n_bytes, TRUE, buffer);
 }
 
 MusterTensor *
@@ -224,11 +263,52 @@ muster_tensor_new_from_bytes (MusterDType dtype, int n_dims, const gint64 *dims,
     return NULL;
   if (size == 0 || !is_aligned (data, dtype))
     return muster_tensor_new_from_data (dtype, n_dims, dims, data, size, error);
-  MusterTensor *self = allocate (dtype, n_dims, dims, n_elements, size, FALSE);
+  MusterTensor *self = without_data (dtype, n_dims, dims, n_elements, size);
   self->store = STORE_BYTES;
   self->data = (void *)data;
   self->owner = g_bytes_ref (bytes);
   return self;
+}
+
+MusterTensor *
+muster_tensor_new_borrowed (MusterDType dtype, int n_dims, const gint64 *dims, gconstpointer data,
+                            gsize size, GDestroyNotify released, gpointer user_data, GError **error)
+{
+  muster_require_array (error, NULL, data, size);
+  muster_require (error, NULL, released);
+  gint64 n_elements;
+  if (!check_size (dtype, n_dims, dims, size, &n_elements, error))
+    return NULL;
+  MusterTensor *self;
+  if (size == 0 || !is_aligned (data, dtype)) {
+    self = muster_tensor_new_from_data (dtype, n_dims, dims, data, size, error);
+    if (self != NULL)
+      released (user_data);
+    return self;
+  }
+  self = without_data (dtype, n_dims, dims, n_elements, size);
+  self->store = STORE_LOAN;
+  self->data = (void *)data;
+  self->owner = g_memdup2 (&(Loan){released, user_data}, sizeof (Loan));
+  return self;
+}
+
+static gboolean
+is_borrowed (const MusterTensor *self)
+{
+  return self->store == STORE_LOAN ||
+         (self->store == STORE_TENSOR && ((MusterTensor *)self->owner)->store == STORE_LOAN);
+}
+
+MusterTensor *
+muster_tensor_keep (MusterTensor *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  if (!is_borrowed (self))
+    return muster_tensor_ref (self);
+  MusterTensor *copy = muster_tensor_new (self->dtype, self->n_dims, self->dims);
+  memcpy (copy->data, self->data, self->n_stored);
+  return copy;
 }
 
 /* Equal to the previous string: stored once, so that a tensor filled with one value stays small. */
@@ -302,7 +382,7 @@ muster_tensor_new_strings (int n_dims, const gint64 *dims, const MusterString *s
 static MusterTensor *
 new_scalar (MusterDType dtype, const void *value, gsize size)
 {
-  MusterTensor *self = allocate (dtype, 0, NULL, 1, size, TRUE);
+  MusterTensor *self = allocate (dtype, 0, NULL, 1, size);
   memcpy (self->data, value, size);
   return self;
 }
@@ -357,8 +437,7 @@ muster_tensor_reshape (MusterTensor *self, int n_dims, const gint64 *dims)
   g_return_val_if_fail (self != NULL, NULL);
   g_return_val_if_fail (n_dims <= MUSTER_MAX_DIMS, NULL);
   g_return_val_if_fail (muster_shape_n_elements (n_dims, dims) == self->n_elements, NULL);
-  MusterTensor *other =
-      allocate (self->dtype, n_dims, dims, self->n_elements, self->n_stored, FALSE);
+  MusterTensor *other = without_data (self->dtype, n_dims, dims, self->n_elements, self->n_stored);
   other->data = self->data;
   if (self->store == STORE_BYTES) {
     other->store = STORE_BYTES;
@@ -378,13 +457,22 @@ muster_tensor_ref (MusterTensor *self)
   return self;
 }
 
+static void
+end_loan (Loan *loan)
+{
+  loan->released (loan->user_data);
+  g_free (loan);
+}
+
 void
 muster_tensor_unref (MusterTensor *self)
 {
   if (self == NULL || !g_atomic_int_dec_and_test (&self->ref_count))
     return;
+  gsize size = head_size (self->n_dims);
   switch ((Store)self->store) {
   case STORE_INLINE:
+    size += inline_capacity (self->n_stored);
     break;
   case STORE_BUFFER:
     muster_buffer_free (self->data, self->n_stored);
@@ -395,8 +483,12 @@ muster_tensor_unref (MusterTensor *self)
   case STORE_TENSOR:
     muster_tensor_unref (self->owner);
     break;
+  case STORE_LOAN:
+    end_loan (self->owner);
+    break;
   }
   g_free (self);
+  muster_memory_release (MUSTER_MEMORY_TENSORS, size);
 }
 
 MusterDType
@@ -460,13 +552,14 @@ gboolean
 muster_tensor_is_exclusive (const MusterTensor *self)
 {
   g_return_val_if_fail (self != NULL, FALSE);
-  if (g_atomic_int_get (&self->ref_count) != 1 || self->store == STORE_BYTES)
+  if (g_atomic_int_get (&self->ref_count) != 1 || self->store == STORE_BYTES ||
+      self->store == STORE_LOAN)
     return FALSE;
   if (self->store != STORE_TENSOR)
     return TRUE;
   /* The tensor that owns the memory lives on only through us. */
   const MusterTensor *owner = self->owner;
-  return g_atomic_int_get (&owner->ref_count) == 1;
+  return owner->store != STORE_LOAN && g_atomic_int_get (&owner->ref_count) == 1;
 }
 
 MusterString
@@ -527,6 +620,8 @@ muster_tensor_to_bytes (MusterTensor *self)
   const gsize size = muster_tensor_n_bytes (self);
   if (size == 0)
     return g_bytes_new (NULL, 0);
+  if (is_borrowed (self))
+    return g_bytes_new (self->data, size);
   if (self->store == STORE_BYTES) {
     const guint8 *start = g_bytes_get_data (self->owner, NULL);
     return g_bytes_new_from_bytes (self->owner, (gsize)((guint8 *)self->data - start), size);

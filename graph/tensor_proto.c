@@ -4,6 +4,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/protowire.h"
+#include "graph/tensor_private.h"
 
 /* TensorProto's fields, and those of TensorShapeProto. */
 enum {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/budget.h"
 #include "base/rope.h"
 #include "graph/tensor.h"
 

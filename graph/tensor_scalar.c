@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/require.h"
 #include "graph/tensor.h"
+#include "graph/tensor_private.h"
 
 #include <string.h>
 
@@ -103,4 +104,39 @@ muster_tensor_get_string (const MusterTensor *self, char **value, GError **error
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the string contains a NUL");
   *value = g_strndup (string.data, string.size);
   return TRUE;
+}
+
+/* --- strings one by one --- */
+
+MusterTensor *
+muster_tensor_new_byte_strings (int n_dims, const gint64 *dims, GPtrArray *strings, GError **error)
+{
+  muster_require (error, NULL, strings);
+  muster_require_array (error, NULL, dims, n_dims);
+  const gint64 n = muster_shape_n_elements (n_dims, dims);
+  if (n != (gint64)strings->len) {
+    g_autofree char *shape = muster_shape_to_string (n_dims, dims);
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%u strings don't fit the shape %s",
+                 strings->len, shape);
+    return NULL;
+  }
+  g_autofree MusterString *table = g_new (MusterString, MAX (n, 1));
+  for (gint64 i = 0; i < n; i++)
+    table[i].data = g_bytes_get_data (strings->pdata[i], &table[i].size);
+  return muster_tensor_try_new_strings (NULL, n_dims, dims, table, error);
+}
+
+GBytes *
+muster_tensor_string_bytes (const MusterTensor *self, gint64 i, GError **error)
+{
+  muster_require (error, NULL, self);
+  if (muster_tensor_dtype (self) != MUSTER_STRING || i < 0 ||
+      i >= muster_tensor_n_elements (self)) {
+    g_autofree char *wanted =
+        g_strdup_printf ("list of strings with an element %" G_GINT64_FORMAT, i);
+    refuse_tensor (self, wanted, error);
+    return NULL;
+  }
+  const MusterString string = muster_tensor_string (self, i);
+  return g_bytes_new (string.data, string.size);
 }

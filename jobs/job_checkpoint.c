@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_checkpoint.h"
 
+#include "base/log.h"
 #include "base/require.h"
 #include "jobs/job_checkpoint_private.h"
 #include "jobs/job_checkpoint_tasks_private.h"
@@ -482,8 +483,9 @@ muster_job_checkpoint_stats (MusterJobCheckpoint *self)
     g_autoptr (MusterTensor) span =
         entry->span != NULL ? muster_job_output_get (entry->span, &why) : NULL;
     if (span == NULL) {
-      g_info ("Failed to collect checkpoint stats: node '%s': %s", entry->node,
-              why ? why->message : "no timings yet");
+      muster_log (G_LOG_LEVEL_INFO, "save", "MESSAGE",
+                  "Failed to collect checkpoint stats: node '%s': %s", entry->node,
+                  why ? why->message : "no timings yet");
       continue;
     }
     MusterJobStat *stat = g_new0 (MusterJobStat, 1);

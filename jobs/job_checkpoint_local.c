@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Partial loads without a group, one node after another. */
+#include "base/log.h"
 #include "jobs/job_checkpoint_private.h"
 #include "jobs/job_checkpoint_tasks_private.h"
 
@@ -33,7 +34,7 @@ check_exists (LocalLoad *self, const char *node, gboolean *is_there, GError **er
   *is_there = truth != 0;
   if (!*is_there) {
     g_autofree char *path = muster_job_checkpoint_db_name (self->checkpoint, node, self->epoch);
-    g_info ("DB %s does not exist!", path);
+    muster_log (G_LOG_LEVEL_INFO, "restore", "MESSAGE", "DB %s does not exist!", path);
   }
   return TRUE;
 }

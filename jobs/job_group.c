@@ -3,6 +3,7 @@
 
 #include "base/check_time.h"
 #include "base/require.h"
+#include "graph/step_copy.h"
 #include "jobs/job_group_private.h"
 
 #define DEFAULT_INTERVAL_US MUSTER_SECOND
@@ -23,16 +24,14 @@ job_work_new (const MusterJobStep *step)
 
   self->name = g_strdup (step->name);
   self->targets = g_strdupv ((char **)step->targets);
-  self->feeds = g_new0 (MusterFeed, step->n_feeds);
+  self->feeds = muster_feeds_copy (step->feeds, step->n_feeds);
   self->n_feeds = step->n_feeds;
-  for (gsize i = 0; i < step->n_feeds; i++)
-    self->feeds[i] =
-        (MusterFeed){g_strdup (step->feeds[i].name), muster_tensor_ref (step->feeds[i].tensor)};
   self->repeat = step->repeat;
   self->until_end = step->until_end;
   self->func = step->func;
   self->user_data = step->user_data;
   self->destroy = step->destroy;
+  self->func_owner = step->func_owner != NULL ? g_bytes_ref (step->func_owner) : NULL;
   return self;
 }
 
@@ -45,11 +44,8 @@ job_work_free (gpointer work)
     return;
   if (self->destroy != NULL)
     self->destroy (self->user_data);
-  for (gsize i = 0; i < self->n_feeds; i++) {
-    g_free ((char *)self->feeds[i].name);
-    muster_tensor_unref (self->feeds[i].tensor);
-  }
-  g_free (self->feeds);
+  g_clear_pointer (&self->func_owner, g_bytes_unref);
+  muster_feeds_free (self->feeds, self->n_feeds);
   g_strfreev (self->targets);
   g_free (self->name);
   g_free (self);
@@ -93,12 +89,6 @@ muster_job_setup_class_init (MusterJobSetupClass *klass)
 /* --- outputs --- */
 
 G_DEFINE_FINAL_TYPE (MusterJobOutput, muster_job_output, G_TYPE_OBJECT)
-
-static void
-tensor_unref (gpointer tensor)
-{
-  muster_tensor_unref (tensor);
-}
 
 GPtrArray *
 muster_job_output_get_list (MusterJobOutput *self, GError **error)
@@ -150,9 +140,8 @@ muster_job_output_set (MusterJobOutput *self, MusterTensor *const *values, gsize
         error, MUSTER_ERROR_INVALID_ARGUMENT,
         "Wrong number of output values. (%" G_GSIZE_FORMAT " for %" G_GSIZE_FORMAT ")", n, self->n);
   }
-  GPtrArray *taken = g_ptr_array_new_with_free_func (tensor_unref);
-  for (gsize i = 0; i < n; i++)
-    g_ptr_array_add (taken, muster_tensor_ref (values[i]));
+  g_autofree MusterTensor **own = muster_tensors_copy (values, n);
+  GPtrArray *taken = muster_tensors_take (own, n);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   g_clear_pointer (&self->values, g_ptr_array_unref);
   self->values = taken;
@@ -184,10 +173,7 @@ muster_job_output_fetch (MusterJobOutput *self, gint64 deadline_us, GCancellable
                      .deadline_us = deadline_us};
   if (!muster_session_run (session, &step, fetched, NULL, cancellable, error))
     return FALSE;
-  GPtrArray *values = g_ptr_array_new_with_free_func (tensor_unref);
-  for (gsize i = 0; i < self->n; i++)
-    g_ptr_array_add (values, fetched[i]);
-  muster_job_output_take (self, session, values);
+  muster_job_output_take (self, session, muster_tensors_take (fetched, self->n));
   return TRUE;
 }
 

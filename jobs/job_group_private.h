@@ -7,15 +7,16 @@ G_BEGIN_DECLS
 
 /* A job's copy of a step. */
 typedef struct {
-  char *name;        /* (owned) (nullable) */
-  char **targets;    /* (owned) (nullable) */
-  MusterFeed *feeds; /* (owned) with names and tensors */
+  char *name;              /* (owned) (nullable) */
+  char **targets;          /* (owned) (nullable) */
+  const MusterFeed *feeds; /* (owned) with names and tensors */
   gsize n_feeds;
   guint64 repeat;
   gboolean until_end;
   MusterJobFunc func;
   gpointer user_data;
   GDestroyNotify destroy;
+  GBytes *func_owner; /* (owned) (nullable) of user_data */
 } MusterJobWork;
 
 struct _MusterJobSetup {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_runner.h"
 
+#include "base/log.h"
 #include "base/require.h"
 #include "checkpoint/store/storage_failure.h"
 #include "jobs/job_checkpoint_private.h"
@@ -73,6 +74,8 @@ muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint, gint64 r
     self->options = *options;
   if (self->options.upload != NULL)
     g_object_ref (self->options.upload);
+  if (self->options.epoch_done_owner != NULL)
+    g_bytes_ref (self->options.epoch_done_owner);
   return self;
 }
 
@@ -242,8 +245,9 @@ put_up_with (MusterJobRunner *self, gint64 epoch, GError *failure, GError **erro
 static gboolean
 note_failure (MusterJobRunner *self, gint64 epoch, GError *failure, GError **error)
 {
-  g_message ("Unable to write checkpoint for epoch %" G_GINT64_FORMAT ". Error=%s", epoch,
-             failure->message);
+  muster_log (G_LOG_LEVEL_WARNING, "save-failed", "MESSAGE",
+              "Unable to write checkpoint for epoch %" G_GINT64_FORMAT ". Error=%s", epoch,
+              failure->message);
   return put_up_with (self, epoch, failure, error);
 }
 
@@ -298,7 +302,8 @@ save_or_put_up (Training *self, gint64 epoch, gboolean finished, GError **error)
       runner->failures_in_a_row = 0;
     if (is_made)
       return TRUE;
-    g_message ("Checkpoint files cannot be accessed!");
+    muster_log (G_LOG_LEVEL_WARNING, "save-failed", "MESSAGE",
+                "Checkpoint files cannot be accessed!");
     muster_fail (&failure, MUSTER_ERROR_UNAVAILABLE, "Checkpoint files cannot be accessed!");
     return put_up_with (runner, epoch, failure, error);
   }
@@ -367,7 +372,8 @@ static void
 warn_of_no_directory (MusterJobRunner *self)
 {
   if (self->checkpoint != NULL && muster_job_checkpoint_lacks_directory (self->checkpoint))
-    g_warning (
+    muster_log (
+        G_LOG_LEVEL_WARNING, "no-checkpoints", "MESSAGE",
         "the checkpoint directory '%s' doesn't exist and can't be created; no epoch will be saved",
         self->checkpoint->directory);
 }
@@ -557,6 +563,7 @@ muster_job_runner_finalize (GObject *object)
   g_clear_object (&self->job);
   g_clear_object (&self->checkpoint);
   g_clear_object (&self->options.upload);
+  g_clear_pointer (&self->options.epoch_done_owner, g_bytes_unref);
   g_array_unref (self->failed_epochs);
   g_clear_error (&self->last_failure);
   g_clear_pointer (&self->meter, muster_goodput_meter_unref);

@@ -6,86 +6,263 @@
 
 G_BEGIN_DECLS
 
-/* MusterJobRunner trains a job by epochs (behaviours B003.59 to B003.81), in this order:
+/**
+ * MusterJobUploadBuilder:
  *
- *   from scratch   init group -> checkpoint's init -> save epoch 0 ->
- *   resuming at r  checkpoint's init -> load r ->
- *   both           [epoch group -> check the stop conditions -> save the epoch] repeated
- *                  -> upload group -> download group -> exit group
+ * Creates the group that is run after the last epoch, to upload checkpoints. Derive from it.
+ */
+#define MUSTER_TYPE_JOB_UPLOAD_BUILDER (muster_job_upload_builder_get_type ())
+G_DECLARE_DERIVABLE_TYPE (MusterJobUploadBuilder, muster_job_upload_builder, MUSTER,
+                          JOB_UPLOAD_BUILDER, GObject)
+
+/**
+ * MusterJobUploadBuilderClass:
+ * @build: see [vfunc@JobUploadBuilder.build]
+ *
+ * The function of an upload builder.
+ */
+struct _MusterJobUploadBuilderClass {
+  /*< private >*/
+  GObjectClass parent;
+  /*< public >*/
+  MusterJobGroup *(*build) (MusterJobUploadBuilder *self, gint64 epoch,
+                            MusterJobCheckpoint *checkpoint, GError **error);
+};
+
+/**
+ * MusterJobUploadBuilderClass::build:
+ * @self: the builder
+ * @epoch: the last epoch
+ * @checkpoint: (nullable): NULL: the runner has none
+ *
+ * Creates the group. The default is UNIMPLEMENTED.
+ *
+ * Returns: (transfer full): the group
+ */
+
+/**
+ * MusterJobRunner:
+ *
+ * Trains a job by epochs (behaviours B003.59 to B003.81), like Caffe2's `JobRunner`. From scratch:
+ * the init group, the checkpoint's init, a save of epoch 0. Resuming at r: the checkpoint's init,
+ * and a load of r. Then, repeated: the epoch group, the stop conditions, a save of the epoch. Then
+ * the upload group, the download group and the exit group.
  *
  * Epochs are saved in the background: the next epoch begins once every node's variables are taken,
  * and the nodes' checkpoints, the metadata and the report follow, in this order. One save is under
  * way at a time: the next one, upload and the end wait for it. At least one epoch is run. A failed
  * save is counted once, with a warning, at the next save or the end, and training continues; any
  * other failure ends it, when the save under way is complete. One thread; the metadata is also
- * called on a thread of the save, never by two at once. */
-
-/* Creates the group that is run after the last epoch, to upload checkpoints. Derive from it. */
-#define MUSTER_TYPE_JOB_UPLOAD_BUILDER (muster_job_upload_builder_get_type ())
-G_DECLARE_DERIVABLE_TYPE (MusterJobUploadBuilder, muster_job_upload_builder, MUSTER,
-                          JOB_UPLOAD_BUILDER, GObject)
-
-struct _MusterJobUploadBuilderClass {
-  GObjectClass parent;
-  /* checkpoint is NULL if the runner has none. The default is UNIMPLEMENTED. */
-  MusterJobGroup *(*build) (MusterJobUploadBuilder *self, gint64 epoch,
-                            MusterJobCheckpoint *checkpoint, GError **error);
-};
-
+ * called on a thread of the save, never by two at once.
+ */
 #define MUSTER_TYPE_JOB_RUNNER (muster_job_runner_get_type ())
 G_DECLARE_FINAL_TYPE (MusterJobRunner, muster_job_runner, MUSTER, JOB_RUNNER, GObject)
 
-/* Called after each epoch, whose save may still be under way, or may have failed. FALSE stops the
- * job there; it isn't finished then. */
+/**
+ * MusterJobEpochDone:
+ * @epoch: the epoch
+ * @user_data: the caller's
+ *
+ * Called after each epoch, whose save may still be under way, or may have failed.
+ *
+ * Returns: FALSE stops the job there; it isn't finished then
+ */
 typedef gboolean (*MusterJobEpochDone) (gint64 epoch, gpointer user_data);
 
+/**
+ * MusterJobRunnerOptions:
+ * @upload: (nullable): creates the upload group
+ * @endless: allow a job without a stop condition
+ * @stay_finished: don't train a job that the metadata reports as finished: load it and continue
+ *   with upload, download and exit. Otherwise one more epoch is trained
+ * @save_blocking: TRUE: training waits until each save is complete
+ * @most_failures_in_a_row: number of consecutive failed saves that ends the training; 0: no limit
+ * @stage_timeout_us: for each group, save, load and metadata operation, in microseconds; 0: until
+ *   the deadline
+ * @epoch_done: (nullable): called after each epoch
+ * @user_data: passed to @epoch_done
+ *
+ * Options of a [class@JobRunner].
+ */
 typedef struct {
-  MusterJobUploadBuilder *upload; /* (nullable) */
-  gboolean endless;               /* allow a job without a stop condition */
-  /* Don't train a job that the metadata reports as finished: load it and continue with upload,
-   * download and exit. Otherwise one more epoch is trained. */
+  MusterJobUploadBuilder *upload;
+  gboolean endless;
   gboolean stay_finished;
-  gboolean save_blocking;        /* TRUE: training waits until each save is complete */
-  guint most_failures_in_a_row;  /* number of consecutive failed saves that ends the training; 0: no
-                                    limit */
-  gint64 stage_timeout_us;       /* for each group, save, load and metadata operation; 0: until the
-                                    deadline */
-  MusterJobEpochDone epoch_done; /* (nullable) */
+  gboolean save_blocking;
+  guint most_failures_in_a_row;
+  gint64 stage_timeout_us;
+  MusterJobEpochDone epoch_done;
   gpointer user_data;
+  /*< private >*/
+  GBytes *epoch_done_owner;
 } MusterJobRunnerOptions;
 
-/* Without checkpoint (nullable) nothing is saved. resume_epoch is where to resume, or
- * MUSTER_NO_EPOCH; the checkpoint's metadata decides. options may be NULL. */
+#define MUSTER_TYPE_JOB_RUNNER_OPTIONS (muster_job_runner_options_get_type ())
+GType muster_job_runner_options_get_type (void);
+
+/**
+ * muster_job_runner_options_new:
+ *
+ * Options on the heap, for other languages: numbers and booleans are fields.
+ *
+ * Returns: (transfer full): options
+ */
+MusterJobRunnerOptions *muster_job_runner_options_new (void);
+
+/**
+ * muster_job_runner_options_copy:
+ * @self: options, also on the stack
+ *
+ * Copies options. The copy owns what it points to.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterJobRunnerOptions *muster_job_runner_options_copy (const MusterJobRunnerOptions *self);
+
+/**
+ * muster_job_runner_options_free:
+ * @self: (transfer full) (nullable): options from new or copy
+ *
+ * Frees options.
+ */
+void muster_job_runner_options_free (MusterJobRunnerOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJobRunnerOptions, muster_job_runner_options_free)
+
+/**
+ * muster_job_runner_options_set_upload:
+ * @self: options from new or copy
+ * @upload: (nullable): creates the upload group
+ *
+ * Sets what is uploaded.
+ */
+void muster_job_runner_options_set_upload (MusterJobRunnerOptions *self,
+                                           MusterJobUploadBuilder *upload);
+
+/**
+ * muster_job_runner_options_set_epoch_done:
+ * @self: options from new or copy
+ * @epoch_done: (nullable) (scope notified) (closure user_data) (destroy destroy): called after
+ *   each epoch
+ * @user_data: passed to @epoch_done
+ * @destroy: frees @user_data when neither options nor a runner need it
+ *
+ * Sets what is called after each epoch.
+ */
+void muster_job_runner_options_set_epoch_done (MusterJobRunnerOptions *self,
+                                               MusterJobEpochDone epoch_done, gpointer user_data,
+                                               GDestroyNotify destroy);
+
+/**
+ * muster_job_runner_new:
+ * @job: what to train
+ * @checkpoint: (nullable): NULL: nothing is saved
+ * @resume_epoch: where to resume, or %MUSTER_NO_EPOCH; the checkpoint's metadata decides
+ * @options: (nullable): NULL: the defaults
+ *
+ * A runner of a job.
+ *
+ * Returns: (transfer full): the runner
+ */
 MusterJobRunner *muster_job_runner_new (MusterJob *job, MusterJobCheckpoint *checkpoint,
                                         gint64 resume_epoch, const MusterJobRunnerOptions *options);
 
-/* Trains on an open cluster. *last_epoch (nullable out) is the last epoch. Before anything runs:
- * INVALID_ARGUMENT for a resume without a checkpoint, FAILED_PRECONDITION for a job without stop
- * conditions that isn't endless. */
+/**
+ * muster_job_runner_train:
+ * @self: the runner
+ * @cluster: the nodes, open
+ * @last_epoch: (out) (optional): the last epoch
+ * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the call
+ *
+ * Trains. Before anything runs: INVALID_ARGUMENT for a resume without a checkpoint,
+ * FAILED_PRECONDITION for a job without stop conditions that isn't endless.
+ *
+ * Returns: FALSE with an error
+ */
 gboolean muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *last_epoch,
                                   gint64 deadline_us, GCancellable *cancellable, GError **error);
 
-/* Saves once, with metadata and report, waits for it, and returns the error. "Checkpoint manager is
- * None" (FAILED_PRECONDITION) if there is none. *saved (nullable out) is FALSE if the directory
- * isn't accessible. */
+/**
+ * muster_job_runner_save:
+ * @self: the runner
+ * @cluster: the nodes, open
+ * @epoch: the epoch
+ * @finished: the job has ended there
+ * @saved: (out) (optional): FALSE if the directory isn't accessible
+ * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the call
+ *
+ * Saves once, with metadata and report, waits for it, and returns the error. "Checkpoint manager
+ * is None" (FAILED_PRECONDITION) if there is none.
+ *
+ * Returns: FALSE with an error
+ */
 gboolean muster_job_runner_save (MusterJobRunner *self, MusterCluster *cluster, gint64 epoch,
                                  gboolean finished, gboolean *saved, gint64 deadline_us,
                                  GCancellable *cancellable, GError **error);
 
-/* Loads the named variables of the job's nodes (muster_job_checkpoint_load_locally ()) and reports
- * it; on (nullable) and loaded (nullable out) as there. */
+/**
+ * muster_job_runner_load_partial:
+ * @self: the runner
+ * @cluster: the nodes, open
+ * @names: (array zero-terminated=1): the variables
+ * @epoch: the epoch
+ * @on: (nullable): the node to load into; NULL: each into its own
+ * @found: (out): FALSE if a node has no such checkpoint
+ * @loaded: (out) (optional) (transfer full) (array zero-terminated=1): the loaded names
+ * @deadline_us: on the system's clock, or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the call
+ *
+ * Loads the named variables of the job's nodes ([method@JobCheckpoint.load_locally]) and reports
+ * it.
+ *
+ * Returns: FALSE with an error
+ */
 gboolean muster_job_runner_load_partial (MusterJobRunner *self, MusterCluster *cluster,
                                          const char *const *names, gint64 epoch, const char *on,
                                          gboolean *found, char ***loaded, gint64 deadline_us,
                                          GCancellable *cancellable, GError **error);
 
-/* What the time of the last training was spent on, also while it runs: epochs, saves that hold
- * them, loading, and the init groups; not what comes after the last epoch. Its steps are epochs. Of
- * this process only. Any thread. */
+/**
+ * muster_job_runner_goodput:
+ * @self: the runner
+ * @goodput: (out caller-allocates): where to return it
+ *
+ * What the time of the last training was spent on, also while it runs: epochs, saves that hold
+ * them, loading, and the init groups; not what comes after the last epoch. Its steps are epochs.
+ * Of this process only. Any thread.
+ */
 void muster_job_runner_goodput (MusterJobRunner *self, MusterGoodput *goodput);
 
-/* The epochs whose saves failed, in order (transfer none) (element-type gint64); last (nullable
- * out) is the last failure, borrowed until the next save. */
+/**
+ * muster_job_runner_failed_epochs: (skip)
+ * @self: the runner
+ * @last: (nullable): where to return the last failure, borrowed until the next save
+ *
+ * The epochs whose saves failed.
+ *
+ * Returns: (transfer none) (element-type gint64): the epochs, in order
+ */
 GArray *muster_job_runner_failed_epochs (MusterJobRunner *self, const GError **last);
+
+/**
+ * muster_job_runner_list_failed_epochs:
+ * @self: the runner
+ *
+ * The epochs whose saves failed; muster_job_runner_failed_epochs () for other languages.
+ *
+ * Returns: (transfer none) (element-type gint64): the epochs, in order
+ */
+GArray *muster_job_runner_list_failed_epochs (MusterJobRunner *self);
+
+/**
+ * muster_job_runner_last_failure:
+ * @self: the runner
+ *
+ * Why the last save that failed has failed.
+ *
+ * Returns: (transfer full) (nullable): the failure; NULL: none
+ */
+GError *muster_job_runner_last_failure (MusterJobRunner *self);
 
 G_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_saver_private.h"
 
+#include "base/log.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "graph/graph_nodes.h"
@@ -252,8 +253,9 @@ take_snapshot (MusterJobSaver *self, const char *path, gint64 deadline_us,
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  g_message ("'%s' can't be saved in the background, so training waits for %s: %s", path,
-             self->is_blocking ? "each save" : "this save", failure->message);
+  muster_log (G_LOG_LEVEL_MESSAGE, "save-blocking", "MESSAGE",
+              "'%s' can't be saved in the background, so training waits for %s: %s", path,
+              self->is_blocking ? "each save" : "this save", failure->message);
   if (self->is_blocking)
     g_clear_object (&self->async);
   return save_at_once (self, path, deadline_us, cancellable, error);

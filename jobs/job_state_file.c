@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_metadata.h"
 
+#include "base/log.h"
 #include "jobs/job_epochs_private.h"
 
 #include <string.h>
@@ -268,9 +269,10 @@ keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
                     epoch);
     return FALSE;
   }
-  g_message ("the job resumes from epoch %" G_GINT64_FORMAT
-             ", as requested; this epoch is now the latest ('%s/" MUSTER_JOB_STATE_NAME "')",
-             epoch, self->directory);
+  muster_log (G_LOG_LEVEL_MESSAGE, "restore", "MESSAGE",
+              "the job resumes from epoch %" G_GINT64_FORMAT
+              ", as requested; this epoch is now the latest ('%s/" MUSTER_JOB_STATE_NAME "')",
+              epoch, self->directory);
   return TRUE;
 }
 

@@ -83,6 +83,8 @@ muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *l
   if (later->holder != NULL)
     put (&self->holder, later->holder);
   self->failed |= later->failed;
+  if (later->drain != MUSTER_DRAIN_NONE)
+    self->drain = later->drain;
   if (later->saves != NULL) {
     muster_save_status_free (self->saves);
     self->saves = muster_save_status_copy (later->saves);
@@ -118,14 +120,14 @@ muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement
          a->is_ready == b->is_ready && g_strcmp0 (a->model, b->model) == 0 &&
          g_strcmp0 (a->task, b->task) == 0 && g_strcmp0 (a->who, b->who) == 0 &&
          g_strcmp0 (a->durable, b->durable) == 0 && g_strcmp0 (a->detail, b->detail) == 0 &&
-         g_strcmp0 (a->holder, b->holder) == 0 && a->failed == b->failed &&
+         g_strcmp0 (a->holder, b->holder) == 0 && a->failed == b->failed && a->drain == b->drain &&
          muster_save_status_equal (a->saves, b->saves) && is_same_goodput (a->goodput, b->goodput);
 }
 
-/* "worker:0 (host:4711)", or the one of both that is known. */
-static char *
-name_of (const MusterAnnouncement *self)
+char *
+muster_announcement_owner (const MusterAnnouncement *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
   gboolean has_task = self->task != NULL && *self->task != '\0';
   gboolean has_who = self->who != NULL && *self->who != '\0';
   if (has_task && has_who)
@@ -140,8 +142,9 @@ muster_announcement_describe (const MusterAnnouncement *self)
   g_autofree char *duration =
       muster_format_duration (self->alive ? self->phase_age_us : self->lost_age_us);
   const char *phase = muster_chief_phase_name (self->phase);
-  g_autofree char *name = name_of (self);
+  g_autofree char *name = muster_announcement_owner (self);
   if (self->alive)
     return g_strdup_printf ("%s, %s for %s", name, phase, duration);
-  return g_strdup_printf ("%s, lost %s ago, last phase %s", name, duration, phase);
+  return g_strdup_printf ("%s, %s %s ago, last phase %s", name, self->failed ? "failed" : "lost",
+                          duration, phase);
 }

@@ -17,17 +17,17 @@ private_of (MusterLease *self)
 }
 
 MusterLease *
-muster_session_claim (MusterSession *session, const MusterClaim *claim, MusterAnnouncement **before,
+muster_session_claim (MusterSession *self, const MusterClaim *claim, MusterAnnouncement **before,
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  muster_require (error, NULL, session, claim);
+  muster_require (error, NULL, self, claim);
   if (before != NULL)
     *before = NULL;
   if (!muster_deadline_check (deadline_us, error))
     return NULL;
-  MusterSessionClass *klass = MUSTER_SESSION_GET_CLASS (session);
+  MusterSessionClass *klass = MUSTER_SESSION_GET_CLASS (self);
   if (klass->claim != NULL)
-    return klass->claim (session, claim, before, deadline_us, cancellable, error);
+    return klass->claim (self, claim, before, deadline_us, cancellable, error);
   muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "this kind of master keeps no announcements");
   return NULL;
 }
@@ -72,6 +72,16 @@ muster_lease_check (MusterLease *self, GError **error)
 {
   muster_require (error, FALSE, self);
   return MUSTER_LEASE_GET_CLASS (self)->check (self, error);
+}
+
+gboolean
+muster_lease_is_draining (MusterLease *self, gint64 *until_us)
+{
+  g_return_val_if_fail (self != NULL, FALSE);
+  MusterLeaseClass *klass = MUSTER_LEASE_GET_CLASS (self);
+  gint64 unread_us;
+  return klass->is_draining != NULL &&
+         klass->is_draining (self, until_us != NULL ? until_us : &unread_us);
 }
 
 void

@@ -6,63 +6,186 @@
 
 G_BEGIN_DECLS
 
-/* MusterLease is a chief's lease on a model, at a master that keeps announcements. Only the chief
- * that holds it may prepare and save the model. It is renewed in the background until it is
- * released, or lost to a chief with a higher epoch. After that, every operation fails with this
- * reason before it does anything (docs/decisions/0016). Any thread. */
+/**
+ * MusterLease:
+ *
+ * A chief's lease on a model, at a master that keeps announcements. Only the chief that holds it
+ * may prepare and save the model. It is renewed in the background until it is released, or lost to
+ * a chief with a higher epoch. After that, every operation fails with this reason before it does
+ * anything (docs/decisions/0016). Any thread.
+ */
 
 #define MUSTER_TYPE_LEASE (muster_lease_get_type ())
 G_DECLARE_DERIVABLE_TYPE (MusterLease, muster_lease, MUSTER, LEASE, GObject)
 
+/**
+ * MusterClaim:
+ * @model: the model's name
+ * @task: the claimant's name for messages, "worker:0" (nullable)
+ * @epoch: the chief's number; 0: the master assigns the next
+ * @ready_op: decides the model's readiness in health and status (nullable)
+ * @take_over: even from a living chief, and even if the job is over
+ *
+ * A chief's claim to a model.
+ */
 struct _MusterClaim {
   const char *model;
-  const char *task;     /* (nullable) "worker:0", for messages */
-  gint64 epoch;         /* 0: the master assigns the next */
-  const char *ready_op; /* (nullable) decides the model's readiness in health and status */
-  gboolean take_over;   /* even from a living chief, and even if the job is over */
+  const char *task;
+  gint64 epoch;
+  const char *ready_op;
+  gboolean take_over;
 };
 
+#define MUSTER_TYPE_CLAIM (muster_claim_get_type ())
+GType muster_claim_get_type (void);
+
+/**
+ * muster_claim_new:
+ * @model: the model's name
+ * @task: (nullable): the claimant's name for messages, "worker:0"
+ *
+ * Creates a claim.
+ *
+ * Returns: (transfer full): a claim
+ */
+MusterClaim *muster_claim_new (const char *model, const char *task);
+
+/**
+ * muster_claim_copy:
+ * @self: a claim
+ *
+ * Copies it with all that it points to.
+ *
+ * Returns: (transfer full): a copy
+ */
+MusterClaim *muster_claim_copy (const MusterClaim *self);
+
+/**
+ * muster_claim_free:
+ * @self: (nullable): a copy
+ *
+ * Frees a copy.
+ */
+void muster_claim_free (MusterClaim *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterClaim, muster_claim_free)
+
+/**
+ * MusterLeaseClass:
+ * @parent: the parent class
+ * @announce: see [method@Lease.announce]
+ * @check: see [method@Lease.check]
+ * @is_draining: see [method@Lease.is_draining]; %NULL: it never is
+ *
+ * What a lease implements.
+ */
 struct _MusterLeaseClass {
   GObjectClass parent;
   gboolean (*announce) (MusterLease *self, const MusterAnnouncement *announcement,
                         gint64 deadline_us, GCancellable *cancellable, GError **error);
   gboolean (*check) (MusterLease *self, GError **error);
+  gboolean (*is_draining) (MusterLease *self, gint64 *until_us);
 };
 
 /**
- * muster_session_claim: (skip)
+ * muster_session_claim:
+ * @self: a session
+ * @claim: what is claimed
+ * @before: (out) (optional) (nullable) (transfer full): the model's previous announcement; %NULL:
+ *   it had none
+ * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ *   %MUSTER_WAIT_FOREVER: no limit
+ * @cancellable: (nullable): cancels the call
  *
- * Claims a model for the chief that owns this session. *before (nullable out, transfer full, may
- * become NULL) is the model's previous announcement. FAILED_PRECONDITION names the chief that holds
- * the model; OUT_OF_RANGE: the job is over, with its final step; UNIMPLEMENTED: this master keeps
- * no announcements.
+ * Claims a model for the chief that owns this session. FAILED_PRECONDITION names the chief that
+ * holds the model; OUT_OF_RANGE: the job is over, with its final step; UNIMPLEMENTED: this master
+ * keeps no announcements.
+ *
+ * Returns: (transfer full): the lease
  */
-MusterLease *muster_session_claim (MusterSession *session, const MusterClaim *claim,
+MusterLease *muster_session_claim (MusterSession *self, const MusterClaim *claim,
                                    MusterAnnouncement **before, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 
+/**
+ * muster_lease_epoch:
+ * @self: a lease
+ *
+ * The chief's number.
+ *
+ * Returns: the epoch
+ */
 gint64 muster_lease_epoch (MusterLease *self);
-const char *muster_lease_model (MusterLease *self); /* borrowed */
 
 /**
- * muster_lease_announce: (skip)
+ * muster_lease_model:
+ * @self: a lease
  *
- * Announces a phase. Of announcement, the phase, step, durable step and checkpoint, saves,
- * goodput and detail are used; unset fields keep their values (muster_announcement_merge ()).
- * FAILED_PRECONDITION: the lease is lost. OVER ends the job: waiting workers exit at once.
+ * The model that is held.
+ *
+ * Returns: its name, borrowed
+ */
+const char *muster_lease_model (MusterLease *self);
+
+/**
+ * muster_lease_announce:
+ * @self: a lease
+ * @announcement: of it, the phase, step, durable step and checkpoint, saves, goodput, drain and
+ *   detail are used; unset fields keep their values ([method@Announcement.merge])
+ * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ *   %MUSTER_WAIT_FOREVER: no limit
+ * @cancellable: (nullable): cancels the call
+ *
+ * Announces what the chief does. FAILED_PRECONDITION: the lease is lost. OVER ends the job: waiting
+ * workers exit at once.
+ *
+ * Returns: %TRUE, or %FALSE with an error
  */
 gboolean muster_lease_announce (MusterLease *self, const MusterAnnouncement *announcement,
                                 gint64 deadline_us, GCancellable *cancellable, GError **error);
 
-/* The same with a phase only. */
+/**
+ * muster_lease_announce_phase:
+ * @self: a lease
+ * @phase: what the chief does
+ * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ *   %MUSTER_WAIT_FOREVER: no limit
+ * @cancellable: (nullable): cancels the call
+ *
+ * Announces a phase and nothing else.
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
 gboolean muster_lease_announce_phase (MusterLease *self, MusterChiefPhase phase, gint64 deadline_us,
                                       GCancellable *cancellable, GError **error);
 
-/* FALSE with FAILED_PRECONDITION if the lease is known to be lost. Doesn't ask the master. */
+/**
+ * muster_lease_check:
+ * @self: a lease
+ *
+ * Tests whether the lease is known to be lost (FAILED_PRECONDITION). Doesn't ask the master.
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
 gboolean muster_lease_check (MusterLease *self, GError **error);
 
 /**
- * muster_lease_set_identity: (skip)
+ * muster_lease_is_draining:
+ * @self: a lease
+ * @until_us: (out) (optional): when it stops at the latest, on the system clock
+ *
+ * Tests whether the master has said that it is about to stop. A chief that has announced
+ * %MUSTER_DRAIN_OFFERED saves then, and announces %MUSTER_DRAIN_SAVED; the master stops when all
+ * such chiefs have.
+ *
+ * Returns: %TRUE if it has
+ */
+gboolean muster_lease_is_draining (MusterLease *self, gint64 *until_us);
+
+/**
+ * muster_lease_set_identity:
+ * @self: a lease
+ * @model: the model
+ * @epoch: the chief's number
  *
  * For implementations: called once, after construction.
  */

@@ -2,12 +2,14 @@
 #include "master/step_builder.h"
 
 #include "base/require.h"
+#include "graph/step_copy.h"
 
 struct _MusterStepBuilder {
   gatomicrefcount refs;
   GArray *feeds;      /* (owned) of MusterFeed, which own their contents */
   GPtrArray *fetches; /* (owned) of char, as targets */
   GPtrArray *targets;
+  GBytes *options; /* (owned) (nullable) */
 };
 
 G_DEFINE_BOXED_TYPE (MusterStepBuilder, muster_step_builder, muster_step_builder_ref,
@@ -52,6 +54,7 @@ muster_step_builder_unref (MusterStepBuilder *self)
   g_array_unref (self->feeds);
   g_ptr_array_unref (self->fetches);
   g_ptr_array_unref (self->targets);
+  g_clear_pointer (&self->options, g_bytes_unref);
   g_free (self);
 }
 
@@ -96,7 +99,40 @@ muster_step_builder_step (MusterStepBuilder *self)
                       .fetches = (const char *const *)self->fetches->pdata,
                       .n_fetches = self->fetches->len,
                       .targets = (const char *const *)self->targets->pdata,
-                      .n_targets = self->targets->len};
+                      .n_targets = self->targets->len,
+                      .options = self->options};
+}
+
+void
+muster_step_builder_set_options (MusterStepBuilder *self, GBytes *options)
+{
+  g_return_if_fail (self != NULL);
+  if (options != NULL)
+    g_bytes_ref (options);
+  g_clear_pointer (&self->options, g_bytes_unref);
+  self->options = options;
+}
+
+/* --- runs --- */
+
+static gint64
+deadline_of (gint64 timeout_us)
+{
+  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
+}
+
+GPtrArray *
+muster_step_builder_run_with_metadata (MusterStepBuilder *self, MusterSession *session,
+                                       gint64 timeout_us, GBytes **metadata,
+                                       GCancellable *cancellable, GError **error)
+{
+  muster_require (error, NULL, self, session);
+  g_autofree MusterTensor **fetched = g_new0 (MusterTensor *, self->fetches->len + 1);
+  MusterStep step = muster_step_builder_step (self);
+  step.deadline_us = deadline_of (timeout_us);
+  return muster_session_run (session, &step, fetched, metadata, cancellable, error)
+             ? muster_tensors_take (fetched, self->fetches->len)
+             : NULL;
 }
 
 GPtrArray *
@@ -104,17 +140,54 @@ muster_step_builder_run (MusterStepBuilder *self, MusterSession *session, gint64
                          GCancellable *cancellable, GError **error)
 {
   muster_require (error, NULL, self, session);
+  return muster_step_builder_run_with_metadata (self, session, timeout_us, NULL, cancellable,
+                                                error);
+}
 
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  MusterStep step = muster_step_builder_step (self);
-  g_autoptr (GPtrArray) values =
-      g_ptr_array_new_full (self->fetches->len, (GDestroyNotify)muster_tensor_unref);
+char *
+muster_step_builder_set_up_partial_run (MusterStepBuilder *self, MusterSession *session,
+                                        gint64 deadline_us, GCancellable *cancellable,
+                                        GError **error)
+{
+  muster_require (error, NULL, self, session);
+  const MusterStep step = muster_step_builder_step (self);
+  return muster_session_set_up_partial_run (session, &step, deadline_us, cancellable, error);
+}
+
+GPtrArray *
+muster_step_builder_run_part (MusterStepBuilder *self, MusterSession *session,
+                              const char *partial_run, gint64 timeout_us, GCancellable *cancellable,
+                              GError **error)
+{
+  muster_require (error, NULL, self, session, partial_run);
   g_autofree MusterTensor **fetched = g_new0 (MusterTensor *, self->fetches->len + 1);
+  MusterStep step = muster_step_builder_step (self);
+  step.deadline_us = deadline_of (timeout_us);
+  return muster_session_run_part (session, partial_run, &step, fetched, NULL, cancellable, error)
+             ? muster_tensors_take (fetched, self->fetches->len)
+             : NULL;
+}
 
-  step.deadline_us = muster_deadline_after (now_us, timeout_us);
-  if (!muster_session_run (session, &step, fetched, NULL, cancellable, error))
-    return NULL;
-  for (guint i = 0; i < self->fetches->len; i++)
-    g_ptr_array_add (values, fetched[i]);
-  return g_steal_pointer (&values);
+gint64
+muster_step_builder_make_callable (MusterStepBuilder *self, MusterSession *session,
+                                   gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, 0, self, session);
+  const MusterStep step = muster_step_builder_step (self);
+  return muster_session_make_callable (session, &step, deadline_us, cancellable, error);
+}
+
+GPtrArray *
+muster_step_builder_run_callable (MusterStepBuilder *self, MusterSession *session, gint64 callable,
+                                  gint64 timeout_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, NULL, self, session);
+  g_autofree MusterTensor **fetched = g_new0 (MusterTensor *, self->fetches->len + 1);
+  g_autofree MusterTensor **feeds = g_new0 (MusterTensor *, self->feeds->len + 1);
+  for (guint i = 0; i < self->feeds->len; i++)
+    feeds[i] = g_array_index (self->feeds, MusterFeed, i).tensor;
+  return muster_session_run_callable (session, callable, feeds, self->feeds->len,
+                                      deadline_of (timeout_us), fetched, NULL, cancellable, error)
+             ? muster_tensors_take (fetched, self->fetches->len)
+             : NULL;
 }

@@ -1,56 +1,30 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# deb.sh INSTALL VERSION LICENSE DEB: builds a Debian package of the files that INSTALL installs, with dependencies on the
-# Debian packages of the libraries. Installing it starts no service; `systemctl enable --now muster-serve` does.
+# deb.sh INSTALL DOCS VERSION FOLDER FILE…: builds the Debian packages of what INSTALL installs and of the folder DOCS, by
+# debhelper with the FILEs of packaging/debian and of examples, and puts them into FOLDER. Their version names the Debian release that they are for, this machine's.
 set -eu
-install=$1 version=$2 license=$3 deb=$4
+install=$PWD/$1 docs=$PWD/$2 version=$3 folder=$4
+shift 4
+command -v dh >/dev/null || { echo "debhelper is not installed: run bazel/setup" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 top=$PWD
-root=$work/muster
-arch=$(dpkg --print-architecture)
-libdir=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
-export SOURCE_DATE_EPOCH=1577836800
+umask 022
 
-"$install" --prefix=/usr --libdir="$libdir" --destdir="$root" >/dev/null
-strip --strip-unneeded "$root/usr/bin/muster" "$root"/usr/libexec/muster/* "$root$libdir"/lib*.so.*.*
-gzip -9n "$root"/usr/share/man/man1/*
-mkdir -p "$root/usr/share/doc/muster" "$root/DEBIAN" "$work/debian"
-install -m 644 "$license" "$root/usr/share/doc/muster/copyright"
+for file; do
+  mkdir -p "$work/muster/$(dirname "${file#*packaging/}")"
+  cp -L "$file" "$work/muster/${file#*packaging/}"
+done
+cd "$work/muster"
+chmod 755 debian/rules
+head -n 1 debian/changelog | grep -qF "($version-" || { echo "packaging/debian/changelog has another version than $version" >&2; exit 1; }
+# shellcheck source=/dev/null
+release=$(. /etc/os-release && echo "$VERSION_ID")
+sed -i "1s/)/~deb$release)/" debian/changelog
 
-# What the programs are linked with; each other's libraries are in this very package.
-cd "$work"
-printf 'Source: muster\n\nPackage: muster\nArchitecture: any\n' >debian/control
-printf 'libmuster 0 muster\n' >debian/shlibs.local
-needs=$(dpkg-shlibdeps -O -xmuster -l"$root$libdir" "$root/usr/bin/muster" "$root"/usr/libexec/muster/* "$root$libdir"/lib*.so.*.*)
-cd "$root"
-needs=${needs#shlibs:Depends=}
-
-# OpenBLAS is looked for at run time, as the engine can do without; so is TensorFlow, which isn't Debian's.
-cat >DEBIAN/control <<CONTROL
-Package: muster
-Version: $version
-Architecture: $arch
-Maintainer: The muster authors <muster@localhost>
-Installed-Size: $(du -sk --exclude=DEBIAN . | cut -f1)
-Depends: $needs
-Recommends: libopenblas0-pthread | libopenblas0, gir1.2-glib-2.0
-Suggests: libglib2.0-dev, pkg-config, python3-gi
-Section: science
-Priority: optional
-Description: starts and resumes TensorFlow 1-style training jobs
- muster prepares, restores and coordinates the sessions of a training job. A
- chief restores a model from its latest checkpoint on a master, or initialises
- it; workers wait until it is ready; after a crash, all tasks resume from the
- last durable checkpoint. Compatible with TensorFlow's protocol and checkpoints.
- .
- This package contains the command, its service, the libraries, their headers,
- GObject introspection data and an example model in /usr/share/muster/examples.
-CONTROL
-echo /etc/default/muster >DEBIAN/conffiles
-echo 'activate-noawait ldconfig' >DEBIAN/triggers
-find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | sort -z | xargs -0r md5sum >DEBIAN/md5sums
-chmod -R u=rwX,go=rX .
-
-dpkg-deb --root-owner-group --build "$root" "$work/muster.deb" >/dev/null
-cp "$work/muster.deb" "$top/$deb"
+export MUSTER_INSTALL="$install" MUSTER_DOCS="$docs" HOME="$work" LC_ALL=C.UTF-8
+debian/rules binary >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+for deb in "$work"/*.deb; do
+  name=${deb##*/}
+  cp "$deb" "$top/$folder/${name%%_*}.deb"
+done

@@ -57,17 +57,34 @@ for name in Muster-0 MusterEngine-0; do
   put "$name.gir" "$to/share/gir-1.0/"
   put "$name.typelib" "$lib/girepository-1.0/"
 done
-folder "$to/share/man/man1" "$to/lib/systemd/system" "$to/share/bash-completion/completions" "$destdir$sysconfdir/default"
+# For any Python: a virtual environment names the folder in a path file; Debian's finds it from dist-packages.
+find python '(' -name '*.py*' -o -name py.typed ')' | sort | while read -r file; do
+  folder "$to/share/muster/${file%/*}"
+  put "$file" "$to/share/muster/$file"
+done
+folder "$to/lib/python3/dist-packages/gi/overrides"
+ln -sfn ../../../share/muster/python/muster "$to/lib/python3/dist-packages/muster"
+ln -sfn ../../../share/muster/python/stubs/gi "$to/lib/python3/dist-packages/gi-stubs"
+ln -sf ../../../../../share/muster/python/gi/overrides/Muster.py "$to/lib/python3/dist-packages/gi/overrides/Muster.py"
+folder "$to/share/man/man1" "$to/lib/systemd/system" "$to/lib/sysusers.d" "$destdir$sysconfdir/default" "$destdir$sysconfdir/muster"
 fill_in packaging/muster.1 "$to/share/man/man1/muster.1"
 fill_in packaging/muster-serve.service.in "$to/lib/systemd/system/muster-serve.service"
+put packaging/muster.sysusers "$to/lib/sysusers.d/muster.conf"
+folder "$to/share/bash-completion/completions" "$to/share/zsh/site-functions" "$to/share/fish/vendor_completions.d"
 put packaging/muster.bash "$to/share/bash-completion/completions/muster"
+put packaging/_muster "$to/share/zsh/site-functions/_muster"
+put packaging/muster.fish "$to/share/fish/vendor_completions.d/muster.fish"
 # What was changed there is its owner's.
 [ -e "$destdir$sysconfdir/default/muster" ] || put packaging/muster.default "$destdir$sysconfdir/default/muster"
+[ -e "$destdir$sysconfdir/muster/muster.conf" ] || put packaging/muster.conf "$destdir$sysconfdir/muster/muster.conf"
 folder "$to/share/muster/examples"
 put packaging/examples.README "$to/share/muster/examples/README"
 put tests/fixtures/digits.meta "$to/share/muster/examples/digits.meta"
 put tests/fixtures/digits_x.npy "$to/share/muster/examples/images.npy"
 put tests/fixtures/digits_y.npy "$to/share/muster/examples/labels.npy"
+folder "$to/share/muster/monitoring"
+put packaging/grafana/muster.json "$to/share/muster/monitoring/grafana.json"
+put packaging/prometheus/muster.rules.yml "$to/share/muster/monitoring/prometheus.rules.yml"
 find . -name '*.h' | sed 's|^\./||' | sort | while read -r header; do
   folder "$include/${header%/*}"
   put "$header" "$include/$header"

@@ -3,19 +3,6 @@
 
 #include <string.h>
 
-#define FIRST_PAUSE_US (100 * MUSTER_MILLISECOND)
-#define LAST_PAUSE_US  MUSTER_SECOND
-/* Minimum pause, whatever the random number, so that retries are never a tight loop. */
-#define MIN_PAUSE_US (10 * MUSTER_MILLISECOND)
-/* A master that has lost a session answers, so the first pause only spreads the clients: a worker
- * is back before the chief that has reset the master has finished. */
-#define LOST_SESSION_SHARE 4
-/* An attempt that worked for this long has succeeded: the next pause is the first again. A master
- * that loses sessions at once is retried as rarely as one that can't be reached. */
-#define STABLE_AFTER_US (10 * MUSTER_SECOND)
-/* Maximum number of doublings, so that a ceiling of hours doesn't overflow. */
-#define MAX_DOUBLINGS 30
-
 const MusterRetryPolicy muster_retry_waiting = {
     .budget = {[MUSTER_FAILURE_UNREACHABLE] = MUSTER_RETRY_UNTIL_DEADLINE,
                [MUSTER_FAILURE_LOST_SESSION] = MUSTER_RETRY_UNTIL_DEADLINE,
@@ -66,49 +53,43 @@ muster_failure_is_reset (const GError *error)
          strstr (error->message, MUSTER_BY_RESET) != NULL;
 }
 
-static gint64
-draw_pause_us (const MusterRetryPolicy *policy, MusterFailure failure, guint in_a_row,
-               double chance)
+static MusterRetryPolicy *
+policy_copy (const MusterRetryPolicy *self)
 {
-  gint64 first_us = policy->first_pause_us > 0 ? policy->first_pause_us : FIRST_PAUSE_US;
-  gint64 last_us = policy->last_pause_us > 0 ? policy->last_pause_us : LAST_PAUSE_US;
-  gint64 ceiling_us = MIN (first_us, last_us);
-
-  if (failure == MUSTER_FAILURE_LOST_SESSION && in_a_row == 0)
-    return MAX ((gint64)((double)ceiling_us / LOST_SESSION_SHARE * chance), MIN_PAUSE_US);
-  for (guint i = 0; i < MIN (in_a_row, MAX_DOUBLINGS) && ceiling_us < last_us; i++)
-    ceiling_us = ceiling_us > last_us / 2 ? last_us : ceiling_us * 2;
-  return MAX ((gint64)((double)ceiling_us * chance), MIN_PAUSE_US);
+  return g_memdup2 (self, sizeof *self);
 }
 
-gboolean
-muster_retries_next (MusterRetries *self, MusterFailure failure, gint64 uptime_us, double chance,
-                     gint64 *pause_us)
+MusterRetryPolicy *
+muster_retry_policy_new_waiting (void)
 {
-  g_return_val_if_fail (self != NULL && pause_us != NULL, FALSE);
-
-  g_return_val_if_fail ((guint)failure < MUSTER_N_FAILURES, FALSE);
-  guint budget = self->policy->budget[failure];
-
-  if (failure == MUSTER_FAILURE_MISTAKE ||
-      (budget != MUSTER_RETRY_UNTIL_DEADLINE && self->counts[failure] >= budget))
-    return FALSE;
-  if (uptime_us >= STABLE_AFTER_US)
-    self->in_a_row = 0;
-  *pause_us = draw_pause_us (self->policy, failure, self->in_a_row, chance);
-  self->in_a_row++;
-  self->counts[failure]++;
-  return TRUE;
+  return policy_copy (&muster_retry_waiting);
 }
 
-guint
-muster_retries_total (const MusterRetries *self)
+MusterRetryPolicy *
+muster_retry_policy_new_preparing (void)
 {
-  g_return_val_if_fail (self != NULL, 0);
+  return policy_copy (&muster_retry_preparing);
+}
 
-  guint total = 0;
+MusterRetryPolicy *
+muster_retry_policy_copy (const MusterRetryPolicy *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return policy_copy (self);
+}
 
-  for (guint i = 0; i < MUSTER_N_FAILURES; i++)
-    total += self->counts[i];
-  return total;
+void
+muster_retry_policy_free (MusterRetryPolicy *self)
+{
+  g_free (self);
+}
+
+G_DEFINE_BOXED_TYPE (MusterRetryPolicy, muster_retry_policy, muster_retry_policy_copy,
+                     muster_retry_policy_free)
+
+void
+muster_retry_policy_set_budget (MusterRetryPolicy *self, MusterFailure failure, guint retries)
+{
+  g_return_if_fail (self != NULL && (guint)failure < MUSTER_N_FAILURES);
+  self->budget[failure] = retries;
 }

@@ -2,6 +2,7 @@
 #include "ready/chief_registry.h"
 
 #include "ready/chief_gate.h"
+#include "ready/model_log.h"
 
 #define MAX_MODELS 10000
 #define MAX_NAME   256
@@ -285,6 +286,7 @@ begin_phase (Model *model, MusterChiefPhase phase, gint64 now_us)
   model->chief.step = -1;
   model->chief.prepared = model->chief.is_ready = FALSE;
   model->chief.failed = FALSE;
+  model->chief.drain = MUSTER_DRAIN_NONE;
   g_clear_pointer (&model->chief.detail, g_free);
   g_clear_pointer (&model->chief.holder, g_free);
 }
@@ -343,6 +345,7 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
   if (!check_claim (claim, who, error))
     return 0;
   g_autoptr (MusterAnnouncement) stood = NULL;
+  gboolean was_lost = FALSE; /* and nobody was told yet */
   gint64 epoch = 0;
   gint64 now_us = muster_clock_now_us (self->clock);
   if (graph != NULL)
@@ -356,10 +359,13 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
   else
     model = NULL;
   if (model != NULL) {
+    was_lost = model->is_unreported;
     grant (self, model, claim, who != NULL ? who : "", graph, now_us);
     epoch = model->chief.epoch;
   }
   g_mutex_unlock (&self->lock);
+  if (was_lost && stood != NULL)
+    muster_model_log_lost (stood);
   if (epoch != 0)
     notify (self, claim->model, MUSTER_MODEL_CLAIMED);
   if (before != NULL)
@@ -428,6 +434,8 @@ apply_announcement (MusterChiefRegistry *self, Model *model, const MusterAnnounc
   if (announced->holder != NULL && *announced->holder != '\0')
     set_nullable (&model->chief.holder, announced->holder);
   model->chief.failed |= announced->failed;
+  if (announced->drain != MUSTER_DRAIN_NONE)
+    model->chief.drain = announced->drain;
   if (announced->durable_step >= 0 && (announced->durable_step != model->chief.durable_step ||
                                        g_strcmp0 (announced->durable, model->chief.durable) != 0)) {
     model->chief.durable_step = announced->durable_step;
@@ -460,6 +468,7 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
   gint64 now_us = muster_clock_now_us (self->clock);
   gboolean has_changed = FALSE;
   gboolean is_accepted = FALSE;
+  g_autoptr (MusterAnnouncement) before = NULL, after = NULL;
   MusterModelChange change = MUSTER_MODEL_PROGRESSED;
   g_mutex_lock (&self->lock);
   Model *model = find (self, announcement->model, now_us);
@@ -476,8 +485,14 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
     if (model->is_unreported || muster_chief_changed (stood, &model->chief))
       change = MUSTER_MODEL_CHANGED;
     model->is_unreported = FALSE;
+    if (has_changed && muster_model_log_is_on ()) {
+      before = g_steal_pointer (&stood);
+      after = muster_announcement_copy (&model->chief);
+    }
   }
   g_mutex_unlock (&self->lock);
+  if (after != NULL)
+    muster_model_log_change (before, after);
   if (has_changed)
     notify (self, announcement->model, change);
   return is_accepted;
@@ -515,8 +530,10 @@ muster_chief_registry_set_ready (MusterChiefRegistry *self, const char *model, g
     found->chief.is_ready = is_ready;
   }
   g_mutex_unlock (&self->lock);
-  if (has_changed)
-    notify (self, model, MUSTER_MODEL_READY);
+  if (!has_changed)
+    return;
+  muster_model_log_ready (model, epoch, is_ready);
+  notify (self, model, MUSTER_MODEL_READY);
 }
 
 /* --- all models --- */
@@ -611,6 +628,8 @@ gint64
 muster_chief_registry_expire (MusterChiefRegistry *self)
 {
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) lost =
+      g_ptr_array_new_with_free_func ((GDestroyNotify)muster_announcement_free);
   gint64 now_us = muster_clock_now_us (self->clock);
   gint64 next_us = MUSTER_WAIT_FOREVER;
   GHashTableIter iter;
@@ -619,13 +638,17 @@ muster_chief_registry_expire (MusterChiefRegistry *self)
   g_hash_table_iter_init (&iter, self->models);
   while (g_hash_table_iter_next (&iter, &name, NULL)) {
     Model *model = find (self, name, now_us);
-    if (model->is_unreported)
+    if (model->is_unreported) {
       g_ptr_array_add (names, g_strdup (name));
+      g_ptr_array_add (lost, describe (model, now_us));
+    }
     model->is_unreported = FALSE;
     if (model->chief.alive)
       next_us = MIN (next_us, model->lease_until_us);
   }
   g_mutex_unlock (&self->lock);
+  for (guint i = 0; i < lost->len; i++)
+    muster_model_log_lost (lost->pdata[i]);
   notify_all (self, names);
   return next_us;
 }

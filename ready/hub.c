@@ -27,6 +27,7 @@ struct _MusterReadinessHub {
   GThread *thread;
   GCancellable *stop;         /* (owned) cancels the running question */
   guint64 round;              /* the thread's */
+  gint64 changed_us;          /* the thread's: of the change that is being reported; 0: of none */
   MusterModelFunc model_func; /* (nullable) */
   gpointer model_data;
 
@@ -80,6 +81,15 @@ add_pending (MusterReadinessHub *self, MusterWatchKey *watch_key)
   if (!watch_key->is_pending)
     g_queue_push_tail_link (&self->pending, &watch_key->link);
   watch_key->is_pending = TRUE;
+}
+
+/* The same because of a change. */
+static void
+add_changed (MusterReadinessHub *self, MusterWatchKey *watch_key)
+{
+  if (watch_key->changed_us == 0)
+    watch_key->changed_us = muster_clock_now_us (self->clock);
+  add_pending (self, watch_key);
 }
 
 /* Wakes the hub's thread. */
@@ -190,7 +200,7 @@ readiness_changed (gpointer data)
   for (guint i = 0; i < self->watch_keys->len; i++) {
     MusterWatchKey *watch_key = self->watch_keys->pdata[i];
     watch_key->is_stale = TRUE;
-    add_pending (self, watch_key);
+    add_changed (self, watch_key);
   }
   wake_up (self);
   g_mutex_unlock (&self->lock);
@@ -211,7 +221,7 @@ on_model_changed (const char *model, MusterModelChange change, gpointer data)
     watch_key->has_chief_changed = TRUE;
     watch_key->has_graph_changed |= change == MUSTER_MODEL_CLAIMED;
     if (is_change)
-      add_pending (self, watch_key);
+      add_changed (self, watch_key);
   }
   if (is_change)
     wake_up (self);
@@ -336,6 +346,12 @@ muster_readiness_hub_unsubscribe (MusterReadinessHub *self, MusterSubscriber *su
   }
   g_mutex_unlock (&self->lock);
   subscriber_unref (subscriber);
+}
+
+gint64
+muster_readiness_hub_changed_us (MusterReadinessHub *self)
+{
+  return self->changed_us;
 }
 
 guint
@@ -521,6 +537,8 @@ find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
   }
   muster_readiness_keep (&watch_key->current, &now, is_change);
   watch_key->reported_us = muster_clock_now_us (self->clock);
+  self->changed_us = is_change ? watch_key->changed_us : 0;
+  watch_key->changed_us = 0;
   if (is_change)
     refresh_subscribers (watch_key);
   plan_poll (self, watch_key, has_run);
@@ -536,6 +554,7 @@ process (MusterReadinessHub *self, MusterWatchKey *watch_key)
     return;
   }
   gboolean is_answered = TRUE;
+  self->changed_us = 0;
   if (watch_key->is_stale || watch_key->has_chief_changed)
     is_answered = find_answer (self, watch_key);
   else

@@ -37,6 +37,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReadinessHub, muster_readiness_hub_free)
 typedef void (*MusterReadinessFunc) (const MusterReadiness *readiness, guint64 round,
                                      const GError *error, gpointer user_data);
 
+/* In such a function: when the master or the chief reported the change, on the hub's clock; 0 if
+ * none did, as for a new subscriber. */
+gint64 muster_readiness_hub_changed_us (MusterReadinessHub *self);
+
 /* The current readiness is reported at once (on the hub's thread). */
 MusterSubscriber *muster_readiness_hub_subscribe (MusterReadinessHub *self, MusterSession *session,
                                                   const MusterWatchFor *what,

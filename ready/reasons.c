@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/reasons.h"
+#include "ready/situation.h"
 
 #include "base/names.h"
 #include "graph/device_name.h"
@@ -201,10 +201,10 @@ muster_reason_free (MusterReason *self)
   g_free (self);
 }
 
-static gpointer
-reason_copy (gconstpointer source, gpointer data G_GNUC_UNUSED)
+MusterReason *
+muster_reason_copy (const MusterReason *self)
 {
-  const MusterReason *self = source;
+  g_return_val_if_fail (self != NULL, NULL);
   MusterReason *copy = g_memdup2 (self, sizeof *self);
   copy->owner = g_strdup (self->owner);
   copy->text = g_strdup (self->text);
@@ -212,6 +212,14 @@ reason_copy (gconstpointer source, gpointer data G_GNUC_UNUSED)
   copy->hint = g_strdup (self->hint);
   copy->names = self->names != NULL ? muster_names_pack (self->names, self->n_missing) : NULL;
   return copy;
+}
+
+G_DEFINE_BOXED_TYPE (MusterReason, muster_reason, muster_reason_copy, muster_reason_free)
+
+static gpointer
+copy_reason (gconstpointer reason, gpointer data G_GNUC_UNUSED)
+{
+  return muster_reason_copy (reason);
 }
 
 static GPtrArray *
@@ -286,13 +294,19 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
     return g_strdup_printf ("start this task's own server (tf.distribute.Server), which is %s",
                             target);
   if (strcmp (state, "refused") == 0)
-    return g_strdup ("`muster serve --listen=HOST:PORT` starts a master");
+    return g_str_has_prefix (target, "unix:")
+               ? g_strdup_printf ("`muster serve --listen=%s` starts a master", target)
+               : g_strdup ("`muster serve --listen=HOST:PORT` starts a master");
   if (strcmp (state, "tls-failed") == 0)
     return g_str_has_prefix (target, "grpcs://")
                ? g_strdup_printf ("--master=grpc://%s", target + strlen ("grpcs://"))
                : g_strdup_printf ("--master=grpcs://%s", target + strlen ("grpc://"));
   if (strcmp (state, "unreachable") == 0)
-    return g_strdup_printf ("check the address %s and firewalls", target);
+    return g_str_has_prefix (target, "unix:")
+               ? g_strdup_printf ("check the permissions of %s", target + strlen ("unix:"))
+               : g_strdup_printf ("check the address %s and firewalls", target);
+  if (strcmp (state, "silent") == 0 && g_str_has_prefix (target, "unix:"))
+    return g_strdup ("check that this user may connect (the server's --allow-user)");
   if (strcmp (state, "silent") == 0)
     return g_strdup_printf ("check that the port is a master's: `muster status %s`", target);
   return g_strdup ("a new session is created when it answers again");
@@ -311,7 +325,7 @@ static void
 add_server (MusterReasons *self, GPtrArray *list, const MusterSituation *situation)
 {
   if (is_less_informative (self, situation)) {
-    g_ptr_array_add (list, reason_copy (muster_reasons_find (self->list, "server"), NULL));
+    g_ptr_array_add (list, muster_reason_copy (muster_reasons_find (self->list, "server")));
     return;
   }
   const GError *failure = situation->failure;
@@ -599,7 +613,7 @@ GPtrArray *
 muster_reasons_copy (MusterReasons *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
-  GPtrArray *copy = g_ptr_array_copy (self->list, reason_copy, NULL);
+  GPtrArray *copy = g_ptr_array_copy (self->list, copy_reason, NULL);
   g_ptr_array_set_free_func (copy, (GDestroyNotify)muster_reason_free);
   return copy;
 }

@@ -25,7 +25,8 @@ typedef struct {
   gboolean is_stale;          /* something changed since the ops were run */
   gboolean has_chief_changed; /* something changed since the registry was read */
   gboolean has_graph_changed; /* the chief's may be another since the graphs were compared */
-  MusterPollPlan polls;       /* where the master can't tell of changes */
+  gint64 changed_us; /* when the first change came that clients haven't been notified of; 0: none */
+  MusterPollPlan polls; /* where the master can't tell of changes */
 
   gboolean has_ops;        /* the thread's: the two below have been found */
   MusterReadyOp gate;      /* the thread's */

@@ -4,12 +4,16 @@
 #include "base/require.h"
 
 #include <string.h>
+#include <sys/un.h>
+
+#define UNIX "unix:"
 
 static gboolean
 bad_address (const char *address, const char *why, GError **error)
 {
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "invalid address '%s': %s (use HOST:PORT or [IPV6]:PORT)", address, why);
+                      "invalid address '%s': %s (use HOST:PORT, [IPV6]:PORT or unix:/PATH)",
+                      address, why);
 }
 
 /* The characters of a host's name or number, without schemes, paths and spaces. */
@@ -52,16 +56,69 @@ muster_address_parse (const char *address, char **host, guint16 *port, GError **
 
   guint64 number = 0;
   if (!g_ascii_string_to_unsigned (colon + 1, 10, 0, G_MAXUINT16, &number, NULL))
-    return bad_address (address, "the port is not a number from 0 to 65535", error);
+    return bad_address (address,
+                        g_str_equal (name, "unix") ? "a socket's path must be absolute"
+                                                   : "the port is not a number from 0 to 65535",
+                        error);
   *host = g_steal_pointer (&name);
   *port = (guint16)number;
   return TRUE;
+}
+
+const char *
+muster_address_unix_path (const char *address)
+{
+  g_return_val_if_fail (address != NULL, NULL);
+  return g_str_has_prefix (address, UNIX "/") ? address + strlen (UNIX) : NULL;
+}
+
+char *
+muster_address_unix_uri (const char *address)
+{
+  g_return_val_if_fail (address != NULL, NULL);
+  const char *path = muster_address_unix_path (address);
+  g_autofree char *escaped = path != NULL ? g_uri_escape_string (path, "/", FALSE) : NULL;
+  return escaped != NULL ? g_strconcat (UNIX, escaped, NULL) : NULL;
+}
+
+gboolean
+muster_address_check (const char *address, GError **error)
+{
+  muster_require (error, FALSE, address);
+  static const struct sockaddr_un any;
+  const char *path = muster_address_unix_path (address);
+  g_autofree char *host = NULL;
+  guint16 port;
+  if (path == NULL)
+    return muster_address_parse (address, &host, &port, error);
+  if (strlen (path) < sizeof any.sun_path)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid address '%s': a socket's path has at most %d bytes", address,
+                      (int)sizeof any.sun_path - 1);
+}
+
+const char *
+muster_address_in_target (const char *target, gboolean *tls)
+{
+  static const char plain[] = "grpc://", secured[] = "grpcs://";
+  g_return_val_if_fail (target != NULL, NULL);
+  const gboolean has_tls = g_str_has_prefix (target, secured);
+  if (tls != NULL)
+    *tls = has_tls;
+  if (has_tls)
+    return target + strlen (secured);
+  if (g_str_has_prefix (target, plain))
+    return target + strlen (plain);
+  return muster_address_unix_path (target) != NULL ? target : NULL;
 }
 
 gboolean
 muster_address_is_loopback (const char *address)
 {
   g_return_val_if_fail (address != NULL, FALSE);
+  if (muster_address_unix_path (address) != NULL)
+    return TRUE;
   g_autofree char *host = NULL;
   guint16 port;
   if (!muster_address_parse (address, &host, &port, NULL))

@@ -1,152 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/require.h"
 #include "rpc/credentials_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/require.h"
 #include "rpc/grpc_private.h"
+#include "rpc/pem_private.h"
+#include "rpc/roles_private.h"
+#include "rpc/tokens_private.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <grpc/grpc_security_constants.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (BIO, BIO_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (X509, X509_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (EVP_PKEY, EVP_PKEY_free)
 
 /* Four times the size of a system's bundle of authorities. */
-#define MAX_PEM   ((gsize)1 << 20)
-#define MAX_TOKEN ((gsize)4096)
-/* Whitespace that an editor may add after a token. */
-#define MAX_BLANK ((gsize)64)
+#define MAX_PEM ((gsize)1 << 20)
 
-/* Text that is wiped when it is freed. */
+/* The minimum interval of looks at the files. */
+#define LOOK_INTERVAL_US MUSTER_SECOND
+
+static const char scheme[] = "Bearer ";
+
+/* What was read from the files. */
 typedef struct {
-  char *text; /* (owned) (nullable) NUL-terminated */
-  gsize size;
-} Secret;
+  MusterSecret certificate, key, ca; /* text is NULL where there is none */
+  MusterTokens *tokens;              /* (owned) (nullable) */
+  gboolean has_authorization;        /* a client with a token */
+  grpc_slice authorization;          /* "Bearer TOKEN" */
+} Material;
+
+enum { CERTIFICATE, KEY, CA, TOKEN, N_FILES };
 
 struct _MusterRpcCredentials {
   gatomicrefcount refs;
-  gboolean has_tls;
-  Secret certificate, key, ca; /* text is NULL where there is none */
-  gboolean has_token;
-  grpc_slice authorization; /* with has_token: "Bearer TOKEN" */
+  char *paths[N_FILES]; /* (owned) (nullable) */
+  gboolean has_tls, has_token, serves, has_roles;
+  GHashTable *roles; /* (owned) (element-type utf8 MusterRole) */
+  gint64 looked_us;  /* atomic: last look at the files */
+
+  GMutex lock; /* guards all below */
+  Material material;
+  guint version;                 /* of certificate, key and ca; also read without the lock */
+  guint token_version;           /* the same of the tokens */
+  MusterFileMark marks[N_FILES]; /* of the files that were read or refused last */
+  gboolean is_in_doubt;          /* they were refused once: warned about if they stay so */
   /* (nullable) One for all clients, which thus can share connections; from the first channel on,
    * since it starts gRPC. */
   grpc_channel_credentials *channel;
 };
 
+G_DEFINE_BOXED_TYPE (MusterRpcCredentials, muster_rpc_credentials, muster_rpc_credentials_ref,
+                     muster_rpc_credentials_unref)
+
 /* --- what is read from files --- */
 
 static void
-secret_clear (Secret *self)
+material_clear (Material *self)
 {
-  if (self->text != NULL)
-    explicit_bzero (self->text, self->size);
-  g_clear_pointer (&self->text, g_free);
-  self->size = 0;
+  muster_secret_clear (&self->certificate);
+  muster_secret_clear (&self->key);
+  muster_secret_clear (&self->ca);
+  g_clear_pointer (&self->tokens, muster_tokens_unref);
+  if (self->has_authorization)
+    grpc_slice_unref (self->authorization);
+  self->has_authorization = FALSE;
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Secret, secret_clear)
-
-/* Reads until the end or until `buffer` is full; -1 with errno. */
-static gssize
-read_all (int fd, char *buffer, gsize size)
-{
-  gsize n_read = 0;
-  while (n_read < size) {
-    gssize n = read (fd, buffer + n_read, size - n_read);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      return -1;
-    if (n == 0)
-      break;
-    n_read += (gsize)n;
-  }
-  return (gssize)n_read;
-}
-
-/* Reads a file of at most max_size bytes; `what` names it in the error, as "the token file". */
-static gboolean
-secret_read (Secret *self, const char *path, const char *what, gsize max_size, GError **error)
-{
-  g_auto (Secret) read = {g_malloc0 (max_size + 2), max_size + 2};
-  int fd = open (path, O_RDONLY | O_CLOEXEC);
-  gssize size = fd >= 0 ? read_all (fd, read.text, max_size + 1) : -1;
-  int why = errno;
-  if (fd >= 0)
-    close (fd);
-  if (size < 0) {
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "can't read %s '%s': %s", what, path,
-                        g_strerror (why));
-  }
-  if ((gsize)size > max_size) {
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "%s '%s' is too long: the limit is %" G_GSIZE_FORMAT " bytes", what, path,
-                        max_size);
-  }
-  *self = (Secret){g_malloc ((gsize)size + 1), (gsize)size};
-  memcpy (self->text, read.text, (gsize)size + 1);
-  return TRUE;
-}
-
-static gboolean
-bad_pem (const char *path, const char *why, GError **error)
-{
-  ERR_clear_error ();
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' %s", path, why);
-}
-
-/* A key with a password is refused: there is no prompt on the terminal. */
-static int
-give_no_password (char *buffer G_GNUC_UNUSED, int size G_GNUC_UNUSED, int is_writing G_GNUC_UNUSED,
-                  void *data G_GNUC_UNUSED)
-{
-  return -1;
-}
-
-/* FALSE with INVALID_ARGUMENT if the text isn't one or more PEM certificates. The path is for the
- * error. */
-static gboolean
-pem_check_certificates (const Secret *pem, const char *path, GError **error)
-{
-  g_autoptr (BIO) bio = BIO_new_mem_buf (pem->text, (int)pem->size);
-  guint n_read = 0;
-  for (;;) {
-    g_autoptr (X509) certificate = PEM_read_bio_X509 (bio, NULL, give_no_password, NULL);
-    if (certificate == NULL)
-      break;
-    n_read++;
-  }
-  gboolean is_at_end = ERR_GET_REASON (ERR_peek_last_error ()) == PEM_R_NO_START_LINE;
-  ERR_clear_error ();
-  if (n_read == 0)
-    return bad_pem (path, "contains no certificate in PEM form", error);
-  if (!is_at_end || strlen (pem->text) != pem->size)
-    return bad_pem (path, "contains an invalid certificate", error);
-  return TRUE;
-}
-
-/* The same if the key isn't one, or not that of the first certificate. */
-static gboolean
-pem_check_key (const Secret *key, const char *key_path, const Secret *certificate,
-               const char *certificate_path, GError **error)
-{
-  g_autoptr (BIO) key_bio = BIO_new_mem_buf (key->text, (int)key->size);
-  g_autoptr (EVP_PKEY) parsed = PEM_read_bio_PrivateKey (key_bio, NULL, give_no_password, NULL);
-  if (parsed == NULL || strlen (key->text) != key->size)
-    return bad_pem (key_path, "contains no private key in PEM form without a password", error);
-  g_autoptr (BIO) own_bio = BIO_new_mem_buf (certificate->text, (int)certificate->size);
-  g_autoptr (X509) own = PEM_read_bio_X509 (own_bio, NULL, give_no_password, NULL);
-  if (own != NULL && X509_check_private_key (own, parsed) == 1)
-    return TRUE;
-  g_autofree char *why =
-      g_strdup_printf ("is not the key of the certificate in '%s'", certificate_path);
-  return bad_pem (key_path, why, error);
-}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Material, material_clear)
 
 static gboolean
 fail_credentials (GError **error, const char *text)
@@ -155,32 +73,27 @@ fail_credentials (GError **error, const char *text)
 }
 
 static gboolean
-read_certificates (Secret *pem, const char *path, const char *what, GError **error)
+read_certificates (MusterSecret *pem, const char *path, const char *what, GError **error)
 {
-  return path == NULL || (secret_read (pem, path, what, MAX_PEM, error) &&
-                          pem_check_certificates (pem, path, error));
+  const MusterSecretFile file = {path, what, MAX_PEM, FALSE};
+  return path == NULL || (muster_secret_read (pem, &file, error) &&
+                          muster_pem_check_certificates (pem, path, error));
 }
 
 static gboolean
-read_pems (MusterRpcCredentials *self, const MusterRpcSecurity *security, GError **error)
+read_pems (Material *self, char *const *paths, GError **error)
 {
-  const char *certificate = security->certificate_file;
-  const char *key = security->key_file;
-  if (certificate == NULL && key != NULL)
+  const MusterSecretFile key = {paths[KEY], "the key file", MAX_PEM, TRUE};
+  if (paths[CERTIFICATE] == NULL && paths[KEY] != NULL)
     return fail_credentials (error, "the key has no certificate; set both files");
-  if (certificate != NULL && key == NULL)
+  if (paths[CERTIFICATE] != NULL && paths[KEY] == NULL)
     return fail_credentials (error, "the certificate has no key; set both files");
-  if (!read_certificates (&self->ca, security->ca_file, "the CA file", error) ||
-      !read_certificates (&self->certificate, certificate, "the certificate file", error))
+  if (!read_certificates (&self->ca, paths[CA], "the CA file", error) ||
+      !read_certificates (&self->certificate, paths[CERTIFICATE], "the certificate file", error))
     return FALSE;
-  return key == NULL || (secret_read (&self->key, key, "the key file", MAX_PEM, error) &&
-                         pem_check_key (&self->key, key, &self->certificate, certificate, error));
-}
-
-static gboolean
-bad_token (const char *path, const char *why, GError **error)
-{
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the token file '%s' %s", path, why);
+  return key.path == NULL || (muster_secret_read (&self->key, &key, error) &&
+                              muster_pem_check_key (&self->key, key.path, &self->certificate,
+                                                    paths[CERTIFICATE], error));
 }
 
 static void
@@ -191,32 +104,36 @@ wipe (void *text, size_t size)
 }
 
 static gboolean
-read_token (MusterRpcCredentials *self, const char *path, GError **error)
+read_token (Material *self, const char *path, gboolean serves, GError **error)
 {
-  static const char scheme[] = "Bearer ";
-  g_auto (Secret) token = {0};
+  g_auto (MusterSecret) token = {0};
   if (path == NULL)
     return TRUE;
-  if (!secret_read (&token, path, "the token file", MAX_TOKEN + MAX_BLANK, error))
-    return FALSE;
-  gsize size = token.size;
-  while (size > 0 && g_ascii_isspace (token.text[size - 1]))
-    size--;
-  if (size == 0)
-    return bad_token (path, "is empty", error);
-  if (size > MAX_TOKEN)
-    return bad_token (path, "is too long: the limit is 4096 bytes", error);
-  for (gsize i = 0; i < size; i++)
-    if (!g_ascii_isprint (token.text[i]))
-      return bad_token (path, "must contain one line of printable ASCII", error);
-
+  self->tokens = muster_tokens_read (path, serves ? NULL : &token, error);
+  if (self->tokens == NULL || serves)
+    return self->tokens != NULL;
   gsize head = strlen (scheme);
-  char *text = g_malloc (head + size);
+  char *text = g_malloc (head + token.size);
   memcpy (text, scheme, head);
-  memcpy (text + head, token.text, size);
-  self->authorization = grpc_slice_new_with_len (text, head + size, wipe);
-  self->has_token = TRUE;
+  memcpy (text + head, token.text, token.size);
+  self->authorization = grpc_slice_new_with_len (text, head + token.size, wipe);
+  self->has_authorization = TRUE;
   return TRUE;
+}
+
+static gboolean
+read_material (const MusterRpcCredentials *self, Material *material, GError **error)
+{
+  return read_pems (material, self->paths, error) &&
+         read_token (material, self->paths[TOKEN], self->serves, error);
+}
+
+static gboolean
+has_same_pems (const Material *one, const Material *another)
+{
+  return muster_secret_equal (&one->certificate, &another->certificate) &&
+         muster_secret_equal (&one->key, &another->key) &&
+         muster_secret_equal (&one->ca, &another->ca);
 }
 
 /* --- credentials --- */
@@ -224,11 +141,53 @@ read_token (MusterRpcCredentials *self, const char *path, GError **error)
 static grpc_channel_credentials *
 make_channel_credentials (const MusterRpcCredentials *self)
 {
+  const Material *material = &self->material;
   if (!self->has_tls)
     return grpc_insecure_credentials_create ();
-  grpc_ssl_pem_key_cert_pair own = {self->key.text, self->certificate.text};
-  return grpc_ssl_credentials_create_ex (self->ca.text, self->key.text != NULL ? &own : NULL, NULL,
-                                         NULL);
+  grpc_ssl_pem_key_cert_pair own = {material->key.text, material->certificate.text};
+  return grpc_ssl_credentials_create_ex (material->ca.text,
+                                         material->key.text != NULL ? &own : NULL, NULL, NULL);
+}
+
+/* Of seconds since 1970; NULL for 0. (transfer full) */
+static char *
+instant_of (gint64 unix_s)
+{
+  g_autoptr (GDateTime) instant = unix_s > 0 ? g_date_time_new_from_unix_utc (unix_s) : NULL;
+  return instant != NULL ? g_date_time_format_iso8601 (instant) : NULL;
+}
+
+/* The other side refuses it, and says only that it doesn't trust it. */
+static void
+warn_if_expired (const char *file, const MusterSecret *certificate)
+{
+  if (certificate->text == NULL || !muster_pem_has_expired (certificate))
+    return;
+  g_autofree char *until = instant_of (muster_pem_expiry (certificate));
+  muster_log (G_LOG_LEVEL_WARNING, "certificate", "MUSTER_FILE", file, "MUSTER_UNTIL", until,
+              "MESSAGE", "the certificate in '%s' expired at %s; replace it", file, until);
+}
+
+static void
+look_at_files (const MusterRpcCredentials *self, MusterFileMark marks[N_FILES])
+{
+  for (int i = 0; i < N_FILES; i++)
+    marks[i] = muster_file_mark (self->paths[i]);
+}
+
+static gboolean
+read_first (MusterRpcCredentials *self, const MusterRpcSecurity *security, GError **error)
+{
+  static const char *const none[] = {NULL};
+  self->roles = muster_roles_read (security->roles != NULL ? security->roles : none, error);
+  if (self->roles == NULL)
+    return FALSE;
+  self->has_roles = g_hash_table_size (self->roles) > 0;
+  if (self->has_roles && self->paths[CA] == NULL)
+    return fail_credentials (error, "roles are given to client certificates; set the CA file that "
+                                    "they are signed by");
+  look_at_files (self, self->marks);
+  return read_material (self, &self->material, error);
 }
 
 MusterRpcCredentials *
@@ -238,9 +197,19 @@ muster_rpc_credentials_new (const MusterRpcSecurity *security, GError **error)
   muster_openssl_init ();
   g_autoptr (MusterRpcCredentials) self = g_new0 (MusterRpcCredentials, 1);
   g_atomic_ref_count_init (&self->refs);
-  if (!read_pems (self, security, error) || !read_token (self, security->token_file, error))
+  g_mutex_init (&self->lock);
+  self->paths[CERTIFICATE] = g_strdup (security->certificate_file);
+  self->paths[KEY] = g_strdup (security->key_file);
+  self->paths[CA] = g_strdup (security->ca_file);
+  self->paths[TOKEN] = g_strdup (security->token_file);
+  self->serves = security->serves;
+  self->version = 1;
+  self->looked_us = muster_clock_now_us (muster_system_clock ());
+  if (!read_first (self, security, error))
     return NULL;
-  self->has_tls = security->tls || self->certificate.text != NULL || self->ca.text != NULL;
+  self->has_tls = security->tls || self->paths[CERTIFICATE] != NULL || self->paths[CA] != NULL;
+  self->has_token = self->paths[TOKEN] != NULL;
+  warn_if_expired (self->paths[CERTIFICATE], &self->material.certificate);
   return g_steal_pointer (&self);
 }
 
@@ -257,12 +226,12 @@ muster_rpc_credentials_unref (MusterRpcCredentials *self)
 {
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
-  secret_clear (&self->certificate);
-  secret_clear (&self->key);
-  secret_clear (&self->ca);
-  if (self->has_token)
-    grpc_slice_unref (self->authorization);
+  material_clear (&self->material);
   g_clear_pointer (&self->channel, grpc_channel_credentials_release);
+  g_clear_pointer (&self->roles, g_hash_table_unref);
+  for (int i = 0; i < N_FILES; i++)
+    g_free (self->paths[i]);
+  g_mutex_clear (&self->lock);
   g_free (self);
 }
 
@@ -281,42 +250,313 @@ muster_rpc_credentials_has_token (const MusterRpcCredentials *self)
 gboolean
 muster_rpc_credentials_has_certificate (const MusterRpcCredentials *self)
 {
-  return self != NULL && self->certificate.text != NULL;
+  return self != NULL && self->paths[CERTIFICATE] != NULL;
 }
 
-const grpc_slice *
-muster_rpc_credentials_authorization (const MusterRpcCredentials *self)
+gboolean
+muster_rpc_credentials_has_ca (const MusterRpcCredentials *self)
 {
-  return muster_rpc_credentials_has_token (self) ? &self->authorization : NULL;
+  return self != NULL && self->paths[CA] != NULL;
+}
+
+gboolean
+muster_rpc_credentials_has_guard (const MusterRpcCredentials *self)
+{
+  return self != NULL && (self->has_token || self->has_roles);
+}
+
+/* --- reading the files again --- */
+
+/* What became of it, for the log. */
+typedef struct {
+  gboolean is_read, has_new_pems, has_new_tokens;
+  gint64 end_s; /* of the certificate's validity, since 1970; 0: there is none */
+  gsize n_tokens;
+  GError *error; /* (owned) (nullable) */
+} Outcome;
+
+/* Call with the lock held. */
+static void
+take_over (MusterRpcCredentials *self, Material *material, Outcome *outcome)
+{
+  outcome->has_new_pems = !has_same_pems (&self->material, material);
+  outcome->has_new_tokens = !muster_tokens_equal (self->material.tokens, material->tokens);
+  if (outcome->has_new_pems) {
+    g_clear_pointer (&self->channel, grpc_channel_credentials_release);
+    g_atomic_int_inc (&self->version);
+  }
+  if (outcome->has_new_tokens)
+    g_atomic_int_inc (&self->token_version);
+  if (outcome->has_new_pems && material->certificate.text != NULL)
+    outcome->end_s = muster_pem_expiry (&material->certificate);
+  if (outcome->has_new_pems)
+    warn_if_expired (self->paths[CERTIFICATE], &material->certificate);
+  if (material->tokens != NULL)
+    outcome->n_tokens = muster_tokens_size (material->tokens);
+  Material before = self->material;
+  self->material = *material;
+  *material = before; /* wiped by the caller */
+}
+
+/* Call with the lock held. */
+static void
+read_again (MusterRpcCredentials *self, Outcome *outcome)
+{
+  g_auto (Material) material = {0};
+  look_at_files (self, self->marks);
+  outcome->is_read = read_material (self, &material, &outcome->error);
+  if (outcome->is_read)
+    take_over (self, &material, outcome);
+}
+
+static void
+log_pems (const MusterRpcCredentials *self, const Outcome *outcome)
+{
+  const char *file = self->paths[CERTIFICATE] != NULL ? self->paths[CERTIFICATE] : self->paths[CA];
+  g_autofree char *until = instant_of (outcome->end_s);
+  muster_log (G_LOG_LEVEL_INFO, "reload", "MUSTER_FILE", file, "MUSTER_UNTIL", until, "MESSAGE",
+              "the certificates of '%s' were replaced, for new connections%s%s", file,
+              until != NULL ? "; valid until " : "", until != NULL ? until : "");
+}
+
+static void
+log_outcome (const MusterRpcCredentials *self, const Outcome *outcome)
+{
+  if (!outcome->is_read)
+    muster_log (G_LOG_LEVEL_WARNING, "reload", "MESSAGE",
+                "the certificates and tokens in use are kept: %s", outcome->error->message);
+  if (outcome->has_new_pems)
+    log_pems (self, outcome);
+  if (outcome->has_new_tokens)
+    muster_log (G_LOG_LEVEL_INFO, "reload", "MUSTER_FILE", self->paths[TOKEN], "MUSTER_COUNT",
+                MUSTER_LOG_INT (outcome->n_tokens), "MESSAGE",
+                "the tokens of '%s' were replaced: %" G_GSIZE_FORMAT, self->paths[TOKEN],
+                outcome->n_tokens);
+}
+
+gboolean
+muster_rpc_credentials_reload (MusterRpcCredentials *self, GError **error)
+{
+  muster_require (error, FALSE, self);
+  Outcome outcome = {0};
+  g_mutex_lock (&self->lock);
+  read_again (self, &outcome);
+  self->is_in_doubt = FALSE;
+  g_mutex_unlock (&self->lock);
+  if (outcome.is_read)
+    log_outcome (self, &outcome);
+  else
+    g_propagate_error (error, outcome.error);
+  return outcome.is_read;
+}
+
+/* Call with the lock held. FALSE if nothing has changed. Two files are never replaced at once: a
+ * pair that doesn't fit is reported when it is still there at the next look. */
+static gboolean
+refresh (MusterRpcCredentials *self, Outcome *outcome)
+{
+  MusterFileMark marks[N_FILES];
+  gboolean has_changed = FALSE;
+  look_at_files (self, marks);
+  for (int i = 0; i < N_FILES; i++)
+    has_changed = has_changed || !muster_file_mark_equal (&marks[i], &self->marks[i]);
+  gboolean is_second_look = self->is_in_doubt && !has_changed;
+  if (!has_changed && !self->is_in_doubt)
+    return FALSE;
+  read_again (self, outcome);
+  self->is_in_doubt = !outcome->is_read && !is_second_look;
+  return !self->is_in_doubt;
+}
+
+static void
+look_now (MusterRpcCredentials *self)
+{
+  Outcome outcome = {0};
+  g_mutex_lock (&self->lock);
+  gboolean is_news = refresh (self, &outcome);
+  g_mutex_unlock (&self->lock);
+  if (is_news)
+    log_outcome (self, &outcome);
+  g_clear_error (&outcome.error);
+}
+
+void
+muster_rpc_credentials_refresh (MusterRpcCredentials *self)
+{
+  if (self == NULL)
+    return;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  gint64 looked_us = __atomic_load_n (&self->looked_us, __ATOMIC_RELAXED);
+  if (now_us - looked_us >= LOOK_INTERVAL_US &&
+      __atomic_compare_exchange_n (&self->looked_us, &looked_us, now_us, FALSE, __ATOMIC_RELAXED,
+                                   __ATOMIC_RELAXED))
+    look_now (self);
+}
+
+/* --- a client's --- */
+
+guint
+muster_rpc_credentials_token_version (MusterRpcCredentials *self)
+{
+  return self != NULL ? (guint)g_atomic_int_get (&self->token_version) : 0;
+}
+
+gboolean
+muster_rpc_credentials_has_newer_token (MusterRpcCredentials *self, guint version)
+{
+  if (self == NULL || !self->has_token)
+    return FALSE;
+  look_now (self);
+  return muster_rpc_credentials_token_version (self) != version;
+}
+
+guint
+muster_rpc_credentials_version (MusterRpcCredentials *self)
+{
+  return self != NULL ? (guint)g_atomic_int_get (&self->version) : 0;
+}
+
+gboolean
+muster_rpc_credentials_authorization (MusterRpcCredentials *self, grpc_slice *authorization)
+{
+  if (!muster_rpc_credentials_has_token (self))
+    return FALSE;
+  g_mutex_lock (&self->lock);
+  gboolean has_token = self->material.has_authorization;
+  if (has_token)
+    *authorization = grpc_slice_ref (self->material.authorization);
+  g_mutex_unlock (&self->lock);
+  return has_token;
 }
 
 grpc_channel *
 muster_rpc_credentials_open_channel (MusterRpcCredentials *self, const char *target,
-                                     const grpc_channel_args *args)
+                                     const grpc_channel_args *args, guint *version)
 {
   if (self == NULL) {
     g_autoptr (grpc_channel_credentials) plain = grpc_insecure_credentials_create ();
+    *version = 0;
     return grpc_channel_create (target, plain, args);
   }
-  if (g_once_init_enter (&self->channel))
-    g_once_init_leave (&self->channel, make_channel_credentials (self));
-  return grpc_channel_create (target, self->channel, args);
+  g_mutex_lock (&self->lock);
+  if (self->channel == NULL)
+    self->channel = make_channel_credentials (self);
+  *version = self->version;
+  grpc_channel *channel = grpc_channel_create (target, self->channel, args);
+  g_mutex_unlock (&self->lock);
+  return channel;
 }
 
-grpc_server_credentials *
-muster_rpc_credentials_for_server (MusterRpcCredentials *self, GError **error)
+/* --- a server's --- */
+
+grpc_ssl_server_certificate_config *
+muster_rpc_credentials_server_config (MusterRpcCredentials *self, guint *version)
 {
-  if (!muster_rpc_credentials_has_tls (self))
-    return grpc_insecure_server_credentials_create ();
-  if (!muster_rpc_credentials_has_certificate (self)) {
-    fail_credentials (error, "a TLS server needs a certificate and its key; set both files");
-    return NULL;
-  }
-  grpc_ssl_pem_key_cert_pair own = {self->key.text, self->certificate.text};
-  grpc_ssl_client_certificate_request_type asks =
-      self->ca.text != NULL ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                            : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
-  return grpc_ssl_server_credentials_create_with_options (
-      grpc_ssl_server_credentials_create_options_using_config (
-          asks, grpc_ssl_server_certificate_config_create (self->ca.text, &own, 1)));
+  g_mutex_lock (&self->lock);
+  grpc_ssl_pem_key_cert_pair own = {self->material.key.text, self->material.certificate.text};
+  /* gRPC ends the process if there are no authorities, even where they aren't used. */
+  const char *ca = self->material.ca.text != NULL ? self->material.ca.text : own.cert_chain;
+  grpc_ssl_server_certificate_config *config =
+      grpc_ssl_server_certificate_config_create (ca, &own, 1);
+  *version = self->version;
+  g_mutex_unlock (&self->lock);
+  return config;
+}
+
+gboolean
+muster_rpc_credentials_pems (MusterRpcCredentials *self, MusterRpcPems *pems)
+{
+  if (!muster_rpc_credentials_has_certificate (self))
+    return FALSE;
+  g_mutex_lock (&self->lock);
+  const Material *now = &self->material;
+  *pems = (MusterRpcPems){
+      .certificate = {g_strndup (now->certificate.text, now->certificate.size),
+                      now->certificate.size},
+      .key = {g_strndup (now->key.text, now->key.size), now->key.size},
+      .version = self->version,
+  };
+  if (now->ca.text != NULL)
+    pems->ca = (MusterSecret){g_strndup (now->ca.text, now->ca.size), now->ca.size};
+  g_mutex_unlock (&self->lock);
+  return TRUE;
+}
+
+void
+muster_rpc_pems_clear (MusterRpcPems *self)
+{
+  muster_secret_clear (&self->certificate);
+  muster_secret_clear (&self->key);
+  muster_secret_clear (&self->ca);
+}
+
+static MusterTokens *
+hold_tokens (MusterRpcCredentials *self)
+{
+  g_mutex_lock (&self->lock);
+  MusterTokens *tokens = muster_tokens_ref (self->material.tokens);
+  g_mutex_unlock (&self->lock);
+  return tokens;
+}
+
+static MusterRole
+find_token (MusterRpcCredentials *self, const char *token, gsize size, guint *line)
+{
+  g_autoptr (MusterTokens) tokens = hold_tokens (self);
+  return muster_tokens_find (tokens, token, size, line);
+}
+
+/* A client may send a new token before the next look at the file that it was added to. */
+static MusterRole
+role_of (MusterRpcCredentials *self, const char *token, gsize size, guint *line)
+{
+  MusterRole role = find_token (self, token, size, line);
+  if (role != MUSTER_ROLE_NONE)
+    return role;
+  look_now (self);
+  return find_token (self, token, size, line);
+}
+
+/* shown (nullable) is "Bearer TOKEN". */
+static void
+identify_token (MusterRpcCredentials *self, const grpc_slice *shown, MusterRpcCaller *caller)
+{
+  gsize head = strlen (scheme);
+  caller->role = MUSTER_ROLE_NONE;
+  caller->lacks_token = shown == NULL;
+  if (shown == NULL)
+    return;
+  const char *text = (const char *)GRPC_SLICE_START_PTR (*shown);
+  gsize size = GRPC_SLICE_LENGTH (*shown);
+  if (size > head && memcmp (text, scheme, head) == 0)
+    caller->role = role_of (self, text + head, size - head, &caller->token_line);
+  caller->is_unknown = caller->role == MUSTER_ROLE_NONE;
+}
+
+void
+muster_rpc_credentials_identify (MusterRpcCredentials *self, const grpc_auth_context *context,
+                                 const grpc_slice *authorization, MusterRpcCaller *caller)
+{
+  *caller = (MusterRpcCaller){.role = MUSTER_ROLE_ADMIN};
+  if (muster_rpc_credentials_has_token (self))
+    identify_token (self, authorization, caller);
+  if (!muster_rpc_credentials_has_ca (self))
+    return;
+  MusterRole role = context != NULL
+                        ? muster_roles_of (self->roles, context, caller->name, sizeof caller->name)
+                        : MUSTER_ROLE_NONE;
+  if (self->has_roles)
+    caller->role = MIN (caller->role, role);
+}
+
+MusterRole
+muster_rpc_credentials_role (MusterRpcCredentials *self, const char *token, gssize size)
+{
+  if (self == NULL)
+    return MUSTER_ROLE_ADMIN;
+  if (!self->has_token)
+    return muster_rpc_credentials_has_ca (self) ? MUSTER_ROLE_NONE : MUSTER_ROLE_ADMIN;
+  if (token == NULL)
+    return MUSTER_ROLE_NONE;
+  return role_of (self, token, size >= 0 ? (gsize)size : strlen (token), NULL);
 }

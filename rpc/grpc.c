@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/grpc_private.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <grpc/support/log.h>
@@ -15,10 +16,30 @@
 #define MAX_STATUS_TEXT    4096
 #define MAX_STATUS_ESCAPED 6000 /* of the 8 KB that gRPC gives all of a call's metadata */
 
+/* A peer that speaks no TLS, or has no certificate that is trusted. gRPC says nothing else of it.
+ */
+static gboolean
+log_handshake (const char *text)
+{
+  static MusterLogLimit limit;
+  char left_out[MUSTER_LOG_COUNT_SIZE];
+  if (!g_str_has_prefix (text, "Handshake failed"))
+    return FALSE;
+  if (!muster_log_bounded (G_LOG_LEVEL_INFO, &limit, left_out))
+    return TRUE;
+  const char *colon = strstr (text, "::"); /* "…:SSL routines::wrong version number." */
+  muster_log (G_LOG_LEVEL_INFO, "handshake-failed", "MUSTER_LEFT_OUT", left_out, "MESSAGE",
+              "TLS handshake failed: %s", colon != NULL ? colon + 2 : text);
+  return TRUE;
+}
+
 static void
 log_as_debug (gpr_log_func_args *args)
 {
-  g_debug ("gRPC: %s:%d: %s", args->file, args->line, args->message);
+  if (log_handshake (args->message))
+    return;
+  muster_log (G_LOG_LEVEL_DEBUG, "grpc", "MESSAGE", "gRPC: %s:%d: %s", args->file, args->line,
+              args->message);
 }
 
 /* OpenSSL calls this for each SSL_CTX it creates. Connections inherit its mode: 33 KB of buffers
@@ -51,7 +72,8 @@ muster_grpc_init (void)
   muster_openssl_init ();
   grpc_init ();
   if (SSL_CTX_get_ex_new_index (0, NULL, save_memory, NULL, NULL) < 0)
-    g_debug ("TLS connections keep their buffers: OpenSSL takes no more hooks");
+    muster_log (G_LOG_LEVEL_DEBUG, "tls", "MESSAGE",
+                "TLS connections keep their buffers: OpenSSL takes no more hooks");
   g_once_init_leave (&once, 1);
 }
 

@@ -5,6 +5,9 @@
 
 #include <gio/gio.h>
 
+/* Ports that are tried for port 0 of a host with several addresses. */
+#define MAX_PICKS 32
+
 static char *
 cause_of (const GError *why)
 {
@@ -26,32 +29,45 @@ muster_listen_fail (const char *address, const GError *why, GError **error)
 
 /* Binds without listening, so that no client connects to a temporary socket. Binding alone detects
  * another listener. */
-static gboolean
-can_bind (GSocketAddress *address, GError **error)
+static GSocket *
+bind_at (GSocketAddress *address, guint16 port, GError **error)
 {
-  g_autoptr (GSocket) socket = g_socket_new (g_socket_address_get_family (address),
-                                             G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, error);
-  return socket != NULL && g_socket_bind (socket, address, TRUE, error);
+  g_autoptr (GSocketAddress) at = g_inet_socket_address_new (
+      g_inet_socket_address_get_address (G_INET_SOCKET_ADDRESS (address)), port);
+  g_autoptr (GSocket) socket = g_socket_new (g_socket_address_get_family (at), G_SOCKET_TYPE_STREAM,
+                                             G_SOCKET_PROTOCOL_TCP, error);
+  return socket != NULL && g_socket_bind (socket, at, TRUE, error) ? g_steal_pointer (&socket)
+                                                                   : NULL;
 }
 
-gboolean
-muster_listen_check (const char *address, GError **error)
+static guint16
+port_of (GSocket *socket)
 {
-  g_autofree char *host = NULL;
-  guint16 port;
-  if (!muster_address_parse (address, &host, &port, error))
-    return FALSE;
-  g_autoptr (GSocketConnectable) name = g_network_address_new (host, port);
+  g_autoptr (GSocketAddress) bound = g_socket_get_local_address (socket, NULL);
+  return bound != NULL ? g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (bound)) : 0;
+}
+
+/* Binds all addresses of a host to one port: *port, or for 0 the one that the first of several
+ * gets. Fails if it is in use at one of them, or if there is none. The sockets are added to held.
+ */
+static gboolean
+bind_all (const char *host, guint16 *port, GPtrArray *held, GError **error)
+{
+  g_autoptr (GSocketConnectable) name = g_network_address_new (host, *port);
   g_autoptr (GSocketAddressEnumerator) enumerator = g_socket_connectable_enumerate (name);
   g_autoptr (GError) first = NULL;
-  gboolean is_free = FALSE;
+  const guint before = held->len;
+  guint16 common = *port;
   for (;;) {
     g_autoptr (GError) why = NULL;
     g_autoptr (GSocketAddress) at = g_socket_address_enumerator_next (enumerator, NULL, &why);
-    const gboolean is_there = at != NULL && can_bind (at, &why);
-    is_free = is_free || is_there;
+    GSocket *socket = at != NULL ? bind_at (at, common, &why) : NULL;
+    if (socket != NULL) {
+      g_ptr_array_add (held, socket);
+      common = port_of (socket);
+    }
     if (g_error_matches (why, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE)) {
-      muster_listen_fail (address, why, error);
+      g_propagate_error (error, g_steal_pointer (&why));
       return FALSE;
     }
     if (first == NULL)
@@ -59,7 +75,28 @@ muster_listen_check (const char *address, GError **error)
     if (at == NULL)
       break;
   }
-  if (!is_free)
-    muster_listen_fail (address, first, error);
-  return is_free;
+  if (held->len - before > 1)
+    *port = common;
+  if (held->len == before)
+    g_propagate_error (error, g_steal_pointer (&first));
+  return held->len > before;
+}
+
+char *
+muster_listen_pick (const char *address, GError **error)
+{
+  g_autofree char *host = NULL;
+  g_autoptr (GPtrArray) held = g_ptr_array_new_with_free_func (g_object_unref);
+  guint16 port;
+  if (!muster_address_parse (address, &host, &port, error))
+    return NULL;
+  for (guint left = port == 0 ? MAX_PICKS : 1;; left--) {
+    g_autoptr (GError) why = NULL;
+    if (bind_all (host, &port, held, &why))
+      return muster_address_format (host, port);
+    if (left > 1 && g_error_matches (why, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
+      continue; /* a socket of this try stays bound: the next one gets another port */
+    muster_listen_fail (address, why, error);
+    return NULL;
+  }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/saver_private.h"
 
+#include "base/log.h"
+
 /* A model that moves each time has somebody who won't rest. */
 #define MOST_TRIES 5
 
@@ -22,7 +24,8 @@ work_quiesced (MusterSaver *self, MusterSession *session, MusterSaverWork work, 
       return FALSE;
     if (is_consistent)
       return TRUE;
-    g_info ("the model changed during the save; saving again");
+    muster_log (G_LOG_LEVEL_INFO, "save", "MESSAGE",
+                "the model changed during the save; saving again");
   }
   return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                       "the model changed during each of %d saves: a task doesn't pause for saves",
@@ -37,6 +40,23 @@ muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *session,
   if (self->consistent_cut.quiesce == NULL)
     return work (data, error);
   gboolean done = work_quiesced (self, session, work, data, step, deadline_us, cancellable, error);
-  self->consistent_cut.release (session, self->consistent_cut_data);
+  if (!self->keeps_cut)
+    self->consistent_cut.release (session, self->consistent_cut_data);
   return done;
+}
+
+void
+muster_saver_keep_cut (MusterSaver *self, gboolean keeps)
+{
+  g_return_if_fail (MUSTER_IS_SAVER (self));
+  self->keeps_cut = keeps;
+}
+
+void
+muster_saver_release_cut (MusterSaver *self, MusterSession *session)
+{
+  g_return_if_fail (MUSTER_IS_SAVER (self) && session != NULL);
+  self->keeps_cut = FALSE;
+  if (self->consistent_cut.release != NULL)
+    self->consistent_cut.release (session, self->consistent_cut_data);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/crash_loop_private.h"
 
+#include "base/fields.h"
 #include "base/require.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/checkpoint_state.h"
@@ -98,6 +99,20 @@ has_died_in_fast_tier (MusterSaver *self)
       return TRUE;
   }
   return FALSE;
+}
+
+static const MusterField living_owned[] = {
+    MUSTER_STRING_FIELD (MusterLivingModel, holder),
+    MUSTER_STRING_FIELD (MusterLivingModel, durable),
+};
+MUSTER_DEFINE_OPTIONS (MusterLivingModel, muster_living_model, living_owned)
+
+MusterLivingModel *
+muster_living_model_new (const char *holder, const char *durable, gint64 durable_step, gint64 step)
+{
+  const MusterLivingModel model = {
+      .holder = holder, .durable = durable, .durable_step = durable_step, .step = step};
+  return muster_living_model_copy (&model);
 }
 
 gboolean

@@ -198,6 +198,7 @@ typedef struct {
   const char *key;
   const char *path; /* as the master knows it */
   gboolean *sees;   /* one for each reader */
+  char *denied;     /* (owned) (nullable) why one may not read it */
   gint64 deadline_us;
   GCancellable *cancellable;
 } Query;
@@ -235,7 +236,7 @@ read_back (const Query *self, guint first, guint n, GError **error)
 
 /* A device that can't be asked doesn't count as failed: the save itself will report it. */
 static gboolean
-ask_one (const Query *self, guint i, GError **error)
+ask_one (Query *self, guint i, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
@@ -245,14 +246,16 @@ ask_one (const Query *self, guint i, GError **error)
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  self->sees[i] = !muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) &&
-                  !muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED);
+  const gboolean is_denied = muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED);
+  self->sees[i] = !muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) && !is_denied;
+  if (is_denied && self->denied == NULL)
+    self->denied = g_strdup (failure->message);
   return TRUE;
 }
 
 /* All at once; after a failure one by one, since the error names one at most. */
 static gboolean
-ask (const Query *self, GError **error)
+ask (Query *self, GError **error)
 {
   if (read_back (self, 0, self->nodes->readers->len, NULL))
     return TRUE;
@@ -289,6 +292,9 @@ judge (const Query *self, const char *directory, GError **error)
   gboolean is_one = blind->len == 1;
   g_ptr_array_add (blind, NULL);
   g_autofree char *names = g_strjoinv (", ", (char **)blind->pdata);
+  if (self->denied != NULL)
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s can't use '%s': %s", names,
+                        directory, self->denied);
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                       "%s %s see '%s' of host '%s'; use a directory that %s see", names,
                       is_one ? "doesn't" : "don't", directory, g_get_host_name (),
@@ -309,7 +315,9 @@ probe_with (MusterSaver *self, Query *condition, const char *directory, GError *
   condition->sees = sees;
   gboolean asked = write_file (self, prefix, key, error) && ask (condition, error);
   remove_file_quietly (self, directory, prefix);
-  return asked && judge (condition, directory, error);
+  const gboolean is_seen = asked && judge (condition, directory, error);
+  g_clear_pointer (&condition->denied, g_free);
+  return is_seen;
 }
 
 /* --- the whole of it --- */

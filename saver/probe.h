@@ -5,14 +5,26 @@
 
 G_BEGIN_DECLS
 
-/* Checks that the devices that save see the chief's directory, with a few bytes before many are
- * written (docs/decisions/0010). The chief writes a small checkpoint ".probe-RANDOM" there, and
- * every device with a SaveV2 node behind the saver's save op reads it through its own RestoreV2
- * node, added to the session under "muster_probe/". The files are always removed afterwards.
+/**
+ * muster_saver_probe:
+ * @self: a saver
+ * @session: a session of the master
+ * @directory: the directory to save to
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
  *
- * FAILED_PRECONDITION names each device that doesn't see the files, and the directory. Succeeds
+ * Checks that the devices that save see the chief's directory, with a few bytes before many are
+ * written (docs/decisions/0010). The chief writes a small checkpoint `.probe-RANDOM` there, and
+ * every device with a SaveV2 node behind the saver's save op reads it through its own RestoreV2
+ * node, added to the session under `muster_probe/`. The files are always removed afterwards.
+ *
+ * `FAILED_PRECONDITION` names each device that doesn't see the files, and the directory. Succeeds
  * without a check if the master doesn't support it (such as one without extend). A master that
- * doesn't answer fails with its own error. Other steps of the session continue. Any thread. */
+ * doesn't answer fails with its own error. Other steps of the session continue. Any thread.
+ *
+ * Returns: `TRUE` unless a device doesn't see the directory
+ */
 gboolean muster_saver_probe (MusterSaver *self, MusterSession *session, const char *directory,
                              gint64 deadline_us, GCancellable *cancellable, GError **error);
 

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/restore_options.h"
 
-G_DEFINE_BOXED_TYPE (MusterRestoreOptions, muster_restore_options, muster_restore_options_copy,
-                     muster_restore_options_free)
+#include "base/fields.h"
+
+static const MusterField owned[] = {
+    MUSTER_TYPED_FIELD (MusterRestoreOptions, names, g_hash_table_get_type),
+    MUSTER_TYPED_FIELD (MusterRestoreOptions, needs, g_strv_get_type),
+    MUSTER_TYPED_FIELD (MusterRestoreOptions, progress_owner, g_bytes_get_type),
+    MUSTER_STRING_FIELD (MusterRestoreOptions, prefix),
+    MUSTER_STRING_FIELD (MusterRestoreOptions, directory),
+};
+MUSTER_DEFINE_OPTIONS (MusterRestoreOptions, muster_restore_options, owned)
 
 MusterRestoreOptions *
 muster_restore_options_new (const char *prefix, const char *directory)
@@ -11,30 +19,52 @@ muster_restore_options_new (const char *prefix, const char *directory)
   return muster_restore_options_copy (&options);
 }
 
-MusterRestoreOptions *
-muster_restore_options_copy (const MusterRestoreOptions *self)
+/* A copy: the caller's table may borrow its strings. */
+void
+muster_restore_options_set_names (MusterRestoreOptions *self, GHashTable *names)
 {
-  g_return_val_if_fail (self != NULL, NULL);
-
-  MusterRestoreOptions *copy = g_memdup2 (self, sizeof *self);
-
-  copy->prefix = g_strdup (self->prefix);
-  copy->directory = g_strdup (self->directory);
-  copy->names = self->names != NULL ? g_hash_table_ref (self->names) : NULL;
-  copy->needs = (const char *const *)g_strdupv ((char **)self->needs);
-  return copy;
+  g_return_if_fail (self != NULL);
+  g_autoptr (GHashTable) copy = NULL;
+  if (names != NULL) {
+    GHashTableIter iter;
+    gpointer key, value;
+    copy = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+    g_hash_table_iter_init (&iter, names);
+    while (g_hash_table_iter_next (&iter, &key, &value))
+      g_hash_table_insert (copy, g_strdup (key), g_strdup (value));
+  }
+  muster_fields_set (self, &owned[0], copy);
 }
 
 void
-muster_restore_options_free (MusterRestoreOptions *self)
+muster_restore_options_set_needs (MusterRestoreOptions *self, const char *const *needs)
 {
-  if (self == NULL)
-    return;
-  g_free ((char *)self->prefix);
-  g_free ((char *)self->directory);
-  g_clear_pointer (&self->names, g_hash_table_unref);
-  g_strfreev ((char **)self->needs);
-  g_free (self);
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &owned[1], needs);
+}
+
+void
+muster_restore_options_set_progress (MusterRestoreOptions *self, MusterRestoreProgress progress,
+                                     gpointer user_data, GDestroyNotify destroy)
+{
+  g_return_if_fail (self != NULL);
+  self->progress = progress;
+  self->user_data = user_data;
+  muster_fields_own (self, &owned[2], user_data, destroy);
+}
+
+static const MusterField restored_owned[] = {
+    MUSTER_STRING_FIELD (MusterRestored, prefix),
+    MUSTER_TYPED_FIELD (MusterRestored, initialised, g_strv_get_type),
+    MUSTER_STRING_FIELD (MusterRestored, warning),
+    MUSTER_STRING_FIELD (MusterRestored, passed_over),
+};
+MUSTER_DEFINE_OPTIONS (MusterRestored, muster_restored, restored_owned)
+
+MusterRestored *
+muster_restored_new (void)
+{
+  return g_new0 (MusterRestored, 1);
 }
 
 void

@@ -5,44 +5,65 @@
 
 G_BEGIN_DECLS
 
-/* Options of a restore. */
-
-/* Reports the progress in bytes. Called from any thread, one call at a time; should return quickly.
+/**
+ * MusterRestoreProgress:
+ * @done: bytes that were restored
+ * @total: bytes in all
+ * @user_data: the caller's
+ *
+ * Reports the progress of a restore in bytes. Called from any thread, one call at a time; should
+ * return quickly.
  */
 typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer user_data);
 
+/**
+ * MusterRestoreOptions:
+ * @prefix: (nullable): restores exactly this checkpoint. Set either this or @directory
+ * @directory: (nullable): restores the newest complete checkpoint of this directory
+ * @allow_missing: a global variable that the checkpoint lacks runs its initializer, even if it has
+ * a value on the master
+ * @refuse_unexpected: a tensor that the graph doesn't restore is an error
+ * @reshape: shapes need only have the same number of elements
+ * @names: (nullable) (element-type utf8 utf8): the name of a variable in the graph to its name in
+ *   the checkpoint
+ * @fall_back_off: use only the latest checkpoint of the directory
+ * @fall_back_to_files: if the state file can't be read, is missing or names only missing
+ *   checkpoints, search the directory's files
+ * @keep_damaged: skip a damaged checkpoint without quarantining it
+ * @needs: (nullable) (array zero-terminated=1): names in the checkpoint. A checkpoint that is
+ *   incompatible with the graph and lacks one of these was saved without them: it is skipped, not
+ *   quarantined
+ * @count_deaths: quarantine the checkpoint if three consecutive runs restored it and died
+ *   ([method@Saver.mark_good])
+ * @progress: (nullable) (skip): called during the restore
+ * @user_data: (skip): for @progress
+ *
+ * Options of a restore: the checkpoint, what is compatible, and what is used of a directory.
+ *
+ * If they allow more than the graph's own restore op does, the chief reads the tensors and feeds
+ * them instead. C code fills a zeroed struct; a copy owns everything that it points to.
+ */
 typedef struct {
-  /* Set one of the two. */
-  const char *prefix;    /* (nullable) restores exactly this checkpoint */
-  const char *directory; /* (nullable) restores its newest complete checkpoint */
+  const char *prefix;
+  const char *directory;
 
-  /* Which checkpoints are compatible. If these allow more than the graph's own restore op does, the
-   * chief reads the tensors and feeds them instead. */
-  gboolean allow_missing; /* a global variable that the checkpoint lacks runs its initializer, even
-                             if it has a value on the master */
-  gboolean refuse_unexpected; /* a tensor that the graph doesn't restore is an error */
-  gboolean reshape;           /* shapes need only have the same number of elements */
-  GHashTable *names; /* (nullable) name of a variable in the graph -> its name in the checkpoint */
+  gboolean allow_missing;
+  gboolean refuse_unexpected;
+  gboolean reshape;
+  GHashTable *names;
 
-  /* Which checkpoint of the directory is used. */
-  gboolean fall_back_off;      /* use only the latest */
-  gboolean fall_back_to_files; /* if the state file can't be read, is missing or names only missing
-                                  checkpoints, search the directory's files */
-  gboolean keep_damaged;       /* skip a damaged one without quarantining it */
-  /* (nullable) NULL-terminated names in the checkpoint; the caller's. A checkpoint that is
-   * incompatible with the graph and lacks one of these was saved without them: it is skipped, not
-   * quarantined. */
+  gboolean fall_back_off;
+  gboolean fall_back_to_files;
+  gboolean keep_damaged;
   const char *const *needs;
-  /* Quarantine the checkpoint if three consecutive runs restored it and died
-   * (muster_saver_mark_good ()). */
   gboolean count_deaths;
 
-  MusterRestoreProgress progress; /* (nullable) */
+  MusterRestoreProgress progress;
   gpointer user_data;
+  /*< private >*/
+  GBytes *progress_owner;
 } MusterRestoreOptions;
 
-/* A copy that owns everything it points to except user_data, for language bindings and for callers
- * that keep options beyond a call. */
 #define MUSTER_TYPE_RESTORE_OPTIONS (muster_restore_options_get_type ())
 GType muster_restore_options_get_type (void);
 
@@ -51,26 +72,120 @@ GType muster_restore_options_get_type (void);
  * @prefix: (nullable): the checkpoint to restore
  * @directory: (nullable): or the directory whose newest complete checkpoint is restored
  *
+ * Options that own what they point to.
+ *
  * Returns: (transfer full): options
  */
 MusterRestoreOptions *muster_restore_options_new (const char *prefix, const char *directory);
-MusterRestoreOptions *muster_restore_options_copy (const MusterRestoreOptions *self);
-void muster_restore_options_free (MusterRestoreOptions *self); /* accepts NULL */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRestoreOptions, muster_restore_options_free)
-
-/* What was restored. A plain struct; clear it. */
-typedef struct {
-  char *prefix; /* (nullable) NULL: there was no checkpoint to restore */
-  guint n_tensors;
-  guint64 bytes;
-  char **initialised; /* (nullable) variables that were initialised because the checkpoint lacks
-                         them */
-  char *warning;      /* (nullable) warnings about the checkpoint, one per line */
-  char *passed_over;  /* (nullable) newer checkpoints that were skipped and why, one per line */
-} MusterRestored;
 
 /**
- * muster_restored_clear: (skip)
+ * muster_restore_options_copy:
+ * @self: options
+ *
+ * A copy that owns everything that it points to, for callers that keep options beyond a call.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterRestoreOptions *muster_restore_options_copy (const MusterRestoreOptions *self);
+
+/**
+ * muster_restore_options_free:
+ * @self: (transfer full) (nullable): options of [ctor@RestoreOptions.new] or a copy
+ *
+ * Frees options that own what they point to.
+ */
+void muster_restore_options_free (MusterRestoreOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRestoreOptions, muster_restore_options_free)
+
+/**
+ * muster_restore_options_set_names:
+ * @self: options of [ctor@RestoreOptions.new] or a copy
+ * @names: (nullable) (element-type utf8 utf8): the name of a variable in the graph to its name in
+ *   the checkpoint
+ *
+ * Sets the variables that the checkpoint calls otherwise.
+ */
+void muster_restore_options_set_names (MusterRestoreOptions *self, GHashTable *names);
+
+/**
+ * muster_restore_options_set_needs:
+ * @self: options of [ctor@RestoreOptions.new] or a copy
+ * @needs: (nullable) (array zero-terminated=1): names in the checkpoint
+ *
+ * Sets the tensors without which an incompatible checkpoint is skipped, not quarantined.
+ */
+void muster_restore_options_set_needs (MusterRestoreOptions *self, const char *const *needs);
+
+/**
+ * muster_restore_options_set_progress:
+ * @self: options of [ctor@RestoreOptions.new] or a copy
+ * @progress: (nullable) (scope notified) (closure user_data) (destroy destroy): called during the
+ *   restore
+ * @user_data: for @progress
+ * @destroy: called with @user_data when it isn't needed any more
+ *
+ * Sets what reports the progress.
+ */
+void muster_restore_options_set_progress (MusterRestoreOptions *self,
+                                          MusterRestoreProgress progress, gpointer user_data,
+                                          GDestroyNotify destroy);
+
+/**
+ * MusterRestored:
+ * @prefix: (nullable): the checkpoint; `NULL`: there was none to restore
+ * @n_tensors: the number of tensors that were restored
+ * @bytes: of these tensors
+ * @initialised: (nullable) (array zero-terminated=1): variables that were initialised because the
+ *   checkpoint lacks them
+ * @warning: (nullable): warnings about the checkpoint, one per line
+ * @passed_over: (nullable): newer checkpoints that were skipped and why, one per line
+ *
+ * What was restored. The struct owns what its fields point to.
+ */
+typedef struct {
+  char *prefix;
+  guint n_tensors;
+  guint64 bytes;
+  char **initialised;
+  char *warning;
+  char *passed_over;
+} MusterRestored;
+
+#define MUSTER_TYPE_RESTORED (muster_restored_get_type ())
+GType muster_restored_get_type (void);
+
+/**
+ * muster_restored_new:
+ *
+ * An empty result, for [method@Saver.restore].
+ *
+ * Returns: (transfer full): the result
+ */
+MusterRestored *muster_restored_new (void);
+
+/**
+ * muster_restored_copy:
+ * @self: a result
+ *
+ * Copies a result with what it points to.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterRestored *muster_restored_copy (const MusterRestored *self);
+
+/**
+ * muster_restored_free:
+ * @self: (transfer full) (nullable): a result of [ctor@Restored.new] or a copy
+ *
+ * Frees a result.
+ */
+void muster_restored_free (MusterRestored *self);
+
+/**
+ * muster_restored_clear:
+ * @self: a result
+ *
+ * Frees what the fields point to.
  */
 void muster_restored_clear (MusterRestored *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRestored, muster_restored_clear)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/save_track_private.h"
 
+#include "base/log.h"
 #include "saver/saver_private.h"
 
 #include <string.h>
@@ -44,6 +45,47 @@ mark (MusterSaveTrack *self, MusterSaveState state, gint64 now_us)
   status->age_us[state] = now_us;
 }
 
+/* --- the log: without the lock, whoever writes it --- */
+
+/* What a message needs of a track. */
+typedef struct {
+  char *path; /* (owned) (nullable) NULL: nothing is logged */
+  gint64 step, took_us;
+  MusterSaveState from; /* the states after it were reached */
+} Logged;
+
+/* With the lock held, before the state changes. */
+static Logged
+begin_log (const MusterSaveTrack *self, gint64 now_us)
+{
+  if (!muster_log_enabled (G_LOG_LEVEL_INFO))
+    return (Logged){0};
+  return (Logged){g_strdup (self->path), self->step,
+                  MAX (now_us - self->at_us[MUSTER_SAVE_REQUESTED], 0), self->state};
+}
+
+static void
+log_state (const Logged *self, MusterSaveState state, guint64 bytes)
+{
+  g_autofree char *size = bytes > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, bytes) : g_strdup ("");
+  muster_log (G_LOG_LEVEL_INFO, "save", "MUSTER_STATE", muster_save_state_name (state),
+              "MUSTER_STEP", MUSTER_LOG_INT (self->step), "MUSTER_CHECKPOINT", self->path,
+              "MUSTER_SECONDS", MUSTER_LOG_SECONDS (self->took_us), "MUSTER_BYTES", size, "MESSAGE",
+              "'%s': %s", self->path, muster_save_state_name (state));
+}
+
+/* Ends what begin_log () began. Without a snapshot, a save passes several states at once. */
+static void
+end_log (Logged *self, MusterSaveState to, guint64 bytes)
+{
+  for (guint state = self->from + 1; self->path != NULL && state < to && to <= MUSTER_SAVE_DURABLE;
+       state++)
+    log_state (self, state, 0);
+  if (self->path != NULL)
+    log_state (self, to, bytes);
+  g_free (self->path);
+}
+
 MusterSaveTrack *
 muster_save_track_new (MusterSaver *saver, const char *path, gint64 step, gint64 began_us,
                        gboolean is_background)
@@ -61,7 +103,9 @@ muster_save_track_new (MusterSaver *saver, const char *path, gint64 step, gint64
   g_mutex_lock (&saver->lock);
   mark (self, MUSTER_SAVE_REQUESTED, began_us);
   g_queue_push_tail (&saver->log.tracks, self);
+  Logged logged = begin_log (self, began_us);
   g_mutex_unlock (&saver->lock);
+  end_log (&logged, MUSTER_SAVE_REQUESTED, 0);
   return self;
 }
 
@@ -144,10 +188,14 @@ muster_save_track_reach (MusterSaveTrack *self, MusterSaveState state)
 {
   const gint64 now_us = muster_clock_now_us (self->saver->clock);
 
+  Logged logged = {0};
   g_mutex_lock (&self->saver->lock);
-  if (self->state < MUSTER_SAVE_DURABLE)
+  if (self->state < MUSTER_SAVE_DURABLE) {
+    logged = begin_log (self, now_us);
     reach (self, state, now_us);
+  }
   g_mutex_unlock (&self->saver->lock);
+  end_log (&logged, state, 0);
 }
 
 /* With the lock held. */
@@ -174,8 +222,10 @@ muster_save_track_end (MusterSaveTrack *self, MusterSaveState state, guint64 byt
   MusterSaveStatus *status = &self->saver->log.status;
   const gint64 now_us = muster_clock_now_us (self->saver->clock);
 
+  Logged logged = {0};
   g_mutex_lock (&self->saver->lock);
   if (self->state < MUSTER_SAVE_DURABLE) {
+    logged = begin_log (self, now_us);
     if (state == MUSTER_SAVE_DURABLE) {
       reach (self, state, now_us);
       count_durable (self, bytes);
@@ -191,6 +241,7 @@ muster_save_track_end (MusterSaveTrack *self, MusterSaveState state, guint64 byt
     g_queue_remove (&self->saver->log.tracks, self);
   }
   g_mutex_unlock (&self->saver->lock);
+  end_log (&logged, state, bytes);
 }
 
 void

@@ -106,6 +106,8 @@ set_options (MusterSaver *self, const MusterSaverOptions *options, GError **erro
                                        .paused = options->paused,
                                        .paused_data = options->paused_data};
   muster_checkpoint_directory_open (&self->directory, self->storage, self->clock);
+  if (options->paused_owner != NULL)
+    self->paused_owner = g_bytes_ref (options->paused_owner);
   self->tiers = muster_tiers_new (options->fast, options->n_fast, &self->directory, error);
   return self->tiers != NULL;
 }
@@ -284,6 +286,23 @@ muster_saver_set_last_checkpoints (MusterSaver *self, const char *const *prefixe
   muster_checkpoint_directory_set_list (&self->directory, prefixes, times);
 }
 
+gboolean
+muster_saver_set_last_checkpoints_with_times (MusterSaver *self, const char *const *prefixes,
+                                              const double *times, gsize n_times, GError **error)
+{
+  muster_require (error, FALSE, self, prefixes);
+  muster_require_array (error, FALSE, times, n_times);
+  const gsize n = g_strv_length ((char **)prefixes);
+  if (n_times > 0 && n_times != n) {
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "%" G_GSIZE_FORMAT " times for %" G_GSIZE_FORMAT
+                        " checkpoints (use one for each, or none)",
+                        n_times, n);
+  }
+  muster_saver_set_last_checkpoints (self, prefixes, n_times > 0 ? times : NULL);
+  return TRUE;
+}
+
 void
 muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes)
 {
@@ -358,6 +377,7 @@ muster_saver_finalize (GObject *object)
   muster_checkpoint_directory_clear (&self->directory);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_clear_object (&self->storage);
+  g_clear_pointer (&self->paused_owner, g_bytes_unref);
   g_clear_object (&self->clock);
   g_free (self->crash_loop_directory);
   g_free (self->life);

@@ -24,6 +24,7 @@ struct _MusterSaver {
   MusterClock *clock;                  /* (owned) */
   MusterCheckpointDirectory directory; /* (owned) any thread */
   MusterFreeSpace free_space;          /* constant */
+  GBytes *paused_owner;                /* (owned) (nullable) its callback's data */
   MusterTiers *tiers;                  /* (owned) any thread */
   MusterSaveables *saveables;          /* (owned) any thread */
   MusterProbe *probe;                  /* (owned) any thread */
@@ -31,6 +32,7 @@ struct _MusterSaver {
   MusterSaverConsistentCut consistent_cut; /* without functions: none */
   gpointer consistent_cut_data;
   GDestroyNotify consistent_cut_destroy;
+  gboolean keeps_cut;              /* it isn't released after a save */
   guint64 graph_bytes;             /* the size of a checkpoint of the graph; constant */
   MusterRestorePlan *restore_plan; /* (owned) (nullable) constant; NULL: see restore_flaw */
   GError *restore_flaw; /* (owned) (nullable) why the graph can't be restored; constant */

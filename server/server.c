@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server.h"
 
+#include "base/log.h"
 #include "rpc/address.h"
+#include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/gateway/gateway.h"
 #include "server/http/http_service.h"
@@ -14,6 +16,11 @@
 /* The time limit for closing all sessions of one collection. A master that doesn't answer must
  * collect its sessions itself. */
 #define CLOSE_EXPIRED (5 * MUSTER_SECOND)
+
+/* Calls beside steps and watches: sessions, claims, leases, status, health. */
+#define SPARE_STREAMS 4096
+/* Calls whose request is on its way, beside the steps'. */
+#define SPARE_BARE 1024
 
 #define DEFAULT_CHIEF_LEASE_US (15 * MUSTER_SECOND)
 
@@ -33,6 +40,9 @@ on_expired (GPtrArray *expired, gpointer data)
   gint64 deadline_us = muster_deadline_after (now_us, CLOSE_EXPIRED);
   for (guint i = 0; i < expired->len; i++) {
     MusterServed *served = expired->pdata[i];
+    muster_log (G_LOG_LEVEL_INFO, "session-reaped", "MUSTER_SESSION", served->handle,
+                "MUSTER_SECONDS", MUSTER_LOG_SECONDS (served->lease_us), "MESSAGE",
+                "closed a session whose client is gone");
     muster_readiness_service_session_gone (self->readiness, served);
     (void)muster_session_close (served->session, deadline_us, NULL,
                                 NULL); /* nobody to report an error to */
@@ -43,6 +53,36 @@ static guint
 max_threads (MusterServer *self)
 {
   return (guint)MIN (muster_limits_max (self->limits, MUSTER_LIMIT_STEPS), G_MAXINT / 2);
+}
+
+/* One connection may hold as many calls as the limits allow, since a gateway has only one: if they
+ * were fewer, its steps could wait for its watches to end. */
+static guint
+max_streams (MusterLimits *limits)
+{
+  return (guint)MIN (muster_limits_max (limits, MUSTER_LIMIT_STEPS) +
+                         muster_limits_max (limits, MUSTER_LIMIT_WATCHERS) + SPARE_STREAMS,
+                     G_MAXINT);
+}
+
+static MusterRpcServer *
+new_rpc_server (MusterLimits *limits)
+{
+  const MusterRpcServerLimits of_rpc = {
+      .request_bytes = muster_limits_max (limits, MUSTER_LIMIT_REQUEST_BYTES),
+      .streams = max_streams (limits),
+      .bare = (guint)MIN (muster_limits_max (limits, MUSTER_LIMIT_STEPS) + SPARE_BARE, G_MAXINT),
+  };
+  return muster_rpc_server_new_with_limits (&of_rpc);
+}
+
+static void
+measure_streams (MusterLimitUse *usage, gpointer data)
+{
+  const MusterServer *self = data;
+  usage->used = muster_rpc_server_n_calls (self->rpc);
+  usage->max = max_streams (self->limits);
+  usage->refused = muster_rpc_server_n_ended (self->rpc);
 }
 
 MusterServer *
@@ -58,6 +98,8 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
       wanted->credentials != NULL ? muster_rpc_credentials_ref (wanted->credentials) : NULL;
   self->is_insecure = wanted->insecure;
   self->idle_session_us = wanted->idle_session_us;
+  self->http_hosts = g_strdupv ((char **)wanted->http_hosts);
+  self->expected = g_strdupv ((char **)wanted->expected);
   self->limits = muster_limits_new (&wanted->limits);
   self->sessions = muster_sessions_new (self->clock, self->limits);
   self->request_ids = muster_request_ids_new ();
@@ -65,8 +107,9 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->reaper = muster_session_reaper_new (self->sessions, self->clock, on_expired, self);
   self->steps = muster_step_meter_new ();
   self->handler_pool = muster_handler_pool_new (n_blocking_threads (), max_threads (self));
-  self->rpc = muster_rpc_server_new_with_max_request (
-      muster_limits_max (self->limits, MUSTER_LIMIT_REQUEST_BYTES));
+  self->rpc = new_rpc_server (self->limits);
+  muster_limits_measure (self->limits, MUSTER_LIMIT_STREAMS, measure_streams, self);
+  muster_rpc_server_allow_users (self->rpc, wanted->users, wanted->n_users);
   self->methods = g_ptr_array_new_with_free_func (g_free);
   gint64 lease_us = wanted->chief_lease_us > 0 ? wanted->chief_lease_us : DEFAULT_CHIEF_LEASE_US;
   self->registry = muster_chief_registry_new (self->clock, lease_us);
@@ -112,34 +155,33 @@ muster_server_free (MusterServer *self)
   muster_step_meter_free (self->steps);
   muster_gateway_free (self->gateway);
   muster_rpc_credentials_unref (self->credentials);
+  g_strfreev (self->http_hosts);
+  g_strfreev (self->expected);
   g_object_unref (self->clock);
   g_object_unref (self->master);
   g_free (self);
 }
 
 /* An address other than loopback is reachable by untrusted clients. */
-static gboolean
-may_listen (MusterServer *self, const char *address, gboolean is_secured, const char *what_to_do,
-            GError **error)
+gboolean
+muster_server_may_listen (const MusterServerOptions *options, const char *address, GError **error)
 {
-  if (is_secured || self->is_insecure || muster_address_is_loopback (address))
+  if (!muster_address_check (address, error))
+    return FALSE;
+  if (options->insecure || muster_rpc_credentials_has_tls (options->credentials) ||
+      muster_address_is_loopback (address))
     return TRUE;
-  g_autofree char *host = NULL;
-  guint16 port;
-  if (muster_address_parse (address, &host, &port, error)) /* otherwise its error is reported */
-    muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED, "'%s' is reachable from other machines: %s",
-                 address, what_to_do);
-  return FALSE;
+  return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
+                      "'%s' is reachable from other machines: use --tls-cert and --tls-key, listen "
+                      "on localhost, or use --insecure to accept any client",
+                      address);
 }
 
 int
 muster_server_listen (MusterServer *self, const char *address, GError **error)
 {
-  gboolean is_secured = muster_rpc_credentials_has_tls (self->credentials);
-  if (!may_listen (self, address, is_secured,
-                   "use --tls-cert and --tls-key, listen on localhost, or use --insecure to accept "
-                   "any client",
-                   error))
+  const MusterServerOptions own = {.insecure = self->is_insecure, .credentials = self->credentials};
+  if (!muster_server_may_listen (&own, address, error))
     return 0;
   return muster_rpc_server_listen (self->rpc, address, self->credentials, error);
 }
@@ -157,24 +199,74 @@ muster_server_listen_health (MusterServer *self, const char *address, GError **e
 int
 muster_server_listen_http (MusterServer *self, const char *address, GError **error)
 {
-  if (!may_listen (self, address, FALSE,
-                   "HTTP has no TLS and no token; listen on localhost, or use --insecure to answer "
-                   "any client",
-                   error))
+  const MusterServerOptions own = {.insecure = self->is_insecure, .credentials = self->credentials};
+  if (!muster_server_may_listen (&own, address, error))
     return 0;
   if (self->http == NULL)
-    self->http = muster_http_service_new (self);
+    self->http = muster_http_service_new (self, (const char *const *)self->http_hosts);
   return muster_http_service_listen (self->http, address, error);
 }
 
 void
 muster_server_start (MusterServer *self)
 {
+  self->is_started = TRUE;
   if (self->http != NULL)
     muster_http_service_start (self->http);
   muster_rpc_server_start (self->rpc);
   if (self->health_rpc != NULL)
     muster_rpc_server_start (self->health_rpc);
+}
+
+void
+muster_server_drain (MusterServer *self, gint64 within_us)
+{
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (!muster_server_begin_drain (self, muster_deadline_after (now_us, within_us)))
+    return;
+  muster_health_service_drain (self->health);
+  muster_announce_service_drain (self->announcing);
+}
+
+gboolean
+muster_server_is_drained (MusterServer *self, char **awaited)
+{
+  g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (self->registry);
+  for (guint i = 0; i < chiefs->len; i++) {
+    const MusterAnnouncement *chief = chiefs->pdata[i];
+    if (!chief->alive || chief->drain != MUSTER_DRAIN_OFFERED ||
+        chief->phase == MUSTER_CHIEF_OVER || chief->failed)
+      continue; /* it saves nothing more */
+    g_autofree char *owner = muster_announcement_owner (chief);
+    if (awaited != NULL)
+      *awaited = g_strdup_printf ("'%s', %s,", chief->model, owner);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static void
+log_stop (MusterServer *self, gint64 grace_us)
+{
+  MusterLimitUse steps;
+  muster_limits_read (self->limits, MUSTER_LIMIT_STEPS, &steps);
+  muster_log (G_LOG_LEVEL_INFO, "stop", "MUSTER_SESSIONS",
+              MUSTER_LOG_INT (muster_sessions_size (self->sessions)), "MUSTER_STEPS",
+              MUSTER_LOG_INT (steps.used), "MUSTER_SECONDS", MUSTER_LOG_SECONDS (grace_us),
+              "MESSAGE", "stopping: %u sessions, %" G_GUINT64_FORMAT " steps in progress",
+              muster_sessions_size (self->sessions), steps.used);
+}
+
+static void
+log_stopped (MusterServer *self, gint64 began_us)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const gint64 up_us = muster_clock_now_us (self->clock) - self->started_us;
+  g_autofree char *took = muster_format_duration (now_us - began_us);
+  g_autofree char *up = muster_format_duration (up_us);
+  muster_log (G_LOG_LEVEL_INFO, "stopped", "MUSTER_SECONDS",
+              MUSTER_LOG_SECONDS ((now_us - began_us)), "MESSAGE",
+              "stopped after %s; it was up for %s", took, up);
 }
 
 /* Watches end first, as they would outlast any grace. The health port and HTTP end last, as they
@@ -183,8 +275,12 @@ void
 muster_server_stop (MusterServer *self, gint64 grace_us)
 {
   MusterClock *clock = muster_system_clock (); /* gRPC doesn't use the fake clock */
-  gint64 until_us = muster_deadline_after (muster_clock_now_us (clock), grace_us);
-  g_atomic_int_set (&self->is_stopping, TRUE);
+  const gint64 began_us = muster_clock_now_us (clock);
+  gint64 until_us = muster_deadline_after (began_us, grace_us);
+  const gboolean is_first =
+      g_atomic_int_compare_and_exchange (&self->is_stopping, FALSE, TRUE) && self->is_started;
+  if (is_first)
+    log_stop (self, grace_us);
   g_clear_pointer (&self->itself, muster_rpc_client_unref);
   muster_health_service_stop (self->health);
   muster_announce_service_stop (self->announcing);
@@ -196,4 +292,6 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
                             muster_deadline_remaining (until_us, muster_clock_now_us (clock)));
   if (self->http != NULL)
     muster_http_service_stop (self->http);
+  if (is_first)
+    log_stopped (self, began_us);
 }

@@ -51,21 +51,10 @@ check_free (gpointer data)
   g_free (check);
 }
 
-/* NULL where the target has no address: it is in this process. */
-static const char *
-address_of (const char *target, gboolean *tls)
-{
-  *tls = g_str_has_prefix (target, "grpcs://");
-  if (!*tls && !g_str_has_prefix (target, "grpc://"))
-    return NULL;
-  return strstr (target, "://") + strlen ("://");
-}
-
 static gboolean
 can_diagnose (const MusterOperation *self)
 {
-  gboolean tls;
-  return address_of (muster_master_target (self->master), &tls) != NULL;
+  return muster_address_in_target (muster_master_target (self->master), NULL) != NULL;
 }
 
 /* The time reserved while there was no session. */
@@ -247,7 +236,7 @@ static GPtrArray *
 look (const MusterOperation *self, gint64 longest_us, GCancellable *cancellable)
 {
   gboolean tls;
-  const char *address = address_of (muster_master_target (self->master), &tls);
+  const char *address = muster_address_in_target (muster_master_target (self->master), &tls);
   gint64 left_us =
       muster_deadline_remaining (self->call_deadline_us, muster_clock_now_us (self->clock));
   gint64 limit_us = MIN (longest_us, left_us);

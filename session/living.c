@@ -7,6 +7,7 @@
  * off in the middle; and the checkpoint directory's record, that the model and the directory are of
  * one job. If any of them can't say so, the chief restores. Nothing is changed on the master before
  * that is decided. */
+#include "base/log.h"
 #include "ready/readiness.h"
 #include "session/session_private.h"
 
@@ -94,8 +95,9 @@ muster_operation_continue (MusterOperation *self)
   if (self->report.continued)
     self->report.continued_step = step;
   else
-    g_info ("not continuing with the model of '%s' on the master: %s", self->manager->model,
-            failure != NULL ? failure->message : "unknown");
+    muster_log (G_LOG_LEVEL_INFO, "restore", "MESSAGE",
+                "not continuing with the model of '%s' on the master: %s", self->manager->model,
+                failure != NULL ? failure->message : "unknown");
 }
 
 void

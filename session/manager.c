@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/manager.h"
 
+#include "base/fields.h"
 #include "base/require.h"
 #include "session/session_private.h"
 
@@ -117,11 +118,13 @@ muster_session_manager_new_for_ops (MusterGraph *graph, const char *ready_op,
 
 void
 muster_session_manager_set_progress (MusterSessionManager *self, MusterSessionProgress progress,
-                                     gpointer user_data)
+                                     gpointer user_data, GDestroyNotify destroy)
 {
   g_return_if_fail (self != NULL);
   self->progress = progress;
   self->progress_data = user_data;
+  g_clear_pointer (&self->progress_owner, g_bytes_unref);
+  self->progress_owner = muster_data_owner (user_data, destroy);
 }
 
 static void
@@ -130,6 +133,7 @@ muster_session_manager_finalize (GObject *object)
   MusterSessionManager *self = MUSTER_SESSION_MANAGER (object);
 
   g_clear_pointer (&self->graph, muster_graph_unref);
+  g_clear_pointer (&self->progress_owner, g_bytes_unref);
   g_strfreev (self->local_init_ops);
   g_free (self->local_init_name);
   g_free (self->ready_op);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One run of prepare, recover or wait: clock, phases, situation, retries, report. */
+#include "base/log.h"
 #include "ready/chief_gate.h"
 #include "session/session_private.h"
 
@@ -221,7 +222,7 @@ muster_operation_report (MusterOperation *self, const char *message,
   if (self->version == self->reported_version)
     return;
   self->reported_version = self->version;
-  g_info ("%s", message);
+  muster_log (G_LOG_LEVEL_INFO, "waiting", "MESSAGE", "%s", message);
   if (manager->progress != NULL)
     manager->progress (message, readiness != NULL ? readiness : &nothing,
                        muster_reasons_list (self->reasons), manager->progress_data);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Prepare and recover: in each session the same phases, listed in attempt (). */
+#include "base/log.h"
 #include "base/require.h"
 #include "master/lease.h"
 #include "ready/countdown.h"
@@ -443,12 +444,12 @@ muster_operation_run_local_init (MusterOperation *self, GError **error)
                      .deadline_us = self->call_deadline_us};
 
   muster_operation_phase (self, "local init");
-  g_info ("Running local_init_op.");
+  muster_log (G_LOG_LEVEL_INFO, "local-init", "MESSAGE", "Running local_init_op.");
   if (!muster_session_run (self->session, &step, NULL, NULL, self->cancellable, error)) {
     g_prefix_error (error, "Running local_init_op '%s': ", manager->local_init_name);
     return FALSE;
   }
-  g_info ("Done running local_init_op.");
+  muster_log (G_LOG_LEVEL_INFO, "local-init", "MESSAGE", "Done running local_init_op.");
   return TRUE;
 }
 
@@ -516,7 +517,7 @@ fall_short (MusterOperation *self, const char *stage, const char *why)
                             ? g_strdup_printf ("Restoring model from %s did not make model %s: %s",
                                                checkpoint, stage, why)
                             : g_strdup ("There was no checkpoint to restore");
-  g_info ("%s", self->report.reason);
+  muster_log (G_LOG_LEVEL_INFO, "waiting", "MESSAGE", "%s", self->report.reason);
   return TRUE;
 }
 
@@ -581,7 +582,7 @@ announce_prepared (MusterOperation *self, GError **error)
   if (self->lease != NULL && !send (self, &announcement, error))
     return FALSE;
   if (self->is_recovery)
-    g_info ("Restored model from %s", checkpoint);
+    muster_log (G_LOG_LEVEL_INFO, "restore", "MESSAGE", "Restored model from %s", checkpoint);
   return TRUE;
 }
 

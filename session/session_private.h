@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ready/retries.h"
+#include "ready/situation.h"
 #include "session/manager.h"
 
 G_BEGIN_DECLS
@@ -31,6 +33,7 @@ struct _MusterSessionManager {
   MusterRetryPolicy preparing;
   MusterSessionProgress progress;
   gpointer progress_data;
+  GBytes *progress_owner; /* (owned) (nullable) frees progress_data */
 };
 
 /* Initialises report (nullable), so that the caller can clear it even if the operation is refused.

@@ -34,6 +34,7 @@ typedef enum {
 struct _MusterRuntime {
   gatomicrefcount refs;
   char *library, *helper; /* (owned) */
+  char **directories;     /* (owned) (nullable) */
   MusterClock *clock;     /* (owned) */
   gint64 start_limit_us;
   MusterRuntimeReport report;
@@ -124,8 +125,15 @@ spawn (MusterRuntime *self, int socket, GError **error)
     g_subprocess_launcher_take_stdout_fd (launcher, to_stderr);
   g_subprocess_launcher_take_fd (launcher, socket, HELPER_FD);
   g_subprocess_launcher_setenv (launcher, "TF_CPP_MIN_LOG_LEVEL", "2", FALSE);
+  g_autoptr (GPtrArray) line = g_ptr_array_new ();
+  g_ptr_array_add (line, self->helper);
+  g_ptr_array_add (line, self->library);
+  g_ptr_array_add (line, port);
+  for (char **at = self->directories; at != NULL && *at != NULL; at++)
+    g_ptr_array_add (line, *at);
+  g_ptr_array_add (line, NULL);
   GSubprocess *process =
-      g_subprocess_launcher_spawn (launcher, error, self->helper, self->library, port, NULL);
+      g_subprocess_launcher_spawnv (launcher, (const char *const *)line->pdata, error);
   if (process == NULL)
     g_prefix_error (error, "'%s' can't be started: ", self->helper);
   return process;
@@ -364,6 +372,7 @@ muster_runtime_new (const MusterRuntimeOptions *options, GError **error)
   g_atomic_ref_count_init (&self->refs);
   self->library = g_strdup (options->library);
   self->helper = g_strdup (options->helper);
+  self->directories = g_strdupv ((char **)options->directories);
   self->clock = g_object_ref (options->clock != NULL ? options->clock : muster_system_clock ());
   self->start_limit_us = options->start_limit_us != 0 ? options->start_limit_us : START_LIMIT;
   self->report = options->report;
@@ -403,6 +412,7 @@ muster_runtime_unref (MusterRuntime *self)
   g_free (self->version);
   g_free (self->library);
   g_free (self->helper);
+  g_strfreev (self->directories);
   g_free (self);
 }
 

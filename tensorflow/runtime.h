@@ -19,8 +19,11 @@ typedef struct _MusterRuntime MusterRuntime;
 typedef void (*MusterRuntimeReport) (const char *text, gpointer user_data);
 
 typedef struct {
-  const char *library;        /* TensorFlow's; see muster_runtime_find_library () */
-  const char *helper;         /* our program; see muster_runtime_find_helper () */
+  const char *library; /* TensorFlow's; see muster_runtime_find_library () */
+  const char *helper;  /* our program; see muster_runtime_find_helper () */
+  /* (nullable) (array zero-terminated=1) the child may open files only in these, and read those of
+   * the system; INVALID_ARGUMENT if that can't be done */
+  const char *const *directories;
   MusterClock *clock;         /* (nullable) for the pauses */
   gint64 start_limit_us;      /* timeout of a start; 0: two minutes */
   MusterRuntimeReport report; /* (nullable) */

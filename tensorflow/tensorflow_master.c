@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorflow/tensorflow_master.h"
 
+#include "base/log.h"
+#include "base/require.h"
 #include "master/remote/remote_master.h"
 #include "master/remote/target.h"
 #include "tensorflow/find.h"
@@ -28,17 +30,18 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterTensorflowMaster, muster_tensorflow_master,
 static void
 log_report (const char *text, gpointer user_data G_GNUC_UNUSED)
 {
-  g_message ("%s", text);
+  muster_log (G_LOG_LEVEL_MESSAGE, "runtime", "MESSAGE", "%s", text);
 }
 
-MusterMaster *
-muster_tensorflow_master_new (const char *path, GError **error)
+static MusterMaster *
+make_master (const char *path, const char *const *directories, GError **error)
 {
   g_autofree char *library = muster_runtime_find_library (path, error);
   g_autofree char *helper = library != NULL ? muster_runtime_find_helper (error) : NULL;
   if (helper == NULL)
     return NULL;
-  const MusterRuntimeOptions options = {.library = library, .helper = helper, .report = log_report};
+  const MusterRuntimeOptions options = {
+      .library = library, .helper = helper, .directories = directories, .report = log_report};
   g_autoptr (MusterRuntime) runtime = muster_runtime_new (&options, error);
   if (runtime == NULL)
     return NULL;
@@ -52,6 +55,40 @@ muster_tensorflow_master_new (const char *path, GError **error)
   self->remote = g_steal_pointer (&remote);
   self->n_met = 1;
   return MUSTER_MASTER (self);
+}
+
+MusterMaster *
+muster_tensorflow_master_new (const char *path, GError **error)
+{
+  return make_master (path, NULL, error);
+}
+
+/* The path of "tensorflow:PATH"; NULL for "tensorflow". */
+static gboolean
+read_target (const char *target, const char **path, GError **error)
+{
+  *path = target[strlen (SCHEME)] == ':' ? target + strlen (SCHEME) + 1 : NULL;
+  if (*path == NULL || (**path != '\0' && !g_str_has_prefix (*path, "//")))
+    return TRUE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "invalid target '%s' (use tensorflow, or tensorflow:PATH with the path of its "
+      "library or virtual environment)",
+      target);
+}
+
+MusterMaster *
+muster_tensorflow_master_new_within (const char *target, const char *const *directories,
+                                     GError **error)
+{
+  muster_require (error, NULL, target, directories);
+  const char *path;
+  if (!g_str_has_prefix (target, SCHEME)) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "invalid target '%s' (use tensorflow or tensorflow:PATH)", target);
+    return NULL;
+  }
+  return read_target (target, &path, error) ? make_master (path, directories, error) : NULL;
 }
 
 char *
@@ -173,14 +210,9 @@ the_tensorflow_master (const char *target, GError **error)
 {
   static GMutex lock;
   static GHashTable *masters; /* guarded by lock: target -> MusterMaster, for the process's life */
-  const char *path = target[strlen (SCHEME)] == ':' ? target + strlen (SCHEME) + 1 : NULL;
-  if (path != NULL && (*path == '\0' || g_str_has_prefix (path, "//"))) {
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "invalid target '%s' (use tensorflow, or tensorflow:PATH with the path of its "
-                 "library or virtual environment)",
-                 target);
+  const char *path;
+  if (!read_target (target, &path, error))
     return NULL;
-  }
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&lock);
   if (masters == NULL)
     masters = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_object_unref);

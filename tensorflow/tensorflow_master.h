@@ -5,12 +5,16 @@
 
 G_BEGIN_DECLS
 
-/* The target "tensorflow": TensorFlow's runtime with all of its operations, as a child process of
+/**
+ * MusterTensorflowMaster:
+ *
+ * The target "tensorflow": TensorFlow's runtime with all of its operations, as a child process of
  * this one. muster isn't linked to it: its library is found at run time, in TensorFlow's Python
  * package or tarball, or at a given path. The child listens on 127.0.0.1 only and always ends with
  * this process. When it dies it is restarted on the same port; its variables are lost, and its
  * sessions fail with UNAVAILABLE or ABORTED. Clients that then create another session, as a manager
- * does, continue. */
+ * does, continue.
+ */
 
 #define MUSTER_TYPE_TENSORFLOW_MASTER (muster_tensorflow_master_get_type ())
 G_DECLARE_FINAL_TYPE (MusterTensorflowMaster, muster_tensorflow_master, MUSTER, TENSORFLOW_MASTER,
@@ -19,7 +23,7 @@ G_DECLARE_FINAL_TYPE (MusterTensorflowMaster, muster_tensorflow_master, MUSTER, 
 /**
  * muster_tensorflow_master_new:
  * @path: (nullable): the library, or a virtual environment or directory that contains it; NULL:
- * search the virtual environment, python3's packages and /usr/local/lib
+ *   search the virtual environment, python3's packages and /usr/local/lib
  *
  * Starts TensorFlow's runtime in the background, which takes a second or more, at most two minutes;
  * the first call waits for that, until its own deadline or its cancellation. The child lives as
@@ -31,12 +35,27 @@ G_DECLARE_FINAL_TYPE (MusterTensorflowMaster, muster_tensorflow_master, MUSTER, 
 MusterMaster *muster_tensorflow_master_new (const char *path, GError **error);
 
 /**
+ * muster_tensorflow_master_new_within:
+ * @target: "tensorflow" or "tensorflow:PATH"
+ * @directories: (array zero-terminated=1): directories, which must exist
+ *
+ * The same for a runtime that may open files only in these directories, and read the system's
+ * programs and libraries: the kernel confines it (Landlock, Linux 5.19). Each call fails with
+ * INVALID_ARGUMENT if it can't.
+ *
+ * Returns: (transfer full): a master
+ */
+MusterMaster *muster_tensorflow_master_new_within (const char *target,
+                                                   const char *const *directories, GError **error);
+
+/**
  * muster_tensorflow_master_describe:
+ * @self: a master
  *
  * "TensorFlow 2.21.0 from '/…/libtensorflow_cc.so.2', as process 1234"; before it serves, without
  * version and process. This is logged when it first serves.
  *
- * Returns: (transfer full)
+ * Returns: (transfer full): the text
  */
 char *muster_tensorflow_master_describe (MusterTensorflowMaster *self);
 

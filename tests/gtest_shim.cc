@@ -286,7 +286,7 @@ muster_test_tmpdir (void)
 }
 
 // The first type below parent that has neither muster's prefix nor GLib's own, nor
-// libsoup's or json-glib's.
+// json-glib's.
 static std::string
 FindForeignType (GType parent)
 {
@@ -295,7 +295,7 @@ FindForeignType (GType parent)
   for (guint i = 0; i < n; i++) {
     const std::string name = g_type_name (types[i]);
     if (name.rfind ("Muster", 0) != 0 && name.rfind ("G", 0) != 0 && name.rfind ("_G", 0) != 0 &&
-        name.rfind ("Soup", 0) != 0 && name.rfind ("Json", 0) != 0)
+        name.rfind ("Json", 0) != 0)
       return name;
     const std::string below = FindForeignType (types[i]);
     if (!below.empty ())
@@ -324,8 +324,12 @@ main (int argc, char **argv)
   // Under TSan and with threads about, a bare fork is not safe.
   testing::GTEST_FLAG (death_test_style) = "threadsafe";
   g_setenv ("G_MESSAGES_DEBUG", "", FALSE);
-  g_log_set_always_fatal (
-      static_cast<GLogLevelFlags> (G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_WARNING));
+  g_log_set_always_fatal (static_cast<GLogLevelFlags> (G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL));
+  // Not muster's own, which say what an operator must know, such as that a save has failed.
+  for (const char *domain :
+       {static_cast<const char *> (nullptr), "GLib", "GLib-GObject", "GLib-GIO", "Json"})
+    g_log_set_fatal_mask (domain,
+                          static_cast<GLogLevelFlags> (G_LOG_FATAL_MASK | G_LOG_LEVEL_WARNING));
   for (MusterTestCase *test = first_case; test != nullptr; test = test->next) {
     MusterTestFunc func = test->func;
     testing::RegisterTest (test->suite, test->name, nullptr, nullptr, test->file, test->line,

@@ -11,7 +11,8 @@
  * shuffle and the XML report apply to it. EXPECT goes on after a failure,
  * ASSERT returns from the function it stands in (g_auto* clean-ups run).
  * A GLib critical or warning that no MUSTER_EXPECT_LOG asked for ends the
- * process, and so fails the test.
+ * process, and so fails the test; a warning in muster's log doesn't, which
+ * says what an operator must know (tests/doubles/heard.h).
  */
 #ifndef MUSTER_TESTS_GTEST_SHIM_H
 #define MUSTER_TESTS_GTEST_SHIM_H

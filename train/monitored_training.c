@@ -2,6 +2,7 @@
 #include "train/monitored_training.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/require.h"
 #include "train/position/position_private.h"
 
@@ -100,6 +101,7 @@ add_checkpoint_hook (Assembly *self, GError **error)
                                           .is_blocking = o->save_blocking,
                                           .listeners = o->saver_listeners,
                                           .n_listeners = o->n_saver_listeners,
+                                          .observer = o->saver_observer,
                                           .writer = self->writer,
                                           .most_failures_in_a_row = o->most_failed_saves,
                                           .preemption = o->preemption,
@@ -164,7 +166,8 @@ assemble (Assembly *self, GError **error)
                   "How often summaries are saved", &self->summary, error))
     return FALSE;
   if (!o->is_worker && o->checkpoint_dir == NULL)
-    g_message ("no checkpoint directory is set; nothing is restored or saved");
+    muster_log (G_LOG_LEVEL_MESSAGE, "no-checkpoints", "MESSAGE",
+                "no checkpoint directory is set; nothing is restored or saved");
   if (!o->is_worker && o->checkpoint_dir != NULL && o->saver != NULL) {
     self->saver = g_object_ref (o->saver);
     guard (self);
@@ -202,7 +205,7 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
       muster_session_manager_new (muster_scaffold_graph (o->scaffold), &options, error);
 
   if (manager != NULL && o->waiting != NULL)
-    muster_session_manager_set_progress (manager, o->waiting, o->waiting_data);
+    muster_session_manager_set_progress (manager, o->waiting, o->waiting_data, NULL);
   return manager;
 }
 
@@ -340,6 +343,7 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
       .stop_grace_us = options->stop_grace_us,
       .recovery = options->recovery,
       .listener = options->listener,
+      .observer = options->observer,
       .clock = options->clock};
   return muster_monitored_session_new (&session, report, cancellable, error);
 }

@@ -6,72 +6,271 @@
 
 G_BEGIN_DECLS
 
-/* Creates a monitored session like TensorFlow's MonitoredTrainingSession (behaviours MON.14 to
- * MON.19): a scaffold with the session manager, the saver and the standard hooks. */
-
-/* Disables an interval. */
+/**
+ * MUSTER_NEVER:
+ *
+ * Disables an interval of [struct@MonitoredTrainingOptions].
+ */
 #define MUSTER_NEVER (-1)
 
+/**
+ * MusterMonitoredTrainingOptions:
+ * @scaffold: the model
+ * @master: where to create sessions
+ * @is_worker: TRUE: a worker; FALSE: a chief
+ * @checkpoint_dir: (nullable): NULL: nothing is restored or saved, with a log message
+ * @saver: (nullable): with @checkpoint_dir; NULL: one for the scaffold's SaverDef, which is built
+ * if there is none
+ * @restore: (nullable): of a chief: what is restored; copied
+ * @overwrite: of a chief: as in [struct@PrepareOptions]
+ * @always_restore: a chief whose predecessor has left the model whole on the master continues with
+ *   it (a model with a name and positions). TRUE: it restores the last checkpoint in any case
+ * @continue_without_positions: it also continues with a model that has no positions, of which
+ *   nobody knows whether the predecessor's last step was cut off, and what its input has read
+ * @save_checkpoint_us: the interval of checkpoints in microseconds; 0: 600 s, unless it is given in
+ *   steps; %MUSTER_NEVER: none. Setting the steps disables the default in seconds and the reverse;
+ *   setting both is INVALID_ARGUMENT (DMON.3), here and below
+ * @save_checkpoint_steps: the interval of checkpoints in steps; 0: none
+ * @save_auto: instead of an interval: the hook chooses it, as [struct@CheckpointSaverOptions] says
+ * @save_share: of @save_auto; 0: 0.01
+ * @save_blocking: TRUE: training waits for each checkpoint
+ * @save_summaries_us: the interval of summaries in microseconds; 0: by steps
+ * @save_summaries_steps: the interval of summaries in steps; 0: 100; %MUSTER_NEVER: none
+ * @log_step_count_steps: the interval of "global_step/sec"; 0: 100; %MUSTER_NEVER: none
+ * @summary_dir: (nullable): NULL: @checkpoint_dir
+ * @hooks: (nullable) (array length=n_hooks): called last, on every task
+ * @n_hooks: the number of @hooks
+ * @chief_only_hooks: (nullable) (array length=n_chief_only_hooks): called first, on the chief only
+ * @n_chief_only_hooks: the number of @chief_only_hooks
+ * @saver_listeners: (nullable) (array length=n_saver_listeners): functions that are called around
+ *   each save
+ * @n_saver_listeners: the number of @saver_listeners
+ * @saver_observer: (nullable): the same as signals
+ * @max_wait_us: of a worker, for the model, in microseconds; 0: 7200 s
+ * @step_timeout_us: of the monitored session; 0: none
+ * @stop_grace_us: for the coordinator's threads at the end; 0: 120 s
+ * @recovery_wait_us: maximum interval between a waiter's polls; 0: 30 s (DMON.2)
+ * @timeout_us: of a chief, for each time it prepares; 0: %MUSTER_WAIT_FOREVER
+ * @finish_quiet_us: whether a chief waits at the end for workers that still train: see
+ *   muster_finish_barrier_hook_new (). 0: no
+ * @finish_timeout_us: at most this long; 0: 60 s
+ * @recovery: (nullable): as in [struct@MonitoredSessionOptions]
+ * @config: (nullable): a serialised `ConfigProto`
+ * @model: (nullable): the model's name in announcements
+ * @task: (nullable): "worker:0"
+ * @cluster: (nullable) (array zero-terminated=1): "ps:0=HOST:PORT"
+ * @chief: (nullable): "chief:0=HOST:PORT", as in the manager's options
+ * @most_failed_saves: consecutive failed saves that fail the run; 0: no limit
+ * @position_quiesce_us: with positions: quiesce_us of MusterPositionGuard
+ * @preemption: (nullable): adds its hook, and limits the saves
+ * @waiting: (nullable): as [method@SessionManager.set_progress]
+ * @waiting_data: passed to @waiting
+ * @listener: (nullable): functions that are told of its sessions; copied
+ * @observer: (nullable): the same as signals
+ * @clock: (nullable): NULL: the machine's
+ *
+ * Options of muster_monitored_training_session_new (). Zeros are the defaults; @scaffold and
+ * @master are needed.
+ */
 typedef struct {
   MusterScaffold *scaffold;
   MusterMaster *master;
-  gboolean is_worker; /* FALSE: a chief */
-  const char
-      *checkpoint_dir; /* (nullable) NULL: nothing is restored or saved, with a log message */
-  /* Intervals: 0 is the default, MUSTER_NEVER none. Setting the steps disables the default in
-   * seconds and the reverse; setting both is INVALID_ARGUMENT (DMON.3). */
-  MusterSaver *saver; /* (nullable) with checkpoint_dir; NULL: one for the scaffold's SaverDef,
-                         which is built if there is none */
-  const MusterRestoreOptions *restore; /* (nullable) of a chief, copied */
-  gboolean overwrite;                  /* of a chief (session/manager.h) */
-  /* A chief whose predecessor has left the model whole on the master continues with it (a model
-   * with a name and positions; continue_func in session/manager.h). TRUE: it restores the last
-   * checkpoint in any case. */
+  gboolean is_worker;
+  const char *checkpoint_dir;
+  MusterSaver *saver;
+  const MusterRestoreOptions *restore;
+  gboolean overwrite;
   gboolean always_restore;
-  /* It also continues with a model that has no positions, of which nobody knows whether the
-   * predecessor's last step was cut off, and what its input has read. */
   gboolean continue_without_positions;
-  gint64 save_checkpoint_us; /* 600 s */
+  gint64 save_checkpoint_us;
   gint64 save_checkpoint_steps;
-  gboolean save_auto;     /* instead of an interval: the hook chooses it (train/hooks/hooks.h) */
-  double save_share;      /* of save_auto; 0: 0.01 */
-  gboolean save_blocking; /* TRUE: training waits for each checkpoint (train/hooks/hooks.h) */
+  gboolean save_auto;
+  double save_share;
+  gboolean save_blocking;
   gint64 save_summaries_us;
-  gint64 save_summaries_steps; /* 100 */
-  gint64 log_step_count_steps; /* 100 */
-  const char *summary_dir;     /* (nullable) NULL: checkpoint_dir */
-  MusterHook *const *hooks;    /* called last, on every task */
+  gint64 save_summaries_steps;
+  gint64 log_step_count_steps;
+  const char *summary_dir;
+  MusterHook *const *hooks;
   gsize n_hooks;
-  MusterHook *const *chief_only_hooks; /* called first, on the chief only */
+  MusterHook *const *chief_only_hooks;
   gsize n_chief_only_hooks;
   const MusterSaverListener *saver_listeners;
   gsize n_saver_listeners;
-  gint64 max_wait_us;      /* of a worker; 0: 7200 s */
-  gint64 step_timeout_us;  /* of the monitored session; 0: none */
-  gint64 stop_grace_us;    /* 0: 120 s */
-  gint64 recovery_wait_us; /* maximum interval between a waiter's polls; 0: 30 s (DMON.2) */
-  gint64 timeout_us;       /* of a chief, for each time it prepares; 0: MUSTER_WAIT_FOREVER */
-  /* Whether a chief waits at the end for workers that still train: see
-   * muster_finish_barrier_hook_new (). 0: no. */
+  MusterSaverObserver *saver_observer;
+  gint64 max_wait_us;
+  gint64 step_timeout_us;
+  gint64 stop_grace_us;
+  gint64 recovery_wait_us;
+  gint64 timeout_us;
   gint64 finish_quiet_us;
-  gint64 finish_timeout_us; /* 0: 60 s */
+  gint64 finish_timeout_us;
   const MusterRetryPolicy *recovery;
-  GBytes *config;                /* (nullable) a serialised ConfigProto */
-  const char *model;             /* (nullable) the model's name in announcements */
-  const char *task;              /* (nullable) "worker:0" */
-  const char *const *cluster;    /* (nullable) "ps:0=HOST:PORT" */
-  const char *chief;             /* (nullable) "chief:0=HOST:PORT", as in the manager's options */
-  guint most_failed_saves;       /* consecutive failed saves that fail the run; 0: no limit */
-  gint64 position_quiesce_us;    /* with positions: MusterPositionGuard's quiesce_us */
-  MusterPreemption *preemption;  /* (nullable) adds its hook, and limits the saves */
-  MusterSessionProgress waiting; /* (nullable) as in the manager's options */
+  GBytes *config;
+  const char *model;
+  const char *task;
+  const char *const *cluster;
+  const char *chief;
+  guint most_failed_saves;
+  gint64 position_quiesce_us;
+  MusterPreemption *preemption;
+  MusterSessionProgress waiting;
   gpointer waiting_data;
-  const MusterSessionListener *listener; /* (nullable) copied */
-  MusterClock *clock;                    /* NULL: the machine's */
+  const MusterSessionListener *listener;
+  MusterSessionObserver *observer;
+  MusterClock *clock;
 } MusterMonitoredTrainingOptions;
 
-/* Strings are copied; what hooks point to must live as long as the session. report (nullable) is
- * the manager's. */
+#define MUSTER_TYPE_MONITORED_TRAINING_OPTIONS (muster_monitored_training_options_get_type ())
+GType muster_monitored_training_options_get_type (void);
+
+/**
+ * muster_monitored_training_options_new:
+ * @scaffold: the model
+ * @master: where to create sessions
+ *
+ * Options on the heap, for other languages: numbers, booleans and strings are fields, the rest is
+ * set by methods.
+ *
+ * Returns: (transfer full): options of a chief
+ */
+MusterMonitoredTrainingOptions *muster_monitored_training_options_new (MusterScaffold *scaffold,
+                                                                       MusterMaster *master);
+
+/**
+ * muster_monitored_training_options_copy:
+ * @self: options, also on the stack
+ *
+ * Copies options. The copy owns what it points to, except the listeners, @recovery and
+ * @waiting_data.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterMonitoredTrainingOptions *
+muster_monitored_training_options_copy (const MusterMonitoredTrainingOptions *self);
+
+/**
+ * muster_monitored_training_options_free:
+ * @self: (transfer full) (nullable): options from new or copy
+ *
+ * Frees options.
+ */
+void muster_monitored_training_options_free (MusterMonitoredTrainingOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMonitoredTrainingOptions,
+                               muster_monitored_training_options_free)
+
+/**
+ * muster_monitored_training_options_set_saver:
+ * @self: options from new or copy
+ * @saver: (nullable): NULL: one for the scaffold's SaverDef
+ *
+ * Sets the saver.
+ */
+void muster_monitored_training_options_set_saver (MusterMonitoredTrainingOptions *self,
+                                                  MusterSaver *saver);
+
+/**
+ * muster_monitored_training_options_set_restore:
+ * @self: options from new or copy
+ * @restore: (nullable): what is restored, copied
+ *
+ * Sets what a chief restores.
+ */
+void muster_monitored_training_options_set_restore (MusterMonitoredTrainingOptions *self,
+                                                    const MusterRestoreOptions *restore);
+
+/**
+ * muster_monitored_training_options_add_hook:
+ * @self: options from new or copy
+ * @hook: a hook, which is called after those that were added before
+ *
+ * Adds a hook that is called last, on every task.
+ */
+void muster_monitored_training_options_add_hook (MusterMonitoredTrainingOptions *self,
+                                                 MusterHook *hook);
+
+/**
+ * muster_monitored_training_options_add_chief_only_hook:
+ * @self: options from new or copy
+ * @hook: a hook, which is called after those that were added before
+ *
+ * Adds a hook that is called first, on the chief only.
+ */
+void muster_monitored_training_options_add_chief_only_hook (MusterMonitoredTrainingOptions *self,
+                                                            MusterHook *hook);
+
+/**
+ * muster_monitored_training_options_set_saver_observer:
+ * @self: options from new or copy
+ * @observer: (nullable): emits signals around each save
+ *
+ * Sets who observes the saves.
+ */
+void muster_monitored_training_options_set_saver_observer (MusterMonitoredTrainingOptions *self,
+                                                           MusterSaverObserver *observer);
+
+/**
+ * muster_monitored_training_options_set_observer:
+ * @self: options from new or copy
+ * @observer: (nullable): emits signals for each session
+ *
+ * Sets who observes the sessions.
+ */
+void muster_monitored_training_options_set_observer (MusterMonitoredTrainingOptions *self,
+                                                     MusterSessionObserver *observer);
+
+/**
+ * muster_monitored_training_options_set_config:
+ * @self: options from new or copy
+ * @config: (nullable): a serialised `ConfigProto`
+ *
+ * Sets the sessions' configuration.
+ */
+void muster_monitored_training_options_set_config (MusterMonitoredTrainingOptions *self,
+                                                   GBytes *config);
+
+/**
+ * muster_monitored_training_options_set_cluster:
+ * @self: options from new or copy
+ * @cluster: (nullable) (array zero-terminated=1): "ps:0=HOST:PORT"
+ *
+ * Sets the tasks that are probed when the master doesn't answer.
+ */
+void muster_monitored_training_options_set_cluster (MusterMonitoredTrainingOptions *self,
+                                                    const char *const *cluster);
+
+/**
+ * muster_monitored_training_options_set_preemption:
+ * @self: options from new or copy
+ * @preemption: (nullable): stops the session, and limits its saves
+ *
+ * Sets the preemption.
+ */
+void muster_monitored_training_options_set_preemption (MusterMonitoredTrainingOptions *self,
+                                                       MusterPreemption *preemption);
+
+/**
+ * muster_monitored_training_options_set_clock:
+ * @self: options from new or copy
+ * @clock: (nullable): NULL: the machine's
+ *
+ * Sets the clock.
+ */
+void muster_monitored_training_options_set_clock (MusterMonitoredTrainingOptions *self,
+                                                  MusterClock *clock);
+
+/**
+ * muster_monitored_training_session_new:
+ * @options: the model, the master, and what is added
+ * @report: (nullable): the manager's
+ * @cancellable: (nullable): as in muster_monitored_session_new ()
+ *
+ * Creates a monitored session like TensorFlow's `MonitoredTrainingSession` (behaviours MON.14 to
+ * MON.19): a scaffold with the session manager, the saver and the standard hooks. Strings are
+ * copied; what hooks point to must live as long as the session.
+ *
+ * Returns: (transfer full): the session, ready to run
+ */
 MusterMonitoredSession *
 muster_monitored_training_session_new (const MusterMonitoredTrainingOptions *options,
                                        MusterSessionReport *report, GCancellable *cancellable,

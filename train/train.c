@@ -283,6 +283,10 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   muster_require_array (error, FALSE, training->feeds, training->n_feeds);
 
   g_auto (MusterTrained) own = {0};
+  MusterTraining with = *training;
+  if (with.listener == NULL && with.observer != NULL)
+    with.listener = muster_training_observer_listener (with.observer);
+  training = &with;
   g_auto (Parts) parts = {.training = training};
   g_autoptr (GError) failure = NULL;
 

@@ -536,8 +536,18 @@ on_copied (const MusterTierCopied *copied, gpointer user_data)
     listener->copied (copied, listener->user_data);
 }
 
+static void
+on_save_failed (const MusterFailedSave *failed, gpointer user_data)
+{
+  const MusterTrainingListener *listener = MUSTER_TRAINING_HOOK (user_data)->training->listener;
+
+  if (listener != NULL && listener->save_failed != NULL)
+    listener->save_failed (failed, listener->user_data);
+}
+
 MusterSaverListener
 muster_training_hook_saver_listener (MusterHook *self)
 {
-  return (MusterSaverListener){.saved = on_saved, .copied = on_copied, .user_data = self};
+  return (MusterSaverListener){
+      .saved = on_saved, .copied = on_copied, .failed = on_save_failed, .user_data = self};
 }

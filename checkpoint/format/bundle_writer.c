@@ -18,6 +18,7 @@ typedef struct {
 } Key;
 
 struct _MusterBundleWriter {
+  gatomicrefcount refs;
   MusterStorage *storage;    /* (owned) */
   char *prefix;              /* (owned) */
   MusterShards *shards;      /* (owned) the data */
@@ -55,6 +56,7 @@ muster_bundle_writer_new (MusterStorage *storage, const char *prefix, GError **e
     return NULL;
   }
   MusterBundleWriter *self = g_new0 (MusterBundleWriter, 1);
+  g_atomic_ref_count_init (&self->refs);
   self->storage = g_object_ref (storage);
   self->prefix = g_strdup (prefix);
   self->shards = shards;
@@ -63,10 +65,18 @@ muster_bundle_writer_new (MusterStorage *storage, const char *prefix, GError **e
   return self;
 }
 
+MusterBundleWriter *
+muster_bundle_writer_ref (MusterBundleWriter *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
 void
 muster_bundle_writer_free (MusterBundleWriter *self)
 {
-  if (self == NULL)
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   muster_shards_free (self->shards);
   g_clear_object (&self->cancellable);

@@ -43,6 +43,7 @@ typedef struct {
 } Called;
 
 struct _MusterObjectNames {
+  gatomicrefcount refs;
   MusterBundleReader *reader;
   MusterTensor *graph;    /* (owned) the message's bytes, which nodes point into */
   MusterArena *arena;     /* (owned) the texts */
@@ -54,10 +55,18 @@ struct _MusterObjectNames {
   GHashTable *full_names; /* (owned) (element-type utf8 Called) */
 };
 
+MusterObjectNames *
+muster_object_names_ref (MusterObjectNames *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
 void
 muster_object_names_free (MusterObjectNames *self)
 {
-  if (self == NULL)
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_hash_table_unref (self->by_key);
   g_hash_table_unref (self->by_path);
@@ -303,6 +312,7 @@ muster_object_names_read (MusterBundleReader *reader, GError **error)
   if (entry == NULL)
     return NULL;
   g_autoptr (MusterObjectNames) self = g_new0 (MusterObjectNames, 1);
+  g_atomic_ref_count_init (&self->refs);
   self->reader = muster_bundle_reader_ref (reader);
   self->arena = muster_arena_new ();
   self->names = g_array_new (FALSE, FALSE, sizeof (MusterObjectName));

@@ -2,6 +2,7 @@
 #include "checkpoint/state/checkpoint_record.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/require.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/store/storage_failure.h"
@@ -176,8 +177,9 @@ muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *dire
   g_autofree char *quarantined = g_strconcat (path, ".bad", NULL);
   if (!muster_storage_rename (or_local (storage), path, quarantined, error))
     return NULL;
-  g_warning ("%s; it was renamed '%s' and replaced by a new one (checkpoints don't need it)",
-             why->message, quarantined);
+  muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
+              "%s; it was renamed '%s' and replaced by a new one (checkpoints don't need it)",
+              why->message, quarantined);
   return muster_checkpoint_record_new ();
 }
 

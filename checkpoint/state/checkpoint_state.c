@@ -19,6 +19,51 @@ muster_checkpoint_state_new (void)
   return self;
 }
 
+G_DEFINE_BOXED_TYPE (MusterCheckpointState, muster_checkpoint_state, muster_checkpoint_state_copy,
+                     muster_checkpoint_state_free)
+
+MusterCheckpointState *
+muster_checkpoint_state_copy (const MusterCheckpointState *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  MusterCheckpointState *copy = g_memdup2 (self, sizeof *self);
+  copy->latest = g_strdup (self->latest);
+  copy->all = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < self->all->len; i++)
+    g_ptr_array_add (copy->all, g_strdup (self->all->pdata[i]));
+  copy->timestamps = g_array_copy (self->timestamps);
+  return copy;
+}
+
+void
+muster_checkpoint_state_add (MusterCheckpointState *self, const char *prefix, double time)
+{
+  g_return_if_fail (self != NULL && prefix != NULL);
+  if (self->timestamps->len == self->all->len)
+    g_array_append_val (self->timestamps, time);
+  g_ptr_array_add (self->all, g_strdup (prefix));
+  g_free (self->latest);
+  self->latest = g_strdup (prefix);
+}
+
+char **
+muster_checkpoint_state_prefixes (const MusterCheckpointState *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  char **prefixes = g_new0 (char *, self->all->len + 1);
+  for (guint i = 0; i < self->all->len; i++)
+    prefixes[i] = g_strdup (self->all->pdata[i]);
+  return prefixes;
+}
+
+double *
+muster_checkpoint_state_times (const MusterCheckpointState *self, gsize *n_times)
+{
+  g_return_val_if_fail (self != NULL && n_times != NULL, NULL);
+  *n_times = self->timestamps->len;
+  return g_memdup2 (self->timestamps->data, self->timestamps->len * sizeof (double));
+}
+
 void
 muster_checkpoint_state_free (MusterCheckpointState *self)
 {

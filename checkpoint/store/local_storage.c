@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "base/require.h"
+#include "checkpoint/store/data_dirs.h"
 #include "checkpoint/store/storage_private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glib/gstdio.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Local files. */
+/* Local files: all that the process may open, or those within some directories. */
 
 struct _MusterStorageFile {
   int fd;
@@ -33,6 +37,7 @@ G_DECLARE_FINAL_TYPE (MusterLocalStorage, muster_local_storage, MUSTER, LOCAL_ST
 
 struct _MusterLocalStorage {
   GObject parent;
+  MusterDataDirs *within; /* (owned) (nullable) NULL: any path */
 };
 
 static void muster_local_storage_iface_init (MusterStorageInterface *iface);
@@ -50,6 +55,24 @@ muster_local_storage (void)
   return MUSTER_STORAGE ((gpointer)storage);
 }
 
+MusterStorage *
+muster_local_storage_new_within (const char *const *directories, GError **error)
+{
+  muster_require (error, NULL, directories);
+  MusterDataDirs *within = muster_data_dirs_new (directories, error);
+  if (within == NULL)
+    return NULL;
+  MusterLocalStorage *self = g_object_new (muster_local_storage_get_type (), NULL);
+  self->within = within;
+  return MUSTER_STORAGE (self);
+}
+
+static const MusterDataDirs *
+dirs_of (MusterStorage *self)
+{
+  return MUSTER_LOCAL_STORAGE (self)->within;
+}
+
 /* Sets the error for errno. Always returns FALSE. */
 static gboolean
 fail_path (GError **error, const char *path, const char *what)
@@ -60,14 +83,55 @@ fail_path (GError **error, const char *path, const char *what)
   return FALSE;
 }
 
+/* The same for a path that wasn't opened: EXDEV means that it may not be. */
+static gboolean
+fail_open (MusterStorage *self, GError **error, const char *path, const char *what)
+{
+  if (dirs_of (self) == NULL || errno != EXDEV)
+    return fail_path (error, path, what);
+  g_autofree char *directories = muster_data_dirs_describe (dirs_of (self));
+  return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
+                      "'%s' is outside the server's data directories (%s); use a path in them",
+                      path, directories);
+}
+
 static int
-open_retrying (const char *path, int flags, mode_t mode)
+open_retrying (MusterStorage *self, const char *path, int flags, mode_t mode)
 {
   int fd;
+  if (dirs_of (self) != NULL)
+    return muster_data_dirs_open (dirs_of (self), path, flags, mode);
   do
     fd = open (path, flags | O_CLOEXEC, mode);
   while (fd < 0 && errno == EINTR);
   return fd;
+}
+
+/* A name, and the directory that it is relative to: for calls that take no descriptor. */
+typedef struct {
+  int fd;
+  char *name; /* (owned) */
+} Place;
+
+static void
+place_clear (Place *self)
+{
+  if (self->fd >= 0)
+    close (self->fd);
+  g_free (self->name);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Place, place_clear)
+
+/* The name isn't followed if it is a symbolic link. FALSE with errno. */
+static gboolean
+find_place (MusterStorage *self, const char *path, Place *place)
+{
+  if (dirs_of (self) == NULL) {
+    *place = (Place){AT_FDCWD, g_strdup (path)};
+    return TRUE;
+  }
+  place->fd = muster_data_dirs_open_parent (dirs_of (self), path, &place->name);
+  return place->fd >= 0;
 }
 
 static int
@@ -81,11 +145,11 @@ fsync_retrying (int fd)
 }
 
 static MusterStorageFile *
-local_create (MusterStorage *self G_GNUC_UNUSED, const char *path, GError **error)
+local_create (MusterStorage *self, const char *path, GError **error)
 {
-  const int fd = open_retrying (path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  const int fd = open_retrying (self, path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (fd < 0) {
-    fail_path (error, path, "create the file");
+    fail_open (self, error, path, "create the file");
     return NULL;
   }
   MusterStorageFile *file = g_new (MusterStorageFile, 1);
@@ -143,13 +207,13 @@ local_close (MusterStorage *self G_GNUC_UNUSED, MusterStorageFile *file, GError 
 }
 
 static MusterStorageInput *
-local_open (MusterStorage *self G_GNUC_UNUSED, const char *path, guint64 *size, GError **error)
+local_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
 {
   /* Not blocking: opening a pipe would wait for its writer. */
-  const int fd = open_retrying (path, O_RDONLY | O_NONBLOCK, 0);
+  const int fd = open_retrying (self, path, O_RDONLY | O_NONBLOCK, 0);
   struct stat st;
   if (fd < 0) {
-    fail_path (error, path, "open the file");
+    fail_open (self, error, path, "open the file");
     return NULL;
   }
   if (fstat (fd, &st) < 0)
@@ -199,9 +263,14 @@ local_close_input (MusterStorage *self G_GNUC_UNUSED, MusterStorageInput *input)
 }
 
 static gboolean
-local_rename (MusterStorage *self G_GNUC_UNUSED, const char *from, const char *to, GError **error)
+local_rename (MusterStorage *self, const char *from, const char *to, GError **error)
 {
-  if (rename (from, to) == 0)
+  g_auto (Place) old = {-1, NULL}, new = {-1, NULL};
+  if (!find_place (self, from, &old))
+    return fail_open (self, error, from, "rename it");
+  if (!find_place (self, to, &new))
+    return fail_open (self, error, to, "rename a file to it");
+  if (renameat (old.fd, old.name, new.fd, new.name) == 0)
     return TRUE;
   const int code = errno;
   g_set_error (error, G_FILE_ERROR, g_file_error_from_errno (code),
@@ -210,9 +279,15 @@ local_rename (MusterStorage *self G_GNUC_UNUSED, const char *from, const char *t
 }
 
 static gboolean
-local_remove (MusterStorage *self G_GNUC_UNUSED, const char *path, GError **error)
+local_remove (MusterStorage *self, const char *path, GError **error)
 {
-  return g_remove (path) == 0 || errno == ENOENT || fail_path (error, path, "remove");
+  g_auto (Place) place = {-1, NULL};
+  if (!find_place (self, path, &place))
+    return errno == ENOENT || fail_open (self, error, path, "remove");
+  if (unlinkat (place.fd, place.name, 0) == 0 || errno == ENOENT)
+    return TRUE;
+  return (errno == EISDIR && unlinkat (place.fd, place.name, AT_REMOVEDIR) == 0) ||
+         fail_path (error, path, "remove");
 }
 
 static int
@@ -221,38 +296,58 @@ compare_names (gconstpointer a, gconstpointer b)
   return strcmp (*(const char *const *)a, *(const char *const *)b);
 }
 
-static char **
-local_list (MusterStorage *self G_GNUC_UNUSED, const char *directory, GError **error)
+/* Adds all names but "." and "..". FALSE with errno. */
+static gboolean
+read_names (DIR *directory, GPtrArray *names)
 {
-  g_autoptr (GDir) dir = g_dir_open (directory, 0, error);
-  if (dir == NULL)
+  errno = 0;
+  for (struct dirent *entry; (entry = readdir (directory)) != NULL; errno = 0)
+    if (strcmp (entry->d_name, ".") != 0 && strcmp (entry->d_name, "..") != 0)
+      g_ptr_array_add (names, g_strdup (entry->d_name));
+  return errno == 0;
+}
+
+static char **
+local_list (MusterStorage *self, const char *directory, GError **error)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new_null_terminated (0, g_free, TRUE);
+  const int fd = open_retrying (self, directory, O_RDONLY | O_DIRECTORY, 0);
+  DIR *opened = fd >= 0 ? fdopendir (fd) : NULL;
+  if (opened == NULL) {
+    fail_open (self, error, directory, "open the directory");
     return NULL;
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  for (const char *name; (name = g_dir_read_name (dir)) != NULL;)
-    g_ptr_array_add (names, g_strdup (name));
+  }
+  const gboolean is_read =
+      read_names (opened, names) || fail_path (error, directory, "read the directory");
+  closedir (opened);
+  if (!is_read)
+    return NULL;
   g_ptr_array_sort (names, compare_names);
-  g_ptr_array_add (names, NULL);
   return (char **)g_ptr_array_free (g_steal_pointer (&names), FALSE);
 }
 
 static gboolean
-local_stat (MusterStorage *self G_GNUC_UNUSED, const char *path, MusterStorageInfo *info,
-            GError **error)
+local_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
 {
   struct stat st;
-  if (stat (path, &st) < 0)
-    return fail_path (error, path, "stat the file");
+  const int fd = open_retrying (self, path, O_PATH, 0);
+  if (fd < 0)
+    return fail_open (self, error, path, "stat the file");
+  const gboolean is_known = fstat (fd, &st) == 0 || fail_path (error, path, "stat the file");
+  close (fd);
+  if (!is_known)
+    return FALSE;
   info->size = (guint64)st.st_size;
   info->mtime_us = (gint64)st.st_mtim.tv_sec * G_USEC_PER_SEC + st.st_mtim.tv_nsec / 1000;
   return TRUE;
 }
 
 static gboolean
-local_sync_directory (MusterStorage *self G_GNUC_UNUSED, const char *directory, GError **error)
+local_sync_directory (MusterStorage *self, const char *directory, GError **error)
 {
-  const int fd = open_retrying (directory, O_RDONLY | O_NONBLOCK, 0);
+  const int fd = open_retrying (self, directory, O_RDONLY | O_NONBLOCK, 0);
   if (fd < 0)
-    return fail_path (error, directory, "open it to sync it");
+    return fail_open (self, error, directory, "open it to sync it");
   /* Some network file systems can't sync a directory and return EINVAL: there a rename is as
    * durable as possible. */
   const gboolean is_synced =
@@ -261,49 +356,77 @@ local_sync_directory (MusterStorage *self G_GNUC_UNUSED, const char *directory, 
   return is_synced;
 }
 
+/* -1 with errno, 0: it exists, 1: it has to be made in its parent. */
+static int
+is_missing (MusterStorage *self, const char *directory)
+{
+  const int fd = open_retrying (self, directory, O_PATH | O_DIRECTORY, 0);
+  if (fd < 0)
+    return errno == ENOENT ? 1 : -1;
+  close (fd);
+  return 0;
+}
+
+static gboolean
+make_one (MusterStorage *self, const char *directory, GError **error)
+{
+  g_auto (Place) place = {-1, NULL};
+  g_autofree char *parent = g_path_get_dirname (directory);
+  if (!find_place (self, directory, &place))
+    return fail_open (self, error, directory, "make it");
+  if (mkdirat (place.fd, place.name, 0777) != 0 && errno != EEXIST)
+    return fail_path (error, directory, "make it");
+  return local_sync_directory (self, parent, error);
+}
+
 /* Created directories are durable: each name is synced in its parent. */
 static gboolean
 local_make_directory (MusterStorage *self, const char *directory, GError **error)
 {
-  g_autoptr (GPtrArray) above = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char *at = g_strdup (directory);
-  while (!g_file_test (at, G_FILE_TEST_EXISTS)) {
-    char *parent = g_path_get_dirname (at);
-    g_ptr_array_add (above, parent);
-    g_free (at);
-    at = g_strdup (parent);
+  g_autoptr (GPtrArray) missing = g_ptr_array_new_with_free_func (g_free);
+  char *at =
+      dirs_of (self) != NULL ? g_canonicalize_filename (directory, NULL) : g_strdup (directory);
+  int state;
+  while ((state = is_missing (self, at)) > 0) {
+    g_ptr_array_add (missing, at);
+    at = g_path_get_dirname (at);
   }
-  if (g_mkdir_with_parents (directory, 0777) != 0)
-    return fail_path (error, directory, "make it");
-  for (guint i = 0; i < above->len; i++)
-    if (!local_sync_directory (self, above->pdata[i], error))
+  if (missing->len > 0 && errno == EXDEV)
+    errno = ENOENT; /* a data directory is missing; what is above it is outside */
+  const gboolean is_found = state == 0 || fail_open (self, error, directory, "make it");
+  g_free (at);
+  for (guint i = missing->len; is_found && i > 0; i--)
+    if (!make_one (self, missing->pdata[i - 1], error))
       return FALSE;
-  return TRUE;
+  return is_found;
 }
 
 static gboolean
-local_free_space (MusterStorage *self G_GNUC_UNUSED, const char *directory, guint64 *bytes,
-                  GError **error)
+local_free_space (MusterStorage *self, const char *directory, guint64 *bytes, GError **error)
 {
   struct statvfs vfs;
-  if (statvfs (directory, &vfs) < 0)
-    return fail_path (error, directory, "read its free space");
+  const int fd = open_retrying (self, directory, O_PATH, 0);
+  if (fd < 0)
+    return fail_open (self, error, directory, "read its free space");
+  const gboolean is_known =
+      fstatvfs (fd, &vfs) == 0 || fail_path (error, directory, "read its free space");
+  close (fd);
   /* Some file systems don't report sizes; that doesn't mean full. */
-  *bytes = vfs.f_blocks > 0 ? (guint64)vfs.f_bavail * vfs.f_frsize : G_MAXUINT64;
-  return TRUE;
+  if (is_known)
+    *bytes = vfs.f_blocks > 0 ? (guint64)vfs.f_bavail * vfs.f_frsize : G_MAXUINT64;
+  return is_known;
 }
 
 /* flock: it belongs to the open file, so that two locks of one process exclude each other as well,
  * and it ends with the last process that holds it. */
 static MusterStorageLock *
-local_lock (MusterStorage *self G_GNUC_UNUSED, const char *path, MusterLockMode mode,
-            GError **error)
+local_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError **error)
 {
   const gboolean makes = mode == MUSTER_LOCK_EXCLUSIVE;
-  const int fd =
-      open_retrying (path, makes ? O_RDWR | O_CREAT | O_NONBLOCK : O_RDONLY | O_NONBLOCK, 0666);
+  const int fd = open_retrying (
+      self, path, makes ? O_RDWR | O_CREAT | O_NONBLOCK : O_RDONLY | O_NONBLOCK, 0666);
   if (fd < 0) {
-    fail_path (error, path, "open it to lock it");
+    fail_open (self, error, path, "open it to lock it");
     return NULL;
   }
   int result;
@@ -361,8 +484,16 @@ muster_local_storage_iface_init (MusterStorageInterface *iface)
 }
 
 static void
-muster_local_storage_class_init (MusterLocalStorageClass *klass G_GNUC_UNUSED)
+muster_local_storage_finalize (GObject *object)
 {
+  muster_data_dirs_free (MUSTER_LOCAL_STORAGE (object)->within);
+  G_OBJECT_CLASS (muster_local_storage_parent_class)->finalize (object);
+}
+
+static void
+muster_local_storage_class_init (MusterLocalStorageClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_local_storage_finalize;
 }
 
 static void

@@ -113,6 +113,21 @@ muster_storage_read_at (MusterStorage *self, MusterStorageInput *input, guint64 
   return MUSTER_STORAGE_GET_IFACE (self)->read_at (self, input, offset, buffer, size, error);
 }
 
+GBytes *
+muster_storage_read_bytes_at (MusterStorage *self, MusterStorageInput *input, guint64 offset,
+                              gsize size, GError **error)
+{
+  muster_require (error, NULL, self, input);
+  g_autofree guint8 *data = size < G_MAXSSIZE ? g_try_malloc (MAX (size, 1)) : NULL;
+  if (data == NULL) {
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "not enough memory to read %" G_GSIZE_FORMAT " bytes", size);
+    return NULL;
+  }
+  const gssize n = muster_storage_read_at (self, input, offset, data, size, error);
+  return n < 0 ? NULL : g_bytes_new_take (g_steal_pointer (&data), (gsize)n);
+}
+
 void
 muster_storage_close_input (MusterStorage *self, MusterStorageInput *input)
 {

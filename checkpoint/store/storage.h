@@ -5,42 +5,103 @@
 
 G_BEGIN_DECLS
 
-/* MusterStorage is a store for checkpoints: the operations that publishing and reading need
- * (docs/decisions/0009). muster has one implementation, local files; another needs its own
- * interface struct. Paths are the caller's, separated by '/'. Errors are G_IO_ERROR or G_FILE_ERROR
- * with the path in front. Any thread; a file being written belongs to one thread, one being read to
- * any. */
+/**
+ * MusterStorageFile:
+ *
+ * A file being written, of the store that created it. It belongs to one thread, and to
+ * [method@Storage.close], which frees it.
+ */
+typedef struct _MusterStorageFile MusterStorageFile;
 
+/**
+ * MusterStorageInput:
+ *
+ * A file being read, of the store that opened it. Any thread may read it, until
+ * [method@Storage.close_input] frees it.
+ */
+typedef struct _MusterStorageInput MusterStorageInput;
+
+/**
+ * MusterStorageLock:
+ *
+ * A held lock, of the store that took it. [method@Storage.unlock] frees it.
+ */
+typedef struct _MusterStorageLock MusterStorageLock;
+
+/**
+ * MusterLockMode:
+ * @MUSTER_LOCK_SHARED: of an existing file, which is being read
+ * @MUSTER_LOCK_EXCLUSIVE: no other lock; creates the file if necessary
+ * @MUSTER_LOCK_UNUSED: like %MUSTER_LOCK_EXCLUSIVE, for an existing file
+ *
+ * How [method@Storage.lock] locks a file.
+ */
+typedef enum {
+  MUSTER_LOCK_SHARED,
+  MUSTER_LOCK_EXCLUSIVE,
+  MUSTER_LOCK_UNUSED,
+} MusterLockMode;
+
+/**
+ * MusterStorageInfo:
+ * @size: the file's length in bytes
+ * @mtime_us: when it was last changed, in microseconds since 1970
+ *
+ * What [method@Storage.stat] says of a file.
+ */
+typedef struct {
+  guint64 size;
+  gint64 mtime_us;
+} MusterStorageInfo;
+
+/**
+ * MusterStorage:
+ *
+ * A store for checkpoints: the operations that publishing and reading need (docs/decisions/0009).
+ *
+ * muster has one implementation, local files ([func@local_storage]); another needs its own
+ * interface struct, or a subclass of [class@ForwardingStorage] that overrides some operations.
+ * Paths are the caller's, separated by '/'. Errors are `G_IO_ERROR` or `G_FILE_ERROR` with the path
+ * in front. Any thread; a file being written belongs to one thread, one being read to any.
+ *
+ * Every operation first checks its path by [method@Storage.check_path].
+ */
 #define MUSTER_TYPE_STORAGE (muster_storage_get_type ())
 G_DECLARE_INTERFACE (MusterStorage, muster_storage, MUSTER, STORAGE, GObject)
 
-/* A file being written; a file being read; a held lock. */
-typedef struct _MusterStorageFile MusterStorageFile;
-typedef struct _MusterStorageInput MusterStorageInput;
-typedef struct _MusterStorageLock MusterStorageLock;
-
-typedef enum {
-  MUSTER_LOCK_SHARED,    /* an existing file, which is being read */
-  MUSTER_LOCK_EXCLUSIVE, /* no other lock; creates the file if necessary */
-  MUSTER_LOCK_UNUSED,    /* like EXCLUSIVE, for an existing file */
-} MusterLockMode;
-
-typedef struct {
-  guint64 size;    /* bytes */
-  gint64 mtime_us; /* since 1970 */
-} MusterStorageInfo;
-
+/**
+ * MusterStorageInterface:
+ * @parent: the parent interface
+ * @create: see [method@Storage.create]
+ * @reserve: (nullable): optional; see [method@Storage.reserve]
+ * @append: see [method@Storage.append]
+ * @sync: see [method@Storage.sync]
+ * @close: see [method@Storage.close]: frees the file even on failure
+ * @open: see [method@Storage.open]
+ * @read_at: see [method@Storage.read_at]
+ * @close_input: see [method@Storage.close_input]
+ * @rename: see [method@Storage.rename]
+ * @remove: see [method@Storage.remove]
+ * @list: see [method@Storage.list]
+ * @stat: see [method@Storage.stat]
+ * @sync_directory: see [method@Storage.sync_directory]
+ * @make_directory: (nullable): optional; see [method@Storage.make_directory]
+ * @free_space: (nullable): optional; see [method@Storage.free_space]
+ * @lock: (nullable): optional; see [method@Storage.lock]
+ * @unlock: see [method@Storage.unlock]; needed with @lock
+ * @takes: (nullable): optional: whether the store supports a path; if `NULL`, any path
+ *
+ * The operations of a store: writing, reading, names and locks.
+ */
 struct _MusterStorageInterface {
   GTypeInterface parent;
   /* writing */
   MusterStorageFile *(*create) (MusterStorage *self, const char *path, GError **error);
-  gboolean (*reserve) (MusterStorage *self, MusterStorageFile *file, guint64 size,
-                       GError **error); /* optional */
+  gboolean (*reserve) (MusterStorage *self, MusterStorageFile *file, guint64 size, GError **error);
   gboolean (*append) (MusterStorage *self, MusterStorageFile *file, const void *data, gsize size,
                       GError **error);
   gboolean (*sync) (MusterStorage *self, MusterStorageFile *file, GError **error);
-  gboolean (*close) (MusterStorage *self, MusterStorageFile *file,
-                     GError **error); /* frees it even on failure */
+  gboolean (*close) (MusterStorage *self, MusterStorageFile *file, GError **error);
   /* reading */
   MusterStorageInput *(*open) (MusterStorage *self, const char *path, guint64 *size,
                                GError **error);
@@ -53,76 +114,325 @@ struct _MusterStorageInterface {
   char **(*list) (MusterStorage *self, const char *directory, GError **error);
   gboolean (*stat) (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error);
   gboolean (*sync_directory) (MusterStorage *self, const char *directory, GError **error);
-  gboolean (*make_directory) (MusterStorage *self, const char *directory,
-                              GError **error); /* optional */
+  gboolean (*make_directory) (MusterStorage *self, const char *directory, GError **error);
   gboolean (*free_space) (MusterStorage *self, const char *directory, guint64 *bytes,
-                          GError **error); /* optional */
+                          GError **error);
   MusterStorageLock *(*lock) (MusterStorage *self, const char *path, MusterLockMode mode,
-                              GError **error); /* optional */
+                              GError **error);
   void (*unlock) (MusterStorage *self, MusterStorageLock *lock);
-  gboolean (*takes) (MusterStorage *self, const char *path); /* optional: any path */
+  gboolean (*takes) (MusterStorage *self, const char *path);
 };
 
-MusterStorage *muster_local_storage (void); /* (transfer none) */
+/**
+ * MusterStorageInterface::takes:
+ * @self: a store
+ * @path: a path with a scheme, such as `s3://bucket/run`
+ *
+ * Whether the store supports a path; [method@Storage.check_path] asks it.
+ *
+ * Returns: `TRUE` if it does
+ */
 
-/* Checks whether the store supports a path (nullable). self may be NULL: local files.
- * INVALID_ARGUMENT for NULL and "", and for a scheme such as "s3://bucket/run" that the store
- * doesn't support. what names the path in the error: "checkpoint directory". No I/O. Every function
- * with a directory or a checkpoint checks it first, and so does every operation below. */
+/**
+ * muster_local_storage:
+ *
+ * The store of local files. It lives as long as the process.
+ *
+ * Returns: (transfer none): the store
+ */
+MusterStorage *muster_local_storage (void);
+
+/**
+ * muster_local_storage_new_within:
+ * @directories: (array zero-terminated=1): the directories, which must exist
+ * @error: return location for an error
+ *
+ * Local files within these directories only. Any other path is `PERMISSION_DENIED`, also one that
+ * leads out of them by `..` or a symbolic link. A directory that doesn't exist is
+ * `INVALID_ARGUMENT`; a Linux before 5.6 is `UNIMPLEMENTED`.
+ *
+ * Returns: (transfer full): the store
+ */
+MusterStorage *muster_local_storage_new_within (const char *const *directories, GError **error);
+
+/**
+ * muster_storage_check_path:
+ * @self: (nullable): a store; `NULL`: local files
+ * @what: names the path in the error: "checkpoint directory"
+ * @path: (nullable): a path
+ * @error: return location for an error
+ *
+ * Checks whether the store supports a path. `INVALID_ARGUMENT` for `NULL` and an empty path, and
+ * for a scheme such as `s3://bucket/run` that the store doesn't support. No I/O. Every function
+ * with a directory or a checkpoint checks it first.
+ *
+ * Returns: `TRUE` if the path can be used
+ */
 gboolean muster_storage_check_path (MusterStorage *self, const char *what, const char *path,
                                     GError **error);
 
+/**
+ * muster_storage_create:
+ * @self: a store
+ * @path: the file; an existing one is emptied
+ * @error: return location for an error
+ *
+ * Creates a file to write it.
+ *
+ * Returns: (transfer none): the file, until [method@Storage.close], which must follow
+ */
 MusterStorageFile *muster_storage_create (MusterStorage *self, const char *path, GError **error);
-/* Reserves size bytes in total before writing, so that a full store fails at once
- * (G_FILE_ERROR_NOSPC). Succeeds if the store can't reserve. The file's length doesn't change. */
+
+/**
+ * muster_storage_reserve:
+ * @self: a store
+ * @file: a file being written
+ * @size: bytes in total
+ * @error: return location for an error
+ *
+ * Reserves space before writing, so that a full store fails at once (`G_FILE_ERROR_NOSPC`).
+ * Succeeds if the store can't reserve. The file's length doesn't change.
+ *
+ * Returns: `TRUE` if there is enough space, as far as known
+ */
 gboolean muster_storage_reserve (MusterStorage *self, MusterStorageFile *file, guint64 size,
                                  GError **error);
+
+/**
+ * muster_storage_append:
+ * @self: a store
+ * @file: a file being written
+ * @data: (array length=size) (element-type guint8): bytes
+ * @size: their number
+ * @error: return location for an error
+ *
+ * Appends bytes to a file.
+ *
+ * Returns: `TRUE` if all were written
+ */
 gboolean muster_storage_append (MusterStorage *self, MusterStorageFile *file, const void *data,
                                 gsize size, GError **error);
+
+/**
+ * muster_storage_sync:
+ * @self: a store
+ * @file: a file being written
+ * @error: return location for an error
+ *
+ * Makes the bytes written so far durable.
+ *
+ * Returns: `TRUE` if they are
+ */
 gboolean muster_storage_sync (MusterStorage *self, MusterStorageFile *file, GError **error);
+
+/**
+ * muster_storage_close:
+ * @self: a store
+ * @file: a file being written; freed even on failure
+ * @error: return location for an error
+ *
+ * Closes a file. It doesn't sync it.
+ *
+ * Returns: `TRUE` if everything was written
+ */
 gboolean muster_storage_close (MusterStorage *self, MusterStorageFile *file, GError **error);
 
-/* Opens a file; *size is its current length. Files aren't mapped: if another process truncates one,
- * reads are short, and no signal is raised. */
+/**
+ * muster_storage_open:
+ * @self: a store
+ * @path: a file
+ * @size: (out): its current length in bytes
+ * @error: return location for an error
+ *
+ * Opens a file to read it. Files aren't mapped: if another process truncates one, reads are short,
+ * and no signal is raised.
+ *
+ * Returns: (transfer none): the input, until [method@Storage.close_input], which must follow
+ */
 MusterStorageInput *muster_storage_open (MusterStorage *self, const char *path, guint64 *size,
                                          GError **error);
-/* Reads size bytes, or fewer at the end of the file. -1 with an error. */
+
+/**
+ * muster_storage_read_at: (skip)
+ * @self: a store
+ * @input: a file being read
+ * @offset: where, in bytes
+ * @buffer: room for @size bytes
+ * @size: how many bytes
+ * @error: return location for an error
+ *
+ * Reads bytes, or fewer at the end of the file. In other languages [method@Storage.read_bytes_at].
+ *
+ * Returns: the number of bytes; -1 with an error
+ */
 gssize muster_storage_read_at (MusterStorage *self, MusterStorageInput *input, guint64 offset,
                                void *buffer, gsize size, GError **error);
-/* input may be NULL. */
+
+/**
+ * muster_storage_read_bytes_at:
+ * @self: a store
+ * @input: a file being read
+ * @offset: where, in bytes
+ * @size: how many bytes at most; `RESOURCE_EXHAUSTED` if there isn't as much memory
+ * @error: return location for an error
+ *
+ * [method@Storage.read_at] for languages that can't lend a buffer.
+ *
+ * Returns: (transfer full): the bytes, fewer at the end of the file
+ */
+GBytes *muster_storage_read_bytes_at (MusterStorage *self, MusterStorageInput *input,
+                                      guint64 offset, gsize size, GError **error);
+
+/**
+ * muster_storage_close_input:
+ * @self: a store
+ * @input: (nullable): a file being read; freed
+ *
+ * Closes a file that was read.
+ */
 void muster_storage_close_input (MusterStorage *self, MusterStorageInput *input);
-/* Reads a whole file. */
+
+/**
+ * muster_storage_read:
+ * @self: a store
+ * @path: a file
+ * @error: return location for an error
+ *
+ * Reads a whole file.
+ *
+ * Returns: (transfer full): its content
+ */
 GBytes *muster_storage_read (MusterStorage *self, const char *path, GError **error);
 
+/**
+ * muster_storage_rename:
+ * @self: a store
+ * @from: a file
+ * @to: its new path; replaced if it exists
+ * @error: return location for an error
+ *
+ * Renames a file atomically. [method@Storage.sync_directory] makes it durable.
+ *
+ * Returns: `TRUE` if it was renamed
+ */
 gboolean muster_storage_rename (MusterStorage *self, const char *from, const char *to,
                                 GError **error);
-gboolean
-muster_storage_remove (MusterStorage *self, const char *path,
-                       GError **error); /* or an empty directory; a missing one is no error */
-/* The names in a directory, sorted. A missing directory is G_FILE_ERROR_NOENT. */
+
+/**
+ * muster_storage_remove:
+ * @self: a store
+ * @path: a file or an empty directory
+ * @error: return location for an error
+ *
+ * Removes a file or an empty directory. A missing one is no error.
+ *
+ * Returns: `TRUE` if it is gone
+ */
+gboolean muster_storage_remove (MusterStorage *self, const char *path, GError **error);
+
+/**
+ * muster_storage_list:
+ * @self: a store
+ * @directory: a directory
+ * @error: return location for an error
+ *
+ * The names in a directory, sorted. A missing directory is `G_FILE_ERROR_NOENT`.
+ *
+ * Returns: (array zero-terminated=1) (transfer full): the names
+ */
 char **muster_storage_list (MusterStorage *self, const char *directory, GError **error);
-/* A file's size and modification time. */
+
+/**
+ * muster_storage_stat:
+ * @self: a store
+ * @path: a file
+ * @info: (out caller-allocates): its size and modification time
+ * @error: return location for an error
+ *
+ * A file's size and modification time.
+ *
+ * Returns: `TRUE` if it exists
+ */
 gboolean muster_storage_stat (MusterStorage *self, const char *path, MusterStorageInfo *info,
                               GError **error);
-/* Syncs the names in a directory; for a file that another program wrote, its bytes. */
+
+/**
+ * muster_storage_sync_directory:
+ * @self: a store
+ * @directory: a directory, or a file that another program wrote
+ * @error: return location for an error
+ *
+ * Makes the names in a directory durable; of a file, its bytes.
+ *
+ * Returns: `TRUE` if they are
+ */
 gboolean muster_storage_sync_directory (MusterStorage *self, const char *directory, GError **error);
-/* Creates a directory and its parents, durably. An existing one is no error. Does nothing in a
- * store without directories. */
+
+/**
+ * muster_storage_make_directory:
+ * @self: a store
+ * @directory: a directory
+ * @error: return location for an error
+ *
+ * Creates a directory and its parents, durably. An existing one is no error. Does nothing in a
+ * store without directories.
+ *
+ * Returns: `TRUE` if it exists
+ */
 gboolean muster_storage_make_directory (MusterStorage *self, const char *directory, GError **error);
-/* The free bytes in a directory; G_MAXUINT64 if unknown. */
+
+/**
+ * muster_storage_free_space:
+ * @self: a store
+ * @directory: a directory
+ * @bytes: (out): the free bytes; `G_MAXUINT64` if unknown
+ * @error: return location for an error
+ *
+ * The free space in a directory.
+ *
+ * Returns: `TRUE` unless the store failed
+ */
 gboolean muster_storage_free_space (MusterStorage *self, const char *directory, guint64 *bytes,
                                     GError **error);
 
-/* Locks a file against other processes and other locks of this process, without waiting:
- * G_IO_ERROR_BUSY if it is locked. The lock ends with its process. A store without locks always
- * succeeds; there only the chief's lease and epoch exclude other writers. */
+/**
+ * muster_storage_lock:
+ * @self: a store
+ * @path: a file
+ * @mode: how
+ * @error: return location for an error
+ *
+ * Locks a file against other processes and other locks of this process, without waiting:
+ * `G_IO_ERROR_BUSY` if it is locked. The lock ends with its process. A store without locks always
+ * succeeds; there only the chief's lease and epoch exclude other writers.
+ *
+ * Returns: (transfer none): the lock, until [method@Storage.unlock], which must follow
+ */
 MusterStorageLock *muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode,
                                         GError **error);
-/* lock may be NULL. */
+
+/**
+ * muster_storage_unlock:
+ * @self: a store
+ * @lock: (nullable): a held lock; freed
+ *
+ * Releases a lock.
+ */
 void muster_storage_unlock (MusterStorage *self, MusterStorageLock *lock);
 
-/* Writes a small file atomically: writes and syncs a temporary file, renames it, and syncs the
- * directory. A reader sees the old or the new content. */
+/**
+ * muster_storage_publish:
+ * @self: a store
+ * @path: a file
+ * @data: (array length=size) (element-type guint8): its new content
+ * @size: the number of bytes
+ * @error: return location for an error
+ *
+ * Writes a small file atomically: writes and syncs a temporary file, renames it, and syncs the
+ * directory. A reader sees the old or the new content.
+ *
+ * Returns: `TRUE` if the new content is durable
+ */
 gboolean muster_storage_publish (MusterStorage *self, const char *path, const void *data,
                                  gsize size, GError **error);
 

@@ -32,7 +32,7 @@ muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *op
     g_clear_pointer (&self->live, muster_live_end);
     return FALSE;
   }
-  muster_session_manager_set_progress (self->manager, muster_live_progress, self->live);
+  muster_session_manager_set_progress (self->manager, muster_live_progress, self->live, NULL);
   self->started_us = muster_clock_now_us (muster_system_clock ());
   return TRUE;
 }

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/commands.h"
 
+#include "base/log.h"
+#include "base/version.h"
+#include "cli/commands/serve_files.h"
+#include "cli/commands/serve_listen.h"
+#include "cli/commands/serve_options.h"
 #include "cli/common/cli.h"
+#include "cli/output/log.h"
 #include "cli/output/notify.h"
-#include "engine/session/local_master.h"
+#include "rpc/address.h"
 #include "rpc/server/open_files.h"
 #include "server/server.h"
 
@@ -11,177 +17,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GRACE (2 * MUSTER_SECOND)
+/* The time for steps to end, once the chiefs have saved. */
+#define STEPS_END_US  (2 * MUSTER_SECOND)
+#define DRAIN_POLL_US (10 * MUSTER_MILLISECOND)
 /* The minimum interval of status reports to the service manager. */
 #define REPORT_INTERVAL_US MUSTER_SECOND
+/* The interval of looks at the files of certificates and tokens. */
+#define LOOK_INTERVAL_US (2 * MUSTER_SECOND)
 
-static const char summary[] =
-    "Serves a master in this process: sessions and variables for a chief and its workers, with\n"
-    "TensorFlow's MasterService as the protocol; readiness is pushed to waiting clients. Prints\n"
-    "'serving grpc://HOST:PORT' when it serves (grpcs:// with TLS; also 'health grpc://HOST:PORT'\n"
-    "for --health-listen and 'http http://HOST:PORT' for --http). Stops at SIGINT or SIGTERM.\n"
-    "Variables are kept in memory only: save before you stop it.\n\n"
-    "It listens on this machine only, except with a certificate or --insecure. A program that\n"
-    "supports neither TLS nor tokens, such as TensorFlow, connects to a secured master through a\n"
-    "local gateway: run `muster serve --master=grpcs://HOST:PORT --master-token-file=FILE` beside\n"
-    "the program, and use grpc://localhost:2222 as its master.";
-
+/* The ports in use; 0: not asked for. */
 typedef struct {
-  char *listen, *health_listen, *http, *target;              /* (owned) (nullable) */
-  char *tls_cert, *tls_key, *tls_ca, *token;                 /* (owned) (nullable) files */
-  char *master_cert, *master_key, *master_ca, *master_token; /* (owned) (nullable) files */
-  char *idle_session, *chief_lease;                          /* (owned) (nullable) times */
-  gint64 max_sessions, max_graph_bytes, max_steps, max_watchers, max_request_bytes, max_op_bytes;
-  gboolean insecure;
-  int port, health_port, http_port; /* the ports in use */
-} Serve;
+  GString *lines; /* (owned) of --listen */
+  int health, http;
+} Ports;
 
 static void
-serve_clear (Serve *self)
+ports_clear (Ports *self)
 {
-  char **texts[] = {
-      &self->listen,       &self->health_listen, &self->http,      &self->target,
-      &self->tls_cert,     &self->tls_key,       &self->tls_ca,    &self->token,
-      &self->master_cert,  &self->master_key,    &self->master_ca, &self->master_token,
-      &self->idle_session, &self->chief_lease,
-  };
-  for (gsize i = 0; i < G_N_ELEMENTS (texts); i++)
-    g_free (*texts[i]);
+  g_string_free (self->lines, TRUE);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Serve, serve_clear)
-
-/* --- the command line --- */
-
-static gboolean
-parse (Serve *self, int argc, char **argv, GError **error)
-{
-  g_auto (MusterCliOptions) none = {0};
-  const GOptionEntry entries[] = {
-      {"listen", 0, 0, G_OPTION_ARG_STRING, &self->listen,
-       "listen address (default: localhost:2222; port 0 selects a free port)", "HOST:PORT"},
-      {"health-listen", 0, 0, G_OPTION_ARG_STRING, &self->health_listen,
-       "listen address for gRPC health only (default: none; --listen also serves health)",
-       "HOST:PORT"},
-      {"http", 0, 0, G_OPTION_ARG_STRING, &self->http,
-       "listen address for GET /healthz, /readyz and /metrics in OpenMetrics (default: none)",
-       "HOST:PORT"},
-      {"master", 0, 0, G_OPTION_ARG_STRING, &self->target,
-       "master to serve: local, tensorflow[:PATH] for TensorFlow's own runtime, or "
-       "grpc[s]://HOST:PORT for a gateway to another master (default: local)",
-       "TARGET"},
-      {"tls-cert", 0, 0, G_OPTION_ARG_FILENAME, &self->tls_cert,
-       "server certificate in PEM form, which enables TLS (default: none, plain text)", "FILE"},
-      {"tls-key", 0, 0, G_OPTION_ARG_FILENAME, &self->tls_key,
-       "key of the certificate (default: none)", "FILE"},
-      {"tls-ca", 0, 0, G_OPTION_ARG_FILENAME, &self->tls_ca,
-       "CA certificate that client certificates are required to be signed by (default: none)",
-       "FILE"},
-      {"token-file", 0, 0, G_OPTION_ARG_FILENAME, &self->token,
-       "file with the token that clients must send (default: none; health needs no token)", "FILE"},
-      {"insecure", 0, 0, G_OPTION_ARG_NONE, &self->insecure,
-       "accept connections from other machines without TLS", NULL},
-      {"master-tls-ca", 0, 0, G_OPTION_ARG_FILENAME, &self->master_ca,
-       "CA certificate for the master's certificate (default: the system's CA certificates)",
-       "FILE"},
-      {"master-tls-cert", 0, 0, G_OPTION_ARG_FILENAME, &self->master_cert,
-       "client certificate for the master (default: none)", "FILE"},
-      {"master-tls-key", 0, 0, G_OPTION_ARG_FILENAME, &self->master_key,
-       "key of the client certificate (default: none)", "FILE"},
-      {"master-token-file", 0, 0, G_OPTION_ARG_FILENAME, &self->master_token,
-       "file with the token to send to the master (default: none)", "FILE"},
-      {"max-sessions", 0, 0, G_OPTION_ARG_INT64, &self->max_sessions,
-       "maximum number of sessions (default: 20000)", "N"},
-      {"max-graph-bytes", 0, 0, G_OPTION_ARG_INT64, &self->max_graph_bytes,
-       "maximum size of a graph (default: 1 GiB)", "N"},
-      {"max-steps", 0, 0, G_OPTION_ARG_INT64, &self->max_steps,
-       "maximum number of steps at once (default: 1000)", "N"},
-      {"max-watchers", 0, 0, G_OPTION_ARG_INT64, &self->max_watchers,
-       "maximum number of waiting clients (default: 50000)", "N"},
-      {"max-request-bytes", 0, 0, G_OPTION_ARG_INT64, &self->max_request_bytes,
-       "maximum size of a request (default: 2 GiB)", "N"},
-      {"max-op-bytes", 0, 0, G_OPTION_ARG_INT64, &self->max_op_bytes,
-       "maximum memory that one operation allocates (default: half of the machine's memory)", "N"},
-      {"idle-session", 0, 0, G_OPTION_ARG_STRING, &self->idle_session,
-       "time after which idle sessions are closed (default: never; sessions of muster's clients "
-       "are closed when the client is gone)",
-       "TIME"},
-      {"chief-lease", 0, 0, G_OPTION_ARG_STRING, &self->chief_lease,
-       "time without renewal after which a chief loses its lease (default: 15s)", "TIME"},
-      {NULL}};
-  return muster_cli_parse (argc, argv, "", summary, entries, 0, &none, NULL, error);
-}
-
-/* 0 if the option is absent: the default. */
-static gboolean
-check_limit (const char *flag, gint64 given, gint64 most, GError **error)
-{
-  if (given >= 0 && given <= most)
-    return TRUE;
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "%s=%" G_GINT64_FORMAT " is out of range (use 1 to %" G_GINT64_FORMAT, flag,
-                      given, most);
-}
-
-static gboolean
-read_limits (const Serve *self, MusterServerLimits *limits, GError **error)
-{
-  if (!check_limit ("--max-sessions", self->max_sessions, G_MAXINT, error) ||
-      !check_limit ("--max-graph-bytes", self->max_graph_bytes, G_MAXINT64, error) ||
-      !check_limit ("--max-steps", self->max_steps, G_MAXINT, error) ||
-      !check_limit ("--max-watchers", self->max_watchers, G_MAXINT, error) ||
-      !check_limit ("--max-request-bytes", self->max_request_bytes, G_MAXINT32, error))
-    return FALSE;
-  *limits = (MusterServerLimits){
-      .sessions = (guint)self->max_sessions,
-      .graph_bytes = (gsize)self->max_graph_bytes,
-      .steps = (guint)self->max_steps,
-      .watchers = (guint)self->max_watchers,
-      .request_bytes = (gsize)self->max_request_bytes,
-  };
-  return TRUE;
-}
-
-/* Reads a time, which must be above 0; "forever" is stored as 0, as if absent. */
-static gboolean
-read_time (const char *flag, const char *text, gint64 *time_us, GError **error)
-{
-  if (text == NULL)
-    return TRUE;
-  if (!muster_cli_duration (text, time_us, error)) {
-    g_prefix_error (error, "%s: ", flag);
-    return FALSE;
-  }
-  if (*time_us >= MUSTER_SECOND)
-    return TRUE;
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "invalid %s '%s' (use 1s or more)",
-                      flag, text);
-}
-
-static MusterMaster *
-make_master (const Serve *self, GError **error)
-{
-  const MusterRpcSecurity files = {
-      .certificate_file = self->master_cert,
-      .key_file = self->master_key,
-      .ca_file = self->master_ca,
-      .token_file = self->master_token,
-  };
-  const MusterLocalMasterOptions options = {.max_op_bytes = (guint64)self->max_op_bytes};
-  const char *target = self->target != NULL ? self->target : "local";
-  if (!check_limit ("--max-op-bytes", self->max_op_bytes, G_MAXINT64, error))
-    return NULL;
-  if (self->max_op_bytes != 0 && !g_str_equal (target, "local")) {
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "--max-op-bytes has no effect on '%s': it limits operations that run in this "
-                 "process; remove it, or use --master=local",
-                 target);
-    return NULL;
-  }
-  g_autoptr (MusterMaster) master = muster_cli_master_at (target, &files, error);
-  if (master == NULL || self->max_op_bytes == 0)
-    return g_steal_pointer (&master);
-  return muster_local_master_new_with_options (&options);
-}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Ports, ports_clear)
 
 /* No client is served yet, and a child that is starting ends with this process. */
 static void
@@ -193,89 +48,96 @@ end_at_once (int number G_GNUC_UNUSED)
 /* While TensorFlow's runtime starts, a signal ends the process by a handler, since the default
  * action does nothing in a container's first process. */
 static gboolean
-await_master (MusterMaster *master, const sigset_t *ends, GError **error)
+await_master (MusterMaster *master, GError **error)
 {
   if (!muster_master_is_remote (master))
     return TRUE;
   const struct sigaction at_once = {.sa_handler = end_at_once};
+  sigset_t ends;
+  sigemptyset (&ends);
+  sigaddset (&ends, SIGINT);
+  sigaddset (&ends, SIGTERM);
   sigaction (SIGINT, &at_once, NULL);
   sigaction (SIGTERM, &at_once, NULL);
-  pthread_sigmask (SIG_UNBLOCK, ends, NULL);
+  pthread_sigmask (SIG_UNBLOCK, &ends, NULL);
   g_autoptr (MusterMaster) remote = muster_master_remote (master, MUSTER_WAIT_FOREVER, NULL, error);
-  pthread_sigmask (SIG_BLOCK, ends, NULL);
+  pthread_sigmask (SIG_BLOCK, &ends, NULL);
   return remote != NULL;
 }
 
 static MusterServer *
-make_server (const Serve *self, const sigset_t *ends, GError **error)
+make_server (MusterServeOptions *options, GError **error)
 {
-  const MusterRpcSecurity files = {
-      .certificate_file = self->tls_cert,
-      .key_file = self->tls_key,
-      .ca_file = self->tls_ca,
-      .token_file = self->token,
-  };
-  MusterServerOptions options = {.insecure = self->insecure};
-  g_autoptr (GError) failed = NULL;
-  g_autoptr (MusterRpcCredentials) credentials = muster_cli_read_credentials (&files, &failed);
-  if (failed != NULL) {
-    g_propagate_error (error, g_steal_pointer (&failed));
+  MusterServerOptions server;
+  if (!muster_serve_options_server (options, &server, error))
     return NULL;
-  }
-  if (!read_limits (self, &options.limits, error) ||
-      !read_time ("--idle-session", self->idle_session, &options.idle_session_us, error) ||
-      !read_time ("--chief-lease", self->chief_lease, &options.chief_lease_us, error))
+  g_autoptr (MusterMaster) master = muster_serve_options_master (options, error);
+  if (master == NULL || !await_master (master, error))
     return NULL;
-  options.credentials = credentials;
-  g_autoptr (MusterMaster) master = make_master (self, error);
-  if (master == NULL || !await_master (master, ends, error))
-    return NULL;
-  return muster_server_new (master, &options);
+  return muster_server_new (master, &server);
 }
 
 /* --- the ports --- */
 
 static gboolean
-take_ports (Serve *self, MusterServer *server, GError **error)
+take_ports (Ports *self, const MusterServeOptions *options, MusterServer *server, GError **error)
 {
-  if (self->listen == NULL)
-    self->listen = g_strdup ("localhost:2222");
-  self->port = muster_server_listen (server, self->listen, error);
-  if (self->port == 0)
+  if (!muster_serve_listen (server, options->addresses, options->tls_cert != NULL, self->lines,
+                            error))
     return FALSE;
-  if (self->health_listen != NULL) {
-    self->health_port = muster_server_listen_health (server, self->health_listen, error);
-    if (self->health_port == 0)
+  if (options->health_listen != NULL) {
+    self->health = muster_server_listen_health (server, options->health_listen, error);
+    if (self->health == 0)
       return FALSE;
   }
-  if (self->http == NULL)
+  if (options->http == NULL)
     return TRUE;
-  self->http_port = muster_server_listen_http (server, self->http, error);
-  return self->http_port != 0;
-}
-
-/* Appends a line for a port, with the host of HOST:PORT. */
-static void
-append_port (GString *text, const char *what, const char *scheme, const char *address, int port)
-{
-  const char *colon = strrchr (address, ':');
-  int n = colon != NULL ? (int)(colon - address) : (int)strlen (address);
-  g_string_append_printf (text, "%s %s://%.*s:%d\n", what, scheme, n, address, port);
+  self->http = muster_server_listen_http (server, options->http, error);
+  return self->http != 0;
 }
 
 /* Written with one write: a reader of only the first line may be gone before a second one. */
 static void
-say_ports (const Serve *self)
+say_ports (const Ports *self, const MusterServeOptions *options)
 {
-  g_autoptr (GString) text = g_string_new (NULL);
-  append_port (text, "serving", self->tls_cert != NULL ? "grpcs" : "grpc", self->listen,
-               self->port);
-  if (self->health_listen != NULL)
-    append_port (text, "health", "grpc", self->health_listen, self->health_port);
-  if (self->http != NULL)
-    append_port (text, "http", "http", self->http, self->http_port);
+  g_autoptr (GString) text = g_string_new (self->lines->str);
+  if (self->health != 0)
+    muster_serve_append_port (text, "health", "grpc", options->health_listen, self->health);
+  if (self->http != 0)
+    muster_serve_append_port (text, "http", options->tls_cert != NULL ? "https" : "http",
+                              options->http, self->http);
   fwrite (text->str, 1, text->len, stdout);
   fflush (stdout);
+}
+
+/* --- the log --- */
+
+/* The options in effect, of the command line and the file, as a shell would take them. They name
+ * files with secrets, and hold none. (transfer full) */
+static char *
+configuration_of (const MusterServeOptions *options)
+{
+  GString *text = g_string_new (NULL);
+  for (char **word = options->given + 1; *word != NULL; word++) {
+    g_autofree char *quoted =
+        strpbrk (*word, " \t\n\"'\\$`*?") != NULL ? g_shell_quote (*word) : g_strdup (*word);
+    g_string_append_printf (text, "%s%s", text->len > 0 ? " " : "", quoted);
+  }
+  return g_string_free (text, FALSE);
+}
+
+static void
+log_start (const Ports *self, const MusterServeOptions *options)
+{
+  g_autofree char *configuration = configuration_of (options);
+  g_autoptr (GString) at = g_string_new (self->lines->str + strlen ("serving "));
+  g_string_replace (at, "\nserving ", ", ", 0);
+  g_strchomp (at->str);
+  const char *target = options->target != NULL ? options->target : "local";
+  muster_log (G_LOG_LEVEL_INFO, "start", "MUSTER_VERSION", MUSTER_VERSION, "MUSTER_PID",
+              MUSTER_LOG_INT ((int)getpid ()), "MUSTER_MASTER", target, "MUSTER_ADDRESS", at->str,
+              "MUSTER_CONFIGURATION", configuration, "MESSAGE",
+              "muster " MUSTER_VERSION " serves %s at %s", target, at->str);
 }
 
 /* --- waiting for the end --- */
@@ -289,9 +151,9 @@ status_of (MusterServer *server)
                           counts.sessions, counts.watchers, counts.ready, counts.models);
 }
 
-/* Waits for one of the signals, at most until until_us. */
-static gboolean
-wait_for_end (const sigset_t *ends, gint64 until_us)
+/* Waits for one of the signals, at most until until_us. Returns its number, or -1. */
+static int
+wait_for_signal (const sigset_t *signals, gint64 until_us)
 {
   gint64 left_us =
       muster_deadline_remaining (until_us, muster_clock_now_us (muster_system_clock ()));
@@ -299,76 +161,192 @@ wait_for_end (const sigset_t *ends, gint64 until_us)
       .tv_sec = left_us / MUSTER_SECOND,
       .tv_nsec = left_us % MUSTER_SECOND * 1000,
   };
-  return sigtimedwait (ends, NULL, &left) > 0;
+  return sigtimedwait (signals, NULL, &left);
 }
 
-/* Reports to the service manager until a signal comes. The watchdog is notified only while the
- * server answers. */
+/* The reports to the service manager. */
+typedef struct {
+  MusterServer *server; /* (not owned) */
+  gint64 beat_us;       /* between two notices to the watchdog; 0: there is none */
+  gint64 interval_us;
+  gint64 next_beat_us, next_report_us;
+  char *told; /* (owned) */
+} Reports;
+
 static void
-report_until_end (MusterServer *server, const sigset_t *ends)
+reports_begin (Reports *self, MusterServer *server)
+{
+  gint64 beat_us = muster_notify_watchdog_us () / 2;
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  *self = (Reports){
+      .server = server,
+      .beat_us = beat_us,
+      .interval_us = beat_us > 0 ? MIN (beat_us, REPORT_INTERVAL_US) : REPORT_INTERVAL_US,
+      .next_beat_us = beat_us > 0 ? now_us : MUSTER_WAIT_FOREVER,
+      .next_report_us = now_us + REPORT_INTERVAL_US,
+      .told = status_of (server),
+  };
+  muster_notify ("READY=1\nSTATUS=%s", self->told);
+}
+
+/* The watchdog is notified only while the server answers. */
+static void
+report (Reports *self, gint64 now_us)
+{
+  if (now_us >= self->next_beat_us) {
+    self->next_beat_us = now_us + self->beat_us;
+    if (muster_server_check (self->server, self->beat_us, NULL))
+      muster_notify ("WATCHDOG=1");
+  }
+  g_autofree char *status = status_of (self->server);
+  if (now_us < self->next_report_us || strcmp (status, self->told) == 0)
+    return;
+  self->next_report_us = now_us + REPORT_INTERVAL_US;
+  muster_notify_status (status);
+  g_free (self->told);
+  self->told = g_steal_pointer (&status);
+}
+
+/* Serves until a signal ends it. SIGHUP reads certificates and tokens again; those that changed are
+ * read without it, too. */
+static void
+serve_until_end (MusterServer *server, const MusterServeOptions *options, const sigset_t *signals)
+{
+  const gboolean is_managed = g_getenv ("NOTIFY_SOCKET") != NULL;
+  const gboolean has_files = options->credentials != NULL || options->master_credentials != NULL;
+  Reports reports = {0};
+  int number = 0;
+  if (is_managed)
+    reports_begin (&reports, server);
+  do {
+    gint64 now_us = muster_clock_now_us (muster_system_clock ());
+    gint64 interval_us = is_managed ? reports.interval_us : LOOK_INTERVAL_US;
+    if (is_managed)
+      report (&reports, now_us);
+    number = is_managed || has_files ? wait_for_signal (signals, now_us + interval_us)
+                                     : sigwaitinfo (signals, NULL);
+    if (number == SIGHUP)
+      muster_serve_options_reload (options);
+    else
+      muster_serve_options_refresh (options);
+  } while (number <= 0 || number == SIGHUP);
+  g_free (reports.told);
+}
+
+/* --- the end --- */
+
+/* Another signal ends the process at once. */
+static void
+let_signals_end (const sigset_t *signals)
+{
+  const struct sigaction at_once = {.sa_handler = end_at_once};
+  const struct sigaction ignored = {.sa_handler = SIG_IGN};
+  sigaction (SIGINT, &at_once, NULL);
+  sigaction (SIGTERM, &at_once, NULL);
+  sigaction (SIGHUP, &ignored, NULL);
+  pthread_sigmask (SIG_UNBLOCK, signals, NULL);
+}
+
+/* Waits until the chiefs have saved. Returns the time that is left for steps to end. */
+static gint64
+drain (MusterServer *server, gint64 grace_us)
 {
   MusterClock *clock = muster_system_clock ();
-  gint64 beat_us = muster_notify_watchdog_us () / 2;
-  gint64 interval_us = beat_us > 0 ? MIN (beat_us, REPORT_INTERVAL_US) : REPORT_INTERVAL_US;
-  gint64 now_us = muster_clock_now_us (clock);
-  gint64 next_beat_us = beat_us > 0 ? now_us : MUSTER_WAIT_FOREVER;
-  gint64 next_report_us = now_us + REPORT_INTERVAL_US;
-  g_autofree char *told = status_of (server);
-  muster_notify ("READY=1\nSTATUS=%s", told);
-  do {
-    now_us = muster_clock_now_us (clock);
-    if (now_us >= next_beat_us) {
-      next_beat_us = now_us + beat_us;
-      if (muster_server_check (server, beat_us, NULL))
-        muster_notify ("WATCHDOG=1");
+  gint64 began_us = muster_clock_now_us (clock);
+  gint64 end_us = muster_deadline_after (began_us, grace_us);
+  gint64 reserve_us = MIN (grace_us / 10, STEPS_END_US);
+  g_autofree char *told = NULL;
+  muster_log (G_LOG_LEVEL_INFO, "drain", "MUSTER_SECONDS", MUSTER_LOG_SECONDS (grace_us), "MESSAGE",
+              "draining: no new sessions; chiefs save");
+  muster_server_drain (server, MAX (grace_us - reserve_us, 1));
+  for (;;) {
+    g_autofree char *awaited = NULL;
+    gint64 now_us = muster_clock_now_us (clock);
+    if (muster_server_is_drained (server, &awaited) || now_us >= end_us - reserve_us)
+      return MIN (MAX (end_us - now_us, 0), STEPS_END_US);
+    if (g_strcmp0 (awaited, told) != 0) {
+      muster_notify ("STATUS=draining: waiting for the chief of %s to save", awaited);
+      muster_log (G_LOG_LEVEL_INFO, "drain", "MESSAGE", "waiting for the chief of %s to save",
+                  awaited);
     }
-    g_autofree char *status = status_of (server);
-    if (now_us >= next_report_us && strcmp (status, told) != 0) {
-      next_report_us = now_us + REPORT_INTERVAL_US;
-      muster_notify_status (status);
-      g_free (told);
-      told = g_steal_pointer (&status);
-    }
-  } while (!wait_for_end (ends, now_us + interval_us));
-  muster_notify ("STOPPING=1\nSTATUS=stopping");
+    g_free (told);
+    told = g_steal_pointer (&awaited);
+    (void)muster_clock_wait_until (clock, now_us + DRAIN_POLL_US, NULL, NULL);
+  }
 }
 
 static void
-serve_until_end (MusterServer *server, const sigset_t *ends)
+stop (MusterServer *server, gint64 grace_us, const sigset_t *signals)
 {
-  int signal;
-  if (g_getenv ("NOTIFY_SOCKET") != NULL)
-    report_until_end (server, ends);
-  else
-    sigwait (ends, &signal);
+  let_signals_end (signals);
+  muster_notify ("STOPPING=1\nSTATUS=stopping");
+  muster_server_stop (server, drain (server, grace_us));
+}
+
+/* Why the server doesn't start, where its log is read. */
+static MusterExit
+fail (const GError *error)
+{
+  if (!muster_cli_log_is_parsed ())
+    return muster_cli_fail (error);
+  muster_log (G_LOG_LEVEL_CRITICAL, "failed", "MESSAGE", "%s", error->message);
+  return muster_cli_exit_of (error);
+}
+
+/* Checks all that can be without taking a port, which a server that is running may hold. */
+static MusterExit
+check_config (MusterServeOptions *options)
+{
+  MusterServerOptions server;
+  g_autoptr (MusterMaster) master = NULL;
+  g_autofree char *host = NULL;
+  guint16 port;
+  g_autoptr (GError) error = NULL;
+  if (muster_serve_options_server (options, &server, &error))
+    master = muster_serve_options_master (options, &error);
+  if (master == NULL || !muster_serve_may_listen (&server, options->addresses, &error) ||
+      (options->health_listen != NULL &&
+       !muster_address_parse (options->health_listen, &host, &port, &error)) ||
+      (options->http != NULL && !muster_server_may_listen (&server, options->http, &error)))
+    return muster_cli_fail (error);
+  muster_cli_say (stdout, "%s: valid\n",
+                  options->config != NULL ? options->config : "the command line");
+  return MUSTER_EXIT_DONE;
 }
 
 int
 muster_cli_serve (int argc, char **argv)
 {
-  g_auto (Serve) self = {0};
+  g_auto (MusterServeOptions) options = {0};
+  g_auto (Ports) ports = {.lines = g_string_new (NULL)};
   g_autoptr (GError) error = NULL;
-  if (!parse (&self, argc, argv, &error))
+  if (!muster_serve_options_parse (&options, argc, argv, &error))
     return muster_cli_fail (error);
+  if (options.check_config)
+    return check_config (&options);
 
   /* Before any thread is created: all inherit the mask, and only sigwait receives these signals. */
-  sigset_t ends;
-  sigemptyset (&ends);
-  sigaddset (&ends, SIGINT);
-  sigaddset (&ends, SIGTERM);
-  pthread_sigmask (SIG_BLOCK, &ends, NULL);
+  sigset_t signals;
+  sigemptyset (&signals);
+  sigaddset (&signals, SIGINT);
+  sigaddset (&signals, SIGTERM);
+  sigaddset (&signals, SIGHUP);
+  pthread_sigmask (SIG_BLOCK, &signals, NULL);
+  signal (SIGPIPE, SIG_IGN); /* a log whose reader is gone doesn't end a server */
 
   muster_open_files_raise ();
-  g_autoptr (MusterServer) server = make_server (&self, &ends, &error);
+  g_autoptr (MusterServer) server = make_server (&options, &error);
   if (server == NULL)
-    return muster_cli_fail (error);
-  if (!take_ports (&self, server, &error)) {
-    muster_cli_fail (error);
+    return fail (error);
+  if (!take_ports (&ports, &options, server, &error)) {
+    fail (error);
     return MUSTER_EXIT_BAD_INPUT;
   }
   muster_server_start (server);
-  say_ports (&self);
-  serve_until_end (server, &ends);
-  muster_server_stop (server, GRACE);
+  muster_serve_files_warn (&options, muster_serve_is_exposed (options.addresses));
+  say_ports (&ports, &options);
+  log_start (&ports, &options);
+  serve_until_end (server, &options, &signals);
+  stop (server, options.grace_us, &signals);
   return MUSTER_EXIT_DONE;
 }

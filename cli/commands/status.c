@@ -3,23 +3,26 @@
 
 #include "base/unpack.h"
 #include "cli/common/cli.h"
+#include "cli/common/health.h"
 #include "cli/output/figures.h"
-#include "cli/output/goodput.h"
 #include "cli/output/json.h"
-#include "cli/output/saves.h"
 #include "cli/output/table.h"
-#include "master/announcement.h"
 #include "master/goodput_message_private.h"
 #include "master/save_status_message_private.h"
 #include "rpc/address.h"
 #include "rpc/client/diagnose.h"
 #include "rpc/client/rpc_client.h"
 #include "rpc/proto/muster.pb-c.h"
+#include "status/saves.h"
+#include "status/status.h"
 
 #include <string.h>
 
 #define METHOD             "/muster.Readiness/Status"
 #define DEFAULT_TIMEOUT_US (10 * MUSTER_SECOND)
+#define WATCH_EVERY        "2s"
+#define LEAST_INTERVAL_US  (100 * MUSTER_MILLISECOND)
+#define CLEAR              "\033[H\033[J" /* the terminal, from its first line on */
 #define WAITERS_SHOWN      10
 #define LONGEST_WHY        100 /* characters */
 
@@ -35,18 +38,6 @@ static gboolean
 has (const char *text)
 {
   return *text != '\0';
-}
-
-/* The model's state in a word. */
-static const char *
-word_of (const Muster__Announcement *model)
-{
-  MusterChiefPhase phase = (MusterChiefPhase)model->phase;
-  if (phase == MUSTER_CHIEF_OVER)
-    return "over";
-  if (model->alive && muster_chief_phase_is_preparing (phase))
-    return muster_chief_phase_name (phase);
-  return model->ready ? "ready" : "not ready";
 }
 
 /* "  step 1200" */
@@ -69,7 +60,8 @@ add_first_row (const Muster__StatusResponse *status)
   if (status->n_models == 0) {
     g_string_append (text, "up  no chief has ever registered");
   } else if (status->n_models == 1) {
-    g_string_append_printf (text, "%s  %s", word_of (status->models[0]), status->models[0]->model);
+    g_string_append_printf (text, "%s  %s", muster_status_word (status->models[0]),
+                            status->models[0]->model);
     append_step (text, status->models[0]->step);
   } else {
     g_string_append_printf (text, "up  %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " models ready",
@@ -79,27 +71,10 @@ add_first_row (const Muster__StatusResponse *status)
                   memory, has (status->master) ? ", serves " : "", status->master);
 }
 
-/* "training for 12 s", "lost 3 s ago, while initialising" */
-static char *
-state_of_chief (const Muster__Announcement *model)
-{
-  const char *phase = muster_chief_phase_name ((MusterChiefPhase)model->phase);
-  g_autofree char *age = muster_format_duration (model->phase_age_us);
-  g_autofree char *lost = muster_format_duration (model->lost_age_us);
-  if (model->phase == MUSTER__PHASE__OVER)
-    return g_strdup_printf ("ended the job %s ago", age);
-  if (model->alive)
-    return g_strdup_printf ("%s%s%s for %s", phase, has (model->detail) ? " " : "", model->detail,
-                            age);
-  if (model->phase == MUSTER__PHASE__PREPARED && model->prepared)
-    return g_strdup_printf ("prepared the model and exited, %s ago", lost);
-  return g_strdup_printf ("lost %s ago, while %s", lost, phase);
-}
-
 static void
 add_chief_row (MusterTable *table, const Muster__Announcement *model)
 {
-  g_autofree char *state = state_of_chief (model);
+  g_autofree char *state = muster_status_chief (model);
   g_autofree char *durable_age = muster_format_duration (model->durable_age_us);
   g_autoptr (GString) text = g_string_new (has (model->task) ? model->task : model->who);
   if (has (model->task) && has (model->who))
@@ -138,7 +113,7 @@ add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
     const Muster__Announcement *model = status->models[i];
     if (status->n_models > 1) {
       g_autoptr (GString) text = g_string_new (NULL);
-      g_string_append_printf (text, "%s  %s", model->model, word_of (model));
+      g_string_append_printf (text, "%s  %s", model->model, muster_status_word (model));
       append_step (text, model->step);
       muster_table_add (table, "  model", text->str, NULL);
     }
@@ -191,6 +166,16 @@ add_waiter_rows (MusterTable *table, const Muster__StatusResponse *status)
 }
 
 static void
+add_drain_row (MusterTable *table, const Muster__StatusResponse *status)
+{
+  if (status->draining_us <= 0)
+    return;
+  g_autofree char *left = muster_format_duration (status->draining_us);
+  g_autofree char *text = g_strdup_printf ("stops in %s at the latest", left);
+  muster_table_add (table, "  draining", text, NULL);
+}
+
+static void
 add_load_row (MusterTable *table, const Muster__StatusResponse *status)
 {
   g_autoptr (GString) text = g_string_new (NULL);
@@ -227,6 +212,7 @@ muster_cli_status_text (const MusterCliOptions *options G_GNUC_UNUSED,
 {
   g_autoptr (MusterTable) table = muster_table_new (2);
   add_first_row (status);
+  add_drain_row (table, status);
   add_model_rows (table, status);
   add_waiter_rows (table, status);
   add_load_row (table, status);
@@ -237,81 +223,12 @@ muster_cli_status_text (const MusterCliOptions *options G_GNUC_UNUSED,
 /* --- as JSON --- */
 
 static void
-models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
-{
-  static const MusterJsonField fields[] = {
-      MUSTER_JSON_FIELD (Muster__Announcement, model, STRING, "model"),
-      MUSTER_JSON_FIELD (Muster__Announcement, task, STRING, "task"),
-      MUSTER_JSON_FIELD (Muster__Announcement, who, STRING, "who"),
-      MUSTER_JSON_FIELD (Muster__Announcement, epoch, INT64, "epoch"),
-      MUSTER_JSON_FIELD (Muster__Announcement, phase_age_us, SECONDS, "phase_age"),
-      MUSTER_JSON_FIELD (Muster__Announcement, detail, STRING, "detail"),
-      MUSTER_JSON_FIELD (Muster__Announcement, step, STEP, "step"),
-      MUSTER_JSON_FIELD (Muster__Announcement, durable_step, STEP, "durable_step"),
-      MUSTER_JSON_FIELD (Muster__Announcement, durable, STRING, "durable"),
-      MUSTER_JSON_FIELD (Muster__Announcement, alive, BOOLEAN, "alive"),
-      MUSTER_JSON_FIELD (Muster__Announcement, prepared, BOOLEAN, "prepared"),
-      MUSTER_JSON_FIELD (Muster__Announcement, ready, BOOLEAN, "ready"),
-  };
-  json_builder_set_member_name (builder, "models");
-  json_builder_begin_array (builder);
-  for (gsize i = 0; i < status->n_models; i++) {
-    const Muster__Announcement *model = status->models[i];
-    g_autoptr (MusterSaveStatus) saves = muster_save_status_read (model->saves);
-    g_autofree MusterGoodput *goodput = muster_goodput_read (model->goodput);
-    json_builder_begin_object (builder);
-    muster_json_add_string (builder, "state", word_of (model));
-    muster_json_add_string (builder, "phase",
-                            muster_chief_phase_name ((MusterChiefPhase)model->phase));
-    muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), model);
-    if (model->durable_step >= 0)
-      muster_json_add_seconds (builder, "durable_age", model->durable_age_us);
-    if (!model->alive)
-      muster_json_add_seconds (builder, "lost_age", model->lost_age_us);
-    muster_saves_json (builder, saves);
-    muster_goodput_json (builder, goodput);
-    json_builder_end_object (builder);
-  }
-  json_builder_end_array (builder);
-}
-
-static void
 muster_cli_status_json (const MusterCliOptions *options, const Muster__StatusResponse *status)
 {
-  static const MusterJsonField fields[] = {
-      MUSTER_JSON_FIELD (Muster__StatusResponse, version, STRING, "version"),
-      MUSTER_JSON_FIELD (Muster__StatusResponse, master, STRING, "serves"),
-      MUSTER_JSON_FIELD (Muster__StatusResponse, uptime_us, SECONDS, "uptime"),
-      MUSTER_JSON_FIELD (Muster__StatusResponse, sessions, INT, "sessions"),
-      MUSTER_JSON_FIELD (Muster__StatusResponse, watchers, INT, "watchers"),
-      MUSTER_JSON_FIELD (Muster__StatusResponse, steps, INT64, "steps"),
-      MUSTER_JSON_FIELD (Muster__StatusResponse, steps_per_second, DOUBLE, "steps_per_second"),
-      MUSTER_JSON_FIELD (Muster__StatusResponse, median_step_us, SECONDS, "median_step"),
-      MUSTER_JSON_FIELD (Muster__StatusResponse, memory_bytes, INT64, "memory_bytes"),
-  };
-  static const MusterJsonField of_waiters[] = {
-      MUSTER_JSON_FIELD (Muster__Waiter, task, STRING, "task"),
-      MUSTER_JSON_FIELD (Muster__Waiter, who, STRING, "who"),
-      MUSTER_JSON_FIELD (Muster__Waiter, model, STRING, "model"),
-      MUSTER_JSON_FIELD (Muster__Waiter, age_us, SECONDS, "age"),
-      MUSTER_JSON_FIELD (Muster__Waiter, waits_for, STRING, "waits_for"),
-      MUSTER_JSON_FIELD (Muster__Waiter, why, STRING, "why"),
-  };
-  static const MusterJsonField of_limits[] = {
-      MUSTER_JSON_FIELD (Muster__Limit, name, STRING, "name"),
-      MUSTER_JSON_FIELD (Muster__Limit, used, INT64, "used"),
-      MUSTER_JSON_FIELD (Muster__Limit, limit, INT64, "limit"),
-      MUSTER_JSON_FIELD (Muster__Limit, refused, INT64, "refused"),
-  };
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();
   muster_json_add_string (builder, "target", options->target);
   muster_json_add_boolean (builder, "keeps_announcements", TRUE);
-  muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), status);
-  models_json (builder, status);
-  muster_json_add_list (builder, "waiters", of_waiters, G_N_ELEMENTS (of_waiters),
-                        (gpointer const *)status->waiters, status->n_waiters);
-  muster_json_add_list (builder, "limits", of_limits, G_N_ELEMENTS (of_limits),
-                        (gpointer const *)status->limits, status->n_limits);
+  muster_status_json (builder, status);
   muster_json_print_line (builder);
 }
 
@@ -320,7 +237,7 @@ muster_cli_status_json (const MusterCliOptions *options, const Muster__StatusRes
 /* The server to ask. */
 typedef struct {
   const MusterCliOptions *options;
-  const char *address; /* HOST:PORT, a part of the target */
+  const char *address; /* HOST:PORT or unix:/PATH, a part of the target */
   gboolean tls;
   gint64 deadline_us;
 } Place;
@@ -328,17 +245,16 @@ typedef struct {
 static gboolean
 find_place (const MusterCliOptions *options, Place *place, GError **error)
 {
-  const char *scheme = strstr (options->target, "://");
-  g_autofree char *host = NULL;
-  guint16 port;
   place->options = options;
-  place->tls = g_str_has_prefix (options->target, "grpcs://");
-  place->address = scheme == NULL ? options->target : scheme + 3;
-  if (scheme != NULL && !place->tls && !g_str_has_prefix (options->target, "grpc://")) {
+  place->address = muster_address_in_target (options->target, &place->tls);
+  if (place->address == NULL && strstr (options->target, "://") != NULL) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "invalid master '%s' (use grpc://HOST:PORT)", options->target);
+                        "invalid master '%s' (use grpc://HOST:PORT or unix:/PATH)",
+                        options->target);
   }
-  return muster_address_parse (place->address, &host, &port, error);
+  if (place->address == NULL)
+    place->address = options->target;
+  return muster_address_check (place->address, error);
 }
 
 /* The message lives in arena. */
@@ -434,46 +350,174 @@ report_cause (const Place *place, gint64 started_us, const GError *error)
       g_strdup_printf ("`muster status %s://%s`", place->tls ? "grpc" : "grpcs", place->address);
   muster_cli_say (stderr, "  try: %s\n",
                   diagnosis.stage == MUSTER_REACH_REFUSED
-                      ? "`muster serve --listen=HOST:PORT` starts a master"
+                      ? "`muster serve --listen=ADDRESS` starts a master"
                   : diagnosis.stage == MUSTER_REACH_TLS_FAILED
                       ? other
                       : "check the address, and that the port is a master's");
   return MUSTER_EXIT_NO_ANSWER;
 }
 
-int
-muster_cli_status (int argc, char **argv)
+static gboolean
+is_unanswered (const GError *error)
 {
-  g_auto (MusterCliOptions) options = {0};
-  g_auto (GStrv) words = NULL;
+  return muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||
+         muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED);
+}
+
+/* --- what it does --- */
+
+static MusterExit
+show (const Place *place, MusterRpcCredentials *credentials, gint64 started_us, gboolean redraws)
+{
+  const MusterCliOptions *options = place->options;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GError) error = NULL;
-  Place place = {0};
-  if (!muster_cli_parse (argc, argv, "TARGET", summary, NULL,
+  const Muster__StatusResponse *status = ask (place, credentials, arena, &error);
+  if (redraws)
+    fputs (CLEAR, stdout);
+  if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
+    return report_another (place);
+  if (is_unanswered (error))
+    return report_cause (place, started_us, error);
+  if (status == NULL)
+    return muster_cli_fail (error);
+  (options->json ? muster_cli_status_json : muster_cli_status_text) (options, status);
+  return MUSTER_EXIT_DONE;
+}
+
+/* Shows it again and again, until the process is ended. */
+static MusterExit
+watch (Place *place, MusterRpcCredentials *credentials, gint64 interval_us)
+{
+  MusterClock *clock = muster_system_clock ();
+  const gboolean redraws = !place->options->json && muster_cli_is_terminal (stdout);
+  const gint64 timeout_us =
+      place->options->timeout != NULL ? place->options->timeout_us : DEFAULT_TIMEOUT_US;
+  for (;;) {
+    gint64 started_us = muster_clock_now_us (clock);
+    place->deadline_us = muster_deadline_after (started_us, timeout_us);
+    (void)show (place, credentials, started_us, redraws);
+    if (!redraws && !place->options->json)
+      muster_cli_say (stdout, "\n");
+    if (fflush (stdout) != 0)
+      return MUSTER_EXIT_FAILED; /* nobody reads it any more */
+    (void)muster_clock_wait_until (clock, muster_deadline_after (started_us, interval_us), NULL,
+                                   NULL);
+  }
+}
+
+static void
+report_health (const MusterCliOptions *options, const char *model, MusterHealth health)
+{
+  static const char *const states[] = {
+      [MUSTER_HEALTH_READY] = "ready",
+      [MUSTER_HEALTH_NOT_READY] = "not ready",
+      [MUSTER_HEALTH_UNREGISTERED] = "not ready: no chief has ever registered",
+  };
+  if (options->json) {
+    g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+    muster_json_add_string (builder, "target", options->target);
+    muster_json_add_string (builder, "model", *model != '\0' ? model : NULL);
+    muster_json_add_boolean (builder, "ready", health == MUSTER_HEALTH_READY);
+    muster_json_print_line (builder);
+    return;
+  }
+  muster_cli_say (stdout, "%s%s%s: %s\n", options->target, *model != '\0' ? ", " : "", model,
+                  states[health]);
+}
+
+static MusterExit
+check_ready (const Place *place, MusterRpcCredentials *credentials, const char *model,
+             gint64 started_us)
+{
+  MusterHealth health = MUSTER_HEALTH_NOT_READY;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (place->address, credentials);
+  if (muster_cli_health_check (client, model, &health, place->deadline_us, &error)) {
+    report_health (place->options, model, health);
+    return health == MUSTER_HEALTH_READY ? MUSTER_EXIT_DONE : MUSTER_EXIT_NOT_READY;
+  }
+  if (is_unanswered (error))
+    return report_cause (place, started_us, error);
+  if (!muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
+    return muster_cli_fail (error);
+  muster_cli_say (stderr,
+                  "muster: %s answers, but has no health service\n"
+                  "  try: start a gateway with `muster serve --master=%s`\n",
+                  place->options->target, place->options->target);
+  return MUSTER_EXIT_NO_ANSWER;
+}
+
+/* The options of its own. */
+typedef struct {
+  char *ready, *watch; /* (owned) (nullable) "" without a value */
+  gint64 interval_us;
+} Own;
+
+static void
+own_clear (Own *self)
+{
+  g_free (self->ready);
+  g_free (self->watch);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Own, own_clear)
+
+static gboolean
+parse (Own *self, MusterCliOptions *options, char **argv, GError **error)
+{
+  const GOptionEntry entries[] = {
+      {"ready", 0, 0, G_OPTION_ARG_STRING, &self->ready,
+       "only whether the master, or a model on it, is ready: exit code 0 ready, 1 not ready, 2 no "
+       "answer, 3 invalid usage; needs no token",
+       "[=MODEL]"},
+      {"watch", 0, 0, G_OPTION_ARG_STRING, &self->watch,
+       "show it again after this time, until interrupted (default: 2s)", "[=TIME]"},
+      {NULL}};
+  g_auto (GStrv) with_ready = muster_cli_allow_no_value (argv, "--ready");
+  g_auto (GStrv) words = muster_cli_allow_no_value (with_ready, "--watch");
+  g_auto (GStrv) rest = NULL;
+  if (!muster_cli_parse ((int)g_strv_length (words), words, "TARGET", summary, entries,
                          MUSTER_CLI_TIMEOUT | MUSTER_CLI_SHORT | MUSTER_CLI_JSON |
                              MUSTER_CLI_SECURITY,
-                         &options, &words, &error))
-    return muster_cli_fail (error);
-  if (g_strv_length (words) != 1) {
-    fprintf (stderr, "muster: status needs one TARGET, such as grpc://HOST:PORT\n");
-    return MUSTER_EXIT_BAD_INPUT;
-  }
-  options.target = g_strdup (words[0]);
-  if (!find_place (&options, &place, &error))
+                         options, &rest, error))
+    return FALSE;
+  if (g_strv_length (rest) != 1)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "status needs one TARGET, such as grpc://HOST:PORT");
+  options->target = g_strdup (rest[0]);
+  if (self->ready != NULL && self->watch != NULL)
+    return muster_fail (
+        error, MUSTER_ERROR_INVALID_ARGUMENT,
+        "status: --ready can't be combined with --watch; `muster wait --model=NAME` "
+        "waits until a model is ready");
+  if (self->watch == NULL)
+    return TRUE;
+  if (!muster_cli_duration (*self->watch != '\0' ? self->watch : WATCH_EVERY, &self->interval_us,
+                            error))
+    return FALSE;
+  return self->interval_us >= LEAST_INTERVAL_US ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid --watch '%s' (use 100ms or more)", self->watch);
+}
+
+int
+muster_cli_status (int argc G_GNUC_UNUSED, char **argv)
+{
+  g_auto (Own) own = {0};
+  g_auto (MusterCliOptions) options = {0};
+  g_autoptr (GError) error = NULL;
+  Place place = {0};
+  if (!parse (&own, &options, argv, &error) || !find_place (&options, &place, &error))
     return muster_cli_fail (error);
   gint64 started_us = muster_clock_now_us (muster_system_clock ());
   place.deadline_us = muster_deadline_after (
       started_us, options.timeout != NULL ? options.timeout_us : DEFAULT_TIMEOUT_US);
-  g_autoptr (MusterArena) arena = muster_arena_new ();
-  g_autoptr (MusterRpcCredentials) credentials = muster_cli_credentials (&options, &error);
-  const Muster__StatusResponse *status =
-      error != NULL ? NULL : ask (&place, credentials, arena, &error);
-  if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
-    return report_another (&place);
-  if (muster_error_is (error, MUSTER_ERROR_UNAVAILABLE) ||
-      muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
-    return report_cause (&place, started_us, error);
-  if (status == NULL)
+  g_autoptr (MusterRpcCredentials) credentials = NULL;
+  if (!muster_cli_credentials (&options, &credentials, &error))
     return muster_cli_fail (error);
-  (options.json ? muster_cli_status_json : muster_cli_status_text) (&options, status);
-  return MUSTER_EXIT_DONE;
+  if (own.ready != NULL)
+    return check_ready (&place, credentials, own.ready, started_us);
+  if (own.watch != NULL)
+    return watch (&place, credentials, own.interval_us);
+  return show (&place, credentials, started_us, FALSE);
 }

@@ -6,10 +6,15 @@
 #include "cli/commands/train_show.h"
 #include "cli/commands/train_tiers.h"
 #include "cli/common/cli.h"
+#include "cli/common/example.h"
 #include "master/remote/target.h"
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
+
+/* The time after the grace at which the process ends in any case. */
+#define OVERDUE_SECONDS 5
 
 static const char summary[] =
     "Trains a model to a global step; each task runs this command. The chief initialises the\n"
@@ -18,6 +23,7 @@ static const char summary[] =
     "resumes. At SIGTERM it stops, saves if the grace is long enough, and exits with 6; the same\n"
     "command resumes from there.\n\n"
     "Set --task and --tasks, or TF_CONFIG. Without them the job has one task.\n\n"
+    "To try it without files of your own: muster train --example --checkpoint-dir=run\n\n"
     "  muster train --meta-graph=digits.meta --master=local --feed=x:0=@images.npy "
     "--feed=y:0=@labels.npy \\\n"
     "      --epochs=10 --checkpoint-dir=run";
@@ -48,6 +54,7 @@ typedef struct {
   gboolean restore;
   gboolean allow_missing;
   gboolean no_positions;
+  gboolean example;
   /* parsed from the strings above */
   gint64 save_steps;
   gboolean save_auto;
@@ -227,10 +234,32 @@ load (Job *self, GError **error)
   return self->batches != NULL;
 }
 
+/* A step is cancelled between its nodes only; this one doesn't come to another. */
+static void
+end_late (int number G_GNUC_UNUSED)
+{
+  _exit (MUSTER_EXIT_PREEMPTED);
+}
+
+/* The process ends soon after its grace, whatever it is doing. */
+static void
+bound_grace (gint64 grace_us)
+{
+  const struct sigaction late = {.sa_handler = end_late};
+  const gint64 seconds = grace_us / MUSTER_SECOND + OVERDUE_SECONDS;
+  if (seconds > G_MAXINT)
+    return;
+  sigaction (SIGALRM, &late, NULL);
+  alarm ((guint)seconds);
+}
+
 static gboolean
 on_signal (int number, gpointer user_data)
 {
   MusterTrainShow *show = user_data;
+  g_auto (MusterPreemptionReport) report = {0};
+  (void)muster_preemption_report (show->preemption, &report);
+  bound_grace (report.grace_us);
   if (!show->options->json) {
     g_autofree char *text = g_strdup_printf (
         "%s: stopping after this step; signal again to exit immediately", strsignal (number));
@@ -312,6 +341,7 @@ run (Job *job)
     (void)train (job, master, &show, &trained, &error);
   g_clear_object (&master);
   /* Ignore further signals, so that the result is always printed. */
+  alarm (0);
   signal (SIGTERM, SIG_IGN);
   signal (SIGINT, SIG_IGN);
   muster_live_end (live);
@@ -359,7 +389,7 @@ take_role (MusterCliOptions *options, const CommandOptions *command, MusterTrain
 }
 
 int
-muster_cli_train (int argc, char **argv)
+muster_cli_train (int argc G_GNUC_UNUSED, char **argv)
 {
   g_auto (CommandOptions) command = {0};
   g_auto (MusterCliOptions) options = {0};
@@ -367,8 +397,8 @@ muster_cli_train (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const GOptionEntry entries[] = {
       {"master", 0, 0, G_OPTION_ARG_STRING, &options.target,
-       "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
-       "grpcs://HOST:PORT (default: from TF_CONFIG)",
+       "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT, with TLS "
+       "grpcs://HOST:PORT, or unix:/PATH (default: from TF_CONFIG)",
        "TARGET"},
       {"task", 0, 0, G_OPTION_ARG_STRING, &options.task,
        "this task: chief:0, or worker:N with N from 0 (default: from TF_CONFIG, or chief:0)",
@@ -436,13 +466,24 @@ muster_cli_train (int argc, char **argv)
        "restore the latest checkpoint, even if a chief that died left the model whole on the "
        "master",
        NULL},
+      {"example", 0, 0, G_OPTION_ARG_NONE, &command.example,
+       "train the installed example, handwritten digits: sets --meta-graph and --feed, and if they "
+       "aren't given --master=local, --loss and --epochs=20",
+       NULL},
       {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries,
+  g_auto (GStrv) words = muster_cli_example_expand (argv, &error);
+  if (words == NULL)
+    return muster_cli_fail (error);
+  if (!muster_cli_parse ((int)g_strv_length (words), words, "", summary, entries,
                          MUSTER_CLI_META_GRAPH | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON |
                              MUSTER_CLI_MODEL | MUSTER_CLI_CLUSTER | MUSTER_CLI_TRACE |
-                             MUSTER_CLI_SECURITY,
+                             MUSTER_CLI_SECURITY | MUSTER_CLI_LOG,
                          &options, NULL, &error) ||
       !check_options (&command, &error) || !take_role (&options, &command, &role, &error))
     return muster_cli_fail (error);
+  if (command.example && !options.json) {
+    g_autofree char *text = muster_cli_example_command (words);
+    muster_cli_say (stderr, "running %s\n", text);
+  }
   return train_task (&command, &options, &role);
 }

@@ -4,7 +4,7 @@
 #include "cli/output/figures.h"
 #include "cli/output/rows.h"
 #include "cli/output/sanitise.h"
-#include "cli/output/saves.h"
+#include "status/saves.h"
 
 #include <math.h>
 

@@ -4,11 +4,11 @@
 #include "cli/commands/train_line.h"
 #include "cli/common/cli.h"
 #include "cli/output/figures.h"
-#include "cli/output/goodput.h"
 #include "cli/output/json.h"
 #include "cli/output/notify.h"
-#include "cli/output/saves.h"
 #include "ready/backoff.h"
+#include "status/goodput.h"
+#include "status/saves.h"
 
 #include <math.h>
 #include <string.h>
@@ -315,6 +315,20 @@ on_copied (const MusterTierCopied *copied, gpointer user_data)
   }
 }
 
+/* The text is the hook's message. */
+static void
+on_save_failed (const MusterFailedSave *failed, gpointer user_data)
+{
+  MusterTrainShow *self = user_data;
+  if (!is_json (self))
+    return;
+  JsonBuilder *builder = begin_event ("save-failed", failed->step);
+  muster_json_add_string (builder, "error", failed->why->message);
+  muster_json_add_int (builder, "in_a_row", failed->n_in_a_row);
+  muster_json_add_int (builder, "left_out", failed->n_left_out);
+  end_event (builder);
+}
+
 MusterTrainingListener
 muster_train_show_listener (MusterTrainShow *self)
 {
@@ -325,6 +339,7 @@ muster_train_show_listener (MusterTrainShow *self)
                                   .progress = on_progress,
                                   .saved = on_saved,
                                   .copied = on_copied,
+                                  .save_failed = on_save_failed,
                                   .user_data = self};
 }
 

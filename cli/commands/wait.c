@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/commands.h"
 
+#include "base/unpack.h"
 #include "cli/commands/operation.h"
 #include "cli/common/cli.h"
+#include "cli/common/health.h"
 #include "cli/output/json.h"
+#include "cli/output/notify.h"
+#include "rpc/client/diagnose.h"
+#include "rpc/client/rpc_client.h"
+#include "rpc/proto/muster.pb-c.h"
+#include "status/status.h"
+
+#include <string.h>
+
+/* What the chief does is asked for again after this time. */
+#define LOOK_US (5 * MUSTER_SECOND)
+/* A reason that doesn't change is repeated after this time. */
+#define REPEAT_US (30 * MUSTER_SECOND)
+#define ANSWER_US (5 * MUSTER_SECOND)
+#define RETRY_US  (500 * MUSTER_MILLISECOND)
 
 static const char summary[] =
     "Runs as a worker: opens a session on the master, waits until another task has made the\n"
@@ -12,7 +28,9 @@ static const char summary[] =
     "master\n"
     "pushes readiness and the chief's phase; other masters are polled in one session, at "
     "intervals\n"
-    "of at most --recovery-wait.";
+    "of at most --recovery-wait.\n\n"
+    "With --model=NAME and no --meta-graph it opens no session and runs nothing: it waits until\n"
+    "muster's server reports the model as ready.";
 
 /* Prints the result: of a success as text, of any outcome as JSON. */
 static void
@@ -46,6 +64,201 @@ wait_for_model (const MusterCliOptions *options, gint64 recovery_wait_us, gboole
   return muster_cli_result_exit (&result);
 }
 
+/* --- by name --- */
+
+typedef struct {
+  const MusterCliOptions *options;
+  const char *address; /* HOST:PORT, a part of the target */
+  gint64 started_us, deadline_us;
+  MusterRpcCredentials *credentials; /* (owned) (nullable) */
+  MusterRpcClient *client;           /* (owned) */
+  MusterSessionReport report;        /* the outcome alone */
+  gboolean has_answered;
+  char *why;      /* (owned) (nullable) the last reason */
+  gint64 said_us; /* when it was last printed */
+} Wait;
+
+static void
+wait_clear (Wait *self)
+{
+  g_clear_pointer (&self->client, muster_rpc_client_unref);
+  g_clear_pointer (&self->credentials, muster_rpc_credentials_unref);
+  g_clear_pointer (&self->why, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Wait, wait_clear)
+
+static gint64
+now_us (void)
+{
+  return muster_clock_now_us (muster_system_clock ());
+}
+
+/* Prints why it waits, if that has changed, and from time to time. */
+static void
+say (Wait *self, const char *why)
+{
+  const MusterCliOptions *options = self->options;
+  if (g_strcmp0 (why, self->why) == 0 && now_us () < self->said_us + REPEAT_US)
+    return;
+  char *copy = g_strdup (why);
+  g_free (self->why);
+  self->why = copy;
+  self->said_us = now_us ();
+  muster_cli_say (stderr, "waiting for %s at %s: %s\n", options->model, options->target, why);
+  g_autofree char *status = g_strdup_printf ("waiting for %s: %s", options->model, why);
+  muster_notify_status (status);
+}
+
+/* What the master says of the model's chief. Without a token it may say nothing. */
+static void
+look (Wait *self)
+{
+  g_auto (MusterRope) nothing = MUSTER_ROPE_INIT;
+  const MusterRpcOptions how = {.deadline_us = MIN (self->deadline_us, now_us () + ANSWER_US)};
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GBytes) bytes =
+      muster_rpc_client_call (self->client, "/muster.Readiness/Status", &nothing, &how, NULL, NULL);
+  const Muster__StatusResponse *status =
+      bytes == NULL
+          ? NULL
+          : muster_unpack (&muster__status_response__descriptor, g_bytes_get_data (bytes, NULL),
+                           g_bytes_get_size (bytes), arena, "the master's status", NULL);
+  for (gsize i = 0; status != NULL && i < status->n_models; i++) {
+    const Muster__Announcement *model = status->models[i];
+    if (strcmp (model->model, self->options->model) != 0)
+      continue;
+    g_autofree char *chief = muster_status_chief (model);
+    g_autofree char *why =
+        g_strdup_printf ("chief %s %s", *model->task != '\0' ? model->task : model->who, chief);
+    say (self, why);
+    if (model->phase == MUSTER__PHASE__OVER)
+      self->report =
+          (MusterSessionReport){.outcome = MUSTER_OUTCOME_OVER, .final_step = model->step};
+    return;
+  }
+  say (self, "not ready");
+}
+
+static void
+note_health (Wait *self, MusterHealth health)
+{
+  self->has_answered = TRUE;
+  if (health == MUSTER_HEALTH_READY)
+    self->report.outcome = MUSTER_OUTCOME_READY;
+  else if (health == MUSTER_HEALTH_UNREGISTERED)
+    say (self, "no chief has ever registered");
+  else
+    look (self);
+}
+
+static gboolean
+is_waiting (const Wait *self)
+{
+  return self->report.outcome == MUSTER_OUTCOME_NOT_READY && now_us () < self->deadline_us;
+}
+
+/* Reads a stream until it says ready, the time is up, or it breaks, with an error. */
+static void
+read_stream (Wait *self, GError **error)
+{
+  g_autoptr (MusterRpcStream) stream =
+      muster_cli_health_watch (self->client, self->options->model, error);
+  MusterHealth health = MUSTER_HEALTH_UNREGISTERED;
+  while (stream != NULL && is_waiting (self)) {
+    g_autoptr (GError) failure = NULL;
+    const gint64 until_us = MIN (self->deadline_us, now_us () + LOOK_US);
+    if (muster_cli_health_next (stream, &health, until_us, &failure)) {
+      note_health (self, health);
+    } else if (!muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return;
+    } else if (self->has_answered) {
+      note_health (self, health);
+    }
+  }
+}
+
+/* Waits. FALSE with an error that no retry helps. */
+static gboolean
+await_model (Wait *self, GError **error)
+{
+  while (is_waiting (self)) {
+    g_autoptr (GError) failure = NULL;
+    read_stream (self, &failure);
+    if (failure == NULL)
+      continue;
+    if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
+        !muster_error_is (failure, MUSTER_ERROR_CANCELLED)) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+    say (self, self->has_answered ? "the master is gone" : "no answer from the master");
+    (void)muster_clock_wait_until (muster_system_clock (),
+                                   MIN (self->deadline_us, now_us () + RETRY_US), NULL, NULL);
+  }
+  return TRUE;
+}
+
+/* The error of a wait that its end has ended. (transfer full) (nullable) */
+static GError *
+failure_of (const Wait *self)
+{
+  g_autofree char *took = muster_format_duration (now_us () - self->started_us);
+  g_auto (MusterDiagnosis) diagnosis = {0};
+  switch (self->report.outcome) {
+  case MUSTER_OUTCOME_READY:
+    return NULL;
+  case MUSTER_OUTCOME_OVER:
+    return g_error_new (MUSTER_ERROR, MUSTER_ERROR_OUT_OF_RANGE, "the job '%s' is over",
+                        self->options->model);
+  default:
+    break;
+  }
+  if (self->has_answered)
+    return g_error_new (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "not ready after %s: %s",
+                        took, self->why != NULL ? self->why : "not ready");
+  muster_diagnose (self->address, g_str_has_prefix (self->options->target, "grpcs://"),
+                   now_us () + MUSTER_SECOND, NULL, &diagnosis);
+  return g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "no answer from %s in %s: %s",
+                      self->options->target, took, diagnosis.text);
+}
+
+static MusterExit
+report_wait (const Wait *self, const GError *error)
+{
+  const MusterCliResult result = {.options = self->options,
+                                  .report = &self->report,
+                                  .error = error,
+                                  .took_us = now_us () - self->started_us};
+  report_result (&result);
+  if (error == NULL) {
+    muster_notify ("READY=1\nSTATUS=ready");
+    return MUSTER_EXIT_DONE;
+  }
+  muster_notify_status (error->message);
+  muster_cli_say (stderr, "muster: %s\n", error->message);
+  return self->report.outcome == MUSTER_OUTCOME_OVER ? MUSTER_EXIT_OVER
+                                                     : muster_cli_exit_of (error);
+}
+
+static MusterExit
+wait_by_name (const MusterCliOptions *options)
+{
+  g_autoptr (GError) error = NULL;
+  const char *scheme = strstr (options->target, "://");
+  g_auto (Wait) wait = {.options = options,
+                        .address = scheme != NULL ? scheme + 3 : options->target,
+                        .started_us = now_us (),
+                        .report = {.outcome = MUSTER_OUTCOME_NOT_READY, .final_step = -1}};
+  wait.deadline_us = muster_deadline_after (wait.started_us, options->timeout_us);
+  if (!muster_cli_credentials (options, &wait.credentials, &error))
+    return muster_cli_fail (error);
+  wait.client = muster_rpc_client_new (wait.address, wait.credentials);
+  if (await_model (&wait, &error))
+    error = failure_of (&wait);
+  return report_wait (&wait, error);
+}
+
 int
 muster_cli_wait (int argc, char **argv)
 {
@@ -60,9 +273,12 @@ muster_cli_wait (int argc, char **argv)
       {"progress", 0, 0, G_OPTION_ARG_NONE, &json_lines,
        "with --json: also print a line for each change", NULL},
       {NULL}};
-  if (!muster_cli_parse (argc, argv, "", summary, entries, MUSTER_CLI_OPERATION | MUSTER_CLI_SHARED,
-                         &options, NULL, &error) ||
+  if (!muster_cli_parse (argc, argv, "", summary, entries,
+                         MUSTER_CLI_OPERATION | MUSTER_CLI_SHARED | MUSTER_CLI_BY_NAME, &options,
+                         NULL, &error) ||
       (recovery_wait != NULL && !muster_cli_duration (recovery_wait, &recovery_wait_us, &error)))
     return muster_cli_fail (error);
+  if (options.meta_graph == NULL)
+    return wait_by_name (&options);
   return wait_for_model (&options, recovery_wait_us, json_lines);
 }

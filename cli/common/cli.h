@@ -43,6 +43,8 @@ typedef struct {
   char *tls_cert;    /* (owned) (nullable) */
   char *tls_key;     /* (owned) (nullable) */
   char *token_file;  /* (owned) (nullable) */
+  char *log_level;   /* (owned) (nullable) --log-level=LEVEL */
+  char *log_format;  /* (owned) (nullable) --log-format=FORMAT */
   gint64 timeout_us; /* from timeout */
   char **addresses;  /* (owned) (nullable) from cluster, or TF_CONFIG */
   /* From TF_CONFIG, for commands that open sessions; --master, --task and --cluster override it. */
@@ -68,12 +70,14 @@ typedef enum {
   MUSTER_CLI_SECURITY = 1 << 8, /* --tls-ca, --tls-cert, --tls-key, --token-file */
   MUSTER_CLI_SHORT = 1 << 9,    /* the default timeout is 10 s; otherwise none */
   MUSTER_CLI_SHARED = 1 << 10,  /* a master in this process is refused */
+  MUSTER_CLI_BY_NAME = 1 << 11, /* --model may stand for --meta-graph */
+  MUSTER_CLI_LOG = 1 << 12,     /* --log-level, --log-format; they are applied */
   /* the options of commands that open a session … */
   MUSTER_CLI_SESSION = MUSTER_CLI_META_GRAPH | MUSTER_CLI_MASTER | MUSTER_CLI_TIMEOUT |
                        MUSTER_CLI_JSON | MUSTER_CLI_SECURITY,
   /* … and those of prepare and wait */
   MUSTER_CLI_OPERATION = MUSTER_CLI_SESSION | MUSTER_CLI_MODEL | MUSTER_CLI_TASK |
-                         MUSTER_CLI_CLUSTER | MUSTER_CLI_TRACE,
+                         MUSTER_CLI_CLUSTER | MUSTER_CLI_TRACE | MUSTER_CLI_LOG,
 } MusterCliWants;
 
 /* Parses a command's arguments: its own entries (NULL-terminated) and the common ones in wants, of
@@ -98,6 +102,10 @@ MusterSession *muster_cli_create_session (MusterMaster *master, MusterGraph *gra
 /* INVALID_ARGUMENT for an unsupported directory or checkpoint (nullable), such as "s3://b/run". */
 gboolean muster_cli_check_path (const char *option, const char *path, GError **error);
 
+/* Gives each word of argv that is flag ("--ready") an empty value ("--ready="), for an option whose
+ * value may be left out: GOption would take the next word. (transfer full) */
+char **muster_cli_allow_no_value (char *const *argv, const char *flag);
+
 /* Parses "30", "30s", "10m", "2h", "500ms" to microseconds, "forever" to MUSTER_WAIT_FOREVER. */
 gboolean muster_cli_duration (const char *text, gint64 *duration_us, GError **error);
 
@@ -109,16 +117,17 @@ MusterExit muster_cli_exit_of (const GError *error);
 /* TRUE if the stream is a terminal. Colour is used there unless NO_COLOR is set. */
 gboolean muster_cli_is_terminal (FILE *stream);
 
-/* Reads the credentials. NULL without an error if no file is given and TLS isn't set. (transfer
- * full) */
-MusterRpcCredentials *muster_cli_read_credentials (const MusterRpcSecurity *files, GError **error);
-/* The credentials for the options' target. NULL without an error if there are none. (transfer full)
- */
-MusterRpcCredentials *muster_cli_credentials (const MusterCliOptions *options, GError **error);
+/* Reads the credentials (transfer full); NULL if no file is given and TLS isn't set. */
+gboolean muster_cli_read_credentials (const MusterRpcSecurity *files,
+                                      MusterRpcCredentials **credentials, GError **error);
+/* The same for the options' target. */
+gboolean muster_cli_credentials (const MusterCliOptions *options,
+                                 MusterRpcCredentials **credentials, GError **error);
 
-/* Creates a master with the given files, and with TLS if the target begins with grpcs://. */
+/* Creates a master with the given files, and with TLS if the target begins with grpcs://.
+ * *credentials (nullable) (transfer full) become those in use. */
 MusterMaster *muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
-                                    GError **error);
+                                    MusterRpcCredentials **credentials, GError **error);
 /* Creates the master for the options. */
 MusterMaster *muster_cli_master (const MusterCliOptions *options, GError **error);
 

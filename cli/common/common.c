@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/common/cli.h"
+#include "cli/output/log.h"
 #include "cli/output/table.h"
 #include "master/remote/target.h"
 #include "rpc/address.h"
@@ -26,6 +27,8 @@ muster_cli_options_clear (MusterCliOptions *self)
   g_clear_pointer (&self->tls_cert, g_free);
   g_clear_pointer (&self->tls_key, g_free);
   g_clear_pointer (&self->token_file, g_free);
+  g_clear_pointer (&self->log_level, g_free);
+  g_clear_pointer (&self->log_format, g_free);
   g_clear_pointer (&self->addresses, g_strfreev);
   g_clear_pointer (&self->chief, g_free);
   g_clear_pointer (&self->spec, muster_cluster_spec_free);
@@ -54,6 +57,18 @@ muster_cli_duration (const char *text, gint64 *duration_us, GError **error)
     }
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "invalid duration '%s' (use 30, 500ms, 10m, 2h or forever)", text);
+}
+
+char **
+muster_cli_allow_no_value (char *const *argv, const char *flag)
+{
+  char **words = g_strdupv ((char **)argv);
+  for (char **it = words; *it != NULL && strcmp (*it, "--") != 0; it++)
+    if (strcmp (*it, flag) == 0) {
+      g_free (*it);
+      *it = g_strconcat (flag, "=", NULL);
+    }
+  return words;
 }
 
 gboolean
@@ -95,6 +110,16 @@ append_security (GArray *entries, MusterCliOptions *options)
   append_entries (entries, security, G_N_ELEMENTS (security));
 }
 
+static void
+append_log (GArray *entries, MusterCliOptions *options)
+{
+  const GOptionEntry log[] = {{"log-level", 0, 0, G_OPTION_ARG_STRING, &options->log_level,
+                               MUSTER_LOG_LEVEL_HELP "notice)", "LEVEL"},
+                              {"log-format", 0, 0, G_OPTION_ARG_STRING, &options->log_format,
+                               MUSTER_LOG_FORMAT_HELP, "FORMAT"}};
+  append_entries (entries, log, G_N_ELEMENTS (log));
+}
+
 /* A command's own options, then the common ones it supports. (transfer full) (element-type
  * GOptionEntry) */
 static GArray *
@@ -102,10 +127,14 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
 {
   const GOptionEntry all[] = {
       {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options->meta_graph,
-       "model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes (required)", "FILE"},
+       wants & MUSTER_CLI_BY_NAME
+           ? "model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes (required, or "
+             "--model)"
+           : "model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes (required)",
+       "FILE"},
       {"master", 0, 0, G_OPTION_ARG_STRING, &options->target,
-       "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT or, with TLS, "
-       "grpcs://HOST:PORT (default: from TF_CONFIG)",
+       "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT, with TLS "
+       "grpcs://HOST:PORT, or unix:/PATH (default: from TF_CONFIG)",
        "TARGET"},
       {"timeout", 0, 0, G_OPTION_ARG_STRING, &options->timeout,
        wants & MUSTER_CLI_SHORT ? "timeout: seconds, or 500ms, 10m, 2h, forever (default: 10s)"
@@ -130,6 +159,8 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
       append_entries (entries, &all[i], 1);
   if (wants & MUSTER_CLI_SECURITY)
     append_security (entries, options);
+  if (wants & MUSTER_CLI_LOG)
+    append_log (entries, options);
   return entries;
 }
 
@@ -150,9 +181,9 @@ print_help (const char *command, const char *usage, const char *summary, const G
   g_autoptr (MusterTable) table = muster_table_new (2);
   for (guint i = 0; i < entries->len; i++) {
     const GOptionEntry *it = &g_array_index (entries, GOptionEntry, i);
-    g_autofree char *option =
-        g_strdup_printf ("  --%s%s%s", it->long_name, it->arg_description != NULL ? "=" : "",
-                         it->arg_description != NULL ? it->arg_description : "");
+    const char *value = it->arg_description != NULL ? it->arg_description : "";
+    g_autofree char *option = g_strdup_printf ("  --%s%s%s", it->long_name,
+                                               *value != '\0' && *value != '[' ? "=" : "", value);
     muster_table_add (table, option, it->description, NULL);
   }
   muster_table_add (table, "  --help", "show this", NULL);
@@ -257,6 +288,11 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
     g_prefix_error (error, "%s: ", command);
     return FALSE;
   }
+  if ((wants & MUSTER_CLI_LOG) &&
+      !muster_cli_log_set (options->log_level, options->log_format, MUSTER_LOG_OF_COMMAND, error)) {
+    g_prefix_error (error, "%s: ", command);
+    return FALSE;
+  }
   guint n_rest = g_strv_length (words + 1);
   if (rest == NULL && n_rest > 0) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -265,8 +301,11 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
   }
   if (rest != NULL)
     *rest = g_strdupv (words + 1);
-  if ((wants & MUSTER_CLI_META_GRAPH) &&
-      !need (command, "--meta-graph=FILE", options->meta_graph, error))
+  const gboolean is_named = (wants & MUSTER_CLI_BY_NAME) && options->model != NULL;
+  if ((wants & MUSTER_CLI_META_GRAPH) && !is_named &&
+      !need (command,
+             wants & MUSTER_CLI_BY_NAME ? "--meta-graph=FILE or --model=NAME" : "--meta-graph=FILE",
+             options->meta_graph, error))
     return FALSE;
   if (!read_cluster (command, options, error) ||
       ((wants & (MUSTER_CLI_MASTER | MUSTER_CLI_CLUSTER)) &&
@@ -282,13 +321,35 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
          muster_cli_duration (options->timeout, &options->timeout_us, error);
 }
 
+/* TRUE if the disk or the system has failed, rather than the path that was given. */
+static gboolean
+is_failing_disk (const GError *error)
+{
+  static const GFileError of_file[] = {G_FILE_ERROR_IO,    G_FILE_ERROR_NOSPC, G_FILE_ERROR_ROFS,
+                                       G_FILE_ERROR_MFILE, G_FILE_ERROR_NFILE, G_FILE_ERROR_NOMEM,
+                                       G_FILE_ERROR_NXIO,  G_FILE_ERROR_FAILED};
+  static const GIOErrorEnum of_io[] = {G_IO_ERROR_FAILED,    G_IO_ERROR_NO_SPACE,
+                                       G_IO_ERROR_READ_ONLY, G_IO_ERROR_TOO_MANY_OPEN_FILES,
+                                       G_IO_ERROR_TIMED_OUT, G_IO_ERROR_CANCELLED};
+  for (gsize i = 0; i < G_N_ELEMENTS (of_file); i++)
+    if (g_error_matches (error, G_FILE_ERROR, of_file[i]))
+      return TRUE;
+  for (gsize i = 0; i < G_N_ELEMENTS (of_io); i++)
+    if (g_error_matches (error, G_IO_ERROR, of_io[i]))
+      return TRUE;
+  return FALSE;
+}
+
 MusterExit
 muster_cli_exit_of (const GError *error)
 {
-  if (error->domain == G_OPTION_ERROR || error->domain == G_FILE_ERROR)
+  if (is_failing_disk (error))
+    return MUSTER_EXIT_FAILED;
+  if (error->domain == G_OPTION_ERROR || error->domain == G_FILE_ERROR ||
+      error->domain == G_KEY_FILE_ERROR)
     return MUSTER_EXIT_BAD_INPUT;
   if (error->domain == G_IO_ERROR)
-    return error->code == G_IO_ERROR_CANCELLED ? MUSTER_EXIT_FAILED : MUSTER_EXIT_BAD_INPUT;
+    return MUSTER_EXIT_BAD_INPUT;
   if (error->domain != MUSTER_ERROR)
     return MUSTER_EXIT_FAILED;
   switch (error->code) {
@@ -322,13 +383,19 @@ muster_cli_is_terminal (FILE *stream)
   return isatty (fileno (stream)) && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
 }
 
-MusterRpcCredentials *
-muster_cli_read_credentials (const MusterRpcSecurity *files, GError **error)
+gboolean
+muster_cli_read_credentials (const MusterRpcSecurity *files, MusterRpcCredentials **credentials,
+                             GError **error)
 {
-  if (!files->tls && files->ca_file == NULL && files->certificate_file == NULL &&
-      files->key_file == NULL && files->token_file == NULL)
-    return NULL;
-  return muster_rpc_credentials_new (files, error);
+  MusterRpcCredentials *read = NULL;
+  if (files->tls || files->ca_file != NULL || files->certificate_file != NULL ||
+      files->key_file != NULL || files->token_file != NULL || files->roles != NULL) {
+    read = muster_rpc_credentials_new (files, error);
+    if (read == NULL)
+      return FALSE;
+  }
+  *credentials = read;
+  return TRUE;
 }
 
 static MusterRpcSecurity
@@ -343,32 +410,34 @@ security_of (const MusterCliOptions *options)
   };
 }
 
-MusterRpcCredentials *
-muster_cli_credentials (const MusterCliOptions *options, GError **error)
+gboolean
+muster_cli_credentials (const MusterCliOptions *options, MusterRpcCredentials **credentials,
+                        GError **error)
 {
   MusterRpcSecurity files = security_of (options);
-  return muster_cli_read_credentials (&files, error);
+  return muster_cli_read_credentials (&files, credentials, error);
 }
 
 MusterMaster *
-muster_cli_master_at (const char *target, const MusterRpcSecurity *files, GError **error)
+muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
+                      MusterRpcCredentials **credentials, GError **error)
 {
   MusterRpcSecurity security = *files;
+  g_autoptr (MusterRpcCredentials) read = NULL;
   security.tls = security.tls || g_str_has_prefix (target, "grpcs://");
-  g_autoptr (GError) failure = NULL;
-  g_autoptr (MusterRpcCredentials) credentials = muster_cli_read_credentials (&security, &failure);
-  if (failure != NULL) {
-    g_propagate_error (error, g_steal_pointer (&failure));
+  if (!muster_cli_read_credentials (&security, &read, error))
     return NULL;
-  }
-  return muster_master_new_secured (target, credentials, error);
+  MusterMaster *master = muster_master_new_secured (target, read, error);
+  if (master != NULL && credentials != NULL)
+    *credentials = g_steal_pointer (&read);
+  return master;
 }
 
 MusterMaster *
 muster_cli_master (const MusterCliOptions *options, GError **error)
 {
   MusterRpcSecurity files = security_of (options);
-  return muster_cli_master_at (options->target, &files, error);
+  return muster_cli_master_at (options->target, &files, NULL, error);
 }
 
 /* gRPC reports only a closed connection if one side uses TLS and the other doesn't. */
@@ -376,13 +445,14 @@ void
 muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_us, GError **error)
 {
   g_auto (MusterDiagnosis) diagnosis = {0};
-  const char *target = options->target, *scheme = strstr (target, "://");
+  gboolean tls;
+  const char *target = options->target, *address = muster_address_in_target (target, &tls);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  if (scheme == NULL || !muster_error_is (*error, MUSTER_ERROR_UNAVAILABLE))
+  if (address == NULL || !muster_error_is (*error, MUSTER_ERROR_UNAVAILABLE))
     return;
   const gint64 left_us = muster_deadline_remaining (deadline_us, now_us);
-  muster_diagnose (scheme + 3, g_str_has_prefix (target, "grpcs://"),
-                   now_us + CLAMP (left_us, MUSTER_SECOND, LONGEST_DIAGNOSIS_US), NULL, &diagnosis);
+  muster_diagnose (address, tls, now_us + CLAMP (left_us, MUSTER_SECOND, LONGEST_DIAGNOSIS_US),
+                   NULL, &diagnosis);
   if (diagnosis.stage != MUSTER_REACH_TLS_FAILED)
     return;
   g_clear_error (error);

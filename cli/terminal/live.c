@@ -2,6 +2,7 @@
 #include "cli/terminal/live.h"
 
 #include "cli/output/json.h"
+#include "cli/output/log.h"
 #include "cli/output/notify.h"
 #include "cli/output/progress.h"
 #include "cli/output/rows.h"
@@ -167,18 +168,6 @@ on_tick (MusterLive *self)
   g_mutex_unlock (&self->lock);
 }
 
-/* Redirects the log while something is drawn. */
-static GMutex log_lock;
-static MusterLive *log_live; /* guarded by log_lock: (nullable) (not owned) */
-
-static void
-log_to (MusterLive *live)
-{
-  g_mutex_lock (&log_lock);
-  log_live = live;
-  g_mutex_unlock (&log_lock);
-}
-
 /* Performs the default action of a signal that all threads block. */
 static void
 end_by (int number)
@@ -269,6 +258,13 @@ block_signals (MusterLive *self)
   self->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* The log's lines stand above the display. */
+static void
+print_log (const char *line, gpointer user_data)
+{
+  muster_live_say (user_data, stderr, line);
+}
+
 MusterLive *
 muster_live_new (const char *doing, const MusterCliOptions *options, gboolean json_lines)
 {
@@ -288,7 +284,7 @@ muster_live_new (const char *doing, const MusterCliOptions *options, gboolean js
   g_mutex_init (&self->lock);
   block_signals (self);
   self->thread = g_thread_new ("live", watch, self);
-  log_to (self);
+  muster_cli_log_print_by (print_log, self);
   return self;
 }
 
@@ -398,20 +394,6 @@ muster_live_say (MusterLive *self, FILE *to, const char *text)
 }
 
 void
-muster_live_log (const char *domain, GLogLevelFlags level, const char *message, gpointer user_data)
-{
-  gboolean is_shown = (level & (G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG)) == 0;
-  g_mutex_lock (&log_lock);
-  if (is_shown && log_live != NULL)
-    muster_live_say (log_live, stderr, message);
-  else if (is_shown && (level & G_LOG_LEVEL_MESSAGE) != 0)
-    muster_cli_say (stderr, "muster: %s\n", message);
-  else
-    g_log_default_handler (domain, level, message, user_data);
-  g_mutex_unlock (&log_lock);
-}
-
-void
 muster_live_set_signal (MusterLive *self, MusterLiveSignal signal, gpointer user_data)
 {
   self->signal_data = user_data;
@@ -421,7 +403,7 @@ muster_live_set_signal (MusterLive *self, MusterLiveSignal signal, gpointer user
 void
 muster_live_end (MusterLive *self)
 {
-  log_to (NULL);
+  muster_cli_log_print_by (NULL, NULL);
   g_cancellable_cancel (self->ended);
   g_thread_join (self->thread);
   erase (self);

@@ -8,9 +8,9 @@ G_BEGIN_DECLS
 /* MusterLive displays an operation of the session manager while it waits. On a terminal, a block
  * that is redrawn in place, with a line for each component and the remaining time; elsewhere, a
  * line when the reason changes and every 30 s; with --json nothing, or a JSON line for each change.
- * A service manager is notified of the same (cli/output/notify.h). It draws on its own thread,
- * which also receives SIGINT, SIGTERM and SIGHUP: the first cancels the operation, which closes its
- * session; a second exits at once. The terminal is restored. */
+ * A service manager is notified of the same (cli/output/notify.h). The log is printed above it. It
+ * draws on its own thread, which also receives SIGINT, SIGTERM and SIGHUP: the first cancels the
+ * operation, which closes its session; a second exits at once. The terminal is restored. */
 
 typedef struct _MusterLive MusterLive;
 
@@ -36,10 +36,6 @@ guint muster_live_width (MusterLive *self);
 gboolean muster_live_is_coloured (MusterLive *self);
 /* Prints a permanent line above the display. Any thread. */
 void muster_live_say (MusterLive *self, FILE *to, const char *text);
-
-/* A GLogFunc for the process: prints the library's messages above the display, if there is one. */
-void muster_live_log (const char *domain, GLogLevelFlags level, const char *message,
-                      gpointer user_data);
 
 /* Handles the first signal that would end the process. TRUE: it was handled, and the operation
  * isn't cancelled. Called on the drawing thread. Set it before a signal can arrive. */

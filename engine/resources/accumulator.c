@@ -2,6 +2,7 @@
 #include "engine/resources/accumulator.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/resources/accumulator_sum.h"
 
 /* A pending request. */
@@ -74,8 +75,9 @@ muster_accumulator_set_global_step (MusterAccumulator *self, gint64 step)
 {
   g_mutex_lock (&self->lock);
   if (step < self->global_step)
-    g_debug ("an accumulator goes back from step %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-             self->global_step, step);
+    muster_log (G_LOG_LEVEL_DEBUG, "accumulator", "MESSAGE",
+                "an accumulator goes back from step %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                self->global_step, step);
   self->global_step = step;
   g_mutex_unlock (&self->lock);
 }

@@ -94,7 +94,7 @@ gboolean
 muster_accumulator_sum_add (MusterAccumulatorSum *self, MusterTensor *gradient, GError **error)
 {
   if (self->values == NULL) {
-    self->values = muster_tensor_ref (gradient);
+    self->values = muster_tensor_keep (gradient);
     return TRUE;
   }
   Write write = begin_write (self, error);
@@ -200,8 +200,8 @@ muster_accumulator_sum_add_rows (MusterAccumulatorSum *self, MusterTensor *indic
                                  MusterTensor *values, GError **error)
 {
   if (self->values == NULL) {
-    self->indices = muster_tensor_ref (indices);
-    self->values = muster_tensor_ref (values);
+    self->indices = muster_tensor_keep (indices);
+    self->values = muster_tensor_keep (values);
     return TRUE;
   }
   const Rows a = rows_of (self->indices, self->values, self->counts);

@@ -4,6 +4,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "engine/resources/lookup_store.h"
+#include "graph/tensor_private.h"
 
 #include <string.h>
 

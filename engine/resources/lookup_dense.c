@@ -3,8 +3,10 @@
 
 #include "base/budget.h"
 #include "base/error.h"
+#include "base/memory_account.h"
 #include "engine/resources/hashes.h"
 #include "engine/resources/lookup_store.h"
+#include "graph/tensor_private.h"
 
 #include <string.h>
 
@@ -14,9 +16,10 @@ enum { EMPTY, DELETED, USED };
 /* The arrays of the buckets. */
 typedef struct {
   gint64 n, n_used;
-  guint8 *state;  /* (owned) */
-  gpointer keys;  /* (owned) of those in use: gint64, or MusterString whose bytes are owned */
-  guint8 *values; /* (owned) */
+  guint8 *state;   /* (owned) */
+  gpointer keys;   /* (owned) of those in use: gint64, or MusterString whose bytes are owned */
+  guint8 *values;  /* (owned) */
+  gsize n_counted; /* bytes of all, counted in the process's memory, as each string is */
 } Buckets;
 
 struct _MusterDenseTable {
@@ -112,11 +115,18 @@ key_size (const MusterDenseTable *self)
 }
 
 static void
+free_string (MusterString string)
+{
+  g_free ((gpointer)string.data);
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, string.size + 1);
+}
+
+static void
 drop_key (const MusterDenseTable *self, Buckets *buckets, gint64 at)
 {
   MusterString *strings = buckets->keys;
   for (gint64 c = 0; has_strings (self) && buckets->state[at] == USED && c < self->n_key; c++)
-    g_free ((gpointer)strings[at * self->n_key + c].data);
+    free_string (strings[at * self->n_key + c]);
 }
 
 static void
@@ -127,6 +137,21 @@ buckets_clear (const MusterDenseTable *self, Buckets *buckets)
   g_clear_pointer (&buckets->state, g_free);
   g_clear_pointer (&buckets->keys, g_free);
   g_clear_pointer (&buckets->values, g_free);
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, buckets->n_counted);
+  buckets->n_counted = 0;
+}
+
+/* The sizes are bounded by 32 bits each. */
+static gboolean
+buckets_count (const MusterDenseTable *self, Buckets *buckets, GError **error)
+{
+  gsize n_bytes;
+  if (!g_size_checked_mul (&n_bytes, (gsize)buckets->n, 1 + key_size (self) + self->row_size))
+    n_bytes = G_MAXSIZE;
+  if (!muster_memory_take (MUSTER_MEMORY_RESOURCES, n_bytes, error))
+    return FALSE;
+  buckets->n_counted = n_bytes;
+  return TRUE;
 }
 
 static gboolean
@@ -148,13 +173,31 @@ buckets_begin (const MusterDenseTable *self, Buckets *buckets, gint64 n, MusterB
                         n);
   if (n > G_MAXINT32 || key_size (self) > G_MAXINT32 || self->row_size > G_MAXINT32)
     return out_of_memory (error, n);
-  if ((buckets->state = muster_budget_alloc0 (budget, (gsize)n, 1, error)) != NULL &&
+  if (buckets_count (self, buckets, error) &&
+      (buckets->state = muster_budget_alloc0 (budget, (gsize)n, 1, error)) != NULL &&
       (buckets->keys = muster_budget_alloc0 (budget, (gsize)n, key_size (self), error)) != NULL &&
       (buckets->values = muster_budget_alloc0 (budget, (gsize)n, self->row_size, error)) != NULL)
     return TRUE;
   buckets->n = 0;
   buckets_clear (self, buckets);
   return FALSE;
+}
+
+/* Copies a string; even an empty one has memory. */
+static gboolean
+copy_string (MusterString from, MusterString *to, MusterBudget *budget, GError **error)
+{
+  if (!muster_memory_take (MUSTER_MEMORY_RESOURCES, from.size + 1, error))
+    return FALSE;
+  char *copy = muster_budget_alloc (budget, from.size + 1, 1, error);
+  if (copy == NULL) {
+    muster_memory_release (MUSTER_MEMORY_RESOURCES, from.size + 1);
+    return FALSE;
+  }
+  if (from.size > 0)
+    memcpy (copy, from.data, from.size);
+  *to = (MusterString){.data = copy, .size = from.size};
+  return TRUE;
 }
 
 /* Copies a key into an unused bucket. */
@@ -169,16 +212,11 @@ set_key (const MusterDenseTable *self, Buckets *buckets, gint64 at, const Muster
       ((gint64 *)buckets->keys)[own] = muster_lookup_int_key (keys, other);
       continue;
     }
-    const MusterString string = muster_tensor_string (keys, other);
-    char *copy = muster_budget_alloc (budget, string.size + 1, 1, error);
-    if (copy == NULL) {
-      while (c-- > 0)
-        g_free ((gpointer)strings[at * self->n_key + c].data);
-      return FALSE;
-    }
-    if (string.size > 0)
-      memcpy (copy, string.data, string.size);
-    strings[own] = (MusterString){.data = copy, .size = string.size};
+    if (copy_string (muster_tensor_string (keys, other), &strings[own], budget, error))
+      continue;
+    while (c-- > 0)
+      free_string (strings[at * self->n_key + c]);
+    return FALSE;
   }
   buckets->state[at] = USED;
   buckets->n_used++;
@@ -484,8 +522,8 @@ muster_dense_table_new (const MusterDenseSpec *spec, MusterBudget *budget, GErro
   if (!check_spec (spec, error))
     return NULL;
   MusterDenseTable *self = g_new0 (MusterDenseTable, 1);
-  self->empty_key = muster_tensor_ref (spec->empty_key);
-  self->deleted_key = muster_tensor_ref (spec->deleted_key);
+  self->empty_key = muster_tensor_keep (spec->empty_key);
+  self->deleted_key = muster_tensor_keep (spec->deleted_key);
   self->n_key = muster_tensor_n_elements (spec->empty_key);
   self->value_dtype = spec->value_dtype;
   self->n_row = spec->n_row;

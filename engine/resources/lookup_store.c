@@ -4,6 +4,8 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/memory_account.h"
+#include "graph/tensor_private.h"
 
 #include <string.h>
 
@@ -39,8 +41,11 @@ muster_lookup_store_init (MusterLookupStore *self, MusterDType key_dtype, Muster
 static void
 free_strings (gpointer strings, gsize n)
 {
-  for (gsize i = 0; i < n; i++)
-    g_free ((gpointer)((MusterString *)strings)[i].data);
+  const MusterString *all = strings;
+  for (gsize i = 0; i < n; i++) {
+    g_free ((gpointer)all[i].data);
+    muster_memory_release (MUSTER_MEMORY_RESOURCES, all[i].size);
+  }
 }
 
 static gpointer
@@ -60,6 +65,7 @@ muster_lookup_store_clear (MusterLookupStore *self)
   g_free (self->hashes);
   g_free (self->keys);
   g_free (self->rows);
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, self->n_counted);
   muster_lookup_store_init (self, self->key_dtype, self->value_dtype, self->n_row);
 }
 
@@ -81,6 +87,21 @@ resize (gpointer *array, guint64 n, gsize size)
   if (moved == NULL)
     return FALSE;
   *array = moved;
+  return TRUE;
+}
+
+/* Counts the arrays of so many entries in place of those of now. */
+static gboolean
+count_arrays (MusterLookupStore *self, guint32 capacity, GError **error)
+{
+  const gsize each = 2 * sizeof (guint32) + sizeof *self->hashes + key_size (self) + self->row_size;
+  gsize n_bytes;
+  if (!g_size_checked_mul (&n_bytes, capacity, each))
+    n_bytes = G_MAXSIZE;
+  if (n_bytes > self->n_counted &&
+      !muster_memory_take (MUSTER_MEMORY_RESOURCES, n_bytes - self->n_counted, error))
+    return FALSE;
+  self->n_counted = MAX (n_bytes, self->n_counted);
   return TRUE;
 }
 
@@ -108,7 +129,8 @@ muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, MusterBudget *bu
     capacity *= 2;
   if (!muster_budget_take_items (
           budget, capacity, 2 * sizeof (guint32) + sizeof *self->hashes + key_size (self), error) ||
-      !muster_budget_take_items (budget, capacity, self->row_size, error))
+      !muster_budget_take_items (budget, capacity, self->row_size, error) ||
+      !count_arrays (self, capacity, error))
     return FALSE;
   guint32 *buckets = g_try_new0 (guint32, (gsize)capacity * 2);
   if (buckets == NULL || !resize ((gpointer *)&self->hashes, capacity, sizeof *self->hashes) ||
@@ -173,9 +195,13 @@ muster_lookup_store_find (const MusterLookupStore *self, const MusterTensor *key
 static gboolean
 copy_string (MusterString from, MusterString *to, MusterBudget *budget, GError **error)
 {
-  char *data = from.size > 0 ? muster_budget_alloc (budget, from.size, 1, error) : NULL;
-  if (from.size > 0 && data == NULL)
+  if (!muster_memory_take (MUSTER_MEMORY_RESOURCES, from.size, error))
     return FALSE;
+  char *data = from.size > 0 ? muster_budget_alloc (budget, from.size, 1, error) : NULL;
+  if (from.size > 0 && data == NULL) {
+    muster_memory_release (MUSTER_MEMORY_RESOURCES, from.size);
+    return FALSE;
+  }
   if (from.size > 0)
     memcpy (data, from.data, from.size);
   *to = (MusterString){.data = data, .size = from.size};

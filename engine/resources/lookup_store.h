@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/budget.h"
 #include "graph/tensor.h"
 
 #include <string.h>
@@ -38,6 +39,7 @@ typedef struct {
   guint32 *hashes; /* (owned) by position, like the two below */
   gpointer keys;   /* (owned) gint64, or MusterString with owned bytes */
   guint8 *rows;    /* (owned) */
+  gsize n_counted; /* bytes of these arrays, counted in the process's memory, as each string is */
 } MusterLookupStore;
 
 void muster_lookup_store_init (MusterLookupStore *self, MusterDType key_dtype,

@@ -2,6 +2,7 @@
 #include "engine/resources/lookup_text.h"
 
 #include "base/error.h"
+#include "graph/tensor_private.h"
 
 #include <string.h>
 

@@ -17,6 +17,7 @@ struct _MusterVariable {
   GMutex lock;
   MusterTensor *value;  /* (owned) (nullable) guarded by lock, except to compare it with NULL */
   MusterTensor *before; /* (owned) (nullable) guarded by lock: the tensor that an update copies */
+  gint was_refused;     /* atomic: there was no memory for the last update's copy */
 };
 
 static _Thread_local guint64 version;
@@ -42,7 +43,7 @@ void
 muster_variable_begin_with (MusterVariable *self, MusterTensor *value)
 {
   g_assert (self->value == NULL);
-  self->value = muster_tensor_ref (value);
+  self->value = muster_tensor_keep (value);
 }
 
 guint64
@@ -122,7 +123,7 @@ muster_variable_assign (MusterVariable *self, MusterTensor *value)
 {
   g_return_if_fail (value == NULL || muster_tensor_dtype (value) == self->dtype);
   if (value != NULL)
-    muster_tensor_ref (value);
+    value = muster_tensor_keep (value);
   g_mutex_lock (&self->lock);
   MusterTensor *old = self->value;
   g_atomic_pointer_set (&self->value, value);
@@ -167,6 +168,19 @@ muster_variable_set_invalid (MusterVariable *self, GError **error)
                  self->name);
 }
 
+void
+muster_variable_set_not_updated (MusterVariable *self, GError **error)
+{
+  if (!g_atomic_int_get (&self->was_refused)) {
+    muster_variable_set_not_found (self, error);
+    return;
+  }
+  muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+               "not enough memory to update variable '%s': its value is in use, by a snapshot or a "
+               "fetch, and must be copied; raise --max-memory",
+               self->name);
+}
+
 /* With the lock held: returns elements that only the variable references; NULL if it has no value
  * or there isn't enough memory. If a snapshot or a fetch references the old elements, allocates new
  * ones and sets *from to the old ones, until the update ends. */
@@ -174,11 +188,14 @@ static void *
 make_exclusive (MusterVariable *self, const void **from)
 {
   *from = NULL;
-  if (self->value == NULL || muster_dtype_size (self->dtype) == 0)
+  if (self->value == NULL || muster_dtype_size (self->dtype) == 0) {
+    g_atomic_int_set (&self->was_refused, FALSE);
     return NULL;
+  }
   if (!muster_tensor_is_exclusive (self->value)) {
     MusterTensor *fresh = muster_tensor_try_new (self->dtype, muster_tensor_n_dims (self->value),
                                                  muster_tensor_dims (self->value), NULL);
+    g_atomic_int_set (&self->was_refused, fresh == NULL);
     if (fresh == NULL)
       return NULL;
     self->before = self->value;

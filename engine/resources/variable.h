@@ -58,6 +58,9 @@ void muster_variable_set_uninitialized (MusterVariable *self, GError **error);
 /* The same for ops other than ReadVariableOp: for a resource variable TensorFlow returns NOT_FOUND,
  * and its optimizers INTERNAL. */
 void muster_variable_set_not_found (MusterVariable *self, GError **error);
+/* After an update that couldn't begin: the same, or RESOURCE_EXHAUSTED if there was no memory for
+ * the copy. */
+void muster_variable_set_not_updated (MusterVariable *self, GError **error);
 void muster_variable_set_invalid (MusterVariable *self, GError **error);
 
 /* The value during an update, for its shape; borrowed. */

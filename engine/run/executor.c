@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include "engine/resources/variable_private.h"
 #include "engine/run/core_ops.h"
 #include "engine/run/plan.h"
@@ -580,9 +581,11 @@ static gboolean
 run_in_order (MusterRun *self)
 {
   const guint64 version = muster_variable_version ();
+  muster_parallel_enter ();
   while (self->next < self->plan->n_nodes && self->done == NULL)
     if (muster_run_is_stopped (self) || !muster_run_node (self, self->next++))
       break;
+  muster_parallel_leave ();
   self->values_changed = muster_variable_version () != version;
   return self->done == NULL;
 }
@@ -600,7 +603,7 @@ muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **e
         i, wanted->def->name, wanted->def->op);
   }
   if (slot->kind == MUSTER_SLOT_TENSOR)
-    *fetched = muster_tensor_ref (slot->value);
+    *fetched = muster_tensor_keep (slot->value);
   else if (slot->kind == MUSTER_SLOT_HANDLE)
     *fetched = muster_slot_handle_text (slot);
   else

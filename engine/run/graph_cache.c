@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run/graph_cache.h"
 
+#include "base/error.h"
+#include "base/memory_account.h"
+
 /* The number of unused programs to keep: the next worker often sends the same graph. */
 #define MAX_IDLE 2
 
 typedef struct {
   MusterProgram *program; /* (owned) */
   guint64 hash;
+  gsize n_bytes; /* of the graph, counted in the process's memory */
   guint n_users;
   guint64 left; /* clock when n_users became 0 */
 } Entry;
@@ -26,13 +30,23 @@ muster_graph_cache_new (void)
   return self;
 }
 
+/* With the lock held. */
+static void
+remove_entry (MusterGraphCache *self, guint i)
+{
+  const Entry entry = g_array_index (self->entries, Entry, i);
+  g_array_remove_index_fast (self->entries, i);
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, entry.n_bytes);
+  muster_program_unref (entry.program);
+}
+
 void
 muster_graph_cache_free (MusterGraphCache *self)
 {
   if (self == NULL)
     return;
-  for (guint i = 0; i < self->entries->len; i++)
-    muster_program_unref (g_array_index (self->entries, Entry, i).program);
+  while (self->entries->len > 0)
+    remove_entry (self, 0);
   g_array_unref (self->entries);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -50,20 +64,59 @@ find (MusterGraphCache *self, MusterGraph *graph, guint64 hash)
   return NULL;
 }
 
+/* With the lock held. FALSE if there are no programs without users. */
+static gboolean
+remove_idle (MusterGraphCache *self)
+{
+  const guint n = self->entries->len;
+  for (guint i = n; i > 0; i--)
+    if (g_array_index (self->entries, Entry, i - 1).n_users == 0)
+      remove_entry (self, i - 1);
+  return self->entries->len < n;
+}
+
+/* With the lock held: the graph's bytes, and its nodes as they are parsed, count in the process's
+ * memory. */
+static Entry *
+try_add (MusterGraphCache *self, MusterGraph *graph, guint64 hash, GError **error)
+{
+  const gsize n_bytes = g_bytes_get_size (muster_graph_bytes (graph));
+  if (!muster_memory_take (MUSTER_MEMORY_GRAPHS, n_bytes, error))
+    return NULL;
+  if (!muster_graph_parse (graph, error)) {
+    muster_memory_release (MUSTER_MEMORY_GRAPHS, n_bytes);
+    return NULL;
+  }
+  const Entry added = {.program = muster_program_new (graph), .hash = hash, .n_bytes = n_bytes};
+  g_array_append_val (self->entries, added);
+  return &g_array_index (self->entries, Entry, self->entries->len - 1);
+}
+
+/* With the lock held. */
+static Entry *
+add (MusterGraphCache *self, MusterGraph *graph, guint64 hash, GError **error)
+{
+  g_autoptr (GError) failed = NULL;
+  Entry *entry = try_add (self, graph, hash, &failed);
+  if (entry != NULL)
+    return entry;
+  if (muster_error_is (failed, MUSTER_ERROR_RESOURCE_EXHAUSTED) && remove_idle (self))
+    return try_add (self, graph, hash, error);
+  g_propagate_error (error, g_steal_pointer (&failed));
+  return NULL;
+}
+
 MusterProgram *
 muster_graph_cache_acquire (MusterGraphCache *self, MusterGraph *graph, GError **error)
 {
   const guint64 hash = muster_graph_hash (graph);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   Entry *entry = find (self, graph, hash);
-  if (entry == NULL) {
-    /* With the lock held, so that a graph that a hundred workers send at once is parsed once. */
-    if (!muster_graph_parse (graph, error))
-      return NULL;
-    const Entry added = {.program = muster_program_new (graph), .hash = hash};
-    g_array_append_val (self->entries, added);
-    entry = &g_array_index (self->entries, Entry, self->entries->len - 1);
-  }
+  /* With the lock held, so that a graph that a hundred workers send at once is parsed once. */
+  if (entry == NULL)
+    entry = add (self, graph, hash, error);
+  if (entry == NULL)
+    return NULL;
   entry->n_users++;
   return muster_program_ref (entry->program);
 }
@@ -82,8 +135,7 @@ drop_idle (MusterGraphCache *self)
   }
   if (n_idle <= MAX_IDLE)
     return;
-  muster_program_unref (g_array_index (self->entries, Entry, oldest).program);
-  g_array_remove_index_fast (self->entries, oldest);
+  remove_entry (self, oldest);
 }
 
 void

@@ -15,7 +15,7 @@ void muster_graph_cache_free (MusterGraphCache *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraphCache, muster_graph_cache_free)
 
 /* The program of a graph with these bytes (transfer full), parsed. INVALID_ARGUMENT for a malformed
- * graph. */
+ * graph, RESOURCE_EXHAUSTED if it exceeds the process's limit of memory. */
 MusterProgram *muster_graph_cache_acquire (MusterGraphCache *self, MusterGraph *graph,
                                            GError **error);
 

@@ -5,6 +5,7 @@
 #include "engine/run/randoms.h"
 #include "engine/run/slots.h"
 #include "graph/graph_nodes.h"
+#include "graph/tensor_private.h"
 
 #include <string.h>
 

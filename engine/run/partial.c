@@ -256,7 +256,9 @@ feed (MusterPartial *self, const MusterStep *part, const Places *places, GError 
   for (gsize i = 0; i < part->n_feeds; i++) {
     if (self->feeds[places->feeds[i]].is_used) /* twice in this part */
       return find (self->by_feed, self->feeds, part->feeds[i].name, TRUE, &places->feeds[i], error);
-    if (!muster_run_feed (self->run, places->feeds[i], part->feeds[i].tensor, error))
+    g_autoptr (MusterTensor) kept =
+        muster_tensor_keep (part->feeds[i].tensor); /* for later parts */
+    if (!muster_run_feed (self->run, places->feeds[i], kept, error))
       return FALSE;
     self->feeds[places->feeds[i]].is_used = TRUE;
   }

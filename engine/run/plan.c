@@ -2,6 +2,7 @@
 #include "engine/run/plan.h"
 
 #include "base/error.h"
+#include "base/memory_account.h"
 #include "engine/run/graph_check.h"
 #include "engine/run/slots.h"
 #include "graph/tensor_proto.h"
@@ -130,7 +131,27 @@ muster_plan_unref (MusterPlan *self)
   g_free (self->fetches);
   g_clear_pointer (&self->key, g_bytes_unref);
   muster_graph_unref (self->graph);
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, self->n_bytes);
   g_free (self);
+}
+
+/* Its arrays, and those of a run of it. */
+static gsize
+size_of_plan (const MusterPlan *self)
+{
+  const gsize n_slots = (gsize)self->n_slots + self->n_nodes;
+  return self->n_nodes * (sizeof (MusterPlanNode) + 2 * sizeof (MusterPlanInput)) +
+         n_slots * (sizeof (MusterSlot) + sizeof (guint32)) + g_bytes_get_size (self->key);
+}
+
+static gboolean
+count_memory (MusterPlan *self, GError **error)
+{
+  const gsize n_bytes = size_of_plan (self);
+  if (!muster_memory_take (MUSTER_MEMORY_GRAPHS, n_bytes, error))
+    return FALSE;
+  self->n_bytes = n_bytes;
+  return TRUE;
 }
 
 /* --- a graph and its plans --- */
@@ -251,6 +272,8 @@ muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash, 
     return NULL;
   plan->hash = hash;
   plan->key = step_key (step);
+  if (!count_memory (plan, error))
+    return NULL;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   found = find_plan (self, step, hash);
   if (found != NULL) /* another thread has added it meanwhile */

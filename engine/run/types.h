@@ -65,6 +65,7 @@ struct _MusterPlan {
   guint64 hash;          /* of key */
   GBytes *key;           /* (owned) feeds, fetches and targets, by which it is looked up */
   guint64 used;          /* guarded by the program's lock: last use */
+  gsize n_bytes;         /* of its arrays, counted in the process's memory */
   MusterPlanNode *nodes; /* (owned) in execution order */
   guint32 n_nodes;
   MusterPlanInput *inputs; /* (owned) */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/memory.h"
 #include "engine/session/local_session.h"
 #include "engine/session/op_tables.h"
@@ -40,6 +41,24 @@ muster_local_master_new_with_options (const MusterLocalMasterOptions *options)
       options->max_op_bytes != 0 ? options->max_op_bytes : muster_memory_total () / 2;
   self->shared = muster_local_shared_new (options->storage, MIN (most, G_MAXSSIZE));
   return MUSTER_MASTER (self);
+}
+
+static const MusterField fields[] = {
+    MUSTER_TYPED_FIELD (MusterLocalMasterOptions, storage, muster_storage_get_type),
+};
+MUSTER_DEFINE_OPTIONS (MusterLocalMasterOptions, muster_local_master_options, fields)
+
+MusterLocalMasterOptions *
+muster_local_master_options_new (void)
+{
+  return g_new0 (MusterLocalMasterOptions, 1);
+}
+
+void
+muster_local_master_options_set_storage (MusterLocalMasterOptions *self, MusterStorage *storage)
+{
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &fields[0], storage);
 }
 
 static MusterMaster *

@@ -6,10 +6,14 @@
 
 G_BEGIN_DECLS
 
-/* The local master: the engine in this process. Sessions share its variables by container and name;
+/**
+ * MusterLocalMaster:
+ *
+ * The local master: the engine in this process. Sessions share its variables by container and name;
  * graphs with the same bytes are parsed once and share their compiled steps. What it computes, and
  * what is left to TensorFlow: docs/decisions/0014. Why it is a separate library:
- * docs/decisions/0017. */
+ * docs/decisions/0017.
+ */
 
 #define MUSTER_TYPE_LOCAL_MASTER (muster_local_master_get_type ())
 G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MASTER, GObject)
@@ -17,28 +21,81 @@ G_DECLARE_FINAL_TYPE (MusterLocalMaster, muster_local_master, MUSTER, LOCAL_MAST
 /**
  * muster_local_master_new:
  *
+ * Creates an engine of its own.
+ *
  * Returns: (transfer full): a new master
  */
 MusterMaster *muster_local_master_new (void);
 
 /**
- * MusterLocalMasterOptions: (skip)
+ * MusterLocalMasterOptions:
+ * @storage: for save, restore and merge ops; %NULL: local files
+ * @max_op_bytes: the maximum memory of one operation of a step in bytes, for outputs and temporary
+ *   data; 0: half of the process's memory. Beyond it the step fails with RESOURCE_EXHAUSTED
+ *
+ * What an engine is made of.
  */
 typedef struct {
-  MusterStorage *storage; /* (nullable) for save, restore and merge ops; NULL: local files */
-  guint64 max_op_bytes;   /* maximum memory of one operation of a step, for outputs and temporary
-                             data; 0: half of the process's memory. Beyond it the step fails with
-                             RESOURCE_EXHAUSTED */
+  MusterStorage *storage;
+  guint64 max_op_bytes;
 } MusterLocalMasterOptions;
 
+#define MUSTER_TYPE_LOCAL_MASTER_OPTIONS (muster_local_master_options_get_type ())
+GType muster_local_master_options_get_type (void);
+
 /**
- * muster_local_master_new_with_options: (skip)
+ * muster_local_master_options_new:
+ *
+ * Creates options with all defaults.
+ *
+ * Returns: (transfer full): options
+ */
+MusterLocalMasterOptions *muster_local_master_options_new (void);
+
+/**
+ * muster_local_master_options_copy:
+ * @self: options
+ *
+ * Copies them.
+ *
+ * Returns: (transfer full): a copy
+ */
+MusterLocalMasterOptions *muster_local_master_options_copy (const MusterLocalMasterOptions *self);
+
+/**
+ * muster_local_master_options_free:
+ * @self: (nullable): a copy
+ *
+ * Frees a copy.
+ */
+void muster_local_master_options_free (MusterLocalMasterOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLocalMasterOptions, muster_local_master_options_free)
+
+/**
+ * muster_local_master_options_set_storage:
+ * @self: a copy
+ * @storage: (nullable): for save, restore and merge ops; %NULL: local files
+ *
+ * Sets the field of that name in a copy.
+ */
+void muster_local_master_options_set_storage (MusterLocalMasterOptions *self,
+                                              MusterStorage *storage);
+
+/**
+ * muster_local_master_new_with_options:
+ * @options: (nullable): %NULL: all defaults
+ *
+ * Creates an engine of its own with options.
  *
  * Returns: (transfer full): a new master
  */
 MusterMaster *muster_local_master_new_with_options (const MusterLocalMasterOptions *options);
 
-/* Offers "local" to muster_master_new_for_target (): all such targets are the same master. */
+/**
+ * muster_local_master_offer:
+ *
+ * Offers "local" to Muster.Master.new_for_target: all such targets are the same master.
+ */
 void muster_local_master_offer (void);
 
 G_END_DECLS

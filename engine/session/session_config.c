@@ -2,6 +2,7 @@
 #include "engine/session/session_config.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/protowire.h"
 #include "graph/device_name.h"
 
@@ -86,7 +87,8 @@ muster_session_config_read (GBytes *config, MusterSessionConfig *read, GError **
                         "session's ConfigProto: it ends in the middle of a field");
   }
   if (aside->len > 0)
-    g_info ("ignored options in a session's ConfigProto: %s", aside->str);
+    muster_log (G_LOG_LEVEL_INFO, "session-config", "MESSAGE",
+                "ignored options in a session's ConfigProto: %s", aside->str);
   *read = all;
   return TRUE;
 }

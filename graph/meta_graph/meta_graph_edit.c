@@ -260,3 +260,19 @@ muster_meta_graph_with_variables (MusterMetaGraph *self, MusterGraph *graph,
     set_op (&edit, &ops[i]);
   return muster_meta_graph_edit_end (&edit, muster_graph_bytes (graph), error);
 }
+
+MusterMetaGraph *
+muster_meta_graph_with_op (MusterMetaGraph *self, const char *key, const char *op, GError **error)
+{
+  muster_require (error, NULL, self, key);
+  MusterGraph *graph = muster_meta_graph_graph (self);
+  const MusterCollectedOp collected = {key, op};
+  g_autofree char *node = NULL;
+  if (op != NULL &&
+      (muster_graph_split_input (op, &node) < 0 || !muster_graph_has_node (graph, node))) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' for the collection '%s' isn't an op of the graph", op, key);
+    return NULL;
+  }
+  return muster_meta_graph_with_variables (self, graph, NULL, 0, &collected, 1, error);
+}

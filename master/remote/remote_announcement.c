@@ -53,6 +53,9 @@ muster_remote_announcement (const Muster__Announcement *message)
       .holder = muster_remote_text (message->holder, MOST_PATH),
       .failed = message->failed,
       .goodput = muster_goodput_read (message->goodput),
+      .drain = message->drain >= MUSTER_DRAIN_NONE && message->drain <= MUSTER_DRAIN_SAVED
+                   ? (MusterChiefDrain)message->drain
+                   : MUSTER_DRAIN_NONE,
   };
   return g_memdup2 (&announcement, sizeof announcement);
 }

@@ -43,10 +43,11 @@ struct _MusterRemoteLease {
   gint64 saves_us;   /* when announced.saves was read … */
   gint64 goodput_us; /* … and announced.goodput */
   gint64 lease_us;
-  gint64 due_us;    /* the next renewal */
-  gint64 retry_us;  /* grows while the master can't be reached */
-  gboolean is_over; /* the job is over: the lease isn't needed any more */
-  GError *lost;     /* (owned) (nullable) */
+  gint64 due_us;         /* the next renewal */
+  gint64 retry_us;       /* grows while the master can't be reached */
+  gint64 drain_until_us; /* atomic; when the master stops; 0: it hasn't said so */
+  gboolean is_over;      /* the job is over: the lease isn't needed any more */
+  GError *lost;          /* (owned) (nullable) */
   /* (owned) (nullable) the master lost the session that claimed: no other chief has the lease, but
    * a new session must claim it */
   GError *orphaned;
@@ -92,13 +93,30 @@ check_locked (MusterRemoteLease *self, GError **error)
   return self->lost == NULL;
 }
 
+/* After the grant, the master speaks when it is about to stop. */
+static void
+note_message (MusterRemoteLease *self, GBytes *bytes)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  const Muster__ClaimResponse *message =
+      muster_unpack (&muster__claim_response__descriptor, data, size, arena, "message", NULL);
+  if (message == NULL || message->draining_us <= 0)
+    return;
+  gint64 until_us = muster_deadline_after (now_us (), message->draining_us);
+  __atomic_store_n (&self->drain_until_us, until_us, __ATOMIC_RELAXED);
+}
+
 /* Checks the stream, waiting for its end until until_us. TRUE if it is open; otherwise *ended is
  * its error, possibly NULL. */
 static gboolean
-is_open (MusterRpcStream *stream, gint64 until_us, GError **ended)
+is_open (MusterRemoteLease *self, gint64 until_us, GError **ended)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (GBytes) more = muster_rpc_stream_next_until (stream, until_us, NULL, &error);
+  g_autoptr (GBytes) more = muster_rpc_stream_next_until (self->stream, until_us, NULL, &error);
+  if (more != NULL)
+    note_message (self, more);
   if (more != NULL || muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
     return TRUE;
   *ended = g_steal_pointer (&error);
@@ -115,7 +133,7 @@ check_held_locked (MusterRemoteLease *self)
     return TRUE;
   if (self->stream == NULL)
     return FALSE;
-  if (is_open (self->stream, 0, &ended))
+  if (is_open (self, 0, &ended))
     return TRUE;
   if (is_verdict (ended))
     lose_locked (self, ended);
@@ -280,6 +298,7 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   announcement.detail = text (self->announced.detail);
   announcement.holder = text (self->announced.holder);
   announcement.failed = self->announced.failed;
+  announcement.drain = (gint32)self->announced.drain;
   Muster__SaveStatus saves;
   g_autoptr (MusterSaveStatus) status = saves_now_locked (self);
   if (status != NULL) {
@@ -307,7 +326,7 @@ static gboolean
 may_be_held_yet (MusterRemoteLease *self, const GError *refusal)
 {
   g_autoptr (GError) ended = NULL;
-  gboolean is_held = is_open (self->stream, now_us () + VERDICT_US, &ended);
+  gboolean is_held = is_open (self, now_us () + VERDICT_US, &ended);
   g_mutex_lock (&self->lock);
   if (is_held || is_verdict (ended))
     lose_locked (self, is_held ? refusal : ended);
@@ -447,6 +466,17 @@ remote_lease_check (MusterLease *lease, GError **error)
   return is_held;
 }
 
+static gboolean
+remote_lease_is_draining (MusterLease *lease, gint64 *until_us)
+{
+  MusterRemoteLease *self = MUSTER_REMOTE_LEASE (lease);
+  gint64 stops_us = __atomic_load_n (&self->drain_until_us, __ATOMIC_RELAXED);
+  if (stops_us == 0)
+    return FALSE;
+  *until_us = stops_us;
+  return TRUE;
+}
+
 /* The background task: renews when due, and claims again at once if the stream has broken. After
  * the end of the job it does nothing. */
 static gint64
@@ -528,6 +558,7 @@ muster_remote_lease_class_init (MusterRemoteLeaseClass *klass)
 {
   MUSTER_LEASE_CLASS (klass)->announce = remote_lease_announce;
   MUSTER_LEASE_CLASS (klass)->check = remote_lease_check;
+  MUSTER_LEASE_CLASS (klass)->is_draining = remote_lease_is_draining;
   G_OBJECT_CLASS (klass)->dispose = muster_remote_lease_dispose;
   G_OBJECT_CLASS (klass)->finalize = muster_remote_lease_finalize;
 }

@@ -19,7 +19,7 @@
 
 struct _MusterRemoteMaster {
   GObject parent;
-  char *target;                 /* (owned) "grpc://HOST:PORT" */
+  char *target;                 /* (owned) "grpc://HOST:PORT", "unix:/PATH" */
   MusterRpcClient *client;      /* (owned) */
   MusterBackground *background; /* (owned) */
   MusterHeartbeat *heartbeat;   /* (owned) */
@@ -41,6 +41,8 @@ check_address (const char *target, const char *address, GError **error)
 {
   g_autofree char *host = NULL;
   guint16 port;
+  if (muster_address_unix_path (address) != NULL)
+    return muster_address_check (address, error) ? address : NULL;
   if (!muster_address_parse (address, &host, &port, error))
     return NULL;
   if (port != 0)
@@ -66,7 +68,10 @@ choose_credentials (const char *target, MusterRpcCredentials *given, gboolean is
     *to_use = given != NULL ? muster_rpc_credentials_ref (given) : NULL;
     return TRUE;
   }
-  if (has_tls)
+  if (has_tls && muster_address_unix_path (target) != NULL)
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s' is a socket of this machine, without TLS: remove the TLS settings", target);
+  else if (has_tls)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "'%s' is plain text, but there are credentials for TLS: use 'grpcs://%s'", target,
                  address);
@@ -97,7 +102,8 @@ muster_remote_master_new_secured (const char *target, MusterRpcCredentials *cred
   if (address == NULL || !choose_credentials (target, credentials, is_secured, &to_use, error))
     return NULL;
   MusterRemoteMaster *self = g_object_new (MUSTER_TYPE_REMOTE_MASTER, NULL);
-  self->target = g_strconcat (scheme, address, NULL);
+  self->target = muster_address_unix_path (address) != NULL ? g_strdup (address)
+                                                            : g_strconcat (scheme, address, NULL);
   self->client = muster_rpc_client_new (address, to_use);
   self->background = muster_background_new ();
   self->heartbeat = muster_heartbeat_new (self->client, self->background, NULL);

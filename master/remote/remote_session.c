@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
 #include "base/protowire.h"
 #include "graph/run_options.h"
 #include "master/remote/remote_call_private.h"
@@ -56,6 +57,14 @@ new_request_id (void)
 {
   const double range = 9007199254740992.0; /* 2^53: what a double holds exactly */
   return 1 + (gint64)(muster_clock_random (muster_system_clock ()) * range);
+}
+
+/* With the number that the master's log has too. */
+static void
+log_step (MusterRemoteSession *self, const char *event, gint64 request_id, const char *what)
+{
+  muster_log (G_LOG_LEVEL_DEBUG, event, "MUSTER_SESSION", handle_of (self), "MUSTER_REQUEST",
+              MUSTER_LOG_INT (request_id), "MESSAGE", "%s", what);
 }
 
 /* The error of TensorFlow's master (MasterSession) while a reset closes the session; a moment later
@@ -170,8 +179,11 @@ run (MusterRemoteSession *self, const char *partial_run, const MusterStep *step,
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   if (!muster_step_request_encode_run (&request, &rope, error))
     return FALSE;
+  log_step (self, "step", request.request_id, "RunStep is sent");
   g_autoptr (GBytes) response =
       call (self, MUSTER_MASTER_METHOD ("RunStep"), &rope, step->deadline_us, cancellable, error);
+  log_step (self, "step-done", request.request_id,
+            response != NULL ? "RunStep was answered" : "RunStep has failed");
   if (response == NULL)
     return FALSE;
   GError *failure = NULL;
@@ -370,8 +382,11 @@ remote_run_callable (MusterSession *session, gint64 number, MusterTensor *const 
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   if (!muster_step_request_encode_callable (&step, &request, error))
     return FALSE;
+  log_step (self, "step", step.request_id, "RunCallable is sent");
   g_autoptr (GBytes) response =
       call (self, MUSTER_MASTER_METHOD ("RunCallable"), &request, deadline_us, cancellable, error);
+  log_step (self, "step-done", step.request_id,
+            response != NULL ? "RunCallable was answered" : "RunCallable has failed");
   return response != NULL && muster_step_response_decode_callable (response, callable.n_fetches,
                                                                    fetched, metadata, error);
 }

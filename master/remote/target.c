@@ -70,7 +70,7 @@ muster_master_is_offered (const char *target)
 static char *
 known_targets (void)
 {
-  GString *known = g_string_new ("'grpc://HOST:PORT', 'grpcs://HOST:PORT'");
+  GString *known = g_string_new ("'grpc://HOST:PORT', 'grpcs://HOST:PORT', 'unix:/PATH'");
   g_mutex_lock (&offers_lock);
   for (guint i = 0; offers != NULL && i < offers->len; i++)
     g_string_append_printf (known, ", '%s'", g_array_index (offers, Offer, i).scheme);

@@ -9,6 +9,7 @@
 #include "rpc/client/rpc_client.h"
 #include "rpc/proto/master.pb-c.h"
 
+#include <gio/gunixsocketaddress.h>
 #include <string.h>
 
 /* Maximum number of addresses that are tried. */
@@ -44,9 +45,9 @@ static const guint8 client_hello[] = {
 };
 
 typedef struct {
-  const char *host;
+  const char *host; /* or the path of a Unix socket */
   guint16 port;
-  gboolean tls;
+  gboolean tls, is_unix;
   gint64 deadline_us;
   GCancellable *cancellable; /* (nullable) */
 } Probe;
@@ -85,11 +86,31 @@ wait_for (const Probe *probe, gint64 until_us, GSocket *socket, GIOCondition con
       socket, condition, left_us == MUSTER_WAIT_FOREVER ? -1 : left_us, probe->cancellable, NULL);
 }
 
+/* A Unix socket that doesn't exist is one on which nobody listens. */
 static MusterReach
 stage_of (const GError *error)
 {
-  return g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED) ? MUSTER_REACH_REFUSED
-                                                                            : MUSTER_REACH_NO_ROUTE;
+  return g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED) ||
+                 g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND)
+             ? MUSTER_REACH_REFUSED
+             : MUSTER_REACH_NO_ROUTE;
+}
+
+static char *
+say_refused (const Probe *probe)
+{
+  return probe->is_unix ? g_strdup ("connection refused: no process listens on this socket")
+                        : g_strdup_printf ("TCP connection refused: no process listens on port %u",
+                                           probe->port);
+}
+
+static GSocket *
+new_socket (GSocketAddress *address, GError **error)
+{
+  const GSocketFamily family = g_socket_address_get_family (address);
+  return g_socket_new (
+      family, G_SOCKET_TYPE_STREAM,
+      family == G_SOCKET_FAMILY_UNIX ? G_SOCKET_PROTOCOL_DEFAULT : G_SOCKET_PROTOCOL_TCP, error);
 }
 
 /* Connects. On failure returns the stage and the reason (transfer full). */
@@ -105,7 +126,8 @@ connect_to (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress
     g_clear_error (&error);
     if (!wait_for (probe, until_us, socket, G_IO_OUT)) {
       *stage = MUSTER_REACH_NO_TCP;
-      *reason = say_unfinished (probe, "no TCP connection", since_us);
+      *reason =
+          say_unfinished (probe, probe->is_unix ? "no connection" : "no TCP connection", since_us);
       return FALSE;
     }
     if (g_socket_check_connect_result (socket, &error))
@@ -114,8 +136,8 @@ connect_to (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress
   *stage = stage_of (error);
   *reason =
       *stage == MUSTER_REACH_REFUSED
-          ? g_strdup_printf ("TCP connection refused: no process listens on port %u", probe->port)
-          : g_strdup_printf ("no TCP connection: %s", error->message);
+          ? say_refused (probe)
+          : g_strdup_printf ("no %sconnection: %s", probe->is_unix ? "" : "TCP ", error->message);
   return FALSE;
 }
 
@@ -189,7 +211,10 @@ await_settings (const Probe *probe, gint64 until_us, GSocket *socket, char **rea
   Answer answer = {.wanted = FRAME_HEADER,
                    .since_us = now_us (),
                    .missing = "no HTTP/2 settings received",
-                   .closed = "connection closed before HTTP/2 settings were received"};
+                   .closed = probe->is_unix
+                                 ? "the server closed the connection of this user; add the user to "
+                                   "its --allow-user"
+                                 : "connection closed before HTTP/2 settings were received"};
   while (answer.size < answer.wanted) {
     if (!read_answer (probe, until_us, socket, &answer, reason))
       return MUSTER_REACH_SILENT;
@@ -226,6 +251,8 @@ await_tls (const Probe *probe, gint64 until_us, GSocket *socket, char **reason)
 static char *
 number_of (GSocketAddress *address)
 {
+  if (G_IS_UNIX_SOCKET_ADDRESS (address))
+    return g_strdup (g_unix_socket_address_get_path (G_UNIX_SOCKET_ADDRESS (address)));
   if (!G_IS_INET_SOCKET_ADDRESS (address))
     return g_strdup ("?");
   return g_inet_address_to_string (
@@ -245,8 +272,7 @@ connect_again (const Probe *probe, gint64 until_us, GSocketAddress *address)
 {
   MusterReach stage;
   g_autofree char *reason = NULL;
-  g_autoptr (GSocket) socket = g_socket_new (g_socket_address_get_family (address),
-                                             G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, NULL);
+  g_autoptr (GSocket) socket = new_socket (address, NULL);
   if (socket == NULL)
     return NULL;
   g_socket_set_blocking (socket, FALSE);
@@ -269,7 +295,8 @@ try_plain (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddress 
 {
   send_opening (socket);
   const MusterReach stage = await_settings (probe, until_us, socket, reason);
-  const gboolean has_closed = stage == MUSTER_REACH_SILENT && now_us () < until_us &&
+  const gboolean has_closed = stage == MUSTER_REACH_SILENT && !probe->is_unix &&
+                              now_us () < until_us &&
                               !g_cancellable_is_cancelled (probe->cancellable);
   if (!has_closed)
     return stage;
@@ -292,7 +319,8 @@ try_protocol (const Probe *probe, gint64 until_us, GSocket *socket, GSocketAddre
     reason = g_strdup (probe->tls ? "TLS handshake failed: the port speaks plain text; use grpc://"
                                   : "no HTTP/2: the port speaks TLS; use grpcs://");
   }
-  out->text = g_strdup_printf ("%s, TCP connected in %s, %s", where, took, reason);
+  out->text = g_strdup_printf ("%s, %sconnected in %s, %s", where, probe->is_unix ? "" : "TCP ",
+                               took, reason);
 }
 
 static void
@@ -303,8 +331,7 @@ try_address (const Probe *probe, gint64 until_us, GSocketAddress *address, Muste
   g_autofree char *where = say_where (probe, out->resolved);
   g_autofree char *reason = NULL;
   g_autoptr (GError) error = NULL;
-  g_autoptr (GSocket) socket = g_socket_new (g_socket_address_get_family (address),
-                                             G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, &error);
+  g_autoptr (GSocket) socket = new_socket (address, &error);
   if (socket == NULL) {
     out->text = g_strdup_printf ("%s, no TCP connection: %s", where, error->message);
     return;
@@ -348,6 +375,30 @@ try_all (Probe *probe, GList *addresses, MusterDiagnosis *out)
   }
 }
 
+static void
+try_unix (Probe *probe, const char *path, MusterDiagnosis *out)
+{
+  g_autoptr (GSocketAddress) address = g_unix_socket_address_new (path);
+  probe->host = path;
+  probe->is_unix = TRUE;
+  muster_about_to_block ();
+  try_address (probe, probe->deadline_us, address, out);
+}
+
+static void
+try_name (Probe *probe, MusterDiagnosis *out)
+{
+  muster_about_to_block ();
+  g_autofree char *reason = NULL;
+  GList *addresses =
+      muster_resolve_host (probe->host, probe->deadline_us, probe->cancellable, &reason);
+  if (addresses == NULL)
+    out->text = g_strdup_printf ("name %s doesn't resolve: %s", probe->host, reason);
+  else
+    try_all (probe, addresses, out);
+  g_resolver_free_addresses (addresses);
+}
+
 void
 muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancellable *cancellable,
                  MusterDiagnosis *out)
@@ -356,8 +407,9 @@ muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancell
   *out = (MusterDiagnosis){.stage = MUSTER_REACH_NOT_RESOLVED, .connect_us = -1};
   g_autofree char *host = NULL;
   g_autoptr (GError) error = NULL;
+  const char *path = muster_address_unix_path (address);
   Probe probe = {.tls = tls, .deadline_us = deadline_us, .cancellable = cancellable};
-  if (!muster_address_parse (address, &host, &probe.port, &error)) {
+  if (path == NULL && !muster_address_parse (address, &host, &probe.port, &error)) {
     out->text = g_strdup (error->message);
     return;
   }
@@ -367,14 +419,10 @@ muster_diagnose (const char *address, gboolean tls, gint64 deadline_us, GCancell
     return;
   }
   probe.host = host;
-  muster_about_to_block ();
-  g_autofree char *reason = NULL;
-  GList *addresses = muster_resolve_host (host, deadline_us, cancellable, &reason);
-  if (addresses == NULL)
-    out->text = g_strdup_printf ("name %s doesn't resolve: %s", host, reason);
+  if (path != NULL)
+    try_unix (&probe, path, out);
   else
-    try_all (&probe, addresses, out);
-  g_resolver_free_addresses (addresses);
+    try_name (&probe, out);
 }
 
 /* --- the MasterService --- */
@@ -441,3 +489,31 @@ muster_diagnose_master (const char *address, gint64 deadline_us, GCancellable *c
   g_free (out->text);
   out->text = text;
 }
+
+MusterDiagnosis *
+muster_diagnosis_new (void)
+{
+  return g_new0 (MusterDiagnosis, 1);
+}
+
+MusterDiagnosis *
+muster_diagnosis_copy (const MusterDiagnosis *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  MusterDiagnosis *copy = g_memdup2 (self, sizeof *self);
+  copy->resolved = g_strdup (self->resolved);
+  copy->text = g_strdup (self->text);
+  return copy;
+}
+
+void
+muster_diagnosis_free (MusterDiagnosis *self)
+{
+  if (self == NULL)
+    return;
+  muster_diagnosis_clear (self);
+  g_free (self);
+}
+
+G_DEFINE_BOXED_TYPE (MusterDiagnosis, muster_diagnosis, muster_diagnosis_copy,
+                     muster_diagnosis_free)

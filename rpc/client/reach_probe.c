@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* Maximum number of addresses that are tried. */
@@ -23,12 +24,29 @@ typedef struct {
   int why;
 } ReachProbes;
 
+static void
+init_unix (MusterReachProber *self, const char *path)
+{
+  struct sockaddr_storage native = {0};
+  struct sockaddr_un *address = (struct sockaddr_un *)&native;
+  address->sun_family = AF_UNIX;
+  g_strlcpy (address->sun_path, path, sizeof address->sun_path);
+  self->host = g_strdup (path);
+  self->is_number = TRUE;
+  self->addresses = g_array_new (FALSE, FALSE, sizeof native);
+  g_array_append_val (self->addresses, native);
+}
+
 void
 muster_reach_prober_init (MusterReachProber *self, const char *address)
 {
   g_return_if_fail (self != NULL && address != NULL);
   *self = (MusterReachProber){0};
-  (void)muster_address_parse (address, &self->host, &self->port, NULL); /* without: ENOENT */
+  const char *path = muster_address_unix_path (address);
+  if (path != NULL)
+    init_unix (self, path);
+  else
+    (void)muster_address_parse (address, &self->host, &self->port, NULL); /* without: ENOENT */
 }
 
 void
@@ -109,12 +127,24 @@ settle (int fd, int why)
   return why == 0 && has_met_itself (fd) ? ECONNREFUSED : why;
 }
 
+static socklen_t
+size_of (const struct sockaddr_storage *address)
+{
+  switch (address->ss_family) {
+  case AF_INET:
+    return sizeof (struct sockaddr_in);
+  case AF_INET6:
+    return sizeof (struct sockaddr_in6);
+  default:
+    return sizeof (struct sockaddr_un);
+  }
+}
+
 /* Starts connecting; EINPROGRESS if that isn't complete. The socket goes to *fd. */
 static int
 begin (const struct sockaddr_storage *address, int *fd)
 {
-  const socklen_t size =
-      address->ss_family == AF_INET ? sizeof (struct sockaddr_in) : sizeof (struct sockaddr_in6);
+  const socklen_t size = size_of (address);
   *fd = socket (address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (*fd < 0)
     return errno;
@@ -124,6 +154,8 @@ begin (const struct sockaddr_storage *address, int *fd)
     why = connect (*fd, (const struct sockaddr *)address, size) == 0 ? 0 : errno;
   if (why == EALREADY)
     return EINPROGRESS;
+  if (why == ENOENT && address->ss_family == AF_UNIX)
+    return ECONNREFUSED;
   return settle (*fd, why == EISCONN ? 0 : why);
 }
 

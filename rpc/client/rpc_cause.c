@@ -50,6 +50,15 @@ muster_rpc_is_unconnected (const char *text)
          g_str_has_prefix (text, "DNS resolution failed");
 }
 
+/* A Unix socket is never TLS's. */
+static gboolean
+is_turned_away (const char *text)
+{
+  return strstr (text, "unix:") != NULL &&
+         (strstr (text, ": Socket closed") != NULL || strstr (text, ": Broken pipe") != NULL ||
+          strstr (text, ": Connection reset by peer") != NULL);
+}
+
 /* gRPC lists one failure after another: the last is the cause. */
 const char *
 muster_rpc_cause (const char *text, MusterRpcCredentials *credentials, MusterError *code)
@@ -59,6 +68,8 @@ muster_rpc_cause (const char *text, MusterRpcCredentials *credentials, MusterErr
   const char *last = g_strrstr (text, unreachable);
   if (last != NULL)
     return last + strlen (unreachable);
+  if (is_turned_away (text))
+    return "the server closes connections of this user; add the user to its --allow-user";
   gboolean is_connecting = g_str_has_prefix (text, "failed to connect to all addresses");
   for (gsize i = 0; is_connecting && i < G_N_ELEMENTS (causes); i++) {
     if (!fits (&causes[i], text, credentials))
@@ -78,6 +89,7 @@ muster_rpc_size_cause (const char *text)
               &size, &limit) != 2)
     return NULL;
   return g_strdup_printf ("the request has %" G_GUINT64_FORMAT
-                          " bytes, over the limit 'max-request': at most %" G_GUINT64_FORMAT,
+                          " bytes, over the server's limit of %" G_GUINT64_FORMAT
+                          "; raise it with --max-request-bytes",
                           size, limit);
 }

@@ -2,6 +2,7 @@
 #include "rpc/client/rpc_client_private.h"
 
 #include "base/blocking.h"
+#include "base/log.h"
 #include "rpc/address.h"
 
 #include <grpc/support/alloc.h>
@@ -21,10 +22,13 @@
 /* gRPC's deadlines are in milliseconds: a call may end this much before its own. */
 #define DEADLINE_GRAIN_US (2 * MUSTER_MILLISECOND)
 
-/* gRPC's target for an address: a numeric one needs no lookup. */
+/* gRPC's target for an address: a numeric one needs no lookup, and a path is part of a URI. */
 static char *
 target_of (const char *address)
 {
+  char *uri = muster_address_unix_uri (address);
+  if (uri != NULL)
+    return uri;
   g_autofree char *host = NULL;
   guint16 port;
   const char *scheme = "dns:///";
@@ -34,7 +38,7 @@ target_of (const char *address)
 }
 
 static grpc_channel *
-create_channel (const char *address, MusterRpcCredentials *credentials)
+create_channel (const char *address, MusterRpcCredentials *credentials, guint *version)
 {
   grpc_arg args[] = {
       muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MUSTER_MAX_MESSAGE),
@@ -48,8 +52,26 @@ create_channel (const char *address, MusterRpcCredentials *credentials)
       muster_grpc_arg (GRPC_ARG_ENABLE_HTTP_PROXY, 0),
   };
   g_autofree char *target = target_of (address);
-  return muster_rpc_credentials_open_channel (credentials, target,
-                                              &(grpc_channel_args){G_N_ELEMENTS (args), args});
+  return muster_rpc_credentials_open_channel (
+      credentials, target, &(grpc_channel_args){G_N_ELEMENTS (args), args}, version);
+}
+
+static MusterRpcChannel *
+channel_new (grpc_channel *channel, guint version)
+{
+  MusterRpcChannel *self = g_new (MusterRpcChannel, 1);
+  *self = (MusterRpcChannel){.channel = channel, .version = version};
+  g_atomic_ref_count_init (&self->refs);
+  return self;
+}
+
+void
+muster_rpc_channel_unref (MusterRpcChannel *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  grpc_channel_destroy (self->channel);
+  g_free (self);
 }
 
 MusterRpcClient *
@@ -58,7 +80,8 @@ muster_rpc_client_new_over (grpc_channel *channel, const char *address)
   MusterRpcClient *self = g_new0 (MusterRpcClient, 1);
   g_atomic_ref_count_init (&self->refs);
   self->address = g_strdup (address);
-  self->channel = channel;
+  self->channel = channel != NULL ? channel_new (channel, 0) : NULL;
+  g_mutex_init (&self->channel_lock);
   g_mutex_init (&self->lock);
   muster_rpc_client_init_reach (self);
   self->idle = g_ptr_array_new ();
@@ -76,14 +99,24 @@ muster_rpc_client_new (const char *address, MusterRpcCredentials *credentials)
   return self;
 }
 
-grpc_channel *
-muster_rpc_client_channel (MusterRpcClient *self)
+MusterRpcChannel *
+muster_rpc_client_hold_channel (MusterRpcClient *self)
 {
-  if (g_once_init_enter (&self->channel)) {
-    muster_grpc_init ();
-    g_once_init_leave (&self->channel, create_channel (self->address, self->credentials));
+  MusterRpcChannel *before = NULL;
+  muster_grpc_init ();
+  g_mutex_lock (&self->channel_lock);
+  if (self->channel == NULL ||
+      self->channel->version != muster_rpc_credentials_version (self->credentials)) {
+    before = self->channel;
+    guint version;
+    grpc_channel *channel = create_channel (self->address, self->credentials, &version);
+    g_atomic_pointer_set (&self->channel, channel_new (channel, version));
   }
-  return self->channel;
+  MusterRpcChannel *held = self->channel;
+  g_atomic_ref_count_inc (&held->refs);
+  g_mutex_unlock (&self->channel_lock);
+  muster_rpc_channel_unref (before);
+  return held;
 }
 
 gboolean
@@ -95,8 +128,10 @@ muster_rpc_client_has_channel (MusterRpcClient *self)
 gboolean
 muster_rpc_client_is_connected (MusterRpcClient *self)
 {
-  return muster_rpc_client_has_channel (self) &&
-         grpc_channel_check_connectivity_state (self->channel, 0) == GRPC_CHANNEL_READY;
+  if (!muster_rpc_client_has_channel (self))
+    return FALSE;
+  g_autoptr (MusterRpcChannel) held = muster_rpc_client_hold_channel (self);
+  return grpc_channel_check_connectivity_state (held->channel, 0) == GRPC_CHANNEL_READY;
 }
 
 MusterRpcClient *
@@ -114,9 +149,10 @@ muster_rpc_client_unref (MusterRpcClient *self)
   for (guint i = 0; i < self->idle->len; i++)
     grpc_completion_queue_destroy (self->idle->pdata[i]);
   g_ptr_array_unref (self->idle);
-  g_clear_pointer (&self->channel, grpc_channel_destroy);
+  g_clear_pointer (&self->channel, muster_rpc_channel_unref);
   if (self->pump != NULL)
     grpc_completion_queue_shutdown (self->pump); /* this may be its thread: no join */
+  g_mutex_clear (&self->channel_lock);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
   muster_reach_prober_clear (&self->prober);
@@ -174,13 +210,13 @@ muster_rpc_client_pump (MusterRpcClient *self)
 }
 
 grpc_call *
-muster_rpc_client_new_call (MusterRpcClient *self, const char *method, gint64 deadline_us,
-                            gint64 now_us, grpc_completion_queue *queue)
+muster_rpc_channel_new_call (MusterRpcChannel *self, const char *method, gint64 deadline_us,
+                             gint64 now_us, grpc_completion_queue *queue)
 {
   grpc_slice path = grpc_slice_from_copied_string (method);
-  grpc_call *call = grpc_channel_create_call (muster_rpc_client_channel (self), NULL,
-                                              GRPC_PROPAGATE_DEFAULTS, queue, path, NULL,
-                                              muster_grpc_deadline (deadline_us, now_us), NULL);
+  grpc_call *call =
+      grpc_channel_create_call (self->channel, NULL, GRPC_PROPAGATE_DEFAULTS, queue, path, NULL,
+                                muster_grpc_deadline (deadline_us, now_us), NULL);
   grpc_slice_unref (path);
   return call;
 }
@@ -224,6 +260,7 @@ muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
     set_exposed_error (self, error);
     return FALSE;
   }
+  muster_rpc_credentials_refresh (self->credentials);
   if (options->deadline_us <= now_us) {
     set_timeout_error (self, 0, error);
     return FALSE;
@@ -283,14 +320,17 @@ muster_rpc_unary_clear (MusterRpcUnary *self)
   grpc_slice_unref (self->outcome.text);
   gpr_free ((void *)self->cause);
   g_clear_pointer (&self->call, grpc_call_unref);
+  g_clear_pointer (&self->channel, muster_rpc_channel_unref);
 }
 
 void
-muster_rpc_unary_start (MusterRpcUnary *self, MusterRpcClient *client, grpc_call *call,
-                        grpc_byte_buffer *request, const MusterRpcOptions *options, gpointer tag)
+muster_rpc_unary_start (MusterRpcUnary *self, MusterRpcClient *client, MusterRpcChannel *channel,
+                        grpc_call *call, grpc_byte_buffer *request, const MusterRpcOptions *options,
+                        gpointer tag)
 {
   g_auto (MusterRpcMetadata) metadata;
   muster_rpc_metadata_init (&metadata, client, options);
+  self->channel = channel;
   self->call = call;
   self->request = request;
   self->outcome.text = grpc_empty_slice ();
@@ -330,6 +370,55 @@ unary_wait (MusterRpcUnary *self, grpc_completion_queue *queue, GCancellable *ca
     g_cancellable_disconnect (cancellable, id);
 }
 
+static const char *
+request_id_of (const MusterRpcOptions *options)
+{
+  for (gsize i = 0; i < options->n_headers; i++)
+    if (g_str_equal (options->headers[i].key, MUSTER_REQUEST_HEADER))
+      return options->headers[i].value;
+  return NULL;
+}
+
+/* What a caller's log says of a call. */
+static void
+log_call (MusterRpcClient *self, const char *method, const MusterRpcOptions *options)
+{
+  muster_log (G_LOG_LEVEL_DEBUG, "request", "MUSTER_METHOD", method, "MUSTER_ADDRESS",
+              self->address, "MUSTER_X_REQUEST_ID", request_id_of (options), "MESSAGE",
+              "%s is called", method);
+}
+
+static void
+log_answer (MusterRpcClient *self, const char *method, const MusterRpcOptions *options,
+            const MusterRpcOutcome *outcome)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const char *status = muster_error_name ((int)outcome->status);
+  muster_log (G_LOG_LEVEL_DEBUG, "response", "MUSTER_METHOD", method, "MUSTER_ADDRESS",
+              self->address, "MUSTER_X_REQUEST_ID", request_id_of (options), "MUSTER_STATUS",
+              status, "MUSTER_SECONDS", MUSTER_LOG_SECONDS (now_us - outcome->started_us),
+              "MESSAGE", "%s: %s", method, status);
+}
+
+static void
+call_once (MusterRpcClient *self, const char *method, MusterRope *request,
+           const MusterRpcOptions *options, GCancellable *cancellable, MusterRpcUnary *unary)
+{
+  grpc_completion_queue *queue = take_queue (self);
+  MusterRpcChannel *channel = muster_rpc_client_hold_channel (self);
+  grpc_call *call = muster_rpc_channel_new_call (channel, method, options->deadline_us,
+                                                 unary->outcome.started_us, queue);
+  log_call (self, method, options);
+  muster_rpc_unary_start (unary, self, channel, call, muster_grpc_buffer_from_rope (request),
+                          options, unary);
+  unary_wait (unary, queue, cancellable);
+  give_queue (self, queue);
+  if (muster_log_enabled (G_LOG_LEVEL_DEBUG))
+    log_answer (self, method, options, &unary->outcome);
+}
+
+/* A call that was refused for its token reached no handler. If the token was replaced meanwhile,
+ * the call is made again. */
 GBytes *
 muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *request,
                         const MusterRpcOptions *options, GCancellable *cancellable, GError **error)
@@ -340,15 +429,16 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
       !muster_rpc_client_probe_first (self, options, cancellable, error))
     return NULL;
 
-  grpc_completion_queue *queue = take_queue (self);
-  g_auto (MusterRpcUnary) unary = {
-      .outcome = {.started_us = now_us, .deadline_us = options->deadline_us},
-  };
-  muster_rpc_unary_start (
-      &unary, self, muster_rpc_client_new_call (self, method, options->deadline_us, now_us, queue),
-      muster_grpc_buffer_from_rope (request), options, &unary);
-  unary_wait (&unary, queue, cancellable);
-  give_queue (self, queue);
+  const MusterRpcOutcome before = {.started_us = now_us, .deadline_us = options->deadline_us};
+  const guint version = muster_rpc_credentials_token_version (self->credentials);
+  g_auto (MusterRpcUnary) unary = {.outcome = before};
+  call_once (self, method, request, options, cancellable, &unary);
+  if (unary.outcome.status == GRPC_STATUS_UNAUTHENTICATED &&
+      muster_rpc_credentials_has_newer_token (self->credentials, version)) {
+    muster_rpc_unary_clear (&unary);
+    unary = (MusterRpcUnary){.outcome = before};
+    call_once (self, method, request, options, cancellable, &unary);
+  }
 
   if (unary.outcome.status != GRPC_STATUS_OK) {
     muster_rpc_client_set_error (self, &unary.outcome, cancellable, error);
@@ -389,8 +479,9 @@ muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *method, Mu
   Forgotten *forgotten = g_new0 (Forgotten, 1);
   forgotten->client = muster_rpc_client_ref (self);
   forgotten->answered = (MusterRpcTag){on_forgotten, forgotten};
-  grpc_call *call = muster_rpc_client_new_call (self, method, options.deadline_us, now_us,
-                                                muster_rpc_client_pump (self));
-  muster_rpc_unary_start (&forgotten->unary, self, call, muster_grpc_buffer_from_rope (request),
-                          &options, &forgotten->answered);
+  MusterRpcChannel *channel = muster_rpc_client_hold_channel (self);
+  grpc_call *call = muster_rpc_channel_new_call (channel, method, options.deadline_us, now_us,
+                                                 muster_rpc_client_pump (self));
+  muster_rpc_unary_start (&forgotten->unary, self, channel, call,
+                          muster_grpc_buffer_from_rope (request), &options, &forgotten->answered);
 }

@@ -21,7 +21,7 @@ G_BEGIN_DECLS
 typedef struct _MusterRpcClient MusterRpcClient;
 typedef struct _MusterRpcStream MusterRpcStream;
 
-/* Doesn't connect yet. address is HOST:PORT; credentials is (nullable). */
+/* Doesn't connect yet. address is HOST:PORT or unix:/PATH; credentials is (nullable). */
 MusterRpcClient *muster_rpc_client_new (const char *address, MusterRpcCredentials *credentials);
 MusterRpcClient *muster_rpc_client_ref (MusterRpcClient *self);
 void muster_rpc_client_unref (MusterRpcClient *self);
@@ -35,6 +35,9 @@ typedef struct {
                       "-bin" */
   const char *value; /* printable ASCII */
 } MusterRpcHeader;
+
+/* A caller's own name for a request: it is in the log of both ends, at DEBUG, and of a gateway. */
+#define MUSTER_REQUEST_HEADER "x-request-id"
 
 typedef struct {
   gint64 deadline_us; /* on muster_system_clock (); 0 is an error, MUSTER_WAIT_FOREVER no limit */

@@ -10,12 +10,25 @@ G_BEGIN_DECLS
 
 /* What unary calls and streams share of a client. */
 
+/* A gRPC channel. Each call holds the one that it began on: gRPC may never end a call whose channel
+ * is destroyed while it connects. */
+typedef struct {
+  gatomicrefcount refs;
+  grpc_channel *channel; /* (owned) */
+  guint version;         /* of the files of credentials that it uses */
+} MusterRpcChannel;
+
+void muster_rpc_channel_unref (MusterRpcChannel *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcChannel, muster_rpc_channel_unref)
+
 struct _MusterRpcClient {
   gatomicrefcount refs;
   char *address;
   MusterRpcCredentials *credentials; /* (owned) (nullable) */
   gboolean is_token_exposed;         /* no call is allowed: it would send the token in plain text */
-  grpc_channel *channel; /* atomic: (nullable) created by muster_rpc_client_channel () */
+  GMutex channel_lock;
+  MusterRpcChannel *channel; /* (owned) (nullable) guarded by channel_lock, from the first call on;
+                                whether it is there is also read without the lock */
 
   GMutex lock;
   GPtrArray *idle; /* guarded by lock: (element-type grpc_completion_queue) for unary calls */
@@ -39,9 +52,9 @@ struct _MusterRpcClient {
 /* A client without credentials on an existing channel (transfer full). address is for messages. */
 MusterRpcClient *muster_rpc_client_new_over (grpc_channel *channel, const char *address);
 
-/* The channel (owned by self). Created on first use, since gRPC's threads wake about five times a
- * second. */
-grpc_channel *muster_rpc_client_channel (MusterRpcClient *self);
+/* The channel: another one after certificate, key or authorities were replaced. Created on first
+ * use, since gRPC's threads wake about five times a second. (transfer full) */
+MusterRpcChannel *muster_rpc_client_hold_channel (MusterRpcClient *self);
 gboolean muster_rpc_client_has_channel (MusterRpcClient *self);
 gboolean muster_rpc_client_is_connected (MusterRpcClient *self);
 
@@ -58,10 +71,10 @@ void muster_rpc_client_note_unreachable (MusterRpcClient *self);
 /* Notes that a call was answered. */
 void muster_rpc_client_note_answer (MusterRpcClient *self);
 
-/* A call that isn't started. Free it with grpc_call_unref (). */
-grpc_call *muster_rpc_client_new_call (MusterRpcClient *self, const char *method,
-                                       gint64 deadline_us, gint64 now_us,
-                                       grpc_completion_queue *queue);
+/* A call that isn't started. Free it with grpc_call_unref (), then the channel. */
+grpc_call *muster_rpc_channel_new_call (MusterRpcChannel *self, const char *method,
+                                        gint64 deadline_us, gint64 now_us,
+                                        grpc_completion_queue *queue);
 
 /* FALSE for invalid options, a request that is too large, or a deadline that has passed. */
 gboolean muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
@@ -110,6 +123,7 @@ char *muster_rpc_size_cause (const char *text);
 
 /* The state of a unary call, set by gRPC. Must be zero initially. */
 typedef struct {
+  MusterRpcChannel *channel; /* (owned) */
   grpc_call *call;           /* (owned) */
   grpc_byte_buffer *request; /* (owned) */
   grpc_byte_buffer *answer;  /* (owned) (nullable) */
@@ -118,10 +132,11 @@ typedef struct {
   const char *cause; /* (owned) (nullable) gRPC's own description of the failure */
 } MusterRpcUnary;
 
-/* Starts a unary call; call and request are (transfer full). tag is done when self is filled in. */
-void muster_rpc_unary_start (MusterRpcUnary *self, MusterRpcClient *client, grpc_call *call,
-                             grpc_byte_buffer *request, const MusterRpcOptions *options,
-                             gpointer tag);
+/* Starts a unary call; channel, call and request are (transfer full). tag is done when self is
+ * filled in. */
+void muster_rpc_unary_start (MusterRpcUnary *self, MusterRpcClient *client,
+                             MusterRpcChannel *channel, grpc_call *call, grpc_byte_buffer *request,
+                             const MusterRpcOptions *options, gpointer tag);
 void muster_rpc_unary_clear (MusterRpcUnary *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRpcUnary, muster_rpc_unary_clear)
 

@@ -49,11 +49,11 @@ muster_rpc_metadata_init (MusterRpcMetadata *self, MusterRpcClient *client,
                           const MusterRpcOptions *options)
 {
   self->n_items = 0;
-  const grpc_slice *authorization = muster_rpc_credentials_authorization (client->credentials);
-  if (authorization != NULL) {
+  grpc_slice authorization;
+  if (muster_rpc_credentials_authorization (client->credentials, &authorization)) {
     grpc_metadata *item = &self->items[self->n_items++];
     item->key = grpc_slice_from_static_string ("authorization");
-    item->value = grpc_slice_ref (*authorization);
+    item->value = authorization;
   }
   for (gsize i = 0; i < options->n_headers; i++) {
     grpc_metadata *item = &self->items[self->n_items++];

@@ -38,7 +38,8 @@ now_us (void)
 static void
 poll_channel (MusterRpcClient *self)
 {
-  const grpc_connectivity_state state = grpc_channel_check_connectivity_state (self->channel, 1);
+  g_autoptr (MusterRpcChannel) held = muster_rpc_client_hold_channel (self);
+  const grpc_connectivity_state state = grpc_channel_check_connectivity_state (held->channel, 1);
   const gint64 at_us = now_us ();
   g_mutex_lock (&self->lock);
   const gint64 until_us = self->polled_until_us;
@@ -48,7 +49,7 @@ poll_channel (MusterRpcClient *self)
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
   if (goes_on)
-    grpc_channel_watch_connectivity_state (self->channel, state,
+    grpc_channel_watch_connectivity_state (held->channel, state,
                                            muster_grpc_deadline (until_us, at_us),
                                            muster_rpc_client_pump (self), &self->polled);
   else
@@ -85,7 +86,8 @@ nudge (MusterRpcClient *self, gint64 since_us)
   g_mutex_unlock (&self->lock);
   if (!is_due)
     return;
-  grpc_channel_reset_connect_backoff (muster_rpc_client_channel (self));
+  g_autoptr (MusterRpcChannel) held = muster_rpc_client_hold_channel (self);
+  grpc_channel_reset_connect_backoff (held->channel);
   if (!begins)
     return;
   poll_channel (muster_rpc_client_ref (self));

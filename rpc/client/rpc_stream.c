@@ -11,8 +11,9 @@
  * the handle exists, which holds the client, so that its queue isn't shut down. */
 struct _MusterRpcStream {
   gatomicrefcount refs;
-  MusterRpcClient *client; /* (owned) (nullable) until it is freed */
-  grpc_call *call;         /* (owned) */
+  MusterRpcClient *client;   /* (owned) (nullable) until it is freed */
+  MusterRpcChannel *channel; /* (owned) */
+  grpc_call *call;           /* (owned) */
   MusterRpcTag opened, received, ended;
   grpc_byte_buffer *request; /* (owned) */
   grpc_metadata_array initial, trailing;
@@ -38,6 +39,7 @@ stream_unref (MusterRpcStream *self)
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   grpc_call_unref (self->call);
+  muster_rpc_channel_unref (self->channel);
   g_clear_pointer (&self->request, grpc_byte_buffer_destroy);
   g_clear_pointer (&self->message, grpc_byte_buffer_destroy);
   grpc_metadata_array_destroy (&self->initial);
@@ -150,8 +152,9 @@ muster_rpc_client_open (MusterRpcClient *client, const char *method, MusterRope 
   MusterRpcStream *self = g_new0 (MusterRpcStream, 1);
   g_atomic_ref_count_init (&self->refs);
   self->client = muster_rpc_client_ref (client);
-  self->call = muster_rpc_client_new_call (client, method, options->deadline_us, now_us,
-                                           muster_rpc_client_pump (client));
+  self->channel = muster_rpc_client_hold_channel (client);
+  self->call = muster_rpc_channel_new_call (self->channel, method, options->deadline_us, now_us,
+                                            muster_rpc_client_pump (client));
   self->opened = (MusterRpcTag){on_opened, self};
   self->received = (MusterRpcTag){on_received, self};
   self->ended = (MusterRpcTag){on_ended, self};

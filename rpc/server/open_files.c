@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/server/open_files.h"
 
+#include "rpc/server/local_peers.h"
+#include "rpc/server/received.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -95,14 +98,24 @@ can_wait (int listener)
 }
 
 /* Replaces libc's accept4 () in the whole process, since a program's definition precedes it. On a
- * non-blocking listener, a lack of descriptors or memory is reported as no connection. */
+ * non-blocking listener, a lack of descriptors or memory is reported as no connection. Connections
+ * of users that may not connect are closed. */
 __attribute__ ((visibility ("default"))) int
 accept4 (int listener, struct sockaddr *restrict address, socklen_t *restrict size, int flags)
 {
+  const socklen_t n_address = size != NULL ? *size : 0;
   for (int n_refused = 0; n_refused < MAX_REFUSED; n_refused++) {
+    if (size != NULL)
+      *size = n_address;
     int fd = (int)syscall (SYS_accept4, listener, address, size, flags);
-    if (fd >= 0)
+    if (fd >= 0 && muster_local_peers_are_allowed (listener, fd)) {
+      muster_received_follow (fd);
       return fd;
+    }
+    if (fd >= 0) {
+      close (fd);
+      continue;
+    }
     int why = errno;
     gboolean is_full = why == EMFILE || why == ENFILE;
     if (is_of_connection (why) || (is_full && refuse_one (listener)))

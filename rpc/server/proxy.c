@@ -111,21 +111,20 @@ count_if_open (MusterRpcCall *call)
 }
 
 static grpc_call *
-new_call (MusterRpcProxied *self, const MusterRpcProxyOptions *options)
+new_call (MusterRpcProxied *self, MusterRpcChannel *channel, const MusterRpcProxyOptions *options)
 {
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   grpc_slice path = grpc_slice_from_static_string (options->method);
   self->unary.outcome.started_us = now_us;
   if (options->outlives_caller) {
     self->unary.outcome.deadline_us = options->deadline_us;
-    return muster_rpc_client_new_call (self->client, options->method, options->deadline_us, now_us,
-                                       self->call->server->queue);
+    return muster_rpc_channel_new_call (channel, options->method, options->deadline_us, now_us,
+                                        self->call->server->queue);
   }
   self->unary.outcome.deadline_us = muster_rpc_call_deadline_us (self->call);
-  return grpc_channel_create_call (muster_rpc_client_channel (self->client), self->call->call,
-                                   GRPC_PROPAGATE_DEADLINE | GRPC_PROPAGATE_CANCELLATION,
-                                   self->call->server->queue, path, NULL,
-                                   gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
+  return grpc_channel_create_call (
+      channel->channel, self->call->call, GRPC_PROPAGATE_DEADLINE | GRPC_PROPAGATE_CANCELLATION,
+      self->call->server->queue, path, NULL, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
 }
 
 static MusterRpcProxied *
@@ -173,10 +172,11 @@ muster_rpc_call_proxy (MusterRpcCall *self, MusterRpcClient *client, MusterRpcMe
     refuse_request (pass, request);
     return;
   }
-  grpc_call *upstream = new_call (pass, options);
+  MusterRpcChannel *channel = muster_rpc_client_hold_channel (client);
+  grpc_call *upstream = new_call (pass, channel, options);
   if (pass->outlives_caller) {
     pass->link.data = upstream;
     muster_rpc_server_enter (self->server, &pass->link);
   }
-  muster_rpc_unary_start (&pass->unary, client, upstream, request, &bare, &pass->ended);
+  muster_rpc_unary_start (&pass->unary, client, channel, upstream, request, &bare, &pass->ended);
 }

@@ -1,7 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/server/rpc_server_private.h"
 
+#include "base/memory_account.h"
+
+#include <grpc/support/alloc.h>
+#include <string.h>
+
+#define AUTHORIZATION "authorization"
+
+/* Messages up to this size are received even when memory runs short. */
+#define SMALL_MESSAGE 65536
+/* Tensors refer to the bytes of messages from this size on (graph/tensor_proto.c). */
+#define KEPT_MESSAGE 4096
+
 static void on_requested (gpointer owner, gboolean ok);
+static void on_received (gpointer owner, gboolean ok);
 static void on_closed (gpointer owner, gboolean ok);
 static void on_sent (gpointer owner, gboolean ok);
 
@@ -32,6 +45,7 @@ muster_rpc_call_new (MusterRpcMethod *method)
   grpc_metadata_array_init (&self->metadata);
   grpc_call_details_init (&self->details);
   self->requested = (MusterRpcTag){on_requested, self};
+  self->received = (MusterRpcTag){on_received, self};
   self->closed = (MusterRpcTag){on_closed, self};
   self->sent = (MusterRpcTag){on_sent, self};
   self->status_details = grpc_empty_slice ();
@@ -67,6 +81,8 @@ muster_rpc_call_unref (MusterRpcCall *self)
   g_free (self->status_text);
   grpc_slice_unref (self->status_details);
   g_slist_free_full (self->headers, header_free);
+  g_free (self->peer);
+  muster_memory_release (MUSTER_MEMORY_MESSAGES, self->n_counted);
   g_mutex_clear (&self->lock);
   muster_rpc_server_unref_private (self->server);
   g_free (self);
@@ -115,13 +131,76 @@ find_text (MusterRpcCall *self, const char *key)
   return make_text (self, key);
 }
 
+/* The token stays with what checks it. */
 const char *
 muster_rpc_call_header (MusterRpcCall *self, const char *key)
 {
+  if (g_str_equal (key, AUTHORIZATION))
+    return NULL;
   g_mutex_lock (&self->lock);
   const char *value = find_text (self, key);
   g_mutex_unlock (&self->lock);
   return value;
+}
+
+static const grpc_slice *
+find_authorization (MusterRpcCall *self)
+{
+  for (size_t i = 0; i < self->metadata.count; i++)
+    if (grpc_slice_str_cmp (self->metadata.metadata[i].key, AUTHORIZATION) == 0)
+      return &self->metadata.metadata[i].value;
+  return NULL;
+}
+
+static void
+identify (MusterRpcCall *self, MusterRpcCaller *caller)
+{
+  muster_rpc_guards_identify (self->server->guards, self->call, find_authorization (self), caller);
+}
+
+MusterRole
+muster_rpc_call_role (MusterRpcCall *self)
+{
+  MusterRpcCaller caller;
+  identify (self, &caller);
+  return caller.role;
+}
+
+/* gRPC gives a URI, "ipv4:127.0.0.1:4711" or "ipv6:%5B::1%5D:4711". */
+static char *
+address_of (grpc_call *call)
+{
+  char *uri = grpc_call_get_peer (call);
+  const char *address = uri;
+  if (g_str_has_prefix (uri, "ipv4:") || g_str_has_prefix (uri, "ipv6:"))
+    address = uri + strlen ("ipv4:");
+  char *text = g_uri_unescape_string (address, NULL);
+  text = text != NULL ? text : g_strdup (address);
+  gpr_free (uri);
+  return text;
+}
+
+const char *
+muster_rpc_call_peer (MusterRpcCall *self)
+{
+  g_mutex_lock (&self->lock);
+  if (self->peer == NULL)
+    self->peer = address_of (self->call);
+  g_mutex_unlock (&self->lock);
+  return self->peer;
+}
+
+char *
+muster_rpc_call_describe (MusterRpcCall *self)
+{
+  MusterRpcCaller caller;
+  identify (self, &caller);
+  GString *text = g_string_new (muster_rpc_call_peer (self));
+  if (*caller.name != '\0')
+    g_string_append_printf (text, ", certificate '%s'", caller.name);
+  if (caller.token_line > 0)
+    g_string_append_printf (text, ", token of line %u", caller.token_line);
+  return g_string_free (text, FALSE);
 }
 
 gint64
@@ -242,6 +321,8 @@ static void
 answer (MusterRpcCall *self, grpc_byte_buffer *message, gboolean is_last, const GError *error,
         const grpc_slice *details)
 {
+  if (is_last)
+    muster_rpc_log_end (self, error);
   g_mutex_lock (&self->lock);
   gboolean is_allowed = !self->is_answered;
   if (is_allowed && message != NULL)
@@ -300,6 +381,13 @@ muster_rpc_call_send (MusterRpcCall *self, MusterRope *message)
   answer_rope (self, message, FALSE);
 }
 
+/* It needs no token. */
+static gboolean
+is_open (const MusterRpcCall *self)
+{
+  return self->method->role == MUSTER_ROLE_NONE;
+}
+
 static void
 on_closed (gpointer owner, gboolean ok G_GNUC_UNUSED)
 {
@@ -310,19 +398,29 @@ on_closed (gpointer owner, gboolean ok G_GNUC_UNUSED)
   drop_messages (self);
   if (self->was_cancelled && self->cancellable != NULL)
     to_cancel = g_object_ref (self->cancellable);
+  const gboolean has_arrived = self->has_arrived;
   g_mutex_unlock (&self->lock);
+  muster_rpc_peers_leave (self->server->peers, self->connection, is_open (self), has_arrived);
   muster_rpc_server_count (self->server, -1);
   if (to_cancel != NULL)
     g_cancellable_cancel (to_cancel);
   muster_rpc_call_unref (self);
 }
 
-/* gRPC has delivered a call: it is open until on_closed (). */
+/* gRPC has delivered a call's headers: it is open until on_closed (). Its message is read by a call
+ * of our own, not by gRPC before that: gRPC doesn't tell how many calls have none. */
 static void
 take_in (MusterRpcCall *self)
 {
+  char *peer = grpc_call_get_peer (self->call);
+  self->connection = muster_rpc_peers_enter (self->server->peers, peer, is_open (self));
+  gpr_free (peer);
   if (self->method->registered == NULL)
     self->deadline = self->details.deadline;
+  grpc_op receive = {.op = GRPC_OP_RECV_MESSAGE};
+  receive.data.recv_message.recv_message = &self->request;
+  if (self->method->path != NULL)
+    start_batch (self, &receive, 1, &self->received);
   grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
   op.data.recv_close_on_server.cancelled = &self->was_cancelled;
   start_batch (self, &op, 1, &self->closed);
@@ -335,7 +433,7 @@ refuse_unknown (MusterRpcCall *self)
   g_autofree char *shown = muster_grpc_status_text (path);
   g_autoptr (GError) error =
       g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED, "unknown method '%s'", shown);
-  muster_rpc_call_finish (self, error);
+  muster_rpc_call_refuse (self, error);
 }
 
 static void
@@ -343,7 +441,49 @@ refuse_empty (MusterRpcCall *self)
 {
   g_autoptr (GError) error = g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                                                   "the call came without a message");
-  muster_rpc_call_finish (self, error);
+  muster_rpc_call_refuse (self, error);
+}
+
+/* Counts the request in the process's memory. Small ones aren't refused: they may free some. */
+static gboolean
+admit_message (MusterRpcCall *self, GError **error)
+{
+  const gsize size = grpc_byte_buffer_length (self->request);
+  if (size <= SMALL_MESSAGE)
+    muster_memory_add (MUSTER_MEMORY_MESSAGES, size);
+  else if (!muster_memory_take (MUSTER_MEMORY_MESSAGES, size, error))
+    return FALSE;
+  self->n_counted = size;
+  return TRUE;
+}
+
+typedef struct {
+  GBytes *bytes; /* (owned) */
+  gsize n_counted;
+} Counted;
+
+static void
+counted_free (gpointer data)
+{
+  Counted *self = data;
+  g_bytes_unref (self->bytes);
+  muster_memory_release (MUSTER_MEMORY_MESSAGES, self->n_counted);
+  g_free (self);
+}
+
+/* Tensors that were fed may keep a large message's bytes for longer than the call lives: so they
+ * count as long as they live. Takes bytes. */
+static GBytes *
+count_with_bytes (MusterRpcCall *self, GBytes *bytes)
+{
+  if (self->n_counted < KEPT_MESSAGE)
+    return bytes;
+  Counted *counted = g_new (Counted, 1);
+  *counted = (Counted){bytes, self->n_counted};
+  self->n_counted = 0;
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  return g_bytes_new_with_free_func (data, size, counted_free, counted);
 }
 
 static void
@@ -352,8 +492,10 @@ handle_bytes (MusterRpcCall *self)
   g_autoptr (GError) error = NULL;
   g_autoptr (grpc_byte_buffer) buffer = g_steal_pointer (&self->request);
   g_autoptr (GBytes) request = muster_grpc_buffer_take_bytes (buffer, &error);
+  if (request != NULL)
+    request = count_with_bytes (self, request);
   if (request == NULL)
-    muster_rpc_call_finish (self, error);
+    muster_rpc_call_refuse (self, error);
   else
     self->method->handler (self, request, self->method->user_data);
 }
@@ -361,22 +503,52 @@ handle_bytes (MusterRpcCall *self)
 static void
 on_requested (gpointer owner, gboolean ok)
 {
-  MusterRpcCall *self = owner;
   if (!ok) { /* the server stops */
-    muster_rpc_server_count (self->server, -1);
-    muster_rpc_call_unref (self);
+    MusterRpcCall *none = owner;
+    muster_rpc_server_count (none->server, -1);
+    muster_rpc_call_unref (none);
     return;
   }
+  g_autoptr (MusterRpcCall) self = muster_rpc_call_ref (owner); /* another thread may answer it */
   muster_rpc_server_request (self->method);
   take_in (self);
-  if (self->method->path == NULL) {
+  if (self->method->path == NULL)
     refuse_unknown (self);
-    return;
-  }
+}
+
+/* Calls that need no token count as those without a message as long as they last. */
+static void
+note_arrival (MusterRpcCall *self)
+{
+  g_mutex_lock (&self->lock);
+  self->has_arrived = !self->is_gone && !is_open (self);
+  if (self->has_arrived)
+    muster_rpc_peers_arrived (self->server->peers, self->connection);
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+handle (MusterRpcCall *self)
+{
+  g_autoptr (GError) error = NULL;
+  muster_rpc_log_arrival (self);
   if (self->request == NULL)
     refuse_empty (self);
+  else if (!admit_message (self, &error))
+    muster_rpc_call_refuse (self, error);
   else if (self->method->message_handler != NULL)
     self->method->message_handler (self, g_steal_pointer (&self->request), self->method->user_data);
   else
     handle_bytes (self);
+}
+
+/* The message is there, or there will be none: the caller has ended the call, or it was refused. */
+static void
+on_received (gpointer owner, gboolean ok G_GNUC_UNUSED)
+{
+  MusterRpcCall *self = owner;
+  if (self->request != NULL)
+    note_arrival (self);
+  handle (self);
+  muster_rpc_call_unref (self);
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/server/rpc_server_private.h"
 
+#include "base/log.h"
 #include "base/wait.h"
+#include "rpc/address.h"
 #include "rpc/listen.h"
+#include "rpc/server/frames.h"
 #include "rpc/server/open_files.h"
+#include "rpc/server/received.h"
 
 #include <grpc/support/time.h>
 
@@ -23,6 +27,13 @@
 
 /* A token, the headers that muster_rpc_headers_check () allows, and gRPC's own. */
 #define MAX_METADATA 16384
+
+#define MAX_STREAMS 64000
+#define MAX_BARE    2048
+/* Calls that a client opens before it acknowledges the settings, which takes it one round trip. */
+#define MAX_UNSETTLED 1000
+/* Calls that one connection may take back within ten seconds. */
+#define MAX_ABORTED 1000
 /* A message's size is checked before decompression, but not after it. */
 #define NO_COMPRESSION (1 << GRPC_COMPRESS_NONE)
 
@@ -45,10 +56,11 @@ on_shut (gpointer owner, gboolean ok G_GNUC_UNUSED)
 }
 
 static grpc_server *
-create_server (int max_request)
+create_server (int max_request, guint max_streams)
 {
   grpc_arg args[] = {
       muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max_request),
+      muster_grpc_arg (GRPC_ARG_MAX_CONCURRENT_STREAMS, (int)MIN (max_streams, (guint)G_MAXINT)),
       muster_grpc_arg (GRPC_ARG_MAX_METADATA_SIZE, MAX_METADATA),
       muster_grpc_arg (GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, NO_COMPRESSION),
       muster_grpc_arg (GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
@@ -65,12 +77,30 @@ create_server (int max_request)
 MusterRpcServer *
 muster_rpc_server_new (void)
 {
-  return muster_rpc_server_new_with_max_request (MUSTER_MAX_MESSAGE);
+  return muster_rpc_server_new_with_limits (&(MusterRpcServerLimits){0});
+}
+
+static void
+on_connection_ended (const char *peer, const char *why, gpointer data)
+{
+  MusterRpcServer *self = data;
+  __atomic_fetch_add (&self->n_ended, 1, __ATOMIC_RELAXED);
+  static MusterLogLimit messages;
+  char left_out[MUSTER_LOG_COUNT_SIZE];
+  if (muster_log_bounded (G_LOG_LEVEL_MESSAGE, &messages, left_out))
+    muster_log (G_LOG_LEVEL_MESSAGE, "limit", "MUSTER_LIMIT", "streams", "MUSTER_PEER", peer,
+                "MUSTER_LEFT_OUT", left_out, "MESSAGE", "ended the connection of %s: %s", peer,
+                why);
 }
 
 MusterRpcServer *
-muster_rpc_server_new_with_max_request (gsize n_bytes)
+muster_rpc_server_new_with_limits (const MusterRpcServerLimits *limits)
 {
+  const gsize n_bytes = limits->request_bytes != 0 ? limits->request_bytes : MUSTER_MAX_MESSAGE;
+  const guint n_streams = limits->streams != 0 ? limits->streams : MAX_STREAMS;
+  const MusterRpcPeerLimits of_peers = {.max_calls = n_streams,
+                                        .max_bare = limits->bare != 0 ? limits->bare : MAX_BARE,
+                                        .max_aborted = MAX_ABORTED};
   muster_grpc_init ();
   muster_open_files_keep_spare ();
   MusterRpcServer *self = g_new0 (MusterRpcServer, 1);
@@ -80,9 +110,13 @@ muster_rpc_server_new_with_max_request (gsize n_bytes)
   g_cond_init (&self->changed);
   self->shut = (MusterRpcTag){on_shut, self};
   self->methods = g_ptr_array_new_with_free_func (method_free);
-  self->open_methods = g_ptr_array_new_with_free_func (g_free);
+  self->guards = g_ptr_array_new_with_free_func (muster_rpc_guard_unref);
+  self->users = g_array_new (FALSE, FALSE, sizeof (guint32));
+  self->sockets = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_unix_socket_free);
   self->queue = grpc_completion_queue_create_for_next (NULL);
-  self->server = create_server ((int)MIN (n_bytes, (gsize)MUSTER_MAX_MESSAGE));
+  self->peers = muster_rpc_peers_new (&of_peers, on_connection_ended, self);
+  muster_frames_allow (&(MusterFramesLimits){MAX_UNSETTLED, of_peers.max_bare});
+  self->server = create_server ((int)MIN (n_bytes, (gsize)MUSTER_MAX_MESSAGE), n_streams);
   grpc_server_register_completion_queue (self->server, self->queue, NULL);
   return self;
 }
@@ -99,7 +133,10 @@ muster_rpc_server_unref_private (MusterRpcServer *self)
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   g_ptr_array_unref (self->methods);
-  g_ptr_array_unref (self->open_methods);
+  g_array_unref (self->users);
+  g_ptr_array_unref (self->sockets);
+  g_ptr_array_unref (self->guards);
+  muster_rpc_peers_free (self->peers);
   g_mutex_clear (&self->stopping);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
@@ -122,7 +159,12 @@ muster_rpc_server_add_method (MusterRpcServer *self, const char *path, MusterRpc
   g_return_if_fail (!self->is_started);
   MusterRpcMethod *method = g_new0 (MusterRpcMethod, 1);
   *method = (MusterRpcMethod){
-      .server = self, .path = g_strdup (path), .handler = handler, .user_data = user_data};
+      .server = self,
+      .path = g_strdup (path),
+      .handler = handler,
+      .user_data = user_data,
+      .role = MUSTER_ROLE_RUN,
+  };
   g_ptr_array_add (self->methods, method);
 }
 
@@ -139,9 +181,54 @@ void
 muster_rpc_server_add_open_method (MusterRpcServer *self, const char *path,
                                    MusterRpcHandler handler, gpointer user_data)
 {
-  g_return_if_fail (!self->is_started);
-  g_ptr_array_add (self->open_methods, g_strdup (path));
   muster_rpc_server_add_method (self, path, handler, user_data);
+  muster_rpc_server_require (self, path, MUSTER_ROLE_NONE);
+}
+
+void
+muster_rpc_server_require (MusterRpcServer *self, const char *path, MusterRole role)
+{
+  g_return_if_fail (!self->is_started);
+  for (guint i = 0; i < self->methods->len; i++) {
+    MusterRpcMethod *method = self->methods->pdata[i];
+    if (g_str_equal (method->path, path))
+      method->role = role;
+  }
+}
+
+/* gRPC gives no reason for a failure, and reports none if it could listen at some of a name's
+ * addresses. */
+static int
+bind_address (MusterRpcServer *self, const char *address, MusterRpcCredentials *credentials,
+              GError **error)
+{
+  MusterRpcGuard *guard = muster_rpc_guard_new (credentials, self->methods);
+  g_ptr_array_add (self->guards, guard);
+  g_autoptr (grpc_server_credentials) secured = muster_rpc_guard_credentials (guard, error);
+  if (secured == NULL)
+    return 0;
+  int bound = grpc_server_add_http2_port (self->server, address, secured);
+  if (bound == 0)
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "can't listen on %s: gRPC failed to bind it",
+                 address);
+  return bound;
+}
+
+/* The socket is removed with the server, after gRPC has closed it. */
+static int
+listen_unix (MusterRpcServer *self, const char *address, GError **error)
+{
+  const char *path = muster_address_unix_path (address);
+  if (!muster_address_check (address, error))
+    return 0;
+  MusterUnixSocket *claim = muster_unix_socket_claim (
+      path, (const guint32 *)(gconstpointer)self->users->data, self->users->len, error);
+  if (claim == NULL)
+    return 0;
+  g_ptr_array_add (self->sockets, claim);
+  g_autofree char *uri = muster_address_unix_uri (address);
+  const int bound = bind_address (self, uri, NULL, error);
+  return bound != 0 && muster_unix_socket_open (claim, error) ? bound : 0;
 }
 
 int
@@ -149,22 +236,16 @@ muster_rpc_server_listen (MusterRpcServer *self, const char *address,
                           MusterRpcCredentials *credentials, GError **error)
 {
   g_return_val_if_fail (!self->is_started, 0);
-  /* gRPC gives no reason for a failure, and reports none if it could listen at some of a name's
-   * addresses. */
-  if (!muster_listen_check (address, error))
-    return 0;
-  g_autoptr (grpc_server_credentials) secured =
-      muster_rpc_credentials_for_server (credentials, error);
-  if (secured == NULL)
-    return 0;
-  const grpc_slice *authorization = muster_rpc_credentials_authorization (credentials);
-  if (authorization != NULL)
-    muster_rpc_guard (secured, authorization, self->open_methods);
-  int bound = grpc_server_add_http2_port (self->server, address, secured);
-  if (bound == 0)
-    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "can't listen on %s: gRPC failed to bind it",
-                 address);
-  return bound;
+  if (muster_address_unix_path (address) != NULL)
+    return listen_unix (self, address, error);
+  g_autofree char *picked = muster_listen_pick (address, error);
+  return picked != NULL ? bind_address (self, picked, credentials, error) : 0;
+}
+
+void
+muster_rpc_server_allow_users (MusterRpcServer *self, const guint32 *users, gsize n_users)
+{
+  g_array_append_vals (self->users, users, (guint)n_users);
 }
 
 void
@@ -176,11 +257,23 @@ muster_rpc_server_request (MusterRpcMethod *method)
   grpc_call_error refused =
       method->registered != NULL
           ? grpc_server_request_registered_call (self->server, method->registered, &call->call,
-                                                 &call->deadline, &call->metadata, &call->request,
+                                                 &call->deadline, &call->metadata, NULL,
                                                  self->queue, self->queue, &call->requested)
           : grpc_server_request_call (self->server, &call->call, &call->details, &call->metadata,
                                       self->queue, self->queue, &call->requested);
   g_assert (refused == GRPC_CALL_OK); /* the queue is not shut down while a call is counted */
+}
+
+guint
+muster_rpc_server_n_calls (MusterRpcServer *self)
+{
+  return muster_rpc_peers_n_calls (self->peers, NULL);
+}
+
+guint64
+muster_rpc_server_n_ended (MusterRpcServer *self)
+{
+  return __atomic_load_n (&self->n_ended, __ATOMIC_RELAXED) + muster_received_n_ended ();
 }
 
 void
@@ -233,8 +326,8 @@ register_methods (MusterRpcServer *self)
 {
   for (guint i = 0; i < self->methods->len; i++) {
     MusterRpcMethod *method = self->methods->pdata[i];
-    method->registered = grpc_server_register_method (self->server, method->path, NULL,
-                                                      GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
+    method->registered =
+        grpc_server_register_method (self->server, method->path, NULL, GRPC_SRM_PAYLOAD_NONE, 0);
     g_assert (method->registered != NULL); /* else it was added twice */
   }
   muster_rpc_server_add_method (self, NULL, NULL, NULL); /* for all others */
@@ -285,6 +378,7 @@ muster_rpc_server_stop (MusterRpcServer *self, gint64 grace_us)
     g_clear_pointer (&self->threads, muster_rpc_threads_join);
     g_clear_pointer (&self->server, grpc_server_destroy);
     g_clear_pointer (&self->queue, grpc_completion_queue_destroy);
+    g_ptr_array_set_size (self->sockets, 0);
   }
   g_mutex_unlock (&self->stopping);
 }

@@ -27,8 +27,17 @@ typedef void (*MusterRpcMessageHandler) (MusterRpcCall *call, MusterRpcMessage *
                                          gpointer user_data);
 
 MusterRpcServer *muster_rpc_server_new (void);
-/* Requests over n_bytes are RESOURCE_EXHAUSTED and reach no handler. At most 2 GiB, the default. */
-MusterRpcServer *muster_rpc_server_new_with_max_request (gsize n_bytes);
+/* 0 is the default, given beside each. */
+typedef struct {
+  gsize
+      request_bytes; /* 2 GiB, the most: larger ones are RESOURCE_EXHAUSTED and reach no handler */
+  guint streams; /* 64,000: calls of one connection at a time; a client that opens more, since it
+                    ignores the settings, loses the connection */
+  guint bare;    /* 2,048: calls of all connections that have no message yet, or need no token; over
+                    it, the connection with the most of them is ended */
+} MusterRpcServerLimits;
+
+MusterRpcServer *muster_rpc_server_new_with_limits (const MusterRpcServerLimits *limits);
 /* Stops the server if it runs. */
 void muster_rpc_server_free (MusterRpcServer *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcServer, muster_rpc_server_free)
@@ -44,11 +53,20 @@ void muster_rpc_server_add_open_method (MusterRpcServer *self, const char *metho
 void muster_rpc_server_add_message_method (MusterRpcServer *self, const char *method,
                                            MusterRpcMessageHandler handler, gpointer user_data);
 
+/* Sets the role that callers of a method need, before start: a call of a caller below it is
+ * PERMISSION_DENIED before its request is read. Default: MUSTER_ROLE_RUN. */
+void muster_rpc_server_require (MusterRpcServer *self, const char *method, MusterRole role);
+
 /* Listens on HOST:PORT; port 0 selects a free one. credentials is (nullable); each address may have
  * its own. Returns the port, or 0 with UNAVAILABLE ("address already in use") or INVALID_ARGUMENT.
- */
+ *
+ * unix:/PATH is a Unix socket, which has neither TLS nor tokens: credentials are ignored, and only
+ * the user of this process and those of muster_rpc_server_allow_users () may connect. Returns 1. */
 int muster_rpc_server_listen (MusterRpcServer *self, const char *address,
                               MusterRpcCredentials *credentials, GError **error);
+
+/* Users that may connect to Unix sockets, beside this process's. Before listening. */
+void muster_rpc_server_allow_users (MusterRpcServer *self, const guint32 *users, gsize n_users);
 
 void muster_rpc_server_start (MusterRpcServer *self);
 
@@ -58,6 +76,10 @@ MusterRpcClient *muster_rpc_server_connect (MusterRpcServer *self, GError **erro
 
 /* Refuses new calls, cancels open ones after grace_us, and joins the threads. Idempotent. */
 void muster_rpc_server_stop (MusterRpcServer *self, gint64 grace_us);
+
+/* How many calls are open, and how many connections were ended since they had too many. */
+guint muster_rpc_server_n_calls (MusterRpcServer *self);
+guint64 muster_rpc_server_n_ended (MusterRpcServer *self);
 
 /* A call is held until its handler has answered it. To use it afterwards, take a reference. */
 MusterRpcCall *muster_rpc_call_ref (MusterRpcCall *self);
@@ -73,13 +95,26 @@ gint64 muster_rpc_call_deadline_within (MusterRpcCall *self, gint64 timeout_us);
 GCancellable *muster_rpc_call_cancellable (MusterRpcCall *self);
 
 /* The value of the caller's header with that key (lower-case), printable ASCII; the first if there
- * are several. NULL if there is none or it isn't printable ASCII. Borrowed from the call. */
+ * are several. NULL if there is none or it isn't printable ASCII, and for "authorization". Borrowed
+ * from the call. */
 const char *muster_rpc_call_header (MusterRpcCall *self, const char *key);
+
+/* The caller's role: at least the one that the method requires. MUSTER_ROLE_ADMIN on an address
+ * without tokens and without roles for certificates. */
+MusterRole muster_rpc_call_role (MusterRpcCall *self);
+/* The caller's address, such as "127.0.0.1:4711" or "unix:…"; it stays the same for all calls of
+ * one connection. Borrowed from the call. */
+const char *muster_rpc_call_peer (MusterRpcCall *self);
+/* The caller for a log: its address, the name in its certificate and the line of its token, as far
+ * as there are any. (transfer full) */
+char *muster_rpc_call_describe (MusterRpcCall *self);
 
 /* Answers a unary call. The pieces aren't copied. */
 void muster_rpc_call_reply (MusterRpcCall *self, MusterRope *reply);
 /* Ends a unary call or a stream with a status (NULL: OK, for a stream). */
 void muster_rpc_call_finish (MusterRpcCall *self, const GError *error);
+/* The same for a call that can't be read, or that its caller isn't allowed: it is logged. */
+void muster_rpc_call_refuse (MusterRpcCall *self, const GError *error);
 /* Sends a message of a stream. Messages are queued and sent in order. */
 void muster_rpc_call_send (MusterRpcCall *self, MusterRope *message);
 

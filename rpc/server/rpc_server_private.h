@@ -3,8 +3,10 @@
 
 #include "rpc/credentials_private.h"
 #include "rpc/grpc_private.h"
+#include "rpc/server/rpc_peers_private.h"
 #include "rpc/server/rpc_server.h"
 #include "rpc/server/rpc_threads_private.h"
+#include "rpc/server/unix_socket.h"
 
 G_BEGIN_DECLS
 
@@ -20,6 +22,7 @@ typedef struct {
   MusterRpcHandler handler;                /* (nullable) NULL for message handlers */
   MusterRpcMessageHandler message_handler; /* (nullable) instead of handler */
   gpointer user_data;                      /* (not owned) */
+  MusterRole role;                         /* that a caller needs; NONE: open */
   void *registered; /* gRPC's registration, after start (not owned) (nullable) */
 } MusterRpcMethod;
 
@@ -28,8 +31,11 @@ struct _MusterRpcServer {
   grpc_server *server;  /* (owned) (nullable) NULL once stopped */
   grpc_completion_queue *queue;
   GPtrArray *methods;        /* (owned) (element-type MusterRpcMethod) */
-  GPtrArray *open_methods;   /* (owned) (element-type char *) paths; complete after start */
+  GPtrArray *guards;         /* (owned) (element-type MusterRpcGuard) of the addresses */
   MusterRpcThreads *threads; /* (owned) (nullable) while the server runs */
+  GArray *users;             /* (owned) (element-type guint32) */
+  GPtrArray *sockets;        /* (owned) (element-type MusterUnixSocket) */
+  MusterRpcPeers *peers;     /* (owned) */
   MusterRpcTag shut;
 
   GMutex stopping; /* held during a stop */
@@ -37,6 +43,7 @@ struct _MusterRpcServer {
   GCond changed;       /* signals is_shut and n_open */
   gboolean is_started; /* guarded by stopping */
   gboolean is_shut;    /* guarded by lock: gRPC accepts no more calls */
+  guint64 n_ended;     /* atomic: connections that were ended */
   gint n_open;         /* guarded by lock: requested calls that aren't gone, and forwarded ones */
   GQueue passing; /* guarded by lock: (element-type grpc_call) forwarded calls that outlive their
                      caller */
@@ -53,11 +60,14 @@ struct _MusterRpcCall {
   grpc_byte_buffer *request; /* (owned) (nullable) */
   gpr_timespec deadline;
   int was_cancelled;
-  MusterRpcTag requested, closed, sent;
+  MusterRpcTag requested, received, closed, sent;
+  MusterRpcPeer *connection; /* (not owned) (nullable) it counts there until it is gone */
+  gsize n_counted;           /* bytes of its request that count in the process's memory */
 
   GMutex lock;               /* guards all below */
   GCancellable *cancellable; /* (owned) (nullable) created when requested */
   gboolean is_gone;          /* its RECV_CLOSE came: no batch may be started */
+  gboolean has_arrived;      /* its connection knows that it has a message */
   gboolean is_answered;
   gboolean has_sent_metadata;
   gboolean has_sent_status;
@@ -68,6 +78,7 @@ struct _MusterRpcCall {
   char *status_text;         /* (owned) (nullable) */
   grpc_slice status_details; /* (owned) beside the text; empty: none */
   GSList *headers;           /* (owned) those that were asked for */
+  char *peer;                /* (owned) (nullable) once it was asked for */
 };
 
 /* The trailing metadata with a status's details: a google.rpc.Status. */
@@ -94,9 +105,23 @@ void muster_rpc_server_leave (MusterRpcServer *self, GList *passing);
 /* Changes n_open by `change`. */
 void muster_rpc_server_count (MusterRpcServer *self, gint change);
 
-/* Requires that each call received with `secured` has that authorization, before its request is
- * read. Open methods (element-type char *, such as "/package.Service/Name") are exempt. */
-void muster_rpc_guard (grpc_server_credentials *secured, const grpc_slice *authorization,
-                       GPtrArray *open_methods);
+/* What controls the access to one address of a server: its certificate, as it is now, and the role
+ * that a call needs, looked at before its request is read. */
+typedef struct _MusterRpcGuard MusterRpcGuard;
+
+/* credentials (nullable); methods (element-type MusterRpcMethod) must not change once calls come.
+ */
+MusterRpcGuard *muster_rpc_guard_new (MusterRpcCredentials *credentials, GPtrArray *methods);
+void muster_rpc_guard_unref (gpointer guard);
+/* INVALID_ARGUMENT if the credentials have TLS settings but no certificate. (transfer full) */
+grpc_server_credentials *muster_rpc_guard_credentials (MusterRpcGuard *self, GError **error);
+
+/* Who made a call that one of these has let in (element-type MusterRpcGuard). */
+void muster_rpc_guards_identify (GPtrArray *guards, grpc_call *call,
+                                 const grpc_slice *authorization, MusterRpcCaller *caller);
+
+/* The log of each call, at DEBUG. */
+void muster_rpc_log_arrival (MusterRpcCall *self);
+void muster_rpc_log_end (MusterRpcCall *self, const GError *error);
 
 G_END_DECLS

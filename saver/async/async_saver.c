@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/async/async_saver.h"
 
+#include "base/log.h"
 #include "base/require.h"
 #include "saver/async/async_private.h"
 #include "saver/tiered.h"
@@ -95,7 +96,9 @@ muster_async_core_report_failure (MusterAsyncCore *self, GError **error)
 {
   if (self->failure == NULL)
     return TRUE;
-  g_info ("Propagating the most recent error from the async thread: %s", self->failure->message);
+  muster_log (G_LOG_LEVEL_INFO, "save", "MESSAGE",
+              "Propagating the most recent error from the async thread: %s",
+              self->failure->message);
   g_propagate_error (error, g_steal_pointer (&self->failure));
   return FALSE;
 }
@@ -312,7 +315,8 @@ enqueue (MusterAsyncCore *self, MusterAsyncRequest *request)
   muster_save_ticket_advance (request->ticket, MUSTER_SAVE_STAGED);
   g_queue_push_tail (&self->waiting, request);
   if (self->thread == NULL) {
-    g_info ("Initializing async checkpoint's save_counter: %" G_GINT64_FORMAT, self->counter);
+    muster_log (G_LOG_LEVEL_DEBUG, "save", "MESSAGE",
+                "Initializing async checkpoint's save_counter: %" G_GINT64_FORMAT, self->counter);
     self->thread =
         g_thread_new ("muster-save", muster_async_core_thread, muster_async_core_ref (self));
   }
@@ -602,7 +606,7 @@ muster_async_saver_sync_saves (MusterAsyncSaver *self, gint64 deadline_us,
   if (!muster_wait_until_done (&core->lock, &core->changed, is_idle, core, "the save before",
                                deadline_us, cancellable, error))
     return FALSE;
-  g_info ("Sync on ongoing save/restore.");
+  muster_log (G_LOG_LEVEL_DEBUG, "save", "MESSAGE", "Sync on ongoing save/restore.");
   return muster_async_core_report_failure (core, error);
 }
 
@@ -659,7 +663,7 @@ muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us, GCancel
   if (shut) {
     core->is_shut = TRUE;
     g_cond_broadcast (&core->changed);
-    g_info ("Joining the async save thread.");
+    muster_log (G_LOG_LEVEL_DEBUG, "save", "MESSAGE", "Joining the async save thread.");
     shut = muster_wait_until_done (&core->lock, &core->changed, has_ended, core, "the last save",
                                    deadline_us, cancellable, &failure);
     if (!shut && muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
@@ -746,7 +750,8 @@ muster_async_saver_dispose (GObject *object)
     if (core->thread == g_thread_self ())
       shut_from_within (core);
     else if (!muster_async_saver_shutdown (self, deadline_us, NULL, &error))
-      g_warning ("an async saver was freed before it was shut down: %s", error->message);
+      muster_log (G_LOG_LEVEL_WARNING, "save", "MESSAGE",
+                  "an async saver was freed before it was shut down: %s", error->message);
     g_mutex_lock (&core->lock);
     g_clear_pointer (&core->thread, g_thread_unref); /* it may be blocked, and ends by itself */
     g_mutex_unlock (&core->lock);

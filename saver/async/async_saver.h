@@ -7,117 +7,338 @@
 
 G_BEGIN_DECLS
 
-/* MusterAsyncSaver saves while training continues. A save blocks its caller for one step, which
- * takes a snapshot (saver/async/snapshot.h). A thread of the saver then writes it through the
- * MusterSaver, with lease, publishing, state file and retention. "latest" changes only when a
- * checkpoint is durable. Any thread. A call on the saver from its own saveable or `finished`
- * callback fails with FAILED_PRECONDITION, since it would wait for itself. */
-
+/**
+ * MusterAsyncSaver:
+ *
+ * Saves while training continues, like TensorFlow's async checkpoint helper.
+ *
+ * A save blocks its caller for one step, which takes a snapshot: on muster's engine it shares the
+ * variables' memory until they are updated; on TensorFlow it is a copy on the variable's task. A
+ * thread of the saver then writes it through the [class@Saver], with lease, publishing, state file
+ * and retention. "latest" changes only when a checkpoint is durable.
+ *
+ * Any thread. A call on the saver from its own saveable or `finished` callback fails with
+ * `FAILED_PRECONDITION`, since it would wait for itself.
+ */
 #define MUSTER_TYPE_ASYNC_SAVER (muster_async_saver_get_type ())
 G_DECLARE_FINAL_TYPE (MusterAsyncSaver, muster_async_saver, MUSTER, ASYNC_SAVER, GObject)
 
-/* What happens when the previous save hasn't ended. */
+/**
+ * MusterSavePolicy:
+ * @MUSTER_SAVES_BLOCK: the caller waits for it
+ * @MUSTER_SAVES_SKIP: the new one is skipped, as its ticket reports
+ * @MUSTER_SAVES_REPLACE: one waits while another is written. A third replaces the waiting one,
+ * whose ticket reports that. Two snapshots are held
+ *
+ * What happens when the previous save hasn't ended.
+ */
 typedef enum {
-  MUSTER_SAVES_BLOCK, /* the caller waits for it */
-  MUSTER_SAVES_SKIP,  /* the new one is skipped, as its ticket reports */
-  /* One waits while another is written. A third replaces the waiting one, whose ticket reports
-     that. Two snapshots are held. */
+  MUSTER_SAVES_BLOCK,
+  MUSTER_SAVES_SKIP,
   MUSTER_SAVES_REPLACE,
 } MusterSavePolicy;
 
+/**
+ * MusterAsyncOptions:
+ * @policy: what happens when the previous save hasn't ended
+ * @budget_bytes: the largest size of the snapshots that aren't durable yet: as many as fit, at most
+ *   four. A model that is larger is saved synchronously. 0: one snapshot of any size, and a second
+ *   for %MUSTER_SAVES_REPLACE
+ * @finished: (nullable) (skip): called on the saver's thread after each save there, before sync
+ *   returns. Of one save: [method@SaveTicket.when_ended]
+ * @finished_data: (skip): for @finished
+ * @dispose_wait_us: how long the last unref waits for a running save, in microseconds; 0: 5 s. To
+ *   choose another time, call [method@AsyncSaver.shutdown] first
+ *
+ * Options of an async saver. A zeroed struct is the default.
+ */
 typedef struct {
   MusterSavePolicy policy;
-  /* Maximum size of the snapshots that aren't durable yet: as many as fit, at most four. A model
-   * that is larger is saved synchronously. 0: one snapshot of any size, and a second for REPLACE.
-   */
   guint64 budget_bytes;
-  /* (nullable) Called on the saver's thread after each save there, before sync returns. Of one
-   * save: muster_save_ticket_when_ended (). */
   MusterSaveFinished finished;
   gpointer finished_data;
-  /* How long the last unref waits for a running save; 0: 5 s. To choose another time, call shutdown
-   * first. */
   gint64 dispose_wait_us;
+  /*< private >*/
+  GBytes *finished_owner;
 } MusterAsyncOptions;
 
-/* Creates no thread, node or file before the first save. INVALID_ARGUMENT without a saver or
- * session, and for a saver without variables (allow_empty). options may be NULL. */
+#define MUSTER_TYPE_ASYNC_OPTIONS (muster_async_options_get_type ())
+GType muster_async_options_get_type (void);
+
+/**
+ * muster_async_options_new:
+ *
+ * The defaults.
+ *
+ * Returns: (transfer full): the options
+ */
+MusterAsyncOptions *muster_async_options_new (void);
+
+/**
+ * muster_async_options_copy:
+ * @self: options
+ *
+ * A copy that owns everything that it points to.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterAsyncOptions *muster_async_options_copy (const MusterAsyncOptions *self);
+
+/**
+ * muster_async_options_free:
+ * @self: (transfer full) (nullable): options of [ctor@AsyncOptions.new] or a copy
+ *
+ * Frees options that own what they point to.
+ */
+void muster_async_options_free (MusterAsyncOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAsyncOptions, muster_async_options_free)
+
+/**
+ * muster_async_options_set_finished:
+ * @self: options of [ctor@AsyncOptions.new] or a copy
+ * @finished: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the
+ * saver's thread after each save there, before sync returns
+ * @user_data: for @finished
+ * @destroy: called with @user_data when no saver needs it any more
+ *
+ * Sets what is called after each save.
+ */
+void muster_async_options_set_finished (MusterAsyncOptions *self, MusterSaveFinished finished,
+                                        gpointer user_data, GDestroyNotify destroy);
+
+/**
+ * muster_async_saver_new:
+ * @saver: writes the checkpoints
+ * @session: a session of the model
+ * @options: (nullable): `NULL`: the defaults
+ * @error: return location for an error
+ *
+ * Creates an async saver; no thread, node or file before the first save. `INVALID_ARGUMENT` for a
+ * saver without variables (allow_empty).
+ *
+ * Returns: (transfer full): the async saver
+ */
 MusterAsyncSaver *muster_async_saver_new (MusterSaver *saver, MusterSession *session,
                                           const MusterAsyncOptions *options, GError **error);
 
-/* Sets the saver and session for later saves, after the graph changed or the master lost the
- * session. Running saves aren't affected. */
+/**
+ * muster_async_saver_set_model:
+ * @self: an async saver
+ * @saver: writes the checkpoints
+ * @session: a session of the model
+ *
+ * Sets the saver and session for later saves, after the graph changed or the master lost the
+ * session. Running saves aren't affected.
+ */
 void muster_async_saver_set_model (MusterAsyncSaver *self, MusterSaver *saver,
                                    MusterSession *session);
 
-/* Optional, before training and after set_model: does the preparations of the first save. It adds
+/**
+ * muster_async_saver_prepare:
+ * @self: an async saver
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * Optional, before training and after set_model: does the preparations of the first save. It adds
  * the nodes and makes the master allocate a snapshot's memory once, so that the first step after
- * the first save is as fast as after later ones. */
+ * the first save is as fast as after later ones.
+ *
+ * Returns: `TRUE` if it is prepared
+ */
 gboolean muster_async_saver_prepare (MusterAsyncSaver *self, gint64 deadline_us,
                                      GCancellable *cancellable, GError **error);
 
-/* Saves as DIRECTORY/BASE-STEP; step below 0: the save counter's next number. Returns a ticket
- * (transfer full) once the snapshot is staged, before any file exists. An unreported error of an
- * earlier background save is returned instead of saving. */
+/**
+ * muster_async_saver_save:
+ * @self: an async saver
+ * @directory: the directory of the checkpoints
+ * @step: for the checkpoint's name; below 0: the save counter's next number
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * Saves as `DIRECTORY/BASE-STEP`. Returns once the snapshot is staged, before any file exists. An
+ * unreported error of an earlier background save is returned instead of saving.
+ *
+ * Returns: (transfer full): the save's ticket
+ */
 MusterSaveTicket *muster_async_saver_save (MusterAsyncSaver *self, const char *directory,
                                            gint64 step, gint64 deadline_us,
                                            GCancellable *cancellable, GError **error);
 
-/* The same with fast tiers, of which these are due (MusterSaveHow.due). The ticket's path is in the
- * tier that was in use when it was staged; its result names the one that has the checkpoint. */
+/**
+ * muster_async_saver_save_in_tiers:
+ * @self: an async saver
+ * @directory: the durable tier
+ * @step: for the checkpoint's name; below 0: the save counter's next number
+ * @due: the tiers that are due, as in [struct@SaveHow]
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * [method@AsyncSaver.save] with fast tiers. The ticket's path is in the tier that was in use when
+ * it was staged; its result names the one that has the checkpoint.
+ *
+ * Returns: (transfer full): the save's ticket
+ */
 MusterSaveTicket *muster_async_saver_save_in_tiers (MusterAsyncSaver *self, const char *directory,
                                                     gint64 step, MusterTierSet due,
                                                     gint64 deadline_us, GCancellable *cancellable,
                                                     GError **error);
 
-/* The same to the given prefix, without counter, state file and retention. */
+/**
+ * muster_async_saver_write:
+ * @self: an async saver
+ * @prefix: the checkpoint to be
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * [method@AsyncSaver.save] to the given prefix, without counter, state file and retention.
+ *
+ * Returns: (transfer full): the save's ticket
+ */
 MusterSaveTicket *muster_async_saver_write (MusterAsyncSaver *self, const char *prefix,
                                             gint64 deadline_us, GCancellable *cancellable,
                                             GError **error);
 
 /**
  * muster_async_saver_restore:
+ * @self: an async saver
  * @options: the checkpoint or directory, and what is compatible
- * @restored: (nullable): what was restored
+ * @restored: (nullable): set to what was restored; clear it
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
  *
- * Waits for running saves, then restores as muster_saver_restore () does; a background error is
- * kept for the next save or sync. The counter continues from the number of the restored
- * checkpoint, or from its own if that is higher.
+ * Waits for running saves, then restores as [method@Saver.restore] does; a background error is kept
+ * for the next save or sync. The counter continues from the number of the restored checkpoint, or
+ * from its own if that is higher.
+ *
+ * Returns: `TRUE` if it was restored, or if there was nothing to restore
  */
 gboolean muster_async_saver_restore (MusterAsyncSaver *self, const MusterRestoreOptions *options,
                                      MusterRestored *restored, gint64 deadline_us,
                                      GCancellable *cancellable, GError **error);
-/* The same from exactly this checkpoint. */
+
+/**
+ * muster_async_saver_read:
+ * @self: an async saver
+ * @prefix: a checkpoint
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * [method@AsyncSaver.restore] from exactly this checkpoint.
+ *
+ * Returns: `TRUE` if it was restored
+ */
 gboolean muster_async_saver_read (MusterAsyncSaver *self, const char *prefix, gint64 deadline_us,
                                   GCancellable *cancellable, GError **error);
 
-/* Waits until no save is running, and no copy to a lower tier (saver/tiered.h). Returns the
- * background error that wasn't reported yet. */
+/**
+ * muster_async_saver_sync:
+ * @self: an async saver
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * Waits until no save is running, and no copy to a lower tier. Returns the background error that
+ * wasn't reported yet.
+ *
+ * Returns: `TRUE` if nothing has failed
+ */
 gboolean muster_async_saver_sync (MusterAsyncSaver *self, gint64 deadline_us,
                                   GCancellable *cancellable, GError **error);
-/* The same for saves alone. */
+
+/**
+ * muster_async_saver_sync_saves:
+ * @self: an async saver
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * [method@AsyncSaver.sync] for saves alone, without copies.
+ *
+ * Returns: `TRUE` if nothing has failed
+ */
 gboolean muster_async_saver_sync_saves (MusterAsyncSaver *self, gint64 deadline_us,
                                         GCancellable *cancellable, GError **error);
 
-/* Refuses new saves and waits for running ones until the deadline; then they are cancelled, and
- * DEADLINE_EXCEEDED names the one that may be missing. Returns background errors like sync. May be
- * called again; any other call is FAILED_PRECONDITION afterwards. */
+/**
+ * muster_async_saver_shutdown:
+ * @self: an async saver
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * Refuses new saves and waits for running ones until the deadline; then they are cancelled, and
+ * `DEADLINE_EXCEEDED` names the one that may be missing. Returns background errors like sync. May
+ * be called again; any other call is `FAILED_PRECONDITION` afterwards.
+ *
+ * Returns: `TRUE` if nothing has failed
+ */
 gboolean muster_async_saver_shutdown (MusterAsyncSaver *self, gint64 deadline_us,
                                       GCancellable *cancellable, GError **error);
 
-/* The last number that was used for a save or restored; 0 initially. After a failure there may be
- * gaps; no number is used twice. */
+/**
+ * muster_async_saver_save_counter:
+ * @self: an async saver
+ *
+ * The last number that was used for a save or restored. After a failure there may be gaps; no
+ * number is used twice.
+ *
+ * Returns: the number; 0 initially
+ */
 gint64 muster_async_saver_save_counter (MusterAsyncSaver *self);
-/* Sets the counter after a restore by other means. A higher value is kept. */
+
+/**
+ * muster_async_saver_set_save_counter:
+ * @self: an async saver
+ * @counter: the number
+ *
+ * Sets the counter after a restore by other means. A higher value is kept.
+ */
 void muster_async_saver_set_save_counter (MusterAsyncSaver *self, gint64 counter);
 
-/* The last background error: (nullable) (transfer full). This doesn't count as reporting it. */
+/**
+ * muster_async_saver_last_failure:
+ * @self: an async saver
+ *
+ * The last background error. This doesn't count as reporting it.
+ *
+ * Returns: (transfer full) (nullable): the error; `NULL` if there was none
+ */
 GError *muster_async_saver_last_failure (MusterAsyncSaver *self);
 
-/* muster_saver_status () of its saver: clear it. */
+/**
+ * muster_async_saver_status:
+ * @self: an async saver
+ * @status: set to the status; clear it
+ *
+ * [method@Saver.status] of its saver.
+ */
 void muster_async_saver_status (MusterAsyncSaver *self, MusterSaveStatus *status);
 
-/* The metrics of this saver. */
+/**
+ * muster_async_saver_metrics: (skip)
+ * @self: an async saver
+ *
+ * The metrics of this saver. In other languages [method@AsyncSaver.dup_metrics].
+ *
+ * Returns: the metrics
+ */
 MusterSaveMetrics muster_async_saver_metrics (MusterAsyncSaver *self);
+
+/**
+ * muster_async_saver_dup_metrics:
+ * @self: an async saver
+ *
+ * The metrics of this saver.
+ *
+ * Returns: (transfer full): the metrics
+ */
+MusterSaveMetrics *muster_async_saver_dup_metrics (MusterAsyncSaver *self);
 
 G_END_DECLS

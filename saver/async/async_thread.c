@@ -2,6 +2,8 @@
 /* The background thread of the async saver, and what it shares. */
 #include "saver/async/async_private.h"
 
+#include "base/log.h"
+
 #include <sys/resource.h>
 
 /* Training has priority. On an engine in this process the writing threads inherit it. */
@@ -58,6 +60,8 @@ muster_async_core_new (MusterAsyncModel *model, const MusterAsyncOptions *option
 
   g_atomic_ref_count_init (&self->refs);
   self->options = *options;
+  if (options->finished_owner != NULL)
+    g_bytes_ref (options->finished_owner);
   self->clock = g_object_ref (model->saver->clock);
   self->meter = muster_save_meter_new (muster_clock_now_us (self->clock));
   g_mutex_init (&self->lock);
@@ -85,6 +89,7 @@ muster_async_core_unref (MusterAsyncCore *self)
   }
   muster_async_model_unref (self->model);
   muster_save_meter_free (self->meter);
+  g_clear_pointer (&self->options.finished_owner, g_bytes_unref);
   g_object_unref (self->clock);
   g_clear_pointer (&self->replaced, muster_save_ticket_unref);
   g_clear_error (&self->failure);
@@ -231,7 +236,9 @@ write_one (MusterAsyncCore *self, MusterAsyncRequest *request)
   gint64 started_us = muster_clock_now_us (self->clock);
   g_autoptr (GError) failure = NULL;
 
-  g_info ("Starting async checkpoint save on the device: %s", muster_snapshot_device (snapshot));
+  muster_log (G_LOG_LEVEL_DEBUG, "save", "MESSAGE",
+              "Starting async checkpoint save on the device: %s",
+              muster_snapshot_device (snapshot));
   (void)muster_saver_save_tracked (request->model->saver, request->model->session, directory,
                                    muster_save_ticket_step (request->ticket), &how, request->track,
                                    &saved, MUSTER_WAIT_FOREVER,
@@ -275,7 +282,8 @@ muster_async_core_thread (gpointer core)
   self->is_over = TRUE;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
-  g_info ("Async save thread reached the end of the execution.");
+  muster_log (G_LOG_LEVEL_DEBUG, "save", "MESSAGE",
+              "Async save thread reached the end of the execution.");
   muster_async_core_unref (self);
   return NULL;
 }

@@ -2,6 +2,7 @@
 #include "saver/async/checkpoint_manager.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/require.h"
 #include "saver/async/snapshot.h"
 
@@ -27,7 +28,8 @@ struct _MusterCheckpointManager {
   MusterWaitForSaves wait_for_saves;
   gpointer wait_data;
   MusterAsyncOptions async_options;
-  SavedSteps *steps; /* (owned) */
+  MusterCheckpointManagerOptions *options; /* (owned) keeps the callbacks' data */
+  SavedSteps *steps;                       /* (owned) */
   GMutex lock;
   /* guarded by lock */
   gint64 counter;          /* the last number given */
@@ -110,8 +112,10 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
   self->wait_for_saves = options->wait_for_saves;
   self->wait_data = options->wait_data;
   self->is_blocking = options->is_blocking;
-  self->async_options =
-      (MusterAsyncOptions){.finished = options->finished, .finished_data = options->finished_data};
+  self->async_options = (MusterAsyncOptions){.finished = options->finished,
+                                             .finished_data = options->finished_data,
+                                             .finished_owner = options->finished_owner};
+  self->options = muster_checkpoint_manager_options_copy (options);
   g_autofree char *latest = muster_saver_latest_checkpoint (self->saver, directory, NULL);
   count_from (self, latest);
   return self;
@@ -248,8 +252,9 @@ must_block (MusterCheckpointManager *self, const GError *failure)
 
   if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
     return FALSE;
-  g_message ("the model can't be saved in the background, so training waits for %s: %s",
-             is_lasting ? "each save" : "this save", failure->message);
+  muster_log (G_LOG_LEVEL_MESSAGE, "save-blocking", "MESSAGE",
+              "the model can't be saved in the background, so training waits for %s: %s",
+              is_lasting ? "each save" : "this save", failure->message);
   g_mutex_lock (&self->lock);
   self->is_blocking = self->is_blocking || is_lasting;
   if (is_lasting)
@@ -391,6 +396,7 @@ muster_checkpoint_manager_finalize (GObject *object)
   g_clear_object (&self->async);
   g_clear_object (&self->session);
   g_clear_object (&self->saver);
+  muster_checkpoint_manager_options_free (self->options);
   g_free (self->directory);
   saved_steps_unref (self->steps);
   g_mutex_clear (&self->lock);

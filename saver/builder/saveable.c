@@ -2,6 +2,7 @@
 #include "saver/builder/saveable.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "saver/builder/saveable_private.h"
 
@@ -34,14 +35,40 @@ typedef struct {
 
 /* --- named tensors --- */
 
-static void
-named_tensor_free (gpointer data)
-{
-  MusterNamedTensor *self = data;
+G_DEFINE_BOXED_TYPE (MusterNamedTensor, muster_named_tensor, muster_named_tensor_copy,
+                     muster_named_tensor_free)
 
+MusterNamedTensor *
+muster_named_tensor_new (const char *name, MusterTensor *tensor)
+{
+  g_return_val_if_fail (name != NULL && tensor != NULL, NULL);
+  MusterNamedTensor *self = g_new (MusterNamedTensor, 1);
+  self->name = g_strdup (name);
+  self->tensor = muster_tensor_ref (tensor);
+  return self;
+}
+
+MusterNamedTensor *
+muster_named_tensor_copy (const MusterNamedTensor *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return muster_named_tensor_new (self->name, self->tensor);
+}
+
+void
+muster_named_tensor_free (MusterNamedTensor *self)
+{
+  if (self == NULL)
+    return;
   g_free (self->name);
   muster_tensor_unref (self->tensor);
   g_free (self);
+}
+
+static void
+named_tensor_free (gpointer data)
+{
+  muster_named_tensor_free (data);
 }
 
 void
@@ -49,11 +76,78 @@ muster_named_tensors_add (GPtrArray *tensors, const char *key, MusterTensor *ten
 {
   g_return_if_fail (tensors != NULL && key != NULL && tensor != NULL);
 
-  MusterNamedTensor *named = g_new (MusterNamedTensor, 1);
+  g_ptr_array_add (tensors, muster_named_tensor_new (key, tensor));
+}
 
-  named->name = g_strdup (key);
-  named->tensor = muster_tensor_ref (tensor);
-  g_ptr_array_add (tensors, named);
+/* --- the same for other languages --- */
+
+/* It is a GPtrArray of MusterNamedTensor. */
+static GPtrArray *
+array_of (MusterSaveableTensors *self)
+{
+  return (GPtrArray *)self;
+}
+
+G_DEFINE_BOXED_TYPE (MusterSaveableTensors, muster_saveable_tensors, muster_saveable_tensors_ref,
+                     muster_saveable_tensors_unref)
+
+MusterSaveableTensors *
+muster_saveable_tensors_ref (MusterSaveableTensors *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return (MusterSaveableTensors *)g_ptr_array_ref (array_of (self));
+}
+
+void
+muster_saveable_tensors_unref (MusterSaveableTensors *self)
+{
+  if (self != NULL)
+    g_ptr_array_unref (array_of (self));
+}
+
+void
+muster_saveable_tensors_add (MusterSaveableTensors *self, const char *key, MusterTensor *tensor)
+{
+  g_return_if_fail (self != NULL && key != NULL && tensor != NULL);
+  muster_named_tensors_add (array_of (self), key, tensor);
+}
+
+char **
+muster_saveable_tensors_keys (MusterSaveableTensors *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  const GPtrArray *tensors = array_of (self);
+  char **keys = g_new0 (char *, tensors->len + 1);
+  for (guint i = 0; i < tensors->len; i++)
+    keys[i] = g_strdup (((const MusterNamedTensor *)tensors->pdata[i])->name);
+  return keys;
+}
+
+MusterTensor *
+muster_saveable_tensors_get (MusterSaveableTensors *self, const char *key)
+{
+  g_return_val_if_fail (self != NULL && key != NULL, NULL);
+  const GPtrArray *tensors = array_of (self);
+  for (guint i = 0; i < tensors->len; i++) {
+    const MusterNamedTensor *named = tensors->pdata[i];
+    if (g_str_equal (named->name, key))
+      return named->tensor;
+  }
+  return NULL;
+}
+
+static gboolean
+assign (MusterSaveable *saveable, GHashTable *tensors, GError **error)
+{
+  g_autoptr (GPtrArray) list = g_ptr_array_new_with_free_func (named_tensor_free);
+  GHashTableIter iter;
+  gpointer key, tensor;
+
+  g_hash_table_iter_init (&iter, tensors);
+  while (g_hash_table_iter_next (&iter, &key, &tensor))
+    muster_named_tensors_add (list, key, tensor);
+  return MUSTER_SAVEABLE_GET_IFACE (saveable)->assign (saveable, (MusterSaveableTensors *)list,
+                                                       error);
 }
 
 gboolean
@@ -199,6 +293,8 @@ copy_to_host (MusterSaveable *saveable, GPtrArray *tensors, GError **error)
 
   if (iface->copy_to_host != NULL)
     return iface->copy_to_host (saveable, tensors, error);
+  if (iface->collect != NULL)
+    return iface->collect (saveable, (MusterSaveableTensors *)tensors, error);
   return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "%s doesn't implement copying",
                       G_OBJECT_TYPE_NAME (saveable));
 }
@@ -225,7 +321,8 @@ copy_one (const Entry *entry, MusterSaveable *saveable, GPtrArray *tensors, GStr
                                 "Copying the saveable '%s': ", entry->name);
     return FALSE;
   }
-  g_info ("Saveable '%s' skipped due to: %s", entry->name, failure->message);
+  muster_log (G_LOG_LEVEL_INFO, "saveable", "MESSAGE", "Saveable '%s' skipped due to: %s",
+              entry->name, failure->message);
   g_strv_builder_add (left_out, entry->name);
   return TRUE;
 }
@@ -310,13 +407,28 @@ read_tensors (MusterBundleReader *reader, const char *name, GHashTable *tensors,
 }
 
 static gboolean
+can_restore (MusterSaveable *saveable)
+{
+  const MusterSaveableInterface *iface = MUSTER_SAVEABLE_GET_IFACE (saveable);
+  return iface->restore != NULL || iface->assign != NULL;
+}
+
+static gboolean
+hand_out (const MusterSaveableState *state, GError **error)
+{
+  const MusterSaveableInterface *iface = MUSTER_SAVEABLE_GET_IFACE (state->saveable);
+  return iface->restore != NULL ? iface->restore (state->saveable, state->tensors, error)
+                                : assign (state->saveable, state->tensors, error);
+}
+
+static gboolean
 read_one (Entry *entry, MusterBundleReader *reader, GPtrArray *states, GError **error)
 {
   g_autoptr (MusterSaveable) saveable = entry_saveable (entry, error);
 
   if (saveable == NULL)
     return FALSE;
-  if (MUSTER_SAVEABLE_GET_IFACE (saveable)->restore == NULL)
+  if (!can_restore (saveable))
     return TRUE;
   g_autoptr (GHashTable) tensors =
       g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)muster_tensor_unref);
@@ -354,8 +466,7 @@ muster_saveables_hand_out (GPtrArray *states, GError **error)
 {
   for (guint i = 0; i < states->len; i++) {
     const MusterSaveableState *state = states->pdata[i];
-    MusterSaveableInterface *iface = MUSTER_SAVEABLE_GET_IFACE (state->saveable);
-    if (iface->restore (state->saveable, state->tensors, error))
+    if (hand_out (state, error))
       continue;
     g_prefix_error (error, "Restoring the saveable '%s': ", state->name);
     return FALSE;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
@@ -318,9 +319,10 @@ find_mark (Adoption *self)
     self->mark = self->owner->mark;
     g_mutex_unlock (&self->owner->lock);
   } else if (self->owner->keep_seconds > 0 && self->mark > self->now) {
-    g_warning ("'%s': this host's clock is behind the last preserved checkpoint timestamp (%.0f s "
-               "before it); existing checkpoints are kept",
-               self->directory, self->mark - self->now);
+    muster_log (G_LOG_LEVEL_WARNING, "clock", "MESSAGE",
+                "'%s': this host's clock is behind the last preserved checkpoint timestamp (%.0f s "
+                "before it); existing checkpoints are kept",
+                self->directory, self->mark - self->now);
     self->mark = self->now;
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Copies checkpoints from a fast tier to lower ones. */
 #include "base/error.h"
+#include "base/log.h"
 #include "base/wait.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "saver/tiers/tiers_private.h"
@@ -53,8 +54,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCopyRequest, muster_copy_request_free)
 static void
 copied_free (gpointer copied)
 {
-  muster_tier_copied_clear (copied);
-  g_free (copied);
+  muster_tier_copied_free (copied);
 }
 
 MusterCopier *
@@ -425,10 +425,11 @@ replace (MusterCopier *self, MusterCopyRequest *older, MusterCopyRequest *newer)
     return;
   newer->to |= older->to & ~MUSTER_TIER_BIT (newer->from);
   if (!self->has_replaced)
-    g_message ("copies from '%s' take longer than the time between them: that of step "
-               "%" G_GINT64_FORMAT " was left out for that of step %" G_GINT64_FORMAT
-               ", and so will later ones be",
-               older->prefix, older->step, newer->step);
+    muster_log (G_LOG_LEVEL_MESSAGE, "tier", "MESSAGE",
+                "copies from '%s' take longer than the time between them: that of step "
+                "%" G_GINT64_FORMAT " was left out for that of step %" G_GINT64_FORMAT
+                ", and so will later ones be",
+                older->prefix, older->step, newer->step);
   self->has_replaced = TRUE;
 }
 

@@ -2,6 +2,8 @@
 #include "saver/tiers/tiers_private.h"
 
 #include "base/error.h"
+#include "base/fields.h"
+#include "base/log.h"
 #include "saver/builder/keep_private.h"
 
 #include <stdlib.h>
@@ -9,6 +11,30 @@
 
 #define DEFAULT_KEEP 2
 #define DEFAULT_US   (10 * MUSTER_SECOND)
+
+static const MusterField tier_owned[] = {MUSTER_STRING_FIELD (MusterTier, directory)};
+MUSTER_DEFINE_OPTIONS (MusterTier, muster_tier, tier_owned)
+
+MusterTier *
+muster_tier_new (const char *directory)
+{
+  g_return_val_if_fail (directory != NULL, NULL);
+  MusterTier *self = g_new0 (MusterTier, 1);
+  self->directory = g_strdup (directory);
+  return self;
+}
+
+static const MusterField copied_owned[] = {
+    MUSTER_STRING_FIELD (MusterTierCopied, prefix),
+    MUSTER_STRING_FIELD (MusterTierCopied, why),
+};
+MUSTER_DEFINE_OPTIONS (MusterTierCopied, muster_tier_copied, copied_owned)
+
+MusterTierCopied *
+muster_tier_copied_new (void)
+{
+  return g_new0 (MusterTierCopied, 1);
+}
 
 void
 muster_tier_copied_clear (MusterTierCopied *self)
@@ -197,11 +223,12 @@ muster_tiers_drop (MusterTiers *self, guint tier, const char *why, const char *d
     return;
   const guint next = muster_tiers_fastest (self);
   g_auto (GStrv) lines = g_strsplit (why, "\n", 2); /* a master adds where its op was */
-  g_message ("the fast tier '%s' isn't used any more: %s. Training goes on; checkpoints are saved "
-             "in '%s' at its own interval, so a failure costs the steps since the last one there. "
-             "The tier is tried again when the next session begins",
-             fast->rule.directory, lines[0],
-             next < self->n ? self->fast[next].rule.directory : durable);
+  muster_log (G_LOG_LEVEL_WARNING, "tier", "MESSAGE",
+              "the fast tier '%s' isn't used any more: %s. Training goes on; checkpoints are saved "
+              "in '%s' at its own interval, so a failure costs the steps since the last one there. "
+              "The tier is tried again when the next session begins",
+              fast->rule.directory, lines[0],
+              next < self->n ? self->fast[next].rule.directory : durable);
 }
 
 void

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/known_graphs.h"
 
+#include "base/memory_account.h"
+
 #include <string.h>
 
 /* Smaller ones are sent as quickly as they are asked for. */
 #define LEAST_BYTES (64 << 10)
+/* Of the limit of memory, they may have this part. */
+#define SHARE 16
 
 typedef struct {
   GBytes *bytes; /* (owned) */
@@ -63,6 +67,14 @@ without_rest (GBytes *graph, gsize held_bytes)
   return g_bytes_new (g_bytes_get_data (graph, NULL), size);
 }
 
+/* They aren't counted, as most are a session's too. */
+static guint64
+most_bytes (void)
+{
+  const guint64 limit = muster_memory_limit ();
+  return limit != 0 ? MIN (limit / SHARE, MUSTER_MOST_KNOWN_BYTES) : MUSTER_MOST_KNOWN_BYTES;
+}
+
 /* Returns its bytes (transfer full). */
 static GBytes *
 add_locked (MusterKnownGraphs *self, GBytes *graph, gsize held_bytes)
@@ -72,8 +84,7 @@ add_locked (MusterKnownGraphs *self, GBytes *graph, gsize held_bytes)
   entry->bytes = g_bytes_ref (bytes);
   g_queue_push_head (&self->entries, entry);
   self->n_bytes += g_bytes_get_size (graph);
-  while (self->entries.length > MUSTER_MOST_KNOWN_GRAPHS ||
-         self->n_bytes > MUSTER_MOST_KNOWN_BYTES) {
+  while (self->entries.length > MUSTER_MOST_KNOWN_GRAPHS || self->n_bytes > most_bytes ()) {
     Entry *oldest = g_queue_pop_tail (&self->entries);
     self->n_bytes -= g_bytes_get_size (oldest->bytes);
     entry_free (oldest);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/limits.h"
 
+#include "base/log.h"
+#include "base/memory_account.h"
 #include "rpc/server/open_files.h"
 
 #include <sys/resource.h>
@@ -22,12 +24,17 @@ static const struct {
                                     G_MAXINT32},
     [MUSTER_LIMIT_OPEN_FILES] = {"open_files", "open files",
                                  "the limit of the process (ulimit -n, LimitNOFILE=)", 0},
+    [MUSTER_LIMIT_STREAMS] = {"streams", "calls of a connection", "--max-steps", 0},
+    [MUSTER_LIMIT_MEMORY] = {"memory", "memory", "--max-memory", 0},
 };
 
 typedef struct {
   guint64 max;
   guint64 used;    /* atomic */
   guint64 refused; /* atomic */
+  MusterLogLimit messages;
+  void (*measure) (MusterLimitUse *usage, gpointer data); /* (nullable) instead of these */
+  gpointer data;
 } State;
 
 struct _MusterLimits {
@@ -48,6 +55,8 @@ muster_limits_new (const MusterServerLimits *limits)
   };
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
     self->states[i].max = wanted[i] != 0 ? wanted[i] : about[i].usual;
+  if (limits->memory_bytes != 0)
+    muster_memory_set_limit (limits->memory_bytes);
   self->spare_files = limits->spare_files != 0 ? limits->spare_files : DEFAULT_SPARE_FILES;
   return self;
 }
@@ -58,10 +67,23 @@ muster_limits_free (MusterLimits *self)
   g_free (self);
 }
 
+static void
+log_refusal (MusterLimits *self, MusterLimit limit, const char *detail)
+{
+  char left_out[MUSTER_LOG_COUNT_SIZE];
+  if (!muster_log_bounded (G_LOG_LEVEL_MESSAGE, &self->states[limit].messages, left_out))
+    return;
+  muster_log (G_LOG_LEVEL_MESSAGE, "limit", "MUSTER_LIMIT", about[limit].name, "MUSTER_MAX",
+              MUSTER_LOG_INT (muster_limits_max (self, limit)), "MUSTER_LEFT_OUT", left_out,
+              "MESSAGE", "refused a client: the limit of %s is reached%s; raise it with %s",
+              about[limit].words, detail, about[limit].raise);
+}
+
 static gboolean
 refuse (MusterLimits *self, MusterLimit limit, const char *detail, GError **error)
 {
   __atomic_fetch_add (&self->states[limit].refused, 1, __ATOMIC_RELAXED);
+  log_refusal (self, limit, detail);
   return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                       "over the limit of %s (%" G_GUINT64_FORMAT "%s); raise it with %s",
                       about[limit].words, muster_limits_max (self, limit), detail,
@@ -128,10 +150,20 @@ count_open_files (void)
   return n > 0 ? n - 1 : 0; /* one entry is the opened folder itself */
 }
 
+void
+muster_limits_measure (MusterLimits *self, MusterLimit limit,
+                       void (*measure) (MusterLimitUse *usage, gpointer data), gpointer data)
+{
+  self->states[limit].measure = measure;
+  self->states[limit].data = data;
+}
+
 guint64
 muster_limits_max (MusterLimits *self, MusterLimit limit)
 {
-  return limit == MUSTER_LIMIT_OPEN_FILES ? max_open_files () : self->states[limit].max;
+  if (limit == MUSTER_LIMIT_OPEN_FILES)
+    return max_open_files ();
+  return limit == MUSTER_LIMIT_MEMORY ? muster_memory_limit () : self->states[limit].max;
 }
 
 void
@@ -140,9 +172,16 @@ muster_limits_read (MusterLimits *self, MusterLimit limit, MusterLimitUse *usage
   State *state = &self->states[limit];
   *usage = (MusterLimitUse){
       .name = about[limit].name,
-      .used = limit == MUSTER_LIMIT_OPEN_FILES ? count_open_files ()
-                                               : __atomic_load_n (&state->used, __ATOMIC_RELAXED),
+      .used = __atomic_load_n (&state->used, __ATOMIC_RELAXED),
       .max = muster_limits_max (self, limit),
       .refused = __atomic_load_n (&state->refused, __ATOMIC_RELAXED),
   };
+  if (limit == MUSTER_LIMIT_OPEN_FILES)
+    usage->used = count_open_files ();
+  if (limit == MUSTER_LIMIT_MEMORY) {
+    usage->used = muster_memory_used_in_all ();
+    usage->refused = muster_memory_n_refused ();
+  }
+  if (state->measure != NULL)
+    state->measure (usage, state->data);
 }

@@ -19,13 +19,15 @@ typedef enum {
   MUSTER_LIMIT_WATCHERS,
   MUSTER_LIMIT_REQUEST_BYTES, /* of one request */
   MUSTER_LIMIT_OPEN_FILES,
+  MUSTER_LIMIT_STREAMS, /* calls of one connection; refused: connections that were ended */
+  MUSTER_LIMIT_MEMORY,  /* of the process: base/memory_account.h, which refuses over it */
   MUSTER_N_LIMITS,
 } MusterLimit;
 
 typedef struct {
   const char *name; /* static: "sessions", "graph_bytes", "steps", … */
   guint64 used;     /* current; for a limit of one item's size, the largest so far */
-  guint64 max;
+  guint64 max;      /* 0: none */
   /* Requests that are too large are refused before they can be counted: always 0 for these. */
   guint64 refused;
 } MusterLimitUse;
@@ -43,6 +45,12 @@ void muster_limits_release (MusterLimits *self, MusterLimit limit);
 /* Checks the size of a graph or a request. */
 gboolean muster_limits_allow (MusterLimits *self, MusterLimit limit, guint64 n_bytes,
                               GError **error);
+
+/* For a limit that is kept elsewhere: measure fills in used, max and refused. Before others read
+ * it.
+ */
+void muster_limits_measure (MusterLimits *self, MusterLimit limit,
+                            void (*measure) (MusterLimitUse *usage, gpointer data), gpointer data);
 
 guint64 muster_limits_max (MusterLimits *self, MusterLimit limit);
 /* Counts open files, so it is too slow for use in each step. */

@@ -5,6 +5,7 @@
 #include "ready/hub.h"
 #include "rpc/server/rpc_server.h"
 #include "server/core/handler_pool.h"
+#include "server/core/histogram.h"
 #include "server/core/known_graphs.h"
 #include "server/core/limits.h"
 #include "server/core/request_ids.h"
@@ -36,6 +37,8 @@ struct _MusterServer {
   MusterKnownGraphs *known_graphs;   /* (owned) */
   MusterSessionReaper *reaper;       /* (owned) */
   MusterStepMeter *steps;            /* (owned) */
+  MusterHistogram watch_latency;     /* from a change to the message about it */
+  MusterHistogram restores;          /* how long chiefs restored */
   MusterReadinessService *readiness; /* (owned) */
   MusterAnnounceService *announcing; /* (owned) */
   MusterHandlerPool *handler_pool;   /* (owned) */
@@ -48,8 +51,12 @@ struct _MusterServer {
   GPtrArray *methods; /* (owned) data of the methods from muster_server_add_method () */
   MusterRpcCredentials *credentials; /* (owned) (nullable) */
   gboolean is_insecure;              /* may listen beyond loopback without credentials */
+  char **expected;                   /* (owned) (nullable) */
   gint is_stopping;                  /* atomic */
+  gboolean is_started;
+  gint64 drain_until_us; /* atomic; 0: it serves; on the system clock */
   gint64 started_us;
+  char **http_hosts;      /* (owned) (nullable) */
   gint64 idle_session_us; /* 0: sessions without a lease are kept */
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/service.h"
 
+#include "base/log.h"
 #include "server/core/server_private.h"
 
 #define MILLISECONDS_AT_MOST (MUSTER_WAIT_FOREVER / MUSTER_MILLISECOND)
@@ -33,6 +34,20 @@ muster_server_add_method (MusterServer *self, const char *path, MusterRpcHandler
 }
 
 void
+muster_server_audit (MusterRpcCall *call, const char *what, const char *model, const GError *error)
+{
+  if (!muster_log_enabled (G_LOG_LEVEL_INFO))
+    return;
+  g_autofree char *who = muster_rpc_call_describe (call);
+  muster_log (G_LOG_LEVEL_INFO, "audit", "MUSTER_METHOD", what, "MUSTER_MODEL", model,
+              "MUSTER_PEER", muster_rpc_call_peer (call), "MUSTER_ROLE",
+              muster_role_name (muster_rpc_call_role (call)), "MUSTER_CLIENT", who, "MUSTER_ERROR",
+              error != NULL ? error->message : NULL, "MESSAGE", "%s%s%s by %s: %s", what,
+              model != NULL ? " of " : "", model != NULL ? model : "", who,
+              error != NULL ? error->message : "done");
+}
+
+void
 muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message)
 {
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
@@ -50,7 +65,7 @@ muster_server_unpack (MusterRpcCall *call, GBytes *request,
   const void *data = g_bytes_get_data (request, &size);
   gpointer message = muster_unpack (descriptor, data, size, arena, descriptor->short_name, &error);
   if (message == NULL)
-    muster_rpc_call_finish (call, error);
+    muster_rpc_call_refuse (call, error);
   return message;
 }
 

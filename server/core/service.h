@@ -15,6 +15,11 @@ G_BEGIN_DECLS
 /* Registers a method, "/package.Service/Name". */
 void muster_server_add_method (MusterServer *self, const char *path, MusterRpcHandler handler);
 
+/* Logs a call by which an administrator acts: `what` such as "Reset", with the model that it is
+ * about (nullable), who called, and error, if it was refused or failed (nullable). */
+void muster_server_audit (MusterRpcCall *call, const char *what, const char *model,
+                          const GError *error);
+
 /* Replies with a packed message. */
 void muster_server_reply (MusterRpcCall *call, const ProtobufCMessage *message);
 

@@ -17,17 +17,23 @@ struct _MusterStepMeter {
   gint64 total_us;            /* atomic */
   guint64 seconds[N_SECONDS]; /* atomic */
   guint32 last_us[N_LAST];    /* atomic */
+  MusterStepHistory *history; /* (owned) */
 };
 
 MusterStepMeter *
 muster_step_meter_new (void)
 {
-  return g_new0 (MusterStepMeter, 1);
+  MusterStepMeter *self = g_new0 (MusterStepMeter, 1);
+  self->history = muster_step_history_new ();
+  return self;
 }
 
 void
 muster_step_meter_free (MusterStepMeter *self)
 {
+  if (self == NULL)
+    return;
+  muster_step_history_free (self->history);
   g_free (self);
 }
 
@@ -53,6 +59,7 @@ muster_step_meter_add (MusterStepMeter *self, gint64 now_us, gint64 duration_us)
   __atomic_fetch_add (&self->total_us, MAX (duration_us, 0), __ATOMIC_RELAXED);
   __atomic_store_n (&self->last_us[n % N_LAST], reported_us, __ATOMIC_RELAXED);
   count_second (self, now_us);
+  muster_step_history_add (self->history, now_us, duration_us);
 }
 
 guint64
@@ -101,4 +108,10 @@ muster_step_meter_quantiles (MusterStepMeter *self, const double *quantiles, gui
   for (guint i = 0; i < n; i++)
     durations_us[i] =
         n_sorted > 0 ? sorted[MIN ((gsize)(quantiles[i] * (double)n_sorted), n_sorted - 1)] : 0;
+}
+
+MusterStepHistory *
+muster_step_meter_history (MusterStepMeter *self)
+{
+  return self->history;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/clock.h"
+#include "server/core/step_history.h"
 
 G_BEGIN_DECLS
 
@@ -28,5 +28,8 @@ double muster_step_meter_per_second (MusterStepMeter *self, gint64 now_us, gint6
 /* Quantiles (0 to 1) of the last thousand steps' durations; all 0 without steps. */
 void muster_step_meter_quantiles (MusterStepMeter *self, const double *quantiles, guint n,
                                   gint64 *durations_us);
+
+/* Of the same steps. (transfer none) */
+MusterStepHistory *muster_step_meter_history (MusterStepMeter *self);
 
 G_END_DECLS

@@ -16,6 +16,8 @@ typedef struct {
   guint watchers;      /* 50,000 */
   gsize request_bytes; /* 2 GiB - 1: of one message (refused by gRPC itself) */
   guint spare_files;   /* 64: file descriptors kept free for the master's own files */
+  gsize memory_bytes;  /* none: of the whole process (tensors, graphs, resources, messages), for all
+                          of its servers and masters; the last server's */
 } MusterServerLimits;
 
 G_END_DECLS

@@ -4,6 +4,7 @@
 
 #include "base/protowire.h"
 #include "ready/backoff.h"
+#include "server/core/drain.h"
 #include "server/core/nested_message_private.h"
 #include "server/core/service.h"
 #include "server/services/announce_service.h"
@@ -108,7 +109,8 @@ static gboolean
 begin_creation (Creation *self, MusterRpcCall *call, GBytes *graph, GBytes *request, GError **error)
 {
   MusterServer *server = self->gateway->server;
-  if (graph == NULL || !muster_server_read_lease (server, call, &self->lease_us, error) ||
+  if (graph == NULL || !muster_server_admits (server, error) ||
+      !muster_server_read_lease (server, call, &self->lease_us, error) ||
       !muster_limits_allow (server->limits, MUSTER_LIMIT_GRAPH_BYTES, g_bytes_get_size (graph),
                             error))
     return FALSE;
@@ -117,7 +119,9 @@ begin_creation (Creation *self, MusterRpcCall *call, GBytes *graph, GBytes *requ
     return FALSE;
   g_autoptr (GBytes) shared =
       muster_known_graphs_share (server->known_graphs, graph, g_bytes_get_size (request));
-  self->graph = muster_gateway_graphs_get (self->gateway->graphs, shared);
+  self->graph = muster_gateway_graphs_get (self->gateway->graphs, shared, error);
+  if (self->graph == NULL)
+    return FALSE;
   self->remote = muster_master_remote (server->master, muster_rpc_call_deadline_us (call),
                                        muster_rpc_call_cancellable (call), error);
   return self->remote != NULL;
@@ -268,8 +272,9 @@ on_reset (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
   Resetting *self = data;
   gboolean is_done = muster_rpc_proxied_error (passed) == NULL;
+  muster_server_audit (call, "Reset", NULL, muster_rpc_proxied_error (passed));
   if (is_done)
-    muster_announce_service_reset (self->server->announcing, self->n_claims);
+    muster_announce_service_reset (self->server->announcing, self->n_claims, self->sessions->len);
   else
     muster_sessions_unsay_reset (self->server->sessions, self->sessions);
   end_sessions (self, is_done);
@@ -295,6 +300,12 @@ static void
 reset (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   MusterServer *server = data;
+  g_autoptr (GError) error = NULL;
+  if (!muster_announce_service_may_reset (server->announcing, call, &error)) {
+    muster_server_audit (call, "Reset", NULL, error);
+    muster_rpc_call_finish (call, error);
+    return;
+  }
   g_autoptr (MusterMaster) remote = find_remote (server, call);
   if (remote == NULL)
     return;
@@ -359,5 +370,6 @@ muster_gateway_enter (MusterGateway *self)
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CloseSession"), close_session);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("Reset"), reset);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ListDevices"), list_devices);
+  muster_rpc_server_require (server->rpc, MUSTER_MASTER_SERVICE ("ListDevices"), MUSTER_ROLE_READ);
   muster_gateway_enter_steps (self);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/gateway/gateway_private.h"
 
+#include "base/memory_account.h"
+
 /* Lives as long as the last session with a graph in it. */
 struct _MusterGatewayGraphs {
   gatomicrefcount refs;
@@ -50,16 +52,26 @@ add_use (MusterGatewayGraphs *self, MusterGraph *graph)
   g_hash_table_insert (self->uses, muster_graph_ref (graph), GUINT_TO_POINTER (n + 1));
 }
 
+/* In the process's memory, once however many sessions use it. */
+static gboolean
+count_graph (MusterGraph *graph, GError **error)
+{
+  return muster_memory_take (MUSTER_MEMORY_GRAPHS, g_bytes_get_size (muster_graph_bytes (graph)),
+                             error);
+}
+
 MusterGraph *
-muster_gateway_graphs_get (MusterGatewayGraphs *self, GBytes *bytes)
+muster_gateway_graphs_get (MusterGatewayGraphs *self, GBytes *bytes, GError **error)
 {
   g_autoptr (MusterGraph) fresh = muster_graph_new (bytes);
   gpointer known;
   (void)muster_graph_hash (fresh); /* computed here, without the lock */
   g_mutex_lock (&self->lock);
   gboolean is_known = g_hash_table_lookup_extended (self->uses, fresh, &known, NULL);
-  MusterGraph *graph = muster_graph_ref (is_known ? known : fresh);
-  add_use (self, graph);
+  MusterGraph *graph =
+      is_known || count_graph (fresh, error) ? muster_graph_ref (is_known ? known : fresh) : NULL;
+  if (graph != NULL)
+    add_use (self, graph);
   g_mutex_unlock (&self->lock);
   return graph;
 }
@@ -71,8 +83,8 @@ muster_gateway_graphs_release (MusterGatewayGraphs *self, MusterGraph *graph)
   guint n = GPOINTER_TO_UINT (g_hash_table_lookup (self->uses, graph));
   if (n > 1)
     g_hash_table_insert (self->uses, muster_graph_ref (graph), GUINT_TO_POINTER (n - 1));
-  else
-    g_hash_table_remove (self->uses, graph);
+  else if (g_hash_table_remove (self->uses, graph))
+    muster_memory_release (MUSTER_MEMORY_GRAPHS, g_bytes_get_size (muster_graph_bytes (graph)));
   g_mutex_unlock (&self->lock);
   muster_graph_unref (graph);
 }

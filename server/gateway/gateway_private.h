@@ -17,7 +17,7 @@ typedef struct _MusterGatewayGraphs MusterGatewayGraphs;
 MusterGatewayGraphs *muster_gateway_graphs_new (void);
 void muster_gateway_graphs_unref (MusterGatewayGraphs *self);
 /* (transfer full) until it is released. */
-MusterGraph *muster_gateway_graphs_get (MusterGatewayGraphs *self, GBytes *bytes);
+MusterGraph *muster_gateway_graphs_get (MusterGatewayGraphs *self, GBytes *bytes, GError **error);
 void muster_gateway_graphs_release (MusterGatewayGraphs *self, MusterGraph *graph);
 /* Keeps a graph from here for as long as the session exists. */
 void muster_gateway_graphs_keep (MusterGatewayGraphs *self, MusterSession *session,
@@ -33,6 +33,7 @@ typedef struct {
   char handle[MUSTER_GATEWAY_MAX_HANDLE + 1];
   guint64 names;      /* a hash of the names in a step */
   guint64 node_bytes; /* of the graph in an extension */
+  gint64 request_id;  /* of a step or callable; 0: none */
   gboolean wants_errors_in_body;
 } MusterGatewayPeek;
 

@@ -3,6 +3,7 @@
 #include "server/gateway/gateway_private.h"
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/protowire.h"
 #include "rpc/messages/run_step.h"
 #include "server/core/service.h"
@@ -11,13 +12,17 @@
 
 #include <string.h>
 
+#define MAX_REQUEST_NAME 256
+
 enum {
   SESSION_HANDLE = 1, /* in every request, and in CreateSession's response */
   EXTENSION_NODES = 2,
   CALLABLE_HANDLE = 2,
+  CALLABLE_REQUEST_ID = 4,
   STEP_FETCH = 3,
   STEP_TARGET = 4,
   STEP_STORE_ERRORS = 7,
+  STEP_REQUEST_ID = 8,
   STEP_STATUS = 3, /* in the response: the error code, if it isn't the call's status */
   STEP_TEXT = 4,   /* in the response: the error's message */
 };
@@ -42,6 +47,12 @@ keep_handle (MusterGatewayPeek *peek, const MusterRpcField *field, GError **erro
   return TRUE;
 }
 
+static gboolean
+is_step (MusterGatewayKind kind)
+{
+  return kind == MUSTER_GATEWAY_STEP || kind == MUSTER_GATEWAY_CALLABLE;
+}
+
 /* Names too long to compare are distinguished by their size. */
 static void
 note_name (MusterGatewayPeek *peek, const MusterRpcField *field)
@@ -55,8 +66,11 @@ static void
 read_field (MusterGatewayKind kind, MusterGatewayPeek *peek, const MusterRpcField *field)
 {
   gboolean is_bytes = field->type == MUSTER_WIRE_BYTES;
-  if (kind == MUSTER_GATEWAY_STEP && is_bytes &&
-      (field->number == STEP_FETCH || field->number == STEP_TARGET))
+  const guint request_id = kind == MUSTER_GATEWAY_STEP ? STEP_REQUEST_ID : CALLABLE_REQUEST_ID;
+  if (is_step (kind) && !is_bytes && field->number == request_id)
+    peek->request_id = (gint64)field->value;
+  else if (kind == MUSTER_GATEWAY_STEP && is_bytes &&
+           (field->number == STEP_FETCH || field->number == STEP_TARGET))
     note_name (peek, field);
   else if (kind == MUSTER_GATEWAY_STEP && !is_bytes && field->number == STEP_STORE_ERRORS)
     peek->wants_errors_in_body = field->value != 0;
@@ -75,6 +89,7 @@ muster_gateway_peek (const MusterRpcMessage *message, MusterGatewayKind kind,
   peek->handle[0] = '\0';
   peek->names = (guint64)kind;
   peek->node_bytes = 0;
+  peek->request_id = 0;
   peek->wants_errors_in_body = FALSE;
   muster_rpc_reader_init (&reader, message);
   while (muster_rpc_reader_next (&reader, &field)) {
@@ -128,16 +143,11 @@ typedef struct {
   MusterSessionGuard guard;
   MusterGatewayKind kind;
   gint64 began_us;
+  gint64 request_id;
   guint64 node_bytes; /* the size of ExtendSession's nodes */
   guint64 *seen;      /* the step's slot */
   guint64 mark;       /* the value to store there */
 } Call;
-
-static gboolean
-is_step (MusterGatewayKind kind)
-{
-  return kind == MUSTER_GATEWAY_STEP || kind == MUSTER_GATEWAY_CALLABLE;
-}
 
 /* Call this before the response is sent: a client may act on the response. */
 static void
@@ -148,6 +158,9 @@ end_call (Call *self)
   if (is_step (self->kind)) {
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
     muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
+    muster_log (G_LOG_LEVEL_DEBUG, "step-done", "MUSTER_SESSION", self->guard.served->handle,
+                "MUSTER_REQUEST", MUSTER_LOG_INT (self->request_id), "MUSTER_SECONDS",
+                MUSTER_LOG_SECONDS (now_us - self->began_us), "MESSAGE", "the master has answered");
   }
   muster_session_guard_end (&self->guard);
 }
@@ -258,11 +271,23 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
       .guard = guard,
       .kind = kind,
       .began_us = muster_clock_now_us (server->clock),
+      .request_id = peek.request_id,
       .node_bytes = peek.node_bytes,
   };
+  if (is_step (kind))
+    muster_log (G_LOG_LEVEL_DEBUG, "step", "MUSTER_SESSION", served->handle, "MUSTER_REQUEST",
+                MUSTER_LOG_INT (peek.request_id), "MESSAGE", "passed on to the master");
   guard = (MusterSessionGuard){0};
   self->seen = find_seen (server->gateway, &peek, &self->mark);
   return self;
+}
+
+/* The caller's name for its request, for the master's log; NULL if it has none, or a long one. */
+static const char *
+request_name (MusterRpcCall *call)
+{
+  const char *name = muster_rpc_call_header (call, MUSTER_REQUEST_HEADER);
+  return name != NULL && strlen (name) <= MAX_REQUEST_NAME ? name : NULL;
 }
 
 static void
@@ -274,7 +299,12 @@ pass (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
     muster_rpc_message_free (request);
     return;
   }
-  const MusterRpcProxyOptions options = {.method = method->path};
+  const MusterRpcHeader followed = {MUSTER_REQUEST_HEADER, request_name (call)};
+  const MusterRpcProxyOptions options = {
+      .method = method->path,
+      .headers = &followed,
+      .n_headers = followed.value != NULL,
+  };
   muster_rpc_call_proxy (call, muster_remote_session_client (self->guard.served->session), request,
                          &options, on_proxied, self);
 }

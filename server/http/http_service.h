@@ -5,14 +5,15 @@
 
 G_BEGIN_DECLS
 
-/* MusterHttpService answers GET /healthz, /readyz and /metrics for operators: plain HTTP on its own
- * thread, one request for each connection, few connections at once, each for a short time. The
- * pages contain no secrets, but names of models and tasks. One thread, apart from its own. */
+/* MusterHttpService answers GET and HEAD of /healthz, /readyz and /metrics for operators: plain
+ * HTTP on its own thread, one request for each connection, few connections at once, each for a
+ * short time (http_guests.h). The pages contain no secrets, but names of models and tasks. One
+ * thread, apart from its own. */
 
 typedef struct _MusterHttpService MusterHttpService;
 
-/* server is borrowed. */
-MusterHttpService *muster_http_service_new (MusterServer *server);
+/* server is borrowed; names (nullable) are the server's own (http_hosts.h). */
+MusterHttpService *muster_http_service_new (MusterServer *server, const char *const *names);
 void muster_http_service_free (MusterHttpService *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterHttpService, muster_http_service_free)
 

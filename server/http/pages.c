@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/pages.h"
 
+#include "base/memory_account.h"
 #include "base/version.h"
+#include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/services/readiness_service.h"
 #include "server/services/status_service.h"
 
-#define SECONDS(us) ((double)(us) / (double)MUSTER_SECOND)
+#define PAST_AFTER_US (3600 * MUSTER_SECOND)
+#define SECONDS(us)   ((double)(us) / (double)MUSTER_SECOND)
 
 gboolean
 muster_pages_serves (MusterServer *server)
@@ -24,6 +27,19 @@ muster_pages_why_not_ready (const MusterAnnouncement *chief)
   return chief->is_ready ? NULL : "its ready op reports it not ready";
 }
 
+/* A line for each expected model that no chief has announced, or whose job is over. */
+static void
+append_expected (GString *text, MusterServer *server)
+{
+  for (char **it = server->expected; it != NULL && *it != NULL; it++) {
+    g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, *it);
+    if (chief == NULL)
+      g_string_append_printf (text, "%s: no chief has ever registered\n", *it);
+    else if (chief->phase == MUSTER_CHIEF_OVER)
+      g_string_append_printf (text, "%s: its job is over\n", *it);
+  }
+}
+
 char *
 muster_pages_ready (MusterServer *server, gboolean *is_ready)
 {
@@ -38,9 +54,12 @@ muster_pages_ready (MusterServer *server, gboolean *is_ready)
     g_autofree char *described = muster_announcement_describe (chief);
     g_string_append_printf (text, "%s: %s; chief %s\n", chief->model, why, described);
   }
+  append_expected (text, server);
   gboolean serves = muster_pages_serves (server);
   if (!serves)
     g_string_append (text, "the server is stopping\n");
+  else if (muster_server_drain_left_us (server) > 0)
+    g_string_append (text, "the server is draining\n");
   *is_ready = text->len == 0;
   if (*is_ready)
     g_string_append_printf (text, "ready: %u of %u models\n", chiefs->len, chiefs->len);
@@ -55,13 +74,13 @@ typedef struct {
   const char *name; /* of the current family */
 } Page;
 
-typedef enum { GAUGE, COUNTER, SUMMARY } Kind;
+typedef enum { GAUGE, COUNTER, SUMMARY, HISTOGRAM } Kind;
 
 /* Begins a metric family; unit is "" or the suffix of its name. */
 static void
 family (Page *page, Kind kind, const char *name, const char *unit, const char *help)
 {
-  static const char *const kinds[] = {"gauge", "counter", "summary"};
+  static const char *const kinds[] = {"gauge", "counter", "summary", "histogram"};
   const char *suffix = kind == COUNTER && !page->open ? "_total" : "";
   page->name = name;
   g_string_append_printf (page->text, "# TYPE %s%s %s\n", name, suffix, kinds[kind]);
@@ -169,6 +188,38 @@ add_steps (Page *page, MusterServer *server)
     sample (page, "", "quantile", names[i], SECONDS (durations_us[i]));
   sample (page, "_sum", NULL, NULL, SECONDS (muster_step_meter_total_us (server->steps)));
   sample (page, "_count", NULL, NULL, (double)n_steps);
+}
+
+static void
+add_histogram (Page *page, const char *name, const char *help, MusterHistogram *histogram)
+{
+  MusterHistogram now;
+  guint64 n = 0;
+  muster_histogram_copy (histogram, &now);
+  family (page, HISTOGRAM, name, "seconds", help);
+  for (guint i = 0; i < MUSTER_N_BUCKETS - 1; i++) {
+    char bound[G_ASCII_DTOSTR_BUF_SIZE];
+    n += now.counts[i];
+    if (muster_histogram_is_shown (i))
+      sample (
+          page, "_bucket", "le",
+          g_ascii_formatd (bound, sizeof bound, "%.10g", SECONDS (muster_histogram_bound_us (i))),
+          (double)n);
+  }
+  n += now.counts[MUSTER_N_BUCKETS - 1];
+  sample (page, "_bucket", "le", "+Inf", (double)n);
+  sample (page, "_sum", NULL, NULL, SECONDS (now.total_us));
+  sample (page, "_count", NULL, NULL, (double)n);
+}
+
+static void
+add_histograms (Page *page, MusterServer *server)
+{
+  add_histogram (page, "muster_watch_latency_seconds",
+                 "Time from a change of a model's readiness to the message to a waiting client.",
+                 &server->watch_latency);
+  add_histogram (page, "muster_restore_duration_seconds", "Time that chiefs spent restoring.",
+                 &server->restores);
 }
 
 static double
@@ -323,6 +374,13 @@ add_goodput (Page *page, GPtrArray *chiefs)
     if (chief->goodput != NULL)
       sample (page, "", "model", chief->model, (double)chief->goodput->n_restarts);
   }
+  family (page, GAUGE, "muster_model_failures", "",
+          "Number of those restarts after a failure, without those on request.");
+  for (guint i = 0; i < chiefs->len; i++) {
+    const MusterAnnouncement *chief = chiefs->pdata[i];
+    if (chief->goodput != NULL)
+      sample (page, "", "model", chief->model, (double)chief->goodput->n_failures);
+  }
   family (page, GAUGE, "muster_model_steps_trained_again", "",
           "Number of steps trained again after a failure.");
   for (guint i = 0; i < chiefs->len; i++) {
@@ -333,6 +391,24 @@ add_goodput (Page *page, GPtrArray *chiefs)
 }
 
 /* --- models --- */
+
+/* A model that nobody trains or uses any more leaves the metrics an hour after its chief. */
+static gboolean
+is_past (const MusterAnnouncement *chief)
+{
+  return !chief->alive && chief->lost_age_us >= PAST_AFTER_US &&
+         (chief->phase == MUSTER_CHIEF_OVER || !chief->is_ready);
+}
+
+static GPtrArray *
+list_present (MusterServer *server)
+{
+  GPtrArray *chiefs = muster_chief_registry_list (server->registry);
+  for (guint i = chiefs->len; i-- > 0;)
+    if (is_past (chiefs->pdata[i]))
+      g_ptr_array_remove_index (chiefs, i);
+  return chiefs;
+}
 
 static void
 add_models (Page *page, MusterServer *server)
@@ -362,7 +438,7 @@ add_models (Page *page, MusterServer *server)
        "Share of the job's time, over restarts, in which steps were trained for the first time.",
        goodput_of},
   };
-  g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (server->registry);
+  g_autoptr (GPtrArray) chiefs = list_present (server);
   for (guint g = 0; g < G_N_ELEMENTS (gauges); g++) {
     family (page, GAUGE, gauges[g].name, gauges[g].unit, gauges[g].help);
     for (guint i = 0; i < chiefs->len; i++) {
@@ -371,6 +447,11 @@ add_models (Page *page, MusterServer *server)
       if (value >= 0)
         sample (page, "", "model", chief->model, value);
     }
+  }
+  family (page, GAUGE, "muster_model_phase", "", "1 for the phase of the model's chief.");
+  for (guint i = 0; i < chiefs->len; i++) {
+    const MusterAnnouncement *chief = chiefs->pdata[i];
+    sample_of (page, "", chief->model, "phase", muster_chief_phase_name (chief->phase), 1);
   }
   add_saves (page, chiefs);
   add_goodput (page, chiefs);
@@ -392,6 +473,10 @@ add_limits (Page *page, MusterServer *server)
           "Number of requests refused because of a limit.");
   for (guint i = 0; i < MUSTER_N_LIMITS; i++)
     sample (page, "_total", "limit", usages[i].name, (double)usages[i].refused);
+  family (page, GAUGE, "muster_memory_bytes", "bytes",
+          "Memory held for clients, which --max-memory limits, by use.");
+  for (guint i = 0; i < MUSTER_N_MEMORY_USES; i++)
+    sample (page, "", "use", muster_memory_use_name (i), (double)muster_memory_used (i));
 }
 
 char *
@@ -400,6 +485,7 @@ muster_pages_metrics (MusterServer *server, gboolean open_metrics)
   Page page = {g_string_new (NULL), open_metrics, NULL};
   add_server (&page, server);
   add_steps (&page, server);
+  add_histograms (&page, server);
   add_models (&page, server);
   add_limits (&page, server);
   g_string_append (page.text, "# EOF\n");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/announce_service.h"
 
+#include "base/log.h"
 #include "rpc/proto/muster.pb-c.h"
+#include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/core/service.h"
 #include "server/services/announcement.h"
@@ -43,6 +45,7 @@ typedef struct {
 
   GMutex lock;
   MusterRpcCall *call; /* (owned) (nullable) NULL once it has been ended; guarded by lock */
+  gboolean is_told;    /* the grant was sent; guarded by lock */
 } Lease;
 
 static Lease *
@@ -146,6 +149,28 @@ attend_to_lease (MusterAnnounceService *self)
 
 /* --- claiming --- */
 
+static void
+send_locked (Lease *lease, const Muster__ClaimResponse *response)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&response->base);
+  muster_rope_append (&rope, packed);
+  if (lease->call != NULL)
+    muster_rpc_call_send (lease->call, &rope);
+}
+
+/* Tells the chief that the server is draining; after its grant. */
+static void
+tell_drain_locked (Lease *lease)
+{
+  Muster__ClaimResponse response = MUSTER__CLAIM_RESPONSE__INIT;
+  response.epoch = lease->epoch;
+  response.lease_us = muster_chief_registry_lease_us (lease->service->server->registry);
+  response.draining_us = muster_server_drain_left_us (lease->service->server);
+  if (lease->is_told && response.draining_us > 0)
+    send_locked (lease, &response);
+}
+
 /* Sends the grant on the stream, unless the stream has ended because another chief has claimed. */
 static void
 send_grant (Lease *lease, const MusterAnnouncement *before)
@@ -159,12 +184,10 @@ send_grant (Lease *lease, const MusterAnnouncement *before)
     response.before = &stood.message;
     response.same_graph = before->same_graph;
   }
-  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  g_autoptr (GBytes) packed = muster_pack (&response.base);
-  muster_rope_append (&rope, packed);
   g_mutex_lock (&lease->lock);
-  if (lease->call != NULL)
-    muster_rpc_call_send (lease->call, &rope);
+  send_locked (lease, &response);
+  lease->is_told = TRUE;
+  tell_drain_locked (lease); /* it may have begun since the claim was granted */
   g_mutex_unlock (&lease->lock);
 }
 
@@ -186,6 +209,8 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
     g_propagate_error (error, stopping_error ());
     return FALSE;
   }
+  if (!muster_server_admits (self->server, error))
+    return FALSE;
   lease->epoch =
       muster_chief_registry_claim (self->server->registry, &claim, request->who,
                                    muster_session_graph (served->session), before, error);
@@ -211,6 +236,10 @@ fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
       g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                    "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT " now",
                    loser->model, text, chief->epoch);
+  muster_log (G_LOG_LEVEL_INFO, "fenced", "MUSTER_MODEL", loser->model, "MUSTER_EPOCH",
+              MUSTER_LOG_INT (loser->epoch), "MUSTER_SESSION", loser->session_handle, "MESSAGE",
+              "the chief of epoch %" G_GINT64_FORMAT " lost '%s' to %s%s", loser->epoch,
+              loser->model, text, orphan != NULL ? "; its session was closed" : "");
   end_lease (loser, error);
   muster_readiness_tracker_stop (
       g_steal_pointer (&loser->tracker)); /* it is no longer in the table */
@@ -218,6 +247,14 @@ fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
     return;
   muster_readiness_service_session_gone (self->server->readiness, orphan);
   muster_session_close_quietly (orphan->session);
+}
+
+static void
+log_release (const Lease *lease)
+{
+  muster_log (G_LOG_LEVEL_INFO, "chief-left", "MUSTER_MODEL", lease->model, "MUSTER_EPOCH",
+              MUSTER_LOG_INT (lease->epoch), "MUSTER_SESSION", lease->session_handle, "MESSAGE",
+              "the chief of '%s' ended, or released its lease", lease->model);
 }
 
 static void
@@ -229,10 +266,40 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
       g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_CANCELLED, "the caller released the lease");
   /* Taken under the lock, so that a claim with the same epoch comes entirely before or after it. */
   g_mutex_lock (&self->lock);
-  if (g_hash_table_lookup (self->leases, lease->model) == lease)
+  const gboolean is_last = g_hash_table_lookup (self->leases, lease->model) == lease;
+  if (is_last)
     muster_chief_registry_release (self->server->registry, lease->model, lease->epoch);
   g_mutex_unlock (&self->lock);
+  if (is_last && !g_atomic_int_get (&self->server->is_stopping))
+    log_release (lease);
   end_lease (lease, error);
+}
+
+static void
+log_refusal (const Muster__ClaimRequest *request, const GError *error)
+{
+  static MusterLogLimit limit;
+  char left_out[MUSTER_LOG_COUNT_SIZE];
+  if (!muster_log_bounded (G_LOG_LEVEL_INFO, &limit, left_out))
+    return;
+  muster_log (G_LOG_LEVEL_INFO, "claim-refused", "MUSTER_MODEL", request->model, "MUSTER_TASK",
+              request->task, "MUSTER_CLIENT", request->who, "MUSTER_LEFT_OUT", left_out, "MESSAGE",
+              "refused a chief: %s", error->message);
+}
+
+static void
+log_claim (const Lease *lease, const Muster__ClaimRequest *request,
+           const MusterAnnouncement *before)
+{
+  if (!muster_log_enabled (G_LOG_LEVEL_INFO))
+    return;
+  g_autofree char *stood =
+      before != NULL ? muster_announcement_describe (before) : g_strdup ("none");
+  muster_log (G_LOG_LEVEL_INFO, "claim", "MUSTER_MODEL", lease->model, "MUSTER_TASK", request->task,
+              "MUSTER_CLIENT", request->who, "MUSTER_EPOCH", MUSTER_LOG_INT (lease->epoch),
+              "MUSTER_SESSION", lease->session_handle, "MESSAGE",
+              "%s claimed '%s'; the chief before: %s",
+              *request->who != '\0' ? request->who : "a chief", lease->model, stood);
 }
 
 static void
@@ -250,9 +317,11 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   gboolean is_granted = grant (self, lease, request, served, &before, &loser, &orphan, &error);
   g_mutex_unlock (&self->lock);
   if (!is_granted) {
+    log_refusal (request, error);
     end_lease (lease, error);
     return;
   }
+  log_claim (lease, request, before);
   attend_to_lease (self);
   if (loser != NULL)
     fence (self, loser, orphan);
@@ -260,6 +329,30 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
                          lease_ref (lease), lease_unref);
+}
+
+/* A chief may take its own model over from itself; from another one, that is an administrator's. */
+static gboolean
+may_claim (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest *request,
+           GError **error)
+{
+  if (!request->take_over)
+    return TRUE;
+  g_autoptr (MusterAnnouncement) chief =
+      muster_chief_registry_find (server->registry, request->model);
+  if (chief == NULL || g_strcmp0 (chief->who, request->who) == 0)
+    return TRUE;
+  g_autoptr (GError) refused = NULL;
+  if (muster_rpc_call_role (call) < MUSTER_ROLE_ADMIN) {
+    g_autofree char *text = muster_announcement_describe (chief);
+    muster_fail (&refused, MUSTER_ERROR_PERMISSION_DENIED,
+                 "taking '%s' from its chief, %s, needs the role 'admin'", chief->model, text);
+  }
+  muster_server_audit (call, "Claim", chief->model, refused);
+  if (refused == NULL)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&refused));
+  return FALSE;
 }
 
 static void
@@ -273,7 +366,8 @@ claim (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_server_unpack (call, request, &muster__claim_request__descriptor, arena);
   if (read == NULL)
     return;
-  served = muster_sessions_find (server->sessions, read->session_handle, &error);
+  if (may_claim (server, call, read, &error))
+    served = muster_sessions_find (server->sessions, read->session_handle, &error);
   if (served != NULL)
     open_claim (server->announcing, call, read, served);
   else
@@ -281,6 +375,19 @@ claim (MusterRpcCall *call, GBytes *request, gpointer data)
 }
 
 /* --- announcing --- */
+
+/* A chief that announces a later phase than RESTORING has restored. */
+static void
+count_restore (MusterServer *server, const MusterAnnouncement *announced)
+{
+  if (announced->phase <= MUSTER_CHIEF_RESTORING || announced->model == NULL)
+    return;
+  g_autoptr (MusterAnnouncement) before =
+      muster_chief_registry_find (server->registry, announced->model);
+  if (before != NULL && before->phase == MUSTER_CHIEF_RESTORING &&
+      before->epoch == announced->epoch)
+    muster_histogram_add (&server->restores, before->phase_age_us);
+}
 
 static gboolean
 take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **error)
@@ -291,6 +398,7 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
   const MusterAnnouncement announcement = muster_server_read_announcement (announced);
   g_autoptr (MusterSaveStatus) saves = announcement.saves;
   g_autofree MusterGoodput *goodput = announcement.goodput;
+  count_restore (server, &announcement);
   if (!muster_chief_registry_announce (server->registry, &announcement, error))
     return FALSE;
   attend_to_lease (server->announcing); /* an expired lease is renewed */
@@ -405,6 +513,47 @@ muster_announce_service_enter (MusterAnnounceService *self)
   muster_server_add_method (self->server, "/muster.Readiness/Announce", announce);
 }
 
+/* TRUE if the caller's connection holds the lease. */
+static gboolean
+is_callers (MusterAnnounceService *self, MusterRpcCall *caller, const char *model)
+{
+  gboolean is_same = FALSE;
+  g_mutex_lock (&self->lock);
+  Lease *lease = g_hash_table_lookup (self->leases, model);
+  if (lease != NULL) {
+    g_mutex_lock (&lease->lock);
+    is_same = lease->call != NULL &&
+              g_str_equal (muster_rpc_call_peer (lease->call), muster_rpc_call_peer (caller));
+    g_mutex_unlock (&lease->lock);
+  }
+  g_mutex_unlock (&self->lock);
+  return is_same;
+}
+
+gboolean
+muster_announce_service_may_reset (MusterAnnounceService *self, MusterRpcCall *caller,
+                                   GError **error)
+{
+  guint n_own = 0;
+  if (muster_rpc_call_role (caller) >= MUSTER_ROLE_ADMIN)
+    return TRUE;
+  g_autoptr (GPtrArray) models = muster_chief_registry_list (self->server->registry);
+  for (guint i = 0; i < models->len; i++) {
+    const MusterAnnouncement *chief = models->pdata[i];
+    if (is_callers (self, caller, chief->model)) {
+      n_own++;
+    } else if (chief->alive || chief->prepared) {
+      return muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
+                          "Reset also ends '%s', which isn't the caller's: it needs the role "
+                          "'admin'",
+                          chief->model);
+    }
+  }
+  return n_own > 0 || muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
+                                   "Reset ends all sessions: it needs the role 'admin', or the "
+                                   "lease on the model");
+}
+
 /* Takes out the trackers of all claims up to n_claims. Call with the lock held; stop the trackers
  * without it. */
 static GPtrArray *
@@ -423,7 +572,7 @@ take_trackers (MusterAnnounceService *self, guint64 n_claims)
 }
 
 void
-muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims)
+muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims, guint n_sessions)
 {
   g_mutex_lock (&self->lock);
   GPtrArray *trackers = take_trackers (self, n_claims);
@@ -431,20 +580,45 @@ muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims)
   g_ptr_array_unref (
       trackers); /* first, so that none of them reports an outdated state to the registry */
   muster_chief_registry_reset (self->server->registry, n_claims);
+  muster_log (G_LOG_LEVEL_MESSAGE, "reset", "MUSTER_SESSIONS", MUSTER_LOG_INT (n_sessions),
+              "MESSAGE", "the master was reset: all variables are lost, and %u sessions were ended",
+              n_sessions);
+}
+
+/* Call with the lock held. */
+static GPtrArray *
+list_leases (MusterAnnounceService *self)
+{
+  GPtrArray *leases = g_ptr_array_new_with_free_func (lease_unref);
+  GHashTableIter iter;
+  gpointer lease;
+  g_hash_table_iter_init (&iter, self->leases);
+  while (g_hash_table_iter_next (&iter, NULL, &lease))
+    g_ptr_array_add (leases, lease_ref (lease));
+  return leases;
+}
+
+void
+muster_announce_service_drain (MusterAnnounceService *self)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (GPtrArray) leases = list_leases (self);
+  g_mutex_unlock (&self->lock);
+  for (guint i = 0; i < leases->len; i++) {
+    Lease *lease = leases->pdata[i];
+    g_mutex_lock (&lease->lock);
+    tell_drain_locked (lease);
+    g_mutex_unlock (&lease->lock);
+  }
 }
 
 void
 muster_announce_service_stop (MusterAnnounceService *self)
 {
-  g_autoptr (GPtrArray) ending = g_ptr_array_new_with_free_func (lease_unref);
   g_autoptr (GError) error = stopping_error ();
-  GHashTableIter iter;
-  gpointer lease;
   g_mutex_lock (&self->lock);
   self->stopped = TRUE;
-  g_hash_table_iter_init (&iter, self->leases);
-  while (g_hash_table_iter_next (&iter, NULL, &lease))
-    g_ptr_array_add (ending, lease_ref (lease));
+  g_autoptr (GPtrArray) ending = list_leases (self);
   GPtrArray *trackers = take_trackers (self, G_MAXUINT64);
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < ending->len; i++)

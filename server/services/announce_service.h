@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "rpc/server/rpc_server.h"
 #include "server/core/types.h"
 
 G_BEGIN_DECLS
@@ -12,9 +13,18 @@ typedef struct _MusterAnnounceService MusterAnnounceService;
 MusterAnnounceService *muster_announce_service_new (MusterServer *server);
 void muster_announce_service_free (MusterAnnounceService *self);
 void muster_announce_service_enter (MusterAnnounceService *self);
-/* Notes a reset of the master, with the registry's n_claims before it. */
-void muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims);
+/* Notes a reset of the master, with the registry's n_claims before it; it ended n_sessions. */
+void muster_announce_service_reset (MusterAnnounceService *self, guint64 n_claims,
+                                    guint n_sessions);
+/* Tells all chiefs that the server is draining. */
+void muster_announce_service_drain (MusterAnnounceService *self);
 /* Ends all leases' streams, and grants no more. Idempotent. */
 void muster_announce_service_stop (MusterAnnounceService *self);
+
+/* An administrator may reset the master; a caller with the role 'run' may if its connection holds
+ * the lease on a model, and no other model has a chief or is prepared. Otherwise PERMISSION_DENIED.
+ */
+gboolean muster_announce_service_may_reset (MusterAnnounceService *self, MusterRpcCall *caller,
+                                            GError **error);
 
 G_END_DECLS

@@ -27,6 +27,7 @@ muster_server_fill_announcement (MusterAnnouncementMessage *self, const MusterAn
   message->ready = chief->is_ready;
   message->holder = muster_server_text (chief->holder);
   message->failed = chief->failed;
+  message->drain = (gint32)chief->drain;
   if (chief->saves != NULL) {
     muster_save_status_fill (&self->saves, chief->saves);
     message->saves = &self->saves;
@@ -52,6 +53,9 @@ muster_server_read_announcement (const Muster__Announcement *message)
       .detail = message->detail,
       .holder = message->holder,
       .failed = message->failed,
+      .drain = message->drain >= MUSTER_DRAIN_NONE && message->drain <= MUSTER_DRAIN_SAVED
+                   ? (MusterChiefDrain)message->drain
+                   : MUSTER_DRAIN_NONE,
       .saves = muster_save_status_read (message->saves),
       .goodput = muster_goodput_read (message->goodput),
   };

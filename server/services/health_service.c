@@ -17,6 +17,7 @@ struct _MusterHealthService {
   MusterChiefRegistry *registry; /* (not owned) */
 
   GMutex lock;
+  gboolean drains;  /* guarded by lock */
   gboolean stopped; /* guarded by lock */
   /* The open watches: MusterRpcCall -> Watch. A call holds its own reference until it is ended;
    * whoever removes it from the table ends it. Guarded by lock. */
@@ -72,12 +73,13 @@ is_serving (const MusterAnnouncement *chief)
 static Status
 find_status (MusterHealthService *self, const char *name)
 {
+  const gboolean is_ending = self->drains || self->stopped;
   if (*name == '\0')
-    return self->stopped ? NOT_SERVING : SERVING;
+    return is_ending ? NOT_SERVING : SERVING;
   g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (self->registry, name);
   if (chief == NULL)
     return SERVICE_UNKNOWN;
-  return is_serving (chief) && !self->stopped ? SERVING : NOT_SERVING;
+  return is_serving (chief) && !is_ending ? SERVING : NOT_SERVING;
 }
 
 static void
@@ -238,6 +240,24 @@ muster_health_service_n_watchers (MusterHealthService *self)
   guint n = g_hash_table_size (self->watchers);
   g_mutex_unlock (&self->lock);
   return n;
+}
+
+void
+muster_health_service_drain (MusterHealthService *self)
+{
+  GHashTableIter iter;
+  gpointer call, value;
+  g_mutex_lock (&self->lock);
+  self->drains = TRUE;
+  g_hash_table_iter_init (&iter, self->watchers);
+  while (g_hash_table_iter_next (&iter, &call, &value)) {
+    Watch *watch = value;
+    if (watch->told != SERVING)
+      continue;
+    watch->told = NOT_SERVING;
+    send_status (call, NOT_SERVING);
+  }
+  g_mutex_unlock (&self->lock);
 }
 
 void

@@ -7,11 +7,11 @@
 G_BEGIN_DECLS
 
 /* MusterHealthService answers gRPC's health calls (rpc/proto/health.proto) on any number of RPC
- * servers. The empty name is the server: SERVING until it is stopped, then NOT_SERVING. Other names
- * are models announced by a chief: SERVING while the model is prepared and its ready op passes.
- * Check on an unannounced name is NOT_FOUND; Watch reports SERVICE_UNKNOWN and continues, as gRPC
- * specifies, since the model may be announced later. Its handlers never block, so they don't run in
- * the handler pool: probes are answered even if all steps are stuck. Any thread. */
+ * servers. The empty name is the server: SERVING until it drains or is stopped, then NOT_SERVING.
+ * Other names are models announced by a chief: SERVING while the model is prepared and its ready op
+ * passes. Check on an unannounced name is NOT_FOUND; Watch reports SERVICE_UNKNOWN and continues,
+ * as gRPC specifies, since the model may be announced later. Its handlers never block, so they
+ * don't run in the handler pool: probes are answered even if all steps are stuck. Any thread. */
 
 typedef struct _MusterHealthService MusterHealthService;
 
@@ -29,6 +29,8 @@ void muster_health_service_enter (MusterHealthService *self, MusterRpcServer *rp
 /* The number of watchers. */
 guint muster_health_service_n_watchers (MusterHealthService *self);
 
+/* Sends NOT_SERVING to watchers, and answers so from now on. */
+void muster_health_service_drain (MusterHealthService *self);
 /* Sends NOT_SERVING to watchers, and ends their streams with CANCELLED. Idempotent. */
 void muster_health_service_stop (MusterHealthService *self);
 

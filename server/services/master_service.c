@@ -3,6 +3,7 @@
 
 #include "rpc/proto/master.pb-c.h"
 #include "rpc/proto/muster.pb-c.h"
+#include "server/core/drain.h"
 #include "server/core/nested_message_private.h"
 #include "server/core/server_private.h"
 #include "server/core/service.h"
@@ -142,7 +143,8 @@ read_known (Wanted *self, MusterServer *server, MusterRpcCall *call,
 static MusterServed *
 make_session (MusterServer *server, MusterRpcCall *call, const Wanted *wanted, GError **error)
 {
-  if (!muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error))
+  if (!muster_server_admits (server, error) ||
+      !muster_limits_take (server->limits, MUSTER_LIMIT_SESSIONS, error))
     return NULL;
   g_autoptr (MusterSession) session = muster_master_create_session (
       server->master, wanted->graph, wanted->config, muster_rpc_call_deadline_us (call),
@@ -292,14 +294,20 @@ reset (MusterRpcCall *call, GBytes *request, gpointer data)
   g_ptr_array_add (containers, NULL);
 
   g_autoptr (GError) error = NULL;
+  if (!muster_announce_service_may_reset (server->announcing, call, &error)) {
+    muster_server_audit (call, "Reset", NULL, error);
+    muster_rpc_call_finish (call, error);
+    return;
+  }
   guint64 n_claims = muster_chief_registry_n_claims (server->registry);
   g_autoptr (GPtrArray) all = muster_sessions_take_all (server->sessions);
   gboolean done = muster_master_reset (server->master, (const char *const *)containers->pdata,
                                        muster_rpc_call_deadline_us (call), NULL, &error);
   if (done)
-    muster_announce_service_reset (server->announcing, n_claims);
+    muster_announce_service_reset (server->announcing, n_claims, all->len);
   else
     muster_sessions_unsay_reset (server->sessions, all);
+  muster_server_audit (call, "Reset", NULL, error);
   for (guint i = 0; i < all->len; i++) {
     MusterServed *served = all->pdata[i];
     muster_readiness_service_session_gone (server->readiness, served);
@@ -372,6 +380,7 @@ muster_master_service_enter (MusterServer *server)
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ExtendSession"), extend_session);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("CloseSession"), close_session);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("ListDevices"), list_devices);
+  muster_rpc_server_require (server->rpc, MUSTER_MASTER_SERVICE ("ListDevices"), MUSTER_ROLE_READ);
   muster_server_add_method (server, MUSTER_MASTER_SERVICE ("Reset"), reset);
   muster_step_service_enter (server);
 }

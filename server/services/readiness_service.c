@@ -155,6 +155,14 @@ prepare_round (MusterReadinessService *self, const MusterReadiness *readiness, g
   self->packed = pack_readiness (readiness);
 }
 
+static void
+count_latency (MusterServer *server)
+{
+  gint64 changed_us = muster_readiness_hub_changed_us (server->hub);
+  if (changed_us > 0)
+    muster_histogram_add (&server->watch_latency, muster_clock_now_us (server->clock) - changed_us);
+}
+
 /* The hub's callback. */
 static void
 on_readiness (const MusterReadiness *readiness, guint64 round, const GError *error, gpointer data)
@@ -169,8 +177,10 @@ on_readiness (const MusterReadiness *readiness, guint64 round, const GError *err
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   muster_rope_append (&rope, self->packed);
   g_mutex_lock (&watcher->lock);
-  if (watcher->call != NULL)
+  if (watcher->call != NULL) {
     muster_rpc_call_send (watcher->call, &rope);
+    count_latency (self->server);
+  }
   watcher->waits_for = self->waits_for;
   g_clear_pointer (&watcher->why, g_ref_string_release);
   watcher->why = g_ref_string_acquire (self->why);
@@ -334,6 +344,7 @@ void
 muster_readiness_service_enter (MusterReadinessService *self)
 {
   muster_server_add_method (self->server, "/muster.Readiness/Watch", watch);
+  muster_rpc_server_require (self->server->rpc, "/muster.Readiness/Watch", MUSTER_ROLE_READ);
 }
 
 /* The watches of one session, or all (NULL); ending them removes them from the list. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/readiness_tracker.h"
 
+#include "base/log.h"
+
 #define PATIENCE (60 * MUSTER_SECOND) /* the time limit for creating the session */
 
 struct _MusterReadinessTracker {
@@ -43,7 +45,8 @@ tracker_unref (MusterReadinessTracker *self)
 static void
 fail (MusterReadinessTracker *self, const GError *error)
 {
-  g_info ("following whether '%s' is ready: %s", self->model, error->message);
+  muster_log (G_LOG_LEVEL_INFO, "readiness", "MESSAGE", "following whether '%s' is ready: %s",
+              self->model, error->message);
   muster_chief_registry_set_ready (self->tracking->registry, self->model, self->epoch, FALSE);
   g_atomic_int_set (&self->has_failed, TRUE);
 }

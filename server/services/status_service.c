@@ -2,7 +2,7 @@
 #include "server/services/status_service.h"
 
 #include "base/version.h"
-#include "rpc/proto/muster.pb-c.h"
+#include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/core/service.h"
 #include "server/services/announcement.h"
@@ -72,6 +72,11 @@ typedef struct {
   Muster__Announcement **model_pointers; /* (owned) */
 } Lists;
 
+struct _MusterServerStatus {
+  Muster__StatusResponse response;
+  Lists lists;
+};
+
 static void
 lists_clear (Lists *self)
 {
@@ -82,7 +87,6 @@ lists_clear (Lists *self)
   g_free (self->models);
   g_free (self->model_pointers);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Lists, lists_clear)
 
 static void
 fill_limits (Muster__StatusResponse *response, Lists *lists, MusterLimits *limits)
@@ -148,24 +152,47 @@ fill_steps (Muster__StatusResponse *response, MusterServer *server, gint64 now_u
   muster_step_meter_quantiles (server->steps, &half, 1, &response->median_step_us);
 }
 
+MusterServerStatus *
+muster_server_status_new (MusterServer *server)
+{
+  MusterServerStatus *self = g_new0 (MusterServerStatus, 1);
+  Muster__StatusResponse *response = &self->response;
+  gint64 now_us = muster_clock_now_us (server->clock);
+  muster__status_response__init (response);
+  response->version = MUSTER_VERSION;
+  response->uptime_us = now_us - server->started_us;
+  response->sessions = (gint32)muster_sessions_size (server->sessions);
+  response->watchers = (gint32)muster_readiness_service_n_watchers (server->readiness);
+  response->draining_us = muster_server_drain_left_us (server);
+  response->memory_bytes = muster_server_resident_bytes ();
+  response->master = (char *)muster_master_target (server->master);
+  fill_steps (response, server, now_us);
+  fill_limits (response, &self->lists, server->limits);
+  fill_waiters (response, &self->lists, server->readiness);
+  fill_models (response, &self->lists, server->registry);
+  return self;
+}
+
+void
+muster_server_status_free (MusterServerStatus *self)
+{
+  if (self == NULL)
+    return;
+  lists_clear (&self->lists);
+  g_free (self);
+}
+
+const Muster__StatusResponse *
+muster_server_status_read (const MusterServerStatus *self)
+{
+  return &self->response;
+}
+
 static void
 status (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
 {
-  MusterServer *server = data;
-  g_auto (Lists) lists = {0};
-  Muster__StatusResponse response = MUSTER__STATUS_RESPONSE__INIT;
-  gint64 now_us = muster_clock_now_us (server->clock);
-  response.version = MUSTER_VERSION;
-  response.uptime_us = now_us - server->started_us;
-  response.sessions = (gint32)muster_sessions_size (server->sessions);
-  response.watchers = (gint32)muster_readiness_service_n_watchers (server->readiness);
-  response.memory_bytes = muster_server_resident_bytes ();
-  response.master = (char *)muster_master_target (server->master);
-  fill_steps (&response, server, now_us);
-  fill_limits (&response, &lists, server->limits);
-  fill_waiters (&response, &lists, server->readiness);
-  fill_models (&response, &lists, server->registry);
-  muster_server_reply (call, &response.base);
+  g_autoptr (MusterServerStatus) present = muster_server_status_new (data);
+  muster_server_reply (call, &present->response.base);
 }
 
 /* Neither blocks, so neither uses the handler pool: leases can be renewed even if all its threads
@@ -175,4 +202,5 @@ muster_status_service_enter (MusterServer *server)
 {
   muster_rpc_server_add_method (server->rpc, "/muster.Readiness/Renew", renew, server);
   muster_rpc_server_add_method (server->rpc, "/muster.Readiness/Status", status, server);
+  muster_rpc_server_require (server->rpc, "/muster.Readiness/Status", MUSTER_ROLE_READ);
 }

@@ -2,6 +2,7 @@
 // The part of TensorFlow's MasterService that runs: steps and callables.
 #include "server/services/step_service.h"
 
+#include "base/log.h"
 #include "graph/run_options.h"
 #include "rpc/messages/run_step.h"
 #include "rpc/proto/master.pb-c.h"
@@ -75,6 +76,8 @@ typedef struct {
 typedef struct {
   MusterSessionGuard guard;
   gboolean is_step;
+  const char *method; /* static */
+  gint64 request_id;
   gint64 began_us;
 } Admitted;
 
@@ -94,7 +97,12 @@ admit (MusterServer *server, const Admission *wanted, Admitted *self, GError **e
     return FALSE;
   *self = (Admitted){.guard = {server, served, TRUE},
                      .is_step = wanted->is_step,
+                     .method = wanted->method,
+                     .request_id = wanted->request_id,
                      .began_us = muster_clock_now_us (server->clock)};
+  muster_log (G_LOG_LEVEL_DEBUG, "step", "MUSTER_METHOD", self->method, "MUSTER_SESSION",
+              served->handle, "MUSTER_REQUEST", MUSTER_LOG_INT (self->request_id), "MESSAGE",
+              "%s begins", self->method);
   return TRUE;
 }
 
@@ -110,6 +118,10 @@ leave (Admitted *self)
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
     muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
   }
+  muster_log (G_LOG_LEVEL_DEBUG, "step-done", "MUSTER_METHOD", self->method, "MUSTER_SESSION",
+              self->guard.served->handle, "MUSTER_REQUEST", MUSTER_LOG_INT (self->request_id),
+              "MUSTER_SECONDS", MUSTER_LOG_SECONDS (now_us - self->began_us), "MESSAGE",
+              "%s has ended", self->method);
   muster_served_end_call (self->guard.served, now_us);
   self->guard.is_open = FALSE;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/cluster/cluster_spec.h"
 
+#include "base/fields.h"
 #include "base/require.h"
 #include "base/unpack.h"
 #include "rpc/proto/master.pb-c.h"
@@ -39,6 +40,7 @@ muster_cluster_spec_new (const char *tf_config, GError **error)
 {
   g_autoptr (MusterClusterSpec) self = g_new0 (MusterClusterSpec, 1);
 
+  g_atomic_ref_count_init (&self->refs);
   self->tasks = g_array_new (FALSE, FALSE, sizeof (MusterClusterTask));
   g_array_set_clear_func (self->tasks, task_clear);
   if (tf_config == NULL || !*tf_config)
@@ -48,16 +50,33 @@ muster_cluster_spec_new (const char *tf_config, GError **error)
              : NULL;
 }
 
+MusterClusterSpec *
+muster_cluster_spec_ref (MusterClusterSpec *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
 void
 muster_cluster_spec_free (MusterClusterSpec *self)
 {
-  if (self == NULL)
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_array_unref (self->tasks);
   g_free (self->job);
   g_free (self->session_master);
   g_free (self);
 }
+
+G_DEFINE_BOXED_TYPE (MusterClusterSpec, muster_cluster_spec, muster_cluster_spec_ref,
+                     muster_cluster_spec_free)
+
+static const MusterField task_fields[] = {
+    MUSTER_STRING_FIELD (MusterClusterTask, job),
+    MUSTER_STRING_FIELD (MusterClusterTask, address),
+};
+MUSTER_DEFINE_OPTIONS (MusterClusterTask, muster_cluster_task, task_fields)
 
 /* --- its tasks --- */
 

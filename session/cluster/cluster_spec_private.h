@@ -8,6 +8,7 @@ G_BEGIN_DECLS
 #define MUSTER_MOST_TASKS 100000
 
 struct _MusterClusterSpec {
+  gatomicrefcount refs;
   GArray *tasks; /* (owned) of MusterClusterTask, which own their strings */
   char *job;     /* (owned) (nullable) */
   guint index;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* muster-tensorflow LIBRARY PORT: TensorFlow's own runtime as a process beside muster, which starts
- * it (`--master=tensorflow`). It loads LIBRARY, starts TensorFlow's server on 127.0.0.1:PORT and
- * says so on descriptor 3, a socket: "loaded", when it has, then in one line "serving VERSION" or
- * "failed CODE REASON". It ends when the other end of that socket is closed, or its parent dies. */
+/* muster-tensorflow LIBRARY PORT [DIRECTORY…]: TensorFlow's own runtime as a process beside muster,
+ * which starts it (`--master=tensorflow`). It loads LIBRARY, starts TensorFlow's server on
+ * 127.0.0.1:PORT and says so on descriptor 3, a socket: "loaded", when it has, then in one line
+ * "serving VERSION" or "failed CODE REASON". It ends when the other end of that socket is closed,
+ * or its parent dies. */
+#include "tensorflow/helper/confine.h"
 #include "tensorflow/helper/loopback.h"
+#include "tensorflow/helper/peer.h"
 #include "tensorflow/helper/server.h"
 
 #include <errno.h>
@@ -21,6 +24,7 @@
 #define PARENT   3
 #define MAX_TEXT 2048
 #define INTERNAL 13
+#define INVALID  3
 
 /* The parent never sends anything: the socket becomes readable when the parent ends. */
 static void *
@@ -85,7 +89,7 @@ main (int argc, char **argv)
   int type;
   socklen_t size = sizeof type;
   char *end = NULL;
-  unsigned long port = argc == 3 ? strtoul (argv[2], &end, 10) : 0;
+  unsigned long port = argc >= 3 ? strtoul (argv[2], &end, 10) : 0;
   if (port == 0 || port > 65535 || *end != '\0' ||
       getsockopt (PARENT, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
     fprintf (
@@ -96,12 +100,18 @@ main (int argc, char **argv)
   prctl (PR_SET_PDEATHSIG, SIGKILL);
   fcntl (PARENT, F_SETFD, FD_CLOEXEC);
   settle_signals ();
+  char text[MAX_TEXT] = "", wrong[MAX_TEXT];
+  if (argc > 3 && !muster_confine (argv + 3, argv[1], text, sizeof text))
+    return fail_start (INVALID, text);
   pthread_t watcher;
   if (pthread_create (&watcher, NULL, end_with_parent, NULL) != 0)
     return 1;
 
-  char text[MAX_TEXT] = "", wrong[MAX_TEXT];
   int code;
+  if (!muster_peer_can_check ()) {
+    snprintf (text, sizeof text, "can't read /proc/net/tcp to check who connects to it");
+    return fail_start (INTERNAL, text);
+  }
   muster_loopback_share ((uint16_t)port);
   if (!muster_server_in_process (argv[1], (uint16_t)port, report_loaded, text, sizeof text, &code))
     return fail_start (code, text);

@@ -14,7 +14,7 @@ MUSTER_TEST (error, names_every_code)
   MUSTER_EXPECT_STREQ (muster_error_name (MUSTER_ERROR_UNAUTHENTICATED), "unauthenticated");
   for (int code = 1; code <= 16; code++)
     MUSTER_EXPECT_TRUE (*muster_error_name (code) != '\0');
-  MUSTER_EXPECT_STREQ (muster_error_name (0), "unknown");
+  MUSTER_EXPECT_STREQ (muster_error_name (0), "ok");
   MUSTER_EXPECT_STREQ (muster_error_name (-1), "unknown");
   MUSTER_EXPECT_STREQ (muster_error_name (17), "unknown");
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "checkpoint/format/crc32c.h"
 #include "tests/checkpoint/bundle_fixture.h"
+#include "tests/doubles/heard.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -199,10 +200,12 @@ MUSTER_TEST (CheckpointRecord, a_damaged_one_is_kept_beside_before_another_is_wr
   g_autoptr (MusterCheckpointRecord) read =
       muster_checkpoint_record_read (NULL, muster_test_tmpdir (), &damage);
   MUSTER_EXPECT_ERROR (damage, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_WARNING, "*renamed '*checkpoint.muster.bad*");
+  heard_begin (G_LOG_LEVEL_WARNING);
   g_autoptr (MusterCheckpointRecord) anew =
       muster_checkpoint_record_read_to_write (NULL, muster_test_tmpdir (), &error);
   MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (heard_count ("quarantine", "*renamed '*checkpoint.muster.bad*"), 1U);
+  heard_end ();
   MUSTER_EXPECT_EQ (anew->checkpoints->len, 0);
   g_autofree char *kept = in_tmpdir (MUSTER_RECORD_FILE ".bad");
   g_autoptr (GBytes) bytes = get_file (kept);

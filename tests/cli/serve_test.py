@@ -25,10 +25,10 @@ PATIENCE = 60
 class Serve:
     """A server of the test's own; its first lines say where."""
 
-    def __init__(self, *flags, env=None, lines=1):
+    def __init__(self, *flags, env=None, lines=1, stderr=None):
         self.process = subprocess.Popen(
             [peer.MUSTER, "serve", "--listen=localhost:0", *flags],
-            stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})},
+            stdout=subprocess.PIPE, stderr=stderr, text=True, env={**os.environ, **(env or {})},
             preexec_fn=peer.die_with_parent)
         self.at = {}
         for _ in range(lines):
@@ -141,10 +141,10 @@ class PortsTest(unittest.TestCase):
     def test_takes_its_limits_from_the_line(self):
         with Serve("--http=localhost:0", "--max-sessions=7", "--max-graph-bytes=1000",
                    "--max-steps=3", "--max-watchers=5", "--max-request-bytes=100000",
-                   "--idle-session=1h", "--chief-lease=5", lines=2) as served:
+                   "--max-memory=3GiB", "--idle-session=1h", "--chief-lease=5", lines=2) as served:
             page = get(served.at["http"] + "/metrics")[1]
             for limit in ["sessions\"} 7", "graph_bytes\"} 1000", "steps\"} 3", "watchers\"} 5",
-                          "request_bytes\"} 100000"]:
+                          "request_bytes\"} 100000", "memory\"} 3221225472"]:
                 self.assertIn("muster_limit{limit=\"%s\n" % limit, page)
             refused = muster("wait", "--meta-graph=" + DIGITS, "--master=" + served.at["serving"],
                              "--timeout=5")
@@ -155,6 +155,8 @@ class PortsTest(unittest.TestCase):
         for flag, words in [("--max-sessions=-1", "--max-sessions"),
                             ("--max-request-bytes=3000000000", "--max-request-bytes"),
                             ("--idle-session=0", "--idle-session"),
+                            ("--max-memory=much", "--max-memory: invalid size 'much'"),
+                            ("--max-memory=0%", "--max-memory"), ("--max-memory=5Z", "80%"),
                             ("--chief-lease=soon", "--chief-lease"),
                             ("--listen=0.0.0.0:0", "--insecure"),
                             ("--http=0.0.0.0:0", "--insecure"),
@@ -183,6 +185,108 @@ class PortsTest(unittest.TestCase):
             with open("/proc/%d/limits" % served.process.pid) as limits:
                 files = [line.split() for line in limits if line.startswith("Max open files")][0]
             self.assertEqual(files[3], files[4])
+
+
+class FilesTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.data, self.outside = (os.path.join(self.folder.name, name) for name in ("data", "outside"))
+        os.mkdir(self.data)
+        os.mkdir(self.outside)
+
+    def save(self, served, directory):
+        return muster("save", "--meta-graph=" + DIGITS, "--master=" + served.at["serving"],
+                      "--checkpoint-dir=" + directory)
+
+    def test_writes_only_to_its_data_directories(self):
+        with Serve("--data-dir=" + self.data) as served:
+            run = os.path.join(self.data, "run")
+            prepared = muster("prepare", "--meta-graph=" + DIGITS, "--master=" + served.at["serving"],
+                              "--checkpoint-dir=" + run, "--timeout=30")
+            self.assertEqual(prepared.returncode, 0, prepared.stderr)
+            saved = self.save(served, run)
+            self.assertEqual(saved.returncode, 0, saved.stderr)
+            self.assertTrue(os.path.exists(os.path.join(run, "checkpoint")))
+            os.symlink(self.outside, os.path.join(self.data, "link"))
+            for directory in self.outside, os.path.join(self.data, "link"):
+                refused = self.save(served, directory)
+                self.assertNotEqual(refused.returncode, 0, refused.stderr)
+                self.assertIn("is outside the server's data directories ('%s'); use a path in them"
+                              % self.data, refused.stderr)
+                self.assertEqual([name for name in os.listdir(self.outside) if "ckpt" in name], [])
+
+    def test_refuses_a_data_directory_that_is_not_there(self):
+        said = muster("serve", "--listen=localhost:0", "--data-dir=/no/such")
+        self.assertEqual((said.returncode, said.stdout), (3, ""))
+        self.assertIn("--data-dir: invalid data directory '/no/such': ", said.stderr)
+
+    def test_confines_a_runtime_that_opens_files_itself(self):
+        with Serve("--data-dir=" + self.data, "--master=tensorflow:" + FAKE) as served:
+            self.assertTrue(served.at["serving"].startswith("grpc://"))
+        said = muster("serve", "--listen=localhost:0", "--data-dir=/no/such", "--master=tensorflow:" + FAKE)
+        self.assertEqual((said.returncode, said.stdout), (3, ""))
+        self.assertIn("--data-dir: invalid data directory '/no/such': ", said.stderr)
+
+    def test_warns_where_other_machines_reach_every_file(self):
+        for flags, warns in [(["--listen=0.0.0.0:0", "--insecure"], True),
+                             (["--listen=0.0.0.0:0", "--insecure", "--data-dir=" + self.data], False),
+                             (["--listen=localhost:0"], False),
+                             (["--listen=0.0.0.0:0", "--insecure", "--master=grpc://localhost:1"], False)]:
+            with tempfile.TemporaryFile("w+") as said:
+                with Serve(*flags, stderr=said):
+                    pass
+                said.seek(0)
+                self.assertEqual("confine them with --data-dir" in said.read(), warns, flags)
+
+
+class LocalUsersTest(unittest.TestCase):
+    """Over a Unix socket."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.socket = "unix:" + os.path.join(self.folder.name, "m.sock")
+
+    def test_each_command_reaches_it(self):
+        with Serve("--listen=" + self.socket) as served:
+            self.assertEqual(served.at["serving"], self.socket)
+            model = ["--meta-graph=" + DIGITS, "--master=" + self.socket]
+            run = "--checkpoint-dir=" + os.path.join(self.folder.name, "run")
+            for command in [["train", *model, run, "--feed=x:0=@" + X, "--feed=y:0=@" + Y, "--steps=20"],
+                            ["prepare", *model, "--overwrite"], ["wait", *model, "--timeout=60"],
+                            ["save", *model, "--checkpoint-dir=" + self.folder.name],
+                            ["status", self.socket], ["finish", *model]]:
+                said = muster(*command)
+                self.assertEqual(said.returncode, 0, (command, said.stderr))
+        checked = muster("serve", "--check-config", "--listen=%s,localhost:1" % self.socket)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        refused = muster("wait", *model, "--timeout=1")
+        self.assertIn("no process listens on this socket", refused.stderr)
+
+    def test_is_served_beside_a_port_with_tokens_but_needs_none(self):
+        token = os.path.join(self.folder.name, "token")
+        with open(os.open(token, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write("secret\n")
+        with Serve("--listen=%s,localhost:0" % self.socket, "--token-file=" + token, lines=1) as served:
+            port = served.process.stdout.readline().split()[1]
+            self.assertEqual(muster("status", self.socket).returncode, 0)
+            self.assertNotEqual(muster("status", port).returncode, 0)
+            self.assertEqual(muster("status", port, "--token-file=" + token).returncode, 0)
+
+    def test_a_gateway_reaches_it_too(self):
+        with Serve("--listen=" + self.socket), Serve("--master=" + self.socket) as gateway:
+            said = muster("prepare", "--meta-graph=" + DIGITS, "--master=" + gateway.at["serving"],
+                          "--timeout=60")
+            self.assertEqual(said.returncode, 0, said.stderr)
+
+    def test_refuses_users_without_a_socket_and_unknown_ones(self):
+        for flags, words in [(["--allow-user=root"], "--listen=unix:/PATH"),
+                             (["--listen=" + self.socket, "--allow-user=no such"], "no user has this name"),
+                             (["--listen=unix:m.sock"], "unix:/PATH")]:
+            said = muster("serve", "--listen=localhost:0", *flags)
+            self.assertEqual((said.returncode, said.stdout), (3, ""), said.stderr)
+            self.assertIn(words, said.stderr)
 
 
 class StartTest(unittest.TestCase):
@@ -230,7 +334,7 @@ class StartTest(unittest.TestCase):
         served = self.command("", "serve", "--listen=localhost:0")
         self.assertIn("serving grpc://localhost:", served.stdout.readline())
         served.terminate()
-        self.assertIn("muster: TensorFlow 2.99.0-fake from '", self.expect_end(served, 0))
+        self.assertIn("  TensorFlow 2.99.0-fake from '", self.expect_end(served, 0))
 
     def test_prepare_and_train_have_their_timeout_in_the_start(self):
         for verb, words in ("prepare", []), ("train", ["--steps=1", "--feed=x:0=@" + X, "--feed=y:0=@" + Y]):

@@ -98,6 +98,34 @@ class Case(unittest.TestCase):
             self.assertEqual(done.stdout, "")
 
 
+class FailingDisk(Case):
+    def test_is_no_bad_usage(self):
+        """Reading the process's memory at 0 fails as a disk does: EIO."""
+        for command in (["train", *FEEDS, "--steps=1"], ["prepare"]):
+            done = subprocess.run([MUSTER, *command, "--meta-graph=/proc/self/mem", "--master=local"], capture_output=True,
+                                  text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, env=environment())
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn("Input/output error", done.stderr)
+
+    def test_reports_saves_that_fail_without_end_from_time_to_time(self):
+        process = self.start(MUSTER, "train", *LOCAL, "--steps=1000000000", "--checkpoint-dir=" + self.run_dir,
+                             "--save-every=1", "--save-blocking", "--json")
+        self.read_event(process, "saved")
+        os.rename(self.run_dir, self.run_dir + "-away")
+        with open(self.run_dir, "w", encoding="utf-8"):
+            pass
+        failed = self.read_event(process, "save-failed")
+        self.assertTrue(failed["error"])
+        self.assertEqual((failed["in_a_row"], failed["left_out"]), (1, 0))
+        for _ in range(20): # steps go on, and so do the failures
+            self.read_event(process, "step")
+        process.send_signal(signal.SIGTERM)
+        code, rest = self.ends(process)
+        self.assertEqual(code, 6, rest)
+        self.assertLessEqual(rest.count("save-failed"), 3)
+        self.assertLessEqual(rest.count("Unable to write the checkpoint"), 3)
+
+
 class Mistakes(Case):
     """Each is said with what is wrong, where, and what would be right, before anything is opened."""
 

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""doc_test.py DOCUMENT.md: every block of code in a document is compiled and run.
+"""doc_test.py DOCUMENT.md [--installed=PREFIX] [TEST…]: every block of code in a document is compiled and run.
 
 A block is fenced and says its language:
 
     c        compiled against the installed library and run; it must end with 0
     python   run; with TensorFlow where it imports it, else with python3-gi
-    sh       each command must end with 0; a `muster serve` goes on until the block ends
+    sh       each command must end with 0; a `muster serve` or `tensorboard` goes on until the block ends
     console  each "$ " command runs, and what all of them print is what stands there, but for numbers, times and hosts; lines may
-             come again, and one that ends in "…" is any number of lines that begin so
+             come again, and one that ends in "…" is any number of lines that begin so; muster lies below /usr
     json     parsed
     ini      parsed
     pbtxt    read as TensorFlow's checkpoint file
@@ -18,14 +18,17 @@ A block is fenced and says its language:
 What a reader doesn't need stands before a block in an HTML comment:
 
     <!-- before: SHELL -->       commands, as of sh
+    <!-- after: SHELL -->        the same, after the block: what it must have done
     <!-- around: PROGRAM -->     what the block is a part of; "..." is its place
+    <!-- file: NAME -->          what the block is saved as, instead of job.c or job.py
+    <!-- first: NAME -->         the nearest block before that is saved as NAME runs first, in the same folder
     <!-- follows: WHY -->        the block before this one runs first, in the same folder
     <!-- not run: REASON -->
 
 A comment without a colon marks a place, for other programs.
 
 Each block has a folder of its own with digits.meta, images.npy and labels.npy, and free ports for those in its text.
-$PREFIX is where muster is installed.
+$PREFIX is where muster is installed: from the build, or where --installed says that it is already.
 """
 import configparser
 import json
@@ -48,6 +51,7 @@ import peer
 PATIENCE = 120
 LANGUAGES = ("c", "python", "sh", "console", "json", "ini", "mermaid", "pbtxt", "text")
 DRAWINGS = ("mermaid", "text")
+PROGRAMS = {"c": "job.c", "python": "job.py"}
 MOST_UNRUN = 6  # of a document
 FILES = {"digits.meta": "digits.meta", "digits_x.npy": "images.npy", "digits_y.npy": "labels.npy"}
 TENSORFLOW = os.path.expanduser("~/.cache/muster/tensorflow/bin/python")
@@ -59,7 +63,7 @@ class Block:
     def __init__(self, language, line):
         self.language, self.line = language, line
         self.text = ""
-        self.before = self.around = self.reason = self.follows = None
+        self.before = self.after = self.around = self.file = self.reason = self.follows = None
 
 
 def read_blocks(source):
@@ -77,13 +81,20 @@ def read_blocks(source):
             if "-->" in line:
                 kind, colon, text = comment.strip()[len("<!--"):-len("-->")].partition(":")
                 if colon:  # <!-- modules --> and its like only mark a place
-                    notes[kind.strip()] = text.strip("\n")
+                    notes[kind.strip()] = text.strip("\n ")
                 comment = None
         elif line.startswith("```"):
             block = Block(line[3:].strip(), number)
             if block.language not in LANGUAGES:
                 raise ValueError("line %d: a block without a language of %s" % (number, ", ".join(LANGUAGES)))
-            block.before, block.around, block.reason = (notes.pop(kind, None) for kind in ("before", "around", "not run"))
+            block.before, block.after, block.around, block.file, block.reason = (
+                notes.pop(kind, None) for kind in ("before", "after", "around", "file", "not run"))
+            first = notes.pop("first", None)
+            if first is not None:
+                named = [each for each in blocks if each.file == first.strip()]
+                if not named:
+                    raise ValueError("line %d: no block before is saved as %s" % (number, first.strip()))
+                block.follows = named[-1]
             if notes.pop("follows", None) is not None:
                 block.follows = blocks[-1]
         else:
@@ -118,6 +129,7 @@ class Ports:
         return "localhost:%d" % self.taken[machine, port]
 
     def replace(self, text):
+        text = re.sub(r"--port=(\d{4,5})\b", lambda found: "--port=" + self.replace("localhost:" + found.group(1)).split(":")[1], text)
         return re.sub(r"\b([A-Za-z][\w.-]*|0\.0\.0\.0|127\.0\.0\.1):(\d{4,5})\b", self.place, text)
 
 
@@ -129,7 +141,11 @@ def continued(text):
 
 
 def is_server(command):
-    return re.match(r"muster serve\b", command.split("#")[0].strip()) is not None
+    return re.match(r"muster serve\b|tensorboard --logdir", command.split("#")[0].strip()) is not None
+
+
+def is_serving(line):
+    return re.match(r"serving |TensorBoard \S+ at http://", line) is not None
 
 
 class Shell:
@@ -174,9 +190,9 @@ class Shell:
             if code != 0:
                 raise AssertionError("`%s` ended with %d:\n%s" % (command, code, "\n".join(self.lines)))
             return
-        n = len([line for line in self.lines if line.startswith("serving ")])
+        n = len([line for line in self.lines if is_serving(line)])
         self.run(command.split("#")[0].rstrip().rstrip("&") + " &")
-        self.wait_for(lambda: len([line for line in self.lines if line.startswith("serving ")]) > n, "waited for `%s`" % command)
+        self.wait_for(lambda: len([line for line in self.lines if is_serving(line)]) > n, "waited for `%s`" % command)
 
     def end(self):
         os.killpg(self.process.pid, signal.SIGTERM)
@@ -212,7 +228,7 @@ def shape(line):
     line = re.sub(r" \(SIZE/s\)", "", line)
     line = re.sub(PHASES, "", line)
     line = re.sub(r"^(initialised \d+ variables) in T$", r"\1", line)
-    line = re.sub(r"\d[\d.,]*\d|\d", "N", line)
+    line = re.sub(r"(?:\d[\d.,]*\d|\d)(?:e[-+]\d+)?", "N", line)
     return re.sub(r" {2,}", "  ", line).strip()
 
 
@@ -223,7 +239,7 @@ def chain_of(block):
 
 def needs_tensorflow(block):
     everything = "\n".join(filter(None, (part for each in chain_of(block) for part in (each.before, each.around, each.text))))
-    return re.search(r"import tensorflow|\$TENSORFLOW|--master=tensorflow", everything) is not None
+    return re.search(r"import tensorflow|^tensorboard |\$TENSORFLOW|--master=tensorflow", everything, re.M) is not None
 
 
 def sections_of(text):
@@ -244,10 +260,12 @@ class Runner:
         self.installed = installed
         self.environment = {**os.environ, "LC_ALL": "C.UTF-8", "PREFIX": installed, "PATH": installed + "/bin:" + os.environ.get("PATH", "/usr/bin:/bin"),
                             "LD_LIBRARY_PATH": installed + "/lib", "PKG_CONFIG_PATH": installed + "/lib/pkgconfig",
-                            "GI_TYPELIB_PATH": installed + "/lib/girepository-1.0"}
+                            "GI_TYPELIB_PATH": installed + "/lib/girepository-1.0",
+                            "PYTHONPATH": installed + "/lib/python3/dist-packages"}
         self.environment.pop("TF_CONFIG", None)
         if os.path.exists(TENSORFLOW):
             self.environment.update(TENSORFLOW=TENSORFLOW, VIRTUAL_ENV=TENSORFLOW.removesuffix("/bin/python"))
+            self.environment["PATH"] += ":" + os.path.dirname(TENSORFLOW)
 
     def run(self, block):
         if not os.path.exists(TENSORFLOW) and needs_tensorflow(block):
@@ -270,49 +288,62 @@ class Runner:
             text = re.sub(r"^\.\.\.$", lambda _: text, ports.replace(block.around), count=1, flags=re.M)
         for command in continued(ports.replace(block.before or "")):
             shell.run_well(command)
-        getattr(self, "run_" + block.language)(text, shell, folder)
+        run = getattr(self, "run_" + block.language)
+        if block.language in PROGRAMS:
+            run(text, shell, folder, block)
+        else:
+            run(text.replace("/usr/share/muster/", self.installed + "/share/muster/"), shell, folder)
+        for command in continued(ports.replace(block.after or "")):
+            shell.run_well(command)
 
     def run_sh(self, text, shell, folder):
         for command in continued(text):
             shell.run_well(command)
 
     def run_console(self, text, shell, folder):
+        def as_packaged(line):
+            return line.replace(self.installed, "/usr")
+
         first = len(shell.lines)
         matched = set()
 
         def find(wanted):
             for i in range(first, len(shell.lines)):
-                if i not in matched and shape(shell.lines[i]) == wanted:
+                if i not in matched and shape(as_packaged(shell.lines[i])) == wanted:
                     return i
             return None
 
         sections = sections_of(text)
-        shown = [line for _, lines in sections for line in lines]
+        shown = [as_packaged(line) for _, lines in sections for line in lines]
         alike = {shape(line) for line in shown}
         begins = tuple(shape(line[:-1]) for line in shown if line.endswith("…")) + SLOW
         for command, lines in sections:
             shell.run(command)
-            for line in lines:
+            for line in map(as_packaged, lines):
                 if line.endswith("…"):
                     continue
                 shell.wait_for(lambda: find(shape(line)) is not None, "`%s` should print '%s' (%s)" % (command, line, shape(line)))
                 matched.add(find(shape(line)))
-        more = [line for i, line in enumerate(shell.lines[first:], first)
+        more = [line for i, line in enumerate(map(as_packaged, shell.lines[first:]), first)
                 if i not in matched and shape(line) not in alike and not shape(line).startswith(begins)]
         if more:
             raise AssertionError("it printed also:\n" + "\n".join(more))
 
-    def run_c(self, text, shell, folder):
-        with open(os.path.join(folder, "job.c"), "w", encoding="utf-8") as file:
+    def write(self, block, text, folder):
+        name = block.file or PROGRAMS[block.language]
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
-        shell.run_well("cc -Wall -Wextra -Werror job.c -o job $(pkg-config --cflags --libs muster-engine)")
+        return name
+
+    def run_c(self, text, shell, folder, block):
+        name = self.write(block, text, folder)
+        shell.run_well("cc -Wall -Wextra -Werror %s -o job $(pkg-config --cflags --libs muster-engine)" % name)
         shell.run_well("./job")
 
-    def run_python(self, text, shell, folder):
-        with open(os.path.join(folder, "job.py"), "w", encoding="utf-8") as file:
-            file.write(text)
+    def run_python(self, text, shell, folder, block):
+        name = self.write(block, text, folder)
         python = "env -u LD_LIBRARY_PATH " + shlex.quote(TENSORFLOW) if "import tensorflow" in text else "/usr/bin/python3"
-        shell.run_well("TF_CPP_MIN_LOG_LEVEL=2 %s job.py" % python)
+        shell.run_well("TF_CPP_MIN_LOG_LEVEL=2 %s %s" % (python, name))
 
     def run_json(self, text, shell, folder):
         json.loads(text)
@@ -339,6 +370,13 @@ class Reading(unittest.TestCase):
         self.assertEqual((first.language, first.text, first.before, first.around), ("c", "int x;\n", "ls", "a\n...\nb"))
         self.assertEqual((second.reason.strip(), second.text, second.before), ("why", "rm\n", None))
 
+    def test_a_block_may_need_one_that_is_saved_by_its_name(self):
+        source = "<!-- file: a.c -->\n```c\nx\n```\n\n```sh\nls\n```\n\n<!-- first: a.c -->\n<!-- after: ps -->\n```sh\n./a\n```\n"
+        first, _, third = read_blocks(source)
+        self.assertEqual((first.file, chain_of(third), third.after), ("a.c", [first, third], "ps"))
+        with self.assertRaises(ValueError):
+            read_blocks(source.replace("file: a.c", "file: b.c"))
+
     def test_a_block_may_follow_the_one_before(self):
         source = "```python\nx\n```\n\n<!-- follows: it lists -->\n```sh\nls\n```\n\n```sh\nps\n```\n"
         first, second, third = read_blocks(source)
@@ -355,6 +393,7 @@ class Reading(unittest.TestCase):
                      ("ready after 3.1 s (create 2 ms, waiting 3.1 s)", "ready after 12m31s"),
                      ("  chief     host:4711  prepared the model and exited, 1.1 s ago", "  chief  vm:28847  prepared the model and exited, 328 ms ago"),
                      ("saved run/model.ckpt-1120, durable, 121 KB in 4 ms", "saved run/model.ckpt-9, durable, 3.4 GB in 2.9 s (1.2 GB/s)"),
+                     ("to step 40000, loss 0", "to step 7, loss 4.84e-08"),
                      ("serving grpc://localhost:2222", "serving grpc://localhost:43127")):
             self.assertEqual(shape(a), shape(b))
         for a, b in (("ready: digits at step 0", "ready: mnist at step 0"), ("saved x, durable", "saved x"),
@@ -390,10 +429,13 @@ def main():
     for block in BLOCKS:
         if block.language not in DRAWINGS and block.reason is None:
             setattr(Document, "test_line_%03d_%s" % (block.line, block.language), test_of(block))
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as installed:
-        subprocess.run(["./install", "--prefix=" + installed], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
-        RUNNER = Runner(installed)
-        unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
+    installed = [word.partition("=")[2] for word in sys.argv[2:] if word.startswith("--installed=")]
+    words = sys.argv[:1] + [word for word in sys.argv[2:] if not word.startswith("--installed=")]
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+        if not installed:
+            subprocess.run(["./install", "--prefix=" + folder], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
+        RUNNER = Runner(*installed or [folder])
+        unittest.main(argv=words, verbosity=2)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,12 @@ TEST = re.compile(r"`(tests/[^`:]+):([A-Za-z0-9_.]+)`")
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 NAMED = re.compile(r"(?<![\w./*<>$~{}:-])((?:[A-Za-z0-9_.-]+/)+[A-Za-z0-9_.-]+\.(?:c|h|cc|py|sh|proto|bzl|md))(?![\w*/-])")
 BARE = re.compile(r"`((?:[A-Za-z0-9_.*-]+/)*[A-Za-z0-9_.*-]+\.(?:c|h|proto))`")
+BLOCK = re.compile(r"^ *```[ \t]*(\w*)[^\n]*\n.*?^ *```[ \t]*$", re.MULTILINE | re.DOTALL)
+UNRUN = re.compile(r"<!-- not run:(.*?)-->", re.DOTALL)
+RUN = re.compile(r'"//(docs)?:([\w./-]+\.md)"')
+BLOCKS = "tests/docs/BUILD"
+FUNCTION = re.compile(r"`(muster_[a-z0-9_]+) \(\)`")  # muster_X_new () is any type's
+DECLARED = re.compile(r"\b(muster_\w+) \(")
 C_TEST = re.compile(r"^MUSTER_TEST ?\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
 PY_TEST = re.compile(r"^( +)def (test_\w+)", re.MULTILINE)
 
@@ -198,6 +204,22 @@ def check_paths(root, path, text, tops, paths):
             yield "%s:%d: no file %s" % (path, line_of(text, match.start()), name)
 
 
+def check_blocks(path, text, run):
+    """Code that a reader may take runs in a test (doc_test.py), or another that its comment names runs it."""
+    for match in BLOCK.finditer(text):
+        if path not in run and match.group(1) not in ("text", "mermaid"):
+            yield "%s:%d: code, but %s doesn't run this document" % (path, line_of(text, match.start()), BLOCKS)
+    for match in UNRUN.finditer(text):
+        if not re.search(r"\btests/\S+\.(?:py|sh)\b", match.group(1)):
+            yield "%s:%d: not run, without the test that runs it instead" % (path, line_of(text, match.start()))
+
+
+def check_functions(path, text, declared):
+    for match in FUNCTION.finditer(text):
+        if match.group(1) not in declared:
+            yield "%s:%d: no function %s ()" % (path, line_of(text, match.start()), match.group(1))
+
+
 def check_citations(path, text, rows, decisions):
     for match in CITED.finditer(text):
         for number in in_full(match):
@@ -228,6 +250,8 @@ def check(root, write=False):
         behaviours = Behaviours(texts[LIST])
     problems = check_behaviours(behaviours, shown, existing)
     decisions = {name[:4] for name in os.listdir(os.path.join(root, DECISIONS))}
+    run = {"/".join(filter(None, match.groups())) for match in RUN.finditer(texts.get(BLOCKS, ""))}
+    declared = {name for path, text in texts.items() if path.endswith((".h", ".c")) for name in DECLARED.findall(text)}
     tops = {path.split("/")[0] for path in texts if "/" in path}
     for path, text in texts.items():
         if path.startswith("tests/docs/"):  # shows how wrong ones look
@@ -236,6 +260,9 @@ def check(root, write=False):
         problems += check_paths(root, path, text, tops, list(texts))
         if path.endswith(".md"):
             problems += check_links(root, path, text)
+            problems += check_blocks(path, text, run)
+            if path != "CHANGELOG.md":  # has names of the past
+                problems += check_functions(path, text, declared)
     return problems
 
 

@@ -124,6 +124,26 @@ class Checks(unittest.TestCase):
         self.write("a/BUILD", "# as a/gone.c\nname = 'a/made.c'  # from a/a.c\n")
         self.expect("a/BUILD:1: no file a/gone.c")
 
+    def test_code_in_a_document_runs_in_a_test(self):
+        for name in ("README.md", "docs/porting/a.md"):
+            self.write(name, "# Head line\n\n```sh\nls\n```\n\n```text\nA drawing.\n```\n")
+        self.expect("README.md:3: code, but tests/docs/BUILD doesn't run this document",
+                    "docs/porting/a.md:3: code, but tests/docs/BUILD doesn't run this document")
+        self.write("tests/docs/BUILD", '"//:README.md"\n"//docs:porting/a.md"\n')
+        self.expect()
+
+    def test_code_that_is_not_run_names_the_test_that_does(self):
+        self.write("tests/docs/BUILD", '"//:README.md"\n')
+        self.write("README.md", "# Head line\n\n<!-- not run: it takes an hour -->\n```sh\nls\n```\n")
+        self.expect("README.md:3: not run, without the test that runs it instead")
+        self.edit("README.md", "an hour", "an hour; tests/a/b_test.py runs it")
+        self.expect()
+
+    def test_functions_that_documents_name_exist(self):
+        self.write("a/b.h", "void muster_a_make (void);\n")
+        self.write("README.md", "# Head line\n\n`muster_a_make ()`, `muster_a_break ()`\n")
+        self.expect("README.md:3: no function muster_a_break ()")
+
     def test_old_citations_are_found(self):
         self.edit("a/a.c", "as a/a.c", "decision 7")
         self.expect('a/a.c:1: "decision 7" names nothing; cite DIFF.n or docs/decisions/NNNN')

@@ -231,6 +231,54 @@ MUSTER_TEST (checkpoint_kernels, go_through_the_storage_of_their_master)
   MUSTER_EXPECT_TRUE (strstr (storage->log->str, "make directory all; ") != NULL);
 }
 
+/* The test's folder "data", and all that is below it. */
+static MusterStorage *
+storage_within_data (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *data = g_build_filename (muster_test_tmpdir (), "data", NULL);
+  MUSTER_EXPECT_TRUE (muster_storage_make_directory (muster_local_storage (), data, &error));
+  MusterStorage *storage =
+      muster_local_storage_new_within ((const char *const[]){data, NULL}, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return storage;
+}
+
+MUSTER_TEST (checkpoint_kernels, write_and_read_only_in_the_data_directories)
+{
+  g_autoptr (MusterStorage) storage = storage_within_data ();
+  g_autofree char *outside = g_build_filename (muster_test_tmpdir (), "outside", NULL);
+  g_autofree char *prefix = g_build_filename (outside, "read", NULL);
+  g_autofree char *inside = g_build_filename (muster_test_tmpdir (), "data", "x", NULL);
+  g_autoptr (GError) error = NULL, of_save = NULL, of_merge = NULL;
+  MUSTER_EXPECT_TRUE (save_merge_restore (storage, "data/run", &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (save_merge_restore (storage, "made/run", &of_save));
+  MUSTER_EXPECT_ERROR (of_save, MUSTER_ERROR, MUSTER_ERROR_PERMISSION_DENIED);
+  g_autofree char *made = g_build_filename (muster_test_tmpdir (), "made", NULL);
+  MUSTER_EXPECT_FALSE (g_file_test (made, G_FILE_TEST_EXISTS));
+
+  /* A checkpoint that is outside is neither read nor merged, which would remove it. */
+  MUSTER_ASSERT_TRUE (save_merge_restore (NULL, "outside", &error));
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autofree char *whole = g_build_filename (outside, "whole", NULL);
+  add_save (b, "save", prefix, "prefix");
+  text (b, "whole", whole);
+  add_restore (b, "again", "whole", "number", MUSTER_FLOAT);
+  texts (b, "parts", (const char *[]){whole, NULL});
+  text (b, "inside", inside);
+  muster_graph_builder_node (b, "MergeV2Checkpoints", "merge");
+  muster_graph_builder_input (b, "parts");
+  muster_graph_builder_input (b, "inside");
+  g_autoptr (MusterSession) session = session_over (storage, b);
+  expect_fetch_fails (session, "again:0", MUSTER_ERROR_PERMISSION_DENIED, outside);
+  MUSTER_EXPECT_FALSE (
+      muster_session_run_op (session, "merge", MUSTER_WAIT_FOREVER, NULL, &of_merge));
+  MUSTER_EXPECT_ERROR (of_merge, MUSTER_ERROR, MUSTER_ERROR_PERMISSION_DENIED);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, whole, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
 /* The op takes what (a scalar or a vector of n) and a shape of two sizes of 2^31. */
 static void
 expect_too_large (const char *op, gboolean shape_first, gboolean is_vector, const char *shape_attr)

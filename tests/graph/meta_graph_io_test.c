@@ -348,3 +348,38 @@ MUSTER_TEST (MetaGraphIo, has_no_text_for_objects)
   MUSTER_EXPECT_ERROR (unread, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_TRUE (unread && strstr (unread->message, "Line 2: unknown field 'object"));
 }
+
+MUSTER_TEST (MetaGraphEdit, replaces_a_collection_by_one_op_of_the_graph)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) plain = small ();
+  g_autoptr (MusterMetaGraph) first =
+      muster_meta_graph_with_op (plain, "train_op", "in/after", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_ASSERT_TRUE (first != NULL);
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (first, "train_op"), "in/after");
+  MUSTER_EXPECT_NULL (muster_meta_graph_op (plain, "train_op"));
+
+  g_autoptr (MusterMetaGraph) second =
+      muster_meta_graph_with_op (first, "train_op", "in/double:0", &error);
+  MUSTER_ASSERT_TRUE (second != NULL);
+  const char *const *ops = muster_meta_graph_collection (second, "train_op");
+  MUSTER_EXPECT_STREQ (ops[0], "in/double:0");
+  MUSTER_EXPECT_NULL (ops[1]);
+
+  g_autoptr (MusterMetaGraph) none = muster_meta_graph_with_op (second, "train_op", NULL, &error);
+  MUSTER_ASSERT_TRUE (none != NULL);
+  MUSTER_EXPECT_NULL (muster_meta_graph_op (none, "train_op"));
+}
+
+MUSTER_TEST (MetaGraphEdit, refuses_an_op_that_the_graph_lacks)
+{
+  static const char *const wrong[] = {"nothing", "^x", ""};
+  for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterMetaGraph) plain = small ();
+    MUSTER_EXPECT_NULL (muster_meta_graph_with_op (plain, "train_op", wrong[i], &error));
+    MUSTER_EXPECT_TRUE (g_error_matches (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT));
+    MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "'train_op'") != NULL);
+  }
+}

@@ -5,6 +5,7 @@
 
 #include "base/budget.h"
 #include "base/error.h"
+#include "graph/tensor_private.h"
 #include "tests/gtest_shim.h"
 
 #define DIMS(...) ((const gint64[]){__VA_ARGS__})
@@ -379,4 +380,93 @@ MUSTER_TEST (tensor, is_boxed)
   g_boxed_free (MUSTER_TYPE_TENSOR, copy);
   muster_tensor_unref (tensor);
   muster_tensor_unref (NULL);
+}
+
+static void
+count_release (gpointer user_data)
+{
+  ++*(int *)user_data;
+}
+
+MUSTER_TEST (tensor, borrows_its_callers_memory_until_the_last_reference)
+{
+  float lent[6] = {0, 1, 2, 3, 4, 5};
+  int n_released = 0;
+  g_autoptr (GError) error = NULL;
+  MusterTensor *tensor = muster_tensor_new_borrowed (
+      MUSTER_FLOAT, 2, DIMS (2, 3), lent, sizeof lent, count_release, &n_released, &error);
+  MUSTER_ASSERT_TRUE (tensor != NULL);
+  MUSTER_EXPECT_TRUE (muster_tensor_data (tensor) == lent);
+  MUSTER_EXPECT_FALSE (muster_tensor_is_exclusive (tensor));
+  MusterTensor *column = muster_tensor_reshape (tensor, 1, DIMS (6));
+  MUSTER_EXPECT_FALSE (muster_tensor_is_exclusive (column));
+  muster_tensor_unref (tensor);
+  MUSTER_EXPECT_EQ (n_released, 0);
+  muster_tensor_unref (column);
+  MUSTER_EXPECT_EQ (n_released, 1);
+}
+
+MUSTER_TEST (tensor, that_is_borrowed_is_kept_as_a_copy)
+{
+  float lent[6] = {0, 1, 2, 3, 4, 5};
+  int n_released = 0;
+  g_autoptr (MusterTensor) tensor = muster_tensor_new_borrowed (
+      MUSTER_FLOAT, 2, DIMS (2, 3), lent, sizeof lent, count_release, &n_released, NULL);
+  g_autoptr (MusterTensor) column = muster_tensor_reshape (tensor, 1, DIMS (6));
+  g_autoptr (MusterTensor) kept = muster_tensor_keep (tensor);
+  g_autoptr (MusterTensor) kept_column = muster_tensor_keep (column);
+  g_autoptr (MusterTensor) again = muster_tensor_keep (kept);
+  g_autoptr (GBytes) bytes = muster_tensor_to_bytes (tensor);
+  MUSTER_EXPECT_TRUE (again == kept);
+  lent[5] = 50;
+  MUSTER_EXPECT_EQ (((const float *)muster_tensor_data (kept))[5], 5);
+  MUSTER_EXPECT_EQ (((const float *)muster_tensor_data (kept_column))[5], 5);
+  MUSTER_EXPECT_EQ (((const float *)g_bytes_get_data (bytes, NULL))[5], 5);
+  MUSTER_EXPECT_EQ (muster_tensor_n_dims (kept_column), 1);
+}
+
+MUSTER_TEST (tensor, borrows_only_what_it_can_use)
+{
+  char lent[12] = {0};
+  int n_released = 0;
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (muster_tensor_new_borrowed (MUSTER_FLOAT, 1, DIMS (4), lent, sizeof lent,
+                                                  count_release, &n_released, &error) == NULL);
+  MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_INVALID_ARGUMENT));
+  MUSTER_EXPECT_EQ (n_released, 0);
+  char *odd = lent + ((guintptr)lent % 4 == 1 ? 2 : 1);
+  odd += (guintptr)odd % 4 == 0;
+  g_autoptr (MusterTensor) copy = muster_tensor_new_borrowed (MUSTER_FLOAT, 1, DIMS (2), odd, 8,
+                                                              count_release, &n_released, NULL);
+  MUSTER_EXPECT_TRUE (copy != NULL && muster_tensor_data (copy) != odd);
+  MUSTER_EXPECT_EQ (n_released, 1);
+}
+
+MUSTER_TEST (tensor, takes_strings_of_any_bytes_from_bindings)
+{
+  g_autoptr (GBytes) texts = g_bytes_new_static ("a\0bccc", 6);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) tensor =
+      muster_tensor_new_packed_strings (2, DIMS (2, 2), texts, DIMS (1, 3, 3, 6), 4, &error);
+  MUSTER_ASSERT_TRUE (tensor != NULL);
+  MUSTER_EXPECT_EQ (muster_tensor_string (tensor, 1).size, 2u);
+  MUSTER_EXPECT_EQ (memcmp (muster_tensor_string (tensor, 1).data, "\0b", 2), 0);
+  MUSTER_EXPECT_EQ (muster_tensor_string (tensor, 2).size, 0u);
+  g_autofree gint64 *ends = NULL;
+  gsize n_ends = 0;
+  g_autoptr (GBytes) again = muster_tensor_pack_strings (tensor, &ends, &n_ends);
+  MUSTER_EXPECT_TRUE (g_bytes_equal (again, texts));
+  MUSTER_EXPECT_EQ (n_ends, 4u);
+  MUSTER_EXPECT_EQ (ends[1], 3);
+}
+
+MUSTER_TEST (tensor, refuses_strings_that_end_nowhere)
+{
+  g_autoptr (GBytes) texts = g_bytes_new_static ("abc", 3);
+  MUSTER_EXPECT_TRUE (muster_tensor_new_packed_strings (1, DIMS (2), texts, DIMS (2, 1), 2, NULL) ==
+                      NULL);
+  MUSTER_EXPECT_TRUE (muster_tensor_new_packed_strings (1, DIMS (2), texts, DIMS (2, 4), 2, NULL) ==
+                      NULL);
+  MUSTER_EXPECT_TRUE (muster_tensor_new_packed_strings (1, DIMS (3), texts, DIMS (2, 3), 2, NULL) ==
+                      NULL);
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The Debian package: installed, used and removed, in a folder of the test's own, with the machine's list of what is
+# The Debian packages: installed, used, upgraded and removed, in a folder of the test's own, with the machine's list of what is
 # installed to check what the package needs. The machine itself isn't touched. dpkg wants to be root: who isn't becomes it in a
 # user namespace.
 set -u
@@ -20,13 +20,48 @@ mkdir -p "$root" "$work/admin/info" "$work/admin/updates" "$work/admin/triggers"
 cp /var/lib/dpkg/status "$work/admin/status" || exit 1
 package() { dpkg --instdir="$root" --admindir="$work/admin" --log="$work/log" --force-script-chrootless "$@" >"$work/out" 2>&1; }
 
-package --install muster.deb || { cat "$work/out"; echo "FAILED: it can't be installed"; exit 1; }
-dpkg-query --admindir="$work/admin" -W -f='${Status} ${Version}' muster | grep -qx "install ok installed $(cut -d'"' -f2 <(grep VERSION base/version.h))" ||
-  fail "it isn't installed, or as another version"
-dpkg-deb -f muster.deb Depends | grep -q libgrpc || fail "it doesn't need libgrpc: $(dpkg-deb -f muster.deb Depends)"
-dpkg-deb -f muster.deb Depends | grep -q muster && fail "it needs itself"
-dpkg-deb -c muster.deb | grep -v ' root/root ' && fail "files aren't root's"
-(cd "$root" && dpkg-deb -I "$OLDPWD/muster.deb" md5sums | md5sum -c --quiet) || fail "files aren't what they were"
+names=(gir1.2-muster-0 libmuster-dev libmuster0 muster muster-doc python3-muster)
+package --install deb/*.deb || { cat "$work/out"; echo "FAILED: they can't be installed"; exit 1; }
+version=$(cut -d'"' -f2 <(grep 'define MUSTER_VERSION ' base/version.h))
+for name in "${names[@]}"; do
+  said=$(dpkg-query --admindir="$work/admin" -W -f='${Status} ${Version}' "$name")
+  [[ $said == "install ok installed $version-"* ]] || fail "$name isn't installed, or as another version: $said"
+  dpkg-deb -c "deb/$name.deb" | grep -v ' root/root ' && fail "files of $name aren't root's"
+  (cd "$root" && dpkg-deb -I "$OLDPWD/deb/$name.deb" md5sums | md5sum -c --quiet) || fail "files of $name aren't what they were"
+done
+needs() { # needs PACKAGE PATTERN
+  dpkg-deb -f "deb/$1.deb" Depends | grep -qE "$2" || fail "$1 doesn't need $2: $(dpkg-deb -f "deb/$1.deb" Depends)"
+}
+needs muster libgrpc
+needs libmuster0 libgrpc
+needs libmuster-dev 'libmuster0 \(= '
+needs libmuster-dev 'gir1.2-muster-0 \(= '
+needs gir1.2-muster-0 gir1.2-g
+needs python3-muster gir1.2-muster-0
+
+# The documentation: every link leads somewhere in what is installed, and what is common to all is there, not compressed.
+html=$root/usr/share/doc/muster-doc/html
+/usr/bin/python3 -B tests/docs/html_links.py "$html" >"$work/out" || { fail "the documentation has broken links"; tail "$work/out"; }
+for file in index.html Muster-0/index.js Muster-0/class.Saver.html Muster-0/overview.html MusterEngine-0/index.html; do
+  [ -s "$html/$file" ] || fail "no $file in the documentation"
+done
+[ -s "$root/usr/share/devhelp/books/Muster-0/Muster-0.devhelp2" ] || fail "devhelp doesn't find the documentation"
+[ -s "$root/usr/share/doc-base/muster-doc.muster" ] || [ -s "$root/usr/share/doc-base/muster" ] || fail "the documentation isn't registered"
+
+# The examples: all that the repository has, but not how it builds them.
+for file in digits/trainer.c hook/hook.c job/job.c cluster/task.c cmake/train.cc kubernetes/job.yaml meson/meson.build python/train.py; do
+  [ -s "$root/usr/share/doc/muster/examples/$file" ] || fail "no example $file"
+done
+[ -z "$(find "$root/usr/share/doc/muster/examples" -name BUILD)" ] || fail "the examples have build files"
+
+# The service, which isn't started, and its user.
+unit=$(find "$root" -name muster-serve.service)
+grep -qx "ExecStart=/usr/bin/muster serve .*" "$unit" || fail "the service runs another command"
+[ -z "$(find "$root/etc" -name muster-serve.service)" ] || fail "the service is enabled"
+dpkg-deb -I deb/muster.deb postinst | grep -qF "deb-systemd-invoke try-restart 'muster-serve.service'" || fail "an upgrade doesn't restart the service"
+dpkg-deb -I deb/muster.deb preinst >/dev/null 2>&1 && fail "an upgrade stops the service before it begins"
+dpkg-deb -I deb/muster.deb prerm | grep -qF "deb-systemd-invoke stop" || fail "removing doesn't stop the service"
+command -v systemd-sysusers >/dev/null && { grep -q '^muster:' "$root/etc/passwd" || fail "the service has no user"; }
 
 # The command, and a small served job.
 muster=$root/usr/bin/muster
@@ -53,16 +88,36 @@ for file in "$lib"/pkgconfig/*.pc; do sed "s|=/usr|=$root/usr|" "$file" >"$work/
 # shellcheck disable=SC2046
 cc -std=c11 tests/install/user.c -o "$work/user" $(PKG_CONFIG_PATH=$work/pc pkg-config --cflags --libs muster-engine) ||
   fail "a program doesn't build against it"
-export LD_LIBRARY_PATH=$lib GI_TYPELIB_PATH=$lib/girepository-1.0
+export LD_LIBRARY_PATH=$lib GI_TYPELIB_PATH=$lib/girepository-1.0 PYTHONPATH=$root/usr/lib/python3/dist-packages
+export PYTHONDONTWRITEBYTECODE=1
 "$work/user" tests/fixtures/linreg.meta "$work/user-run" | grep -qx "saved $work/user-run/model.ckpt-3" || fail "a program doesn't run"
 
 # Python.
+/usr/bin/python3 -c 'from gi.repository import Muster; assert Muster.Tensor([1, 2]) == Muster.tensor([1, 2])' ||
+  fail "Python doesn't find what the package adds"
 /usr/bin/python3 examples/python/train.py --data=tests/fixtures --steps=20 --checkpoint-dir="$work/python" >"$work/out" 2>&1
 grep -qF "saved $work/python/model.ckpt-20" "$work/out" || { fail "Python's example doesn't run"; cat "$work/out"; }
 
-# Gone again, and nothing stays.
-package --purge muster || { fail "it can't be removed"; cat "$work/out"; }
-[ -z "$(find "$root" -type f -o -type l)" ] || { fail "files stay behind"; find "$root"; }
+# A newer one, with other defaults: what was configured stays.
+dpkg-deb -R deb/muster.deb "$work/newer"
+sed -i 's/^Version: .*/&+newer/' "$work/newer/DEBIAN/control"
+while read -r conffile; do
+  echo "# configured" >>"$root$conffile"
+  echo "# newer default" >>"$work/newer$conffile"
+done <"$work/newer/DEBIAN/conffiles"
+dpkg-deb --build "$work/newer" "$work/newer.deb" >"$work/out" || { fail "no newer package was made"; cat "$work/out"; }
+package --force-confdef --install "$work/newer.deb" || { fail "it can't be upgraded"; cat "$work/out"; }
+dpkg-query --admindir="$work/admin" -W -f='${Version}' muster | grep -q '+newer$' || fail "it wasn't upgraded"
+while read -r conffile; do
+  [ "$(tail -n 1 "$root$conffile")" = "# configured" ] || fail "the upgrade changed $conffile"
+done <"$work/newer/DEBIAN/conffiles"
+grep -q . "$work/newer/DEBIAN/conffiles" || fail "there is no configuration"
 
-[ "$failures" = 0 ] && echo "installed, used and removed"
+# Gone again, and nothing stays but the user.
+package --purge "${names[@]}" || { fail "they can't be removed"; cat "$work/out"; }
+left=$(find "$root" '(' -type f -o -type l ')' ! -path "$root/etc/passwd*" ! -path "$root/etc/group*" ! -path "$root/etc/shadow*" \
+  ! -path "$root/etc/gshadow*" ! -name .pwd.lock)
+[ -z "$left" ] || fail "files stay behind: $left"
+
+[ "$failures" = 0 ] && echo "installed, used, upgraded and removed"
 exit $((failures > 0))

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The example's manifests: each command line is one that muster takes, and what belongs together agrees."""
+import configparser
 import glob
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import yaml
@@ -26,7 +28,7 @@ def documents():
 
 def pods():
     for document in documents():
-        template = document["spec"].get("template")
+        template = document["spec"].get("template") if "spec" in document else None
         if template:
             yield document, template["spec"]
 
@@ -41,8 +43,18 @@ def words(container):
     return [word.replace("$(JOB_COMPLETION_INDEX)", "1") for word in container["command"] + container.get("args", [])]
 
 
+def configuration():
+    """The text of the master's file of options."""
+    return next(document["data"]["muster.conf"] for document in documents() if document["kind"] == "ConfigMap")
+
+
 def option(container, name):
-    return next((word.partition("=")[2] for word in words(container) if word.startswith("--%s=" % name)), None)
+    said = next((word.partition("=")[2] for word in words(container) if word.startswith("--%s=" % name)), None)
+    if said is None and any(word.startswith("--config=") for word in words(container)):
+        parser = configparser.ConfigParser()
+        parser.read_string(configuration())
+        said = parser["serve"].get(name)
+    return said
 
 
 class Manifests(unittest.TestCase):
@@ -85,6 +97,38 @@ class Manifests(unittest.TestCase):
                 self.assertEqual(document["spec"]["template"]["metadata"]["labels"], service["spec"]["selector"])
             else:
                 self.assertEqual(option(container, "master"), address)
+
+    def test_the_master_takes_its_configuration(self):
+        with tempfile.TemporaryDirectory(dir=os.environ["TEST_TMPDIR"]) as folder:
+            self.assertEqual(muster("certs", folder).returncode, 0)
+            text = re.sub(r"0\.0\.0\.0:\d+", "localhost:0", configuration())
+            for there, here in (("/tls/tls.crt", "server.pem"), ("/tls/tls.key", "server.key"), ("/token/token", "run.token"),
+                                ("/checkpoints", "")):
+                self.assertIn("=" + there, text)
+                text = text.replace("=" + there, "=%s/%s" % (folder, here))
+            with open(folder + "/muster.conf", "w", encoding="utf-8") as file:
+                file.write(text)
+            done = muster("serve", "--config=%s/muster.conf" % folder, "--check-config")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_pods_run_as_the_images_user(self):
+        with open("packaging/container/Containerfile", encoding="utf-8") as file:
+            user, group = re.search(r"^USER (\d+):(\d+)$", file.read(), re.M).groups()
+        for _, pod in pods():
+            context = pod["securityContext"]
+            self.assertEqual((context["runAsUser"], context["runAsGroup"], context["fsGroup"]), (int(user), int(group), int(group)))
+            self.assertTrue(context["runAsNonRoot"])
+
+    def test_master_and_chief_are_evicted_one_by_one(self):
+        budget = next(document["spec"] for document in documents() if document["kind"] == "PodDisruptionBudget")
+        wanted = {each["key"]: each["values"] for each in budget["selector"]["matchExpressions"]}
+        chosen = []
+        for document, _ in pods():
+            labels = document["spec"]["template"]["metadata"]["labels"]
+            if all(labels.get(key) in values for key, values in wanted.items()):
+                chosen.append((document["metadata"]["name"], document["spec"].get("replicas", 1)))
+        self.assertEqual(chosen, [("digits-chief", 1), ("digits-master", 1)])
+        self.assertEqual(budget["minAvailable"], 1)
 
     def test_a_pod_waits_longer_than_what_runs_in_it(self):
         for _, pod, container in containers():

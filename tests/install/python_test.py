@@ -18,7 +18,7 @@ def setUpModule():
     subprocess.run(["./install", "--prefix=" + folder.name], check=True, timeout=PATIENCE)
     lib = folder.name + "/lib"
     environment = {**os.environ, "LD_LIBRARY_PATH": lib, "GI_TYPELIB_PATH": lib + "/girepository-1.0",
-                   "PKG_CONFIG_PATH": lib + "/pkgconfig"}
+                   "PKG_CONFIG_PATH": lib + "/pkgconfig", "PYTHONPATH": lib + "/python3/dist-packages"}
 
 
 def tearDownModule():
@@ -99,6 +99,16 @@ for i in range(100):
     gc.collect()
     assert kept.to_bytes().get_data() == bytes(8)
 """ % FIXTURES)
+
+
+class Overrides(unittest.TestCase):
+    def test_are_found_from_the_folder_of_either_python(self):
+        for path in ("/lib/python3/dist-packages", "/share/muster/python"):
+            said = end(begin("/usr/bin/env", "PYTHONPATH=" + folder.name + path, "/usr/bin/python3", "-c", """
+from gi.repository import Muster
+print(repr(Muster.Tensor([1, 2])))
+"""))
+            self.assertEqual(said, "<Muster.Tensor int32 [2] [1, 2]>\n")
 
 
 class Example(unittest.TestCase):

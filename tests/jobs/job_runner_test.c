@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/job_runner.h"
 
+#include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
 #include "tests/jobs/job_fixture.h"
 
@@ -400,10 +401,10 @@ MUSTER_TEST (JobRunner, trains_on_where_checkpoints_cannot_be_reached)
   story_begin (&it, one_node);
   it.fake->inaccessible = TRUE;
 
-  for (int i = 0; i <= 4; i++)
-    MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE, "Checkpoint files cannot be accessed!");
+  heard_begin (G_LOG_LEVEL_WARNING);
   MUSTER_EXPECT_TRUE (story_train (&it, (How)FROM_SCRATCH, &error));
-  MUSTER_ASSERT_LOGGED ();
+  MUSTER_EXPECT_EQ (heard_count ("save-failed", "Checkpoint files cannot be accessed!"), 5U);
+  heard_end ();
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (job_has_file (&it.f, "a.0"));
   MUSTER_EXPECT_TRUE (strstr (it.f.diary->str, "write") == NULL);
@@ -422,11 +423,12 @@ MUSTER_TEST (JobRunner, trains_on_after_a_save_that_failed_and_counts_it)
     const guint n_failed = i == 1 ? 1 : 5;
     story_begin (&it, one_node);
     it.f.fails_at = words[i];
-    for (guint n = 0; n < n_failed; n++)
-      MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE,
-                         "Unable to write checkpoint for epoch *. Error=* was to fail");
+    heard_begin (G_LOG_LEVEL_WARNING);
     MUSTER_EXPECT_TRUE (story_train (&it, how, &error));
-    MUSTER_ASSERT_LOGGED ();
+    MUSTER_EXPECT_EQ (
+        heard_count ("save-failed", "Unable to write checkpoint for epoch *. Error=* was to fail"),
+        n_failed);
+    heard_end ();
     MUSTER_ASSERT_NO_ERROR (error);
     MUSTER_EXPECT_EQ (it.last, 4);
     GArray *epochs = muster_job_runner_failed_epochs (it.runner, &last);
@@ -447,13 +449,15 @@ MUSTER_TEST (JobRunner, writes_no_metadata_for_a_save_that_failed)
   g_object_unref (it.checkpoint);
   it.checkpoint = muster_job_checkpoint_new (nowhere, &options);
 
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_WARNING,
-                     "the checkpoint directory '*nowhere' doesn't exist*; no epoch will be saved");
-  for (guint n = 0; n <= 4; n++)
-    MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE, "Unable to write checkpoint for epoch *");
+  heard_begin (G_LOG_LEVEL_WARNING);
   MUSTER_EXPECT_TRUE (story_train (&it, (How)FROM_SCRATCH, &error));
 
-  MUSTER_ASSERT_LOGGED ();
+  MUSTER_EXPECT_EQ (heard_count ("no-checkpoints",
+                                 "the checkpoint directory '*nowhere' doesn't exist*; no epoch "
+                                 "will be saved"),
+                    1U);
+  MUSTER_EXPECT_EQ (heard_count ("save-failed", "Unable to write checkpoint for epoch *"), 5U);
+  heard_end ();
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (it.last, 4);
   MUSTER_EXPECT_FALSE (g_file_test (nowhere, G_FILE_TEST_EXISTS));

@@ -24,11 +24,25 @@ MUSTER_TEST (Master, of_a_target_with_or_without_a_scheme_is_remote)
   }
 }
 
+MUSTER_TEST (Master, of_a_unix_socket_is_remote_and_has_no_tls)
+{
+  g_autoptr (GError) error = NULL, secured = NULL;
+  g_autoptr (MusterMaster) master = muster_master_new_for_target ("unix:/run/m.sock", &error);
+  g_autoptr (MusterRpcCredentials) tls =
+      muster_rpc_credentials_new (&(MusterRpcSecurity){.tls = TRUE}, NULL);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (MUSTER_IS_REMOTE_MASTER (master));
+  MUSTER_EXPECT_STREQ (muster_master_target (master), "unix:/run/m.sock");
+  MUSTER_EXPECT_NULL (muster_master_new_secured ("unix:/run/m.sock", tls, &secured));
+  MUSTER_EXPECT_SAYS (secured, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "without TLS");
+}
+
 MUSTER_TEST (Master, of_an_unknown_target_is_refused_with_what_is_known)
 {
-  static const char *const targets[] = {"",         "localhost",    "http://a:1", "grpc://",
-                                        "grpc://a", "grpc://a:0",   "a:70000",    "grpc://::1:5",
-                                        "locally",  "grpc://a:1/x", "grpc:a:1"};
+  static const char *const targets[] = {
+      "",           "localhost", "http://a:1",   "grpc://", "grpc://a",
+      "grpc://a:0", "a:70000",   "grpc://::1:5", "locally", "grpc://a:1/x",
+      "grpc:a:1",   "unix:m",    "grpc://unix:m"};
   for (gsize i = 0; i < G_N_ELEMENTS (targets); i++) {
     g_autoptr (GError) error = NULL;
     MUSTER_TRACE ("'%s'", targets[i]);

@@ -550,7 +550,7 @@ MUSTER_TEST (RemoteMaster, speaks_tls_where_its_target_says_so_and_nowhere_else)
       muster_rpc_credentials_new (&(MusterRpcSecurity){.tls = TRUE}, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   g_autofree char *token_file = g_build_filename (muster_test_tmpdir (), "token", NULL);
-  g_file_set_contents (token_file, "secret", -1, NULL);
+  g_file_set_contents_full (token_file, "secret", -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL);
   g_autoptr (MusterRpcCredentials) token =
       muster_rpc_credentials_new (&(MusterRpcSecurity){.token_file = token_file}, &error);
   MUSTER_ASSERT_NO_ERROR (error);

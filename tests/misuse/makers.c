@@ -21,6 +21,7 @@
 #include "saver/async/async_saver.h"
 #include "saver/async/checkpoint_manager.h"
 #include "saver/async/snapshot.h"
+#include "saver/cut.h"
 #include "session/cluster/cluster_spec.h"
 #include "session/manager.h"
 #include "tests/doubles/notebook.h"
@@ -28,9 +29,9 @@
 #include "train/hooks/hooks.h"
 #include "train/hooks/step_timer.h"
 #include "train/monitored/monitored_session.h"
-#include "train/monitored/queue_runner.h"
 #include "train/position/batches.h"
 #include "train/preemption/preemption.h"
+#include "train/train.h"
 
 #include <string.h>
 
@@ -273,6 +274,31 @@ async_saver (void)
   return MUST (muster_async_saver_new (saver (), session (), NULL, &error));
 }
 
+/* Its functions are optional. */
+typedef struct {
+  GObject parent;
+} MisuseCut;
+typedef GObjectClass MisuseCutClass;
+GType misuse_cut_get_type (void);
+G_DEFINE_TYPE_WITH_CODE (MisuseCut, misuse_cut, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_CUT, NULL))
+
+static void
+misuse_cut_class_init (MisuseCutClass *klass G_GNUC_UNUSED)
+{
+}
+
+static void
+misuse_cut_init (MisuseCut *self G_GNUC_UNUSED)
+{
+}
+
+static gpointer
+saveable_tensors (void)
+{
+  return g_ptr_array_new ();
+}
+
 static gpointer
 ticket (void)
 {
@@ -376,14 +402,6 @@ step_timer (void)
 }
 
 static gpointer
-retries (void)
-{
-  MusterRetries *made = block ();
-  made->policy = &muster_retry_waiting;
-  return made;
-}
-
-static gpointer
 entries (void)
 {
   const MusterBundleEntry **list = block ();
@@ -443,8 +461,6 @@ make_plain (const char *name)
   MAKE ("MusterGraph*", graph ());
   MAKE ("MusterMetaGraph*", meta_graph ());
   MAKE ("MusterGraphBuilder*", muster_graph_builder_new ());
-  MAKE ("MusterRetries*", retries ());
-  MAKE ("MusterReasons*", muster_reasons_new (muster_system_clock ()));
   MAKE ("MusterStepTimer*", step_timer ());
   return NULL;
 }
@@ -464,6 +480,8 @@ make_for_checkpoints (const char *name)
   MAKE ("MusterSaver*", saver ());
   MAKE ("MusterAsyncSaver*", async_saver ());
   MAKE ("MusterSaveTicket*", ticket ());
+  MAKE ("MusterSaveableTensors*", saveable_tensors ());
+  MAKE ("MusterCut*", g_object_new (misuse_cut_get_type (), NULL));
   MAKE ("MusterSnapshot*", snapshot ());
   MAKE ("MusterSaveable*", muster_notebook_new (1));
   MAKE ("MusterCheckpointManager*",
@@ -494,12 +512,28 @@ make_for_training (const char *name)
   MAKE ("MusterEventWriter*", MUST (muster_event_writer_new ("events", NULL, &error)));
   MAKE ("MusterHook*", hook ());
   MAKE ("MusterMonitoredSession*", monitored ());
+  MAKE ("MusterMonitoredSessionOptions*",
+        muster_monitored_session_options_new (scaffold (), master ()));
+  MAKE ("MusterScaffoldOptions*", muster_scaffold_options_new (NULL));
+  MAKE ("MusterSessionObserver*", muster_session_observer_new ());
+  MAKE ("MusterSaverObserver*", muster_saver_observer_new ());
+  MAKE ("MusterTrainingObserver*", muster_training_observer_new ());
+  MAKE ("MusterTraining*", muster_training_new (scaffold (), master ()));
+  MAKE ("MusterMonitoredTrainingOptions*",
+        muster_monitored_training_options_new (scaffold (), master ()));
+  MAKE ("MusterCheckpointSaverOptions*", muster_checkpoint_saver_options_new ("saved"));
+  MAKE ("MusterLoggingOptions*", muster_logging_options_new (strings ()));
   MAKE ("MusterBatches*", batches ());
   MAKE ("MusterPreemption*", muster_preemption_new (0, NULL));
   MAKE ("MusterGoodputMeter*", muster_goodput_meter_new (NULL));
   MAKE ("MusterSessionProgram*", session_program ());
   MAKE ("MusterBackup*", backup ());
   MAKE ("MusterWorkerTrainingState*", worker_training_state ());
+  MAKE ("MusterFit*", muster_fit_new (1, 1));
+  MAKE ("MusterBackupOptions*", muster_backup_options_new ("backup", session_program ()));
+  MAKE ("MusterWorkerTrainingStateOptions*", muster_worker_training_state_options_new ("state"));
+  MAKE ("MusterJobStep*", muster_job_step_new (NULL, NULL));
+  MAKE ("MusterJobRunnerOptions*", muster_job_runner_options_new ());
   MAKE ("MusterCluster*", cluster ());
   MAKE ("MusterJob*", muster_job_new (NULL));
   MAKE ("MusterJobTask*", job_task ());
@@ -545,7 +579,6 @@ misuse_is_unmade (const char *type)
 {
   static const char *const unmade[] = {
       "MusterObjectNames*",      /* of a checkpoint of TensorFlow 2's objects */
-      "MusterQueueRunner*",      /* only freed */
       "MusterRunContext*",       /* a hook's, inside a run */
       "MusterTensorflowMaster*", /* starts TensorFlow */
       NULL,

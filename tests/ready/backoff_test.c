@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ready/backoff.h"
+#include "ready/retries.h"
 
 #include "tests/gtest_shim.h"
 

@@ -610,6 +610,20 @@ MUSTER_TEST (ChiefRegistry, tells_a_claimant_what_the_chief_before_has_left)
   MUSTER_EXPECT_TRUE (third->same_graph && !third->failed);
 }
 
+MUSTER_TEST (ChiefRegistry, tells_a_chief_whose_run_failed_from_a_lost_one)
+{
+  MusterAnnouncement chief = MUSTER_ANNOUNCEMENT_INIT;
+  chief.task = (char *)"worker:0";
+  chief.phase = MUSTER_CHIEF_TRAINING;
+  chief.lost_age_us = 3 * MUSTER_SECOND;
+  g_autofree char *lost = muster_announcement_describe (&chief);
+  chief.failed = TRUE;
+  g_autofree char *failed = muster_announcement_describe (&chief);
+
+  MUSTER_EXPECT_STREQ (lost, "worker:0, lost 3.0 s ago, last phase training");
+  MUSTER_EXPECT_STREQ (failed, "worker:0, failed 3.0 s ago, last phase training");
+}
+
 MUSTER_TEST (ChiefRegistry, lists_all_models_by_name)
 {
   g_auto (Fixture) f = fixture ();

@@ -18,6 +18,7 @@ static const char script[] =
     "signed server ca DNS:localhost,IP:127.0.0.1,IP:::1\n"
     "signed elsewhere ca DNS:elsewhere.example\n"
     "signed client ca DNS:worker\n"
+    "signed other_server other_ca DNS:localhost,IP:127.0.0.1\n"
     "signed other_client other_ca DNS:worker\n";
 
 void
@@ -44,7 +45,7 @@ certificates_write (const char *folder, const char *name, const char *text)
 {
   g_autofree char *path = certificates_path (folder, name);
   g_autoptr (GError) error = NULL;
-  g_file_set_contents (path, text, -1, &error);
+  g_file_set_contents_full (path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return g_steal_pointer (&path);
 }

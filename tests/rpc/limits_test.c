@@ -31,7 +31,8 @@ on_echo (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
 static void
 limited_start (Limited *self, gsize max_request)
 {
-  self->server = muster_rpc_server_new_with_max_request (max_request);
+  self->server =
+      muster_rpc_server_new_with_limits (&(MusterRpcServerLimits){.request_bytes = max_request});
   muster_rpc_server_add_method (self->server, ECHO, on_echo, self);
   int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, NULL);
   MUSTER_EXPECT_NE (port, 0);
@@ -70,17 +71,19 @@ MUSTER_TEST (RpcLimits, refuse_a_request_over_the_limit_and_serve_on)
     MUSTER_EXPECT_NULL (call_with (&f, 100001, &error));
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
     MUSTER_TRACE ("%s", error->message);
-    MUSTER_EXPECT_STREQ (error->message,
-                         "the request has 100001 bytes, over the limit 'max-request': at most "
-                         "100000");
+    MUSTER_EXPECT_STREQ (
+        error->message, "the request has 100001 bytes, over the server's limit of 100000; raise it "
+                        "with --max-request-bytes");
   }
   MUSTER_EXPECT_EQ (g_atomic_int_get (&f.n_seen), 6);
 }
 
 MUSTER_TEST (RpcLimits, may_be_set_without_ever_listening)
 {
-  g_autoptr (MusterRpcServer) server = muster_rpc_server_new_with_max_request (10);
-  g_autoptr (MusterRpcServer) other = muster_rpc_server_new_with_max_request (G_MAXSIZE);
+  g_autoptr (MusterRpcServer) server =
+      muster_rpc_server_new_with_limits (&(MusterRpcServerLimits){.request_bytes = 10});
+  g_autoptr (MusterRpcServer) other =
+      muster_rpc_server_new_with_limits (&(MusterRpcServerLimits){.request_bytes = G_MAXSIZE});
 }
 
 /* TRUE if the server has accepted it and speaks; FALSE if it was refused. */

@@ -223,9 +223,10 @@ MUSTER_TEST (RpcProxy, brings_the_details_of_a_status)
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   grpc_completion_queue *queue = grpc_completion_queue_create_for_pluck (NULL);
   MusterRpcUnary unary = {0};
-  muster_rpc_unary_start (&unary, f.front.client,
-                          muster_rpc_client_new_call (f.front.client, "/test.Front/Detailed",
-                                                      options.deadline_us, now_us, queue),
+  MusterRpcChannel *channel = muster_rpc_client_hold_channel (f.front.client);
+  muster_rpc_unary_start (&unary, f.front.client, channel,
+                          muster_rpc_channel_new_call (channel, "/test.Front/Detailed",
+                                                       options.deadline_us, now_us, queue),
                           muster_grpc_buffer_from_rope (NULL), &options, &unary);
   grpc_completion_queue_pluck (queue, &unary, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
 

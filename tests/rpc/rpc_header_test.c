@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/echo.h"
 
@@ -40,6 +41,30 @@ MUSTER_TEST (RpcHeader, arrives_as_it_was_sent)
   g_autoptr (GError) error = echo_thread_join (&caller);
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_STREQ (role, headers[0].value); /* the call is still held */
+}
+
+MUSTER_TEST (RpcHeader, of_a_request_is_in_the_log_of_both_ends)
+{
+  static const char *const events[] = {"request", "call", "answer", "response"};
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  const MusterRpcHeader header = {MUSTER_REQUEST_HEADER, "a-1"};
+  EchoThread caller;
+  heard_begin (G_LOG_LEVEL_DEBUG);
+
+  g_autoptr (MusterRpcCall) call = arrive (&f, &caller, &header, 1);
+  MUSTER_ASSERT_NOT_NULL (call);
+  muster_rpc_call_reply (call, NULL);
+  g_autoptr (GError) error = echo_thread_join (&caller);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  for (gsize i = 0; i < G_N_ELEMENTS (events); i++) {
+    g_autofree char *name = heard_field (events[i], "MUSTER_X_REQUEST_ID");
+    g_autofree char *method = heard_field (events[i], "MUSTER_METHOD");
+    MUSTER_EXPECT_STREQ (name, "a-1");
+    MUSTER_EXPECT_STREQ (method, WAIT);
+  }
+  heard_end ();
 }
 
 MUSTER_TEST (RpcHeader, goes_with_a_stream)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/client/diagnose.h"
 #include "rpc/grpc_private.h"
+#include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/certificates.h"
 #include "tests/rpc/echo.h"
@@ -58,7 +59,8 @@ secured_clear (Secured *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Secured, secured_clear)
 
-/* Of the test's files; NULL for what isn't used. */
+/* Of the test's files; NULL for what isn't used. Each has a token file of its own, which nobody
+ * changes. */
 static MusterRpcCredentials *
 credentials_of (const char *own, const char *ca, const char *token)
 {
@@ -68,7 +70,10 @@ credentials_of (const char *own, const char *ca, const char *token)
   g_autofree char *certificate = certificates_path (folder, certificate_name);
   g_autofree char *key = certificates_path (folder, key_name);
   g_autofree char *ca_path = ca != NULL ? certificates_path (folder, ca) : NULL;
-  g_autofree char *token_path = token != NULL ? certificates_write (folder, "token", token) : NULL;
+  static int n_tokens;
+  g_autofree char *token_name = g_strdup_printf ("token%d", n_tokens++);
+  g_autofree char *token_path =
+      token != NULL ? certificates_write (folder, token_name, token) : NULL;
   MusterRpcSecurity security = {
       .certificate_file = own != NULL ? certificate : NULL,
       .key_file = own != NULL ? key : NULL,
@@ -184,6 +189,7 @@ MUSTER_TEST (Tls, refuses_a_server_of_another_name)
 MUSTER_TEST (Tls, between_both_demands_a_certificate_of_the_client)
 {
   certificates_make (muster_test_tmpdir ());
+  heard_begin (G_LOG_LEVEL_INFO);
   g_autoptr (MusterRpcCredentials) served = credentials_of ("server", "ca.pem", NULL);
   g_autoptr (MusterRpcCredentials) known = credentials_of ("client", "ca.pem", NULL);
   g_autoptr (MusterRpcCredentials) without = credentials_of (NULL, "ca.pem", NULL);
@@ -194,6 +200,8 @@ MUSTER_TEST (Tls, between_both_demands_a_certificate_of_the_client)
   expect_answer (f.address, known, ECHO);
   expect_refused (f.address, without, ECHO, MUSTER_ERROR_UNAVAILABLE, "if it requires a client");
   expect_refused (f.address, stranger, ECHO, MUSTER_ERROR_UNAVAILABLE, "trusts the CA");
+  MUSTER_EXPECT_TRUE (heard_wait ("handshake-failed", "*peer did not return a certificate*"));
+  heard_end ();
 }
 
 MUSTER_TEST (Tls, needs_a_certificate_on_a_server)

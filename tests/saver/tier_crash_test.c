@@ -99,7 +99,7 @@ resume (Life *life, GError **error)
     return -1;
   if (!muster_saver_begin_run (life->saver, directories[1], restored.prefix, -1, soon (), NULL,
                                &unable))
-    g_info ("no run has begun: %s", unable->message);
+    g_debug ("no run has begun: %s", unable->message);
   return restored.prefix != NULL ? muster_sharded_model_get (life->session, error) : 0;
 }
 
@@ -107,7 +107,7 @@ resume (Life *life, GError **error)
 static GLogWriterOutput
 hear_nothing (GLogLevelFlags level, const GLogField *fields, gsize n, gpointer data)
 {
-  return (level & G_LOG_LEVEL_MESSAGE) != 0 ? G_LOG_WRITER_HANDLED
+  return (level & G_LOG_LEVEL_WARNING) != 0 ? G_LOG_WRITER_HANDLED
                                             : g_log_writer_default (level, fields, n, data);
 }
 

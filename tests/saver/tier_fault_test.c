@@ -1,42 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A tier that is full, broken, gone or silent. */
+#include "tests/doubles/heard.h"
 #include "tests/saver/tiers_fixture.h"
 
 #include <glib/gstdio.h>
-
-static guint n_messages;
-static char *message; /* the last one */
-
-static GLogWriterOutput
-listen (GLogLevelFlags level, const GLogField *fields, gsize n, gpointer data G_GNUC_UNUSED)
-{
-  if ((level & G_LOG_LEVEL_MESSAGE) == 0)
-    return G_LOG_WRITER_HANDLED;
-  for (gsize i = 0; i < n; i++)
-    if (g_str_equal (fields[i].key, "MESSAGE")) {
-      g_free (message);
-      message = g_strdup (fields[i].value);
-    }
-  n_messages++;
-  return G_LOG_WRITER_HANDLED;
-}
 
 /* A job that has saved 10 in both tiers. */
 static Tiers
 begin (void)
 {
-  static gsize is_listening;
   Tiers f = tiers_set_up ();
   g_autoptr (GError) error = NULL;
 
-  if (g_once_init_enter (&is_listening)) {
-    g_log_set_writer_func (listen, NULL, NULL);
-    g_once_init_leave (&is_listening, 1);
-  }
   MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   tiers_save_all (&f, 10, 10, BOTH);
-  n_messages = 0;
+  heard_begin (G_LOG_LEVEL_WARNING);
   return f;
 }
 
@@ -66,7 +45,8 @@ expect_dropped (MusterFault fault)
   MUSTER_EXPECT_EQ (tiers_w_in (f.run, 20), 20);
   MUSTER_EXPECT_EQ (tiers_w_in (f.run, 30), 30);
   MUSTER_EXPECT_EQ (muster_saver_tiers_in_use (f.saver), DURABLE);
-  MUSTER_EXPECT_EQ (n_messages, 1u);
+  g_autofree char *message = heard_field ("tier", "MESSAGE");
+  MUSTER_EXPECT_EQ (heard_count (NULL, NULL), 1u);
   MUSTER_EXPECT_TRUE (message != NULL && strstr (message, f.fast) && strstr (message, f.run));
   muster_faulty_storage_set (f.storage, NULL, MUSTER_FAULT_NONE);
   MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 30);

@@ -335,7 +335,7 @@ MUSTER_TEST (Operations, a_wait_ends_when_it_is_cancelled)
 {
   g_auto (Job) job = job_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  muster_session_manager_set_progress (job.manager, cancel_at_first_word, cancellable);
+  muster_session_manager_set_progress (job.manager, cancel_at_first_word, cancellable, NULL);
   g_autoptr (MusterSession) session = muster_session_manager_wait_for_session (
       job.manager, job.master, MUSTER_WAIT_FOREVER, NULL, cancellable, &job.error);
   MUSTER_EXPECT_NULL (session);

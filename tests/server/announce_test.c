@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/doubles/fake_clock.h"
+#include "tests/doubles/heard.h"
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
@@ -294,10 +295,13 @@ MUSTER_TEST (Claim, of_a_silent_chief_runs_out)
   g_autoptr (MusterRpcStream) lease = claim (&f, one, "host:1");
   EXPECT_GRANT (lease, "epoch 1 after nobody");
 
+  heard_begin (G_LOG_LEVEL_MESSAGE);
   muster_fake_clock_pass (clock, MUSTER_SECOND);
   g_autoptr (MusterRpcStream) next = claim_as (&f, other, "host:2", 1, FALSE);
 
   EXPECT_GRANT (next, "epoch 1 after host:1");
+  MUSTER_EXPECT_EQ (heard_count ("chief-lost", "the chief of 'digits' is lost: *"), 1U);
+  heard_end ();
   expect_end (lease, MUSTER_ERROR_FAILED_PRECONDITION, "host:2");
 }
 

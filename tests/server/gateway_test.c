@@ -284,6 +284,40 @@ MUSTER_TEST (Gateway, passes_on_that_a_step_is_given_up)
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, 0));
 }
 
+/* All of a gateway's calls share one connection to the master: a step over the limit is refused,
+ * and doesn't wait there for another one to end. */
+MUSTER_TEST (Gateway, is_refused_steps_and_not_stopped_where_its_master_is_full)
+{
+  enum { N = 3 };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterStuckMaster) master = stuck_master_new ();
+  const MusterServerOptions few = {.limits = {.steps = N, .watchers = 1}};
+  g_auto (Gateway) f = {.behind = served_start_with (MUSTER_MASTER (master), &few)};
+  f.front = served_start_with (f.behind.remote, NULL);
+  g_autoptr (MusterSession) session = served_session (&f.front, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+  ServedStuck stuck[N];
+  for (guint i = 0; i < N; i++)
+    served_stuck_start (&stuck[i], session, NULL);
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, N));
+
+  for (int i = 0; i < 10; i++) {
+    g_autoptr (MusterTensor) none = served_fetch (session, "quick:0", 0, NULL, &error);
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "--max-steps");
+    g_clear_error (&error);
+  }
+  g_autoptr (MusterSession) another = served_session (&f.front, NULL);
+  MUSTER_EXPECT_TRUE (another != NULL);
+
+  stuck_master_let_go (master);
+  for (guint i = 0; i < N; i++) {
+    g_autoptr (GError) failure = served_stuck_join (&stuck[i]);
+    MUSTER_EXPECT_NO_ERROR (failure);
+  }
+  g_autoptr (MusterTensor) one = served_fetch (session, "quick:0", 0, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
 MUSTER_TEST (Gateway, keeps_no_thread_for_a_step_that_is_stuck)
 {
   enum { N = 100 };
@@ -480,9 +514,9 @@ MUSTER_TEST (Gateway, keeps_one_graph_for_all_sessions_with_its_bytes)
   g_autoptr (GBytes) same = g_bytes_new ("\x0a\x03\x0a\x01", 4);
   g_autoptr (GBytes) other = g_bytes_new ("\x0a\x03\x0a\x02", 4);
 
-  MusterGraph *one = muster_gateway_graphs_get (graphs, bytes);
-  MusterGraph *two = muster_gateway_graphs_get (graphs, same);
-  MusterGraph *three = muster_gateway_graphs_get (graphs, other);
+  MusterGraph *one = muster_gateway_graphs_get (graphs, bytes, NULL);
+  MusterGraph *two = muster_gateway_graphs_get (graphs, same, NULL);
+  MusterGraph *three = muster_gateway_graphs_get (graphs, other, NULL);
   MUSTER_EXPECT_TRUE (one == two);
   MUSTER_EXPECT_TRUE (one != three);
   MUSTER_EXPECT_EQ (muster_gateway_graphs_size (graphs), 2u);
@@ -500,7 +534,7 @@ MUSTER_TEST (Gateway, forgets_a_graph_with_the_last_session_that_had_it)
   g_auto (Gateway) f = gateway_start (NULL, NULL);
   MusterGatewayGraphs *graphs = muster_gateway_graphs_new ();
   g_autoptr (GBytes) bytes = g_bytes_new ("\x0a\x03\x0a\x01", 4);
-  MusterGraph *graph = muster_gateway_graphs_get (graphs, bytes);
+  MusterGraph *graph = muster_gateway_graphs_get (graphs, bytes, NULL);
   MusterSession *session =
       muster_remote_master_adopt (MUSTER_REMOTE_MASTER (f.behind.remote), "h", graph);
   muster_gateway_graphs_keep (graphs, session, graph);

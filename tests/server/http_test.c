@@ -1,160 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/server_private.h"
 #include "server/http/pages.h"
+#include "tests/doubles/fake_clock.h"
+#include "tests/server/http_visit.h"
 #include "tests/server/served.h"
 
 #include "engine/session/local_master.h"
 
 #define PROMTOOL "/usr/bin/promtool"
 
-typedef struct {
-  MusterServer *server; /* (owned) */
-  int port;
-} Fixture;
-
-static Fixture
-fixture_start (void)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterMaster) local = muster_local_master_new ();
-  Fixture f = {.server = muster_server_new (local, NULL)};
-  f.port = muster_server_listen_http (f.server, "127.0.0.1:0", &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  muster_server_start (f.server);
-  return f;
-}
-
-static void
-fixture_clear (Fixture *f)
-{
-  g_clear_pointer (&f->server, muster_server_free);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
-
-static GSocketConnection *
-visit (Fixture *f)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GSocketClient) client = g_socket_client_new ();
-  g_socket_client_set_timeout (client, 30);
-  g_socket_client_set_enable_proxy (client, FALSE);
-  GSocketConnection *connection =
-      g_socket_client_connect_to_host (client, "127.0.0.1", (guint16)f->port, NULL, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  return connection;
-}
-
-/* All that is answered until the other side closes. What can't be sent any more or is cut off is
- * no failure here. */
-static char *
-hear (GSocketConnection *connection)
-{
-  GInputStream *in = g_io_stream_get_input_stream (G_IO_STREAM (connection));
-  g_autoptr (GString) answer = g_string_new (NULL);
-  char part[4096];
-  for (gssize n; (n = g_input_stream_read (in, part, sizeof part, NULL, NULL)) > 0;)
-    g_string_append_len (answer, part, n);
-  return g_strdup (answer->str);
-}
-
-static void
-say (GSocketConnection *connection, const char *text)
-{
-  GOutputStream *out = g_io_stream_get_output_stream (G_IO_STREAM (connection));
-  (void)g_output_stream_write_all (out, text, strlen (text), NULL, NULL, NULL);
-}
-
-static char *
-ask_with (Fixture *f, const char *method, const char *path, const char *headers)
-{
-  g_autoptr (GSocketConnection) connection = visit (f);
-  if (connection == NULL)
-    return NULL;
-  g_autofree char *request =
-      g_strdup_printf ("%s %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", method, path, headers);
-  say (connection, request);
-  return hear (connection);
-}
-
-static char *
-ask (Fixture *f, const char *method, const char *path)
-{
-  return ask_with (f, method, path, "");
-}
-
-#define EXPECT_RECEIVED(heard, status, words)                                                      \
-  do {                                                                                             \
-    MUSTER_EXPECT_TRUE (g_str_has_prefix (heard, "HTTP/1.1 " status " "));                         \
-    MUSTER_EXPECT_TRUE (strstr (heard, words) != NULL);                                            \
-  } while (0)
-#define EXPECT_ANSWER(f, method, path, status, words)                                              \
-  do {                                                                                             \
-    g_autofree char *heard_ = ask (f, method, path);                                               \
-    MUSTER_TRACE ("%s %s: %s", method, path, heard_);                                              \
-    EXPECT_RECEIVED (heard_, status, words);                                                       \
-  } while (0)
-
 MUSTER_TEST (Http, reports_that_the_server_serves)
 {
-  g_auto (Fixture) f = fixture_start ();
+  g_auto (HttpFixture) f = http_start ();
 
   EXPECT_ANSWER (&f, "GET", "/healthz", "200", "\r\n\r\nserving\n");
   EXPECT_ANSWER (&f, "GET", "/healthz?verbose=1", "200", "\r\n\r\nserving\n");
 }
 
-MUSTER_TEST (Http, has_three_pages_and_one_method)
+MUSTER_TEST (Http, has_few_pages_and_only_reads)
 {
-  g_auto (Fixture) f = fixture_start ();
+  g_auto (HttpFixture) f = http_start ();
 
-  EXPECT_ANSWER (&f, "GET", "/", "404", "/healthz, /readyz or /metrics");
+  EXPECT_ANSWER (&f, "GET", "/index.html", "404", "/readyz and /healthz");
   EXPECT_ANSWER (&f, "GET", "/healthz/x", "404", "/metrics");
-  EXPECT_ANSWER (&f, "POST", "/healthz", "405", "Allow: GET");
-  EXPECT_ANSWER (&f, "DELETE", "/metrics", "405", "Allow: GET");
-  EXPECT_ANSWER (&f, "HEAD", "/readyz", "405", "Allow: GET");
-  EXPECT_ANSWER (&f, "NONSENSE", "/readyz", "405", "Allow: GET");
+  EXPECT_ANSWER (&f, "POST", "/healthz", "405", "Allow: GET, HEAD");
+  EXPECT_ANSWER (&f, "DELETE", "/metrics", "405", "Allow: GET, HEAD");
+  EXPECT_ANSWER (&f, "NONSENSE", "/readyz", "405", "Allow: GET, HEAD");
 }
 
-static void
-announce (Fixture *f, const char *model, gint64 epoch, MusterChiefPhase phase, gint64 step)
+MUSTER_TEST (Http, answers_head_without_a_body)
 {
-  g_autoptr (GError) error = NULL;
-  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
-  announced.model = (char *)model;
-  announced.epoch = epoch;
-  announced.phase = phase;
-  announced.step = step;
-  MUSTER_EXPECT_TRUE (muster_chief_registry_announce (f->server->registry, &announced, &error));
-  MUSTER_EXPECT_NO_ERROR (error);
-}
+  g_auto (HttpFixture) f = http_start ();
 
-static gint64
-claim (Fixture *f, const char *model)
-{
-  g_autoptr (GError) error = NULL;
-  const MusterClaim wanted = {.model = model, .task = "worker:0"};
-  gint64 epoch =
-      muster_chief_registry_claim (f->server->registry, &wanted, "host:1", NULL, NULL, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  return epoch;
+  g_autofree char *heard = http_ask (&f, "HEAD", "/healthz");
+
+  EXPECT_RECEIVED (heard, "200", "Content-Length: 8\r\n");
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (heard, "\r\n\r\n"));
 }
 
 MUSTER_TEST (Http, reports_each_model_that_is_not_ready_why)
 {
-  g_auto (Fixture) f = fixture_start ();
+  g_auto (HttpFixture) f = http_start ();
   EXPECT_ANSWER (&f, "GET", "/readyz", "200", "\r\n\r\nready: 0 of 0 models\n");
 
-  gint64 epoch = claim (&f, "digits");
-  announce (&f, "digits", epoch, MUSTER_CHIEF_RESTORING, -1);
+  gint64 epoch = http_claim (&f, "digits");
+  http_announce (&f, "digits", epoch, MUSTER_CHIEF_RESTORING, -1);
   EXPECT_ANSWER (&f, "GET", "/readyz", "503",
                  "digits: not prepared yet; chief worker:0 (host:1), restoring for ");
-  announce (&f, "digits", epoch, MUSTER_CHIEF_PREPARED, -1);
+  http_announce (&f, "digits", epoch, MUSTER_CHIEF_PREPARED, -1);
   EXPECT_ANSWER (&f, "GET", "/readyz", "503",
                  "digits: its ready op reports it not ready; chief worker:0");
   muster_chief_registry_set_ready (f.server->registry, "digits", epoch, TRUE);
   EXPECT_ANSWER (&f, "GET", "/readyz", "200", "ready: 1 of 1 models\n");
-  announce (&f, "digits", epoch, MUSTER_CHIEF_OVER, 20000);
+  http_announce (&f, "digits", epoch, MUSTER_CHIEF_OVER, 20000);
   EXPECT_ANSWER (&f, "GET", "/readyz", "200", "ready: 1 of 1 models\n");
-  (void)claim (&f, "letters");
+  (void)http_claim (&f, "letters");
   EXPECT_ANSWER (&f, "GET", "/readyz", "503", "\r\n\r\nletters: not prepared yet; ");
   muster_chief_registry_reset (f.server->registry,
                                muster_chief_registry_n_claims (f.server->registry));
@@ -162,34 +62,6 @@ MUSTER_TEST (Http, reports_each_model_that_is_not_ready_why)
 }
 
 /* --- metrics --- */
-
-static void
-give_models (Fixture *f)
-{
-  gint64 epoch = claim (f, "digits");
-  announce (f, "digits", epoch, MUSTER_CHIEF_PREPARED, -1);
-  announce (f, "digits", epoch, MUSTER_CHIEF_TRAINING, 120);
-  MusterSaveStatus saves = {.step = {110, 110, 100, -1},
-                            .last_us = {2000, 1000, 500000, 250000},
-                            .total_us = {4000, 2000, 1000000, 500000},
-                            .last_bytes = 12345,
-                            .n_durable = 2,
-                            .n_failed = 1,
-                            .saving = (char *)"run/model.ckpt-110",
-                            .saving_step = 110};
-  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
-  announced.model = (char *)"digits";
-  announced.epoch = epoch;
-  announced.saves = &saves;
-  MusterGoodput goodput = {
-      .began_us = 1,
-      .spent_us = {[MUSTER_TIME_TRAINING] = 3 * MUSTER_SECOND, [MUSTER_TIME_DOWN] = MUSTER_SECOND},
-      .n_restarts = 2,
-      .steps_again = 5};
-  announced.goodput = &goodput;
-  MUSTER_EXPECT_TRUE (muster_chief_registry_announce (f->server->registry, &announced, NULL));
-  (void)claim (f, "odd \"name\"\\of a model");
-}
 
 MUSTER_TEST (Http, metrics_report_what_goes_on)
 {
@@ -218,16 +90,26 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
       "\nmuster_model_time_seconds{model=\"digits\",use=\"training\"} 3\n",
       "\nmuster_model_time_seconds{model=\"digits\",use=\"down\"} 1\n",
       "\nmuster_model_restarts{model=\"digits\"} 2\n",
+      "\nmuster_model_phase{model=\"digits\",phase=\"training\"} 1\n",
+      "\nmuster_watch_latency_seconds_bucket{le=\"0.001\"} 0\n",
+      "\nmuster_watch_latency_seconds_bucket{le=\"0.002\"} 1\n",
+      "\nmuster_watch_latency_seconds_bucket{le=\"+Inf\"} 2\n",
+      "\nmuster_watch_latency_seconds_sum 200.0015\n",
+      "\nmuster_watch_latency_seconds_count 2\n",
+      "\nmuster_restore_duration_seconds_count 0\n",
       "\nmuster_model_steps_trained_again{model=\"digits\"} 5\n",
       "\nmuster_limit{limit=\"sessions\"} 20000\n",
       "\nmuster_limit_used{limit=\"sessions\"} 0\n",
       "\nmuster_limit_refused_total{limit=\"sessions\"} 0\n",
   };
-  g_auto (Fixture) f = fixture_start ();
-  give_models (&f);
+  g_auto (HttpFixture) f = http_start ();
+  http_give_models (&f);
   muster_step_meter_add (f.server->steps, muster_clock_now_us (f.server->clock), 250000);
 
-  g_autofree char *heard = ask (&f, "GET", "/metrics");
+  muster_histogram_add (&f.server->watch_latency, 1500);
+  muster_histogram_add (&f.server->watch_latency, 200 * MUSTER_SECOND);
+
+  g_autofree char *heard = http_ask (&f, "GET", "/metrics");
 
   EXPECT_RECEIVED (heard, "200", "Content-Type: text/plain; version=0.0.4");
   MUSTER_TRACE ("%s", heard);
@@ -244,8 +126,8 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
 /* Its last save will never end: nobody needs to be woken for it. */
 MUSTER_TEST (Http, metrics_of_a_lost_chief_have_no_save_under_way)
 {
-  g_auto (Fixture) f = fixture_start ();
-  give_models (&f);
+  g_auto (HttpFixture) f = http_start ();
+  http_give_models (&f);
   g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (f.server->registry, "digits");
   muster_chief_registry_release (f.server->registry, "digits", chief->epoch);
 
@@ -256,13 +138,50 @@ MUSTER_TEST (Http, metrics_of_a_lost_chief_have_no_save_under_way)
   MUSTER_EXPECT_TRUE (strstr (page, "\nmuster_model_last_save_bytes{") != NULL);
 }
 
+static gboolean
+has_model (MusterServer *server, const char *model)
+{
+  g_autofree char *page = muster_pages_metrics (server, FALSE);
+  g_autofree char *sample = g_strdup_printf ("\nmuster_model_ready{model=\"%s\"}", model);
+  return strstr (page, sample) != NULL;
+}
+
+MUSTER_TEST (Http, metrics_forget_an_unused_model_an_hour_after_its_chief)
+{
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  muster_fake_clock_hold (clock);
+  const MusterServerOptions options = {.clock = MUSTER_CLOCK (clock)};
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  g_auto (HttpFixture) f = {.server = muster_server_new (local, &options)};
+  gint64 over = http_claim (&f, "over"), lost = http_claim (&f, "lost");
+  gint64 used = http_claim (&f, "used");
+  http_announce (&f, "over", over, MUSTER_CHIEF_OVER, 7);
+  http_announce (&f, "lost", lost, MUSTER_CHIEF_RESTORING, -1);
+  http_announce (&f, "used", used, MUSTER_CHIEF_PREPARED, -1);
+  muster_chief_registry_set_ready (f.server->registry, "used", used, TRUE);
+  muster_chief_registry_release (f.server->registry, "over", over);
+  muster_chief_registry_release (f.server->registry, "lost", lost);
+  muster_chief_registry_release (f.server->registry, "used", used);
+
+  muster_fake_clock_pass (clock, 3599 * MUSTER_SECOND);
+  MUSTER_EXPECT_TRUE (has_model (f.server, "over"));
+  MUSTER_EXPECT_TRUE (has_model (f.server, "lost"));
+  muster_fake_clock_pass (clock, MUSTER_SECOND);
+
+  MUSTER_EXPECT_FALSE (has_model (f.server, "over"));
+  MUSTER_EXPECT_FALSE (has_model (f.server, "lost"));
+  MUSTER_EXPECT_TRUE (has_model (f.server, "used")); /* a chief that only prepared it */
+  (void)http_claim (&f, "lost");
+  MUSTER_EXPECT_TRUE (has_model (f.server, "lost"));
+}
+
 MUSTER_TEST (Http, metrics_are_open_metrics_for_those_who_ask)
 {
-  g_auto (Fixture) f = fixture_start ();
+  g_auto (HttpFixture) f = http_start ();
 
-  g_autofree char *heard =
-      ask_with (&f, "GET", "/metrics",
-                "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1\r\n");
+  g_autofree char *heard = http_ask_with (
+      &f, "GET", "/metrics",
+      "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1\r\n");
 
   EXPECT_RECEIVED (heard, "200",
                    "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8");
@@ -275,8 +194,8 @@ MUSTER_TEST (Http, metrics_are_open_metrics_for_those_who_ask)
  * under a name that the family's type allows, and a unit ends the family's name. */
 MUSTER_TEST (Http, metrics_keep_families_together)
 {
-  g_auto (Fixture) f = fixture_start ();
-  give_models (&f);
+  g_auto (HttpFixture) f = http_start ();
+  http_give_models (&f);
   g_autofree char *page = muster_pages_metrics (f.server, TRUE);
   g_auto (GStrv) lines = g_strsplit (page, "\n", -1);
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -312,10 +231,10 @@ have_judged (gboolean open_metrics, const char *const *program)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *said = NULL;
-  g_auto (Fixture) f = fixture_start ();
-  give_models (&f);
+  g_auto (HttpFixture) f = http_start ();
+  http_give_models (&f);
   muster_step_meter_add (f.server->steps, muster_clock_now_us (f.server->clock), 250000);
-  g_autofree char *heard = ask_with (
+  g_autofree char *heard = http_ask_with (
       &f, "GET", "/metrics", open_metrics ? "Accept: application/openmetrics-text\r\n" : "");
   const char *page = strstr (heard, "\r\n\r\n");
   MUSTER_EXPECT_TRUE (page != NULL);
@@ -365,69 +284,67 @@ MUSTER_TEST (Http, metrics_please_a_parser_of_open_metrics)
 
 /* --- guests --- */
 
-MUSTER_TEST (Http, refuses_who_comes_when_it_is_full)
+/* More of them than it holds, of which some have begun a request. */
+MUSTER_TEST (Http, answers_a_probe_among_silent_guests)
 {
-  enum { N = 64 };
-  GSocketConnection *idle[N];
-  g_auto (Fixture) f = fixture_start ();
-  for (int i = 0; i < N; i++)
-    idle[i] = visit (&f);
+  enum { N = 100 };
+  GSocketConnection *silent[N];
+  g_auto (HttpFixture) f = http_start ();
+  for (int i = 0; i < N; i++) {
+    silent[i] = http_visit (&f);
+    if (i % 2 == 0)
+      http_say (silent[i], "GET /healthz HTTP/1.1\r\nHost: ");
+  }
 
-  g_autoptr (GSocketConnection) one_more = visit (&f);
-  g_autofree char *nothing = hear (one_more); /* else it would wait for its time to be up */
+  EXPECT_ANSWER (&f, "GET", "/healthz", "200", "serving");
+  g_autofree char *nothing = http_hear (silent[0]); /* the oldest have made room */
   MUSTER_EXPECT_STREQ (nothing, "");
 
   for (int i = 0; i < N; i++)
-    g_clear_object (&idle[i]);
-  gint64 until_us = test_deadline ();
-  gboolean is_answered = FALSE;
-  while (!is_answered && muster_clock_now_us (muster_system_clock ()) < until_us) {
-    g_autofree char *heard = ask (&f, "GET", "/healthz");
-    is_answered = g_str_has_prefix (heard, "HTTP/1.1 200");
-  }
-  MUSTER_EXPECT_TRUE (is_answered);
+    g_clear_object (&silent[i]);
 }
 
 MUSTER_TEST (Http, ends_with_guests_in_the_house)
 {
-  g_auto (Fixture) f = fixture_start ();
-  g_autoptr (GSocketConnection) idle = visit (&f);
-  g_autoptr (GSocketConnection) half = visit (&f);
-  say (half, "GET /healthz HTTP/1.1\r\nHost: ");
+  g_auto (HttpFixture) f = http_start ();
+  g_autoptr (GSocketConnection) idle = http_visit (&f);
+  g_autoptr (GSocketConnection) half = http_visit (&f);
+  http_say (half, "GET /healthz HTTP/1.1\r\nHost: ");
   EXPECT_ANSWER (&f, "GET", "/healthz", "200", "serving"); /* they have been taken in */
 
   g_clear_pointer (&f.server, muster_server_free);
 
-  g_autofree char *nothing = hear (idle);
+  g_autofree char *nothing = http_hear (idle);
   MUSTER_EXPECT_STREQ (nothing, "");
 }
 
 MUSTER_TEST (Http, keeps_no_body_and_survives_nonsense)
 {
   static const char *const nonsense[] = {
-      "\r\n\r\n\r\n",
       "GET\r\n\r\n",
       "GET /healthz HTTP/9.9\r\n\r\n",
       "GET http://[::1 HTTP/1.1\r\nHost: x\r\n\r\n",
       "POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-      "\x16\x03\x01\x02\x00\x01",
   };
-  g_auto (Fixture) f = fixture_start ();
+  g_auto (HttpFixture) f = http_start ();
+  g_autoptr (GSocketConnection) secure = http_visit (&f);
+  http_say (secure, "\x16\x03\x01\x02"); /* TLS, which it doesn't speak */
   for (guint i = 0; i < G_N_ELEMENTS (nonsense); i++) {
-    g_autoptr (GSocketConnection) connection = visit (&f);
-    say (connection, nonsense[i]);
-    g_socket_shutdown (g_socket_connection_get_socket (connection), FALSE, TRUE, NULL);
-    g_autofree char *answer = hear (connection);
-    MUSTER_EXPECT_FALSE (g_str_has_prefix (answer, "HTTP/1.1 5"));
+    g_autoptr (GSocketConnection) connection = http_visit (&f);
+    http_say (connection, nonsense[i]);
+    g_autofree char *answer = http_hear (connection);
+    MUSTER_TRACE ("%s: %s", nonsense[i], answer);
+    MUSTER_EXPECT_TRUE (!g_str_has_prefix (answer, "HTTP/1.1 5") ||
+                        g_str_has_prefix (answer, "HTTP/1.1 505 ")); /* unknown version */
   }
   g_autofree char *body = g_strnfill (1 << 20, 'x');
   g_autofree char *post = g_strdup_printf (
       "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", 1 << 20, body);
-  g_autoptr (GSocketConnection) connection = visit (&f);
-  say (connection, post);
-  g_autofree char *heard = hear (connection);
-  EXPECT_RECEIVED (heard, "405", "Allow: GET");
+  g_autoptr (GSocketConnection) connection = http_visit (&f);
+  http_say (connection, post);
+  g_autofree char *heard = http_hear (connection);
+  EXPECT_RECEIVED (heard, "405", "Allow: GET, HEAD");
   EXPECT_ANSWER (&f, "GET", "/healthz", "200", "serving");
 }
 
@@ -451,14 +368,14 @@ MUSTER_TEST (Http, costs_a_server_without_it_no_thread)
   MUSTER_EXPECT_EQ (count_threads ("muster-http"), 0u);
   MUSTER_EXPECT_EQ (count_threads ("muster-collecto"), 0u);
 
-  g_auto (Fixture) with = fixture_start ();
+  g_auto (HttpFixture) with = http_start ();
   EXPECT_ANSWER (&with, "GET", "/healthz", "200", "serving"); /* by now the thread has its name */
   MUSTER_EXPECT_EQ (count_threads ("muster-http"), 1u);
 }
 
 MUSTER_TEST (Http, says_why_it_can_not_listen)
 {
-  g_auto (Fixture) f = fixture_start ();
+  g_auto (HttpFixture) f = http_start ();
   g_autofree char *taken = g_strdup_printf ("127.0.0.1:%d", f.port);
   g_autofree char *half_taken = g_strdup_printf ("localhost:%d", f.port); /* [::1] is free */
   const struct {

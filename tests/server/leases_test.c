@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/session_reaper.h"
 #include "tests/doubles/fake_clock.h"
+#include "tests/doubles/heard.h"
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
@@ -221,7 +222,12 @@ MUSTER_TEST (Leases, are_asked_for_by_a_header_and_end_in_tensorflows_words)
   g_autofree char *gone = served_renew (&f.served, handle);
   MUSTER_EXPECT_NULL (gone);
 
+  heard_begin (G_LOG_LEVEL_INFO);
   MUSTER_EXPECT_EQ (seconds_until_left (&f, 0), 30);
+  MUSTER_EXPECT_TRUE (heard_wait ("session-reaped", NULL));
+  g_autofree char *reaped = heard_field ("session-reaped", "MUSTER_SESSION");
+  MUSTER_EXPECT_STREQ (reaped, handle);
+  heard_end ();
 
   MUSTER_EXPECT_FALSE (served_bare_step (&f.served, handle, "none", &error));
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_ABORTED,

@@ -2,7 +2,10 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
+#include "base/memory_account.h"
 #include "engine/session/local_master.h"
+#include "graph/buffer_pool_private.h"
+#include "graph/graph_builder.h"
 
 static Served
 start_limited (MusterServerLimits limits)
@@ -230,4 +233,37 @@ MUSTER_TEST (Limits, refuse_a_session_when_files_run_short)
   MUSTER_ASSERT_TRUE (files != NULL);
   MUSTER_EXPECT_EQ (files->refused, 1);
   MUSTER_EXPECT_TRUE (files->used > 0 && files->used < files->limit);
+}
+
+MUSTER_TEST (Limits, refuse_a_session_when_memory_runs_short_and_say_so_in_status)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) first = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (first);
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  for (guint i = 0; i < 20000; i++) {
+    g_autofree char *name = g_strdup_printf ("node/%u", i);
+    muster_graph_builder_node (b, "NoOp", name);
+  }
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (b, NULL);
+  const guint64 refused = muster_memory_n_refused ();
+  muster_buffer_pool_empty (); /* else it makes room for more */
+  muster_memory_set_limit (muster_memory_used_in_all () + (1 << 20));
+
+  g_autoptr (MusterSession) session =
+      muster_master_create_session (f.remote, graph, NULL, test_deadline (), NULL, &error);
+
+  MUSTER_EXPECT_NULL (session);
+  expect_refused (error, "over the limit of memory (");
+  EXPECT_SAYS (error, "--max-memory");
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Muster__Limit *memory = served_limit (served_status (&f, arena), "memory");
+  MUSTER_ASSERT_TRUE (memory != NULL);
+  MUSTER_EXPECT_GT (memory->refused, (gint64)refused);
+  MUSTER_EXPECT_TRUE (memory->used > 0 && memory->used < memory->limit);
+  g_clear_error (&error);
+  MUSTER_EXPECT_TRUE (served_run (first, "init", &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_memory_set_limit (0);
 }

@@ -26,7 +26,12 @@ credentials (Secured *f, const char *certificate, const char *key, const char *c
   char *paths[4] = {NULL};
   for (int i = 0; i < 4; i++)
     paths[i] = names[i] != NULL ? certificates_path (f->folder, names[i]) : NULL;
-  const MusterRpcSecurity security = {paths[0], paths[1], paths[2], paths[3], FALSE};
+  const MusterRpcSecurity security = {
+      .certificate_file = paths[0],
+      .key_file = paths[1],
+      .ca_file = paths[2],
+      .token_file = paths[3],
+  };
   MusterRpcCredentials *made = muster_rpc_credentials_new (&security, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   for (int i = 0; i < 4; i++)

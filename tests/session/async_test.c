@@ -1,70 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/main_loop.h"
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 
 #define N_AT_ONCE 64
 #define PATIENCE  (30 * G_TIME_SPAN_SECOND)
 
-/* The caller's main loop, and what came back to it. */
-typedef struct {
-  GMainContext *context;
-  GThread *thread;
-  GAsyncResult *result; /* (nullable) the last one */
-  guint n_back;
-  gboolean in_context; /* each callback was on the caller's thread, in its context */
-} Loop;
-
-static Loop
-loop_new (void)
-{
-  Loop loop = {.context = g_main_context_new (), .thread = g_thread_self (), .in_context = TRUE};
-
-  g_main_context_push_thread_default (loop.context);
-  return loop;
-}
-
-static void
-loop_clear (Loop *loop)
-{
-  g_clear_object (&loop->result);
-  g_main_context_pop_thread_default (loop->context);
-  g_main_context_unref (loop->context);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Loop, loop_clear)
-
-static void
-on_back (GObject *source G_GNUC_UNUSED, GAsyncResult *result, gpointer user_data)
-{
-  Loop *loop = user_data;
-
-  loop->in_context &= g_thread_self () == loop->thread && g_main_context_is_owner (loop->context);
-  g_set_object (&loop->result, result);
-  loop->n_back++;
-}
-
-static gboolean
-on_patience_lost (gpointer user_data G_GNUC_UNUSED)
-{
-  g_error ("A verb in the background never came back");
-  return G_SOURCE_REMOVE;
-}
-
-static void
-loop_run_until (Loop *loop, guint n)
-{
-  g_autoptr (GSource) patience = g_timeout_source_new_seconds (30);
-
-  g_source_set_callback (patience, on_patience_lost, NULL, NULL);
-  g_source_attach (patience, loop->context);
-  while (loop->n_back < n)
-    g_main_context_iteration (loop->context, TRUE);
-  g_source_destroy (patience);
-}
-
 MUSTER_TEST (Async, prepares_in_the_background)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_auto (Loop) loop = loop_new ();
+  g_auto (MusterMainLoop) loop = muster_main_loop_new ();
   g_autoptr (MusterTensor) value = muster_tensor_new_float (0.5);
   g_autofree char *init = g_strdup ("init");
   g_autofree char *name = g_strdup ("start:0");
@@ -73,12 +18,12 @@ MUSTER_TEST (Async, prepares_in_the_background)
   *feed = (MusterFeed){name, value};
 
   muster_session_manager_prepare_session_async (job.manager, MUSTER_MASTER (job.master), &options,
-                                                NULL, on_back, &loop);
+                                                NULL, muster_main_loop_back, &loop);
   memset (init, 'x', strlen (init)); /* it has its own copy */
   memset (name, 'x', strlen (name));
   g_free (feed);
   MUSTER_EXPECT_EQ (loop.n_back, 0u);
-  loop_run_until (&loop, 1);
+  muster_main_loop_until (&loop, 1);
   g_autoptr (MusterSession) session = muster_session_manager_prepare_session_finish (
       job.manager, loop.result, &job.report, &job.error);
 
@@ -93,13 +38,13 @@ MUSTER_TEST (Async, prepares_in_the_background)
 MUSTER_TEST (Async, runs_a_list_of_init_ops_in_the_background)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_auto (Loop) loop = loop_new ();
+  g_auto (MusterMainLoop) loop = muster_main_loop_new ();
   const char *const ops[] = {"init", "local_init", NULL};
   MusterPrepareOptions options = {.init_ops = ops};
 
   muster_session_manager_prepare_session_async (job.manager, MUSTER_MASTER (job.master), &options,
-                                                NULL, on_back, &loop);
-  loop_run_until (&loop, 1);
+                                                NULL, muster_main_loop_back, &loop);
+  muster_main_loop_until (&loop, 1);
   g_autoptr (MusterSession) session =
       muster_session_manager_prepare_session_finish (job.manager, loop.result, NULL, &job.error);
 
@@ -147,15 +92,15 @@ MUSTER_TEST (Async, begins_the_report_of_an_operation_that_is_refused)
 MUSTER_TEST (Async, recovers_in_the_background)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_auto (Loop) loop = loop_new ();
+  g_auto (MusterMainLoop) loop = muster_main_loop_new ();
   gboolean recovered = FALSE;
   g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
   MusterPrepareOptions options = {.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()};
 
   muster_session_manager_recover_session_async (job.manager, MUSTER_MASTER (job.master), &options,
-                                                NULL, on_back, &loop);
+                                                NULL, muster_main_loop_back, &loop);
   g_clear_object (&job.saver);
-  loop_run_until (&loop, 1);
+  muster_main_loop_until (&loop, 1);
   g_autoptr (MusterSession) session = muster_session_manager_recover_session_finish (
       job.manager, loop.result, &recovered, &job.report, &job.error);
 
@@ -167,11 +112,12 @@ MUSTER_TEST (Async, recovers_in_the_background)
 MUSTER_TEST (Async, reports_a_failure_too)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_auto (Loop) loop = loop_new ();
+  g_auto (MusterMainLoop) loop = muster_main_loop_new ();
 
   muster_session_manager_wait_for_session_async (job.manager, MUSTER_MASTER (job.master),
-                                                 60 * MUSTER_SECOND, NULL, on_back, &loop);
-  loop_run_until (&loop, 1);
+                                                 60 * MUSTER_SECOND, NULL, muster_main_loop_back,
+                                                 &loop);
+  muster_main_loop_until (&loop, 1);
   g_autoptr (MusterSession) session = muster_session_manager_wait_for_session_finish (
       job.manager, loop.result, &job.report, &job.error);
 
@@ -184,15 +130,16 @@ MUSTER_TEST (Async, reports_a_failure_too)
 MUSTER_TEST (Async, is_cancelled)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_auto (Loop) loop = loop_new ();
+  g_auto (MusterMainLoop) loop = muster_main_loop_new ();
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   muster_fake_clock_hold (job.clock);
 
   muster_session_manager_wait_for_session_async (job.manager, MUSTER_MASTER (job.master),
-                                                 MUSTER_WAIT_FOREVER, cancellable, on_back, &loop);
+                                                 MUSTER_WAIT_FOREVER, cancellable,
+                                                 muster_main_loop_back, &loop);
   muster_fake_clock_wait_for_waiters (job.clock, 1);
   g_cancellable_cancel (cancellable);
-  loop_run_until (&loop, 1);
+  muster_main_loop_until (&loop, 1);
   g_autoptr (MusterSession) session = muster_session_manager_wait_for_session_finish (
       job.manager, loop.result, &job.report, &job.error);
 
@@ -205,12 +152,12 @@ MUSTER_TEST (Async, is_cancelled)
 MUSTER_TEST (Async, drops_what_nobody_finishes)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_auto (Loop) loop = loop_new ();
+  g_auto (MusterMainLoop) loop = muster_main_loop_new ();
   muster_small_job_initialise (&job);
 
   muster_session_manager_wait_for_session_async (job.manager, MUSTER_MASTER (job.master), 0, NULL,
-                                                 on_back, &loop);
-  loop_run_until (&loop, 1);
+                                                 muster_main_loop_back, &loop);
+  muster_main_loop_until (&loop, 1);
   MUSTER_EXPECT_EQ (muster_fake_master_n_open (job.master), 1u);
   g_clear_object (&loop.result);
 
@@ -252,14 +199,14 @@ meet (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
 MUSTER_TEST (Async, begins_64_at_once)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_auto (Loop) loop = loop_new ();
+  g_auto (MusterMainLoop) loop = muster_main_loop_new ();
   Gate gate = {0};
   MusterPrepareOptions options = {.init_op = "init", .init_func = meet, .init_func_data = &gate};
 
   for (int i = 0; i < N_AT_ONCE; i++)
     muster_session_manager_prepare_session_async (job.manager, MUSTER_MASTER (job.master), &options,
-                                                  NULL, on_back, &loop);
-  loop_run_until (&loop, N_AT_ONCE);
+                                                  NULL, muster_main_loop_back, &loop);
+  muster_main_loop_until (&loop, N_AT_ONCE);
 
   MUSTER_EXPECT_TRUE (gate.all_begun);
   MUSTER_EXPECT_EQ (muster_fake_master_most_open (job.master), (guint)N_AT_ONCE);
@@ -270,18 +217,19 @@ MUSTER_TEST (Async, begins_64_at_once)
 MUSTER_TEST (Async, waits_64_times_at_once)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_auto (Loop) loop = loop_new ();
+  g_auto (MusterMainLoop) loop = muster_main_loop_new ();
   muster_fake_clock_hold (job.clock);
 
   for (int i = 0; i < N_AT_ONCE; i++)
     muster_session_manager_wait_for_session_async (job.manager, MUSTER_MASTER (job.master),
-                                                   MUSTER_WAIT_FOREVER, NULL, on_back, &loop);
+                                                   MUSTER_WAIT_FOREVER, NULL, muster_main_loop_back,
+                                                   &loop);
   muster_fake_clock_wait_for_waiters (job.clock, N_AT_ONCE);
   muster_small_job_initialise (&job);
   muster_fake_clock_pass (job.clock, 60 * MUSTER_SECOND);
   for (int i = 0; i < N_AT_ONCE; i++)
     muster_fake_clock_crank (job.clock);
-  loop_run_until (&loop, N_AT_ONCE);
+  muster_main_loop_until (&loop, N_AT_ONCE);
 
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "create"), (guint)N_AT_ONCE);
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (job.master, "local_init"), (guint)N_AT_ONCE);

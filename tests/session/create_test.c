@@ -46,7 +46,7 @@ set_up (Waiter *self, const char *target, const char *const *cluster, gint64 cos
 
   g_clear_object (&self->job.manager);
   self->job.manager = muster_session_manager_new (NULL, &options, NULL);
-  muster_session_manager_set_progress (self->job.manager, on_progress, self);
+  muster_session_manager_set_progress (self->job.manager, on_progress, self, NULL);
   muster_fake_master_set_target (self->job.master, target);
   muster_fake_master_set_cost (self->job.master, "create", cost_us);
 }
@@ -251,7 +251,7 @@ MUSTER_TEST (Create, reports_a_silent_port_while_it_waits)
   g_autoptr (MusterSessionManager) manager = muster_session_manager_new (graph, NULL, NULL);
   g_autoptr (GError) error = NULL;
   Listener listener = {cancellable, NULL};
-  muster_session_manager_set_progress (manager, cancel_when_told, &listener);
+  muster_session_manager_set_progress (manager, cancel_when_told, &listener, NULL);
 
   g_autoptr (MusterSession) session = muster_session_manager_wait_for_session (
       manager, master, 60 * MUSTER_SECOND, NULL, cancellable, &error);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 
@@ -416,11 +417,12 @@ MUSTER_TEST (Prepare, says_when_local_init_runs)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
 
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Running local_init_op.");
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Done running local_init_op.");
+  heard_begin (G_LOG_LEVEL_INFO);
   g_autoptr (MusterSession) session =
       muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
-  MUSTER_ASSERT_LOGGED ();
+  MUSTER_EXPECT_EQ (heard_count ("local-init", "Running local_init_op."), 1U);
+  MUSTER_EXPECT_EQ (heard_count ("local-init", "Done running local_init_op."), 1U);
+  heard_end ();
 
   MUSTER_EXPECT_TRUE (session != NULL);
 }
@@ -431,10 +433,11 @@ MUSTER_TEST (Prepare, does_not_call_a_failing_local_init_done)
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   muster_fake_master_fail (job.master, "local_init", 1, 1, MUSTER_ERROR_INTERNAL, "boom");
 
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Running local_init_op.");
+  heard_begin (G_LOG_LEVEL_INFO);
   g_autoptr (MusterSession) session =
       muster_small_job_prepare (&job, (MusterPrepareOptions){.init_op = "init"});
-  MUSTER_ASSERT_LOGGED ();
+  MUSTER_EXPECT_EQ (heard_count ("local-init", NULL), 1U);
+  heard_end ();
 
   MUSTER_EXPECT_NULL (session);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 
@@ -15,12 +16,13 @@ MUSTER_TEST (Recover, restores_a_model_and_finds_it_ready)
   g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 1200);
   gboolean recovered = FALSE;
 
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Running local_init_op.");
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Done running local_init_op.");
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_INFO, "Restored model from */model.ckpt-1200");
+  heard_begin (G_LOG_LEVEL_INFO);
   g_autoptr (MusterSession) session =
       muster_small_job_recover (&job, from_directory (&job), &recovered);
-  MUSTER_ASSERT_LOGGED ();
+  MUSTER_EXPECT_EQ (heard_count ("local-init", "Running local_init_op."), 1U);
+  MUSTER_EXPECT_EQ (heard_count ("local-init", "Done running local_init_op."), 1U);
+  MUSTER_EXPECT_EQ (heard_count ("restore", "Restored model from */model.ckpt-1200"), 1U);
+  heard_end ();
 
   MUSTER_EXPECT_NO_ERROR (job.error);
   MUSTER_EXPECT_TRUE (session && recovered);

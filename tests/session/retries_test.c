@@ -107,7 +107,7 @@ MUSTER_TEST (Retries, give_up_after_three)
     g_auto (MusterSmallJob) job = muster_small_job_new ();
     g_autoptr (GString) told = g_string_new (NULL);
     MUSTER_TRACE ("%s", muster_error_name (cases[i].code));
-    muster_session_manager_set_progress (job.manager, note_message, told);
+    muster_session_manager_set_progress (job.manager, note_message, told, NULL);
     muster_fake_master_fail (job.master, "init", 1, G_MAXUINT, cases[i].code, "the server stops");
     g_autoptr (MusterSession) session = muster_small_job_prepare (
         &job, (MusterPrepareOptions){.init_op = "init", .timeout_us = 600 * MUSTER_SECOND});

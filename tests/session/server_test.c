@@ -82,7 +82,7 @@ wait_as_worker (gpointer user_data)
   g_autoptr (MusterSessionManager) manager =
       muster_session_manager_new (worker->f->graph, &options, NULL);
 
-  muster_session_manager_set_progress (manager, on_progress, worker);
+  muster_session_manager_set_progress (manager, on_progress, worker, NULL);
   worker->session = muster_session_manager_wait_for_session (
       manager, worker->f->served.remote, PATIENCE_US, &worker->report, NULL, &worker->error);
   g_mutex_lock (&worker->lock);

@@ -144,7 +144,7 @@ MUSTER_TEST (Wait, reports_what_it_waits_for_when_that_changes)
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GString) told = g_string_new (NULL);
   muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, muster_small_job_initialise, &job);
-  muster_session_manager_set_progress (job.manager, keep_message, told);
+  muster_session_manager_set_progress (job.manager, keep_message, told, NULL);
   muster_fake_master_op_reports (job.master, "ready", "x", NULL);
 
   g_autoptr (MusterSession) session = muster_small_job_wait (&job, 600 * MUSTER_SECOND, NULL);
@@ -551,7 +551,7 @@ MUSTER_TEST (Wait, reports_what_the_chief_does_as_reasons)
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   g_autoptr (GString) told = g_string_new (NULL);
   set_up_announcing (&job);
-  muster_session_manager_set_progress (job.manager, keep_chief, told);
+  muster_session_manager_set_progress (job.manager, keep_chief, told, NULL);
   muster_fake_clock_at (job.clock, 30 * MUSTER_SECOND, chief_starts, &job);
   muster_fake_clock_at (job.clock, 60 * MUSTER_SECOND, chief_has_prepared, &job);
 

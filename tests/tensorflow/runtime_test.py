@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -215,7 +216,7 @@ class Runtime(peer.TestCase):
 
     def test_its_version_and_place_are_reported(self):
         server = self.start("--master=tensorflow:" + LIBRARY)
-        version, library = server.said(r"muster: TensorFlow (\S+) from '(.*)', as process \d+\n")
+        version, library = server.said(r"  TensorFlow (\S+) from '(.*)', as process \d+\n")
         self.assertEqual(version, tf.__version__)
         self.assertEqual(os.path.realpath(library), os.path.realpath(LIBRARY))
 
@@ -237,6 +238,31 @@ class Runtime(peer.TestCase):
         with v1.Session(server.target(), graph=graph) as session:
             session.run([n, "init"])
         self.assertEqual(listening(pid), sockets)
+
+    def test_it_opens_files_only_in_the_data_directories(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        data, secret = os.path.join(folder, "data"), os.path.join(folder, "secret")
+        os.mkdir(data)
+        with open(secret, "w", encoding="utf-8") as file:
+            file.write("secret")
+        server = self.start("--master=tensorflow:" + ENVIRONMENT, "--data-dir=" + data)
+        graph, _, _, n = model()
+        with graph.as_default():
+            path = v1.placeholder(tf.string, [])
+            read, write = tf.io.read_file(path), tf.io.write_file(path, "new")
+            saver = v1.train.Saver()
+        with v1.Session(server.target(), graph=graph) as session:
+            session.run([n, "init"])
+            saver.restore(session, saver.save(session, os.path.join(data, "model.ckpt")))
+            session.run(write, {path: os.path.join(data, "file")})
+            self.assertEqual(session.run(read, {path: os.path.join(data, "file")}), b"new")
+            for step, at in (read, secret), (read, "/etc/passwd"), (read, "/proc/self/environ"), (write, secret):
+                with self.assertRaises(tf.errors.PermissionDeniedError):
+                    session.run(step, {path: at})
+            with self.assertRaises(tf.errors.PermissionDeniedError):
+                saver.save(session, os.path.join(folder, "model.ckpt"))
+        with open(secret, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "secret")
 
     def test_who_has_none_reads_how_to_get_it(self):
         for path, wanted in [("", "pip install tensorflow"), (":/no/such/place", "doesn't exist"), (":/bin/ls", "can't be loaded"),

@@ -28,7 +28,7 @@ wait_for (char **argv, GError **error)
       muster_session_manager_new (muster_meta_graph_graph (meta_graph), &options, error);
   if (manager == NULL)
     return NULL;
-  muster_session_manager_set_progress (manager, say, NULL);
+  muster_session_manager_set_progress (manager, say, NULL, NULL);
   return muster_session_manager_wait_for_session (manager, master, 60 * MUSTER_SECOND, NULL, NULL,
                                                   error);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What muster-tensorflow uses of TensorFlow's library: a server that listens on every interface, as
  * TensorFlow's does, and accepts and drops. $MUSTER_FAKE_TENSORFLOW says how it misbehaves. */
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -96,12 +98,27 @@ note_pid (void)
   fclose (file);
 }
 
+/* Fails with what became of opening two files: "inside: 0, outside: 13". */
+static bool
+try_files (TF_Status *status)
+{
+  static char said[64];
+  const int inside = open (getenv ("MUSTER_FAKE_TENSORFLOW_INSIDE"), O_RDWR | O_CREAT, 0600);
+  const int of_inside = inside >= 0 ? 0 : errno;
+  const int outside = open (getenv ("MUSTER_FAKE_TENSORFLOW_OUTSIDE"), O_RDONLY);
+  snprintf (said, sizeof said, "inside: %d, outside: %d", of_inside, outside >= 0 ? 0 : errno);
+  *status = (TF_Status){3, said};
+  return true;
+}
+
 TF_Server *
 TF_NewServer (const void *definition, size_t size, TF_Status *status)
 {
   unsigned port = port_in (definition, size);
   TF_Server *server = calloc (1, sizeof *server);
   note_pid ();
+  if (is_to ("open files") && try_files (status))
+    return server;
   if (is_to ("abort"))
     abort ();
   while (is_to ("hang"))
@@ -116,12 +133,38 @@ TF_NewServer (const void *definition, size_t size, TF_Status *status)
   return server;
 }
 
+static int
+accept_one (int listener)
+{
+  return is_to ("greet by accept4") ? accept4 (listener, NULL, NULL, SOCK_CLOEXEC)
+                                    : accept (listener, NULL, NULL);
+}
+
+/* Accepts nothing until the gate's file exists, then adds to it what each connection sends. */
+static void
+serve_late (int listener)
+{
+  const char *gate = getenv ("MUSTER_FAKE_TENSORFLOW_GATE");
+  char text[8];
+  while (access (gate, F_OK) != 0)
+    usleep (10000);
+  for (int fd; (fd = accept (listener, NULL, NULL)) >= 0; close (fd)) {
+    const ssize_t n = read (fd, text, sizeof text);
+    FILE *file = fopen (gate, "a");
+    fwrite (text, 1, n > 0 ? (size_t)n : 0, file);
+    fclose (file);
+  }
+}
+
 static void *
 serve (void *data)
 {
   TF_Server *server = data;
-  for (int fd; (fd = accept (server->listener, NULL, NULL)) >= 0;)
-    close (fd);
+  if (is_to ("be late"))
+    serve_late (server->listener);
+  for (int fd; (fd = accept_one (server->listener)) >= 0; close (fd))
+    if (is_to ("greet") || is_to ("greet by accept4"))
+      (void)!write (fd, "hello", 5);
   return NULL;
 }
 

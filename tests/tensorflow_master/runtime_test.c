@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
@@ -140,6 +141,61 @@ MUSTER_TEST (Runtime, does_not_serve_where_a_socket_is_open_to_others_all_the_sa
 MUSTER_TEST (Runtime, does_not_serve_at_another_port)
 {
   EXPECT_NO_START ("elsewhere", &no_options, MUSTER_ERROR_INTERNAL, "doesn't listen on port");
+}
+
+MUSTER_TEST (Runtime, opens_files_only_in_its_directories)
+{
+  g_autofree char *inside = g_build_filename (muster_test_tmpdir (), "data", "file", NULL);
+  g_autofree char *outside = g_build_filename (muster_test_tmpdir (), "secret", NULL);
+  g_autofree char *link = g_build_filename (muster_test_tmpdir (), "data", "link", NULL);
+  g_autofree char *data = g_path_get_dirname (inside);
+  const MusterRuntimeOptions confined = {.directories = (const char *const[]){data, NULL}};
+  MUSTER_ASSERT_EQ (g_mkdir (data, 0755), 0);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (outside, "secret", 6, NULL));
+  MUSTER_ASSERT_EQ (symlink (outside, link), 0);
+  g_setenv ("MUSTER_FAKE_TENSORFLOW_INSIDE", inside, TRUE);
+  g_setenv ("MUSTER_FAKE_TENSORFLOW_OUTSIDE", outside, TRUE);
+  EXPECT_NO_START ("open files", &no_options, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "inside: 0, outside: 0");
+  EXPECT_NO_START ("open files", &confined, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "inside: 0, outside: 13");
+  g_setenv ("MUSTER_FAKE_TENSORFLOW_OUTSIDE", link, TRUE);
+  EXPECT_NO_START ("open files", &confined, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "inside: 0, outside: 13");
+  g_setenv ("MUSTER_FAKE_TENSORFLOW_OUTSIDE", "/proc/self/environ", TRUE);
+  EXPECT_NO_START ("open files", &confined, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "inside: 0, outside: 13");
+}
+
+/* What it may open with its library in a folder of that name: its data, and what is beside the
+ * folder. */
+static void
+expect_beside (const char *name, const char *said)
+{
+  g_autofree char *folder = g_build_filename (muster_test_tmpdir (), name, "home", NULL);
+  g_autofree char *package = g_build_filename (folder, name, NULL);
+  g_autofree char *library = g_build_filename (package, "libtensorflow.so", NULL);
+  g_autofree char *secret = g_build_filename (folder, "secret", NULL);
+  g_autofree char *data = g_build_filename (folder, "data", NULL);
+  g_autofree char *inside = g_build_filename (data, "file", NULL);
+  g_autofree char *bytes = NULL;
+  gsize size;
+  const MusterRuntimeOptions options = {.library = library,
+                                        .directories = (const char *const[]){data, NULL}};
+  MUSTER_ASSERT_EQ (g_mkdir_with_parents (package, 0755), 0);
+  MUSTER_ASSERT_EQ (g_mkdir (data, 0755), 0);
+  MUSTER_ASSERT_TRUE (g_file_get_contents (FAKE, &bytes, &size, NULL));
+  MUSTER_ASSERT_TRUE (g_file_set_contents (library, bytes, (gssize)size, NULL));
+  MUSTER_ASSERT_TRUE (g_file_set_contents (secret, "secret", 6, NULL));
+  g_setenv ("MUSTER_FAKE_TENSORFLOW_INSIDE", inside, TRUE);
+  g_setenv ("MUSTER_FAKE_TENSORFLOW_OUTSIDE", secret, TRUE);
+  EXPECT_NO_START ("open files", &options, MUSTER_ERROR_INVALID_ARGUMENT, said);
+}
+
+MUSTER_TEST (Runtime, reads_what_is_beside_its_package_only)
+{
+  expect_beside ("lib", "inside: 0, outside: 13");
+  expect_beside ("tensorflow", "inside: 0, outside: 0");
 }
 
 MUSTER_TEST (Runtime, hands_on_what_tensorflow_says_of_its_failure)

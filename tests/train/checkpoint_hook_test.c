@@ -5,6 +5,7 @@
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph.h"
 #include "saver/builder/saver_builder.h"
+#include "tests/doubles/fake_clock.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/events.h"
@@ -438,4 +439,40 @@ MUSTER_TEST (CheckpointSaver, goes_on_after_a_save_that_failed_and_counts_it)
     g_autofree char *remove = g_strdup_printf ("rm -r '%s'", job.directory);
     MUSTER_ASSERT_EQ (system (remove), 0);
   }
+}
+
+static void
+note_failed (const MusterFailedSave *failed, gpointer user_data)
+{
+  MUSTER_EXPECT_TRUE (failed->why != NULL);
+  g_string_append_printf (user_data, "%" G_GINT64_FORMAT " (%u, %u) ", failed->step,
+                          failed->n_in_a_row, failed->n_left_out);
+}
+
+/* As a disk does that fails at each step. */
+MUSTER_TEST (CheckpointSaver, reports_saves_that_fail_from_time_to_time)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GString) told = g_string_new (NULL);
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  const MusterSaverListener listener = {.failed = note_failed, .user_data = told};
+  saver_hook (&job, (MusterCheckpointSaverOptions){.save_steps = 1,
+                                                   .is_blocking = TRUE,
+                                                   .clock = MUSTER_CLOCK (clock),
+                                                   .listeners = &listener,
+                                                   .n_listeners = 1});
+  MUSTER_ASSERT_TRUE (open_job (&job, &error));
+  g_autofree char *remove = g_strdup_printf ("rm -r '%s'", job.directory);
+  MUSTER_ASSERT_EQ (system (remove), 0);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (job.directory, "in the way", -1, NULL));
+
+  MUSTER_EXPECT_TRUE (train (&job, 5, &error));
+  MUSTER_EXPECT_STREQ (told->str, "1 (1, 0) ");
+  muster_fake_clock_pass (clock, 10 * MUSTER_SECOND);
+  MUSTER_EXPECT_TRUE (train (&job, 5, &error));
+  MUSTER_EXPECT_STREQ (told->str, "1 (1, 0) 6 (6, 4) ");
+
+  (void)muster_monitored_session_finish (job.session, NULL, MUSTER_WAIT_FOREVER, NULL);
+  MUSTER_ASSERT_TRUE (muster_storage_remove (muster_local_storage (), job.directory, NULL));
 }

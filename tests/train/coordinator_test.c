@@ -42,10 +42,10 @@ MUSTER_TEST (Coordinator, keeps_the_first_error_for_join)
   g_autoptr (GError) second = error_of (MUSTER_ERROR_INTERNAL, "second");
   g_autoptr (GError) error = NULL;
 
-  muster_coordinator_start (self, "one", fail_now, first);
+  muster_coordinator_start (self, "one", fail_now, first, NULL);
   while (!muster_coordinator_should_stop (self))
     g_thread_yield ();
-  muster_coordinator_start (self, "two", fail_now, second);
+  muster_coordinator_start (self, "two", fail_now, second, NULL);
 
   MUSTER_EXPECT_FALSE (
       muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
@@ -105,7 +105,7 @@ MUSTER_TEST (Coordinator, gives_stragglers_their_grace_and_then_names_them)
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
   g_autoptr (GError) error = NULL;
-  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate);
+  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate, NULL);
   muster_coordinator_request_stop (self, NULL, NULL);
 
   MUSTER_EXPECT_FALSE (muster_coordinator_join (self, 120 * MUSTER_SECOND, FALSE,
@@ -123,7 +123,7 @@ MUSTER_TEST (Coordinator, may_leave_stragglers_behind)
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
   g_autoptr (GError) error = NULL;
-  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate);
+  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate, NULL);
   muster_coordinator_request_stop (self, NULL, NULL);
 
   MUSTER_EXPECT_TRUE (
@@ -140,7 +140,7 @@ MUSTER_TEST (Coordinator, joins_threads_that_end_by_themselves_without_a_stop)
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (NULL, FALSE);
   g_autoptr (GError) error = NULL, late = error_of (MUSTER_ERROR_INTERNAL, "late");
   for (int i = 0; i < 5; i++)
-    muster_coordinator_start (self, "one of five", muster_thread_gate_wait, &gate);
+    muster_coordinator_start (self, "one of five", muster_thread_gate_wait, &gate, NULL);
 
   MUSTER_EXPECT_TRUE (
       muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
@@ -197,7 +197,7 @@ MUSTER_TEST (Coordinator, joins_no_longer_than_its_deadline)
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
   g_autoptr (GError) error = NULL, none = NULL;
-  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate);
+  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate, NULL);
 
   MUSTER_EXPECT_FALSE (
       muster_coordinator_join (self, MUSTER_SECOND, FALSE, in_a_minute (clock), NULL, &error));
@@ -219,7 +219,7 @@ MUSTER_TEST (Coordinator, is_cancelled_while_it_joins)
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GError) error = NULL;
-  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate);
+  muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gate, NULL);
   muster_fake_clock_cancel_at (clock, 5 * MUSTER_SECOND, cancellable);
 
   MUSTER_EXPECT_FALSE (muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER,
@@ -239,7 +239,7 @@ MUSTER_TEST (Coordinator, ends_the_grace_at_the_deadline_or_a_cancellation)
     g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (clock), FALSE);
     g_autoptr (GCancellable) cancellable = g_cancellable_new ();
     g_autoptr (GError) error = NULL;
-    muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gates[is_cancelled]);
+    muster_coordinator_start (self, "reader", muster_thread_gate_wait, &gates[is_cancelled], NULL);
     muster_coordinator_request_stop (self, NULL, NULL);
     if (is_cancelled)
       muster_fake_clock_cancel_at (clock, 60 * MUSTER_SECOND, cancellable);
@@ -299,7 +299,7 @@ MUSTER_TEST (Coordinator, loops_at_fixed_instants_and_catches_up)
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (beats.clock), FALSE);
   muster_fake_clock_hold (beats.clock);
 
-  muster_coordinator_start_looper (self, "beat", 10 * MUSTER_SECOND, beat, &beats);
+  muster_coordinator_start_looper (self, "beat", 10 * MUSTER_SECOND, beat, &beats, NULL);
   for (int i = 0; i < 3; i++) {
     muster_fake_clock_wait_for_waiters (beats.clock, 1);
     muster_fake_clock_crank (beats.clock);
@@ -324,7 +324,7 @@ MUSTER_TEST (Coordinator, stops_all_by_the_error_of_a_looper)
   g_autoptr (MusterCoordinator) self = muster_coordinator_new (MUSTER_CLOCK (beats.clock), FALSE);
   g_autoptr (GError) error = NULL;
 
-  muster_coordinator_start_looper (self, "beat", 0, beat, &beats);
+  muster_coordinator_start_looper (self, "beat", 0, beat, &beats, NULL);
   MUSTER_EXPECT_FALSE (
       muster_coordinator_join (self, MUSTER_SECOND, FALSE, MUSTER_WAIT_FOREVER, NULL, &error));
 

@@ -111,7 +111,7 @@ MUSTER_TEST (MonitoredSession, makes_every_session_with_one_manager)
   MusterSessionManagerOptions options = {.ready_op = "ready", .clock = MUSTER_CLOCK (f.clock)};
   g_autoptr (MusterSessionManager) manager =
       muster_session_manager_new (muster_scaffold_graph (f.scaffold), &options, &error);
-  muster_session_manager_set_progress (manager, count_changes, &n_changes);
+  muster_session_manager_set_progress (manager, count_changes, &n_changes, NULL);
   muster_fake_master_op_reports (f.master, "ready", "v", NULL);
   f.options.manager = manager;
   f.options.is_worker = TRUE;

@@ -379,7 +379,7 @@ report_from_a_thread (Monitored *f, MusterError code)
   GError *failure = g_error_new_literal (MUSTER_ERROR, (gint)code, "from a thread");
   MusterCoordinator *coordinator = muster_monitored_session_coordinator (f->session);
 
-  muster_coordinator_start (coordinator, "reporter", report_error, failure);
+  muster_coordinator_start (coordinator, "reporter", report_error, failure, NULL);
   while (!muster_coordinator_should_stop (coordinator))
     g_thread_yield ();
   g_error_free (failure);

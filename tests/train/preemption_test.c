@@ -507,6 +507,19 @@ MUSTER_TEST (Preemption, cancels_what_comes_after_the_save_when_the_grace_is_ove
   MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_SAVED);
 }
 
+/* A run may be over before the thread that enforces the grace has run at all. */
+MUSTER_TEST (Preemption, is_requested_as_soon_as_a_handler_noted_it)
+{
+  g_autoptr (MusterPreemption) preemption = muster_preemption_new (0, NULL);
+  g_auto (MusterPreemptionReport) report = {0};
+
+  MUSTER_EXPECT_FALSE (muster_preemption_is_requested (preemption));
+  muster_preemption_notify (preemption, SIGTERM);
+  MUSTER_EXPECT_TRUE (muster_preemption_is_requested (preemption));
+  MUSTER_EXPECT_TRUE (muster_preemption_report (preemption, &report));
+  MUSTER_EXPECT_EQ (report.signal_number, SIGTERM);
+}
+
 MUSTER_TEST (Preemption, that_was_saved_stays_so_whatever_fails_afterwards)
 {
   const char *const late[] = {"v:0"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hooks that tell how training goes. */
 #include "base/protowire.h"
+#include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
 #include "tests/train/events.h"
 #include "tests/train/monitored_fixture.h"
@@ -93,13 +94,14 @@ MUSTER_TEST (StepCounter, warns_once_of_a_step_that_stands_still)
   monitored_add (&f, muster_step_counter_hook_new (100, 0, NULL, MUSTER_CLOCK (f.clock), &error));
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE, "*global step has not been increased*");
+  heard_begin (G_LOG_LEVEL_WARNING);
   for (int i = 0; i < 39; i++) { /* the 21st look is the 20th that is the same */
     g_autoptr (MusterTensor) value = NULL;
     MUSTER_EXPECT_TRUE (muster_monitored_session_run (f.session, &look, &value, NULL, &error));
   }
 
-  MUSTER_ASSERT_LOGGED ();
+  MUSTER_EXPECT_EQ (heard_count ("step", "*global step has not been increased*"), 1U);
+  heard_end ();
 }
 
 /* --- summaries --- */
@@ -260,10 +262,11 @@ MUSTER_TEST (Profiler, asks_for_a_trace_every_so_often)
                                                MUSTER_CLOCK (f.clock), &error));
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
 
-  MUSTER_EXPECT_LOG (NULL, G_LOG_LEVEL_MESSAGE, "*returned no trace*");
+  heard_begin (G_LOG_LEVEL_MESSAGE);
   train (&f, 7);
 
-  MUSTER_ASSERT_LOGGED ();
+  MUSTER_EXPECT_EQ (heard_count ("profile", "*returned no trace*"), 1U);
+  heard_end ();
   MUSTER_EXPECT_STREQ (traced->str, "2 4 6 ");
 }
 

@@ -6,6 +6,7 @@
 #include "graph/meta_graph/meta_graph.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored/scaffold.h"
+#include "train/monitored/scaffold_private.h"
 
 #include <string.h>
 

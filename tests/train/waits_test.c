@@ -218,7 +218,7 @@ MUSTER_TEST (Waits, of_threads_end_when_the_session_is_cancelled)
   gint has_ended = 0;
   MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
   MusterCoordinator *coordinator = muster_monitored_session_coordinator (f.session);
-  muster_coordinator_start (coordinator, "waiter", wait_for_cancel, &has_ended);
+  muster_coordinator_start (coordinator, "waiter", wait_for_cancel, &has_ended, NULL);
 
   g_cancellable_cancel (f.cancellable);
 
@@ -238,7 +238,7 @@ MUSTER_TEST (Waits, for_threads_of_a_lost_session_end_with_the_run)
     SET_UP (f);
     MUSTER_ASSERT_TRUE (monitored_open (&f, &error));
     muster_coordinator_start (muster_monitored_session_coordinator (f.session), "reader",
-                              muster_thread_gate_wait, &gates[is_cancelled]);
+                              muster_thread_gate_wait, &gates[is_cancelled], NULL);
     muster_fake_master_fail (f.master, "train", 1, 1, MUSTER_ERROR_ABORTED, "gone");
     gint64 limit_us = is_cancelled ? CANCEL_US : DEADLINE_US;
     const gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
@@ -271,7 +271,7 @@ MUSTER_TEST (Waits, for_threads_of_a_session_that_is_dropped_have_the_whole_grac
   muster_fake_clock_pass (f.clock, 2 * MUSTER_SECOND);
   const gint64 before_us = muster_fake_clock_elapsed_us (f.clock);
   muster_coordinator_start (muster_monitored_session_coordinator (f.session), "reader",
-                            muster_thread_gate_wait, &gate);
+                            muster_thread_gate_wait, &gate, NULL);
 
   g_clear_object (&f.session);
 

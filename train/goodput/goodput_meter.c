@@ -20,6 +20,9 @@ struct _MusterGoodputMeter {
   gboolean was_made;   /* a session */
 };
 
+G_DEFINE_BOXED_TYPE (MusterGoodputMeter, muster_goodput_meter, muster_goodput_meter_ref,
+                     muster_goodput_meter_unref)
+
 MusterGoodputMeter *
 muster_goodput_meter_new (MusterClock *clock)
 {

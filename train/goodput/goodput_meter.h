@@ -5,49 +5,136 @@
 
 G_BEGIN_DECLS
 
-/* MusterGoodputMeter measures what a job's time is spent on (base/goodput.h), from its creation on.
- * A monitored session has one and tells it of its sessions and steps; hooks that hold a step tell
- * it by entering another use. Any thread. */
-
+/**
+ * MusterGoodputMeter:
+ *
+ * Measures what a job's time is spent on ([struct@Goodput]), from its creation on. A
+ * [class@MonitoredSession] has one and tells it of its sessions and steps; hooks that hold a step
+ * tell it by entering another use. Reference-counted. Any thread.
+ */
 typedef struct _MusterGoodputMeter MusterGoodputMeter;
 
-/* The time until a session is made is MUSTER_TIME_WAITING. clock NULL: the machine's. */
+#define MUSTER_TYPE_GOODPUT_METER (muster_goodput_meter_get_type ())
+GType muster_goodput_meter_get_type (void);
+
+/**
+ * muster_goodput_meter_new:
+ * @clock: (nullable): NULL: the machine's
+ *
+ * A meter that starts now. The time until a session is made is %MUSTER_TIME_WAITING.
+ *
+ * Returns: (transfer full): the meter
+ */
 MusterGoodputMeter *muster_goodput_meter_new (MusterClock *clock);
+
+/**
+ * muster_goodput_meter_ref:
+ * @self: the meter
+ *
+ * Adds a reference.
+ *
+ * Returns: (transfer full): @self
+ */
 MusterGoodputMeter *muster_goodput_meter_ref (MusterGoodputMeter *self);
-void muster_goodput_meter_unref (MusterGoodputMeter *self); /* accepts NULL */
+
+/**
+ * muster_goodput_meter_unref:
+ * @self: (transfer full) (nullable): the meter
+ *
+ * Drops a reference.
+ */
+void muster_goodput_meter_unref (MusterGoodputMeter *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGoodputMeter, muster_goodput_meter_unref)
 
 /* --- the runs before --- */
 
-/* What a run before has written with its checkpoints (its age is since then): it counts once
- * muster_goodput_meter_resume () is called. */
+/**
+ * muster_goodput_meter_offer:
+ * @self: the meter
+ * @written: its age is the time since it was written
+ *
+ * What a run before has written with its checkpoints. It counts once
+ * [method@GoodputMeter.resume] is called.
+ */
 void muster_goodput_meter_offer (MusterGoodputMeter *self, const MusterGoodput *written);
 
-/* The job goes on from a run before: adds what that run has written or, if it is of the same job
- * and later, announced (nullable), which was measured at announced_us. Only the first call counts,
- * and none after forget. */
+/**
+ * muster_goodput_meter_resume:
+ * @self: the meter
+ * @announced: (nullable): what the run before has announced
+ * @announced_us: when that was measured
+ *
+ * The job goes on from a run before: adds what that run has written or, if it is of the same job
+ * and later, announced. Only the first call counts, and none after forget.
+ */
 void muster_goodput_meter_resume (MusterGoodputMeter *self, const MusterGoodput *announced,
                                   gint64 announced_us);
-/* The model was initialised: the job is a new one. */
+
+/**
+ * muster_goodput_meter_forget:
+ * @self: the meter
+ *
+ * The model was initialised: the job is a new one.
+ */
 void muster_goodput_meter_forget (MusterGoodputMeter *self);
 
 /* --- this run --- */
 
-/* Ends the current use and begins another. Returns the one before, to go back to. */
+/**
+ * muster_goodput_meter_enter:
+ * @self: the meter
+ * @use: what the time is spent on from now on
+ *
+ * Ends the current use and begins another.
+ *
+ * Returns: the use before, to go back to
+ */
 MusterTimeUse muster_goodput_meter_enter (MusterGoodputMeter *self, MusterTimeUse use);
 
-/* A session was made: of the time since the last call, restoring_us and initialising_us were that
- * instead. The steps that follow come after step (-1: unknown). */
+/**
+ * muster_goodput_meter_made:
+ * @self: the meter
+ * @restoring_us: of the time since the last call, this was spent on restoring, in microseconds
+ * @initialising_us: and this on initialising
+ * @step: the steps that follow come after this one; -1: unknown
+ *
+ * A session was made.
+ */
 void muster_goodput_meter_made (MusterGoodputMeter *self, gint64 restoring_us,
                                 gint64 initialising_us, gint64 step);
-/* The session is lost, and with it the step that has begun. */
+
+/**
+ * muster_goodput_meter_lost:
+ * @self: the meter
+ *
+ * The session is lost, and with it the step that has begun.
+ */
 void muster_goodput_meter_lost (MusterGoodputMeter *self);
-/* A run has ended with this global step (-1: unknown). */
+
+/**
+ * muster_goodput_meter_note_step:
+ * @self: the meter
+ * @step: the global step; -1: unknown
+ *
+ * A run has ended with this global step.
+ */
 void muster_goodput_meter_note_step (MusterGoodputMeter *self, gint64 step);
-/* Time no longer counts. */
+
+/**
+ * muster_goodput_meter_stop:
+ * @self: the meter
+ *
+ * Time no longer counts.
+ */
 void muster_goodput_meter_stop (MusterGoodputMeter *self);
 
-/* All until now; age_us is 0. */
+/**
+ * muster_goodput_meter_read:
+ * @self: the meter
+ * @goodput: (out caller-allocates): where to return it; its age is 0
+ *
+ * All until now.
+ */
 void muster_goodput_meter_read (MusterGoodputMeter *self, MusterGoodput *goodput);
 
 G_END_DECLS

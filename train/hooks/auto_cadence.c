@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/hooks/auto_cadence_private.h"
 
+#include "base/log.h"
 #include "train/goodput/save_interval.h"
 
 #define DEFAULT_SHARE 0.01
@@ -59,9 +60,10 @@ report (MusterAutoCadence *self, const MusterSaveCost *cost, gint64 interval_us,
   g_autofree char *blocked = muster_format_duration (cost->blocked_us);
   g_autofree char *took = muster_format_duration (cost->took_us);
   g_autofree char *mtbf = muster_format_duration (cost->mtbf_us);
-  g_message ("saving every %s: a save holds training for %s and takes %s, the mean time between "
-             "failures is %s%s",
-             interval, blocked, took, mtbf, is_assumed ? " (assumed)" : "");
+  muster_log (G_LOG_LEVEL_MESSAGE, "save-interval", "MESSAGE",
+              "saving every %s: a save holds training for %s and takes %s, the mean time between "
+              "failures is %s%s",
+              interval, blocked, took, mtbf, is_assumed ? " (assumed)" : "");
 }
 
 void

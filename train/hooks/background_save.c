@@ -3,6 +3,7 @@
 
 #include "base/cancel_link.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "saver/async/snapshot.h"
 
 /* How long a save may still take, at most, after its session was lost or the run has failed. */
@@ -99,8 +100,9 @@ muster_background_save_must_block (MusterBackgroundSave *self, const GError *fai
 
   if (!is_lasting && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED))
     return FALSE;
-  g_message ("the model can't be saved in the background, so training waits for %s: %s",
-             is_lasting ? "each save" : "this save", failure->message);
+  muster_log (G_LOG_LEVEL_MESSAGE, "save-blocking", "MESSAGE",
+              "the model can't be saved in the background, so training waits for %s: %s",
+              is_lasting ? "each save" : "this save", failure->message);
   if (is_lasting)
     g_clear_object (&self->async);
   return TRUE;
@@ -127,8 +129,9 @@ report_slow (MusterBackgroundSave *self, MusterSaveTicket *running)
     return;
   g_autofree char *elapsed = muster_format_duration (now_us - self->began_us);
   self->report_us = now_us + (now_us - self->began_us);
-  g_message ("'%s' isn't durable after %s; no other checkpoint is saved until it is",
-             muster_save_ticket_path (running), elapsed);
+  muster_log (G_LOG_LEVEL_WARNING, "save-slow", "MESSAGE",
+              "'%s' isn't durable after %s; no other checkpoint is saved until it is",
+              muster_save_ticket_path (running), elapsed);
 }
 
 gboolean
@@ -139,9 +142,10 @@ muster_background_save_is_busy (MusterBackgroundSave *self, gint64 step)
   if (running == NULL)
     return FALSE;
   if (!self->has_deferred)
-    g_info ("checkpoints take longer than the time between them: the one due at step "
-            "%" G_GINT64_FORMAT " is saved once '%s' is written; training continues",
-            step, muster_save_ticket_path (running));
+    muster_log (G_LOG_LEVEL_INFO, "save-slow", "MESSAGE",
+                "checkpoints take longer than the time between them: the one due at step "
+                "%" G_GINT64_FORMAT " is saved once '%s' is written; training continues",
+                step, muster_save_ticket_path (running));
   self->has_deferred = TRUE;
   report_slow (self, running);
   return TRUE;
@@ -214,8 +218,9 @@ muster_background_save_abandon (MusterBackgroundSave *self, const MusterSaveCall
       muster_save_ticket_wait (self->ticket, MUSTER_SAVE_DURABLE, bounded->deadline_us,
                                bounded->cancellable, &failure))
     return TRUE;
-  g_message ("the checkpoint of step %" G_GINT64_FORMAT " wasn't finished: %s",
-             muster_save_ticket_step (self->ticket), failure->message);
+  muster_log (G_LOG_LEVEL_WARNING, "save-failed", "MESSAGE",
+              "the checkpoint of step %" G_GINT64_FORMAT " wasn't finished: %s",
+              muster_save_ticket_step (self->ticket), failure->message);
   cancel (self);
   (void)muster_async_saver_sync_saves (self->async, bounded->deadline_us, bounded->cancellable,
                                        NULL);

@@ -2,6 +2,7 @@
 #include "train/hooks/event_writer.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/protowire.h"
 #include "base/require.h"
 #include "checkpoint/format/crc32c.h"
@@ -227,6 +228,9 @@ path_in (const char *directory, MusterClock *clock)
   return g_build_filename (directory, name, NULL);
 }
 
+G_DEFINE_BOXED_TYPE (MusterEventWriter, muster_event_writer, muster_event_writer_ref,
+                     muster_event_writer_unref)
+
 MusterEventWriter *
 muster_event_writer_new (const char *directory, MusterClock *clock, GError **error)
 {
@@ -277,7 +281,7 @@ muster_event_writer_unref (MusterEventWriter *self)
   if (self->fd >= 0) {
     g_autoptr (GError) failure = NULL;
     if (!flush (self, &failure))
-      g_info ("%s", failure->message);
+      muster_log (G_LOG_LEVEL_INFO, "summary", "MESSAGE", "%s", failure->message);
     close (self->fd);
   }
   g_byte_array_unref (self->buffer);

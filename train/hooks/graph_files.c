@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
 #include "graph/meta_graph/meta_graph_io.h"
 #include "train/hooks/hooks_private.h"
 
@@ -12,7 +13,8 @@ muster_hook_print_graph (MusterScaffold *scaffold, const char *directory)
   if (text == NULL ||
       !muster_storage_make_directory (muster_local_storage (), directory, &failure) ||
       !muster_storage_publish (muster_local_storage (), path, text->str, text->len, &failure))
-    g_info ("can't write graph.pbtxt: %s", failure->message);
+    muster_log (G_LOG_LEVEL_INFO, "summary", "MESSAGE", "can't write graph.pbtxt: %s",
+                failure->message);
 }
 
 gboolean

@@ -2,42 +2,13 @@
 /* The hook that saves checkpoints. */
 #include "base/cancel_link.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "session/manager.h"
-#include "train/hooks/auto_cadence_private.h"
-#include "train/hooks/background_save_private.h"
-#include "train/hooks/hooks_private.h"
+#include "train/hooks/hook_checkpoint_private.h"
 #include "train/hooks/saved_goodput_private.h"
-#include "train/hooks/tier_cadence_private.h"
 
-#define NAME "CheckpointSaverHook"
-
-struct _MusterCheckpointSaverHook {
-  MusterHook parent;
-  char *directory;      /* (owned) */
-  MusterSaver *saver;   /* (owned) from begin on */
-  gboolean is_blocking; /* a save is made in the step's time */
-  MusterBackgroundSave background;
-  MusterGoodputMeter *meter;    /* (owned) from before begin on */
-  MusterScaffold *scaffold;     /* (owned) from begin on */
-  MusterEventWriter *writer;    /* (owned) (nullable) */
-  GArray *listeners;            /* (owned) (element-type MusterSaverListener) */
-  MusterClock *clock;           /* (owned) the timer's */
-  MusterPreemption *preemption; /* (owned) (nullable) */
-  GCancellable *preempted;      /* (nullable) the preemption's */
-  MusterStepTimer timer;        /* the durable tier's */
-  MusterAutoCadence chosen;     /* that timer's interval, unless it is fixed */
-  MusterTierCadence cadence;
-  gint64 steps_per_run;
-  guint most_failures;
-  guint n_failures;
-  guint n_failures_in_a_row;
-  GError *last_failure; /* (owned) (nullable) */
-  gboolean has_printed; /* the graph */
-  gint64 durable_step;  /* -1: none */
-  char *durable;        /* (owned) (nullable) */
-  gint64 bottom_step;   /* the last one in the directory itself; -1: none */
-  guint n_failed_copies_in_a_row;
-};
+#define NAME               "CheckpointSaverHook"
+#define REPORT_FAILURES_US (10 * MUSTER_SECOND)
 
 G_DEFINE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER_TYPE_HOOK)
 
@@ -82,10 +53,28 @@ note_durable (MusterCheckpointSaverHook *self, guint tier, gint64 step, char *pr
   self->durable_step = step;
 }
 
-static gboolean
-is_preempted (MusterCheckpointSaverHook *self)
+/* A disk that fails may do so at each step: the first failure is reported, then the others from
+ * time to time. */
+static void
+report_failure (MusterCheckpointSaverHook *self, gint64 step, guint n_in_a_row)
 {
-  return self->preemption != NULL && muster_preemption_is_requested (self->preemption);
+  const gint64 now_us = muster_clock_now_us (self->clock);
+
+  if (self->failure_due_us > now_us) {
+    self->n_unreported++;
+    return;
+  }
+  const MusterFailedSave failed = {step, self->last_failure, n_in_a_row, self->n_unreported};
+  g_autofree char *left_out =
+      failed.n_left_out > 0 ? g_strdup_printf ("; %u more since the last report", failed.n_left_out)
+                            : g_strdup ("");
+  self->failure_due_us = now_us + REPORT_FAILURES_US;
+  self->n_unreported = 0;
+  muster_log (G_LOG_LEVEL_WARNING, "save-failed", "MESSAGE",
+              "Unable to write the checkpoint of step %" G_GINT64_FORMAT
+              " (%u in a row%s); training continues: %s",
+              step, n_in_a_row, left_out, self->last_failure->message);
+  muster_saver_listeners_failed (self->listeners, &failed);
 }
 
 /* A lost lease isn't a failed save: another chief continues the training. */
@@ -109,14 +98,13 @@ judge_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, gu
   }
   if (is_preempted (self))
     return TRUE;
-  g_message ("Unable to write the checkpoint of step %" G_GINT64_FORMAT
-             " (%u in a row); training continues: %s",
-             step, *n_in_a_row, failure->message);
+  report_failure (self, step, *n_in_a_row);
   return TRUE;
 }
 
-static gboolean
-note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GError **error)
+gboolean
+muster_checkpoint_hook_note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step,
+                                     GError **error)
 {
   return judge_failure (self, failure, step, &self->n_failures_in_a_row, error);
 }
@@ -127,7 +115,7 @@ note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError 
 {
   if (muster_saver_listeners_saved (self->listeners, saved))
     return TRUE;
-  return note_failure (
+  return muster_checkpoint_hook_note_failure (
       self, g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
       saved->step, error);
 }
@@ -205,22 +193,22 @@ save_blocking (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint
   gboolean is_done = write_checkpoint (self, call, step, due, &saved, &failure);
   trigger (self, due, step);
   return is_done ? conclude (self, call, &saved, wants_stop, error)
-                 : note_failure (self, failure, step, error);
+                 : muster_checkpoint_hook_note_failure (self, failure, step, error);
 }
 
 /* --- in the background --- */
 
-/* Handles a background save that has ended. */
-static gboolean
-collect (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gboolean *wants_stop,
-         GError **error)
+gboolean
+muster_checkpoint_hook_collect (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
+                                gboolean *wants_stop, GError **error)
 {
   GError *failure = NULL;
   g_autoptr (MusterSaveTicket) ticket =
       muster_background_save_take_ended (&self->background, call, &failure);
 
   if (failure != NULL)
-    return note_failure (self, failure, muster_save_ticket_step (ticket), error);
+    return muster_checkpoint_hook_note_failure (self, failure, muster_save_ticket_step (ticket),
+                                                error);
   if (ticket == NULL)
     return TRUE;
   const MusterSaved *saved = muster_save_ticket_saved (ticket);
@@ -238,7 +226,7 @@ abandon_save (MusterCheckpointSaverHook *self, const MusterSaveCall bounded)
   g_autoptr (GError) failure = NULL;
 
   if (muster_background_save_abandon (&self->background, &bounded))
-    (void)collect (self, &bounded, NULL, &failure);
+    (void)muster_checkpoint_hook_collect (self, &bounded, NULL, &failure);
 }
 
 /* Handles a copy that has ended. */
@@ -286,10 +274,8 @@ collect_copies (MusterCheckpointSaverHook *self, GError **error)
   return failure == NULL || note_failed_copy (self, failure, step, error);
 }
 
-/* The last save goes to the directory itself, so no copy is needed any more, and none may take its
- * time. */
-static gboolean
-end_copies (MusterCheckpointSaverHook *self, GError **error)
+gboolean
+muster_checkpoint_hook_end_copies (MusterCheckpointSaverHook *self, GError **error)
 {
   if (self->cadence.n > 0)
     muster_saver_cancel_copies (self->saver);
@@ -309,15 +295,15 @@ save_in_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
     return save_blocking (self, call, step, due, wants_stop, error);
   }
   trigger (self, due, step);
-  return is_started ? collect (self, call, wants_stop, error)
-                    : note_failure (self, failure, step, error);
+  return is_started ? muster_checkpoint_hook_collect (self, call, wants_stop, error)
+                    : muster_checkpoint_hook_note_failure (self, failure, step, error);
 }
 
 /* --- either way --- */
 
-static gboolean
-save (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step, MusterTierSet due,
-      gboolean *wants_stop, GError **error)
+gboolean
+muster_checkpoint_hook_save (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
+                             gint64 step, MusterTierSet due, gboolean *wants_stop, GError **error)
 {
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
 
@@ -413,13 +399,15 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
       !(self->is_blocking ||
         muster_background_save_open (&self->background, self->saver, session, error)))
     return FALSE;
+  muster_saver_keep_cut (self->saver, FALSE); /* of the session before, if it was lost */
+  muster_drain_watch_open (&self->drain, &call);
   self->bottom_step = -1; /* what the session before saved as that step may be another branch's */
   const MusterTierSet all = bottom (self) | (bottom (self) - 1);
   if (is_saved (self, &call, step))
     trigger (self, all, step);
   else if (muster_session_manager_continued_step (session) < 0)
     return muster_background_save_is_busy (&self->background, step) ||
-           save (self, &call, step, all, NULL, error);
+           muster_checkpoint_hook_save (self, &call, step, all, NULL, error);
   /* Else the chief before may have died of the model: it is saved once a step has passed, when the
    * timers, which haven't begun, are due. */
   return TRUE;
@@ -447,7 +435,7 @@ save_if_due (MusterCheckpointSaverHook *self, const MusterSaveCall *call, Muster
   if (step < 0)
     return FALSE;
   const MusterTierSet due = due_at (self, step);
-  return due == 0 || save (self, call, step, due, wants_stop, error);
+  return due == 0 || muster_checkpoint_hook_save (self, call, step, due, wants_stop, error);
 }
 
 static gboolean
@@ -458,10 +446,16 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
                                muster_run_context_deadline_us (context),
                                muster_run_context_cancellable (context)};
   gboolean wants_stop = FALSE;
+  gint64 until_us = 0;
 
   muster_tier_cadence_copy_restored (&self->cadence, self->directory);
-  if (!collect (self, &call, &wants_stop, error) || !collect_copies (self, error) ||
-      !save_if_due (self, &call, context, &wants_stop, error))
+  if (!muster_checkpoint_hook_collect (self, &call, &wants_stop, error) ||
+      !collect_copies (self, error))
+    return FALSE;
+  const gboolean drains =
+      muster_drain_watch_is_due (&self->drain, &until_us) && !is_preempted (self);
+  if (!(drains ? muster_checkpoint_hook_save_for_drain (self, &call, until_us, &wants_stop, error)
+               : save_if_due (self, &call, context, &wants_stop, error)))
     return FALSE;
   if (wants_stop)
     muster_run_context_request_stop (context);
@@ -493,6 +487,7 @@ save_last (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 s
       muster_preemption_note_durable (self->preemption, step, self->durable, 0, 0);
     return TRUE;
   }
+  self->failure_due_us = 0; /* its failure is reported in any case */
   muster_saver_listeners_before_save (self->listeners, call->session, step, call->deadline_us,
                                       call->cancellable);
   return is_preempted (self) ? save_preempted (self, call, step, error)
@@ -507,7 +502,7 @@ end_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GEr
   g_autoptr (GError) failure = NULL;
 
   if ((muster_background_save_wait (&self->background, call, &failure) &&
-       collect (self, call, NULL, &failure)) ||
+       muster_checkpoint_hook_collect (self, call, NULL, &failure)) ||
       is_preempted (self))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
@@ -538,16 +533,17 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
   self->chosen.share = 0; /* no more saves beside the training */
   muster_saved_goodput_note (self->meter, self->saver, MUSTER_RUN_UNENDED);
-  if (step < 0 || !end_background (self, &call, error) || !end_copies (self, error) ||
-      !save_last (self, &call, step, error)) {
+  if (step < 0 || !end_background (self, &call, error) ||
+      !muster_checkpoint_hook_end_copies (self, error) || !save_last (self, &call, step, error)) {
     abandon_save (self, muster_background_save_bound (&self->background, &call));
     return FALSE;
   }
+  if (muster_drain_watch_end (&self->drain))
+    muster_saver_release_cut (self->saver, session);
   end_goodput (self, &call, step);
   (void)muster_goodput_meter_enter (self->meter, use);
   muster_saver_listeners_end (self->listeners, session, step, deadline_us, either.cancellable);
-  /* A run that ends without saving its last state has failed, even if save failures were tolerated.
-   */
+  /* A run that ends without saving its last state has failed, even if failures were tolerated. */
   if (self->n_failures_in_a_row == 0)
     return muster_background_save_shutdown (&self->background, error);
   g_propagate_error (error, g_error_copy (self->last_failure));
@@ -597,6 +593,7 @@ checkpoint_finalize (GObject *object)
     (void)muster_saver_sync_copies (self->saver, bounded.deadline_us, NULL, NULL);
   }
   muster_tier_cadence_clear (&self->cadence);
+  muster_drain_watch_clear (&self->drain);
   g_free (self->directory);
   g_free (self->durable);
   g_clear_object (&self->saver);
@@ -604,6 +601,7 @@ checkpoint_finalize (GObject *object)
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_pointer (&self->writer, muster_event_writer_unref);
   g_array_unref (self->listeners);
+  g_clear_object (&self->observer);
   g_clear_object (&self->clock);
   g_clear_object (&self->preemption);
   g_clear_error (&self->last_failure);
@@ -618,6 +616,7 @@ muster_checkpoint_saver_hook_class_init (MusterCheckpointSaverHookClass *klass)
   MUSTER_HOOK_CLASS (klass)->begin = checkpoint_begin;
   MUSTER_HOOK_CLASS (klass)->claims = checkpoint_claims;
   MUSTER_HOOK_CLASS (klass)->after_create_session = checkpoint_after_create;
+  MUSTER_HOOK_CLASS (klass)->before_run = muster_checkpoint_hook_await_end;
   MUSTER_HOOK_CLASS (klass)->after_run = checkpoint_after_run;
   MUSTER_HOOK_CLASS (klass)->end = checkpoint_end;
   MUSTER_HOOK_CLASS (klass)->on_error = checkpoint_on_error;
@@ -666,6 +665,10 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   self->writer = options->writer != NULL ? muster_event_writer_ref (options->writer) : NULL;
   if (options->n_listeners > 0)
     g_array_append_vals (self->listeners, options->listeners, (guint)options->n_listeners);
+  if (options->observer != NULL) {
+    self->observer = g_object_ref (options->observer);
+    g_array_append_vals (self->listeners, muster_saver_observer_listener (self->observer), 1);
+  }
   self->steps_per_run = MAX (options->steps_per_run, 1);
   self->is_blocking = options->is_blocking;
   self->most_failures = options->most_failures_in_a_row;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hooks that act at the end. */
+#include "base/log.h"
 #include "master/step_check.h"
 #include "train/hooks/hooks_private.h"
 
@@ -52,7 +53,8 @@ final_end (MusterHook *hook, MusterSession *session, gint64 deadline_us, GCancel
     return TRUE;
   g_ptr_array_set_size (self->values, 0);
   if (muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
-    g_message ("An OutOfRangeError in the final ops: they depend on the input, which has ended.");
+    muster_log (G_LOG_LEVEL_MESSAGE, "final-ops", "MESSAGE",
+                "An OutOfRangeError in the final ops: they depend on the input, which has ended.");
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
 }
@@ -176,9 +178,10 @@ barrier_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
     if (now_us - moved_us >= self->quiet_us)
       return TRUE;
     if (now_us >= until_us) {
-      g_message ("other tasks still train, at step %" G_GINT64_FORMAT
-                 "; no longer waiting for them",
-                 step);
+      muster_log (G_LOG_LEVEL_MESSAGE, "waiting", "MESSAGE",
+                  "other tasks still train, at step %" G_GINT64_FORMAT
+                  "; no longer waiting for them",
+                  step);
       return TRUE;
     }
     gint64 wake_us = MIN (muster_deadline_after (now_us, POLL_EVERY_US), until_us);

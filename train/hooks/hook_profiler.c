@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
 #include "base/require.h"
 #include "checkpoint/store/storage.h"
 #include "train/hooks/hooks_private.h"
@@ -58,7 +59,8 @@ write_timeline (MusterProfilerHook *self, GBytes *metadata, gint64 step, GError 
     return FALSE;
   }
   if (json == NULL && !self->has_warned)
-    g_message ("the master returned no trace; no timelines are written");
+    muster_log (G_LOG_LEVEL_MESSAGE, "profile", "MESSAGE",
+                "the master returned no trace; no timelines are written");
   self->has_warned |= json == NULL;
   return json == NULL ||
          (muster_storage_publish (muster_local_storage (), path, json, strlen (json), error) &&

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "master/step_builder.h"
 #include "saver/saver.h"
 #include "train/hooks/event_writer.h"
+#include "train/hooks/saver_observer.h"
 #include "train/monitored/hook.h"
 #include "train/preemption/preemption.h"
 
@@ -13,144 +15,477 @@ G_BEGIN_DECLS
  * step that the graph lacks is INVALID_ARGUMENT at begin, before there is a session. Times are
  * microseconds. */
 
-/* Stops at a global step: num_steps after the first session's, or at last_step. Exactly one is
- * given, above 0. */
+/**
+ * muster_stop_at_step_hook_new:
+ * @num_steps: how many steps after the first session's; 0: @last_step is given
+ * @last_step: the global step at which to stop; 0: @num_steps is given
+ *
+ * Stops at a global step, like TensorFlow's `StopAtStepHook`. Exactly one is given, above 0;
+ * otherwise INVALID_ARGUMENT.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GError **error);
 
 /* --- checkpoints --- */
 
+/**
+ * MusterCheckpointSaverHook:
+ *
+ * Saves at the first session's step (unless it was just restored from there), then at the interval,
+ * and at the end, like TensorFlow's `CheckpointSaverHook`. If the lease is lost, a save fails the
+ * run (FAILED_PRECONDITION).
+ *
+ * Checkpoints are written in the background unless is_blocking is set: a save delays the step only
+ * by its snapshot ([class@AsyncSaver]). Listeners and the run receive its result at the end of the
+ * first step after it is durable or has failed. One checkpoint is written at a time; a save that
+ * falls due meanwhile starts when it is done. The save at the end waits for the one in flight, then
+ * blocks. A model without a SaveV2 op, and a master that accepts no further nodes, are saved as
+ * with is_blocking.
+ *
+ * If the saver has fast tiers, each has an interval of its own, besides that of checkpoint_dir. A
+ * save goes to the fastest tier in use; the others that are due then get a copy in the background.
+ * The last save of a run goes to checkpoint_dir itself. A failed copy to checkpoint_dir counts as a
+ * failed save.
+ */
 #define MUSTER_TYPE_CHECKPOINT_SAVER_HOOK (muster_checkpoint_saver_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER,
                       CHECKPOINT_SAVER_HOOK, MusterHook)
 
-/* Called around each save. after_save FALSE requests a stop; the other listeners are still called.
- * Work in the session must end by the deadline and the cancellable (nullable) of the hook's
- * function. */
-typedef struct {
-  void (*begin) (gpointer user_data);
-  void (*before_save) (MusterSession *session, gint64 step, gint64 deadline_us,
-                       GCancellable *cancellable, gpointer user_data);
-  gboolean (*after_save) (MusterSession *session, gint64 step, const char *prefix,
-                          gint64 deadline_us, GCancellable *cancellable, gpointer user_data);
-  void (*end) (MusterSession *session, gint64 step, gint64 deadline_us, GCancellable *cancellable,
-               gpointer user_data);
-  /* The full result of a save, before after_save; also of one skipped for lack of space, which
-   * isn't a failure if this is set. */
-  void (*saved) (const MusterSaved *saved, gpointer user_data);
-  /* A checkpoint of a fast tier has been copied to a lower one. */
-  void (*copied) (const MusterTierCopied *copied, gpointer user_data);
-  gpointer user_data;
-} MusterSaverListener;
-
+/**
+ * MusterCheckpointSaverOptions:
+ * @checkpoint_dir: where to save
+ * @save_us: the interval in microseconds; exactly one of the two, or @save_auto
+ * @save_steps: the interval in steps
+ * @save_auto: the hook chooses the interval from what saves cost and how often the job fails
+ *   (Young's and Daly's), and logs its choice
+ * @save_share: of @save_auto: saves hold training for at most this share of the time; 0: 0.01
+ * @saver: (nullable): NULL: one for the scaffold's SaverDef
+ * @is_blocking: TRUE: training waits until each checkpoint is durable
+ * @steps_per_run: steps by which a run advances the global step; 0: 1
+ * @listeners: (nullable) (array length=n_listeners): functions that are called around each save
+ * @n_listeners: the number of @listeners
+ * @observer: (nullable): the same as signals
+ * @writer: (nullable): records the graph and each save
+ * @most_failures_in_a_row: a failed save is counted, with a warning, and training continues; this
+ *   many in a row fail the run. 0: no limit
+ * @preemption: (nullable): the preemption that limits its saves
+ * @clock: (nullable): NULL: the machine's
+ *
+ * Options of a [class@CheckpointSaverHook].
+ */
 typedef struct {
   const char *checkpoint_dir;
-  gint64 save_us; /* exactly one of the two, or save_auto */
+  gint64 save_us;
   gint64 save_steps;
-  /* The hook chooses the interval from what saves cost and how often the job fails
-   * (train/goodput/save_interval.h), and logs its choice. Saves hold training for at most this
-   * share of the time; 0: 0.01. */
   gboolean save_auto;
   double save_share;
-  MusterSaver *saver;   /* (nullable) NULL: one for the scaffold's SaverDef */
-  gboolean is_blocking; /* TRUE: training waits until each checkpoint is durable */
-  gint64 steps_per_run; /* steps by which a run advances the global step; 0: 1 */
+  MusterSaver *saver;
+  gboolean is_blocking;
+  gint64 steps_per_run;
   const MusterSaverListener *listeners;
   gsize n_listeners;
-  MusterEventWriter *writer; /* (nullable) records the graph and each save */
-  /* A failed save is counted, with a warning, and training continues; this many in a row fail the
-   * run. 0: no limit. */
+  MusterSaverObserver *observer;
+  MusterEventWriter *writer;
   guint most_failures_in_a_row;
-  MusterPreemption *preemption; /* (nullable) the preemption that limits its saves:
-                                   train/preemption/preemption.h */
-  MusterClock *clock;           /* NULL: the machine's */
+  MusterPreemption *preemption;
+  MusterClock *clock;
 } MusterCheckpointSaverOptions;
 
-/* Saves at the first session's step (unless it was just restored from there), then at the interval,
- * and at the end. If the lease is lost, a save fails the run (FAILED_PRECONDITION).
+#define MUSTER_TYPE_CHECKPOINT_SAVER_OPTIONS (muster_checkpoint_saver_options_get_type ())
+GType muster_checkpoint_saver_options_get_type (void);
+
+/**
+ * muster_checkpoint_saver_options_new:
+ * @checkpoint_dir: where to save
  *
- * Checkpoints are written in the background unless is_blocking is set: a save delays the step only
- * by its snapshot (saver/async/async_saver.h). Listeners and the run receive its result at the end
- * of the first step after it is durable or has failed. One checkpoint is written at a time; a save
- * that falls due meanwhile starts when it is done. The save at the end waits for the one in flight,
- * then blocks. A model without a SaveV2 op, and a master that accepts no further nodes, are saved
- * as with is_blocking.
+ * Options on the heap, for other languages: numbers and strings are fields, the rest is set by
+ * methods.
  *
- * If the saver has fast tiers (MusterSaverOptions.fast), each has an interval of its own, besides
- * that of checkpoint_dir. A save goes to the fastest tier in use; the others that are due then get
- * a copy in the background. The last save of a run goes to checkpoint_dir itself. A failed copy to
- * checkpoint_dir counts as a failed save. */
+ * Returns: (transfer full): options without an interval
+ */
+MusterCheckpointSaverOptions *muster_checkpoint_saver_options_new (const char *checkpoint_dir);
+
+/**
+ * muster_checkpoint_saver_options_copy:
+ * @self: options, also on the stack
+ *
+ * Copies options. The copy owns what it points to, except @listeners.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterCheckpointSaverOptions *
+muster_checkpoint_saver_options_copy (const MusterCheckpointSaverOptions *self);
+
+/**
+ * muster_checkpoint_saver_options_free:
+ * @self: (transfer full) (nullable): options from new or copy
+ *
+ * Frees options.
+ */
+void muster_checkpoint_saver_options_free (MusterCheckpointSaverOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterCheckpointSaverOptions, muster_checkpoint_saver_options_free)
+
+/**
+ * muster_checkpoint_saver_options_set_saver:
+ * @self: options from new or copy
+ * @saver: (nullable): NULL: one for the scaffold's SaverDef
+ *
+ * Sets the saver.
+ */
+void muster_checkpoint_saver_options_set_saver (MusterCheckpointSaverOptions *self,
+                                                MusterSaver *saver);
+
+/**
+ * muster_checkpoint_saver_options_set_observer:
+ * @self: options from new or copy
+ * @observer: (nullable): emits signals around each save
+ *
+ * Sets who observes the saves.
+ */
+void muster_checkpoint_saver_options_set_observer (MusterCheckpointSaverOptions *self,
+                                                   MusterSaverObserver *observer);
+
+/**
+ * muster_checkpoint_saver_options_set_writer:
+ * @self: options from new or copy
+ * @writer: (nullable): records the graph and each save
+ *
+ * Sets the event file.
+ */
+void muster_checkpoint_saver_options_set_writer (MusterCheckpointSaverOptions *self,
+                                                 MusterEventWriter *writer);
+
+/**
+ * muster_checkpoint_saver_options_set_preemption:
+ * @self: options from new or copy
+ * @preemption: (nullable): limits the saves
+ *
+ * Sets the preemption.
+ */
+void muster_checkpoint_saver_options_set_preemption (MusterCheckpointSaverOptions *self,
+                                                     MusterPreemption *preemption);
+
+/**
+ * muster_checkpoint_saver_hook_new:
+ * @options: where and how often to save
+ *
+ * A hook that saves checkpoints.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options,
                                               GError **error);
-/* The number of failed saves; last (nullable out) is the last failure, borrowed until the next
- * save. */
+
+/**
+ * muster_checkpoint_saver_hook_failures: (skip)
+ * @self: a checkpoint hook
+ * @last: (nullable): where to return the last failure, borrowed until the next save
+ *
+ * The saves that failed.
+ *
+ * Returns: their number
+ */
 guint muster_checkpoint_saver_hook_failures (MusterHook *self, const GError **last);
-/* The last step saved, in any tier, and its checkpoint, *prefix (nullable out) (borrowed), or -1
- * and NULL. */
+
+/**
+ * muster_checkpoint_saver_hook_n_failures:
+ * @self: a checkpoint hook
+ *
+ * How many saves have failed.
+ *
+ * Returns: their number
+ */
+guint muster_checkpoint_saver_hook_n_failures (MusterHook *self);
+
+/**
+ * muster_checkpoint_saver_hook_last_failure:
+ * @self: a checkpoint hook
+ *
+ * Why the last save that failed has failed.
+ *
+ * Returns: (transfer full) (nullable): the failure; NULL: none
+ */
+GError *muster_checkpoint_saver_hook_last_failure (MusterHook *self);
+
+/**
+ * muster_checkpoint_saver_hook_durable:
+ * @self: a checkpoint hook
+ * @prefix: (out) (optional) (nullable) (transfer none): the checkpoint, borrowed; NULL: none
+ *
+ * The last step saved, in any tier.
+ *
+ * Returns: the step; -1: none
+ */
 gint64 muster_checkpoint_saver_hook_durable (MusterHook *self, const char **prefix);
 
 /* --- observing --- */
 
-/* Writes the steps per second at an interval (exactly one of the two) to writer (nullable), as
- * "global_step/sec", and to the log. */
+/**
+ * muster_step_counter_hook_new:
+ * @every_steps: the interval in steps; exactly one of the two is above 0
+ * @every_us: the interval in microseconds
+ * @writer: (nullable): gets "global_step/sec"
+ * @clock: (nullable): NULL: the machine's
+ *
+ * Writes the steps per second at an interval, to @writer and to the log, like TensorFlow's
+ * `StepCounterHook`.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_step_counter_hook_new (gint64 every_steps, gint64 every_us,
                                           MusterEventWriter *writer, MusterClock *clock,
                                           GError **error);
 
-/* Receives a line of text, borrowed from the hook. */
+/**
+ * MusterLogLine:
+ * @text: a line, borrowed from the hook
+ * @user_data: the caller's
+ *
+ * Receives what a logging hook says.
+ */
 typedef void (*MusterLogLine) (const char *text, gpointer user_data);
 
+/**
+ * MusterLoggingOptions:
+ * @tensors: (array zero-terminated=1): the tensors to fetch
+ * @every_n_iter: the interval in runs of this session, not global steps
+ * @every_us: the interval in microseconds
+ * @at_end: also at the end; an interval is then optional
+ * @log: (nullable): gets each line; NULL: the log, at MESSAGE
+ * @user_data: passed to @log
+ * @clock: (nullable): NULL: the machine's
+ *
+ * Options of a logging hook.
+ */
 typedef struct {
-  const char *const *tensors; /* NULL-terminated */
-  gint64 every_n_iter;        /* in runs of this session, not global steps */
+  const char *const *tensors;
+  gint64 every_n_iter;
   gint64 every_us;
-  gboolean at_end;   /* also at the end; an interval is then optional */
-  MusterLogLine log; /* NULL: g_message () */
+  gboolean at_end;
+  MusterLogLine log;
   gpointer user_data;
   MusterClock *clock;
+  /*< private >*/
+  GBytes *log_owner;
 } MusterLoggingOptions;
 
+#define MUSTER_TYPE_LOGGING_OPTIONS (muster_logging_options_get_type ())
+GType muster_logging_options_get_type (void);
+
+/**
+ * muster_logging_options_new:
+ * @tensors: (array zero-terminated=1): the tensors to fetch
+ *
+ * Options on the heap, for other languages.
+ *
+ * Returns: (transfer full): options without an interval
+ */
+MusterLoggingOptions *muster_logging_options_new (const char *const *tensors);
+
+/**
+ * muster_logging_options_copy:
+ * @self: options, also on the stack
+ *
+ * Copies options.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterLoggingOptions *muster_logging_options_copy (const MusterLoggingOptions *self);
+
+/**
+ * muster_logging_options_free:
+ * @self: (transfer full) (nullable): options from new or copy
+ *
+ * Frees options.
+ */
+void muster_logging_options_free (MusterLoggingOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterLoggingOptions, muster_logging_options_free)
+
+/**
+ * muster_logging_options_set_log:
+ * @self: options from new or copy
+ * @log: (nullable) (scope notified) (closure user_data) (destroy destroy): gets each line
+ * @user_data: passed to @log
+ * @destroy: frees @user_data when neither options nor a hook need it
+ *
+ * Sets where lines go instead of the log.
+ */
+void muster_logging_options_set_log (MusterLoggingOptions *self, MusterLogLine log,
+                                     gpointer user_data, GDestroyNotify destroy);
+
+/**
+ * muster_logging_hook_new:
+ * @options: what to log, and how often
+ *
+ * Logs tensors at an interval, like TensorFlow's `LoggingTensorHook`.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_logging_hook_new (const MusterLoggingOptions *options, GError **error);
 
-/* If loss is NaN, fails the run ("NaN loss during training.", INVALID_ARGUMENT, like TensorFlow's
- * CheckNumerics), or warns and requests a stop. */
+/**
+ * muster_nan_hook_new:
+ * @loss: a float tensor
+ * @fails: TRUE: a NaN fails the run; FALSE: it warns and requests a stop
+ *
+ * If the loss is NaN, fails the run ("NaN loss during training.", INVALID_ARGUMENT, like
+ * TensorFlow's `CheckNumerics`), or stops it, like TensorFlow's `NanTensorHook`.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_nan_hook_new (const char *loss, gboolean fails);
 
-/* Writes the value of summary_op (nullable) to writer (nullable), at the first run and then at an
- * interval (exactly one of the two). NULL: the scaffold's; if it has none, nothing is written. */
+/**
+ * muster_summary_saver_hook_new:
+ * @summary_op: (nullable): the tensor with the summaries; NULL: the scaffold's; if it has none,
+ *   nothing is written
+ * @save_steps: the interval in steps; exactly one of the two is above 0
+ * @save_us: the interval in microseconds
+ * @writer: (nullable): the event file
+ * @clock: (nullable): NULL: the machine's
+ *
+ * Writes summaries for TensorBoard, at the first run and then at an interval, like TensorFlow's
+ * `SummarySaverHook`.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_summary_saver_hook_new (const char *summary_op, gint64 save_steps,
                                            gint64 save_us, MusterEventWriter *writer,
                                            MusterClock *clock, GError **error);
 
-/* Profiles a run at an interval (exactly one of the two), never the first: requests a full trace
- * from the master, writes output_dir/timeline-STEP.json for chrome://tracing and Perfetto, and the
- * run's metadata as "step_STEP" to writer (nullable). If the master doesn't trace, this is logged
- * once. */
+/**
+ * muster_profiler_hook_new:
+ * @save_steps: the interval in steps; exactly one of the two is above 0
+ * @save_us: the interval in microseconds
+ * @output_dir: where to write timeline-STEP.json, for chrome://tracing and Perfetto
+ * @writer: (nullable): gets the run's metadata as "step_STEP"
+ * @clock: (nullable): NULL: the machine's
+ *
+ * Profiles a run at an interval, never the first, like TensorFlow's `ProfilerHook`: requests a full
+ * trace from the master. If the master doesn't trace, this is logged once.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_profiler_hook_new (gint64 save_steps, gint64 save_us, const char *output_dir,
                                       MusterEventWriter *writer, MusterClock *clock,
                                       GError **error);
 
 /* --- input and output --- */
 
-/* Waits before its first run until the global step has reached a step, to delay a worker's start.
- * DEADLINE_EXCEEDED at the run's deadline. */
+/**
+ * muster_global_step_waiter_hook_new:
+ * @wait_until_step: the global step to wait for
+ * @clock: (nullable): NULL: the machine's
+ *
+ * Waits before its first run until the global step has reached a step, to delay a worker's start,
+ * like TensorFlow's `GlobalStepWaiterHook`. DEADLINE_EXCEEDED at the run's deadline.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_global_step_waiter_hook_new (gint64 wait_until_step, MusterClock *clock);
 
-/* Runs ops and fetches tensors once, at the end. Values are available afterwards (borrowed), NULL
- * before. */
+/**
+ * muster_final_ops_hook_new: (skip)
+ * @step: what to run; copied
+ *
+ * Runs ops and fetches tensors once, at the end, like TensorFlow's `FinalOpsHook`.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_final_ops_hook_new (const MusterStep *step);
+
+/**
+ * muster_final_ops_hook_new_for_builder:
+ * @step: what to run; copied
+ *
+ * muster_final_ops_hook_new () for other languages.
+ *
+ * Returns: (transfer full): the hook
+ */
+MusterHook *muster_final_ops_hook_new_for_builder (MusterStepBuilder *step);
+
+/**
+ * muster_final_ops_hook_value:
+ * @self: the hook
+ * @fetched: the index of a fetch
+ *
+ * What the hook has fetched at the end.
+ *
+ * Returns: (transfer none) (nullable): the value, borrowed; NULL before the end
+ */
 MusterTensor *muster_final_ops_hook_value (MusterHook *self, gsize fetched);
 
-/* At a clean end waits until the other tasks have stopped: until the global step hasn't changed for
- * quiet_us, at most timeout_us. For a chief, before the hook that saves, so that the workers' last
- * steps aren't lost (DMON.14). */
+/**
+ * muster_finish_barrier_hook_new:
+ * @quiet_us: how long the global step must not have changed, in microseconds
+ * @timeout_us: at most this long, in microseconds
+ * @clock: (nullable): NULL: the machine's
+ *
+ * At a clean end waits until the other tasks have stopped. For a chief, before the hook that saves,
+ * so that the workers' last steps aren't lost (DMON.14).
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_finish_barrier_hook_new (gint64 quiet_us, gint64 timeout_us, MusterClock *clock);
 
-/* Feeds func's tensors before each run: feeds[n], transfer full. FALSE with an error ends the run;
- * OUT_OF_RANGE is the end of the input. func must return by the run's deadline (on the monitored
- * session's clock), or when cancellable (nullable) is cancelled. */
+/**
+ * MusterFeedFunc: (skip)
+ * @feeds: where to return a tensor for each of the hook's, owned by the hook
+ * @deadline_us: the run's, on the monitored session's clock
+ * @cancellable: (nullable): ends waits
+ * @user_data: the caller's
+ * @error: OUT_OF_RANGE is the end of the input
+ *
+ * Makes the tensors to feed. It must return by the deadline, or when cancelled.
+ *
+ * Returns: FALSE with an error ends the run
+ */
 typedef gboolean (*MusterFeedFunc) (MusterTensor **feeds, gint64 deadline_us,
                                     GCancellable *cancellable, gpointer user_data, GError **error);
+
+/**
+ * muster_feed_func_hook_new: (skip)
+ * @tensors: (array zero-terminated=1): the tensors to feed
+ * @func: makes them before each run
+ * @user_data: passed to @func
+ * @destroy: frees @user_data with the hook
+ *
+ * Feeds a function's tensors before each run, like TensorFlow's `FeedFnHook`.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_feed_func_hook_new (const char *const *tensors, MusterFeedFunc func,
+                                       gpointer user_data, GDestroyNotify destroy);
+
+/**
+ * MusterFeedListFunc:
+ * @deadline_us: the run's, on the monitored session's clock
+ * @cancellable: (nullable): ends waits
+ * @user_data: the caller's
+ * @error: OUT_OF_RANGE is the end of the input
+ *
+ * Makes the tensors to feed. It must return by the deadline, or when cancelled.
+ *
+ * Returns: (transfer full) (nullable) (element-type MusterTensor): one tensor for each of the
+ *   hook's; NULL with an error ends the run
+ */
+typedef GPtrArray *(*MusterFeedListFunc) (gint64 deadline_us, GCancellable *cancellable,
+                                          gpointer user_data, GError **error);
+
+/**
+ * muster_feed_list_hook_new:
+ * @tensors: (array zero-terminated=1): the tensors to feed
+ * @func: (scope notified) (closure user_data) (destroy destroy): makes them before each run
+ * @user_data: passed to @func
+ * @destroy: frees @user_data with the hook
+ *
+ * muster_feed_func_hook_new () with a function that returns a list, as in other languages. Another
+ * number of tensors than of @tensors is INVALID_ARGUMENT.
+ *
+ * Returns: (transfer full): the hook
+ */
+MusterHook *muster_feed_list_hook_new (const char *const *tensors, MusterFeedListFunc func,
                                        gpointer user_data, GDestroyNotify destroy);
 
 G_END_DECLS

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hooks that stop training, delay it and feed it. */
+#include "base/log.h"
 #include "graph/graph_nodes.h"
 #include "train/hooks/hooks_private.h"
 
@@ -182,7 +183,7 @@ nan_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
   if (self->fails) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "NaN loss during training.");
   }
-  g_message ("Model diverged with loss = NaN.");
+  muster_log (G_LOG_LEVEL_WARNING, "nan", "MESSAGE", "Model diverged with loss = NaN.");
   muster_run_context_request_stop (context);
   return TRUE;
 }
@@ -283,9 +284,12 @@ wait_for_step (MusterGlobalStepWaiterHook *self, MusterRunContext *context, GErr
       return TRUE;
     if (step < 0 || waiter_is_late (self, deadline_us, step, error))
       return FALSE;
-    if (told < 0 || step - told > REPORT_EVERY_STEPS)
-      g_info ("Waiting for global step %" G_GINT64_FORMAT ", now at %" G_GINT64_FORMAT ".",
-              self->until_step, told = step);
+    if (told < 0 || step - told > REPORT_EVERY_STEPS) {
+      told = step;
+      muster_log (G_LOG_LEVEL_INFO, "waiting", "MESSAGE",
+                  "Waiting for global step %" G_GINT64_FORMAT ", now at %" G_GINT64_FORMAT ".",
+                  self->until_step, step);
+    }
     gint64 wake_us = muster_clock_now_us (self->clock) + POLL_EVERY_US;
     if (!muster_clock_wait_until (self->clock, MIN (wake_us, deadline_us), self->stop, error))
       return FALSE;
@@ -300,8 +304,9 @@ waiter_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
   if (self->has_waited)
     return TRUE;
   if (self->until_step > 0) {
-    g_info ("Waiting for global step %" G_GINT64_FORMAT " before starting training.",
-            self->until_step);
+    muster_log (G_LOG_LEVEL_INFO, "waiting", "MESSAGE",
+                "Waiting for global step %" G_GINT64_FORMAT " before starting training.",
+                self->until_step);
     if (!wait_for_step (self, context, error))
       return FALSE;
   }

@@ -27,6 +27,7 @@ void muster_saver_listeners_before_save (const GArray *self, MusterSession *sess
                                          gint64 deadline_us, GCancellable *cancellable);
 /* TRUE if one of them listens to it. */
 gboolean muster_saver_listeners_saved (const GArray *self, const MusterSaved *saved);
+void muster_saver_listeners_failed (const GArray *self, const MusterFailedSave *failed);
 void muster_saver_listeners_copied (const GArray *self, const MusterTierCopied *copied);
 /* TRUE if one of them requests a stop. */
 gboolean muster_saver_listeners_after_save (const GArray *self, MusterSession *session,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Hooks that report training: to the log, to TensorBoard and as traces. */
+#include "base/log.h"
 #include "graph/tensor.h"
 #include "train/hooks/hooks_private.h"
 
@@ -52,7 +53,7 @@ count (MusterStepCounterHook *self, gint64 elapsed_us, gint64 elapsed_steps, gin
   if (elapsed_us <= 0)
     return TRUE;
   double speed = (double)elapsed_steps * (double)MUSTER_SECOND / (double)elapsed_us;
-  g_info ("%s: %g", self->tag, speed);
+  muster_log (G_LOG_LEVEL_INFO, "summary", "MESSAGE", "%s: %g", self->tag, speed);
   return self->writer == NULL ||
          muster_event_writer_add_scalar (self->writer, self->tag, (float)speed, step, error);
 }
@@ -64,9 +65,10 @@ watch_progress (MusterStepCounterHook *self, gint64 step)
   self->last_step = step;
   if (self->n_same < POLLS_WITHOUT_STEP)
     return;
-  g_message ("It seems that global step has not been increased: it is %" G_GINT64_FORMAT
-             " as it was %d runs ago. Does the train op advance it?",
-             step, POLLS_WITHOUT_STEP);
+  muster_log (G_LOG_LEVEL_WARNING, "step", "MESSAGE",
+              "It seems that global step has not been increased: it is %" G_GINT64_FORMAT
+              " as it was %d runs ago. Does the train op advance it?",
+              step, POLLS_WITHOUT_STEP);
   self->n_same = 0;
 }
 
@@ -149,7 +151,8 @@ struct _MusterLoggingHook {
   gboolean at_end;
   MusterLogLine log;
   gpointer user_data;
-  gint64 n_runs; /* in this session */
+  GBytes *log_owner; /* (owned) (nullable) of user_data */
+  gint64 n_runs;     /* in this session */
   gboolean is_due;
 };
 
@@ -158,7 +161,9 @@ G_DEFINE_FINAL_TYPE (MusterLoggingHook, muster_logging_hook, MUSTER_TYPE_HOOK)
 static void
 log_message (const char *text, gpointer user_data G_GNUC_UNUSED)
 {
-  g_message ("%s", text);
+  /* Its hook asks for it, whatever the level of the log is. */
+  g_log_structured (MUSTER_LOG_DOMAIN, G_LOG_LEVEL_MESSAGE, "MUSTER_EVENT", "tensors", "MESSAGE",
+                    "%s", text);
 }
 
 static gboolean
@@ -238,6 +243,7 @@ logging_finalize (GObject *object)
   g_strfreev (self->tensors);
   g_free (self->fetched);
   g_clear_object (&self->clock);
+  g_clear_pointer (&self->log_owner, g_bytes_unref);
   G_OBJECT_CLASS (muster_logging_hook_parent_class)->finalize (object);
 }
 
@@ -285,6 +291,7 @@ muster_logging_hook_new (const MusterLoggingOptions *options, GError **error)
   self->at_end = options->at_end;
   self->log = options->log != NULL ? options->log : log_message;
   self->user_data = options->user_data;
+  self->log_owner = options->log_owner != NULL ? g_bytes_ref (options->log_owner) : NULL;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->has_timer = options->every_n_iter > 0 || options->every_us > 0;
   if (self->has_timer && !muster_step_timer_init (&self->timer, options->every_us,

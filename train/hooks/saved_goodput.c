@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/hooks/saved_goodput_private.h"
 
+#include "base/log.h"
+
 /* A directory that hangs doesn't hold the end up for longer. */
 #define WRITE_US (2 * MUSTER_SECOND)
 
@@ -34,5 +36,6 @@ muster_saved_goodput_write (MusterGoodputMeter *meter, MusterSaver *saver, const
   if (!muster_saver_write_goodput (saver, directory,
                                    MIN (deadline_us, muster_deadline_after (now_us, WRITE_US)),
                                    cancellable, &failure))
-    g_info ("can't write the goodput to '%s': %s", directory, failure->message);
+    muster_log (G_LOG_LEVEL_INFO, "goodput", "MESSAGE", "can't write the goodput to '%s': %s",
+                directory, failure->message);
 }

@@ -39,6 +39,14 @@ muster_saver_listeners_saved (const GArray *self, const MusterSaved *saved)
 }
 
 void
+muster_saver_listeners_failed (const GArray *self, const MusterFailedSave *failed)
+{
+  for (guint i = 0; i < self->len; i++)
+    if (at (self, i)->failed != NULL)
+      at (self, i)->failed (failed, at (self, i)->user_data);
+}
+
+void
 muster_saver_listeners_copied (const GArray *self, const MusterTierCopied *copied)
 {
   for (guint i = 0; i < self->len; i++)

@@ -2,6 +2,7 @@
 #include "train/monitored/coordinator.h"
 
 #include "base/cancel_link.h"
+#include "base/log.h"
 #include "base/require.h"
 
 /* A coordinated thread. Reference counted, as it may outlive a join that timed out. */
@@ -11,9 +12,10 @@ typedef struct {
   char *name;                     /* (owned) */
   MusterCoordinated work;
   gpointer user_data;
-  gint64 interval_us; /* the interval of a looper; below 0: work runs once */
-  GThread *thread;    /* (owned) (nullable) until joined */
-  gboolean has_ended; /* guarded by the coordinator's lock */
+  GDestroyNotify destroy; /* (nullable) of user_data, when the thread has ended */
+  gint64 interval_us;     /* the interval of a looper; below 0: work runs once */
+  GThread *thread;        /* (owned) (nullable) until joined */
+  gboolean has_ended;     /* guarded by the coordinator's lock */
 } Worker;
 
 struct _MusterCoordinator {
@@ -81,13 +83,22 @@ muster_coordinator_request_stop (MusterCoordinator *self, const GError *reason, 
   gboolean is_first = !g_cancellable_is_cancelled (self->stop);
   if (is_first && !is_plain (self, reason)) {
     self->error = g_error_copy (reason);
-    g_info ("Error reported to Coordinator: %s", reason->message);
+    muster_log (G_LOG_LEVEL_INFO, "coordinator", "MESSAGE", "Error reported to Coordinator: %s",
+                reason->message);
   } else if (!is_plain (self, reason))
-    g_info ("ignored, because a stop was already requested: %s", reason->message);
+    muster_log (G_LOG_LEVEL_INFO, "coordinator", "MESSAGE",
+                "ignored, because a stop was already requested: %s", reason->message);
   stop = g_object_ref (self->stop);
   g_mutex_unlock (&self->lock);
   g_cancellable_cancel (stop); /* runs callbacks, so without the lock */
   return TRUE;
+}
+
+void
+muster_coordinator_stop (MusterCoordinator *self)
+{
+  g_return_if_fail (self != NULL);
+  (void)muster_coordinator_request_stop (self, NULL, NULL);
 }
 
 gboolean
@@ -184,6 +195,8 @@ run_worker (gpointer data)
     (void)run_once (self);
   else
     run_loop (self);
+  if (self->destroy != NULL)
+    self->destroy (self->user_data);
 
   g_mutex_lock (&coordinator->lock);
   self->has_ended = TRUE;
@@ -197,12 +210,11 @@ run_worker (gpointer data)
   return NULL;
 }
 
-void
-muster_coordinator_start_looper (MusterCoordinator *self, const char *name, gint64 interval_us,
-                                 MusterCoordinated work, gpointer user_data)
+/* interval_us below 0: once. */
+static void
+start (MusterCoordinator *self, const char *name, gint64 interval_us, MusterCoordinated work,
+       gpointer user_data, GDestroyNotify destroy)
 {
-  g_return_if_fail (self != NULL && name != NULL && work != NULL);
-
   Worker *worker = g_new0 (Worker, 1);
 
   g_atomic_ref_count_init (&worker->refs);
@@ -211,6 +223,7 @@ muster_coordinator_start_looper (MusterCoordinator *self, const char *name, gint
   worker->name = g_strdup (name);
   worker->work = work;
   worker->user_data = user_data;
+  worker->destroy = destroy;
   worker->interval_us = interval_us;
   g_mutex_lock (&self->lock);
   if (self->n_running++ == 0) {
@@ -223,11 +236,19 @@ muster_coordinator_start_looper (MusterCoordinator *self, const char *name, gint
 }
 
 void
+muster_coordinator_start_looper (MusterCoordinator *self, const char *name, gint64 interval_us,
+                                 MusterCoordinated work, gpointer user_data, GDestroyNotify destroy)
+{
+  g_return_if_fail (self != NULL && name != NULL && work != NULL && interval_us >= 0);
+  start (self, name, interval_us, work, user_data, destroy);
+}
+
+void
 muster_coordinator_start (MusterCoordinator *self, const char *name, MusterCoordinated work,
-                          gpointer user_data)
+                          gpointer user_data, GDestroyNotify destroy)
 {
   g_return_if_fail (self != NULL && name != NULL && work != NULL);
-  muster_coordinator_start_looper (self, name, -1, work, user_data);
+  start (self, name, -1, work, user_data, destroy);
 }
 
 /* --- join --- */
@@ -313,7 +334,8 @@ muster_coordinator_join (MusterCoordinator *self, gint64 grace_us, gboolean igno
     failure = g_error_new (MUSTER_ERROR, MUSTER_ERROR_ABORTED,
                            "Coordinator stopped with threads still running: %s", live);
   else if (live != NULL)
-    g_info ("Coordinator stopped with threads still running: %s", live);
+    muster_log (G_LOG_LEVEL_INFO, "coordinator", "MESSAGE",
+                "Coordinator stopped with threads still running: %s", live);
   if (failure == NULL)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));

@@ -17,13 +17,18 @@ muster_hook_init (MusterHook *self G_GNUC_UNUSED)
 {
 }
 
-/* Adds the hook's name to an error, as several hooks may do the same thing. */
+/* Adds the hook's name to an error, as several hooks may do the same thing. A hook in another
+ * language easily returns nothing, which is FALSE without an error. */
 static gboolean
 tell (MusterHook *self, const char *verb, gboolean is_well, GError **error)
 {
-  if (!is_well)
-    g_prefix_error (error, "%s, %s: ", G_OBJECT_TYPE_NAME (self), verb);
-  return is_well;
+  if (is_well)
+    return TRUE;
+  if (error != NULL && *error == NULL)
+    muster_fail (error, MUSTER_ERROR_INTERNAL, "%s",
+                 "the hook's function failed without an error; it must return TRUE");
+  g_prefix_error (error, "%s, %s: ", G_OBJECT_TYPE_NAME (self), verb);
+  return FALSE;
 }
 
 void

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Creates the successive sessions of a monitored session. */
 #include "base/error.h"
+#include "base/log.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "ready/pause.h"
 #include "train/monitored/monitored_session_private.h"
@@ -38,9 +39,9 @@ prepare_or_wait (MusterMonitoredSession *self, gint64 timeout_us, MusterSessionR
   prepare.timeout_us = timeout_us;
   if (!self->is_worker)
     return muster_session_manager_prepare_session (self->manager, self->master, &prepare, report,
-                                                   self->cancellable, error);
+                                                   muster_monitored_cancellable (self), error);
   return muster_session_manager_wait_for_session (self->manager, self->master, timeout_us, report,
-                                                  self->cancellable, error);
+                                                  muster_monitored_cancellable (self), error);
 }
 
 /* After a cancellation the session's threads are stopped. */
@@ -65,14 +66,14 @@ set_coordinator (MusterMonitoredSession *self, MusterCoordinator *coordinator)
 void
 muster_monitored_join (MusterMonitoredSession *self, gint64 deadline_us, GError **error)
 {
-  gboolean is_cancelled = g_cancellable_is_cancelled (self->cancellable);
+  gboolean is_cancelled = g_cancellable_is_cancelled (muster_monitored_cancellable (self));
   gint64 grace_us = is_cancelled ? MIN (self->stop_grace_us, HASTY_GRACE_US) : self->stop_grace_us;
 
   g_cancellable_disconnect (self->cancellable, self->cancel_id);
   self->cancel_id = 0;
   (void)muster_coordinator_request_stop (self->coordinator, NULL, NULL);
   (void)muster_coordinator_join (self->coordinator, grace_us, TRUE, deadline_us,
-                                 is_cancelled ? NULL : self->cancellable, error);
+                                 is_cancelled ? NULL : muster_monitored_cancellable (self), error);
 }
 
 void
@@ -80,7 +81,7 @@ muster_monitored_close (MusterMonitoredSession *self)
 {
   if (self->session == NULL)
     return;
-  if (g_cancellable_is_cancelled (self->cancellable))
+  if (g_cancellable_is_cancelled (muster_monitored_cancellable (self)))
     muster_session_close_quietly_within (self->session, HASTY_CLOSE_US);
   else
     muster_session_close_quietly (self->session);
@@ -107,7 +108,8 @@ muster_monitored_drop (MusterMonitoredSession *self)
     g_autoptr (GError) reported = NULL;
     muster_monitored_join (self, self->deadline_us, &reported);
     if (reported != NULL)
-      g_info ("ignored with the lost session: %s", reported->message);
+      muster_log (G_LOG_LEVEL_INFO, "further-error", "MESSAGE", "ignored with the lost session: %s",
+                  reported->message);
   }
   muster_monitored_close (self);
 }
@@ -153,6 +155,31 @@ measure (MusterMonitoredSession *self, const MusterSessionReport *report)
                              phase_us (report, "init") + phase_us (report, "local init"), step);
 }
 
+/* The observer first: a listener may take the report. */
+static void
+tell_made (MusterMonitoredSession *self, MusterSessionReport *report, const GError *failure)
+{
+  const MusterSessionListener *all[] = {
+      self->observer != NULL ? muster_session_observer_listener (self->observer) : NULL,
+      &self->listener};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
+    if (all[i] != NULL && all[i]->made != NULL)
+      all[i]->made (report, failure, all[i]->user_data);
+}
+
+static void
+tell_lost (MusterMonitoredSession *self, const GError *failure, gint64 pause_us)
+{
+  const MusterSessionListener *all[] = {
+      self->observer != NULL ? muster_session_observer_listener (self->observer) : NULL,
+      &self->listener};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
+    if (all[i] != NULL && all[i]->lost != NULL)
+      all[i]->lost (failure, self->n_recoveries, pause_us, all[i]->user_data);
+}
+
 /* The hooks' after_create_session counts as part of creating the session. error must not be NULL.
  */
 static gboolean
@@ -169,8 +196,7 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
   self->session = prepare_or_wait (self, timeout_us, report, &failure);
   if (self->session != NULL)
     measure (self, report);
-  if (self->listener.made != NULL)
-    self->listener.made (report, failure, self->listener.user_data);
+  tell_made (self, report, failure);
   if (self->session == NULL) {
     g_propagate_error (error, failure);
     return FALSE;
@@ -181,7 +207,8 @@ create (MusterMonitoredSession *self, MusterSessionReport *report, GError **erro
   muster_queue_runners_start (self->queue_runners, self->session, self->coordinator);
   for (guint i = 0; i < self->hooks->len; i++)
     if (!muster_hook_after_create_session (self->hooks->pdata[i], self->session, self->coordinator,
-                                           deadline_us, self->cancellable, error)) {
+                                           deadline_us, muster_monitored_cancellable (self),
+                                           error)) {
       muster_monitored_note_mistake (self, *error);
       muster_monitored_drop (self);
       return FALSE;
@@ -199,8 +226,10 @@ pause_until (MusterMonitoredSession *self, gint64 now_us, gint64 wake_us, const 
   MusterPause pause = {.down_since_us = now_us, .wake_us = MIN (wake_us, self->deadline_us)};
   gboolean is_down = muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
 
-  if (!(is_down ? muster_pause (&pause, self->master, self->clock, self->cancellable, error)
-                : muster_clock_wait_until (self->clock, pause.wake_us, self->cancellable, error)))
+  if (!(is_down ? muster_pause (&pause, self->master, self->clock,
+                                muster_monitored_cancellable (self), error)
+                : muster_clock_wait_until (self->clock, pause.wake_us,
+                                           muster_monitored_cancellable (self), error)))
     return FALSE;
   if (muster_clock_now_us (self->clock) < self->deadline_us)
     return TRUE;
@@ -227,10 +256,9 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
         "gave up after %u recoveries without progress: ", muster_retries_total (&self->retries));
     return FALSE;
   }
-  g_info ("recovering from: %s", failure->message);
+  muster_log (G_LOG_LEVEL_INFO, "recovery", "MESSAGE", "recovering from: %s", failure->message);
   self->n_recoveries++;
-  if (self->listener.lost != NULL)
-    self->listener.lost (failure, self->n_recoveries, pause_us, self->listener.user_data);
+  tell_lost (self, failure, pause_us);
   return pause_until (self, now_us, muster_deadline_after (now_us, pause_us), failure, error);
 }
 

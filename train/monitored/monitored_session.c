@@ -2,10 +2,13 @@
 #include "train/monitored/monitored_session.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/require.h"
 #include "master/step_check.h"
+#include "session/options_own.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/queue_runner.h"
+#include "train/monitored/scaffold_private.h"
 
 #define DEFAULT_WAIT_US  (30 * 60 * MUSTER_SECOND)
 #define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
@@ -112,6 +115,7 @@ take_options (MusterMonitoredSession *self, const MusterMonitoredSessionOptions 
   self->retries.policy = &self->recovery;
   if (options->listener != NULL)
     self->listener = *options->listener;
+  self->observer = options->observer != NULL ? g_object_ref (options->observer) : NULL;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->context =
       muster_run_context_new (muster_scaffold_global_step (self->scaffold), self->clock);
@@ -201,8 +205,8 @@ unless_replaced (MusterMonitoredSession *self, GError *failure)
   if (lease == NULL || !muster_error_is (failure, MUSTER_ERROR_ABORTED))
     return failure;
   gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), ASK_LEASE_US);
-  if (muster_lease_announce_phase (lease, MUSTER_CHIEF_TRAINING, deadline_us, self->cancellable,
-                                   &replaced) ||
+  if (muster_lease_announce_phase (lease, MUSTER_CHIEF_TRAINING, deadline_us,
+                                   muster_monitored_cancellable (self), &replaced) ||
       !muster_error_is (replaced, MUSTER_ERROR_FAILED_PRECONDITION)) {
     g_clear_error (&replaced);
     return failure;
@@ -225,7 +229,8 @@ unless_reset (MusterMonitoredSession *self, GError *failure)
       muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE))
     return failure;
   look.deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), POLL_US);
-  if (muster_session_run (self->session, &look, NULL, NULL, self->cancellable, &gone) ||
+  if (muster_session_run (self->session, &look, NULL, NULL, muster_monitored_cancellable (self),
+                          &gone) ||
       !muster_error_is (gone, MUSTER_ERROR_ABORTED))
     return failure;
   g_prefix_error (&gone, "%s; ", failure->message);
@@ -290,12 +295,10 @@ run_context (MusterMonitoredSession *self, const MusterStep *step, GError **erro
   return FALSE;
 }
 
-/* error must not be NULL. */
 static gboolean
-run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
-            GBytes **metadata, GError **error)
+run_begun (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
+           GBytes **metadata, GError **error)
 {
-  muster_run_context_begin (self->context, self->session, step, self->cancellable);
   for (guint i = 0; i < self->hooks->len; i++)
     if (!muster_hook_before_run (self->hooks->pdata[i], self->context, error))
       return FALSE;
@@ -310,8 +313,19 @@ run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor *
   if (muster_run_context_wants_stop (self->context))
     muster_monitored_session_request_stop (self);
   muster_run_context_hand_out (self->context, fetched, metadata);
-  muster_run_context_end (self->context);
   return TRUE;
+}
+
+/* error must not be NULL. */
+static gboolean
+run_hooked (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
+            GBytes **metadata, GError **error)
+{
+  muster_run_context_begin (self->context, self->session, step,
+                            muster_monitored_cancellable (self));
+  const gboolean ran = run_begun (self, step, fetched, metadata, error);
+  muster_run_context_end (self->context);
+  return ran;
 }
 
 /* Gives up a session that a thread has found lost, instead of running in it (MON.43). */
@@ -395,8 +409,8 @@ attempt_plain (MusterMonitoredSession *self, gpointer data, GError **error)
   MusterStep limited;
   const gboolean is_limited = limit_step (self, run->step, &limited);
 
-  if (muster_session_run (self->session, &limited, run->fetched, run->metadata, self->cancellable,
-                          error))
+  if (muster_session_run (self->session, &limited, run->fetched, run->metadata,
+                          muster_monitored_cancellable (self), error))
     return TRUE;
   if (is_limited)
     judge_limit (self, error);
@@ -425,8 +439,8 @@ attempt_function (MusterMonitoredSession *self, gpointer data, GError **error)
   const Function *what = data;
 
   self->in_step_function = TRUE;
-  gboolean is_done = what->function (self, self->session, what->deadline_us, self->cancellable,
-                                     what->user_data, error);
+  gboolean is_done = what->function (self, self->session, what->deadline_us,
+                                     muster_monitored_cancellable (self), what->user_data, error);
   self->in_step_function = FALSE;
   if (is_done || *error != NULL)
     return is_done;
@@ -506,7 +520,8 @@ note_end_of_input (MusterMonitoredSession *self, const GError *failure)
   if (failure == NULL)
     return;
   self->end_of_input = g_strdup (failure->message);
-  g_info ("training ends because its input has ended: %s", failure->message);
+  muster_log (G_LOG_LEVEL_INFO, "end-of-input", "MESSAGE",
+              "training ends because its input has ended: %s", failure->message);
 }
 
 /* Calls all hooks; the first error is returned, the others are logged (DMON.11). */
@@ -515,13 +530,14 @@ end_hooks (MusterMonitoredSession *self, gint64 deadline_us, GError **first)
 {
   for (guint i = 0; i < self->hooks->len; i++) {
     g_autoptr (GError) failure = NULL;
-    if (muster_hook_end (self->hooks->pdata[i], self->session, deadline_us, self->cancellable,
-                         &failure))
+    if (muster_hook_end (self->hooks->pdata[i], self->session, deadline_us,
+                         muster_monitored_cancellable (self), &failure))
       continue;
     if (*first == NULL)
       *first = g_steal_pointer (&failure);
     else
-      g_info ("further error: %s", failure->message);
+      muster_log (G_LOG_LEVEL_INFO, "further-error", "MESSAGE", "further error: %s",
+                  failure->message);
   }
 }
 
@@ -542,12 +558,13 @@ blame_thread (MusterMonitoredSession *self, GError *first)
 
   if (reported == NULL || muster_monitored_is_recoverable (self, reported)) {
     if (reported != NULL)
-      g_info ("further error: %s", reported->message);
+      muster_log (G_LOG_LEVEL_INFO, "further-error", "MESSAGE", "further error: %s",
+                  reported->message);
     g_clear_error (&reported);
     return first;
   }
   if (first != NULL && strcmp (first->message, reported->message) != 0)
-    g_info ("further error: %s", first->message);
+    muster_log (G_LOG_LEVEL_INFO, "further-error", "MESSAGE", "further error: %s", first->message);
   g_clear_error (&first);
   return reported;
 }
@@ -677,7 +694,8 @@ muster_monitored_session_finalize (GObject *object)
   MusterMonitoredSession *self = MUSTER_MONITORED_SESSION (object);
 
   muster_prepare_options_clear (&self->prepare);
-  g_clear_pointer (&self->context, muster_run_context_free);
+  g_clear_pointer (&self->context, muster_run_context_unref);
+  g_clear_object (&self->observer);
   g_clear_pointer (&self->meter, muster_goodput_meter_unref);
   g_clear_object (&self->coordinator);
   g_ptr_array_unref (self->hooks);

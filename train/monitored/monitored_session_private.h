@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ready/retries.h"
 #include "train/monitored/hook_private.h"
 #include "train/monitored/monitored_session.h"
 #include "train/monitored/run_context_private.h"
@@ -27,9 +28,12 @@ struct _MusterMonitoredSession {
   MusterRetryPolicy recovery;
   MusterRetries retries; /* since the last progress */
   MusterSessionListener listener;
+  MusterSessionObserver *observer; /* (owned) (nullable) */
   guint n_recoveries;
   MusterClock *clock;        /* (owned) */
   GCancellable *cancellable; /* (owned) (nullable) */
+  GCancellable *calling;     /* (not owned) (nullable) during a call in the background: cancelled
+                                if the call or cancellable is */
   gulong cancel_id;          /* handler that stops the coordinator's threads; 0: none */
   MusterRunContext *context; /* (owned) */
   MusterGoodputMeter *meter; /* (owned) */
@@ -47,6 +51,13 @@ struct _MusterMonitoredSession {
   GMutex lock;
   MusterCoordinator *coordinator; /* (owned) (nullable) */
 };
+
+/* What ends the call that is being made. */
+static inline GCancellable *
+muster_monitored_cancellable (const MusterMonitoredSession *self)
+{
+  return self->calling != NULL ? self->calling : self->cancellable;
+}
 
 gboolean muster_monitored_is_recoverable (const MusterMonitoredSession *self,
                                           const GError *failure);

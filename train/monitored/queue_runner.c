@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/monitored/queue_runner.h"
 
+#include "base/log.h"
 #include "base/protowire.h"
 #include "base/require.h"
 
@@ -283,7 +284,8 @@ run_last (Shared *self, const char *op)
 
   if (op != NULL && *op &&
       !muster_session_run_op (self->session, op, now_us + END_US, NULL, &failure))
-    g_info ("Queue '%s': %s", self->runner->queue ? self->runner->queue : "", failure->message);
+    muster_log (G_LOG_LEVEL_INFO, "queue", "MESSAGE", "Queue '%s': %s",
+                self->runner->queue ? self->runner->queue : "", failure->message);
 }
 
 static gboolean
@@ -340,10 +342,10 @@ start (MusterQueueRunner *runner, MusterSession *session, MusterCoordinator *coo
   shared->n_filling = (gint)runner->enqueues->len;
   for (guint i = 0; i < runner->enqueues->len; i++)
     muster_coordinator_start (coordinator, name, fill,
-                              filler_new (shared, runner->enqueues->pdata[i]));
+                              filler_new (shared, runner->enqueues->pdata[i]), NULL);
   if (runner->cancel != NULL && *runner->cancel) {
     g_atomic_ref_count_inc (&shared->refs);
-    muster_coordinator_start (coordinator, name, cancel_at_stop, shared);
+    muster_coordinator_start (coordinator, name, cancel_at_stop, shared, NULL);
   }
 }
 

@@ -12,11 +12,13 @@
 #define N_MERGED MUSTER_RUN_OPTIONS_INTER_OP_THREAD_POOL
 
 struct _MusterRunContext {
+  gatomicrefcount refs;
   char *global_step;      /* (owned) (nullable) */
-  MusterClock *clock;     /* (not owned) */
-  MusterSession *session; /* (not owned) */
-  const MusterStep *step; /* (not owned) the caller's */
+  MusterClock *clock;     /* (owned) */
+  MusterSession *session; /* (not owned) (nullable) */
+  const MusterStep *step; /* (not owned) (nullable) the caller's */
   GObject *hook;          /* (not owned) (nullable) whose before_run runs */
+  GStringChunk *names;    /* (owned) the hooks' names, each once, so that a run allocates none */
   GPtrArray *fetches;     /* (owned) (element-type utf8) the caller's first; borrowed names */
   GPtrArray *values;   /* (owned) (element-type MusterTensor) one for each fetch, after the run */
   GArray *feeds;       /* (owned) (element-type MusterFeed) the caller's first; hooks' are owned */
@@ -29,13 +31,18 @@ struct _MusterRunContext {
   gboolean wants_stop;
 };
 
+G_DEFINE_BOXED_TYPE (MusterRunContext, muster_run_context, muster_run_context_ref,
+                     muster_run_context_unref)
+
 MusterRunContext *
 muster_run_context_new (const char *global_step, MusterClock *clock)
 {
   MusterRunContext *self = g_new0 (MusterRunContext, 1);
 
+  g_atomic_ref_count_init (&self->refs);
   self->global_step = g_strdup (global_step);
-  self->clock = clock;
+  self->clock = g_object_ref (clock);
+  self->names = g_string_chunk_new (256);
   self->fetches = g_ptr_array_new ();
   self->values = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
   self->feeds = g_array_new (FALSE, FALSE, sizeof (MusterFeed));
@@ -44,10 +51,22 @@ muster_run_context_new (const char *global_step, MusterClock *clock)
   return self;
 }
 
-void
-muster_run_context_free (MusterRunContext *self)
+MusterRunContext *
+muster_run_context_ref (MusterRunContext *self)
 {
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+void
+muster_run_context_unref (MusterRunContext *self)
+{
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+    return;
   muster_run_context_end (self);
+  g_string_chunk_free (self->names);
+  g_object_unref (self->clock);
   g_ptr_array_unref (self->fetches);
   g_ptr_array_unref (self->values);
   g_array_unref (self->feeds);
@@ -87,6 +106,10 @@ muster_run_context_end (MusterRunContext *self)
   g_ptr_array_set_size (self->values, 0);
   g_byte_array_set_size (self->options, 0);
   g_clear_pointer (&self->metadata, g_bytes_unref);
+  self->session = NULL;
+  self->step = NULL;
+  self->hook = NULL;
+  self->cancellable = NULL;
 }
 
 void
@@ -115,7 +138,8 @@ gint64
 muster_run_context_deadline_us (MusterRunContext *self)
 {
   g_return_val_if_fail (self != NULL, 0);
-  return self->step->deadline_us == 0 ? MUSTER_WAIT_FOREVER : self->step->deadline_us;
+  return self->step == NULL || self->step->deadline_us == 0 ? MUSTER_WAIT_FOREVER
+                                                            : self->step->deadline_us;
 }
 
 GCancellable *
@@ -146,7 +170,7 @@ muster_run_context_fetch (MusterRunContext *self, const char *tensor)
   for (guint i = 0; i < self->fetches->len; i++)
     if (self->fetches->pdata[i] == tensor || strcmp (self->fetches->pdata[i], tensor) == 0)
       return i;
-  g_ptr_array_add (self->fetches, (gpointer)tensor);
+  g_ptr_array_add (self->fetches, g_string_chunk_insert_const (self->names, tensor));
   return self->fetches->len - 1;
 }
 
@@ -155,7 +179,7 @@ muster_run_context_feed (MusterRunContext *self, const char *name, MusterTensor 
 {
   g_return_if_fail (self != NULL && name != NULL && value != NULL);
 
-  MusterFeed feed = {name, muster_tensor_ref (value)};
+  MusterFeed feed = {g_string_chunk_insert_const (self->names, name), muster_tensor_ref (value)};
 
   g_array_append_val (self->feeds, feed);
   g_ptr_array_add (self->feeders, self->hook);
@@ -316,6 +340,10 @@ gint64
 muster_run_context_step_now (MusterRunContext *self, GError **error)
 {
   muster_require (error, -1, self);
+  if (self->session == NULL) {
+    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "%s", "the run has ended");
+    return -1;
+  }
 
   gint64 poll_us = muster_deadline_after (muster_clock_now_us (self->clock), POLL_US);
 

@@ -8,10 +8,7 @@ G_BEGIN_DECLS
 /* The merged fetches and feeds of a run. Created once for a monitored session and reused, so that a
  * run allocates nothing. */
 
-/* clock is borrowed. */
 MusterRunContext *muster_run_context_new (const char *global_step, MusterClock *clock);
-void muster_run_context_free (MusterRunContext *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRunContext, muster_run_context_free)
 
 /* Starts with the caller's step, to be run in session; cancellable is (nullable). */
 void muster_run_context_begin (MusterRunContext *self, MusterSession *session,

@@ -8,6 +8,7 @@
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph/ready_op.h"
 #include "saver/builder/saver_builder.h"
+#include "train/monitored/scaffold_private.h"
 
 #include <string.h>
 
@@ -63,7 +64,10 @@ take_given (MusterScaffold *self, const MusterScaffoldOptions *options)
       .global_step = g_strdup (o->global_step != NULL ? o->global_step : base->global_step),
       .n_init_feeds = own_feeds ? o->n_init_feeds : base->n_init_feeds,
       .init_func = own_func ? o->init_func : base->init_func,
-      .init_func_data = own_func ? o->init_func_data : base->init_func_data};
+      .init_func_data = own_func ? o->init_func_data : base->init_func_data,
+      .init_func_owner = own_func ? o->init_func_owner : base->init_func_owner};
+  if (self->given.init_func_owner != NULL)
+    g_bytes_ref (self->given.init_func_owner);
   self->given.init_feeds =
       copy_feeds (own_feeds ? o->init_feeds : base->init_feeds, self->given.n_init_feeds);
 }
@@ -82,6 +86,7 @@ clear_given (MusterScaffoldOptions *given)
     muster_tensor_unref (given->init_feeds[i].tensor);
   }
   g_free ((MusterFeed *)given->init_feeds);
+  g_clear_pointer (&given->init_func_owner, g_bytes_unref);
 }
 
 /* --- choosing --- */

@@ -6,179 +6,304 @@
 
 G_BEGIN_DECLS
 
-/* MusterScaffold is what is needed to start a model (behaviours MON.1 to MON.9). Each item is the
- * one passed in, else the one in the meta graph's collection of that name, else it is built:
+/**
+ * MusterScaffold:
  *
- *   init_op                  the initializers of all global variables
- *   local_init_op            those of the local variables, and the tables' ("table_initializer")
- *   ready_for_local_init_op  the names of uninitialised global variables; built, and kept, only if
- *                            there is a local init op
- *   ready_op                 the names of all uninitialised variables
- *   summary_op               "summaries" merged; may be missing
- *   saver                    only by muster_scaffold_with_saver (), or in a meta graph from
- *                            muster_saver_default ()
+ * What is needed to start a model, like TensorFlow's `Scaffold` (behaviours MON.1 to MON.9). Each
+ * item is the one passed in, else the one in the meta graph's collection of that name, else it is
+ * built:
+ *
+ * - init_op: the initializers of all global variables
+ * - local_init_op: those of the local variables, and the tables' ("table_initializer")
+ * - ready_for_local_init_op: the names of uninitialised global variables; built, and kept, only if
+ *   there is a local init op
+ * - ready_op: the names of all uninitialised variables
+ * - summary_op: "summaries" merged; may be missing
+ * - saver: only by [method@Scaffold.with_saver], or in a meta graph from
+ *   [func@Saver.default]
  *
  * Built nodes have the same names in every process, so that graphs still compare equal on the
  * master. A graph is never changed: adding nodes gives another graph, so there is no finalize and
- * no un-finalize (MON.6, MON.9). Immutable and reference-counted; strings are borrowed from it. */
-
+ * no un-finalize (MON.6, MON.9). Immutable and reference-counted; strings are borrowed from it.
+ */
 typedef struct _MusterScaffold MusterScaffold;
 
 #define MUSTER_TYPE_SCAFFOLD (muster_scaffold_get_type ())
 GType muster_scaffold_get_type (void);
 
-/* The chief's initialisation after the init op. FALSE fails the preparation, whose deadline and
- * cancellable (nullable) it must respect. */
+/**
+ * MusterScaffoldInitFunc:
+ * @self: the scaffold that it belongs to
+ * @session: the session to initialise in
+ * @deadline_us: of the preparation
+ * @cancellable: (nullable): of the preparation
+ * @user_data: the caller's
+ * @error: set it to fail the preparation
+ *
+ * The chief's initialisation after the init op. It must respect the deadline and the cancellable.
+ *
+ * Returns: FALSE with an error fails the preparation
+ */
 typedef gboolean (*MusterScaffoldInitFunc) (MusterScaffold *self, MusterSession *session,
                                             gint64 deadline_us, GCancellable *cancellable,
                                             gpointer user_data, GError **error);
 
+/**
+ * MusterScaffoldOptions:
+ * @init_op: (nullable): the op that initialises the model; NULL: as [struct@Scaffold] says
+ * @local_init_op: (nullable): runs after it, and in each worker
+ * @ready_op: (nullable): returns the names of uninitialised variables
+ * @ready_for_local_init_op: (nullable): the gate before the local init op
+ * @summary_op: (nullable): "": none
+ * @train_op: (nullable): trains one step
+ * @global_step: (nullable): the variable, or the tensor that reads it
+ * @init_feeds: (nullable) (array length=n_init_feeds): fed to the init op; names copied, tensors
+ *   referenced
+ * @n_init_feeds: the number of @init_feeds
+ * @init_func: (nullable): called with the scaffold that it belongs to
+ * @init_func_data: its data, which must live as long as the scaffold and those copied from it
+ * @copy_from: (nullable): items that aren't set here are those set there; an init_func is called
+ *   with the new scaffold
+ *
+ * The items of a scaffold that aren't the meta graph's. Strings are copied.
+ */
 typedef struct {
-  /* The items. NULL: as above; "" for summary_op: none. Copied. */
   const char *init_op;
   const char *local_init_op;
   const char *ready_op;
   const char *ready_for_local_init_op;
   const char *summary_op;
   const char *train_op;
-  const char *global_step;      /* the variable, or the tensor that reads it */
-  const MusterFeed *init_feeds; /* fed to the init op; names copied, tensors referenced */
+  const char *global_step;
+  const MusterFeed *init_feeds;
   gsize n_init_feeds;
-  MusterScaffoldInitFunc init_func; /* (nullable) called with the scaffold that it belongs to */
-  gpointer init_func_data;          /* must live as long as the scaffold and those copied from it */
-  /* (nullable) Items that aren't set here are those set there; an init_func is called with the new
-   * scaffold. */
+  MusterScaffoldInitFunc init_func;
+  gpointer init_func_data;
   MusterScaffold *copy_from;
+  /*< private >*/
+  GBytes *init_func_owner;
 } MusterScaffoldOptions;
 
-/* INVALID_ARGUMENT if the meta graph contradicts itself. */
+#define MUSTER_TYPE_SCAFFOLD_OPTIONS (muster_scaffold_options_get_type ())
+GType muster_scaffold_options_get_type (void);
+
+/**
+ * muster_scaffold_options_new:
+ * @copy_from: (nullable): a scaffold whose given items these are, where they aren't set
+ *
+ * Options on the heap, for other languages: strings are fields, the rest is set by methods.
+ *
+ * Returns: (transfer full): options
+ */
+MusterScaffoldOptions *muster_scaffold_options_new (MusterScaffold *copy_from);
+
+/**
+ * muster_scaffold_options_copy:
+ * @self: options, also on the stack
+ *
+ * Copies options. The copy owns what it points to, except @init_feeds and an init_func_data that
+ * wasn't set by muster_scaffold_options_set_init_func ().
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterScaffoldOptions *muster_scaffold_options_copy (const MusterScaffoldOptions *self);
+
+/**
+ * muster_scaffold_options_free:
+ * @self: (transfer full) (nullable): options from new or copy
+ *
+ * Frees options.
+ */
+void muster_scaffold_options_free (MusterScaffoldOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterScaffoldOptions, muster_scaffold_options_free)
+
+/**
+ * muster_scaffold_options_set_init_func:
+ * @self: options from new or copy
+ * @init_func: (nullable) (scope notified) (closure user_data) (destroy destroy): initialises the
+ *   model after the init op
+ * @user_data: passed to @init_func
+ * @destroy: frees @user_data when neither options nor a scaffold made with them need it
+ *
+ * Sets the chief's own initialisation.
+ */
+void muster_scaffold_options_set_init_func (MusterScaffoldOptions *self,
+                                            MusterScaffoldInitFunc init_func, gpointer user_data,
+                                            GDestroyNotify destroy);
+
+/**
+ * muster_scaffold_new:
+ * @meta_graph: the model
+ *
+ * A scaffold of everything in the meta graph. INVALID_ARGUMENT if that contradicts itself.
+ *
+ * Returns: (transfer full): the scaffold
+ */
 MusterScaffold *muster_scaffold_new (MusterMetaGraph *meta_graph, GError **error);
 
 /**
- * muster_scaffold_new_with: (skip)
+ * muster_scaffold_new_with:
+ * @meta_graph: the model
+ * @options: (nullable): items that aren't the meta graph's
  *
- * INVALID_ARGUMENT also if the graph lacks an item that was passed in, or a collection is
- * ambiguous. options NULL: everything from the meta graph.
+ * A scaffold with items of the caller's. INVALID_ARGUMENT also if the graph lacks an item that was
+ * passed in, or a collection is ambiguous.
+ *
+ * Returns: (transfer full): the scaffold
  */
 MusterScaffold *muster_scaffold_new_with (MusterMetaGraph *meta_graph,
                                           const MusterScaffoldOptions *options, GError **error);
 
-/* Loads a .meta file. Errors name it. DATA_LOSS if a checkpoint's meta graph was changed after the
- * save (checkpoint/state/checkpoint_check.h). */
+/**
+ * muster_scaffold_load:
+ * @path: a .meta file
+ *
+ * A scaffold of a file's meta graph. Errors name the file. DATA_LOSS if a checkpoint's meta graph
+ * was changed after the save.
+ *
+ * Returns: (transfer full): the scaffold
+ */
 MusterScaffold *muster_scaffold_load (const char *path, GError **error);
 
 /**
  * muster_scaffold_with_saver:
+ * @self: the scaffold
  *
  * A scaffold that can save and restore: itself if its meta graph has a SaverDef, else another with
  * a sharded saver of all global variables, like TensorFlow's scaffold (an init_func is called with
  * that one). FAILED_PRECONDITION if the collection "savers" has several.
  *
- * Returns: (transfer full)
+ * Returns: (transfer full): the scaffold
  */
 MusterScaffold *muster_scaffold_with_saver (MusterScaffold *self, GError **error);
 
+/**
+ * muster_scaffold_ref:
+ * @self: the scaffold
+ *
+ * Adds a reference.
+ *
+ * Returns: (transfer full): @self
+ */
 MusterScaffold *muster_scaffold_ref (MusterScaffold *self);
+
+/**
+ * muster_scaffold_unref:
+ * @self: (transfer full) (nullable): the scaffold
+ *
+ * Drops a reference.
+ */
 void muster_scaffold_unref (MusterScaffold *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterScaffold, muster_scaffold_unref)
 
 /**
  * muster_scaffold_meta_graph:
+ * @self: the scaffold
  *
- * Returns: (transfer none)
+ * The meta graph.
+ *
+ * Returns: (transfer none): the meta graph
  */
 MusterMetaGraph *muster_scaffold_meta_graph (MusterScaffold *self);
 
 /**
  * muster_scaffold_graph:
+ * @self: the scaffold
  *
  * The graph to create sessions with: the meta graph's, with the built nodes.
  *
- * Returns: (transfer none)
+ * Returns: (transfer none): the graph
  */
 MusterGraph *muster_scaffold_graph (MusterScaffold *self);
 
 /**
  * muster_scaffold_init_op:
+ * @self: the scaffold
  *
  * The op that initialises the global variables.
  *
- * Returns: (nullable)
+ * Returns: (nullable): its name, borrowed
  */
 const char *muster_scaffold_init_op (MusterScaffold *self);
 
 /**
  * muster_scaffold_local_init_op:
+ * @self: the scaffold
  *
  * The op that runs after the init op, and in each worker.
  *
- * Returns: (nullable)
+ * Returns: (nullable): its name, borrowed
  */
 const char *muster_scaffold_local_init_op (MusterScaffold *self);
 
 /**
  * muster_scaffold_ready_op:
+ * @self: the scaffold
  *
  * The op that returns the names of uninitialised variables; NULL for a model without variables.
  *
- * Returns: (nullable)
+ * Returns: (nullable): its name, borrowed
  */
 const char *muster_scaffold_ready_op (MusterScaffold *self);
 
 /**
  * muster_scaffold_ready_for_local_init_op:
+ * @self: the scaffold
  *
  * The gate before the local init op.
  *
- * Returns: (nullable)
+ * Returns: (nullable): its name, borrowed
  */
 const char *muster_scaffold_ready_for_local_init_op (MusterScaffold *self);
 
 /**
  * muster_scaffold_train_op:
+ * @self: the scaffold
  *
  * The op that trains one step.
  *
- * Returns: (nullable)
+ * Returns: (nullable): its name, borrowed
  */
 const char *muster_scaffold_train_op (MusterScaffold *self);
 
 /**
  * muster_scaffold_summary_op:
+ * @self: the scaffold
  *
  * The tensor with the summaries for TensorBoard.
  *
- * Returns: (nullable)
+ * Returns: (nullable): its name, borrowed
  */
 const char *muster_scaffold_summary_op (MusterScaffold *self);
 
 /**
  * muster_scaffold_global_step:
+ * @self: the scaffold
  *
  * The tensor that reads the global step, "global_step:0", or NULL if the model has none.
  *
- * Returns: (nullable)
+ * Returns: (nullable): its name, borrowed
  */
 const char *muster_scaffold_global_step (MusterScaffold *self);
 
 /**
- * muster_scaffold_init_feeds: (skip)
+ * muster_scaffold_has_init_func:
+ * @self: the scaffold
  *
- * The feeds passed in for the init op; borrowed, NULL if there are none.
+ * Whether it has an init function.
+ *
+ * Returns: TRUE if one was passed in
  */
-const MusterFeed *muster_scaffold_init_feeds (MusterScaffold *self, gsize *n);
 gboolean muster_scaffold_has_init_func (MusterScaffold *self);
-/**
- * muster_scaffold_call_init_func: (skip)
- *
- * Calls the scaffold's init function; TRUE if there is none. A MusterInitFunc whose user_data is
- * the scaffold.
- */
-gboolean muster_scaffold_call_init_func (MusterSession *session, gint64 deadline_us,
-                                         GCancellable *cancellable, gpointer scaffold,
-                                         GError **error);
 
-/* The number of variables, including local ones. */
+/**
+ * muster_scaffold_n_variables:
+ * @self: the scaffold
+ *
+ * How many variables the model has.
+ *
+ * Returns: their number, including local ones
+ */
 gsize muster_scaffold_n_variables (MusterScaffold *self);
 
 G_END_DECLS

@@ -7,6 +7,7 @@
 #include <string.h>
 
 struct _MusterBatches {
+  gatomicrefcount refs;
   MusterTensor **arrays; /* (owned) n_arrays */
   gsize n_arrays;
   gint64 n_rows;
@@ -78,6 +79,7 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
     return NULL;
   }
   MusterBatches *self = g_new0 (MusterBatches, 1);
+  g_atomic_ref_count_init (&self->refs);
   self->arrays = g_new (MusterTensor *, n_arrays);
   for (gsize i = 0; i < n_arrays; i++)
     self->arrays[i] = muster_tensor_ref (arrays[i]);
@@ -90,10 +92,20 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
   return self;
 }
 
+G_DEFINE_BOXED_TYPE (MusterBatches, muster_batches, muster_batches_ref, muster_batches_free)
+
+MusterBatches *
+muster_batches_ref (MusterBatches *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
 void
 muster_batches_free (MusterBatches *self)
 {
-  if (self == NULL)
+  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   for (gsize i = 0; i < self->n_arrays; i++)
     muster_tensor_unref (self->arrays[i]);
@@ -131,6 +143,17 @@ muster_batches_next (MusterBatches *self, MusterTensor **batch)
   for (gsize i = 0; i < self->n_arrays; i++)
     batch[i] = gather (self->arrays[i], rows, self->batch_size);
   self->position++;
+}
+
+GPtrArray *
+muster_batches_next_list (MusterBatches *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  GPtrArray *batch = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tensor_unref);
+  g_ptr_array_set_size (batch, (gint)self->n_arrays);
+  muster_batches_next (self, (MusterTensor **)batch->pdata);
+  return batch;
 }
 
 gint64

@@ -5,29 +5,98 @@
 
 G_BEGIN_DECLS
 
-/* MusterBatches returns the rows of arrays in batches. The order depends only on the seed and the
- * epoch: each row at most once in an epoch, reshuffled for the next. The position is a number, so a
- * resumed job can continue there. Not thread-safe. */
-
+/**
+ * MusterBatches:
+ *
+ * Returns the rows of arrays in batches. The order depends only on the seed and the epoch: each row
+ * at most once in an epoch, reshuffled for the next. The position is a number, so a resumed job can
+ * continue there. Reference-counted; not thread-safe.
+ */
 typedef struct _MusterBatches MusterBatches;
 
-/* All arrays must have the same number of rows (their first dimension), and the batch size must be
- * between 1 and that number; otherwise INVALID_ARGUMENT. The arrays are referenced. */
+#define MUSTER_TYPE_BATCHES (muster_batches_get_type ())
+GType muster_batches_get_type (void);
+
+/**
+ * muster_batches_new:
+ * @arrays: (array length=n_arrays): arrays with the same number of rows (their first dimension);
+ *   referenced
+ * @n_arrays: the number of @arrays
+ * @batch_size: the rows of a batch, from 1 to the number of rows
+ * @seed: of the order
+ *
+ * Batches of arrays. INVALID_ARGUMENT for other arrays and sizes.
+ *
+ * Returns: (transfer full): the batches, at position 0
+ */
 MusterBatches *muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_size,
                                    guint64 seed, GError **error);
+
+/**
+ * muster_batches_ref:
+ * @self: the batches
+ *
+ * Adds a reference.
+ *
+ * Returns: (transfer full): @self
+ */
+MusterBatches *muster_batches_ref (MusterBatches *self);
+
+/**
+ * muster_batches_free:
+ * @self: (transfer full) (nullable): the batches
+ *
+ * Drops a reference.
+ */
 void muster_batches_free (MusterBatches *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterBatches, muster_batches_free)
 
-/* The next batch: one tensor for each array (transfer full). A batch never spans two epochs: the
- * rows that remain are left out of that epoch. */
+/**
+ * muster_batches_next: (skip)
+ * @self: the batches
+ * @batch: where to return one tensor for each array, owned by the caller
+ *
+ * The next batch. A batch never spans two epochs: the rows that remain are left out of that epoch.
+ */
 void muster_batches_next (MusterBatches *self, MusterTensor **batch);
 
-/* The number of batches in an epoch. */
+/**
+ * muster_batches_next_list:
+ * @self: the batches
+ *
+ * muster_batches_next () for other languages.
+ *
+ * Returns: (transfer container) (element-type MusterTensor): one tensor for each array
+ */
+GPtrArray *muster_batches_next_list (MusterBatches *self);
+
+/**
+ * muster_batches_per_epoch:
+ * @self: the batches
+ *
+ * How many batches an epoch has.
+ *
+ * Returns: the rows by the batch size, rounded down
+ */
 gint64 muster_batches_per_epoch (MusterBatches *self);
 
-/* The number of batches returned since the start. Seeking to a position has the same effect as
- * reading up to it. */
+/**
+ * muster_batches_position:
+ * @self: the batches
+ *
+ * How many batches were returned since the start.
+ *
+ * Returns: the position
+ */
 gint64 muster_batches_position (MusterBatches *self);
+
+/**
+ * muster_batches_seek:
+ * @self: the batches
+ * @position: the number of batches before the next
+ *
+ * Sets the position, with the same effect as reading up to it.
+ */
 void muster_batches_seek (MusterBatches *self, gint64 position);
 
 G_END_DECLS

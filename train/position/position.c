@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads positions from the master, and guards the chief's saves. */
 #include "base/error.h"
+#include "base/log.h"
 #include "base/require.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "train/monitored/run_context_private.h"
@@ -162,7 +163,8 @@ muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *qu
     g_autoptr (GError) failure = NULL;
     if (!muster_position_read (session, quiesce->n_tasks, &state, deadline_us, cancellable,
                                &failure)) {
-      g_info ("no steps to wait for: %s", failure->message);
+      muster_log (G_LOG_LEVEL_INFO, "position", "MESSAGE", "no steps to wait for: %s",
+                  failure->message);
       return;
     }
     guint first = muster_position_busy (&state, quiesce->n_tasks, quiesce->but);
@@ -174,7 +176,8 @@ muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *qu
     is_told = TRUE;
     if (muster_clock_now_us (quiesce->clock) >= until_us ||
         muster_position_in_us (0) >= quiesce->deadline_us) {
-      g_info ("a step of task %u doesn't finish; cancelling it", first);
+      muster_log (G_LOG_LEVEL_INFO, "position", "MESSAGE",
+                  "a step of task %u doesn't finish; cancelling it", first);
       return;
     }
     if (!muster_position_pause (&pause, until_us, cancellable, NULL))
@@ -382,7 +385,8 @@ guard_release (MusterSession *session, gpointer data)
 
   if (self->holds && !muster_position_set_hold (session, MUSTER_POSITION_GO,
                                                 muster_position_in_us (RELEASE_US), NULL, &failure))
-    g_info ("Resuming the tasks after a save: %s", failure->message);
+    muster_log (G_LOG_LEVEL_INFO, "position", "MESSAGE", "Resuming the tasks after a save: %s",
+                failure->message);
 }
 
 void

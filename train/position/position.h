@@ -33,116 +33,330 @@ G_BEGIN_DECLS
  *
  * Input that the graph reads by itself (queues, files) has no position, only fed input. */
 
-/* The names of the added variables. */
+/**
+ * MUSTER_POSITION_BEGUN:
+ *
+ * The added variable that counts the batches that each task has begun: int64 [n_tasks].
+ */
 #define MUSTER_POSITION_BEGUN "muster/begun"
-#define MUSTER_POSITION_DONE  "muster/done"
-#define MUSTER_POSITION_HOLD  "muster/hold"
-#define MUSTER_POSITION_OVER  "muster/over"
 
-/* Extends the meta graph for n_tasks (1 to 65536), the same number in every task. The ready op is
- * removed, so that the scaffold builds one that knows the new variables; the init op initialises
- * them too; the SaverDef becomes one that saves all global variables. A meta graph that is already
- * extended for as many tasks is returned unchanged. INVALID_ARGUMENT if it has no train op, if that
- * writes no variable or writes one in a loop, or if it is extended for another number of tasks. */
+/**
+ * MUSTER_POSITION_DONE:
+ *
+ * The added variable that counts the batches that each task has done: int64 [n_tasks].
+ */
+#define MUSTER_POSITION_DONE "muster/done"
+
+/**
+ * MUSTER_POSITION_HOLD:
+ *
+ * The added variable by which a saver holds the tasks: an int64 scalar.
+ */
+#define MUSTER_POSITION_HOLD "muster/hold"
+
+/**
+ * MUSTER_POSITION_OVER:
+ *
+ * The added variable with the number of the job's batches once the job is over: an int64 scalar.
+ */
+#define MUSTER_POSITION_OVER "muster/over"
+
+/**
+ * muster_position_add:
+ * @meta_graph: the model
+ * @n_tasks: from 1 to 65536, the same number in every task
+ *
+ * Extends the meta graph by positions. The ready op is removed, so that the scaffold builds one
+ * that knows the new variables; the init op initialises them too; the SaverDef becomes one that
+ * saves all global variables. A meta graph that is already extended for as many tasks is returned
+ * unchanged. INVALID_ARGUMENT if it has no train op, if that writes no variable or writes one in a
+ * loop, or if it is extended for another number of tasks.
+ *
+ * Returns: (transfer full): the extended meta graph
+ */
 MusterMetaGraph *muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks, GError **error);
 
-/* The number of tasks that it is extended for; 0: it isn't. */
+/**
+ * muster_position_n_tasks:
+ * @meta_graph: a model
+ *
+ * The number of tasks that it is extended for.
+ *
+ * Returns: the number; 0: it isn't extended
+ */
 guint muster_position_n_tasks (MusterMetaGraph *meta_graph);
 
-/* The number, among all of the job's batches, of a task's position-th batch; tasks alternate. If
- * all use MusterBatches with one seed, each batch of an epoch goes to one task. */
+/**
+ * muster_position_batch:
+ * @position: the number of a task's batch, from 0
+ * @task: the task's number
+ * @n_tasks: the number of tasks
+ *
+ * The number, among all of the job's batches, of a task's batch; tasks alternate. If all use
+ * [struct@Batches] with one seed, each batch of an epoch goes to one task.
+ *
+ * Returns: the number, from 0
+ */
 gint64 muster_position_batch (gint64 position, guint task, guint n_tasks);
 
-/* INVALID_ARGUMENT, with the remedy, if the checkpoint was made by another number of tasks. A
- * checkpoint without positions passes, for allow_missing of MusterRestoreOptions: positions then
- * start at 0. So does a prefix that can't be read here; restoring it gives the error. */
+/**
+ * muster_position_check:
+ * @meta_graph: an extended model
+ * @storage: (nullable): NULL: local files
+ * @prefix: a checkpoint
+ *
+ * INVALID_ARGUMENT, with the remedy, if the checkpoint was made by another number of tasks. A
+ * checkpoint without positions passes, for allow_missing of [struct@RestoreOptions]: positions then
+ * start at 0. So does a prefix that can't be read here; restoring it gives the error.
+ *
+ * Returns: FALSE with an error if it doesn't fit
+ */
 gboolean muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage,
                                 const char *prefix, GError **error);
 
 /* --- the chief's saves --- */
 
+/**
+ * MusterPositionGuard:
+ * @quiesce_us: if a task's step doesn't end for this long, in microseconds, it was aborted: the
+ * save fails with ABORTED, and a monitored session restores the last checkpoint. Set it above the
+ *   longest step. 0: 60 s
+ * @global_step: (nullable): a tensor whose value names each checkpoint, instead of the save's step,
+ *   which other tasks' steps overtake. Copied
+ * @is_apart: the saver isn't one of the job's tasks, so the chief holds too
+ * @clock: (nullable): NULL: the machine's
+ *
+ * How saves become cuts over all tasks.
+ */
 typedef struct {
-  /* If a task's step doesn't end for this long, it was aborted: the save fails with ABORTED, and a
-   * monitored session restores the last checkpoint. Set it above the longest step. 0: 60 s. */
   gint64 quiesce_us;
-  /* (nullable) A tensor whose value names each checkpoint, instead of the save's step, which other
-   * tasks' steps overtake. Copied. */
   const char *global_step;
-  gboolean is_apart;  /* the saver isn't one of the job's tasks, so the chief holds too */
-  MusterClock *clock; /* NULL: the machine's */
+  gboolean is_apart;
+  MusterClock *clock;
 } MusterPositionGuard;
 
-/* Makes each save of saver a cut over all tasks (muster_saver_set_consistent_cut ()). A job of one
- * task that saves by itself isn't told to hold, only checked. Does nothing if the graph isn't
- * extended. options may be NULL. */
+#define MUSTER_TYPE_POSITION_GUARD (muster_position_guard_get_type ())
+GType muster_position_guard_get_type (void);
+
+/**
+ * muster_position_guard_new:
+ *
+ * A guard on the heap, for other languages.
+ *
+ * Returns: (transfer full): the defaults
+ */
+MusterPositionGuard *muster_position_guard_new (void);
+
+/**
+ * muster_position_guard_copy:
+ * @self: a guard, also on the stack
+ *
+ * Copies a guard. The copy owns what it points to.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterPositionGuard *muster_position_guard_copy (const MusterPositionGuard *self);
+
+/**
+ * muster_position_guard_free:
+ * @self: (transfer full) (nullable): a guard from new or copy
+ *
+ * Frees a guard.
+ */
+void muster_position_guard_free (MusterPositionGuard *self);
+
+/**
+ * muster_position_guard:
+ * @saver: a saver
+ * @meta_graph: its model
+ * @options: (nullable): NULL: the defaults
+ *
+ * Makes each save of @saver a cut over all tasks. A job of one task that saves by itself isn't told
+ * to hold, only checked. Does nothing if the graph isn't extended.
+ */
 void muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
                             const MusterPositionGuard *options);
 
-/* For a save by a process that isn't one of the job's tasks (`muster save`): the meta graph as the
- * job trains it (transfer full), extended if the master keeps positions, so that a saver for it
- * saves them. Such a save becomes the latest checkpoint, and the job couldn't continue from one
- * without positions. Use muster_position_guard () with is_apart. config (nullable) as in
- * muster_master_create_session (). INVALID_ARGUMENT if the master keeps positions and the meta
- * graph can't be extended. */
+/**
+ * muster_position_find:
+ * @master: the job's master
+ * @meta_graph: the model
+ * @config: (nullable): a serialised `ConfigProto`
+ * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the call
+ *
+ * For a save by a process that isn't one of the job's tasks (`muster save`): the meta graph as the
+ * job trains it, extended if the master keeps positions, so that a saver for it saves them. Such a
+ * save becomes the latest checkpoint, and the job couldn't continue from one without positions. Use
+ * muster_position_guard () with is_apart. INVALID_ARGUMENT if the master keeps positions and the
+ * meta graph can't be extended.
+ *
+ * Returns: (transfer full): the meta graph
+ */
 MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph,
                                        GBytes *config, gint64 deadline_us,
                                        GCancellable *cancellable, GError **error);
 
 /* --- a task's steps --- */
 
+/**
+ * MusterPositionOptions:
+ * @task: below the number of tasks; each process must be another task
+ * @name: (nullable): this task's name, "worker:1", from which the others' names follow; NULL: task
+ *   0 is chief:0, 1 worker:0 and so on
+ * @is_worker: FALSE: a chief, which clears hold when the model is prepared
+ * @master: (nullable): reset after an aborted step; NULL: the hook fails (ABORTED) instead
+ * @batches: (nullable): NULL: the caller feeds its steps
+ * @feeds: (nullable) (array length=n_feeds): the tensors to which a batch's arrays are fed
+ * @n_feeds: the number of @feeds
+ * @n_batches: of the whole job, the same in every task; the job stops after them; 0: no end
+ * @settle_us: how long a step of an earlier session may still run, in microseconds; 0: 5 s
+ * @hold_us: how long a task holds before it continues; 0: 60 s. The saver is then assumed dead, and
+ *   hold is cleared for all tasks
+ * @others_us: how long a task that has done its share waits while no task does a batch, before it
+ *   fails (DEADLINE_EXCEEDED, which names the task to restart); 0: 30 minutes
+ * @clock: (nullable): NULL: the machine's
+ *
+ * Options of a position hook.
+ */
 typedef struct {
-  guint task;       /* below the number of tasks; each process must be another task */
-  const char *name; /* (nullable) this task's name, "worker:1", from which the others' names follow;
-                       NULL: task 0 is chief:0, 1 worker:0 and so on */
-  gboolean is_worker; /* FALSE: a chief, which clears hold when the model is prepared */
-  MusterMaster
-      *master; /* (nullable) reset after an aborted step; NULL: the hook fails (ABORTED) instead */
-  MusterBatches *batches;   /* (nullable) NULL: the caller feeds its steps */
-  const char *const *feeds; /* the tensors to which a batch's arrays are fed */
+  guint task;
+  const char *name;
+  gboolean is_worker;
+  MusterMaster *master;
+  MusterBatches *batches;
+  const char *const *feeds;
   gsize n_feeds;
-  gint64
-      n_batches; /* of the whole job, the same in every task; the job stops after them; 0: no end */
-  gint64 settle_us; /* how long a step of an earlier session may still run; 0: 5 s */
-  gint64 hold_us;   /* how long a task holds before it continues; 0: 60 s. The saver is then assumed
-                       dead, and hold is cleared for all tasks */
-  gint64
-      others_us; /* how long a task that has done its share waits while no task does a batch, before
-                    it fails (DEADLINE_EXCEEDED, which names the task to restart); 0: 30 minutes */
-  MusterClock *clock; /* NULL: the machine's */
+  gint64 n_batches;
+  gint64 settle_us;
+  gint64 hold_us;
+  gint64 others_us;
+  MusterClock *clock;
 } MusterPositionOptions;
 
-/* A hook for a monitored session with the extended graph: starts at the task's position, returns
+#define MUSTER_TYPE_POSITION_OPTIONS (muster_position_options_get_type ())
+GType muster_position_options_get_type (void);
+
+/**
+ * muster_position_options_new:
+ * @master: (nullable): reset after an aborted step
+ * @batches: (nullable): the data, shared with the hook
+ * @feeds: (nullable) (array zero-terminated=1): the tensor to feed with each array
+ *
+ * Options on the heap, for other languages: numbers and strings are fields.
+ *
+ * Returns: (transfer full): options of a chief
+ */
+MusterPositionOptions *muster_position_options_new (MusterMaster *master, MusterBatches *batches,
+                                                    const char *const *feeds);
+
+/**
+ * muster_position_options_copy:
+ * @self: options, also on the stack
+ *
+ * Copies options. The copy owns what it points to.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterPositionOptions *muster_position_options_copy (const MusterPositionOptions *self);
+
+/**
+ * muster_position_options_free:
+ * @self: (transfer full) (nullable): options from new or copy
+ *
+ * Frees options.
+ */
+void muster_position_options_free (MusterPositionOptions *self);
+
+/**
+ * muster_position_hook_new:
+ * @options: the task and its data
+ *
+ * A hook for a monitored session with the extended graph: starts at the task's position, returns
  * the batches, and adds the position to each run with the train op as a target. Strings are copied,
- * master is referenced, batches must live as long as the hook. INVALID_ARGUMENT at begin if the
- * graph isn't extended or has fewer tasks. */
+ * master and batches are referenced. INVALID_ARGUMENT at begin if the graph isn't extended or has
+ * fewer tasks.
+ *
+ * Returns: (transfer full): the hook
+ */
 MusterHook *muster_position_hook_new (const MusterPositionOptions *options, GError **error);
 
-/* One iteration of a loop over n_batches: while (!should_stop) run. If the task has a batch left,
- * runs step, whose targets must contain the train op. Otherwise it runs without the train op until
- * every task has done its share and, except in the chief, until the chief has written that; then a
- * stop is requested. A task that left earlier would be missing if the model returned to a
- * checkpoint. *trained (nullable) is TRUE in the first case; fetched (nullable if nothing is
- * fetched) is as in muster_monitored_session_run (), untouched in the second case. (A loop that
- * only runs the train op ends with OUT_OF_RANGE, the end of the input.) */
+/**
+ * muster_position_run: (skip)
+ * @self: a position hook
+ * @session: the monitored session that has it
+ * @step: what to run; its targets must contain the train op
+ * @fetched: (nullable): as in muster_monitored_session_run (), if a batch was trained
+ * @trained: (nullable): TRUE: a batch was trained
+ *
+ * One iteration of a loop over n_batches: while (!should_stop) run. If the task has a batch left,
+ * runs @step. Otherwise it runs without the train op until every task has done its share and,
+ * except in the chief, until the chief has written that; then a stop is requested. A task that left
+ * earlier would be missing if the model returned to a checkpoint. (A loop that only runs the train
+ * op ends with OUT_OF_RANGE, the end of the input.)
+ *
+ * Returns: FALSE with an error
+ */
 gboolean muster_position_run (MusterHook *self, MusterMonitoredSession *session,
                               const MusterStep *step, MusterTensor **fetched, gboolean *trained,
                               GError **error);
 
-/* The task that a task waits for after its own share. */
+/**
+ * muster_position_run_builder:
+ * @self: a position hook
+ * @session: the monitored session that has it
+ * @step: what to run; its targets must contain the train op
+ * @timeout_us: in microseconds, including a recovery, or %MUSTER_WAIT_FOREVER
+ *
+ * muster_position_run () for other languages.
+ *
+ * Returns: (transfer container) (element-type MusterTensor): the fetched tensors; none if the task
+ *   had no batch left
+ */
+GPtrArray *muster_position_run_builder (MusterHook *self, MusterMonitoredSession *session,
+                                        MusterStepBuilder *step, gint64 timeout_us, GError **error);
+
+/**
+ * MusterAwaited:
+ * @task: the first that isn't done: "worker:1"; not owned, valid until the next run
+ * @since_us: on the clock: since when it has done no batch
+ *
+ * The task that a task waits for after its own share.
+ */
 typedef struct {
-  const char
-      *task;       /* (not owned) the first that isn't done: "worker:1"; valid until the next run */
-  gint64 since_us; /* on the clock: since when it has done no batch */
+  const char *task;
+  gint64 since_us;
 } MusterAwaited;
 
-/* FALSE if it waits for no task. */
+/**
+ * muster_position_hook_awaits:
+ * @self: a position hook
+ * @awaited: (out caller-allocates): whom it waits for
+ *
+ * Whom a task waits for after its own share.
+ *
+ * Returns: FALSE if it waits for no task
+ */
 gboolean muster_position_hook_awaits (MusterHook *self, MusterAwaited *awaited);
 
-/* TRUE when every batch of the job is known to be done. */
+/**
+ * muster_position_hook_is_over:
+ * @self: a position hook
+ *
+ * Whether the job's batches are done.
+ *
+ * Returns: TRUE when every batch of the job is known to be done
+ */
 gboolean muster_position_hook_is_over (MusterHook *self);
 
-/* The number of batches that the task has begun, by the master's count; -1 before the first
- * session. */
+/**
+ * muster_position_hook_position:
+ * @self: a position hook
+ *
+ * The number of batches that the task has begun, by the master's count.
+ *
+ * Returns: the number; -1 before the first session
+ */
 gint64 muster_position_hook_position (MusterHook *self);
 
 G_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hook that runs each of a task's steps at its position. */
 #include "base/error.h"
+#include "base/log.h"
 #include "base/require.h"
 #include "master/master.h"
 #include "train/monitored/run_context_private.h"
@@ -28,7 +29,7 @@ typedef enum { OTHER, STEPPING, ENDING } Run;
 
 struct _MusterPositionHook {
   MusterHook parent;
-  MusterPositionOptions options; /* strings and master are owned */
+  MusterPositionOptions options; /* strings, master and batches are owned */
   MusterClock *clock;            /* (owned) */
   guint n_tasks;
   char *train_op;        /* (owned) from begin on */
@@ -421,7 +422,8 @@ position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
                                 MIN (muster_position_in_us (END_US), deadline_us), cancellable,
                                 &failure))
     return TRUE;
-  g_message ("can't notify the other tasks of the job's end: %s", failure->message);
+  muster_log (G_LOG_LEVEL_MESSAGE, "position", "MESSAGE",
+              "can't notify the other tasks of the job's end: %s", failure->message);
   return TRUE;
 }
 
@@ -461,6 +463,7 @@ position_finalize (GObject *object)
   MusterPositionHook *self = MUSTER_POSITION_HOOK (object);
 
   g_clear_object (&self->options.master);
+  g_clear_pointer (&self->options.batches, muster_batches_free);
   g_strfreev ((char **)self->options.feeds);
   g_clear_object (&self->clock);
   g_clear_object (&self->stopped);
@@ -516,6 +519,8 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   self->options.name = g_strdup (options->name);
   if (options->master != NULL)
     g_object_ref (options->master);
+  if (options->batches != NULL)
+    (void)muster_batches_ref (options->batches);
   self->options.settle_us = options->settle_us > 0 ? options->settle_us : DEFAULT_SETTLE_US;
   self->options.hold_us = options->hold_us > 0 ? options->hold_us : DEFAULT_HOLD_US;
   self->options.others_us = options->others_us > 0 ? options->others_us : DEFAULT_OTHERS_US;

@@ -41,8 +41,9 @@ muster_preemption_nudge_locked (MusterPreemption *self)
 
 /* --- requests --- */
 
-void
-muster_preemption_ask (MusterPreemption *self, int signal_number, gboolean is_drill)
+/* A drill has no signal. */
+static void
+request (MusterPreemption *self, int signal_number, gboolean is_drill)
 {
   g_mutex_lock (&self->lock);
   /* A run that has ended can't be preempted any more. */
@@ -67,7 +68,7 @@ void
 muster_preemption_request (MusterPreemption *self, int signal_number)
 {
   g_return_if_fail (self != NULL);
-  muster_preemption_ask (self, signal_number, FALSE);
+  request (self, signal_number, FALSE);
   muster_preemption_wake (self);
 }
 
@@ -75,14 +76,25 @@ void
 muster_preemption_drill (MusterPreemption *self)
 {
   g_return_if_fail (self != NULL);
-  muster_preemption_ask (self, 0, TRUE);
+  request (self, 0, TRUE);
   muster_preemption_wake (self);
+}
+
+/* Takes what a signal handler noted, so that no answer depends on whether the watcher has run. */
+static void
+take_pending (MusterPreemption *self)
+{
+  int signal_number = g_atomic_int_exchange (&self->pending, 0);
+
+  if (signal_number != 0)
+    request (self, signal_number, FALSE);
 }
 
 gboolean
 muster_preemption_is_requested (MusterPreemption *self)
 {
   g_return_val_if_fail (self != NULL, FALSE);
+  take_pending (self);
   return g_atomic_int_get (&self->is_requested) != 0;
 }
 
@@ -96,10 +108,11 @@ muster_preemption_cancellable (MusterPreemption *self)
 void
 muster_preemption_begin (MusterPreemption *self, MusterCoordinator *coordinator)
 {
+  take_pending (self);
   g_mutex_lock (&self->lock);
   self->has_hooks = TRUE;
   g_set_object (&self->coordinator, coordinator);
-  if (!muster_preemption_is_requested (self))
+  if (!g_atomic_int_get (&self->is_requested))
     self->ended_us = 0;
   g_mutex_unlock (&self->lock);
 }
@@ -110,7 +123,7 @@ muster_preemption_end (MusterPreemption *self, const GError *failure)
   g_mutex_lock (&self->lock);
   if (self->ended_us == 0)
     self->ended_us = muster_clock_now_us (self->clock);
-  if (muster_preemption_is_requested (self)) {
+  if (g_atomic_int_get (&self->is_requested)) {
     if (failure != NULL && self->why == NULL && !self->was_saved)
       self->why = g_strdup (failure->message);
     self->was_saved = self->was_saved || failure != NULL || self->saver == NULL;

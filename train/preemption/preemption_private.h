@@ -65,8 +65,6 @@ gboolean muster_preemption_fits_locked (MusterPreemption *self, gint64 needed_us
                                         gboolean is_late);
 /* With the lock: wakes the watcher after a change. */
 void muster_preemption_nudge_locked (MusterPreemption *self);
-/* Handles a request; is_drill has no signal. */
-void muster_preemption_ask (MusterPreemption *self, int signal_number, gboolean is_drill);
 
 /* preemption_watch.c */
 void muster_preemption_stop_watching (MusterPreemption *self);

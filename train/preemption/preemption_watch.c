@@ -130,9 +130,6 @@ watch (gpointer data)
   while (!g_atomic_int_get (&self->is_ending)) {
     if (read (self->event_fd, &count, sizeof count) < 0 && errno != EINTR)
       break;
-    int signal_number = g_atomic_int_exchange (&self->pending, 0);
-    if (signal_number != 0)
-      muster_preemption_ask (self, signal_number, FALSE);
     if (muster_preemption_is_requested (self))
       see_to_it (self);
   }

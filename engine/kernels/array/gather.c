@@ -3,6 +3,7 @@
 #include "engine/kernels/array/gather.h"
 #include "engine/kernels/array/tables.h"
 
+#include "base/parallel.h"
 #include "engine/kernels/math/arithmetic.h"
 
 #include <string.h>
@@ -45,13 +46,36 @@ check_index_at (MusterTensor *indices, gint64 i, gint64 limit, GError **error)
                          place->str, index, limit);
 }
 
+/* Runs of bytes, picked by indices: batch by batch, in each of `outer` groups of `limit` runs. */
+typedef struct {
+  MusterInts indices;
+  const guint8 *from;
+  guint8 *to;
+  gint64 outer, limit, picks;
+  gsize run;
+} Gather;
+
+static void
+gather_piece (gint64 begin, gint64 end, gpointer data)
+{
+  const Gather *self = data;
+  for (gint64 at = begin; at < end; at++) {
+    const gint64 group = at / self->picks;
+    const gint64 pick = group / self->outer * self->picks + at % self->picks;
+    memcpy (self->to + (gsize)at * self->run,
+            self->from +
+                (gsize)(group * self->limit + muster_ints_at (&self->indices, pick)) * self->run,
+            self->run);
+  }
+}
+
 gboolean
 muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int axis, int batch,
                GError **error)
 {
   int n = muster_tensor_n_dims (params), n_index = muster_tensor_n_dims (indices), n_out = 0;
   const gint64 *dims = muster_tensor_dims (params);
-  gint64 out[2 * MUSTER_MAX_DIMS], batches, outer, inner, picks;
+  gint64 out[2 * MUSTER_MAX_DIMS], inner;
   MusterElements from = muster_elements (params);
   g_auto (MusterResult) result = {0};
 
@@ -61,23 +85,23 @@ muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int
     out[n_out++] = muster_tensor_dims (indices)[i];
   for (int i = axis + 1; i < n; i++)
     out[n_out++] = dims[i];
+  const MusterInts ints = muster_ints (indices);
   for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++)
-    if (!check_index_at (indices, i, dims[axis], error))
-      return FALSE;
-  if (!muster_result_begin (&result, k, muster_tensor_dtype (params), n_out, out, error))
+    if ((guint64)muster_ints_at (&ints, i) >= (guint64)dims[axis])
+      return check_index_at (indices, i, dims[axis], error);
+  if (!muster_result_begin_unset (&result, k, muster_tensor_dtype (params), n_out, out, error))
     return FALSE;
-  batches = muster_dims_product (dims, 0, batch);
-  outer = muster_dims_product (dims, batch, axis);
   inner = muster_dims_product (dims, axis + 1, n);
-  picks = muster_dims_product (muster_tensor_dims (indices), batch, n_index);
-  for (gint64 b = 0, at = 0; result.n > 0 && b < batches; b++)
-    for (gint64 o = 0; o < outer; o++)
-      for (gint64 i = 0; i < picks; i++, at++)
-        memcpy (result.data + at * inner * (gint64)result.size,
-                from.data +
-                    ((b * outer + o) * dims[axis] + muster_int_at (indices, b * picks + i)) *
-                        inner * (gint64)result.size,
-                (gsize)inner * result.size);
+  if (result.n > 0)
+    muster_parallel_for (
+        result.n / inner, muster_parallel_piece (inner), gather_piece,
+        &(Gather){.indices = ints,
+                  .from = from.data,
+                  .to = result.data,
+                  .outer = muster_dims_product (dims, batch, axis),
+                  .limit = dims[axis],
+                  .picks = muster_dims_product (muster_tensor_dims (indices), batch, n_index),
+                  .run = (gsize)inner * result.size});
   return muster_result_end (&result, k, 0, error);
 }
 

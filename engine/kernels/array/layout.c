@@ -383,7 +383,7 @@ compute_tile (MusterKernel *k, GError **error)
       return muster_invalid (error, "The tiled dimension %d is too large", i);
     dims[i] = dim * times[i];
   }
-  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, dims, error))
+  if (!muster_result_begin_unset (&result, k, muster_tensor_dtype (x), n, dims, error))
     return FALSE;
   muster_dense_steps (n, muster_tensor_dims (x), own);
   muster_dense_steps (n, dims, out);

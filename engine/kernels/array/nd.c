@@ -249,7 +249,7 @@ scatter_variable (MusterKernel *k, const MusterLoop2 *loops, GError **error)
     return muster_invalid (error, "Strings of a variable can't be updated in place");
   data = muster_variable_begin_update (variable);
   if (data == NULL) {
-    muster_variable_set_not_found (variable, error);
+    muster_variable_set_not_updated (variable, error);
     return FALSE;
   }
   value = muster_variable_peek (variable);

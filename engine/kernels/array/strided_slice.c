@@ -259,7 +259,7 @@ compute_assign_slice (MusterKernel *k, GError **error)
     return muster_invalid (error, "Strings of a variable can't be updated in place");
   data = muster_variable_begin_update (variable);
   if (data == NULL) {
-    muster_variable_set_not_found (variable, error);
+    muster_variable_set_not_updated (variable, error);
     return FALSE;
   }
   done = put_view (k, muster_tensor_n_dims (muster_variable_peek (variable)),

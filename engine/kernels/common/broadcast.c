@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/kernels/common/broadcast.h"
 
+#include "base/parallel.h"
+
 #include <string.h>
+
+/* Loops over elements are faster with -O3 than with the default -O2. */
+#pragma GCC optimize("O3")
 
 /* Elements converted at a time. */
 #define BLOCK 256
@@ -106,51 +111,90 @@ muster_broadcast_init (MusterBroadcast *self, MusterTensor *const *operands, int
   return TRUE;
 }
 
+/* A loop over elements of any dtype; y is NULL for one operand. */
+typedef struct {
+  MusterLoop1 loop1;
+  MusterLoop2 loop2;
+  MusterDType dtype, to;
+  const guint8 *x, *y;
+  gint64 x_step, y_step;
+  guint8 *out;
+} Elements;
+
+static void
+run_loop (const Elements *self, gint64 n, const void *x, const void *y, void *out)
+{
+  if (self->y == NULL)
+    self->loop1 (n, x, out);
+  else
+    self->loop2 (n, x, self->x_step, y, self->y_step, out);
+}
+
+/* Converts block by block. */
+static void
+run_narrow (const Elements *self, gint64 begin, gint64 end)
+{
+  gint64 wide_x[BLOCK], wide_y[BLOCK], wide_out[BLOCK];
+  const gint64 size = (gint64)muster_dtype_size (self->dtype);
+  const gint64 to_size = (gint64)muster_dtype_size (self->to);
+  const gboolean narrows = /* loops write bool themselves */
+      self->to == self->dtype && self->dtype != MUSTER_BOOL;
+
+  for (gint64 done = begin; done < end; done += BLOCK) {
+    const gint64 m = MIN (BLOCK, end - done);
+    guint8 *at = self->out + done * to_size;
+    muster_widen (self->dtype, self->x + done * size * self->x_step, self->x_step ? m : 1, wide_x);
+    if (self->y != NULL)
+      muster_widen (self->dtype, self->y + done * size * self->y_step, self->y_step ? m : 1,
+                    wide_y);
+    run_loop (self, m, wide_x, wide_y, narrows ? (void *)wide_out : at);
+    if (narrows)
+      muster_narrow (self->dtype, wide_out, m, at);
+  }
+}
+
+static void
+run_piece (gint64 begin, gint64 end, gpointer data)
+{
+  const Elements *self = data;
+  const gint64 size = (gint64)muster_dtype_size (self->dtype);
+
+  if (muster_dtype_is_wide (self->dtype) || muster_dtype_is_complex (self->dtype))
+    run_loop (self, end - begin, self->x + begin * size * self->x_step,
+              self->y != NULL ? self->y + begin * size * self->y_step : NULL,
+              self->out + begin * (gint64)muster_dtype_size (self->to));
+  else
+    run_narrow (self, begin, end);
+}
+
 void
 muster_run_loop1 (const MusterLoop1 *loops, MusterDType dtype, MusterDType to, gint64 n,
                   const void *x, void *out)
 {
-  gint64 wide_x[BLOCK], wide_out[BLOCK];
-  MusterLoop1 loop = loops[muster_loop_index (dtype)];
-  gsize size = muster_dtype_size (dtype), to_size = muster_dtype_size (to);
-  gboolean narrows = to == dtype && dtype != MUSTER_BOOL; /* loops write bool themselves */
+  Elements elements = {.loop1 = loops[muster_loop_index (dtype)],
+                       .dtype = dtype,
+                       .to = to,
+                       .x = x,
+                       .x_step = 1,
+                       .out = out};
 
-  if (muster_dtype_is_wide (dtype) || muster_dtype_is_complex (dtype)) {
-    loop (n, x, out);
-    return;
-  }
-  for (gint64 done = 0; done < n; done += BLOCK) {
-    gint64 m = MIN (BLOCK, n - done);
-    guint8 *at = (guint8 *)out + done * to_size;
-    muster_widen (dtype, (const guint8 *)x + done * size, m, wide_x);
-    loop (m, wide_x, narrows ? (void *)wide_out : at);
-    if (narrows)
-      muster_narrow (dtype, wide_out, m, at);
-  }
+  muster_parallel_for (n, MUSTER_PARALLEL_PIECE, run_piece, &elements);
 }
 
 void
 muster_run_loop2 (const MusterLoop2 *loops, MusterDType dtype, MusterDType to, gint64 n,
                   const void *x, gint64 x_step, const void *y, gint64 y_step, void *out)
 {
-  gint64 wide_x[BLOCK], wide_y[BLOCK], wide_out[BLOCK];
-  MusterLoop2 loop = loops[muster_loop_index (dtype)];
-  gsize size = muster_dtype_size (dtype), to_size = muster_dtype_size (to);
-  gboolean narrows = to == dtype && dtype != MUSTER_BOOL; /* loops write bool themselves */
+  Elements elements = {.loop2 = loops[muster_loop_index (dtype)],
+                       .dtype = dtype,
+                       .to = to,
+                       .x = x,
+                       .x_step = x_step,
+                       .y = y,
+                       .y_step = y_step,
+                       .out = out};
 
-  if (muster_dtype_is_wide (dtype) || muster_dtype_is_complex (dtype)) {
-    loop (n, x, x_step, y, y_step, out);
-    return;
-  }
-  for (gint64 done = 0; done < n; done += BLOCK) {
-    gint64 m = MIN (BLOCK, n - done);
-    guint8 *at = (guint8 *)out + done * to_size;
-    muster_widen (dtype, (const guint8 *)x + done * size * x_step, x_step ? m : 1, wide_x);
-    muster_widen (dtype, (const guint8 *)y + done * size * y_step, y_step ? m : 1, wide_y);
-    loop (m, wide_x, x_step, wide_y, y_step, narrows ? (void *)wide_out : at);
-    if (narrows)
-      muster_narrow (dtype, wide_out, m, at);
-  }
+  muster_parallel_for (n, MUSTER_PARALLEL_PIECE, run_piece, &elements);
 }
 
 static gboolean
@@ -192,19 +236,45 @@ muster_compute1 (MusterKernel *k, const MusterLoop1 *loops, GError **error)
   return TRUE;
 }
 
-static void
-walk2 (const MusterBroadcast *b, const MusterLoop2 *loops, MusterDType dtype, MusterDType to,
-       const guint8 *x, const guint8 *y, guint8 *out)
+void
+muster_broadcast_seek (const MusterBroadcast *self, int n_operands, int loop, gint64 i,
+                       MusterPlace *place)
 {
-  const gint64 size = (gint64)muster_dtype_size (dtype);
-  const gsize out_step = b->sizes[0] * muster_dtype_size (to);
-  MusterPlace place = {0};
+  memset (place->from, 0, sizeof place->from);
+  for (int l = loop; l < self->n_loops; l++) {
+    place->counters[l] = i % self->sizes[l];
+    i /= self->sizes[l];
+    for (int j = 0; j < n_operands; j++)
+      place->from[j] += self->steps[j][l] * place->counters[l];
+  }
+}
 
-  do {
-    muster_run_loop2 (loops, dtype, to, b->sizes[0], x + place.from[0] * size, b->steps[0][0],
-                      y + place.from[1] * size, b->steps[1][0], out);
-    out += out_step;
-  } while (muster_broadcast_next (b, 2, 1, &place));
+/* Two operands of which one is repeated. */
+typedef struct {
+  const MusterBroadcast *loops;
+  const MusterLoop2 *loop2;
+  MusterDType dtype, to;
+  const guint8 *x, *y;
+  guint8 *out;
+} Walk;
+
+/* Computes runs: whole innermost loops. */
+static void
+walk_piece (gint64 begin, gint64 end, gpointer data)
+{
+  const Walk *self = data;
+  const MusterBroadcast *b = self->loops;
+  const gint64 size = (gint64)muster_dtype_size (self->dtype);
+  const gint64 out_step = b->sizes[0] * (gint64)muster_dtype_size (self->to);
+  MusterPlace place;
+
+  muster_broadcast_seek (b, 2, 1, begin, &place);
+  for (gint64 i = begin; i < end; i++) {
+    muster_run_loop2 (self->loop2, self->dtype, self->to, b->sizes[0],
+                      self->x + place.from[0] * size, b->steps[0][0],
+                      self->y + place.from[1] * size, b->steps[1][0], self->out + i * out_step);
+    (void)muster_broadcast_next (b, 2, 1, &place);
+  }
 }
 
 gboolean
@@ -225,8 +295,14 @@ muster_compute2 (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   if (out == NULL)
     return FALSE;
   if (b.n > 0)
-    walk2 (&b, loops, dtype, to, muster_tensor_data (operands[0]), muster_tensor_data (operands[1]),
-           muster_tensor_data_mutable (out));
+    muster_parallel_for (b.n / b.sizes[0], muster_parallel_piece (b.sizes[0]), walk_piece,
+                         &(Walk){.loops = &b,
+                                 .loop2 = loops,
+                                 .dtype = dtype,
+                                 .to = to,
+                                 .x = muster_tensor_data (operands[0]),
+                                 .y = muster_tensor_data (operands[1]),
+                                 .out = muster_tensor_data_mutable (out)});
   return TRUE;
 }
 
@@ -261,23 +337,75 @@ muster_dense_steps (int n_dims, const gint64 *dims, gint64 *steps)
   }
 }
 
-/* Copies n elements. The usual sizes are constants, so that the compiler inlines the copy. */
+/* Copies n elements of size bytes, a constant where the compiler makes a loop of its own for it. */
+static inline void
+copy_elements (gsize size, gint64 n, guint8 *to, gint64 to_step, const guint8 *from,
+               gint64 from_step)
+{
+  if (to_step == 1 && from_step == 0)
+    for (gint64 i = 0; i < n; i++)
+      memcpy (to + i * (gint64)size, from, size);
+  else
+    for (gint64 i = 0; i < n; i++)
+      memcpy (to + i * to_step * (gint64)size, from + i * from_step * (gint64)size, size);
+}
+
 static void
 copy_run (gsize size, gint64 n, guint8 *to, gint64 to_step, const guint8 *from, gint64 from_step)
 {
+  guint8 one[8];
   if (to_step == 1 && from_step == 1) {
     memcpy (to, from, (gsize)n * size);
     return;
   }
-  for (gint64 i = 0; i < n; i++) {
-    guint8 *t = to + i * to_step * (gint64)size;
-    const guint8 *f = from + i * from_step * (gint64)size;
-    if (size == 4)
-      memcpy (t, f, 4);
-    else if (size == 8)
-      memcpy (t, f, 8);
-    else
-      memcpy (t, f, size);
+  if (from_step == 0 && size <= sizeof one)
+    from = memcpy (one, from, size); /* so that what is written can't change it */
+  switch (size) {
+  case 1:
+    copy_elements (1, n, to, to_step, from, from_step);
+    break;
+  case 4:
+    copy_elements (4, n, to, to_step, from, from_step);
+    break;
+  case 8:
+    copy_elements (8, n, to, to_step, from, from_step);
+    break;
+  default:
+    copy_elements (size, n, to, to_step, from, from_step);
+  }
+}
+
+/* Two operands: what is written, and what is read. */
+typedef struct {
+  const MusterBroadcast *loops;
+  gsize size;
+  guint8 *to;
+  const guint8 *from;
+} Copy;
+
+/* Copies elements of the only loop. */
+static void
+copy_elements_piece (gint64 begin, gint64 end, gpointer data)
+{
+  const Copy *self = data;
+  const gint64 to_step = self->loops->steps[0][0], from_step = self->loops->steps[1][0];
+  copy_run (self->size, end - begin, self->to + begin * to_step * (gint64)self->size, to_step,
+            self->from + begin * from_step * (gint64)self->size, from_step);
+}
+
+/* Copies runs: whole innermost loops. */
+static void
+copy_runs_piece (gint64 begin, gint64 end, gpointer data)
+{
+  const Copy *self = data;
+  const MusterBroadcast *b = self->loops;
+  MusterPlace place;
+
+  muster_broadcast_seek (b, 2, 1, begin, &place);
+  for (gint64 i = begin; i < end; i++) {
+    copy_run (self->size, b->sizes[0], self->to + place.from[0] * (gint64)self->size,
+              b->steps[0][0], self->from + place.from[1] * (gint64)self->size, b->steps[1][0]);
+    (void)muster_broadcast_next (b, 2, 1, &place);
   }
 }
 
@@ -285,8 +413,9 @@ void
 muster_copy_block (gsize size, int n_dims, const gint64 *dims, void *to, const gint64 *to_steps,
                    const void *from, const gint64 *from_steps)
 {
-  MusterPlace place = {0};
   MusterBroadcast b;
+  Copy copy = {.loops = &b, .size = size, .to = to, .from = from};
+  gint64 n_runs = 1;
 
   for (int i = 0; i < n_dims; i++)
     if (dims[i] <= 0)
@@ -297,8 +426,10 @@ muster_copy_block (gsize size, int n_dims, const gint64 *dims, void *to, const g
       muster_broadcast_add_loop (&b, 2, dims[i], (gint64[]){to_steps[i], from_steps[i]});
   if (b.n_loops == 0)
     muster_broadcast_add_loop (&b, 2, 1, (gint64[]){1, 1});
-  do
-    copy_run (size, b.sizes[0], (guint8 *)to + place.from[0] * (gint64)size, b.steps[0][0],
-              (const guint8 *)from + place.from[1] * (gint64)size, b.steps[1][0]);
-  while (muster_broadcast_next (&b, 2, 1, &place));
+  for (int l = 1; l < b.n_loops; l++)
+    n_runs *= b.sizes[l];
+  if (n_runs == 1)
+    muster_parallel_for (b.sizes[0], MUSTER_PARALLEL_PIECE, copy_elements_piece, &copy);
+  else
+    muster_parallel_for (n_runs, muster_parallel_piece (b.sizes[0]), copy_runs_piece, &copy);
 }

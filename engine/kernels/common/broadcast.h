@@ -53,6 +53,11 @@ muster_broadcast_next (const MusterBroadcast *self, int n_operands, int loop, Mu
   return FALSE;
 }
 
+/* The place of iteration i of these loops: loop and those around it. The counters of loops inside
+ * it stay as they are. */
+void muster_broadcast_seek (const MusterBroadcast *self, int n_operands, int loop, gint64 i,
+                            MusterPlace *place);
+
 /* Computes n elements. An input's step is 0 (the same element each time) or 1. */
 typedef void (*MusterLoop1) (gint64 n, const void *x, void *out);
 typedef void (*MusterLoop2) (gint64 n, const void *x, gint64 x_step, const void *y, gint64 y_step,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/kernels/common/dispatch.h"
+#include "graph/tensor_private.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -197,6 +198,17 @@ gboolean
 muster_result_begin (MusterResult *self, MusterKernel *k, MusterDType dtype, int n_dims,
                      const gint64 *dims, GError **error)
 {
+  if (!muster_result_begin_unset (self, k, dtype, n_dims, dims, error))
+    return FALSE;
+  if (self->tensor != NULL && self->n > 0)
+    memset (self->data, 0, (gsize)self->n * self->size);
+  return TRUE;
+}
+
+gboolean
+muster_result_begin_unset (MusterResult *self, MusterKernel *k, MusterDType dtype, int n_dims,
+                           const gint64 *dims, GError **error)
+{
   memset (self, 0, sizeof *self);
   if (n_dims > MUSTER_MAX_DIMS)
     return muster_invalid (error, "A tensor of %d dimensions is more than %d", n_dims,
@@ -220,8 +232,6 @@ muster_result_begin (MusterResult *self, MusterKernel *k, MusterDType dtype, int
   if (self->tensor == NULL)
     return FALSE;
   self->data = muster_tensor_data_mutable (self->tensor);
-  if (self->n > 0)
-    memset (self->data, 0, (gsize)self->n * self->size);
   return TRUE;
 }
 
@@ -311,6 +321,14 @@ muster_int_at (const MusterTensor *tensor, gint64 i)
   const void *data = muster_tensor_data (tensor);
   return muster_tensor_dtype (tensor) == MUSTER_INT64 ? ((const gint64 *)data)[i]
                                                       : ((const gint32 *)data)[i];
+}
+
+MusterInts
+muster_ints (const MusterTensor *tensor)
+{
+  const void *data = muster_tensor_data (tensor);
+  return muster_tensor_dtype (tensor) == MUSTER_INT64 ? (MusterInts){.wide = data}
+                                                      : (MusterInts){.narrow = data};
 }
 
 void

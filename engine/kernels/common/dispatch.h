@@ -98,7 +98,7 @@ typedef struct {
 MusterElements muster_elements (const MusterTensor *tensor);
 
 /* Memory for the elements of a new tensor. begin zeroes it (an empty string is zero); end sets
- * output i. */
+ * output i. begin_unset is for who sets each element: only strings are zeroed. */
 typedef struct {
   MusterDType dtype;
   int n_dims;
@@ -112,6 +112,8 @@ typedef struct {
 
 gboolean muster_result_begin (MusterResult *self, MusterKernel *k, MusterDType dtype, int n_dims,
                               const gint64 *dims, GError **error);
+gboolean muster_result_begin_unset (MusterResult *self, MusterKernel *k, MusterDType dtype,
+                                    int n_dims, const gint64 *dims, GError **error);
 gboolean muster_result_end (MusterResult *self, MusterKernel *k, int i, GError **error);
 /* The same for a tensor that isn't an output (transfer full). */
 MusterTensor *muster_result_end_tensor (MusterResult *self, MusterKernel *k, GError **error);
@@ -138,6 +140,21 @@ gboolean muster_check_axis (gint64 axis, int n_dims, int *result, GError **error
 
 /* Element i of an int32 or int64 tensor. */
 gint64 muster_int_at (const MusterTensor *tensor, gint64 i);
+
+/* The elements of an int32 or int64 tensor, for loops over them: one of the two is NULL. */
+typedef struct {
+  const gint64 *wide;   /* (not owned) */
+  const gint32 *narrow; /* (not owned) */
+} MusterInts;
+
+MusterInts muster_ints (const MusterTensor *tensor);
+
+static inline gint64
+muster_ints_at (const MusterInts *self, gint64 i)
+{
+  return self->wide != NULL ? self->wide[i] : self->narrow[i];
+}
+
 void muster_put_int (MusterTensor *tensor, gint64 i, gint64 value);
 
 /* Element i of a tensor of a wide type. */

@@ -424,7 +424,7 @@ put_tuple (MusterQueue *self, MusterKernel *k, Action action, MusterTensor *cons
   Attempt attempt = {.queue = self, .kernel = k, .action = action, .total = n, .left = n};
   attempt.tuple = g_new (MusterTensor *, size);
   for (guint c = 0; c < size; c++)
-    attempt.tuple[c] = muster_tensor_ref (tuple[c]);
+    attempt.tuple[c] = muster_tensor_keep (tuple[c]);
   return try_immediately (self, &attempt, error);
 }
 

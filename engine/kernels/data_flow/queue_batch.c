@@ -2,6 +2,7 @@
 #include "engine/kernels/data_flow/queue_batch.h"
 
 #include "engine/kernels/common/dispatch.h"
+#include "graph/tensor_private.h"
 
 #include <string.h>
 

@@ -6,10 +6,13 @@
 #include "engine/kernels/math/matmul.h"
 #include "engine/kernels/math/tables.h"
 
+#include "base/log.h"
+#include "base/parallel.h"
 #include "engine/kernels/math/complex.h"
 
 #include <dlfcn.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Loops over elements are faster with -O3 than with the default -O2. */
 #pragma GCC optimize("O3")
@@ -31,11 +34,52 @@ typedef struct {
 /* Products with fewer multiplications aren't worth a library call. */
 #define BLAS_FROM 512
 
+/* OpenBLAS keeps a buffer of this size, and a little, for each call that runs at the same time. If
+ * there is no memory for another one, it tries without end. */
+#define BLAS_BUFFER_BYTES (((gsize)128 << 20) + ((gsize)1 << 20))
+
+static gint n_running;      /* atomic: calls that run */
+static gint n_buffers;      /* atomic: it has at least so many */
+static GMutex buffers_lock; /* held by a call for which it may get another one */
+static gint is_reported;    /* atomic: that it has too few */
+
+static gboolean
+has_space_for (guint n)
+{
+  void *space = mmap (NULL, n * BLAS_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space != MAP_FAILED)
+    munmap (space, n * BLAS_BUFFER_BYTES);
+  else if (g_atomic_int_compare_and_exchange (&is_reported, 0, 1))
+    muster_log (G_LOG_LEVEL_WARNING, "openblas", "MESSAGE",
+                "there is too little address space for OpenBLAS (see `ulimit -v`); matrix products "
+                "are computed without it, more slowly");
+  return space != MAP_FAILED;
+}
+
+/* The threads that it starts when it is loaded, each of which gets a buffer. */
+static guint
+n_blas_threads (void)
+{
+  static const char *const names[] = {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
+                                      "OMP_NUM_THREADS"};
+  guint64 n = 0;
+
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
+    const char *text = g_getenv (names[i]);
+    if (text != NULL && g_ascii_string_to_unsigned (text, 10, 1, G_MAXINT16, &n, NULL))
+      return (guint)n;
+  }
+  return g_get_num_processors ();
+}
+
 static gpointer
 load_blas (gpointer unused G_GNUC_UNUSED)
 {
   static Blas blas;
-  void *library = dlopen ("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  void *library = has_space_for (n_blas_threads () + 1)
+                      ? dlopen ("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL)
+                      : NULL;
   void (*set_threads) (int);
 
   if (library == NULL)
@@ -56,25 +100,33 @@ get_blas (void)
   return g_once (&once, load_blas, NULL);
 }
 
-typedef void (*MultiplyLoop) (const MusterProduct *p, const void *a, const void *b, void *c);
+/* A rectangle of a product's result. */
+typedef struct {
+  gint64 row, n_rows, column, n_columns;
+} Part;
+
+typedef void (*MultiplyLoop) (const MusterProduct *p, const Part *part, const void *a,
+                              const void *b, void *c);
 
 /* Computes c row by row, and reads b's rows in order unless it is transposed. */
 #define MULTIPLY(suffix, T, A)                                                                     \
-  static void multiply_##suffix (const MusterProduct *p, const void *pa, const void *pb, void *pc) \
+  static void multiply_##suffix (const MusterProduct *p, const Part *part, const void *pa,         \
+                                 const void *pb, void *pc)                                         \
   {                                                                                                \
     const T *a = pa, *b = pb;                                                                      \
     gint64 a_row = p->transposes_a ? 1 : p->depth, a_column = p->transposes_a ? p->m : 1;          \
-    for (gint64 i = 0; i < p->m; i++) {                                                            \
+    gint64 first = part->column, end = part->column + part->n_columns;                             \
+    for (gint64 i = part->row; i < part->row + part->n_rows; i++) {                                \
       T *c = (T *)pc + i * p->n;                                                                   \
-      for (gint64 j = 0; j < p->n; j++)                                                            \
+      for (gint64 j = first; j < end; j++)                                                         \
         c[j] = 0;                                                                                  \
       for (gint64 l = 0; l < p->depth; l++) {                                                      \
         const T x = a[i * a_row + l * a_column];                                                   \
         if (p->transposes_b)                                                                       \
-          for (gint64 j = 0; j < p->n; j++)                                                        \
+          for (gint64 j = first; j < end; j++)                                                     \
             c[j] = (T)((A)c[j] + (A)x * (A)b[j * p->depth + l]);                                   \
         else                                                                                       \
-          for (gint64 j = 0; j < p->n; j++)                                                        \
+          for (gint64 j = first; j < end; j++)                                                     \
             c[j] = (T)((A)c[j] + (A)x * (A)b[l * p->n + j]);                                       \
       }                                                                                            \
     }                                                                                              \
@@ -87,39 +139,137 @@ MULTIPLY (u64, guint64, guint64)
 MULTIPLY (c64, float complex, float complex)
 MULTIPLY (c128, double complex, double complex)
 
+/* A call of OpenBLAS. */
+typedef struct {
+  gint n;             /* calls that run with it */
+  gboolean is_locked; /* it may get another buffer for this one */
+} BlasCall;
+
+/* FALSE if it has no buffer for another call, and would get none. */
 static gboolean
-multiply_with_blas (const MusterProduct *p, MusterDType dtype, const void *a, const void *b,
-                    void *c)
+begin_call (BlasCall *self)
+{
+  self->n = g_atomic_int_add (&n_running, 1) + 1;
+  self->is_locked = self->n > g_atomic_int_get (&n_buffers);
+  if (!self->is_locked)
+    return TRUE;
+  g_atomic_int_add (&n_running, -1);
+  g_mutex_lock (&buffers_lock);
+  if (!has_space_for (1)) {
+    g_mutex_unlock (&buffers_lock);
+    return FALSE;
+  }
+  self->n = g_atomic_int_add (&n_running, 1) + 1;
+  return TRUE;
+}
+
+static void
+end_call (const BlasCall *self)
+{
+  g_atomic_int_add (&n_running, -1);
+  if (!self->is_locked)
+    return;
+  if (self->n > g_atomic_int_get (&n_buffers))
+    g_atomic_int_set (&n_buffers, self->n);
+  g_mutex_unlock (&buffers_lock);
+}
+
+static gboolean
+multiply_with_blas (const MusterProduct *p, const Part *part, MusterDType dtype, const void *a,
+                    const void *b, void *c)
 {
   int ta = p->transposes_a ? TRANS : NO_TRANS, tb = p->transposes_b ? TRANS : NO_TRANS;
-  int m = (int)p->m, n = (int)p->n, depth = (int)p->depth;
-  int lda = p->transposes_a ? m : depth, ldb = p->transposes_b ? depth : n;
+  int m = (int)part->n_rows, n = (int)part->n_columns, depth = (int)p->depth;
+  int lda = (int)(p->transposes_a ? p->m : p->depth),
+      ldb = (int)(p->transposes_b ? p->depth : p->n);
+  gint64 a_at = part->row * (p->transposes_a ? 1 : p->depth);
+  gint64 b_at = part->column * (p->transposes_b ? p->depth : 1);
+  gint64 c_at = part->row * p->n + part->column;
   const Blas *blas;
 
   if (p->m > G_MAXINT32 || p->n > G_MAXINT32 || p->depth > G_MAXINT32 ||
       (double)p->m * (double)p->n * (double)p->depth < BLAS_FROM)
     return FALSE;
   blas = get_blas ();
-  if (dtype == MUSTER_FLOAT && blas->sgemm != NULL)
-    blas->sgemm (ROW_MAJOR, ta, tb, m, n, depth, 1, a, lda, b, ldb, 0, c, n);
-  else if (dtype == MUSTER_DOUBLE && blas->dgemm != NULL)
-    blas->dgemm (ROW_MAJOR, ta, tb, m, n, depth, 1, a, lda, b, ldb, 0, c, n);
-  else
+  const gboolean is_float = dtype == MUSTER_FLOAT && blas->sgemm != NULL;
+  BlasCall call;
+  if ((!is_float && (dtype != MUSTER_DOUBLE || blas->dgemm == NULL)) || !begin_call (&call))
     return FALSE;
+  if (is_float)
+    blas->sgemm (ROW_MAJOR, ta, tb, m, n, depth, 1, (const float *)a + a_at, lda,
+                 (const float *)b + b_at, ldb, 0, (float *)c + c_at, (int)p->n);
+  else
+    blas->dgemm (ROW_MAJOR, ta, tb, m, n, depth, 1, (const double *)a + a_at, lda,
+                 (const double *)b + b_at, ldb, 0, (double *)c + c_at, (int)p->n);
+  end_call (&call);
   return TRUE;
+}
+
+static void
+multiply_part (const MusterProduct *p, const Part *part, MusterDType dtype, const void *a,
+               const void *b, void *c)
+{
+  static const MultiplyLoop loops[] = MUSTER_NUMBER_TABLE (multiply);
+
+  if (!multiply_with_blas (p, part, dtype, a, b, c))
+    loops[muster_loop_index (dtype)](p, part, a, b, c);
+}
+
+/* --- on all processors --- */
+
+/* Products with fewer multiplications take less time than waking a thread. */
+#define PARALLEL_FROM ((double)(1 << 23))
+/* Each part reads one of the matrices whole, so parts have at least so many rows or columns, and
+ * there are at most so many. */
+#define PART_MIN   256
+#define MOST_PARTS 8
+#define PART_ALIGN 64
+
+/* A product by parts of the result's longer side. OpenBLAS may round differently for a part than
+ * for the whole, so the parts depend on the shape alone. */
+typedef struct {
+  const MusterProduct *product;
+  MusterDType dtype;
+  const void *a, *b;
+  void *c;
+} Parts;
+
+static gint64
+part_size (gint64 side)
+{
+  const gint64 size = MAX ((side + MOST_PARTS - 1) / MOST_PARTS, PART_MIN);
+
+  return (size + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+}
+
+static void
+multiply_piece (gint64 begin, gint64 end, gpointer data)
+{
+  const Parts *self = data;
+  const MusterProduct *p = self->product;
+  const gboolean by_rows = p->m >= p->n;
+  const Part part = {.row = by_rows ? begin : 0,
+                     .n_rows = by_rows ? end - begin : p->m,
+                     .column = by_rows ? 0 : begin,
+                     .n_columns = by_rows ? p->n : end - begin};
+
+  multiply_part (p, &part, self->dtype, self->a, self->b, self->c);
 }
 
 void
 muster_multiply (const MusterProduct *p, MusterDType dtype, const void *a, const void *b, void *c)
 {
-  static const MultiplyLoop loops[] = MUSTER_NUMBER_TABLE (multiply);
+  Parts parts = {p, dtype, a, b, c};
+  const gint64 side = MAX (p->m, p->n);
 
   if (p->m == 0 || p->n == 0)
     return;
   if (p->depth == 0)
     memset (c, 0, (gsize)(p->m * p->n) * muster_dtype_size (dtype));
-  else if (!multiply_with_blas (p, dtype, a, b, c))
-    loops[muster_loop_index (dtype)](p, a, b, c);
+  else if ((double)p->m * (double)p->n * (double)p->depth < PARALLEL_FROM)
+    multiply_part (p, &(Part){0, p->m, 0, p->n}, dtype, a, b, c);
+  else
+    muster_parallel_for (side, part_size (side), multiply_piece, &parts);
 }
 
 /* Reads the last two dimensions; returns FALSE if they don't match. */
@@ -137,11 +287,11 @@ plan_product (MusterProduct *p, const gint64 *a, const gint64 *b)
 static gboolean
 check_matrices (MusterTensor *a, MusterTensor *b, GError **error)
 {
-  g_autofree char *a_shape = muster_shape_text (a), *b_shape = muster_shape_text (b);
-
-  if (muster_tensor_n_dims (a) != muster_tensor_n_dims (b))
+  if (muster_tensor_n_dims (a) != muster_tensor_n_dims (b)) {
+    g_autofree char *a_shape = muster_shape_text (a), *b_shape = muster_shape_text (b);
     return muster_invalid (error, "In[0] and In[1] has different ndims: %s vs. %s", a_shape,
                            b_shape);
+  }
   if (muster_tensor_n_dims (a) != 2)
     return muster_invalid (error, "In[0] ndims must be >= 2: %d", muster_tensor_n_dims (a));
   return TRUE;
@@ -212,21 +362,43 @@ matrix_of (MusterTensor *x, gint64 i, int n_dims, const gint64 *dims)
   return index;
 }
 
+/* The products of a batch. */
+typedef struct {
+  const MusterProduct *product;
+  MusterTensor *a, *b, *c;
+} Batch;
+
+static void
+multiply_some (gint64 begin, gint64 end, gpointer data)
+{
+  const Batch *self = data;
+  const MusterProduct *p = self->product;
+  MusterTensor *c = self->c;
+  gint64 size = (gint64)muster_dtype_size (muster_tensor_dtype (c));
+  int n_dims = muster_tensor_n_dims (c);
+  const gint64 *dims = muster_tensor_dims (c);
+  guint8 *results = muster_tensor_data_mutable (c);
+
+  for (gint64 i = begin; i < end; i++)
+    muster_multiply (p, muster_tensor_dtype (c),
+                     (const guint8 *)muster_tensor_data (self->a) +
+                         matrix_of (self->a, i, n_dims, dims) * p->m * p->depth * size,
+                     (const guint8 *)muster_tensor_data (self->b) +
+                         matrix_of (self->b, i, n_dims, dims) * p->n * p->depth * size,
+                     results + i * p->m * p->n * size);
+}
+
+/* A piece of a batch that is worth waking a thread for, or one that has cores of its own. */
 static void
 multiply_each (const MusterProduct *p, MusterTensor *a, MusterTensor *b, MusterTensor *c)
 {
-  gint64 size = (gint64)muster_dtype_size (muster_tensor_dtype (c));
-  gint64 n = p->m == 0 || p->n == 0 ? 0 : muster_tensor_n_elements (c) / (p->m * p->n);
-  int n_dims = muster_tensor_n_dims (c);
-  const gint64 *dims = muster_tensor_dims (c);
+  Batch batch = {p, a, b, c};
+  const double each = (double)p->m * (double)p->n * (double)MAX (p->depth, 1);
+  const gint64 n = each == 0 ? 0 : muster_tensor_n_elements (c) / (p->m * p->n);
+  const double n_together = MAX (PARALLEL_FROM / MAX (each, 1), 1);
 
-  for (gint64 i = 0; i < n; i++)
-    muster_multiply (p, muster_tensor_dtype (c),
-                     (const guint8 *)muster_tensor_data (a) +
-                         matrix_of (a, i, n_dims, dims) * p->m * p->depth * size,
-                     (const guint8 *)muster_tensor_data (b) +
-                         matrix_of (b, i, n_dims, dims) * p->n * p->depth * size,
-                     (guint8 *)muster_tensor_data_mutable (c) + i * p->m * p->n * size);
+  muster_parallel_for (n, n_together < (double)n ? (gint64)n_together : MAX (n, 1), multiply_some,
+                       &batch);
 }
 
 /* The conjugate of an input used as its adjoint; the product then transposes it. */

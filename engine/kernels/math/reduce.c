@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reductions over axes, and positions of extremes. */
+#include "base/parallel.h"
 #include "engine/kernels/common/broadcast.h"
 #include "engine/kernels/math/tables.h"
 
@@ -15,9 +16,10 @@ typedef struct {
   int n_dims; /* of the output */
   gint64 dims[MUSTER_MAX_DIMS];
   gint64 n_out, n_reduced;
-  MusterBroadcast loops; /* of the input, if that isn't empty; operand 0 is the output, whose step
-                            is 0 in a reduced loop */
+  MusterBroadcast loops; /* of the input, if that isn't empty; operand OUT's step is 0 in a reduced
+                            loop */
 } Reduction;
+enum { OUT, IN, N_OPERANDS };
 
 /* Folds n elements into *acc, or n elements into n results. */
 typedef void (*FoldRun) (gint64 n, const void *x, void *acc);
@@ -103,16 +105,18 @@ static void
 plan_loops (MusterBroadcast *loops, MusterTensor *x, const gboolean *reduced)
 {
   const gint64 *dims = muster_tensor_dims (x);
-  gint64 step = 1;
+  gint64 steps[N_OPERANDS] = {1, 1};
 
   loops->n_loops = 0;
   for (int i = muster_tensor_n_dims (x) - 1; i >= 0; i--) {
     if (dims[i] != 1)
-      muster_broadcast_add_loop (loops, 1, dims[i], reduced[i] ? &(gint64){0} : &step);
-    step *= reduced[i] ? 1 : dims[i];
+      muster_broadcast_add_loop (loops, N_OPERANDS, dims[i],
+                                 (gint64[]){reduced[i] ? 0 : steps[OUT], steps[IN]});
+    steps[OUT] *= reduced[i] ? 1 : dims[i];
+    steps[IN] *= dims[i];
   }
   if (loops->n_loops == 0)
-    muster_broadcast_add_loop (loops, 1, 1, &step);
+    muster_broadcast_add_loop (loops, N_OPERANDS, 1, steps);
 }
 
 static gboolean
@@ -139,20 +143,58 @@ plan (MusterKernel *k, Reduction *r, GError **error)
   return TRUE;
 }
 
-/* Reads the input once, in order. */
+typedef struct {
+  const MusterBroadcast *loops;
+  FoldRun inner, outer;
+  gint64 size; /* bytes of an element */
+  const guint8 *x;
+  guint8 *out;
+  int split; /* the loop of which each thread has a part: no two write to the same element */
+} Fold;
+
+/* Reads the input once, in order, but for the iterations of the split loop outside the piece. */
 static void
-fold (const MusterBroadcast *loops, const Folds *folds, MusterDType dtype, const guint8 *x,
-      guint8 *out)
+fold_piece (gint64 begin, gint64 end, gpointer data)
 {
-  const MusterWide wide = muster_loop_index (dtype);
-  const gint64 size = (gint64)muster_dtype_size (dtype), n = loops->sizes[0];
-  const FoldRun run = loops->steps[0][0] == 0 ? folds->inner[wide] : folds->outer[wide];
+  const Fold *self = data;
+  MusterBroadcast loops = {.n_loops = self->loops->n_loops};
+  for (int i = 0; i < loops.n_loops; i++) {
+    loops.sizes[i] = i == self->split ? end - begin : self->loops->sizes[i];
+    for (int j = 0; j < N_OPERANDS; j++)
+      loops.steps[j][i] = self->loops->steps[j][i];
+  }
+  const gint64 first[] = {begin * self->loops->steps[OUT][self->split],
+                          begin * self->loops->steps[IN][self->split]};
+  const FoldRun run = loops.steps[OUT][0] == 0 ? self->inner : self->outer;
   MusterPlace place = {0};
 
-  do {
-    run (n, x, out + place.from[0] * size);
-    x += n * size;
-  } while (muster_broadcast_next (loops, 1, 1, &place));
+  do
+    run (loops.sizes[0], self->x + (first[IN] + place.from[IN]) * self->size,
+         self->out + (first[OUT] + place.from[OUT]) * self->size);
+  while (muster_broadcast_next (&loops, N_OPERANDS, 1, &place));
+}
+
+static void
+fold (const MusterBroadcast *loops, const Folds *folds, MusterTensor *x, MusterTensor *out)
+{
+  const MusterWide wide = muster_loop_index (muster_tensor_dtype (x));
+  const gint64 n = muster_tensor_n_elements (x);
+  Fold self = {.loops = loops,
+               .inner = folds->inner[wide],
+               .outer = folds->outer[wide],
+               .size = (gint64)muster_dtype_size (muster_tensor_dtype (x)),
+               .x = muster_tensor_data (x),
+               .out = muster_tensor_data_mutable (out)};
+
+  for (int i = 1; i < loops->n_loops; i++)
+    if (loops->steps[OUT][i] != 0 &&
+        (loops->steps[OUT][self.split] == 0 || loops->sizes[i] > loops->sizes[self.split]))
+      self.split = i;
+  if (loops->steps[OUT][self.split] == 0) /* one result */
+    fold_piece (0, loops->sizes[0], &self);
+  else
+    muster_parallel_for (loops->sizes[self.split],
+                         muster_parallel_piece (n / loops->sizes[self.split]), fold_piece, &self);
 }
 
 static MusterTensor *
@@ -172,10 +214,10 @@ reduce_wide (MusterKernel *k, const Folds *folds, Reduction *r, GError **error)
   out = x == NULL ? NULL : muster_number_output (k, 0, r->n_dims, r->dims, error);
   if (out == NULL)
     return NULL;
-  dtype = muster_tensor_dtype (x);
-  folds->fill[muster_loop_index (dtype)](r->n_out, NULL, muster_tensor_data_mutable (out));
+  folds->fill[muster_loop_index (muster_tensor_dtype (x))](r->n_out, NULL,
+                                                           muster_tensor_data_mutable (out));
   if (muster_tensor_n_elements (x) > 0)
-    fold (&r->loops, folds, dtype, muster_tensor_data (x), muster_tensor_data_mutable (out));
+    fold (&r->loops, folds, x, out);
   return out;
 }
 

@@ -124,18 +124,20 @@ compute_log_softmax (MusterKernel *k, GError **error)
 static gboolean
 plan_classes (Classes *c, MusterTensor *logits, MusterTensor *labels, GError **error)
 {
-  g_autofree char *a = muster_shape_text (logits), *b = muster_shape_text (labels);
   const gint64 *x = muster_tensor_dims (logits), *y = muster_tensor_dims (labels);
+  const gboolean are_matrices =
+      muster_tensor_n_dims (logits) == 2 && muster_tensor_n_dims (labels) == 2;
+  gboolean fit = are_matrices;
 
-  if (muster_tensor_n_dims (logits) != 2 || muster_tensor_n_dims (labels) != 2)
-    return muster_invalid (error,
-                           "logits and labels must be either 2-dimensional, or broadcasted to be "
-                           "2-dimensional: logits_size=%s labels_size=%s",
-                           a, b);
-  for (int i = 0; i < 2; i++)
-    if (x[i] != y[i] && x[i] != 1 && y[i] != 1)
-      return muster_invalid (
-          error, "logits and labels must be broadcastable: logits_size=%s labels_size=%s", a, b);
+  for (int i = 0; i < 2 && fit; i++)
+    fit = x[i] == y[i] || x[i] == 1 || y[i] == 1;
+  if (!fit) {
+    g_autofree char *a = muster_shape_text (logits), *b = muster_shape_text (labels);
+    return muster_invalid (
+        error, "logits and labels must be %s: logits_size=%s labels_size=%s",
+        are_matrices ? "broadcastable" : "either 2-dimensional, or broadcasted to be 2-dimensional",
+        a, b);
+  }
   c->rows = x[0] == 1 ? y[0] : x[0];
   c->n = x[1] == 1 ? y[1] : x[1];
   c->logits_row = x[0] == 1 ? 0 : x[1];
@@ -191,20 +193,22 @@ check_labels (MusterTensor *labels, gint64 n, GError **error)
 static gboolean
 check_sparse (MusterTensor *logits, MusterTensor *labels, GError **error)
 {
-  g_autofree char *a = muster_shape_text (logits), *b = muster_shape_text (labels);
+  const gint64 *dims = muster_tensor_dims (logits);
 
+  if (muster_tensor_n_dims (logits) == 2 && muster_tensor_n_dims (labels) == 1 &&
+      dims[0] == muster_tensor_dims (labels)[0] && dims[1] > 0)
+    return check_labels (labels, dims[1], error);
+  g_autofree char *a = muster_shape_text (logits), *b = muster_shape_text (labels);
   if (muster_tensor_n_dims (logits) != 2)
     return muster_invalid (error, "logits must be 2-D, but got shape %s", a);
   if (muster_tensor_n_dims (labels) != 1)
     return muster_invalid (error, "labels must be 1-D, but got shape %s", b);
-  if (muster_tensor_dims (logits)[0] != muster_tensor_dims (labels)[0])
+  if (dims[0] != muster_tensor_dims (labels)[0])
     return muster_invalid (error,
                            "logits and labels must have the same first dimension, got logits shape "
                            "%s and labels shape %s",
                            a, b);
-  if (muster_tensor_dims (logits)[1] <= 0)
-    return muster_invalid (error, "Must have at least one class, but got logits shape %s", a);
-  return check_labels (labels, muster_tensor_dims (logits)[1], error);
+  return muster_invalid (error, "Must have at least one class, but got logits shape %s", a);
 }
 
 static gboolean

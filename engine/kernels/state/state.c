@@ -101,7 +101,7 @@ update (MusterKernel *k, const MusterLoop2 *loops, const char *op, GError **erro
     return FALSE;
   data = muster_variable_begin_rewrite (variable, &from);
   if (data == NULL) {
-    muster_variable_set_not_found (variable, error);
+    muster_variable_set_not_updated (variable, error);
     return FALSE;
   }
   same = muster_same_shape (muster_variable_peek (variable), value);
@@ -223,7 +223,7 @@ compute_count_up_to (MusterKernel *k, GError **error)
     return FALSE;
   data = muster_variable_begin_update (variable);
   if (data == NULL) {
-    muster_variable_set_not_found (variable, error);
+    muster_variable_set_not_updated (variable, error);
     return FALSE;
   }
   if (muster_tensor_n_elements (muster_variable_peek (variable)) != 1) {
@@ -341,7 +341,7 @@ scatter (MusterKernel *k, const MusterLoop2 *loops, GError **error)
     return muster_invalid (error, "Integer division by zero");
   data = muster_variable_begin_update (variable);
   if (data == NULL) {
-    muster_variable_set_not_found (variable, error);
+    muster_variable_set_not_updated (variable, error);
     return FALSE;
   }
   done = check_updates (muster_variable_peek (variable), indices, updates, error) &&

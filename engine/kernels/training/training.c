@@ -5,6 +5,8 @@
 #include "engine/kernels/training/training.h"
 #include "engine/kernels/training/tables.h"
 
+#include "base/parallel.h"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -65,8 +67,13 @@ muster_update_fail (const MusterOptimizer *o, const MusterUpdate *u, GError **er
       muster_variable_set_invalid (u->variables[i], error);
       return FALSE;
     }
-  return muster_invalid (error, "A slot of '%s' can't be updated in place",
-                         muster_variable_name (u->variables[0]));
+  if (muster_dtype_size (muster_variable_dtype (u->variables[0])) == 0)
+    return muster_invalid (error, "A slot of '%s' can't be updated in place",
+                           muster_variable_name (u->variables[0]));
+  return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "not enough memory to update variable '%s': a value of it is in use, by a "
+                      "snapshot or a fetch, and must be copied; raise --max-memory",
+                      muster_variable_name (u->variables[0]));
 }
 
 static gboolean
@@ -198,27 +205,55 @@ copies (const MusterOptimizer *o, const MusterUpdate *u)
   return FALSE;
 }
 
+/* A rule over all elements of the slots. */
+typedef struct {
+  const MusterOptimizer *optimizer;
+  const MusterUpdate *update;
+  MusterRule rule;
+  gsize size;   /* bytes of an element */
+  gint64 block; /* elements at a time */
+  gboolean streams;
+  const guint8 *gradient;
+  gboolean flag;
+} Rewrite;
+
+static void
+rewrite_piece (gint64 begin, gint64 end, gpointer data)
+{
+  const Rewrite *self = data;
+  Blocks buffers, *blocks = self->streams ? &buffers : NULL;
+
+  for (gint64 start = begin; start < end; start += self->block) {
+    const gint64 count = MIN (self->block, end - start);
+    const gsize at = (gsize)start * self->size, size = (gsize)count * self->size;
+    void *slots[MUSTER_MAX_SLOTS];
+    begin_block (self->optimizer, self->update, blocks, at, size, slots);
+    self->rule (count, slots, self->gradient + at, self->update->scalars, self->flag);
+    if (blocks != NULL)
+      end_block (self->optimizer, self->update, blocks, at, size);
+  }
+  if (blocks != NULL)
+    end_streams ();
+}
+
 /* If a snapshot references the values, processes them block by block: a block is copied into the
  * cache, updated there and written out, past the cache if the variable is large. */
 static void
 apply_wide (const MusterOptimizer *o, const MusterUpdate *u, MusterDType dtype, gint64 n,
             const void *gradient, gboolean flag)
 {
-  const MusterRule rule = o->rules[dtype == MUSTER_DOUBLE];
-  const gint64 block = copies (o, u) ? BLOCK : n;
   const gsize size = muster_dtype_size (dtype);
-  Blocks buffers, *blocks = block < n && (gsize)n * size >= STREAM_FROM ? &buffers : NULL;
+  const gint64 block = copies (o, u) ? BLOCK : MUSTER_PARALLEL_PIECE;
+  Rewrite rewrite = {.optimizer = o,
+                     .update = u,
+                     .rule = o->rules[dtype == MUSTER_DOUBLE],
+                     .size = size,
+                     .block = block,
+                     .streams = block < n && copies (o, u) && (gsize)n * size >= STREAM_FROM,
+                     .gradient = gradient,
+                     .flag = flag};
 
-  for (gint64 start = 0; start < n; start += block) {
-    const gint64 count = MIN (block, n - start);
-    void *slots[MUSTER_MAX_SLOTS];
-    begin_block (o, u, blocks, (gsize)start * size, (gsize)count * size, slots);
-    rule (count, slots, (const char *)gradient + (gsize)start * size, u->scalars, flag);
-    if (blocks != NULL)
-      end_block (o, u, blocks, (gsize)start * size, (gsize)count * size);
-  }
-  if (blocks != NULL)
-    end_streams ();
+  muster_parallel_for (n, MUSTER_PARALLEL_PIECE, rewrite_piece, &rewrite);
 }
 
 /* Copies all slots without an update. Their sizes may differ. */

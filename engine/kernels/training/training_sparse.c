@@ -2,10 +2,17 @@
 /* Optimizers with a gradient for some rows of the variable: embeddings. The formulas are those of
  * training_rules.c, over one row for each index, in order, so that a row may come more than once.
  */
+#include "base/parallel.h"
 #include "engine/kernels/training/tables.h"
 #include "engine/kernels/training/training.h"
 
 #include <string.h>
+
+/* Each reads all indices. */
+#define MAX_PARTS 16
+/* Of a row. */
+#define MAX_PREFETCH 512
+#define CACHE_LINE   64
 
 /* With the locks held: checks that the gradient has a row of the variable for each index. */
 static gboolean
@@ -26,8 +33,9 @@ check_rows (MusterTensor *var, MusterTensor *gradient, MusterTensor *indices, GE
       return muster_invalid (error, "var and grad must match in dimension %d", d);
   if (muster_tensor_dims (gradient)[0] != muster_tensor_dims (indices)[0])
     return muster_invalid (error, "grad must be the same size as indices in the first dimension.");
+  const MusterInts ints = muster_ints (indices);
   for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++) {
-    gint64 index = muster_int_at (indices, i);
+    gint64 index = muster_ints_at (&ints, i);
     if (index < 0 || index >= muster_tensor_dims (var)[0])
       return muster_invalid (error,
                              "Index %" G_GINT64_FORMAT " at offset %" G_GINT64_FORMAT
@@ -37,22 +45,72 @@ check_rows (MusterTensor *var, MusterTensor *gradient, MusterTensor *indices, GE
   return TRUE;
 }
 
+/* A rule over rows of the slots. Part p of n_parts, a power of two, has the rows whose index modulo
+ * n_parts is p: what comes more than once is in one part, where it stays in order. */
+typedef struct {
+  const MusterOptimizer *optimizer;
+  const MusterUpdate *update;
+  MusterRule rule;
+  MusterInts indices;
+  gint64 n_indices, row;
+  gsize size; /* bytes of a row */
+  const guint8 *gradient;
+  gboolean flag;
+  gint64 n_parts;
+} Rows;
+
+/* The slots' rows for index i are on their way to the cache when they are needed. */
+static inline void
+prefetch_rows (const Rows *self, gint64 index)
+{
+  for (int s = 0; s < self->optimizer->n_slots; s++) {
+    const guint8 *at = (const guint8 *)self->update->data[s] + (gsize)index * self->size;
+    for (gsize line = 0; line < MIN (self->size, MAX_PREFETCH); line += CACHE_LINE)
+      __builtin_prefetch (at + line, 1);
+  }
+}
+
+static void
+apply_part (gint64 begin, gint64 end G_GNUC_UNUSED, gpointer data)
+{
+  const Rows *self = data;
+  const gint64 mask = self->n_parts - 1, ahead = 4 * self->n_parts;
+
+  for (gint64 i = 0; i < self->n_indices; i++) {
+    const gint64 index = muster_ints_at (&self->indices, i);
+    const gint64 later = muster_ints_at (&self->indices, MIN (i + ahead, self->n_indices - 1));
+    void *slots[MUSTER_MAX_SLOTS];
+    if ((later & mask) == begin)
+      prefetch_rows (self, later);
+    if ((index & mask) != begin)
+      continue;
+    for (int s = 0; s < self->optimizer->n_slots; s++)
+      slots[s] = (guint8 *)self->update->data[s] + (gsize)index * self->size;
+    self->rule (self->row, slots, self->gradient + (gsize)i * self->size, self->update->scalars,
+                self->flag);
+  }
+}
+
 static void
 apply_wide_rows (const MusterOptimizer *o, const MusterUpdate *u, MusterTensor *gradient,
                  MusterTensor *indices, gint64 row, gboolean flag)
 {
   const MusterDType dtype = muster_tensor_dtype (gradient);
-  const MusterRule rule = o->rules[dtype == MUSTER_DOUBLE];
-  const gsize size = (gsize)row * muster_dtype_size (dtype);
-  const guint8 *grad = muster_tensor_data (gradient);
+  Rows rows = {.optimizer = o,
+               .update = u,
+               .rule = o->rules[dtype == MUSTER_DOUBLE],
+               .indices = muster_ints (indices),
+               .n_indices = muster_tensor_n_elements (indices),
+               .row = row,
+               .size = (gsize)row * muster_dtype_size (dtype),
+               .gradient = muster_tensor_data (gradient),
+               .flag = flag,
+               .n_parts = 1};
 
-  for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++) {
-    const gsize at = (gsize)muster_int_at (indices, i) * size;
-    void *slots[MUSTER_MAX_SLOTS];
-    for (int s = 0; s < o->n_slots; s++)
-      slots[s] = (guint8 *)u->data[s] + at;
-    rule (row, slots, grad + (gsize)i * size, u->scalars, flag);
-  }
+  while (rows.n_parts < MAX_PARTS &&
+         rows.n_parts * MUSTER_PARALLEL_PIECE < muster_tensor_n_elements (gradient))
+    rows.n_parts *= 2;
+  muster_parallel_for (rows.n_parts, 1, apply_part, &rows);
 }
 
 /* half and bfloat16: converts a row of each slot to floats and back. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/output/saves.h"
+#include "status/saves.h"
 
-#include "cli/output/json.h"
+#include "status/json.h"
 
 static void
 append_count (GString *text, guint64 n, const char *what)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/output/goodput.h"
+#include "status/goodput.h"
 
-#include "cli/output/json.h"
+#include "status/json.h"
 
 void
 muster_goodput_json (JsonBuilder *builder, const MusterGoodput *goodput)

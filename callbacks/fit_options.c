@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/fields.h"
+#include "callbacks/fit.h"
+
+/* Loops on the heap, for other languages. */
+
+enum { TRAIN_OWNER, OWNERS };
+
+static const MusterField owned[] = {
+    [TRAIN_OWNER] = MUSTER_TYPED_FIELD (MusterFit, train_owner, g_bytes_get_type),
+    [OWNERS] = MUSTER_OBJECTS_FIELD (MusterFit, owners, n_owners, g_bytes_get_type),
+};
+
+MusterFit *
+muster_fit_copy (const MusterFit *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  MusterFit *copy = muster_fields_copy (self, sizeof *self, owned, G_N_ELEMENTS (owned));
+  copy->callbacks = g_memdup2 (self->callbacks, self->n_callbacks * sizeof *self->callbacks);
+  return copy;
+}
+
+void
+muster_fit_free (MusterFit *self)
+{
+  if (self == NULL)
+    return;
+  g_free ((MusterFitCallback *)self->callbacks);
+  muster_fields_free (self, owned, G_N_ELEMENTS (owned));
+}
+
+G_DEFINE_BOXED_TYPE (MusterFit, muster_fit, muster_fit_copy, muster_fit_free)
+
+MusterFit *
+muster_fit_new (gint64 n_epochs, gint64 n_batches)
+{
+  const MusterFit fit = {.n_epochs = n_epochs, .n_batches = n_batches};
+  return muster_fit_copy (&fit);
+}
+
+void
+muster_fit_set_train (MusterFit *self, MusterFitTrain train, gpointer user_data,
+                      GDestroyNotify destroy)
+{
+  g_return_if_fail (self != NULL && train != NULL);
+
+  muster_fields_own (self, &owned[TRAIN_OWNER], user_data, destroy);
+  self->train = train;
+  self->user_data = user_data;
+}
+
+void
+muster_fit_add_callback (MusterFit *self, const MusterFitCallback *callback, GDestroyNotify destroy)
+{
+  g_return_if_fail (self != NULL && callback != NULL);
+
+  MusterFitCallback *callbacks = (MusterFitCallback *)self->callbacks;
+  g_autoptr (GBytes) owner = muster_data_owner (callback->user_data, destroy);
+  if (owner != NULL)
+    muster_fields_append (self, &owned[OWNERS], owner);
+  callbacks = g_renew (MusterFitCallback, callbacks, self->n_callbacks + 1);
+  callbacks[self->n_callbacks++] = *callback;
+  self->callbacks = callbacks;
+}

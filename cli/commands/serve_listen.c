@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/serve_listen.h"
+
+#include "base/error.h"
+#include "rpc/address.h"
+
+#include <pwd.h>
+#include <string.h>
+
+#define MAX_ENTRY (64 << 10)
+
+void
+muster_serve_append_port (GString *text, const char *what, const char *scheme, const char *address,
+                          int port)
+{
+  const char *colon = strrchr (address, ':');
+  if (muster_address_unix_path (address) != NULL)
+    g_string_append_printf (text, "%s %s\n", what, address);
+  else
+    g_string_append_printf (text, "%s %s://%.*s:%d\n", what, scheme, (int)(colon - address),
+                            address, port);
+}
+
+gboolean
+muster_serve_listen (MusterServer *server, char **addresses, gboolean has_tls, GString *text,
+                     GError **error)
+{
+  for (char **at = addresses; *at != NULL; at++) {
+    const int port = muster_server_listen (server, *at, error);
+    if (port == 0)
+      return FALSE;
+    muster_serve_append_port (text, "serving", has_tls ? "grpcs" : "grpc", *at, port);
+  }
+  return TRUE;
+}
+
+/* Any free port may be asked for twice. */
+static gboolean
+is_asked_twice (char **addresses, const char *address)
+{
+  guint n = 0;
+  for (char **at = addresses; *at != NULL; at++)
+    n += g_str_equal (*at, address);
+  return n > 1 && !g_str_has_suffix (address, ":0");
+}
+
+gboolean
+muster_serve_may_listen (const MusterServerOptions *server, char **addresses, GError **error)
+{
+  for (char **at = addresses; *at != NULL; at++) {
+    if (!muster_server_may_listen (server, *at, error))
+      return FALSE;
+    if (is_asked_twice (addresses, *at))
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "--listen has '%s' twice", *at);
+  }
+  return TRUE;
+}
+
+gboolean
+muster_serve_is_exposed (char **addresses)
+{
+  for (char **at = addresses; *at != NULL; at++)
+    if (!muster_address_is_loopback (*at))
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+has_unix_socket (char **addresses)
+{
+  for (char **at = addresses; *at != NULL; at++)
+    if (muster_address_unix_path (*at) != NULL)
+      return TRUE;
+  return FALSE;
+}
+
+/* A name, or a number. */
+static gboolean
+find_user (const char *name, guint32 *user, GError **error)
+{
+  struct passwd entry, *found = NULL;
+  g_autofree char *buffer = g_malloc (MAX_ENTRY);
+  guint64 number;
+  if (getpwnam_r (name, &entry, buffer, MAX_ENTRY, &found) == 0 && found != NULL) {
+    *user = found->pw_uid;
+    return TRUE;
+  }
+  if (g_ascii_string_to_unsigned (name, 10, 0, G_MAXUINT32 - 1, &number, NULL)) {
+    *user = (guint32)number;
+    return TRUE;
+  }
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid --allow-user '%s': no user has this name", name);
+}
+
+GArray *
+muster_serve_users (char **names, char **addresses, GError **error)
+{
+  g_autoptr (GArray) users = g_array_new (FALSE, FALSE, sizeof (guint32));
+  if (names != NULL && !has_unix_socket (addresses)) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "--allow-user has no effect without a Unix socket; add --listen=unix:/PATH");
+    return NULL;
+  }
+  for (char **name = names; name != NULL && *name != NULL; name++) {
+    guint32 user;
+    if (!find_user (*name, &user, error))
+      return NULL;
+    g_array_append_val (users, user);
+  }
+  return g_steal_pointer (&users);
+}

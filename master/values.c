@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/fields.h"
+#include "base/names.h"
+#include "master/lease.h"
+#include "master/master.h"
+
+/* Copies of what masters and sessions are given, and of what they return. */
+
+static const MusterField claim_fields[] = {
+    MUSTER_STRING_FIELD (MusterClaim, model),
+    MUSTER_STRING_FIELD (MusterClaim, task),
+    MUSTER_STRING_FIELD (MusterClaim, ready_op),
+};
+MUSTER_DEFINE_OPTIONS (MusterClaim, muster_claim, claim_fields)
+
+MusterClaim *
+muster_claim_new (const char *model, const char *task)
+{
+  g_return_val_if_fail (model != NULL, NULL);
+  return muster_claim_copy (&(MusterClaim){.model = model, .task = task});
+}
+
+static const MusterField watch_fields[] = {
+    MUSTER_STRING_FIELD (MusterWatchFor, ready_for_local_init_op),
+    MUSTER_STRING_FIELD (MusterWatchFor, ready_op),
+    MUSTER_STRING_FIELD (MusterWatchFor, model),
+    MUSTER_STRING_FIELD (MusterWatchFor, task),
+};
+MUSTER_DEFINE_OPTIONS (MusterWatchFor, muster_watch_for, watch_fields)
+
+MusterWatchFor *
+muster_watch_for_new (void)
+{
+  return g_new0 (MusterWatchFor, 1);
+}
+
+MusterReadiness *
+muster_readiness_new (void)
+{
+  return g_new0 (MusterReadiness, 1);
+}
+
+MusterReadiness *
+muster_readiness_copy (const MusterReadiness *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  MusterReadiness *copy = g_memdup2 (self, sizeof *self);
+  copy->why_gate = g_strdup (self->why_gate);
+  copy->why_not_ready = g_strdup (self->why_not_ready);
+  if (self->missing != NULL)
+    copy->missing = muster_names_pack (self->missing, g_strv_length (self->missing));
+  if (self->chief != NULL)
+    copy->chief = muster_announcement_copy (self->chief);
+  copy->graph_difference = g_strdup (self->graph_difference);
+  return copy;
+}
+
+void
+muster_readiness_free (MusterReadiness *self)
+{
+  if (self == NULL)
+    return;
+  muster_readiness_clear (self);
+  g_free (self);
+}
+
+G_DEFINE_BOXED_TYPE (MusterReadiness, muster_readiness, muster_readiness_copy,
+                     muster_readiness_free)
+
+MusterDevice *
+muster_device_copy (const MusterDevice *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  MusterDevice *copy = g_memdup2 (self, sizeof *self);
+  copy->name = g_strdup (self->name);
+  copy->type = g_strdup (self->type);
+  return copy;
+}
+
+G_DEFINE_BOXED_TYPE (MusterDevice, muster_device, muster_device_copy, muster_device_free)
+
+MusterAnnouncement *
+muster_announcement_new (void)
+{
+  return g_memdup2 (&(MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT, sizeof (MusterAnnouncement));
+}
+
+G_DEFINE_BOXED_TYPE (MusterAnnouncement, muster_announcement, muster_announcement_copy,
+                     muster_announcement_free)
+
+void
+muster_announcement_set_saves (MusterAnnouncement *self, const MusterSaveStatus *saves)
+{
+  g_return_if_fail (self != NULL);
+  MusterSaveStatus *copy = muster_save_status_copy (saves);
+  muster_save_status_free (self->saves);
+  self->saves = copy;
+}
+
+void
+muster_announcement_set_goodput (MusterAnnouncement *self, const MusterGoodput *goodput)
+{
+  g_return_if_fail (self != NULL);
+  MusterGoodput *copy = muster_goodput_copy (goodput);
+  muster_goodput_free (self->goodput);
+  self->goodput = copy;
+}
+
+MusterSaveStatus *
+muster_save_status_new (void)
+{
+  return g_memdup2 (&(MusterSaveStatus)MUSTER_SAVE_STATUS_INIT, sizeof (MusterSaveStatus));
+}
+
+G_DEFINE_BOXED_TYPE (MusterSaveStatus, muster_save_status, muster_save_status_copy,
+                     muster_save_status_free)

@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""make_stubs.py FILE.gir [ADDITIONS.pyi]: the types of a namespace for mypy, from its GIR and what the overrides add, on the standard output.
+
+Additions are merged into the classes of their names; what they define replaces what the GIR says.
+"""
+import ast
+import keyword
+import sys
+import xml.etree.ElementTree as ElementTree
+
+CORE = "{http://www.gtk.org/introspection/core/1.0}"
+C = "{http://www.gtk.org/introspection/c/1.0}"
+GLIB = "{http://www.gtk.org/introspection/glib/1.0}"
+SCALARS = {"none": "None", "utf8": "str", "filename": "str", "gboolean": "bool", "gpointer": "Any", "gconstpointer": "Any", "gfloat": "float",
+           "gdouble": "float", "GType": "Any"}
+SCALARS.update({name: "int" for name in "gint guint gint8 guint8 gint16 guint16 gint32 guint32 gint64 guint64 gsize gssize glong gulong "
+                                         "guintptr gintptr gchar guchar gunichar gshort gushort".split()})
+TIMES = ("deadline_us", "timeout_us")
+
+
+def name_of(element):
+    name = element.get("name").replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+class Types:
+    def __init__(self, namespace):
+        self.callbacks = {element.get("name") for element in namespace.findall(CORE + "callback")}
+
+    def of(self, element, taken=False):
+        """The type of a parameter, a result or a field. taken: Python gives it, so that any sequence is welcome."""
+        array = element.find(CORE + "array")
+        if array is not None:
+            inner = array.find(CORE + "type")
+            inner = self.named(inner) if inner is not None else "Any"
+            if array.find(CORE + "type") is not None and array.find(CORE + "type").get("name") == "guint8":
+                return "bytes"
+            return "%s[%s]" % ("Sequence" if taken else "list", inner)
+        of_type = element.find(CORE + "type")
+        if element.find(CORE + "callback") is not None or of_type is None:
+            return "Callable[..., Any]"
+        return self.named(of_type)
+
+    def named(self, element):
+        name = element.get("name", "gpointer")
+        if name in ("GLib.PtrArray", "GLib.List", "GLib.SList", "GLib.Array"):
+            inner = element.find(CORE + "type")
+            return "list[%s]" % (self.named(inner) if inner is not None else "Any")
+        if name == "GLib.HashTable":
+            return "dict[Any, Any]"
+        if name in self.callbacks or name.split(".")[-1] in ("DestroyNotify", "AsyncReadyCallback"):
+            return "Callable[..., Any]"
+        return SCALARS.get(name, name)
+
+
+def may_be_none(element):
+    return element.get("nullable") == "1" or element.get("allow-none") == "1"
+
+
+class Function:
+    def __init__(self, element, types, kind):
+        self.element, self.types, self.kind = element, types, kind
+        self.name = name_of(element)
+        self.parameters = element.findall("%sparameters/%sparameter" % (CORE, CORE))
+        self.passed = [each for each in self._visible() if each.get("direction", "in") != "out"]
+
+    def _visible(self):
+        hidden = set()
+        for holder in self.parameters + [self.element.find(CORE + "return-value")]:
+            array = holder.find(CORE + "array") if holder is not None else None
+            if array is not None and array.get("length"):
+                hidden.add(int(array.get("length")))
+            if holder is not None and holder.get("destroy"):
+                hidden.add(int(holder.get("destroy")))
+        return [each for i, each in enumerate(self.parameters) if i not in hidden]
+
+    def result(self):
+        value = self.element.find(CORE + "return-value")
+        parts = []
+        if self.types.of(value) != "None":
+            parts.append(self._maybe(value))
+        parts += [self._maybe(each) for each in self._visible() if each.get("direction", "in") != "in"]
+        return "None" if not parts else parts[0] if len(parts) == 1 else "tuple[%s]" % ", ".join(parts)
+
+    def _maybe(self, element, taken=False):
+        kind = self.types.of(element, taken)
+        return "Optional[%s]" % kind if may_be_none(element) and kind not in ("Any", "None") else kind
+
+    def text(self, indent, finishes):
+        names = [name_of(each) for each in self.passed]
+        options = next((each for each in self.passed if self.types.of(each).endswith("Options")), None)
+        is_async = self.name.endswith("_async") and "callback" in names
+        adapted = any(name in TIMES for name in names) or options is not None or "report" in names or is_async
+        parts, may_miss = [], [self._may_be_missed(each, adapted, options) for each in self.passed]
+        for i, each in enumerate(self.passed):
+            default = " = ..." if all(may_miss[i:]) else ""
+            parts.append("%s: %s%s" % (names[i], self._maybe(each, taken=True), default))
+        if adapted and any(name in TIMES for name in names):
+            parts += ["*", "timeout: Timeout = ..."]
+        if options is not None:
+            parts.append("**fields: Any")
+        result = self.result()
+        if is_async and self.name[:-len("_async")] + "_finish" in finishes:
+            result = "Awaitable[%s]" % finishes[self.name[:-len("_async")] + "_finish"].result()
+        first = {"method": ["self"], "constructor": ["cls"], "function": []}[self.kind]
+        above = {"constructor": indent + "@classmethod\n", "method": "", "function": indent + "@staticmethod\n" if indent else ""}[self.kind]
+        return "%s%sdef %s(%s) -> %s: ...\n" % (above, indent, self.name, ", ".join(first + parts), result)
+
+    def _may_be_missed(self, element, adapted, options):
+        return may_be_none(element) or name_of(element) == "user_data" or (adapted and (name_of(element) in TIMES or element is options))
+
+
+def members(element, types, replaced):
+    """The lines of a class, but for those of replaced names."""
+    found = {}
+    for field in element.findall(CORE + "field"):
+        if field.get("private") != "1" and field.get("readable", "1") == "1" and not field.get("name").startswith("_") and element.tag == CORE + "record":
+            kind = types.of(field)
+            found[name_of(field)] = "    %s: %s\n" % (name_of(field), "Optional[%s]" % kind if kind in ("str", "Any") or may_be_none(field) else kind)
+    functions = [Function(each, types, kind) for kind in ("constructor", "method", "function") for each in element.findall(CORE + kind)
+                 if each.get("introspectable") != "0"]
+    finishes = {function.name: function for function in functions}
+    for function in functions:
+        if function.element.get("moved-to") is None and function.element.get("shadowed-by") is None:
+            found[function.name] = function.text("    ", finishes)
+    for method in element.findall(CORE + "virtual-method"):
+        if method.get("introspectable") != "0":
+            found["do_" + name_of(method)] = "    def do_%s(self, *args: Any) -> Any: ...\n" % name_of(method)
+    return "".join(text for name, text in found.items() if name not in replaced)
+
+
+def bases_of(element):
+    bases = [element.get("parent")] + [each.get("name") for each in element.findall(CORE + "implements")]
+    return [base for base in bases if base] or (["GObject.GInterface"] if element.tag == CORE + "interface" else [])
+
+
+def read_additions(path):
+    """({class: (its names, its lines)}, names at the top, lines at the top)"""
+    if path is None:
+        return {}, set(), ""
+    with open(path, encoding="utf-8") as file:
+        source = file.read()
+    classes, names, top = {}, set(), []
+    for node in ast.parse(source).body:
+        text = "\n".join(source.split("\n")[min([node.lineno] + [each.lineno for each in getattr(node, "decorator_list", [])]) - 1:node.end_lineno]) + "\n"
+        if isinstance(node, ast.ClassDef) and not node.bases:
+            classes[node.name] = ({each.name for each in node.body if isinstance(each, ast.FunctionDef)}, text.split("\n", 1)[1])
+        else:
+            names.add(getattr(node, "name", None))
+            top.append(text)
+    return classes, names, "".join(top)
+
+
+def stubs(gir, additions=None):
+    namespace = ElementTree.parse(gir).getroot().find(CORE + "namespace")
+    types = Types(namespace)
+    classes, replaced, top = read_additions(additions)
+    out = ["# Made from %s.\n" % gir.rsplit("/", 1)[-1],
+           "import datetime\nfrom collections.abc import Iterator, Mapping\nfrom typing import Any, Awaitable, Callable, NamedTuple, Optional, Sequence, TypeVar, Union\n\n",
+           "from gi.repository import Gio, GLib, GObject\n" + ("from gi.repository import Muster\n" if namespace.get("name") != "Muster" else ""),
+           "\nTimeout = Union[float, datetime.timedelta, None]\n"]
+    for constant in namespace.findall(CORE + "constant"):
+        out.append("%s: %s\n" % (name_of(constant), types.of(constant)))
+    for alias in namespace.findall(CORE + "alias"):
+        out.append("%s = %s\n" % (alias.get("name"), "Any" if types.of(alias) == "None" else types.of(alias)))
+    for kind in ("enumeration", "bitfield"):
+        for element in namespace.findall(CORE + kind):
+            out.append("\nclass %s(int):\n" % element.get("name"))
+            out += ["    %s: %s\n" % (each.get("name").upper(), element.get("name")) for each in element.findall(CORE + "member")]
+            out += [Function(each, types, "function").text("    ", {}) for each in element.findall(CORE + "function") if each.get("introspectable") != "0"]
+    for kind in ("interface", "class", "record"):
+        for element in namespace.findall(CORE + kind):
+            if element.get("introspectable") == "0" or element.get(GLIB + "is-gtype-struct-for"):
+                continue
+            names, lines = classes.get(element.get("name"), (set(), ""))
+            bases = bases_of(element)
+            if element.tag == CORE + "record" and element.get("name").endswith("Options") and "__init__" not in names:
+                lines += "    def __init__(self, **options: Any) -> None: ...\n"
+            out.append("\nclass %s%s:\n%s" % (element.get("name"), "(%s)" % ", ".join(bases) if bases else "",
+                                            members(element, types, names) + lines or "    ...\n"))
+    out.append("\n")
+    functions = [Function(each, types, "function") for each in namespace.findall(CORE + "function") if each.get("introspectable") != "0"]
+    finishes = {function.name: function for function in functions}
+    out += [function.text("", finishes) for function in functions
+            if function.name not in replaced and function.element.get("moved-to") is None]
+    return "".join(out) + "\n" + top
+
+
+if __name__ == "__main__":
+    sys.stdout.write(stubs(*sys.argv[1:]))

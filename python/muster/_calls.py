@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How gi/overrides/Muster.py calls the library's functions: optional arguments, timeouts, options as keywords, awaitables.
+
+Nothing here knows a function by its name: all is decided by the names and types of its arguments.
+"""
+import threading
+
+_TIMES = ("deadline_us", "timeout_us")
+
+
+def _type_of(argument):
+    return argument.get_type_info() if hasattr(argument, "get_type_info") else argument.get_type()
+
+
+def _options_type(argument, namespace):
+    """The name of the struct of options that an argument takes."""
+    info = _type_of(argument).get_interface() if _type_of(argument).get_tag() == namespace.tag_interface else None
+    name = info.get_name() if info is not None else ""
+    return name if name.endswith("Options") else None
+
+
+class Signature:
+    """The arguments of one of the library's functions, as Python passes them."""
+
+    def __init__(self, info, namespace):
+        arguments = info.get_arguments()
+        hidden = set()
+        for argument in arguments:
+            hidden |= {argument.get_destroy(), _type_of(argument).get_array_length()}
+        hidden.add((info.get_return_type() if not hasattr(info, "get_return_type_info") else info.get_return_type_info()).get_array_length())
+        passed = [argument for i, argument in enumerate(arguments)
+                  if i not in hidden and int(argument.get_direction()) != namespace.direction_out]
+        self.name = info.get_name()
+        self.names = [argument.get_name() for argument in passed]
+        closures = {argument.get_closure() for argument in arguments}
+        self.nullable = {arguments[i].get_name() for i in closures if 0 <= i < len(arguments)} | {argument.get_name() for argument in passed if argument.may_be_null() or argument.is_optional()}
+        self.time = next((name for name in self.names if name in _TIMES), None)
+        self.options, self.options_type = next(
+            ((argument.get_name(), _options_type(argument, namespace)) for argument in passed if _options_type(argument, namespace)), (None, None))
+        self.has_report = "report" in self.names
+        self.is_async = self.name.endswith("_async") and "callback" in self.names
+
+    def is_plain(self):
+        return not (self.time or self.options or self.has_report or self.is_async)
+
+    def bind(self, args, keywords, namespace):
+        """All arguments in order, from those that were given."""
+        if len(args) > len(self.names):
+            raise TypeError("%s () takes %d arguments, not %d" % (self.name, len(self.names), len(args)))
+        given = dict(zip(self.names, args))
+        others = {}
+        for name, value in keywords.items():
+            if name == "timeout" and self.time is not None:
+                name, value = self.time, (namespace.us if self.time == "timeout_us" else namespace.deadline)(value)
+            if name not in self.names:
+                others[name] = value
+            elif name in given:
+                raise TypeError("%s () got '%s' twice" % (self.name, name))
+            else:
+                given[name] = value
+        self._add_options(given, others, namespace)
+        passed = set(given)
+        for name in self.names:
+            if name not in given:
+                given[name] = self._default(name, namespace)
+        names = self.names[:-1] if self.names[-1:] == ["user_data"] and self.names[-1] not in passed else self.names
+        return [given[name] for name in names]
+
+    def _add_options(self, given, others, namespace):
+        if others and (self.options is None or given.get(self.options) is not None):
+            raise TypeError("%s () got an unexpected argument '%s'" % (self.name, next(iter(others))))
+        if others or (self.options is not None and self.options not in given and self.options not in self.nullable):
+            given[self.options] = namespace.options(self.options_type, others)
+
+    def _default(self, name, namespace):
+        if name == self.time:
+            return namespace.forever
+        if name in self.nullable:
+            return None
+        raise TypeError("%s () misses the argument '%s'" % (self.name, name))
+
+
+def adapt(raw, info, namespace):
+    """raw, with what is missing filled in."""
+    signature = Signature(info, namespace)
+    if signature.is_plain():
+        return None
+
+    takes_first = info.is_method() or info.is_constructor()  # the object, or the class
+
+    def call(*args, **keywords):
+        first = args[:1] if takes_first else ()
+        bound = signature.bind(args[len(first):], keywords, namespace)
+        if signature.is_async and signature.names.index("callback") < len(bound) and bound[signature.names.index("callback")] is None:
+            home = type(first[0]) if first else namespace.home(info)
+            return Awaitable(raw, getattr(home, signature.name[:-len("_async")] + "_finish"), signature, first, bound, namespace)
+        if signature.has_report:
+            return namespace.reported(lambda report: raw(*first, *bound), bound, signature.names.index("report"))
+        return raw(*first, *bound)
+
+    call.__name__ = call.__qualname__ = signature.name
+    call.__doc__ = "%s (%s)" % (signature.name, ", ".join(signature.names))
+    call.raw = raw
+    return call if info.is_method() else classmethod(call) if info.is_constructor() else staticmethod(call)
+
+
+# --- asyncio ---
+
+
+class _Context:
+    """A thread that delivers the results of the library's asynchronous functions, whatever loop awaits them."""
+
+    def __init__(self, GLib):
+        self.context = GLib.MainContext.new()
+        self.GLib = GLib
+        threading.Thread(target=self._run, name="muster-async", daemon=True).start()
+
+    def _run(self):
+        self.context.push_thread_default()
+        self.GLib.MainLoop.new(self.context, False).run()
+
+    def call(self, function):
+        source = self.GLib.idle_source_new()
+        source.set_callback(lambda *_: function() or self.GLib.SOURCE_REMOVE)
+        source.attach(self.context)
+
+    _lock = threading.Lock()
+    _made = None
+
+    @classmethod
+    def get(cls, GLib):
+        with cls._lock:
+            if cls._made is None:
+                cls._made = cls(GLib)
+            return cls._made
+
+
+class Awaitable:
+    """An asynchronous call without a callback: it begins at once, and `await` gives what its finish function returns. Cancelling
+    the task cancels the call."""
+
+    def __init__(self, raw, finish, signature, first, bound, namespace):
+        import asyncio  # takes longer than all of this module
+
+        self.loop = asyncio.get_running_loop()
+        self.future = self.loop.create_future()
+        self.first, self.finish = first, finish  # no GObject, or none at all, isn't the result's source
+        names = dict(zip(signature.names, bound))
+        self.cancellable = names["cancellable"] = names.get("cancellable") or namespace.Gio.Cancellable()
+        names["callback"] = self._ended
+        self.future.add_done_callback(lambda future: self.cancellable.cancel() if future.cancelled() else None)
+        _Context.get(namespace.GLib).call(lambda: raw(*first, *(names[name] for name in signature.names if name != "user_data")))
+
+    def _ended(self, _source, result, *_):
+        try:
+            value, error = self.finish(*self.first, result), None
+        except Exception as failure:
+            value, error = None, failure
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self._settle, value, error)
+
+    def _settle(self, value, error):
+        if self.future.cancelled():
+            return
+        if error is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(value)
+
+    def __await__(self):
+        return self.future.__await__()

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# PyGObject has no types of its own; PyPI's pygobject-stubs have those of other libraries.
+from typing import Any
+
+def require_version(namespace: str, version: str) -> None: ...
+def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/fields.h"
+#include "saver/builder/saver_builder.h"
+
+/* What a saver saves, as options that own what they point to. */
+
+static const MusterField owned[] = {
+    MUSTER_TYPED_FIELD (MusterSaverBuild, variables, g_strv_get_type),
+    MUSTER_STRING_FIELD (MusterSaverBuild, scope),
+    MUSTER_STRING_FIELD (MusterSaverBuild, filename),
+};
+
+G_DEFINE_BOXED_TYPE (MusterSaverBuild, muster_saver_build, muster_saver_build_copy,
+                     muster_saver_build_free)
+
+MusterSaverBuild *
+muster_saver_build_new (void)
+{
+  return g_new0 (MusterSaverBuild, 1);
+}
+
+MusterSaverBuild *
+muster_saver_build_copy (const MusterSaverBuild *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  MusterSaverBuild *copy = muster_fields_copy (self, sizeof *self, owned, G_N_ELEMENTS (owned));
+  copy->map = NULL;
+  copy->n_map = 0;
+  for (gsize i = 0; i < self->n_map; i++)
+    muster_saver_build_add_key (copy, self->map[i].key, self->map[i].variable);
+  return copy;
+}
+
+void
+muster_saver_build_free (MusterSaverBuild *self)
+{
+  if (self == NULL)
+    return;
+  for (gsize i = 0; i < self->n_map; i++) {
+    g_free ((char *)self->map[i].key);
+    g_free ((char *)self->map[i].variable);
+  }
+  g_free ((MusterSaverKey *)self->map);
+  muster_fields_free (self, owned, G_N_ELEMENTS (owned));
+}
+
+void
+muster_saver_build_set_variables (MusterSaverBuild *self, const char *const *variables)
+{
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &owned[0], variables);
+}
+
+void
+muster_saver_build_add_key (MusterSaverBuild *self, const char *key, const char *variable)
+{
+  g_return_if_fail (self != NULL && key != NULL && variable != NULL);
+  MusterSaverKey *map = g_renew (MusterSaverKey, (MusterSaverKey *)self->map, self->n_map + 1);
+  map[self->n_map] = (MusterSaverKey){.key = g_strdup (key), .variable = g_strdup (variable)};
+  self->map = map;
+  self->n_map++;
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/store/storage.h"
+#include "master/save_status.h"
+#include "master/session.h"
+#include "saver/builder/keep.h"
+#include "saver/builder/saveable.h"
+#include "saver/directory/free_space.h"
+#include "saver/tiers/tier.h"
+
+G_BEGIN_DECLS
+
+/**
+ * MusterSaverOptions:
+ * @max_to_keep: the number of checkpoints to keep; 0: the SaverDef's; %MUSTER_KEEP_ALL: all
+ * @base_name: (nullable): the checkpoints' name; `NULL`: `model.ckpt`
+ * @no_meta_graph: write no `PREFIX.meta`
+ * @no_probe: the first save doesn't check which devices see the directory ([method@Saver.probe])
+ * @storage: (nullable): where checkpoints are; `NULL`: local files
+ * @clock: (nullable): `NULL`: the machine's
+ * @keep_every_n_hours: preserve a checkpoint every so many hours; 0: the SaverDef's; below 0: none
+ *   is preserved
+ * @keep_rule: which ones are preserved
+ * @absolute_paths: absolute paths in the state file; otherwise the directory can be moved
+ * @latest_filename: (nullable): the state file's name; `NULL`: `checkpoint`
+ * @pad_step_number: `model.ckpt-00001200`
+ * @unlisted: no state file, no list, no deletion
+ * @allow_empty: allows a meta graph without a SaverDef, for lack of variables: a save writes only
+ *   the meta graph and is skipped, a restore does nothing; a directory with a checkpoint is refused
+ * @adopt_unknown: the saver lists and deletes all checkpoints with this base name in a directory,
+ *   even if no state file or record names them
+ * @when_full: what to do if there isn't enough space
+ * @save_timeout_us: the longest duration of a save, whatever its deadline, so that a master that
+ *   hangs doesn't block it forever. Should exceed the longest save and the longest wait for space.
+ *   0: no limit
+ * @paused: (nullable) (skip): called on the saving thread at each check that finds no space
+ * @paused_data: (skip): for @paused
+ * @fast: (nullable) (skip): fast tiers in front of the directory of a save, fastest first. A
+ * restore of the directory also looks there; saves go there by the due tiers of [struct@SaveHow]
+ * @n_fast: their number, %MUSTER_MAX_FAST_TIERS at most
+ *
+ * Options of a saver. A zeroed struct is the default, a plain `tf.train.Saver`.
+ */
+typedef struct {
+  int max_to_keep;
+  const char *base_name;
+  gboolean no_meta_graph;
+  gboolean no_probe;
+  MusterStorage *storage;
+  MusterClock *clock;
+  double keep_every_n_hours;
+  MusterKeepRule keep_rule;
+  gboolean absolute_paths;
+  const char *latest_filename;
+  gboolean pad_step_number;
+  gboolean unlisted;
+  gboolean allow_empty;
+  gboolean adopt_unknown;
+  MusterWhenFull when_full;
+  gint64 save_timeout_us;
+  MusterSaverPaused paused;
+  gpointer paused_data;
+  const MusterTier *fast;
+  gsize n_fast;
+  /*< private >*/
+  GBytes *paused_owner;
+} MusterSaverOptions;
+
+#define MUSTER_TYPE_SAVER_OPTIONS (muster_saver_options_get_type ())
+GType muster_saver_options_get_type (void);
+
+/**
+ * muster_saver_options_new:
+ *
+ * The defaults.
+ *
+ * Returns: (transfer full): the options
+ */
+MusterSaverOptions *muster_saver_options_new (void);
+
+/**
+ * muster_saver_options_copy:
+ * @self: options
+ *
+ * A copy that owns everything that it points to.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterSaverOptions *muster_saver_options_copy (const MusterSaverOptions *self);
+
+/**
+ * muster_saver_options_free:
+ * @self: (transfer full) (nullable): options of [ctor@SaverOptions.new] or a copy
+ *
+ * Frees options that own what they point to.
+ */
+void muster_saver_options_free (MusterSaverOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSaverOptions, muster_saver_options_free)
+
+/**
+ * muster_saver_options_set_storage:
+ * @self: options of [ctor@SaverOptions.new] or a copy
+ * @storage: (nullable): where checkpoints are; `NULL`: local files
+ *
+ * Sets the store.
+ */
+void muster_saver_options_set_storage (MusterSaverOptions *self, MusterStorage *storage);
+
+/**
+ * muster_saver_options_set_clock:
+ * @self: options of [ctor@SaverOptions.new] or a copy
+ * @clock: (nullable): `NULL`: the machine's
+ *
+ * Sets the clock.
+ */
+void muster_saver_options_set_clock (MusterSaverOptions *self, MusterClock *clock);
+
+/**
+ * muster_saver_options_set_paused:
+ * @self: options of [ctor@SaverOptions.new] or a copy
+ * @paused: (nullable) (scope notified) (closure user_data) (destroy destroy): called on the saving
+ *   thread at each check that finds no space
+ * @user_data: for @paused
+ * @destroy: called with @user_data when no saver needs it any more
+ *
+ * Sets what is called while a save waits for space.
+ */
+void muster_saver_options_set_paused (MusterSaverOptions *self, MusterSaverPaused paused,
+                                      gpointer user_data, GDestroyNotify destroy);
+
+/**
+ * muster_saver_options_add_fast_tier:
+ * @self: options of [ctor@SaverOptions.new] or a copy
+ * @tier: a tier, slower than the ones before
+ *
+ * Adds a fast tier.
+ */
+void muster_saver_options_add_fast_tier (MusterSaverOptions *self, const MusterTier *tier);
+
+/**
+ * MusterSaved:
+ * @prefix: (nullable): the checkpoint; `NULL` if skipped
+ * @step: its step; -1: none
+ * @tier: the fast tier it is in; the number of them: the directory of the save
+ * @bytes: of its files; 0 if unlisted
+ * @took_us: how long it took in microseconds, with waiting for the previous save and for space
+ * @at_us: (array fixed-size=4): when it was requested (in the background: by the caller), staged,
+ *   written and durable, by [enum@SaveState], on the saver's clock; -1: never
+ * @skipped: whether it was skipped
+ * @why: (nullable): why it was skipped; otherwise what failed after the checkpoint was saved
+ *
+ * The result of a save. The struct owns its texts.
+ */
+typedef struct {
+  char *prefix;
+  gint64 step;
+  guint tier;
+  guint64 bytes;
+  gint64 took_us;
+  gint64 at_us[MUSTER_N_SAVE_STATES];
+  gboolean skipped;
+  char *why;
+} MusterSaved;
+
+#define MUSTER_TYPE_SAVED (muster_saved_get_type ())
+GType muster_saved_get_type (void);
+
+/**
+ * muster_saved_new:
+ *
+ * An empty result, for [method@Saver.save_with].
+ *
+ * Returns: (transfer full): the result
+ */
+MusterSaved *muster_saved_new (void);
+
+/**
+ * muster_saved_copy:
+ * @self: a result
+ *
+ * Copies a result with its texts.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterSaved *muster_saved_copy (const MusterSaved *self);
+
+/**
+ * muster_saved_free:
+ * @self: (transfer full) (nullable): a result of [ctor@Saved.new] or a copy
+ *
+ * Frees a result.
+ */
+void muster_saved_free (MusterSaved *self);
+
+/**
+ * muster_saved_clear:
+ * @self: a result
+ *
+ * Frees what the fields point to.
+ */
+void muster_saved_clear (MusterSaved *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSaved, muster_saved_clear)
+
+/**
+ * MusterSaveHow:
+ * @prefix: (nullable): the checkpoint, instead of `DIRECTORY/BASE-STEP` and the step of a cut
+ * @save_tensor: (nullable): instead of the SaverDef's, for values that no longer change; it uses
+ * the same filename tensor
+ * @tensors: (nullable) (element-type MusterNamedTensor): from outside the graph, instead of the
+ *   saveables' current values
+ * @unlisted: no state file, no list, no announcement
+ * @due: with fast tiers, those that are due. The checkpoint is written to the fastest tier in use;
+ *   the other ones that are due get a copy in the background. 0: the directory itself
+ * @written: (nullable) (skip): called when the master has written everything, before publishing
+ * @written_data: (skip): for @written
+ *
+ * Options of a save: of a snapshot, or with the caller's prefix. A zeroed struct is a plain save.
+ * What it points to stays valid until the save has ended.
+ */
+typedef struct {
+  const char *prefix;
+  const char *save_tensor;
+  const GPtrArray *tensors;
+  gboolean unlisted;
+  MusterTierSet due;
+  void (*written) (gpointer user_data);
+  gpointer written_data;
+} MusterSaveHow;
+
+#define MUSTER_TYPE_SAVE_HOW (muster_save_how_get_type ())
+GType muster_save_how_get_type (void);
+
+/**
+ * muster_save_how_new:
+ *
+ * A plain save.
+ *
+ * Returns: (transfer full): the options
+ */
+MusterSaveHow *muster_save_how_new (void);
+
+/**
+ * muster_save_how_copy:
+ * @self: options
+ *
+ * A copy that owns everything that it points to.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterSaveHow *muster_save_how_copy (const MusterSaveHow *self);
+
+/**
+ * muster_save_how_free:
+ * @self: (transfer full) (nullable): options of [ctor@SaveHow.new] or a copy
+ *
+ * Frees options that own what they point to.
+ */
+void muster_save_how_free (MusterSaveHow *self);
+
+/**
+ * muster_save_how_add_tensor:
+ * @self: options of [ctor@SaveHow.new] or a copy
+ * @name: its name in the checkpoint
+ * @tensor: its value
+ *
+ * Adds a tensor from outside the graph, instead of the saveables' current values.
+ */
+void muster_save_how_add_tensor (MusterSaveHow *self, const char *name, MusterTensor *tensor);
+
+/**
+ * MusterSaverConsistentCut:
+ * @quiesce: stops changes of the model, before each attempt to write it
+ * @check: called after the master has written. @is_consistent `FALSE` discards the files, which are
+ *   never published, and another attempt is made, at most five
+ * @number: (nullable): the step for the checkpoint's name, instead of the save's step. Called
+ * before
+ *   @check, so that it matches what was written
+ * @release: allows changes again: once after the attempts, also on failure, before the files are
+ *   synced and published; unless the cut is kept ([method@Saver.keep_cut])
+ *
+ * Makes a consistent save of a model that several tasks train. All functions are called on the
+ * saving thread, while no other save runs.
+ */
+typedef struct {
+  gboolean (*quiesce) (MusterSession *session, gint64 deadline_us, GCancellable *cancellable,
+                       gpointer user_data, GError **error);
+  gboolean (*check) (MusterSession *session, gboolean *is_consistent, gint64 deadline_us,
+                     GCancellable *cancellable, gpointer user_data, GError **error);
+  gboolean (*number) (MusterSession *session, gint64 *step, gint64 deadline_us,
+                      GCancellable *cancellable, gpointer user_data, GError **error);
+  void (*release) (MusterSession *session, gpointer user_data);
+} MusterSaverConsistentCut;
+
+G_END_DECLS

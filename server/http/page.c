@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/page.h"
+
+#include "master/announcement.h"
+#include "master/goodput_message_private.h"
+#include "master/save_status_message_private.h"
+#include "server/http/html.h"
+#include "server/http/page_chart.h"
+#include "server/http/page_text.h"
+#include "status/saves.h"
+#include "status/status.h"
+
+#include <string.h>
+
+/* The page shows that many models and waiting clients; /api/status has all models. */
+#define MODELS_SHOWN  100
+#define WAITERS_SHOWN 50
+
+#define PLACE "<!--main-->"
+
+static gboolean
+has (const char *text)
+{
+  return text != NULL && *text != '\0';
+}
+
+/* --- models --- */
+
+typedef struct {
+  const char *word;       /* static */
+  const char *class_name; /* static */
+} State;
+
+static State
+state_of (const Muster__Announcement *model)
+{
+  MusterChiefPhase phase = (MusterChiefPhase)model->phase;
+  if (phase == MUSTER_CHIEF_OVER)
+    return (State){"over", "idle"};
+  if (model->alive && muster_chief_phase_is_preparing (phase))
+    return (State){muster_chief_phase_name (phase), "warn"};
+  if (model->failed)
+    return (State){"failed", "bad"};
+  if (!model->alive && !(phase == MUSTER_CHIEF_PREPARED && model->prepared))
+    return (State){"chief lost", "bad"};
+  return model->ready ? (State){"ready", "good"} : (State){"not ready", "warn"};
+}
+
+static void
+put_chief (GString *out, const Muster__Announcement *model)
+{
+  g_autofree char *state = muster_status_chief (model);
+  g_string_append (out, "<dt>chief</dt><dd>");
+  muster_html_put_text (out, has (model->task) ? model->task : model->who);
+  if (has (model->task) && has (model->who)) {
+    g_string_append (out, " (");
+    muster_html_put_text (out, model->who);
+    g_string_append_c (out, ')');
+  }
+  g_string_append (out, ": ");
+  muster_html_put_text (out, state);
+  muster_html_put (out, "; epoch %" G_GINT64_FORMAT "</dd>", model->epoch);
+}
+
+static void
+put_durable (GString *out, const Muster__Announcement *model)
+{
+  g_autofree char *age = muster_format_duration (model->durable_age_us);
+  g_string_append (out, "<dt>durable</dt><dd>");
+  if (model->durable_step < 0) {
+    g_string_append (out, "no checkpoint yet</dd>");
+    return;
+  }
+  muster_html_put_text (out, model->durable);
+  muster_html_put (out, ", step %" G_GINT64_FORMAT ", %s ago</dd>", model->durable_step, age);
+}
+
+/* The four steps of a save, each with the last save that reached it. */
+static void
+put_save_states (GString *out, const MusterSaveStatus *saves)
+{
+  g_string_append (out, "<h3>Checkpoints</h3><table><tr><th>state</th><th class=\"number\">step"
+                        "</th><th class=\"number\">age</th></tr>");
+  for (guint i = 0; i < MUSTER_N_SAVE_STATES; i++) {
+    g_autofree char *age = muster_format_duration (saves->age_us[i]);
+    muster_html_put (out, "<tr><td>%s</td>", muster_save_state_name ((MusterSaveState)i));
+    if (saves->step[i] < 0)
+      g_string_append (out, "<td class=\"number\">–</td><td class=\"number\">–</td></tr>");
+    else
+      muster_html_put (
+          out, "<td class=\"number\">%" G_GINT64_FORMAT "</td><td class=\"number\">%s</td></tr>",
+          saves->step[i], age);
+  }
+  g_string_append (out, "</table>");
+}
+
+static void
+put_saves (GString *out, const Muster__Announcement *model)
+{
+  g_autoptr (MusterSaveStatus) saves = muster_save_status_read (model->saves);
+  if (saves == NULL)
+    return;
+  g_autofree char *text = muster_saves_text (saves);
+  put_save_states (out, saves);
+  g_string_append (out, "<p class=\"quiet\">");
+  muster_html_put_text (out, text);
+  g_string_append (out, "</p>");
+}
+
+static void
+put_goodput (GString *out, const Muster__Announcement *model)
+{
+  g_autofree MusterGoodput *goodput = muster_goodput_read (model->goodput);
+  if (goodput == NULL || goodput->began_us == 0)
+    return;
+  g_autofree char *text = muster_goodput_text (goodput);
+  g_string_append (out, "<h3>Time</h3>");
+  muster_chart_goodput (out, goodput);
+  muster_html_put (out, "<p class=\"quiet\">%s</p>", text);
+}
+
+static void
+put_model (GString *out, const Muster__Announcement *model)
+{
+  State state = state_of (model);
+  g_string_append (out, "<section><div class=\"title\"><h2>");
+  muster_html_put_text (out, model->model);
+  muster_html_put (out, "</h2><span class=\"state %s\">%s</span>", state.class_name, state.word);
+  if (model->step >= 0)
+    muster_html_put (out, "<span class=\"step\">step <b>%" G_GINT64_FORMAT "</b></span>",
+                     model->step);
+  g_string_append (out, "</div><dl>");
+  put_chief (out, model);
+  put_durable (out, model);
+  g_string_append (out, "</dl>");
+  put_saves (out, model);
+  put_goodput (out, model);
+  g_string_append (out, "</section>");
+}
+
+static void
+put_models (GString *out, const Muster__StatusResponse *status)
+{
+  g_string_append (out, "<div class=\"cards\">");
+  for (gsize i = 0; i < MIN (status->n_models, MODELS_SHOWN); i++)
+    put_model (out, status->models[i]);
+  if (status->n_models == 0)
+    g_string_append (out,
+                     "<section><div class=\"title\"><h2>No model</h2><span class=\"state idle\">"
+                     "waiting</span></div><p class=\"quiet\">No chief has ever registered. "
+                     "<code>muster train</code> or <code>muster prepare</code> starts one."
+                     "</p></section>");
+  g_string_append (out, "</div>");
+  if (status->n_models > MODELS_SHOWN)
+    muster_html_put (out, "<p>%u more models are in <a href=\"/api/status\">/api/status</a>.</p>",
+                     (guint)(status->n_models - MODELS_SHOWN));
+}
+
+/* --- who waits --- */
+
+static void
+put_waiter (GString *out, const Muster__Waiter *waiter)
+{
+  g_autofree char *age = muster_format_duration (waiter->age_us);
+  g_string_append (out, "<tr><td>");
+  muster_html_put_text (out, has (waiter->task)  ? waiter->task
+                             : has (waiter->who) ? waiter->who
+                                                 : "a task");
+  g_string_append (out, "</td><td>");
+  muster_html_put_text (out, waiter->model);
+  g_string_append (out, "</td><td class=\"why\">");
+  muster_html_put_text (out, waiter->why);
+  muster_html_put (out, "</td><td class=\"number\">%s</td></tr>", age);
+}
+
+static void
+put_waiters (GString *out, const Muster__StatusResponse *status)
+{
+  guint n_waiting = 0;
+  for (gsize i = 0; i < status->n_waiters; i++)
+    n_waiting += has (status->waiters[i]->waits_for);
+  muster_html_put (out, "<section><h2>Waiting: %u%s</h2>", n_waiting,
+                   (gint64)status->n_waiters < status->watchers ? " or more" : "");
+  if (n_waiting == 0) {
+    g_string_append (out, "<p class=\"quiet\">No client waits for a model.</p></section>");
+    return;
+  }
+  g_string_append (out, "<table><tr><th>task</th><th>model</th><th>waits for</th>"
+                        "<th class=\"number\">since</th></tr>");
+  guint n_shown = 0;
+  for (gsize i = 0; i < status->n_waiters && n_shown < WAITERS_SHOWN; i++) {
+    if (!has (status->waiters[i]->waits_for))
+      continue;
+    put_waiter (out, status->waiters[i]);
+    n_shown++;
+  }
+  g_string_append (out, "</table>");
+  if (n_waiting > n_shown)
+    muster_html_put (out, "<p class=\"quiet\">and %u more</p>", n_waiting - n_shown);
+  g_string_append (out, "</section>");
+}
+
+/* --- the server --- */
+
+static void
+put_load (GString *out, const Muster__StatusResponse *status, const MusterStepPeriod *periods)
+{
+  g_autofree char *median = muster_format_duration (status->median_step_us);
+  g_autofree char *rate = muster_html_number (status->steps_per_second);
+  muster_html_put (
+      out,
+      "<div class=\"stack\"><section><h2>Steps</h2><p><span class=\"big\">%s</span> per second, ",
+      rate);
+  muster_html_put (out, "%" G_GINT64_FORMAT " in all</p>", status->steps);
+  muster_chart_rate (out, periods);
+  muster_html_put (out,
+                   "</section><section><h2>Step duration</h2><p><span class=\"big\">%s</span> "
+                   "median of the last 1000</p>",
+                   status->median_step_us > 0 ? median : "–");
+  muster_chart_latency (out, periods);
+  g_string_append (out, "</section></div>");
+}
+
+static gboolean
+is_bytes (const char *limit)
+{
+  return g_str_has_suffix (limit, "bytes") || strcmp (limit, "memory") == 0;
+}
+
+static void
+put_amount (GString *out, const char *limit, gint64 amount)
+{
+  g_autofree char *size = muster_format_size ((guint64)MAX (amount, 0));
+  if (is_bytes (limit))
+    muster_html_put (out, "<td class=\"number\">%s</td>", size);
+  else
+    muster_html_put (out, "<td class=\"number\">%" G_GINT64_FORMAT "</td>", amount);
+}
+
+static void
+put_limits (GString *out, const Muster__StatusResponse *status)
+{
+  g_string_append (out, "<h3>Limits</h3><table><tr><th>limit</th><th class=\"number\">used</th>"
+                        "<th class=\"number\">of</th><th class=\"number\">refused</th></tr>");
+  for (gsize i = 0; i < status->n_limits; i++) {
+    const Muster__Limit *limit = status->limits[i];
+    muster_html_put (out, "<tr><td>%s</td>", limit->name);
+    put_amount (out, limit->name, limit->used);
+    put_amount (out, limit->name, limit->limit);
+    muster_html_put (
+        out, "<td class=\"number\"><span class=\"%s\">%" G_GINT64_FORMAT "</span></td></tr>",
+        limit->refused > 0 ? "bad" : "", limit->refused);
+  }
+  g_string_append (out, "</table>");
+}
+
+static void
+put_server (GString *out, const Muster__StatusResponse *status)
+{
+  g_autofree char *uptime = muster_format_duration (status->uptime_us);
+  g_autofree char *memory = muster_format_size ((guint64)MAX (status->memory_bytes, 0));
+  g_string_append (out, "<section><h2>Server</h2><dl><dt>serves</dt><dd>");
+  muster_html_put_text (out, status->master);
+  muster_html_put (out,
+                   "</dd><dt>version</dt><dd>%s</dd><dt>up</dt><dd>%s</dd><dt>memory</dt><dd>%s"
+                   "</dd><dt>sessions</dt><dd>%d</dd></dl>",
+                   status->version, uptime, memory, status->sessions);
+  put_limits (out, status);
+  g_string_append (out, "</section>");
+}
+
+char *
+muster_page_content (const Muster__StatusResponse *status, const MusterStepPeriod *periods)
+{
+  GString *out = g_string_new (NULL);
+  put_models (out, status);
+  g_string_append (out, "<div class=\"cards\">");
+  put_waiters (out, status);
+  put_load (out, status, periods);
+  put_server (out, status);
+  g_string_append (out, "</div>");
+  return g_string_free (out, FALSE);
+}
+
+/* --- the page around it --- */
+
+char *
+muster_page_whole (const char *content)
+{
+  const char *place = strstr (page_text, PLACE);
+  GString *out = g_string_new_len (page_text, place - page_text);
+  g_string_append (out, content);
+  g_string_append (out, place + strlen (PLACE));
+  return g_string_free (out, FALSE);
+}
+
+/* 'sha256-…' of what stands between the tags. */
+static char *
+hash_between (const char *begin, const char *end)
+{
+  guint8 digest[32];
+  gsize size = sizeof digest;
+  const char *from = strstr (page_text, begin) + strlen (begin);
+  g_autoptr (GChecksum) checksum = g_checksum_new (G_CHECKSUM_SHA256);
+  g_checksum_update (checksum, (const guchar *)from, strstr (from, end) - from);
+  g_checksum_get_digest (checksum, digest, &size);
+  g_autofree char *text = g_base64_encode (digest, size);
+  return g_strdup_printf ("'sha256-%s'", text);
+}
+
+char *
+muster_page_policy (void)
+{
+  g_autofree char *style = hash_between ("<style>", "</style>");
+  g_autofree char *script = hash_between ("<script>", "</script>");
+  return g_strdup_printf ("default-src 'none'; style-src %s; script-src %s; connect-src 'self'; "
+                          "img-src data:; base-uri 'none'; form-action 'none'; "
+                          "frame-ancestors 'none'",
+                          style, script);
+}

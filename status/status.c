@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "status/status.h"
+
+#include "master/announcement.h"
+#include "master/goodput_message_private.h"
+#include "master/save_status_message_private.h"
+#include "status/goodput.h"
+#include "status/saves.h"
+
+static gboolean
+has (const char *text)
+{
+  return *text != '\0';
+}
+
+const char *
+muster_status_word (const Muster__Announcement *model)
+{
+  MusterChiefPhase phase = (MusterChiefPhase)model->phase;
+  if (phase == MUSTER_CHIEF_OVER)
+    return "over";
+  if (model->alive && muster_chief_phase_is_preparing (phase))
+    return muster_chief_phase_name (phase);
+  return model->ready ? "ready" : "not ready";
+}
+
+char *
+muster_status_chief (const Muster__Announcement *model)
+{
+  const char *phase = muster_chief_phase_name ((MusterChiefPhase)model->phase);
+  g_autofree char *age = muster_format_duration (model->phase_age_us);
+  g_autofree char *lost = muster_format_duration (model->lost_age_us);
+  if (model->phase == MUSTER__PHASE__OVER)
+    return g_strdup_printf ("ended the job %s ago", age);
+  if (model->alive)
+    return g_strdup_printf ("%s%s%s for %s", phase, has (model->detail) ? " " : "", model->detail,
+                            age);
+  if (model->phase == MUSTER__PHASE__PREPARED && model->prepared)
+    return g_strdup_printf ("prepared the model and exited, %s ago", lost);
+  return g_strdup_printf ("%s %s ago, while %s", model->failed ? "failed" : "lost", lost, phase);
+}
+
+static void
+models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
+{
+  static const MusterJsonField fields[] = {
+      MUSTER_JSON_FIELD (Muster__Announcement, model, STRING, "model"),
+      MUSTER_JSON_FIELD (Muster__Announcement, task, STRING, "task"),
+      MUSTER_JSON_FIELD (Muster__Announcement, who, STRING, "who"),
+      MUSTER_JSON_FIELD (Muster__Announcement, epoch, INT64, "epoch"),
+      MUSTER_JSON_FIELD (Muster__Announcement, phase_age_us, SECONDS, "phase_age"),
+      MUSTER_JSON_FIELD (Muster__Announcement, detail, STRING, "detail"),
+      MUSTER_JSON_FIELD (Muster__Announcement, step, STEP, "step"),
+      MUSTER_JSON_FIELD (Muster__Announcement, durable_step, STEP, "durable_step"),
+      MUSTER_JSON_FIELD (Muster__Announcement, durable, STRING, "durable"),
+      MUSTER_JSON_FIELD (Muster__Announcement, alive, BOOLEAN, "alive"),
+      MUSTER_JSON_FIELD (Muster__Announcement, prepared, BOOLEAN, "prepared"),
+      MUSTER_JSON_FIELD (Muster__Announcement, ready, BOOLEAN, "ready"),
+  };
+  json_builder_set_member_name (builder, "models");
+  json_builder_begin_array (builder);
+  for (gsize i = 0; i < status->n_models; i++) {
+    const Muster__Announcement *model = status->models[i];
+    g_autoptr (MusterSaveStatus) saves = muster_save_status_read (model->saves);
+    g_autofree MusterGoodput *goodput = muster_goodput_read (model->goodput);
+    json_builder_begin_object (builder);
+    muster_json_add_string (builder, "state", muster_status_word (model));
+    muster_json_add_string (builder, "phase",
+                            muster_chief_phase_name ((MusterChiefPhase)model->phase));
+    muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), model);
+    if (model->durable_step >= 0)
+      muster_json_add_seconds (builder, "durable_age", model->durable_age_us);
+    if (!model->alive)
+      muster_json_add_seconds (builder, "lost_age", model->lost_age_us);
+    muster_saves_json (builder, saves);
+    muster_goodput_json (builder, goodput);
+    json_builder_end_object (builder);
+  }
+  json_builder_end_array (builder);
+}
+
+void
+muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status)
+{
+  static const MusterJsonField fields[] = {
+      MUSTER_JSON_FIELD (Muster__StatusResponse, version, STRING, "version"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, master, STRING, "serves"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, uptime_us, SECONDS, "uptime"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, draining_us, SECONDS, "draining"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, sessions, INT, "sessions"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, watchers, INT, "watchers"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, steps, INT64, "steps"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, steps_per_second, DOUBLE, "steps_per_second"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, median_step_us, SECONDS, "median_step"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, memory_bytes, INT64, "memory_bytes"),
+  };
+  static const MusterJsonField of_waiters[] = {
+      MUSTER_JSON_FIELD (Muster__Waiter, task, STRING, "task"),
+      MUSTER_JSON_FIELD (Muster__Waiter, who, STRING, "who"),
+      MUSTER_JSON_FIELD (Muster__Waiter, model, STRING, "model"),
+      MUSTER_JSON_FIELD (Muster__Waiter, age_us, SECONDS, "age"),
+      MUSTER_JSON_FIELD (Muster__Waiter, waits_for, STRING, "waits_for"),
+      MUSTER_JSON_FIELD (Muster__Waiter, why, STRING, "why"),
+  };
+  static const MusterJsonField of_limits[] = {
+      MUSTER_JSON_FIELD (Muster__Limit, name, STRING, "name"),
+      MUSTER_JSON_FIELD (Muster__Limit, used, INT64, "used"),
+      MUSTER_JSON_FIELD (Muster__Limit, limit, INT64, "limit"),
+      MUSTER_JSON_FIELD (Muster__Limit, refused, INT64, "refused"),
+  };
+  muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), status);
+  models_json (builder, status);
+  muster_json_add_list (builder, "waiters", of_waiters, G_N_ELEMENTS (of_waiters),
+                        (gpointer const *)status->waiters, status->n_waiters);
+  muster_json_add_list (builder, "limits", of_limits, G_N_ELEMENTS (of_limits),
+                        (gpointer const *)status->limits, status->n_limits);
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rpc/proto/muster.pb-c.h"
+#include "status/json.h"
+
+G_BEGIN_DECLS
+
+/* A server's status as it is shown: by `muster status`, and by the server's page and API. */
+
+/* The model's state in a word: "ready", "not ready", "over", or the phase while it is prepared. */
+const char *muster_status_word (const Muster__Announcement *model);
+
+/* "training for 12 s", "lost 3 s ago, while initialising", "failed 3 s ago, …" (transfer full) */
+char *muster_status_chief (const Muster__Announcement *model);
+
+/* Adds the members of a status to the current object: what `muster status --json` prints. */
+void muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status);
+
+G_END_DECLS

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process's limit of memory, as the engine keeps it.
+#include "base/memory_account.h"
+#include "engine/resources/lookup_dense.h"
+#include "engine/resources/lookup_store.h"
+#include "graph/buffer_pool_private.h"
+#include "tests/engine/fixture.h"
+
+#define MIB ((gsize)1 << 20)
+
+/* From here on that much more may be held. */
+static void
+limit_to (gsize more)
+{
+  muster_buffer_pool_empty (); /* else it makes room for more */
+  muster_memory_set_limit (muster_memory_used_in_all () + more);
+}
+
+static void
+clear_limit (void)
+{
+  muster_memory_set_limit (0);
+}
+
+static void
+add_int (MusterGraphBuilder *b, const char *name, gint32 value)
+{
+  g_autoptr (MusterTensor) tensor = muster_tensor_new_int32 (value);
+  muster_graph_builder_constant (b, name, tensor);
+}
+
+static void
+add_one_hot (MusterGraphBuilder *b, const char *name, const char *depth)
+{
+  muster_graph_builder_node (b, "OneHot", name);
+  muster_graph_builder_input (b, "one_int");
+  muster_graph_builder_input (b, depth);
+  muster_graph_builder_input (b, "one");
+  muster_graph_builder_input (b, "one");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "TI", MUSTER_INT32);
+}
+
+/* A few hundred bytes ask for 8.6 GB. */
+MUSTER_TEST (MemoryLimit, refuses_a_one_hot_of_a_depth_of_two_billion)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (
+      &(MusterLocalMasterOptions){.max_op_bytes = (guint64)1 << 40});
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_int (b, "one_int", 1);
+  add_int (b, "deep", G_MAXINT32);
+  add_int (b, "shallow", 1000);
+  add_constant (b, "one", 1);
+  add_one_hot (b, "huge", "deep");
+  add_one_hot (b, "small", "shallow");
+  g_autoptr (MusterSession) session = open_session (master, b);
+  const guint64 refused = muster_memory_n_refused ();
+  limit_to (100 * MIB);
+
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) none = run_one (session, NULL, NULL, "huge:0", &error);
+
+  MUSTER_EXPECT_NULL (none);
+  EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "over the limit of memory (");
+  MUSTER_EXPECT_EQ (muster_memory_n_refused (), refused + 1);
+  g_clear_error (&error);
+  g_autoptr (MusterTensor) some = run_one (session, NULL, NULL, "small:0", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  clear_limit ();
+}
+
+static MusterGraphBuilder *
+fill_graph (const char *name, gint32 n)
+{
+  MusterGraphBuilder *b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) shape =
+      muster_tensor_new_from_data (MUSTER_INT32, 1, (gint64[]){1}, &n, sizeof n, NULL);
+  muster_graph_builder_constant (b, "shape", shape);
+  add_constant (b, "one", 1);
+  muster_graph_builder_node (b, "Fill", name);
+  muster_graph_builder_input (b, "shape");
+  muster_graph_builder_input (b, "one");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
+  return b;
+}
+
+/* What several steps hold adds up, and is there again when it is freed. */
+MUSTER_TEST (MemoryLimit, adds_up_the_tensors_of_all_steps)
+{
+  g_autoptr (MusterGraphBuilder) b = fill_graph ("ten", 10 * MIB / 4);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
+  MusterTensor *held[16] = {NULL};
+  g_autoptr (GError) error = NULL;
+  guint n = 0;
+  limit_to (64 * MIB);
+
+  while (n < G_N_ELEMENTS (held) &&
+         (held[n] = run_one (session, NULL, NULL, "ten:0", &error)) != NULL)
+    n++;
+
+  MUSTER_EXPECT_GE (n, 5); /* a buffer is at most a quarter too large */
+  MUSTER_EXPECT_LE (n, 6);
+  EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "over the limit of memory (");
+  g_clear_error (&error);
+  muster_tensor_unref (held[--n]);
+  g_autoptr (MusterTensor) again = run_one (session, NULL, NULL, "ten:0", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  while (n > 0)
+    muster_tensor_unref (held[--n]);
+  clear_limit ();
+}
+
+/* Buffers that are kept for later tensors of another size don't stand in the way. */
+MUSTER_TEST (MemoryLimit, frees_what_is_kept_for_reuse_before_it_refuses)
+{
+  g_autoptr (MusterGraphBuilder) small = fill_graph ("filled", 10 * MIB / 4);
+  g_autoptr (MusterGraphBuilder) large = fill_graph ("filled", 40 * MIB / 4);
+  g_autoptr (MusterSession) first = open_session (NULL, small);
+  g_autoptr (MusterSession) second = open_session (NULL, large);
+  limit_to (55 * MIB);
+  MusterTensor *held[4];
+  g_autoptr (GError) error = NULL;
+  for (gsize i = 0; i < G_N_ELEMENTS (held); i++)
+    held[i] = run_one (first, NULL, NULL, "filled:0", &error);
+  for (gsize i = 0; i < G_N_ELEMENTS (held); i++)
+    muster_tensor_unref (held[i]);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  g_autoptr (MusterTensor) got = run_one (second, NULL, NULL, "filled:0", &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  clear_limit ();
+}
+
+/* Many nodes, whose names begin with prefix. */
+static MusterGraph *
+large_graph (const char *prefix)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  for (guint i = 0; i < 20000; i++) {
+    g_autofree char *name = g_strdup_printf ("%s/%u", prefix, i);
+    muster_graph_builder_node (b, "NoOp", name);
+  }
+  return muster_graph_builder_end (b, NULL);
+}
+
+static MusterSession *
+try_session (MusterMaster *master, const char *prefix, GError **error)
+{
+  g_autoptr (MusterGraph) graph = large_graph (prefix);
+  return muster_master_create_session (master, graph, NULL, test_deadline (), NULL, error);
+}
+
+MUSTER_TEST (MemoryLimit, adds_up_the_graphs_of_all_sessions_and_counts_shared_ones_once)
+{
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (GError) error = NULL;
+  const guint64 before = muster_memory_used (MUSTER_MEMORY_GRAPHS);
+  g_autoptr (MusterSession) first = try_session (master, "a", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const guint64 one = muster_memory_used (MUSTER_MEMORY_GRAPHS) - before;
+  MUSTER_EXPECT_GT (one, MIB);
+  limit_to (one / 2);
+
+  g_autoptr (MusterSession) same = try_session (master, "a", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_LT (muster_memory_used (MUSTER_MEMORY_GRAPHS), before + one * 3 / 2);
+  g_autoptr (MusterSession) other = try_session (master, "b", &error);
+
+  MUSTER_EXPECT_NULL (other);
+  EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "over the limit of memory (");
+  g_clear_error (&error);
+
+  /* Graphs that are kept without a session don't stand in the way. */
+  MUSTER_EXPECT_TRUE (muster_session_close (first, test_deadline (), NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_session_close (same, test_deadline (), NULL, &error));
+  g_clear_object (&first);
+  g_clear_object (&same);
+  g_autoptr (MusterSession) later = try_session (master, "b", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_clear_object (&later);
+  g_clear_object (&master);
+  clear_limit ();
+  MUSTER_EXPECT_LT (muster_memory_used (MUSTER_MEMORY_GRAPHS), before + MIB);
+}
+
+/* The master has a value of it: so this isn't a variable without one. */
+MUSTER_TEST (MemoryLimit, tells_an_update_without_memory_from_one_without_a_value)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  const gint64 n = (gint64)(32 * MIB / 4);
+  g_autoptr (MusterTensor) zeros = muster_tensor_new (MUSTER_FLOAT, 1, &n);
+  memset (muster_tensor_data_mutable (zeros), 0, 32 * MIB);
+  muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, -1, NULL);
+  g_autoptr (MusterTensor) scalar = muster_tensor_new_float (0);
+  muster_graph_builder_node (b, "VariableV2", "v");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_shape (b, "shape", 1, &n);
+  muster_graph_builder_node (b, "Assign", "set");
+  muster_graph_builder_input (b, "v");
+  muster_graph_builder_input (b, "x");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  add_constant (b, "rate", 1);
+  muster_graph_builder_node (b, "ApplyGradientDescent", "train");
+  muster_graph_builder_input (b, "v");
+  muster_graph_builder_input (b, "rate");
+  muster_graph_builder_input (b, "x");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) snapshot = run_one (session, "x:0", zeros, "set:0", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  limit_to (MIB);
+
+  g_autoptr (MusterTensor) none = run_one (session, "x:0", zeros, "train:0", &error);
+
+  MUSTER_EXPECT_NULL (none);
+  EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "not enough memory to update variable 'v'");
+  clear_limit ();
+}
+
+MUSTER_TEST (MemoryLimit, counts_lookup_tables_until_they_are_cleared)
+{
+  g_autoptr (GError) error = NULL;
+  MusterLookupStore store;
+  muster_lookup_store_init (&store, MUSTER_STRING, MUSTER_INT64, 1);
+  const gint64 n = 2, first = 0;
+  g_autofree char *text = g_strnfill (100000, 'x');
+  g_autoptr (MusterTensor) keys = muster_tensor_new_strv ((const char *const[]){text, "y", NULL});
+  g_autoptr (MusterTensor) values = muster_tensor_new (MUSTER_INT64, 1, &n);
+  memset (muster_tensor_data_mutable (values), 0, 16);
+  const guint64 before = muster_memory_used (MUSTER_MEMORY_RESOURCES);
+
+  MUSTER_EXPECT_TRUE (muster_lookup_store_reserve (&store, 1 << 20, NULL, &error));
+  MUSTER_EXPECT_EQ (muster_lookup_store_add (&store, keys, values, first, NULL, &error), 0);
+  MUSTER_EXPECT_NO_ERROR (error);
+  const guint64 held = muster_memory_used (MUSTER_MEMORY_RESOURCES) - before;
+  MUSTER_EXPECT_GT (held, ((guint64)1 << 20) * 36 + 90000);
+  limit_to (MIB);
+  MUSTER_EXPECT_FALSE (muster_lookup_store_reserve (&store, 1 << 21, NULL, &error));
+  EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "over the limit of memory (");
+  clear_limit ();
+
+  muster_lookup_store_clear (&store);
+  MUSTER_EXPECT_LE (muster_memory_used (MUSTER_MEMORY_RESOURCES), before + (16 << 10));
+}
+
+MUSTER_TEST (MemoryLimit, returns_what_a_refused_key_of_a_dense_table_took)
+{
+  g_autoptr (GError) error = NULL;
+  const gint64 n = 1;
+  g_autofree char *text = g_strnfill (MIB, 'x');
+  g_autoptr (MusterTensor) empty = muster_tensor_new_string ("");
+  g_autoptr (MusterTensor) deleted = muster_tensor_new_string ("-");
+  g_autoptr (MusterTensor) keys = muster_tensor_new_strv ((const char *const[]){text, NULL});
+  g_autoptr (MusterTensor) values = muster_tensor_new (MUSTER_INT64, 1, &n);
+  memset (muster_tensor_data_mutable (values), 0, 8);
+  const MusterDenseSpec spec = {empty, deleted, MUSTER_INT64, 1, 16, 0.8f};
+  MusterDenseTable *table = muster_dense_table_new (&spec, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const guint64 before = muster_memory_used (MUSTER_MEMORY_RESOURCES);
+
+  MusterBudget budget = {.limit = 1000};
+  MUSTER_EXPECT_FALSE (muster_dense_table_insert (table, keys, values, &budget, &error));
+  EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "the operation exceeds its memory limit");
+
+  MUSTER_EXPECT_LE (muster_memory_used (MUSTER_MEMORY_RESOURCES), before + (16 << 10));
+  muster_dense_table_free (table);
+}

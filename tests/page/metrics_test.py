@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""/metrics of a server that a job uses, and the dashboard and the alerts that are made for it."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+sys.path.insert(0, "tests/tensorflow")
+import peer
+
+DIGITS, X, Y = (peer.fixture(name) for name in ("digits.meta", "digits_x.npy", "digits_y.npy"))
+RULES = os.path.abspath("packaging/prometheus/muster.rules.yml")
+DASHBOARD = os.path.abspath("packaging/grafana/muster.json")
+PROMTOOL = shutil.which("promtool")
+PATIENCE = 60
+
+
+def run(*words):
+    return subprocess.run([peer.MUSTER, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=PATIENCE, check=False)
+
+
+class Metrics(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.run_dir = os.path.join(folder.name, "run")
+
+    def serve(self):
+        server = subprocess.Popen([peer.MUSTER, "serve", "--listen=localhost:0", "--http=localhost:0"],
+                                  stdout=subprocess.PIPE, text=True, preexec_fn=peer.die_with_parent)
+
+        def end():
+            server.terminate()
+            server.wait(PATIENCE)
+            server.stdout.close()
+
+        self.addCleanup(end)
+        return dict(server.stdout.readline().split() for _ in range(2))
+
+    def train(self, at, steps):
+        trained = run("train", "--master=" + at["serving"], "--meta-graph=" + DIGITS, "--feed=x:0=@" + X,
+                      "--feed=y:0=@" + Y, "--loss=loss:0", "--steps=%d" % steps, "--checkpoint-dir=" + self.run_dir)
+        self.assertEqual(trained.returncode, 0, trained.stderr)
+
+    def metrics(self, at):
+        with urllib.request.urlopen(at["http"] + "/metrics", timeout=PATIENCE) as answer:
+            return answer.read().decode()
+
+    def value(self, page, sample):
+        found = re.search("^%s (.*)$" % re.escape(sample), page, re.M)
+        self.assertIsNotNone(found, sample)
+        return float(found.group(1))
+
+    def test_count_what_a_job_did(self):
+        at = self.serve()
+        waits = subprocess.Popen([peer.MUSTER, "wait", "--master=" + at["serving"], "--meta-graph=" + DIGITS],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                 preexec_fn=peer.die_with_parent)
+        self.addCleanup(waits.stderr.close)
+        self.assertIn("waiting", waits.stderr.readline())
+        self.train(at, 20)
+        self.assertEqual(waits.wait(PATIENCE), 0)
+        page = self.metrics(at)
+        self.assertGreater(self.value(page, "muster_watch_latency_seconds_count"), 0)
+        self.assertEqual(self.value(page, "muster_restore_duration_seconds_count"), 0)
+        self.assertEqual(self.value(page, 'muster_model_phase{model="digits",phase="over"}'), 1)
+
+        again = self.serve()
+        self.train(again, 40)
+        page = self.metrics(again)
+        self.assertEqual(self.value(page, "muster_restore_duration_seconds_count"), 1)
+        self.assertEqual(self.value(page, 'muster_model_failures{model="digits"}'), 0)
+
+    def test_dashboard_and_alerts_use_metrics_that_exist(self):
+        at = self.serve()
+        self.train(at, 20)
+        known = set(re.findall(r"^(muster_\w+)", self.metrics(at), re.M))
+        # only while there is one
+        known |= {"muster_model_saving_seconds", "muster_model_save_interval_seconds"}
+        with open(DASHBOARD, encoding="utf-8") as file:
+            panels = json.load(file)["panels"]
+        with open(RULES, encoding="utf-8") as file:
+            rules = re.findall(r"expr: (.*)", file.read())
+        asked = "\n".join([target["expr"] for panel in panels for target in panel["targets"]] + rules)
+        used = set(re.findall(r"muster_\w+", asked))
+        self.assertGreater(len(used), 20)
+        self.assertEqual(used - known, set())
+
+    @unittest.skipUnless(PROMTOOL, "promtool isn't installed: Debian has it in the package prometheus")
+    def test_promtool_accepts_the_alerts(self):
+        checked = subprocess.run([PROMTOOL, "check", "rules", RULES], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

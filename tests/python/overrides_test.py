@@ -1,0 +1,422 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What gi/overrides/Muster.py adds to the raw names."""
+import array
+import asyncio
+import datetime
+import gc
+import os
+import sys
+import threading
+import weakref
+
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../python")))
+import case
+from case import FOREVER, GLib, Muster, MusterEngine
+
+try:
+    import numpy
+except ImportError:
+    print("skipped: needs NumPy, which `bazel/setup --tests` installs")
+    sys.exit(0)
+
+
+def address(of):
+    return of.__array_interface__["data"][0]
+
+
+def state(*shape):
+    """v, a variable that "set" sets to the placeholder "new"; "same" is what was fed, through a Reshape and an Identity."""
+    builder = Muster.GraphBuilder.new()
+    builder.placeholder("new", Muster.DType.FLOAT, shape)
+    builder.variable("v", Muster.Tensor(numpy.zeros(shape, numpy.float32)))
+    builder.node("Assign", "set")
+    for name in ("v", "new"):
+        builder.input(name)
+    builder.attr_type("T", Muster.DType.FLOAT)
+    builder.constant("flat", Muster.Tensor([-1]))
+    builder.node("Reshape", "column")
+    for name in ("new", "flat"):
+        builder.input(name)
+    builder.attr_type("T", Muster.DType.FLOAT)
+    builder.attr_type("Tshape", Muster.DType.INT32)
+    builder.node("Identity", "same")
+    builder.input("column")
+    builder.attr_type("T", Muster.DType.FLOAT)
+    builder.group("init", ["v/Assign"])
+    session = MusterEngine.Master.new().create_session(builder.end(), None, FOREVER, None)
+    session.run("init")
+    return session
+
+
+class Tensors(case.TestCase):
+    def test_numpy_sees_a_tensors_own_memory(self):
+        tensor = Muster.Tensor([[1, 2, 3], [4, 5, 6]])
+        view = numpy.asarray(tensor)
+        self.assertEqual(address(view), tensor.data())
+        self.assertFalse(view.flags.writeable)
+        self.assertEqual(view.tolist(), [[1, 2, 3], [4, 5, 6]])
+        with self.assertRaises(ValueError):
+            view[0] = 7
+
+    def test_a_view_keeps_its_tensor(self):
+        view = numpy.asarray(Muster.Tensor(numpy.arange(100000)))
+        gc.collect()
+        self.assertEqual(view.sum(), 99999 * 50000)
+
+    def test_each_type_goes_there_and_back(self):
+        for kind in "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 ? c8 c16".split():
+            given = numpy.array([[0, 1], [1, 0]], kind)
+            tensor = Muster.Tensor(given)
+            self.assertEqual(numpy.asarray(tensor).dtype, given.dtype)
+            self.assertEqual(numpy.asarray(tensor).tolist(), given.tolist())
+            self.assertEqual(tensor.tolist(), given.tolist())
+
+    def test_bfloat16_is_read_and_written(self):
+        tensor = Muster.Tensor([1.5, -2], Muster.DType.BFLOAT16)
+        self.assertEqual(tensor.tolist(), [1.5, -2])
+        self.assertEqual(Muster.Tensor(numpy.asarray(tensor)), tensor)
+
+    def test_strings_are_bytes_of_any_content(self):
+        tensor = Muster.Tensor([["a", b"b\0c"], ["", "ü"]])
+        self.assertEqual(tensor.tolist(), [[b"a", b"b\0c"], [b"", "ü".encode()]])
+        self.assertEqual(numpy.asarray(tensor)[0, 1], b"b\0c")
+        self.assertEqual(Muster.Tensor(numpy.array(["x", "yz"])).tolist(), [b"x", b"yz"])
+        self.assertEqual(Muster.Tensor("abc"), "abc")
+
+    def test_odd_shapes_and_orders(self):
+        for given in (numpy.zeros((0, 3), "f4"), numpy.zeros((2, 0), "f4"), numpy.array(3.0), numpy.arange(6).reshape(2, 3).T,
+                      numpy.arange(10)[::2], numpy.arange(3).astype(">i4"), numpy.float32(2)):
+            tensor = Muster.Tensor(given)
+            self.assertEqual(tensor.shape(), list(given.shape))
+            self.assertEqual(tensor.tolist(), given.tolist())
+
+    def test_types_are_guessed_as_tensorflow_does(self):
+        for value, dtype in ((1, "int32"), (2**40, "int64"), (1.0, "float"), (True, "bool"), ([1, 2.5], "float"), (1j, "complex128")):
+            self.assertEqual(Muster.dtype_name(Muster.Tensor(value).dtype()), dtype)
+
+    def test_what_fits_no_tensor_is_refused(self):
+        for value, dtype in ((object(), None), ([[1], [1, 2]], None), (300, Muster.DType.UINT8), (numpy.zeros(2, "M8[s]"), None)):
+            with self.assertRaises((TypeError, ValueError)):
+                Muster.Tensor(value, dtype)
+
+    def test_scalars_are_numbers(self):
+        self.assertEqual(float(Muster.Tensor(2.5)), 2.5)
+        self.assertEqual(int(Muster.Tensor([7])), 7)
+        self.assertEqual([10, 20][Muster.Tensor(1)], 20)
+        self.assertTrue(Muster.Tensor(True))
+        self.assertFalse(Muster.Tensor(0))
+        with self.assertRaises(Muster.InvalidArgument):
+            float(Muster.Tensor([1, 2]))
+
+    def test_equality(self):
+        self.assertEqual(Muster.Tensor([1, 2]), Muster.Tensor([1, 2]))
+        self.assertNotEqual(Muster.Tensor([1, 2]), Muster.Tensor([1, 3]))
+        self.assertNotEqual(Muster.Tensor([1, 2]), Muster.Tensor([1.0, 2.0]))
+        self.assertEqual(Muster.Tensor(3), 3)
+        self.assertEqual((Muster.Tensor([1, 2]) == numpy.array([1, 3])).tolist(), [True, False])
+        self.assertEqual(len({Muster.Tensor(3), Muster.Tensor(3)}), 1)
+
+    def test_length_items_and_text(self):
+        tensor = Muster.Tensor([[1, 2], [3, 4]])
+        self.assertEqual(len(tensor), 2)
+        self.assertEqual(tensor[1].tolist(), [3, 4])
+        self.assertEqual([row.tolist() for row in tensor], [[1, 2], [3, 4]])
+        self.assertEqual(repr(tensor), "<Muster.Tensor int32 [2,2] [[1, 2], [3, 4]]>")
+        with self.assertRaises(TypeError):
+            len(Muster.Tensor(1))
+
+    def test_a_buffer_is_taken_too(self):
+        self.assertEqual(Muster.Tensor(array.array("d", [1, 2])).tolist(), [1, 2])
+
+    def test_a_tensor_is_a_copy(self):
+        given = numpy.arange(4)
+        tensor = Muster.Tensor(given)
+        given[0] = 9
+        self.assertEqual(tensor.tolist(), [0, 1, 2, 3])
+
+
+class Steps(case.TestCase):
+    def test_fetches_keep_their_structure(self):
+        scaffold = case.linreg()
+        session = case.session(scaffold)
+        feeds = {"x:0": [1.0, 2.0], "y:0": numpy.array([1, 2], "f4")}
+        self.assertIsInstance(session.run("loss:0", feeds), Muster.Tensor)
+        loss, (train, step), more = session.run(["loss:0", (scaffold.train_op(), scaffold.global_step()), {"l": "loss:0"}], feeds)
+        self.assertIsNone(train)
+        self.assertEqual(float(loss), more["l"])
+        self.assertEqual(int(session.run(scaffold.global_step())), 1)
+        self.assertEqual(session.run((), targets=scaffold.train_op(), feeds=feeds), ())
+        self.assertEqual(int(session.run(scaffold.global_step())), 2)
+
+    def test_values_get_the_placeholders_type(self):
+        session = state(2)
+        for value in ([1, 2], numpy.array([1, 2]), numpy.array([1.0, 2.0]), (True, 2)):
+            self.assertEqual(session.run("same:0", {"new:0": value}).tolist()[1], 2.0)
+
+    def test_a_fed_array_is_borrowed_not_copied(self):
+        session = state(1000, 1000)
+        given = numpy.ones((1000, 1000), numpy.float32)
+        borrowed = []
+        new_borrowed = Muster.Tensor.new_borrowed
+        Muster.Tensor.new_borrowed = lambda *args: borrowed.append(new_borrowed(*args)) or borrowed[-1]
+        try:
+            session.run("set", {"new:0": given})
+        finally:
+            Muster.Tensor.new_borrowed = new_borrowed
+        self.assertEqual(borrowed[0].data(), address(given))
+
+    def test_an_array_is_let_go_after_the_call(self):
+        class Array(numpy.ndarray):
+            pass
+
+        session = state(1000)
+        given = numpy.ones(1000, numpy.float32).view(Array)
+        alive = weakref.ref(given)
+        session.run(["set", "same:0", "column:0"], {"new:0": given})
+        del given
+        gc.collect()
+        self.assertIsNone(alive())
+
+    def test_what_is_kept_of_a_fed_array_is_a_copy(self):
+        session = state(1000)
+        given = numpy.ones(1000, numpy.float32)
+        same, column, _ = session.run(["same:0", "column:0", "set"], {"new:0": given})
+        given[:] = 5
+        self.assertEqual(numpy.asarray(same).sum(), 1000)
+        self.assertEqual(numpy.asarray(column).sum(), 1000)
+        self.assertEqual(numpy.asarray(session.run("v:0")).sum(), 1000)
+
+    def test_what_a_queue_keeps_of_a_fed_array_is_a_copy(self):
+        builder = Muster.GraphBuilder.new()
+        builder.placeholder("new", Muster.DType.FLOAT, [1000])
+        builder.node("FIFOQueueV2", "queue")
+        builder.attr_types("component_types", [Muster.DType.FLOAT])
+        builder.node("QueueEnqueueV2", "put")
+        builder.input("queue")
+        builder.input("new")
+        builder.attr_types("Tcomponents", [Muster.DType.FLOAT])
+        builder.node("QueueDequeueV2", "take")
+        builder.input("queue")
+        builder.attr_types("component_types", [Muster.DType.FLOAT])
+        session = MusterEngine.Master.new().create_session(builder.end(), None, FOREVER, None)
+        given = numpy.ones(1000, numpy.float32)
+        session.run("put", {"new:0": given})
+        given[:] = 5
+        self.assertEqual(numpy.asarray(session.run("take:0")).sum(), 1000)
+
+    def test_a_fetched_tensor_is_not_copied(self):
+        session = state(1000)
+        session.run("set", {"new:0": numpy.ones(1000, numpy.float32)})
+        first, again = session.run("v:0"), session.run("v:0")
+        self.assertEqual(address(numpy.asarray(first)), address(numpy.asarray(again)))
+
+    def test_a_session_is_closed_by_with(self):
+        with state(1) as session:
+            session.run("v:0")
+        with self.assertRaises(Muster.StatusError):
+            session.run("v:0")
+
+
+class Errors(case.TestCase):
+    def test_have_the_class_of_their_code(self):
+        session = state(2)
+        with self.assertRaises(Muster.InvalidArgument) as caught:
+            session.run("same:0", {"new:0": [1, 2, 3]})
+        self.assertIsInstance(caught.exception, GLib.Error)
+        self.assertTrue(caught.exception.matches(Muster.error_quark(), Muster.Error.INVALID_ARGUMENT))
+        self.assertIn("Cannot feed value of shape [3]", str(caught.exception))
+
+    def test_raw_calls_raise_them_too(self):
+        with self.assertRaises(Muster.InvalidArgument):
+            Muster.Tensor.new_from_bytes(Muster.DType.FLOAT, [2], GLib.Bytes.new(b"abc"))
+
+    def test_others_stay_what_they_were(self):
+        with self.assertRaises(GLib.Error) as caught:
+            GLib.file_get_contents("/none")
+        self.assertIs(type(caught.exception), GLib.Error)
+
+
+class Time(case.TestCase):
+    def test_a_timeout_is_seconds_or_a_timedelta(self):
+        now_us = Muster.system_clock().now_us()
+        for timeout in (3600, 3600.0, datetime.timedelta(hours=1)):
+            self.assertGreaterEqual(Muster.deadline(timeout) - now_us, 3600 * Muster.SECOND)
+        self.assertEqual(Muster.deadline(), FOREVER)
+        self.assertEqual(Muster.deadline(1e300), FOREVER)
+        for timeout in ("5", True, float("nan")):
+            with self.assertRaises(TypeError):
+                Muster.deadline(timeout)
+
+    def test_every_call_with_a_deadline_takes_a_timeout(self):
+        scaffold = case.linreg()
+        session = case.session(scaffold)
+        step = scaffold.global_step()
+        for value in (session.fetch(step), session.fetch(step, timeout=60), session.fetch(step, Muster.deadline(60)),
+                      session.fetch(step, deadline_us=FOREVER), session.fetch(step, FOREVER, None)):
+            self.assertEqual(int(value), 0)
+        for wrong in (lambda: session.fetch(timeout=3), lambda: session.fetch(step, FOREVER, timeout=3), lambda: session.fetch(step, patience=3)):
+            with self.assertRaises(TypeError):
+                wrong()
+
+    def test_a_step_ends_at_its_timeout(self):
+        with self.assertRaises(Muster.DeadlineExceeded):
+            state(2).run("same:0", {"new:0": [1, 2]}, timeout=0)
+
+
+class Options(case.TestCase):
+    def test_are_keywords(self):
+        options = Muster.PrepareOptions(init_op="init", checkpoint_dir="run", timeout=3, max_wait=0, reset_master=True)
+        self.assertEqual((options.init_op, options.checkpoint_dir, options.timeout_us, options.reset_master), ("init", "run", 3000000, True))
+        self.assertEqual(options.max_wait_us, 1)  # 0 would be the default, two hours
+        self.assertEqual(Muster.PrepareOptions(timeout=None).timeout_us, FOREVER)
+        with self.assertRaisesRegex(TypeError, "has no option 'patience'; its options are .*timeout_us"):
+            Muster.PrepareOptions(patience=3)
+
+    def test_of_a_call_are_its_keywords(self):
+        manager, scaffold = manage()
+        session = manager.prepare_session(MusterEngine.Master.new(), init_op=scaffold.init_op(), timeout=60)
+        self.assertEqual(int(session.run(scaffold.global_step())), 0)
+        with self.assertRaises(TypeError):
+            manager.prepare_session(MusterEngine.Master.new(), Muster.PrepareOptions(), init_op=scaffold.init_op())
+
+
+def manage():
+    scaffold = case.linreg()
+    return Muster.SessionManager.new_for_ops(scaffold.graph(), scaffold.ready_op(), None, scaffold.local_init_op(), None, None), scaffold
+
+
+class NotReady(case.TestCase):
+    def test_carries_the_report_and_the_reasons(self):
+        manager, _ = manage()
+        with self.assertRaises(Muster.NotReady) as caught:
+            manager.wait_for_session(MusterEngine.Master.new(), timeout=0.1)
+        self.assertIsInstance(caught.exception, Muster.DeadlineExceeded)
+        self.assertEqual(caught.exception.report.outcome, Muster.Outcome.NOT_READY)
+        self.assertIn("variables", [reason.component for reason in caught.exception.reasons])
+
+
+class WaitEvents(case.TestCase):
+    def test_tell_the_reasons_and_at_last_give_the_session(self):
+        manager, scaffold = manage()
+        master = MusterEngine.Master.new()
+        chief, seen = [], []
+        for event in manager.wait_events(master, timeout=60):
+            seen.append(event)
+            if not chief:
+                chief.append(manage()[0].prepare_session(master, init_op=scaffold.init_op()))
+        self.assertIn("variables", [reason.component for reason in seen[0].reasons])
+        self.assertIsNone(seen[0].session)
+        self.assertEqual(int(seen[-1].session.run(scaffold.global_step())), 0)
+
+    def test_fail_as_the_wait_does(self):
+        with self.assertRaises(Muster.NotReady) as caught:
+            for event in manage()[0].wait_events(MusterEngine.Master.new(), timeout=0.1):
+                self.assertIsNone(event.session)
+        self.assertIn("variables", [reason.component for reason in caught.exception.reasons])
+
+    def test_leaving_the_loop_ends_the_wait(self):
+        events = manage()[0].wait_events(MusterEngine.Master.new())
+        self.assertIn("Waiting", next(events).message)
+        before = [thread for thread in threading.enumerate() if thread.name == "muster-wait"]
+        events.close()
+        for thread in before:
+            thread.join(60)
+            self.assertFalse(thread.is_alive())
+
+
+class Monitored(case.TestCase):
+    def open(self, *hooks):
+        return Muster.MonitoredSession.new(scaffold=case.linreg(), master=MusterEngine.Master.new(), hooks=hooks)
+
+    def test_runs_with_its_hooks_and_ends_with_the_block(self):
+        seen = []
+
+        class Hook(Muster.Hook):
+            def do_after_run(self, context):
+                seen.append("run")
+                return True
+
+            def do_end(self, session, deadline_us, cancellable):
+                seen.append("end")
+                return True
+
+        scaffold = case.linreg()
+        with self.open(Hook()) as session:
+            loss, _ = session.run(["loss:0", scaffold.train_op()], {"x:0": [1, 2], "y:0": numpy.array([1, 2])}, timeout=60)
+            session.run("loss:0", {"x:0": [1], "y:0": [1]}, with_hooks=False)
+        self.assertGreater(float(loss), 0)
+        self.assertEqual(seen, ["run", "end"])
+
+    def test_the_end_of_the_input_is_no_failure(self):
+        with self.open():
+            raise Muster.OutOfRange("no more rows", GLib.quark_to_string(Muster.error_quark()), int(Muster.Error.OUT_OF_RANGE))
+
+    def test_a_failure_goes_on(self):
+        for failure in (KeyError("k"), Muster.DataLoss("d", GLib.quark_to_string(Muster.error_quark()), int(Muster.Error.DATA_LOSS))):
+            with self.assertRaises(type(failure)):
+                with self.open():
+                    raise failure
+
+
+class Asyncio(case.TestCase):
+    def test_awaits_what_is_asynchronous(self):
+        manager, scaffold = manage()
+
+        async def prepare():
+            session = await manager.prepare_session_async(MusterEngine.Master.new(), init_op=scaffold.init_op())
+            return int(session.run(scaffold.global_step()))
+
+        self.assertEqual(asyncio.run(prepare()), 0)
+
+    def test_awaits_what_has_no_object(self):
+        scaffold = case.linreg()
+        saver, session = Muster.Saver.new(scaffold.meta_graph(), None), case.session(scaffold)
+        step = Muster.StepBuilder.new()
+        step.fetch("global_step")
+
+        async def read():
+            prefix = await saver.save_async(session, self.folder, 7)
+            reader = await Muster.BundleReader.open_async(None, prefix)
+            (fetched,) = await step.run_async(session)
+            return int(await reader.read_async("global_step")), int(fetched)
+
+        self.assertEqual(asyncio.run(read()), (0, 0))
+
+    def test_errors_are_raised_at_the_await(self):
+        async def wait():
+            with self.assertRaises(Muster.NotReady):
+                await manage()[0].wait_for_session_async(MusterEngine.Master.new(), timeout=0.1)
+
+        asyncio.run(wait())
+
+    def test_cancelling_the_task_cancels_the_call(self):
+        async def wait():
+            cancellable = case.Gio.Cancellable()
+            task = asyncio.ensure_future(self.forever(cancellable))
+            await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            return cancellable.is_cancelled()
+
+        self.assertTrue(asyncio.run(wait()))
+
+    async def forever(self, cancellable):
+        await manage()[0].wait_for_session_async(MusterEngine.Master.new(), cancellable=cancellable)
+
+    def test_a_callback_is_still_a_callback(self):
+        manager, scaffold = manage()
+        loop, sessions = GLib.MainLoop(), []
+
+        def ready(owner, result, data):
+            sessions.append(owner.prepare_session_finish(result, None))
+            loop.quit()
+
+        manager.prepare_session_async(MusterEngine.Master.new(), Muster.PrepareOptions.new(scaffold.init_op(), None, None), None, ready, None)
+        loop.run()
+        self.assertIsInstance(sessions[0], Muster.Session)
+
+
+if __name__ == "__main__":
+    case.main()

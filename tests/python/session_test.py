@@ -1,0 +1,212 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Session managers, their options and reports, and TF_CONFIG from Python."""
+import gc
+import json
+import weakref
+
+import case
+from case import GLib, GObject, Muster, MusterEngine
+
+
+class Ticking(GObject.Object, Muster.Clock):
+    """The machine's clock, in Python."""
+
+    def do_now_us(self):
+        return Muster.system_clock().now_us()
+
+    def do_wall_us(self):
+        return Muster.system_clock().wall_us()
+
+    def do_wait_until(self, wake_us, cancellable):
+        return Muster.system_clock().wait_until(wake_us, cancellable)
+
+    def do_random(self):
+        return 0.5
+
+
+class Manager(case.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.scaffold = case.linreg()
+        self.master = MusterEngine.Master.new()
+
+    def manager(self, **fields):
+        options = Muster.SessionManagerOptions.new()
+        options.ready_op, options.local_init_op = self.scaffold.ready_op(), self.scaffold.local_init_op()
+        for name, value in fields.items():
+            setattr(options, name, value)
+        return Muster.SessionManager.new(self.scaffold.graph(), options.copy())
+
+    def prepare_options(self):
+        return Muster.PrepareOptions.new(self.scaffold.init_op(), None, None)
+
+    def test_a_chief_prepares_and_a_worker_finds_the_model_ready(self):
+        report = Muster.SessionReport.new()
+        manager = self.manager()
+        session = manager.prepare_session(self.master, self.prepare_options().copy(), report, None)
+        self.assertEqual(report.outcome, Muster.Outcome.READY)
+        phases = report.list_phases()
+        self.assertGreaterEqual(len(report.list_spans()), len(phases))
+        self.assertIsNone(session.manager_lease())
+        self.assertIsNone(session.manager_restored_from())
+        self.assertEqual(session.manager_continued_step(), -1)
+        copy = report.copy()
+        report.clear()
+        self.assertEqual(len(report.retries), 5)
+        self.assertIn("init", [phase.name for phase in phases])
+        self.assertEqual([phase.name for phase in copy.list_phases()], [phase.name for phase in phases])
+        self.assertIsNotNone(manager.wait_for_session(self.master, 0, report, None))
+
+    def test_a_worker_says_what_is_missing(self):
+        report = Muster.SessionReport.new()
+        self.assertFails(Muster.Error.DEADLINE_EXCEEDED, "not ready", self.manager().wait_for_session, self.master, 0,
+                         report, None)
+        self.assertEqual(report.outcome, Muster.Outcome.NOT_READY)
+        first = Muster.reasons_first(report.reasons)
+        self.assertEqual(first.copy().component, Muster.reasons_find(report.reasons, first.component).component)
+        missing = Muster.reasons_find(report.reasons, "variables")
+        self.assertIn("w", missing.names)
+        self.assertIsNone(Muster.reasons_find(report.reasons, "nothing"))
+
+    def test_progress_is_told_to_a_function(self):
+        class Listener:
+            told = []
+
+            def hear(self, message, readiness, reasons, *_):
+                self.told.append((message, readiness.is_ready, reasons))
+
+        listener = Listener()
+        gone = weakref.ref(listener)
+        manager = self.manager()
+        manager.set_progress(listener.hear)
+        told = listener.told
+        del listener
+        gc.collect()
+        self.assertFails(Muster.Error.DEADLINE_EXCEEDED, "", manager.wait_for_session, self.master, 0, None, None)
+        self.assertIsNotNone(gone())
+        del manager
+        gc.collect()
+        self.assertIsNone(gone())
+        message, is_ready, reasons = told[-1]
+        self.assertTrue(message)
+        self.assertFalse(is_ready)
+        self.assertIn("variables", [reason.component for reason in reasons])
+
+    def test_recovery_restores_what_was_saved(self):
+        saver = Muster.Saver.new(self.scaffold.meta_graph(), None)
+        now = Muster.deadline_after(Muster.system_clock().now_us(), 60 * Muster.SECOND)
+        prefix = saver.save(case.session(self.scaffold), self.folder, 3, now, None)
+        options = self.prepare_options()
+        options.set_saver(saver)
+        options.set_restore(Muster.RestoreOptions.new(None, None))
+        options.checkpoint_dir = self.folder
+        session, recovered = self.manager().recover_session(self.master, options, None, None)
+        self.assertTrue(recovered)
+        self.assertEqual(session.manager_restored_from(), prefix)
+        result = self.in_background(self.manager().recover_session_async, MusterEngine.Master.new(), options)
+        session, recovered = result.get_source_object().recover_session_finish(result, None)
+        self.assertTrue(recovered)
+
+    def test_operations_in_the_background(self):
+        manager = self.manager()
+        report = Muster.SessionReport.new()
+        result = self.in_background(manager.prepare_session_async, self.master, self.prepare_options())
+        self.assertIsNotNone(manager.prepare_session_finish(result, report))
+        self.assertEqual(report.outcome, Muster.Outcome.READY)
+        result = self.in_background(manager.wait_for_session_async, self.master, 0)
+        self.assertIsNotNone(manager.wait_for_session_finish(result, None))
+
+    def test_functions_of_prepare_options(self):
+        heard = []
+        options = self.prepare_options()
+        options.set_init_ops([self.scaffold.init_op()])
+        options.init_op = None
+        options.feed("x:0", case.tensor("f", [0], [1]))
+        options.set_init_func(lambda session, *_: heard.append(("init", session.handle())) or True)
+        options.set_device_func(lambda master, *_: heard.append(("device", master.target())) or True)
+        options.set_quiesce_func(lambda *_: heard.append(("quiesce",)))
+        options.set_continue_func(lambda *_: (False, -1))
+        self.assertEqual(options.copy().n_init_feeds, 1)
+        session = self.manager().prepare_session(self.master, options, None, None)
+        self.assertEqual(heard, [("device", "local"), ("init", session.handle())])
+
+    def test_what_an_init_function_raises_ends_the_operation(self):
+        def refuse(*_):
+            raise GLib.Error.new_literal(Muster.error_quark(), "my reason", Muster.Error.PERMISSION_DENIED)
+
+        options = self.prepare_options()
+        options.set_init_func(refuse)
+        self.assertFails(Muster.Error.PERMISSION_DENIED, "my reason", self.manager().prepare_session, self.master, options,
+                         None, None)
+
+    def test_a_continuing_chief_and_its_lease(self):
+        master = Muster.Master.new_for_target(self.serve())
+        session = self.manager(model="linreg", task="chief:0").prepare_session(master, self.prepare_options(), None, None)
+        self.assertEqual(session.manager_lease().model(), "linreg")
+
+    def test_options_are_copied(self):
+        options = Muster.SessionManagerOptions.new()
+        options.model = "linreg"
+        options.set_local_init_ops([self.scaffold.local_init_op()])
+        options.set_cluster(["ps:0=localhost:1"])
+        options.set_config(GLib.Bytes.new(b""))
+        options.set_local_init_run_options(GLib.Bytes.new(b""))
+        options.set_clock(Ticking())
+        options.set_meta_graph(self.scaffold.meta_graph())
+        policy = Muster.RetryPolicy.new_waiting()
+        policy.set_budget(Muster.Failure.FAILURE_UNREACHABLE, 2)
+        options.set_waiting(policy)
+        options.set_preparing(Muster.RetryPolicy.new_preparing().copy())
+        self.assertEqual(options.copy().waiting.budget[0], 2)
+        manager = Muster.SessionManager.new(self.scaffold.graph(), options.copy())
+        self.assertIsNotNone(manager.prepare_session(self.master, self.prepare_options(), None, None))
+
+    def test_a_gate_needs_a_local_init_op(self):
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "local_init_op", Muster.SessionManager.new_for_ops,
+                         self.scaffold.graph(), None, "gate", None, None, None)
+
+
+class Failures(case.TestCase):
+    def test_classes(self):
+        error = GLib.Error.new_literal(Muster.error_quark(), "gone " + Muster.BY_RESET, Muster.Error.ABORTED)
+        self.assertEqual(Muster.failure_of(error), Muster.Failure.FAILURE_LOST_SESSION)
+        self.assertTrue(Muster.failure_is_reset(error))
+        self.assertEqual(Muster.failure_name(Muster.Failure.FAILURE_UNREACHABLE), "unreachable")
+
+
+CLUSTER = {"chief": ["a:2222"], "ps": ["b:2222"], "worker": ["c:2222", "d:2222"]}
+
+
+class Cluster(case.TestCase):
+    def spec(self, kind, index):
+        return Muster.ClusterSpec.new(json.dumps({"cluster": CLUSTER, "task": {"type": kind, "index": index}}))
+
+    def test_its_tasks(self):
+        spec = self.spec("worker", 1)
+        tasks = spec.tasks()
+        self.assertEqual([(task.job, task.index) for task in tasks], [("chief", 0), ("ps", 0), ("worker", 0), ("worker", 1)])
+        self.assertEqual(spec.find("ps", 0).copy().address, "b:2222")
+        self.assertIsNone(spec.find("ps", 7))
+        self.assertEqual(spec.n_tasks("worker"), 2)
+        self.assertFalse(spec.is_empty())
+        self.assertTrue(Muster.ClusterSpec.new(None).is_empty())
+
+    def test_this_task(self):
+        spec = self.spec("worker", 1)
+        self.assertEqual((spec.job(), spec.index(), spec.is_chief()), ("worker", 1, False))
+        self.assertEqual((spec.n_trainers(), spec.trainer()), (3, 2))
+        self.assertEqual(spec.target(), "grpc://d:2222")
+        self.assertTrue(spec.has_own_masters())
+        self.assertEqual(spec.device_filters(), ["/job:ps", "/job:worker/task:1"])
+        self.assertIn(b"/job:ps", spec.config(None).get_data())
+        self.assertEqual(spec.peers(), ["ps:0=b:2222"])
+        self.assertEqual(spec.chief(), "chief:0=a:2222")
+        self.assertTrue(self.spec("chief", 0).is_chief())
+
+    def test_a_mistake_is_named(self):
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "TF_CONFIG", Muster.ClusterSpec.new, "[")
+
+
+if __name__ == "__main__":
+    case.main()

@@ -1,0 +1,337 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Training, its hooks, batches, positions and preemption."""
+import gc
+import glob
+import os
+import threading
+
+import case
+from case import FOREVER, GLib, Muster, MusterEngine
+
+
+def error(code, text):
+    return GLib.Error.new_literal(Muster.error_quark(), text, code)
+
+
+def data(batch_size=2, n=8):
+    x = case.tensor("f", [float(i) for i in range(n)])
+    y = case.tensor("f", [2.0 * i + 1 for i in range(n)])
+    return Muster.Batches.new([x, y], batch_size, 7)
+
+
+def training(master=None, **fields):
+    made = Muster.Training.new(case.linreg(), master or MusterEngine.Master.new())
+    made.set_batches(data(), ["x:0", "y:0"])
+    made.loss = "loss:0"
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def fed_step(*fetches):
+    step = Muster.StepBuilder.new()
+    step.feed("x:0", case.tensor("f", [1, 2]))
+    step.feed("y:0", case.tensor("f", [3, 5]))
+    step.target("train")
+    for fetch in fetches:
+        step.fetch(fetch)
+    return step
+
+
+def run(hooks, n=3, scaffold=None):
+    """n runs with these hooks, and the end."""
+    options = Muster.MonitoredSessionOptions.new(scaffold or case.linreg(), MusterEngine.Master.new())
+    for hook in hooks:
+        options.add_hook(hook)
+    session = Muster.MonitoredSession.new(options, None, None)
+    for _ in range(n):
+        if session.should_stop():
+            break
+        session.run_builder(fed_step(), True, FOREVER)
+    session.end(FOREVER)
+    return session
+
+
+class Train(case.TestCase):
+    def test_it_trains_saves_and_resumes(self):
+        seen = []
+        observer = Muster.TrainingObserver.new()
+        observer.connect("ready", lambda _, step, restored: seen.append(("ready", step, restored)))
+        observer.connect("saved", lambda _, prefix, step, took_us, why: seen.append(("saved", step, prefix)))
+        observer.connect("progress", lambda _, state: seen.append(("progress", state.step, state.until_step)) and False)
+        first = training(checkpoint_dir=self.folder, until_step=10, save_steps=100, save_blocking=True)
+        first.set_saver(Muster.SaverOptions.new())
+        first.set_observer(observer)
+        first.set_clock(Muster.system_clock())
+        trained = Muster.Trained.new()
+        self.assertTrue(Muster.train(first, trained, None))
+        self.assertEqual((trained.step, trained.is_reached, trained.n_recoveries), (10, True, 0))
+        self.assertEqual(trained.goodput.step, 10)
+        self.assertEqual(seen[0], ("ready", 0, None))
+        self.assertIn(("saved", 10, self.folder + "/model.ckpt-10"), seen)
+        self.assertIn(("progress", 10, 10), seen)
+
+        again = training(checkpoint_dir=self.folder, until_step=12)
+        again.set_restore(Muster.RestoreOptions.new(None, self.folder))
+        again.set_observer(observer)
+        copied = again.copy()
+        del again
+        gc.collect()
+        seen.clear()
+        self.assertTrue(Muster.train(copied, trained, None))
+        self.assertEqual(trained.step, 12)
+        kept = trained.copy()  # its report lives as long as it
+        del trained
+        gc.collect()
+        self.assertEqual(kept.report.restored_from, self.folder + "/model.ckpt-10")
+        self.assertEqual(seen[0], ("ready", 10, self.folder + "/model.ckpt-10"))
+
+    def test_a_handler_ends_it_early(self):
+        observer = Muster.TrainingObserver.new()
+        observer.connect("progress", lambda _, state: state.step >= 1)
+        endless = training(until_step=1 << 40)
+        endless.set_observer(observer)
+        trained = Muster.Trained.new()
+        self.assertTrue(Muster.train(endless, trained, None))
+        self.assertFalse(trained.is_reached)
+
+    def test_mistakes_are_errors(self):
+        wrong = training(until_step=1)
+        wrong.loss = "missing:0"
+        wrong.set_cluster(["ps:0=localhost:1"])
+        wrong.set_config(GLib.Bytes.new(b""))
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "missing", Muster.train, wrong, None, None)
+
+    def test_a_preemption_saves_and_reports(self):
+        preemption = Muster.Preemption.new(0, None)
+        observer = Muster.TrainingObserver.new()
+        observer.connect("progress", lambda _, state: preemption.request(15))
+        job = training(checkpoint_dir=self.folder, until_step=1 << 40)
+        job.set_preemption(preemption)
+        job.set_observer(observer)
+        self.assertFalse(preemption.is_requested())
+        trained = Muster.Trained.new()
+        Muster.train(job, trained, None)
+        self.assertTrue(preemption.is_requested())
+        report = preemption.get_report()
+        self.assertEqual((report.outcome, report.signal_number), (Muster.PreemptionOutcome.SAVED, 15))
+        self.assertTrue(report.durable.startswith(self.folder))
+        self.assertIn("durable after", report.text())
+        self.assertTrue(os.path.exists(report.copy().durable + ".index"))
+        report.clear()
+        self.assertIsNone(report.durable)
+        trained.clear()
+        self.assertIsNone(trained.report.restored_from)
+
+    def test_observers_are_listeners(self):
+        for observer in (Muster.TrainingObserver.new(), Muster.SaverObserver.new(), Muster.SessionObserver.new()):
+            self.assertIsNotNone(observer.listener())
+
+
+class Preemptions(case.TestCase):
+    def test_a_save_is_limited_and_measured(self):
+        preemption = Muster.Preemption.new(60 * Muster.SECOND, None)
+        preemption.set_saver(Muster.Saver.new(case.linreg().meta_graph(), None), self.folder)
+        self.assertTrue(preemption.watch())
+        save = Muster.PreemptionSave()
+        save.deadline_us = FOREVER
+        save.bytes = 1000
+        self.assertTrue(preemption.begin_save(save))
+        preemption.end_save(save, None, error(Muster.Error.UNAVAILABLE, "gone"))
+        preemption.set_saving(True)
+        preemption.set_saving(False)
+        preemption.note_durable(5, self.folder + "/model.ckpt-5", 1000, 10)
+        took_us, size = preemption.estimate()
+        self.assertEqual(took_us >= 0, True)
+        self.assertGreaterEqual(size, 0)
+        self.assertEqual(preemption.bound(FOREVER), FOREVER)
+        self.assertEqual(preemption.get_report().durable_step, 5)
+        preemption.drill()
+        self.assertLess(preemption.bound(FOREVER), FOREVER)
+        self.assertTrue(preemption.get_report().is_drill)
+        self.assertFalse(preemption.cancellable() is None)
+        self.assertFalse(preemption.explains(error(Muster.Error.INVALID_ARGUMENT, "mine")))
+
+    def test_signals_and_notes_are_requests(self):
+        preemption = Muster.Preemption.new(0, None)
+        self.assertTrue(preemption.take_signals(False))
+        self.assertFails(Muster.Error.ALREADY_EXISTS, "", Muster.Preemption.new(0, None).take_signals, False)
+        preemption.notify(15)
+        run([preemption.hook_new()])
+        pause = threading.Event()
+        for _ in range(6000):  # a thread of its own notes it
+            if preemption.is_requested() or pause.wait(0.01):
+                break
+        self.assertTrue(preemption.is_requested())
+
+
+class Monitored(case.TestCase):
+    def test_a_training_session_has_the_standard_hooks(self):
+        options = Muster.MonitoredTrainingOptions.new(case.linreg(), MusterEngine.Master.new())
+        options.checkpoint_dir = self.folder
+        options.save_checkpoint_steps = 2
+        options.save_blocking = True
+        options.set_saver(None)
+        options.set_restore(Muster.RestoreOptions.new(None, self.folder))
+        options.add_chief_only_hook(Muster.stop_at_step_hook_new(0, 4))
+        counted = []
+        options.add_hook(Muster.Hook.new_for_step(None, lambda value, step, *_: counted.append(step) or True))
+        saves, before, ended = [], [], []
+        saver_observer = Muster.SaverObserver.new()
+        saver_observer.connect("before-save", lambda _, session, step: before.append(step))
+        saver_observer.connect("after-save", lambda _, session, step, prefix: saves.append((step, prefix)) or False)
+        saver_observer.connect("saved", lambda _, prefix, step, took_us, why: ended.append((prefix, why)))
+        options.set_saver_observer(saver_observer)
+        options.set_observer(Muster.SessionObserver.new())
+        options.set_config(None)
+        options.set_cluster(None)
+        options.set_preemption(Muster.Preemption.new(0, None))
+        options.set_clock(Muster.system_clock())
+        session = Muster.monitored_training_session_new(options.copy(), None, None)
+        while not session.should_stop():
+            session.run_builder(fed_step(), True, FOREVER)
+        session.end(FOREVER)
+        self.assertEqual([step for step, _ in saves], [0, 2, 4])
+        self.assertEqual(before, [0, 2, 4])
+        self.assertEqual(ended[-1], (self.folder + "/model.ckpt-4", None))
+        self.assertEqual(len(counted), 4)
+        self.assertTrue(glob.glob(self.folder + "/events.out.tfevents.*"))
+
+
+class Hooks(case.TestCase):
+    def test_a_checkpoint_hook_saves(self):
+        scaffold = case.linreg()
+        options = Muster.CheckpointSaverOptions.new(self.folder)
+        options.save_steps = 1
+        options.is_blocking = True
+        options.set_saver(Muster.Saver.new(scaffold.meta_graph(), None))
+        options.set_observer(Muster.SaverObserver.new())
+        options.set_writer(Muster.EventWriter.new(self.folder, None))
+        options.set_preemption(None)
+        hook = Muster.CheckpointSaverHook.new(options.copy())
+        run([hook], 2)
+        checkpoint_hook = Muster.CheckpointSaverHook
+        self.assertEqual(tuple(checkpoint_hook.durable(hook)), (2, self.folder + "/model.ckpt-2"))
+        self.assertEqual(checkpoint_hook.n_failures(hook), 0)
+        self.assertIsNone(checkpoint_hook.last_failure(hook))
+        no_interval = Muster.CheckpointSaverOptions.new(self.folder)
+        with self.assertRaises(GLib.Error):
+            checkpoint_hook.new(no_interval)
+
+    def test_hooks_observe(self):
+        writer = Muster.EventWriter.new(self.folder, None)
+        lines = []
+        logging = Muster.LoggingOptions.new(["loss:0"])
+        logging.every_n_iter = 1
+        logging.set_log(lambda text, *_: lines.append(text))
+        logging_hook = Muster.logging_hook_new(logging.copy())
+        del logging
+        gc.collect()
+        step = fed_step("loss:0")
+        final = Muster.final_ops_hook_new_for_builder(step)
+        self.assertIsNone(Muster.final_ops_hook_value(final, 0))
+        run([logging_hook, final,
+             Muster.step_counter_hook_new(1, 0, writer, None),
+             Muster.nan_hook_new("loss:0", True),
+             Muster.summary_saver_hook_new(None, 1, 0, writer, None),
+             Muster.profiler_hook_new(1, 0, self.folder, writer, None),
+             Muster.global_step_waiter_hook_new(0, None),
+             Muster.finish_barrier_hook_new(1, 1000, None)])
+        self.assertEqual(len(lines), 3)
+        self.assertIn("loss:0", lines[0])
+        self.assertEqual(len(case.values(Muster.final_ops_hook_value(final, 0))), 1)
+        self.assertGreater(os.path.getsize(writer.path()), 0)
+
+    def test_a_feed_function_ends_the_input(self):
+        fed = []
+
+        def feeds(deadline_us, cancellable, *data):
+            if len(fed) == 2:
+                raise error(Muster.Error.OUT_OF_RANGE, "no more rows")
+            fed.append(1)
+            return [case.tensor("f", [1, 2]), case.tensor("f", [3, 5])]
+
+        options = Muster.MonitoredSessionOptions.new(case.linreg(), MusterEngine.Master.new())
+        options.add_hook(Muster.feed_list_hook_new(["x:0", "y:0"], feeds))
+        session = Muster.MonitoredSession.new(options, None, None)
+        step = Muster.StepBuilder.new()
+        step.target("train")
+        for _ in range(2):
+            session.run_builder(step, True, FOREVER)
+        self.assertFails(Muster.Error.OUT_OF_RANGE, "no more rows", session.run_builder, step, True, FOREVER)
+        self.assertGreater(session.global_step(), 0)
+
+    def test_events_are_written(self):
+        writer = Muster.EventWriter.new(self.folder, None)
+        writer.add_scalar("loss", 0.5, 1)
+        writer.add_summary(b"", 1)
+        writer.add_graph(GLib.Bytes.new(b"g"))
+        writer.add_meta_graph(GLib.Bytes.new(b"m"), 1)
+        writer.add_session_log(Muster.SessionLog.CHECKPOINT, "model.ckpt-1", 1)
+        writer.add_run_metadata("step_1", GLib.Bytes.new(b""), 1)
+        before = os.path.getsize(writer.path())
+        writer.flush()
+        self.assertGreater(os.path.getsize(writer.path()), before)
+
+
+class Positions(case.TestCase):
+    def test_a_task_trains_each_batch_once(self):
+        plain = case.linreg().with_saver().meta_graph()
+        meta_graph = Muster.position_add(plain, 1)
+        self.assertEqual((Muster.position_n_tasks(plain), Muster.position_n_tasks(meta_graph)), (0, 1))
+        self.assertEqual(Muster.position_batch(3, 1, 2), 7)
+        options = Muster.PositionOptions.new(None, data(), ["x:0", "y:0"])
+        options.n_batches = 4
+        hook = Muster.position_hook_new(options.copy())
+        del options
+        gc.collect()
+        self.assertEqual(Muster.position_hook_position(hook), -1)
+        scaffold, master = Muster.Scaffold.new(meta_graph), MusterEngine.Master.new()
+        monitored = Muster.MonitoredSessionOptions.new(scaffold, master)
+        monitored.add_hook(hook)
+        session = Muster.MonitoredSession.new(monitored, None, None)
+        step = Muster.StepBuilder.new()
+        step.target("train")
+        step.fetch("loss:0")
+        trained = 0
+        while not session.should_stop():
+            trained += len(Muster.position_run_builder(hook, session, step, FOREVER))
+        self.assertEqual(trained, 4)
+        self.assertTrue(Muster.position_hook_is_over(hook))
+        self.assertEqual(Muster.position_hook_position(hook), 4)
+        self.assertFalse(Muster.position_hook_awaits(hook)[0])
+
+        saver = Muster.Saver.new(meta_graph, None)
+        guard = Muster.PositionGuard.new()
+        guard.global_step = scaffold.global_step()
+        Muster.position_guard(saver, meta_graph, guard.copy())
+        prefix = saver.save(session.session(), self.folder, 4, FOREVER, None)
+        self.assertTrue(Muster.position_check(meta_graph, None, prefix))
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "", Muster.position_check, Muster.position_add(plain, 2), None, prefix)
+        found = Muster.position_find(master, plain, None, FOREVER, None)
+        self.assertEqual(Muster.position_n_tasks(found), 1)
+        session.end(FOREVER)
+
+
+class Data(case.TestCase):
+    def test_batches_have_each_row_once(self):
+        batches = data(batch_size=3)
+        self.assertEqual(batches.per_epoch(), 2)
+        first = [case.values(array) for array in batches.next_list()]
+        self.assertEqual(first[1], [2 * x + 1 for x in first[0]])
+        rest = [case.values(array) for array in batches.next_list()]
+        self.assertFalse(set(first[0]) & set(rest[0]))
+        self.assertEqual(batches.position(), 2)
+        batches.seek(0)
+        self.assertEqual(case.values(batches.next_list()[0]), first[0])
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "batch size", Muster.Batches.new, [case.tensor("f", [1])], 2, 0)
+
+    def test_numpy_files_are_tensors(self):
+        with open(case.fixture("digits_x.npy"), "rb") as file:
+            read = Muster.npy_read(GLib.Bytes.new(file.read()))
+        self.assertEqual(Muster.npy_load(case.fixture("digits_x.npy")).shape(), read.shape())
+
+
+if __name__ == "__main__":
+    case.main()

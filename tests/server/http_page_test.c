@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/core/server_private.h"
+#include "tests/server/http_visit.h"
+
+#include "engine/session/local_master.h"
+
+/* --- the page --- */
+
+MUSTER_TEST (HttpPage, page_reads_without_a_script)
+{
+  static const char *const words[] = {
+      "<h2>digits</h2><span class=\"state warn\">not ready</span>",
+      "step <b>120</b>",
+      "<td>staged</td><td class=\"number\">110</td>",
+      "<td>durable</td><td class=\"number\">–</td>",
+      "goodput 75.0 %",
+      "<h2>odd &quot;name&quot;\\of a model</h2><span class=\"state warn\">starting</span>",
+      "<h2>&lt;script&gt;alert(1)&lt;/script&gt;</h2>",
+      "<td>sessions</td>",
+      "steps per second over the last hour, at most ",
+  };
+  g_auto (HttpFixture) f = http_start ();
+  http_give_models (&f);
+  (void)http_claim (&f, "<script>alert(1)</script>");
+  muster_step_meter_add (f.server->steps, muster_clock_now_us (f.server->clock), 250000);
+
+  g_autofree char *heard = http_ask (&f, "GET", "/");
+
+  EXPECT_RECEIVED (heard, "200", "Content-Type: text/html; charset=utf-8\r\n");
+  MUSTER_TRACE ("%s", heard);
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++) {
+    MUSTER_TRACE ("without %s", words[i]);
+    MUSTER_EXPECT_TRUE (strstr (heard, words[i]) != NULL);
+  }
+}
+
+MUSTER_TEST (HttpPage, page_says_that_a_chief_is_lost_or_its_run_has_failed)
+{
+  g_auto (HttpFixture) f = http_start ();
+  gint64 epoch = http_claim (&f, "digits");
+  http_announce (&f, "digits", epoch, MUSTER_CHIEF_TRAINING, 7);
+  muster_chief_registry_release (f.server->registry, "digits", epoch);
+  EXPECT_ANSWER (&f, "GET", "/", "200", "<span class=\"state bad\">chief lost</span>");
+
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)"letters";
+  announced.epoch = http_claim (&f, "letters");
+  announced.phase = MUSTER_CHIEF_PREPARED;
+  announced.failed = TRUE;
+  MUSTER_EXPECT_TRUE (muster_chief_registry_announce (f.server->registry, &announced, NULL));
+  EXPECT_ANSWER (&f, "GET", "/", "200", "<span class=\"state bad\">failed</span>");
+  announced.phase = MUSTER_CHIEF_TRAINING;
+  MUSTER_EXPECT_TRUE (muster_chief_registry_announce (f.server->registry, &announced, NULL));
+  muster_chief_registry_release (f.server->registry, "letters", announced.epoch);
+  EXPECT_ANSWER (&f, "GET", "/", "200", ": failed ");
+}
+
+/* The style and script of the page, and nothing else; the hashes are those of what is sent. */
+MUSTER_TEST (HttpPage, page_allows_only_its_own_style_and_script)
+{
+  static const char *const tags[] = {"style", "script"};
+  g_auto (HttpFixture) f = http_start ();
+
+  g_autofree char *heard = http_ask (&f, "GET", "/");
+
+  MUSTER_EXPECT_TRUE (strstr (heard, "Content-Security-Policy: default-src 'none'; ") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (heard, "http://") == NULL && strstr (heard, "https://") == NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (tags); i++) {
+    g_autofree char *begin = g_strdup_printf ("<%s>", tags[i]);
+    g_autofree char *end = g_strdup_printf ("</%s>", tags[i]);
+    const char *from = strstr (heard, begin) + strlen (begin);
+    guint8 digest[32];
+    gsize size = sizeof digest;
+    g_autoptr (GChecksum) checksum = g_checksum_new (G_CHECKSUM_SHA256);
+    g_checksum_update (checksum, (const guchar *)from, strstr (from, end) - from);
+    g_checksum_get_digest (checksum, digest, &size);
+    g_autofree char *text = g_base64_encode (digest, size);
+    g_autofree char *allowed = g_strdup_printf ("%s-src 'sha256-%s'", tags[i], text);
+    MUSTER_TRACE ("%s", allowed);
+    MUSTER_EXPECT_TRUE (strstr (heard, allowed) != NULL);
+  }
+}
+
+MUSTER_TEST (HttpPage, api_has_the_status)
+{
+  g_auto (HttpFixture) f = http_start ();
+  http_give_models (&f);
+
+  g_autofree char *heard = http_ask (&f, "GET", "/api/status");
+
+  EXPECT_RECEIVED (heard, "200", "Content-Type: application/json\r\n");
+  EXPECT_RECEIVED (heard, "200", "\"models\":[{\"state\":\"not ready\",\"phase\":\"training\",");
+  EXPECT_RECEIVED (heard, "200", "{\"name\":\"sessions\",\"used\":0,\"limit\":20000,");
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (heard, "]}\n"));
+}
+
+MUSTER_TEST (HttpPage, events_tell_of_each_change)
+{
+  g_auto (HttpFixture) f = http_start ();
+  g_autoptr (GSocketConnection) listener = http_visit (&f);
+  http_say (listener, "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  MUSTER_EXPECT_TRUE (http_hears (listener, "No chief has ever registered."));
+
+  (void)http_claim (&f, "digits");
+
+  MUSTER_EXPECT_TRUE (http_hears (listener, "<h2>digits</h2>"));
+  (void)http_claim (&f, "letters");
+  MUSTER_EXPECT_TRUE (http_hears (listener, "<h2>letters</h2>"));
+  g_clear_pointer (&f.server, muster_server_free);
+  MUSTER_EXPECT_FALSE (http_hears (listener, "no such words")); /* it ends */
+}
+
+MUSTER_TEST (HttpPage, listeners_leave_room_for_probes)
+{
+  enum { N = 16 };
+  GSocketConnection *listeners[N];
+  g_auto (HttpFixture) f = http_start ();
+  for (int i = 0; i < N; i++) {
+    listeners[i] = http_visit (&f);
+    http_say (listeners[i], "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    MUSTER_EXPECT_TRUE (http_hears (listeners[i], "data: "));
+  }
+
+  EXPECT_ANSWER (&f, "GET", "/api/events", "503", "too many pages are open");
+  EXPECT_ANSWER (&f, "GET", "/healthz", "200", "serving");
+
+  for (int i = 0; i < N; i++)
+    g_clear_object (&listeners[i]);
+}
+
+/* --- hosts --- */
+
+/* A web page can have its name answered with 127.0.0.1, and then read what a server there tells. */
+MUSTER_TEST (HttpPage, tells_nothing_to_the_page_of_another_name)
+{
+  static const struct {
+    const char *host;
+    gboolean is_own;
+  } cases[] = {
+      {"localhost", TRUE},
+      {"LocalHost:2224", TRUE},
+      {"localhost.", TRUE},
+      {"127.0.0.1:80", TRUE},
+      {"[::1]:2224", TRUE},
+      {"10.1.2.3", TRUE},
+      {"", TRUE},
+      {"evil.example", FALSE},
+      {"evil.example:2224", FALSE},
+      {"localhost.evil", FALSE},
+      {"127.0.0.1.evil.example", FALSE},
+      {"[evil]", FALSE},
+  };
+  static const char *const paths[] = {"/", "/api/status", "/api/events", "/metrics", "/readyz"};
+  g_auto (HttpFixture) f = http_start ();
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    MUSTER_TRACE ("%s", cases[i].host);
+    g_autofree char *heard = http_ask_as (&f, "/metrics", cases[i].host);
+    MUSTER_EXPECT_EQ (g_str_has_prefix (heard, "HTTP/1.1 421 ") ||
+                          g_str_has_prefix (heard, "HTTP/1.0 421 "),
+                      !cases[i].is_own);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (paths); i++) {
+    g_autofree char *heard = http_ask_as (&f, paths[i], "evil.example");
+    EXPECT_RECEIVED (heard, "421", "--http-host=NAME");
+  }
+  g_autofree char *healthy = http_ask_as (&f, "/healthz", "evil.example");
+  EXPECT_RECEIVED (healthy, "200", "serving");
+}
+
+MUSTER_TEST (HttpPage, answers_by_the_names_that_it_is_given)
+{
+  static const char *const names[] = {"muster.prod.svc", NULL};
+  const MusterServerOptions options = {.http_hosts = names};
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  g_auto (HttpFixture) f = {.server = muster_server_new (local, &options)};
+  f.port = muster_server_listen_http (f.server, "localhost:0", NULL);
+  muster_server_start (f.server);
+
+  g_autofree char *known = http_ask_as (&f, "/metrics", "Muster.Prod.Svc:2224");
+  g_autofree char *unknown = http_ask_as (&f, "/metrics", "prod.svc");
+
+  EXPECT_RECEIVED (known, "200", "muster_sessions 0");
+  EXPECT_RECEIVED (unknown, "421", "");
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a caller's role allows at a server. */
+#include "tests/doubles/heard.h"
+#include "tests/rpc/certificates.h"
+#include "tests/server/served.h"
+
+#include "engine/session/local_master.h"
+#include "master/remote/remote_master.h"
+
+typedef struct {
+  MusterServer *server;
+  MusterServer *gateway; /* (nullable) */
+  char *address;
+} Fixture;
+
+static MusterRpcCredentials *
+read_token (const char *name, const char *text, gboolean serves)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = certificates_write (muster_test_tmpdir (), name, text);
+  const MusterRpcSecurity security = {.token_file = path, .serves = serves};
+  MusterRpcCredentials *made = muster_rpc_credentials_new (&security, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return made;
+}
+
+static MusterServer *
+serve (MusterMaster *master, char **address)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcCredentials) own =
+      read_token ("tokens", "run works\nread looks\nadmin rules\n", TRUE);
+  const MusterServerOptions options = {.credentials = own};
+  MusterServer *server = muster_server_new (master, &options);
+  int port = muster_server_listen (server, "127.0.0.1:0", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  *address = g_strdup_printf ("127.0.0.1:%d", port);
+  muster_server_start (server);
+  return server;
+}
+
+static MusterMaster *
+connect_to (const char *address, const char *token)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *target = g_strconcat ("grpc://", address, NULL);
+  g_autoptr (MusterRpcCredentials) own = read_token (token, token, FALSE);
+  MusterMaster *master = muster_remote_master_new_secured (target, own, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return master;
+}
+
+/* The server itself, or a gateway to it that has the same tokens. */
+static void
+fixture_start (Fixture *f, gboolean by_gateway)
+{
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+  f->server = serve (local, &f->address);
+  if (!by_gateway)
+    return;
+  g_autoptr (MusterMaster) remote = connect_to (f->address, "rules");
+  g_free (f->address);
+  f->gateway = serve (remote, &f->address);
+}
+
+static void
+fixture_clear (Fixture *f)
+{
+  muster_server_free (f->gateway);
+  muster_server_free (f->server);
+  g_free (f->address);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
+
+static MusterSession *
+new_session (MusterMaster *master, GError **error)
+{
+  g_autoptr (MusterGraph) graph = served_graph (NULL);
+  return muster_master_create_session (master, graph, NULL, test_deadline (), NULL, error);
+}
+
+static MusterLease *
+claim (MusterSession *session, const char *model, gboolean take_over, GError **error)
+{
+  const MusterClaim claim = {.model = model, .task = "worker:0", .take_over = take_over};
+  return muster_session_claim (session, &claim, NULL, test_deadline (), NULL, error);
+}
+
+static gboolean
+reset (MusterMaster *master, GError **error)
+{
+  return muster_master_reset (master, NULL, test_deadline (), NULL, error);
+}
+
+static void
+expect_refused (const GError *error, const char *why)
+{
+  MUSTER_TRACE ("%s", error != NULL ? error->message : "no error");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_PERMISSION_DENIED, why);
+}
+
+static void
+readers_look_only (gboolean by_gateway)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f, by_gateway);
+  g_autoptr (MusterMaster) reader = connect_to (f.address, "looks");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) no_session = NULL;
+  g_autoptr (GError) no_reset = NULL;
+
+  g_autoptr (GPtrArray) devices =
+      muster_master_list_devices (reader, test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (devices != NULL);
+  MUSTER_EXPECT_NULL (new_session (reader, &no_session));
+  expect_refused (no_session, "CreateSession needs the role 'run', and this token has 'read'");
+  MUSTER_EXPECT_FALSE (reset (reader, &no_reset));
+  expect_refused (no_reset, "Reset needs the role 'run'");
+}
+
+MUSTER_TEST (Roles, readers_look_only)
+{
+  readers_look_only (FALSE);
+}
+
+MUSTER_TEST (Roles, readers_look_only_at_a_gateway)
+{
+  readers_look_only (TRUE);
+}
+
+static void
+a_chief_resets_its_own_model (gboolean by_gateway)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f, by_gateway);
+  g_autoptr (MusterMaster) chief = connect_to (f.address, "works");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) refused = NULL;
+  g_autoptr (MusterSession) session = new_session (chief, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_FALSE (reset (chief, &refused));
+  expect_refused (refused, "or the lease on the model");
+  MUSTER_EXPECT_TRUE (served_run (session, "init", &error));
+  g_autoptr (MusterLease) lease = claim (session, "digits", FALSE, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (reset (chief, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (Roles, a_chief_resets_its_own_model)
+{
+  a_chief_resets_its_own_model (FALSE);
+}
+
+MUSTER_TEST (Roles, a_chief_resets_its_own_model_behind_a_gateway)
+{
+  a_chief_resets_its_own_model (TRUE);
+}
+
+MUSTER_TEST (Roles, a_chief_does_not_reset_anothers_model)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f, FALSE);
+  /* Under another name, so that gRPC doesn't share the connection within this process. */
+  g_autofree char *by_name = g_strconcat ("localhost", strchr (f.address, ':'), NULL);
+  g_autoptr (MusterMaster) one = connect_to (f.address, "works");
+  g_autoptr (MusterMaster) another = connect_to (by_name, "works");
+  g_autoptr (MusterMaster) ruler = connect_to (f.address, "rules");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) refused = NULL;
+  g_autoptr (MusterSession) session = new_session (one, &error);
+  g_autoptr (MusterSession) other_session = new_session (another, &error);
+  g_autoptr (MusterLease) lease = claim (session, "digits", FALSE, &error);
+  g_autoptr (MusterLease) other_lease = claim (other_session, "letters", FALSE, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  heard_begin (G_LOG_LEVEL_INFO);
+  MUSTER_EXPECT_FALSE (reset (one, &refused));
+  expect_refused (refused, "Reset also ends 'letters'");
+  MUSTER_EXPECT_TRUE (
+      heard_wait ("audit", "Reset by 127.0.0.1:*, token of line 1: Reset also ends*"));
+  MUSTER_EXPECT_TRUE (served_run (other_session, "init", &error));
+  MUSTER_EXPECT_TRUE (reset (ruler, &error));
+  MUSTER_EXPECT_TRUE (heard_wait ("audit", "Reset by 127.0.0.1:*, token of line 3: done"));
+  heard_end ();
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (served_run (other_session, "init", NULL));
+}
+
+/* `muster finish` and --overwrite. In one process both chiefs have one name: the model's chief is
+ * another one by a bare call. */
+static gboolean
+take_over_as (const char *address, const char *token, const char *who, GError **error)
+{
+  g_autoptr (MusterRpcCredentials) own = read_token (token, token, FALSE);
+  g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, own);
+  g_autoptr (MusterMaster) master = connect_to (address, token);
+  g_autoptr (MusterSession) session = new_session (master, error);
+  if (session == NULL)
+    return FALSE;
+  Muster__ClaimRequest request = MUSTER__CLAIM_REQUEST__INIT;
+  request.model = (char *)"digits";
+  request.task = (char *)"chief:0";
+  request.who = (char *)who;
+  request.take_over = TRUE;
+  request.session_handle = (char *)muster_session_handle (session);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  const MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  g_autoptr (MusterRpcStream) stream =
+      muster_rpc_client_open (client, "/muster.Readiness/Claim", &rope, &options, error);
+  if (stream == NULL)
+    return FALSE;
+  g_autoptr (GBytes) grant = muster_rpc_stream_next (stream, NULL, error);
+  return grant != NULL;
+}
+
+MUSTER_TEST (Roles, only_an_administrator_takes_a_model_from_another_chief)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f, FALSE);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) refused = NULL;
+
+  MUSTER_EXPECT_TRUE (take_over_as (f.address, "works", "host:1", &error)); /* nobody's yet */
+  MUSTER_EXPECT_TRUE (take_over_as (f.address, "works", "host:1", &error)); /* its own */
+  MUSTER_EXPECT_NO_ERROR (error);
+  heard_begin (G_LOG_LEVEL_INFO);
+  MUSTER_EXPECT_FALSE (take_over_as (f.address, "works", "host:2", &refused));
+  expect_refused (refused, "taking 'digits' from its chief");
+  MUSTER_EXPECT_TRUE (heard_wait ("audit", "Claim of digits by *: taking 'digits' from*"));
+  MUSTER_EXPECT_TRUE (take_over_as (f.address, "rules", "host:2", &error));
+  MUSTER_EXPECT_TRUE (heard_wait ("audit", "Claim of digits by *, token of line 3: done"));
+  g_autofree char *role = heard_field ("audit", "MUSTER_ROLE");
+  MUSTER_EXPECT_STREQ (role, "admin");
+  heard_end ();
+  MUSTER_EXPECT_NO_ERROR (error);
+}

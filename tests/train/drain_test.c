@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A server that drains beneath a job of three tasks: the job goes on with the next server, and no
+ * step is lost or made twice. */
+#include "base/error.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "engine/session/local_master.h"
+#include "master/remote/remote_master.h"
+#include "tests/deadline.h"
+#include "tests/doubles/seen_model.h"
+#include "tests/gtest_shim.h"
+#include "tests/train/position_fixture.h"
+#include "train/position/position_private.h"
+
+enum { N_TASKS = 3, N_BATCHES = 3000, N_BEFORE = 300 };
+
+typedef struct {
+  Life life;
+  gint *n_trained; /* atomic; of all tasks: steps that returned */
+} Task;
+
+static gpointer
+train (gpointer data)
+{
+  static const char *const targets[] = {"train"};
+  const MusterStep step = {.targets = targets, .n_targets = 1};
+  Task *self = data;
+  Life *life = &self->life;
+  gboolean is_well = TRUE;
+
+  life_begin (life);
+  MUSTER_EXPECT_NO_ERROR (life->error);
+  if (life->session == NULL)
+    return NULL;
+  while (is_well && !muster_monitored_session_should_stop (life->session)) {
+    gboolean trained = FALSE;
+    is_well = muster_position_run (life->hook, life->session, &step, NULL, &trained, &life->error);
+    if (is_well && trained)
+      g_atomic_int_inc (self->n_trained);
+  }
+  MUSTER_EXPECT_NO_ERROR (life->error);
+  life->n_recoveries = muster_monitored_session_n_recoveries (life->session);
+  (void)muster_monitored_session_finish (life->session, life->error, test_deadline (), NULL);
+  return NULL;
+}
+
+static gboolean
+await_steps (const gint *n_trained, gint n)
+{
+  gint64 deadline_us = test_deadline ();
+  while (g_atomic_int_get (n_trained) < n &&
+         muster_clock_now_us (muster_system_clock ()) < deadline_us)
+    g_usleep (1000);
+  return g_atomic_int_get (n_trained) >= n;
+}
+
+static gboolean
+await_drained (MusterServer *server)
+{
+  gint64 deadline_us = test_deadline ();
+  while (!muster_server_is_drained (server, NULL) &&
+         muster_clock_now_us (muster_system_clock ()) < deadline_us)
+    g_usleep (1000);
+  return muster_server_is_drained (server, NULL);
+}
+
+/* Ends the server and starts another at its address. */
+static void
+restart (Job *job)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) engine = muster_local_master_new ();
+  const char *address = strstr (muster_master_target (job->master), "://") + 3;
+
+  muster_server_stop (job->server, MUSTER_SECOND);
+  muster_server_free (job->server);
+  job->server = muster_server_new (engine, NULL);
+  MUSTER_EXPECT_GT (muster_server_listen (job->server, address, &error), 0);
+  MUSTER_EXPECT_NO_ERROR (error);
+  muster_server_start (job->server);
+}
+
+static void
+run_job (Job *job, gboolean drains, gint *n_trained)
+{
+  Task tasks[N_TASKS];
+  GThread *threads[N_TASKS];
+
+  job->n_batches = N_BATCHES;
+  job->save_steps = 1000000;
+  for (guint i = 0; i < N_TASKS; i++) {
+    tasks[i] = (Task){{.job = job, .task = i}, n_trained};
+    threads[i] = g_thread_new ("task", train, &tasks[i]);
+  }
+  MUSTER_EXPECT_TRUE (await_steps (n_trained, N_BEFORE));
+  MUSTER_EXPECT_FALSE (muster_server_is_drained (job->server, NULL));
+  if (drains) {
+    muster_server_drain (job->server, 30 * MUSTER_SECOND);
+    MUSTER_EXPECT_TRUE (await_drained (job->server));
+  }
+  restart (job);
+  for (guint i = 0; i < N_TASKS; i++) {
+    g_thread_join (threads[i]);
+    MUSTER_EXPECT_GT (tasks[i].life.n_recoveries, 0u);
+    life_end (&tasks[i].life);
+  }
+}
+
+static void
+expect_nothing_lost (gboolean in_background)
+{
+  g_auto (Job) job = job_set_up_served (N_TASKS);
+  gint n_trained = 0;
+
+  job.saves_in_background = in_background;
+  job_name_directory (&job, in_background ? "background" : "blocking");
+  run_job (&job, TRUE, &n_trained);
+
+  MUSTER_EXPECT_EQ (n_trained, N_BATCHES);
+}
+
+MUSTER_TEST (Drain, loses_no_step_of_a_job_that_saves_in_the_background)
+{
+  expect_nothing_lost (TRUE);
+}
+
+MUSTER_TEST (Drain, loses_no_step_of_a_job_whose_saves_block)
+{
+  expect_nothing_lost (FALSE);
+}
+
+/* What the others are compared with. */
+MUSTER_TEST (Drain, is_what_saves_the_steps)
+{
+  g_auto (Job) job = job_set_up_served (N_TASKS);
+  gint n_trained = 0;
+
+  run_job (&job, FALSE, &n_trained);
+
+  MUSTER_EXPECT_GT (n_trained, N_BATCHES);
+}
+
+static gint64
+hold_of (Life *life)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterPositionState) state = {0};
+
+  MUSTER_EXPECT_TRUE (muster_position_read (muster_monitored_session_session (life->session),
+                                            life->job->n_tasks, &state, test_deadline (), NULL,
+                                            &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  return error == NULL ? state.hold : -1;
+}
+
+/* Trains until the chief has saved because its master is about to stop. */
+static gboolean
+train_until_hold (Job *job, Life lives[2])
+{
+  gint64 deadline_us = test_deadline ();
+
+  muster_server_drain (job->server, 30 * MUSTER_SECOND);
+  while (hold_of (&lives[1]) == MUSTER_POSITION_GO &&
+         muster_clock_now_us (muster_system_clock ()) < deadline_us)
+    if (!life_step (&lives[0]))
+      break;
+  MUSTER_EXPECT_NO_ERROR (lives[0].error);
+  return hold_of (&lives[1]) == MUSTER_POSITION_WAIT;
+}
+
+static void
+begin_two (Job *job, gint64 save_steps, Life lives[2])
+{
+  job->save_steps = save_steps;
+  for (guint i = 0; i < 2; i++) {
+    lives[i] = (Life){.job = job, .task = i};
+    life_begin (&lives[i]);
+    MUSTER_ASSERT_NO_ERROR (lives[i].error);
+  }
+}
+
+/* The master stops only once the job has ended properly. */
+MUSTER_TEST (Drain, lets_a_job_end_that_was_saved_at_its_last_step)
+{
+  g_auto (Job) job = job_set_up_served (2);
+  Life lives[2] = {0};
+  g_autoptr (GError) error = NULL;
+
+  job_name_directory (&job, "last");
+  begin_two (&job, 1000000, lives);
+  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives));
+  MUSTER_EXPECT_FALSE (muster_server_is_drained (job.server, NULL));
+
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (lives[0].session, NULL, test_deadline (), &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  MUSTER_EXPECT_EQ (hold_of (&lives[1]), MUSTER_POSITION_GO);
+  life_end (&lives[0]);
+  MUSTER_EXPECT_TRUE (await_drained (job.server));
+  life_end (&lives[1]);
+}
+
+/* A thread of the chief notices that the master has stopped before its next step does. */
+MUSTER_TEST (Drain, holds_nobody_after_the_saves_of_the_next_session)
+{
+  g_auto (Job) job = job_set_up_served (2);
+  Life lives[2] = {0};
+  g_autoptr (GError) lost =
+      g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "the master has stopped");
+
+  job_name_directory (&job, "next");
+  begin_two (&job, 3, lives);
+  MUSTER_ASSERT_TRUE (train_until_hold (&job, lives));
+  restart (&job);
+  muster_coordinator_request_stop (muster_monitored_session_coordinator (lives[0].session), lost,
+                                   NULL);
+  const guint n_saved = job.n_saved;
+
+  for (guint i = 0; i < 8 && job.n_saved == n_saved; i++)
+    MUSTER_EXPECT_TRUE (life_step (&lives[0]));
+
+  MUSTER_EXPECT_NO_ERROR (lives[0].error);
+  MUSTER_EXPECT_GT (job.n_saved, n_saved);
+  MUSTER_EXPECT_EQ (hold_of (&lives[0]), MUSTER_POSITION_GO);
+  for (guint i = 0; i < 2; i++)
+    life_end (&lives[i]);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/hooks/drain_watch_private.h"
+
+#include "base/cancel_link.h"
+#include "base/error.h"
+#include "session/manager.h"
+#include "train/monitored/run_context_private.h"
+
+/* The time limit of an announcement; it is repeated with the next renewal of the lease. */
+#define ANNOUNCE_US (5 * MUSTER_SECOND)
+/* The interval at which the master is asked whether it still runs, and the time limit of that. */
+#define POLL_US   (20 * MUSTER_MILLISECOND)
+#define ANSWER_US (5 * MUSTER_SECOND)
+/* A master that runs for so long after the instant that it has named doesn't stop. */
+#define PATIENCE_US (10 * MUSTER_SECOND)
+
+void
+muster_drain_watch_clear (MusterDrainWatch *self)
+{
+  g_clear_object (&self->lease);
+}
+
+static void
+announce (MusterDrainWatch *self, MusterChiefDrain drain, GCancellable *cancellable)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+
+  announcement.drain = drain;
+  (void)muster_lease_announce (self->lease, &announcement, now_us + ANNOUNCE_US, cancellable, NULL);
+}
+
+void
+muster_drain_watch_open (MusterDrainWatch *self, const MusterSaveCall *call)
+{
+  g_set_object (&self->lease, muster_session_manager_lease (call->session));
+  self->is_over = FALSE;
+  self->until_us = 0;
+  if (self->lease != NULL)
+    announce (self, MUSTER_DRAIN_OFFERED, call->cancellable);
+}
+
+gboolean
+muster_drain_watch_is_due (const MusterDrainWatch *self, gint64 *until_us)
+{
+  return self->lease != NULL && !self->is_over && muster_lease_is_draining (self->lease, until_us);
+}
+
+static gboolean
+is_there (const MusterSaveCall *call, MusterScaffold *scaffold, GCancellable *cancellable,
+          GError **why)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+
+  return muster_read_global_step (call->session, scaffold, now_us + ANSWER_US, cancellable, why) >=
+         0;
+}
+
+void
+muster_drain_watch_note_saved (MusterDrainWatch *self, gint64 until_us)
+{
+  self->until_us = MAX (until_us, 1);
+}
+
+gboolean
+muster_drain_watch_is_saved (const MusterDrainWatch *self)
+{
+  return self->until_us != 0;
+}
+
+gboolean
+muster_drain_watch_end (MusterDrainWatch *self)
+{
+  const gboolean was_saved = muster_drain_watch_is_saved (self);
+
+  self->until_us = 0;
+  return was_saved;
+}
+
+gboolean
+muster_drain_watch_await_end (MusterDrainWatch *self, const MusterSaveCall *call,
+                              MusterScaffold *scaffold, GCancellable *cancelled, GError **error)
+{
+  MusterClock *clock = muster_system_clock ();
+  g_auto (MusterCancelLink) either = muster_cancel_link (call->cancellable, cancelled);
+  const gint64 patient_us = muster_deadline_after (self->until_us, PATIENCE_US);
+
+  self->until_us = 0;
+  announce (self, MUSTER_DRAIN_SAVED, call->cancellable);
+  for (;;) {
+    const gint64 now_us = muster_clock_now_us (clock);
+    g_autoptr (GError) gone = NULL;
+    if (g_cancellable_is_cancelled (cancelled) || now_us >= patient_us)
+      return TRUE;
+    if (g_cancellable_set_error_if_cancelled (call->cancellable, error))
+      return FALSE;
+    if (!is_there (call, scaffold, either.cancellable, &gone) &&
+        !g_cancellable_is_cancelled (either.cancellable))
+      return muster_fail (error, MUSTER_ERROR_UNAVAILABLE,
+                          "the master has stopped, after the model was saved: %s", gone->message);
+    (void)muster_clock_wait_until (clock, now_us + POLL_US, either.cancellable, NULL);
+  }
+}

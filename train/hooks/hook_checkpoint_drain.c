@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the hook that saves checkpoints does before its master stops. */
+#include "base/error.h"
+#include "base/log.h"
+#include "train/hooks/hook_checkpoint_private.h"
+
+/* The pause after a failed save. */
+#define RETRY_US MUSTER_SECOND
+
+/* Saves to the directory itself, whatever tiers are above it. FALSE with an error only if the run
+ * is to end; *step becomes that of the save, or stays if there is none. */
+static gboolean
+save_to_bottom (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 *step,
+                gboolean *wants_stop, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  const gint64 at = muster_read_global_step (call->session, self->scaffold, call->deadline_us,
+                                             call->cancellable, error);
+
+  if (at < 0)
+    return FALSE;
+  self->bottom_step = -1;
+  if (!muster_checkpoint_hook_save (self, call, at, 0, wants_stop, error))
+    return FALSE;
+  if (!muster_background_save_wait (&self->background, call, &failure))
+    return muster_checkpoint_hook_note_failure (self, g_steal_pointer (&failure), at, error);
+  if (!muster_checkpoint_hook_collect (self, call, wants_stop, error))
+    return FALSE;
+  if (self->bottom_step >= 0)
+    *step = self->bottom_step;
+  return TRUE;
+}
+
+/* The tasks hold from the save on, so that nothing is trained that isn't saved. A save that fails
+ * is repeated while the master lasts. */
+static gboolean
+save_and_hold (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 *step,
+               gboolean *wants_stop, GError **error)
+{
+  MusterClock *clock = muster_system_clock ();
+  g_autoptr (GError) failure = NULL;
+
+  if (!muster_background_save_wait (&self->background, call, &failure) &&
+      !muster_checkpoint_hook_note_failure (self, g_steal_pointer (&failure), self->durable_step,
+                                            error))
+    return FALSE;
+  if (!muster_checkpoint_hook_collect (self, call, wants_stop, error) ||
+      !muster_checkpoint_hook_end_copies (self, error))
+    return FALSE;
+  muster_saver_keep_cut (self->saver, TRUE);
+  while (*step < 0 && !is_preempted (self)) {
+    if (!save_to_bottom (self, call, step, wants_stop, error))
+      return FALSE;
+    const gint64 next_us = muster_clock_now_us (clock) + RETRY_US;
+    if (*step < 0 && (next_us >= call->deadline_us ||
+                      !muster_clock_wait_until (clock, next_us, call->cancellable, NULL)))
+      break;
+  }
+  return TRUE;
+}
+
+gboolean
+muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
+                                       gint64 until_us, gboolean *wants_stop, GError **error)
+{
+  const MusterSaveCall bounded = {call->session, MIN (call->deadline_us, until_us),
+                                  call->cancellable};
+  const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_SAVING);
+  gint64 step = -1;
+
+  muster_log (G_LOG_LEVEL_MESSAGE, "drain", "MESSAGE", "the master is about to stop; saving");
+  self->drain.is_over = TRUE;
+  gboolean is_well = save_and_hold (self, &bounded, &step, wants_stop, error);
+  (void)muster_goodput_meter_enter (self->meter, use);
+  if (is_well && step >= 0) {
+    muster_drain_watch_note_saved (&self->drain, until_us);
+    return TRUE;
+  }
+  if (is_well && !is_preempted (self))
+    muster_log (G_LOG_LEVEL_WARNING, "drain", "MESSAGE",
+                "no checkpoint was saved before the master stops; the last durable step is "
+                "%" G_GINT64_FORMAT,
+                self->durable_step);
+  muster_saver_release_cut (self->saver, call->session);
+  return is_well;
+}
+
+gboolean
+muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, GError **error)
+{
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
+  const MusterSaveCall call = {muster_run_context_session (context),
+                               muster_run_context_deadline_us (context),
+                               muster_run_context_cancellable (context)};
+
+  if (!muster_drain_watch_is_saved (&self->drain))
+    return TRUE;
+  const MusterTimeUse use = muster_goodput_meter_enter (self->meter, MUSTER_TIME_WAITING);
+  const gboolean is_there =
+      muster_drain_watch_await_end (&self->drain, &call, self->scaffold, self->preempted, error);
+  (void)muster_goodput_meter_enter (self->meter, use);
+  if (is_there)
+    muster_saver_release_cut (self->saver, call.session);
+  else
+    muster_saver_keep_cut (self->saver, FALSE); /* the hold has gone with the session */
+  return is_there;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "base/fields.h"
+#include "train/hooks/hooks.h"
+
+/* What other languages need in place of structs and arrays. */
+
+enum { SAVER_DIRECTORY, SAVER, SAVER_OBSERVER, SAVER_WRITER, SAVER_PREEMPTION, SAVER_CLOCK };
+
+static const MusterField saver_owned[] = {
+    [SAVER_DIRECTORY] = MUSTER_STRING_FIELD (MusterCheckpointSaverOptions, checkpoint_dir),
+    [SAVER] = MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, saver, muster_saver_get_type),
+    [SAVER_OBSERVER] =
+        MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, observer, muster_saver_observer_get_type),
+    [SAVER_WRITER] =
+        MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, writer, muster_event_writer_get_type),
+    [SAVER_PREEMPTION] =
+        MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, preemption, muster_preemption_get_type),
+    [SAVER_CLOCK] = MUSTER_TYPED_FIELD (MusterCheckpointSaverOptions, clock, muster_clock_get_type),
+};
+MUSTER_DEFINE_OPTIONS (MusterCheckpointSaverOptions, muster_checkpoint_saver_options, saver_owned)
+
+MusterCheckpointSaverOptions *
+muster_checkpoint_saver_options_new (const char *checkpoint_dir)
+{
+  g_return_val_if_fail (checkpoint_dir != NULL, NULL);
+
+  const MusterCheckpointSaverOptions options = {.checkpoint_dir = checkpoint_dir};
+  return muster_checkpoint_saver_options_copy (&options);
+}
+
+void
+muster_checkpoint_saver_options_set_saver (MusterCheckpointSaverOptions *self, MusterSaver *saver)
+{
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &saver_owned[SAVER], saver);
+}
+
+void
+muster_checkpoint_saver_options_set_observer (MusterCheckpointSaverOptions *self,
+                                              MusterSaverObserver *observer)
+{
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &saver_owned[SAVER_OBSERVER], observer);
+}
+
+void
+muster_checkpoint_saver_options_set_writer (MusterCheckpointSaverOptions *self,
+                                            MusterEventWriter *writer)
+{
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &saver_owned[SAVER_WRITER], writer);
+}
+
+void
+muster_checkpoint_saver_options_set_preemption (MusterCheckpointSaverOptions *self,
+                                                MusterPreemption *preemption)
+{
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &saver_owned[SAVER_PREEMPTION], preemption);
+}
+
+guint
+muster_checkpoint_saver_hook_n_failures (MusterHook *self)
+{
+  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), 0);
+  return muster_checkpoint_saver_hook_failures (self, NULL);
+}
+
+GError *
+muster_checkpoint_saver_hook_last_failure (MusterHook *self)
+{
+  const GError *last = NULL;
+
+  g_return_val_if_fail (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self), NULL);
+  (void)muster_checkpoint_saver_hook_failures (self, &last);
+  return last != NULL ? g_error_copy (last) : NULL;
+}
+
+/* --- logging --- */
+
+enum { LOGGING_TENSORS, LOGGING_CLOCK, LOGGING_OWNER };
+
+static const MusterField logging_owned[] = {
+    [LOGGING_TENSORS] = MUSTER_TYPED_FIELD (MusterLoggingOptions, tensors, g_strv_get_type),
+    [LOGGING_CLOCK] = MUSTER_TYPED_FIELD (MusterLoggingOptions, clock, muster_clock_get_type),
+    [LOGGING_OWNER] = MUSTER_TYPED_FIELD (MusterLoggingOptions, log_owner, g_bytes_get_type),
+};
+MUSTER_DEFINE_OPTIONS (MusterLoggingOptions, muster_logging_options, logging_owned)
+
+MusterLoggingOptions *
+muster_logging_options_new (const char *const *tensors)
+{
+  g_return_val_if_fail (tensors != NULL, NULL);
+
+  const MusterLoggingOptions options = {.tensors = tensors};
+  return muster_logging_options_copy (&options);
+}
+
+void
+muster_logging_options_set_log (MusterLoggingOptions *self, MusterLogLine log, gpointer user_data,
+                                GDestroyNotify destroy)
+{
+  g_return_if_fail (self != NULL);
+
+  muster_fields_own (self, &logging_owned[LOGGING_OWNER], user_data, destroy);
+  self->log = log;
+  self->user_data = user_data;
+}
+
+/* --- steps and feeds --- */
+
+MusterHook *
+muster_final_ops_hook_new_for_builder (MusterStepBuilder *step)
+{
+  g_return_val_if_fail (step != NULL, NULL);
+
+  const MusterStep built = muster_step_builder_step (step);
+  return muster_final_ops_hook_new (&built);
+}
+
+typedef struct {
+  MusterFeedListFunc func;
+  gpointer user_data;
+  GDestroyNotify destroy; /* (nullable) */
+  guint n_tensors;
+} FeedList;
+
+static void
+feed_list_free (gpointer data)
+{
+  FeedList *self = data;
+
+  if (self->destroy != NULL)
+    self->destroy (self->user_data);
+  g_free (self);
+}
+
+static gboolean
+feed_list (MusterTensor **feeds, gint64 deadline_us, GCancellable *cancellable, gpointer data,
+           GError **error)
+{
+  FeedList *self = data;
+  GError *failure = NULL;
+  g_autoptr (GPtrArray) made = self->func (deadline_us, cancellable, self->user_data, &failure);
+
+  if (failure != NULL) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  if (made != NULL) /* the tensors are ours, whether the array would free them or not */
+    g_ptr_array_set_free_func (made, (GDestroyNotify)muster_tensor_unref);
+  if (made == NULL || made->len != self->n_tensors)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the feed function returned %u tensors; the hook feeds %u",
+                        made != NULL ? made->len : 0, self->n_tensors);
+  for (guint i = 0; i < made->len; i++)
+    feeds[i] = muster_tensor_ref (made->pdata[i]);
+  return TRUE;
+}
+
+MusterHook *
+muster_feed_list_hook_new (const char *const *tensors, MusterFeedListFunc func, gpointer user_data,
+                           GDestroyNotify destroy)
+{
+  g_return_val_if_fail (tensors != NULL && func != NULL, NULL);
+
+  FeedList *self = g_new (FeedList, 1);
+  *self = (FeedList){func, user_data, destroy, g_strv_length ((char **)tensors)};
+  return muster_feed_func_hook_new (tensors, feed_list, self, feed_list_free);
+}

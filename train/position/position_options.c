@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/require.h"
+#include "graph/step_copy.h"
+#include "master/master.h"
+#include "train/position/position.h"
+
+/* Options on the heap, and steps of a builder, for other languages. */
+
+static const MusterField guard_owned[] = {
+    MUSTER_STRING_FIELD (MusterPositionGuard, global_step),
+    MUSTER_TYPED_FIELD (MusterPositionGuard, clock, muster_clock_get_type),
+};
+MUSTER_DEFINE_OPTIONS (MusterPositionGuard, muster_position_guard, guard_owned)
+
+MusterPositionGuard *
+muster_position_guard_new (void)
+{
+  return g_new0 (MusterPositionGuard, 1);
+}
+
+static const MusterField owned[] = {
+    MUSTER_STRING_FIELD (MusterPositionOptions, name),
+    MUSTER_TYPED_FIELD (MusterPositionOptions, master, muster_master_get_type),
+    MUSTER_TYPED_FIELD (MusterPositionOptions, batches, muster_batches_get_type),
+    MUSTER_STRINGS_FIELD (MusterPositionOptions, feeds, n_feeds),
+    MUSTER_TYPED_FIELD (MusterPositionOptions, clock, muster_clock_get_type),
+};
+MUSTER_DEFINE_OPTIONS (MusterPositionOptions, muster_position_options, owned)
+
+MusterPositionOptions *
+muster_position_options_new (MusterMaster *master, MusterBatches *batches, const char *const *feeds)
+{
+  const MusterPositionOptions options = {.master = master,
+                                         .batches = batches,
+                                         .feeds = feeds,
+                                         .n_feeds =
+                                             feeds != NULL ? g_strv_length ((char **)feeds) : 0};
+  return muster_position_options_copy (&options);
+}
+
+GPtrArray *
+muster_position_run_builder (MusterHook *self, MusterMonitoredSession *session,
+                             MusterStepBuilder *step, gint64 timeout_us, GError **error)
+{
+  muster_require (error, NULL, self, session, step);
+
+  MusterStep built = muster_step_builder_step (step);
+  g_autofree MusterTensor **fetched = g_new0 (MusterTensor *, built.n_fetches + 1);
+  gboolean trained = FALSE;
+
+  built.deadline_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), timeout_us);
+  if (!muster_position_run (self, session, &built, fetched, &trained, error))
+    return NULL;
+  return muster_tensors_take (fetched, trained ? built.n_fetches : 0);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/fields.h"
+#include "train/preemption/preemption.h"
+
+/* Reports on the heap, for other languages. */
+
+static const MusterField owned[] = {
+    MUSTER_STRING_FIELD (MusterPreemptionReport, durable),
+    MUSTER_STRING_FIELD (MusterPreemptionReport, why),
+};
+MUSTER_DEFINE_OPTIONS (MusterPreemptionReport, muster_preemption_report, owned)
+
+MusterPreemptionReport *
+muster_preemption_get_report (MusterPreemption *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  g_auto (MusterPreemptionReport) report = {0};
+  (void)muster_preemption_report (self, &report);
+  return muster_preemption_report_copy (&report);
+}

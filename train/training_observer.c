@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training_observer.h"
+
+#include "base/fields.h"
+
+/* --- the state --- */
+
+static const MusterField owned[] = {
+    MUSTER_STRING_FIELD (MusterTrainingState, awaits),
+};
+
+MusterTrainingState *
+muster_training_state_copy (const MusterTrainingState *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  MusterTrainingState *copy = muster_fields_copy (self, sizeof *self, owned, G_N_ELEMENTS (owned));
+  copy->saves = NULL;
+  return copy;
+}
+
+void
+muster_training_state_free (MusterTrainingState *self)
+{
+  muster_fields_free (self, owned, G_N_ELEMENTS (owned));
+}
+
+G_DEFINE_BOXED_TYPE (MusterTrainingState, muster_training_state, muster_training_state_copy,
+                     muster_training_state_free)
+
+/* --- the observer --- */
+
+struct _MusterTrainingObserver {
+  GObject parent;
+  MusterTrainingListener listener;
+};
+
+G_DEFINE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, G_TYPE_OBJECT)
+
+enum { WAITING, READY, LOST, PROGRESS, SAVED, COPIED, SAVE_FAILED, N_SIGNALS };
+static guint signals[N_SIGNALS];
+
+static void
+emit_waiting (const char *message, const MusterReadiness *readiness G_GNUC_UNUSED,
+              GPtrArray *reasons G_GNUC_UNUSED, gpointer self)
+{
+  g_signal_emit (self, signals[WAITING], 0, message);
+}
+
+static void
+emit_ready (const MusterSessionReport *report, gint64 step, gpointer self)
+{
+  g_signal_emit (self, signals[READY], 0, step, report->restored_from);
+}
+
+static void
+emit_lost (const GError *why, guint n, gint64 pause_us, gpointer self)
+{
+  g_signal_emit (self, signals[LOST], 0, why, n, pause_us);
+}
+
+static gboolean
+emit_progress (const MusterTrainingState *state, gpointer self)
+{
+  gboolean stops = FALSE;
+
+  g_signal_emit (self, signals[PROGRESS], 0, state, &stops);
+  return !stops;
+}
+
+static void
+emit_saved (const MusterSaved *saved, gpointer self)
+{
+  g_signal_emit (self, signals[SAVED], 0, saved->prefix, saved->step, saved->took_us, saved->why);
+}
+
+static void
+emit_copied (const MusterTierCopied *copied, gpointer self)
+{
+  g_signal_emit (self, signals[COPIED], 0, copied->prefix, copied->step, copied->why);
+}
+
+static void
+emit_save_failed (const MusterFailedSave *failed, gpointer self)
+{
+  g_signal_emit (self, signals[SAVE_FAILED], 0, failed->step, failed->why, failed->n_in_a_row);
+}
+
+static void
+muster_training_observer_class_init (MusterTrainingObserverClass *klass)
+{
+  const GType type = G_TYPE_FROM_CLASS (klass);
+
+  signals[WAITING] = g_signal_new ("waiting", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                                   G_TYPE_NONE, 1, G_TYPE_STRING);
+  signals[READY] = g_signal_new ("ready", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE,
+                                 2, G_TYPE_INT64, G_TYPE_STRING);
+  signals[LOST] = g_signal_new ("lost", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE,
+                                3, G_TYPE_ERROR, G_TYPE_UINT, G_TYPE_INT64);
+  signals[PROGRESS] =
+      g_signal_new ("progress", type, G_SIGNAL_RUN_LAST, 0, g_signal_accumulator_true_handled, NULL,
+                    NULL, G_TYPE_BOOLEAN, 1, MUSTER_TYPE_TRAINING_STATE);
+  signals[SAVED] = g_signal_new ("saved", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE,
+                                 4, G_TYPE_STRING, G_TYPE_INT64, G_TYPE_INT64, G_TYPE_STRING);
+  signals[COPIED] = g_signal_new ("copied", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                                  G_TYPE_NONE, 3, G_TYPE_STRING, G_TYPE_INT64, G_TYPE_STRING);
+  signals[SAVE_FAILED] = g_signal_new ("save-failed", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                                       G_TYPE_NONE, 3, G_TYPE_INT64, G_TYPE_ERROR, G_TYPE_UINT);
+}
+
+static void
+muster_training_observer_init (MusterTrainingObserver *self)
+{
+  self->listener = (MusterTrainingListener){.waiting = emit_waiting,
+                                            .waiting_data = self,
+                                            .ready = emit_ready,
+                                            .lost = emit_lost,
+                                            .progress = emit_progress,
+                                            .saved = emit_saved,
+                                            .copied = emit_copied,
+                                            .save_failed = emit_save_failed,
+                                            .user_data = self};
+}
+
+MusterTrainingObserver *
+muster_training_observer_new (void)
+{
+  return g_object_new (MUSTER_TYPE_TRAINING_OBSERVER, NULL);
+}
+
+const MusterTrainingListener *
+muster_training_observer_listener (MusterTrainingObserver *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return &self->listener;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/hooks/saver_observer.h"
+#include "train/monitored/session_observer.h"
+
+G_BEGIN_DECLS
+
+/**
+ * MusterTrainingState:
+ * @step: the global step; during training possibly the one before the last run's update
+ * @until_step: the target; with epochs: the step at which a new model has done all batches
+ * @steps_per_second: of all tasks, over the last second or two; 0: unknown
+ * @loss: NaN: none configured
+ * @left_us: remaining time in microseconds; -1: unknown
+ * @durable_step: the last saved or restored, not in a fast tier; -1: none or unknown
+ * @saves: (nullable): how far the saves have come, not owned, valid during the call; NULL on a
+ *   worker, without a checkpoint_dir, and in a copy
+ * @goodput: until now
+ * @awaits: (nullable): with epochs: this task's share is done, and it waits for this task,
+ *   "worker:1"; valid during the call
+ * @awaits_us: which has done no batch for this long
+ *
+ * The progress of a training.
+ */
+typedef struct {
+  gint64 step;
+  gint64 until_step;
+  double steps_per_second;
+  double loss;
+  gint64 left_us;
+  gint64 durable_step;
+  const MusterSaveStatus *saves;
+  MusterGoodput goodput;
+  const char *awaits;
+  gint64 awaits_us;
+} MusterTrainingState;
+
+#define MUSTER_TYPE_TRAINING_STATE (muster_training_state_get_type ())
+GType muster_training_state_get_type (void);
+
+/**
+ * muster_training_state_copy:
+ * @self: a state
+ *
+ * Copies a state, without @saves.
+ *
+ * Returns: (transfer full): the copy
+ */
+MusterTrainingState *muster_training_state_copy (const MusterTrainingState *self);
+
+/**
+ * muster_training_state_free:
+ * @self: (transfer full) (nullable): a state from copy
+ *
+ * Frees a state.
+ */
+void muster_training_state_free (MusterTrainingState *self);
+
+/**
+ * MusterTrainingListener:
+ * @waiting: called while a session is created, as [method@SessionManager.set_progress] says
+ * @waiting_data: passed to @waiting
+ * @ready: a session was created, the first or another: the model is ready, at this step
+ * @lost: the session is lost; another is created after a pause
+ * @progress: called at most twenty times a second, and once at the end. FALSE ends the training
+ *   early, like reaching its target, without ending the job
+ * @saved: called after each save: it is durable, or was skipped for lack of space (saved->why).
+ *   Training continues, and the next save is due at the usual interval
+ * @copied: a checkpoint of a fast tier has been copied to a lower one
+ * @save_failed: a save or a copy has failed, and training continues; called at most every ten
+ *   seconds
+ * @user_data: passed to the other functions
+ *
+ * Functions that report events of muster_train (); each may be NULL. Called on the training thread.
+ */
+typedef struct {
+  MusterSessionProgress waiting;
+  gpointer waiting_data;
+  void (*ready) (const MusterSessionReport *report, gint64 step, gpointer user_data);
+  void (*lost) (const GError *why, guint n, gint64 pause_us, gpointer user_data);
+  gboolean (*progress) (const MusterTrainingState *state, gpointer user_data);
+  void (*saved) (const MusterSaved *saved, gpointer user_data);
+  void (*copied) (const MusterTierCopied *copied, gpointer user_data);
+  void (*save_failed) (const MusterFailedSave *failed, gpointer user_data);
+  gpointer user_data;
+} MusterTrainingListener;
+
+/**
+ * MusterTrainingObserver:
+ *
+ * Emits signals for the events of muster_train (), on the training thread:
+ * [struct@TrainingListener] as an object. Set it in [struct@Training].
+ */
+#define MUSTER_TYPE_TRAINING_OBSERVER (muster_training_observer_get_type ())
+G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, TRAINING_OBSERVER,
+                      GObject)
+
+/**
+ * MusterTrainingObserver::waiting:
+ * @self: the observer
+ * @message: one line
+ *
+ * What the task waits for, while a session is created.
+ */
+
+/**
+ * MusterTrainingObserver::ready:
+ * @self: the observer
+ * @step: the model's step
+ * @restored_from: (nullable): the checkpoint
+ *
+ * A session was created, the first or another: the model is ready.
+ */
+
+/**
+ * MusterTrainingObserver::lost:
+ * @self: the observer
+ * @why: the failure
+ * @n: the number of recoveries so far, including this one
+ * @pause_us: microseconds until the next attempt
+ *
+ * The session is lost; another is created after a pause.
+ */
+
+/**
+ * MusterTrainingObserver::progress:
+ * @self: the observer
+ * @state: the progress
+ *
+ * Emitted at most twenty times a second, and once at the end.
+ *
+ * Returns: TRUE ends the training early, like reaching its target, without ending the job
+ */
+
+/**
+ * MusterTrainingObserver::saved:
+ * @self: the observer
+ * @prefix: (nullable): the checkpoint; NULL: it was skipped, for lack of space
+ * @step: its step
+ * @took_us: how long it took, in microseconds
+ * @why: (nullable): why it was skipped; otherwise what failed after the checkpoint was saved
+ *
+ * A save has ended: it is durable, or was skipped.
+ */
+
+/**
+ * MusterTrainingObserver::copied:
+ * @self: the observer
+ * @prefix: where it is now
+ * @step: its step
+ * @why: (nullable): why the copy was skipped, for lack of space
+ *
+ * A checkpoint of a fast tier has been copied to a lower one.
+ */
+
+/**
+ * MusterTrainingObserver::save-failed:
+ * @self: the observer
+ * @step: the step that was to be saved
+ * @why: the failure
+ * @n_in_a_row: consecutive failures, including this one
+ *
+ * A save or a copy has failed, and training continues. Emitted at most every ten seconds.
+ */
+
+/**
+ * muster_training_observer_new:
+ *
+ * An observer without handlers.
+ *
+ * Returns: (transfer full): the observer
+ */
+MusterTrainingObserver *muster_training_observer_new (void);
+
+/**
+ * muster_training_observer_listener:
+ * @self: the observer
+ *
+ * The functions that emit its signals, for an API that takes a listener.
+ *
+ * Returns: (transfer none): a listener, valid as long as @self
+ */
+const MusterTrainingListener *muster_training_observer_listener (MusterTrainingObserver *self);
+
+G_END_DECLS
