@@ -143,14 +143,16 @@ def wakes_for_nothing_while_nobody_listens(folder):
     token = os.path.join(folder, "token")
     with open(token, "w", encoding="utf-8") as file:
         file.write("secret")
+    os.chmod(token, 0o600)
     for more in [], ["--token-file=" + token]:
         waiter = subprocess.Popen([MUSTER, "wait", "--meta-graph=" + MODEL, "--master=" + target, *more],
                                   stderr=subprocess.PIPE, text=True)
         try:
             check("no process listens" in waiter.stderr.readline(), "waits", target)
             for task in os.listdir("/proc/%d/task" % waiter.pid):
-                with open("/proc/%d/task/%s/comm" % (waiter.pid, task), encoding="utf-8") as file:
-                    names.add(file.read().strip())
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended
+                    with open("/proc/%d/task/%s/comm" % (waiter.pid, task), encoding="utf-8") as file:
+                        names.add(file.read().strip())
         finally:
             waiter.kill()
             waiter.communicate()

@@ -115,7 +115,7 @@ def is_running(pid):
     try:
         with open("/proc/%d/stat" % pid) as file:
             return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may end between the opening and the reading
         return False
 
 
@@ -148,6 +148,7 @@ def secrets(folder):
                     "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
     with open(token, "w") as file:
         file.write("a-secret-of-the-test\n")
+    os.chmod(token, 0o600)
     return cert, key, token
 
 
