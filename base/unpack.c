@@ -3,16 +3,34 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/protowire.h"
+
+#include <string.h>
 
 /* One pass along a message's descriptor both checks and unpacks. protobuf-c's own unpacking limits
  * nothing, loses numbers when a message comes in parts, and would be a second pass. Without a
  * message to fill, the pass only checks. */
 
+/* A message that was unpacked, and the bytes that it came from. Depth counts, as it is bounded. */
+typedef struct {
+  const ProtobufCMessageDescriptor *descriptor;
+  const guint8 *data; /* NULL: empty */
+  gsize size;
+  int depth;
+  ProtobufCMessage *message;
+} Shared;
+
+/* Each place holds the last one that fell to it. */
+#define N_SHARED      4096
+#define LEAST_SHARING ((gsize)64 << 10) /* bytes of the whole: less isn't worth the table */
+#define MOST_SHARED   256 /* bytes: longer ones are rarely the same, and cost more to compare */
+
 typedef struct {
   const char *what;
   GError **error;
   MusterArena *arena; /* (nullable) when only checking */
+  Shared *shared;     /* (nullable) */
 } Walk;
 
 static gboolean walk_message (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
@@ -247,6 +265,41 @@ walk_packed (Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProt
   return TRUE;
 }
 
+/* Where a message of the same bytes is, if there was one. */
+static Shared *
+shared_place (const Walk *walk, const MusterProtoField *field)
+{
+  return &walk->shared[muster_hash_bytes (field->data, field->size, 0) % N_SHARED];
+}
+
+static gboolean
+is_same (const Shared *shared, const ProtobufCMessageDescriptor *descriptor,
+         const MusterProtoField *field, int depth)
+{
+  return shared->data != NULL && shared->descriptor == descriptor && shared->depth == depth &&
+         shared->size == field->size && memcmp (shared->data, field->data, field->size) == 0;
+}
+
+/* An element of a repeated field that isn't merged with anything, so that equal ones can be one. */
+static gboolean
+walk_element (Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProtoField *field,
+              ProtobufCMessage **place, int depth)
+{
+  const ProtobufCMessageDescriptor *descriptor = known->descriptor;
+  Shared *shared = shared_place (walk, field);
+  if (is_same (shared, descriptor, field, depth)) {
+    *place = shared->message;
+    return TRUE;
+  }
+  *place = muster_arena_take (walk->arena, descriptor->sizeof_message, 8);
+  descriptor->message_init (*place);
+  if (!walk_message (walk, descriptor, muster_proto_reader (field->data, field->size), *place,
+                     depth + 1))
+    return FALSE;
+  *shared = (Shared){descriptor, field->data, field->size, depth, *place};
+  return TRUE;
+}
+
 /* Parts of a message that is not repeated are merged: the second fills in what the first made. */
 static gboolean
 walk_submessage (Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProtoField *field,
@@ -256,6 +309,9 @@ walk_submessage (Walk *walk, const ProtobufCFieldDescriptor *known, const Muster
   ProtobufCMessage *inner = NULL;
   if (message != NULL) {
     ProtobufCMessage **place = field_address (walk, known, message);
+    if (walk->shared != NULL && depth > 0 && known->label == PROTOBUF_C_LABEL_REPEATED &&
+        field->size <= MOST_SHARED)
+      return walk_element (walk, known, field, place, depth);
     if (*place == NULL) {
       *place = muster_arena_take (walk->arena, descriptor->sizeof_message, 8);
       descriptor->message_init (*place);
@@ -330,16 +386,31 @@ muster_unpack_check (const ProtobufCMessageDescriptor *descriptor, const void *d
   return walk_message (&walk, descriptor, muster_proto_reader (data, size), NULL, 0);
 }
 
+static gpointer
+unpack (Walk *walk, const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size)
+{
+  ProtobufCMessage *message = muster_arena_take (walk->arena, descriptor->sizeof_message, 8);
+  descriptor->message_init (message);
+  if (!walk_message (walk, descriptor, muster_proto_reader (data, size), message, 0))
+    return NULL;
+  return message;
+}
+
 gpointer
 muster_unpack (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
                MusterArena *arena, const char *what, GError **error)
 {
   Walk walk = {.what = what, .error = error, .arena = arena};
-  ProtobufCMessage *message = muster_arena_take (arena, descriptor->sizeof_message, 8);
-  descriptor->message_init (message);
-  if (!walk_message (&walk, descriptor, muster_proto_reader (data, size), message, 0))
-    return NULL;
-  return message;
+  return unpack (&walk, descriptor, data, size);
+}
+
+gconstpointer
+muster_unpack_const (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
+                     MusterArena *arena, const char *what, GError **error)
+{
+  g_autofree Shared *shared = size >= LEAST_SHARING ? g_new0 (Shared, N_SHARED) : NULL;
+  Walk walk = {.what = what, .error = error, .arena = arena, .shared = shared};
+  return unpack (&walk, descriptor, data, size);
 }
 
 GBytes *

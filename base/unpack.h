@@ -28,6 +28,13 @@ gboolean muster_unpack_check (const ProtobufCMessageDescriptor *descriptor, cons
 gpointer muster_unpack (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
                         MusterArena *arena, const char *what, GError **error);
 
+/* The same for a message that nobody changes: within a large one, equal small elements of repeated
+ * fields below the top are one element. A graph of many variables has the same few attributes again
+ * and again. */
+gconstpointer muster_unpack_const (const ProtobufCMessageDescriptor *descriptor, const void *data,
+                                   gsize size, MusterArena *arena, const char *what,
+                                   GError **error);
+
 /* Packs a message into new bytes. */
 GBytes *muster_pack (const ProtobufCMessage *message);
 

@@ -93,12 +93,16 @@ double bench_cpu_s (int pid);
 /* The same to the nanosecond, of the threads that live: for one that uses hardly any. */
 double bench_fine_cpu_s (int pid);
 double bench_resident_bytes (int pid);
+double bench_peak_bytes (int pid); /* the most that was resident */
 /* Fails unless this process and pid may both open n files; raises its own limit to that. */
 void bench_need_files (int pid, guint n);
 
 /* What "bench MODE" runs: serves until its input ends. */
 int bench_serve_echo (void);
 int bench_serve_muster (void);
+/* What "bench --run-apart COMMAND..." does: runs it, and prints its seconds and its most bytes. */
+#define BENCH_RUN_APART "--run-apart"
+int bench_run_apart (char **argv);
 /* What "bench --wait-crowd HOST:PORT" runs: very many clients that wait for a server. */
 int bench_wait_crowd (const char *address);
 

@@ -60,6 +60,17 @@ bench_resident_bytes (int pid)
   return (double)pages * (double)sysconf (_SC_PAGESIZE);
 }
 
+double
+bench_peak_bytes (int pid)
+{
+  g_autofree char *text = read_proc (pid, "status");
+  const char *line = strstr (text, "VmHWM:");
+  unsigned long kilobytes;
+  if (line == NULL || sscanf (line, "VmHWM: %lu", &kilobytes) != 1)
+    bench_fail ("/proc/%d/status isn't as it is known: '%s'", pid, text);
+  return (double)kilobytes * 1024;
+}
+
 void
 bench_need_files (int pid, guint n)
 {

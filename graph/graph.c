@@ -367,8 +367,8 @@ parse (MusterGraph *self, GBytes *bytes, GError **error)
   gsize size;
   gconstpointer data = g_bytes_get_data (bytes, &size);
   self->arena = muster_arena_new_for (MUSTER_MEMORY_GRAPHS);
-  self->def =
-      muster_unpack (&tensorflow__graph_def__descriptor, data, size, self->arena, "graph", error);
+  self->def = muster_unpack_const (&tensorflow__graph_def__descriptor, data, size, self->arena,
+                                   "graph", error);
   if (self->def == NULL)
     return FALSE;
   return fill_table (self, error) && find_inputs (self, error) &&

@@ -30,7 +30,8 @@ unpack_graph (MusterGraph *graph, MusterArena *arena, GError **error)
 {
   gsize size;
   const void *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
-  return muster_unpack (&tensorflow__graph_def__descriptor, data, size, arena, "graph", error);
+  return muster_unpack_const (&tensorflow__graph_def__descriptor, data, size, arena, "graph",
+                              error);
 }
 
 /* TensorFlow's error message for a node that already exists. */

@@ -22,6 +22,16 @@ wrap (GByteArray *reversed, guint32 number)
     g_byte_array_append (reversed, &head->data[i - 1], 1);
 }
 
+static void
+reverse (GByteArray *bytes)
+{
+  for (guint i = 0; i < bytes->len / 2; i++) {
+    const guint8 byte = bytes->data[i];
+    bytes->data[i] = bytes->data[bytes->len - 1 - i];
+    bytes->data[bytes->len - 1 - i] = byte;
+  }
+}
+
 /* A graph of one node with an attribute of functions within functions. Each level is an AttrValue's
  * NameAttrList, that one's map entry, and its AttrValue; that makes 3 + 3 * levels messages below
  * the graph, and in the last a shape, 1 more, or a shape with a dimension, 2 more. */
@@ -40,11 +50,7 @@ nested_graph (int levels, int more)
   wrap (bytes, 2);
   wrap (bytes, 5);
   wrap (bytes, 1);
-  for (guint i = 0; i < bytes->len / 2; i++) {
-    const guint8 byte = bytes->data[i];
-    bytes->data[i] = bytes->data[bytes->len - 1 - i];
-    bytes->data[bytes->len - 1 - i] = byte;
-  }
+  reverse (bytes);
   return bytes;
 }
 
@@ -121,6 +127,62 @@ MUSTER_TEST (unpack, refuses_twenty_thousand_levels_from_the_bytes)
   g_autoptr (GByteArray) bytes = nested_graph (20000, 1);
   MUSTER_EXPECT_NULL (muster_unpack (GRAPH, bytes->data, bytes->len, arena, "graph", &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+/* A node with this attribute, and one with a long name, so that the graph is a large one. */
+static GByteArray *
+large_graph (const char *const *attrs)
+{
+  GByteArray *graph = g_byte_array_new ();
+  g_autofree char *name = g_strnfill (70000, 'x');
+  for (gsize i = 0; attrs[i] != NULL; i++) {
+    g_autoptr (GByteArray) node = g_byte_array_new ();
+    g_autoptr (GByteArray) entry = g_byte_array_new ();
+    muster_proto_put_string (node, 1, i == 0 ? name : "node");
+    muster_proto_put_string (entry, 1, attrs[i]);
+    muster_proto_put_bytes (entry, 2, "\x18\7", 2); /* i: 7 */
+    muster_proto_put_bytes (node, 5, entry->data, entry->len);
+    muster_proto_put_bytes (graph, 1, node->data, node->len);
+  }
+  return graph;
+}
+
+MUSTER_TEST (unpack, shares_equal_elements_of_a_large_message_that_stays_as_it_is)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GByteArray) bytes = large_graph ((const char *const[]){"a", "b", "a", "b", "a", NULL});
+  const Tensorflow__GraphDef *graph =
+      muster_unpack_const (GRAPH, bytes->data, bytes->len, arena, "graph", &error);
+  const Tensorflow__GraphDef *apart =
+      muster_unpack (GRAPH, bytes->data, bytes->len, arena, "graph", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  for (gsize i = 0; i < 5; i++) {
+    const Tensorflow__NodeDef__AttrEntry *attr = graph->node[i]->attr[0];
+    MUSTER_EXPECT_STREQ (attr->key, i % 2 == 0 ? "a" : "b");
+    MUSTER_EXPECT_EQ (attr->value->i, 7);
+    MUSTER_EXPECT_EQ (attr == graph->node[0]->attr[0], i % 2 == 0);
+    MUSTER_EXPECT_EQ (apart->node[i]->attr[0] == apart->node[0]->attr[0], i == 0);
+  }
+  g_autoptr (GBytes) again = muster_pack (&graph->base);
+  MUSTER_EXPECT_MEMEQ (g_bytes_get_data (again, NULL), g_bytes_get_size (again), bytes->data,
+                       bytes->len);
+}
+
+/* The same bytes are deep enough in one place, and too deep in another. */
+MUSTER_TEST (unpack, bounds_the_depth_of_equal_elements_too)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GByteArray) bytes = large_graph ((const char *const[]){"a", NULL});
+  g_autoptr (GByteArray) in_bounds = nested_graph (20, 1), too_deep = nested_graph (35, 1);
+  g_byte_array_append (bytes, in_bounds->data, in_bounds->len);
+  MUSTER_EXPECT_TRUE (
+      muster_unpack_const (GRAPH, bytes->data, bytes->len, arena, "graph", &error) != NULL);
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_byte_array_append (bytes, too_deep->data, too_deep->len);
+  MUSTER_EXPECT_NULL (muster_unpack_const (GRAPH, bytes->data, bytes->len, arena, "graph", &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "too deep");
 }
 
 static void

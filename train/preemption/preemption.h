@@ -75,8 +75,8 @@ gboolean muster_preemption_watch (MusterPreemption *self, GError **error);
  * @signal_number: the signal
  *
  * Requests a preemption from a signal handler: async-signal-safe. Who asks with
- * [method@Preemption.is_requested] sees it at once; the thread of [method@Preemption.watch] enforces
- * the grace.
+ * [method@Preemption.is_requested] sees it at once; the thread of [method@Preemption.watch]
+ * enforces the grace.
  */
 void muster_preemption_notify (MusterPreemption *self, int signal_number);
 
