@@ -108,11 +108,16 @@ int bench_wait_crowd (const char *address);
 
 /* --- clients and models --- */
 
-typedef struct _BenchEcho BenchEcho;
-BenchEcho *bench_echo_new (const char *address);
-void bench_echo_call (BenchEcho *self);
-void bench_echo_free (BenchEcho *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchEcho, bench_echo_free)
+/* n clients, each on a connection of its own with one call at a time; method is kept, message is
+ * copied. The calling thread drives them. */
+typedef struct _BenchCallers BenchCallers;
+BenchCallers *bench_callers_new (const char *address, const char *method, GBytes *message, guint n);
+/* Empty calls to a server that "bench --serve-echo" runs. */
+BenchCallers *bench_echo_new (const char *address, guint n);
+/* Makes n_calls in all, and waits until each is answered. */
+void bench_callers_run (BenchCallers *self, guint n_calls);
+void bench_callers_free (BenchCallers *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchCallers, bench_callers_free)
 
 MusterMaster *bench_remote (const char *address);
 
@@ -156,6 +161,10 @@ void bench_crowd_free (BenchCrowd *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchCrowd, bench_crowd_free)
 /* x + 2, fetched as "sum:0". */
 MusterGraph *bench_addition (void);
+/* -x of a vector, and a vector for it; a step that feeds and fetches, in seconds. */
+MusterGraph *bench_negation (void);
+MusterTensor *bench_ones (gint64 n);
+double bench_negate (MusterSession *session, MusterTensor *x);
 /* n variables of four floats, with "init" and a ready op, whose name goes to *ready_op. */
 MusterGraph *bench_model (guint n, char **ready_op);
 /* n variables of n_elements floats each, with "init" and a saver of all of them. */
@@ -188,11 +197,14 @@ MusterSessionManager *bench_manager (MusterGraph *model, const char *ready_op);
 void bench_step_remote (void);
 void bench_step_local (void);
 void bench_step_logged (void);
+void bench_clients (void);
 void bench_gateway (void);
 void bench_prepare (void);
 void bench_waiters (void);
+void bench_wait_commands (void);
 void bench_serve (void);
 void bench_scale (void);
+void bench_growth (void);
 void bench_latency (void);
 void bench_pollers (void);
 void bench_sessions (void);

@@ -102,84 +102,9 @@ bench_serve_echo (void)
 
 /* --- the client --- */
 
-struct _BenchEcho {
-  grpc_channel *channel;
-  grpc_completion_queue *queue;
-};
-
-BenchEcho *
-bench_echo_new (const char *address)
+BenchCallers *
+bench_echo_new (const char *address, guint n)
 {
-  grpc_init ();
-  BenchEcho *self = g_new0 (BenchEcho, 1);
-  grpc_channel_credentials *plain = grpc_insecure_credentials_create ();
-  self->channel = grpc_channel_create (address, plain, NULL);
-  grpc_channel_credentials_release (plain);
-  self->queue = grpc_completion_queue_create_for_next (NULL);
-  return self;
-}
-
-typedef struct {
-  grpc_metadata_array initial, trailing;
-  grpc_status_code status;
-  grpc_slice details;
-  grpc_byte_buffer *answer;
-} Answer;
-
-static void
-start_call (grpc_call *call, grpc_byte_buffer *message, Answer *answer)
-{
-  grpc_op ops[6] = {0};
-  ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
-  ops[1].op = GRPC_OP_SEND_MESSAGE;
-  ops[1].data.send_message.send_message = message;
-  ops[2].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
-  ops[3].op = GRPC_OP_RECV_INITIAL_METADATA;
-  ops[3].data.recv_initial_metadata.recv_initial_metadata = &answer->initial;
-  ops[4].op = GRPC_OP_RECV_MESSAGE;
-  ops[4].data.recv_message.recv_message = &answer->answer;
-  ops[5].op = GRPC_OP_RECV_STATUS_ON_CLIENT;
-  ops[5].data.recv_status_on_client.trailing_metadata = &answer->trailing;
-  ops[5].data.recv_status_on_client.status = &answer->status;
-  ops[5].data.recv_status_on_client.status_details = &answer->details;
-  if (grpc_call_start_batch (call, ops, G_N_ELEMENTS (ops), NULL, NULL) != GRPC_CALL_OK)
-    bench_fail ("the echo can't be called");
-}
-
-void
-bench_echo_call (BenchEcho *self)
-{
-  Answer answer = {0};
-  grpc_call *call = grpc_channel_create_call (self->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
-                                              self->queue, grpc_slice_from_static_string (METHOD),
-                                              NULL, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
-  grpc_slice empty = grpc_empty_slice ();
-  grpc_byte_buffer *message = grpc_raw_byte_buffer_create (&empty, 1);
-  grpc_metadata_array_init (&answer.initial);
-  grpc_metadata_array_init (&answer.trailing);
-  start_call (call, message, &answer);
-  grpc_completion_queue_next (self->queue, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
-  if (answer.status != GRPC_STATUS_OK)
-    bench_fail ("the echo answers with status %d", (int)answer.status);
-  grpc_byte_buffer_destroy (message);
-  grpc_byte_buffer_destroy (answer.answer);
-  grpc_metadata_array_destroy (&answer.initial);
-  grpc_metadata_array_destroy (&answer.trailing);
-  grpc_slice_unref (answer.details);
-  grpc_call_unref (call);
-}
-
-void
-bench_echo_free (BenchEcho *self)
-{
-  if (self == NULL)
-    return;
-  grpc_channel_destroy (self->channel);
-  grpc_completion_queue_shutdown (self->queue);
-  while (
-      grpc_completion_queue_next (self->queue, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL).type !=
-      GRPC_QUEUE_SHUTDOWN)
-    ;
-  grpc_completion_queue_destroy (self->queue);
-  g_free (self);
+  g_autoptr (GBytes) empty = g_bytes_new_static ("", 0);
+  return bench_callers_new (address, METHOD, empty, n);
 }

@@ -10,7 +10,7 @@
 
 /* What a step takes, from one client to one master. */
 typedef struct {
-  BenchEcho *echo;        /* (nullable): an empty call instead */
+  BenchCallers *echo;     /* (nullable): an empty call instead */
   int pid;                /* whose processor time is counted as well; 0: nobody's */
   gboolean is_client_too; /* and this process's */
   double cpu_s;           /* that, in all rounds */
@@ -70,7 +70,7 @@ measure (Way *ways, gsize n)
       double cpu_s = cpu_of (&ways[i]), started = bench_now_s ();
       for (int call = 0; call < CALLS_A_ROUND; call++)
         if (ways[i].echo != NULL)
-          bench_echo_call (ways[i].echo);
+          bench_callers_run (ways[i].echo, 1);
         else
           add_once (&ways[i]);
       double each = (bench_now_s () - started) / CALLS_A_ROUND;
@@ -110,7 +110,7 @@ gateway_placed (const char *placement, int client, int servers)
       bench_serve_command ((const char *const[]){option, NULL}, &gateway_address);
   run_on (client);
 
-  g_autoptr (BenchEcho) echo = bench_echo_new (echo_address);
+  g_autoptr (BenchCallers) echo = bench_echo_new (echo_address, 1);
   Way ways[] = {{.echo = echo, .pid = bench_child_pid (echo_server), .is_client_too = TRUE},
                 {0},
                 {.pid = bench_child_pid (gateway)}};

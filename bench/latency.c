@@ -197,6 +197,73 @@ latency_on_tensorflow (void)
                            .bound = 0.3});
 }
 
+/* --- processes --- */
+
+static GSubprocess *
+start_waiting (const char *address, const char *path)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *model = g_strconcat ("--meta-graph=", path, NULL);
+  g_autofree char *master = g_strconcat ("--master=grpc://", address, NULL);
+  GSubprocess *process =
+      g_subprocess_new (G_SUBPROCESS_FLAGS_STDOUT_SILENCE | G_SUBPROCESS_FLAGS_STDERR_SILENCE,
+                        &error, "cli/muster", "wait", model, master, "--timeout=2m", NULL);
+  bench_check (error, "muster wait");
+  return process;
+}
+
+/* From the end of init until the last of as many commands has ended. */
+static double
+commands_once (const char *address, const char *path, MusterGraph *graph, gboolean pushes)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = bench_remote (address);
+  g_autoptr (MusterSession) chief = start_chief (master, graph);
+  GSubprocess *commands[N_WAITERS];
+  for (int i = 0; i < N_WAITERS; i++)
+    commands[i] = start_waiting (address, path);
+  while (pushes && bench_status (address).watchers < N_WAITERS)
+    bench_sleep_s (20e-3);
+  if (!pushes)
+    bench_sleep_s (GATHER_S);
+  settle ();
+
+  bench_init (chief);
+  const double ended_s = bench_now_s ();
+  for (int i = 0; i < N_WAITERS; i++) {
+    g_subprocess_wait_check (commands[i], NULL, &error);
+    bench_check (error, "muster wait");
+    g_object_unref (commands[i]);
+  }
+  return bench_now_s () - ended_s;
+}
+
+static void
+measure_commands (const char *what, const char *address, gboolean pushes, double bound)
+{
+  g_autoptr (MusterMetaGraph) model = bench_saved_model (N_VARIABLES, 4);
+  g_autofree char *path = bench_model_file (muster_meta_graph_bytes (model));
+  g_autoptr (GArray) seconds = g_array_new (FALSE, FALSE, sizeof (double));
+  for (int i = 0; i < N_ROUNDS / 2; i++) {
+    const double took = commands_once (address, path, muster_meta_graph_graph (model), pushes);
+    g_array_append_val (seconds, took);
+  }
+  (void)g_remove (path); /* a temporary file: nothing hangs on it */
+  bench_print (&(BenchRow){.what = what, .muster = bench_median (seconds), .bound = bound});
+}
+
+void
+bench_wait_commands (void)
+{
+  g_autofree char *ours = NULL;
+  g_autoptr (BenchChild) server = bench_serve_command (NULL, &ours);
+  measure_commands ("64 'muster wait', until the last has ended", ours, TRUE, 0.07);
+  g_autoptr (BenchChild) tensorflow = bench_tensorflow_child ("tensorflow_server.py", NULL);
+  g_autofree char *theirs = tensorflow != NULL ? bench_child_line (tensorflow) : NULL;
+  if (theirs != NULL)
+    measure_commands ("the same at TensorFlow's server", theirs, FALSE, 0.25);
+}
+
 void
 bench_latency (void)
 {

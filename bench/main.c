@@ -10,13 +10,16 @@ static const struct {
   gboolean only_if_named;
 } benchmarks[] = {
     {"step", bench_step_remote, FALSE},
+    {"clients", bench_clients, FALSE},
     {"log", bench_step_logged, FALSE},
     {"local", bench_step_local, FALSE},
     {"gateway", bench_gateway, FALSE},
     {"prepare", bench_prepare, FALSE},
     {"waiters", bench_waiters, FALSE},
+    {"wait-commands", bench_wait_commands, FALSE},
     {"serve", bench_serve, FALSE},
     {"scale", bench_scale, FALSE},
+    {"growth", bench_growth, FALSE},
     {"latency", bench_latency, FALSE},
     {"pollers", bench_pollers, FALSE},
     {"sessions", bench_sessions, FALSE},

@@ -72,6 +72,51 @@ bench_addition (void)
   return graph;
 }
 
+MusterGraph *
+bench_negation (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  const gint64 dims[] = {-1};
+  muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 1, dims);
+  muster_graph_builder_node (b, "Neg", "y");
+  muster_graph_builder_input (b, "x");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  MusterGraph *graph = muster_graph_builder_end (b, &error);
+  bench_check (error, "building a negation");
+  return graph;
+}
+
+MusterTensor *
+bench_ones (gint64 n)
+{
+  MusterTensor *tensor = muster_tensor_new (MUSTER_FLOAT, 1, &n);
+  float *data = muster_tensor_data_mutable (tensor);
+  for (gint64 i = 0; i < n; i++)
+    data[i] = 1;
+  return tensor;
+}
+
+double
+bench_negate (MusterSession *session, MusterTensor *x)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterFeed feed = {"x:0", x};
+  const char *fetch = "y:0";
+  MusterTensor *y = NULL;
+  const MusterStep step = {.feeds = &feed,
+                           .n_feeds = 1,
+                           .fetches = &fetch,
+                           .n_fetches = 1,
+                           .deadline_us = MUSTER_WAIT_FOREVER};
+  const double begun = bench_now_s ();
+  muster_session_run (session, &step, &y, NULL, NULL, &error);
+  const double took = bench_now_s () - begun;
+  bench_check (error, "running a negation");
+  muster_tensor_unref (y);
+  return took;
+}
+
 static MusterGraph *
 build_variables (guint n)
 {

@@ -9,65 +9,19 @@
 #define N_ROUNDS   7
 #define N_ELEMENTS (G_GINT64_CONSTANT (1) << 28)
 
-static MusterGraph *
-negation (void)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
-  const gint64 dims[] = {-1};
-  muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 1, dims);
-  muster_graph_builder_node (b, "Neg", "y");
-  muster_graph_builder_input (b, "x");
-  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
-  MusterGraph *graph = muster_graph_builder_end (b, &error);
-  bench_check (error, "building a negation");
-  return graph;
-}
-
-static MusterTensor *
-ones (void)
-{
-  const gint64 dims[] = {N_ELEMENTS};
-  MusterTensor *tensor = muster_tensor_new (MUSTER_FLOAT, 1, dims);
-  float *data = muster_tensor_data_mutable (tensor);
-  for (gint64 i = 0; i < N_ELEMENTS; i++)
-    data[i] = 1;
-  return tensor;
-}
-
-static double
-step_in_c (MusterSession *session, MusterTensor *x)
-{
-  g_autoptr (GError) error = NULL;
-  const MusterFeed feed = {"x:0", x};
-  const char *fetch = "y:0";
-  MusterTensor *y = NULL;
-  const MusterStep step = {.feeds = &feed,
-                           .n_feeds = 1,
-                           .fetches = &fetch,
-                           .n_fetches = 1,
-                           .deadline_us = MUSTER_WAIT_FOREVER};
-  const double begun = bench_now_s ();
-  muster_session_run (session, &step, &y, NULL, NULL, &error);
-  const double took = bench_now_s () - begun;
-  bench_check (error, "running a step from C");
-  muster_tensor_unref (y);
-  return took;
-}
-
 static void
 measure (const char *what, MusterMaster *master, const char *target)
 {
   g_autoptr (GArray) from_c = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GArray) from_python = g_array_new (FALSE, FALSE, sizeof (double));
-  g_autoptr (MusterGraph) graph = negation ();
+  g_autoptr (MusterGraph) graph = bench_negation ();
   g_autoptr (MusterSession) session = bench_create_session (master, graph);
-  g_autoptr (MusterTensor) x = ones ();
+  g_autoptr (MusterTensor) x = bench_ones (N_ELEMENTS);
   const char *const argv[] = {"/usr/bin/python3", "bench/python_step.py", target, NULL};
   g_autoptr (BenchChild) python = bench_child_new (argv);
   g_free (bench_child_line (python));
   for (int i = 0; i < N_ROUNDS; i++) {
-    const double in_c = step_in_c (session, x);
+    const double in_c = bench_negate (session, x);
     bench_child_say (python, "step");
     g_autofree char *line = bench_child_line (python);
     const double in_python = g_ascii_strtod (line, NULL);

@@ -6,10 +6,15 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#define FEW    10000
-#define MANY   100000
-#define GROWTH 10.0 /* MANY over FEW */
-#define TIMES  3
+#define TIMES 3
+
+/* The model of each row, ten times the one before. */
+static const struct {
+  guint n_variables;
+  const char *name, *before; /* how many, and ten times those of the row before */
+} models[] = {
+    {1000, "1,000", NULL}, {10000, "10,000", "10 × 1,000"}, {100000, "100,000", "10 × 10,000"}};
+enum { N_MODELS = G_N_ELEMENTS (models), LAST = N_MODELS - 1 };
 
 typedef struct {
   double seconds, bytes; /* what it took, and what it held at most */
@@ -136,7 +141,8 @@ measure (guint n_variables, Cost costs[N_COSTS])
 static void
 print_memory (const char *what, double bytes, double file_bytes, double bound)
 {
-  g_autofree char *memory = g_strdup_printf ("%s, 100,000 variables, peak above idle", what);
+  g_autofree char *memory =
+      g_strdup_printf ("%s, %s variables, peak above idle", what, models[LAST].name);
   const BenchRow row = {.what = memory,
                         .unit = BENCH_BYTES,
                         .muster = bytes,
@@ -151,20 +157,21 @@ bench_scale (void)
 {
   static const char *const names[N_COSTS] = {"muster prepare", "muster wait", "muster save",
                                              "muster prepare that restores", "muster serve"};
-  Cost least[N_COSTS], few[N_COSTS], many[N_COSTS];
+  Cost least[N_COSTS], costs[N_MODELS][N_COSTS];
+  double file_bytes = 0;
   measure (1, least);
-  measure (FEW, few);
-  const double file_bytes = measure (MANY, many);
-  for (int i = 0; i < N_COSTS; i++) {
-    g_autofree char *what = g_strdup_printf ("%s, 100,000 variables", names[i]);
-    const BenchRow time = {.what = what,
-                           .muster = many[i].seconds,
-                           .other = GROWTH * few[i].seconds,
-                           .name = "10 × 10,000",
-                           .bound_ratio = 1};
-    if (i != SERVE)
-      bench_print (&time);
-    print_memory (names[i], many[i].bytes - (i == SERVE ? 0 : least[i].bytes), file_bytes,
-                  i == SERVE ? 4 : 3);
+  for (gsize i = 0; i < N_MODELS; i++)
+    file_bytes = measure (models[i].n_variables, costs[i]);
+  for (int cost = 0; cost < N_COSTS; cost++) {
+    for (gsize i = 0; i < N_MODELS && cost != SERVE; i++) {
+      g_autofree char *what = g_strdup_printf ("%s, %s variables", names[cost], models[i].name);
+      bench_print (&(BenchRow){.what = what,
+                               .muster = costs[i][cost].seconds,
+                               .other = i > 0 ? 10 * costs[i - 1][cost].seconds : 0,
+                               .name = models[i].before,
+                               .bound_ratio = 1});
+    }
+    print_memory (names[cost], costs[LAST][cost].bytes - (cost == SERVE ? 0 : least[cost].bytes),
+                  file_bytes, cost == SERVE ? 4 : 3);
   }
 }

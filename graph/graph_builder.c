@@ -365,16 +365,6 @@ put_versions (MusterGraphBuilder *self)
   muster_proto_put_bytes (self->nodes, GRAPH_VERSIONS, versions->data, versions->len);
 }
 
-/* Without the room that an array leaves for more: a third, for a graph that is kept. */
-static GBytes *
-take_nodes (MusterGraphBuilder *self)
-{
-  const gsize size = self->nodes->len;
-  guint8 *data = g_byte_array_free (self->nodes, FALSE);
-  self->nodes = g_byte_array_new ();
-  return g_bytes_new_take (g_realloc (data, size), size);
-}
-
 MusterGraph *
 muster_graph_builder_end (MusterGraphBuilder *self, GError **error)
 {
@@ -386,6 +376,7 @@ muster_graph_builder_end (MusterGraphBuilder *self, GError **error)
   }
   if (!self->is_extension)
     put_versions (self);
-  g_autoptr (GBytes) bytes = take_nodes (self);
+  g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (self->nodes);
+  self->nodes = g_byte_array_new ();
   return muster_graph_new (bytes);
 }
