@@ -47,24 +47,22 @@ port_of (GSocket *socket)
   return bound != NULL ? g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (bound)) : 0;
 }
 
-/* Binds all addresses of a host to one port: *port, or for 0 the one that the first of several
- * gets. Fails if it is in use at one of them, or if there is none. The sockets are added to held.
- */
+/* Binds all addresses of a host to one port, for 0 the one that the first gets. Fails if it is in
+ * use at one of them, or if there is none. The sockets are added to held. */
 static gboolean
-bind_all (const char *host, guint16 *port, GPtrArray *held, GError **error)
+bind_all (const char *host, guint16 port, GPtrArray *held, GError **error)
 {
-  g_autoptr (GSocketConnectable) name = g_network_address_new (host, *port);
+  g_autoptr (GSocketConnectable) name = g_network_address_new (host, port);
   g_autoptr (GSocketAddressEnumerator) enumerator = g_socket_connectable_enumerate (name);
   g_autoptr (GError) first = NULL;
   const guint before = held->len;
-  guint16 common = *port;
   for (;;) {
     g_autoptr (GError) why = NULL;
     g_autoptr (GSocketAddress) at = g_socket_address_enumerator_next (enumerator, NULL, &why);
-    GSocket *socket = at != NULL ? bind_at (at, common, &why) : NULL;
+    GSocket *socket = at != NULL ? bind_at (at, port, &why) : NULL;
     if (socket != NULL) {
       g_ptr_array_add (held, socket);
-      common = port_of (socket);
+      port = port_of (socket);
     }
     if (g_error_matches (why, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE)) {
       g_propagate_error (error, g_steal_pointer (&why));
@@ -75,28 +73,42 @@ bind_all (const char *host, guint16 *port, GPtrArray *held, GError **error)
     if (at == NULL)
       break;
   }
-  if (held->len - before > 1)
-    *port = common;
   if (held->len == before)
     g_propagate_error (error, g_steal_pointer (&first));
   return held->len > before;
+}
+
+GPtrArray *
+muster_listen_bind (const char *address, char **host, int *port, GError **error)
+{
+  g_autoptr (GPtrArray) held = g_ptr_array_new_with_free_func (g_object_unref);
+  guint16 wanted;
+  if (!muster_address_parse (address, host, &wanted, error))
+    return NULL;
+  for (guint left = wanted == 0 ? MAX_PICKS : 1;; left--) {
+    g_autoptr (GError) why = NULL;
+    const guint before = held->len;
+    if (bind_all (*host, wanted, held, &why)) {
+      if (before > 0) /* of tries that failed */
+        g_ptr_array_remove_range (held, 0, before);
+      *port = port_of (held->pdata[0]);
+      return g_steal_pointer (&held);
+    }
+    if (left > 1 && g_error_matches (why, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
+      continue; /* a socket of this try stays bound: the next one gets another port */
+    muster_listen_fail (address, why, error);
+    g_clear_pointer (host, g_free);
+    return NULL;
+  }
 }
 
 char *
 muster_listen_pick (const char *address, GError **error)
 {
   g_autofree char *host = NULL;
-  g_autoptr (GPtrArray) held = g_ptr_array_new_with_free_func (g_object_unref);
-  guint16 port;
-  if (!muster_address_parse (address, &host, &port, error))
+  int port;
+  g_autoptr (GPtrArray) bound = muster_listen_bind (address, &host, &port, error);
+  if (bound == NULL)
     return NULL;
-  for (guint left = port == 0 ? MAX_PICKS : 1;; left--) {
-    g_autoptr (GError) why = NULL;
-    if (bind_all (host, &port, held, &why))
-      return muster_address_format (host, port);
-    if (left > 1 && g_error_matches (why, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
-      continue; /* a socket of this try stays bound: the next one gets another port */
-    muster_listen_fail (address, why, error);
-    return NULL;
-  }
+  return bound->len > 1 ? muster_address_format (host, (guint16)port) : g_strdup (address);
 }

@@ -61,7 +61,6 @@ muster_http_service_new (MusterServer *server, const char *const *names)
   self->loop = g_main_loop_new (self->context, FALSE);
   g_main_context_push_thread_default (self->context);
   self->listener = g_socket_service_new ();
-  g_socket_listener_set_backlog (G_SOCKET_LISTENER (self->listener), 2 * MUSTER_HTTP_MAX_GUESTS);
   g_main_context_pop_thread_default (self->context);
   g_signal_connect (self->listener, "incoming", G_CALLBACK (on_incoming), self);
   return self;
@@ -80,38 +79,17 @@ muster_http_service_free (MusterHttpService *self)
   g_free (self);
 }
 
-static int
-listen_at (MusterHttpService *self, GSocketAddress *address, GError **error)
+static gboolean
+listen_on (MusterHttpService *self, GPtrArray *sockets, GError **error)
 {
-  g_autoptr (GSocketAddress) taken = NULL;
-  if (!g_socket_listener_add_address (G_SOCKET_LISTENER (self->listener), address,
-                                      G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, NULL, &taken,
-                                      error))
-    return 0;
-  return g_inet_socket_address_get_port (G_INET_SOCKET_ADDRESS (taken));
-}
-
-/* Listens at all addresses of the host; one is enough, since a port in use was refused before. */
-static int
-listen_all (MusterHttpService *self, const char *host, guint16 port, GError **error)
-{
-  g_autoptr (GSocketConnectable) name = g_network_address_new (host, port);
-  g_autoptr (GSocketAddressEnumerator) enumerator = g_socket_connectable_enumerate (name);
-  g_autoptr (GError) first_error = NULL;
-  int taken = 0;
-  for (;;) {
-    g_autoptr (GError) why = NULL;
-    g_autoptr (GSocketAddress) address = g_socket_address_enumerator_next (enumerator, NULL, &why);
-    int bound = address != NULL ? listen_at (self, address, &why) : 0;
-    taken = taken != 0 ? taken : bound;
-    if (first_error == NULL)
-      first_error = g_steal_pointer (&why);
-    if (address == NULL)
-      break;
+  for (guint i = 0; i < sockets->len; i++) {
+    GSocket *socket = sockets->pdata[i];
+    g_socket_set_listen_backlog (socket, 2 * MUSTER_HTTP_MAX_GUESTS);
+    if (!g_socket_listen (socket, error) ||
+        !g_socket_listener_add_socket (G_SOCKET_LISTENER (self->listener), socket, NULL, error))
+      return FALSE;
   }
-  if (taken == 0)
-    g_propagate_error (error, g_steal_pointer (&first_error));
-  return taken;
+  return TRUE;
 }
 
 static gboolean
@@ -136,19 +114,17 @@ muster_http_service_listen (MusterHttpService *self, const char *address, GError
 {
   g_autofree char *host = NULL;
   g_autoptr (GError) why = NULL;
-  guint16 port;
-  g_autofree char *picked = muster_listen_pick (address, error);
-  if (picked == NULL || !muster_address_parse (picked, &host, &port, error))
-    return 0;
-  if (!make_guests (self, error))
+  int port;
+  g_autoptr (GPtrArray) sockets = muster_listen_bind (address, &host, &port, error);
+  if (sockets == NULL || !make_guests (self, error))
     return 0;
   muster_http_answers_add_name (self->answers, host);
   g_main_context_push_thread_default (self->context);
-  int taken = listen_all (self, host, port, &why);
+  const gboolean listens = listen_on (self, sockets, &why);
   g_main_context_pop_thread_default (self->context);
-  if (taken == 0)
+  if (!listens)
     muster_listen_fail (address, why, error);
-  return taken;
+  return listens ? port : 0;
 }
 
 static gpointer
