@@ -2,6 +2,7 @@
 #include "train/training_observer.h"
 
 #include "base/fields.h"
+#include "train/hooks/saver_observer_private.h"
 
 /* --- the state --- */
 
@@ -37,7 +38,7 @@ struct _MusterTrainingObserver {
 
 G_DEFINE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, G_TYPE_OBJECT)
 
-enum { WAITING, READY, LOST, PROGRESS, SAVED, COPIED, SAVE_FAILED, N_SIGNALS };
+enum { WAITING, READY, LOST, PROGRESS, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
 static void
@@ -69,24 +70,6 @@ emit_progress (const MusterTrainingState *state, gpointer self)
 }
 
 static void
-emit_saved (const MusterSaved *saved, gpointer self)
-{
-  g_signal_emit (self, signals[SAVED], 0, saved->prefix, saved->step, saved->took_us, saved->why);
-}
-
-static void
-emit_copied (const MusterTierCopied *copied, gpointer self)
-{
-  g_signal_emit (self, signals[COPIED], 0, copied->prefix, copied->step, copied->why);
-}
-
-static void
-emit_save_failed (const MusterFailedSave *failed, gpointer self)
-{
-  g_signal_emit (self, signals[SAVE_FAILED], 0, failed->step, failed->why, failed->n_in_a_row);
-}
-
-static void
 muster_training_observer_class_init (MusterTrainingObserverClass *klass)
 {
   const GType type = G_TYPE_FROM_CLASS (klass);
@@ -100,12 +83,7 @@ muster_training_observer_class_init (MusterTrainingObserverClass *klass)
   signals[PROGRESS] =
       g_signal_new ("progress", type, G_SIGNAL_RUN_LAST, 0, g_signal_accumulator_true_handled, NULL,
                     NULL, G_TYPE_BOOLEAN, 1, MUSTER_TYPE_TRAINING_STATE);
-  signals[SAVED] = g_signal_new ("saved", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE,
-                                 4, G_TYPE_STRING, G_TYPE_INT64, G_TYPE_INT64, G_TYPE_STRING);
-  signals[COPIED] = g_signal_new ("copied", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
-                                  G_TYPE_NONE, 3, G_TYPE_STRING, G_TYPE_INT64, G_TYPE_STRING);
-  signals[SAVE_FAILED] = g_signal_new ("save-failed", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
-                                       G_TYPE_NONE, 3, G_TYPE_INT64, G_TYPE_ERROR, G_TYPE_UINT);
+  muster_save_signals_install (type);
 }
 
 static void
@@ -116,9 +94,9 @@ muster_training_observer_init (MusterTrainingObserver *self)
                                             .ready = emit_ready,
                                             .lost = emit_lost,
                                             .progress = emit_progress,
-                                            .saved = emit_saved,
-                                            .copied = emit_copied,
-                                            .save_failed = emit_save_failed,
+                                            .saved = muster_save_signals_saved,
+                                            .copied = muster_save_signals_copied,
+                                            .save_failed = muster_save_signals_failed,
                                             .user_data = self};
 }
 

@@ -1,5 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/hooks/saver_observer.h"
+#include "train/hooks/saver_observer_private.h"
+
+/* --- the signals that are shared --- */
+
+#define SAVED  "saved"
+#define COPIED "copied"
+#define FAILED "save-failed"
+
+void
+muster_save_signals_install (GType type)
+{
+  g_signal_new (SAVED, type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 4, G_TYPE_STRING,
+                G_TYPE_INT64, G_TYPE_INT64, G_TYPE_STRING);
+  g_signal_new (COPIED, type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 3, G_TYPE_STRING,
+                G_TYPE_INT64, G_TYPE_STRING);
+  g_signal_new (FAILED, type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 3, G_TYPE_INT64,
+                G_TYPE_ERROR, G_TYPE_UINT);
+}
+
+void
+muster_save_signals_saved (const MusterSaved *saved, gpointer object)
+{
+  g_signal_emit_by_name (object, SAVED, saved->prefix, saved->step, saved->took_us, saved->why);
+}
+
+void
+muster_save_signals_copied (const MusterTierCopied *copied, gpointer object)
+{
+  g_signal_emit_by_name (object, COPIED, copied->prefix, copied->step, copied->why);
+}
+
+void
+muster_save_signals_failed (const MusterFailedSave *failed, gpointer object)
+{
+  g_signal_emit_by_name (object, FAILED, failed->step, failed->why, failed->n_in_a_row);
+}
+
+/* --- the observer --- */
 
 struct _MusterSaverObserver {
   GObject parent;
@@ -8,7 +45,7 @@ struct _MusterSaverObserver {
 
 G_DEFINE_FINAL_TYPE (MusterSaverObserver, muster_saver_observer, G_TYPE_OBJECT)
 
-enum { BEFORE_SAVE, AFTER_SAVE, SAVED, COPIED, SAVE_FAILED, END, N_SIGNALS };
+enum { BEFORE_SAVE, AFTER_SAVE, END, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
 static void
@@ -30,24 +67,6 @@ emit_after_save (MusterSession *session, gint64 step, const char *prefix,
 }
 
 static void
-emit_saved (const MusterSaved *saved, gpointer self)
-{
-  g_signal_emit (self, signals[SAVED], 0, saved->prefix, saved->step, saved->took_us, saved->why);
-}
-
-static void
-emit_copied (const MusterTierCopied *copied, gpointer self)
-{
-  g_signal_emit (self, signals[COPIED], 0, copied->prefix, copied->step, copied->why);
-}
-
-static void
-emit_failed (const MusterFailedSave *failed, gpointer self)
-{
-  g_signal_emit (self, signals[SAVE_FAILED], 0, failed->step, failed->why, failed->n_in_a_row);
-}
-
-static void
 emit_end (MusterSession *session, gint64 step, gint64 deadline_us G_GNUC_UNUSED,
           GCancellable *cancellable G_GNUC_UNUSED, gpointer self)
 {
@@ -64,12 +83,7 @@ muster_saver_observer_class_init (MusterSaverObserverClass *klass)
   signals[AFTER_SAVE] = g_signal_new ("after-save", type, G_SIGNAL_RUN_LAST, 0,
                                       g_signal_accumulator_true_handled, NULL, NULL, G_TYPE_BOOLEAN,
                                       3, MUSTER_TYPE_SESSION, G_TYPE_INT64, G_TYPE_STRING);
-  signals[SAVED] = g_signal_new ("saved", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE,
-                                 4, G_TYPE_STRING, G_TYPE_INT64, G_TYPE_INT64, G_TYPE_STRING);
-  signals[COPIED] = g_signal_new ("copied", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
-                                  G_TYPE_NONE, 3, G_TYPE_STRING, G_TYPE_INT64, G_TYPE_STRING);
-  signals[SAVE_FAILED] = g_signal_new ("save-failed", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
-                                       G_TYPE_NONE, 3, G_TYPE_INT64, G_TYPE_ERROR, G_TYPE_UINT);
+  muster_save_signals_install (type);
   signals[END] = g_signal_new ("end", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE, 2,
                                MUSTER_TYPE_SESSION, G_TYPE_INT64);
 }
@@ -80,9 +94,9 @@ muster_saver_observer_init (MusterSaverObserver *self)
   self->listener = (MusterSaverListener){.before_save = emit_before_save,
                                          .after_save = emit_after_save,
                                          .end = emit_end,
-                                         .saved = emit_saved,
-                                         .copied = emit_copied,
-                                         .failed = emit_failed,
+                                         .saved = muster_save_signals_saved,
+                                         .copied = muster_save_signals_copied,
+                                         .failed = muster_save_signals_failed,
                                          .user_data = self};
 }
 
