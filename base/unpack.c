@@ -280,24 +280,21 @@ is_same (const Shared *shared, const ProtobufCMessageDescriptor *descriptor,
          shared->size == field->size && memcmp (shared->data, field->data, field->size) == 0;
 }
 
-/* An element of a repeated field that isn't merged with anything, so that equal ones can be one. */
+/* Elements of repeated fields aren't merged with anything, so that equal ones can be one. */
 static gboolean
-walk_element (Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProtoField *field,
-              ProtobufCMessage **place, int depth)
+may_share (const Walk *walk, const ProtobufCFieldDescriptor *known, const MusterProtoField *field,
+           int depth)
 {
-  const ProtobufCMessageDescriptor *descriptor = known->descriptor;
-  Shared *shared = shared_place (walk, field);
-  if (is_same (shared, descriptor, field, depth)) {
-    *place = shared->message;
-    return TRUE;
-  }
-  *place = muster_arena_take (walk->arena, descriptor->sizeof_message, 8);
-  descriptor->message_init (*place);
-  if (!walk_message (walk, descriptor, muster_proto_reader (field->data, field->size), *place,
-                     depth + 1))
-    return FALSE;
-  *shared = (Shared){descriptor, field->data, field->size, depth, *place};
-  return TRUE;
+  return walk->shared != NULL && depth > 0 && known->label == PROTOBUF_C_LABEL_REPEATED &&
+         field->size <= MOST_SHARED;
+}
+
+static gpointer
+new_message (Walk *walk, const ProtobufCMessageDescriptor *descriptor)
+{
+  ProtobufCMessage *message = muster_arena_take (walk->arena, descriptor->sizeof_message, 8);
+  descriptor->message_init (message);
+  return message;
 }
 
 /* Parts of a message that is not repeated are merged: the second fills in what the first made. */
@@ -307,19 +304,24 @@ walk_submessage (Walk *walk, const ProtobufCFieldDescriptor *known, const Muster
 {
   const ProtobufCMessageDescriptor *descriptor = known->descriptor;
   ProtobufCMessage *inner = NULL;
+  Shared *shared = NULL;
   if (message != NULL) {
     ProtobufCMessage **place = field_address (walk, known, message);
-    if (walk->shared != NULL && depth > 0 && known->label == PROTOBUF_C_LABEL_REPEATED &&
-        field->size <= MOST_SHARED)
-      return walk_element (walk, known, field, place, depth);
-    if (*place == NULL) {
-      *place = muster_arena_take (walk->arena, descriptor->sizeof_message, 8);
-      descriptor->message_init (*place);
+    shared = may_share (walk, known, field, depth) ? shared_place (walk, field) : NULL;
+    if (shared != NULL && is_same (shared, descriptor, field, depth)) {
+      *place = shared->message;
+      return TRUE;
     }
+    if (*place == NULL)
+      *place = new_message (walk, descriptor);
     inner = *place;
   }
-  return walk_message (walk, descriptor, muster_proto_reader (field->data, field->size), inner,
-                       depth + 1);
+  if (!walk_message (walk, descriptor, muster_proto_reader (field->data, field->size), inner,
+                     depth + 1))
+    return FALSE;
+  if (shared != NULL)
+    *shared = (Shared){descriptor, field->data, field->size, depth, inner};
+  return TRUE;
 }
 
 static gboolean
@@ -389,8 +391,7 @@ muster_unpack_check (const ProtobufCMessageDescriptor *descriptor, const void *d
 static gpointer
 unpack (Walk *walk, const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size)
 {
-  ProtobufCMessage *message = muster_arena_take (walk->arena, descriptor->sizeof_message, 8);
-  descriptor->message_init (message);
+  ProtobufCMessage *message = new_message (walk, descriptor);
   if (!walk_message (walk, descriptor, muster_proto_reader (data, size), message, 0))
     return NULL;
   return message;
