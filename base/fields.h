@@ -68,4 +68,17 @@ void muster_fields_own (gpointer self, const MusterField *field, gpointer user_d
   }                                                                                                \
   G_DEFINE_BOXED_TYPE (Type, prefix, prefix##_copy, prefix##_free)
 
+/* The same for a struct that owns nothing. */
+#define MUSTER_DEFINE_VALUE(Type, prefix)                                                          \
+  Type *prefix##_copy (const Type *self)                                                           \
+  {                                                                                                \
+    g_return_val_if_fail (self != NULL, NULL);                                                     \
+    return g_memdup2 (self, sizeof *self);                                                         \
+  }                                                                                                \
+  void prefix##_free (Type *self)                                                                  \
+  {                                                                                                \
+    g_free (self);                                                                                 \
+  }                                                                                                \
+  G_DEFINE_BOXED_TYPE (Type, prefix, prefix##_copy, prefix##_free)
+
 G_END_DECLS

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/backoff.h"
 
+#include "base/fields.h"
+
 #include <string.h>
 
 const MusterRetryPolicy muster_retry_waiting = {
@@ -53,39 +55,19 @@ muster_failure_is_reset (const GError *error)
          strstr (error->message, MUSTER_BY_RESET) != NULL;
 }
 
-static MusterRetryPolicy *
-policy_copy (const MusterRetryPolicy *self)
-{
-  return g_memdup2 (self, sizeof *self);
-}
+MUSTER_DEFINE_VALUE (MusterRetryPolicy, muster_retry_policy)
 
 MusterRetryPolicy *
 muster_retry_policy_new_waiting (void)
 {
-  return policy_copy (&muster_retry_waiting);
+  return muster_retry_policy_copy (&muster_retry_waiting);
 }
 
 MusterRetryPolicy *
 muster_retry_policy_new_preparing (void)
 {
-  return policy_copy (&muster_retry_preparing);
+  return muster_retry_policy_copy (&muster_retry_preparing);
 }
-
-MusterRetryPolicy *
-muster_retry_policy_copy (const MusterRetryPolicy *self)
-{
-  g_return_val_if_fail (self != NULL, NULL);
-  return policy_copy (self);
-}
-
-void
-muster_retry_policy_free (MusterRetryPolicy *self)
-{
-  g_free (self);
-}
-
-G_DEFINE_BOXED_TYPE (MusterRetryPolicy, muster_retry_policy, muster_retry_policy_copy,
-                     muster_retry_policy_free)
 
 void
 muster_retry_policy_set_budget (MusterRetryPolicy *self, MusterFailure failure, guint retries)

@@ -251,32 +251,5 @@ muster_session_report_list_spans (const MusterSessionReport *self, gsize *n)
   return *n > 0 ? (const MusterSpan *)(gpointer)self->timeline->data : NULL;
 }
 
-MusterPhase *
-muster_phase_copy (const MusterPhase *self)
-{
-  g_return_val_if_fail (self != NULL, NULL);
-  return g_memdup2 (self, sizeof *self);
-}
-
-void
-muster_phase_free (MusterPhase *self)
-{
-  g_free (self);
-}
-
-G_DEFINE_BOXED_TYPE (MusterPhase, muster_phase, muster_phase_copy, muster_phase_free)
-
-MusterSpan *
-muster_span_copy (const MusterSpan *self)
-{
-  g_return_val_if_fail (self != NULL, NULL);
-  return g_memdup2 (self, sizeof *self);
-}
-
-void
-muster_span_free (MusterSpan *self)
-{
-  g_free (self);
-}
-
-G_DEFINE_BOXED_TYPE (MusterSpan, muster_span, muster_span_copy, muster_span_free)
+MUSTER_DEFINE_VALUE (MusterPhase, muster_phase)
+MUSTER_DEFINE_VALUE (MusterSpan, muster_span)

@@ -109,21 +109,7 @@ muster_checkpoint_manager_options_set_clock (MusterCheckpointManagerOptions *sel
 
 /* --- metrics --- */
 
-G_DEFINE_BOXED_TYPE (MusterSaveMetrics, muster_save_metrics, muster_save_metrics_copy,
-                     muster_save_metrics_free)
-
-MusterSaveMetrics *
-muster_save_metrics_copy (const MusterSaveMetrics *self)
-{
-  g_return_val_if_fail (self != NULL, NULL);
-  return g_memdup2 (self, sizeof *self);
-}
-
-void
-muster_save_metrics_free (MusterSaveMetrics *self)
-{
-  g_free (self);
-}
+MUSTER_DEFINE_VALUE (MusterSaveMetrics, muster_save_metrics)
 
 MusterSaveMetrics *
 muster_save_metrics_new_process (void)
