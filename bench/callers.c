@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Clients that do nothing but call: through the bare gRPC C core, on one thread for all. */
 #include "bench/bench.h"
+#include "bench/connect.h"
 
 #include <grpc/byte_buffer.h>
-#include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
 
 typedef struct {
   grpc_channel *channel;
@@ -23,23 +22,6 @@ struct _BenchCallers {
   guint n;
 };
 
-/* A connection of its own, which the core would share otherwise. */
-static grpc_channel *
-connect_to (const char *address)
-{
-  grpc_arg args[] = {
-      {.type = GRPC_ARG_INTEGER, .key = (char *)GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL},
-      {.type = GRPC_ARG_INTEGER, .key = (char *)GRPC_ARG_ENABLE_HTTP_PROXY},
-  };
-  args[0].value.integer = 1;
-  args[1].value.integer = 0;
-  const grpc_channel_args given = {G_N_ELEMENTS (args), args};
-  grpc_channel_credentials *plain = grpc_insecure_credentials_create ();
-  grpc_channel *channel = grpc_channel_create (address, plain, &given);
-  grpc_channel_credentials_release (plain);
-  return channel;
-}
-
 BenchCallers *
 bench_callers_new (const char *address, const char *method, GBytes *message, guint n)
 {
@@ -55,7 +37,7 @@ bench_callers_new (const char *address, const char *method, GBytes *message, gui
   self->callers = g_new0 (Caller, n);
   self->n = n;
   for (guint i = 0; i < n; i++)
-    self->callers[i].channel = connect_to (address);
+    self->callers[i].channel = bench_connect (address, NULL);
   return self;
 }
 

@@ -2,6 +2,7 @@
 /* A crowd's own client: gRPC's C core, each connection a channel that shares nothing, all on one
  * completion queue. muster's client would share connections, and need a thread for each watch. */
 #include "bench/bench.h"
+#include "bench/connect.h"
 
 #include "base/protowire.h"
 #include "base/unpack.h"
@@ -10,8 +11,6 @@
 
 #include <grpc/byte_buffer.h>
 #include <grpc/byte_buffer_reader.h>
-#include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
 #include <string.h>
 
 /* Sessions that are being created at once. */
@@ -271,27 +270,6 @@ create_request (MusterGraph *model)
   return muster_pack (&request.base);
 }
 
-static grpc_channel *
-connect_to (const BenchCrowdOptions *options)
-{
-  grpc_arg args[] = {
-      {.type = GRPC_ARG_INTEGER,
-       .key = (char *)GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL,
-       .value = {NULL}},
-      {.type = GRPC_ARG_INTEGER, .key = (char *)GRPC_ARG_ENABLE_RETRIES, .value = {NULL}},
-      {.type = GRPC_ARG_INTEGER, .key = (char *)GRPC_ARG_ENABLE_HTTP_PROXY, .value = {NULL}},
-  };
-  args[0].value.integer = 1;
-  grpc_channel_args given = {G_N_ELEMENTS (args), args};
-  g_autofree char *target = g_strconcat ("ipv4:", options->address, NULL);
-  grpc_channel_credentials *credentials =
-      options->ca != NULL ? grpc_ssl_credentials_create (options->ca, NULL, NULL, NULL)
-                          : grpc_insecure_credentials_create ();
-  grpc_channel *channel = grpc_channel_create (target, credentials, &given);
-  grpc_channel_credentials_release (credentials);
-  return channel;
-}
-
 static void
 watcher_init (Watcher *self, BenchCrowd *crowd, guint i)
 {
@@ -310,7 +288,7 @@ bench_crowd_new (const BenchCrowdOptions *options)
   self->n_channels = options->n_connections;
   self->channels = g_new0 (grpc_channel *, self->n_channels);
   for (guint i = 0; i < self->n_channels; i++)
-    self->channels[i] = connect_to (options);
+    self->channels[i] = bench_connect (options->address, options->ca);
   self->n_watchers = options->n_watchers;
   self->watchers = g_new0 (Watcher, self->n_watchers);
   for (guint i = 0; i < self->n_watchers; i++)
