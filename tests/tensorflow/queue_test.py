@@ -423,8 +423,18 @@ def tell(story, target, generation):
 
 
 class Stories(side_by_side.TestCase):
+    def told_by_tensorflow(self, story, generation):
+        """Now and then TensorFlow's worker takes a step for one that came before; then it is asked a second time."""
+        try:
+            return tell(story, self.theirs, generation)
+        except tf.errors.AbortedError as failure:
+            if "request was received twice" not in failure.message:
+                raise
+        v1.Session.reset(self.theirs)
+        return tell(story, self.theirs, generation)
+
     def compare(self, story, generation):
-        got, wanted = tell(story, self.ours, generation), tell(story, self.theirs, generation)
+        got, wanted = tell(story, self.ours, generation), self.told_by_tensorflow(story, generation)
         self.assertEqual(got.lines, wanted.lines)
         np.testing.assert_allclose(got.numbers, wanted.numbers, rtol=1e-4, atol=1e-7)
 
