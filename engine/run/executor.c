@@ -567,9 +567,23 @@ run_traced (MusterRun *self, guint32 position)
   return ok;
 }
 
+/* A node that computes nothing counts as done, and passes on that it is dead. */
+static __attribute__ ((noinline)) gboolean
+skip (MusterRun *self, guint32 position)
+{
+  MusterKernel *k = self->kernel;
+  k->node = &self->plan->nodes[position];
+  k->position = position;
+  if (self->dead == NULL || !skip_if_dead (k))
+    set_done (k);
+  return TRUE;
+}
+
 gboolean
 muster_run_node (MusterRun *self, guint32 position)
 {
+  if (G_UNLIKELY (self->plan->nodes[position].is_skipped))
+    return skip (self, position);
   if (G_UNLIKELY (self->context.trace != NULL))
     return run_traced (self, position);
   return run_node (self, position);

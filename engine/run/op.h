@@ -14,7 +14,7 @@ typedef struct _MusterKernel MusterKernel;
 typedef gboolean (*MusterKernelFunc) (MusterKernel *k, GError **error);
 
 typedef enum {
-  MUSTER_OP_STATEFUL = 1 << 0, /* has a side effect, or varying results: never folded or shared */
+  MUSTER_OP_STATEFUL = 1 << 0, /* has a side effect, or varying results: always computed */
   MUSTER_OP_UNINITIALIZED =
       1
       << 1, /* accepts a reference to a variable without a value (Assign, IsVariableInitialized) */

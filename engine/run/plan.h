@@ -44,6 +44,11 @@ MusterPlan *muster_program_plan (MusterProgram *self, const MusterStep *step, gu
 /* Makes a plan (transfer full), for muster_program_plan (), which keeps it. */
 MusterPlan *muster_plan_new (MusterProgram *program, const MusterStep *step, GError **error);
 
+/* For muster_plan_new (), with the nodes, their inputs and the fetches in place: marks the nodes
+ * that are only there for a control edge from them, which need not compute anything. As
+ * TensorFlow's dependency optimizer does. */
+void muster_plan_skip_unread (MusterPlan *self);
+
 /* The value of a Const, decoded once (transfer full). */
 MusterTensor *muster_program_constant (MusterProgram *self, guint32 node, GError **error);
 

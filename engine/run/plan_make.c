@@ -442,21 +442,26 @@ add_targets (Maker *m, const MusterStep *step, GError **error)
       return refuse_targets (m, step, i, error);
     if (!visit (m, (guint32)found, error))
       return FALSE;
+    g_array_index (m->nodes, MusterPlanNode, m->position[found]).is_target = TRUE;
   }
   return TRUE;
 }
 
-/* Marks the last reader of each slot, which may reuse or free its memory. */
+/* Marks the last reader of each slot, which may reuse or free its memory. A node that is skipped
+ * reads nothing. */
 static void
-mark_last_reads (MusterPlan *plan, guint32 n_inputs)
+mark_last_reads (MusterPlan *plan)
 {
   g_autofree guint8 *read = g_malloc0 (MAX (plan->n_slots, 1));
   for (guint32 i = 0; i < plan->n_fetches; i++)
     read[plan->fetches[i].slot] = 1;
-  for (guint32 i = n_inputs; i > 0; i--) {
-    MusterPlanInput *input = &plan->inputs[i - 1];
-    input->is_last = !read[input->slot];
-    read[input->slot] = 1;
+  for (guint32 i = plan->n_nodes; i > 0; i--) {
+    const MusterPlanNode *node = &plan->nodes[i - 1];
+    for (guint32 j = node->is_skipped ? 0 : node->n_inputs; j > 0; j--) {
+      MusterPlanInput *input = &plan->inputs[node->first_input + j - 1];
+      input->is_last = !read[input->slot];
+      read[input->slot] = 1;
+    }
   }
 }
 
@@ -506,7 +511,6 @@ static void
 take (Maker *m, MusterPlan *plan)
 {
   gsize n_nodes, n_slots;
-  const guint32 n_inputs = m->inputs->len;
   for (guint32 i = 0; i < plan->n_feeds; i++)
     plan->feeds[i].dtype = m->slot_dtypes->data[plan->feeds[i].slot];
   plan->nodes = g_array_steal (m->nodes, &n_nodes);
@@ -518,7 +522,8 @@ take (Maker *m, MusterPlan *plan)
   plan->n_slots = (guint32)n_slots;
   plan->max_inputs = m->max_inputs;
   plan->has_switch = m->has_switch;
-  mark_last_reads (plan, n_inputs);
+  muster_plan_skip_unread (plan);
+  mark_last_reads (plan);
 }
 
 /* TRUE if no name is empty: an empty one separates the lists in the key. */

@@ -38,6 +38,8 @@ typedef struct {
   char *container; /* (owned) (nullable) of a variable or resource: the container … */
   char *variable; /* (owned) (nullable) … and the name; NULL for a resource without a shared name */
   guint variable_hash;       /* muster_resources_hash () of these */
+  guint8 is_target;          /* the step names it as one */
+  guint8 is_skipped;         /* nobody needs its results, and computing them has no effect */
   MusterResourceCache cache; /* the variable or resource found last */
   MusterKernelMemo *memo;    /* (owned) (nullable) atomic */
   MusterDType

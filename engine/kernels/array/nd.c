@@ -379,7 +379,7 @@ const MusterOp muster_nd_ops[] = {
     {"GatherNd", "params:Tparams, indices:Tindices -> output:Tparams",
      "Tparams:any Tindices:int32|int64", compute_gather_nd, 0},
     {"ResourceGatherNd", "resource:resource, indices:Tindices -> output:dtype", "dtype:any " INDEX,
-     compute_resource_gather_nd, 0},
+     compute_resource_gather_nd, S},
     {"ScatterNd", "indices:Tindices, updates:T, shape:Tindices -> output:T", "T:any " INDEX,
      compute_scatter_nd, 0},
     {"ScatterNdNonAliasingAdd", "input:T, indices:Tindices, updates:T -> output:T",
