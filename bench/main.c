@@ -73,6 +73,16 @@ is_known (const char *name)
   return FALSE;
 }
 
+/* It makes OpenBLAS do without instructions that the processor has, but not TensorFlow. */
+static void
+forget_coretype (void)
+{
+  static const char name[] = "OPENBLAS_CORETYPE";
+  if (g_getenv (name) != NULL)
+    printf ("without %s=%s, which TensorFlow doesn't heed\n", name, g_getenv (name));
+  g_unsetenv (name);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -91,6 +101,7 @@ main (int argc, char **argv)
   g_autofree char *python = bench_tensorflow_python ();
   if (python == NULL)
     printf ("TensorFlow isn't here ($MUSTER_TENSORFLOW, or bazel/setup --tests): muster alone\n");
+  forget_coretype ();
   bench_head ();
   for (gsize i = 0; i < G_N_ELEMENTS (benchmarks); i++)
     if (is_wanted (i, argc, argv))

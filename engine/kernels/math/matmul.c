@@ -2,7 +2,8 @@
 /* Matrix products: OpenBLAS for float and double, loops in C for the rest. OpenBLAS is loaded at
  * the first product that is large enough, so that a server that only waits or saves checkpoints
  * doesn't pay for its relocations and threads. If it isn't installed, the loops are used. Only two
- * of its functions are needed, with C types, so they are declared here. */
+ * of its functions are needed, with C types, so they are declared here. Why not oneDNN:
+ * docs/decisions/0025. */
 #include "engine/kernels/math/matmul.h"
 #include "engine/kernels/math/tables.h"
 
