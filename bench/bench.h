@@ -99,12 +99,16 @@ void bench_need_files (int pid, guint n);
 
 /* What "bench MODE" runs: serves until its input ends. */
 int bench_serve_echo (void);
+int bench_serve_bulk (void); /* without anything behind it; see bulk.c */
 int bench_serve_muster (void);
 /* What "bench --run-apart COMMAND..." does: runs it, and prints its seconds and its most bytes. */
 #define BENCH_RUN_APART "--run-apart"
 int bench_run_apart (char **argv);
 /* What "bench --wait-crowd HOST:PORT" runs: very many clients that wait for a server. */
 int bench_wait_crowd (const char *address);
+
+/* Elements of the tensors that make a call a bulk one: 64 MiB of floats. */
+#define BENCH_BULK ((gint64)16 << 20)
 
 /* --- clients and models --- */
 
@@ -225,6 +229,7 @@ void bench_async (void);
 void bench_saves (void);
 void bench_train (void);
 void bench_compute (void);
+void bench_bulk (void);
 void bench_census (void);
 void bench_census_prepare (void);
 

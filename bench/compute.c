@@ -5,15 +5,20 @@
 
 #define N_ROUNDS 15
 
-static const struct {
+typedef struct {
   const char *name; /* in tensorflow_compute.py */
   const char *what;
   guint n_steps; /* a round */
   double bound_ratio;
-} steps[] = {
+} Step;
+
+static const Step steps[] = {
     {"product", "matrix product 1024^3", 20, 1.0},
     {"layers", "step of an MLP, Adam", 10, 0.95},
     {"embedding", "step of an embedding, Adagrad", 10, 0.6},
+};
+
+static const Step bulk[] = {
     {"feed", "feed 64 MiB and sum", 2, 0.4},
     {"fetch", "fetch 64 MiB", 2, 0.4},
     {"assign", "assign 64 MiB", 2, 0.4},
@@ -60,28 +65,92 @@ side_median (Side *self)
   return median;
 }
 
-void
-bench_compute (void)
+/* Turn by turn. */
+static void
+run_rounds (Side *const *sides, gsize n_sides, const Step *step)
 {
-  g_autoptr (BenchChild) tensorflow = bench_tensorflow_child ("tensorflow_server.py", NULL);
-  if (tensorflow == NULL)
-    return; /* its client is what runs the steps */
-  g_autofree char *theirs = bench_child_line (tensorflow);
-  g_autofree char *ours = NULL;
-  g_autoptr (BenchChild) server = bench_serve_command (NULL, &ours);
-  Side muster = side_new (ours), other = side_new (theirs);
+  for (guint round = 0; round <= N_ROUNDS; round++)
+    for (gsize i = 0; i < n_sides; i++)
+      side_step (sides[i], step->name, step->n_steps);
+}
+
+static void
+measure_steps (Side *muster, Side *other)
+{
+  Side *const sides[] = {muster, other};
   for (gsize i = 0; i < G_N_ELEMENTS (steps); i++) {
-    for (guint round = 0; round <= N_ROUNDS; round++) {
-      side_step (&muster, steps[i].name, steps[i].n_steps);
-      side_step (&other, steps[i].name, steps[i].n_steps);
-    }
+    run_rounds (sides, G_N_ELEMENTS (sides), &steps[i]);
     bench_print (&(BenchRow){.what = steps[i].what,
                              .unit = BENCH_SECONDS,
-                             .muster = side_median (&muster),
-                             .other = side_median (&other),
+                             .muster = side_median (muster),
+                             .other = side_median (other),
                              .name = "TensorFlow",
                              .bound_ratio = steps[i].bound_ratio});
   }
+}
+
+/* Much of such a step is the client's: also beside what it takes where nothing is done. */
+static void
+measure_bulk (Side *muster, Side *other, Side *bare)
+{
+  Side *const sides[] = {muster, other, bare};
+  for (gsize i = 0; i < G_N_ELEMENTS (bulk); i++) {
+    run_rounds (sides, G_N_ELEMENTS (sides), &bulk[i]);
+    BenchRow row = {.what = bulk[i].what,
+                    .unit = BENCH_SECONDS,
+                    .muster = side_median (muster),
+                    .other = side_median (other),
+                    .name = "TensorFlow",
+                    .bound_ratio = bulk[i].bound_ratio};
+    bench_print (&row);
+    row.other = side_median (bare);
+    row.name = "a bare gRPC server";
+    row.bound_ratio = 0;
+    bench_print (&row);
+  }
+}
+
+/* What runs the steps is TensorFlow's client; NULL without it. */
+static BenchChild *
+serve_both (BenchChild **server, Side *muster, Side *other)
+{
+  BenchChild *tensorflow = bench_tensorflow_child ("tensorflow_server.py", NULL);
+  if (tensorflow == NULL)
+    return NULL;
+  g_autofree char *theirs = bench_child_line (tensorflow);
+  g_autofree char *ours = NULL;
+  *server = bench_serve_command (NULL, &ours);
+  *muster = side_new (ours);
+  *other = side_new (theirs);
+  return tensorflow;
+}
+
+void
+bench_compute (void)
+{
+  Side muster, other;
+  g_autoptr (BenchChild) server = NULL;
+  g_autoptr (BenchChild) tensorflow = serve_both (&server, &muster, &other);
+  if (tensorflow == NULL)
+    return;
+  measure_steps (&muster, &other);
   side_clear (&muster);
   side_clear (&other);
+}
+
+void
+bench_bulk (void)
+{
+  Side muster, other;
+  g_autoptr (BenchChild) server = NULL;
+  g_autoptr (BenchChild) tensorflow = serve_both (&server, &muster, &other);
+  if (tensorflow == NULL)
+    return;
+  g_autoptr (BenchChild) nothing = bench_child_new_mode ("--serve-bulk");
+  g_autofree char *address = bench_child_line (nothing);
+  Side bare = side_new (address);
+  measure_bulk (&muster, &other, &bare);
+  side_clear (&muster);
+  side_clear (&other);
+  side_clear (&bare);
 }

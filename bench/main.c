@@ -40,6 +40,7 @@ static const struct {
     {"saves", bench_saves, FALSE},
     {"train", bench_train, FALSE},
     {"compute", bench_compute, FALSE},
+    {"bulk", bench_bulk, FALSE},
     {"census", bench_census, FALSE},
     {"census-prepare", bench_census_prepare, FALSE},
 };
@@ -88,6 +89,8 @@ main (int argc, char **argv)
 {
   if (argc == 2 && strcmp (argv[1], "--serve-echo") == 0)
     return bench_serve_echo ();
+  if (argc == 2 && strcmp (argv[1], "--serve-bulk") == 0)
+    return bench_serve_bulk ();
   if (argc == 2 && strcmp (argv[1], "--serve-muster") == 0)
     return bench_serve_muster ();
   if (argc >= 3 && strcmp (argv[1], BENCH_RUN_APART) == 0)
