@@ -17,7 +17,7 @@ MODULES = {
     "checkpoint/state": ["base", "graph/text", "checkpoint/proto", "checkpoint/store", "checkpoint/format"],
     "rpc": ["base"],
     "rpc/proto": [],
-    "rpc/client": ["base", "rpc", "rpc/proto"],
+    "rpc/client": ["base", "rpc", "rpc/proto", "rpc/messages"],
     "rpc/messages": ["base", "graph", "rpc"],
     "rpc/server": ["base", "rpc", "rpc/client", "rpc/messages"],
     "master": ["base", "graph", "rpc", "rpc/proto"],

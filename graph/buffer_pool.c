@@ -10,8 +10,11 @@
 #include <unistd.h>
 
 /* Sizes are grouped into classes, four to a power of two, so that a reused buffer is at most a
- * quarter too large. */
-#define N_CLASSES (64 * 4)
+ * quarter too large; of large ones, 32 to a power of two: there are fewer of them, and a message
+ * with a tensor is hardly larger than the tensor. */
+#define FEW_BITS  2
+#define MANY_BITS 5
+#define N_CLASSES (64 << MANY_BITS)
 
 /* Allocating a terabyte can't succeed; a sanitizer's allocator ends the process on such a request.
  */
@@ -40,24 +43,19 @@ static GMutex lock;
 static Free *kept[N_CLASSES]; /* guarded by lock */
 static gsize kept_bytes;      /* guarded by lock */
 
-static gsize
-class_size (guint index)
-{
-  const guint power = index / 4;
-  return (((gsize)4 + index % 4) << power) / 4;
-}
-
 /* The smallest class that holds size; *rounded is its size. */
 static guint
 class_of (gsize size, gsize *rounded)
 {
   const gsize wanted = MAX (size, MUSTER_BUFFER_ALIGNMENT * 4);
   const guint power = 63 - (guint)__builtin_clzll (wanted);
-  guint index = power * 4 + (guint)((wanted - ((gsize)1 << power)) >> (power - 2));
-  if (class_size (index) < wanted)
-    index++;
-  *rounded = class_size (index);
-  return index;
+  const guint bits = wanted < LARGE_FROM ? FEW_BITS : MANY_BITS;
+  const gsize step = (gsize)1 << (power - bits);
+  const gsize n_steps = (wanted + step - 1) >> (power - bits); /* 2^bits to 2^(bits + 1) */
+  *rounded = n_steps * step;
+  if (n_steps == (gsize)2 << bits)
+    return (power + 1) << MANY_BITS;
+  return (power << MANY_BITS) + (guint)(n_steps - ((gsize)1 << bits));
 }
 
 gsize

@@ -620,8 +620,10 @@ muster_tensor_to_bytes (MusterTensor *self)
   const gsize size = muster_tensor_n_bytes (self);
   if (size == 0)
     return g_bytes_new (NULL, 0);
-  if (is_borrowed (self))
-    return g_bytes_new (self->data, size);
+  if (is_borrowed (self)) {
+    g_autoptr (MusterTensor) copy = muster_tensor_keep (self); /* in pages that are there already */
+    return muster_tensor_to_bytes (copy);
+  }
   if (self->store == STORE_BYTES) {
     const guint8 *start = g_bytes_get_data (self->owner, NULL);
     return g_bytes_new_from_bytes (self->owner, (gsize)((guint8 *)self->data - start), size);

@@ -4,6 +4,7 @@
 #include "base/blocking.h"
 #include "base/log.h"
 #include "rpc/address.h"
+#include "rpc/messages/rpc_message.h"
 
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
@@ -446,7 +447,7 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
   }
   muster_rpc_client_note_answer (self);
   if (unary.answer != NULL)
-    return muster_grpc_buffer_take_bytes (unary.answer, error);
+    return muster_rpc_message_take_bytes (unary.answer, NULL, error);
   muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s' answered '%s' without a message", self->address,
                method);
   return NULL;

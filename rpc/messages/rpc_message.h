@@ -17,6 +17,14 @@ void muster_rpc_message_free (MusterRpcMessage *self);
 
 gsize muster_rpc_message_size (const MusterRpcMessage *self);
 
+/* Converts a message to bytes: without a copy if it is one piece, otherwise with one, after which
+ * the message is empty. If the most of it is one field of a field, as a tensor's elements in a step
+ * are, those are aligned for any use, in a buffer of the tensors' pool, which counts it
+ * (graph/buffer_pool_private.h): is_counted (nullable) becomes TRUE. NULL with RESOURCE_EXHAUSTED
+ * if there isn't enough memory. */
+GBytes *muster_rpc_message_take_bytes (MusterRpcMessage *self, gboolean *is_counted,
+                                       GError **error);
+
 /* Byte fields up to this size can be read; larger ones are skipped. */
 #define MUSTER_RPC_PEEK 1024
 
@@ -43,5 +51,9 @@ void muster_rpc_reader_init (MusterRpcReader *self, const MusterRpcMessage *mess
 
 /* Reads the next field. FALSE at the end, and if the message is_malformed. */
 gboolean muster_rpc_reader_next (MusterRpcReader *self, MusterRpcField *field);
+
+/* Goes back to the beginning of the BYTES that were just read, to read the fields in them and
+ * nothing after them. */
+void muster_rpc_reader_enter (MusterRpcReader *self, const MusterRpcField *field);
 
 G_END_DECLS

@@ -486,12 +486,25 @@ count_with_bytes (MusterRpcCall *self, GBytes *bytes)
   return g_bytes_new_with_free_func (data, size, counted_free, counted);
 }
 
+/* A tensor's buffer counts as such, while the pieces that it is read from are freed. */
+static GBytes *
+take_bytes (MusterRpcCall *self, GError **error)
+{
+  gboolean is_counted;
+  g_autoptr (grpc_byte_buffer) buffer = g_steal_pointer (&self->request);
+  const gsize n_counted = self->n_counted;
+  muster_memory_release (MUSTER_MEMORY_MESSAGES, n_counted);
+  GBytes *bytes = muster_rpc_message_take_bytes (buffer, &is_counted, error);
+  self->n_counted = is_counted ? 0 : n_counted;
+  muster_memory_add (MUSTER_MEMORY_MESSAGES, self->n_counted);
+  return bytes;
+}
+
 static void
 handle_bytes (MusterRpcCall *self)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (grpc_byte_buffer) buffer = g_steal_pointer (&self->request);
-  g_autoptr (GBytes) request = muster_grpc_buffer_take_bytes (buffer, &error);
+  g_autoptr (GBytes) request = take_bytes (self, &error);
   if (request != NULL)
     request = count_with_bytes (self, request);
   if (request == NULL)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/memory_account.h"
 #include "graph/buffer_pool_private.h"
 
 #include <string.h>
@@ -30,6 +31,20 @@ MUSTER_TEST (buffer_pool, hands_a_freed_buffer_on)
   MUSTER_EXPECT_PTR_EQ (second, first);
   muster_buffer_free (second, 2900000);
 #endif
+}
+
+/* A message is hardly larger than the tensor in it, and shouldn't count for a quarter more. */
+MUSTER_TEST (buffer_pool, counts_little_more_than_a_large_size)
+{
+  for (gsize size = ((gsize)8 << 20) + 1; size < (gsize)1 << 32; size = size / 5 * 6 + 7) {
+    const guint64 before = muster_memory_used (MUSTER_MEMORY_TENSORS);
+    gpointer buffer = muster_buffer_alloc (size);
+    const guint64 counted = muster_memory_used (MUSTER_MEMORY_TENSORS) - before;
+    MUSTER_EXPECT_GE (counted, size);
+    MUSTER_EXPECT_LE (counted, size + size / 32);
+    muster_buffer_free (buffer, size);
+    muster_buffer_pool_empty ();
+  }
 }
 
 MUSTER_TEST (buffer_pool, keeps_a_bounded_amount)

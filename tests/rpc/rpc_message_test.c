@@ -2,6 +2,7 @@
 #include "rpc/messages/rpc_message.h"
 
 #include "base/protowire.h"
+#include "graph/buffer_pool_private.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>
@@ -89,4 +90,88 @@ MUSTER_TEST (RpcMessage, says_where_it_is_malformed)
   MUSTER_EXPECT_TRUE (is_malformed ("\x0b", 1));     /* a group */
   MUSTER_EXPECT_TRUE (is_malformed ("\x02\x00", 2)); /* field 0 */
   MUSTER_EXPECT_TRUE (is_malformed ("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11));
+}
+
+/* --- bytes --- */
+
+/* Fields number one inside another, around content, in pieces that end anywhere. */
+static GBytes *
+nest (GBytes *content, guint depth, const char *before)
+{
+  g_autoptr (GBytes) inside = g_bytes_ref (content);
+  for (guint i = 0; i < depth; i++) {
+    g_autoptr (GByteArray) outside = g_byte_array_new ();
+    muster_proto_put_string (outside, 1, before);
+    muster_proto_put_bytes (outside, 2, g_bytes_get_data (inside, NULL), g_bytes_get_size (inside));
+    g_bytes_unref (inside);
+    inside = g_byte_array_free_to_bytes (g_steal_pointer (&outside));
+  }
+  return g_steal_pointer (&inside);
+}
+
+static MusterRpcMessage *
+cut (GBytes *whole, gsize piece)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  const gsize size = g_bytes_get_size (whole);
+  for (gsize at = 0; at < size; at += piece) {
+    g_autoptr (GBytes) part = g_bytes_new_from_bytes (whole, at, MIN (piece, size - at));
+    muster_rope_append (&rope, part);
+  }
+  return muster_rpc_message_new (&rope);
+}
+
+/* Where the content lies in the bytes of the message; *is_counted as they say. */
+static guintptr
+place_of_content (gsize n, guint depth, const char *before, gboolean *is_counted)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) content = g_bytes_new_take (g_strnfill (n, 'c'), n);
+  g_autoptr (GBytes) whole = nest (content, depth, before);
+  g_autoptr (MusterRpcMessage) message = cut (whole, 5000);
+  g_autoptr (GBytes) bytes = muster_rpc_message_take_bytes (message, is_counted, &error);
+  MUSTER_EXPECT_NULL (error);
+  MUSTER_EXPECT_TRUE (bytes != NULL && g_bytes_equal (bytes, whole));
+  return bytes != NULL ? (guintptr)g_bytes_get_data (bytes, NULL) + g_bytes_get_size (bytes) - n
+                       : 1;
+}
+
+MUSTER_TEST (RpcMessage, aligns_what_is_most_of_it)
+{
+  for (guint depth = 2; depth <= 3; depth++)
+    for (guint n = 0; n < 70; n++) {
+      g_autofree char *before = g_strnfill (n, 'b');
+      gboolean is_counted = FALSE;
+      MUSTER_EXPECT_EQ (
+          place_of_content (100000, depth, before, &is_counted) % MUSTER_BUFFER_ALIGNMENT, 0u);
+      MUSTER_EXPECT_TRUE (is_counted);
+    }
+}
+
+MUSTER_TEST (RpcMessage, keeps_no_buffer_of_a_small_one_nor_of_one_that_is_no_step)
+{
+  gboolean is_counted = TRUE;
+  (void)place_of_content (60000, 3, "small", &is_counted);
+  MUSTER_EXPECT_FALSE (is_counted);
+  is_counted = TRUE;
+  (void)place_of_content (100000, 1, "a graph, say", &is_counted);
+  MUSTER_EXPECT_FALSE (is_counted);
+}
+
+MUSTER_TEST (RpcMessage, reads_the_fields_of_a_field)
+{
+  g_autoptr (GBytes) content = g_bytes_new_take (g_strnfill (20000, 'c'), 20000);
+  g_autoptr (GBytes) whole = nest (content, 2, "before");
+  g_autoptr (MusterRpcMessage) message = cut (whole, 3000);
+  MusterRpcReader reader;
+  MusterRpcField field;
+  muster_rpc_reader_init (&reader, message);
+  for (guint level = 0; level < 2; level++) {
+    MUSTER_ASSERT_TRUE (muster_rpc_reader_next (&reader, &field));
+    MUSTER_EXPECT_TRUE (is_text (&field, "before"));
+    MUSTER_ASSERT_TRUE (muster_rpc_reader_next (&reader, &field));
+    MUSTER_EXPECT_EQ (field.number, 2u);
+    muster_rpc_reader_enter (&reader, &field);
+  }
+  MUSTER_EXPECT_EQ (field.size, 20000u);
 }
