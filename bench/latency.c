@@ -3,6 +3,8 @@
 #include "bench/bench.h"
 
 #include <glib/gstdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 
 #define N_WAITERS      64
 #define N_ROUNDS       10
@@ -212,9 +214,31 @@ start_waiting (const char *address, const char *path)
   return process;
 }
 
-/* From the end of init until the last of as many commands has ended. */
+/* What the processes that have ended have used of the processor. */
 static double
-commands_once (const char *address, const char *path, MusterGraph *graph, gboolean pushes)
+ended_cpu_s (void)
+{
+  struct rusage usage;
+  (void)getrusage (RUSAGE_CHILDREN, &usage);
+  return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
+
+/* What running commands have used of it, of which ended_cpu_s () knows nothing yet. */
+static double
+commands_cpu_s (GSubprocess **commands)
+{
+  double sum = 0;
+  for (int i = 0; i < N_WAITERS; i++)
+    sum += bench_fine_cpu_s (atoi (g_subprocess_get_identifier (commands[i])));
+  return sum;
+}
+
+/* From the end of init until the last of as many commands has ended; what each of them has used of
+ * the processor for that goes to *cpu_s. */
+static double
+commands_once (const char *address, const char *path, MusterGraph *graph, gboolean pushes,
+               double *cpu_s)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) master = bench_remote (address);
@@ -228,6 +252,7 @@ commands_once (const char *address, const char *path, MusterGraph *graph, gboole
     bench_sleep_s (GATHER_S);
   settle ();
 
+  const double used_s = ended_cpu_s () + commands_cpu_s (commands);
   bench_init (chief);
   const double ended_s = bench_now_s ();
   for (int i = 0; i < N_WAITERS; i++) {
@@ -235,7 +260,9 @@ commands_once (const char *address, const char *path, MusterGraph *graph, gboole
     bench_check (error, "muster wait");
     g_object_unref (commands[i]);
   }
-  return bench_now_s () - ended_s;
+  const double took_s = bench_now_s () - ended_s;
+  *cpu_s = (ended_cpu_s () - used_s) / N_WAITERS;
+  return took_s;
 }
 
 static void
@@ -244,12 +271,18 @@ measure_commands (const char *what, const char *address, gboolean pushes, double
   g_autoptr (MusterMetaGraph) model = bench_saved_model (N_VARIABLES, 4);
   g_autofree char *path = bench_model_file (muster_meta_graph_bytes (model));
   g_autoptr (GArray) seconds = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autoptr (GArray) used = g_array_new (FALSE, FALSE, sizeof (double));
   for (int i = 0; i < N_ROUNDS / 2; i++) {
-    const double took = commands_once (address, path, muster_meta_graph_graph (model), pushes);
+    double cpu_s;
+    const double took =
+        commands_once (address, path, muster_meta_graph_graph (model), pushes, &cpu_s);
     g_array_append_val (seconds, took);
+    g_array_append_val (used, cpu_s);
   }
   (void)g_remove (path); /* a temporary file: nothing hangs on it */
   bench_print (&(BenchRow){.what = what, .muster = bench_median (seconds), .bound = bound});
+  bench_print (
+      &(BenchRow){.what = "  processor time of each for it", .muster = bench_median (used)});
 }
 
 void

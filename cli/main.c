@@ -116,5 +116,5 @@ main (int argc, char **argv)
     printf ("muster %s\n", MUSTER_VERSION);
     return MUSTER_EXIT_DONE;
   }
-  return run (argc - 1, argv + 1);
+  return muster_cli_leave (run (argc - 1, argv + 1));
 }

@@ -61,7 +61,7 @@ wait_for_model (const MusterCliOptions *options, gint64 recovery_wait_us, gboole
   MusterCliResult result;
   muster_cli_operation_end (&operation, "wait", session, error, &result);
   report_result (&result);
-  return muster_cli_result_exit (&result);
+  return muster_cli_leave (muster_cli_result_exit (&result));
 }
 
 /* --- by name --- */
@@ -256,7 +256,7 @@ wait_by_name (const MusterCliOptions *options)
   wait.client = muster_rpc_client_new (wait.address, wait.credentials);
   if (await_model (&wait, &error))
     error = failure_of (&wait);
-  return report_wait (&wait, error);
+  return muster_cli_leave (report_wait (&wait, error));
 }
 
 int

@@ -242,6 +242,7 @@ def follows_the_chief_to_the_end_of_its_job(model):
     chief = seen["models"][0]
     check(chief["model"] == "digits" and chief["task"] == "worker:0" and chief["prepared"]
           and not chief["alive"] and chief["epoch"] == 1, "the chief", chief)
+    check(seen["sessions"] == 0, "a command that has ended leaves no session", seen)
     check(seen["steps"] > 0 and seen["limits"] and seen["memory_bytes"] > 0, "the load", seen)
 
     code, out, err = run("run", *model, "--fetch=global_step/Read/ReadVariableOp:0", "--ends-job")
