@@ -86,6 +86,39 @@ muster_rope_flatten (MusterRope *self)
   return g_bytes_new_with_free_func (flat, self->size, free, flat);
 }
 
+/* What is left of a rope's pieces. */
+typedef struct {
+  const GPtrArray *pieces;
+  guint next;
+  const guint8 *data;
+  gsize size;
+} Rest;
+
+/* FALSE at the end. */
+static gboolean
+fill (Rest *self)
+{
+  while (self->size == 0 && self->next < self->pieces->len)
+    self->data = g_bytes_get_data (self->pieces->pdata[self->next++], &self->size);
+  return self->size > 0;
+}
+
+gboolean
+muster_rope_equal (MusterRope *a, MusterRope *b)
+{
+  Rest one = {.pieces = muster_rope_pieces (a)}, other = {.pieces = muster_rope_pieces (b)};
+  if (a->size != b->size)
+    return FALSE;
+  while (fill (&one) && fill (&other)) {
+    const gsize n = MIN (one.size, other.size);
+    if (memcmp (one.data, other.data, n) != 0)
+      return FALSE;
+    one = (Rest){one.pieces, one.next, one.data + n, one.size - n};
+    other = (Rest){other.pieces, other.next, other.data + n, other.size - n};
+  }
+  return TRUE;
+}
+
 void
 muster_rope_clear (MusterRope *self)
 {

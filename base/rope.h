@@ -35,6 +35,9 @@ GPtrArray *muster_rope_pieces (MusterRope *self);
 /* All bytes as one block. Copies if there is more than one piece. */
 GBytes *muster_rope_flatten (MusterRope *self);
 
+/* Whether both have the same bytes, in whatever pieces. */
+gboolean muster_rope_equal (MusterRope *a, MusterRope *b);
+
 void muster_rope_clear (MusterRope *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRope, muster_rope_clear)
 

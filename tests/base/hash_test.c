@@ -41,3 +41,20 @@ MUSTER_TEST (hash, spreads_numbered_names)
   for (int i = 0; i < 256; i++)
     MUSTER_EXPECT_TRUE (filled[i] > 40 && filled[i] < 180);
 }
+
+MUSTER_TEST (hash, of_pieces_is_that_of_the_whole)
+{
+  guint8 bytes[200];
+  for (guint i = 0; i < sizeof bytes; i++)
+    bytes[i] = (guint8)(i * 7);
+  for (gsize size = 0; size <= sizeof bytes; size += 13)
+    for (gsize first = 0; first <= size; first++)
+      for (gsize second = 0; second <= MIN (size - first, 40); second++) {
+        MusterHash hash;
+        muster_hash_begin (&hash, 5);
+        muster_hash_add (&hash, bytes, first);
+        muster_hash_add (&hash, bytes + first, second);
+        muster_hash_add (&hash, bytes + first + second, size - first - second);
+        MUSTER_ASSERT_EQ (muster_hash_end (&hash), muster_hash_bytes (bytes, size, 5));
+      }
+}

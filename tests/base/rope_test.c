@@ -62,3 +62,32 @@ MUSTER_TEST (rope, can_be_written_on_after_a_read_and_after_a_clear)
   g_byte_array_append (muster_rope_tail (&rope), (const guint8 *)"x", 1);
   MUSTER_EXPECT_EQ (muster_rope_size (&rope), 1u);
 }
+
+/* Of three pieces of these sizes, out of the same bytes. */
+static void
+put_pieces (MusterRope *rope, const guint8 *bytes, const gsize *sizes)
+{
+  for (gsize i = 0; i < 3; bytes += sizes[i++]) {
+    g_autoptr (GBytes) piece = g_bytes_new (bytes, sizes[i]);
+    muster_rope_append (rope, piece);
+  }
+}
+
+MUSTER_TEST (rope, is_equal_to_one_of_other_pieces)
+{
+  guint8 bytes[9000];
+  for (gsize i = 0; i < sizeof bytes; i++)
+    bytes[i] = (guint8)(i % 251);
+  g_auto (MusterRope) one = MUSTER_ROPE_INIT, same = MUSTER_ROPE_INIT, other = MUSTER_ROPE_INIT,
+                      shorter = MUSTER_ROPE_INIT, none = MUSTER_ROPE_INIT, empty = MUSTER_ROPE_INIT;
+  put_pieces (&one, bytes, (const gsize[]){3000, 3000, 3000});
+  put_pieces (&same, bytes, (const gsize[]){5000, 10, 3990});
+  put_pieces (&shorter, bytes, (const gsize[]){5000, 10, 3989});
+  bytes[8999]++;
+  put_pieces (&other, bytes, (const gsize[]){5000, 10, 3990});
+  MUSTER_EXPECT_TRUE (muster_rope_equal (&one, &same));
+  MUSTER_EXPECT_FALSE (muster_rope_equal (&one, &other));
+  MUSTER_EXPECT_FALSE (muster_rope_equal (&one, &shorter));
+  MUSTER_EXPECT_FALSE (muster_rope_equal (&one, &none));
+  MUSTER_EXPECT_TRUE (muster_rope_equal (&none, &empty));
+}
