@@ -31,6 +31,7 @@ typedef struct {
   GError **error;
   MusterArena *arena; /* (nullable) when only checking */
   Shared *shared;     /* (nullable) */
+  gboolean is_part;   /* of bytes that live as long as the arena */
 } Walk;
 
 static gboolean walk_message (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
@@ -102,9 +103,9 @@ wire_type_of (ProtobufCType type)
   }
 }
 
-/* UTF-8 without NUL; ASCII, which names are, eight bytes at a time. */
-static gboolean
-is_text (const guint8 *data, gsize size)
+/* ASCII, which names are, eight bytes at a time. */
+gboolean
+muster_is_text (const guint8 *data, gsize size)
 {
   const guint64 ones = 0x0101010101010101u, highs = 0x8080808080808080u;
   gsize i = 0;
@@ -340,11 +341,16 @@ walk_field (Walk *walk, const ProtobufCMessageDescriptor *descriptor,
       return refuse_field (walk, descriptor, known, "is nested too deeply");
     return walk_submessage (walk, known, field, message, depth);
   }
-  if (known->type == PROTOBUF_C_TYPE_STRING && !is_text (field->data, field->size))
+  if (known->type == PROTOBUF_C_TYPE_STRING && !muster_is_text (field->data, field->size))
     return refuse_field (walk, descriptor, known, "is not text (UTF-8 without a NUL)");
   if (message == NULL)
     return TRUE;
   gpointer place = field_address (walk, known, message);
+  if (known->type == PROTOBUF_C_TYPE_BYTES && walk->is_part) {
+    *(ProtobufCBinaryData *)place =
+        (ProtobufCBinaryData){.len = field->size, .data = (guint8 *)field->data};
+    return TRUE;
+  }
   if (field->type == MUSTER_WIRE_BYTES && !has_room (walk, field->size))
     return fits (walk);
   if (known->type == PROTOBUF_C_TYPE_STRING)
@@ -388,30 +394,63 @@ muster_unpack_check (const ProtobufCMessageDescriptor *descriptor, const void *d
   return walk_message (&walk, descriptor, muster_proto_reader (data, size), NULL, 0);
 }
 
-static gpointer
-unpack (Walk *walk, const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size)
-{
-  ProtobufCMessage *message = new_message (walk, descriptor);
-  if (!walk_message (walk, descriptor, muster_proto_reader (data, size), message, 0))
-    return NULL;
-  return message;
-}
-
 gpointer
 muster_unpack (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
                MusterArena *arena, const char *what, GError **error)
 {
   Walk walk = {.what = what, .error = error, .arena = arena};
-  return unpack (&walk, descriptor, data, size);
+  ProtobufCMessage *message = new_message (&walk, descriptor);
+  if (!walk_message (&walk, descriptor, muster_proto_reader (data, size), message, 0))
+    return NULL;
+  return message;
 }
 
-gconstpointer
-muster_unpack_const (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
-                     MusterArena *arena, const char *what, GError **error)
+/* --- parts of a large message --- */
+
+struct _MusterUnpacker {
+  MusterArena *arena; /* (not owned) */
+  const char *what;   /* (not owned) */
+  Shared *shared;     /* (owned) (nullable) */
+};
+
+MusterUnpacker *
+muster_unpacker_new (MusterArena *arena, const char *what, gsize size)
 {
-  g_autofree Shared *shared = size >= LEAST_SHARING ? g_new0 (Shared, N_SHARED) : NULL;
-  Walk walk = {.what = what, .error = error, .arena = arena, .shared = shared};
-  return unpack (&walk, descriptor, data, size);
+  MusterUnpacker *self = g_new (MusterUnpacker, 1);
+  *self = (MusterUnpacker){arena, what, NULL};
+  if (size >= LEAST_SHARING)
+    self->shared = g_new0 (Shared, N_SHARED);
+  return self;
+}
+
+void
+muster_unpacker_free (MusterUnpacker *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->shared);
+  g_free (self);
+}
+
+gboolean
+muster_unpacker_add (MusterUnpacker *self, ProtobufCMessage *message, const void *data, gsize size,
+                     int depth, GError **error)
+{
+  Walk walk = {.what = self->what,
+               .error = error,
+               .arena = self->arena,
+               .shared = self->shared,
+               .is_part = TRUE};
+  return walk_message (&walk, message->descriptor, muster_proto_reader (data, size), message,
+                       depth);
+}
+
+gboolean
+muster_unpacker_check (MusterUnpacker *self, const ProtobufCMessageDescriptor *descriptor,
+                       const void *data, gsize size, int depth)
+{
+  Walk walk = {.what = self->what};
+  return walk_message (&walk, descriptor, muster_proto_reader (data, size), NULL, depth);
 }
 
 GBytes *

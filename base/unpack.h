@@ -28,12 +28,28 @@ gboolean muster_unpack_check (const ProtobufCMessageDescriptor *descriptor, cons
 gpointer muster_unpack (const ProtobufCMessageDescriptor *descriptor, const void *data, gsize size,
                         MusterArena *arena, const char *what, GError **error);
 
-/* The same for a message that nobody changes: within a large one, equal small elements of repeated
- * fields below the top are one element. A graph of many variables has the same few attributes again
- * and again. */
-gconstpointer muster_unpack_const (const ProtobufCMessageDescriptor *descriptor, const void *data,
-                                   gsize size, MusterArena *arena, const char *what,
-                                   GError **error);
+/* Unpacks a large message part by part, for who doesn't want all of it at once. Nobody changes the
+ * parts: equal small elements of their repeated fields are one element. A graph of many variables
+ * has the same few attributes again and again. */
+typedef struct _MusterUnpacker MusterUnpacker;
+
+/* size is the whole message's: within a small one nothing is shared. */
+MusterUnpacker *muster_unpacker_new (MusterArena *arena, const char *what, gsize size);
+void muster_unpacker_free (MusterUnpacker *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterUnpacker, muster_unpacker_free)
+
+/* Adds some of its fields to an initialised message, which is depth messages below the whole. The
+ * bytes must live as long as the arena: fields of bytes aren't copied but point there. Fails as
+ * muster_unpack () does. */
+gboolean muster_unpacker_add (MusterUnpacker *self, ProtobufCMessage *message, const void *data,
+                              gsize size, int depth, GError **error);
+
+/* Only checks some fields of such a message. */
+gboolean muster_unpacker_check (MusterUnpacker *self, const ProtobufCMessageDescriptor *descriptor,
+                                const void *data, gsize size, int depth);
+
+/* UTF-8 without a NUL. */
+gboolean muster_is_text (const guint8 *data, gsize size);
 
 /* Packs a message into new bytes. */
 GBytes *muster_pack (const ProtobufCMessage *message);

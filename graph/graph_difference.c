@@ -10,7 +10,7 @@
 typedef Tensorflow__AttrValue Attr;
 typedef Tensorflow__AttrValue__ListValue List;
 typedef Tensorflow__NameAttrList Func;
-typedef Tensorflow__NodeDef Node;
+typedef MusterNode Node;
 
 /* Maximum length of a name or value in the result. */
 #define MAX_SHOWN 120
@@ -221,32 +221,41 @@ attrs_difference (const Node *mine, const Node *chiefs)
   g_autoptr (GHashTable) own_attrs = table_new ();
   g_autoptr (GHashTable) chief_attrs = table_new ();
   const Attr *own_attr, *chief_attr;
-  FILL_TABLE (own_attrs, mine);
-  FILL_TABLE (chief_attrs, chiefs);
+  FILL_TABLE (own_attrs, mine->kind);
+  FILL_TABLE (chief_attrs, chiefs->kind);
   const char *key = differing_key (own_attrs, chief_attrs, &own_attr, &chief_attr);
   return key != NULL ? attr_difference (key, own_attr, chief_attr) : NULL;
 }
 
+/* A node of a graph, in which its inputs are. */
+typedef struct {
+  MusterGraph *graph;
+  const Node *node;
+} Place;
+
+/* The name of the node that an input comes from. */
+static const char *
+source_name (const Place *self, gsize i, int *output)
+{
+  return muster_graph_node (self->graph, muster_node_input (self->node, i, output))->name;
+}
+
 /* "x" and "x:0" are one output. */
 static gboolean
-inputs_equal (const char *a, const char *b)
+inputs_equal (const Place *a, const Place *b, gsize i)
 {
-  if (strcmp (a, b) == 0)
-    return TRUE;
-  g_autofree char *node_a = NULL;
-  g_autofree char *node_b = NULL;
-  int output_a = muster_graph_split_input (a, &node_a);
-  int output_b = muster_graph_split_input (b, &node_b);
-  return output_a == output_b && strcmp (node_a, node_b) == 0;
+  int output_a, output_b;
+  const char *name_a = source_name (a, i, &output_a), *name_b = source_name (b, i, &output_b);
+  return output_a == output_b && strcmp (name_a, name_b) == 0;
 }
 
 /* The control inputs, which stand last, as a set. */
 static GHashTable *
-controls_of (const Node *node, gsize n_data)
+controls_of (const Place *self, gsize n_data)
 {
   GHashTable *controls = table_new ();
-  for (gsize i = n_data; i < node->n_input; i++)
-    g_hash_table_add (controls, node->input[i]);
+  for (gsize i = n_data; i < self->node->n_input; i++)
+    g_hash_table_add (controls, (gpointer)source_name (self, i, NULL));
   return controls;
 }
 
@@ -254,32 +263,39 @@ static gsize
 n_data_inputs (const Node *node)
 {
   gsize n = 0;
-  while (n < node->n_input && node->input[n][0] != '^')
+  while (n < node->n_input && !muster_node_input_is_control (node, n))
     n++;
   return n;
 }
 
 static char *
-input_difference (const Node *mine, const Node *chiefs)
+input_shown (const Place *self, gsize i)
 {
-  gsize n = n_data_inputs (mine);
-  if (n != n_data_inputs (chiefs))
+  g_autofree char *text = muster_graph_input_text (self->graph, self->node, i);
+  return shown (text, strlen (text));
+}
+
+static char *
+input_difference (const Place *mine, const Place *chiefs)
+{
+  const gsize n = n_data_inputs (mine->node);
+  if (n != n_data_inputs (chiefs->node))
     return g_strdup_printf ("it has %" G_GSIZE_FORMAT " inputs, but %" G_GSIZE_FORMAT
                             " in the chief's",
-                            n, n_data_inputs (chiefs));
+                            n, n_data_inputs (chiefs->node));
   for (gsize i = 0; i < n; i++) {
-    if (inputs_equal (mine->input[i], chiefs->input[i]))
+    if (inputs_equal (mine, chiefs, i))
       continue;
-    g_autofree char *input = shown (mine->input[i], strlen (mine->input[i]));
-    g_autofree char *other = shown (chiefs->input[i], strlen (chiefs->input[i]));
+    g_autofree char *input = input_shown (mine, i);
+    g_autofree char *other = input_shown (chiefs, i);
     return g_strdup_printf ("input %" G_GSIZE_FORMAT " is '%s', but '%s' in the chief's", i, input,
                             other);
   }
   g_autoptr (GHashTable) controls = controls_of (mine, n);
   g_autoptr (GHashTable) others = controls_of (chiefs, n);
   gboolean are_equal = g_hash_table_size (controls) == g_hash_table_size (others);
-  for (gsize i = n; i < mine->n_input && are_equal; i++)
-    are_equal = g_hash_table_contains (others, mine->input[i]);
+  for (gsize i = n; i < mine->node->n_input && are_equal; i++)
+    are_equal = g_hash_table_contains (others, source_name (mine, i, NULL));
   return are_equal ? NULL : g_strdup ("its control inputs differ");
 }
 
@@ -287,30 +303,32 @@ static gboolean
 is_on_ps (const Node *node)
 {
   MusterDeviceName name;
-  return muster_device_name_parse (node->device, &name) && name.job != NULL &&
+  return muster_device_name_parse (node->kind->device, &name) && name.job != NULL &&
          g_str_has_prefix (name.job, "ps");
 }
 
 static char *
 device_difference (const Node *mine, const Node *chiefs)
 {
-  if (strcmp (mine->device, chiefs->device) == 0 || (!is_on_ps (mine) && !is_on_ps (chiefs)))
+  if (strcmp (mine->kind->device, chiefs->kind->device) == 0 ||
+      (!is_on_ps (mine) && !is_on_ps (chiefs)))
     return NULL;
-  g_autofree char *device = shown (mine->device, strlen (mine->device));
-  g_autofree char *other = shown (chiefs->device, strlen (chiefs->device));
+  g_autofree char *device = shown (mine->kind->device, strlen (mine->kind->device));
+  g_autofree char *other = shown (chiefs->kind->device, strlen (chiefs->kind->device));
   return g_strdup_printf ("it is placed on '%s', but on '%s' in the chief's", device, other);
 }
 
 static char *
-node_difference (const Node *mine, const Node *chiefs)
+node_difference (const Place *my_place, const Place *chiefs_place)
 {
-  if (strcmp (mine->op, chiefs->op) != 0) {
-    g_autofree char *op = shown (chiefs->op, strlen (chiefs->op));
+  const Node *mine = my_place->node, *chiefs = chiefs_place->node;
+  if (strcmp (mine->kind->op, chiefs->kind->op) != 0) {
+    g_autofree char *op = shown (chiefs->kind->op, strlen (chiefs->kind->op));
     return g_strdup_printf ("it is of op %s in the chief's", op);
   }
   char *difference = attrs_difference (mine, chiefs);
   if (difference == NULL)
-    difference = input_difference (mine, chiefs);
+    difference = input_difference (my_place, chiefs_place);
   return difference != NULL ? difference : device_difference (mine, chiefs);
 }
 
@@ -318,7 +336,7 @@ static char *
 of_node (const Node *node, const char *separator, const char *what)
 {
   g_autofree char *name = shown (node->name, strlen (node->name));
-  g_autofree char *op = shown (node->op, strlen (node->op));
+  g_autofree char *op = shown (node->kind->op, strlen (node->kind->op));
   return g_strdup_printf ("node '%s' (%s)%s %s", name, op, separator, what);
 }
 
@@ -330,7 +348,8 @@ common_difference (MusterGraph *graph, MusterGraph *chiefs)
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     const Node *node = muster_graph_node (graph, i);
     const Node *other = muster_graph_find_node (chiefs, node->name);
-    g_autofree char *difference = other != NULL ? node_difference (node, other) : NULL;
+    g_autofree char *difference =
+        other != NULL ? node_difference (&(Place){graph, node}, &(Place){chiefs, other}) : NULL;
     if (difference != NULL)
       return of_node (node, ":", difference);
   }

@@ -6,59 +6,76 @@
 #include <string.h>
 
 const Tensorflow__AttrValue *
-muster_node_attr (const Tensorflow__NodeDef *node, const char *name)
+muster_attr_find (Tensorflow__NodeDef__AttrEntry *const *attrs, gsize n, const char *name)
 {
-  for (gsize i = node->n_attr; i > 0; i--)
-    if (strcmp (node->attr[i - 1]->key, name) == 0)
-      return node->attr[i - 1]->value;
+  for (gsize i = n; i > 0; i--)
+    if (strcmp (attrs[i - 1]->key, name) == 0)
+      return attrs[i - 1]->value;
   return NULL;
 }
 
+const Tensorflow__AttrValue *
+muster_node_attr (const MusterNode *node, const char *name)
+{
+  return muster_attr_find (node->kind->attr, node->kind->n_attr, name);
+}
+
+char *
+muster_graph_input_text (MusterGraph *self, const MusterNode *node, gsize i)
+{
+  int output;
+  const char *name = muster_graph_node (self, muster_node_input (node, i, &output))->name;
+  if (output < 0)
+    return g_strconcat ("^", name, NULL);
+  if (output == 0 && node->inputs[i].output != MUSTER_NODE_ZERO)
+    return g_strdup (name);
+  return g_strdup_printf ("%s:%d", name, output);
+}
+
 static const Tensorflow__AttrValue *
-attr_of_kind (const Tensorflow__NodeDef *node, const char *name,
-              Tensorflow__AttrValue__ValueCase kind)
+attr_of_kind (const MusterNode *node, const char *name, Tensorflow__AttrValue__ValueCase kind)
 {
   const Tensorflow__AttrValue *attr = muster_node_attr (node, name);
   return attr != NULL && attr->value_case == kind ? attr : NULL;
 }
 
 MusterDType
-muster_node_dtype (const Tensorflow__NodeDef *node, const char *name, MusterDType fallback)
+muster_node_dtype (const MusterNode *node, const char *name, MusterDType fallback)
 {
   const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_TYPE);
   return attr != NULL ? (MusterDType)attr->type : fallback;
 }
 
 gint64
-muster_node_int (const Tensorflow__NodeDef *node, const char *name, gint64 fallback)
+muster_node_int (const MusterNode *node, const char *name, gint64 fallback)
 {
   const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_I);
   return attr != NULL ? attr->i : fallback;
 }
 
 gboolean
-muster_node_bool (const Tensorflow__NodeDef *node, const char *name, gboolean fallback)
+muster_node_bool (const MusterNode *node, const char *name, gboolean fallback)
 {
   const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_B);
   return attr != NULL ? attr->b != 0 : fallback;
 }
 
 float
-muster_node_float (const Tensorflow__NodeDef *node, const char *name, float fallback)
+muster_node_float (const MusterNode *node, const char *name, float fallback)
 {
   const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_F);
   return attr != NULL ? attr->f : fallback;
 }
 
 char *
-muster_node_string (const Tensorflow__NodeDef *node, const char *name)
+muster_node_string (const MusterNode *node, const char *name)
 {
   const Tensorflow__AttrValue *attr = attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_S);
   return attr != NULL ? g_strndup ((const char *)attr->s.data, attr->s.len) : NULL;
 }
 
 int
-muster_node_shape (const Tensorflow__NodeDef *node, const char *name, gint64 *dims, int max)
+muster_node_shape (const MusterNode *node, const char *name, gint64 *dims, int max)
 {
   const Tensorflow__AttrValue *attr =
       attr_of_kind (node, name, TENSORFLOW__ATTR_VALUE__VALUE_SHAPE);
@@ -72,6 +89,22 @@ muster_node_shape (const Tensorflow__NodeDef *node, const char *name, gint64 *di
 
 /* GraphDef's field of nodes, and NodeDef's of inputs, of which the control inputs are the last. */
 enum { GRAPH_NODE = 1, NODE_INPUT = 3 };
+
+MusterNodeBytes *
+muster_graph_node_bytes (MusterGraph *self)
+{
+  if (!muster_graph_parse (self, NULL))
+    return NULL;
+  MusterNodeBytes *nodes = g_new (MusterNodeBytes, muster_graph_n_nodes (self) + 1), *to = nodes;
+  gsize size;
+  const void *data = g_bytes_get_data (muster_graph_bytes (self), &size);
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == GRAPH_NODE)
+      *to++ = (MusterNodeBytes){field.data, field.size};
+  return nodes;
+}
 
 MusterGraph *
 muster_graph_with_control_input (MusterGraph *self, const guint8 *chosen, const char *after)
@@ -108,8 +141,8 @@ muster_graph_placeholder_dtype (MusterGraph *self, const char *tensor)
   g_autofree char *name = NULL;
   if (muster_graph_split_input (tensor, &name) != 0)
     return MUSTER_INVALID;
-  const Tensorflow__NodeDef *node = muster_graph_find_node (self, name);
-  if (node == NULL || !g_str_has_prefix (node->op, "Placeholder"))
+  const MusterNode *node = muster_graph_find_node (self, name);
+  if (node == NULL || !g_str_has_prefix (node->kind->op, "Placeholder"))
     return MUSTER_INVALID;
   return muster_node_dtype (node, "dtype", MUSTER_INVALID);
 }

@@ -137,7 +137,7 @@ muster_job_nodes_to_checkpoint (MusterJob *self)
 
 /* The type of a node's first output, if an attribute has it, else MUSTER_INVALID. */
 static MusterDType
-known_type (const Tensorflow__NodeDef *node)
+known_type (const MusterNode *node)
 {
   static const struct {
     const char *op, *attr;
@@ -145,7 +145,7 @@ known_type (const Tensorflow__NodeDef *node)
                {"Placeholder", "dtype"}, {"ReadVariableOp", "dtype"}, {"Identity", "T"}};
 
   for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (g_str_equal (node->op, kinds[i].op))
+    if (g_str_equal (node->kind->op, kinds[i].op))
       return muster_node_dtype (node, kinds[i].attr, MUSTER_INVALID);
   return MUSTER_INVALID;
 }
@@ -156,7 +156,7 @@ check_condition (const MusterClusterNode *node, const MusterJobOutput *output, G
   g_autofree char *name = NULL;
 
   (void)muster_graph_split_input (output->tensors[0], &name);
-  const Tensorflow__NodeDef *def = muster_graph_find_node (node->graph, name);
+  const MusterNode *def = muster_graph_find_node (node->graph, name);
   const MusterDType dtype = def != NULL ? known_type (def) : MUSTER_INVALID;
   if (dtype == MUSTER_INVALID || dtype == MUSTER_BOOL)
     return TRUE;

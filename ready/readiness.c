@@ -104,8 +104,8 @@ is_without_output (MusterGraph *graph, const char *name)
                                       "LookupTableInsertV2",
                                       "LookupTableImportV2",
                                       NULL};
-  const Tensorflow__NodeDef *node = graph == NULL ? NULL : muster_graph_find_node (graph, name);
-  return node != NULL && g_strv_contains (types, node->op);
+  const MusterNode *node = graph == NULL ? NULL : muster_graph_find_node (graph, name);
+  return node != NULL && g_strv_contains (types, node->kind->op);
 }
 
 void

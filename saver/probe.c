@@ -17,7 +17,7 @@
 
 /* --- who saves --- */
 
-static const Tensorflow__NodeDef *
+static const MusterNode *
 node_of (MusterGraph *graph, const char *input)
 {
   g_autofree char *name = NULL;
@@ -50,19 +50,19 @@ find_readers (MusterSaver *self)
   GArray *readers = muster_probe_readers_new ();
   g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
   g_autoptr (GPtrArray) left = g_ptr_array_new ();
-  const Tensorflow__NodeDef *save = node_of (graph, self->info.save_tensor);
+  const MusterNode *save = node_of (graph, self->info.save_tensor);
 
   if (save != NULL)
     g_ptr_array_add (left, (gpointer)save);
   while (left->len > 0) {
-    const Tensorflow__NodeDef *node = g_ptr_array_steal_index (left, left->len - 1);
-    if (strcmp (node->op, "SaveV2") == 0) {
-      note_device (readers, node->device != NULL ? node->device : "");
+    const MusterNode *node = g_ptr_array_steal_index (left, left->len - 1);
+    if (strcmp (node->kind->op, "SaveV2") == 0) {
+      note_device (readers, node->kind->device);
       continue;
     }
     for (gsize i = 0; i < node->n_input; i++) {
-      const Tensorflow__NodeDef *input = node_of (graph, node->input[i]);
-      if (input != NULL && g_hash_table_add (seen, (gpointer)input))
+      const MusterNode *input = muster_graph_node (graph, muster_node_input (node, i, NULL));
+      if (g_hash_table_add (seen, (gpointer)input))
         g_ptr_array_add (left, (gpointer)input);
     }
   }

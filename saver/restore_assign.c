@@ -73,7 +73,7 @@ list_assigned (const MusterRestoreRun *self)
   for (guint i = 0; i < self->runnable->len; i++) {
     const MusterAssignment *assignment = runnable_at (self, i);
     if (assignment->variable != NULL)
-      g_hash_table_add (assigned, assignment->variable->name);
+      g_hash_table_add (assigned, (gpointer)assignment->variable->name);
   }
   return assigned;
 }
@@ -247,7 +247,7 @@ fill_batch (const MusterRestoreRun *self, Batch *batch, guint *next, guint64 eno
     if (batch->targets->len > 0 && bytes + more > enough)
       break;
     bytes += more;
-    g_ptr_array_add (batch->targets, assignment->op->name);
+    g_ptr_array_add (batch->targets, (gpointer)assignment->op->name);
     for (guint i = 0; i < assignment->n_uses; i++) {
       taken[use_of (self, assignment, i)] = TRUE;
     }

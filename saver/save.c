@@ -372,10 +372,9 @@ device_that_wrote (MusterSaver *self)
   g_autofree char *name = NULL;
 
   muster_graph_split_input (self->info.save_tensor, &name);
-  const Tensorflow__NodeDef *node =
+  const MusterNode *node =
       muster_graph_find_node (muster_meta_graph_graph (self->meta_graph), name);
-  return node != NULL && node->device != NULL && *node->device ? node->device
-                                                               : "its default device";
+  return node != NULL && *node->kind->device ? node->kind->device : "its default device";
 }
 
 static gboolean

@@ -134,18 +134,16 @@ reach (MusterGraph *graph, const char *op)
   g_autofree char *first = NULL;
 
   muster_graph_split_input (op, &first);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, first);
+  const MusterNode *node = muster_graph_find_node (graph, first);
   if (node != NULL)
     g_ptr_array_add (open, (gpointer)node);
   while (open->len > 0) {
     node = g_ptr_array_remove_index_fast (open, open->len - 1);
-    if (!g_hash_table_add (reached, node->name))
+    if (!g_hash_table_add (reached, (gpointer)node->name))
       continue;
     for (gsize i = 0; i < node->n_input; i++) {
-      g_autofree char *name = NULL;
-      muster_graph_split_input (node->input[i], &name);
-      const Tensorflow__NodeDef *input = muster_graph_find_node (graph, name);
-      if (input != NULL && !g_hash_table_contains (reached, input->name))
+      const MusterNode *input = muster_graph_node (graph, muster_node_input (node, i, NULL));
+      if (!g_hash_table_contains (reached, input->name))
         g_ptr_array_add (open, (gpointer)input);
     }
   }

@@ -58,7 +58,7 @@ check_batch (MusterTrainData *self, const char *feed, gint64 rows, GError **erro
 }
 
 static gboolean
-check_compatible (MusterTrainData *self, const Tensorflow__NodeDef *node, const char *argument,
+check_compatible (MusterTrainData *self, const MusterNode *node, const char *argument,
                   const char *feed, const MusterTensor *array, GError **error)
 {
   gint64 wanted[MUSTER_MAX_DIMS];
@@ -149,17 +149,16 @@ check_all_fed (const MusterTrainData *self, MusterScaffold *scaffold, GError **e
   g_array_append_val (open, next);
   while (open->len > 0) {
     const gsize at = g_array_index (open, gsize, open->len - 1);
-    const Tensorflow__NodeDef *node = muster_graph_node (graph, at);
+    const MusterNode *node = muster_graph_node (graph, at);
     g_autofree char *feed = g_strconcat (node->name, ":0", NULL);
     g_array_set_size (open, open->len - 1);
     if (is_fed (self, feed))
       continue;
-    if (strcmp (node->op, "Placeholder") == 0)
+    if (strcmp (node->kind->op, "Placeholder") == 0)
       return muster_cli_usage_error (
           error, "training needs a value for '%s'; use --feed=%s=@FILE.npy", feed, feed);
     for (gsize i = 0; i < node->n_input; i++) {
-      int output;
-      next = muster_graph_input (graph, at, i, &output);
+      next = muster_node_input (node, i, NULL);
       if (is_seen[next])
         continue;
       is_seen[next] = TRUE;

@@ -147,14 +147,14 @@ parse_literal (const char *text, MusterDType dtype, GError **error)
 
 /* An output's dtype, from its node's attributes: "dtype" of a placeholder, else "T". */
 static MusterDType
-dtype_of (const Tensorflow__NodeDef *node, GError **error)
+dtype_of (const MusterNode *node, GError **error)
 {
   MusterDType dtype =
       muster_node_dtype (node, "dtype", muster_node_dtype (node, "T", MUSTER_INVALID));
   if (!muster_dtype_is_supported (dtype)) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "the dtype of '%s' (a %s) is unknown; feed a .npy file with @FILE", node->name,
-                 node->op);
+                 node->kind->op);
     return MUSTER_INVALID;
   }
   return dtype;
@@ -221,7 +221,7 @@ muster_cli_read_feed (MusterGraph *graph, const char *argument, const char *rows
   g_autofree char *given = g_strndup (argument, (gsize)(equals - argument));
   g_autofree char *op = NULL;
   const int output = muster_graph_split_input (given, &op);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, op);
+  const MusterNode *node = muster_graph_find_node (graph, op);
   if (node == NULL || output < 0) {
     muster_fail (error, MUSTER_ERROR_NOT_FOUND, "--feed=%s: the graph has no tensor '%s'", argument,
                  given);

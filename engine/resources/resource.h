@@ -21,7 +21,7 @@ typedef struct {
    */
   gboolean named_by_node;
   /* (nullable) FALSE with an error if a node with that name requests something different. */
-  gboolean (*fits) (gpointer data, const Tensorflow__NodeDef *node, GError **error);
+  gboolean (*fits) (gpointer data, const MusterNode *node, GError **error);
   /* (nullable) Called when a reset or the end of its session drops the resource: it must notify
    * waiting kernels by muster_kernel_resume (). It can't be found any more. Called without a lock.
    */

@@ -37,8 +37,8 @@ typedef struct {
   gboolean is_resource;
   guint hash; /* of those three; 0: not computed */
   MusterDType dtype;
-  const Tensorflow__NodeDef *def; /* its attribute "shape" is used for a new variable */
-  MusterResourceCache *cache;     /* (nullable) used for these arguments only */
+  const MusterNode *def;      /* its attribute "shape" is used for a new variable */
+  MusterResourceCache *cache; /* (nullable) used for these arguments only */
 } MusterVariableRequest;
 
 guint muster_resources_hash (const char *container, const char *name, gboolean is_resource);
@@ -51,8 +51,8 @@ typedef struct {
   const MusterResourceType *type;
   const char *container;
   const char *name;
-  gboolean is_private;            /* a new one gets a number before its name */
-  const Tensorflow__NodeDef *def; /* the requesting node */
+  gboolean is_private;   /* a new one gets a number before its name */
+  const MusterNode *def; /* the requesting node */
   MusterResourceMake make;
   gpointer data;              /* (not owned) argument of make */
   MusterResourceCache *cache; /* (nullable) used for these arguments only */

@@ -19,7 +19,7 @@ static gboolean
 placeholder (MusterKernel *k, GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
-  const Tensorflow__NodeDef *def = k->node->def;
+  const MusterNode *def = k->node->def;
   const int n_dims = MIN (muster_node_shape (def, "shape", dims, MUSTER_MAX_DIMS), MUSTER_MAX_DIMS);
   g_autofree char *shape = n_dims > 0 ? muster_shape_to_string (n_dims, dims) : NULL;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,

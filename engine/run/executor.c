@@ -317,10 +317,10 @@ muster_run_was_stopped (MusterRun *self)
 
 /* Adds the node to an error, as TensorFlow's runtime does, and the op. */
 static void
-add_node (GError *error, const Tensorflow__NodeDef *def)
+add_node (GError *error, const MusterNode *def)
 {
-  char *text =
-      g_strdup_printf ("%s\n\t [[{{node %s}}]] (op '%s')", error->message, def->name, def->op);
+  char *text = g_strdup_printf ("%s\n\t [[{{node %s}}]] (op '%s')", error->message, def->name,
+                                def->kind->op);
   g_free (error->message);
   error->message = text;
 }
@@ -330,10 +330,12 @@ missing_value (const MusterKernel *k, int i, MusterVariable *variable, GError **
 {
   if (muster_variable_is_resource (variable))
     muster_variable_set_uninitialized (variable, error);
-  else /* TensorFlow names the edge, not the variable */
-    muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
-                 "Attempting to use uninitialized value %s", k->node->def->input[i]);
-  return FALSE;
+  if (muster_variable_is_resource (variable))
+    return FALSE;
+  /* TensorFlow names the edge, not the variable. */
+  g_autofree char *input = muster_kernel_input_name (k, i);
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "Attempting to use uninitialized value %s", input);
 }
 
 static gboolean
@@ -614,7 +616,7 @@ muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **e
         error, MUSTER_ERROR_INVALID_ARGUMENT,
         "Retval[%u] does not have value: '%s' (op '%s') is in the branch of a conditional "
         "that wasn't taken",
-        i, wanted->def->name, wanted->def->op);
+        i, wanted->def->name, wanted->def->kind->op);
   }
   if (slot->kind == MUSTER_SLOT_TENSOR)
     *fetched = muster_tensor_keep (slot->value);
@@ -626,7 +628,7 @@ muster_run_fetch (MusterRun *self, guint32 i, MusterTensor **fetched, GError **e
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                       "Attempting to use uninitialized value %s\n\t [[{{node %s}}]] (op '%s')",
-                      wanted->def->name, wanted->def->name, wanted->def->op);
+                      wanted->def->name, wanted->def->name, wanted->def->kind->op);
 }
 
 static gboolean

@@ -87,23 +87,23 @@ is_name (const char *name)
 }
 
 static gboolean
-check_node (const Tensorflow__NodeDef *node, gboolean same_device, GError **error)
+check_node (const MusterNode *node, gboolean same_device, GError **error)
 {
   MusterDeviceName device;
   if (!is_name (node->name))
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "Illegal op name '%s'\n\t [[{{node %s}}]]", node->name, node->name);
-  return same_device || muster_device_name_parse (node->device, &device) ||
+  return same_device || muster_device_name_parse (node->kind->device, &device) ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "Malformed device specification '%s' in node: {{node %s}}\n\t [[%s]]",
-                      node->device, node->name, node->name);
+                      node->kind->device, node->name, node->name);
 }
 
 /* Compares with the previous node's device first: most nodes have the same one. */
 static gboolean
-is_on (const Tensorflow__NodeDef *node, const char *device)
+is_on (const MusterNode *node, const char *device)
 {
-  return device != NULL && strcmp (node->device, device) == 0;
+  return device != NULL && strcmp (node->kind->device, device) == 0;
 }
 
 gboolean
@@ -114,10 +114,10 @@ muster_graph_check (MusterGraph *graph, GError **error)
   const gsize n = muster_graph_n_nodes (graph);
   const char *device = NULL;
   for (gsize i = 0; i < n; i++) {
-    const Tensorflow__NodeDef *node = muster_graph_node (graph, i);
+    const MusterNode *node = muster_graph_node (graph, i);
     if (!check_node (node, is_on (node, device), error))
       return FALSE;
-    device = node->device;
+    device = node->kind->device;
   }
   return TRUE;
 }
@@ -133,10 +133,10 @@ is_ours (const char *text)
 /* TensorFlow places sources (no inputs, one output) last and reports the first node that it can't
  * place; sources are therefore reported only if no other node is misplaced. */
 static gboolean
-is_source (const Tensorflow__NodeDef *node)
+is_source (const MusterNode *node)
 {
-  return strcmp (node->op, "Const") == 0 || strcmp (node->op, "VarHandleOp") == 0 ||
-         g_str_has_prefix (node->op, "Placeholder");
+  return strcmp (node->kind->op, "Const") == 0 || strcmp (node->kind->op, "VarHandleOp") == 0 ||
+         g_str_has_prefix (node->kind->op, "Placeholder");
 }
 
 static gboolean
@@ -145,10 +145,10 @@ check_placement_of (MusterGraph *graph, gboolean sources, GError **error)
   const gsize n = muster_graph_n_nodes (graph);
   const char *device = NULL;
   for (gsize i = 0; i < n; i++) {
-    const Tensorflow__NodeDef *node = muster_graph_node (graph, i);
+    const MusterNode *node = muster_graph_node (graph, i);
     if (is_source (node) != sources)
       continue;
-    if (!is_on (node, device) && !is_ours (node->device))
+    if (!is_on (node, device) && !is_ours (node->kind->device))
       return muster_fail (
           error, MUSTER_ERROR_INVALID_ARGUMENT,
           "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned "
@@ -156,8 +156,8 @@ check_placement_of (MusterGraph *graph, gboolean sources, GError **error)
           " ]. Make sure the device specification refers to a valid device. muster's "
           "own engine has only this CPU: set allow_soft_placement to place the node there, or "
           "use TensorFlow's runtime (--master=tensorflow).\n\t [[%s]]",
-          node->name, node->name, node->device, node->name);
-    device = node->device;
+          node->name, node->name, node->kind->device, node->name);
+    device = node->kind->device;
   }
   return TRUE;
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-const Tensorflow__NodeDef *
+const MusterNode *
 muster_kernel_node (const MusterKernel *k)
 {
   return k->node->def;
@@ -112,15 +112,22 @@ muster_kernel_input_int (const MusterKernel *k, int i)
   }
 }
 
+char *
+muster_kernel_input_name (const MusterKernel *k, int i)
+{
+  return muster_graph_input_text (k->run->plan->graph, k->node->def, (gsize)i);
+}
+
 int
 muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max, GError **error)
 {
   const MusterTensor *tensor = muster_kernel_input (k, i);
   const gint64 n = muster_tensor_n_elements (tensor);
   if (n > max) {
+    g_autofree char *input = muster_kernel_input_name (k, i);
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "Input %d ('%s') has %" G_GINT64_FORMAT " elements; the maximum here is %d", i,
-                 k->node->def->input[i], n, max);
+                 input, n, max);
     return -1;
   }
   const void *data = muster_tensor_data (tensor);
@@ -133,11 +140,13 @@ muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
     if (n > 0)
       memcpy (values, data, (gsize)n * sizeof *values);
     return (int)n;
-  default:
+  default: {
+    g_autofree char *input = muster_kernel_input_name (k, i);
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Input %d ('%s') has dtype %s (use int32 or int64)", i, k->node->def->input[i],
+                 "Input %d ('%s') has dtype %s (use int32 or int64)", i, input,
                  muster_dtype_name (muster_tensor_dtype (tensor)));
     return -1;
+  }
   }
 }
 

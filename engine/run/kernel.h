@@ -40,7 +40,7 @@ G_BEGIN_DECLS
  * dtypes, the attributes. So a kernel never checks dtypes, only shapes and values. */
 
 /* The node; borrowed. */
-const Tensorflow__NodeDef *muster_kernel_node (const MusterKernel *k);
+const MusterNode *muster_kernel_node (const MusterKernel *k);
 
 /* The number of inputs, with "N*T" expanded. */
 int muster_kernel_n_inputs (const MusterKernel *k);
@@ -53,6 +53,8 @@ MusterVariable *muster_kernel_variable (const MusterKernel *k, int i);
 /* Element 0 of an integer or floating input, converted. */
 gint64 muster_kernel_input_int (const MusterKernel *k, int i);
 double muster_kernel_input_double (const MusterKernel *k, int i);
+/* The input as the graph has it, such as "x:1", for messages. */
+char *muster_kernel_input_name (const MusterKernel *k, int i);
 /* Copies an int32 or int64 vector (a shape, a list of axes). Returns the number of values; -1 with
  * an error if there are more than max. */
 int muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,

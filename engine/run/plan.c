@@ -287,7 +287,7 @@ muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash, 
 MusterTensor *
 muster_program_constant (MusterProgram *self, guint32 node, GError **error)
 {
-  const Tensorflow__NodeDef *def = muster_graph_node (self->graph, node);
+  const MusterNode *def = muster_graph_node (self->graph, node);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   MusterTensor *known = g_hash_table_lookup (self->constants, GUINT_TO_POINTER (node));
   if (known != NULL)

@@ -33,7 +33,7 @@ typedef struct {
   GArray *nodes, *inputs, *controls, *slot_nodes; /* (owned) */
   GByteArray *slot_dtypes;                        /* (owned) */
   GByteArray *given;                              /* (owned) dtypes of the current node's inputs */
-  const Tensorflow__NodeDef *fed;                 /* (nullable) the last node in output_dtype () */
+  const MusterNode *fed;                          /* (nullable) the last node in output_dtype () */
   GByteArray *fed_dtypes;                         /* (owned) the dtypes of its outputs */
   gboolean has_fed_dtypes;                        /* fed_dtypes are known */
   MusterResolved resolved;
@@ -87,8 +87,8 @@ refuse_unknown_op (Maker *m, const char *op, GError **error)
   g_autoptr (GString) users = g_string_new (NULL);
   gsize n = 0;
   for (gsize i = 0; i < m->n_graph_nodes; i++) {
-    const Tensorflow__NodeDef *def = muster_graph_node (m->graph, i);
-    if (!g_str_equal (def->op, op) || ++n > 3)
+    const MusterNode *def = muster_graph_node (m->graph, i);
+    if (!g_str_equal (def->kind->op, op) || ++n > 3)
       continue;
     g_string_append_printf (users, "%s'%s'", n > 1 ? ", " : "", def->name);
   }
@@ -105,11 +105,10 @@ refuse_unknown_op (Maker *m, const char *op, GError **error)
 /* The dtype that an output may be fed with; INVALID if the op is unknown. The last node's are
  * cached: a restore may feed a hundred thousand outputs of one node. */
 static gboolean
-output_dtype (Maker *m, const Tensorflow__NodeDef *def, gint64 output, MusterDType *dtype,
-              GError **error)
+output_dtype (Maker *m, const MusterNode *def, gint64 output, MusterDType *dtype, GError **error)
 {
   if (m->fed != def) {
-    const MusterOpEntry *entry = muster_op_find_entry (def->op);
+    const MusterOpEntry *entry = muster_op_find_entry (def->kind->op);
     m->fed = def;
     m->has_fed_dtypes =
         entry != NULL && muster_signature_outputs (entry->signature, def, m->fed_dtypes);
@@ -128,11 +127,11 @@ output_dtype (Maker *m, const Tensorflow__NodeDef *def, gint64 output, MusterDTy
 
 /* Feeds of a placeholder must fit its shape. */
 static void
-read_feed_shape (const Tensorflow__NodeDef *def, MusterPlanFeed *feed)
+read_feed_shape (const MusterNode *def, MusterPlanFeed *feed)
 {
   gint64 dims[MUSTER_MAX_DIMS];
   feed->n_dims = -1;
-  if (!g_str_has_prefix (def->op, "Placeholder"))
+  if (!g_str_has_prefix (def->kind->op, "Placeholder"))
     return;
   feed->n_dims = MIN (muster_node_shape (def, "shape", dims, MUSTER_MAX_DIMS), MUSTER_MAX_DIMS);
   if (feed->n_dims > 0)
@@ -147,7 +146,7 @@ add_feed (Maker *m, const char *name, MusterPlanFeed *feed, GError **error)
   if (found < 0)
     return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "FeedInputs: unable to find feed output %s",
                         name);
-  const Tensorflow__NodeDef *def = muster_graph_node (m->graph, (gsize)found);
+  const MusterNode *def = muster_graph_node (m->graph, (gsize)found);
   if (!output_dtype (m, def, end.output, &feed->dtype, error))
     return FALSE;
   feed->dtype %= MUSTER_REF;
@@ -184,11 +183,11 @@ needs_source (Maker *m, guint32 source, gint64 output)
     return TRUE;
   if (output >= 0)
     return fed_slot (m, source, output) == 0;
-  return !g_str_has_prefix (muster_graph_node (m->graph, source)->op, "Placeholder");
+  return !g_str_has_prefix (muster_graph_node (m->graph, source)->kind->op, "Placeholder");
 }
 
 static gboolean
-bind_input (Maker *m, const Tensorflow__NodeDef *def, int output, guint32 source, GError **error)
+bind_input (Maker *m, const MusterNode *def, int output, guint32 source, GError **error)
 {
   guint32 slot = fed_slot (m, source, output);
   if (slot == 0) {
@@ -216,7 +215,7 @@ bind_inputs (Maker *m, MusterPlanNode *node, GError **error)
   g_byte_array_set_size (m->given, 0);
   for (gsize i = 0; i < node->def->n_input; i++) {
     int output;
-    const guint32 source = (guint32)muster_graph_input (m->graph, node->graph_index, i, &output);
+    const guint32 source = (guint32)muster_node_input (node->def, i, &output);
     if (output < 0) {
       if (needs_source (m, source, -1))
         g_array_append_val (m->controls, m->position[source]);
@@ -280,16 +279,16 @@ static gboolean
 place (Maker *m, guint32 index, GError **error)
 {
   MusterPlanNode node = {.def = muster_graph_node (m->graph, index), .graph_index = index};
-  const MusterOpEntry *entry = muster_op_find_entry (node.def->op);
+  const MusterOpEntry *entry = muster_op_find_entry (node.def->kind->op);
   if (entry == NULL)
-    return refuse_unknown_op (m, node.def->op, error);
+    return refuse_unknown_op (m, node.def->kind->op, error);
   node.op = entry->op;
   m->has_switch = m->has_switch || (node.op->flags & MUSTER_OP_SWITCHES) != 0;
   if (!bind_inputs (m, &node, error))
     return FALSE;
   infer_feed_dtypes (m, &node, entry);
-  if (!muster_signature_resolve (entry->signature, node.def, m->given->data, m->given->len,
-                                 &m->resolved, error))
+  if (!muster_signature_resolve (entry->signature, m->graph, node.def, m->given, &m->resolved,
+                                 error))
     return FALSE;
   for (guint i = 0; i < node.n_inputs; i++)
     g_array_index (m->inputs, MusterPlanInput, node.first_input + i).wants_ref =
@@ -330,10 +329,10 @@ static gboolean
 visit_top (Maker *m, GError **error)
 {
   Frame *top = &g_array_index (m->stack, Frame, m->stack->len - 1);
-  const Tensorflow__NodeDef *def = muster_graph_node (m->graph, top->node);
+  const MusterNode *def = muster_graph_node (m->graph, top->node);
   while (top->next < def->n_input) {
     int output;
-    const guint32 source = (guint32)muster_graph_input (m->graph, top->node, top->next++, &output);
+    const guint32 source = (guint32)muster_node_input (def, top->next++, &output);
     if ((m->marks[source] & MARK) == DONE || !needs_source (m, source, output))
       continue;
     if ((m->marks[source] & MARK) == OPEN)
@@ -341,7 +340,7 @@ visit_top (Maker *m, GError **error)
           error, MUSTER_ERROR_INVALID_ARGUMENT,
           "The graph has a cycle: node '%s' (op '%s') needs '%s', which needs it. muster's "
           "own engine doesn't support loops",
-          def->name, def->op, muster_graph_node (m->graph, source)->name);
+          def->name, def->kind->op, muster_graph_node (m->graph, source)->name);
     push (m, source);
     return TRUE;
   }
@@ -393,7 +392,7 @@ add_fetch (Maker *m, const char *name, MusterPlanFetch *fetch, GError **error)
     return muster_fail (
         error, MUSTER_ERROR_UNIMPLEMENTED,
         "'%s' (op '%s') is a %s, which is no value to be fetched: fetch what reads it", name,
-        node->def->op, muster_dtype_name (dtype));
+        node->def->kind->op, muster_dtype_name (dtype));
   return TRUE;
 }
 

@@ -45,7 +45,7 @@ muster_randoms_chance (void)
 }
 
 static MusterPhilox *
-seeded (const Tensorflow__NodeDef *def)
+seeded (const MusterNode *def)
 {
   guint64 seed = (guint64)muster_node_int (def, "seed", 0);
   guint64 seed2 = (guint64)muster_node_int (def, "seed2", 0);

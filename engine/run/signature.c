@@ -231,7 +231,8 @@ muster_resolved_clear (MusterResolved *self)
 /* The node being resolved. */
 typedef struct {
   const MusterSignature *signature;
-  const Tensorflow__NodeDef *node;
+  MusterGraph *graph; /* (nullable) for errors about inputs */
+  const MusterNode *node;
   const guint8 *given;
   gsize n_given;
   MusterDType types[MAX_ATTRS];
@@ -254,7 +255,7 @@ refuse_dtype (const Resolving *r, const TypeAttr *attr, MusterDType dtype, GErro
       error, MUSTER_ERROR_INVALID_ARGUMENT,
       "Value for attr '%s' of %s is not in the list of allowed values: %s\n\t; NodeDef: "
       "{{node %s}}; Op '%s'",
-      attr->name, muster_dtype_name (dtype), list->str, r->node->name, r->node->op);
+      attr->name, muster_dtype_name (dtype), list->str, r->node->name, r->node->kind->op);
 }
 
 /* The number of an argument's tensors in this node. */
@@ -278,7 +279,7 @@ count_of (const Resolving *r, const Arg *arg, gint64 *count, GError **error)
   return muster_fail (
       error, MUSTER_ERROR_INVALID_ARGUMENT,
       "Node '%s' (op '%s'): attr '%s', the number of '%s', is missing or out of range",
-      r->node->name, r->node->op, arg->many_attr, arg->name);
+      r->node->name, r->node->kind->op, arg->many_attr, arg->name);
 }
 
 /* Infers the type attributes that the node lacks from the dtypes of its inputs. */
@@ -332,7 +333,7 @@ read_types (Resolving *r, GError **error)
     if (r->types[i] == MUSTER_INVALID) {
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                           "No attr named '%s' in NodeDef (op '%s'):\n\t [[{{node %s}}]]",
-                          attr->name, r->node->op, r->node->name);
+                          attr->name, r->node->kind->op, r->node->name);
     }
     if (!allowed (attr, (int)r->types[i]))
       return refuse_dtype (r, attr, r->types[i], error);
@@ -388,19 +389,20 @@ check_inputs (const Resolving *r, const GByteArray *wanted, GError **error)
   if (r->n_given != wanted->len) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "Node '%s' (op '%s') takes %u inputs (%s), but has %" G_GSIZE_FORMAT,
-                        r->node->name, r->node->op, wanted->len, r->signature->op->signature,
+                        r->node->name, r->node->kind->op, wanted->len, r->signature->op->signature,
                         r->n_given);
   }
   for (guint i = 0; i < wanted->len; i++) {
     /* A value input may be given a reference, which is read; a reference input must get one. */
     if (r->given[i] == wanted->data[i] || r->given[i] == wanted->data[i] + MUSTER_REF)
       continue;
+    g_autofree char *input = muster_graph_input_text (r->graph, r->node, i);
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT,
         "Input %u of node %s was passed %s from %s incompatible with expected %s. (op "
         "'%s')",
-        i, r->node->name, muster_dtype_name (r->given[i]), r->node->input[i],
-        muster_dtype_name (wanted->data[i]), r->node->op);
+        i, r->node->name, muster_dtype_name (r->given[i]), input,
+        muster_dtype_name (wanted->data[i]), r->node->kind->op);
   }
   return TRUE;
 }
@@ -417,10 +419,11 @@ value_dtype (const Resolving *r)
 }
 
 gboolean
-muster_signature_resolve (const MusterSignature *self, const Tensorflow__NodeDef *node,
-                          const guint8 *given, gsize n, MusterResolved *resolved, GError **error)
+muster_signature_resolve (const MusterSignature *self, MusterGraph *graph, const MusterNode *node,
+                          const GByteArray *given, MusterResolved *resolved, GError **error)
 {
-  Resolving r = {.signature = self, .node = node, .given = given, .n_given = n};
+  Resolving r = {
+      .signature = self, .graph = graph, .node = node, .given = given->data, .n_given = given->len};
   if (!read_types (&r, error) || !append_args (&r, self->inputs, resolved->inputs, error) ||
       !check_inputs (&r, resolved->inputs, error) ||
       !append_args (&r, self->outputs, resolved->outputs, error))
@@ -430,8 +433,7 @@ muster_signature_resolve (const MusterSignature *self, const Tensorflow__NodeDef
 }
 
 gboolean
-muster_signature_outputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
-                          GByteArray *dtypes)
+muster_signature_outputs (const MusterSignature *self, const MusterNode *node, GByteArray *dtypes)
 {
   Resolving r = {.signature = self, .node = node};
   g_byte_array_set_size (dtypes, 0);
@@ -439,8 +441,7 @@ muster_signature_outputs (const MusterSignature *self, const Tensorflow__NodeDef
 }
 
 gboolean
-muster_signature_inputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
-                         GByteArray *dtypes)
+muster_signature_inputs (const MusterSignature *self, const MusterNode *node, GByteArray *dtypes)
 {
   Resolving r = {.signature = self, .node = node};
   g_byte_array_set_size (dtypes, 0);

@@ -30,18 +30,18 @@ void muster_resolved_init (MusterResolved *self);
 void muster_resolved_clear (MusterResolved *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterResolved, muster_resolved_clear)
 
-/* Resolves a node whose n data inputs have the given dtypes. INVALID_ARGUMENT names the input or
- * attribute that doesn't fit. */
-gboolean muster_signature_resolve (const MusterSignature *self, const Tensorflow__NodeDef *node,
-                                   const guint8 *given, gsize n, MusterResolved *resolved,
-                                   GError **error);
+/* Resolves a node of a graph whose data inputs have the given dtypes. INVALID_ARGUMENT names the
+ * input or attribute that doesn't fit. */
+gboolean muster_signature_resolve (const MusterSignature *self, MusterGraph *graph,
+                                   const MusterNode *node, const GByteArray *given,
+                                   MusterResolved *resolved, GError **error);
 
 /* The dtypes of a node's outputs without its inputs, INVALID where they depend on them; dtypes is
  * overwritten. FALSE if their number is unknown. */
-gboolean muster_signature_outputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
+gboolean muster_signature_outputs (const MusterSignature *self, const MusterNode *node,
                                    GByteArray *dtypes);
 /* The same for its inputs. */
-gboolean muster_signature_inputs (const MusterSignature *self, const Tensorflow__NodeDef *node,
+gboolean muster_signature_inputs (const MusterSignature *self, const MusterNode *node,
                                   GByteArray *dtypes);
 
 G_END_DECLS

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/protowire.h"
-#include "base/unpack.h"
 #include "engine/run/slots.h"
 #include "graph/run_metadata_private.h"
 #include "graph/run_options.h"
@@ -77,12 +76,14 @@ muster_trace_free (MusterTrace *self)
 
 /* "sum = AddV2(x, y)", from which timelines are drawn. */
 static char *
-label_of (const Tensorflow__NodeDef *def)
+label_of (MusterGraph *graph, const MusterNode *def)
 {
   GString *label = g_string_new (NULL);
-  g_string_append_printf (label, "%s = %s(", def->name, def->op);
-  for (gsize i = 0; i < def->n_input; i++)
-    g_string_append_printf (label, "%s%s", i > 0 ? ", " : "", def->input[i]);
+  g_string_append_printf (label, "%s = %s(", def->name, def->kind->op);
+  for (gsize i = 0; i < def->n_input; i++) {
+    g_autofree char *input = muster_graph_input_text (graph, def, i);
+    g_string_append_printf (label, "%s%s", i > 0 ? ", " : "", input);
+  }
   g_string_append_c (label, ')');
   return g_string_free (label, FALSE);
 }
@@ -138,7 +139,7 @@ muster_trace_add (MusterTrace *self, const MusterRun *run, guint32 position, gin
   const guint64 took_us = (guint64)(muster_clock_now_us (muster_system_clock ()) - started_us);
   const guint64 at_us = (guint64)(started_us + self->to_wall_us);
   const MusterPlanNode *node = &run->plan->nodes[position];
-  g_autofree char *label = label_of (node->def);
+  g_autofree char *label = label_of (run->plan->graph, node->def);
 
   if (!self->wants_stats)
     return;
@@ -173,10 +174,10 @@ static void
 put_graph (GByteArray *metadata, const MusterPlan *plan)
 {
   g_autoptr (GByteArray) graph = g_byte_array_new ();
+  g_autofree MusterNodeBytes *nodes = muster_graph_node_bytes (plan->graph);
   for (guint32 i = 0; i < plan->n_nodes; i++) {
-    g_autoptr (GBytes) node = muster_pack (&plan->nodes[i].def->base);
-    muster_proto_put_bytes (graph, GRAPH_NODE, g_bytes_get_data (node, NULL),
-                            g_bytes_get_size (node));
+    const MusterNodeBytes *node = &nodes[plan->nodes[i].graph_index];
+    muster_proto_put_bytes (graph, GRAPH_NODE, node->data, node->size);
   }
   muster_proto_put_bytes (metadata, MUSTER_METADATA_PARTITION_GRAPH, graph->data, graph->len);
 }

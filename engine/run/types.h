@@ -28,9 +28,9 @@ typedef struct {
 } MusterPlanInput;
 
 typedef struct {
-  const Tensorflow__NodeDef *def; /* (not owned) of the graph */
-  const MusterOp *op;             /* (not owned) */
-  MusterTensor *constant;         /* (owned) (nullable) a Const's value */
+  const MusterNode *def;  /* (not owned) of the graph */
+  const MusterOp *op;     /* (not owned) */
+  MusterTensor *constant; /* (owned) (nullable) a Const's value */
   guint32 graph_index;
   guint32 first_input, n_inputs;     /* into inputs */
   guint32 first_output, n_outputs;   /* slots */
@@ -55,7 +55,7 @@ typedef struct {
 
 typedef struct {
   guint32 slot;
-  const Tensorflow__NodeDef *def; /* whose output it is */
+  const MusterNode *def; /* whose output it is */
 } MusterPlanFetch;
 
 #define MUSTER_N_SPARES 4

@@ -2,9 +2,13 @@
 #include "engine/session/local_session_private.h"
 
 #include "base/clock.h"
+#include "base/protowire.h"
 #include "base/unpack.h"
 #include "base/wait.h"
 #include "graph/graph_nodes.h"
+
+/* GraphDef's and NodeDef's fields. */
+enum { GRAPH_NODE = 1, NODE_NAME = 1 };
 
 G_DEFINE_FINAL_TYPE (MusterLocalSession, muster_local_session, MUSTER_TYPE_SESSION)
 
@@ -25,47 +29,65 @@ clear_recent (MusterLocalSession *self)
     g_clear_pointer (&self->recent[i], muster_plan_unref);
 }
 
-static const Tensorflow__GraphDef *
-unpack_graph (MusterGraph *graph, MusterArena *arena, GError **error)
+/* The name of a node, as NodeDef has it. */
+static MusterProtoField
+name_of (const MusterProtoField *node)
+{
+  MusterProtoReader reader = muster_proto_reader (node->data, node->size);
+  MusterProtoField field, name = {0};
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == NODE_NAME)
+      name = field;
+  return name;
+}
+
+/* Checks that the nodes of a graph are new, with TensorFlow's error message
+ * for one that already exists. */
+static gboolean
+check_new_nodes (MusterGraph *old, MusterGraph *graph, GError **error)
 {
   gsize size;
   const void *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
-  return muster_unpack_const (&tensorflow__graph_def__descriptor, data, size, arena, "graph",
-                              error);
-}
-
-/* TensorFlow's error message for a node that already exists. */
-static gboolean
-check_new_nodes (MusterGraph *old, const Tensorflow__GraphDef *def, GError **error)
-{
-  for (gsize i = 0; i < def->n_node; i++) {
-    if (!muster_graph_has_node (old, def->node[i]->name))
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field)) {
+    if (field.number != GRAPH_NODE)
       continue;
-    return muster_fail (
-        error, MUSTER_ERROR_INVALID_ARGUMENT,
-        "GraphDef argument to Extend includes node '%s', which was created by a previous "
-        "call to Create or Extend in this session.",
-        def->node[i]->name);
+    const MusterProtoField name = name_of (&field);
+    if (muster_graph_find (old, (const char *)name.data, name.size) >= 0)
+      return muster_fail (
+          error, MUSTER_ERROR_INVALID_ARGUMENT,
+          "GraphDef argument to Extend includes node '%.*s', which was created by a previous "
+          "call to Create or Extend in this session.",
+          (int)MIN (name.size, G_MAXINT), name.data);
   }
   return TRUE;
 }
 
-/* With the lock held: records the containers of nodes that end with the session. */
+/* With the lock held: records the containers of nodes that end with the session, from the n-th on.
+ */
 static void
-note_containers (MusterLocalSession *self, const Tensorflow__GraphDef *def)
+note_containers (MusterLocalSession *self, MusterGraph *graph, gsize n)
 {
-  for (gsize i = 0; i < def->n_node; i++) {
-    const Tensorflow__AttrValue *container = muster_node_attr (def->node[i], "container");
-    if (container == NULL || container->value_case != TENSORFLOW__ATTR_VALUE__VALUE_S)
-      continue;
-    g_autofree char *name = g_strndup ((const char *)container->s.data, container->s.len);
-    if (!g_str_has_prefix (name, MUSTER_SESSION_CONTAINER))
+  const gsize n_nodes = muster_graph_n_nodes (graph);
+  for (gsize i = n; i < n_nodes; i++) {
+    g_autofree char *name = muster_node_string (muster_graph_node (graph, i), "container");
+    if (name == NULL || !g_str_has_prefix (name, MUSTER_SESSION_CONTAINER))
       continue;
     if (self->containers == NULL)
       self->containers = g_ptr_array_new_with_free_func (g_free);
     if (!g_ptr_array_find_with_equal_func (self->containers, name, g_str_equal, NULL))
       g_ptr_array_add (self->containers, g_steal_pointer (&name));
   }
+}
+
+/* Whether it is a graph at all, before it is looked into. */
+static gboolean
+check_graph (MusterGraph *graph, GError **error)
+{
+  gsize size;
+  const void *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
+  return muster_unpack_check (&tensorflow__graph_def__descriptor, data, size, "graph", error);
 }
 
 /* The program of a graph that may be run here (transfer full), for the cache. */
@@ -85,9 +107,7 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
 {
   MusterLocalSession *self = MUSTER_LOCAL_SESSION (session);
   MusterGraphCache *graphs = self->graphs;
-  g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Tensorflow__GraphDef *added = unpack_graph (graph, arena, error);
-  if (added == NULL)
+  if (!check_graph (graph, error))
     return FALSE;
   for (;;) {
     g_mutex_lock (&self->lock);
@@ -95,7 +115,7 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
         self->state == MUSTER_LOCAL_OPEN || muster_local_session_refuse (self, error);
     g_autoptr (MusterProgram) old = is_open ? muster_program_ref (self->program) : NULL;
     g_mutex_unlock (&self->lock);
-    if (!is_open || !check_new_nodes (muster_program_graph (old), added, error))
+    if (!is_open || !check_new_nodes (muster_program_graph (old), graph, error))
       return FALSE;
     g_autoptr (MusterGraph) extended = muster_graph_extended (muster_program_graph (old), graph);
     MusterProgram *program = take_program (self, extended, error);
@@ -105,7 +125,8 @@ local_session_extend (MusterSession *session, MusterGraph *graph, gint64 deadlin
     const gboolean still = self->state == MUSTER_LOCAL_OPEN && self->program == old;
     if (still) {
       self->program = program;
-      note_containers (self, added);
+      note_containers (self, muster_program_graph (program),
+                       muster_graph_n_nodes (muster_program_graph (old)));
       clear_recent (self);
     }
     g_mutex_unlock (&self->lock);

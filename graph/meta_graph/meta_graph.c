@@ -91,15 +91,15 @@ or_null (const char *text)
 static void
 read_node (MusterVariables *self, MusterVariableInfo *info)
 {
-  const Tensorflow__NodeDef *node = muster_graph_find_node (self->graph, info->name);
+  const MusterNode *node = muster_graph_find_node (self->graph, info->name);
   gint64 dims[MUSTER_MAX_DIMS];
   info->n_dims = -1;
   info->device = "";
   if (node == NULL)
     return;
   info->dtype = muster_node_dtype (node, "dtype", MUSTER_INVALID);
-  info->device = node->device;
-  info->is_resource = strcmp (node->op, "VarHandleOp") == 0;
+  info->device = node->kind->device;
+  info->is_resource = strcmp (node->kind->op, "VarHandleOp") == 0;
   const int n_dims = muster_node_shape (node, "shape", dims, MUSTER_MAX_DIMS);
   if (n_dims < 0 || n_dims > MUSTER_MAX_DIMS)
     return;
@@ -176,10 +176,11 @@ variables_add (MusterVariables *self, const char *key, const MusterVariableSourc
 static const char *
 sibling (MusterVariables *self, const char *name, const char *suffix, const char *output)
 {
-  g_autofree char *node = g_strconcat (name, suffix, NULL);
-  if (!muster_graph_has_node (self->graph, node))
-    return NULL;
-  g_autofree char *full = g_strconcat (node, output, NULL);
+  g_autofree char *of_node = g_strconcat (name, suffix, NULL);
+  const MusterNode *node = muster_graph_find_node (self->graph, of_node);
+  if (node == NULL || *output == '\0')
+    return node != NULL ? node->name : NULL;
+  g_autofree char *full = g_strconcat (of_node, output, NULL);
   return keep (self, full, strlen (full));
 }
 
@@ -187,9 +188,9 @@ static void
 add_from_nodes (MusterVariables *self)
 {
   for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
-    const Tensorflow__NodeDef *node = muster_graph_node (self->graph, i);
-    if (strcmp (node->op, "VariableV2") != 0 && strcmp (node->op, "Variable") != 0 &&
-        strcmp (node->op, "VarHandleOp") != 0)
+    const MusterNode *node = muster_graph_node (self->graph, i);
+    if (strcmp (node->kind->op, "VariableV2") != 0 && strcmp (node->kind->op, "Variable") != 0 &&
+        strcmp (node->kind->op, "VarHandleOp") != 0)
       continue;
     MusterVariableInfo info = {.name = node->name};
     read_node (self, &info);

@@ -49,15 +49,23 @@ muster_op_list_is_default (const MusterOpList *self, const Tensorflow__NodeDef *
   return FALSE;
 }
 
+static const Tensorflow__AttrValue *
+attr_of (const Tensorflow__NodeDef *node, const char *name)
+{
+  return muster_attr_find (node->attr, node->n_attr, name);
+}
+
 /* How many inputs an argument stands for. */
 static gint64
 n_inputs (const Tensorflow__NodeDef *node, const Tensorflow__OpDef__ArgDef *arg)
 {
-  if (*arg->number_attr != '\0')
-    return muster_node_int (node, arg->number_attr, 0);
+  if (*arg->number_attr != '\0') {
+    const Tensorflow__AttrValue *n = attr_of (node, arg->number_attr);
+    return n != NULL && n->value_case == TENSORFLOW__ATTR_VALUE__VALUE_I ? n->i : 0;
+  }
   if (*arg->type_list_attr == '\0')
     return 1;
-  const Tensorflow__AttrValue *list = muster_node_attr (node, arg->type_list_attr);
+  const Tensorflow__AttrValue *list = attr_of (node, arg->type_list_attr);
   return list != NULL && list->value_case == TENSORFLOW__ATTR_VALUE__VALUE_LIST
              ? (gint64)list->list->n_type
              : 0;
@@ -67,9 +75,13 @@ static MusterDType
 dtype_of (const Tensorflow__NodeDef *node, const Tensorflow__OpDef__ArgDef *arg, gsize i)
 {
   if (*arg->type_list_attr != '\0')
-    return (MusterDType)muster_node_attr (node, arg->type_list_attr)->list->type[i];
-  if (*arg->type_attr != '\0')
-    return muster_node_dtype (node, arg->type_attr, MUSTER_INVALID);
+    return (MusterDType)attr_of (node, arg->type_list_attr)->list->type[i];
+  if (*arg->type_attr != '\0') {
+    const Tensorflow__AttrValue *type = attr_of (node, arg->type_attr);
+    return type != NULL && type->value_case == TENSORFLOW__ATTR_VALUE__VALUE_TYPE
+               ? (MusterDType)type->type
+               : MUSTER_INVALID;
+  }
   return (MusterDType)arg->type;
 }
 

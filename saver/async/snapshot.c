@@ -38,37 +38,27 @@ walk_clear (Walk *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Walk, walk_clear)
 
-static gssize
-find_input (MusterGraph *graph, const char *input)
+static gboolean
+is_save (const MusterNode *node)
 {
-  g_autofree char *name = NULL;
-
-  (void)muster_graph_split_input (input, &name);
-  return muster_graph_find (graph, name, strlen (name));
+  return g_str_equal (node->kind->op, "SaveV2");
 }
 
 static gboolean
-is_save (const Tensorflow__NodeDef *node)
+is_in (Walk *self, gsize index)
 {
-  return g_str_equal (node->op, "SaveV2");
-}
-
-static gboolean
-is_in (Walk *self, gssize index)
-{
-  return index >= 0 &&
-         GPOINTER_TO_INT (g_hash_table_lookup (self->visited, GSIZE_TO_POINTER (index + 1)));
+  return GPOINTER_TO_INT (g_hash_table_lookup (self->visited, GSIZE_TO_POINTER (index + 1)));
 }
 
 /* A node whose inputs have all been visited. */
 static void
 leave (Walk *self, gsize index)
 {
-  const Tensorflow__NodeDef *node = muster_graph_node (self->graph, index);
+  const MusterNode *node = muster_graph_node (self->graph, index);
   gboolean waits = is_save (node);
 
   for (gsize i = 0; !waits && i < node->n_input; i++)
-    waits = is_in (self, find_input (self->graph, node->input[i]));
+    waits = is_in (self, muster_node_input (node, i, NULL));
   g_hash_table_insert (self->visited, GSIZE_TO_POINTER (index + 1), GINT_TO_POINTER (waits));
   if (waits)
     g_array_append_val (self->order, index);
@@ -89,16 +79,16 @@ walk (Walk *self, gsize start)
   g_array_append_val (path, first);
   while (path->len > 0) {
     Step *top = &g_array_index (path, Step, path->len - 1);
-    const Tensorflow__NodeDef *node = muster_graph_node (self->graph, top->node);
+    const MusterNode *node = muster_graph_node (self->graph, top->node);
     if (is_save (node) || top->next_input == node->n_input) {
       leave (self, top->node);
       g_array_set_size (path, path->len - 1);
       continue;
     }
-    const gssize input = find_input (self->graph, node->input[top->next_input++]);
-    if (input < 0 || g_hash_table_contains (self->visited, GSIZE_TO_POINTER (input + 1)))
+    const gsize input = muster_node_input (node, top->next_input++, NULL);
+    if (g_hash_table_contains (self->visited, GSIZE_TO_POINTER (input + 1)))
       continue;
-    Step next = {(gsize)input, 0};
+    Step next = {input, 0};
     g_hash_table_insert (self->visited, GSIZE_TO_POINTER (input + 1), GINT_TO_POINTER (FALSE));
     g_array_append_val (path, next);
   }
@@ -112,7 +102,9 @@ walk_from (Walk *self, MusterGraph *graph, const char *save_tensor, GError **err
                  .visited = g_hash_table_new (NULL, NULL)};
   if (!muster_graph_parse (graph, error))
     return FALSE;
-  const gssize start = find_input (graph, save_tensor);
+  g_autofree char *name = NULL;
+  (void)muster_graph_split_input (save_tensor, &name);
+  const gssize start = muster_graph_find (graph, name, strlen (name));
   if (start >= 0)
     walk (self, (gsize)start);
   if (self->order->len > 0)
@@ -122,7 +114,7 @@ walk_from (Walk *self, MusterGraph *graph, const char *save_tensor, GError **err
 }
 
 static MusterDType
-saved_dtype (const Tensorflow__NodeDef *save, gsize tensor)
+saved_dtype (const MusterNode *save, gsize tensor)
 {
   const Tensorflow__AttrValue *dtypes = muster_node_attr (save, "dtypes");
 
@@ -133,17 +125,14 @@ saved_dtype (const Tensorflow__NodeDef *save, gsize tensor)
 }
 
 /* Behind the nodes that only pass a value on. */
-static const Tensorflow__NodeDef *
-source_of (MusterGraph *graph, const char *input)
+static const MusterNode *
+source_of (MusterGraph *graph, const MusterNode *node, gsize input)
 {
-  const Tensorflow__NodeDef *node = NULL;
-
   for (int i = 0; i < MAX_CHAIN; i++) {
-    const gssize index = find_input (graph, input);
-    node = index >= 0 ? muster_graph_node (graph, (gsize)index) : NULL;
-    if (node == NULL || !g_str_equal (node->op, "Identity") || node->n_input == 0)
-      return node;
-    input = node->input[0];
+    node = muster_graph_node (graph, muster_node_input (node, input, NULL));
+    if (!g_str_equal (node->kind->op, "Identity") || node->n_input == 0)
+      break;
+    input = 0;
   }
   return node;
 }
@@ -160,7 +149,7 @@ typedef struct {
   GPtrArray *assigns;          /* (owned) (element-type utf8) */
   GPtrArray *destroys;         /* (owned) (element-type utf8) */
   GPtrArray *reservations;     /* (owned) (element-type utf8) */
-  GPtrArray *raw;              /* (owned) (element-type MusterProtoField) nodes' bytes, by index */
+  MusterNodeBytes *raw;        /* (owned) by index */
 } Extension;
 
 static void
@@ -174,7 +163,7 @@ extension_clear (Extension *self)
   g_clear_pointer (&self->assigns, g_ptr_array_unref);
   g_clear_pointer (&self->destroys, g_ptr_array_unref);
   g_clear_pointer (&self->reservations, g_ptr_array_unref);
-  g_clear_pointer (&self->raw, g_ptr_array_unref);
+  g_clear_pointer (&self->raw, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Extension, extension_clear)
 
@@ -185,14 +174,9 @@ static char *
 add_value (Extension *self, const char *base, const char *input, MusterDType dtype,
            const char *device)
 {
-  const Tensorflow__NodeDef *source = source_of (self->walk.graph, input);
   char *value = g_strconcat (base, "/value", NULL);
   const gboolean is_string = dtype == MUSTER_STRING;
 
-  if (source != NULL && g_str_equal (source->op, "ReadVariableOp")) {
-    g_free (value);
-    return g_strdup (input);
-  }
   muster_graph_builder_node (self->builder, is_string ? "StringJoin" : "Snapshot", value);
   muster_graph_builder_device (self->builder, device);
   muster_graph_builder_input (self->builder, input);
@@ -229,16 +213,18 @@ add_use (Extension *self, const char *op, const char *base, const char *name, co
   return node;
 }
 
+/* For input i of a SaveV2, which is called input. */
 static char *
-add_shadow (Extension *self, const char *input, MusterDType dtype)
+add_shadow (Extension *self, const MusterNode *save, gsize i, const char *input)
 {
-  const gssize index = find_input (self->walk.graph, input);
-  const Tensorflow__NodeDef *node =
-      index >= 0 ? muster_graph_node (self->walk.graph, (gsize)index) : NULL;
-  const char *device = node != NULL && node->device != NULL ? node->device : "";
-  g_autofree char *base = g_strdup_printf ("%s/%u/%s", self->scope, self->assigns->len,
-                                           node != NULL ? node->name : "none");
-  g_autofree char *value = add_value (self, base, input, dtype, device);
+  MusterGraph *graph = self->walk.graph;
+  const MusterDType dtype = saved_dtype (save, i - FIRST_TENSOR);
+  const MusterNode *node = muster_graph_node (graph, muster_node_input (save, i, NULL));
+  const char *device = node->kind->device;
+  g_autofree char *base = g_strdup_printf ("%s/%u/%s", self->scope, self->assigns->len, node->name);
+  g_autofree char *value = g_str_equal (source_of (graph, save, i)->kind->op, "ReadVariableOp")
+                               ? g_strdup (input)
+                               : add_value (self, base, input, dtype, device);
 
   if (dtype != MUSTER_STRING)
     add_reservation (self, base, value, dtype, device);
@@ -260,12 +246,12 @@ add_shadow (Extension *self, const char *input, MusterDType dtype)
 
 /* A tensor that is saved twice has one shadow. */
 static const char *
-shadow_for (Extension *self, const char *input, MusterDType dtype)
+shadow_for (Extension *self, const MusterNode *save, gsize i, const char *input)
 {
   char *read = g_hash_table_lookup (self->shadows, input);
 
   if (read == NULL) {
-    read = add_shadow (self, input, dtype);
+    read = add_shadow (self, save, i, input);
     g_hash_table_insert (self->shadows, g_strdup (input), read);
   }
   return read;
@@ -273,14 +259,14 @@ shadow_for (Extension *self, const char *input, MusterDType dtype)
 
 /* An input of a copied node: another copy's, a shadow's, or unchanged. */
 static char *
-renamed_input (Extension *self, const Tensorflow__NodeDef *node, gsize i)
+renamed_input (Extension *self, const MusterNode *node, gsize i)
 {
-  const char *input = node->input[i];
+  g_autofree char *input = muster_graph_input_text (self->walk.graph, node, i);
 
   if (is_save (node) && i >= FIRST_TENSOR && input[0] != '^')
-    return g_strdup (shadow_for (self, input, saved_dtype (node, i - FIRST_TENSOR)));
-  if (!is_in (&self->walk, find_input (self->walk.graph, input)))
-    return g_strdup (input);
+    return g_strdup (shadow_for (self, node, i, input));
+  if (!is_in (&self->walk, muster_node_input (node, i, NULL)))
+    return g_steal_pointer (&input);
   return input[0] == '^' ? g_strdup_printf ("^%s/graph/%s", self->scope, input + 1)
                          : g_strdup_printf ("%s/graph/%s", self->scope, input);
 }
@@ -296,8 +282,8 @@ put_field (GByteArray *out, const MusterProtoField *field)
 static void
 add_clone (Extension *self, gsize index)
 {
-  const Tensorflow__NodeDef *node = muster_graph_node (self->walk.graph, index);
-  const MusterProtoField *raw = self->raw->pdata[index];
+  const MusterNode *node = muster_graph_node (self->walk.graph, index);
+  const MusterNodeBytes *raw = &self->raw[index];
   MusterProtoReader reader = muster_proto_reader (raw->data, raw->size);
   g_autoptr (GByteArray) clone = g_byte_array_new ();
   g_autofree char *name = g_strdup_printf ("%s/graph/%s", self->scope, node->name);
@@ -319,20 +305,15 @@ add_clone (Extension *self, gsize index)
 static void
 index_bytes (Extension *self, MusterGraph *session_graph)
 {
-  MusterGraph *graphs[] = {self->walk.graph, session_graph};
+  gsize size;
+  const void *data = g_bytes_get_data (muster_graph_bytes (session_graph), &size);
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
 
-  for (gsize i = 0; i < G_N_ELEMENTS (graphs); i++) {
-    gsize size;
-    const void *data = g_bytes_get_data (muster_graph_bytes (graphs[i]), &size);
-    MusterProtoReader reader = muster_proto_reader (data, size);
-    MusterProtoField field;
-    while (muster_proto_read_field (&reader, &field)) {
-      if (i == 0 && field.number == GRAPH_NODE)
-        g_ptr_array_add (self->raw, g_memdup2 (&field, sizeof field));
-      if (i == 1 && field.number == GRAPH_VERSIONS)
-        put_field (self->clones, &field);
-    }
-  }
+  self->raw = muster_graph_node_bytes (self->walk.graph);
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == GRAPH_VERSIONS)
+      put_field (self->clones, &field);
 }
 
 static char *
@@ -356,7 +337,6 @@ extension_init (Extension *self, const char *scope)
   self->assigns = g_ptr_array_new_with_free_func (g_free);
   self->destroys = g_ptr_array_new_with_free_func (g_free);
   self->reservations = g_ptr_array_new_with_free_func (g_free);
-  self->raw = g_ptr_array_new_with_free_func (g_free);
 }
 
 /* The shadows, then the copies. */
@@ -380,10 +360,9 @@ static const char *
 first_device (const Walk *walk)
 {
   for (guint i = 0; i < walk->order->len; i++) {
-    const Tensorflow__NodeDef *node =
-        muster_graph_node (walk->graph, g_array_index (walk->order, gsize, i));
+    const MusterNode *node = muster_graph_node (walk->graph, g_array_index (walk->order, gsize, i));
     if (is_save (node))
-      return node->device != NULL ? node->device : "";
+      return node->kind->device;
   }
   return "";
 }
@@ -486,14 +465,15 @@ muster_snapshot_device (MusterSnapshot *self)
 
 /* The variable's node behind an input: its attribute says the shape. */
 static gboolean
-add_size (MusterGraph *graph, const char *input, MusterDType dtype, guint64 *size)
+add_size (MusterGraph *graph, const MusterNode *save, gsize i, guint64 *size)
 {
-  const Tensorflow__NodeDef *node = source_of (graph, input);
+  const MusterDType dtype = saved_dtype (save, i - FIRST_TENSOR);
+  const MusterNode *node = source_of (graph, save, i);
   gint64 dims[MUSTER_MAX_DIMS];
 
-  if (node != NULL && g_str_equal (node->op, "ReadVariableOp") && node->n_input > 0)
-    node = source_of (graph, node->input[0]);
-  const int n_dims = node != NULL ? muster_node_shape (node, "shape", dims, MUSTER_MAX_DIMS) : -1;
+  if (g_str_equal (node->kind->op, "ReadVariableOp") && node->n_input > 0)
+    node = source_of (graph, node, 0);
+  const int n_dims = muster_node_shape (node, "shape", dims, MUSTER_MAX_DIMS);
   const gint64 n =
       n_dims >= 0 && n_dims <= MUSTER_MAX_DIMS ? muster_shape_n_elements (n_dims, dims) : -1;
   const gsize each = muster_dtype_size (dtype);
@@ -513,11 +493,9 @@ muster_snapshot_size (MusterGraph *graph, const char *save_tensor, gboolean *is_
 
   *is_exact = walk_from (&walk, graph, save_tensor, NULL);
   for (guint i = 0; i < walk.order->len; i++) {
-    const Tensorflow__NodeDef *node =
-        muster_graph_node (graph, g_array_index (walk.order, gsize, i));
+    const MusterNode *node = muster_graph_node (graph, g_array_index (walk.order, gsize, i));
     for (gsize j = FIRST_TENSOR; is_save (node) && j < node->n_input; j++)
-      if (node->input[j][0] != '^' &&
-          !add_size (graph, node->input[j], saved_dtype (node, j - FIRST_TENSOR), &size))
+      if (!muster_node_input_is_control (node, j) && !add_size (graph, node, j, &size))
         *is_exact = FALSE;
   }
   return size;

@@ -68,20 +68,20 @@ muster_restore_plan_free (MusterRestorePlan *self)
   g_free (self);
 }
 
-static const Tensorflow__NodeDef *
+static const MusterNode *
 node_at (const Maker *self, guint32 index)
 {
   return muster_graph_node (self->plan->graph, index);
 }
 
 static gboolean
-is_op (const Tensorflow__NodeDef *node, const char *op)
+is_op (const MusterNode *node, const char *op)
 {
-  return strcmp (node->op, op) == 0;
+  return strcmp (node->kind->op, op) == 0;
 }
 
 static gboolean
-is_assign (const Tensorflow__NodeDef *node)
+is_assign (const MusterNode *node)
 {
   return is_op (node, "Assign") || is_op (node, "AssignVariableOp");
 }
@@ -90,9 +90,10 @@ is_assign (const Tensorflow__NodeDef *node)
 static gboolean
 input_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *output)
 {
-  if (input >= node_at (self, node)->n_input)
+  const MusterNode *of = node_at (self, node);
+  if (input >= of->n_input)
     return FALSE;
-  *source = (guint32)muster_graph_input (self->plan->graph, node, input, output);
+  *source = (guint32)muster_node_input (of, input, output);
   return TRUE;
 }
 
@@ -106,7 +107,7 @@ source_of (const Maker *self, guint32 node, gsize input, guint32 *source, int *o
   gboolean is_there = input_of (self, node, input, source, output);
 
   for (int i = 0; is_there && i < LONGEST_PATH; i++) {
-    const char *op = node_at (self, *source)->op;
+    const char *op = node_at (self, *source)->kind->op;
     if (reshaped != NULL && strcmp (op, "Reshape") == 0)
       *reshaped = TRUE;
     else if (!g_strv_contains (pass, op))
@@ -149,11 +150,10 @@ next (Maker *self, guint32 *node)
 static void
 visit_inputs (Maker *self, guint32 index)
 {
-  const Tensorflow__NodeDef *node = node_at (self, index);
-  int output;
+  const MusterNode *node = node_at (self, index);
 
   for (gsize i = 0; i < node->n_input; i++)
-    visit (self, (guint32)muster_graph_input (self->plan->graph, index, i, &output));
+    visit (self, (guint32)muster_node_input (node, i, NULL));
 }
 
 /* Visits the restore op's dependencies. */
@@ -162,7 +162,7 @@ walk (Maker *self, guint32 from)
 {
   begin (self, from);
   for (guint32 index; next (self, &index);) {
-    const Tensorflow__NodeDef *node = node_at (self, index);
+    const MusterNode *node = node_at (self, index);
     if (is_op (node, "RestoreV2"))
       g_array_append_val (self->restores, index);
     else if (is_assign (node))
@@ -177,7 +177,7 @@ add_other_sinks (Maker *self, guint32 from)
 {
   begin (self, from);
   for (guint32 index; next (self, &index);) {
-    const Tensorflow__NodeDef *node = node_at (self, index);
+    const MusterNode *node = node_at (self, index);
     if (is_assign (node) || is_op (node, "RestoreV2"))
       continue;
     if (is_op (node, "NoOp"))
@@ -196,7 +196,7 @@ constant_strings (const Maker *self, guint32 node, gsize input)
 
   if (!source_of (self, node, input, &index, &output, NULL))
     return NULL;
-  const Tensorflow__NodeDef *source = node_at (self, index);
+  const MusterNode *source = node_at (self, index);
   const Tensorflow__AttrValue *value = muster_node_attr (source, "value");
   if (value == NULL || !is_op (source, "Const") ||
       value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
@@ -222,7 +222,7 @@ static void
 add_wanted (Maker *self, guint32 index)
 {
   MusterRestorePlan *plan = self->plan;
-  const Tensorflow__NodeDef *node = node_at (self, index);
+  const MusterNode *node = node_at (self, index);
   g_autoptr (MusterTensor) names = constant_strings (self, index, 1);
   g_autoptr (MusterTensor) slices = constant_strings (self, index, 2);
   const Tensorflow__AttrValue *dtypes = muster_node_attr (node, "dtypes");
@@ -290,10 +290,10 @@ note_uses (Maker *self, guint32 from)
 {
   begin (self, from);
   for (guint32 index; next (self, &index);) {
-    const Tensorflow__NodeDef *node = node_at (self, index);
+    const MusterNode *node = node_at (self, index);
     for (gsize i = 0; i < node->n_input; i++) {
       int output;
-      guint32 input = (guint32)muster_graph_input (self->plan->graph, index, i, &output);
+      guint32 input = (guint32)muster_node_input (node, i, &output);
       if (output < 0)
         continue;
       if (!is_op (node_at (self, input), "RestoreV2"))
@@ -311,7 +311,7 @@ static void
 add_assignment (Maker *self, guint32 index)
 {
   MusterRestorePlan *plan = self->plan;
-  const Tensorflow__NodeDef *node = node_at (self, index);
+  const MusterNode *node = node_at (self, index);
   MusterAssignment assignment = {.op = node, .first_use = plan->uses->len};
 
   if ((!is_assign (node) || !note_assignment (self, index, &assignment)) &&
@@ -409,7 +409,7 @@ muster_restore_plan_new (MusterGraph *graph, const char *restore_op, GError **er
   add_other_sinks (&maker, from);
   for (guint i = 0; i < maker.restores->len; i++) {
     guint32 index = g_array_index (maker.restores, guint32, i);
-    g_ptr_array_add (self->restores, node_at (&maker, index)->name);
+    g_ptr_array_add (self->restores, (gpointer)node_at (&maker, index)->name);
     add_wanted (&maker, index);
   }
   for (guint i = 0; i < maker.sinks->len; i++)

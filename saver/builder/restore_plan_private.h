@@ -15,8 +15,8 @@ typedef struct {
   const char *slice;  /* "" for the whole */
   const char *output; /* the tensor that it becomes: "save/RestoreV2:3" */
   MusterDType dtype;
-  const Tensorflow__NodeDef *variable; /* (nullable) the variable that it is assigned to */
-  gboolean is_reshaped;                /* the graph itself reshapes it to the variable's shape */
+  const MusterNode *variable; /* (nullable) the variable that it is assigned to */
+  gboolean is_reshaped;       /* the graph itself reshapes it to the variable's shape */
   /* The shape that the graph gives for it: from the slice's text ("10 4 0,4:-" -> [10,4]), or the
    * variable's. n_dims is the rank, or -1 if unknown. */
   int n_dims;
@@ -25,9 +25,9 @@ typedef struct {
 
 /* An op that uses what was read, usually Assign. */
 typedef struct {
-  const Tensorflow__NodeDef *op;
-  const Tensorflow__NodeDef *variable; /* (nullable) */
-  guint first_use;                     /* in uses */
+  const MusterNode *op;
+  const MusterNode *variable; /* (nullable) */
+  guint first_use;            /* in uses */
   guint n_uses;
 } MusterAssignment;
 

@@ -166,8 +166,8 @@ is_read (Nodes *self, const char *tensor)
   g_autofree char *name = NULL;
 
   muster_graph_split_input (tensor, &name);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (self->graph, name);
-  return node != NULL && strcmp (node->op, "ReadVariableOp") == 0;
+  const MusterNode *node = muster_graph_find_node (self->graph, name);
+  return node != NULL && strcmp (node->kind->op, "ReadVariableOp") == 0;
 }
 
 /* "p/read" of "p/read:0", as the inputs of nodes are written. */

@@ -147,13 +147,23 @@ large_graph (const char *const *attrs)
   return graph;
 }
 
+/* NULL with an error. */
+static const Tensorflow__GraphDef *
+unpack_shared (const GByteArray *bytes, MusterArena *arena, GError **error)
+{
+  g_autoptr (MusterUnpacker) unpacker = muster_unpacker_new (arena, "graph", bytes->len);
+  Tensorflow__GraphDef *graph = muster_arena_alloc (arena, sizeof *graph);
+  tensorflow__graph_def__init (graph);
+  return muster_unpacker_add (unpacker, &graph->base, bytes->data, bytes->len, 0, error) ? graph
+                                                                                         : NULL;
+}
+
 MUSTER_TEST (unpack, shares_equal_elements_of_a_large_message_that_stays_as_it_is)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GByteArray) bytes = large_graph ((const char *const[]){"a", "b", "a", "b", "a", NULL});
-  const Tensorflow__GraphDef *graph =
-      muster_unpack_const (GRAPH, bytes->data, bytes->len, arena, "graph", &error);
+  const Tensorflow__GraphDef *graph = unpack_shared (bytes, arena, &error);
   const Tensorflow__GraphDef *apart =
       muster_unpack (GRAPH, bytes->data, bytes->len, arena, "graph", &error);
   MUSTER_ASSERT_NO_ERROR (error);
@@ -169,6 +179,31 @@ MUSTER_TEST (unpack, shares_equal_elements_of_a_large_message_that_stays_as_it_i
                        bytes->len);
 }
 
+/* A part may lie deep in the whole, and come in pieces. */
+MUSTER_TEST (unpack, adds_parts_to_a_message_at_its_depth)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (MusterUnpacker) unpacker = muster_unpacker_new (arena, "graph", 0);
+  g_autoptr (GByteArray) graph = nested_graph (20, 1);
+  Tensorflow__NodeDef node = TENSORFLOW__NODE_DEF__INIT;
+  MUSTER_EXPECT_TRUE (muster_unpacker_add (unpacker, &node.base, "\x12\1A", 3, 1, &error));
+  MUSTER_EXPECT_TRUE (muster_unpacker_add (unpacker, &node.base, "\x1a\1x\x12\1B", 6, 1, &error));
+  MUSTER_EXPECT_TRUE (muster_unpacker_add (unpacker, &node.base, "\x1a\1y", 3, 1, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (node.op, "B");
+  MUSTER_EXPECT_EQ (node.n_input, 2u);
+  MUSTER_EXPECT_STREQ (node.input[1], "y");
+
+  Tensorflow__GraphDef whole = TENSORFLOW__GRAPH_DEF__INIT;
+  MUSTER_EXPECT_TRUE (
+      muster_unpacker_add (unpacker, &whole.base, graph->data, graph->len, 36, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (
+      muster_unpacker_add (unpacker, &whole.base, graph->data, graph->len, 37, &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "too deep");
+}
+
 /* The same bytes are deep enough in one place, and too deep in another. */
 MUSTER_TEST (unpack, bounds_the_depth_of_equal_elements_too)
 {
@@ -177,11 +212,10 @@ MUSTER_TEST (unpack, bounds_the_depth_of_equal_elements_too)
   g_autoptr (GByteArray) bytes = large_graph ((const char *const[]){"a", NULL});
   g_autoptr (GByteArray) in_bounds = nested_graph (20, 1), too_deep = nested_graph (35, 1);
   g_byte_array_append (bytes, in_bounds->data, in_bounds->len);
-  MUSTER_EXPECT_TRUE (
-      muster_unpack_const (GRAPH, bytes->data, bytes->len, arena, "graph", &error) != NULL);
+  MUSTER_EXPECT_TRUE (unpack_shared (bytes, arena, &error) != NULL);
   MUSTER_EXPECT_NO_ERROR (error);
   g_byte_array_append (bytes, too_deep->data, too_deep->len);
-  MUSTER_EXPECT_NULL (muster_unpack_const (GRAPH, bytes->data, bytes->len, arena, "graph", &error));
+  MUSTER_EXPECT_NULL (unpack_shared (bytes, arena, &error));
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "too deep");
 }
 

@@ -29,7 +29,7 @@ make_box (const char *name, gpointer k, GError **error)
 }
 
 static gboolean
-box_fits (gpointer data, const Tensorflow__NodeDef *node, GError **error)
+box_fits (gpointer data, const MusterNode *node, GError **error)
 {
   const Box *box = data;
   if (muster_node_int (node, "size", 1) == box->size)

@@ -3,26 +3,27 @@
 #include "engine/resources/variable.h"
 #include "tests/engine/fixture.h"
 
+static const MusterNodeKind kind = {.op = "VariableV2", .device = ""};
+static const MusterNode node = {.name = "v", .kind = &kind};
+
 static MusterVariable *
 find (MusterResources *resources, const char *name, gboolean is_resource, MusterDType dtype,
       GError **error)
 {
-  static const Tensorflow__NodeDef def = TENSORFLOW__NODE_DEF__INIT;
   const MusterVariableRequest wanted = {.container = "localhost",
                                         .name = name,
                                         .is_resource = is_resource,
                                         .dtype = dtype,
-                                        .def = &def};
+                                        .def = &node};
   return muster_resources_variable (resources, &wanted, error);
 }
 
 /* A cached variable is found without a look-up, as long as it is there. */
 MUSTER_TEST (Variable, one_that_was_cached_is_found_anew_once_it_was_removed)
 {
-  static const Tensorflow__NodeDef def = TENSORFLOW__NODE_DEF__INIT;
   MusterResourceCache cache = {0};
   MusterVariableRequest wanted = {
-      .container = "localhost", .name = "v", .dtype = MUSTER_FLOAT, .def = &def, .cache = &cache};
+      .container = "localhost", .name = "v", .dtype = MUSTER_FLOAT, .def = &node, .cache = &cache};
   g_autoptr (MusterResources) resources = muster_resources_new ();
   g_autoptr (MusterResources) others = muster_resources_new ();
   g_autoptr (MusterVariable) first = muster_resources_variable (resources, &wanted, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/fuzz.h"
 
+#include "base/protowire.h"
 #include "base/unpack.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph/meta_graph_io.h"
@@ -81,22 +82,20 @@ muster_fuzz_seed (const guint8 *pick, const void *data, gsize size)
 
 /* --- graphs --- */
 
-/* Adds a node and all that it needs to nodes, itself first; FALSE when they become too many. */
+/* Adds a node's index and those of all that it needs to nodes, its own first; FALSE when they
+ * become too many. */
 static gboolean
 gather (MusterGraph *graph, gsize index, GPtrArray *nodes)
 {
-  const Tensorflow__NodeDef *node = muster_graph_node (graph, index);
-  if (g_ptr_array_find (nodes, node, NULL))
+  const MusterNode *node = muster_graph_node (graph, index);
+  if (g_ptr_array_find (nodes, GSIZE_TO_POINTER (index), NULL))
     return TRUE;
   if (nodes->len == MAX_SEED_NODES)
     return FALSE;
-  g_ptr_array_add (nodes, (gpointer)node);
-  for (gsize i = 0; i < node->n_input; i++) {
-    g_autofree char *name = NULL;
-    (void)muster_graph_split_input (node->input[i], &name);
-    if (!gather (graph, (gsize)muster_graph_find (graph, name, strlen (name)), nodes))
+  g_ptr_array_add (nodes, GSIZE_TO_POINTER (index));
+  for (gsize i = 0; i < node->n_input; i++)
+    if (!gather (graph, muster_node_input (node, i, NULL), nodes))
       return FALSE;
-  }
   return TRUE;
 }
 
@@ -106,17 +105,19 @@ seed_graph (const guint8 *pick, const char *path, GHashTable *ops)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterGraph) graph = muster_graph_load (path, &error);
   g_assert_no_error (error);
+  g_autofree MusterNodeBytes *bytes = muster_graph_node_bytes (graph);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     g_autoptr (GPtrArray) nodes = g_ptr_array_new ();
-    const char *op = muster_graph_node (graph, i)->op;
+    const char *op = muster_graph_node (graph, i)->kind->op;
     if (g_hash_table_contains (ops, op) || !gather (graph, i, nodes))
       continue;
     g_hash_table_add (ops, g_strdup (op));
-    Tensorflow__GraphDef def = TENSORFLOW__GRAPH_DEF__INIT;
-    def.n_node = nodes->len;
-    def.node = (Tensorflow__NodeDef **)nodes->pdata;
-    g_autoptr (GBytes) packed = muster_pack (&def.base);
-    muster_fuzz_seed (pick, g_bytes_get_data (packed, NULL), g_bytes_get_size (packed));
+    g_autoptr (GByteArray) packed = g_byte_array_new ();
+    for (guint j = 0; j < nodes->len; j++) {
+      const MusterNodeBytes *node = &bytes[GPOINTER_TO_SIZE (nodes->pdata[j])];
+      muster_proto_put_bytes (packed, 1, node->data, node->size);
+    }
+    muster_fuzz_seed (pick, packed->data, packed->len);
   }
 }
 

@@ -70,7 +70,7 @@ static void
 read_all (MusterGraph *graph)
 {
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
-    const Tensorflow__NodeDef *node = muster_graph_node (graph, i);
+    const MusterNode *node = muster_graph_node (graph, i);
     gint64 dims[2];
     g_autofree char *text = muster_node_string (node, "container");
     (void)muster_node_dtype (node, "dtype", MUSTER_INVALID);

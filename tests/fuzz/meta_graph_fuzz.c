@@ -76,17 +76,16 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 static GBytes *
 few_nodes (MusterGraph *graph)
 {
-  g_autoptr (GPtrArray) nodes = g_ptr_array_new ();
-  for (gsize i = 0; i < muster_graph_n_nodes (graph) && nodes->len < MAX_NODES; i++) {
-    const Tensorflow__NodeDef *node = muster_graph_node (graph, i);
-    g_autoptr (GBytes) packed = muster_pack (&node->base);
-    if (node->n_input == 0 && g_bytes_get_size (packed) <= MAX_NODE)
-      g_ptr_array_add (nodes, (gpointer)node);
+  g_autofree MusterNodeBytes *nodes = muster_graph_node_bytes (graph);
+  GByteArray *few = g_byte_array_new ();
+  guint n = 0;
+  for (gsize i = 0; i < muster_graph_n_nodes (graph) && n < MAX_NODES; i++) {
+    if (muster_graph_node (graph, i)->n_input > 0 || nodes[i].size > MAX_NODE)
+      continue;
+    muster_proto_put_bytes (few, 1, nodes[i].data, nodes[i].size);
+    n++;
   }
-  Tensorflow__GraphDef def = TENSORFLOW__GRAPH_DEF__INIT;
-  def.n_node = nodes->len;
-  def.node = (Tensorflow__NodeDef **)nodes->pdata;
-  return muster_pack (&def.base);
+  return g_byte_array_free_to_bytes (few);
 }
 
 /* All that a .meta file says around its graph, which is left small. */

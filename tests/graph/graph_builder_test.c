@@ -8,6 +8,12 @@
 #include "graph/tensor_proto.h"
 #include "tests/gtest_shim.h"
 
+static const MusterNode *
+source_of (MusterGraph *graph, const MusterNode *node, gsize input)
+{
+  return muster_graph_node (graph, muster_node_input (node, input, NULL));
+}
+
 MUSTER_TEST (graph_builder, writes_constants)
 {
   g_autoptr (GError) error = NULL;
@@ -16,7 +22,7 @@ MUSTER_TEST (graph_builder, writes_constants)
   muster_graph_builder_constant (builder, "two", two);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, "two");
+  const MusterNode *node = muster_graph_find_node (graph, "two");
   MUSTER_ASSERT_NOT_NULL (node);
   MUSTER_EXPECT_EQ ((int)muster_node_dtype (node, "dtype", MUSTER_INVALID), MUSTER_FLOAT);
   const Tensorflow__AttrValue *value = muster_node_attr (node, "value");
@@ -42,22 +48,23 @@ MUSTER_TEST (graph_builder, writes_a_variable_with_its_assign_and_read)
   MUSTER_EXPECT_TRUE (muster_graph_parse (graph, &error));
   MUSTER_ASSERT_NO_ERROR (error);
 
-  const Tensorflow__NodeDef *variable = muster_graph_find_node (graph, "w");
-  const Tensorflow__NodeDef *assign = muster_graph_find_node (graph, "w/Assign");
-  const Tensorflow__NodeDef *read = muster_graph_find_node (graph, "w/read");
-  const Tensorflow__NodeDef *init = muster_graph_find_node (graph, "init");
+  const MusterNode *variable = muster_graph_find_node (graph, "w");
+  const MusterNode *assign = muster_graph_find_node (graph, "w/Assign");
+  const MusterNode *read = muster_graph_find_node (graph, "w/read");
+  const MusterNode *init = muster_graph_find_node (graph, "init");
   MUSTER_ASSERT_TRUE (variable != NULL && assign != NULL && read != NULL && init != NULL);
   gint64 shape[2] = {0};
-  MUSTER_EXPECT_STREQ (variable->op, "VariableV2");
+  MUSTER_EXPECT_STREQ (variable->kind->op, "VariableV2");
   MUSTER_EXPECT_EQ (muster_node_shape (variable, "shape", shape, 2), 2);
   MUSTER_EXPECT_EQ (shape[1], 3);
-  MUSTER_EXPECT_STREQ (assign->op, "Assign");
-  MUSTER_EXPECT_STREQ (assign->input[0], "w");
-  MUSTER_EXPECT_STREQ (muster_graph_find_node (graph, assign->input[1])->op, "Const");
+  MUSTER_EXPECT_STREQ (assign->kind->op, "Assign");
+  MUSTER_EXPECT_TRUE (source_of (graph, assign, 0) == variable);
+  MUSTER_EXPECT_STREQ (source_of (graph, assign, 1)->kind->op, "Const");
   MUSTER_EXPECT_EQ ((int)muster_node_dtype (assign, "T", MUSTER_INVALID), MUSTER_DOUBLE);
-  MUSTER_EXPECT_STREQ (read->op, "Identity");
-  MUSTER_EXPECT_STREQ (init->op, "NoOp");
-  MUSTER_EXPECT_STREQ (init->input[0], "^w/Assign");
+  MUSTER_EXPECT_STREQ (read->kind->op, "Identity");
+  MUSTER_EXPECT_STREQ (init->kind->op, "NoOp");
+  MUSTER_EXPECT_TRUE (source_of (graph, init, 0) == assign);
+  MUSTER_EXPECT_TRUE (muster_node_input_is_control (init, 0));
 }
 
 MUSTER_TEST (graph_builder, writes_devices_and_lists_of_types)
@@ -69,9 +76,9 @@ MUSTER_TEST (graph_builder, writes_devices_and_lists_of_types)
   muster_graph_builder_attr_types (builder, "component_types", types, 2);
   muster_graph_builder_attr_types (builder, "none", NULL, 0);
   g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, NULL);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, "queue");
+  const MusterNode *node = muster_graph_find_node (graph, "queue");
   MUSTER_ASSERT_NOT_NULL (node);
-  MUSTER_EXPECT_STREQ (node->device, "/job:ps/task:1");
+  MUSTER_EXPECT_STREQ (node->kind->device, "/job:ps/task:1");
   const Tensorflow__AttrValue *list = muster_node_attr (node, "component_types");
   MUSTER_ASSERT_EQ (list->value_case, TENSORFLOW__ATTR_VALUE__VALUE_LIST);
   MUSTER_ASSERT_EQ (list->list->n_type, 2u);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory_account.h"
 #include "base/protowire.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
@@ -56,10 +57,12 @@ MUSTER_TEST (graph, finds_its_nodes)
   MUSTER_EXPECT_EQ (muster_graph_find (graph, "sum:0", 3), 2);
   MUSTER_EXPECT_EQ (muster_graph_find (graph, "x\0y", 3), -1);
   MUSTER_EXPECT_EQ (muster_graph_find (graph, "nobody", 6), -1);
-  MUSTER_EXPECT_STREQ (muster_graph_node (graph, 1)->op, "Const");
+  MUSTER_EXPECT_STREQ (muster_graph_node (graph, 1)->kind->op, "Const");
   MUSTER_EXPECT_NULL (muster_graph_node (graph, 4));
   MUSTER_EXPECT_NULL (muster_graph_find_node (graph, "nobody"));
-  MUSTER_EXPECT_STREQ (muster_graph_find_node (graph, "after")->input[0], "^sum");
+  g_autofree char *input =
+      muster_graph_input_text (graph, muster_graph_find_node (graph, "after"), 0);
+  MUSTER_EXPECT_STREQ (input, "^sum");
 }
 
 MUSTER_TEST (graph, finds_every_one_of_many_nodes)
@@ -94,8 +97,9 @@ MUSTER_TEST (graph, finds_every_input_of_many_nodes)
   for (int i = 0; i < N; i++)
     for (int j = 0; j < i % 7; j++) {
       int output;
-      MUSTER_ASSERT_EQ ((int)muster_graph_input (graph, (gsize)i, (gsize)j, &output),
-                        (i * 31 + j * j * 17) % N);
+      MUSTER_ASSERT_EQ (
+          (int)muster_node_input (muster_graph_node (graph, (gsize)i), (gsize)j, &output),
+          (i * 31 + j * j * 17) % N);
       MUSTER_EXPECT_EQ (output, -1);
     }
 }
@@ -215,8 +219,8 @@ MUSTER_TEST (graph, is_not_parsed_again_when_it_is_extended)
   MUSTER_EXPECT_EQ (muster_graph_find (both, "sum", 3), 2);
   MUSTER_EXPECT_EQ (muster_graph_find (both, "again", 5), 4);
   MUSTER_EXPECT_EQ (muster_graph_find (both, "gone", 4), -1);
-  MUSTER_EXPECT_EQ (muster_graph_input (both, 2, 1, &output), 1u);
-  MUSTER_EXPECT_EQ (muster_graph_input (both, 4, 0, &output), 2u);
+  MUSTER_EXPECT_EQ (muster_node_input (muster_graph_node (both, 2), 1, &output), 1u);
+  MUSTER_EXPECT_EQ (muster_node_input (muster_graph_node (both, 4), 0, &output), 2u);
   MUSTER_EXPECT_NULL (muster_graph_node (both, 5));
   expect_refused (muster_graph_extended (both, extra), "'again'");
   expect_refused (muster_graph_extended (both, graph), "'x'");
@@ -243,7 +247,8 @@ MUSTER_TEST (graph, may_be_extended_any_number_of_times)
   MUSTER_ASSERT_EQ (muster_graph_n_nodes (read_again), 34u);
   for (gsize i = 4; i < 34; i++) {
     int output;
-    MUSTER_EXPECT_EQ (muster_graph_input (graph, i, 0, &output), i == 4 ? 2 : i - 1);
+    MUSTER_EXPECT_EQ (muster_node_input (muster_graph_node (graph, i), 0, &output),
+                      i == 4 ? 2 : i - 1);
     MUSTER_EXPECT_STREQ (muster_graph_node (graph, i)->name,
                          muster_graph_node (read_again, i)->name);
   }
@@ -376,7 +381,7 @@ MUSTER_TEST (node, gives_its_attributes_by_type)
   muster_graph_builder_attr_shape (builder, "scalar", 0, NULL);
   muster_graph_builder_attr_int (builder, "int", 6); /* the last one wins */
   g_autoptr (MusterGraph) graph = end (builder);
-  const Tensorflow__NodeDef *node = muster_graph_find_node (graph, "thing");
+  const MusterNode *node = muster_graph_find_node (graph, "thing");
   MUSTER_ASSERT_NOT_NULL (node);
   gint64 out[2] = {9, 9};
   g_autofree char *text = muster_node_string (node, "string");
@@ -401,4 +406,120 @@ MUSTER_TEST (node, gives_its_attributes_by_type)
   MUSTER_EXPECT_EQ ((int)muster_node_dtype (node, "int", MUSTER_FLOAT), MUSTER_FLOAT);
   MUSTER_EXPECT_NULL (muster_node_string (node, "int"));
   MUSTER_EXPECT_NULL (muster_node_attr (node, "none"));
+}
+
+/* --- what a graph takes beside its bytes --- */
+
+MUSTER_TEST (graph, takes_less_memory_for_its_nodes_than_for_its_bytes)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) zero = muster_tensor_new_float (0);
+  for (int i = 0; i < 40000; i++) {
+    g_autofree char *name = g_strdup_printf ("layer_%d/block_%d/kernel", i / 100, i % 100);
+    muster_graph_builder_variable (builder, name, zero);
+  }
+  g_autoptr (MusterGraph) graph = end (builder);
+  const guint64 before = muster_memory_used (MUSTER_MEMORY_GRAPHS);
+  MUSTER_ASSERT_TRUE (muster_graph_parse (graph, NULL));
+  MUSTER_EXPECT_LE (muster_memory_used (MUSTER_MEMORY_GRAPHS) - before,
+                    g_bytes_get_size (muster_graph_bytes (graph)));
+}
+
+/* So that a large constant isn't held twice. */
+MUSTER_TEST (graph, has_its_constants_in_its_bytes)
+{
+  g_autoptr (MusterGraph) graph = small_graph ();
+  gsize size;
+  const guint8 *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
+  const MusterNode *constant = muster_graph_node (graph, 1);
+  const ProtobufCBinaryData *value = &muster_node_attr (constant, "value")->tensor;
+  MUSTER_EXPECT_TRUE (value->data > data && value->data + value->len <= data + size);
+}
+
+MUSTER_TEST (graph, holds_once_what_nodes_have_in_common)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  for (int i = 0; i < 4; i++) {
+    const char *const names[] = {"a", "b", "c", "d"};
+    muster_graph_builder_placeholder (builder, names[i], i == 2 ? MUSTER_INT32 : MUSTER_FLOAT, 0,
+                                      NULL);
+  }
+  g_autoptr (MusterGraph) graph = end (builder);
+  const MusterNodeKind *kind = muster_graph_node (graph, 0)->kind;
+  MUSTER_EXPECT_TRUE (muster_graph_node (graph, 1)->kind == kind);
+  MUSTER_EXPECT_TRUE (muster_graph_node (graph, 2)->kind != kind);
+  MUSTER_EXPECT_TRUE (muster_graph_node (graph, 3)->kind == kind);
+  MUSTER_EXPECT_EQ (muster_node_dtype (muster_graph_node (graph, 2), "dtype", 0), MUSTER_INT32);
+}
+
+/* Fields in any order, some twice: the last name, op and device count. */
+MUSTER_TEST (graph, reads_nodes_whose_fields_are_out_of_order)
+{
+  static const char one[] = "\x0a\x1c"
+                            "\x1a\1b"   /* an input */
+                            "\x22\2/x"  /* a device */
+                            "\x0a\1x"   /* a name */
+                            "\x12\1O"   /* an op */
+                            "\x1a\3b:0" /* an input */
+                            "\x12\1P"   /* an op */
+                            "\x0a\1a"   /* a name */
+                            "\x22\2/y"; /* a device */
+  static const char other[] = "\x0a\3\x0a\1b";
+  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+  g_byte_array_append (bytes, (const guint8 *)one, sizeof one - 1);
+  g_byte_array_append (bytes, (const guint8 *)other, sizeof other - 1);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) both = g_byte_array_free_to_bytes (g_steal_pointer (&bytes));
+  g_autoptr (MusterGraph) graph = muster_graph_new (both);
+  MUSTER_EXPECT_TRUE (muster_graph_parse (graph, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterNode *node = muster_graph_node (graph, 0);
+  MUSTER_EXPECT_STREQ (node->name, "a");
+  MUSTER_EXPECT_STREQ (node->kind->op, "P");
+  MUSTER_EXPECT_STREQ (node->kind->device, "/y");
+  MUSTER_ASSERT_EQ (node->n_input, 2u);
+  g_autofree char *first = muster_graph_input_text (graph, node, 0);
+  g_autofree char *second = muster_graph_input_text (graph, node, 1);
+  MUSTER_EXPECT_STREQ (first, "b");
+  MUSTER_EXPECT_STREQ (second, "b:0");
+}
+
+/* It is compared, counted and hashed in its pieces. */
+MUSTER_TEST (graph, is_the_same_as_an_extension_and_in_one)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new_extension ();
+  g_autofree char *name = g_strnfill (3000, 'x');
+  muster_graph_builder_node (b, "NoOp", name);
+  g_autoptr (MusterGraph) extra = end (b);
+  g_autoptr (MusterGraph) graph = small_graph ();
+  g_autoptr (MusterGraph) extended = muster_graph_extended (graph, extra);
+  g_autoptr (MusterGraph) same = muster_graph_extended (graph, extra);
+  g_autoptr (MusterGraph) other = muster_graph_extended (extra, graph);
+  g_autoptr (MusterGraph) flat = copy_of (same);
+  MUSTER_EXPECT_EQ (muster_graph_size (extended), muster_graph_size (flat));
+  MUSTER_EXPECT_EQ (muster_graph_hash (extended), muster_graph_hash (flat));
+  MUSTER_EXPECT_TRUE (muster_graph_equal (extended, flat));
+  MUSTER_EXPECT_FALSE (muster_graph_equal (extended, other));
+}
+
+/* TensorFlow's own, which differ in nodes that are the same otherwise. They are checked, too. */
+MUSTER_TEST (graph, leaves_internal_attributes_out)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) zero = muster_tensor_new_float (0);
+  muster_graph_builder_variable (b, "v", zero);
+  muster_graph_builder_variable (b, "w", zero);
+  g_autoptr (MusterGraph) graph = end (b);
+  const MusterNode *assign = muster_graph_find_node (graph, "v/Assign");
+  MUSTER_ASSERT_TRUE (assign != NULL);
+  MUSTER_EXPECT_NULL (muster_node_attr (assign, "_class"));
+  MUSTER_EXPECT_EQ (muster_node_dtype (assign, "T", MUSTER_INVALID), MUSTER_FLOAT);
+  MUSTER_EXPECT_TRUE (assign->kind == muster_graph_find_node (graph, "w/Assign")->kind);
+
+  static const char malformed[] = "\x0a\x10\x0a\1a\x2a\x0b\x0a\6_class\x12\1\xff";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = g_bytes_new_static (malformed, sizeof malformed - 1);
+  g_autoptr (MusterGraph) broken = muster_graph_new (bytes);
+  MUSTER_EXPECT_FALSE (muster_graph_parse (broken, &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, "AttrValue");
 }

@@ -116,7 +116,7 @@ MUSTER_TEST (MetaGraphIo, clears_devices)
 
   MusterGraph *graph = muster_meta_graph_graph (cleared);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
-    MUSTER_EXPECT_STREQ (muster_graph_node (graph, i)->device, "");
+    MUSTER_EXPECT_STREQ (muster_graph_node (graph, i)->kind->device, "");
 }
 
 /* SAV.74: a subtree; what nobody outside will end isn't waited for. */

@@ -33,21 +33,21 @@ MUSTER_TEST (ready_op, asks_every_variable)
   MUSTER_EXPECT_TRUE (muster_graph_parse (graph, &error));
   MUSTER_ASSERT_NO_ERROR (error);
 
-  const Tensorflow__NodeDef *gather = muster_graph_find_node (graph, op);
+  const MusterNode *gather = muster_graph_find_node (graph, op);
   MUSTER_ASSERT_NOT_NULL (gather);
-  MUSTER_EXPECT_STREQ (gather->op, "GatherV2");
-  const Tensorflow__NodeDef *pack =
-      muster_graph_find_node (graph, "muster/ready/all/is_initialized");
+  MUSTER_EXPECT_STREQ (gather->kind->op, "GatherV2");
+  const MusterNode *pack = muster_graph_find_node (graph, "muster/ready/all/is_initialized");
   MUSTER_ASSERT_NOT_NULL (pack);
   MUSTER_EXPECT_EQ (muster_node_int (pack, "N", 0), 3);
   MUSTER_ASSERT_EQ (pack->n_input, 3u);
-  const Tensorflow__NodeDef *of_w = muster_graph_find_node (graph, pack->input[0]);
-  const Tensorflow__NodeDef *of_r = muster_graph_find_node (graph, pack->input[2]);
-  MUSTER_EXPECT_STREQ (of_w->op, "IsVariableInitialized");
-  MUSTER_EXPECT_STREQ (of_w->input[0], "w");
+  const MusterNode *of_w = muster_graph_node (graph, muster_node_input (pack, 0, NULL));
+  const MusterNode *of_r = muster_graph_node (graph, muster_node_input (pack, 2, NULL));
+  MUSTER_EXPECT_STREQ (of_w->kind->op, "IsVariableInitialized");
+  g_autofree char *input = muster_graph_input_text (graph, of_w, 0);
+  MUSTER_EXPECT_STREQ (input, "w");
   MUSTER_EXPECT_EQ ((int)muster_node_dtype (of_w, "dtype", MUSTER_INVALID), MUSTER_FLOAT);
-  MUSTER_EXPECT_STREQ (of_r->op, "VarIsInitializedOp");
-  MUSTER_EXPECT_STREQ (of_r->device, "/job:ps/task:1");
+  MUSTER_EXPECT_STREQ (of_r->kind->op, "VarIsInitializedOp");
+  MUSTER_EXPECT_STREQ (of_r->kind->device, "/job:ps/task:1");
 }
 
 MUSTER_TEST (ready_op, is_the_same_in_every_process)
@@ -88,7 +88,7 @@ MUSTER_TEST (ready_op, of_no_variables_yields_none)
   g_autoptr (MusterGraph) graph = muster_graph_with_ready_op (meta, TRUE, &op, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_graph_n_nodes (graph), 1u);
-  MUSTER_EXPECT_STREQ (muster_graph_find_node (graph, op)->op, "Const");
+  MUSTER_EXPECT_STREQ (muster_graph_find_node (graph, op)->kind->op, "Const");
 }
 
 MUSTER_TEST (ready_op, needs_a_graph)

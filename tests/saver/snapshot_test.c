@@ -98,14 +98,15 @@ MUSTER_TEST (Snapshot, leaves_everything_where_it_is)
                                                        ((MusterRecorder *)session)->added);
   MUSTER_ASSERT_TRUE (muster_graph_parse (all, &error));
   for (gsize i = 0; i < muster_graph_n_nodes (all); i++) {
-    const Tensorflow__NodeDef *node = muster_graph_node (all, i);
-    if (!g_str_has_prefix (node->name, "shadow/") || g_str_equal (node->op, "NoOp")) /* groups */
+    const MusterNode *node = muster_graph_node (all, i);
+    if (!g_str_has_prefix (node->name, "shadow/") ||
+        g_str_equal (node->kind->op, "NoOp")) /* groups */
       continue;
-    const gboolean on_second = strstr (node->device, "/task:1") != NULL;
-    MUSTER_TRACE ("%s (%s) on '%s'", node->name, node->op, node->device);
-    MUSTER_EXPECT_TRUE (on_second || strstr (node->device, "/task:0"));
-    n_on[on_second] += g_str_equal (node->op, "VarHandleOp");
-    n_written[on_second] += g_str_equal (node->op, "SaveV2");
+    const gboolean on_second = strstr (node->kind->device, "/task:1") != NULL;
+    MUSTER_TRACE ("%s (%s) on '%s'", node->name, node->kind->op, node->kind->device);
+    MUSTER_EXPECT_TRUE (on_second || strstr (node->kind->device, "/task:0"));
+    n_on[on_second] += g_str_equal (node->kind->op, "VarHandleOp");
+    n_written[on_second] += g_str_equal (node->kind->op, "SaveV2");
   }
   MUSTER_EXPECT_EQ (n_on[0], 1u);
   MUSTER_EXPECT_EQ (n_on[1], 1u);

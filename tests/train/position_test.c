@@ -251,13 +251,14 @@ MUSTER_TEST (Position, lets_nothing_write_before_it_has_counted)
     g_auto (Fixture) f = set_up (1, resources);
     for (gsize i = 0; i < G_N_ELEMENTS (writers); i++) {
       MUSTER_TRACE ("%s", writers[i]);
-      const Tensorflow__NodeDef *node =
-          muster_graph_find_node (muster_scaffold_graph (f.scaffold), writers[i]);
-      MUSTER_EXPECT_STREQ (node->input[node->n_input - 1], "^muster/step/begun");
+      MusterGraph *graph = muster_scaffold_graph (f.scaffold);
+      const MusterNode *node = muster_graph_find_node (graph, writers[i]);
+      g_autofree char *last = muster_graph_input_text (graph, node, node->n_input - 1);
+      MUSTER_EXPECT_STREQ (last, "^muster/step/begun");
       MUSTER_EXPECT_FALSE (step (&f, 0, 9, NULL, writers[i], NULL));
     }
     MUSTER_EXPECT_EQ (global_step (&f), 0);
-    const Tensorflow__NodeDef *init =
+    const MusterNode *init =
         muster_graph_find_node (muster_scaffold_graph (f.scaffold), "w/Assign");
     MUSTER_EXPECT_EQ (init->n_input, 2);
   }
@@ -281,8 +282,8 @@ MUSTER_TEST (Position, is_ready_only_with_its_variables)
                                                            MUSTER_WAIT_FOREVER, NULL, NULL);
   MUSTER_ASSERT_NOT_NULL (missing);
   MUSTER_EXPECT_EQ (muster_tensor_n_elements (missing), 0);
-  const Tensorflow__NodeDef *pack = muster_graph_find_node (muster_scaffold_graph (f.scaffold),
-                                                            "muster/ready/all/is_initialized");
+  const MusterNode *pack = muster_graph_find_node (muster_scaffold_graph (f.scaffold),
+                                                   "muster/ready/all/is_initialized");
   MUSTER_EXPECT_EQ (pack->n_input, n);
 }
 

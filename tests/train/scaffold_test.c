@@ -121,8 +121,8 @@ MUSTER_TEST (scaffold, initialises_tables_with_the_local_variables)
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_new (meta_graph, &error);
   MUSTER_ASSERT_NO_ERROR (error);
 
-  const Tensorflow__NodeDef *node = muster_graph_find_node (
-      muster_scaffold_graph (scaffold), muster_scaffold_local_init_op (scaffold));
+  const MusterNode *node = muster_graph_find_node (muster_scaffold_graph (scaffold),
+                                                   muster_scaffold_local_init_op (scaffold));
 
   MUSTER_ASSERT_NOT_NULL (node);
   MUSTER_EXPECT_EQ (node->n_input, 3u);

@@ -52,13 +52,12 @@ begins_with_one_of (const char *op, const char *const *prefixes)
 static gboolean
 takes_a_variable (MusterGraph *graph, gsize node)
 {
-  const Tensorflow__NodeDef *def = muster_graph_node (graph, node);
+  const MusterNode *def = muster_graph_node (graph, node);
 
   for (gsize i = 0; i < def->n_input; i++) {
     int output;
-    const Tensorflow__NodeDef *from =
-        muster_graph_node (graph, muster_graph_input (graph, node, i, &output));
-    if (output >= 0 && strcmp (from->op, "VarHandleOp") == 0)
+    const MusterNode *from = muster_graph_node (graph, muster_node_input (def, i, &output));
+    if (output >= 0 && strcmp (from->kind->op, "VarHandleOp") == 0)
       return TRUE;
   }
   return FALSE;
@@ -82,7 +81,7 @@ writes (MusterGraph *graph, gsize node)
                                         NULL};
   static const char *const pure[] = {"ScatterNd", "ScatterNdNonAliasingAdd", NULL};
   static const char *const calls[] = {"StatefulPartitionedCall", "If", "While", "Case", NULL};
-  const char *op = muster_graph_node (graph, node)->op;
+  const char *op = muster_graph_node (graph, node)->kind->op;
   return (begins_with_one_of (op, writers) && !is_one_of (op, pure)) ||
          (is_one_of (op, calls) && takes_a_variable (graph, node));
 }
@@ -99,9 +98,9 @@ closure_of (MusterGraph *graph, gsize node)
   while (stack->len > 0) {
     gsize at = g_array_index (stack, gsize, stack->len - 1);
     g_array_set_size (stack, stack->len - 1);
-    for (gsize i = 0; i < muster_graph_node (graph, at)->n_input; i++) {
-      int output;
-      gsize from = muster_graph_input (graph, at, i, &output);
+    const MusterNode *node = muster_graph_node (graph, at);
+    for (gsize i = 0; i < node->n_input; i++) {
+      gsize from = muster_node_input (node, i, NULL);
       if (marked[from])
         continue;
       marked[from] = TRUE;
@@ -122,16 +121,14 @@ find_loops (MusterGraph *graph)
   gboolean changed = FALSE;
 
   for (gsize i = 0; i < n; i++)
-    changed |= in_loop[i] = is_one_of (muster_graph_node (graph, i)->op, ins);
+    changed |= in_loop[i] = is_one_of (muster_graph_node (graph, i)->kind->op, ins);
   while (changed) {
     changed = FALSE;
     for (gsize node = 0; node < n; node++) {
-      const Tensorflow__NodeDef *def = muster_graph_node (graph, node);
-      for (gsize i = 0; i < def->n_input && !in_loop[node]; i++) {
-        int output;
-        if (in_loop[muster_graph_input (graph, node, i, &output)] && !is_one_of (def->op, outs))
+      const MusterNode *def = muster_graph_node (graph, node);
+      for (gsize i = 0; i < def->n_input && !in_loop[node]; i++)
+        if (in_loop[muster_node_input (def, i, NULL)] && !is_one_of (def->kind->op, outs))
           changed = in_loop[node] = TRUE;
-      }
     }
   }
   return in_loop;
@@ -474,10 +471,10 @@ muster_position_n_tasks (MusterMetaGraph *meta_graph)
   g_return_val_if_fail (meta_graph != NULL, 0);
 
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
-  const Tensorflow__NodeDef *begun = muster_graph_find_node (graph, MUSTER_POSITION_BEGUN);
+  const MusterNode *begun = muster_graph_find_node (graph, MUSTER_POSITION_BEGUN);
   gint64 n;
 
-  if (begun == NULL || strcmp (begun->op, "VarHandleOp") != 0 ||
+  if (begun == NULL || strcmp (begun->kind->op, "VarHandleOp") != 0 ||
       !muster_graph_has_node (graph, "muster/step/held") ||
       muster_node_shape (begun, "shape", &n, 1) != 1 || n < 1 || n > MUSTER_POSITION_MOST_TASKS)
     return 0;

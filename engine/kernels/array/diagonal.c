@@ -38,7 +38,7 @@ read_align (MusterKernel *k, Band *b)
   g_autofree char *align = muster_node_string (muster_kernel_node (k), "align");
 
   if (align == NULL) { /* the default of version 3; the earlier versions align left */
-    b->right_above = g_str_has_suffix (muster_kernel_node (k)->op, "V3");
+    b->right_above = g_str_has_suffix (muster_kernel_node (k)->kind->op, "V3");
     return;
   }
   b->right_above = g_str_has_prefix (align, "RIGHT_");

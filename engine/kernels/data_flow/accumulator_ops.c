@@ -8,13 +8,13 @@
 #include <string.h>
 
 static gboolean
-is_sparse (const Tensorflow__NodeDef *node)
+is_sparse (const MusterNode *node)
 {
-  return g_str_has_prefix (node->op, "Sparse");
+  return g_str_has_prefix (node->kind->op, "Sparse");
 }
 
 static gboolean
-accumulator_fits (gpointer data, const Tensorflow__NodeDef *node, GError **error)
+accumulator_fits (gpointer data, const MusterNode *node, GError **error)
 {
   const MusterAccumulator *accumulator = data;
   const MusterDType dtype = muster_node_dtype (node, "dtype", MUSTER_INVALID);
@@ -50,7 +50,7 @@ static const MusterResourceType accumulator_type = {.kind =
 static gpointer
 make_accumulator (const char *name G_GNUC_UNUSED, gpointer k, GError **error)
 {
-  const Tensorflow__NodeDef *node = muster_kernel_node (k);
+  const MusterNode *node = muster_kernel_node (k);
   g_autofree char *reduction = muster_node_string (node, "reduction_type");
   MusterAccumulatorKind kind = {.dtype = muster_node_dtype (node, "dtype", MUSTER_INVALID),
                                 .is_sparse = is_sparse (node)};
@@ -59,7 +59,7 @@ make_accumulator (const char *name G_GNUC_UNUSED, gpointer k, GError **error)
     muster_invalid (error,
                     "No OpKernel was registered to support Op '%s' used by {{node %s}} with these "
                     "attrs: [dtype=DT_%s]",
-                    node->op, node->name, dtype);
+                    node->kind->op, node->name, dtype);
     return NULL;
   }
   kind.is_sum = reduction != NULL && g_str_equal (reduction, "SUM");
@@ -87,7 +87,7 @@ static MusterAccumulator *
 accumulator_of (MusterKernel *k, MusterDType dtype, GError **error)
 {
   MusterAccumulator *accumulator = muster_kernel_resource (k, 0, &accumulator_type, error);
-  const Tensorflow__NodeDef *node = muster_kernel_node (k);
+  const MusterNode *node = muster_kernel_node (k);
   if (accumulator == NULL)
     return NULL;
   if (muster_accumulator_dtype (accumulator) == dtype &&

@@ -529,7 +529,7 @@ queue_destroy (MusterQueue *self)
 }
 
 static gboolean
-queue_fits (gpointer queue, const Tensorflow__NodeDef *node, GError **error)
+queue_fits (gpointer queue, const MusterNode *node, GError **error)
 {
   const MusterQueue *self = queue;
   return muster_queue_spec_fits (&self->spec, self->name, node, error);

@@ -74,7 +74,7 @@ check_components (MusterKernel *k, const MusterQueueSpec *spec, gboolean are_out
   if (n == spec->n_components && memcmp (have, spec->dtypes, n) == 0)
     return TRUE;
   const char *handle =
-      g_str_has_suffix (muster_kernel_node (k)->op, "V2") ? "resource" : "string_ref";
+      g_str_has_suffix (muster_kernel_node (k)->kind->op, "V2") ? "resource" : "string_ref";
   const char *count = are_outputs && muster_kernel_n_inputs (k) > 1 ? ", int32" : "";
   const guint n_in = are_outputs ? 0 : n, n_out = are_outputs ? n : 0;
   const guint wanted_in = are_outputs ? 0 : spec->n_components;

@@ -41,16 +41,16 @@ shapes_text (const MusterQueueShape *shapes, guint n)
 }
 
 static MusterQueueKind
-kind_of (const Tensorflow__NodeDef *node)
+kind_of (const MusterNode *node)
 {
   for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (g_str_has_prefix (node->op, kinds[i].name))
+    if (g_str_has_prefix (node->kind->op, kinds[i].name))
       return kinds[i].kind;
   return MUSTER_QUEUE_FIFO;
 }
 
 static const Tensorflow__AttrValue__ListValue *
-list_of (const Tensorflow__NodeDef *node, const char *name)
+list_of (const MusterNode *node, const char *name)
 {
   const Tensorflow__AttrValue *attr = muster_node_attr (node, name);
   return attr != NULL && attr->value_case == TENSORFLOW__ATTR_VALUE__VALUE_LIST ? attr->list : NULL;
@@ -64,7 +64,7 @@ n_own (const MusterQueueSpec *self)
 }
 
 static gboolean
-read_types (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **error)
+read_types (MusterQueueSpec *self, const MusterNode *node, GError **error)
 {
   const Tensorflow__AttrValue__ListValue *list = list_of (node, "component_types");
   const gsize n = list != NULL ? list->n_type : 0;
@@ -109,7 +109,7 @@ read_shape (const MusterQueueSpec *self, const Tensorflow__TensorShapeProto *fro
 }
 
 static gboolean
-read_shapes (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **error)
+read_shapes (MusterQueueSpec *self, const MusterNode *node, GError **error)
 {
   const Tensorflow__AttrValue__ListValue *list = list_of (node, "shapes");
   const gsize n = list != NULL ? list->n_shape : 0;
@@ -135,7 +135,7 @@ read_shapes (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **er
 }
 
 static gboolean
-read_numbers (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **error)
+read_numbers (MusterQueueSpec *self, const MusterNode *node, GError **error)
 {
   const gint64 capacity = muster_node_int (node, "capacity", -1);
   const gint64 min = muster_node_int (node, "min_after_dequeue", 0);
@@ -156,7 +156,7 @@ read_numbers (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **e
 }
 
 gboolean
-muster_queue_spec_read (MusterQueueSpec *self, const Tensorflow__NodeDef *node, GError **error)
+muster_queue_spec_read (MusterQueueSpec *self, const MusterNode *node, GError **error)
 {
   g_auto (MusterQueueSpec) spec = {.kind = kind_of (node)};
   if (!read_numbers (&spec, node, error) || !read_types (&spec, node, error) ||
@@ -214,13 +214,13 @@ check_shuffle (const MusterQueueSpec *self, const char *name, const MusterQueueS
 }
 
 gboolean
-muster_queue_spec_fits (const MusterQueueSpec *self, const char *name,
-                        const Tensorflow__NodeDef *node, GError **error)
+muster_queue_spec_fits (const MusterQueueSpec *self, const char *name, const MusterNode *node,
+                        GError **error)
 {
   g_auto (MusterQueueSpec) other = {0};
   if (kind_of (node) != self->kind)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Expected %s, found %s",
-                        kinds[self->kind].name, node->op);
+                        kinds[self->kind].name, node->kind->op);
   if (!muster_queue_spec_read (&other, node, error))
     return FALSE;
   if (self->capacity != other.capacity)

@@ -35,14 +35,13 @@ typedef struct {
 /* "FIFOQueue" and so on. */
 const char *muster_queue_kind_name (MusterQueueKind kind);
 
-gboolean muster_queue_spec_read (MusterQueueSpec *self, const Tensorflow__NodeDef *node,
-                                 GError **error);
+gboolean muster_queue_spec_read (MusterQueueSpec *self, const MusterNode *node, GError **error);
 void muster_queue_spec_clear (MusterQueueSpec *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterQueueSpec, muster_queue_spec_clear)
 
 /* FALSE if a node requests a queue that differs from the existing one with that name. */
 gboolean muster_queue_spec_fits (const MusterQueueSpec *self, const char *name,
-                                 const Tensorflow__NodeDef *node, GError **error);
+                                 const MusterNode *node, GError **error);
 
 /* Check an element, or a batch of them; its n_components tensors already have the right dtypes. */
 gboolean muster_queue_spec_check (const MusterQueueSpec *self, MusterTensor *const *element,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static gboolean
-table_fits (gpointer data, const Tensorflow__NodeDef *node, GError **error)
+table_fits (gpointer data, const MusterNode *node, GError **error)
 {
   const MusterLookupTable *table = data;
   const MusterDType key = muster_node_dtype (node, "key_dtype", MUSTER_INVALID);
@@ -37,11 +37,11 @@ static gboolean
 read_kind (MusterKernel *k, const char *name, MusterLookupKind *kind, char **container,
            GError **error)
 {
-  const Tensorflow__NodeDef *node = muster_kernel_node (k);
+  const MusterNode *node = muster_kernel_node (k);
   *container = muster_node_string (node, "container");
-  *kind = (MusterLookupKind){.is_mutable = strstr (node->op, "Mutable") != NULL,
-                             .has_rows = strstr (node->op, "OfTensors") != NULL,
-                             .is_dense = strstr (node->op, "Dense") != NULL,
+  *kind = (MusterLookupKind){.is_mutable = strstr (node->kind->op, "Mutable") != NULL,
+                             .has_rows = strstr (node->kind->op, "OfTensors") != NULL,
+                             .is_dense = strstr (node->kind->op, "Dense") != NULL,
                              .key_dtype = muster_node_dtype (node, "key_dtype", MUSTER_INVALID),
                              .value_dtype = muster_node_dtype (node, "value_dtype", MUSTER_INVALID),
                              .container = *container != NULL && **container != '\0' ? *container
@@ -53,7 +53,7 @@ read_kind (MusterKernel *k, const char *name, MusterLookupKind *kind, char **con
     return muster_invalid (error,
                            "No OpKernel was registered to support Op '%s' used by {{node %s}} with "
                            "these attrs: [key_dtype=DT_%s, value_dtype=DT_%s]",
-                           node->op, node->name, key, value);
+                           node->kind->op, node->name, key, value);
   }
   if (!kind->has_rows && !kind->is_dense)
     return TRUE;
@@ -113,7 +113,7 @@ static void
 append_signature (GString *text, const MusterKernel *k, MusterDType key, MusterDType value,
                   gboolean has_value, gboolean has_output)
 {
-  const gboolean is_reference = !g_str_has_suffix (muster_kernel_node (k)->op, "V2");
+  const gboolean is_reference = !g_str_has_suffix (muster_kernel_node (k)->kind->op, "V2");
   g_string_append (text, is_reference ? "string_ref" : "resource");
   if (key != MUSTER_INVALID)
     append_dtype (text, key, ", ");

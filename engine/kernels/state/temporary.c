@@ -11,7 +11,7 @@
 
 /* The attribute var_name (transfer full), or the node's own name. */
 static char *
-name_of (const Tensorflow__NodeDef *node)
+name_of (const MusterNode *node)
 {
   char *name = muster_node_string (node, "var_name");
   if (name != NULL && name[0] != '\0')
@@ -34,7 +34,7 @@ static gboolean
 compute_temporary (MusterKernel *k, GError **error)
 {
   gint64 dims[MUSTER_MAX_DIMS];
-  const Tensorflow__NodeDef *node = muster_kernel_node (k);
+  const MusterNode *node = muster_kernel_node (k);
   const MusterDType dtype = muster_kernel_output_dtype (k, 0);
   const int n_dims = muster_node_shape (node, "shape", dims, MUSTER_MAX_DIMS);
   gboolean is_known = n_dims >= 0 && n_dims <= MUSTER_MAX_DIMS;
