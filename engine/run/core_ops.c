@@ -100,17 +100,18 @@ nothing (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 static gboolean
 output_variable (MusterKernel *k, gboolean is_resource, GError **error)
 {
+  MusterPlanResource *resource = k->node->resource;
   const MusterVariableRequest wanted = {
-      .container = k->node->container,
-      .name = k->node->variable,
+      .container = resource->container,
+      .name = resource->name,
       .is_resource = is_resource,
-      .hash = k->node->variable_hash,
+      .hash = resource->hash,
       /* A reference's dtype is in the plan; the node is memory that a step doesn't touch
        * otherwise. */
       .dtype = is_resource ? muster_node_dtype (k->node->def, "dtype", MUSTER_INVALID)
                            : muster_kernel_output_dtype (k, 0),
       .def = k->node->def,
-      .cache = &k->run->plan->nodes[k->position].cache};
+      .cache = &resource->cache};
   if (!muster_dtype_is_supported (wanted.dtype)) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "Variables of dtype %s aren't supported", muster_dtype_name (wanted.dtype));

@@ -80,7 +80,7 @@ remove_idle (MusterGraphCache *self)
 static Entry *
 try_add (MusterGraphCache *self, MusterGraph *graph, guint64 hash, GError **error)
 {
-  const gsize n_bytes = g_bytes_get_size (muster_graph_bytes (graph));
+  const gsize n_bytes = muster_graph_size (graph);
   if (!muster_memory_take (MUSTER_MEMORY_GRAPHS, n_bytes, error))
     return NULL;
   if (!muster_graph_parse (graph, error)) {

@@ -44,17 +44,27 @@ read_versions (const void *data, gsize size, Versions *versions)
   }
 }
 
+static void
+read_graph_versions (GBytes *graph, Versions *versions)
+{
+  gsize size;
+  const void *data = g_bytes_get_data (graph, &size);
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == GRAPH_VERSIONS && field.type == MUSTER_WIRE_BYTES)
+      read_versions (field.data, field.size, versions);
+}
+
 static gboolean
 check_versions (MusterGraph *graph, GError **error)
 {
-  gsize size;
-  const void *data = g_bytes_get_data (muster_graph_bytes (graph), &size);
-  MusterProtoReader reader = muster_proto_reader (data, size);
-  MusterProtoField field;
   Versions versions = {0};
-  while (muster_proto_read_field (&reader, &field))
-    if (field.number == GRAPH_VERSIONS && field.type == MUSTER_WIRE_BYTES)
-      read_versions (field.data, field.size, &versions);
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_graph_put (graph, &rope);
+  const GPtrArray *pieces = muster_rope_pieces (&rope);
+  for (guint i = 0; i < pieces->len; i++)
+    read_graph_versions (pieces->pdata[i], &versions);
   if (versions.producer < 0)
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT,

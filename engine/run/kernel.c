@@ -320,26 +320,27 @@ muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType 
                                MusterResourceMake make, GError **error)
 {
   const MusterPlanNode *node = k->node;
-  const gboolean is_private = node->variable == NULL && !type->named_by_node &&
+  MusterPlanResource *resource = node->resource;
+  const gboolean is_private = resource->name == NULL && !type->named_by_node &&
                               !muster_node_bool (node->def, "use_node_name_sharing", FALSE);
-  const MusterResourceRequest wanted = {
-      .type = type,
-      .container = node->container,
-      .name = node->variable != NULL ? node->variable : node->def->name,
-      .is_private = is_private,
-      .def = node->def,
-      .make = make,
-      .data = k,
-      .cache = is_private ? NULL : &k->run->plan->nodes[k->position].cache};
-  if (!check_names (node->container, node->variable, error))
+  const MusterResourceRequest wanted = {.type = type,
+                                        .container = resource->container,
+                                        .name = resource->name != NULL ? resource->name
+                                                                       : node->def->name,
+                                        .is_private = is_private,
+                                        .def = node->def,
+                                        .make = make,
+                                        .data = k,
+                                        .cache = is_private ? NULL : &resource->cache};
+  if (!check_names (resource->container, resource->name, error))
     return FALSE;
-  MusterResource *resource = muster_resources_get (
+  MusterResource *found = muster_resources_get (
       is_private ? k->run->context.own : k->run->context.resources, &wanted, error);
-  if (resource == NULL)
+  if (found == NULL)
     return FALSE;
   MusterSlot *slot = muster_kernel_output_slot (k, i);
   muster_slot_clear (slot);
-  *slot = (MusterSlot){.kind = MUSTER_SLOT_HANDLE, .value = resource};
+  *slot = (MusterSlot){.kind = MUSTER_SLOT_HANDLE, .value = found};
   return TRUE;
 }
 

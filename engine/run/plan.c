@@ -105,8 +105,7 @@ void
 muster_plan_node_clear (MusterPlanNode *node)
 {
   muster_tensor_unref (node->constant);
-  g_free (node->container);
-  g_free (node->variable);
+  g_free (node->resource);
   if (node->memo != NULL)
     node->memo->free (node->memo);
 }
@@ -129,6 +128,7 @@ muster_plan_unref (MusterPlan *self)
   g_free (self->slot_nodes);
   g_free (self->feeds);
   g_free (self->fetches);
+  g_clear_pointer (&self->texts, g_string_chunk_free);
   g_clear_pointer (&self->key, g_bytes_unref);
   muster_graph_unref (self->graph);
   muster_memory_release (MUSTER_MEMORY_GRAPHS, self->n_bytes);

@@ -36,6 +36,7 @@ typedef struct {
   const MusterNode *fed;                          /* (nullable) the last node in output_dtype () */
   GByteArray *fed_dtypes;                         /* (owned) the dtypes of its outputs */
   gboolean has_fed_dtypes;                        /* fed_dtypes are known */
+  GStringChunk *texts;                            /* (owned) (nullable) */
   MusterResolved resolved;
   guint32 max_inputs;
   gboolean has_switch;
@@ -249,30 +250,39 @@ infer_feed_dtypes (Maker *m, const MusterPlanNode *node, const MusterOpEntry *en
         m->given->data[i];
 }
 
+/* An attribute's text, which mostly is the node's name, or NULL. */
+static const char *
+text_attr (Maker *m, const MusterNode *def, const char *name)
+{
+  g_autofree char *text = muster_node_string (def, name);
+  if (text == NULL || strcmp (text, def->name) == 0)
+    return text != NULL ? def->name : NULL;
+  if (m->texts == NULL)
+    m->texts = g_string_chunk_new (256);
+  return g_string_chunk_insert_const (m->texts, text);
+}
+
 /* The container and name of a node's variable or resource, by TensorFlow's rules. A reference
  * variable without a shared name has the node's name; a handle has its shared name, even if that is
  * empty; for a resource, its type decides. */
 static void
-set_resource_name (MusterPlanNode *node)
+set_resource_name (Maker *m, MusterPlanNode *node)
 {
   const gboolean is_handle = g_str_equal (node->op->name, "VarHandleOp");
   const gboolean is_resource = (node->op->flags & MUSTER_OP_RESOURCE) != 0 && node->n_outputs > 0;
   if (!is_resource && !is_handle && !g_str_equal (node->op->name, "VariableV2") &&
       !g_str_equal (node->op->name, "Variable"))
     return;
-  node->container = muster_node_string (node->def, "container");
-  if (node->container == NULL || node->container[0] == '\0') {
-    g_free (node->container);
-    node->container = g_strdup (MUSTER_DEFAULT_CONTAINER);
-  }
-  node->variable = muster_node_string (node->def, "shared_name");
-  if (node->variable == NULL || (node->variable[0] == '\0' && !is_handle)) {
-    g_free (node->variable);
-    node->variable = is_resource ? NULL : g_strdup (is_handle ? "" : node->def->name);
-  }
-  if (is_resource)
-    return;
-  node->variable_hash = muster_resources_hash (node->container, node->variable, is_handle);
+  MusterPlanResource *resource = g_new0 (MusterPlanResource, 1);
+  resource->container = text_attr (m, node->def, "container");
+  if (resource->container == NULL || resource->container[0] == '\0')
+    resource->container = MUSTER_DEFAULT_CONTAINER;
+  resource->name = text_attr (m, node->def, "shared_name");
+  if (resource->name == NULL || (resource->name[0] == '\0' && !is_handle))
+    resource->name = is_resource ? NULL : is_handle ? "" : node->def->name;
+  if (!is_resource)
+    resource->hash = muster_resources_hash (resource->container, resource->name, is_handle);
+  node->resource = resource;
 }
 
 static gboolean
@@ -302,7 +312,7 @@ place (Maker *m, guint32 index, GError **error)
   if (g_str_equal (node.op->name, "Const") &&
       (node.constant = muster_program_constant (m->program, index, error)) == NULL)
     return FALSE;
-  set_resource_name (&node);
+  set_resource_name (m, &node);
   m->position[index] = m->nodes->len;
   for (guint i = 0; i < node.n_outputs; i++)
     add_slot (m, m->resolved.outputs->data[i], m->nodes->len);
@@ -501,6 +511,7 @@ maker_clear (Maker *m)
   g_byte_array_unref (m->slot_dtypes);
   g_byte_array_unref (m->given);
   g_byte_array_unref (m->fed_dtypes);
+  g_clear_pointer (&m->texts, g_string_chunk_free);
   muster_resolved_clear (&m->resolved);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Maker, maker_clear)
@@ -517,6 +528,7 @@ take (Maker *m, MusterPlan *plan)
   plan->controls = g_array_steal (m->controls, NULL);
   plan->slot_nodes = g_array_steal (m->slot_nodes, NULL);
   plan->slot_dtypes = g_byte_array_steal (m->slot_dtypes, &n_slots);
+  plan->texts = g_steal_pointer (&m->texts);
   plan->n_nodes = (guint32)n_nodes;
   plan->n_slots = (guint32)n_slots;
   plan->max_inputs = m->max_inputs;

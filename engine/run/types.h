@@ -22,10 +22,18 @@ typedef struct _MusterRandoms MusterRandoms;
 typedef struct _MusterTrace MusterTrace;
 
 typedef struct {
-  guint32 slot;
-  gboolean is_last;   /* no later node reads the slot, and it isn't fetched */
-  gboolean wants_ref; /* the kernel takes the variable, not its value */
+  guint32 slot : 30;
+  guint32 is_last : 1;   /* no later node reads the slot, and it isn't fetched */
+  guint32 wants_ref : 1; /* the kernel takes the variable, not its value */
 } MusterPlanInput;
+
+/* The variable or resource of a node. */
+typedef struct {
+  const char *container;     /* (not owned) of the plan, as is the name */
+  const char *name;          /* (not owned) (nullable) of a resource without a shared name */
+  guint hash;                /* muster_resources_hash () of these */
+  MusterResourceCache cache; /* what was found last */
+} MusterPlanResource;
 
 typedef struct {
   const MusterNode *def;  /* (not owned) of the graph */
@@ -35,13 +43,10 @@ typedef struct {
   guint32 first_input, n_inputs;     /* into inputs */
   guint32 first_output, n_outputs;   /* slots */
   guint32 first_control, n_controls; /* into controls */
-  char *container; /* (owned) (nullable) of a variable or resource: the container … */
-  char *variable; /* (owned) (nullable) … and the name; NULL for a resource without a shared name */
-  guint variable_hash;       /* muster_resources_hash () of these */
+  MusterPlanResource *resource;      /* (owned) (nullable) */
+  MusterKernelMemo *memo;            /* (owned) (nullable) atomic */
   guint8 is_target;          /* the step names it as one */
   guint8 is_skipped;         /* nobody needs its results, and computing them has no effect */
-  MusterResourceCache cache; /* the variable or resource found last */
-  MusterKernelMemo *memo;    /* (owned) (nullable) atomic */
   MusterDType
       value_dtype; /* the dtype required of a variable behind a resource handle; INVALID: any */
 } MusterPlanNode;
@@ -79,6 +84,7 @@ struct _MusterPlan {
   guint32 n_feeds;
   MusterPlanFetch *fetches; /* (owned) */
   guint32 n_fetches;
+  GStringChunk *texts;                /* (owned) (nullable) */
   guint32 max_inputs;                 /* of one node */
   gboolean has_switch;                /* values may be dead */
   MusterRun *spares[MUSTER_N_SPARES]; /* (owned) (nullable) memory for a step; taken and returned
