@@ -9,6 +9,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Of a file whose sum is computed: what is read at a time. */
+#define PART ((gsize)1 << 20)
+
 /* The list as it will be, and what leaves it. */
 typedef struct {
   GPtrArray *list;      /* (owned) (element-type MusterKept) oldest first */
@@ -103,6 +106,29 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
                                               state, error);
 }
 
+/* Of the file's first size bytes, a part at a time: a meta graph may be large. */
+static gboolean
+sum_file (MusterStorage *storage, const char *path, guint64 size, guint32 *crc, GError **error)
+{
+  guint64 now;
+  MusterStorageInput *input = muster_storage_open (storage, path, &now, error);
+  g_autofree guint8 *part = g_malloc (PART);
+  gssize n = input != NULL ? 0 : -1;
+
+  *crc = 0;
+  for (guint64 at = 0; n >= 0 && at < size; at += (guint64)n) {
+    n = muster_storage_read_at (storage, input, at, part, (gsize)MIN (size - at, PART), error);
+    if (n == 0) {
+      n = -1;
+      muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' was cut off while it was read", path);
+    } else if (n > 0) {
+      *crc = muster_crc32c_extend (*crc, part, (gsize)n);
+    }
+  }
+  muster_storage_close_input (storage, input);
+  return n >= 0;
+}
+
 static gboolean
 add_file (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char *prefix,
           const char *path, gboolean summed, GError **error)
@@ -116,11 +142,10 @@ add_file (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char
     muster_side_checkpoint_add_file (one, path + strlen (prefix), info.size, NULL);
     return TRUE;
   }
-  g_autoptr (GBytes) bytes = muster_storage_read (self->storage, path, error);
-  if (bytes == NULL)
+  guint32 crc;
+  if (!sum_file (self->storage, path, info.size, &crc, error))
     return FALSE;
-  guint32 crc = muster_crc32c_extend (0, g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
-  muster_side_checkpoint_add_file (one, path + strlen (prefix), g_bytes_get_size (bytes), &crc);
+  muster_side_checkpoint_add_file (one, path + strlen (prefix), info.size, &crc);
   return TRUE;
 }
 

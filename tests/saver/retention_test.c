@@ -3,6 +3,11 @@
 
 #include <glib/gstdio.h>
 
+#include "checkpoint/format/crc32c.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph_edit.h"
+
 /* max_to_keep in the SaverDef and in the options */
 static Fixture
 keeping (int in_saver_def, int in_options)
@@ -52,6 +57,57 @@ expect_steps (Fixture *f, const char *expected)
   MUSTER_EXPECT_STREQ (listed, expected);
   MUSTER_EXPECT_STREQ (in_state, expected);
   MUSTER_EXPECT_STREQ (on_disk, expected);
+}
+
+/* The same model with a node of so long a name. */
+static MusterMetaGraph *
+with_long_name (MusterMetaGraph *model, gsize size)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *name = g_strnfill (size, 'x');
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new_extension ();
+  muster_graph_builder_node (b, "NoOp", name);
+  g_autoptr (MusterGraph) extra = muster_graph_builder_end (b, &error);
+  g_autoptr (MusterGraph) graph = muster_graph_extended (muster_meta_graph_graph (model), extra);
+  return muster_meta_graph_with_variables (model, graph, NULL, 0, NULL, 0, &error);
+}
+
+/* Of each file that has one in the record; how many of them have more bytes. */
+static guint
+expect_sums (const MusterSideCheckpoint *checkpoint, gsize bytes)
+{
+  guint n_larger = 0;
+  for (guint i = 0; i < checkpoint->files->len; i++) {
+    const MusterSideFile *file = &g_array_index (checkpoint->files, MusterSideFile, i);
+    g_autofree char *name = g_strconcat (checkpoint->name, file->name, NULL);
+    g_autofree char *path = g_build_filename (muster_test_tmpdir (), name, NULL), *text = NULL;
+    gsize size = 0;
+    g_file_get_contents (path, &text, &size, NULL);
+    MUSTER_EXPECT_EQ (file->size, size);
+    if (file->has_crc)
+      MUSTER_EXPECT_EQ (file->crc32c, muster_crc32c_extend (0, text, size));
+    n_larger += file->has_crc && size > bytes;
+  }
+  return n_larger;
+}
+
+MUSTER_TEST (Retention, records_the_sums_of_large_files_too)
+{
+  enum { BYTES = 2500000 };
+  g_autoptr (GError) error = NULL;
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  MusterMetaGraph *larger = with_long_name (f.meta_graph, BYTES);
+  muster_meta_graph_unref (f.meta_graph);
+  f.meta_graph = larger;
+  g_object_unref (f.saver);
+  f.saver = saver_with (&f, (MusterSaverOptions){0});
+  save (&f, 1);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (muster_local_storage (), muster_test_tmpdir (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterSideCheckpoint *saved = muster_checkpoint_record_find (record, "model.ckpt-1");
+  MUSTER_ASSERT_TRUE (saved != NULL);
+  MUSTER_EXPECT_EQ (expect_sums (saved, BYTES), 1u);
 }
 
 /* SAV.52 */
