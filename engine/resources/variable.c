@@ -10,10 +10,10 @@ struct _MusterVariable {
   gatomicrefcount refs;
   MusterDType dtype;
   gboolean is_resource;
-  int n_dims;      /* as declared; -1: unknown */
-  gint64 *dims;    /* (owned) (nullable) */
-  char *container; /* (owned) */
-  char *name;      /* (owned) */
+  int n_dims;   /* as declared; -1: unknown */
+  gint64 *dims; /* behind the struct, as is the name */
+  char *name;
+  char *container; /* (owned) a GRefString, which very many share */
   GMutex lock;
   MusterTensor *value;  /* (owned) (nullable) guarded by lock, except to compare it with NULL */
   MusterTensor *before; /* (owned) (nullable) guarded by lock: the tensor that an update copies */
@@ -26,15 +26,18 @@ MusterVariable *
 muster_variable_new (const char *container, const char *name, MusterDType dtype,
                      gboolean is_resource, int n_dims, const gint64 *dims)
 {
-  MusterVariable *self = g_new0 (MusterVariable, 1);
+  /* In one block: a large model has very many. */
+  const gsize dims_size = (gsize)MAX (n_dims, 0) * sizeof *dims, name_size = strlen (name) + 1;
+  MusterVariable *self = g_malloc0 (sizeof *self + dims_size + name_size);
   g_atomic_ref_count_init (&self->refs);
   self->dtype = dtype;
   self->is_resource = is_resource;
   self->n_dims = n_dims;
-  if (n_dims > 0)
-    self->dims = g_memdup2 (dims, (gsize)n_dims * sizeof *dims);
-  self->container = g_strdup (container);
-  self->name = g_strdup (name);
+  self->dims = (gint64 *)(gpointer)(self + 1);
+  if (dims_size > 0)
+    memcpy (self->dims, dims, dims_size);
+  self->name = strcpy ((char *)(self + 1) + dims_size, name);
+  self->container = g_ref_string_new_intern (container);
   g_mutex_init (&self->lock);
   return self;
 }
@@ -66,9 +69,7 @@ muster_variable_unref (MusterVariable *self)
     return;
   muster_tensor_unref (self->value);
   g_mutex_clear (&self->lock);
-  g_free (self->container);
-  g_free (self->name);
-  g_free (self->dims);
+  g_ref_string_release (self->container);
   g_free (self);
 }
 
