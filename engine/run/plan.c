@@ -13,6 +13,10 @@
 #define MAX_PLANS      256
 #define MAX_PLAN_NODES 1000000
 
+/* A plan of more nodes is kept only if it is asked for again: init ops are large, and run once. */
+#define LARGE_PLAN 65536
+#define N_MADE     16
+
 /* --- the key of a plan */
 
 static void
@@ -104,8 +108,10 @@ muster_plan_ref (MusterPlan *self)
 void
 muster_plan_node_clear (MusterPlanNode *node)
 {
-  muster_tensor_unref (node->constant);
-  g_free (node->resource);
+  if (node->is_constant)
+    muster_tensor_unref (node->constant);
+  else
+    g_free (node->resource);
   if (node->memo != NULL)
     node->memo->free (node->memo);
 }
@@ -162,6 +168,8 @@ struct _MusterProgram {
   GMutex lock;
   GPtrArray *plans;        /* (owned) of MusterPlan; guarded by lock */
   guint64 clock;           /* counts look-ups; guarded by lock */
+  guint64 made[N_MADE];    /* hashes of large plans that weren't kept; guarded by lock */
+  guint n_made;            /* guarded by lock */
   GHashTable *constants;   /* (owned) node to MusterTensor; guarded by lock */
   gsize budget;            /* bytes by which constants may still expand; guarded by lock */
   gboolean is_checked;     /* guarded by lock, with the two results: */
@@ -256,6 +264,19 @@ drop_oldest_plans (MusterProgram *self, guint n_nodes)
   }
 }
 
+/* With the lock held: whether the plan is small, or was made before. */
+static gboolean
+is_worth_keeping (MusterProgram *self, const MusterPlan *plan)
+{
+  if (plan->n_nodes <= LARGE_PLAN)
+    return TRUE;
+  for (guint i = 0; i < MIN (self->n_made, N_MADE); i++)
+    if (self->made[i] == plan->hash)
+      return TRUE;
+  self->made[self->n_made++ % N_MADE] = plan->hash;
+  return FALSE;
+}
+
 MusterPlan *
 muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash, GError **error)
 {
@@ -278,6 +299,9 @@ muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash, 
   found = find_plan (self, step, hash);
   if (found != NULL) /* another thread has added it meanwhile */
     return muster_plan_ref (found);
+  plan->is_kept = is_worth_keeping (self, plan);
+  if (!plan->is_kept)
+    return g_steal_pointer (&plan);
   drop_oldest_plans (self, plan->n_nodes);
   plan->used = ++self->clock;
   g_ptr_array_add (self->plans, muster_plan_ref (plan));

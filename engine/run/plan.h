@@ -37,7 +37,7 @@ gboolean muster_program_check (MusterProgram *self, gboolean soft_placement, GEr
 
 /* The plan for a step's feeds, fetches and targets (transfer full), from the cache or new.
  * INVALID_ARGUMENT or NOT_FOUND, with TensorFlow's text if it has one. The cache is bounded; the
- * least recently used plan is dropped. */
+ * least recently used plan is dropped. A very large one isn't kept before its second use. */
 MusterPlan *muster_program_plan (MusterProgram *self, const MusterStep *step, guint64 hash,
                                  GError **error);
 

@@ -266,7 +266,7 @@ text_attr (Maker *m, const MusterNode *def, const char *name)
  * variable without a shared name has the node's name; a handle has its shared name, even if that is
  * empty; for a resource, its type decides. */
 static void
-set_resource_name (Maker *m, MusterPlanNode *node)
+set_resource (Maker *m, MusterPlanNode *node)
 {
   const gboolean is_handle = g_str_equal (node->op->name, "VarHandleOp");
   const gboolean is_resource = (node->op->flags & MUSTER_OP_RESOURCE) != 0 && node->n_outputs > 0;
@@ -303,16 +303,17 @@ place (Maker *m, guint32 index, GError **error)
   for (guint i = 0; i < node.n_inputs; i++)
     g_array_index (m->inputs, MusterPlanInput, node.first_input + i).wants_ref =
         m->resolved.inputs->data[i] > MUSTER_REF;
-  node.value_dtype = m->resolved.value;
+  node.value_dtype = (guint8)m->resolved.value;
   node.n_outputs = m->resolved.outputs->len;
   if (node.n_outputs > MAX_SLOTS - MIN (m->slot_dtypes->len, MAX_SLOTS))
     return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                         "The nodes of the step have more than %u outputs", MAX_SLOTS);
   node.first_output = m->slot_dtypes->len;
-  if (g_str_equal (node.op->name, "Const") &&
-      (node.constant = muster_program_constant (m->program, index, error)) == NULL)
+  node.is_constant = g_str_equal (node.op->name, "Const");
+  if (!node.is_constant)
+    set_resource (m, &node);
+  else if ((node.constant = muster_program_constant (m->program, index, error)) == NULL)
     return FALSE;
-  set_resource_name (m, &node);
   m->position[index] = m->nodes->len;
   for (guint i = 0; i < node.n_outputs; i++)
     add_slot (m, m->resolved.outputs->data[i], m->nodes->len);

@@ -36,19 +36,21 @@ typedef struct {
 } MusterPlanResource;
 
 typedef struct {
-  const MusterNode *def;  /* (not owned) of the graph */
-  const MusterOp *op;     /* (not owned) */
-  MusterTensor *constant; /* (owned) (nullable) a Const's value */
+  const MusterNode *def; /* (not owned) of the graph */
+  const MusterOp *op;    /* (not owned) */
   guint32 graph_index;
   guint32 first_input, n_inputs;     /* into inputs */
   guint32 first_output, n_outputs;   /* slots */
   guint32 first_control, n_controls; /* into controls */
-  MusterPlanResource *resource;      /* (owned) (nullable) */
-  MusterKernelMemo *memo;            /* (owned) (nullable) atomic */
-  guint8 is_target;          /* the step names it as one */
-  guint8 is_skipped;         /* nobody needs its results, and computing them has no effect */
-  MusterDType
-      value_dtype; /* the dtype required of a variable behind a resource handle; INVALID: any */
+  guint8 is_constant;
+  guint8 is_target;   /* the step names it as one */
+  guint8 is_skipped;  /* nobody needs its results, and computing them has no effect */
+  guint8 value_dtype; /* the dtype required of a variable behind a resource handle; INVALID: any */
+  union {
+    MusterTensor *constant;       /* (owned) a Const's value */
+    MusterPlanResource *resource; /* (owned) (nullable) any other node's */
+  };
+  MusterKernelMemo *memo; /* (owned) (nullable) atomic */
 } MusterPlanNode;
 
 typedef struct {
@@ -71,6 +73,7 @@ struct _MusterPlan {
   MusterGraph *graph;    /* (owned) which nodes point into */
   guint64 hash;          /* of key */
   GBytes *key;           /* (owned) feeds, fetches and targets, by which it is looked up */
+  gboolean is_kept;      /* by its program; who has another must drop it after the step */
   guint64 used;          /* guarded by the program's lock: last use */
   gsize n_bytes;         /* of its arrays, counted in the process's memory */
   MusterPlanNode *nodes; /* (owned) in execution order */

@@ -34,7 +34,7 @@ find_plan (MusterLocalSession *self, const MusterStep *step, GError **error)
     return NULL;
   g_autoptr (MusterPlan) old = NULL;
   g_mutex_lock (&self->lock);
-  if (self->program == program && self->state == MUSTER_LOCAL_OPEN) {
+  if (plan->is_kept && self->program == program && self->state == MUSTER_LOCAL_OPEN) {
     old = *recent;
     *recent = muster_plan_ref (plan);
   }

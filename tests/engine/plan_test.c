@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/memory_account.h"
 #include "base/unpack.h"
 #include "graph/graph_nodes.h"
 #include "tests/engine/fixture.h"
@@ -203,6 +204,33 @@ MUSTER_TEST (Plan, keeps_working_when_old_plans_are_dropped)
       g_autofree char *name = g_strdup_printf ("c%d", i);
       MUSTER_EXPECT_EQ (fetch_float (session, name), (float)i);
     }
+}
+
+/* Init ops are large and run once. */
+MUSTER_TEST (Plan, of_very_many_nodes_is_kept_from_its_second_use_on)
+{
+  enum { N = 70000 };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  for (int i = 0; i < N; i++) {
+    g_ptr_array_add (names, g_strdup_printf ("node_%d", i));
+    muster_graph_builder_node (b, "NoOp", names->pdata[i]);
+  }
+  g_ptr_array_add (names, NULL);
+  muster_graph_builder_group (b, "init", (const char *const *)names->pdata);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
+  const guint64 before = muster_memory_used (MUSTER_MEMORY_GRAPHS);
+
+  muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const guint64 once = muster_memory_used (MUSTER_MEMORY_GRAPHS);
+  muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const guint64 twice = muster_memory_used (MUSTER_MEMORY_GRAPHS);
+
+  MUSTER_EXPECT_LE (once, before + N);
+  MUSTER_EXPECT_LE (before + N * sizeof (gpointer), twice);
 }
 
 MUSTER_TEST (Plan, runs_a_node_once_however_often_it_is_named)
