@@ -61,7 +61,7 @@ end_run (MusterLocalSession *self, GList *link)
 {
   g_mutex_lock (&self->lock);
   g_queue_unlink (&self->running, link);
-  if (self->running.length == 0)
+  if (self->running.length == 0 && self->state != MUSTER_LOCAL_OPEN) /* else nobody waits */
     g_cond_broadcast (&self->idle);
   g_mutex_unlock (&self->lock);
 }
