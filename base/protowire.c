@@ -96,26 +96,24 @@ muster_proto_read_field (MusterProtoReader *self, MusterProtoField *field)
   return TRUE;
 }
 
+static void
+append (GByteArray *out, const guint8 *bytes, const guint8 *end)
+{
+  g_byte_array_append (out, bytes, (guint)(end - bytes));
+}
+
 void
 muster_proto_put_varint (GByteArray *out, guint64 value)
 {
-  guint8 bytes[10];
-  guint n = 0;
-  while (value >= 0x80) {
-    bytes[n++] = (guint8)(value | 0x80);
-    value >>= 7;
-  }
-  bytes[n++] = (guint8)value;
-  g_byte_array_append (out, bytes, n);
+  guint8 bytes[MUSTER_PROTO_VARINT_MAX];
+  append (out, bytes, muster_proto_store_varint (bytes, value));
 }
 
 void
 muster_proto_put_uint (GByteArray *out, guint32 number, guint64 value)
 {
-  if (value == 0)
-    return;
-  muster_proto_put_varint (out, (guint64)number << 3 | MUSTER_WIRE_VARINT);
-  muster_proto_put_varint (out, value);
+  guint8 bytes[2 * MUSTER_PROTO_VARINT_MAX];
+  append (out, bytes, muster_proto_store_uint (bytes, number, value));
 }
 
 void
@@ -137,8 +135,8 @@ muster_proto_put_string (GByteArray *out, guint32 number, const char *text)
 void
 muster_proto_put_head (GByteArray *out, guint32 number, gsize size)
 {
-  muster_proto_put_varint (out, (guint64)number << 3 | MUSTER_WIRE_BYTES);
-  muster_proto_put_varint (out, size);
+  guint8 bytes[2 * MUSTER_PROTO_VARINT_MAX];
+  append (out, bytes, muster_proto_store_head (bytes, number, size));
 }
 
 gsize
@@ -150,6 +148,12 @@ muster_proto_varint_size (guint64 value)
     n++;
   }
   return n;
+}
+
+gsize
+muster_proto_field_size (guint32 number, gsize size)
+{
+  return muster_proto_varint_size ((guint64)number << 3) + muster_proto_varint_size (size) + size;
 }
 
 void

@@ -63,6 +63,8 @@ void muster_proto_put_double (GByteArray *out, guint32 number, double value);
 /* Writes the tag and the length; the caller appends size bytes. */
 void muster_proto_put_head (GByteArray *out, guint32 number, gsize size);
 gsize muster_proto_varint_size (guint64 value);
+/* The size of a whole field of size bytes: with its tag and length. */
+gsize muster_proto_field_size (guint32 number, gsize size);
 
 /* The functions below write to memory that the caller has made large enough. Each returns the end
  * of what it wrote. */

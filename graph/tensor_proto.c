@@ -423,12 +423,6 @@ muster_tensor_proto_read_within (const void *data, gsize size, GBytes *owner, gs
 /* --- writing --- */
 
 static gsize
-field_size (guint32 number, gsize size)
-{
-  return muster_proto_varint_size ((guint64)number << 3) + muster_proto_varint_size (size) + size;
-}
-
-static gsize
 dim_size (gint64 size)
 {
   return size == 0 ? 0 : 1 + muster_proto_varint_size ((guint64)size);
@@ -439,7 +433,7 @@ shape_size (const MusterTensor *tensor)
 {
   gsize size = 0;
   for (int i = 0; i < muster_tensor_n_dims (tensor); i++)
-    size += field_size (SHAPE_DIM, dim_size (muster_tensor_dims (tensor)[i]));
+    size += muster_proto_field_size (SHAPE_DIM, dim_size (muster_tensor_dims (tensor)[i]));
   return size;
 }
 
@@ -449,10 +443,10 @@ content_size (const MusterTensor *tensor)
   gsize size = 0;
   if (muster_tensor_dtype (tensor) != MUSTER_STRING) {
     const gsize n_bytes = muster_tensor_n_bytes (tensor);
-    return n_bytes > 0 ? field_size (FIELD_CONTENT, n_bytes) : 0;
+    return n_bytes > 0 ? muster_proto_field_size (FIELD_CONTENT, n_bytes) : 0;
   }
   for (gint64 i = 0; i < muster_tensor_n_elements (tensor); i++)
-    size += field_size (FIELD_STRING, muster_tensor_string (tensor, i).size);
+    size += muster_proto_field_size (FIELD_STRING, muster_tensor_string (tensor, i).size);
   return size;
 }
 
@@ -460,7 +454,7 @@ gsize
 muster_tensor_proto_size (const MusterTensor *tensor)
 {
   return 1 + muster_proto_varint_size (muster_tensor_dtype (tensor)) +
-         field_size (FIELD_SHAPE, shape_size (tensor)) + content_size (tensor);
+         muster_proto_field_size (FIELD_SHAPE, shape_size (tensor)) + content_size (tensor);
 }
 
 static void

@@ -122,13 +122,27 @@ slice_from_bytes (GBytes *bytes)
   return grpc_slice_new_with_user_data ((void *)data, size, unref_bytes, g_bytes_ref (bytes));
 }
 
+/* One piece that is copied: most messages. */
+static gboolean
+is_short (const MusterRope *rope)
+{
+  return rope->pieces == NULL && rope->tail != NULL && rope->tail->len > 0 &&
+         rope->tail->len < MIN_REFERENCE;
+}
+
 grpc_byte_buffer *
 muster_grpc_buffer_from_rope (MusterRope *rope)
 {
-  GPtrArray *pieces = rope != NULL ? muster_rope_pieces (rope) : NULL;
   grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create (NULL, 0);
+  grpc_slice_buffer *slices = &buffer->data.raw.slice_buffer;
+  if (rope != NULL && is_short (rope)) {
+    grpc_slice_buffer_add (
+        slices, grpc_slice_from_copied_buffer ((const char *)rope->tail->data, rope->tail->len));
+    return buffer;
+  }
+  GPtrArray *pieces = rope != NULL ? muster_rope_pieces (rope) : NULL;
   for (guint i = 0; pieces != NULL && i < pieces->len; i++)
-    grpc_slice_buffer_add (&buffer->data.raw.slice_buffer, slice_from_bytes (pieces->pdata[i]));
+    grpc_slice_buffer_add (slices, slice_from_bytes (pieces->pdata[i]));
   return buffer;
 }
 

@@ -46,12 +46,12 @@ read_named_tensor (const MusterProtoField *field, NamedTensor *out)
   MusterProtoReader reader = muster_proto_reader (field->data, field->size);
   MusterProtoField inner;
   while (muster_proto_read_field (&reader, &inner)) {
-    if (inner.number == 1) {
+    if (inner.number == NAMED_TENSOR_NAME) {
       if (!is_text (&inner))
         return FALSE;
       out->name = (const char *)inner.data;
       out->name_size = inner.size;
-    } else if (inner.number == 2) {
+    } else if (inner.number == NAMED_TENSOR_TENSOR) {
       if (inner.type != MUSTER_WIRE_BYTES || out->tensor_size > 0)
         return FALSE; /* a repeated tensor is refused, not merged */
       out->tensor = inner.data;

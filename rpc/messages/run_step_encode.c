@@ -11,13 +11,14 @@
 static void
 put_named_tensor (MusterRope *out, guint32 number, const char *name, MusterTensor *tensor)
 {
-  g_auto (MusterRope) inner = MUSTER_ROPE_INIT;
-  muster_proto_put_string (muster_rope_tail (&inner), 1, name);
-  muster_tensor_proto_put (&inner, 2, tensor);
-  muster_proto_put_head (muster_rope_tail (out), number, muster_rope_size (&inner));
-  GPtrArray *pieces = muster_rope_pieces (&inner);
-  for (guint i = 0; i < pieces->len; i++)
-    muster_rope_append (out, pieces->pdata[i]);
+  const gsize n_name = strlen (name);
+  const gsize n_tensor = muster_tensor_proto_size (tensor);
+  const gsize size = (n_name > 0 ? muster_proto_field_size (NAMED_TENSOR_NAME, n_name) : 0) +
+                     muster_proto_field_size (NAMED_TENSOR_TENSOR, n_tensor);
+  GByteArray *tail = muster_rope_tail (out);
+  muster_proto_put_head (tail, number, size);
+  muster_proto_put_string (tail, NAMED_TENSOR_NAME, name);
+  muster_tensor_proto_put (out, NAMED_TENSOR_TENSOR, tensor);
 }
 
 static void
