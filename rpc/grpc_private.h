@@ -27,6 +27,9 @@ void muster_openssl_init (void);
 typedef struct {
   void (*done) (gpointer owner, gboolean ok);
   gpointer owner; /* (not owned) */
+  /* done () waits for nothing and runs no handler: what it completes at once, its thread handles
+   * next, without waking another. */
+  gboolean is_brief;
 } MusterRpcTag;
 
 /* Handles the events of a queue of MusterRpcTags until the queue is shut down and empty. */

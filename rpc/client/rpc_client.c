@@ -479,7 +479,7 @@ muster_rpc_client_send_and_forget (MusterRpcClient *self, const char *method, Mu
     return;
   Forgotten *forgotten = g_new0 (Forgotten, 1);
   forgotten->client = muster_rpc_client_ref (self);
-  forgotten->answered = (MusterRpcTag){on_forgotten, forgotten};
+  forgotten->answered = (MusterRpcTag){.done = on_forgotten, .owner = forgotten};
   MusterRpcChannel *channel = muster_rpc_client_hold_channel (self);
   grpc_call *call = muster_rpc_channel_new_call (channel, method, options.deadline_us, now_us,
                                                  muster_rpc_client_pump (self));

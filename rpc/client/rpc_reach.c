@@ -66,7 +66,7 @@ void
 muster_rpc_client_init_reach (MusterRpcClient *self)
 {
   g_cond_init (&self->changed);
-  self->polled = (MusterRpcTag){on_polled, self};
+  self->polled = (MusterRpcTag){.done = on_polled, .owner = self};
 }
 
 /* Makes the channel connect now, not after gRPC's pause, unless that was done since_us ago or less.

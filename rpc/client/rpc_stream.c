@@ -155,9 +155,9 @@ muster_rpc_client_open (MusterRpcClient *client, const char *method, MusterRope 
   self->channel = muster_rpc_client_hold_channel (client);
   self->call = muster_rpc_channel_new_call (self->channel, method, options->deadline_us, now_us,
                                             muster_rpc_client_pump (client));
-  self->opened = (MusterRpcTag){on_opened, self};
-  self->received = (MusterRpcTag){on_received, self};
-  self->ended = (MusterRpcTag){on_ended, self};
+  self->opened = (MusterRpcTag){.done = on_opened, .owner = self};
+  self->received = (MusterRpcTag){.done = on_received, .owner = self};
+  self->ended = (MusterRpcTag){.done = on_ended, .owner = self};
   self->request = muster_grpc_buffer_from_rope (request);
   self->outcome = (MusterRpcOutcome){
       .text = grpc_empty_slice (),

@@ -132,7 +132,7 @@ proxy_new (MusterRpcCall *call, MusterRpcClient *client, const MusterRpcProxyOpt
            MusterRpcProxiedFunc passed, gpointer user_data)
 {
   MusterRpcProxied *self = g_new0 (MusterRpcProxied, 1);
-  self->ended = (MusterRpcTag){on_ended, self};
+  self->ended = (MusterRpcTag){.done = on_ended, .owner = self};
   self->call = muster_rpc_call_ref (call);
   self->client = muster_rpc_client_ref (client);
   self->passed = passed;

@@ -44,10 +44,10 @@ muster_rpc_call_new (MusterRpcMethod *method)
   g_queue_init (&self->messages);
   grpc_metadata_array_init (&self->metadata);
   grpc_call_details_init (&self->details);
-  self->requested = (MusterRpcTag){on_requested, self};
-  self->received = (MusterRpcTag){on_received, self};
-  self->closed = (MusterRpcTag){on_closed, self};
-  self->sent = (MusterRpcTag){on_sent, self};
+  self->requested = (MusterRpcTag){.done = on_requested, .owner = self, .is_brief = TRUE};
+  self->received = (MusterRpcTag){.done = on_received, .owner = self};
+  self->closed = (MusterRpcTag){.done = on_closed, .owner = self};
+  self->sent = (MusterRpcTag){.done = on_sent, .owner = self};
   self->status_details = grpc_empty_slice ();
   return self;
 }
@@ -251,6 +251,29 @@ start_batch (MusterRpcCall *self, const grpc_op *ops, gsize n_ops, MusterRpcTag 
   g_assert (refused == GRPC_CALL_OK); /* else the code breaks gRPC's rules */
 }
 
+static grpc_op
+close_op (MusterRpcCall *self)
+{
+  grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+  op.data.recv_close_on_server.cancelled = &self->was_cancelled;
+  return op;
+}
+
+/* Learns from now on that the caller has gone. A call that is answered soon doesn't need it: it
+ * learns that with the answer, which costs one event less. */
+static void
+watch (gpointer data)
+{
+  MusterRpcCall *self = data;
+  g_mutex_lock (&self->lock);
+  if (!self->is_watched && !self->is_answered) {
+    const grpc_op op = close_op (self);
+    self->is_watched = TRUE;
+    start_batch (self, &op, 1, &self->closed);
+  }
+  g_mutex_unlock (&self->lock);
+}
+
 /* text and details are the caller's, until the batch has begun. */
 static grpc_op
 status_op (MusterRpcCall *self, grpc_slice *text, grpc_metadata *details)
@@ -282,7 +305,7 @@ send_next (MusterRpcCall *self)
   gboolean is_last = self->is_answered && self->messages.length <= 1 && !self->has_sent_status;
   if (self->is_sending || (self->messages.length == 0 && !is_last))
     return;
-  grpc_op ops[3] = {0};
+  grpc_op ops[4] = {0};
   gsize n_ops = 0;
   grpc_slice text = grpc_empty_slice ();
   grpc_metadata details = {0};
@@ -296,10 +319,43 @@ send_next (MusterRpcCall *self)
   }
   if (is_last)
     ops[n_ops++] = status_op (self, &text, &details);
+  self->ends_with_answer = is_last && !self->is_watched;
+  if (self->ends_with_answer)
+    ops[n_ops++] = close_op (self);
   self->has_sent_status = is_last;
   self->is_sending = TRUE;
   start_batch (self, ops, n_ops, &self->sent);
   grpc_slice_unref (text);
+}
+
+/* It needs no token. */
+static gboolean
+is_open (const MusterRpcCall *self)
+{
+  return self->method->role == MUSTER_ROLE_NONE;
+}
+
+static void
+end (MusterRpcCall *self)
+{
+  g_autoptr (GCancellable) to_cancel = NULL;
+  g_mutex_lock (&self->lock);
+  self->is_gone = TRUE;
+  drop_messages (self);
+  if (self->was_cancelled && self->cancellable != NULL)
+    to_cancel = g_object_ref (self->cancellable);
+  g_mutex_unlock (&self->lock);
+  muster_rpc_peers_leave (self->server->peers, self->connection, is_open (self), self->has_arrived);
+  muster_rpc_server_count (self->server, -1);
+  if (to_cancel != NULL)
+    g_cancellable_cancel (to_cancel);
+}
+
+static void
+on_closed (gpointer owner, gboolean ok G_GNUC_UNUSED)
+{
+  end (owner);
+  muster_rpc_call_unref (owner);
 }
 
 static void
@@ -313,6 +369,8 @@ on_sent (gpointer owner, gboolean ok)
     drop_messages (self);
   send_next (self);
   g_mutex_unlock (&self->lock);
+  if (self->ends_with_answer)
+    end (self);
   muster_rpc_call_unref (self);
 }
 
@@ -381,33 +439,7 @@ muster_rpc_call_send (MusterRpcCall *self, MusterRope *message)
   answer_rope (self, message, FALSE);
 }
 
-/* It needs no token. */
-static gboolean
-is_open (const MusterRpcCall *self)
-{
-  return self->method->role == MUSTER_ROLE_NONE;
-}
-
-static void
-on_closed (gpointer owner, gboolean ok G_GNUC_UNUSED)
-{
-  MusterRpcCall *self = owner;
-  g_autoptr (GCancellable) to_cancel = NULL;
-  g_mutex_lock (&self->lock);
-  self->is_gone = TRUE;
-  drop_messages (self);
-  if (self->was_cancelled && self->cancellable != NULL)
-    to_cancel = g_object_ref (self->cancellable);
-  const gboolean has_arrived = self->has_arrived;
-  g_mutex_unlock (&self->lock);
-  muster_rpc_peers_leave (self->server->peers, self->connection, is_open (self), has_arrived);
-  muster_rpc_server_count (self->server, -1);
-  if (to_cancel != NULL)
-    g_cancellable_cancel (to_cancel);
-  muster_rpc_call_unref (self);
-}
-
-/* gRPC has delivered a call's headers: it is open until on_closed (). Its message is read by a call
+/* gRPC has delivered a call's headers: it is open until end (). Its message is read by a call
  * of our own, not by gRPC before that: gRPC doesn't tell how many calls have none. */
 static void
 take_in (MusterRpcCall *self)
@@ -421,9 +453,6 @@ take_in (MusterRpcCall *self)
   receive.data.recv_message.recv_message = &self->request;
   if (self->method->path != NULL)
     start_batch (self, &receive, 1, &self->received);
-  grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
-  op.data.recv_close_on_server.cancelled = &self->was_cancelled;
-  start_batch (self, &op, 1, &self->closed);
 }
 
 static void
@@ -533,11 +562,9 @@ on_requested (gpointer owner, gboolean ok)
 static void
 note_arrival (MusterRpcCall *self)
 {
-  g_mutex_lock (&self->lock);
-  self->has_arrived = !self->is_gone && !is_open (self);
+  self->has_arrived = !is_open (self);
   if (self->has_arrived)
     muster_rpc_peers_arrived (self->server->peers, self->connection);
-  g_mutex_unlock (&self->lock);
 }
 
 static void
@@ -562,6 +589,9 @@ on_received (gpointer owner, gboolean ok G_GNUC_UNUSED)
   MusterRpcCall *self = owner;
   if (self->request != NULL)
     note_arrival (self);
+  muster_rpc_threads_begin_work (watch, self);
   handle (self);
+  muster_rpc_threads_end_work ();
+  watch (self);
   muster_rpc_call_unref (self);
 }

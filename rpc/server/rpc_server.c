@@ -108,7 +108,7 @@ muster_rpc_server_new_with_limits (const MusterRpcServerLimits *limits)
   g_mutex_init (&self->stopping);
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
-  self->shut = (MusterRpcTag){on_shut, self};
+  self->shut = (MusterRpcTag){.done = on_shut, .owner = self};
   self->methods = g_ptr_array_new_with_free_func (method_free);
   self->guards = g_ptr_array_new_with_free_func (muster_rpc_guard_unref);
   self->users = g_array_new (FALSE, FALSE, sizeof (guint32));

@@ -62,12 +62,14 @@ struct _MusterRpcCall {
   int was_cancelled;
   MusterRpcTag requested, received, closed, sent;
   MusterRpcPeer *connection; /* (not owned) (nullable) it counts there until it is gone */
+  gboolean has_arrived;      /* its connection knows that it has a message */
   gsize n_counted;           /* bytes of its request that count in the process's memory */
 
   GMutex lock;               /* guards all below */
   GCancellable *cancellable; /* (owned) (nullable) created when requested */
   gboolean is_gone;          /* its RECV_CLOSE came: no batch may be started */
-  gboolean has_arrived;      /* its connection knows that it has a message */
+  gboolean is_watched;       /* a batch has its RECV_CLOSE alone */
+  gboolean ends_with_answer; /* its RECV_CLOSE is in the batch of its status */
   gboolean is_answered;
   gboolean has_sent_metadata;
   gboolean has_sent_status;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/blocking.h"
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/echo.h"
 
@@ -209,4 +210,63 @@ MUSTER_TEST (RpcServer, takes_calls_while_handlers_say_that_they_block)
 MUSTER_TEST (RpcServer, takes_calls_while_handlers_block_without_a_word)
 {
   expect_release_gets_through (FALSE);
+}
+
+/* A server whose Work keeps its thread until its caller has gone. */
+typedef struct {
+  GAsyncQueue *begun, *noticed; /* a message for each call */
+} Worker;
+
+static void
+on_work (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
+{
+  Worker *self = data;
+  GCancellable *gone = muster_rpc_call_cancellable (call);
+  const gint64 until_us = test_deadline ();
+  g_async_queue_push (self->begun, self);
+  while (!g_cancellable_is_cancelled (gone) &&
+         muster_clock_now_us (muster_system_clock ()) < until_us)
+    g_thread_yield ();
+  g_async_queue_push (self->noticed, g_cancellable_is_cancelled (gone) ? "gone" : "not gone");
+  muster_rpc_call_finish (call, NULL);
+}
+
+typedef struct {
+  MusterRpcClient *client;
+  GCancellable *cancellable;
+} Leaver;
+
+static gpointer
+call_work (gpointer data)
+{
+  Leaver *self = data;
+  MusterRpcOptions options = echo_options ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_NULL (muster_rpc_client_call (self->client, "/test.Worker/Work", NULL, &options,
+                                              self->cancellable, &error));
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  return NULL;
+}
+
+MUSTER_TEST (RpcServer, tells_a_handler_that_computes_that_its_caller_has_gone)
+{
+  Worker f = {.begun = g_async_queue_new (), .noticed = g_async_queue_new ()};
+  g_autoptr (MusterRpcServer) server = muster_rpc_server_new ();
+  muster_rpc_server_add_method (server, "/test.Worker/Work", on_work, &f);
+  g_autofree char *address = g_strdup_printf (
+      "127.0.0.1:%d", muster_rpc_server_listen (server, "127.0.0.1:0", NULL, NULL));
+  muster_rpc_server_start (server);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  Leaver leaver = {muster_rpc_client_new (address, NULL), cancellable};
+  GThread *caller = g_thread_new ("leaver", call_work, &leaver);
+
+  MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (f.begun, 30 * MUSTER_SECOND) != NULL);
+  g_cancellable_cancel (cancellable);
+
+  MUSTER_EXPECT_STREQ (g_async_queue_timeout_pop (f.noticed, 40 * MUSTER_SECOND), "gone");
+  g_thread_join (caller);
+  muster_rpc_client_unref (leaver.client);
+  muster_rpc_server_stop (server, 0);
+  g_async_queue_unref (f.begun);
+  g_async_queue_unref (f.noticed);
 }
