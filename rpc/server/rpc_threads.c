@@ -14,7 +14,7 @@
  * were small, one is too many. */
 #define WINDOW_TICKS 25
 /* Of processor time: handing a smaller event to another thread costs more than it gains. */
-#define SMALL_EVENT_US 10
+#define SMALL_EVENT_US 15
 
 struct _MusterRpcThreads {
   grpc_completion_queue *queue; /* (not owned) */
