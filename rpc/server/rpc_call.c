@@ -363,13 +363,14 @@ on_sent (gpointer owner, gboolean ok)
 {
   MusterRpcCall *self = owner;
   g_mutex_lock (&self->lock);
+  const gboolean has_ended = self->ends_with_answer; /* the next batch may set it */
   self->is_sending = FALSE;
   g_clear_pointer (&self->sending, grpc_byte_buffer_destroy);
   if (!ok)
     drop_messages (self);
   send_next (self);
   g_mutex_unlock (&self->lock);
-  if (self->ends_with_answer)
+  if (has_ended)
     end (self);
   muster_rpc_call_unref (self);
 }

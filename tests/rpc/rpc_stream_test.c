@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/deadline.h"
 #include "tests/gtest_shim.h"
 #include "tests/rpc/echo.h"
 
@@ -238,4 +239,23 @@ MUSTER_TEST (RpcStream, that_is_ended_from_this_side_says_why)
   muster_rpc_stream_set_notify (stream, NULL, NULL);
   g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
   muster_rpc_call_finish (call, NULL);
+}
+
+MUSTER_TEST (RpcStream, counts_on_the_server_until_it_has_ended)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  for (int round = 0; round < 20; round++) {
+    g_autoptr (MusterRpcStream) stream = open_stream (&f, "/test.Echo/Count", "3");
+    g_autoptr (GError) error = NULL;
+    while (next_number (stream, &error) >= 0)
+      ;
+  }
+
+  const gint64 until_us = test_deadline ();
+  while (muster_rpc_server_n_calls (f.server) != 0 &&
+         muster_clock_now_us (muster_system_clock ()) < until_us)
+    g_thread_yield ();
+
+  MUSTER_EXPECT_EQ (muster_rpc_server_n_calls (f.server), 0);
 }
