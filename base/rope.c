@@ -8,12 +8,14 @@
 
 /* Below this a copy costs less than one more piece. */
 #define COPY_BELOW 1024
+/* A small message fits without growing. */
+#define TAIL_SIZE 240
 
 GByteArray *
 muster_rope_tail (MusterRope *self)
 {
   if (self->tail == NULL)
-    self->tail = g_byte_array_new ();
+    self->tail = g_byte_array_sized_new (TAIL_SIZE);
   return self->tail;
 }
 
