@@ -278,8 +278,9 @@ muster_rpc_peers_leave (MusterRpcPeers *self, MusterRpcPeer *peer, gboolean is_o
   }
   self->n_calls--;
   peer->n_calls--;
-  /* Another connection may come from the port of one that was ended. */
-  if (peer->n_calls == 0 && (peer->n_aborted == 0 || peer->is_ended))
+  /* Another connection may come from the port of one that was ended. Others are kept for the next
+   * call, until there are many. */
+  if (peer->n_calls == 0 && peer->is_ended)
     g_hash_table_remove (self->table, peer->name);
 }
 
