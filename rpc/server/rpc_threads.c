@@ -251,7 +251,7 @@ look (MusterRpcThreads *self, Watch *watch)
 {
   int n_events = g_atomic_int_get (&self->n_events);
   int n_free = (int)self->n_polling - g_atomic_int_get (&self->n_busy);
-  const int n_new = n_events - watch->last_events;
+  const int n_new = (int)((guint)n_events - (guint)watch->last_events); /* it wraps */
   const gint64 cpu_us = find_cpu_us (), new_us = cpu_us - watch->last_cpu_us;
   gboolean is_idle = n_new == 0;
   watch->last_events = n_events;
