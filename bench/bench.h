@@ -100,6 +100,8 @@ void bench_need_files (int pid, guint n);
 /* What "bench MODE" runs: serves until its input ends. */
 int bench_serve_echo (void);
 int bench_serve_bulk (void); /* without anything behind it; see bulk.c */
+/* muster's C client at both servers, HOST:PORT: muster's, and that one. */
+void bench_bulk_client (const char *ours, const char *bare);
 int bench_serve_muster (void);
 /* What "bench --run-apart COMMAND..." does: runs it, and prints its seconds and its most bytes. */
 #define BENCH_RUN_APART "--run-apart"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* TensorFlow's MasterService with nothing behind it, through the bare gRPC C core: a step is
- * answered as soon as its message is there. What a client takes here, no server can save it. */
+ * answered as soon as its message is there. What a client takes here, no server can save it. And
+ * muster's C client, at such a server and at muster's. */
 #include "bench/bench.h"
 
 #include "base/protowire.h"
@@ -152,4 +153,83 @@ bench_serve_bulk (void)
   printf ("127.0.0.1:%d\n", port);
   fflush (stdout);
   return getchar () == EOF ? 0 : 1;
+}
+
+/* --- muster's C client --- */
+
+#define N_ROUNDS 15
+
+enum { MUSTER, BARE, N_PLACES };
+
+static MusterGraph *
+kept_vector (void)
+{
+  static const gint64 dims[] = {BENCH_BULK};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  muster_graph_builder_placeholder (b, "x", MUSTER_FLOAT, 1, dims);
+  muster_graph_builder_node (b, "VariableV2", "kept");
+  muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_shape (b, "shape", 1, dims);
+  muster_graph_builder_node (b, "Assign", "keep");
+  muster_graph_builder_input (b, "kept");
+  muster_graph_builder_input (b, "x");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  MusterGraph *graph = muster_graph_builder_end (b, &error);
+  bench_check (error, "building a vector");
+  return graph;
+}
+
+static double
+step_seconds (MusterSession *session, MusterTensor *fed)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) fetched = NULL;
+  const MusterFeed feed = {"x:0", fed};
+  const char *fetch = "kept:0", *target = "keep";
+  const MusterStep assign = {.feeds = &feed,
+                             .n_feeds = 1,
+                             .targets = &target,
+                             .n_targets = 1,
+                             .deadline_us = MUSTER_WAIT_FOREVER};
+  const MusterStep read = {.fetches = &fetch, .n_fetches = 1, .deadline_us = MUSTER_WAIT_FOREVER};
+  const double begun = bench_now_s ();
+  muster_session_run (session, fed != NULL ? &assign : &read, &fetched, NULL, NULL, &error);
+  bench_check (error, "moving a vector");
+  return bench_now_s () - begun;
+}
+
+static void
+measure_client (const char *what, MusterSession **sessions, MusterTensor *fed)
+{
+  GArray *seconds[N_PLACES];
+  for (int i = 0; i < N_PLACES; i++)
+    seconds[i] = g_array_new (FALSE, FALSE, sizeof (double));
+  for (guint round = 0; round <= N_ROUNDS; round++)
+    for (int i = 0; i < N_PLACES; i++) {
+      const double took = step_seconds (sessions[i], fed);
+      if (round > 0) /* memory is new to the first */
+        g_array_append_val (seconds[i], took);
+    }
+  bench_print (&(BenchRow){.what = what,
+                           .muster = bench_median (seconds[MUSTER]),
+                           .other = bench_median (seconds[BARE]),
+                           .name = "a bare gRPC server"});
+  for (int i = 0; i < N_PLACES; i++)
+    g_array_unref (seconds[i]);
+}
+
+void
+bench_bulk_client (const char *ours, const char *bare)
+{
+  g_autoptr (MusterMaster) at_muster = bench_remote (ours);
+  g_autoptr (MusterMaster) at_bare = bench_remote (bare);
+  g_autoptr (MusterGraph) graph = kept_vector ();
+  g_autoptr (MusterTensor) x = bench_ones (BENCH_BULK);
+  MusterSession *sessions[] = {bench_create_session (at_muster, graph),
+                               bench_create_session (at_bare, graph)};
+  measure_client ("assign 64 MiB, muster's client", sessions, x);
+  measure_client ("fetch 64 MiB, muster's client", sessions, NULL);
+  for (int i = 0; i < N_PLACES; i++)
+    g_object_unref (sessions[i]);
 }

@@ -110,29 +110,16 @@ measure_bulk (Side *muster, Side *other, Side *bare)
   }
 }
 
-/* What runs the steps is TensorFlow's client; NULL without it. */
-static BenchChild *
-serve_both (BenchChild **server, Side *muster, Side *other)
-{
-  BenchChild *tensorflow = bench_tensorflow_child ("tensorflow_server.py", NULL);
-  if (tensorflow == NULL)
-    return NULL;
-  g_autofree char *theirs = bench_child_line (tensorflow);
-  g_autofree char *ours = NULL;
-  *server = bench_serve_command (NULL, &ours);
-  *muster = side_new (ours);
-  *other = side_new (theirs);
-  return tensorflow;
-}
-
 void
 bench_compute (void)
 {
-  Side muster, other;
-  g_autoptr (BenchChild) server = NULL;
-  g_autoptr (BenchChild) tensorflow = serve_both (&server, &muster, &other);
+  g_autoptr (BenchChild) tensorflow = bench_tensorflow_child ("tensorflow_server.py", NULL);
   if (tensorflow == NULL)
-    return;
+    return; /* its client is what runs the steps */
+  g_autofree char *theirs = bench_child_line (tensorflow);
+  g_autofree char *ours = NULL;
+  g_autoptr (BenchChild) server = bench_serve_command (NULL, &ours);
+  Side muster = side_new (ours), other = side_new (theirs);
   measure_steps (&muster, &other);
   side_clear (&muster);
   side_clear (&other);
@@ -141,14 +128,16 @@ bench_compute (void)
 void
 bench_bulk (void)
 {
-  Side muster, other;
-  g_autoptr (BenchChild) server = NULL;
-  g_autoptr (BenchChild) tensorflow = serve_both (&server, &muster, &other);
+  g_autofree char *ours = NULL;
+  g_autoptr (BenchChild) server = bench_serve_command (NULL, &ours);
+  g_autoptr (BenchChild) nothing = bench_child_new_mode ("--serve-bulk");
+  g_autofree char *nowhere = bench_child_line (nothing);
+  bench_bulk_client (ours, nowhere);
+  g_autoptr (BenchChild) tensorflow = bench_tensorflow_child ("tensorflow_server.py", NULL);
   if (tensorflow == NULL)
     return;
-  g_autoptr (BenchChild) nothing = bench_child_new_mode ("--serve-bulk");
-  g_autofree char *address = bench_child_line (nothing);
-  Side bare = side_new (address);
+  g_autofree char *theirs = bench_child_line (tensorflow);
+  Side muster = side_new (ours), other = side_new (theirs), bare = side_new (nowhere);
   measure_bulk (&muster, &other, &bare);
   side_clear (&muster);
   side_clear (&other);
