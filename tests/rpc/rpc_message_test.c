@@ -158,6 +158,21 @@ MUSTER_TEST (RpcMessage, keeps_no_buffer_of_a_small_one_nor_of_one_that_is_no_st
   MUSTER_EXPECT_FALSE (is_counted);
 }
 
+/* Whatever a message says of its fields, its bytes are what it is. */
+MUSTER_TEST (RpcMessage, keeps_the_bytes_of_a_malformed_one)
+{
+  g_autoptr (GBytes) content = g_bytes_new_take (g_strnfill (100000, '\x12'), 100000);
+  g_autoptr (GBytes) whole = nest (content, 3, "before");
+  for (gsize size = g_bytes_get_size (whole); size > 90000; size -= 997) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GBytes) part = g_bytes_new_from_bytes (whole, 0, size);
+    g_autoptr (MusterRpcMessage) message = cut (part, 5000);
+    g_autoptr (GBytes) bytes = muster_rpc_message_take_bytes (message, NULL, &error);
+    MUSTER_EXPECT_NULL (error);
+    MUSTER_EXPECT_TRUE (bytes != NULL && g_bytes_equal (bytes, part));
+  }
+}
+
 MUSTER_TEST (RpcMessage, reads_the_fields_of_a_field)
 {
   g_autoptr (GBytes) content = g_bytes_new_take (g_strnfill (20000, 'c'), 20000);
