@@ -357,10 +357,9 @@ publish (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoin
   if (checkpoint->is_stale)
     return TRUE;
   const double now = muster_checkpoint_directory_now (self);
+  MusterBundlePublishing what = {.from = from, .to = to, .is_own = checkpoint->is_here};
   if (!checkpoint->is_published)
-    checkpoint->is_published = checkpoint->is_here
-                                   ? muster_bundle_publish_own (self->storage, from, to, error)
-                                   : muster_bundle_publish (self->storage, from, to, error);
+    checkpoint->is_published = muster_bundle_publish_with (self->storage, &what, error);
   return checkpoint->is_published &&
          muster_checkpoint_directory_write_meta_graph (self, to, error) &&
          (checkpoint->is_unlisted || record_it (self, record, checkpoint, now, error));
