@@ -200,12 +200,30 @@ muster_bundle_place (MusterStorage *storage, MusterBundlePlacing *placing, GErro
   return FALSE;
 }
 
+/* TRUE where the data files may belong to a published checkpoint. */
+static gboolean
+are_used (MusterStorage *storage, const char *prefix, gint32 n_shards)
+{
+  g_autofree char *home = muster_bundle_home (prefix);
+  g_autofree char *path = muster_bundle_index_path (home);
+  MusterStorageInfo info;
+  g_autoptr (GError) why = NULL;
+  gint32 n;
+  if (strcmp (home, prefix) == 0)
+    return FALSE;
+  if (!muster_storage_stat (storage, path, &info, &why))
+    return !muster_storage_failure_is_absent (why);
+  return !muster_bundle_index_count_shards (storage, home, &n, NULL) || n == n_shards;
+}
+
 void
 muster_bundle_discard (MusterStorage *storage, const char *prefix)
 {
   g_autofree char *path = muster_bundle_index_path (prefix);
   gint32 n_shards = 0;
   (void)muster_bundle_index_count_shards (storage, prefix, &n_shards, NULL);
+  if (n_shards > 0 && are_used (storage, prefix, n_shards))
+    n_shards = 0;
   for (gint32 i = 0; i < n_shards; i++) {
     g_autofree char *data = muster_bundle_data_path (prefix, i, n_shards);
     muster_storage_remove_quietly (storage, data);

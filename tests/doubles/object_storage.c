@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define FIRST_US (G_GINT64_CONSTANT (1700000000) * MUSTER_SECOND)
-
 typedef struct {
   GBytes *bytes; /* (owned) */
   guint64 version;
@@ -95,7 +93,7 @@ bucket_new (void)
   g_mutex_init (&self->lock);
   self->objects = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, object_free);
   self->uploads = g_ptr_array_new_with_free_func (upload_unref);
-  self->now_us = FIRST_US;
+  self->now_us = g_get_real_time ();
   return self;
 }
 
