@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/stores/default_storage.h"
 #include "graph/graph_nodes.h"
 #include "saver/builder/keep_private.h"
 #include "saver/saver_private.h"
@@ -98,7 +99,7 @@ set_options (MusterSaver *self, const MusterSaverOptions *options, GError **erro
   self->no_probe = options->no_probe;
   self->pad_step_number = options->pad_step_number;
   self->save_timeout_us = options->save_timeout_us;
-  self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
+  self->storage = g_object_ref (options->storage ? options->storage : muster_default_storage ());
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->free_space = (MusterFreeSpace){.storage = self->storage,
                                        .clock = self->clock,
