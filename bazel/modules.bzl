@@ -13,6 +13,7 @@ MODULES = {
     "graph/meta_graph": ["base", "graph/proto", "graph", "graph/text"],
     "checkpoint/proto": [],
     "checkpoint/store": ["base"],
+    "checkpoint/s3": ["base", "checkpoint/store"],
     "checkpoint/format": ["base", "graph", "checkpoint/proto", "checkpoint/store"],
     "checkpoint/state": ["base", "graph/text", "checkpoint/proto", "checkpoint/store", "checkpoint/format"],
     "rpc": ["base"],
