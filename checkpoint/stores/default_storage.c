@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/require.h"
+#include "checkpoint/s3/s3_storage.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>
@@ -18,11 +19,28 @@ typedef struct {
 static GMutex offers_lock;
 static GArray *offers; /* guarded by offers_lock: (element-type Offer), as long as the process */
 
+static MusterStorage *
+make_s3 (GError **error)
+{
+  return muster_s3_storage_new (NULL, error);
+}
+
+static void
+add_offer (const char *scheme, MusterStorageFactory factory)
+{
+  const Offer offer = {.scheme = g_strdup (scheme), .factory = factory};
+  g_array_append_val (offers, offer);
+}
+
 /* With the lock. */
 static Offer *
 find_offer (const char *scheme, gsize size)
 {
-  for (guint i = 0; offers != NULL && i < offers->len; i++) {
+  if (offers == NULL) {
+    offers = g_array_new (FALSE, FALSE, sizeof (Offer));
+    add_offer ("s3", make_s3);
+  }
+  for (guint i = 0; i < offers->len; i++) {
     Offer *offer = &g_array_index (offers, Offer, i);
     if (strlen (offer->scheme) == size && g_ascii_strncasecmp (offer->scheme, scheme, size) == 0)
       return offer;
@@ -36,14 +54,10 @@ muster_storage_offer (const char *scheme, MusterStorageFactory factory)
   g_return_if_fail (scheme != NULL && factory != NULL);
   g_mutex_lock (&offers_lock);
   Offer *known = find_offer (scheme, strlen (scheme));
-  if (known != NULL) {
+  if (known != NULL)
     known->factory = factory;
-  } else {
-    const Offer offer = {.scheme = g_strdup (scheme), .factory = factory};
-    if (offers == NULL)
-      offers = g_array_new (FALSE, FALSE, sizeof (Offer));
-    g_array_append_val (offers, offer);
-  }
+  else
+    add_offer (scheme, factory);
   g_mutex_unlock (&offers_lock);
 }
 
