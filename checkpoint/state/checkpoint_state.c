@@ -134,6 +134,11 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
       muster_storage_read_versioned (or_local (storage), path, &version, &why);
   if (text == NULL && muster_storage_failure_is_absent (why))
     return NULL;
+  if (text == NULL && why->domain == MUSTER_ERROR) {
+    /* The store doesn't answer, or refuses: that says nothing about the file. */
+    g_propagate_error (error, g_steal_pointer (&why));
+    return NULL;
+  }
   g_autoptr (MusterCheckpointState) self = NULL;
   if (text != NULL) {
     gsize size;
