@@ -132,12 +132,12 @@ copy_data (Place *self, GError **error)
   return TRUE;
 }
 
-static void
-remove_data (const Place *self, gint32 n, gint32 n_shards)
+void
+muster_bundle_remove_data (MusterStorage *storage, const char *prefix, gint32 n, gint32 n_shards)
 {
   for (gint32 i = 0; i < n; i++) {
-    g_autofree char *path = muster_bundle_data_path (self->placing->to, i, n_shards);
-    muster_storage_remove_quietly (self->storage, path);
+    g_autofree char *path = muster_bundle_data_path (prefix, i, n_shards);
+    muster_storage_remove_quietly (storage, path);
   }
 }
 
@@ -178,7 +178,7 @@ static void
 clean_up (Place *self)
 {
   if (self->n_old > 0 && self->n_old != self->n_shards)
-    remove_data (self, self->n_old, self->n_old);
+    muster_bundle_remove_data (self->storage, self->placing->to, self->n_old, self->n_old);
   for (gint32 i = 0; i < self->n_data && self->n_copied > 0; i++)
     muster_storage_remove_quietly (self->storage, self->placing->data[i]);
 }
@@ -196,7 +196,7 @@ muster_bundle_place (MusterStorage *storage, MusterBundlePlacing *placing, GErro
     return TRUE;
   }
   if (!placing->is_unsure)
-    remove_data (&self, self.n_copied, self.n_shards);
+    muster_bundle_remove_data (storage, placing->to, self.n_copied, self.n_shards);
   return FALSE;
 }
 
@@ -224,9 +224,6 @@ muster_bundle_discard (MusterStorage *storage, const char *prefix)
   (void)muster_bundle_index_count_shards (storage, prefix, &n_shards, NULL);
   if (n_shards > 0 && are_used (storage, prefix, n_shards))
     n_shards = 0;
-  for (gint32 i = 0; i < n_shards; i++) {
-    g_autofree char *data = muster_bundle_data_path (prefix, i, n_shards);
-    muster_storage_remove_quietly (storage, data);
-  }
+  muster_bundle_remove_data (storage, prefix, n_shards, n_shards);
   muster_storage_remove_quietly (storage, path);
 }

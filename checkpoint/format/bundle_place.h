@@ -31,6 +31,10 @@ typedef struct {
  * then have no index. ABORTED if another writer has published to. */
 gboolean muster_bundle_place (MusterStorage *storage, MusterBundlePlacing *placing, GError **error);
 
+/* Removes the first n of the data files of a prefix, after a failure. */
+void muster_bundle_remove_data (MusterStorage *storage, const char *prefix, gint32 n,
+                                gint32 n_shards);
+
 /* Removes what muster_bundle_writer_finish () has written at a prefix that nothing was published
  * from. */
 void muster_bundle_discard (MusterStorage *storage, const char *prefix);

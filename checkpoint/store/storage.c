@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* How long removing a file after a failure may take. */
+#define QUIETLY_US (10 * MUSTER_SECOND)
+
 /* What a copy holds at a time. */
 #define COPY_SIZE ((gsize)1 << 20)
 
@@ -423,7 +426,13 @@ muster_storage_bound (MusterStorage *self, gint64 deadline_us, MusterClock *cloc
 void
 muster_storage_remove_quietly (MusterStorage *self, const char *path)
 {
-  (void)muster_storage_remove (self, path, NULL); /* an earlier error is what the caller reports */
+  MusterClock *clock = muster_system_clock ();
+  /* What is cancelled or late has a moment to clean up. An earlier error is what the caller
+   * reports.
+   */
+  g_autoptr (MusterStorage) own = muster_storage_bound (
+      self, muster_deadline_after (muster_clock_now_us (clock), QUIETLY_US), clock, NULL);
+  (void)muster_storage_remove (own, path, NULL);
 }
 
 gboolean

@@ -160,10 +160,7 @@ place_files (MusterStorage *storage, const char *from, const char *to, char **fi
       place_data (storage, to, files + 1, n_shards, &n_placed, is_source, cancellable, error) &&
       place_index (storage, from, to, n_shards, is_source, error))
     return TRUE;
-  for (gint32 i = 0; i < n_placed; i++) {
-    g_autofree char *target = muster_bundle_data_path (to, i, n_shards);
-    (void)muster_storage_remove (storage, target, NULL);
-  }
+  muster_bundle_remove_data (storage, to, n_placed, n_shards);
   return FALSE;
 }
 
