@@ -229,7 +229,6 @@ prepare (Transfer *self)
     headers = curl->slist_append (headers, request->headers[i]);
   curl->easy_setopt (easy, CURLOPT_URL, request->url);
   curl->easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl->easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L);
   curl->easy_setopt (easy, CURLOPT_HTTPHEADER, headers);
   if (request->is_direct)
     curl->easy_setopt (easy, CURLOPT_NOPROXY, "*");

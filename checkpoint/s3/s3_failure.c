@@ -229,8 +229,12 @@ muster_s3_failure_set (MusterS3Client *client, const MusterS3Request *request,
                  what);
     return;
   }
-  muster_fail (error,
-               answer->outcome == MUSTER_HTTP_IMPOSSIBLE ? MUSTER_ERROR_INVALID_ARGUMENT
-                                                         : MUSTER_ERROR_UNKNOWN,
-               "'%s': %s failed: %s", request->path, request->operation, what);
+  if (answer->outcome == MUSTER_HTTP_IMPOSSIBLE)
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "'%s': %s failed: %s; fix the endpoint, or name the file of the store's "
+                 "certificate authority in AWS_CA_BUNDLE",
+                 request->path, request->operation, what);
+  else
+    muster_fail (error, MUSTER_ERROR_UNKNOWN, "'%s': %s failed: %s", request->path,
+                 request->operation, what);
 }

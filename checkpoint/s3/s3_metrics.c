@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/s3/s3_metrics.h"
-
-#include "checkpoint/s3/s3_count.h"
+#include "checkpoint/s3/s3_metrics_private.h"
 
 MusterS3Metrics muster_s3_counted;
 

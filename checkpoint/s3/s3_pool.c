@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/wait.h"
-#include "checkpoint/s3/s3_count.h"
+#include "checkpoint/s3/s3_metrics_private.h"
 
 typedef struct {
   MusterS3Task run;

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "checkpoint/s3/curl_library.h"
-#include "checkpoint/s3/s3_count.h"
 #include "checkpoint/s3/s3_failure.h"
+#include "checkpoint/s3/s3_metrics_private.h"
 
 #include <openssl/evp.h>
 #include <string.h>

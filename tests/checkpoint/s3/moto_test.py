@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The S3 store against moto's server."""
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -212,6 +213,40 @@ class SweepTest(peer.S3Test):
         self.assertEqual((self.keys(), self.uploads()), ([], ["run/a"]))
         self.store().do("sweep", DIR)
         self.assertEqual(self.uploads(), [])
+
+
+class TlsTest(peer.S3Test):
+
+    def setUp(self):
+        super().setUp()
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.certificate = [os.path.join(folder, name) for name in ("certificate", "key")]
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                        "-subj", "/CN=store", "-addext", "subjectAltName=IP:127.0.0.1", "-out", self.certificate[0], "-keyout",
+                        self.certificate[1]], check=True, capture_output=True, timeout=60)
+        self.proxy.stop()
+        self.proxy = peer.Proxy(self.backend, self.certificate)
+
+    def test_a_store_is_trusted_by_its_authority(self):
+        store = self.store(AWS_CA_BUNDLE=self.certificate[0])
+        store.do("write", DIR + "/a", 3 * PART)
+        self.assertEqual(store.do("read", DIR + "/a")["sha256"], peer.digest(peer.content(3 * PART)))
+
+    def test_another_store_gets_no_request(self):
+        self.assert_fails(self.store().ask("list", DIR), "invalid argument", "certificate", "AWS_CA_BUNDLE")
+        self.assertEqual(self.sent(), [])
+
+    def test_a_connection_that_is_cut_in_the_middle_of_a_part_ends_no_process(self):
+        left = [4]
+
+        def refuse(handler):
+            left[0] -= handler.command == "PUT"
+            return handler.command == "PUT" and left[0] >= 0
+
+        self.proxy.refuses = refuse
+        store = self.store(AWS_CA_BUNDLE=self.certificate[0])
+        store.do("write", DIR + "/a", 3 * PART)
+        self.assertGreaterEqual(store.do("metrics")["lost"], 1)
 
 
 class CredentialsTest(peer.S3Test):

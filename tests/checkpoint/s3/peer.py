@@ -2,6 +2,7 @@
 """What the tests of the S3 store share: moto's server, a proxy in front of it that records and disturbs requests, and the
 program `store` that they drive."""
 import ctypes
+import glob
 import hashlib
 import http.client
 import http.server
@@ -10,7 +11,9 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import subprocess
+import sysconfig
 import threading
 import unittest
 
@@ -38,6 +41,16 @@ def content(size):
 
 def digest(data):
     return hashlib.sha256(data).hexdigest()
+
+
+def newer_curl(directory):
+    """What makes `store` load the libcurl that pycurl brings along, which is newer than Debian's; None without one."""
+    folder = glob.glob(os.path.join(sysconfig.get_path("platlib"), "pycurl.libs"))
+    found = glob.glob(os.path.join(folder[0], "libcurl-*.so.4*")) if folder else []
+    if not found:
+        return None
+    os.symlink(found[0], os.path.join(directory, "libcurl.so.4"))
+    return "%s:%s" % (directory, folder[0])
 
 
 def die_with_parent():
@@ -146,6 +159,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             raise Cut
 
     def serve(self):
+        if self.server.refuses is not None and self.server.refuses(self):
+            raise Cut  # while the body is on its way
         length = int(self.headers.get("content-length", 0))
         body = self.rfile.read(length)
         if len(body) < length:
@@ -193,18 +208,28 @@ class Proxy(http.server.ThreadingHTTPServer):
     """In front of a server: records requests; rule(request) may answer one itself, or say what is to go wrong."""
     daemon_threads = True
 
-    def __init__(self, backend):
+    def __init__(self, backend, certificate=None):
         self.lock = threading.Lock()
         self.ended = threading.Event()
         self.backend = backend
         self.requests = []
         self.rule = None
+        self.refuses = None
+        self.scheme = "http"
         super().__init__(("127.0.0.1", 0), Handler)
+        if certificate is not None:
+            self.scheme = "https"
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self.socket = context.wrap_socket(self.socket, server_side=True)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
     def url(self):
-        return "http://127.0.0.1:%d" % self.server_address[1]
+        return "%s://127.0.0.1:%d" % (self.scheme, self.server_address[1])
+
+    def handle_error(self, *unused):
+        pass  # of a client that doesn't trust it
 
     def stop(self):
         self.ended.set()
