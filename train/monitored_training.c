@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/require.h"
+#include "checkpoint/stores/default_storage.h"
 #include "train/position/position_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
@@ -112,12 +113,26 @@ add_checkpoint_hook (Assembly *self, GError **error)
   return add (self, muster_checkpoint_saver_hook_new (&options, error));
 }
 
+/* Event files are local: beside checkpoints in an object store there are none. */
+static const char *
+find_summary_dir (const MusterMonitoredTrainingOptions *o)
+{
+  if (o->summary_dir != NULL || o->checkpoint_dir == NULL)
+    return o->summary_dir;
+  if (muster_storage_is_local (NULL, o->checkpoint_dir))
+    return o->checkpoint_dir;
+  muster_log (G_LOG_LEVEL_INFO, "summary", "MESSAGE",
+              "no event files are written beside '%s': give a local directory for them",
+              o->checkpoint_dir);
+  return NULL;
+}
+
 /* The chief's hooks, in TensorFlow's order (MON.16). */
 static gboolean
 add_chiefs_hooks (Assembly *self, GError **error)
 {
   const MusterMonitoredTrainingOptions *o = self->options;
-  const char *summary_dir = o->summary_dir != NULL ? o->summary_dir : o->checkpoint_dir;
+  const char *summary_dir = find_summary_dir (o);
   gint64 count_steps = o->log_step_count_steps ? o->log_step_count_steps : DEFAULT_COUNT_STEPS;
 
   add_all (self, o->chief_only_hooks, o->n_chief_only_hooks);
@@ -294,7 +309,8 @@ restore_options (const MusterMonitoredTrainingOptions *o)
 static gboolean
 check_places (const MusterMonitoredTrainingOptions *o, GError **error)
 {
-  MusterStorage *storage = o->saver != NULL ? muster_saver_storage (o->saver) : NULL;
+  MusterStorage *storage =
+      o->saver != NULL ? muster_saver_storage (o->saver) : muster_default_storage ();
   return (o->checkpoint_dir == NULL ||
           muster_storage_check_path (storage, "checkpoint directory", o->checkpoint_dir, error)) &&
          (o->summary_dir == NULL ||

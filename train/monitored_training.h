@@ -37,7 +37,7 @@ G_BEGIN_DECLS
  * @save_summaries_us: the interval of summaries in microseconds; 0: by steps
  * @save_summaries_steps: the interval of summaries in steps; 0: 100; %MUSTER_NEVER: none
  * @log_step_count_steps: the interval of "global_step/sec"; 0: 100; %MUSTER_NEVER: none
- * @summary_dir: (nullable): NULL: @checkpoint_dir
+ * @summary_dir: (nullable): NULL: @checkpoint_dir, if that is local
  * @hooks: (nullable) (array length=n_hooks): called last, on every task
  * @n_hooks: the number of @hooks
  * @chief_only_hooks: (nullable) (array length=n_chief_only_hooks): called first, on the chief only

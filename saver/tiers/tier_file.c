@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "saver/tiers/tiers_private.h"
 
@@ -57,7 +58,7 @@ copy_clear (Copy *self)
 {
   muster_storage_close_input (self->storage, self->input);
   if (self->file != NULL)
-    (void)muster_storage_close (self->storage, self->file, NULL);
+    muster_storage_abandon (self->storage, self->file);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Copy, copy_clear)
 
@@ -115,6 +116,66 @@ verify (MusterStorage *storage, const char *prefix, GCancellable *cancellable, G
   return reader != NULL && muster_bundle_reader_verify (reader, NULL, NULL, cancellable, error);
 }
 
+/* *n_placed: those whose names are this copy's now. */
+static gboolean
+place_data (MusterStorage *storage, const char *to, char **data, gint32 n_shards, gint32 *n_placed,
+            gboolean *is_source, GCancellable *cancellable, GError **error)
+{
+  for (gint32 i = 0; i < n_shards; i++) {
+    g_autofree char *target = muster_bundle_data_path (to, i, n_shards);
+    if (!(*data != NULL ? copy_file (storage, *data++, target, is_source, cancellable, error)
+                        : muster_storage_replace (storage, target, NULL, 0, "", NULL, error)))
+      return FALSE;
+    *n_placed = i + 1;
+  }
+  return TRUE;
+}
+
+static gboolean
+place_index (MusterStorage *storage, const char *from, const char *to, gint32 n_shards,
+             gboolean *is_source, GError **error)
+{
+  g_autofree char *path = muster_bundle_index_path (to);
+  g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (storage, from, error);
+
+  *is_source = index == NULL;
+  if (index == NULL)
+    return FALSE;
+  index->n_shards = n_shards;
+  g_autoptr (GBytes) bytes = muster_bundle_index_save (index, error);
+  return bytes != NULL && muster_storage_replace (storage, path, g_bytes_get_data (bytes, NULL),
+                                                  g_bytes_get_size (bytes), "", NULL, error);
+}
+
+/* Into a store that can't rename: data files get free names, which the index then says. */
+static gboolean
+place_files (MusterStorage *storage, const char *from, const char *to, char **files,
+             gboolean *is_source, GCancellable *cancellable, GError **error)
+{
+  gint32 n_placed = 0;
+  const gint32 n_shards =
+      muster_bundle_free_number (storage, to, (gint32)g_strv_length (files) - 1, error);
+
+  if (n_shards > 0 &&
+      place_data (storage, to, files + 1, n_shards, &n_placed, is_source, cancellable, error) &&
+      place_index (storage, from, to, n_shards, is_source, error))
+    return TRUE;
+  muster_bundle_remove_data (storage, to, n_placed, n_shards);
+  return FALSE;
+}
+
+static gboolean
+copy_each (MusterStorage *storage, const char *from, const char *to, char **files,
+           gboolean *is_source, GCancellable *cancellable, GError **error)
+{
+  for (char **file = files; *file != NULL; file++) {
+    g_autofree char *target = g_strconcat (to, *file + strlen (from), NULL);
+    if (!copy_file (storage, *file, target, is_source, cancellable, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 gboolean
 muster_tier_copy_files (MusterStorage *storage, const char *from, const char *to,
                         gboolean *is_source, GCancellable *cancellable, GError **error)
@@ -125,11 +186,10 @@ muster_tier_copy_files (MusterStorage *storage, const char *from, const char *to
   if (files == NULL)
     return FALSE;
   *is_source = FALSE;
-  for (char **file = files; *file != NULL; file++) {
-    g_autofree char *target = g_strconcat (to, *file + strlen (from), NULL);
-    if (!copy_file (storage, *file, target, is_source, cancellable, error))
-      return FALSE;
-  }
+  if (!(muster_storage_can_rename (storage, to)
+            ? copy_each (storage, from, to, files, is_source, cancellable, error)
+            : place_files (storage, from, to, files, is_source, cancellable, error)))
+    return FALSE;
   if (verify (storage, to, cancellable, error))
     return TRUE;
   *is_source = !g_cancellable_is_cancelled (cancellable) &&

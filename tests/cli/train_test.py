@@ -149,7 +149,7 @@ class Mistakes(Case):
         self.fails(3, "need --feed=NAME=@FILE.npy", MODEL, "--master=local", "--steps=1", "--rows=0:1")
         self.fails(3, "use chief:0, or worker:N", *LOCAL, "--steps=1", "--task=boss")
         self.fails(3, "needs --tasks=2 or more", *LOCAL, "--steps=1", "--task=worker:0")
-        self.fails(3, "no store supports 's3://'", *LOCAL, "--steps=1", "--checkpoint-dir=s3://bucket/run")
+        self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--checkpoint-dir=gs://bucket/run")
         self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--log-dir=gs://bucket/run")
         self.fails(3, "invalid max_to_keep -2", *LOCAL, "--steps=1", "--checkpoint-dir=" + self.run_dir, "--keep=-2")
         self.fails(3, "2 tasks can't share", *LOCAL, "--steps=1", "--task=worker:0", "--tasks=2")

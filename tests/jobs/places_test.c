@@ -15,7 +15,7 @@
 
 #include <glib/gstdio.h>
 
-#define PLACE "s3://bucket/run"
+#define PLACE "hdfs://bucket/run"
 
 typedef struct {
   char *before; /* the working directory */

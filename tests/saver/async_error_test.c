@@ -227,7 +227,7 @@ MUSTER_TEST (AsyncError, leaves_a_number_that_never_comes_again)
 
 MUSTER_TEST (AsyncError, reports_a_mistake_and_not_by_a_crash)
 {
-  static const char *const paths[] = {NULL, "", "s3://bucket/run"};
+  static const char *const paths[] = {NULL, "", "hdfs://bucket/run"};
   g_auto (Async) f = async_set_up ((MusterAsyncOptions){0});
   for (gsize i = 0; i < G_N_ELEMENTS (paths); i++) {
     GError *errors[4] = {NULL};

@@ -541,7 +541,7 @@ MUSTER_TEST (Save, takes_nothing_but_a_session)
 /* Without a directory it saved into hidden files of the working directory. */
 MUSTER_TEST (Save, takes_no_directory_but_one_that_can_be)
 {
-  static const char *const directories[] = {NULL, "", "s3://bucket/run", "gs://bucket/run"};
+  static const char *const directories[] = {NULL, "", "hdfs://bucket/run", "gs://bucket/run"};
   g_auto (Fixture) f = set_up ();
   g_autofree char *before = g_get_current_dir ();
   MUSTER_ASSERT_EQ (g_chdir (muster_test_tmpdir ()), 0);
@@ -580,10 +580,10 @@ MUSTER_TEST (Save, refuses_a_checkpoint_with_a_scheme_wherever_one_is_read)
   g_autoptr (GError) restored = NULL, checked = NULL;
 
   MUSTER_EXPECT_FALSE (muster_saver_restore (
-      f.saver, f.session, &(MusterRestoreOptions){.prefix = "s3://b/model.ckpt-1"}, NULL,
+      f.saver, f.session, &(MusterRestoreOptions){.prefix = "hdfs://b/model.ckpt-1"}, NULL,
       MUSTER_WAIT_FOREVER, NULL, &restored));
   MUSTER_EXPECT_ERROR (restored, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
   MUSTER_EXPECT_FALSE (
-      muster_saver_check_compatible (f.saver, "s3://b/model.ckpt-1", NULL, &checked));
+      muster_saver_check_compatible (f.saver, "hdfs://b/model.ckpt-1", NULL, &checked));
   MUSTER_EXPECT_ERROR (checked, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
 }

@@ -275,9 +275,9 @@ MUSTER_TEST (Restore, makes_no_session_for_a_place_with_a_scheme)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
   const MusterPrepareOptions places[] = {
-      {.init_op = "init", .saver = job.saver, .checkpoint_dir = "s3://bucket/run"},
+      {.init_op = "init", .saver = job.saver, .checkpoint_dir = "hdfs://bucket/run"},
       {.init_op = "init", .saver = job.saver, .checkpoint_filename = "gs://bucket/model.ckpt-1"},
-      {.init_op = "init", .checkpoint_dir = "s3://bucket/run"}};
+      {.init_op = "init", .checkpoint_dir = "hdfs://bucket/run"}};
 
   for (gsize i = 0; i < G_N_ELEMENTS (places); i++) {
     g_clear_error (&job.error);

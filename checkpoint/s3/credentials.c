@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "base/wait.h"
+#include "checkpoint/s3/credentials_private.h"
+
+#include <string.h>
+
+/* Temporary keys are replaced so long before they expire. */
+#define REPLACED_BEFORE (5 * 60 * MUSTER_SECOND)
+
+typedef enum {
+  SOURCE_NONE,
+  SOURCE_ENVIRONMENT,
+  SOURCE_WEB_IDENTITY,
+  SOURCE_PROFILE_WEB_IDENTITY,
+  SOURCE_PROFILE,
+  SOURCE_CONTAINER,
+  SOURCE_MACHINE,
+} Source;
+
+struct _MusterS3Credentials {
+  const MusterS3Config *config;
+  Source source;
+  GMutex lock;
+  GCond changed;
+  gboolean is_fetching; /* guarded by lock */
+  gboolean has_keys;    /* guarded by lock */
+  gboolean is_refused;  /* guarded by lock: the store says that they have expired */
+  MusterS3Keys keys;    /* guarded by lock */
+};
+
+static void
+wipe (char *text)
+{
+  if (text != NULL)
+    explicit_bzero (text, strlen (text));
+  g_free (text);
+}
+
+void
+muster_s3_keys_clear (MusterS3Keys *self)
+{
+  g_clear_pointer (&self->id, g_free);
+  g_clear_pointer (&self->secret, wipe);
+  g_clear_pointer (&self->token, wipe);
+}
+
+void
+muster_s3_keys_copy (const MusterS3Keys *self, MusterS3Keys *copy)
+{
+  *copy = (MusterS3Keys){g_strdup (self->id), g_strdup (self->secret), g_strdup (self->token),
+                         self->expires_us};
+}
+
+static gboolean
+profile_has_keys (const MusterS3Config *config)
+{
+  return muster_s3_config_setting (config, "aws_access_key_id") != NULL &&
+         muster_s3_config_setting (config, "aws_secret_access_key") != NULL;
+}
+
+static Source
+choose_source (const MusterS3Config *config)
+{
+  if (!config->is_chosen && muster_s3_env ("AWS_ACCESS_KEY_ID") != NULL)
+    return SOURCE_ENVIRONMENT;
+  if (!config->is_chosen && muster_s3_env ("AWS_WEB_IDENTITY_TOKEN_FILE") != NULL)
+    return SOURCE_WEB_IDENTITY;
+  if (muster_s3_config_setting (config, "web_identity_token_file") != NULL)
+    return SOURCE_PROFILE_WEB_IDENTITY;
+  if (profile_has_keys (config))
+    return SOURCE_PROFILE;
+  if (muster_s3_env ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != NULL ||
+      muster_s3_env ("AWS_CONTAINER_CREDENTIALS_FULL_URI") != NULL)
+    return SOURCE_CONTAINER;
+  const char *disabled = muster_s3_env ("AWS_EC2_METADATA_DISABLED");
+  return disabled != NULL && g_ascii_strcasecmp (disabled, "true") == 0 ? SOURCE_NONE
+                                                                        : SOURCE_MACHINE;
+}
+
+MusterS3Credentials *
+muster_s3_credentials_new (const MusterS3Config *config)
+{
+  MusterS3Credentials *self = g_new0 (MusterS3Credentials, 1);
+  self->config = config;
+  self->source = choose_source (config);
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  return self;
+}
+
+void
+muster_s3_credentials_free (MusterS3Credentials *self)
+{
+  muster_s3_keys_clear (&self->keys);
+  g_cond_clear (&self->changed);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+/* The ways of profiles that aren't taken: a program of the user's, a browser, a second role. */
+static gboolean
+check_profile (const MusterS3Config *config, GError **error)
+{
+  static const char *const others[] = {"role_arn", "credential_process", "sso_session",
+                                       "sso_start_url", "login_session"};
+  const gsize n = profile_has_keys (config) ? 1 : G_N_ELEMENTS (others);
+  for (gsize i = 0; i < n; i++)
+    if (muster_s3_config_setting (config, others[i]) != NULL)
+      return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                          "the AWS profile '%s' has '%s', which muster can't use; run `eval "
+                          "\"$(aws configure export-credentials --profile %s --format env)\"` "
+                          "first",
+                          config->profile, others[i], config->profile);
+  return TRUE;
+}
+
+static gboolean
+take_fixed (const char *what, const char *id, const char *secret, const char *token,
+            MusterS3Keys *keys, GError **error)
+{
+  if (id == NULL || secret == NULL)
+    return muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED, "%s has no %s", what,
+                        id == NULL ? "access key ID" : "secret access key");
+  *keys = (MusterS3Keys){g_strdup (id), g_strdup (secret), g_strdup (token), G_MAXINT64};
+  return TRUE;
+}
+
+static gboolean
+fetch_from_environment (MusterS3Keys *keys, GError **error)
+{
+  return take_fixed ("the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
+                     muster_s3_env ("AWS_ACCESS_KEY_ID"), muster_s3_env ("AWS_SECRET_ACCESS_KEY"),
+                     muster_s3_env ("AWS_SESSION_TOKEN"), keys, error);
+}
+
+static gboolean
+fetch_from_profile (const MusterS3Config *config, MusterS3Keys *keys, GError **error)
+{
+  return take_fixed ("the profile", muster_s3_config_setting (config, "aws_access_key_id"),
+                     muster_s3_config_setting (config, "aws_secret_access_key"),
+                     muster_s3_config_setting (config, "aws_session_token"), keys, error);
+}
+
+static gboolean
+fetch (MusterS3Credentials *self, const MusterS3Bound *bound, MusterS3Keys *keys, GError **error)
+{
+  const MusterS3Config *config = self->config;
+  if (self->source >= SOURCE_PROFILE && !check_profile (config, error))
+    return FALSE;
+  switch (self->source) {
+  case SOURCE_ENVIRONMENT:
+    return fetch_from_environment (keys, error);
+  case SOURCE_WEB_IDENTITY:
+    return muster_s3_keys_from_web_identity (
+        config, muster_s3_env ("AWS_WEB_IDENTITY_TOKEN_FILE"), muster_s3_env ("AWS_ROLE_ARN"),
+        muster_s3_env ("AWS_ROLE_SESSION_NAME"), bound, keys, error);
+  case SOURCE_PROFILE_WEB_IDENTITY:
+    return muster_s3_keys_from_web_identity (
+        config, muster_s3_config_setting (config, "web_identity_token_file"),
+        muster_s3_config_setting (config, "role_arn"),
+        muster_s3_config_setting (config, "role_session_name"), bound, keys, error);
+  case SOURCE_PROFILE:
+    return fetch_from_profile (config, keys, error);
+  case SOURCE_CONTAINER:
+    return muster_s3_keys_from_container (config, bound, keys, error);
+  case SOURCE_MACHINE:
+    return muster_s3_keys_from_machine (config, bound, keys, error);
+  default:
+    return check_profile (config, error) &&
+           muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED,
+                        "no credentials for the object store; set AWS_ACCESS_KEY_ID and "
+                        "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE");
+  }
+}
+
+/* With lock held. */
+static gboolean
+is_usable (MusterS3Credentials *self, gint64 wall_us)
+{
+  return self->has_keys && !self->is_refused && self->keys.expires_us > wall_us;
+}
+
+static gboolean
+is_not_fetching (gpointer data)
+{
+  return !((MusterS3Credentials *)data)->is_fetching;
+}
+
+/* With lock held: keys are replaced early, but by one thread, while the others use those. */
+static gboolean
+must_fetch (MusterS3Credentials *self, gint64 wall_us)
+{
+  const gboolean is_old = self->has_keys && self->keys.expires_us < G_MAXINT64 - REPLACED_BEFORE &&
+                          self->keys.expires_us - REPLACED_BEFORE <= wall_us;
+  return !is_usable (self, wall_us) || (is_old && !self->is_fetching);
+}
+
+/* With lock held, which it releases meanwhile. */
+static gboolean
+replace_keys (MusterS3Credentials *self, const MusterS3Bound *bound, GError **error)
+{
+  MusterS3Keys fresh = {0};
+  g_autoptr (GError) why = NULL;
+  self->is_fetching = TRUE;
+  g_mutex_unlock (&self->lock);
+  const gboolean is_fetched = fetch (self, bound, &fresh, &why);
+  g_mutex_lock (&self->lock);
+  self->is_fetching = FALSE;
+  g_cond_broadcast (&self->changed);
+  if (is_fetched) {
+    muster_s3_keys_clear (&self->keys);
+    self->keys = fresh;
+    self->has_keys = TRUE;
+    self->is_refused = FALSE;
+  } else if (!is_usable (self, muster_clock_wall_us (bound->clock))) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  return TRUE; /* the old ones still serve */
+}
+
+gboolean
+muster_s3_credentials_get (MusterS3Credentials *self, const MusterS3Bound *bound,
+                           MusterS3Keys *keys, GError **error)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  const gint64 wall_us = muster_clock_wall_us (bound->clock);
+  while (self->is_fetching && !is_usable (self, wall_us))
+    if (!muster_wait_for (&self->changed, &self->lock, is_not_fetching, self, bound->deadline_us,
+                          bound->cancellable)) {
+      if (g_cancellable_set_error_if_cancelled (bound->cancellable, error))
+        return FALSE;
+      return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                          "the deadline passed while credentials were fetched");
+    }
+  if (must_fetch (self, wall_us) && !replace_keys (self, bound, error))
+    return FALSE;
+  muster_s3_keys_copy (&self->keys, keys);
+  return TRUE;
+}
+
+gboolean
+muster_s3_credentials_expire (MusterS3Credentials *self, const MusterS3Keys *keys)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  const gboolean can_change = self->source != SOURCE_ENVIRONMENT && self->source != SOURCE_PROFILE;
+  if (self->has_keys && g_strcmp0 (self->keys.id, keys->id) == 0 &&
+      g_strcmp0 (self->keys.token, keys->token) == 0)
+    self->is_refused = can_change;
+  return can_change;
+}
+
+char *
+muster_s3_credentials_describe (MusterS3Credentials *self)
+{
+  switch (self->source) {
+  case SOURCE_ENVIRONMENT:
+    return g_strdup ("the environment");
+  case SOURCE_WEB_IDENTITY:
+  case SOURCE_PROFILE_WEB_IDENTITY:
+    return g_strdup ("web identity");
+  case SOURCE_PROFILE:
+    return g_strdup_printf ("the AWS profile '%s'", self->config->profile);
+  case SOURCE_CONTAINER:
+    return g_strdup ("the container's credentials service");
+  case SOURCE_MACHINE:
+    return g_strdup ("the machine's metadata service");
+  default:
+    return g_strdup ("nowhere");
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/s3/s3_request.h"
+#include "checkpoint/store/storage.h"
+
+G_BEGIN_DECLS
+
+/* What the parts of the store share. */
+
+#define MUSTER_TYPE_S3_STORAGE (muster_s3_storage_get_type ())
+G_DECLARE_FINAL_TYPE (MusterS3Storage, muster_s3_storage, MUSTER, S3_STORAGE, GObject)
+
+struct _MusterS3Storage {
+  GObject parent;
+  MusterS3Client *client; /* (owned) */
+  MusterS3Bound bound;    /* its clock and cancellable are owned */
+};
+
+/* writing (s3_upload.c) */
+MusterStorageFile *muster_s3_create (MusterS3Storage *self, const char *path, GError **error);
+gboolean muster_s3_reserve (MusterS3Storage *self, MusterStorageFile *file, guint64 size,
+                            GError **error);
+gboolean muster_s3_append (MusterS3Storage *self, MusterStorageFile *file, const void *data,
+                           gsize size, GError **error);
+gboolean muster_s3_close (MusterS3Storage *self, MusterStorageFile *file, GError **error);
+void muster_s3_abandon (MusterS3Storage *self, MusterStorageFile *file);
+
+/* multipart uploads (s3_multipart.c) */
+
+/* (transfer full) the upload's identifier, NULL with an error. mark may be NULL. */
+char *muster_s3_upload_begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                              const char *mark, GError **error);
+/* (transfer full) its ETag. With source, "BUCKET/KEY" encoded, the part is a copy of that. */
+char *muster_s3_upload_part (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                             const char *id, guint number, const void *data, gsize size,
+                             const char *source, GError **error);
+/* Shows the object, if there is none of its name. etags are in the order of the parts. */
+gboolean muster_s3_upload_complete (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                                    const char *id, const char *mark, GPtrArray *etags,
+                                    GError **error);
+/* Soon, even after the deadline or a cancellation; what remains is for a sweep. */
+void muster_s3_upload_abort_quietly (MusterS3Storage *self, const char *path,
+                                     const MusterS3Uri *uri, const char *id);
+gboolean muster_s3_sweep (MusterS3Storage *self, const char *directory, GError **error);
+
+/* reading (s3_download.c) */
+MusterStorageInput *muster_s3_open (MusterS3Storage *self, const char *path, guint64 *size,
+                                    GError **error);
+gssize muster_s3_read_at (MusterS3Storage *self, MusterStorageInput *input, guint64 offset,
+                          void *buffer, gsize size, GError **error);
+const char *muster_s3_input_etag (const MusterStorageInput *input);
+void muster_s3_close_input (MusterStorageInput *input);
+
+/* small objects (s3_objects.c, s3_put.c) */
+
+/* (transfer full) the new ETag. version is as for muster_storage_replace (). */
+char *muster_s3_put (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                     const void *data, gsize size, const char *version, GError **error);
+/* Sets header to the condition on version, or to NULL if there is none or the store ignores it:
+ * then it is checked here, as well as that can be. */
+gboolean muster_s3_condition (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                              const char *version, char **header, GError **error);
+/* TRUE if the object is the one that mark was given to. */
+gboolean muster_s3_is_own (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                           const char *mark);
+gboolean muster_s3_head (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                         MusterS3Answer *answer, GError **error);
+char **muster_s3_list (MusterS3Storage *self, const char *directory, GError **error);
+gboolean muster_s3_remove (MusterS3Storage *self, const char *path, GError **error);
+gboolean muster_s3_copy (MusterS3Storage *self, const char *from, const char *to, GError **error);
+
+/* A path of an object. INVALID_ARGUMENT for the bucket itself. */
+gboolean muster_s3_object_uri (const char *path, MusterS3Uri *uri, GError **error);
+
+G_END_DECLS

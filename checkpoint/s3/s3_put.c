@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Objects that one request writes, and conditions on what they replace. */
+#include "base/error.h"
+#include "base/log.h"
+#include "checkpoint/s3/s3_private.h"
+
+#include <string.h>
+
+/* No object has it. */
+#define NO_ETAG "\"00000000000000000000000000000000-0\""
+
+/* One PUT. answer is to be cleared. */
+static gboolean
+put_once (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const void *data,
+          gsize size, const char *mark, const char *condition, MusterS3Answer *answer,
+          GError **error)
+{
+  g_autofree char *header = g_strconcat (MUSTER_S3_MARK ":", mark, NULL);
+  const MusterS3Request request = {
+      .operation = "PutObject",
+      .path = path,
+      .method = "PUT",
+      .uri = uri,
+      .headers = {"content-type:application/octet-stream", header, condition},
+      .body = data,
+      .size = size};
+  return muster_s3_request (self->client, &request, &self->bound, answer, error);
+}
+
+gboolean
+muster_s3_head (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                MusterS3Answer *answer, GError **error)
+{
+  const MusterS3Request request = {
+      .operation = "HeadObject", .path = path, .method = "HEAD", .uri = uri};
+  return muster_s3_request (self->client, &request, &self->bound, answer, error);
+}
+
+gboolean
+muster_s3_is_own (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *mark)
+{
+  g_auto (MusterS3Answer) answer = {0};
+  return muster_s3_head (self, path, uri, &answer, NULL) && g_strcmp0 (answer.mark, mark) == 0;
+}
+
+static void
+remove_probe (MusterS3Storage *self, const char *path, const MusterS3Uri *probe)
+{
+  g_auto (MusterS3Answer) answer = {0};
+  const MusterS3Request request = {
+      .operation = "DeleteObject", .path = path, .method = "DELETE", .uri = probe};
+  (void)muster_s3_request (self->client, &request, &self->bound, &answer, NULL);
+}
+
+static void
+warn_ignored (MusterS3Storage *self, const char *bucket)
+{
+  g_autofree char *store = muster_s3_config_describe (self->client->config);
+  muster_log (G_LOG_LEVEL_WARNING, "unconditional-store", "MUSTER_BUCKET", bucket, "MESSAGE",
+              "%s ignores If-Match: two chiefs that write to '" MUSTER_S3_SCHEME "%s' at the same "
+              "time may undo each other's changes (docs/object-stores.md)",
+              store, bucket);
+}
+
+/* Asks once for each bucket whether conditions are heeded: a new name that must have a version
+ * which no object has. A store that heeds them refuses, and nothing was written. */
+static gboolean
+find_out (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, GError **error)
+{
+  g_autofree char *unique = g_uuid_string_random ();
+  const char *slash = strrchr (uri->key, '/');
+  g_autofree char *key =
+      g_strdup_printf ("%.*s.muster-conditions-%s", slash != NULL ? (int)(slash - uri->key + 1) : 0,
+                       uri->key, unique);
+  const MusterS3Uri probe = {uri->bucket, key};
+  g_auto (MusterS3Answer) answer = {0};
+  g_autoptr (GError) why = NULL;
+  const gboolean is_written =
+      put_once (self, path, &probe, "", 0, unique, "if-match:" NO_ETAG, &answer, &why);
+  const gboolean is_heeded = !is_written && (answer.status == 412 || answer.status == 404) &&
+                             !muster_error_is (why, MUSTER_ERROR_INVALID_ARGUMENT);
+  if (is_written)
+    remove_probe (self, path, &probe);
+  if (!is_written && !is_heeded && answer.status != 501) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  muster_s3_client_set_conditions (self->client, uri->bucket,
+                                   is_heeded ? MUSTER_S3_HEEDED : MUSTER_S3_IGNORED);
+  if (!is_heeded)
+    warn_ignored (self, uri->bucket);
+  return TRUE;
+}
+
+static gboolean
+fail_changed (const char *path, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_ABORTED,
+                      "'%s': another writer has changed it; read it again", path);
+}
+
+/* What can be done without conditions: another writer may still come between this and the write. */
+static gboolean
+check_version (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *version,
+               GError **error)
+{
+  g_auto (MusterS3Answer) answer = {0};
+  g_autoptr (GError) why = NULL;
+  const gboolean is_there = muster_s3_head (self, path, uri, &answer, &why);
+  if (!is_there && answer.status != 404) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  return g_strcmp0 (is_there ? answer.etag : "", version) == 0 || fail_changed (path, error);
+}
+
+gboolean
+muster_s3_condition (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                     const char *version, char **header, GError **error)
+{
+  *header = NULL;
+  if (version == NULL)
+    return TRUE;
+  if (muster_s3_client_conditions (self->client, uri->bucket) == MUSTER_S3_UNKNOWN &&
+      !find_out (self, path, uri, error))
+    return FALSE;
+  if (muster_s3_client_conditions (self->client, uri->bucket) == MUSTER_S3_IGNORED)
+    return check_version (self, path, uri, version, error);
+  *header =
+      *version == '\0' ? g_strdup ("if-none-match:*") : g_strconcat ("if-match:", version, NULL);
+  return TRUE;
+}
+
+/* The answer to a lost race: of an object that has been removed meanwhile, too. After an attempt
+ * whose answer was lost, it may be this writer who has won it. (transfer full) */
+static char *
+lose_race (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *mark,
+           gboolean is_unsure, GError **error)
+{
+  g_auto (MusterS3Answer) now = {0};
+  if (is_unsure && muster_s3_head (self, path, uri, &now, NULL) && g_strcmp0 (now.mark, mark) == 0)
+    return g_steal_pointer (&now.etag);
+  fail_changed (path, error);
+  return NULL;
+}
+
+char *
+muster_s3_put (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const void *data,
+               gsize size, const char *version, GError **error)
+{
+  g_autofree char *mark = g_uuid_string_random (), *condition = NULL;
+  g_autoptr (GError) why = NULL;
+  g_auto (MusterS3Answer) answer = {0};
+  if (!muster_s3_condition (self, path, uri, version, &condition, error))
+    return NULL;
+  if (put_once (self, path, uri, data, size, mark, condition, &answer, &why))
+    return answer.etag != NULL ? g_steal_pointer (&answer.etag) : g_strdup ("");
+  const gboolean is_absent = g_error_matches (why, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+  if (condition != NULL && (answer.status == 412 || is_absent))
+    return lose_race (self, path, uri, mark, answer.is_unsure, error);
+  g_propagate_error (error, g_steal_pointer (&why));
+  return NULL;
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Object stores from Python: S3's, over a server that holds a dictionary, and what their interface means for local files."""
+import hashlib
+import http.server
+import os
+import threading
+
+import case
+from case import Gio, Muster
+
+NO_UPLOADS = b"<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *unused):
+        pass
+
+    def reply(self, status, body=b"", **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def etag(self):
+        data = self.server.objects.get(self.path)
+        return None if data is None else '"%s"' % hashlib.md5(data).hexdigest()
+
+    def do_PUT(self):
+        data = self.rfile.read(int(self.headers["content-length"]))
+        if "if-match" in self.headers and self.headers["if-match"] != self.etag() or \
+           "if-none-match" in self.headers and self.etag() is not None:
+            self.reply(412)
+        else:
+            self.server.objects[self.path] = data
+            self.reply(200, etag=self.etag())
+
+    def do_GET(self):
+        if "uploads=" in self.path:
+            self.reply(200, NO_UPLOADS)
+        elif self.etag() is None:
+            self.reply(404)
+        else:
+            data = self.server.objects[self.path]
+            self.reply(206, data, etag=self.etag(), content_range="bytes 0-%d/%d" % (len(data) - 1, len(data)))
+
+
+class ObjectStore(case.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.objects = {}
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        os.environ.update(AWS_ACCESS_KEY_ID="id", AWS_SECRET_ACCESS_KEY="secret", no_proxy="127.0.0.1")
+        options = Muster.S3Options.new()
+        options.endpoint_url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        options.region = "eu-central-1"
+        options.set_clock(Muster.system_clock())
+        self.store = Muster.s3_storage_new(options)
+
+    def test_a_file_is_replaced_only_if_nobody_else_has(self):
+        path = "s3://bucket/run/checkpoint"
+        done, first = self.store.replace(path, b"one", "")
+        self.assertTrue(done)
+        data, version = self.store.read_versioned(path)
+        self.assertEqual((data.get_data(), version), (b"one", first))
+        self.store.replace(path, b"two", first)
+        self.assertFails(Muster.Error.ABORTED, "another writer", self.store.replace, path, b"three", first)
+        self.assertEqual(self.server.objects, {"/bucket/run/checkpoint": b"two"})
+
+    def test_a_file_that_is_abandoned_is_never_there(self):
+        self.assertFalse(self.store.can_rename("s3://bucket/run"))
+        file = self.store.create("s3://bucket/run/a")
+        self.store.append(file, b"x")
+        self.store.abandon(file)
+        self.store.sweep("s3://bucket/run")
+        self.assertEqual(self.server.objects, {})
+
+    def test_a_bound_store_ends_by_its_deadline(self):
+        clock = Muster.system_clock()
+        bound = self.store.bound(clock.now_us(), clock, None)
+        self.assertFails(Muster.Error.DEADLINE_EXCEEDED, "deadline", bound.read, "s3://bucket/run/a")
+        cancelled = Gio.Cancellable()
+        bound = self.store.bound(Muster.WAIT_FOREVER, None, cancelled)
+        bound.publish("s3://bucket/run/a", b"x")
+        self.assertEqual(self.server.objects, {"/bucket/run/a": b"x"})
+
+    def test_what_is_sent_is_counted(self):
+        before = Muster.s3_metrics().requests
+        self.store.publish("s3://bucket/run/a", b"x")
+        self.assertEqual(Muster.s3_metrics().requests, before + 1)
+
+
+if __name__ == "__main__":
+    case.main()

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`muster` with checkpoints in an S3 store, moto's server: trained, killed and resumed, two chiefs, the subcommands, a
+tier, and a TensorFlow program that saves through `muster serve`."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, "tests/checkpoint/s3")
+import peer
+from peer import BUCKET, KEY_ID, SECRET
+
+FIXTURES = os.path.abspath("tests/fixtures")
+MUSTER = os.path.abspath("cli/muster")
+RUN = "s3://%s/run" % BUCKET
+
+# Saves and restores by the saver's own ops, as a program of TensorFlow's does.
+TENSORFLOW = """
+import sys
+import tensorflow.compat.v1 as tf
+target, inside, outside = sys.argv[1:]
+with tf.Graph().as_default():
+    v = tf.get_variable("v", initializer=tf.constant([1.0, 2.0]), use_resource=True)
+    saver = tf.train.Saver(sharded=len(inside) % 2 == 0)
+    info = saver.saver_def
+    with tf.Session(target) as session:
+        session.run(v.initializer)
+        session.run(info.save_tensor_name, {info.filename_tensor_name: inside})
+        session.run(v.assign([0.0, 0.0]))
+        session.run(info.restore_op_name, {info.filename_tensor_name: inside})
+        print("restored", session.run(v).tolist())
+        try:
+            session.run(info.save_tensor_name, {info.filename_tensor_name: outside})
+            print("saved outside")
+        except tf.errors.OpError as error:
+            print("refused", " ".join(error.message.split()))
+"""
+
+
+class ObjectStoreTest(peer.S3Test):
+
+    def environment(self, **more):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS") and name != "TF_CONFIG"}
+        kept.update(AWS_ACCESS_KEY_ID=KEY_ID, AWS_SECRET_ACCESS_KEY=SECRET, AWS_REGION="eu-central-1",
+                    AWS_EC2_METADATA_DISABLED="true", AWS_CONFIG_FILE="/nonexistent", AWS_SHARED_CREDENTIALS_FILE="/nonexistent",
+                    AWS_ENDPOINT_URL="http://%s:%d" % self.backend)
+        kept.update(more)
+        return kept
+
+    def muster(self, *words, code=0):
+        done = subprocess.run([MUSTER, *words], env=self.environment(), capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def start(self, *words):
+        process = subprocess.Popen([MUSTER, *words], env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   text=True, preexec_fn=peer.die_with_parent)
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+    def trained(self, directory, *more, master="local"):
+        return ["train", "--meta-graph=%s/digits.meta" % FIXTURES, "--master=" + master, "--save-blocking",
+                "--feed=x:0=@%s/digits_x.npy" % FIXTURES, "--feed=y:0=@%s/digits_y.npy" % FIXTURES,
+                "--checkpoint-dir=" + directory, *more]
+
+    def wait_for_key(self, key, process=None):
+        for _ in range(600):
+            if key in self.keys():
+                return
+            if process is not None and process.poll() is not None:
+                break
+            time.sleep(0.1)
+        self.fail("'%s' never came: %s\n%s" % (key, self.keys(), process.communicate()[0] if process else ""))
+
+    def listed(self, directory=RUN):
+        return [json.loads(line) for line in self.muster("checkpoint", "list", "--json", directory).splitlines()]
+
+    def left_over(self):
+        """Data files without an index, and what is hidden."""
+        keys = self.keys()
+        return [key for key in keys if "/." in key or (".data-" in key and key.split(".data-")[0] + ".index" not in keys)]
+
+    def test_a_job_is_killed_and_resumes(self):
+        job = self.start(*self.trained(RUN, "--steps=1000000", "--save-every=20", "--keep=3"))
+        self.wait_for_key("run/model.ckpt-40.index", job)
+        job.send_signal(signal.SIGKILL)
+        job.wait()
+        self.s3.put_object(Bucket=BUCKET, Key="run/model.ckpt-7.data-00000-of-00001", Body=b"left")
+        self.s3.create_multipart_upload(Bucket=BUCKET, Key="run/model.ckpt-8.data-00000-of-00001")
+        before = max(int(re.search(r"ckpt-(\d+)", one["prefix"]).group(1)) for one in self.listed())
+        said = self.muster(*self.trained(RUN, "--steps=%d" % (before + 40), "--save-every=20", "--keep=3"))
+        self.assertIn("trained digits to step %d" % (before + 40), said)
+        self.assertRegex(said, r"restored.*step \d+|restored s3://")
+        self.assertEqual((self.left_over(), self.uploads()), ([], []))
+        self.assertLessEqual(len(self.listed()), 3)
+        self.assertIn("whole", self.muster("checkpoint", "verify", RUN))
+
+    def test_the_subcommands_read_and_prune_a_run(self):
+        self.muster(*self.trained(RUN, "--steps=40", "--save-every=20"))
+        steps = [one["prefix"] for one in self.listed()]
+        self.assertEqual(steps, [RUN + "/model.ckpt-40", RUN + "/model.ckpt-20", RUN + "/model.ckpt-0"])
+        self.assertEqual(self.muster("checkpoint", "latest", RUN).strip(), RUN + "/model.ckpt-40")
+        self.assertIn("step 40", self.muster("checkpoint", "show", RUN))
+        self.muster("checkpoint", "diff", RUN + "/model.ckpt-40", RUN + "/model.ckpt-20", code=1)
+        self.assertIn("would remove 2 of 3", self.muster("checkpoint", "prune", "--keep=1", "--dry-run", RUN))
+        self.assertIn("removed 2 of 3", self.muster("checkpoint", "prune", "--keep=1", RUN))
+        self.assertEqual([one["prefix"] for one in self.listed()], [RUN + "/model.ckpt-40"])
+        self.assertEqual(self.left_over(), [])
+
+    def test_a_tier_is_local_and_the_durable_one_a_bucket(self):
+        with tempfile.TemporaryDirectory() as fast:
+            self.muster(*self.trained(RUN, "--steps=60", "--save-every=20", "--fast-dir=%s,every=10" % fast))
+            self.assertTrue(os.path.exists(fast + "/model.ckpt-60.index"))
+            self.assertEqual(self.listed()[0]["prefix"], RUN + "/model.ckpt-60")
+            self.assertEqual(self.left_over(), [])
+            self.assertIn("whole", self.muster("checkpoint", "verify", RUN))
+            said = self.muster("checkpoint", "list", fast, RUN)
+            self.assertRegex(said, r"model.ckpt-60 +%s .*latest" % re.escape(fast))
+
+    def served(self, *more):
+        server = self.start("serve", "--listen=localhost:0", *more)
+        line = server.stdout.readline()
+        return re.search(r"grpc://\S+", line).group(0)
+
+    def test_of_two_chiefs_the_older_one_saves_no_more(self):
+        one, other = (self.served("--data-dir=s3://%s/run" % BUCKET) for _ in range(2))
+        old = self.start(*self.trained(RUN, "--steps=1000000", "--save-every=20", master=one))
+        self.wait_for_key("run/model.ckpt-20.index", old)
+        # Another master's chief takes the directory with the job.
+        new = self.start(*self.trained(RUN, "--steps=1000000", "--save-every=20", master=other))
+        out = old.communicate(timeout=120)[0]
+        self.assertNotEqual(old.returncode, 0, out)
+        self.assertIn("was taken over by the chief of 'digits'", out)
+        new.send_signal(signal.SIGTERM)
+        new.communicate(timeout=120)
+        self.assertEqual(self.left_over(), [])
+        self.assertIn("whole", self.muster("checkpoint", "verify", RUN))
+
+    def test_tensorflow_saves_and_restores_by_ops_where_the_server_may(self):
+        python = os.environ.get("MUSTER_TENSORFLOW", os.path.expanduser("~/.cache/muster/tensorflow")) + "/bin/python3"
+        if not os.path.exists(python):
+            self.skipTest("no TensorFlow; bazel/setup --tests installs it")
+        address = self.served("--data-dir=s3://%s/tf" % BUCKET)
+        for inside in ("s3://%s/tf/m" % BUCKET, "s3://%s/tf/mm" % BUCKET):
+            # The client has no credentials.
+            without = {name: value for name, value in self.environment().items() if not name.startswith("AWS")}
+            done = subprocess.run([python, "-c", TENSORFLOW, address, inside, "s3://%s/other/m" % BUCKET],
+                                  env=without, capture_output=True, text=True, timeout=240)
+            self.assertIn("restored [1.0, 2.0]", done.stdout, done.stderr[-2000:])
+            self.assertRegex(done.stdout, "refused .*is outside the server's data directories")
+            self.assertNotIn(SECRET, done.stdout + done.stderr)
+            self.assertIn("whole", self.muster("checkpoint", "verify", inside))
+        self.assertEqual([key for key in self.keys() if not key.startswith("tf/m")], [])
+        self.assertEqual(self.left_over(), [])
+
+    def test_a_server_without_the_prefix_refuses_it_and_the_chief_sends_the_checkpoint(self):
+        address = self.served()
+        said = self.muster(*self.trained(RUN, "--steps=40", "--save-every=20", master=address))
+        self.assertIn("trained digits to step 40", said)
+        self.assertEqual(self.listed()[0]["prefix"], RUN + "/model.ckpt-40")
+        self.assertEqual((self.left_over(), self.uploads()), ([], []))
+        said = self.muster(*self.trained(RUN, "--steps=60", "--save-every=20", "--restore", master=self.served()))
+        self.assertIn("trained digits to step 60", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
