@@ -62,7 +62,8 @@ MODULES = {
     "cli/output": ["base", "ready", "status"],
     "cli/common": ["base", "graph", "rpc", "rpc/proto", "rpc/client", "master", "master/remote", "session", "session/cluster", "train/monitored", "train/position", "cli/output"],
     "cli/certs": ["base", "rpc", "cli/common"],
+    "cli/checkpoint": ["graph", "checkpoint/store", "checkpoint/format", "checkpoint/state", "saver/tiers", "cli/output", "cli/common"],
     "cli/terminal": ["checkpoint/state", "cli/output", "cli/common"],
-    "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/format", "checkpoint/state", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/monitored", "train/position", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
-    "cli": ["base", "engine/session", "tensorflow", "cli/output", "cli/common", "cli/certs", "cli/commands"],
+    "cli/commands": ["base", "graph", "checkpoint/store", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/monitored", "train/position", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
+    "cli": ["base", "engine/session", "tensorflow", "cli/output", "cli/common", "cli/certs", "cli/checkpoint", "cli/commands"],
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/version.h"
 #include "cli/certs/certs.h"
+#include "cli/checkpoint/checkpoint.h"
 #include "cli/commands/commands.h"
 #include "cli/common/cli.h"
 #include "cli/output/log.h"

@@ -5,6 +5,9 @@
 
 G_BEGIN_DECLS
 
+/* `muster checkpoint VERB …`; returns an exit code. */
+int muster_cli_checkpoint (int argc, char **argv);
+
 /* The subcommands of `muster checkpoint`. Each gets its own arguments, with argv[0] "checkpoint
  * NAME", and returns an exit code. */
 
