@@ -148,6 +148,43 @@ forward_takes (MusterStorage *self, const char *path)
   return muster_storage_check_path (inner_of (self), "path", path, NULL);
 }
 
+static gboolean
+forward_can_rename (MusterStorage *self, const char *path)
+{
+  return muster_storage_can_rename (inner_of (self), path);
+}
+
+static void
+forward_abandon (MusterStorage *self, MusterStorageFile *file)
+{
+  muster_storage_abandon (inner_of (self), file);
+}
+
+static gboolean
+forward_copy (MusterStorage *self, const char *from, const char *to, GError **error)
+{
+  return muster_storage_copy (inner_of (self), from, to, error);
+}
+
+static GBytes *
+forward_read_versioned (MusterStorage *self, const char *path, char **version, GError **error)
+{
+  return muster_storage_read_versioned (inner_of (self), path, version, error);
+}
+
+static gboolean
+forward_replace (MusterStorage *self, const char *path, const void *data, gsize size,
+                 const char *version, char **new_version, GError **error)
+{
+  return muster_storage_replace (inner_of (self), path, data, size, version, new_version, error);
+}
+
+static gboolean
+forward_sweep (MusterStorage *self, const char *directory, GError **error)
+{
+  return muster_storage_sweep (inner_of (self), directory, error);
+}
+
 static void
 muster_forwarding_storage_iface_init (MusterStorageInterface *iface)
 {
@@ -169,6 +206,12 @@ muster_forwarding_storage_iface_init (MusterStorageInterface *iface)
   iface->lock = forward_lock;
   iface->unlock = forward_unlock;
   iface->takes = forward_takes;
+  iface->can_rename = forward_can_rename;
+  iface->abandon = forward_abandon;
+  iface->copy = forward_copy;
+  iface->read_versioned = forward_read_versioned;
+  iface->replace = forward_replace;
+  iface->sweep = forward_sweep;
 }
 
 static void

@@ -15,7 +15,8 @@ G_BEGIN_DECLS
  * interface's init function; in Python it is a method `do_append ()`. It calls the same operation
  * of [method@ForwardingStorage.inner].
  *
- * Files, inputs and locks belong to the other store. Any thread.
+ * Files, inputs and locks belong to the other store. A deadline ([method@Storage.bound]) isn't
+ * passed on: the bound store would lack what the class overrides. Any thread.
  */
 
 #define MUSTER_TYPE_FORWARDING_STORAGE (muster_forwarding_storage_get_type ())

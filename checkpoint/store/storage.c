@@ -3,9 +3,13 @@
 
 #include "base/error.h"
 #include "base/require.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>
+
+/* What a copy holds at a time. */
+#define COPY_SIZE ((gsize)1 << 20)
 
 G_DEFINE_INTERFACE (MusterStorage, muster_storage, G_TYPE_OBJECT)
 
@@ -97,6 +101,17 @@ muster_storage_close (MusterStorage *self, MusterStorageFile *file, GError **err
   return MUSTER_STORAGE_GET_IFACE (self)->close (self, file, error);
 }
 
+void
+muster_storage_abandon (MusterStorage *self, MusterStorageFile *file)
+{
+  g_return_if_fail (MUSTER_IS_STORAGE (self) && file != NULL);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  if (iface->abandon != NULL)
+    iface->abandon (self, file);
+  else
+    (void)iface->close (self, file, NULL);
+}
+
 MusterStorageInput *
 muster_storage_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
 {
@@ -162,6 +177,14 @@ muster_storage_read (MusterStorage *self, const char *path, GError **error)
   GBytes *bytes = read_all (self, input, path, size, error);
   muster_storage_close_input (self, input);
   return bytes;
+}
+
+gboolean
+muster_storage_can_rename (MusterStorage *self, const char *path)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self) && path != NULL, FALSE);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return iface->can_rename == NULL || iface->can_rename (self, path);
 }
 
 gboolean
@@ -254,6 +277,8 @@ muster_storage_publish (MusterStorage *self, const char *path, const void *data,
   muster_require_array (error, FALSE, data, size);
   if (!check (self, path, error))
     return FALSE;
+  if (!muster_storage_can_rename (self, path))
+    return muster_storage_replace (self, path, data, size, NULL, NULL, error);
   g_autofree char *temporary = muster_storage_temporary_name (path);
   g_autofree char *directory = g_path_get_dirname (path);
   if (!muster_storage_write_synced (self, temporary, data, size, error))
@@ -265,6 +290,20 @@ muster_storage_publish (MusterStorage *self, const char *path, const void *data,
   return muster_storage_sync_directory (self, directory, error);
 }
 
+/* An object store's files are durable once they are closed. */
+static gboolean
+finish_file (MusterStorage *self, MusterStorageFile *file, const char *path, gboolean is_written,
+             GError **error)
+{
+  if (is_written && muster_storage_close (self, file, error))
+    return TRUE;
+  if (!is_written)
+    muster_storage_abandon (self, file);
+  if (muster_storage_can_rename (self, path))
+    muster_storage_remove_quietly (self, path);
+  return FALSE;
+}
+
 gboolean
 muster_storage_write_synced (MusterStorage *self, const char *path, const void *data, gsize size,
                              GError **error)
@@ -272,13 +311,113 @@ muster_storage_write_synced (MusterStorage *self, const char *path, const void *
   MusterStorageFile *file = muster_storage_create (self, path, error);
   if (file == NULL)
     return FALSE;
-  gboolean is_written = muster_storage_append (self, file, data, size, error) &&
-                        muster_storage_sync (self, file, error);
-  if (!muster_storage_close (self, file, is_written ? error : NULL))
-    is_written = FALSE;
-  if (!is_written)
-    muster_storage_remove_quietly (self, path);
-  return is_written;
+  const gboolean is_written = muster_storage_append (self, file, data, size, error) &&
+                              muster_storage_sync (self, file, error);
+  return finish_file (self, file, path, is_written, error);
+}
+
+static gboolean
+copy_bytes (MusterStorage *self, MusterStorageInput *from, MusterStorageFile *to, guint64 size,
+            GError **error)
+{
+  g_autofree guint8 *buffer = g_malloc (COPY_SIZE);
+  for (guint64 at = 0; at < size;) {
+    const gssize n =
+        muster_storage_read_at (self, from, at, buffer, MIN (COPY_SIZE, size - at), error);
+    if (n < 0 || !muster_storage_append (self, to, buffer, (gsize)n, error))
+      return FALSE;
+    if (n == 0)
+      return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the file became shorter");
+    at += (guint64)n;
+  }
+  return muster_storage_sync (self, to, error);
+}
+
+static gboolean
+copy_through_here (MusterStorage *self, const char *from, const char *to, GError **error)
+{
+  guint64 size;
+  MusterStorageInput *input = muster_storage_open (self, from, &size, error);
+  MusterStorageFile *file = input != NULL ? muster_storage_create (self, to, error) : NULL;
+  const gboolean is_copied =
+      file != NULL &&
+      finish_file (self, file, to, copy_bytes (self, input, file, size, error), error);
+  muster_storage_close_input (self, input);
+  return is_copied;
+}
+
+gboolean
+muster_storage_copy (MusterStorage *self, const char *from, const char *to, GError **error)
+{
+  muster_require (error, FALSE, self, from, to);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  if (!check (self, from, error) || !check (self, to, error))
+    return FALSE;
+  const gboolean copies = iface->copy != NULL && !muster_storage_can_rename (self, to);
+  if (copies ? iface->copy (self, from, to, error) : copy_through_here (self, from, to, error))
+    return TRUE;
+  g_prefix_error (error, "Copying '%s' to '%s': ", from, to);
+  return FALSE;
+}
+
+GBytes *
+muster_storage_read_versioned (MusterStorage *self, const char *path, char **version,
+                               GError **error)
+{
+  muster_require (error, NULL, self, path, version);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  g_autoptr (GError) why = NULL;
+  *version = NULL;
+  if (iface->read_versioned == NULL || muster_storage_can_rename (self, path))
+    return muster_storage_read (self, path, error);
+  if (!check (self, path, error))
+    return NULL;
+  GBytes *bytes = iface->read_versioned (self, path, version, &why);
+  if (bytes != NULL)
+    return bytes;
+  g_free (*version);
+  *version = muster_storage_failure_is_absent (why) ? g_strdup ("") : NULL;
+  g_propagate_error (error, g_steal_pointer (&why));
+  return NULL;
+}
+
+gboolean
+muster_storage_replace (MusterStorage *self, const char *path, const void *data, gsize size,
+                        const char *version, char **new_version, GError **error)
+{
+  muster_require (error, FALSE, self, path);
+  muster_require_array (error, FALSE, data, size);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  char *unused = NULL;
+  new_version = new_version != NULL ? new_version : &unused;
+  *new_version = NULL;
+  if (!check (self, path, error))
+    return FALSE;
+  const gboolean is_replaced =
+      muster_storage_can_rename (self, path)
+          ? muster_storage_publish (self, path, data, size, error)
+          : iface->replace (self, path, data, size, version, new_version, error);
+  g_free (unused);
+  return is_replaced;
+}
+
+gboolean
+muster_storage_sweep (MusterStorage *self, const char *directory, GError **error)
+{
+  muster_require (error, FALSE, self, directory);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return check (self, directory, error) &&
+         (iface->sweep == NULL || iface->sweep (self, directory, error));
+}
+
+MusterStorage *
+muster_storage_bound (MusterStorage *self, gint64 deadline_us, MusterClock *clock,
+                      GCancellable *cancellable)
+{
+  g_return_val_if_fail (MUSTER_IS_STORAGE (self), NULL);
+  const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
+  return iface->bound != NULL ? iface->bound (self, deadline_us, clock, cancellable)
+                              : g_object_ref (self);
 }
 
 void

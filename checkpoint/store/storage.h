@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.h"
+
 #include <gio/gio.h>
 
 G_BEGIN_DECLS
@@ -59,8 +61,11 @@ typedef struct {
  *
  * A store for checkpoints: the operations that publishing and reading need (docs/decisions/0009).
  *
- * muster has one implementation, local files ([func@local_storage]); another needs its own
- * interface struct, or a subclass of [class@ForwardingStorage] that overrides some operations.
+ * There are two kinds. In a file system ([func@local_storage]) a file is there while it is written,
+ * and becomes another's replacement by [method@Storage.rename]. In an object store
+ * ([method@Storage.can_rename] is `FALSE`) a file appears under its own name, whole, when it is
+ * closed. A store of one's own needs its own interface struct, or a subclass of
+ * [class@ForwardingStorage] that overrides some operations.
  * Paths are the caller's, separated by '/'. Errors are `G_IO_ERROR` or `G_FILE_ERROR` with the path
  * in front. Any thread; a file being written belongs to one thread, one being read to any.
  *
@@ -90,8 +95,15 @@ G_DECLARE_INTERFACE (MusterStorage, muster_storage, MUSTER, STORAGE, GObject)
  * @lock: (nullable): optional; see [method@Storage.lock]
  * @unlock: see [method@Storage.unlock]; needed with @lock
  * @takes: (nullable): optional: whether the store supports a path; if `NULL`, any path
+ * @can_rename: (nullable): optional; see [method@Storage.can_rename]
+ * @abandon: (nullable): optional; see [method@Storage.abandon]
+ * @copy: (nullable): optional; see [method@Storage.copy]
+ * @read_versioned: see [method@Storage.read_versioned]
+ * @replace: see [method@Storage.replace]; needed with @can_rename, as is @read_versioned
+ * @sweep: (nullable): optional; see [method@Storage.sweep]
+ * @bound: (nullable): optional; see [method@Storage.bound]
  *
- * The operations of a store: writing, reading, names and locks.
+ * The operations of a store: writing, reading, names and locks, and those of object stores.
  */
 struct _MusterStorageInterface {
   GTypeInterface parent;
@@ -121,6 +133,16 @@ struct _MusterStorageInterface {
                               GError **error);
   void (*unlock) (MusterStorage *self, MusterStorageLock *lock);
   gboolean (*takes) (MusterStorage *self, const char *path);
+  /* object stores; without them the store is a file system */
+  gboolean (*can_rename) (MusterStorage *self, const char *path);
+  void (*abandon) (MusterStorage *self, MusterStorageFile *file);
+  gboolean (*copy) (MusterStorage *self, const char *from, const char *to, GError **error);
+  GBytes *(*read_versioned) (MusterStorage *self, const char *path, char **version, GError **error);
+  gboolean (*replace) (MusterStorage *self, const char *path, const void *data, gsize size,
+                       const char *version, char **new_version, GError **error);
+  gboolean (*sweep) (MusterStorage *self, const char *directory, GError **error);
+  MusterStorage *(*bound) (MusterStorage *self, gint64 deadline_us, MusterClock *clock,
+                           GCancellable *cancellable);
 };
 
 /**
@@ -177,9 +199,11 @@ gboolean muster_storage_check_path (MusterStorage *self, const char *what, const
  * @path: the file; an existing one is emptied
  * @error: return location for an error
  *
- * Creates a file to write it.
+ * Creates a file to write it. In an object store it must be a new one: others see it once it is
+ * closed, and if there is one of that name by then, closing fails with `ABORTED`.
  *
- * Returns: (transfer none): the file, until [method@Storage.close], which must follow
+ * Returns: (transfer none): the file, until [method@Storage.close] or [method@Storage.abandon],
+ *   one of which must follow
  */
 MusterStorageFile *muster_storage_create (MusterStorage *self, const char *path, GError **error);
 
@@ -231,11 +255,22 @@ gboolean muster_storage_sync (MusterStorage *self, MusterStorageFile *file, GErr
  * @file: a file being written; freed even on failure
  * @error: return location for an error
  *
- * Closes a file. It doesn't sync it.
+ * Closes a file. It doesn't sync it. In an object store the file is durable and there for all from
+ * now on.
  *
  * Returns: `TRUE` if everything was written
  */
 gboolean muster_storage_close (MusterStorage *self, MusterStorageFile *file, GError **error);
+
+/**
+ * muster_storage_abandon:
+ * @self: a store
+ * @file: a file being written; freed
+ *
+ * Gives up a file: in an object store nobody ever sees it. In a file system it is closed, and its
+ * writer removes it.
+ */
+void muster_storage_abandon (MusterStorage *self, MusterStorageFile *file);
 
 /**
  * muster_storage_open:
@@ -303,6 +338,18 @@ void muster_storage_close_input (MusterStorage *self, MusterStorageInput *input)
  * Returns: (transfer full): its content
  */
 GBytes *muster_storage_read (MusterStorage *self, const char *path, GError **error);
+
+/**
+ * muster_storage_can_rename:
+ * @self: a store
+ * @path: a path in it
+ *
+ * Whether [method@Storage.rename] works there: not in an object store, where a file appears, whole
+ * and under its own name, when it is closed.
+ *
+ * Returns: `TRUE` for a file system
+ */
+gboolean muster_storage_can_rename (MusterStorage *self, const char *path);
 
 /**
  * muster_storage_rename:
@@ -429,11 +476,90 @@ void muster_storage_unlock (MusterStorage *self, MusterStorageLock *lock);
  * @error: return location for an error
  *
  * Writes a small file atomically: writes and syncs a temporary file, renames it, and syncs the
- * directory. A reader sees the old or the new content.
+ * directory; in an object store it is [method@Storage.replace]. A reader sees the old or the new
+ * content.
  *
  * Returns: `TRUE` if the new content is durable
  */
 gboolean muster_storage_publish (MusterStorage *self, const char *path, const void *data,
                                  gsize size, GError **error);
+
+/**
+ * muster_storage_copy:
+ * @self: a store
+ * @from: a file
+ * @to: the new file, as for [method@Storage.create]; both are in this store
+ * @error: return location for an error
+ *
+ * Copies a file, durably. A store that can copy by itself does so; else the bytes go through this
+ * process, some at a time.
+ *
+ * Returns: `TRUE` if the copy is whole
+ */
+gboolean muster_storage_copy (MusterStorage *self, const char *from, const char *to,
+                              GError **error);
+
+/**
+ * muster_storage_read_versioned:
+ * @self: a store
+ * @path: a small file
+ * @version: (out) (nullable): what [method@Storage.replace] compares; the empty string if there is
+ *   no such file, which is an error as well; `NULL` in a file system, which has no versions
+ * @error: return location for an error
+ *
+ * Reads a whole file and which of its versions that is.
+ *
+ * Returns: (transfer full): its content
+ */
+GBytes *muster_storage_read_versioned (MusterStorage *self, const char *path, char **version,
+                                       GError **error);
+
+/**
+ * muster_storage_replace:
+ * @self: a store
+ * @path: a small file
+ * @data: (array length=size) (element-type guint8): its new content
+ * @size: the number of bytes
+ * @version: (nullable): the version to be replaced; the empty string: there must be no such file;
+ *   `NULL`: whatever is there
+ * @new_version: (out) (optional) (nullable): the version of the new content
+ * @error: return location for an error
+ *
+ * Replaces a file atomically if nobody else has since it was read. `ABORTED` if another writer
+ * did. In a file system it is [method@Storage.publish], and the directory's lock excludes others.
+ *
+ * Returns: `TRUE` if the new content is durable
+ */
+gboolean muster_storage_replace (MusterStorage *self, const char *path, const void *data,
+                                 gsize size, const char *version, char **new_version,
+                                 GError **error);
+
+/**
+ * muster_storage_sweep:
+ * @self: a store
+ * @directory: a directory
+ * @error: return location for an error
+ *
+ * Abandons the files that other processes began in a directory and have neither closed nor
+ * abandoned. They occupy space, and no list names them. Does nothing in a file system.
+ *
+ * Returns: `TRUE` if none is left
+ */
+gboolean muster_storage_sweep (MusterStorage *self, const char *directory, GError **error);
+
+/**
+ * muster_storage_bound:
+ * @self: a store
+ * @deadline_us: when its operations end at the latest
+ * @clock: (nullable): the deadline's clock; `NULL`: the machine's
+ * @cancellable: (nullable): what ends them before
+ *
+ * The same store with a deadline for what takes long in it. Its files may be used in either. Local
+ * files have none: the system ends their operations.
+ *
+ * Returns: (transfer full): the store with the deadline
+ */
+MusterStorage *muster_storage_bound (MusterStorage *self, gint64 deadline_us, MusterClock *clock,
+                                     GCancellable *cancellable);
 
 G_END_DECLS
