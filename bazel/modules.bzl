@@ -60,7 +60,7 @@ MODULES = {
     "server": ["base", "rpc", "rpc/proto", "rpc/server", "master", "server/core", "server/services", "server/gateway", "server/http"],
     "tensorflow": ["base", "master", "master/remote"],
     "cli/output": ["base", "ready", "status"],
-    "cli/common": ["base", "graph", "rpc", "rpc/proto", "rpc/client", "master", "master/remote", "session", "session/cluster", "train/monitored", "train/position", "cli/output"],
+    "cli/common": ["base", "graph", "rpc", "rpc/proto", "rpc/client", "master", "master/remote", "session", "session/cluster", "train/monitored", "cli/output"],
     "cli/certs": ["base", "rpc", "cli/common"],
     "cli/checkpoint": ["graph", "checkpoint/store", "checkpoint/format", "checkpoint/state", "saver/tiers", "cli/output", "cli/common"],
     "cli/terminal": ["checkpoint/state", "cli/output", "cli/common"],
