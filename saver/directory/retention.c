@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/bundle_publish.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/directory_lock.h"
 #include "saver/directory/checkpoint_directory_private.h"
@@ -104,50 +102,6 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
 }
 
 static gboolean
-add_file (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char *prefix,
-          const char *path, gboolean summed, GError **error)
-{
-  MusterStorageInfo info;
-
-  if (!muster_storage_stat (self->storage, path, &info, error))
-    return FALSE;
-  one->bytes += info.size;
-  if (!summed) {
-    muster_side_checkpoint_add_file (one, path + strlen (prefix), info.size, NULL);
-    return TRUE;
-  }
-  g_autoptr (GBytes) bytes = muster_storage_read (self->storage, path, error);
-  if (bytes == NULL)
-    return FALSE;
-  guint32 crc = muster_crc32c_extend (0, g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
-  muster_side_checkpoint_add_file (one, path + strlen (prefix), g_bytes_get_size (bytes), &crc);
-  return TRUE;
-}
-
-/* Index and meta graph have no checksum of the whole of their own; data files have their tensors'.
- */
-static gboolean
-describe_files (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char *prefix,
-                GError **error)
-{
-  g_autofree char *index_path = muster_bundle_index_path (prefix);
-  g_autofree char *meta = g_strconcat (prefix, ".meta", NULL);
-  gint32 n_shards;
-
-  g_array_set_size (one->files, 0);
-  one->bytes = 0;
-  if (!muster_bundle_index_count_shards (self->storage, prefix, &n_shards, error) ||
-      !add_file (self, one, prefix, index_path, TRUE, error))
-    return FALSE;
-  for (gint32 i = 0; i < n_shards; i++) {
-    g_autofree char *path = muster_bundle_data_path (prefix, i, n_shards);
-    if (!add_file (self, one, prefix, path, FALSE, error))
-      return FALSE;
-  }
-  return self->meta_graph == NULL || add_file (self, one, prefix, meta, TRUE, error);
-}
-
-static gboolean
 describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
           const MusterNewCheckpoint *checkpoint, double now, GError **error)
 {
@@ -163,7 +117,8 @@ describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   one->run = g_strdup (checkpoint->run != NULL ? checkpoint->run : self->run);
   g_mutex_unlock (&self->lock);
   one->state_file = g_strdup (self->latest_filename);
-  return describe_files (self, one, prefix, error);
+  return muster_side_checkpoint_describe (one, self->storage, prefix, self->meta_graph != NULL,
+                                          error);
 }
 
 /* Names of other directories stay out: what is removed is made from these. */
