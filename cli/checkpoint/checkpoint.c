@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-static const char about[] =
-    "Inspects and prunes checkpoints: those of muster and TensorFlow, object-based checkpoints\n"
-    "and SavedModels.";
+static const char about[] = "Inspects, prunes and edits checkpoints: those of muster and "
+                            "TensorFlow, object-based checkpoints\n"
+                            "and SavedModels.";
 
 static const struct {
   const char *verb, *words;
@@ -26,6 +26,13 @@ static const struct {
     {"verify", "PREFIX|DIR", muster_cli_checkpoint_verify, "read all data and report damage"},
     {"diff", "A B", muster_cli_checkpoint_diff, "compare two checkpoints"},
     {"prune", "DIR… --keep=N", muster_cli_checkpoint_prune, "remove the oldest checkpoints"},
+    {"copy", "FROM TO", muster_cli_checkpoint_copy,
+     "copy a checkpoint, or all of a directory, to another directory"},
+    {"merge", "OUT IN…", muster_cli_checkpoint_merge, "average checkpoints of one model"},
+    {"extract", "PREFIX --variables=PATTERN", muster_cli_checkpoint_extract,
+     "write some variables to NumPy files, or to a smaller checkpoint"},
+    {"rename", "PREFIX OUT --map=OLD=NEW", muster_cli_checkpoint_rename,
+     "write a checkpoint with other names for its variables"},
 };
 
 int

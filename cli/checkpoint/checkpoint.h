@@ -17,5 +17,9 @@ int muster_cli_checkpoint_latest (int argc, char **argv);
 int muster_cli_checkpoint_verify (int argc, char **argv);
 int muster_cli_checkpoint_diff (int argc, char **argv);
 int muster_cli_checkpoint_prune (int argc, char **argv);
+int muster_cli_checkpoint_copy (int argc, char **argv);
+int muster_cli_checkpoint_merge (int argc, char **argv);
+int muster_cli_checkpoint_extract (int argc, char **argv);
+int muster_cli_checkpoint_rename (int argc, char **argv);
 
 G_END_DECLS

@@ -1,139 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/error.h"
-#include "checkpoint/format/bundle_index.h"
-#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/edit/copy_data_private.h"
 #include "saver/tiers/tiers_private.h"
-
-/* Small enough that a cancelled copy ends soon, and that a copy takes no noticeable memory. */
-#define CHUNK (1u << 20)
-
-/* The names of a checkpoint's files; those that a reader needs, and no others. */
-static char **
-files_of (MusterStorage *storage, const char *prefix, GError **error)
-{
-  gint32 n_shards;
-  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
-
-  if (!muster_bundle_index_count_shards (storage, prefix, &n_shards, error))
-    return NULL;
-  g_autofree char *index = muster_bundle_index_path (prefix);
-  g_strv_builder_add (builder, index);
-  for (gint32 i = 0; i < n_shards; i++) {
-    g_autofree char *data = muster_bundle_data_path (prefix, i, n_shards);
-    g_strv_builder_add (builder, data);
-  }
-  return g_strv_builder_end (builder);
-}
 
 gboolean
 muster_tier_measure (MusterStorage *storage, const char *prefix, guint64 *bytes, GError **error)
 {
-  g_auto (GStrv) files = files_of (storage, prefix, error);
-  guint64 sum = 0;
+  g_autofree char *index = muster_bundle_index_path (prefix);
+  MusterStorageInfo info;
+  guint64 data;
+  gint32 n_shards;
 
-  for (char **file = files; file != NULL && *file != NULL; file++) {
-    MusterStorageInfo info;
-    if (!muster_storage_stat (storage, *file, &info, error))
-      return FALSE;
-    sum += info.size;
-  }
-  if (files != NULL)
-    *bytes = sum;
-  return files != NULL;
-}
-
-/* One file on its way. */
-typedef struct {
-  MusterStorage *storage;
-  MusterStorageInput *input; /* (owned) (nullable) */
-  MusterStorageFile *file;   /* (owned) (nullable) */
-  guint64 size;
-  gboolean is_source; /* reading is what failed */
-  GCancellable *cancellable;
-} Copy;
-
-static void
-copy_clear (Copy *self)
-{
-  muster_storage_close_input (self->storage, self->input);
-  if (self->file != NULL)
-    (void)muster_storage_close (self->storage, self->file, NULL);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Copy, copy_clear)
-
-static gboolean
-open_both (Copy *self, const char *from, const char *to, GError **error)
-{
-  self->input = muster_storage_open (self->storage, from, &self->size, error);
-  if (self->input == NULL) {
-    self->is_source = TRUE;
+  if (!muster_bundle_index_count_shards (storage, prefix, &n_shards, error) ||
+      !muster_storage_stat (storage, index, &info, error) ||
+      !muster_edit_measure (storage, prefix, n_shards, &data, error))
     return FALSE;
-  }
-  self->file = muster_storage_create (self->storage, to, error);
-  return self->file != NULL &&
-         (self->size == 0 || muster_storage_reserve (self->storage, self->file, self->size, error));
-}
-
-static gboolean
-copy_bytes (Copy *self, GError **error)
-{
-  g_autofree char *buffer = g_malloc (CHUNK);
-
-  for (guint64 at = 0; at < self->size;) {
-    if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
-      return FALSE;
-    const gssize n = muster_storage_read_at (self->storage, self->input, at, buffer,
-                                             (gsize)MIN (self->size - at, CHUNK), error);
-    self->is_source = n <= 0;
-    if (n == 0)
-      return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "the file became shorter");
-    if (n < 0 || !muster_storage_append (self->storage, self->file, buffer, (gsize)n, error))
-      return FALSE;
-    at += (guint64)n;
-  }
+  *bytes = data + info.size;
   return TRUE;
 }
 
 static gboolean
-copy_file (MusterStorage *storage, const char *from, const char *to, gboolean *is_source,
-           GCancellable *cancellable, GError **error)
+copy_files (MusterEditWork *work, const char *from, const char *to, gboolean *is_source,
+            GError **error)
 {
-  g_auto (Copy) copy = {.storage = storage, .cancellable = cancellable};
+  g_autofree char *from_index = muster_bundle_index_path (from);
+  g_autofree char *to_index = muster_bundle_index_path (to);
 
-  if (!open_both (&copy, from, to, error) || !copy_bytes (&copy, error)) {
-    *is_source = copy.is_source;
+  *is_source = TRUE;
+  g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (work->storage, from, error);
+  g_autoptr (GBytes) file =
+      index != NULL ? muster_storage_read (work->storage, from_index, error) : NULL;
+  if (file == NULL)
     return FALSE;
-  }
-  return muster_storage_sync (storage, copy.file, error) &&
-         muster_storage_close (storage, g_steal_pointer (&copy.file), error);
-}
-
-static gboolean
-verify (MusterStorage *storage, const char *prefix, GCancellable *cancellable, GError **error)
-{
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, error);
-  return reader != NULL && muster_bundle_reader_verify (reader, NULL, NULL, cancellable, error);
+  MusterDataCopy copy = {.work = work, .from = from, .index = index, .to = to};
+  const gboolean is_copied = muster_edit_copy_data (&copy, error);
+  *is_source = copy.is_source;
+  return is_copied && muster_edit_write (work, to_index, file, error) &&
+         muster_edit_work_verify (work, to, error);
 }
 
 gboolean
 muster_tier_copy_files (MusterStorage *storage, const char *from, const char *to,
                         gboolean *is_source, GCancellable *cancellable, GError **error)
 {
-  *is_source = TRUE;
-  g_auto (GStrv) files = files_of (storage, from, error);
+  const MusterEditOptions options = {.storage = storage};
+  g_auto (MusterEditWork) work = {0};
 
-  if (files == NULL)
-    return FALSE;
   *is_source = FALSE;
-  for (char **file = files; *file != NULL; file++) {
-    g_autofree char *target = g_strconcat (to, *file + strlen (from), NULL);
-    if (!copy_file (storage, *file, target, is_source, cancellable, error))
-      return FALSE;
-  }
-  if (verify (storage, to, cancellable, error))
-    return TRUE;
-  *is_source = !g_cancellable_is_cancelled (cancellable) &&
-               !verify (storage, from, cancellable, NULL) &&
-               !g_cancellable_is_cancelled (cancellable);
-  return FALSE;
+  return muster_edit_work_begin (&work, &options, NULL, NULL, MUSTER_WAIT_FOREVER, cancellable,
+                                 error) &&
+         copy_files (&work, from, to, is_source, error);
 }
