@@ -22,6 +22,23 @@ open_record (MusterSaver *self, const char *directory, MusterDirectoryLock **loc
                        : NULL;
 }
 
+/* Again, where a store has no locks and another writer was faster. */
+typedef gboolean (*Attempt) (gpointer data, GError **error);
+
+static gboolean
+try_until_done (MusterSaver *self, Attempt attempt, gpointer data, GError **error)
+{
+  const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), LOCK_US);
+
+  for (guint n_tries = 0;;) {
+    GError *why = NULL;
+    if (attempt (data, &why))
+      return TRUE;
+    if (!muster_directory_try_again (&n_tries, deadline_us, self->clock, NULL, why, error))
+      return FALSE;
+  }
+}
+
 static gboolean
 is_own_restore (MusterSaver *self, const char *directory, const char *name)
 {
@@ -44,11 +61,19 @@ set_own_restore (MusterSaver *self, const char *directory, const char *name)
   g_mutex_unlock (&self->lock);
 }
 
-gboolean
-muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *prefix,
-                         guint *deaths, GError **error)
+typedef struct {
+  MusterSaver *saver;
+  const char *directory, *prefix;
+  guint *deaths;
+} Begin;
+
+static gboolean
+begin_once (gpointer data, GError **error)
 {
-  g_autofree char *name = g_path_get_basename (prefix);
+  const Begin *what = data;
+  MusterSaver *self = what->saver;
+  const char *directory = what->directory;
+  g_autofree char *name = g_path_get_basename (what->prefix);
   g_autoptr (MusterDirectoryLock) lock = NULL;
   g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
 
@@ -56,15 +81,23 @@ muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *p
     return FALSE;
   if (record->life != NULL && !is_own_restore (self, directory, record->life))
     muster_checkpoint_record_ensure (record, record->life)->deaths++;
-  const MusterSideCheckpoint *known = muster_checkpoint_record_find (record, prefix);
-  *deaths = known != NULL ? known->deaths : 0;
-  const char *life = *deaths < MUSTER_CRASH_LOOP_LIMIT ? name : NULL;
+  const MusterSideCheckpoint *known = muster_checkpoint_record_find (record, what->prefix);
+  *what->deaths = known != NULL ? known->deaths : 0;
+  const char *life = *what->deaths < MUSTER_CRASH_LOOP_LIMIT ? name : NULL;
   g_free (record->life);
   record->life = g_strdup (life);
   if (!muster_checkpoint_record_write (self->storage, directory, record, error))
     return FALSE;
   set_own_restore (self, life != NULL ? directory : NULL, life);
   return TRUE;
+}
+
+gboolean
+muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *prefix,
+                         guint *deaths, GError **error)
+{
+  Begin what = {self, directory, prefix, deaths};
+  return try_until_done (self, begin_once, &what, error);
 }
 
 /* TRUE if the record says that the model's chief holds the directory, that no run has died there
@@ -115,22 +148,30 @@ muster_living_model_new (const char *holder, const char *durable, gint64 durable
   return muster_living_model_copy (&model);
 }
 
-gboolean
-muster_saver_continue (MusterSaver *self, const char *directory, const MusterLivingModel *model,
-                       gboolean count_deaths, gboolean *may, GError **error)
-{
-  muster_require (error, FALSE, self, directory, model, may);
+typedef struct {
+  MusterSaver *saver;
+  const char *directory;
+  const MusterLivingModel *model;
+  gboolean count_deaths;
+  gboolean *may;
+} Continue;
 
-  g_autofree char *name = model->durable != NULL ? g_path_get_basename (model->durable) : NULL;
+static gboolean
+continue_once (gpointer data, GError **error)
+{
+  const Continue *what = data;
+  MusterSaver *self = what->saver;
+  const char *directory = what->directory, *durable = what->model->durable;
+  g_autofree char *name = durable != NULL ? g_path_get_basename (durable) : NULL;
   g_autoptr (MusterDirectoryLock) lock = NULL;
   g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
 
   if (record == NULL)
     return FALSE;
   /* what is saved beside the graph was in the process of the chief that is gone */
-  *may = is_living (self, directory, record, model) && !has_died_in_fast_tier (self) &&
-         !muster_saveables_has_any (self->saveables);
-  if (!*may || !count_deaths || name == NULL ||
+  *what->may = is_living (self, directory, record, what->model) && !has_died_in_fast_tier (self) &&
+               !muster_saveables_has_any (self->saveables);
+  if (!*what->may || !what->count_deaths || name == NULL ||
       muster_checkpoint_record_find (record, name) == NULL)
     return TRUE;
   record->life = g_strdup (name);
@@ -140,22 +181,48 @@ muster_saver_continue (MusterSaver *self, const char *directory, const MusterLiv
   return TRUE;
 }
 
+gboolean
+muster_saver_continue (MusterSaver *self, const char *directory, const MusterLivingModel *model,
+                       gboolean count_deaths, gboolean *may, GError **error)
+{
+  muster_require (error, FALSE, self, directory, model, may);
+
+  Continue what = {self, directory, model, count_deaths, may};
+  return try_until_done (self, continue_once, &what, error);
+}
+
+typedef struct {
+  MusterSaver *saver;
+  const char *directory, *name;
+  gboolean is_proof;
+} End;
+
+static gboolean
+remove_life_once (gpointer data, GError **error)
+{
+  const End *what = data;
+  MusterSaver *self = what->saver;
+  g_autoptr (MusterDirectoryLock) lock = NULL;
+  g_autoptr (MusterCheckpointRecord) record = open_record (self, what->directory, &lock, error);
+
+  if (record == NULL)
+    return FALSE;
+  /* Another job may have restored from there since. */
+  if (g_strcmp0 (record->life, what->name) != 0)
+    return TRUE;
+  g_clear_pointer (&record->life, g_free);
+  MusterSideCheckpoint *checkpoint = muster_checkpoint_record_find (record, what->name);
+  if (checkpoint != NULL && what->is_proof)
+    checkpoint->deaths = 0;
+  return muster_checkpoint_record_write (self->storage, what->directory, record, error);
+}
+
 static gboolean
 remove_life (MusterSaver *self, const char *directory, const char *name, gboolean is_proof,
              GError **error)
 {
-  g_autoptr (MusterDirectoryLock) lock = NULL;
-  g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
-  if (record == NULL)
-    return FALSE;
-  /* Another job may have restored from there since. */
-  if (g_strcmp0 (record->life, name) != 0)
-    return TRUE;
-  g_clear_pointer (&record->life, g_free);
-  MusterSideCheckpoint *checkpoint = muster_checkpoint_record_find (record, name);
-  if (checkpoint != NULL && is_proof)
-    checkpoint->deaths = 0;
-  return muster_checkpoint_record_write (self->storage, directory, record, error);
+  End what = {self, directory, name, is_proof};
+  return try_until_done (self, remove_life_once, &what, error);
 }
 
 /* Removes the record; is_proof: the checkpoint is good. */

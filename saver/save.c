@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/cancel_link.h"
 #include "base/require.h"
+#include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/store/alive_mark.h"
@@ -85,15 +86,19 @@ muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step, 
   return name != NULL ? g_build_filename (directory, name, NULL) : NULL;
 }
 
-/* Beside the checkpoint to be, so that a rename is enough; hidden from those who list checkpoints.
- * A forked process draws its parent's numbers: the process's own tells them apart. */
+/* Beside the checkpoint to be, so that a rename is enough, or in a store without one the index
+ * alone; hidden from those who list checkpoints. A forked process draws its parent's numbers: the
+ * process's own tells them apart. */
 static char *
 temporary_for (const Save *self, double drawn)
 {
   g_autofree char *name = g_path_get_basename (self->made.prefix);
   guint32 own = (guint32)getpid () * 2654435761u;
+  const char *prefix = muster_storage_can_rename (self->saver->storage, self->made.prefix)
+                           ? MUSTER_SAVING_PREFIX
+                           : MUSTER_PLACING_PREFIX;
   g_autofree char *temporary =
-      g_strdup_printf (MUSTER_SAVING_PREFIX "%08x-%s", (guint32)(drawn * G_MAXUINT32) ^ own, name);
+      g_strdup_printf ("%s%08x-%s", prefix, (guint32)(drawn * G_MAXUINT32) ^ own, name);
   return g_build_filename (self->made.directory, temporary, NULL);
 }
 
@@ -257,6 +262,8 @@ discard_quietly (Save *self)
 {
   const char *directory = self->made.directory;
   g_autofree char *name = g_path_get_basename (self->made.temporary);
+  if (!muster_storage_can_rename (self->saver->storage, directory))
+    muster_bundle_discard (self->saver->storage, self->made.temporary);
   g_auto (GStrv) all = muster_storage_list (self->saver->storage, directory, NULL);
 
   for (char **file = all; file != NULL && *file != NULL; file++) {
@@ -296,11 +303,13 @@ write_files (const Save *self, GError **error)
   if (self->tensors->len == 0)
     return run_save (self, self->path, error);
   const char *temporary = self->made.temporary;
-  g_autofree char *masters_path = g_strconcat (self->path, ".master", NULL);
-  g_autofree char *masters = g_strconcat (temporary, ".master", NULL);
-  g_autofree char *chiefs = g_strconcat (temporary, ".chief", NULL);
-  const char *parts[] = {masters, chiefs, NULL};
   MusterStorage *storage = self->saver->storage;
+  /* A store without a rename copies parts; their names mustn't be those of what is being placed. */
+  const char *between = muster_storage_can_rename (storage, temporary) ? "." : "_temp_parts/";
+  g_autofree char *masters_path = g_strconcat (self->path, between, "master", NULL);
+  g_autofree char *masters = g_strconcat (temporary, between, "master", NULL);
+  g_autofree char *chiefs = g_strconcat (temporary, between, "chief", NULL);
+  const char *parts[] = {masters, chiefs, NULL};
   return run_save (self, masters_path, error) &&
          muster_named_tensors_write (self->tensors, storage, chiefs, error) &&
          muster_bundle_merge (storage, parts, temporary, error);
@@ -479,7 +488,7 @@ end (Save *self)
 {
   MusterSaver *saver = self->saver;
 
-  if (self->is_written && !self->made.is_published)
+  if (self->is_written && !self->made.is_published && !self->made.is_unsure)
     discard_quietly (self);
   muster_alive_unmark (self->home->storage, self->made.temporary, self->alive);
   release_lock (saver);

@@ -176,6 +176,7 @@ copy_files (Copy *self, GError **error)
                          .resumes = TRUE};
   index = muster_bundle_index_path (copy.to);
   if (!muster_edit_copy_data (&copy, error) ||
+      !muster_storage_remove (work->storage, index, error) || /* of an interrupted one */
       !muster_edit_write (work, index, self->index_file, error))
     return FALSE;
   self->made.bytes = copy.bytes;
@@ -195,12 +196,12 @@ write_meta_graph (Copy *self, GError **error)
   return muster_storage_publish (storage_of (self), path, data, size, error);
 }
 
-/* Makes it known. One that was there is listed anew, as the options have it. */
+/* One that was there is listed anew, as the options have it. */
 static gboolean
-publish (Copy *self, GError **error)
+publish_once (Copy *self, const char *directory, GError **error)
 {
   MusterEditWork *work = &self->work;
-  g_autofree char *directory = g_path_get_dirname (self->to);
+  const gboolean is_there = self->made.was_there || self->target.is_published;
   g_auto (MusterCopyEntry) entry = {
       .storage = work->storage,
       .directory = directory,
@@ -210,11 +211,8 @@ publish (Copy *self, GError **error)
           self->record != NULL ? muster_checkpoint_record_find (self->record, self->from) : NULL,
       .time = self->time,
       .was_there = self->made.was_there};
-  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
-      work->storage, directory, work->deadline_us, work->clock, work->cancellable, error);
-  if (lock == NULL || !muster_copy_entry_read (&entry, error))
-    return FALSE;
-  if (!self->made.was_there && !muster_edit_target_publish (&self->target, replaces (self), error))
+  if (!muster_copy_entry_read (&entry, error) ||
+      (!is_there && !muster_edit_target_publish (&self->target, replaces (self), error)))
     return FALSE;
   if (write_meta_graph (self, error) &&
       muster_copy_entry_write (&entry, self->meta_graph != NULL, error)) {
@@ -222,6 +220,25 @@ publish (Copy *self, GError **error)
     return TRUE;
   }
   g_prefix_error (error, "the copy '%s' is there, but its directory doesn't list it: ", self->to);
+  return FALSE;
+}
+
+/* Makes it known. In a store without locks another writer may be faster. */
+static gboolean
+publish (Copy *self, GError **error)
+{
+  MusterEditWork *work = &self->work;
+  g_autofree char *directory = g_path_get_dirname (self->to);
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      work->storage, directory, work->deadline_us, work->clock, work->cancellable, error);
+  for (guint n_tries = 0; lock != NULL;) {
+    GError *why = NULL;
+    if (publish_once (self, directory, &why))
+      return TRUE;
+    if (!muster_directory_try_again (&n_tries, work->deadline_us, work->clock, work->cancellable,
+                                     why, error))
+      break;
+  }
   return FALSE;
 }
 

@@ -127,7 +127,7 @@ static gboolean
 copy_shard (Shard *self, gint32 number, GError **error)
 {
   MusterDataCopy *copy = self->copy;
-  g_autofree char *path = muster_bundle_data_path (copy->to, number, copy->index->n_shards);
+  g_autofree char *path = muster_bundle_data_path (copy->to, number, copy->n_shards);
   g_autoptr (GError) over = NULL;
   copy->bytes += self->file->size;
   if (copy->resumes && is_there (self, path, &over)) {
@@ -138,6 +138,8 @@ copy_shard (Shard *self, gint32 number, GError **error)
     g_propagate_error (error, g_steal_pointer (&over));
     return FALSE;
   }
+  if (copy->resumes && !muster_storage_remove (copy->work->storage, path, error))
+    return FALSE; /* in an object store a file is a new one */
   g_auto (MusterEditFile) to = {0};
   return muster_edit_file_begin (&to, copy->work, path, self->file->size, error) &&
          copy_blocks (self, &to, error) && muster_edit_file_end (&to, error);
@@ -175,6 +177,13 @@ copy_all (MusterDataCopy *self, MusterBundleData *data, GError **error)
       return FALSE;
     self->is_source = FALSE;
     if (!copy_shard (&shard, i, error))
+      return FALSE;
+    self->n_done = i + 1;
+  }
+  for (; self->n_done < self->n_shards; self->n_done++) {
+    g_autofree char *path = muster_bundle_data_path (self->to, self->n_done, self->n_shards);
+    g_autoptr (GBytes) nothing = g_bytes_new (NULL, 0);
+    if (!muster_edit_write (self->work, path, nothing, error))
       return FALSE;
   }
   return TRUE;

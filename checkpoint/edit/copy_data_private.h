@@ -13,8 +13,10 @@ typedef struct {
   const char *from;
   const MusterBundleIndex *index; /* of from */
   const char *to;                 /* a prefix */
+  gint32 n_shards;                /* of to: the index's or more, the others empty; 0: the index's */
   gboolean resumes;               /* a file that is there and whole isn't copied again */
   /* results */
+  gint32 n_done;      /* files that are there */
   guint64 bytes;      /* of all files */
   guint64 kept_bytes; /* of those that were there */
   gboolean is_source; /* what failed is the reading, or what was read is damaged */

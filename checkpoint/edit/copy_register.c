@@ -2,6 +2,7 @@
 #include "checkpoint/edit/copy_register_private.h"
 
 #include "checkpoint/state/quarantine.h"
+#include "checkpoint/state/state_text.h"
 
 #include <string.h>
 
@@ -55,7 +56,10 @@ gboolean
 muster_copy_entry_read (MusterCopyEntry *self, GError **error)
 {
   g_autoptr (GError) why = NULL;
-  self->state = muster_checkpoint_state_read (self->storage, self->directory, &why);
+  self->state_version =
+      muster_checkpoint_state_version (self->storage, self->directory, NULL, &why);
+  if (why == NULL)
+    self->state = muster_checkpoint_state_read (self->storage, self->directory, &why);
   if (why != NULL) {
     g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
@@ -143,29 +147,41 @@ note (MusterCopyEntry *self)
   return one;
 }
 
-/* First the state file: what it names counts. */
+static gboolean
+write_state (MusterCopyEntry *self, const MusterSideCheckpoint *one, GError **error)
+{
+  if (self->state == NULL && self->becomes_latest) {
+    self->state = muster_checkpoint_state_new ();
+    self->state->version = g_steal_pointer (&self->state_version);
+  }
+  if (self->state == NULL)
+    return TRUE;
+  list (self, one->time, one->preserved);
+  return muster_checkpoint_state_write (self->storage, self->directory, self->state, error);
+}
+
+/* First the state file: what it names counts. Where there are no locks, the side file: it is what
+ * another writer has changed. */
 gboolean
 muster_copy_entry_write (MusterCopyEntry *self, gboolean has_meta_graph, GError **error)
 {
   MusterSideCheckpoint *known =
       self->was_there ? muster_checkpoint_record_find (self->record, self->prefix) : NULL;
   MusterSideCheckpoint *one = known != NULL ? known : note (self);
-  if (self->state == NULL && self->becomes_latest)
-    self->state = muster_checkpoint_state_new ();
-  if (self->state != NULL) {
-    list (self, one->time, one->preserved);
-    if (!muster_checkpoint_state_write (self->storage, self->directory, self->state, error))
-      return FALSE;
-  }
-  return known != NULL ||
-         (muster_side_checkpoint_describe (one, self->storage, self->prefix, has_meta_graph,
-                                           error) &&
-          muster_checkpoint_record_write (self->storage, self->directory, self->record, error));
+  const gboolean is_state_last = self->record->version != NULL;
+  if (!is_state_last && !write_state (self, one, error))
+    return FALSE;
+  return (known != NULL ||
+          (muster_side_checkpoint_describe (one, self->storage, self->prefix, has_meta_graph,
+                                            error) &&
+           muster_checkpoint_record_write (self->storage, self->directory, self->record, error))) &&
+         (!is_state_last || write_state (self, one, error));
 }
 
 void
 muster_copy_entry_clear (MusterCopyEntry *self)
 {
+  g_clear_pointer (&self->state_version, g_free);
   g_clear_pointer (&self->state, muster_checkpoint_state_free);
   g_clear_pointer (&self->record, muster_checkpoint_record_free);
 }

@@ -17,6 +17,7 @@ typedef struct {
   const MusterSideCheckpoint *original; /* (nullable) what the original's directory says of it */
   double time;                          /* when it was saved, if that doesn't say */
   gboolean was_there;                   /* what the directory says of it stays */
+  char *state_version;                  /* (owned) (nullable) of the state file, if there is none */
   MusterCheckpointState *state;         /* (owned) (nullable) */
   MusterCheckpointRecord *record;       /* (owned) */
   gboolean becomes_latest;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "checkpoint/edit/edit_work_private.h"
+#include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/alive_mark.h"
@@ -70,9 +71,18 @@ muster_edit_target_begin (MusterEditTarget *self, MusterEditWork *work, const ch
 gboolean
 muster_edit_target_publish (MusterEditTarget *self, gboolean replaces, GError **error)
 {
-  self->is_published =
-      check_absent (self, replaces, error) &&
-      muster_bundle_publish_own (self->work->storage, self->temporary, self->prefix, error);
+  MusterBundlePublishing what = {.from = self->temporary, .to = self->prefix, .is_own = TRUE};
+  g_autofree char *version = NULL;
+  g_autoptr (GError) why = NULL;
+  version = muster_bundle_index_version (self->work->storage, self->prefix, &why);
+  if (why != NULL) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  what.version = version;
+  self->is_published = check_absent (self, replaces, error) &&
+                       muster_bundle_publish_with (self->work->storage, &what, error);
+  self->is_unsure = what.is_unsure;
   return self->is_published;
 }
 

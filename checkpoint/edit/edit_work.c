@@ -126,15 +126,11 @@ muster_edit_report (const MusterEditWork *work, const MusterEditReport *made,
 
 /* --- one file that is written --- */
 
-/* In an object store a file must be a new one. */
 gboolean
 muster_edit_file_begin (MusterEditFile *self, MusterEditWork *work, const char *path, guint64 size,
                         GError **error)
 {
   *self = (MusterEditFile){.work = work, .path = g_strdup (path)};
-  if (!muster_storage_can_rename (work->storage, path) &&
-      !muster_storage_remove (work->storage, path, error))
-    return FALSE;
   self->file = muster_storage_create (work->storage, path, error);
   return self->file != NULL &&
          (size == 0 || muster_storage_reserve (work->storage, self->file, size, error));

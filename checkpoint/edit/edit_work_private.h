@@ -53,7 +53,7 @@ typedef struct {
   MusterStorageFile *file; /* (owned) (nullable) while it is open */
 } MusterEditFile;
 
-/* Begins a file of that size (0: unknown) in the place of one that is there. Cleared before it has
+/* Begins a new file of that size (0: unknown). Cleared before it has
  * ended, it is removed. */
 gboolean muster_edit_file_begin (MusterEditFile *self, MusterEditWork *work, const char *path,
                                  guint64 size, GError **error);
@@ -78,7 +78,8 @@ typedef struct {
   char *temporary;          /* (owned) the hidden prefix */
   MusterStorageLock *alive; /* (owned) (nullable) */
   gboolean has_begun, is_published;
-  gboolean keeps; /* whole files stay after a failure, but not if it was cancelled */
+  gboolean is_unsure; /* the store's answer was lost: it may be published, and its files stay */
+  gboolean keeps;     /* whole files stay after a failure, but not if it was cancelled */
 } MusterEditTarget;
 
 /* ALREADY_EXISTS unless replaces; FAILED_PRECONDITION while another process does the same. Creates

@@ -85,9 +85,11 @@ check_absent (const Extract *self, const char *path, const MusterEditOptions *op
               GError **error)
 {
   MusterStorageInfo info;
-  if ((options != NULL && options->replaces) ||
-      !muster_storage_stat (self->work.storage, path, &info, NULL))
+  if (!muster_storage_stat (self->work.storage, path, &info, NULL))
     return TRUE;
+  if (options != NULL && options->replaces) /* where nothing is renamed, a file is a new one */
+    return muster_storage_can_rename (self->work.storage, path) ||
+           muster_storage_remove (self->work.storage, path, error);
   return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
                       "'%s' exists; give another directory, or have it replaced", path);
 }

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define FORMAT_VERSION 1
+/* The hexadecimal digits in the name of a checkpoint that is being placed. */
+#define PLACING_ID_LEN 8
 /* The limit of the names of data files. */
 #define SHARDS_MAX 99999
 
@@ -52,9 +54,22 @@ muster_bundle_index_path (const char *prefix)
 }
 
 char *
+muster_bundle_home (const char *prefix)
+{
+  const char *slash = strrchr (prefix, '/');
+  const char *name = slash != NULL ? slash + 1 : prefix;
+  const char *id = name + strlen (MUSTER_PLACING_PREFIX);
+  if (!g_str_has_prefix (name, MUSTER_PLACING_PREFIX) ||
+      strspn (id, "0123456789abcdef") != PLACING_ID_LEN || id[PLACING_ID_LEN] != '-')
+    return g_strdup (prefix);
+  return g_strdup_printf ("%.*s%s", (int)(name - prefix), prefix, id + PLACING_ID_LEN + 1);
+}
+
+char *
 muster_bundle_data_path (const char *prefix, gint32 shard, gint32 n_shards)
 {
-  return g_strdup_printf ("%s.data-%05d-of-%05d", prefix, shard, n_shards);
+  g_autofree char *home = muster_bundle_home (prefix);
+  return g_strdup_printf ("%s.data-%05d-of-%05d", home, shard, n_shards);
 }
 
 static int

@@ -81,6 +81,14 @@ muster_index_entry_box (const MusterIndexEntry *self, MusterExtent *box)
     box[d] = (MusterExtent){.start = 0, .length = self->entry.dims[d]};
 }
 
+/* Prefix of the name of a checkpoint in a store that can't rename, whose data files have their
+ * names already, and whose index hasn't: ".placing-0123abcd-NAME.index" is about NAME.data-… */
+#define MUSTER_PLACING_PREFIX ".placing-"
+
+/* The prefix that data files are named after: NAME for ".placing-0123abcd-NAME", otherwise the
+ * same. (transfer full) */
+char *muster_bundle_home (const char *prefix);
+
 /* "PREFIX.index", "PREFIX.data-00000-of-00001" */
 char *muster_bundle_index_path (const char *prefix);
 char *muster_bundle_data_path (const char *prefix, gint32 shard, gint32 n_shards);

@@ -2,6 +2,7 @@
 #include "checkpoint/format/bundle_publish.h"
 
 #include "base/error.h"
+#include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish_private.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
@@ -38,25 +39,6 @@ publication_clear (Publication *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Publication, publication_clear)
 
-/* How many shards a name "BASE.data-00000-of-00003" speaks of; 0 for any other name. */
-static gint32
-shards_of (const char *name, const char *base)
-{
-  const gsize n = strlen (base);
-  const char *rest = name + n;
-  guint64 n_shards;
-  if (strncmp (name, base, n) != 0 || !g_str_has_prefix (rest, ".data-"))
-    return 0;
-  rest += strlen (".data-");
-  const gsize n_digits = strspn (rest, "0123456789");
-  if (n_digits < 5 || !g_str_has_prefix (rest + n_digits, "-of-"))
-    return 0;
-  rest += n_digits + strlen ("-of-");
-  return strlen (rest) >= 5 && g_ascii_string_to_unsigned (rest, 10, 1, G_MAXINT32, &n_shards, NULL)
-             ? (gint32)n_shards
-             : 0;
-}
-
 static gboolean
 find_old (Publication *self, GError **error)
 {
@@ -80,12 +62,12 @@ choose_shards (Publication *self, GError **error)
   if (names == NULL)
     return FALSE;
   for (gsize i = 0; self->replaces && names[i] != NULL; i++)
-    g_hash_table_add (taken, GINT_TO_POINTER (shards_of (names[i], base)));
+    g_hash_table_add (taken, GINT_TO_POINTER (muster_bundle_shards_of (names[i], base)));
   self->n_shards = self->n_data;
   while (g_hash_table_contains (taken, GINT_TO_POINTER (self->n_shards)))
     self->n_shards++;
   for (gsize i = 0; names[i] != NULL; i++) {
-    const gint32 n_shards = shards_of (names[i], base);
+    const gint32 n_shards = muster_bundle_shards_of (names[i], base);
     if (n_shards > 0 && n_shards != self->n_shards)
       g_ptr_array_add (self->old, g_build_filename (self->directory, names[i], NULL));
   }
@@ -198,6 +180,19 @@ muster_bundle_publish_files (MusterStorage *storage, MusterBundleIndex *index,
                              const char *const *data, const char *to, gboolean *is_published,
                              GError **error)
 {
+  if (!muster_storage_can_rename (storage, to)) {
+    MusterBundlePlacing placing = {.index = index, .data = data, .to = to};
+    g_autoptr (GError) why = NULL;
+    const gboolean is_placed = muster_bundle_place (storage, &placing, &why);
+    *is_published = placing.is_published || placing.is_unsure;
+    if (muster_error_is (why, MUSTER_ERROR_ABORTED)) /* a master's word for a lost session */
+      return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
+                          "another process has written the checkpoint '%s' meanwhile (%s)", to,
+                          why->message);
+    if (why != NULL)
+      g_propagate_error (error, g_steal_pointer (&why));
+    return is_placed;
+  }
   g_auto (Publication) self = {.storage = storage, .index = index, .data = data, .to = to};
   const gboolean is_durable = publish (&self, error);
   *is_published = self.is_published;
@@ -252,18 +247,18 @@ list_data (MusterStorage *storage, const char *prefix, GError **error)
 }
 
 static gboolean
-publish_prefix (MusterStorage *storage, const char *from, const char *to, gboolean is_own,
-                GError **error)
+rename_prefix (MusterStorage *storage, const MusterBundlePublishing *what, GError **error)
 {
-  g_auto (GStrv) data =
-      is_own ? list_data (storage, from, error) : muster_bundle_sync_data (storage, from, error);
+  const char *from = what->from;
+  g_auto (GStrv) data = what->is_own ? list_data (storage, from, error)
+                                     : muster_bundle_sync_data (storage, from, error);
   g_autofree char *path = muster_bundle_index_path (from);
-  if (data == NULL || (!is_own && !muster_storage_sync_directory (storage, path, error)))
+  if (data == NULL || (!what->is_own && !muster_storage_sync_directory (storage, path, error)))
     return FALSE;
   g_auto (Publication) self = {.storage = storage,
                                .from = from,
                                .data = (const char *const *)data,
-                               .to = to,
+                               .to = what->to,
                                .new_index = g_strdup (path)};
   const gboolean is_durable = publish (&self, error);
   if (self.is_published && self.owns_index)
@@ -271,29 +266,43 @@ publish_prefix (MusterStorage *storage, const char *from, const char *to, gboole
   return is_durable;
 }
 
+/* Whoever wrote the files, another may have removed them as left over. */
 static gboolean
-publish_as (MusterStorage *storage, const char *from, const char *to, gboolean is_own,
-            GError **error)
+place_prefix (MusterStorage *storage, MusterBundlePublishing *what, GError **error)
 {
-  g_return_val_if_fail (from != NULL && to != NULL, FALSE);
+  g_auto (GStrv) data = muster_bundle_sync_data (storage, what->from, error);
+  g_autoptr (MusterBundleIndex) index =
+      data != NULL ? muster_bundle_index_load (storage, what->from, error) : NULL;
+  g_autofree char *path = muster_bundle_index_path (what->from);
+  if (index == NULL)
+    return FALSE;
+  MusterBundlePlacing placing = {
+      .index = index, .data = (const char *const *)data, .to = what->to, .version = what->version};
+  const gboolean is_placed = muster_bundle_place (storage, &placing, error);
+  what->is_unsure = placing.is_unsure;
+  if (is_placed)
+    muster_storage_remove_quietly (storage, path);
+  return is_placed;
+}
+
+gboolean
+muster_bundle_publish_with (MusterStorage *storage, MusterBundlePublishing *what, GError **error)
+{
+  g_return_val_if_fail (what->from != NULL && what->to != NULL, FALSE);
   storage = storage != NULL ? storage : muster_local_storage ();
-  if (g_str_equal (from, to))
+  if (g_str_equal (what->from, what->to))
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "a checkpoint can't be published under its own name");
-  else if (publish_prefix (storage, from, to, is_own, error))
+  else if (muster_storage_can_rename (storage, what->to) ? rename_prefix (storage, what, error)
+                                                         : place_prefix (storage, what, error))
     return TRUE;
-  g_prefix_error (error, "Publishing the checkpoint '%s': ", to);
+  g_prefix_error (error, "Publishing the checkpoint '%s': ", what->to);
   return FALSE;
 }
 
 gboolean
 muster_bundle_publish (MusterStorage *storage, const char *from, const char *to, GError **error)
 {
-  return publish_as (storage, from, to, FALSE, error);
-}
-
-gboolean
-muster_bundle_publish_own (MusterStorage *storage, const char *from, const char *to, GError **error)
-{
-  return publish_as (storage, from, to, TRUE, error);
+  MusterBundlePublishing what = {.from = from, .to = to};
+  return muster_bundle_publish_with (storage, &what, error);
 }

@@ -18,9 +18,19 @@ G_BEGIN_DECLS
 gboolean muster_bundle_publish (MusterStorage *storage, const char *from, const char *to,
                                 GError **error);
 
-/* The same for files that this process wrote, which are complete and synced. */
-gboolean muster_bundle_publish_own (MusterStorage *storage, const char *from, const char *to,
-                                    GError **error);
+/* How `from` becomes `to`. */
+typedef struct {
+  const char *from, *to;
+  gboolean is_own;     /* this process wrote the files, which are complete and synced */
+  const char *version; /* (nullable) of to's index, which it still must have: see bundle_place.h */
+  /* set by muster_bundle_publish_with () */
+  gboolean is_unsure; /* on failure: it may have been published; its files must stay */
+} MusterBundlePublishing;
+
+/* The same. ABORTED if the version is another one by now. In a store that can't rename, data files
+ * that don't lie under the names of `to` are copied. */
+gboolean muster_bundle_publish_with (MusterStorage *storage, MusterBundlePublishing *what,
+                                     GError **error);
 
 /* Prefix of the name of a checkpoint that will be published under another name. The writer syncs
  * its files; publishing syncs the directory. */

@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 
 /* Publishes data files (NULL-terminated, by shard, durable) with an index that isn't written yet;
  * its n_shards is changed if necessary. On failure the files are where they were. *is_published is
- * TRUE if to is the new checkpoint, which is possible on failure too. */
+ * TRUE if to is the new checkpoint, or may be, which is possible on failure too. */
 gboolean muster_bundle_publish_files (MusterStorage *storage, MusterBundleIndex *index,
                                       const char *const *data, const char *to,
                                       gboolean *is_published, GError **error);

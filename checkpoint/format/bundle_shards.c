@@ -2,6 +2,8 @@
 #include "checkpoint/format/bundle_shards.h"
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_strings.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/store/storage_private.h"
@@ -49,8 +51,10 @@ struct _MusterShards {
   GCancellable *cancellable; /* (not owned) (nullable) likewise */
   Shard shards[SHARDS_MAX];
   gint32 n_shards;
-  gint32 n_wanted; /* 0: as many as seem good */
-  gint has_failed; /* atomic: one of the shards has, and the others may stop */
+  gint32 n_wanted;  /* 0: as many as seem good */
+  gboolean places;  /* the store can't rename: they are written under the names that they keep */
+  gint32 n_in_name; /* then: n_shards, or more where that is taken */
+  gint has_failed;  /* atomic: one of the shards has, and the others may stop */
 };
 
 static void
@@ -59,16 +63,25 @@ item_clear (gpointer data)
   muster_tensor_unref (((Item *)data)->tensor);
 }
 
+/* From now on the file is removed, unless it is kept. */
+static void
+add_path (MusterShards *self, const char *path)
+{
+  self->paths->pdata[self->paths->len - 1] = g_strdup (path);
+  g_ptr_array_add (self->paths, NULL);
+}
+
+/* A file of a store that can't rename appears when it is closed. Until then one of that name is
+ * another writer's. */
 static MusterStorageFile *
 begin_file (MusterShards *self, gint32 shard, GError **error)
 {
-  g_autofree char *path = muster_bundle_data_path (self->prefix, shard, 1);
-  g_autofree char *temporary = muster_storage_temporary_name (path);
+  g_autofree char *path = muster_bundle_data_path (self->prefix, shard, self->n_in_name);
+  g_autofree char *temporary =
+      self->places ? g_strdup (path) : muster_storage_temporary_name (path);
   MusterStorageFile *file = muster_storage_create (self->storage, temporary, error);
-  if (file != NULL) {
-    self->paths->pdata[self->paths->len - 1] = g_steal_pointer (&temporary);
-    g_ptr_array_add (self->paths, NULL);
-  }
+  if (file != NULL && !self->places)
+    add_path (self, temporary);
   return file;
 }
 
@@ -82,9 +95,16 @@ muster_shards_new (MusterStorage *storage, const char *prefix, GError **error)
   g_array_set_clear_func (self->items, item_clear);
   self->paths = g_ptr_array_new_with_free_func (g_free);
   g_ptr_array_add (self->paths, NULL);
-  self->first = begin_file (self, 0, error);
-  if (self->first != NULL)
-    return self;
+  self->n_in_name = 1;
+  self->places = !muster_storage_can_rename (storage, prefix);
+  if (self->places) {
+    if (muster_storage_check_path (storage, "checkpoint", prefix, error))
+      return self;
+  } else {
+    self->first = begin_file (self, 0, error);
+    if (self->first != NULL)
+      return self;
+  }
   muster_shards_free (self);
   return NULL;
 }
@@ -105,7 +125,7 @@ muster_shards_free (MusterShards *self)
     return;
   /* A file that is open still is thrown away. */
   if (self->first != NULL)
-    (void)muster_storage_close (self->storage, self->first, NULL);
+    muster_storage_abandon (self->storage, self->first);
   remove_files (self);
   g_array_unref (self->items);
   g_ptr_array_unref (self->paths);
@@ -293,11 +313,17 @@ open_files (MusterShards *self, GError **error)
 {
   if (!check_free_space (self, error))
     return FALSE;
+  if (self->places)
+    self->n_in_name =
+        muster_bundle_free_number (self->storage, self->prefix, self->n_shards, error);
+  if (self->n_in_name == 0)
+    return FALSE;
   for (gint32 i = 0; i < self->n_shards; i++) {
     Shard *shard = &self->shards[i];
     shard->shards = self;
     shard->number = i;
-    shard->file = i == 0 ? g_steal_pointer (&self->first) : begin_file (self, i, error);
+    shard->file =
+        i == 0 && !self->places ? g_steal_pointer (&self->first) : begin_file (self, i, error);
     if (shard->file == NULL ||
         !muster_storage_reserve (self->storage, shard->file, shard->size, error))
       return FALSE;
@@ -419,6 +445,24 @@ write_shards (MusterShards *self)
   }
 }
 
+/* TRUE once it is closed; else nobody sees it. */
+static gboolean
+close_file (MusterShards *self, Shard *shard, GError **error)
+{
+  MusterStorageFile *file = g_steal_pointer (&shard->file);
+  if (self->has_failed) {
+    muster_storage_abandon (self->storage, file);
+    return FALSE;
+  }
+  if (!muster_storage_close (self->storage, file, error))
+    return FALSE;
+  if (self->places) {
+    g_autofree char *path = muster_bundle_data_path (self->prefix, shard->number, self->n_in_name);
+    add_path (self, path);
+  }
+  return TRUE;
+}
+
 /* Closes open files; *why is set to the first failure, unless it is set. */
 static gboolean
 close_files (MusterShards *self, GError **why)
@@ -428,12 +472,36 @@ close_files (MusterShards *self, GError **why)
     if (shard->error != NULL && *why == NULL)
       *why = g_steal_pointer (&shard->error);
     g_clear_error (&shard->error);
-    if (shard->file != NULL &&
-        !muster_storage_close (self->storage, shard->file, self->has_failed ? NULL : why))
+    if (shard->file != NULL && !close_file (self, shard, self->has_failed ? NULL : why))
       self->has_failed = TRUE;
-    shard->file = NULL;
   }
   return !self->has_failed;
+}
+
+/* Empty files fill up the number that the names say. */
+static gboolean
+fill_up (MusterShards *self, GError **error)
+{
+  for (gint32 i = self->n_shards; self->places && i < self->n_in_name; i++) {
+    g_autofree char *path = muster_bundle_data_path (self->prefix, i, self->n_in_name);
+    if (!muster_storage_write_synced (self->storage, path, NULL, 0, error))
+      return FALSE;
+    add_path (self, path);
+  }
+  return TRUE;
+}
+
+/* Two write the same checkpoint; ABORTED is a master's word for a session that it lost. */
+static void
+explain_race (const MusterShards *self, GError **why)
+{
+  if (!muster_error_is (*why, MUSTER_ERROR_ABORTED))
+    return;
+  g_autoptr (GError) own = g_steal_pointer (why);
+  muster_fail (why, MUSTER_ERROR_ALREADY_EXISTS,
+               "another process is writing the checkpoint '%s' as well (%s); save again, from one "
+               "process",
+               self->prefix, own->message);
 }
 
 gboolean
@@ -448,10 +516,11 @@ muster_shards_write (MusterShards *self, MusterBundleIndex *index, GCancellable 
     write_shards (self);
   else
     self->has_failed = TRUE;
-  const gboolean is_written = close_files (self, &why);
+  const gboolean is_written = close_files (self, &why) && fill_up (self, &why);
   g_array_set_size (self->items, 0); /* drops the references to the tensors */
   if (is_written)
     return TRUE;
   remove_files (self);
+  explain_race (self, &why);
   return explain_full (self, why, error);
 }

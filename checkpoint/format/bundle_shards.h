@@ -6,8 +6,9 @@
 G_BEGIN_DECLS
 
 /* MusterShards writes the data files of a checkpoint. Tensors are first noted by reference. Then
- * all are written under temporary names, to one data file or to several in parallel. Freeing it
- * removes the files unless muster_shards_keep () was called. One thread; writing uses more. */
+ * all are written under temporary names (in a store that can't rename under free names of their
+ * own), to one data file or to several in parallel. Freeing it removes the files unless
+ * muster_shards_keep () was called. One thread; writing uses more. */
 
 typedef struct _MusterShards MusterShards;
 
@@ -33,7 +34,7 @@ gboolean muster_shards_write (MusterShards *self, MusterBundleIndex *index,
 /* Paths of the data files, by shard, NULL-terminated. */
 const char *const *muster_shards_paths (MusterShards *self);
 
-/* Keeps the files: they have been renamed. */
+/* Keeps the files: they are a checkpoint's now. */
 void muster_shards_keep (MusterShards *self);
 
 G_END_DECLS

@@ -54,6 +54,7 @@ muster_checkpoint_record_free (MusterCheckpointRecord *self)
   g_free (self->run);
   g_free (self->resumed_run);
   g_free (self->durable_dir);
+  g_free (self->version);
   g_hash_table_unref (self->by_name);
   g_ptr_array_unref (self->checkpoints);
   g_free (self);
@@ -129,13 +130,12 @@ or_local (MusterStorage *storage)
 }
 
 static GBytes *
-read_text (MusterStorage *storage, const char *path, GError **error)
+read_text (MusterStorage *storage, const char *path, char **version, GError **error)
 {
-  MusterStorageInfo info;
-  if (!muster_storage_stat (storage, path, &info, error))
-    return NULL;
-  if (info.size <= MAX_SIZE)
-    return muster_storage_read (storage, path, error);
+  MusterStorageInfo info = {0};
+  /* A file that isn't there has a version as well. */
+  if (!muster_storage_stat (storage, path, &info, NULL) || info.size <= MAX_SIZE)
+    return muster_storage_read_versioned (storage, path, version, error);
   muster_fail (error, MUSTER_ERROR_DATA_LOSS, "its %" G_GUINT64_FORMAT " bytes are too many",
                info.size);
   return NULL;
@@ -147,16 +147,19 @@ muster_checkpoint_record_read (MusterStorage *storage, const char *directory, GE
   muster_require (error, NULL, directory);
   g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
   g_autoptr (GError) why = NULL;
-  g_autoptr (GBytes) text = read_text (or_local (storage), path, &why);
+  g_autofree char *version = NULL;
+  g_autoptr (GBytes) text = read_text (or_local (storage), path, &version, &why);
   MusterCheckpointRecord *self = NULL;
   if (text != NULL) {
     gsize size;
     const char *data = g_bytes_get_data (text, &size);
     self = muster_checkpoint_record_parse (data, size, &why);
   } else if (muster_storage_failure_is_absent (why)) {
-    return muster_checkpoint_record_new ();
+    self = muster_checkpoint_record_new ();
   }
-  if (self == NULL)
+  if (self != NULL)
+    self->version = g_steal_pointer (&version);
+  else
     g_propagate_prefixed_error (error, g_steal_pointer (&why), "The side file '%s': ", path);
   return self;
 }
@@ -175,23 +178,26 @@ muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *dire
   }
   g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
   g_autofree char *quarantined = g_strconcat (path, ".bad", NULL);
-  if (!muster_storage_rename (or_local (storage), path, quarantined, error))
+  if (!muster_storage_move (or_local (storage), path, quarantined, error))
     return NULL;
   muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
               "%s; it was renamed '%s' and replaced by a new one (checkpoints don't need it)",
               why->message, quarantined);
-  return muster_checkpoint_record_new ();
+  return muster_checkpoint_record_read (storage, directory, error);
 }
 
 gboolean
 muster_checkpoint_record_write (MusterStorage *storage, const char *directory,
-                                const MusterCheckpointRecord *self, GError **error)
+                                MusterCheckpointRecord *self, GError **error)
 {
   muster_require (error, FALSE, directory, self);
   g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
   g_autofree char *text = muster_checkpoint_record_print (self);
-  if (muster_storage_publish (or_local (storage), path, text, strlen (text), error))
+  g_autofree char *version = g_steal_pointer (&self->version);
+  if (muster_storage_replace (or_local (storage), path, text, strlen (text), version,
+                              &self->version, error))
     return TRUE;
+  self->version = g_steal_pointer (&version);
   g_prefix_error (error, "Writing the side file: ");
   return FALSE;
 }

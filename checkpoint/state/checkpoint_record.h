@@ -9,7 +9,8 @@ G_BEGIN_DECLS
 /* MusterCheckpointRecord is DIRECTORY/checkpoint.muster, the side file: what muster records about a
  * directory's checkpoints. TensorFlow's state file has no place for it (TensorFlow rejects unknown
  * fields). A restore doesn't need it. Plain structs. To change it, hold the directory's lock
- * (directory_lock.h) from reading to writing. */
+ * (directory_lock.h) from reading to writing; in a store without locks, read and change it again
+ * where another writer was faster (muster_directory_try_again ()). */
 
 #define MUSTER_RECORD_FILE "checkpoint.muster"
 
@@ -53,6 +54,7 @@ typedef struct {
   char *durable_dir;     /* (owned) (nullable) in a fast tier: the absolute path of the last tier */
   MusterGoodput goodput; /* of the job that writes here; without its age */
   double goodput_time;   /* when that was measured, seconds since 1970 */
+  char *version; /* (owned) (nullable) of the file, which it replaces: see storage.h. Not written */
   GPtrArray *checkpoints; /* (owned) (element-type MusterSideCheckpoint) oldest first */
   GHashTable *by_name;    /* (owned) the same by name; change both with the functions below */
 } MusterCheckpointRecord;
@@ -89,9 +91,10 @@ MusterCheckpointRecord *muster_checkpoint_record_read (MusterStorage *storage,
 MusterCheckpointRecord *muster_checkpoint_record_read_to_write (MusterStorage *storage,
                                                                 const char *directory,
                                                                 GError **error);
-/* Publishes the file atomically. */
+/* Publishes the file atomically. ABORTED if the store has versions, and another writer was faster.
+ */
 gboolean muster_checkpoint_record_write (MusterStorage *storage, const char *directory,
-                                         const MusterCheckpointRecord *self, GError **error);
+                                         MusterCheckpointRecord *self, GError **error);
 
 /* The file's text: a line with the checksum of the rest, then a GKeyFile. */
 MusterCheckpointRecord *muster_checkpoint_record_parse (const char *text, gsize size,

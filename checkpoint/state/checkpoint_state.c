@@ -32,6 +32,7 @@ muster_checkpoint_state_copy (const MusterCheckpointState *self)
   for (guint i = 0; i < self->all->len; i++)
     g_ptr_array_add (copy->all, g_strdup (self->all->pdata[i]));
   copy->timestamps = g_array_copy (self->timestamps);
+  copy->version = g_strdup (self->version);
   return copy;
 }
 
@@ -72,6 +73,7 @@ muster_checkpoint_state_free (MusterCheckpointState *self)
   g_free (self->latest);
   g_ptr_array_unref (self->all);
   g_array_unref (self->timestamps);
+  g_free (self->version);
   g_free (self);
 }
 
@@ -96,6 +98,22 @@ state_path (const char *directory, const char *name)
   return put_behind (directory, name != NULL ? name : "checkpoint");
 }
 
+char *
+muster_checkpoint_state_version (MusterStorage *storage, const char *directory, const char *name,
+                                 GError **error)
+{
+  g_autofree char *path = state_path (directory, name);
+  char *version = NULL;
+  g_autoptr (GError) why = NULL;
+  storage = or_local (storage);
+  if (muster_storage_can_rename (storage, path))
+    return NULL;
+  g_autoptr (GBytes) text = muster_storage_read_versioned (storage, path, &version, &why);
+  if (text == NULL && !muster_storage_failure_is_absent (why))
+    g_propagate_error (error, g_steal_pointer (&why));
+  return version;
+}
+
 MusterCheckpointState *
 muster_checkpoint_state_read (MusterStorage *storage, const char *directory, GError **error)
 {
@@ -110,7 +128,9 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
   muster_require (error, NULL, directory);
   g_autofree char *path = state_path (directory, name);
   g_autoptr (GError) why = NULL;
-  g_autoptr (GBytes) text = muster_storage_read (or_local (storage), path, &why);
+  g_autofree char *version = NULL;
+  g_autoptr (GBytes) text =
+      muster_storage_read_versioned (or_local (storage), path, &version, &why);
   if (text == NULL && muster_storage_failure_is_absent (why))
     return NULL;
   g_autoptr (MusterCheckpointState) self = NULL;
@@ -125,6 +145,7 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
                  path, why != NULL ? why->message : "it names no checkpoint");
     return NULL;
   }
+  self->version = g_steal_pointer (&version);
   char *latest = put_behind (directory, self->latest);
   g_free (self->latest);
   self->latest = latest;
@@ -253,7 +274,8 @@ muster_checkpoint_state_write_named (MusterStorage *storage, const char *directo
   g_array_append_vals (written->timestamps, self->timestamps->data, self->timestamps->len);
   written->last_preserved = self->last_preserved;
   g_autofree char *text = muster_state_text_print (written);
-  if (muster_storage_publish (or_local (storage), path, text, strlen (text), error))
+  if (muster_storage_replace (or_local (storage), path, text, strlen (text), self->version, NULL,
+                              error))
     return TRUE;
   g_prefix_error (error, "Writing the checkpoint state: ");
   return FALSE;

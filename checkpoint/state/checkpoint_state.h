@@ -13,6 +13,8 @@ G_BEGIN_DECLS
  * for each of @all
  * @last_preserved: the time of the last checkpoint that was preserved, in seconds since 1970
  * @absolute_paths: whether absolute paths are written as given
+ * @version: (nullable): of the file that was read, which alone is replaced where the store has
+ * versions ([method@Storage.replace]); `NULL`: whatever is there
  *
  * The content of `DIRECTORY/checkpoint`, the text file that names the latest checkpoint and the
  * kept ones (SAV.1 to SAV.10), TensorFlow's `CheckpointState`.
@@ -26,6 +28,7 @@ typedef struct {
   GArray *timestamps;
   double last_preserved;
   gboolean absolute_paths;
+  char *version;
 } MusterCheckpointState;
 
 #define MUSTER_TYPE_CHECKPOINT_STATE (muster_checkpoint_state_get_type ())

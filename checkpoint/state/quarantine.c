@@ -203,7 +203,7 @@ rename_files (MusterStorage *storage, const char *directory, char **files, const
       g_autofree char *from = g_build_filename (directory, files[i], NULL);
       g_autofree char *renamed = g_strconcat (quarantined, part, NULL);
       g_autofree char *to = g_build_filename (directory, renamed, NULL);
-      if (!muster_storage_rename (storage, from, to, error))
+      if (!muster_storage_move (storage, from, to, error))
         return FALSE;
     }
   return muster_storage_sync_directory (storage, directory, error);
@@ -241,8 +241,8 @@ is_gone (MusterStorage *storage, const char *path, const char *name)
 
 /* A state file that can't be read isn't changed: repairing it is the user's decision. */
 static gboolean
-forget_in_state (MusterStorage *storage, const char *directory, const char *state_file,
-                 const char *name, GError **error)
+forget_once (MusterStorage *storage, const char *directory, const char *state_file,
+             const char *name, GError **error)
 {
   g_autoptr (MusterCheckpointState) state =
       muster_checkpoint_state_read_named (storage, directory, state_file, NULL);
@@ -266,6 +266,22 @@ forget_in_state (MusterStorage *storage, const char *directory, const char *stat
   }
   return !is_changed ||
          muster_checkpoint_state_write_named (storage, directory, state_file, state, error);
+}
+
+/* The files have been renamed: only this is tried again where another writer was faster. */
+static gboolean
+forget_in_state (MusterStorage *storage, const char *directory, const char *state_file,
+                 const char *name, GError **error)
+{
+  MusterClock *clock = muster_system_clock ();
+  const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (clock), LOCK_US);
+  for (guint n_tries = 0;;) {
+    GError *why = NULL;
+    if (forget_once (storage, directory, state_file, name, &why))
+      return TRUE;
+    if (!muster_directory_try_again (&n_tries, deadline_us, clock, NULL, why, error))
+      return FALSE;
+  }
 }
 
 static gboolean
@@ -304,8 +320,13 @@ muster_checkpoint_quarantine (MusterStorage *storage, const char *prefix, const 
   const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (clock), LOCK_US);
   g_autoptr (MusterDirectoryLock) lock =
       muster_directory_lock (storage, directory, deadline_us, clock, NULL, error);
-  if (lock != NULL && move_to_quarantine (storage, directory, name, reason, quarantined, error))
-    return TRUE;
+  for (guint n_tries = 0; lock != NULL;) {
+    GError *why = NULL;
+    if (move_to_quarantine (storage, directory, name, reason, quarantined, &why))
+      return TRUE;
+    if (!muster_directory_try_again (&n_tries, deadline_us, clock, NULL, why, error))
+      break;
+  }
   g_prefix_error (error, "Setting '%s' aside: ", prefix);
   return FALSE;
 }

@@ -14,4 +14,9 @@ MusterCheckpointState *muster_state_text_parse (const char *text, gsize size, GE
 /* Writes the same bytes as TensorFlow. */
 char *muster_state_text_print (const MusterCheckpointState *state);
 
+/* The version of a state file (name: NULL for "checkpoint"), readable or not:
+ * MusterCheckpointState's. NULL without an error in a store that has none. */
+char *muster_checkpoint_state_version (MusterStorage *storage, const char *directory,
+                                       const char *name, GError **error);
+
 G_END_DECLS

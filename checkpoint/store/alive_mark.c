@@ -20,6 +20,10 @@ MusterStorageLock *
 muster_alive_mark (MusterStorage *storage, const char *temporary, GError **error)
 {
   g_autofree char *path = g_strconcat (temporary, MUSTER_ALIVE_SUFFIX, NULL);
+  if (!muster_storage_can_rename (storage, path)) {
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, "an object store has no locks");
+    return NULL;
+  }
   MusterStorageLock *lock = muster_storage_lock (storage, path, MUSTER_LOCK_EXCLUSIVE, error);
 
   if (lock != NULL && MUSTER_STORAGE_GET_IFACE (storage)->lock != NULL)

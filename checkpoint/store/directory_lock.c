@@ -9,10 +9,12 @@
 
 #define FIRST_WAIT (5 * MUSTER_MILLISECOND)
 #define LAST_WAIT  (200 * MUSTER_MILLISECOND)
+/* More than this is no accident. */
+#define MOST_TRIES 100
 
 struct _MusterDirectoryLock {
-  MusterStorage *storage; /* (owned) */
-  MusterStorageLock *lock;
+  MusterStorage *storage;  /* (owned) */
+  MusterStorageLock *lock; /* NULL in a store without */
 };
 
 /* For the error of waiting processes. It isn't the lock: writing it may fail on a full disk. */
@@ -74,6 +76,11 @@ muster_directory_lock (MusterStorage *storage, const char *directory, gint64 dea
 {
   muster_require (error, NULL, directory);
   storage = storage != NULL ? storage : muster_local_storage ();
+  if (!muster_storage_can_rename (storage, directory)) {
+    MusterDirectoryLock *none = g_new0 (MusterDirectoryLock, 1);
+    none->storage = g_object_ref (storage);
+    return none;
+  }
   clock = clock != NULL ? clock : muster_system_clock ();
   g_autofree char *path = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);
   MusterStorageLock *lock = wait_for (storage, path, deadline_us, clock, cancellable, error);
@@ -84,6 +91,26 @@ muster_directory_lock (MusterStorage *storage, const char *directory, gint64 dea
   self->storage = g_object_ref (storage);
   self->lock = lock;
   return self;
+}
+
+gboolean
+muster_directory_try_again (guint *n_tries, gint64 deadline_us, MusterClock *clock,
+                            GCancellable *cancellable, GError *why, GError **error)
+{
+  g_autoptr (GError) own = why;
+  if (!muster_error_is (why, MUSTER_ERROR_ABORTED)) {
+    g_propagate_error (error, g_steal_pointer (&own));
+    return FALSE;
+  }
+  clock = clock != NULL ? clock : muster_system_clock ();
+  const gint64 now_us = muster_clock_now_us (clock);
+  if (now_us >= deadline_us || ++*n_tries >= MOST_TRIES)
+    return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                        "other writers were faster %u times: %s", *n_tries, why->message);
+  const gint64 most_us = MIN (FIRST_WAIT << MIN (*n_tries, 10), LAST_WAIT);
+  const gint64 wait_us = (gint64)(muster_clock_random (clock) * (double)most_us);
+  const gint64 wake_us = MIN (muster_deadline_after (now_us, wait_us), deadline_us);
+  return muster_clock_wait_until (clock, wake_us, cancellable, error);
 }
 
 void

@@ -426,6 +426,15 @@ muster_storage_remove_quietly (MusterStorage *self, const char *path)
   (void)muster_storage_remove (self, path, NULL); /* an earlier error is what the caller reports */
 }
 
+gboolean
+muster_storage_move (MusterStorage *self, const char *from, const char *to, GError **error)
+{
+  if (muster_storage_can_rename (self, from))
+    return muster_storage_rename (self, from, to, error);
+  return muster_storage_remove (self, to, error) && muster_storage_copy (self, from, to, error) &&
+         muster_storage_remove (self, from, error);
+}
+
 char *
 muster_storage_temporary_name (const char *path)
 {

@@ -14,6 +14,10 @@ gboolean muster_storage_write_synced (MusterStorage *self, const char *path, con
 /* Removes a temporary file after a failure; errors are ignored. */
 void muster_storage_remove_quietly (MusterStorage *self, const char *path);
 
+/* Renames a file, or copies and removes it in a store that can't; there `to` is removed first. */
+gboolean muster_storage_move (MusterStorage *self, const char *from, const char *to,
+                              GError **error);
+
 /* A unique name next to path. */
 char *muster_storage_temporary_name (const char *path);
 

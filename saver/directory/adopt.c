@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
+#include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
@@ -18,13 +19,15 @@
 
 #define OLD_US (24 * 3600 * MUSTER_SECOND)
 
-/* ".saving-0123abcd-NAME", and a probe's ".probe-" with its key (saver/probe.c), then ".index" or
+/* ".saving-0123abcd-NAME", ".placing-0123abcd-NAME", and a probe's ".probe-" with its key
+ * (saver/probe.c), then ".index" or
  * ".data-…". */
 static const struct {
   const char *prefix;
   gsize n_id; /* hexadecimal digits */
   char after;
 } temporaries[] = {{MUSTER_SAVING_PREFIX, 8, '-'},
+                   {MUSTER_PLACING_PREFIX, 8, '-'},
                    {MUSTER_PROBE_PREFIX, MUSTER_PROBE_KEY_LEN, '.'}};
 
 #define TEMPSTATE ".tempstate"
@@ -47,6 +50,13 @@ id_of (const char *file)
       strncmp (file + size - N_UUID - strlen (TEMPSTATE), TEMPSTATE, strlen (TEMPSTATE)) == 0)
     return g_strdup (file + size - N_UUID);
   return NULL;
+}
+
+gboolean
+muster_checkpoint_directory_is_temporary (const char *name)
+{
+  g_autofree char *id = id_of (name);
+  return id != NULL;
 }
 
 static gint64
@@ -208,6 +218,9 @@ does_lock (MusterCheckpointDirectory *self, const char *locked)
 static gboolean
 sweep_quietly (MusterCheckpointDirectory *self, const char *directory)
 {
+  if (!muster_storage_can_rename (self->storage, directory))
+    return muster_checkpoint_directory_sweep_objects (self, directory);
+
   g_auto (GStrv) files = muster_storage_list (self->storage, directory, NULL);
   MusterStorageInfo info;
 
@@ -315,14 +328,21 @@ add (Adoption *self, const char *prefix, double time)
 }
 
 /* "model.ckpt" or "model.ckpt-STEP" */
+gboolean
+muster_checkpoint_directory_is_named_as_ours (const MusterCheckpointDirectory *self,
+                                              const char *prefix)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+  const gsize n = strlen (self->base_name);
+  return strncmp (name, self->base_name, n) == 0 &&
+         (name[n] == '\0' || (name[n] == '-' && name[n + 1] != '\0' &&
+                              strspn (name + n + 1, "0123456789") == strlen (name + n + 1)));
+}
+
 static gboolean
 is_named_as_ours (const Adoption *self, const char *prefix)
 {
-  g_autofree char *name = g_path_get_basename (prefix);
-  const gsize n = strlen (self->owner->base_name);
-  return strncmp (name, self->owner->base_name, n) == 0 &&
-         (name[n] == '\0' || (name[n] == '-' && name[n + 1] != '\0' &&
-                              strspn (name + n + 1, "0123456789") == strlen (name + n + 1)));
+  return muster_checkpoint_directory_is_named_as_ours (self->owner, prefix);
 }
 
 /* Adds one that the state names, unless its files are missing or it is another saver's: two savers

@@ -260,21 +260,62 @@ muster_checkpoint_directory_read_claimed (MusterCheckpointDirectory *self, Muste
   return g_steal_pointer (&record);
 }
 
+void
+muster_checkpoint_directory_forget_claim (MusterCheckpointDirectory *self, const char *directory)
+{
+  g_mutex_lock (&self->lock);
+  for (guint i = self->claimed->len; i-- > 0;)
+    if (strcmp (g_array_index (self->claimed, MusterClaimed, i).directory, directory) == 0) {
+      g_array_remove_index (self->claimed, i);
+      break;
+    }
+  g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+change_once (MusterCheckpointDirectory *self, MusterLease *lease, const char *directory,
+             MusterRecordChange change, gpointer data, gint64 deadline_us,
+             GCancellable *cancellable, GError **error)
+{
+  gboolean is_claimed = FALSE, changed = FALSE;
+  g_autoptr (GError) why = NULL;
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      self->storage, directory, deadline_us, self->clock, cancellable, error);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, &is_claimed, error);
+
+  if (record == NULL || (change != NULL && !change (self, record, &changed, data, error)))
+    return FALSE;
+  if ((!is_claimed && !changed) ||
+      muster_checkpoint_record_write (self->storage, directory, record, &why))
+    return TRUE;
+  if (is_claimed && muster_error_is (why, MUSTER_ERROR_ABORTED))
+    muster_checkpoint_directory_forget_claim (self, directory);
+  g_propagate_error (error, g_steal_pointer (&why));
+  return FALSE;
+}
+
+gboolean
+muster_checkpoint_directory_change (MusterCheckpointDirectory *self, MusterLease *lease,
+                                    const char *directory, MusterRecordChange change, gpointer data,
+                                    gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  for (guint n_tries = 0;;) {
+    GError *why = NULL;
+    if (change_once (self, lease, directory, change, data, deadline_us, cancellable, &why))
+      return TRUE;
+    if (!muster_directory_try_again (&n_tries, deadline_us, self->clock, cancellable, why, error))
+      return FALSE;
+  }
+}
+
 gboolean
 muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease *lease,
                                    const char *directory, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error)
 {
-  gboolean changed = FALSE;
-
-  if (lease == NULL)
-    return TRUE;
-  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
-      self->storage, directory, deadline_us, self->clock, cancellable, error);
-  g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, &changed, error);
-  return record != NULL &&
-         (!changed || muster_checkpoint_record_write (self->storage, directory, record, error));
+  return lease == NULL || muster_checkpoint_directory_change (self, lease, directory, NULL, NULL,
+                                                              deadline_us, cancellable, error);
 }
 
 char *

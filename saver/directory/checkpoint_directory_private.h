@@ -88,6 +88,21 @@ MusterCheckpointRecord *
 muster_checkpoint_directory_read_claimed (MusterCheckpointDirectory *self, MusterLease *lease,
                                           const MusterDirectoryLock *lock, const char *directory,
                                           gboolean *changed, GError **error);
+/* Takes back a claim that check_claim () has noted, where the record couldn't be written because
+ * another writer was faster. */
+void muster_checkpoint_directory_forget_claim (MusterCheckpointDirectory *self,
+                                               const char *directory);
+
+/* Changes a directory's record under its lock, after the claim was checked: change is called again
+ * if another writer was faster. *changed says whether it must be written. */
+typedef gboolean (*MusterRecordChange) (MusterCheckpointDirectory *self,
+                                        MusterCheckpointRecord *record, gboolean *changed,
+                                        gpointer data, GError **error);
+gboolean muster_checkpoint_directory_change (MusterCheckpointDirectory *self, MusterLease *lease,
+                                             const char *directory, MusterRecordChange change,
+                                             gpointer data, gint64 deadline_us,
+                                             GCancellable *cancellable, GError **error);
+
 gboolean muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease *lease,
                                             const char *directory, gint64 deadline_us,
                                             GCancellable *cancellable, GError **error);
@@ -145,6 +160,14 @@ char *muster_directory_run (MusterStorage *storage, const char *directory);
  * in it, under its lock. */
 void muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self,
                                              const char *directory);
+/* TRUE for the name of a file that is to be removed or published under another name. */
+gboolean muster_checkpoint_directory_is_temporary (const char *name);
+/* TRUE for BASE_NAME and BASE_NAME-STEP. */
+gboolean muster_checkpoint_directory_is_named_as_ours (const MusterCheckpointDirectory *self,
+                                                       const char *prefix);
+/* sweep_objects.c: the same in a store that can't rename. FALSE: it couldn't be read. */
+gboolean muster_checkpoint_directory_sweep_objects (MusterCheckpointDirectory *self,
+                                                    const char *directory);
 
 /* adopt.c: reads the list from a directory, as in a new process. */
 gboolean muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *directory,
@@ -163,7 +186,8 @@ typedef struct {
   const char *run;      /* (nullable) the run that saved it, if another than the directory's */
   /* set by muster_checkpoint_directory_publish () */
   gboolean is_published;
-  gboolean is_stale; /* a copy that came too late */
+  gboolean is_unsure; /* it may be published: its files must stay */
+  gboolean is_stale;  /* a copy that came too late */
   guint64 bytes;
   char *trouble; /* (owned) (nullable) a failure with the record; the save has succeeded */
 } MusterNewCheckpoint;

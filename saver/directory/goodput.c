@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/store/directory_lock.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
 /* What the job has spent its time on, in the side file: it is written with each checkpoint. */
@@ -29,19 +28,20 @@ muster_checkpoint_directory_put_goodput (MusterCheckpointDirectory *self,
   g_mutex_unlock (&self->lock);
 }
 
+static gboolean
+put_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, gboolean *changed,
+        gpointer data G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  muster_checkpoint_directory_put_goodput (self, record);
+  *changed = TRUE;
+  return TRUE;
+}
+
 gboolean
 muster_checkpoint_directory_write_goodput (MusterCheckpointDirectory *self, MusterLease *lease,
                                            const char *directory, gint64 deadline_us,
                                            GCancellable *cancellable, GError **error)
 {
-  gboolean changed = FALSE;
-
-  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
-      self->storage, directory, deadline_us, self->clock, cancellable, error);
-  g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, &changed, error);
-  if (record == NULL)
-    return FALSE;
-  muster_checkpoint_directory_put_goodput (self, record);
-  return muster_checkpoint_record_write (self->storage, directory, record, error);
+  return muster_checkpoint_directory_change (self, lease, directory, put_it, NULL, deadline_us,
+                                             cancellable, error);
 }

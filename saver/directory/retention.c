@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/state_text.h"
 #include "checkpoint/store/directory_lock.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
@@ -13,6 +16,7 @@ typedef struct {
   GPtrArray *leaving;   /* (owned) (element-type utf8) to be deleted */
   GPtrArray *preserved; /* (owned) (element-type utf8) kept for good */
   double mark;
+  const char *state_version; /* (nullable) of the state file that is replaced */
 } Change;
 
 static void
@@ -87,6 +91,7 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
   gboolean are_known = TRUE;
 
   state->absolute_paths = self->absolute_paths;
+  state->version = g_strdup (change->state_version);
   state->latest = g_strdup (prefix);
   state->last_preserved = self->keep_seconds > 0 ? change->mark : 0;
   for (guint i = 0; i < change->list->len; i++) {
@@ -230,22 +235,25 @@ write_record (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
 }
 
 /* From where the state is written on the save stands: nothing in the record is needed to restore
- * it. Where it is, it is written first: what the state names counts. */
+ * it. Where it is, it is written first: what the state names counts. So it is without locks: it is
+ * the record that another chief has changed. */
 static gboolean
 record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
-           MusterNewCheckpoint *checkpoint, double now, GError **error)
+           MusterNewCheckpoint *checkpoint, const char *state_version, double now, GError **error)
 {
   const char *directory = checkpoint->directory, *prefix = checkpoint->prefix;
+  const gboolean is_first = self->needs_record || record->version != NULL;
   g_autoptr (GError) failure = NULL;
   g_auto (Change) change = list_with (self, prefix, now);
 
+  change.state_version = state_version;
   drop_pruned (self, record, directory, &change, prefix);
   trim (self, &change);
-  if (self->needs_record && !write_record (self, record, checkpoint, &change, now, error))
+  if (is_first && !write_record (self, record, checkpoint, &change, now, error))
     return FALSE;
   if (!write_state (self, directory, prefix, &change, error))
     return FALSE;
-  if (!self->needs_record && !write_record (self, record, checkpoint, &change, now, &failure))
+  if (!is_first && !write_record (self, record, checkpoint, &change, now, &failure))
     checkpoint->trouble = g_strdup (failure->message);
   commit (self, &change, checkpoint->bytes);
   remove_pending_deletes (self, &change, prefix);
@@ -294,31 +302,92 @@ is_stale (MusterCheckpointDirectory *self, const MusterCheckpointRecord *record,
   return has_newer;
 }
 
-static gboolean
-publish (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoint *checkpoint,
-         gint64 deadline_us, GCancellable *cancellable, GError **error)
+/* Which files a store without locks must still have: read before the claim is checked, so that who
+ * claims the directory after that isn't overtaken. */
+typedef struct {
+  char *index, *state; /* (owned) (nullable) */
+} Versions;
+
+static void
+versions_clear (Versions *self)
 {
-  const char *directory = checkpoint->directory, *from = checkpoint->temporary,
-             *to = checkpoint->prefix;
-  gboolean changed = FALSE;
+  g_free (self->index);
+  g_free (self->state);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Versions, versions_clear)
+
+static gboolean
+read_versions (MusterCheckpointDirectory *self, const MusterNewCheckpoint *checkpoint,
+               Versions *versions, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+
+  if (!checkpoint->is_published)
+    versions->index = muster_bundle_index_version (self->storage, checkpoint->prefix, &why);
+  if (why == NULL && !checkpoint->is_unlisted)
+    versions->state = muster_checkpoint_state_version (self->storage, checkpoint->directory,
+                                                       self->latest_filename, &why);
+  const gboolean are_known = why == NULL;
+  if (!are_known)
+    g_propagate_error (error, g_steal_pointer (&why));
+  return are_known;
+}
+
+static gboolean
+publish_files (MusterCheckpointDirectory *self, MusterNewCheckpoint *checkpoint,
+               const char *version, GError **error)
+{
+  MusterBundlePublishing what = {.from = checkpoint->temporary,
+                                 .to = checkpoint->prefix,
+                                 .is_own = checkpoint->is_here,
+                                 .version = version};
+
+  if (!checkpoint->is_published) {
+    checkpoint->is_published = muster_bundle_publish_with (self->storage, &what, error);
+    checkpoint->is_unsure = what.is_unsure;
+  }
+  return checkpoint->is_published;
+}
+
+static gboolean
+publish_once (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoint *checkpoint,
+              gboolean *changed, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  const char *directory = checkpoint->directory;
+  g_auto (Versions) versions = {0};
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, deadline_us, self->clock, cancellable, error);
+  if (lock == NULL || !read_versions (self, checkpoint, &versions, error))
+    return FALSE;
   g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, &changed, error);
-
+      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, changed, error);
   if (record == NULL)
     return FALSE;
   checkpoint->is_stale = is_stale (self, record, checkpoint);
   if (checkpoint->is_stale)
     return TRUE;
   const double now = muster_checkpoint_directory_now (self);
-  if (!checkpoint->is_published)
-    checkpoint->is_published = checkpoint->is_here
-                                   ? muster_bundle_publish_own (self->storage, from, to, error)
-                                   : muster_bundle_publish (self->storage, from, to, error);
-  return checkpoint->is_published &&
-         muster_checkpoint_directory_write_meta_graph (self, to, error) &&
-         (checkpoint->is_unlisted || record_it (self, record, checkpoint, now, error));
+  return publish_files (self, checkpoint, versions.index, error) &&
+         muster_checkpoint_directory_write_meta_graph (self, checkpoint->prefix, error) &&
+         (checkpoint->is_unlisted ||
+          record_it (self, record, checkpoint, versions.state, now, error));
+}
+
+/* In a store without locks another writer may be faster. */
+static gboolean
+publish (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoint *checkpoint,
+         gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  for (guint n_tries = 0;;) {
+    gboolean changed = FALSE;
+    GError *why = NULL;
+    if (publish_once (self, lease, checkpoint, &changed, deadline_us, cancellable, &why))
+      return TRUE;
+    if (changed && muster_error_is (why, MUSTER_ERROR_ABORTED))
+      muster_checkpoint_directory_forget_claim (self, checkpoint->directory);
+    if (!muster_directory_try_again (&n_tries, deadline_us, self->clock, cancellable, why, error))
+      return FALSE;
+  }
 }
 
 /* A store without locks has no lock on the directory: a copy and a save of this process still take

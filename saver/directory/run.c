@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
@@ -7,9 +6,12 @@
  * A step alone doesn't tell whether a checkpoint is this model's: a run that starts again from an
  * older checkpoint reaches the same steps with other values. */
 
-static void
-write_run (MusterCheckpointRecord *record, const MusterRun *run)
+static gboolean
+write_run (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, gboolean *changed,
+           gpointer data, GError **error G_GNUC_UNUSED)
 {
+  const MusterRun *run = data;
+
   g_free (record->run);
   g_free (record->resumed_run);
   g_free (record->durable_dir);
@@ -17,45 +19,33 @@ write_run (MusterCheckpointRecord *record, const MusterRun *run)
   record->resumed_run = g_strdup (run->resumed_run);
   record->resumed_step = run->resumed_step;
   record->durable_dir = g_strdup (run->durable_dir);
+  muster_checkpoint_directory_put_goodput (self, record);
+  *changed = TRUE;
+  return TRUE;
 }
 
 /* A directory that isn't there is made. */
-static MusterDirectoryLock *
-lock_directory (MusterCheckpointDirectory *self, const char *directory, gint64 deadline_us,
-                GCancellable *cancellable, GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-  MusterDirectoryLock *lock = muster_directory_lock (self->storage, directory, deadline_us,
-                                                     self->clock, cancellable, &failure);
-
-  if (lock == NULL && !muster_storage_failure_is_absent (failure)) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return NULL;
-  }
-  if (lock != NULL || !muster_storage_make_directory (self->storage, directory, error))
-    return lock;
-  return muster_directory_lock (self->storage, directory, deadline_us, self->clock, cancellable,
-                                error);
-}
-
 gboolean
 muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self, MusterLease *lease,
                                        const char *directory, const MusterRun *run,
                                        gint64 deadline_us, GCancellable *cancellable,
                                        GError **error)
 {
-  gboolean changed = FALSE;
+  g_autoptr (GError) failure = NULL;
+  gboolean is_written = muster_checkpoint_directory_change (
+      self, lease, directory, write_run, (gpointer)run, deadline_us, cancellable, &failure);
 
-  g_autoptr (MusterDirectoryLock) lock =
-      lock_directory (self, directory, deadline_us, cancellable, error);
-  g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, &changed, error);
-  if (record == NULL)
+  if (!is_written && muster_storage_failure_is_absent (failure)) {
+    g_clear_error (&failure);
+    is_written =
+        muster_storage_make_directory (self->storage, directory, &failure) &&
+        muster_checkpoint_directory_change (self, lease, directory, write_run, (gpointer)run,
+                                            deadline_us, cancellable, &failure);
+  }
+  if (!is_written) {
+    g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
-  write_run (record, run);
-  muster_checkpoint_directory_put_goodput (self, record);
-  if (!muster_checkpoint_record_write (self->storage, directory, record, error))
-    return FALSE;
+  }
   g_mutex_lock (&self->lock);
   g_free (self->run);
   self->run = g_strdup (run->run);

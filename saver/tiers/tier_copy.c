@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/wait.h"
+#include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/store/alive_mark.h"
 #include "saver/tiers/tiers_private.h"
@@ -123,16 +124,18 @@ name_files (Copy *self)
   g_autofree char *name = g_path_get_basename (request->prefix);
   const guint32 drawn = (guint32)(muster_clock_random (self->copier->clock) * G_MAXUINT32) ^
                         (guint32)getpid () * 2654435761u;
-  g_autofree char *hidden = g_strdup_printf (MUSTER_SAVING_PREFIX "%08x-%s", drawn, name);
+  const char *directory =
+      is_fast ? request->tiers->fast[self->tier].rule.directory : request->durable_directory;
+  const gboolean renames = muster_storage_can_rename (self->copier->storage, directory);
+  g_autofree char *hidden = g_strdup_printf (
+      "%s%08x-%s", renames ? MUSTER_SAVING_PREFIX : MUSTER_PLACING_PREFIX, drawn, name);
 
-  self->made = (MusterNewCheckpoint){
-      .directory = g_strdup (is_fast ? request->tiers->fast[self->tier].rule.directory
-                                     : request->durable_directory),
-      .step = request->step,
-      .is_here = TRUE,
-      .is_verified = TRUE,
-      .is_copy = TRUE,
-      .run = request->run};
+  self->made = (MusterNewCheckpoint){.directory = g_strdup (directory),
+                                     .step = request->step,
+                                     .is_here = TRUE,
+                                     .is_verified = TRUE,
+                                     .is_copy = TRUE,
+                                     .run = request->run};
   self->made.prefix = g_build_filename (self->made.directory, name, NULL);
   self->made.temporary = g_build_filename (self->made.directory, hidden, NULL);
   self->space.directory = self->made.directory;
@@ -141,6 +144,8 @@ name_files (Copy *self)
 static void
 discard_quietly (Copy *self)
 {
+  if (!muster_storage_can_rename (self->copier->storage, self->made.directory))
+    muster_bundle_discard (self->copier->storage, self->made.temporary);
   g_autofree char *name = g_path_get_basename (self->made.temporary);
   g_autofree char *start = g_strconcat (name, ".", NULL);
   g_auto (GStrv) all = muster_storage_list (self->copier->storage, self->made.directory, NULL);
@@ -225,7 +230,7 @@ transfer_with_space (Copy *self, GError **error)
       return TRUE;
     }
     const gboolean was_full = muster_free_space_was_full (self->free_space, &self->space, failure);
-    if (!self->made.is_published)
+    if (!self->made.is_published && !self->made.is_unsure)
       discard_quietly (self);
     if (!was_full) {
       g_propagate_error (error, failure);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/edit/copy_data_private.h"
+#include "checkpoint/format/bundle_place.h"
 #include "saver/tiers/tiers_private.h"
 
 gboolean
@@ -18,6 +19,37 @@ muster_tier_measure (MusterStorage *storage, const char *prefix, guint64 *bytes,
   return TRUE;
 }
 
+/* Those that this copy made. */
+static void
+remove_data (MusterDataCopy *copy)
+{
+  for (gint32 i = 0; i < copy->n_done; i++) {
+    g_autofree char *path = muster_bundle_data_path (copy->to, i, copy->n_shards);
+    (void)muster_storage_remove (copy->work->plain, path, NULL);
+  }
+}
+
+/* Into a store that can't rename: data files get free names, which the index then says. */
+static gboolean
+place_files (MusterDataCopy *copy, MusterBundleIndex *index, GError **error)
+{
+  MusterStorage *storage = copy->work->storage;
+  g_autofree char *path = muster_bundle_index_path (copy->to);
+  g_autoptr (GBytes) file = NULL;
+
+  copy->n_shards = muster_bundle_free_number (storage, copy->to, index->n_shards, error);
+  if (copy->n_shards == 0)
+    return FALSE;
+  if (muster_edit_copy_data (copy, error)) {
+    index->n_shards = copy->n_shards;
+    file = muster_bundle_index_save (index, error);
+    if (file != NULL && muster_edit_write (copy->work, path, file, error))
+      return TRUE;
+  }
+  remove_data (copy);
+  return FALSE;
+}
+
 static gboolean
 copy_files (MusterEditWork *work, const char *from, const char *to, gboolean *is_source,
             GError **error)
@@ -32,10 +64,12 @@ copy_files (MusterEditWork *work, const char *from, const char *to, gboolean *is
   if (file == NULL)
     return FALSE;
   MusterDataCopy copy = {.work = work, .from = from, .index = index, .to = to};
-  const gboolean is_copied = muster_edit_copy_data (&copy, error);
+  const gboolean is_copied =
+      muster_storage_can_rename (work->storage, to)
+          ? muster_edit_copy_data (&copy, error) && muster_edit_write (work, to_index, file, error)
+          : place_files (&copy, index, error);
   *is_source = copy.is_source;
-  return is_copied && muster_edit_write (work, to_index, file, error) &&
-         muster_edit_work_verify (work, to, error);
+  return is_copied && muster_edit_work_verify (work, to, error);
 }
 
 gboolean

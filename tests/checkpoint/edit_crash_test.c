@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A copy, an average, a part and a renamed one, stopped at every call: every state of the store
  * that a power cut may then leave has only whole checkpoints, the directory's latest among them,
- * and the same work then succeeds. */
+ * and the same work then succeeds; the same in an object store. */
 #include "checkpoint/edit/edit.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "tests/doubles/crash_storage.h"
+#include "tests/doubles/object_storage.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>
@@ -111,9 +112,8 @@ has_temporaries (MusterStorage *storage)
 
 /* What is in a store is right, and the work can be done again. */
 static char *
-fault_after (Operation operation, MusterCrashStorage *crash, gboolean must_be_new)
+fault_after (Operation operation, MusterStorage *storage, gboolean must_be_new)
 {
-  MusterStorage *storage = MUSTER_STORAGE (crash);
   const gboolean is_listed = operation == copy;
   const MusterEditOptions options = {.storage = storage, .replaces = TRUE};
   g_autoptr (GError) error = NULL;
@@ -127,19 +127,25 @@ fault_after (Operation operation, MusterCrashStorage *crash, gboolean must_be_ne
   return fault_of (storage, is_listed, TRUE);
 }
 
+/* Two checkpoints, and a copy of the first. */
+static void
+begin (MusterStorage *storage)
+{
+  const MusterEditOptions options = {.storage = storage};
+  for (int i = 0; i < 2; i++)
+    muster_storage_make_directory (storage, i == 0 ? "/run" : "/to", NULL);
+  MUSTER_EXPECT_TRUE (write_at (storage, "/run/m-1", OLD, NULL));
+  MUSTER_EXPECT_TRUE (write_at (storage, "/run/m-2", NEW, NULL));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_copy ("/run/m-1", "/to/m-1", &options, NULL, NULL, NULL,
+                                              MUSTER_WAIT_FOREVER, NULL, NULL));
+}
+
 static char *
 try (Operation operation)
 {
   g_autoptr (MusterCrashStorage) first = muster_crash_storage_new ();
-  MusterStorage *begun = MUSTER_STORAGE (first);
-  const MusterEditOptions early = {.storage = begun};
   gboolean went_through = FALSE;
-  for (int i = 0; i < 2; i++)
-    muster_storage_make_directory (begun, i == 0 ? "/run" : "/to", NULL);
-  MUSTER_EXPECT_TRUE (write_at (begun, "/run/m-1", OLD, NULL));
-  MUSTER_EXPECT_TRUE (write_at (begun, "/run/m-2", NEW, NULL));
-  MUSTER_EXPECT_TRUE (muster_checkpoint_copy ("/run/m-1", "/to/m-1", &early, NULL, NULL, NULL,
-                                              MUSTER_WAIT_FOREVER, NULL, NULL));
+  begin (MUSTER_STORAGE (first));
   for (guint at = 1; !went_through; at++) {
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (first);
     g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -152,10 +158,32 @@ try (Operation operation)
       g_autoptr (MusterCrashStorage) after = muster_crash_storage_outcome (crash, i, &what);
       if (!g_hash_table_add (seen, muster_crash_storage_fingerprint (after)))
         continue;
-      g_autofree char *fault = fault_after (operation, after, made);
+      g_autofree char *fault = fault_after (operation, MUSTER_STORAGE (after), made);
       if (fault != NULL)
         return g_strdup_printf ("stopped at call %u, with %s: %s", at, what, fault);
     }
+  }
+  return NULL;
+}
+
+/* An object store's: each process that ends, with or without its last call's effect. */
+static char *
+try_objects (Operation operation, gboolean has_effect)
+{
+  g_autoptr (MusterObjectStorage) first = object_storage_new ();
+  gboolean went_through = FALSE;
+  begin (MUSTER_STORAGE (first));
+  for (guint at = 1; !went_through; at++) {
+    g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
+    const MusterEditOptions options = {.storage = MUSTER_STORAGE (process)};
+    object_storage_stop_at (process, at, has_effect);
+    const gboolean made = operation (&options, NULL);
+    went_through = !object_storage_has_stopped (process);
+    g_autoptr (MusterObjectStorage) next = object_storage_process (process);
+    g_autofree char *fault = fault_after (operation, MUSTER_STORAGE (next), made);
+    if (fault != NULL)
+      return g_strdup_printf ("stopped at call %u, %s: %s", at, has_effect ? "done" : "not done",
+                              fault);
   }
   return NULL;
 }
@@ -164,7 +192,11 @@ static void
 expect_no_fault (Operation operation)
 {
   g_autofree char *fault = try (operation);
+  g_autofree char *before = try_objects (operation, FALSE);
+  g_autofree char *after = try_objects (operation, TRUE);
   MUSTER_EXPECT_STREQ (fault, NULL);
+  MUSTER_EXPECT_STREQ (before, NULL);
+  MUSTER_EXPECT_STREQ (after, NULL);
 }
 
 MUSTER_TEST (EditCrash, in_a_copy)

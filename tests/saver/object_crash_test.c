@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Saves in an object store, which has no rename and no locks. A save is stopped at its every call,
+ * with that call done or not: a new process restores the old model or the new one, and its next
+ * save works and leaves nothing but checkpoints. Of two chiefs the older one loses. */
+#include "base/error.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "engine/session/local_master.h"
+#include "saver/async/async_saver.h"
+#include "tests/doubles/fake_master.h"
+#include "tests/doubles/object_storage.h"
+#include "tests/doubles/sharded_model.h"
+#include "tests/gtest_shim.h"
+
+#include <string.h>
+
+#define DIRECTORY "s3://bucket/run"
+
+enum { OLDEST = 1, OLD = 2, NEW = 3, NEXT = 4 };
+#define TRAINED 9
+
+typedef struct {
+  MusterShardedModel model;
+  gint64 steps[3]; /* of OLDEST, OLD and NEW */
+  gboolean is_async;
+} Story;
+
+/* A process: it begins with what its store holds. */
+typedef struct {
+  const Story *story;
+  MusterStorage *storage; /* borrowed */
+  MusterMaster *master;
+  MusterSession *session;
+  MusterSaver *saver;
+  MusterFakeClock *clock;
+  MusterFakeMaster *judge; /* who is chief */
+  MusterSession *judged;
+  MusterLease *lease;
+  MusterAsyncSaver *async; /* (nullable) */
+} Life;
+
+/* With a lease: a chief. */
+static Life
+live (const Story *story, MusterObjectStorage *process)
+{
+  const MusterClaim claim = {.model = "digits", .take_over = TRUE};
+  g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&story->model);
+  Life life = {.story = story, .storage = MUSTER_STORAGE (process)};
+  const MusterSaverOptions options = {.storage = life.storage};
+
+  life.master =
+      muster_local_master_new_with_options (&(MusterLocalMasterOptions){.storage = life.storage});
+  life.session = muster_master_create_session (life.master, muster_meta_graph_graph (meta_graph),
+                                               NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+  life.saver = muster_saver_new (meta_graph, &options, NULL);
+  life.clock = muster_fake_clock_new ();
+  life.judge = muster_fake_master_new (life.clock);
+  muster_fake_master_set_announcing (life.judge);
+  life.judged = muster_master_create_session (MUSTER_MASTER (life.judge), NULL, NULL,
+                                              MUSTER_WAIT_FOREVER, NULL, NULL);
+  life.lease = muster_session_claim (life.judged, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+  MUSTER_EXPECT_TRUE (life.lease != NULL);
+  muster_saver_set_lease (life.saver, life.lease);
+  if (story->is_async)
+    life.async = muster_async_saver_new (life.saver, life.session, NULL, NULL);
+  return life;
+}
+
+static void
+die (Life *life)
+{
+  g_clear_object (&life->async);
+  g_clear_object (&life->lease);
+  g_clear_object (&life->judged);
+  g_clear_object (&life->judge);
+  g_clear_object (&life->clock);
+  g_clear_object (&life->session);
+  g_clear_object (&life->master);
+  g_clear_object (&life->saver);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Life, die)
+
+static gint64
+soon (void)
+{
+  return g_get_monotonic_time () + 60 * MUSTER_SECOND;
+}
+
+static gboolean
+save_in_background (Life *life, gint64 step, GError **error)
+{
+  g_autoptr (MusterSaveTicket) ticket =
+      muster_async_saver_save (life->async, DIRECTORY, step, soon (), NULL, error);
+  return ticket != NULL &&
+         muster_sharded_model_set (&life->story->model, life->session, TRAINED, error) &&
+         muster_async_saver_sync (life->async, soon (), NULL, error);
+}
+
+static gboolean
+save (Life *life, guint8 value, gint64 step, GError **error)
+{
+  g_autofree char *prefix = NULL;
+
+  if (!muster_sharded_model_set (&life->story->model, life->session, value, error))
+    return FALSE;
+  if (life->async != NULL)
+    return save_in_background (life, step, error);
+  prefix = muster_saver_save (life->saver, life->session, DIRECTORY, step, soon (), NULL, error);
+  return prefix != NULL;
+}
+
+static int
+restore (Life *life, GError **error)
+{
+  const MusterRestoreOptions latest = {.directory = DIRECTORY};
+  g_auto (MusterRestored) restored = {0};
+
+  if (!muster_saver_restore (life->saver, life->session, &latest, &restored, soon (), NULL, error))
+    return -1;
+  return restored.prefix != NULL ? muster_sharded_model_get (life->session, error) : 0;
+}
+
+static MusterObjectStorage *
+begin (const Story *story)
+{
+  MusterObjectStorage *store = object_storage_new ();
+  g_auto (Life) life = live (story, store);
+  g_autoptr (GError) error = NULL;
+
+  for (int i = 0; i < 2; i++)
+    MUSTER_EXPECT_TRUE (save (&life, (guint8)(OLDEST + i), story->steps[i], &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  return store;
+}
+
+/* --- what must hold --- */
+
+static char *
+fault_of_listed (MusterStorage *storage)
+{
+  g_auto (GStrv) listed = muster_checkpoint_list (storage, DIRECTORY, NULL);
+
+  for (char **prefix = listed; prefix != NULL && *prefix != NULL; prefix++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, *prefix, &error);
+    if (reader == NULL || !muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
+      return g_strdup_printf ("'%s' is listed: %s", *prefix, error->message);
+  }
+  return NULL;
+}
+
+/* A data file without an index, or a hidden file. */
+static char *
+left_over (MusterStorage *storage)
+{
+  g_auto (GStrv) names = muster_storage_list (storage, DIRECTORY, NULL);
+
+  for (char **name = names; name != NULL && *name != NULL; name++) {
+    const char *dot = strstr (*name, ".data-");
+    g_autofree char *base = dot != NULL ? g_strndup (*name, (gsize)(dot - *name)) : NULL;
+    g_autofree char *index = base != NULL ? g_strconcat (base, ".index", NULL) : NULL;
+    if (**name == '.' || (index != NULL && !g_strv_contains ((const char *const *)names, index)))
+      return g_strdup (*name);
+  }
+  return NULL;
+}
+
+/* What the process that comes next finds. */
+static char *
+fault_of (const Story *story, MusterObjectStorage *store, int least, int most)
+{
+  g_autoptr (MusterObjectStorage) process = object_storage_process (store);
+  g_autoptr (GError) error = NULL;
+  char *fault = fault_of_listed (MUSTER_STORAGE (process));
+
+  if (fault != NULL)
+    return fault;
+  g_auto (Life) life = live (story, process);
+  int value = restore (&life, &error);
+  if (value < least || value > most)
+    return g_strdup_printf ("it restores %d: %s", value, error != NULL ? error->message : "-");
+  if (!save (&life, NEXT, 40, &error))
+    return g_strdup_printf ("the next save: %s", error->message);
+  value = restore (&life, &error);
+  if (value != NEXT)
+    return g_strdup_printf ("then it restores %d: %s", value, error != NULL ? error->message : "-");
+  fault = left_over (MUSTER_STORAGE (process));
+  if (fault == NULL && object_storage_n_uploads (process) > 0)
+    fault = g_strdup ("uploads are left");
+  return fault != NULL ? fault : fault_of_listed (MUSTER_STORAGE (process));
+}
+
+static void
+expect_no_loss_by_stop (const Story *story)
+{
+  g_autoptr (MusterObjectStorage) first = begin (story);
+  guint n_stops = 0;
+
+  for (guint n = 1; n < 400 && !muster_test_has_failed (); n++) {
+    gboolean has_stopped = FALSE;
+    for (int has_effect = 0; has_effect < 2; has_effect++) {
+      g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
+      gboolean saved;
+      {
+        g_auto (Life) life = live (story, process);
+        MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
+        object_storage_stop_at (process, n, has_effect);
+        saved = save (&life, NEW, story->steps[2], NULL);
+        has_stopped = object_storage_has_stopped (process);
+      }
+      g_autofree char *fault = fault_of (story, process, saved ? NEW : OLD, NEW);
+      MUSTER_TRACE ("stopped at call %u, %s", n, has_effect ? "done" : "not done");
+      MUSTER_EXPECT_STREQ (fault, NULL);
+    }
+    if (!has_stopped)
+      break;
+    n_stops = n;
+  }
+  MUSTER_EXPECT_GT (n_stops, 5u);
+}
+
+MUSTER_TEST (ObjectCrash, loses_nothing_in_a_save_of_another_step)
+{
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
+
+  expect_no_loss_by_stop (&story);
+}
+
+MUSTER_TEST (ObjectCrash, loses_nothing_in_a_save_of_the_same_name)
+{
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 20}};
+
+  expect_no_loss_by_stop (&story);
+}
+
+MUSTER_TEST (ObjectCrash, loses_nothing_in_a_sharded_save)
+{
+  const Story story = {.model = {.max_to_keep = 2}, .steps = {10, 20, 30}};
+
+  expect_no_loss_by_stop (&story);
+}
+
+MUSTER_TEST (ObjectCrash, loses_nothing_in_a_save_in_the_background)
+{
+  const Story story = {
+      .model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}, .is_async = TRUE};
+
+  expect_no_loss_by_stop (&story);
+}
+
+/* --- one call fails --- */
+
+MUSTER_TEST (ObjectFailure, loses_nothing_at_any_call_of_a_save)
+{
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
+  g_autoptr (MusterObjectStorage) first = begin (&story);
+  gboolean has_failed = TRUE;
+
+  for (guint n = 1; has_failed && !muster_test_has_failed (); n++) {
+    g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
+    g_autoptr (GError) error = NULL;
+    gboolean saved;
+    {
+      g_auto (Life) life = live (&story, process);
+      MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
+      object_storage_fail_at (process, n);
+      saved = save (&life, NEW, 30, &error);
+      has_failed = object_storage_has_failed (process);
+      MUSTER_EXPECT_EQ (object_storage_n_uploads (process), 0u);
+    }
+    g_autofree char *fault = fault_of (&story, process, saved ? NEW : OLD, NEW);
+    MUSTER_TRACE ("call %u fails: %s", n, error != NULL ? error->message : "and the save is well");
+    MUSTER_EXPECT_STREQ (fault, NULL);
+  }
+}
+
+/* --- what it costs --- */
+
+MUSTER_TEST (ObjectSave, sends_each_byte_once)
+{
+  const Story story = {.model = {.is_whole = TRUE, .rows = 1 << 16, .max_to_keep = 2},
+                       .steps = {10, 20, 30}};
+  g_autoptr (MusterObjectStorage) store = begin (&story);
+  g_auto (Life) life = live (&story, store);
+  const guint64 before = object_storage_sent (store);
+
+  MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
+  MUSTER_EXPECT_EQ (object_storage_copied (store), 0u);
+  MUSTER_EXPECT_LT (object_storage_sent (store) - before, (guint64)(1 << 20) + (1 << 18));
+}
+
+MUSTER_TEST (ObjectSave, keeps_as_many_as_it_should)
+{
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
+  g_autoptr (MusterObjectStorage) store = begin (&story);
+  g_auto (Life) life = live (&story, store);
+
+  MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
+  MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
+  g_auto (GStrv) listed = muster_checkpoint_list (life.storage, DIRECTORY, NULL);
+  g_autofree char *names = g_strjoinv (" ", listed);
+  MUSTER_EXPECT_STREQ (names, DIRECTORY "/model.ckpt-20 " DIRECTORY "/model.ckpt-30");
+}
+
+/* --- two chiefs --- */
+
+static const Story plain = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
+
+static void
+take_over (gpointer other)
+{
+  Life *life = other;
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_saver_claim_directory (life->saver, DIRECTORY, soon (), NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+static void
+take_over_and_save (gpointer other)
+{
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (save (other, NEXT, 30, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* The other chief comes just before that file is replaced. */
+static void
+expect_loss (const char *file, void (*act) (gpointer data), int value)
+{
+  g_autoptr (MusterObjectStorage) store = begin (&plain);
+  g_autoptr (MusterObjectStorage) second = object_storage_process (store);
+  g_autoptr (GError) error = NULL;
+  g_auto (Life) old = live (&plain, store);
+  g_auto (Life) new = live (&plain, second);
+
+  MUSTER_EXPECT_EQ (restore (&old, NULL), OLD);
+  MUSTER_EXPECT_TRUE (muster_saver_claim_directory (old.saver, DIRECTORY, soon (), NULL, NULL));
+  object_storage_before_replace (store, file, act, &new);
+  MUSTER_TRACE ("before %s", file);
+  MUSTER_EXPECT_FALSE (save (&old, NEW, 30, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "was taken over by the chief of"));
+  MUSTER_EXPECT_EQ (restore (&new, NULL), value);
+  g_autofree char *fault = fault_of_listed (MUSTER_STORAGE (store));
+  MUSTER_EXPECT_STREQ (fault, NULL);
+  g_clear_error (&error);
+  MUSTER_EXPECT_FALSE (save (&old, NEW, 40, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
+MUSTER_TEST (ObjectChiefs, the_older_one_loses_to_a_claim_and_is_told_whose)
+{
+  expect_loss ("checkpoint.muster", take_over, OLD);
+}
+
+MUSTER_TEST (ObjectChiefs, the_older_one_loses_to_a_save_wherever_it_comes)
+{
+  expect_loss ("model.ckpt-30.index", take_over_and_save, NEXT);
+  expect_loss ("checkpoint.muster", take_over_and_save, NEXT);
+  expect_loss ("checkpoint", take_over_and_save, NEXT);
+}
+
+/* Both claim an unclaimed directory at once: one after the other has it. */
+MUSTER_TEST (ObjectChiefs, a_claim_that_loses_the_race_is_made_again)
+{
+  g_autoptr (MusterObjectStorage) store = object_storage_new ();
+  g_autoptr (MusterObjectStorage) second = object_storage_process (store);
+  g_autoptr (GError) error = NULL;
+  g_auto (Life) one = live (&plain, store);
+  g_auto (Life) other = live (&plain, second);
+
+  object_storage_before_replace (store, "checkpoint.muster", take_over, &other);
+  MUSTER_EXPECT_TRUE (muster_saver_claim_directory (one.saver, DIRECTORY, soon (), NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (one.storage, DIRECTORY, NULL);
+  MUSTER_EXPECT_EQ (record->epoch, 2);
+  MUSTER_EXPECT_TRUE (save (&one, NEW, 30, NULL));
+  MUSTER_EXPECT_FALSE (save (&other, NEXT, 30, &error));
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+}
+
+/* --- what is left by others --- */
+
+static void
+put (MusterStorage *storage, const char *name)
+{
+  g_autofree char *path = g_build_filename (DIRECTORY, name, NULL);
+
+  MUSTER_EXPECT_TRUE (muster_storage_replace (storage, path, "x", 1, NULL, NULL, NULL));
+}
+
+static gboolean
+has (MusterStorage *storage, const char *name)
+{
+  g_autofree char *path = g_build_filename (DIRECTORY, name, NULL);
+  MusterStorageInfo info;
+  return muster_storage_stat (storage, path, &info, NULL);
+}
+
+MUSTER_TEST (ObjectSweep, removes_what_is_older_than_the_claim_and_nobodys)
+{
+  g_autoptr (MusterObjectStorage) store = begin (&plain);
+  g_autoptr (MusterObjectStorage) process = object_storage_process (store);
+  MusterStorage *storage = MUSTER_STORAGE (store);
+
+  put (storage, "model.ckpt-25.data-00000-of-00001");
+  put (storage, "other-25.data-00000-of-00001");
+  put (storage, "notes.txt");
+  put (storage, ".probe-0123456789abcdef0123456789abcdef.index");
+  (void)muster_storage_create (storage, DIRECTORY "/model.ckpt-26.data-00000-of-00001", NULL);
+  MUSTER_EXPECT_EQ (object_storage_n_uploads (store), 1u);
+  g_auto (Life) life = live (&plain, process);
+  MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
+  MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
+
+  MUSTER_EXPECT_FALSE (has (storage, "model.ckpt-25.data-00000-of-00001"));
+  MUSTER_EXPECT_FALSE (has (storage, ".probe-0123456789abcdef0123456789abcdef.index"));
+  MUSTER_EXPECT_TRUE (has (storage, "other-25.data-00000-of-00001"));
+  MUSTER_EXPECT_TRUE (has (storage, "notes.txt"));
+  MUSTER_EXPECT_TRUE (has (storage, "model.ckpt-20.index"));
+  MUSTER_EXPECT_EQ (object_storage_n_uploads (store), 0u);
+}
