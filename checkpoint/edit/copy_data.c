@@ -194,6 +194,7 @@ muster_edit_copy_data (MusterDataCopy *self, GError **error)
 {
   MusterBundleData *data =
       muster_bundle_data_new (self->work->storage, self->from, self->index->n_shards);
+  self->n_shards = MAX (self->n_shards, self->index->n_shards);
   self->is_source = TRUE;
   const gboolean is_done = muster_edit_check_index (data, self->index, self->from, error) &&
                            copy_all (self, data, error);
