@@ -6,6 +6,7 @@
 #include "base/require.h"
 #include "callbacks/backup_find_private.h"
 #include "checkpoint/store/storage_failure.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
 
@@ -50,7 +51,7 @@ muster_backup_new (const MusterBackupOptions *options, GError **error)
     self->session_program = muster_session_program_ref (options->session_program);
     self->program = muster_session_program_operations (self->session_program);
   }
-  self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
+  self->storage = g_object_ref (options->storage ? options->storage : muster_default_storage ());
   return self;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/require.h"
+#include "checkpoint/stores/default_storage.h"
 #include "jobs/job_checkpoint_private.h"
 #include "jobs/job_checkpoint_tasks_private.h"
 #include "jobs/job_epochs_private.h"
@@ -57,7 +58,7 @@ muster_job_checkpoint_new (const char *directory, const MusterJobCheckpointOptio
   if (options == NULL)
     options = &none;
   self->directory = g_strdup (directory);
-  self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
+  self->storage = g_object_ref (options->storage ? options->storage : muster_default_storage ());
   self->metadata = options->metadata != NULL ? g_object_ref (options->metadata) : NULL;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   return self;

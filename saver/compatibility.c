@@ -45,10 +45,10 @@ muster_match_clear (MusterMatch *self)
 }
 
 static MusterBundleReader *
-open_checkpoint (MusterSaver *saver, const char *prefix, GError **error)
+open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  MusterBundleReader *reader = muster_bundle_reader_open (saver->storage, prefix, &failure);
+  MusterBundleReader *reader = muster_bundle_reader_open (storage, prefix, &failure);
 
   if (reader != NULL)
     return reader;
@@ -351,13 +351,13 @@ suggest (MusterMatch *self)
 }
 
 gboolean
-muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
-                   const MusterRestoreOptions *options, GError **error)
+muster_match_make (MusterMatch *self, MusterSaver *saver, MusterStorage *storage,
+                   const char *prefix, const MusterRestoreOptions *options, GError **error)
 {
   GError *failure = NULL;
 
   *self = (MusterMatch){.plan = saver->restore_plan};
-  self->reader = open_checkpoint (saver, prefix, error);
+  self->reader = open_checkpoint (storage, prefix, error);
   if (self->reader != NULL && self->plan == NULL)
     g_propagate_error (error, g_error_copy (saver->restore_flaw));
   if (self->reader == NULL || self->plan == NULL || !check_names (self, options->names, error))
@@ -386,8 +386,8 @@ muster_saver_compare (MusterSaver *self, const char *prefix, const MusterRestore
   if (self->is_empty)
     match.compatibility.incompatibilities =
         g_array_new (FALSE, FALSE, sizeof (MusterIncompatibility));
-  else if (!muster_match_make (&match, self, prefix, options != NULL ? options : &plain_options,
-                               error))
+  else if (!muster_match_make (&match, self, self->storage, prefix,
+                               options != NULL ? options : &plain_options, error))
     return FALSE;
   if (!self->is_empty)
     suggest (&match);
@@ -513,7 +513,7 @@ muster_saver_check_compatible (MusterSaver *self, const char *prefix, GCancellab
   g_auto (MusterMatch) match = {0};
   return self->is_empty ||
          (muster_storage_check_path (self->storage, "checkpoint", prefix, error) &&
-          muster_match_make (&match, self, prefix, &plain, error) &&
+          muster_match_make (&match, self, self->storage, prefix, &plain, error) &&
           muster_match_check (&match, error) &&
           muster_match_verify (&match, &plain, cancellable, error));
 }

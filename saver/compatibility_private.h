@@ -26,10 +26,11 @@ typedef struct {
 void muster_match_clear (MusterMatch *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterMatch, muster_match_clear)
 
-/* Opens the checkpoint and compares. A misfit is no error; see muster_match_check (). After a
- * failure the checkpoint may be open. */
-gboolean muster_match_make (MusterMatch *self, MusterSaver *saver, const char *prefix,
-                            const MusterRestoreOptions *options, GError **error);
+/* Opens the checkpoint in a store, the saver's or that with a deadline, and compares. A misfit is
+ * no error; see muster_match_check (). After a failure the checkpoint may be open. */
+gboolean muster_match_make (MusterMatch *self, MusterSaver *saver, MusterStorage *storage,
+                            const char *prefix, const MusterRestoreOptions *options,
+                            GError **error);
 
 /* FALSE with INVALID_ARGUMENT, which lists all, where there is a fault. */
 gboolean muster_match_check (MusterMatch *self, GError **error);

@@ -198,6 +198,7 @@ typedef struct {
   const char *key;
   const char *path; /* as the master knows it */
   gboolean *sees;   /* one for each reader */
+  gboolean is_file; /* in a store that the master doesn't know, whatever fails is that */
   char *denied;     /* (owned) (nullable) why one may not read it */
   gint64 deadline_us;
   GCancellable *cancellable;
@@ -246,7 +247,8 @@ ask_one (Query *self, guint i, GError **error)
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  const gboolean is_denied = muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED);
+  const gboolean is_denied =
+      !self->is_file || muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED);
   self->sees[i] = !muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) && !is_denied;
   if (is_denied && self->denied == NULL)
     self->denied = g_strdup (failure->message);
@@ -313,6 +315,7 @@ probe_with (MusterSaver *self, Query *condition, const char *directory, GError *
   condition->key = key;
   condition->path = path;
   condition->sees = sees;
+  condition->is_file = muster_storage_can_rename (self->storage, directory);
   gboolean asked = write_file (self, prefix, key, error) && ask (condition, error);
   remove_file_quietly (self, directory, prefix);
   const gboolean is_seen = asked && judge (condition, directory, error);

@@ -147,8 +147,10 @@ static gboolean
 run_held (MusterRestoreRun *self, GError **error)
 {
   GError *failure = NULL;
+  g_autoptr (MusterStorage) storage = muster_storage_bound (self->saver->storage, self->deadline_us,
+                                                            self->saver->clock, self->cancellable);
 
-  if (!muster_match_make (&self->match, self->saver, self->prefix, self->options, error) ||
+  if (!muster_match_make (&self->match, self->saver, storage, self->prefix, self->options, error) ||
       !muster_match_check (&self->match, error) || !muster_restore_run_plan (self, error))
     return FALSE;
   /* The state outside the graph. A checkpoint without it isn't damaged. */

@@ -395,6 +395,17 @@ feed_there (MusterRestoreRun *self, GError **error)
   return TRUE;
 }
 
+/* TRUE if the master has no such store, or may not use it, so that it read nothing: then the chief
+ * does. */
+static gboolean
+is_unable (const MusterRestoreRun *self, const GError *failure)
+{
+  return !muster_storage_can_rename (self->saver->storage, self->prefix) &&
+         (muster_error_is (failure, MUSTER_ERROR_UNIMPLEMENTED) ||
+          muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+          muster_error_is (failure, MUSTER_ERROR_PERMISSION_DENIED));
+}
+
 static gboolean
 assign (MusterRestoreRun *self, GError **error)
 {
@@ -406,7 +417,15 @@ assign (MusterRestoreRun *self, GError **error)
         "'%s' can only be restored without renaming: the graph computes the names that it reads",
         self->prefix);
   }
-  return run_restore_op (self, error);
+  g_autoptr (GError) failure = NULL;
+  if (run_restore_op (self, &failure))
+    return TRUE;
+  if (!self->match.plan->can_feed || !is_unable (self, failure)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  self->is_masters = self->is_torn = FALSE;
+  return feed_there (self, error);
 }
 
 /* After the assignments: an initial value may be another variable's. */

@@ -32,14 +32,15 @@ typedef struct {
   const MusterFreeSpace *free_space; /* the tier's */
   MusterLease *lease;                /* (owned) (nullable) */
   MusterNewCheckpoint made;          /* its names are owned */
-  char *path;                        /* (owned) made.temporary as the master knows it */
-  GPtrArray *copied;                 /* (owned) (nullable) what the saveables hold */
-  const GPtrArray *tensors;          /* (nullable) those, or how's */
-  MusterStorageLock *alive;          /* (owned) (nullable) while it is written */
-  gboolean is_written;               /* by the master */
-  gboolean was_full;                 /* that is what the last stage failed with */
-  gboolean has_begun;                /* it had the lock */
-  gboolean gave_up_full;             /* that is why it failed */
+  char *path;                        /* (owned) where the master writes, as it knows it */
+  char *staged;      /* (owned) (nullable) where it writes what it can't write into the directory */
+  GPtrArray *copied; /* (owned) (nullable) what the saveables hold */
+  const GPtrArray *tensors; /* (nullable) those, or how's */
+  MusterStorageLock *alive; /* (owned) (nullable) while it is written */
+  gboolean is_written;      /* by the master */
+  gboolean was_full;        /* that is what the last stage failed with */
+  gboolean has_begun;       /* it had the lock */
+  gboolean gave_up_full;    /* that is why it failed */
   MusterSpaceCheck space;
   gint64 began_us;
   gint64 deadline_us;
@@ -56,6 +57,7 @@ save_clear (Save *self)
   g_free (self->made.temporary);
   g_free (self->made.trouble);
   g_free (self->path);
+  g_free (self->staged);
   g_clear_pointer (&self->copied, g_ptr_array_unref);
   g_free (self->space.why);
 }
@@ -221,6 +223,47 @@ check_lease (const Save *self, GError **error)
                                 error);
 }
 
+/* The master can't write into the object store: it writes into a directory of this host, and the
+ * chief sends that on. */
+static gboolean
+stage (Save *self, const GError *why, GError **error)
+{
+  g_autofree char *name = g_path_get_basename (self->made.prefix);
+  g_autofree char *hidden = g_strconcat (MUSTER_SAVING_PREFIX "00000000-", name, NULL);
+  const char *directory = muster_saver_staging (self->saver, error);
+
+  if (directory == NULL)
+    return FALSE;
+  if (!muster_saver_probe_once (self->saver, self->session, directory, self->deadline_us,
+                                self->cancellable, error)) {
+    g_prefix_error (
+        error, "%s; checkpoints could be sent there from a local directory, but: ", why->message);
+    return FALSE;
+  }
+  g_free (self->staged);
+  g_free (self->path);
+  self->staged = g_build_filename (directory, hidden, NULL);
+  self->path = g_strdup (self->staged);
+  return TRUE;
+}
+
+static gboolean
+find_place (Save *self, GError **error)
+{
+  MusterSaver *saver = self->saver;
+  const char *directory = self->made.directory;
+  g_autoptr (GError) why = NULL;
+
+  if (self->made.is_here || muster_saver_probe_once (saver, self->session, directory,
+                                                     self->deadline_us, self->cancellable, &why))
+    return TRUE;
+  if (!muster_storage_can_rename (saver->storage, directory) &&
+      muster_error_is (why, MUSTER_ERROR_FAILED_PRECONDITION))
+    return stage (self, why, error);
+  g_propagate_error (error, g_steal_pointer (&why));
+  return FALSE;
+}
+
 /* A chief that was replaced finds that out before anything is written. */
 static gboolean
 begin (Save *self, GError **error)
@@ -228,10 +271,7 @@ begin (Save *self, GError **error)
   MusterSaver *saver = self->saver;
   const char *directory = self->made.directory;
 
-  if (!check_lease (self, error) ||
-      (!self->made.is_here &&
-       !muster_saver_probe_once (saver, self->session, directory, self->deadline_us,
-                                 self->cancellable, error)) ||
+  if (!check_lease (self, error) || !find_place (self, error) ||
       !muster_storage_make_directory (saver->storage, directory, error) ||
       !muster_checkpoint_directory_claim (self->home, self->lease, directory, lock_deadline (self),
                                           self->cancellable, error))
@@ -256,14 +296,13 @@ remove_quietly (MusterSaver *self, const char *path, const char *rest)
   (void)muster_storage_remove (self->storage, path, NULL);
 }
 
-/* Takes away what is left of a try that failed. */
 static void
-discard_quietly (Save *self)
+discard_files (Save *self, const char *temporary)
 {
-  const char *directory = self->made.directory;
-  g_autofree char *name = g_path_get_basename (self->made.temporary);
+  g_autofree char *directory = g_path_get_dirname (temporary);
+  g_autofree char *name = g_path_get_basename (temporary);
   if (!muster_storage_can_rename (self->saver->storage, directory))
-    muster_bundle_discard (self->saver->storage, self->made.temporary);
+    muster_bundle_discard (self->saver->storage, temporary);
   g_auto (GStrv) all = muster_storage_list (self->saver->storage, directory, NULL);
 
   for (char **file = all; file != NULL && *file != NULL; file++) {
@@ -272,6 +311,15 @@ discard_quietly (Save *self)
     if (*rest == '.' || g_str_has_prefix (rest, "_temp_"))
       remove_quietly (self->saver, path, rest);
   }
+}
+
+/* Takes away what is left of a try that failed. */
+static void
+discard_quietly (Save *self)
+{
+  discard_files (self, self->made.temporary);
+  if (self->staged != NULL)
+    discard_files (self, self->staged);
   self->is_written = FALSE;
 }
 
@@ -302,7 +350,7 @@ write_files (const Save *self, GError **error)
 {
   if (self->tensors->len == 0)
     return run_save (self, self->path, error);
-  const char *temporary = self->made.temporary;
+  const char *temporary = self->staged != NULL ? self->staged : self->made.temporary;
   MusterStorage *storage = self->saver->storage;
   /* A store without a rename copies parts; their names mustn't be those of what is being placed. */
   const char *between = muster_storage_can_rename (storage, temporary) ? "." : "_temp_parts/";
@@ -340,6 +388,10 @@ rename_to (Save *self, gint64 step, GError **error)
   self->made.prefix = renamed;
   self->made.step = step;
   muster_save_track_rename (self->track, renamed, step);
+  if (self->staged != NULL) { /* its data files get their names when they are sent */
+    g_free (self->made.temporary);
+    self->made.temporary = temporary_for (self, muster_clock_random (self->saver->clock));
+  }
   return TRUE;
 }
 
@@ -423,11 +475,29 @@ sync_written (const Save *self, GError **error)
   return TRUE;
 }
 
+/* Sends on what the master has written beside this process. */
+static gboolean
+send_staged (Save *self, GError **error)
+{
+  MusterSaver *saver = self->saver;
+  gboolean is_source;
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (saver->storage, self->deadline_us, saver->clock, self->cancellable);
+
+  if (!muster_tier_copy_files (storage, self->staged, self->made.temporary, &is_source,
+                               self->cancellable, error))
+    return FALSE;
+  discard_files (self, self->staged);
+  g_clear_pointer (&self->staged, g_free);
+  return TRUE;
+}
+
 /* What takes long comes before the directory's lock. */
 static gboolean
 publish (Save *self, GError **error)
 {
-  if ((!self->made.is_published && !sync_written (self, error)) || !check_lease (self, error) ||
+  if ((self->staged != NULL && !send_staged (self, error)) ||
+      (!self->made.is_published && !sync_written (self, error)) || !check_lease (self, error) ||
       !muster_checkpoint_directory_publish (self->home, self->lease, &self->made,
                                             lock_deadline (self), self->cancellable, error))
     return FALSE;

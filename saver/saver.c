@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/stores/default_storage.h"
 #include "graph/graph_nodes.h"
 #include "saver/builder/keep_private.h"
 #include "saver/saver_private.h"
@@ -98,7 +99,7 @@ set_options (MusterSaver *self, const MusterSaverOptions *options, GError **erro
   self->no_probe = options->no_probe;
   self->pad_step_number = options->pad_step_number;
   self->save_timeout_us = options->save_timeout_us;
-  self->storage = g_object_ref (options->storage ? options->storage : muster_local_storage ());
+  self->storage = g_object_ref (options->storage ? options->storage : muster_default_storage ());
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->free_space = (MusterFreeSpace){.storage = self->storage,
                                        .clock = self->clock,
@@ -367,12 +368,32 @@ muster_saver_set_consistent_cut (MusterSaver *self, const MusterSaverConsistentC
   self->consistent_cut_destroy = destroy;
 }
 
+const char *
+muster_saver_staging (MusterSaver *self, GError **error)
+{
+  g_mutex_lock (&self->lock);
+  if (self->staging == NULL)
+    self->staging = g_dir_make_tmp ("muster-staging-XXXXXX", error);
+  const char *directory = self->staging;
+  g_mutex_unlock (&self->lock);
+  return directory;
+}
+
+static void
+remove_staging (MusterSaver *self)
+{
+  if (self->staging != NULL)
+    (void)muster_storage_remove (muster_local_storage (), self->staging, NULL);
+  g_free (self->staging);
+}
+
 static void
 muster_saver_finalize (GObject *object)
 {
   MusterSaver *self = MUSTER_SAVER (object);
 
   clear_consistent_cut (self);
+  remove_staging (self);
   muster_tiers_free (self->tiers);
   muster_checkpoint_directory_clear (&self->directory);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);

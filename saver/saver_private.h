@@ -42,6 +42,8 @@ struct _MusterSaver {
                                  saver wrote */
   char *life; /* (owned) (nullable) the base name of the checkpoint in that record */
   MusterSaveLog log;
+  char *staging; /* (owned) (nullable) a directory for what masters write that can't write into an
+                    object store; removed at the end */
   gboolean is_saving;          /* the lock on saves is held */
   GCancellable *save_unlocked; /* (owned) (nullable) a waiter's; cancelled when the lock on saves is
                                   released */
@@ -51,6 +53,10 @@ struct _MusterSaver {
  * the state file. */
 char *muster_saver_prefix_for (MusterSaver *self, const char *directory, gint64 step,
                                GError **error);
+
+/* The directory in which masters leave what they can't write into an object store; made at the
+ * first call, and borrowed. */
+const char *muster_saver_staging (MusterSaver *self, GError **error);
 
 /* Fails with INVALID_ARGUMENT if either is NULL. */
 gboolean muster_saver_check_session (MusterSaver *self, MusterSession *session, GError **error);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/require.h"
+#include "checkpoint/stores/default_storage.h"
 #include "train/position/position_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
@@ -294,7 +295,8 @@ restore_options (const MusterMonitoredTrainingOptions *o)
 static gboolean
 check_places (const MusterMonitoredTrainingOptions *o, GError **error)
 {
-  MusterStorage *storage = o->saver != NULL ? muster_saver_storage (o->saver) : NULL;
+  MusterStorage *storage =
+      o->saver != NULL ? muster_saver_storage (o->saver) : muster_default_storage ();
   return (o->checkpoint_dir == NULL ||
           muster_storage_check_path (storage, "checkpoint directory", o->checkpoint_dir, error)) &&
          (o->summary_dir == NULL ||

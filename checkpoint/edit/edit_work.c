@@ -3,6 +3,7 @@
 #include "checkpoint/edit/edit_work_private.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/store/storage_private.h"
+#include "checkpoint/stores/default_storage.h"
 
 gboolean
 muster_edit_work_begin (MusterEditWork *self, const MusterEditOptions *options,
@@ -13,7 +14,7 @@ muster_edit_work_begin (MusterEditWork *self, const MusterEditOptions *options,
   options = options != NULL ? options : &none;
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
-  MusterStorage *storage = options->storage != NULL ? options->storage : muster_local_storage ();
+  MusterStorage *storage = options->storage != NULL ? options->storage : muster_default_storage ();
   MusterClock *clock = options->clock != NULL ? options->clock : muster_system_clock ();
   *self = (MusterEditWork){.plain = g_object_ref (storage),
                            .clock = g_object_ref (clock),

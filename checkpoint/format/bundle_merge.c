@@ -5,6 +5,7 @@
 #include "base/require.h"
 #include "checkpoint/format/bundle_publish_private.h"
 #include "checkpoint/store/storage_private.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
 
@@ -96,7 +97,7 @@ muster_bundle_merge (MusterStorage *storage, const char *const *parts, const cha
                      GError **error)
 {
   muster_require (error, FALSE, parts, prefix);
-  storage = storage != NULL ? storage : muster_local_storage ();
+  storage = storage != NULL ? storage : muster_default_storage ();
   g_auto (Merge) self = {.index = muster_bundle_index_new (),
                          .data_paths = g_ptr_array_new_with_free_func (g_free),
                          .sliced = g_hash_table_new (g_str_hash, g_str_equal)};

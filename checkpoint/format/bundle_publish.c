@@ -6,6 +6,7 @@
 #include "checkpoint/format/bundle_publish_private.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
 
@@ -289,7 +290,7 @@ gboolean
 muster_bundle_publish_with (MusterStorage *storage, MusterBundlePublishing *what, GError **error)
 {
   g_return_val_if_fail (what->from != NULL && what->to != NULL, FALSE);
-  storage = storage != NULL ? storage : muster_local_storage ();
+  storage = storage != NULL ? storage : muster_default_storage ();
   if (g_str_equal (what->from, what->to))
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "a checkpoint can't be published under its own name");

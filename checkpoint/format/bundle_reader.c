@@ -6,6 +6,7 @@
 #include "checkpoint/format/bundle_data.h"
 #include "checkpoint/format/bundle_pieces.h"
 #include "checkpoint/format/bundle_strings.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
 
@@ -46,7 +47,7 @@ MusterBundleReader *
 muster_bundle_reader_open (MusterStorage *storage, const char *prefix, GError **error)
 {
   muster_require (error, NULL, prefix);
-  storage = storage != NULL ? storage : muster_local_storage ();
+  storage = storage != NULL ? storage : muster_default_storage ();
   MusterBundleIndex *index = muster_bundle_index_load (storage, prefix, error);
   if (index == NULL)
     return NULL;

@@ -7,6 +7,7 @@
 #include "checkpoint/format/bundle_publish_private.h"
 #include "checkpoint/format/bundle_shards.h"
 #include "checkpoint/format/slice.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
 
@@ -49,7 +50,7 @@ MusterBundleWriter *
 muster_bundle_writer_new (MusterStorage *storage, const char *prefix, GError **error)
 {
   muster_require (error, NULL, prefix);
-  storage = storage != NULL ? storage : muster_local_storage ();
+  storage = storage != NULL ? storage : muster_default_storage ();
   MusterShards *shards = muster_shards_new (storage, prefix, error);
   if (shards == NULL) {
     g_prefix_error (error, "Writing the checkpoint '%s': ", prefix);

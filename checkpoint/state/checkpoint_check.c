@@ -9,6 +9,7 @@
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
 
@@ -75,7 +76,7 @@ muster_checkpoint_inspect (MusterStorage *storage, const char *prefix,
                            MusterCheckpointOverview *overview, GError **error)
 {
   muster_require (error, FALSE, prefix, overview);
-  storage = storage != NULL ? storage : muster_local_storage ();
+  storage = storage != NULL ? storage : muster_default_storage ();
   *overview = (MusterCheckpointOverview){0};
   read_index (storage, prefix, overview);
   g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (storage, prefix, error);
@@ -129,7 +130,7 @@ muster_checkpoint_check_meta_graph (MusterStorage *storage, const char *prefix, 
 {
   muster_require (error, FALSE, prefix);
   g_autofree char *directory = g_path_get_dirname (prefix);
-  storage = storage != NULL ? storage : muster_local_storage ();
+  storage = storage != NULL ? storage : muster_default_storage ();
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_record_read (storage, directory, NULL);
   const MusterSideCheckpoint *known =

@@ -7,6 +7,7 @@
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <math.h>
 #include <string.h>
@@ -126,7 +127,7 @@ muster_side_checkpoint_add_file (MusterSideCheckpoint *self, const char *name, g
 static MusterStorage *
 or_local (MusterStorage *storage)
 {
-  return storage != NULL ? storage : muster_local_storage ();
+  return storage != NULL ? storage : muster_default_storage ();
 }
 
 static GBytes *

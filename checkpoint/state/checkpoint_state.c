@@ -7,6 +7,7 @@
 #include "checkpoint/state/state_text.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
 
@@ -80,7 +81,7 @@ muster_checkpoint_state_free (MusterCheckpointState *self)
 static MusterStorage *
 or_local (MusterStorage *storage)
 {
-  return storage != NULL ? storage : muster_local_storage ();
+  return storage != NULL ? storage : muster_default_storage ();
 }
 
 /* Like TensorFlow: an absolute path is kept, and nothing is normalised. */

@@ -7,6 +7,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_private.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
 
@@ -117,7 +118,7 @@ static char **
 list (MusterStorage *storage, const char *directory, gboolean move_to_quarantine, GError **error)
 {
   g_return_val_if_fail (directory != NULL, NULL);
-  storage = storage != NULL ? storage : muster_local_storage ();
+  storage = storage != NULL ? storage : muster_default_storage ();
   g_auto (GStrv) files = muster_storage_list (storage, directory, error);
   if (files == NULL)
     return NULL;
@@ -313,7 +314,7 @@ muster_checkpoint_quarantine (MusterStorage *storage, const char *prefix, const 
                               char **quarantined, GError **error)
 {
   muster_require (error, FALSE, prefix, reason);
-  storage = storage != NULL ? storage : muster_local_storage ();
+  storage = storage != NULL ? storage : muster_default_storage ();
   g_autofree char *directory = g_path_get_dirname (prefix);
   g_autofree char *name = g_path_get_basename (prefix);
   MusterClock *clock = muster_system_clock ();

@@ -4,6 +4,7 @@
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
+#include "checkpoint/stores/default_storage.h"
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
@@ -171,9 +172,11 @@ find_listed (GPtrArray *listed, const char *prefix)
 static void
 mark_chosen (GPtrArray *listed, char **directories)
 {
-  const MusterTierLook look = {.storage = muster_local_storage ()};
+  const MusterTierLook look = {.storage = muster_default_storage ()};
   const guint n = g_strv_length (directories);
-  g_autofree char *durable = g_canonicalize_filename (directories[n - 1], NULL);
+  g_autofree char *durable = muster_storage_is_local (NULL, directories[n - 1])
+                                 ? g_canonicalize_filename (directories[n - 1], NULL)
+                                 : g_strdup (directories[n - 1]);
   g_autoptr (GPtrArray) listings =
       g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tier_listing_free);
   g_auto (MusterTierChoice) choice = {0};

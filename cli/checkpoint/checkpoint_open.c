@@ -3,6 +3,7 @@
 
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
+#include "checkpoint/stores/default_storage.h"
 #include "cli/common/cli.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_command
   }
   const guint n = g_strv_length (*words);
   if (n >= least && n <= most && n > 0 &&
-      !muster_storage_check_path (NULL, "checkpoint", *words[0], &error)) {
+      !muster_storage_check_path (muster_default_storage (), "checkpoint", *words[0], &error)) {
     *code = muster_cli_fail (error);
     return FALSE;
   }
@@ -59,7 +60,7 @@ char *
 muster_cli_checkpoint_find (const char *place, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  if (!muster_storage_check_path (NULL, "checkpoint", place, error))
+  if (!muster_storage_check_path (muster_default_storage (), "checkpoint", place, error))
     return NULL;
   if (muster_checkpoint_exists (NULL, place))
     return g_strdup (place);
@@ -83,7 +84,7 @@ gboolean
 muster_cli_checkpoint_open (MusterCliOpened *self, const char *prefix, GError **error)
 {
   g_autofree char *index = g_strconcat (prefix, ".index", NULL);
-  self->lease = muster_storage_lock (muster_local_storage (), index, MUSTER_LOCK_SHARED, NULL);
+  self->lease = muster_storage_lock (muster_default_storage (), index, MUSTER_LOCK_SHARED, NULL);
   self->reader = muster_bundle_reader_open (NULL, prefix, error);
   return self->reader != NULL;
 }
@@ -115,7 +116,7 @@ void
 muster_cli_opened_clear (MusterCliOpened *self)
 {
   g_clear_pointer (&self->reader, muster_bundle_reader_unref);
-  muster_storage_unlock (muster_local_storage (), self->lease);
+  muster_storage_unlock (muster_default_storage (), self->lease);
   self->lease = NULL;
 }
 

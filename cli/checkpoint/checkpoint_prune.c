@@ -4,6 +4,7 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
+#include "checkpoint/stores/default_storage.h"
 #include "cli/checkpoint/checkpoint_list.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
@@ -165,7 +166,7 @@ decide (Prune *self)
 static void
 spare_those_in_use (Prune *self)
 {
-  MusterStorage *storage = muster_local_storage ();
+  MusterStorage *storage = muster_default_storage ();
   for (guint i = 0; i < self->plans->len; i++) {
     Plan *plan = self->plans->pdata[i];
     g_autoptr (GError) error = NULL;
@@ -345,7 +346,8 @@ prune (Prune *self, GError **error)
   const gint64 deadline_us =
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), LOCK_US);
   if (!self->dry_run) {
-    lock = muster_directory_lock (NULL, self->directory, deadline_us, NULL, NULL, error);
+    lock = muster_directory_lock (muster_default_storage (), self->directory, deadline_us, NULL,
+                                  NULL, error);
     if (lock == NULL)
       return FALSE;
   }

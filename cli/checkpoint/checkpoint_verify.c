@@ -2,6 +2,7 @@
 #include "cli/checkpoint/checkpoint.h"
 
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/stores/default_storage.h"
 #include "cli/checkpoint/checkpoint_list.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
@@ -31,13 +32,20 @@ add_verdict (MusterTable *table, const MusterListed *self)
   muster_table_add (table, self->prefix, "whole", text, NULL);
 }
 
+/* An object store has none; there everything that isn't a checkpoint's prefix may be one. */
+static gboolean
+is_directory (const char *place)
+{
+  return muster_storage_is_local (NULL, place) ? g_file_test (place, G_FILE_TEST_IS_DIR)
+                                               : !muster_checkpoint_exists (NULL, place);
+}
+
 /* The checkpoints to verify. */
 static GPtrArray *
 find_all (const char *place, GError **error)
 {
   g_autofree char *saved_model = muster_cli_saved_model (place);
-  const gboolean is_directory = g_file_test (place, G_FILE_TEST_IS_DIR);
-  if (saved_model == NULL && is_directory && !muster_checkpoint_exists (NULL, place)) {
+  if (saved_model == NULL && is_directory (place) && !muster_checkpoint_exists (NULL, place)) {
     g_autoptr (GPtrArray) listed = muster_listed_directory (place, FALSE, error);
     if (listed == NULL || listed->len > 0)
       return g_steal_pointer (&listed);
@@ -60,7 +68,7 @@ verify (const char *place, gboolean json, GError **error)
     if (listed == NULL)
       return NULL;
     muster_listed_verify_all (listed, json);
-    if (g_file_test (place, G_FILE_TEST_IS_DIR))
+    if (is_directory (place))
       muster_listed_drop_removed (listed);
     if (listed->len > 0)
       return g_steal_pointer (&listed);

@@ -2,6 +2,7 @@
 #include "cli/commands/serve_files.h"
 
 #include "base/log.h"
+#include "checkpoint/stores/default_storage.h"
 #include "master/remote/target.h"
 
 static const char *
@@ -29,10 +30,16 @@ muster_serve_files_storage (const MusterServeOptions *options, MusterStorage **s
                             GError **error)
 {
   *storage = NULL;
-  if (options->data_dirs == NULL || is_gateway (options))
+  if (is_gateway (options))
     return TRUE;
+  if (options->data_dirs == NULL) {
+    /* An object store is open to clients only where --data-dir says so. */
+    if (g_str_equal (target_of (options), "local"))
+      *storage = g_object_ref (muster_local_storage ());
+    return TRUE;
+  }
   g_autoptr (MusterStorage) within =
-      muster_local_storage_new_within ((const char *const *)options->data_dirs, error);
+      muster_default_storage_new_within ((const char *const *)options->data_dirs, error);
   if (within == NULL)
     g_prefix_error (error, "--data-dir: ");
   const gboolean is_valid = within != NULL;

@@ -8,8 +8,8 @@ G_BEGIN_DECLS
 
 /* Which files the steps of clients may open: --data-dir. */
 
-/* Sets *storage (transfer full) to the store within --data-dir. NULL without it, and where this
- * process opens no files: TRUE then, unless a directory doesn't exist. */
+/* Sets *storage (transfer full) to the store within --data-dir, to local files without it, and to
+ * NULL where this process opens no files: TRUE then, unless a directory doesn't exist. */
 gboolean muster_serve_files_storage (const MusterServeOptions *options, MusterStorage **storage,
                                      GError **error);
 

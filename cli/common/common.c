@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/stores/default_storage.h"
 #include "cli/common/cli.h"
 #include "cli/output/log.h"
 #include "cli/output/table.h"
@@ -74,7 +75,7 @@ muster_cli_allow_no_value (char *const *argv, const char *flag)
 gboolean
 muster_cli_check_path (const char *option, const char *path, GError **error)
 {
-  return path == NULL || muster_storage_check_path (NULL, option, path, error);
+  return path == NULL || muster_storage_check_path (muster_default_storage (), option, path, error);
 }
 
 static gboolean

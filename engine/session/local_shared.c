@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/local_shared.h"
 
+#include "checkpoint/stores/default_storage.h"
+
 /* A listener for readiness. */
 typedef struct {
   gulong id;
@@ -15,7 +17,7 @@ muster_local_shared_new (MusterStorage *storage, gsize max_op_bytes)
   g_atomic_ref_count_init (&self->refs);
   self->resources = muster_resources_new ();
   self->graphs = muster_graph_cache_new ();
-  self->storage = g_object_ref (storage != NULL ? storage : muster_local_storage ());
+  self->storage = g_object_ref (storage != NULL ? storage : muster_default_storage ());
   self->max_op_bytes = max_op_bytes;
   g_mutex_init (&self->lock);
   self->sessions = g_ptr_array_new ();

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "checkpoint/store/directory_lock.h"
+#include "checkpoint/stores/default_storage.h"
 
 #include <unistd.h>
 
@@ -105,8 +106,18 @@ muster_checkpoint_directory_now (MusterCheckpointDirectory *self)
 char *
 muster_path_for_master (MusterStorage *storage, const char *path)
 {
-  return storage == muster_local_storage () ? g_canonicalize_filename (path, NULL)
-                                            : g_strdup (path);
+  return muster_storage_is_local (storage, path) ? g_canonicalize_filename (path, NULL)
+                                                 : muster_path_without_slash (path);
+}
+
+char *
+muster_path_without_slash (const char *path)
+{
+  gsize n = strlen (path);
+
+  while (n > 1 && path[n - 1] == '/')
+    n--;
+  return g_strndup (path, n);
 }
 
 /* --- whose a directory is --- */

@@ -75,6 +75,8 @@ double muster_checkpoint_directory_now (MusterCheckpointDirectory *self);
 
 /* A path in a form for the master, which has another working directory. */
 char *muster_path_for_master (MusterStorage *storage, const char *path);
+/* A prefix's directory has none at its end. */
+char *muster_path_without_slash (const char *path);
 
 /* fence.c: claims the directory for the lease's chief, or checks that it still holds it. Needs the
  * directory's lock and its record. *changed: the record must be written. TRUE without a lease. */

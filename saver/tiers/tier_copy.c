@@ -209,10 +209,12 @@ transfer (Copy *self, GError **error)
 {
   const MusterAnnouncement nothing = MUSTER_ANNOUNCEMENT_INIT;
 
+  g_autoptr (MusterStorage) storage = muster_storage_bound (
+      self->copier->storage, MUSTER_WAIT_FOREVER, self->copier->clock, self->cancellable);
+
   return (self->made.is_published ||
-          muster_tier_copy_files (self->copier->storage, self->request->prefix,
-                                  self->made.temporary, &self->is_source, self->cancellable,
-                                  error)) &&
+          muster_tier_copy_files (storage, self->request->prefix, self->made.temporary,
+                                  &self->is_source, self->cancellable, error)) &&
          check_lease (self, &nothing, error) &&
          muster_checkpoint_directory_publish (self->to, self->lease, &self->made,
                                               lock_deadline (self), self->cancellable, error);

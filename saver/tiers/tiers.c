@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/log.h"
+#include "checkpoint/stores/default_storage.h"
 #include "saver/builder/keep_private.h"
 
 #include <stdlib.h>
@@ -64,7 +65,8 @@ muster_tiers_are_same (MusterStorage *storage, const char *a, const char *b)
   g_autofree char *first = muster_path_for_master (storage, a);
   g_autofree char *second = muster_path_for_master (storage, b);
 
-  if (strcmp (first, second) == 0 || storage != muster_local_storage ())
+  if (strcmp (first, second) == 0 || !muster_storage_is_local (storage, a) ||
+      !muster_storage_is_local (storage, b))
     return strcmp (first, second) == 0;
   g_autofree char *real_first = resolve (first);
   g_autofree char *real_second = resolve (second);
@@ -103,17 +105,6 @@ check_tiers (const MusterTier *tiers, gsize n, MusterStorage *storage, GError **
   return TRUE;
 }
 
-/* A prefix's directory has none at its end. */
-static char *
-without_slash (const char *directory)
-{
-  gsize n = strlen (directory);
-
-  while (n > 1 && directory[n - 1] == '/')
-    n--;
-  return g_strndup (directory, n);
-}
-
 /* What is preserved for good is preserved in the durable tier. */
 static void
 open_tier (MusterFastTier *self, const MusterTier *rule, const MusterCheckpointDirectory *durable)
@@ -121,7 +112,7 @@ open_tier (MusterFastTier *self, const MusterTier *rule, const MusterCheckpointD
   MusterCheckpointDirectory *own = &self->checkpoints;
 
   self->rule = *rule;
-  self->rule.directory = without_slash (rule->directory);
+  self->rule.directory = muster_path_without_slash (rule->directory);
   if (rule->save_steps == 0 && rule->save_us == 0)
     self->rule.save_us = DEFAULT_US;
   muster_checkpoint_directory_init (own);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
+#include "checkpoint/stores/default_storage.h"
 #include "graph/meta_graph/meta_graph_io.h"
 #include "train/hooks/hooks_private.h"
 
@@ -11,8 +12,8 @@ muster_hook_print_graph (MusterScaffold *scaffold, const char *directory)
   g_autoptr (GString) text = muster_graph_print (muster_scaffold_graph (scaffold), &failure);
 
   if (text == NULL ||
-      !muster_storage_make_directory (muster_local_storage (), directory, &failure) ||
-      !muster_storage_publish (muster_local_storage (), path, text->str, text->len, &failure))
+      !muster_storage_make_directory (muster_default_storage (), directory, &failure) ||
+      !muster_storage_publish (muster_default_storage (), path, text->str, text->len, &failure))
     muster_log (G_LOG_LEVEL_INFO, "summary", "MESSAGE", "can't write graph.pbtxt: %s",
                 failure->message);
 }

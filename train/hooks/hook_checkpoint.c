@@ -3,6 +3,7 @@
 #include "base/cancel_link.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "checkpoint/stores/default_storage.h"
 #include "session/manager.h"
 #include "train/hooks/hook_checkpoint_private.h"
 #include "train/hooks/saved_goodput_private.h"
@@ -657,8 +658,8 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   }
   if (options->saver != NULL
           ? !muster_saver_check_tiers (options->saver, options->checkpoint_dir, error)
-          : !muster_storage_check_path (NULL, "checkpoint directory", options->checkpoint_dir,
-                                        error))
+          : !muster_storage_check_path (muster_default_storage (), "checkpoint directory",
+                                        options->checkpoint_dir, error))
     return NULL;
   self->directory = g_strdup (options->checkpoint_dir);
   self->saver = options->saver != NULL ? g_object_ref (options->saver) : NULL;

@@ -120,7 +120,9 @@ muster_hook_claim_of_directory (const char *does, const char *directory)
 {
   g_return_val_if_fail (does != NULL && directory != NULL, NULL);
 
-  g_autofree char *path = g_canonicalize_filename (directory, NULL);
+  g_autofree char *path = strstr (directory, "://") == NULL
+                              ? g_canonicalize_filename (directory, NULL)
+                              : g_strdup (directory);
   return g_strdup_printf ("%s '%s'", does, path);
 }
 

@@ -129,6 +129,14 @@ add_tensors (MusterKernel *k, MusterBundleWriter *writer, int n, GError **error)
   return is_added;
 }
 
+/* The master's store, whose operations end with the step. (transfer full) */
+static MusterStorage *
+storage_of_step (MusterKernel *k)
+{
+  return muster_storage_bound (muster_kernel_storage (k), MUSTER_WAIT_FOREVER, NULL,
+                               muster_kernel_cancellable (k));
+}
+
 static gboolean
 compute_save (MusterKernel *k, GError **error)
 {
@@ -138,8 +146,9 @@ compute_save (MusterKernel *k, GError **error)
 
   if (prefix == NULL || !check_lists (k, n, error))
     return FALSE;
-  make_folder_quietly (muster_kernel_storage (k), prefix);
-  writer = muster_bundle_writer_new (muster_kernel_storage (k), prefix, error);
+  g_autoptr (MusterStorage) storage = storage_of_step (k);
+  make_folder_quietly (storage, prefix);
+  writer = muster_bundle_writer_new (storage, prefix, error);
   if (writer == NULL || !add_tensors (k, writer, n, error))
     return FALSE;
   muster_bundle_writer_set_cancellable (writer, muster_kernel_cancellable (k));
@@ -217,7 +226,8 @@ compute_restore (MusterKernel *k, GError **error)
 
   if (prefix == NULL || !check_lists (k, n, error))
     return FALSE;
-  reader = open_checkpoint (muster_kernel_storage (k), prefix, error);
+  g_autoptr (MusterStorage) storage = storage_of_step (k);
+  reader = open_checkpoint (storage, prefix, error);
   if (reader == NULL)
     return FALSE;
   g_auto (GStrv) names = all_texts (k, muster_kernel_input (k, 1), error);
@@ -268,7 +278,7 @@ compute_merge (MusterKernel *k, GError **error)
   parts = all_texts (k, list, error);
   if (parts == NULL)
     return FALSE;
-  MusterStorage *storage = muster_kernel_storage (k);
+  g_autoptr (MusterStorage) storage = storage_of_step (k);
   if (!muster_bundle_merge (storage, (const char *const *)parts, prefix, error))
     return FALSE;
   if (muster_kernel_attr_bool (k, "delete_old_dirs", TRUE))
