@@ -62,9 +62,10 @@ MODULES = {
     "server": ["base", "rpc", "rpc/proto", "rpc/server", "master", "server/core", "server/services", "server/gateway", "server/http"],
     "tensorflow": ["base", "master", "master/remote"],
     "cli/output": ["base", "ready", "status"],
-    "cli/common": ["base", "graph", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "master", "master/remote", "session", "session/cluster", "train/monitored", "train/position", "cli/output"],
+    "cli/common": ["base", "graph", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "master", "master/remote", "session", "session/cluster", "train/monitored", "cli/output"],
     "cli/certs": ["base", "rpc", "cli/common"],
     "cli/terminal": ["checkpoint/state", "cli/output", "cli/common"],
-    "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/monitored", "train/position", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
-    "cli": ["base", "engine/session", "tensorflow", "cli/output", "cli/common", "cli/certs", "cli/commands"],
+    "cli/checkpoint": ["graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "checkpoint/edit", "saver/tiers", "cli/output", "cli/common", "cli/terminal"],
+    "cli/commands": ["base", "graph", "checkpoint/store", "checkpoint/stores", "rpc", "rpc/proto", "rpc/client", "rpc/server", "master", "master/remote", "ready", "saver/tiers", "session/cluster", "train/monitored", "train/position", "train", "engine/session", "tensorflow", "status", "server", "cli/output", "cli/common", "cli/terminal"],
+    "cli": ["base", "engine/session", "tensorflow", "cli/output", "cli/common", "cli/certs", "cli/checkpoint", "cli/commands"],
 }

@@ -84,9 +84,9 @@ copy_one (Copy *self, const char *from, MusterCopyLatest latest, GError **error)
 /* One that is damaged, or whose name is taken, doesn't keep the others from being copied; one that
  * retention has removed since isn't missed. */
 static gboolean
-may_go_on (Copy *self, const GError *failure)
+may_go_on (Copy *self, const char *from, const GError *failure)
 {
-  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND))
+  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) && !muster_checkpoint_exists (NULL, from))
     return TRUE;
   if (!muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) &&
       !muster_error_is (failure, MUSTER_ERROR_ALREADY_EXISTS))
@@ -100,7 +100,7 @@ static gboolean
 copy_or_go_on (Copy *self, const char *from, MusterCopyLatest latest, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  if (copy_one (self, from, latest, &failure) || may_go_on (self, failure))
+  if (copy_one (self, from, latest, &failure) || may_go_on (self, from, failure))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;

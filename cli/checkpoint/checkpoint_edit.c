@@ -85,7 +85,9 @@ int
 muster_cli_edit_fail (MusterCliEdit *self, const GError *error)
 {
   muster_progress_hide (self->progress);
-  return muster_cli_fail (error);
+  return g_cancellable_is_cancelled (muster_cli_edit_cancellable (self))
+             ? muster_cli_exit_of (error) /* whoever sent the signal knows */
+             : muster_cli_fail (error);
 }
 
 void
@@ -96,15 +98,30 @@ muster_cli_edit_json (JsonBuilder *builder, const MusterEditReport *report)
   muster_json_add_seconds (builder, "seconds", report->took_us);
 }
 
+static void
+add_several (JsonBuilder *builder, char *const *several)
+{
+  json_builder_set_member_name (builder, "from");
+  json_builder_begin_array (builder);
+  for (; *several != NULL; several++) {
+    g_autofree char *valid = g_utf8_make_valid (*several, -1);
+    json_builder_add_string_value (builder, valid);
+  }
+  json_builder_end_array (builder);
+}
+
 void
 muster_cli_edit_print (MusterCliEdit *self, const char *verb, const char *to, const char *from,
-                       const MusterEditReport *report)
+                       char *const *several, const MusterEditReport *report)
 {
   muster_progress_hide (self->progress);
   if (self->options.json) {
     g_autoptr (JsonBuilder) builder = muster_json_new_line ();
     muster_json_add_string (builder, verb, to);
-    muster_json_add_string (builder, "from", from);
+    if (several != NULL)
+      add_several (builder, several);
+    else
+      muster_json_add_string (builder, "from", from);
     muster_cli_edit_json (builder, report);
     muster_json_print_line (builder);
     return;

@@ -41,9 +41,9 @@ GCancellable *muster_cli_edit_cancellable (MusterCliEdit *self);
 int muster_cli_edit_fail (MusterCliEdit *self, const GError *error);
 
 /* Prints what was made: "VERB TO, 15 tensors, 4.2 GB in 1.4 s (3.0 GB/s)", or a JSON line with the
- * members VERB and from. */
+ * members VERB and from, a list for several. */
 void muster_cli_edit_print (MusterCliEdit *self, const char *verb, const char *to, const char *from,
-                            const MusterEditReport *report);
+                            char *const *several, const MusterEditReport *report);
 
 /* The members of a report. */
 void muster_cli_edit_json (JsonBuilder *builder, const MusterEditReport *report);

@@ -71,6 +71,6 @@ muster_cli_checkpoint_extract (int argc, char **argv)
   if (from == NULL || !extract (&self, from, &report, &error))
     return muster_cli_edit_fail (&self.edit, error);
   muster_cli_edit_print (&self.edit, "extracted", self.to != NULL ? self.to : self.checkpoint, from,
-                         &report);
+                         NULL, &report);
   return MUSTER_EXIT_DONE;
 }

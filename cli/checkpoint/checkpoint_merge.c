@@ -9,7 +9,7 @@ static const char summary[] =
     "IN is a prefix, or a directory for its latest. OUT isn't listed in its directory.";
 
 static gboolean
-merge (MusterCliEdit *edit, MusterEditReport *report, GError **error)
+merge (MusterCliEdit *edit, MusterEditReport *report, char ***prefixes, GError **error)
 {
   g_autoptr (GStrvBuilder) found = g_strv_builder_new ();
   for (char **place = edit->words + 1; *place != NULL; place++) {
@@ -18,7 +18,7 @@ merge (MusterCliEdit *edit, MusterEditReport *report, GError **error)
       return FALSE;
     g_strv_builder_add (found, prefix);
   }
-  g_auto (GStrv) from = g_strv_builder_end (found);
+  char **from = *prefixes = g_strv_builder_end (found);
   muster_cli_edit_part (edit, "merging into", edit->words[0]);
   return muster_checkpoint_merge ((const char *const *)from, edit->words[0], &edit->edit, report,
                                   muster_cli_edit_progress, edit, edit->deadline_us,
@@ -31,12 +31,12 @@ muster_cli_checkpoint_merge (int argc, char **argv)
   g_auto (MusterCliEdit) edit = {0};
   g_autoptr (GError) error = NULL;
   MusterEditReport report;
+  g_auto (GStrv) from = NULL;
   int code;
   if (!muster_cli_edit_begin (&edit, argc, argv, "OUT IN…", summary, NULL, 2, G_MAXUINT, &code))
     return code;
-  if (!merge (&edit, &report, &error))
+  if (!merge (&edit, &report, &from, &error))
     return muster_cli_edit_fail (&edit, error);
-  g_autofree char *from = g_strjoinv (" ", edit.words + 1);
-  muster_cli_edit_print (&edit, "merged", edit.words[0], from, &report);
+  muster_cli_edit_print (&edit, "merged", edit.words[0], NULL, from, &report);
   return MUSTER_EXIT_DONE;
 }

@@ -100,6 +100,6 @@ muster_cli_checkpoint_rename (int argc, char **argv)
                                  &report, muster_cli_edit_progress, edit, edit->deadline_us,
                                  muster_cli_edit_cancellable (edit), &error))
     return muster_cli_edit_fail (edit, error);
-  muster_cli_edit_print (edit, "renamed", to, from, &report);
+  muster_cli_edit_print (edit, "renamed", to, from, NULL, &report);
   return MUSTER_EXIT_DONE;
 }

@@ -107,6 +107,7 @@ class EditTest(unittest.TestCase):
     def test_merge(self):
         row, = json_of("merge", self.path("mean"), self.path("run", "m-9"), self.path("run"))
         self.assertEqual((row["merged"], row["tensors"], row["bytes"]), (self.path("mean"), 2, 48))
+        self.assertEqual(row["from"], [self.path("run", "m-9"), self.path("run", "m-10")])
         self.assertEqual(run("diff", self.path("mean"), self.path("run"))[0], DONE)
         code, _, err = run("merge", self.path("mean"), self.path("run"), self.path("run"))
         self.assertEqual(code, BAD_INPUT)
