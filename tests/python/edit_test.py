@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints made of checkpoints, from Python: at once and in the background."""
 import os
+import struct
 
 import case
 from case import FOREVER, Gio, GLib, Muster
@@ -60,6 +61,11 @@ class Edit(case.TestCase):
         self.options.replaces = True
         Muster.checkpoint_merge([self.a], mean, self.options, None, None, FOREVER, None)
         self.assertEqual(self.read(mean), {"x": 1, "y": 1})
+
+    def test_makes_a_numpy_header(self):
+        header = Muster.npy_header(Muster.DType.FLOAT, [2, 1]).get_data()
+        array = Muster.npy_read(GLib.Bytes.new(header + struct.pack("<2f", 1, 2)))
+        self.assertEqual((case.values(array), array.shape()), ([1, 2], [2, 1]))
 
     def test_is_cancelled(self):
         cancelled = Gio.Cancellable()
