@@ -3,7 +3,7 @@
 #include "bench/bench.h"
 
 #include "engine/session/local_master.h"
-#include "train/position/npy.h"
+#include "graph/npy.h"
 #include "train/train.h"
 
 #define META     "tests/fixtures/digits.meta"

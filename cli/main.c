@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/version.h"
 #include "cli/certs/certs.h"
+#include "cli/checkpoint/checkpoint.h"
 #include "cli/commands/commands.h"
 #include "cli/common/cli.h"
 #include "cli/output/log.h"
@@ -30,7 +31,8 @@ static const struct {
     {"certs", muster_cli_certs,
      "make certificates and tokens for a secured server and its clients"},
     {"checkpoint", muster_cli_checkpoint,
-     "inspect and prune checkpoints: list, show, latest, verify, diff, prune"},
+     "inspect, prune and edit checkpoints: list, show, latest, verify, diff, prune, copy, merge, "
+     "extract, rename"},
 };
 
 static const char about[] =

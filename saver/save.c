@@ -4,6 +4,7 @@
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/format/bundle_writer.h"
+#include "checkpoint/store/alive_mark.h"
 #include "graph/graph_nodes.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
@@ -277,7 +278,7 @@ begin (Save *self, GError **error)
     return FALSE;
   muster_checkpoint_directory_sweep_once (self->home, directory);
   if (self->alive == NULL)
-    self->alive = muster_checkpoint_directory_mark_alive (self->home, self->made.temporary);
+    self->alive = muster_alive_mark (self->home->storage, self->made.temporary, NULL);
   return muster_free_space_find (self->free_space, &self->space, error);
 }
 
@@ -558,7 +559,7 @@ end (Save *self)
 
   if (self->is_written && !self->made.is_published && !self->made.is_unsure)
     discard_quietly (self);
-  muster_checkpoint_directory_unmark_alive (self->home, self->made.temporary, self->alive);
+  muster_alive_unmark (self->home->storage, self->made.temporary, self->alive);
   release_lock (saver);
 }
 

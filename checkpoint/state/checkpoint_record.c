@@ -293,6 +293,7 @@ print_checkpoint (GKeyFile *file, const char *group, const MusterSideCheckpoint 
   set_uint64 (file, group, "bytes", one->bytes);
   set_flag (file, group, "verified", one->verified);
   set_flag (file, group, "preserved", one->preserved);
+  set_flag (file, group, "copied", one->copied);
   set_flag (file, group, "doomed", one->pending_delete);
   if (one->deaths > 0)
     set_uint64 (file, group, "deaths", one->deaths);
@@ -484,6 +485,7 @@ parse_checkpoint (MusterCheckpointRecord *self, GKeyFile *file, const char *grou
       !get_uint64 (file, group, "bytes", G_MAXUINT64, &one->bytes, error) ||
       !get_flag (file, group, "verified", &one->verified, error) ||
       !get_flag (file, group, "preserved", &one->preserved, error) ||
+      !get_flag (file, group, "copied", &one->copied, error) ||
       !get_flag (file, group, "doomed", &one->pending_delete, error) ||
       !get_uint64 (file, group, "deaths", G_MAXUINT, &deaths, error) ||
       !get_words (file, group, "bad", &one->bad, error) ||

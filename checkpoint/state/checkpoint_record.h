@@ -31,6 +31,7 @@ typedef struct {
   guint64 bytes;           /* all its files; 0: unknown */
   gboolean verified;       /* read back and found whole after it was written */
   gboolean preserved;      /* never removed by retention */
+  gboolean copied;         /* by muster_checkpoint_copy (), not saved here */
   gboolean pending_delete; /* removed from the list; its files couldn't be removed yet */
   guint deaths;            /* consecutive runs that started from it and died */
   char *bad;               /* (owned) (nullable) why it was quarantined */
@@ -75,6 +76,11 @@ void muster_checkpoint_record_rename (MusterCheckpointRecord *self, const char *
 /* crc32c (nullable) is the sum of the whole file. */
 void muster_side_checkpoint_add_file (MusterSideCheckpoint *self, const char *name, guint64 size,
                                       const guint32 *crc32c);
+
+/* Describes the files of a published checkpoint, and their size in all. */
+gboolean muster_side_checkpoint_describe (MusterSideCheckpoint *self, MusterStorage *storage,
+                                          const char *prefix, gboolean has_meta_graph,
+                                          GError **error);
 
 /* Reads the side file. A missing one is empty; a damaged one is DATA_LOSS, one of a newer muster
  * UNIMPLEMENTED. */

@@ -14,6 +14,5 @@ int muster_cli_status (int argc, char **argv);
 int muster_cli_run (int argc, char **argv);
 int muster_cli_save (int argc, char **argv);
 int muster_cli_finish (int argc, char **argv);
-int muster_cli_checkpoint (int argc, char **argv);
 
 G_END_DECLS

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "cli/common/usage_error.h"
 #include "graph/graph_nodes.h"
-#include "train/position/npy.h"
+#include "graph/npy.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,9 +7,9 @@
  *               "task": {"type": "chief", "index": 0}}' task digits.meta DATA run 2000
  *
  * cluster.py starts the servers and such a task beside each. */
+#include "graph/npy.h"
 #include "master/remote/target.h"
 #include "session/cluster/cluster_spec.h"
-#include "train/position/npy.h"
 #include "train/train.h"
 
 #include <stdio.h>

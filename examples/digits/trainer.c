@@ -9,8 +9,8 @@
  *
  * `muster train` does the same with a model of yours; this is where to begin with a program of your
  * own. */
+#include "graph/npy.h"
 #include "master/remote/remote_master.h"
-#include "train/position/npy.h"
 #include "train/train.h"
 
 #include <stdio.h>

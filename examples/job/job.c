@@ -6,10 +6,10 @@
  *   muster serve --listen=localhost:7000 & muster serve --listen=localhost:7001 &
  *   mkdir run
  *   job digits.meta digits_x.npy digits_y.npy run 20 grpc://localhost:7000 grpc://localhost:7001 */
+#include "graph/npy.h"
 #include "jobs/job_runner.h"
 #include "master/remote/target.h"
 #include "train/position/batches.h"
-#include "train/position/npy.h"
 #include "train/train.h"
 
 #include <stdio.h>

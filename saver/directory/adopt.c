@@ -4,6 +4,7 @@
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
+#include "checkpoint/store/alive_mark.h"
 #include "checkpoint/store/directory_lock.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
@@ -28,9 +29,6 @@ static const struct {
 } temporaries[] = {{MUSTER_SAVING_PREFIX, 8, '-'},
                    {MUSTER_PLACING_PREFIX, 8, '-'},
                    {MUSTER_PROBE_PREFIX, MUSTER_PROBE_KEY_LEN, '.'}};
-
-/* ".saving-0123abcd-NAME-alive" */
-#define ALIVE "-alive"
 
 #define TEMPSTATE ".tempstate"
 #define N_UUID    36
@@ -143,7 +141,7 @@ fate_by_lock (Sweep *self, const char *path)
 {
   g_autoptr (GError) failure = NULL;
 
-  if (!self->has_locks || !g_str_has_suffix (path, ALIVE))
+  if (!self->has_locks || !g_str_has_suffix (path, MUSTER_ALIVE_SUFFIX))
     return UNKNOWN;
   MusterStorageLock *lock =
       muster_storage_lock (self->owner->storage, path, MUSTER_LOCK_UNUSED, &failure);
@@ -258,44 +256,6 @@ muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self, const c
   g_mutex_lock (&self->lock);
   g_hash_table_add (self->swept, g_strdup (directory));
   g_mutex_unlock (&self->lock);
-}
-
-/* Without the name, only age decides. */
-static void
-name_host_quietly (MusterStorage *storage, const char *path)
-{
-  const char *host = g_get_host_name ();
-  MusterStorageFile *file = muster_storage_create (storage, path, NULL);
-
-  if (file == NULL)
-    return;
-  (void)muster_storage_append (storage, file, host, strlen (host), NULL);
-  (void)muster_storage_close (storage, file, NULL);
-}
-
-MusterStorageLock *
-muster_checkpoint_directory_mark_alive (MusterCheckpointDirectory *self, const char *temporary)
-{
-  g_autofree char *path = g_strconcat (temporary, ALIVE, NULL);
-  if (!muster_storage_can_rename (self->storage, path))
-    return NULL; /* an object store has no locks */
-  MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, NULL);
-
-  if (lock != NULL && MUSTER_STORAGE_GET_IFACE (self->storage)->lock != NULL)
-    name_host_quietly (self->storage, path);
-  return lock;
-}
-
-/* The file is removed first: one that can be locked belongs to a dead save. */
-void
-muster_checkpoint_directory_unmark_alive (MusterCheckpointDirectory *self, const char *temporary,
-                                          MusterStorageLock *lock)
-{
-  g_autofree char *path = g_strconcat (temporary, ALIVE, NULL);
-
-  if (lock != NULL)
-    (void)muster_storage_remove (self->storage, path, NULL);
-  muster_storage_unlock (self->storage, lock);
 }
 
 /* The state of a directory for a saver in a new process. */

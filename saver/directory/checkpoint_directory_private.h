@@ -170,12 +170,6 @@ gboolean muster_checkpoint_directory_is_named_as_ours (const MusterCheckpointDir
 /* sweep_objects.c: the same in a store that can't rename. FALSE: it couldn't be read. */
 gboolean muster_checkpoint_directory_sweep_objects (MusterCheckpointDirectory *self,
                                                     const char *directory);
-/* A lock that shows that a save's files are in use (transfer full). NULL if the store can't lock:
- * then the files are kept for a day. */
-MusterStorageLock *muster_checkpoint_directory_mark_alive (MusterCheckpointDirectory *self,
-                                                           const char *temporary);
-void muster_checkpoint_directory_unmark_alive (MusterCheckpointDirectory *self,
-                                               const char *temporary, MusterStorageLock *lock);
 
 /* adopt.c: reads the list from a directory, as in a new process. */
 gboolean muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *directory,

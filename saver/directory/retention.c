@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/state_text.h"
 #include "checkpoint/store/directory_lock.h"
@@ -11,9 +9,6 @@
 
 #include <math.h>
 #include <string.h>
-
-/* Of a file whose sum is computed: what is read at a time. */
-#define PART ((gsize)1 << 20)
 
 /* The list as it will be, and what leaves it. */
 typedef struct {
@@ -111,72 +106,6 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
                                               state, error);
 }
 
-/* Of the file's first size bytes, a part at a time: a meta graph may be large. */
-static gboolean
-sum_file (MusterStorage *storage, const char *path, guint64 size, guint32 *crc, GError **error)
-{
-  guint64 now;
-  MusterStorageInput *input = muster_storage_open (storage, path, &now, error);
-  g_autofree guint8 *part = g_malloc (PART);
-  gssize n = input != NULL ? 0 : -1;
-
-  *crc = 0;
-  for (guint64 at = 0; n >= 0 && at < size; at += (guint64)n) {
-    n = muster_storage_read_at (storage, input, at, part, (gsize)MIN (size - at, PART), error);
-    if (n == 0) {
-      n = -1;
-      muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' was cut off while it was read", path);
-    } else if (n > 0) {
-      *crc = muster_crc32c_extend (*crc, part, (gsize)n);
-    }
-  }
-  muster_storage_close_input (storage, input);
-  return n >= 0;
-}
-
-static gboolean
-add_file (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char *prefix,
-          const char *path, gboolean summed, GError **error)
-{
-  MusterStorageInfo info;
-
-  if (!muster_storage_stat (self->storage, path, &info, error))
-    return FALSE;
-  one->bytes += info.size;
-  if (!summed) {
-    muster_side_checkpoint_add_file (one, path + strlen (prefix), info.size, NULL);
-    return TRUE;
-  }
-  guint32 crc;
-  if (!sum_file (self->storage, path, info.size, &crc, error))
-    return FALSE;
-  muster_side_checkpoint_add_file (one, path + strlen (prefix), info.size, &crc);
-  return TRUE;
-}
-
-/* Index and meta graph have no checksum of the whole of their own; data files have their tensors'.
- */
-static gboolean
-describe_files (MusterCheckpointDirectory *self, MusterSideCheckpoint *one, const char *prefix,
-                GError **error)
-{
-  g_autofree char *index_path = muster_bundle_index_path (prefix);
-  g_autofree char *meta = g_strconcat (prefix, ".meta", NULL);
-  gint32 n_shards;
-
-  g_array_set_size (one->files, 0);
-  one->bytes = 0;
-  if (!muster_bundle_index_count_shards (self->storage, prefix, &n_shards, error) ||
-      !add_file (self, one, prefix, index_path, TRUE, error))
-    return FALSE;
-  for (gint32 i = 0; i < n_shards; i++) {
-    g_autofree char *path = muster_bundle_data_path (prefix, i, n_shards);
-    if (!add_file (self, one, prefix, path, FALSE, error))
-      return FALSE;
-  }
-  return self->meta_graph == NULL || add_file (self, one, prefix, meta, TRUE, error);
-}
-
 static gboolean
 describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
           const MusterNewCheckpoint *checkpoint, double now, GError **error)
@@ -193,7 +122,8 @@ describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   one->run = g_strdup (checkpoint->run != NULL ? checkpoint->run : self->run);
   g_mutex_unlock (&self->lock);
   one->state_file = g_strdup (self->latest_filename);
-  return describe_files (self, one, prefix, error);
+  return muster_side_checkpoint_describe (one, self->storage, prefix, self->meta_graph != NULL,
+                                          error);
 }
 
 /* Names of other directories stay out: what is removed is made from these. */

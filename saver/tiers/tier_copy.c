@@ -5,6 +5,7 @@
 #include "base/wait.h"
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/store/alive_mark.h"
 #include "saver/tiers/tiers_private.h"
 
 #include <sys/resource.h>
@@ -198,7 +199,7 @@ begin (Copy *self, GError **error)
                                           lock_deadline (self), self->cancellable, error))
     return FALSE;
   muster_checkpoint_directory_sweep_once (self->to, self->made.directory);
-  self->alive = muster_checkpoint_directory_mark_alive (self->to, self->made.temporary);
+  self->alive = muster_alive_mark (self->copier->storage, self->made.temporary, NULL);
   return muster_free_space_find (self->free_space, &self->space, error);
 }
 
@@ -261,7 +262,7 @@ copy_to_tier (Copy *self, GError **error)
 {
   gboolean is_done = begin (self, error) && transfer_with_space (self, error);
 
-  muster_checkpoint_directory_unmark_alive (self->to, self->made.temporary, self->alive);
+  muster_alive_unmark (self->copier->storage, self->made.temporary, self->alive);
   if (is_done)
     announce (self);
   return is_done;

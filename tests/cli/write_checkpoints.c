@@ -96,12 +96,28 @@ write_record (void)
   written_check (error);
 }
 
+/* So large that there is time for a signal. */
+static void
+write_huge (void)
+{
+  const gint64 n = 32 * 1024 * 1024;
+  MusterBundleWriter *writer = written_begin (directory, "huge");
+  MusterTensor *zeros = muster_tensor_new (MUSTER_FLOAT, 1, &n);
+  memset (muster_tensor_data_mutable (zeros), 0, muster_tensor_n_bytes (zeros));
+  written_add (writer, "huge", NULL, zeros);
+  written_finish (writer);
+}
+
 int
 main (int argc, char **argv)
 {
-  if (argc != 2)
+  if (argc != 2 && argc != 3)
     return 2;
   directory = argv[1];
+  if (argc == 3) {
+    write_huge ();
+    return 0;
+  }
   write_large ();
   write_slices ();
   write_pair ();

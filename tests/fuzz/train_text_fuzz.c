@@ -5,10 +5,10 @@
 #include "callbacks/backup_files_private.h"
 #include "checkpoint/format/crc32c.h"
 #include "cli/commands/train_role.h"
+#include "graph/npy.h"
 #include "jobs/job_metadata.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/position/npy.h"
 
 #include <string.h>
 

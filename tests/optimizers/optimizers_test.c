@@ -4,10 +4,10 @@
 #include "checkpoint/format/bundle_reader.h"
 #include "engine/session/local_master.h"
 #include "graph/meta_graph/meta_graph.h"
+#include "graph/npy.h"
 #include "master/master.h"
 #include "tests/deadline.h"
 #include "tests/gtest_shim.h"
-#include "train/position/npy.h"
 
 #define FIXTURES  "tests/fixtures/"
 #define N_STEPS   5

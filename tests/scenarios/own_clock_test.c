@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
+#include "graph/npy.h"
 #include "master/remote/remote_master.h"
 #include "server/server.h"
 #include "tests/doubles/shifted_clock.h"
 #include "tests/gtest_shim.h"
 #include "train/monitored/coordinator.h"
-#include "train/position/npy.h"
 #include "train/train.h"
 
 /* What takes a clock, with a clock of the program's own that counts from elsewhere, on real

@@ -5,11 +5,11 @@
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
+#include "graph/npy.h"
 #include "master/remote/remote_master.h"
 #include "server/server.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
-#include "train/position/npy.h"
 
 #include <math.h>
 

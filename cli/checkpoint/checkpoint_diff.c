@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/checkpoint.h"
+#include "cli/checkpoint/checkpoint.h"
 
-#include "cli/commands/checkpoint_open.h"
+#include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
 #include "cli/output/json.h"
 #include "cli/output/table.h"

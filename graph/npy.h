@@ -28,4 +28,18 @@ MusterTensor *muster_npy_load (const char *path, GError **error);
  */
 MusterTensor *muster_npy_read (GBytes *bytes, GError **error);
 
+/**
+ * muster_npy_header:
+ * @dtype: a type of [func@npy_load]
+ * @n_dims: the number of dimensions
+ * @dims: (array length=n_dims): their sizes
+ * @error: return location for an error
+ *
+ * What a NumPy array file has before the elements, which follow in C order, little-endian.
+ * `UNIMPLEMENTED` for a type that NumPy doesn't have: strings and bfloat16.
+ *
+ * Returns: (transfer full): the file's beginning
+ */
+GBytes *muster_npy_header (MusterDType dtype, int n_dims, const gint64 *dims, GError **error);
+
 G_END_DECLS

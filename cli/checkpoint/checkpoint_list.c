@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/checkpoint_list.h"
+#include "cli/checkpoint/checkpoint_list.h"
 
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/stores/default_storage.h"
-#include "cli/commands/checkpoint.h"
-#include "cli/commands/checkpoint_open.h"
+#include "cli/checkpoint/checkpoint.h"
+#include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
 #include "cli/output/json.h"
 #include "cli/output/rows.h"

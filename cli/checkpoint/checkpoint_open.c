@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/checkpoint_open.h"
+#include "cli/checkpoint/checkpoint_open.h"
 
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"

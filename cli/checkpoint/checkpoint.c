@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/checkpoint.h"
+#include "cli/checkpoint/checkpoint.h"
 
 #include "checkpoint/state/checkpoint_state.h"
-#include "cli/commands/checkpoint_open.h"
-#include "cli/commands/commands.h"
+#include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 
 #include <string.h>
 
-static const char about[] =
-    "Inspects and prunes checkpoints: those of muster and TensorFlow, object-based checkpoints\n"
-    "and SavedModels.";
+static const char about[] = "Inspects, prunes and edits checkpoints: those of muster and "
+                            "TensorFlow, object-based checkpoints\n"
+                            "and SavedModels.";
 
 static const struct {
   const char *verb, *words;
@@ -27,6 +26,13 @@ static const struct {
     {"verify", "PREFIX|DIR", muster_cli_checkpoint_verify, "read all data and report damage"},
     {"diff", "A B", muster_cli_checkpoint_diff, "compare two checkpoints"},
     {"prune", "DIR… --keep=N", muster_cli_checkpoint_prune, "remove the oldest checkpoints"},
+    {"copy", "FROM TO", muster_cli_checkpoint_copy,
+     "copy a checkpoint, or all of a directory, to another directory"},
+    {"merge", "OUT IN…", muster_cli_checkpoint_merge, "average checkpoints of one model"},
+    {"extract", "PREFIX --variables=PATTERN", muster_cli_checkpoint_extract,
+     "write some variables to NumPy files, or to a smaller checkpoint"},
+    {"rename", "PREFIX OUT --map=OLD=NEW", muster_cli_checkpoint_rename,
+     "write a checkpoint with other names for its variables"},
 };
 
 int

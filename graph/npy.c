@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/position/npy.h"
+#include "graph/npy.h"
 
 #include "base/error.h"
 #include "base/require.h"
@@ -10,6 +10,9 @@
 /* The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 
 #define MAX_HEADER (64 * 1024)
+/* Of what is written: the header's place, and what the elements are aligned to. */
+#define START     10
+#define ALIGNMENT 64
 
 static const struct {
   const char *descr;
@@ -137,4 +140,39 @@ muster_npy_load (const char *path, GError **error)
   if (tensor == NULL)
     g_prefix_error (error, "'%s': ", path);
   return tensor;
+}
+
+static const char *
+descr_of (MusterDType dtype)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (descrs); i++)
+    if (descrs[i].dtype == dtype)
+      return descrs[i].descr;
+  return NULL;
+}
+
+/* Ends in a newline, and the elements begin at a multiple of ALIGNMENT, as NumPy writes it. */
+GBytes *
+muster_npy_header (MusterDType dtype, int n_dims, const gint64 *dims, GError **error)
+{
+  muster_require_array (error, NULL, dims, n_dims);
+  const char *descr = descr_of (dtype);
+  if (descr == NULL) {
+    muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "a NumPy file has no elements of type %s",
+                 muster_dtype_name (dtype));
+    return NULL;
+  }
+  GString *file = g_string_new_len ("\x93NUMPY\x01\x00..", START);
+  g_string_append_printf (file, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  for (int d = 0; d < n_dims; d++)
+    g_string_append_printf (file, "%s%" G_GINT64_FORMAT "%s", d > 0 ? " " : "", dims[d],
+                            d == 0 || d + 1 < n_dims ? "," : "");
+  g_string_append (file, "), }");
+  while ((file->len + 1) % ALIGNMENT != 0)
+    g_string_append_c (file, ' ');
+  g_string_append_c (file, '\n');
+  const gsize length = file->len - START; /* at most MUSTER_MAX_DIMS numbers: it fits */
+  file->str[START - 2] = (char)(length & 0xff);
+  file->str[START - 1] = (char)(length >> 8);
+  return g_string_free_to_bytes (file);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "graph/npy.h"
 #include "tests/gtest_shim.h"
-#include "train/position/npy.h"
 
 #include <string.h>
 
@@ -111,4 +111,42 @@ MUSTER_TEST (npy, names_the_file_that_is_not_there)
   g_autoptr (MusterTensor) tensor = muster_npy_load ("nowhere/x.npy", &error);
   MUSTER_EXPECT_NULL (tensor);
   MUSTER_EXPECT_ERROR (error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+}
+
+MUSTER_TEST (npy, writes_what_it_reads)
+{
+  static const gint64 dims[] = {2, 3, 1};
+  static const gint16 values[] = {1, 2, 3, 4, 5, 6};
+
+  for (int n_dims = 0; n_dims <= 3; n_dims++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GBytes) header = muster_npy_header (MUSTER_INT16, n_dims, dims, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    const gsize n = n_dims == 0 ? 1 : n_dims == 1 ? 2 : 6, start = g_bytes_get_size (header);
+    MUSTER_EXPECT_EQ (start % 64, 0);
+    GByteArray *file = g_bytes_unref_to_array (g_steal_pointer (&header));
+    g_byte_array_append (file, (const guint8 *)values, n * sizeof *values);
+    g_autoptr (GBytes) bytes = g_byte_array_free_to_bytes (file);
+
+    g_autoptr (MusterTensor) tensor = muster_npy_read (bytes, &error);
+
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (muster_tensor_dtype (tensor), MUSTER_INT16);
+    MUSTER_EXPECT_MEMEQ (muster_tensor_dims (tensor), (gsize)muster_tensor_n_dims (tensor) * 8,
+                         dims, (gsize)n_dims * 8);
+    MUSTER_EXPECT_MEMEQ (muster_tensor_data (tensor), muster_tensor_n_bytes (tensor), values,
+                         n * sizeof *values);
+  }
+}
+
+MUSTER_TEST (npy, writes_no_type_that_numpy_lacks)
+{
+  static const MusterDType types[] = {MUSTER_STRING, MUSTER_BFLOAT16, MUSTER_INVALID};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (types); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GBytes) header = muster_npy_header (types[i], 0, NULL, &error);
+    MUSTER_EXPECT_TRUE (header == NULL);
+    MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED));
+  }
 }

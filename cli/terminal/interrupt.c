@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal/interrupt.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+struct _MusterInterrupt {
+  GCancellable *work;  /* (owned) */
+  GCancellable *ended; /* (owned) */
+  sigset_t mask_before;
+  int signals; /* a signalfd */
+  gint signal; /* atomic: the first that arrived, or 0 */
+  GThread *thread;
+};
+
+/* Performs the default action of a signal that all threads block. */
+static void
+end_by (int number)
+{
+  sigset_t one;
+  sigemptyset (&one);
+  sigaddset (&one, number);
+  signal (number, SIG_DFL);
+  raise (number);
+  pthread_sigmask (SIG_UNBLOCK, &one, NULL);
+}
+
+static void
+on_signal (MusterInterrupt *self)
+{
+  struct signalfd_siginfo info;
+  if (read (self->signals, &info, sizeof info) != sizeof info)
+    return;
+  if (g_atomic_int_get (&self->signal) != 0)
+    end_by ((int)info.ssi_signo);
+  g_atomic_int_set (&self->signal, (int)info.ssi_signo);
+  g_cancellable_cancel (self->work);
+}
+
+static gpointer
+watch (gpointer data)
+{
+  MusterInterrupt *self = data;
+  GPollFD fds[] = {{.fd = self->signals, .events = G_IO_IN}, {0}};
+  if (!g_cancellable_make_pollfd (self->ended, &fds[1]))
+    return NULL;
+  while (!g_cancellable_is_cancelled (self->ended))
+    if (g_poll (fds, G_N_ELEMENTS (fds), -1) > 0 && (fds[0].revents & G_IO_IN) != 0)
+      on_signal (self);
+  g_cancellable_release_fd (self->ended);
+  return NULL;
+}
+
+/* What is ignored, as by nohup, stays so. */
+static void
+block_signals (MusterInterrupt *self)
+{
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+  sigset_t set;
+  sigemptyset (&set);
+  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++) {
+    struct sigaction action;
+    if (sigaction (numbers[i], NULL, &action) != 0 || action.sa_handler != SIG_IGN)
+      sigaddset (&set, numbers[i]);
+  }
+  pthread_sigmask (SIG_BLOCK, &set, &self->mask_before);
+  self->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+MusterInterrupt *
+muster_interrupt_new (void)
+{
+  MusterInterrupt *self = g_new0 (MusterInterrupt, 1);
+  self->work = g_cancellable_new ();
+  self->ended = g_cancellable_new ();
+  block_signals (self);
+  self->thread = g_thread_new ("interrupt", watch, self);
+  return self;
+}
+
+GCancellable *
+muster_interrupt_cancellable (MusterInterrupt *self)
+{
+  return self->work;
+}
+
+void
+muster_interrupt_end (MusterInterrupt *self)
+{
+  g_cancellable_cancel (self->ended);
+  g_thread_join (self->thread);
+  if (self->signal != 0)
+    end_by (self->signal);
+  close (self->signals);
+  pthread_sigmask (SIG_SETMASK, &self->mask_before, NULL);
+  g_object_unref (self->work);
+  g_object_unref (self->ended);
+  g_free (self);
+}

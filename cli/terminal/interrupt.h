@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+/* MusterInterrupt ends work by SIGINT, SIGTERM and SIGHUP: the first cancels it, so that it clears
+ * up, a second ends the process at once. A MusterLive does the same for what it displays. */
+
+typedef struct _MusterInterrupt MusterInterrupt;
+
+/* Must be called before any thread is started, so that all inherit the signal mask. */
+MusterInterrupt *muster_interrupt_new (void);
+
+/* For the work. */
+GCancellable *muster_interrupt_cancellable (MusterInterrupt *self);
+
+/* If a signal has arrived it doesn't return: the process ends by that signal. */
+void muster_interrupt_end (MusterInterrupt *self);
+
+G_END_DECLS
