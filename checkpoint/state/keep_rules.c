@@ -21,6 +21,21 @@ muster_keep_rules_copy (const MusterKeepRules *from, MusterKeepRules *self)
   self->metric = g_strdup (from->metric);
 }
 
+void
+muster_keep_rules_inherit (MusterKeepRules *self, const MusterKeepRules *recorded)
+{
+  if (recorded != NULL && self->every_steps == 0)
+    self->every_steps = recorded->every_steps;
+  if (recorded != NULL && self->best == 0)
+    self->best = recorded->best;
+  if (recorded != NULL && self->metric == NULL) {
+    self->metric = g_strdup (recorded->metric);
+    self->least_is_best = recorded->least_is_best;
+  }
+  self->every_steps = MAX (self->every_steps, 0);
+  self->best = self->metric != NULL ? MAX (self->best, 0) : 0;
+}
+
 /* --- a metric's name --- */
 
 static gboolean

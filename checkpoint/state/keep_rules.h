@@ -33,6 +33,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterKeepRules, muster_keep_rules_clear)
 /* *self must be cleared or zero. */
 void muster_keep_rules_copy (const MusterKeepRules *from, MusterKeepRules *self);
 
+/* Fills in what isn't set (0, NULL) from those recorded (nullable), for steps and the best; below 0
+ * becomes none. */
+void muster_keep_rules_inherit (MusterKeepRules *self, const MusterKeepRules *recorded);
+
 /* Reads "NAME[:OUTPUT]:max" or ":min" into the rules. INVALID_ARGUMENT. */
 gboolean muster_keep_rules_parse_metric (MusterKeepRules *self, const char *spec, GError **error);
 /* A metric's name as it is recorded (transfer full): a tensor "x:0" is "x". INVALID_ARGUMENT for an
