@@ -7,6 +7,7 @@
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #define STATE_FILE "checkpoint"
@@ -31,6 +32,7 @@ typedef struct {
   MusterLease *lease;                /* (owned) (nullable) */
   MusterNewCheckpoint made;          /* its names are owned */
   char *path;                        /* (owned) made.temporary as the master knows it */
+  GArray *metrics;                   /* (owned) (nullable) (element-type MusterSideMetric) */
   GPtrArray *copied;                 /* (owned) (nullable) what the saveables hold */
   const GPtrArray *tensors;          /* (nullable) those, or how's */
   MusterStorageLock *alive;          /* (owned) (nullable) while it is written */
@@ -53,6 +55,7 @@ save_clear (Save *self)
   g_free (self->made.directory);
   g_free (self->made.temporary);
   g_free (self->made.trouble);
+  g_clear_pointer (&self->metrics, g_array_unref);
   g_free (self->path);
   g_clear_pointer (&self->copied, g_ptr_array_unref);
   g_free (self->space.why);
@@ -413,10 +416,26 @@ sync_written (const Save *self, GError **error)
   return TRUE;
 }
 
+/* The value that was set before the save. Its name is the saver's. */
+static void
+take_metric (Save *self)
+{
+  const char *name = muster_saver_metric (self->saver);
+  const MusterSideMetric metric = {.name = (char *)name,
+                                   .value = muster_save_track_metric (self->track)};
+
+  if (name == NULL || isnan (metric.value) || self->metrics != NULL)
+    return;
+  self->metrics = g_array_new (FALSE, FALSE, sizeof (MusterSideMetric));
+  g_array_append_val (self->metrics, metric);
+  self->made.metrics = self->metrics;
+}
+
 /* What takes long comes before the directory's lock. */
 static gboolean
 publish (Save *self, GError **error)
 {
+  take_metric (self);
   if ((!self->made.is_published && !sync_written (self, error)) || !check_lease (self, error) ||
       !muster_checkpoint_directory_publish (self->home, self->lease, &self->made,
                                             lock_deadline (self), self->cancellable, error))

@@ -42,6 +42,7 @@ struct _MusterSaver {
                                  saver wrote */
   char *life; /* (owned) (nullable) the base name of the checkpoint in that record */
   MusterSaveLog log;
+  double metric;               /* of the next save; NAN: none */
   gboolean is_saving;          /* the lock on saves is held */
   GCancellable *save_unlocked; /* (owned) (nullable) a waiter's; cancelled when the lock on saves is
                                   released */
