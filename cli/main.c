@@ -31,7 +31,8 @@ static const struct {
     {"certs", muster_cli_certs,
      "make certificates and tokens for a secured server and its clients"},
     {"checkpoint", muster_cli_checkpoint,
-     "inspect and prune checkpoints: list, show, latest, verify, diff, prune"},
+     "inspect, keep and prune checkpoints: list, show, latest, verify, diff, prune, pin, unpin, "
+     "mark"},
 };
 
 static const char about[] =

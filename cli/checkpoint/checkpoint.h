@@ -17,5 +17,8 @@ int muster_cli_checkpoint_latest (int argc, char **argv);
 int muster_cli_checkpoint_verify (int argc, char **argv);
 int muster_cli_checkpoint_diff (int argc, char **argv);
 int muster_cli_checkpoint_prune (int argc, char **argv);
+int muster_cli_checkpoint_pin (int argc, char **argv);
+int muster_cli_checkpoint_unpin (int argc, char **argv);
+int muster_cli_checkpoint_mark (int argc, char **argv);
 
 G_END_DECLS
