@@ -344,6 +344,22 @@ MUSTER_TEST (Pin, is_kept_in_a_directory_that_the_saver_has_left)
   MUSTER_EXPECT_STREQ (there, "1");
 }
 
+/* TensorFlow's, say: what is noted of it doesn't make it muster's to remove. */
+MUSTER_TEST (Marks, leave_a_stranger_one)
+{
+  const MusterSaverOptions options = {.max_to_keep = 1};
+  g_auto (Fixture) f = set_up (options);
+  g_autofree char *stranger = below_tmpdir ("model.ckpt-1");
+  muster_small_model_write (stranger, muster_small_variables, 2, 1, NULL);
+  mark (1, "loss", 2);
+
+  restart (&f, options);
+  save (&f, 2);
+  save (&f, 3);
+
+  expect_there (&f, "3", "1 3");
+}
+
 /* --- all of it, with a process for each save and with one for all --- */
 
 #define N_SAVES 30
