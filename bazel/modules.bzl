@@ -27,7 +27,7 @@ MODULES = {
     "master/remote": ["base", "graph", "rpc", "rpc/proto", "rpc/client", "rpc/messages", "master"],
     "ready": ["base", "graph", "graph/meta_graph", "master"],
     "saver/builder": ["base", "graph", "graph/meta_graph", "checkpoint/format"],
-    "saver/directory": ["base", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "saver/builder"],
+    "saver/directory": ["base", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master"],
     "saver/tiers": ["base", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "checkpoint/edit", "saver/builder", "saver/directory"],
     "saver": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver/directory", "saver/tiers"],
     "saver/async": ["base", "graph", "master", "saver"],

@@ -31,8 +31,8 @@ static const struct {
     {"certs", muster_cli_certs,
      "make certificates and tokens for a secured server and its clients"},
     {"checkpoint", muster_cli_checkpoint,
-     "inspect, prune and edit checkpoints: list, show, latest, verify, diff, prune, copy, merge, "
-     "extract, rename"},
+     "inspect, keep, prune and edit checkpoints: list, show, latest, verify, diff, prune, pin, "
+     "unpin, mark, copy, merge, extract, rename"},
 };
 
 static const char about[] =

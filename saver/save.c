@@ -9,6 +9,7 @@
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #define STATE_FILE "checkpoint"
@@ -34,6 +35,7 @@ typedef struct {
   MusterNewCheckpoint made;          /* its names are owned */
   char *path;                        /* (owned) where the master writes, as it knows it */
   char *staged;      /* (owned) (nullable) where it writes what it can't write into the directory */
+  GArray *metrics;   /* (owned) (nullable) (element-type MusterSideMetric) */
   GPtrArray *copied; /* (owned) (nullable) what the saveables hold */
   const GPtrArray *tensors; /* (nullable) those, or how's */
   MusterStorageLock *alive; /* (owned) (nullable) while it is written */
@@ -56,6 +58,7 @@ save_clear (Save *self)
   g_free (self->made.directory);
   g_free (self->made.temporary);
   g_free (self->made.trouble);
+  g_clear_pointer (&self->metrics, g_array_unref);
   g_free (self->path);
   g_free (self->staged);
   g_clear_pointer (&self->copied, g_ptr_array_unref);
@@ -491,10 +494,26 @@ send_staged (Save *self, GError **error)
   return TRUE;
 }
 
+/* The value that was set before the save. Its name is the saver's. */
+static void
+take_metric (Save *self)
+{
+  const char *name = muster_saver_metric (self->saver);
+  const MusterSideMetric metric = {.name = (char *)name,
+                                   .value = muster_save_track_metric (self->track)};
+
+  if (name == NULL || isnan (metric.value) || self->metrics != NULL)
+    return;
+  self->metrics = g_array_new (FALSE, FALSE, sizeof (MusterSideMetric));
+  g_array_append_val (self->metrics, metric);
+  self->made.metrics = self->metrics;
+}
+
 /* What takes long comes before the directory's lock. */
 static gboolean
 publish (Save *self, GError **error)
 {
+  take_metric (self);
   if ((self->staged != NULL && !send_staged (self, error)) ||
       (!self->made.is_published && !sync_written (self, error)) || !check_lease (self, error) ||
       !muster_checkpoint_directory_publish (self->home, self->lease, &self->made,

@@ -4,12 +4,15 @@
 #include "base/log.h"
 #include "saver/saver_private.h"
 
+#include <math.h>
+
 #include <string.h>
 
 struct _MusterSaveTrack {
   gatomicrefcount refs;
   MusterSaver *saver; /* (owned) */
   gboolean is_background;
+  double metric; /* NAN: none; constant */
   /* guarded by the saver's lock */
   char *path; /* (owned) */
   gint64 step;
@@ -103,10 +106,18 @@ muster_save_track_new (MusterSaver *saver, const char *path, gint64 step, gint64
   g_mutex_lock (&saver->lock);
   mark (self, MUSTER_SAVE_REQUESTED, began_us);
   g_queue_push_tail (&saver->log.tracks, self);
+  self->metric = saver->metric;
+  saver->metric = NAN;
   Logged logged = begin_log (self, began_us);
   g_mutex_unlock (&saver->lock);
   end_log (&logged, MUSTER_SAVE_REQUESTED, 0);
   return self;
+}
+
+double
+muster_save_track_metric (const MusterSaveTrack *self)
+{
+  return self->metric;
 }
 
 MusterSaveTrack *

@@ -19,14 +19,17 @@ typedef struct {
 void muster_save_log_init (MusterSaveLog *self);
 void muster_save_log_clear (MusterSaveLog *self);
 
-/* It was requested at began_us, on the saver's clock. The caller of a background save goes on
- * before it has ended. */
+/* It was requested at began_us, on the saver's clock, and takes the saver's metric. The caller of a
+ * background save goes on before it has ended. */
 MusterSaveTrack *muster_save_track_new (MusterSaver *saver, const char *path, gint64 step,
                                         gint64 began_us, gboolean is_background);
 MusterSaveTrack *muster_save_track_ref (MusterSaveTrack *self);
 /* The last one ends a save that hasn't ended as FAILED. */
 void muster_save_track_unref (MusterSaveTrack *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSaveTrack, muster_save_track_unref)
+
+/* The value of the saver's metric for this save; NAN: none. */
+double muster_save_track_metric (const MusterSaveTrack *self);
 
 /* It is called otherwise: the cut has another step. */
 void muster_save_track_rename (MusterSaveTrack *self, const char *path, gint64 step);

@@ -8,6 +8,8 @@
 #include "saver/builder/keep_private.h"
 #include "saver/saver_private.h"
 
+#include <math.h>
+
 #define DEFAULT_BASE_NAME "model.ckpt"
 #define HOUR              3600.0
 
@@ -81,9 +83,11 @@ set_rules (MusterCheckpointDirectory *self, const MusterSaverInfo *info,
   double hours = options->keep_every_n_hours != 0 ? options->keep_every_n_hours
                                                   : (double)info->keep_every_n_hours;
 
-  self->max_to_keep = muster_max_to_keep_or (options->max_to_keep, info->max_to_keep);
-  self->keep_seconds = hours > 0 ? hours * HOUR : 0;
-  self->keep_rule = options->keep_rule;
+  self->rules.newest = muster_max_to_keep_or (options->max_to_keep, info->max_to_keep);
+  self->rules.every_s = hours > 0 ? hours * HOUR : 0;
+  self->rules.by_last_kept = options->keep_rule == MUSTER_KEEP_MANAGER;
+  self->rules.every_steps = options->keep_every_steps;
+  self->rules.best = options->keep_best;
   self->absolute_paths = options->absolute_paths;
   self->latest_filename = g_strdup (options->latest_filename);
   self->unlisted = options->unlisted;
@@ -91,9 +95,21 @@ set_rules (MusterCheckpointDirectory *self, const MusterSaverInfo *info,
 }
 
 static gboolean
+set_metric (MusterSaver *self, const MusterSaverOptions *options, GError **error)
+{
+  if (options->keep_best > 0 && options->metric == NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "keep_best needs a metric, such as loss:min");
+  return options->metric == NULL ||
+         muster_keep_rules_parse_metric (&self->directory.rules, options->metric, error);
+}
+
+static gboolean
 set_options (MusterSaver *self, const MusterSaverOptions *options, GError **error)
 {
   set_rules (&self->directory, &self->info, options);
+  if (!set_metric (self, options, error))
+    return FALSE;
   if (!options->no_meta_graph)
     self->directory.meta_graph = g_bytes_ref (muster_meta_graph_bytes (self->meta_graph));
   self->no_probe = options->no_probe;
@@ -317,6 +333,22 @@ muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError *
          muster_checkpoint_directory_adopt (&self->directory, directory, error);
 }
 
+const char *
+muster_saver_metric (MusterSaver *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->directory.rules.metric;
+}
+
+void
+muster_saver_set_metric (MusterSaver *self, double value)
+{
+  g_return_if_fail (self != NULL);
+  g_mutex_lock (&self->lock);
+  self->metric = value;
+  g_mutex_unlock (&self->lock);
+}
+
 gboolean
 muster_saver_is_empty (MusterSaver *self)
 {
@@ -424,4 +456,5 @@ muster_saver_init (MusterSaver *self)
   g_mutex_init (&self->lock);
   muster_save_log_init (&self->log);
   self->saveables = muster_saveables_new ();
+  self->metric = NAN;
 }

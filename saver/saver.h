@@ -73,6 +73,28 @@ gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory,
                                        GCancellable *cancellable, GError **error);
 
 /**
+ * muster_saver_metric:
+ * @self: a saver
+ *
+ * The name of the metric of its options, by which the best checkpoints are kept. A tensor `x:0` is
+ * called `x`.
+ *
+ * Returns: (transfer none) (nullable): the name; `NULL` if the options name none
+ */
+const char *muster_saver_metric (MusterSaver *self);
+
+/**
+ * muster_saver_set_metric:
+ * @self: a saver
+ * @value: its metric's value for the model as it is now; NaN: none
+ *
+ * Sets the value that the next save records with its checkpoint, unless that save is skipped or
+ * fails; later ones have none until it is set again. A save in the background takes the value when
+ * it is requested. A value may also be given afterwards ([func@checkpoint_set_metric]). Any thread.
+ */
+void muster_saver_set_metric (MusterSaver *self, double value);
+
+/**
  * muster_saver_begin_run:
  * @self: a saver
  * @directory: a directory of checkpoints

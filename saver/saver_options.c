@@ -11,6 +11,7 @@ static const MusterField options_owned[] = {
     MUSTER_TYPED_FIELD (MusterSaverOptions, paused_owner, g_bytes_get_type),
     MUSTER_STRING_FIELD (MusterSaverOptions, base_name),
     MUSTER_STRING_FIELD (MusterSaverOptions, latest_filename),
+    MUSTER_STRING_FIELD (MusterSaverOptions, metric),
 };
 
 G_DEFINE_BOXED_TYPE (MusterSaverOptions, muster_saver_options, muster_saver_options_copy,

@@ -22,6 +22,13 @@ G_BEGIN_DECLS
  * @keep_every_n_hours: preserve a checkpoint every so many hours; 0: the SaverDef's; below 0: none
  *   is preserved
  * @keep_rule: which ones are preserved
+ * @keep_every_steps: preserve each checkpoint whose step is divisible by it; 0: as the directory's
+ *   last saver; below 0: none
+ * @keep_best: beside the newest, keep this many with the best @metric; 0: as the directory's last
+ *   saver; below 0: none
+ * @metric: (nullable): the metric of the best: `NAME:max` or `NAME:min`. Values are set before a
+ *   save ([method@Saver.set_metric]) or afterwards ([func@checkpoint_set_metric]); in training, a
+ *   tensor or op of that name is fetched with each step
  * @absolute_paths: absolute paths in the state file; otherwise the directory can be moved
  * @latest_filename: (nullable): the state file's name; `NULL`: `checkpoint`
  * @pad_step_number: `model.ckpt-00001200`
@@ -51,6 +58,9 @@ typedef struct {
   MusterClock *clock;
   double keep_every_n_hours;
   MusterKeepRule keep_rule;
+  gint64 keep_every_steps;
+  int keep_best;
+  const char *metric;
   gboolean absolute_paths;
   const char *latest_filename;
   gboolean pad_step_number;

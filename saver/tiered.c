@@ -284,6 +284,7 @@ muster_saver_queue_copies (MusterSaver *self, const char *directory, const char 
                                  .from = from,
                                  .to = to,
                                  .run = muster_checkpoint_run (self->storage, prefix),
+                                 .metrics = muster_checkpoint_metrics (self->storage, prefix),
                                  .lock = hold (self, prefix)};
   muster_copier_queue (self->tiers->copier, request);
 }

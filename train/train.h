@@ -25,7 +25,7 @@ G_BEGIN_DECLS
  * @without_positions: don't add positions to the model; a resumed job's batches start from the
  *   beginning, and each task uses its own batches
  * @checkpoint_dir: (nullable): of a chief; NULL: nothing is restored or saved
- * @saver: (nullable): options of its saver
+ * @saver: (nullable): options of its saver; a metric `loss` that isn't in the graph is @loss
  * @save_us: like save_checkpoint_us of [struct@MonitoredTrainingOptions]
  * @save_steps: like save_checkpoint_steps there
  * @save_auto: the same as there

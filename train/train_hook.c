@@ -45,7 +45,8 @@ struct _MusterTrainingHook {
   gint64 good_at_us;   /* when the restored checkpoint counts as good */
   gint64 settled_step; /* the step of the last save, including skipped ones */
   guint loss_at;
-  gboolean in_step; /* a failure now is caused by the step */
+  gboolean saves_loss; /* it is the saver's metric */
+  gboolean in_step;    /* a failure now is caused by the step */
   gboolean is_done;
 };
 
@@ -287,6 +288,8 @@ training_after_run (MusterHook *hook, MusterRunContext *context, GError **error 
     mark_checkpoint_good (self);
   if (self->training->loss != NULL)
     self->state.loss = number_of (muster_run_context_value (context, self->loss_at));
+  if (self->saves_loss)
+    muster_saver_set_metric (self->saver, self->state.loss);
   if (at_us < self->report_due_us)
     return TRUE;
   if (!report_progress (self, at_us))
@@ -392,6 +395,9 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
   self->training = training;
   self->trained = trained;
   self->saver = saver != NULL ? g_object_ref (saver) : NULL;
+  /* The hook that saves comes after this one: a tensor of that name takes precedence. */
+  self->saves_loss = saver != NULL && training->loss != NULL &&
+                     g_strcmp0 (muster_saver_metric (saver), "loss") == 0;
   self->clock = g_object_ref (training->clock ? training->clock : muster_system_clock ());
   self->state.until_step = training->until_step > 0 || training->epochs == 0
                                ? training->until_step

@@ -131,6 +131,20 @@ list (MusterCopyEntry *self, double time, gboolean is_kept)
   }
 }
 
+/* What people and evaluators noted of the original. */
+static void
+note_marks (MusterSideCheckpoint *one, const MusterSideCheckpoint *original)
+{
+  one->preserved = original->preserved;
+  one->preserved_for = g_strdup (original->preserved_for);
+  one->pinned = original->pinned;
+  one->pinned_for = g_strdup (original->pinned_for);
+  for (guint i = 0; i < original->metrics->len; i++) {
+    const MusterSideMetric *metric = &g_array_index (original->metrics, MusterSideMetric, i);
+    muster_side_checkpoint_set_metric (one, metric->name, metric->value);
+  }
+}
+
 static MusterSideCheckpoint *
 note (MusterCopyEntry *self)
 {
@@ -141,7 +155,8 @@ note (MusterCopyEntry *self)
   one->time = original != NULL && original->time > 0 ? original->time : self->time;
   one->epoch = original != NULL ? original->epoch : 0;
   one->run = original != NULL ? g_strdup (original->run) : NULL;
-  one->preserved = original != NULL && original->preserved;
+  if (original != NULL)
+    note_marks (one, original);
   one->verified = TRUE;
   one->copied = TRUE;
   return one;
@@ -156,7 +171,7 @@ write_state (MusterCopyEntry *self, const MusterSideCheckpoint *one, GError **er
   }
   if (self->state == NULL)
     return TRUE;
-  list (self, one->time, one->preserved);
+  list (self, one->time, one->preserved || one->pinned);
   return muster_checkpoint_state_write (self->storage, self->directory, self->state, error);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/goodput.h"
+#include "checkpoint/state/keep_rules.h"
 #include "checkpoint/store/storage.h"
 
 G_BEGIN_DECLS
@@ -22,6 +23,15 @@ typedef struct {
   guint32 crc32c; /* of the whole file, not masked */
 } MusterSideFile;
 
+/* Of one checkpoint; and state files with rules. */
+#define MUSTER_MOST_METRICS 64
+
+/* A value of a checkpoint, from its training or from an evaluator. */
+typedef struct {
+  char *name; /* (owned) as muster_keep_metric_name () has it */
+  double value;
+} MusterSideMetric;
+
 typedef struct {
   char *name;              /* (owned) base name of the prefix; never a path */
   gint64 step;             /* -1: unknown */
@@ -30,14 +40,24 @@ typedef struct {
   double time;             /* when it was saved, seconds since 1970; 0: unknown */
   guint64 bytes;           /* all its files; 0: unknown */
   gboolean verified;       /* read back and found whole after it was written */
-  gboolean preserved;      /* never removed by retention */
+  gboolean preserved;      /* never removed by retention, since a rule kept it for good */
+  char *preserved_for;     /* (owned) (nullable) that rule, "every 6 h" */
   gboolean copied;         /* by muster_checkpoint_copy (), not saved here */
+  gboolean pinned;         /* never removed by retention or prune, by a person's wish */
+  char *pinned_for;        /* (owned) (nullable) its reason */
   gboolean pending_delete; /* removed from the list; its files couldn't be removed yet */
   guint deaths;            /* consecutive runs that started from it and died */
   char *bad;               /* (owned) (nullable) why it was quarantined */
   char *state_file;        /* (owned) (nullable) the state file that lists it; NULL: "checkpoint" */
-  GArray *files;           /* (owned) (element-type MusterSideFile) */
+  GArray *metrics;         /* (owned) (element-type MusterSideMetric) one of each name */
+  GArray *files; /* (owned) (element-type MusterSideFile) none: it wasn't published by muster */
 } MusterSideCheckpoint;
+
+/* How the last saver kept the checkpoints of a state file. */
+typedef struct {
+  char *state_file; /* (owned) (nullable) NULL: "checkpoint" */
+  MusterKeepRules rules;
+} MusterSideRules;
 
 typedef struct {
   gint64 epoch; /* of the chief that may write here; a lower one is refused. 0: none set */
@@ -56,6 +76,7 @@ typedef struct {
   double goodput_time;   /* when that was measured, seconds since 1970 */
   char *version; /* (owned) (nullable) of the file, which it replaces: see storage.h. Not written */
   GPtrArray *checkpoints; /* (owned) (element-type MusterSideCheckpoint) oldest first */
+  GPtrArray *rules;       /* (owned) (element-type MusterSideRules) one for each state file */
   GHashTable *by_name;    /* (owned) the same by name; change both with the functions below */
 } MusterCheckpointRecord;
 
@@ -81,6 +102,17 @@ void muster_side_checkpoint_add_file (MusterSideCheckpoint *self, const char *na
 gboolean muster_side_checkpoint_describe (MusterSideCheckpoint *self, MusterStorage *storage,
                                           const char *prefix, gboolean has_meta_graph,
                                           GError **error);
+
+/* Adds a value, or replaces the one of that name. */
+void muster_side_checkpoint_set_metric (MusterSideCheckpoint *self, const char *name, double value);
+/* NAN if it has none; self and name are (nullable). */
+double muster_side_checkpoint_metric (const MusterSideCheckpoint *self, const char *name);
+
+/* The rules of a state file (nullable), borrowed; NULL: none are known. set copies them. */
+const MusterKeepRules *muster_checkpoint_record_rules (const MusterCheckpointRecord *self,
+                                                       const char *state_file);
+void muster_checkpoint_record_set_rules (MusterCheckpointRecord *self, const char *state_file,
+                                         const MusterKeepRules *rules);
 
 /* Reads the side file. A missing one is empty; a damaged one is DATA_LOSS, one of a newer muster
  * UNIMPLEMENTED. */

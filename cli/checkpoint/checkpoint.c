@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static const char about[] = "Inspects, prunes and edits checkpoints: those of muster and "
+static const char about[] = "Inspects, keeps, prunes and edits checkpoints: those of muster and "
                             "TensorFlow, object-based checkpoints\n"
                             "and SavedModels.";
 
@@ -19,13 +19,18 @@ static const struct {
   const char *what;
 } verbs[] = {
     {"list", "DIR…", muster_cli_checkpoint_list,
-     "list the checkpoints of a directory, or of a job's: prefix, age, size and state"},
+     "list the checkpoints of a directory, or of a job's: prefix, age, size, why it is kept, and "
+     "state"},
     {"show", "PREFIX [TENSOR]", muster_cli_checkpoint_show,
      "list a checkpoint's tensors, or show one with its values"},
     {"latest", "DIR", muster_cli_checkpoint_latest, "print the prefix of the latest checkpoint"},
     {"verify", "PREFIX|DIR", muster_cli_checkpoint_verify, "read all data and report damage"},
     {"diff", "A B", muster_cli_checkpoint_diff, "compare two checkpoints"},
     {"prune", "DIR… --keep=N", muster_cli_checkpoint_prune, "remove the oldest checkpoints"},
+    {"pin", "PREFIX|DIR…", muster_cli_checkpoint_pin, "keep checkpoints until they are unpinned"},
+    {"unpin", "PREFIX|DIR…", muster_cli_checkpoint_unpin, "take pins back"},
+    {"mark", "PREFIX|DIR --metric=NAME=VALUE", muster_cli_checkpoint_mark,
+     "record how good a checkpoint is"},
     {"copy", "FROM TO", muster_cli_checkpoint_copy,
      "copy a checkpoint, or all of a directory, to another directory"},
     {"merge", "OUT IN…", muster_cli_checkpoint_merge, "average checkpoints of one model"},

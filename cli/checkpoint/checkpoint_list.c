@@ -6,6 +6,7 @@
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/stores/default_storage.h"
 #include "cli/checkpoint/checkpoint.h"
+#include "cli/checkpoint/checkpoint_keep.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
 #include "cli/output/json.h"
@@ -14,15 +15,20 @@
 #include "saver/tiers/tier.h"
 #include "saver/tiers/tier_choose_private.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MOST_DIRECTORIES (MUSTER_MAX_FAST_TIERS + 1)
 
 static const char summary[] =
-    "Lists the checkpoints of a directory, newest first: prefix, age, size and state. Only file\n"
-    "lengths and indexes are read. With the directories of a job, the fastest first and the "
-    "durable\n"
-    "one last, it shows which holds what, and which checkpoint the job resumes from. States:\n"
+    "Lists the checkpoints of a directory, newest first: prefix, age, size, why it is kept, and\n"
+    "state. Only file lengths and indexes are read. With the directories of a job, the fastest "
+    "first\n"
+    "and the durable one last, it shows which holds what, and which checkpoint the job resumes "
+    "from.\n"
+    "Kept as newest, best (with its value), every N steps or hours, or pinned; - if a later save "
+    "may\n"
+    "remove it, or no saver of this directory would. States:\n"
     "  latest      the one that a job resumes from\n"
     "  verified    read back and found undamaged when it was saved\n"
     "  good        all files are present and have the right length; --verify reads them\n"
@@ -30,57 +36,6 @@ static const char summary[] =
     "  damaged     and why\n"
     "  set aside   muster took it out of use, and why\n"
     "  not used    it isn't of the job's past, and why";
-
-void
-muster_listed_free (MusterListed *self)
-{
-  g_free (self->prefix);
-  g_free (self->name);
-  g_free (self->damage);
-  g_free (self->reason);
-  g_free (self->directory);
-  g_free (self->refused);
-  g_free (self);
-}
-
-static void
-set_damage (MusterListed *self, const GError *error)
-{
-  g_free (self->damage);
-  self->damage = g_strdup (error->message);
-  self->state = "damaged";
-}
-
-MusterListed *
-muster_listed_new (const char *prefix, const MusterCheckpointRecord *record, const char *latest)
-{
-  MusterListed *self = g_new0 (MusterListed, 1);
-  g_autoptr (GError) error = NULL;
-  MusterCheckpointOverview overview;
-  const MusterSideCheckpoint *known =
-      record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
-  self->prefix = g_strdup (prefix);
-  self->name = g_path_get_basename (prefix);
-  self->step = muster_checkpoint_step (prefix);
-  self->latest = g_strcmp0 (prefix, latest) == 0;
-  self->state = known != NULL && known->verified ? "verified" : "good";
-  self->kept = known != NULL && known->preserved;
-  if (!muster_checkpoint_inspect (NULL, prefix, &overview, &error))
-    set_damage (self, error);
-  self->when_us = overview.when_us;
-  self->bytes = (gint64)overview.bytes;
-  self->shards = overview.n_shards;
-  self->tensors = (gint)MIN (overview.n_tensors, G_MAXINT);
-  if (known != NULL && known->time > 0 && known->time < 1e12)
-    self->when_us = (gint64)(known->time * MUSTER_SECOND);
-  if (known != NULL && known->step >= 0)
-    self->step = known->step;
-  if (muster_checkpoint_is_quarantined (prefix)) {
-    self->state = "set aside";
-    self->reason = g_strdup (known != NULL ? known->bad : NULL);
-  }
-  return self;
-}
 
 static int
 newest_first (gconstpointer a, gconstpointer b)
@@ -111,6 +66,18 @@ muster_listed_drop_removed (GPtrArray *listed)
   }
 }
 
+/* A state file that can't be read has given a warning already. */
+static void
+explain (GPtrArray *listed, const char *directory, const MusterCheckpointRecord *record)
+{
+  g_autoptr (MusterCheckpointRecord) none = record == NULL ? muster_checkpoint_record_new () : NULL;
+  if (record == NULL)
+    record = none;
+  g_autoptr (GPtrArray) state_files = muster_cli_state_files (record);
+  (void)muster_listed_read_states (listed, directory, state_files, NULL);
+  muster_listed_explain (listed, record);
+}
+
 GPtrArray *
 muster_listed_directory (const char *directory, gboolean with_quarantined, GError **error)
 {
@@ -133,6 +100,7 @@ muster_listed_directory (const char *directory, gboolean with_quarantined, GErro
   for (char **it = aside; it != NULL && *it != NULL; it++)
     g_ptr_array_add (listed, muster_listed_new (*it, record, latest));
   muster_listed_drop_removed (listed);
+  explain (listed, directory, record);
   g_ptr_array_sort (listed, newest_first);
   return listed;
 }
@@ -224,7 +192,7 @@ verify_listed (MusterListed *self, MusterProgress *progress, guint64 before, gui
   if (!muster_cli_checkpoint_open (&opened, self->prefix, &error) ||
       !muster_bundle_reader_verify (opened.reader, muster_progress_at, progress, NULL, &error) ||
       !muster_checkpoint_check_meta_graph (NULL, self->prefix, &error))
-    set_damage (self, error);
+    muster_listed_set_damage (self, error);
   else if (self->reason == NULL)
     self->state = "whole";
   self->took_us = muster_clock_now_us (muster_system_clock ()) - started_us;
@@ -272,6 +240,33 @@ muster_cli_without_directory (const char *text, const char *directory)
   return g_strdup (rest->str);
 }
 
+static void
+add_kept (JsonBuilder *builder, const MusterListed *self)
+{
+  json_builder_set_member_name (builder, "kept");
+  json_builder_begin_array (builder);
+  for (char **word = self->kept_for; word != NULL && *word != NULL; word++)
+    json_builder_add_string_value (builder, *word);
+  json_builder_end_array (builder);
+}
+
+/* JSON has no other numbers. */
+static void
+add_metrics (JsonBuilder *builder, const MusterListed *self)
+{
+  json_builder_set_member_name (builder, "metrics");
+  json_builder_begin_object (builder);
+  for (guint i = 0; self->metrics != NULL && i < self->metrics->len; i++) {
+    const MusterSideMetric *metric = &g_array_index (self->metrics, MusterSideMetric, i);
+    json_builder_set_member_name (builder, metric->name);
+    if (isfinite (metric->value))
+      json_builder_add_double_value (builder, metric->value);
+    else
+      json_builder_add_null_value (builder);
+  }
+  json_builder_end_object (builder);
+}
+
 void
 muster_listed_json (const MusterListed *self, const char *name, const char *value)
 {
@@ -290,6 +285,8 @@ muster_listed_json (const MusterListed *self, const char *name, const char *valu
   };
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();
   muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), self);
+  add_kept (builder, self);
+  add_metrics (builder, self);
   if (self->directory != NULL) {
     muster_json_add_string (builder, "directory", self->directory);
     muster_json_add_string (builder, "not_used", self->refused);
@@ -297,6 +294,17 @@ muster_listed_json (const MusterListed *self, const char *name, const char *valu
   if (name != NULL)
     muster_json_add_string (builder, name, value);
   muster_json_print_line (builder);
+}
+
+/* The latest is always one of the newest. */
+static char *
+kept_in_words (const MusterListed *self)
+{
+  const gboolean has_more = self->kept_for != NULL && g_strv_length (self->kept_for) > 1;
+  char **from = self->kept_for;
+  if (has_more && (self->reasons & MUSTER_KEEP_FOR_LATEST) != 0)
+    from++;
+  return from != NULL && *from != NULL ? g_strjoinv (", ", from) : g_strdup ("-");
 }
 
 static void
@@ -311,13 +319,14 @@ add_listed (MusterTable *table, const MusterListed *self, const char *directory)
   g_autofree char *why =
       muster_cli_without_directory (self->reason != NULL ? self->reason : self->damage, directory);
   g_autofree char *state = g_strdup_printf (
-      "%s%s%s%s%s%s%s", self->latest ? "latest, " : "", self->state,
-      self->kept ? ", kept for good" : "", why != NULL ? ": " : "", why != NULL ? why : "",
-      self->refused != NULL ? ", not used: " : "", self->refused != NULL ? self->refused : "");
+      "%s%s%s%s%s%s", self->latest ? "latest, " : "", self->state, why != NULL ? ": " : "",
+      why != NULL ? why : "", self->refused != NULL ? ", not used: " : "",
+      self->refused != NULL ? self->refused : "");
+  g_autofree char *kept = kept_in_words (self);
   if (self->directory != NULL)
-    muster_table_add (table, self->name, self->directory, ago, size, shards, state, NULL);
+    muster_table_add (table, self->name, self->directory, ago, size, shards, kept, state, NULL);
   else
-    muster_table_add (table, self->prefix, ago, size, shards, state, NULL);
+    muster_table_add (table, self->prefix, ago, size, shards, kept, state, NULL);
 }
 
 static void
@@ -329,11 +338,11 @@ print_all (GPtrArray *listed, char **directories)
     muster_cli_say (stdout, "no checkpoints in %s\n", names);
     return;
   }
-  g_autoptr (MusterTable) table = muster_table_new (is_one ? 5 : 6);
+  g_autoptr (MusterTable) table = muster_table_new (is_one ? 6 : 7);
   if (is_one)
-    muster_table_add (table, "prefix", "when", "size", "shards", "state", NULL);
+    muster_table_add (table, "prefix", "when", "size", "shards", "kept", "state", NULL);
   else
-    muster_table_add (table, "checkpoint", "in", "when", "size", "shards", "state", NULL);
+    muster_table_add (table, "checkpoint", "in", "when", "size", "shards", "kept", "state", NULL);
   for (guint i = 0; i < listed->len; i++)
     add_listed (table, listed->pdata[i], directories[0]);
   muster_table_print (table, stdout);

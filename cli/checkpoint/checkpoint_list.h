@@ -1,42 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "checkpoint/state/checkpoint_record.h"
+#include "cli/checkpoint/checkpoint_listed.h"
 #include "cli/output/progress.h"
 
 G_BEGIN_DECLS
 
-/* A checkpoint in a directory. */
-typedef struct {
-  char *prefix;      /* (owned) */
-  char *name;        /* (owned) its base name */
-  const char *state; /* static: "good", "verified" (when it was saved), "whole" (read now),
-                        "damaged", "set aside" */
-  char *damage;      /* (owned) (nullable) why it is damaged */
-  char *reason;      /* (owned) (nullable) why it was set aside */
-  gint64 step;       /* -1: none */
-  gint64 when_us;    /* since 1970 */
-  gint64 bytes;      /* of its files */
-  gint shards;
-  gint tensors;
-  char *directory; /* (owned) (nullable) of several: the one that holds it */
-  char *refused;   /* (owned) (nullable) of several: why a job doesn't resume from it */
-  guint tier;      /* of several: the number of its directory */
-  gboolean latest;
-  gboolean kept;  /* preserved: retention doesn't remove it */
-  gint64 took_us; /* time to read it */
-} MusterListed;
-
-void muster_listed_free (MusterListed *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterListed, muster_listed_free)
-
 /* Removes damaged ones whose index no longer exists: they were deleted during the check. */
 void muster_listed_drop_removed (GPtrArray *listed);
 
-/* Checks one: file lengths and index. record is (nullable), latest (nullable) the latest's prefix.
- */
-MusterListed *muster_listed_new (const char *prefix, const MusterCheckpointRecord *record,
-                                 const char *latest);
 /* All checkpoints in a directory, newest first. A state or side file that can't be read gives a
  * warning. (transfer full) (element-type MusterListed) */
 GPtrArray *muster_listed_directory (const char *directory, gboolean with_quarantined,

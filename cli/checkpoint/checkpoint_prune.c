@@ -5,34 +5,35 @@
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/stores/default_storage.h"
+#include "cli/checkpoint/checkpoint_keep.h"
 #include "cli/checkpoint/checkpoint_list.h"
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/common/cli.h"
 #include "cli/output/table.h"
 
-#include <math.h>
 #include <string.h>
 
 static const char summary[] =
-    "Removes the oldest checkpoints of each directory. Keeps the newest N of each name and, with\n"
-    "--keep-every, one for every period of that many hours. Never removes the latest checkpoint,\n"
-    "those kept for good, those set aside, or one that is being read.";
+    "Removes the oldest checkpoints of each directory. Keeps the newest N of each name, those "
+    "that\n"
+    "the job that saved them keeps as the best or for their step and, with --keep-every, one for\n"
+    "every period of that many hours. Never removes the latest checkpoint, those pinned or kept "
+    "for\n"
+    "good, those set aside, or one that is being read.";
 
 #define LOCK_US (30 * MUSTER_SECOND)
 
 /* One checkpoint, and what becomes of it. */
 typedef struct {
   MusterListed *listed; /* (owned) */
-  char *base;           /* (owned) its name without the step */
   const char *action;   /* static: "kept", "removed", "left", "would remove" */
-  const char *why;      /* static (nullable) */
+  char *why;            /* (owned) (nullable) */
   gboolean goes;
 } Plan;
 
 typedef struct {
   const char *directory; /* (not owned) */
-  int keep;
-  gint64 keep_every_us; /* 0: keep no further checkpoints */
+  MusterKeepRules rules;
   gboolean dry_run, json;
   gboolean is_one;                /* the only directory */
   MusterCheckpointRecord *record; /* (owned) */
@@ -45,7 +46,7 @@ plan_free (gpointer data)
 {
   Plan *self = data;
   muster_listed_free (self->listed);
-  g_free (self->base);
+  g_free (self->why);
   g_free (self);
 }
 
@@ -58,20 +59,6 @@ prune_clear (Prune *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Prune, prune_clear)
 
-/* "checkpoint", and the state files of other savers in the directory. */
-static void
-find_state_files (Prune *self)
-{
-  self->state_files = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_add (self->state_files, g_strdup ("checkpoint"));
-  for (guint i = 0; i < self->record->checkpoints->len; i++) {
-    const MusterSideCheckpoint *known = self->record->checkpoints->pdata[i];
-    if (known->state_file != NULL &&
-        !g_ptr_array_find_with_equal_func (self->state_files, known->state_file, g_str_equal, NULL))
-      g_ptr_array_add (self->state_files, g_strdup (known->state_file));
-  }
-}
-
 static gboolean
 is_same (const char *a, const char *b)
 {
@@ -82,19 +69,13 @@ is_same (const char *a, const char *b)
 static gboolean
 mark_latest (Prune *self, GError **error)
 {
-  for (guint i = 0; i < self->state_files->len; i++) {
-    g_autoptr (GError) failure = NULL;
-    g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
-        NULL, self->directory, self->state_files->pdata[i], &failure);
-    if (failure != NULL) {
-      g_propagate_error (error, g_steal_pointer (&failure));
-      return FALSE;
-    }
-    for (guint j = 0; state != NULL && state->latest != NULL && j < self->plans->len; j++) {
-      Plan *plan = self->plans->pdata[j];
-      plan->listed->latest = plan->listed->latest || is_same (plan->listed->prefix, state->latest);
-    }
-  }
+  g_autoptr (GPtrArray) listed = g_ptr_array_new ();
+  for (guint i = 0; i < self->plans->len; i++)
+    g_ptr_array_add (listed, ((const Plan *)self->plans->pdata[i])->listed);
+  if (!muster_listed_read_states (listed, self->directory, self->state_files, error))
+    return FALSE;
+  for (guint i = 0; i < listed->len; i++)
+    ((MusterListed *)listed->pdata[i])->latest = ((MusterListed *)listed->pdata[i])->is_head;
   return TRUE;
 }
 
@@ -108,58 +89,41 @@ list (Prune *self, GError **error)
   for (char **it = prefixes; *it != NULL; it++) {
     Plan *plan = g_new0 (Plan, 1);
     plan->listed = muster_listed_new (*it, self->record, NULL);
-    plan->base = g_strdup (plan->listed->name);
-    char *dash = strrchr (plan->base, '-');
-    if (plan->listed->step >= 0 && dash != NULL)
-      *dash = '\0';
     g_ptr_array_add (self->plans, plan);
   }
-  find_state_files (self);
+  self->state_files = muster_cli_state_files (self->record);
   return mark_latest (self, error);
 }
 
-/* Keeps the newest of each name; the list is oldest first. */
-static void
-keep_newest (Prune *self)
+/* What else keeps one that isn't among the newest. */
+static char *
+in_words (const MusterListed *listed)
 {
-  g_autoptr (GHashTable) counts = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint i = self->plans->len; i-- > 0;) {
-    Plan *plan = self->plans->pdata[i];
-    const int n = GPOINTER_TO_INT (g_hash_table_lookup (counts, plan->base)) + 1;
-    g_hash_table_insert (counts, plan->base, GINT_TO_POINTER (n));
-    plan->goes = n > self->keep;
-  }
-}
-
-/* Keeps old checkpoints that are at least keep_every_us newer than the last one kept. */
-static void
-keep_spread (Prune *self)
-{
-  g_autoptr (GHashTable) last = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint i = 0; i < self->plans->len && self->keep_every_us > 0; i++) {
-    Plan *plan = self->plans->pdata[i];
-    const gint64 *kept = g_hash_table_lookup (last, plan->base);
-    if (kept != NULL && plan->listed->when_us - *kept < self->keep_every_us)
-      continue;
-    plan->why = plan->goes ? "kept by --keep-every" : NULL;
-    plan->goes = FALSE;
-    g_hash_table_insert (last, plan->base, &plan->listed->when_us);
-  }
+  return (listed->reasons & MUSTER_KEEP_FOR_NEWEST) == 0 && listed->kept_for != NULL
+             ? g_strjoinv (", ", listed->kept_for)
+             : NULL;
 }
 
 static void
 decide (Prune *self)
 {
-  keep_newest (self);
-  keep_spread (self);
+  g_autoptr (GPtrArray) listed = g_ptr_array_new ();
+  for (guint i = 0; i < self->plans->len; i++)
+    g_ptr_array_add (listed, ((const Plan *)self->plans->pdata[i])->listed);
+  muster_listed_decide (listed, self->record, &self->rules);
   for (guint i = 0; i < self->plans->len; i++) {
     Plan *plan = self->plans->pdata[i];
-    if (plan->goes && (plan->listed->latest || plan->listed->kept)) {
-      plan->goes = FALSE;
-      plan->why = plan->listed->latest ? "the latest" : "kept for good";
-    }
+    plan->goes = plan->listed->reasons == 0;
     plan->action = !plan->goes ? "kept" : self->dry_run ? "would remove" : NULL;
+    plan->why = plan->goes ? NULL : in_words (plan->listed);
   }
+}
+
+static void
+set_why (Plan *plan, const char *why)
+{
+  g_free (plan->why);
+  plan->why = g_strdup (why);
 }
 
 /* A checkpoint that is being read stays in the state file. */
@@ -178,7 +142,7 @@ spare_those_in_use (Prune *self)
     if (lock == NULL && g_error_matches (error, G_IO_ERROR, G_IO_ERROR_BUSY)) {
       plan->goes = FALSE;
       plan->action = "left";
-      plan->why = "in use";
+      set_why (plan, "in use");
     }
   }
 }
@@ -247,10 +211,10 @@ remove_one (Prune *self, Plan *plan, GError **error)
   }
   plan->action = "left";
   plan->goes = FALSE;
-  plan->why = "in use";
+  set_why (plan, "in use");
   if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
     return TRUE;
-  plan->why = "removal failed";
+  set_why (plan, "removal failed");
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
 }
@@ -394,32 +358,78 @@ prune_all (const Prune *rules, char **directories, GError **error)
   return FALSE;
 }
 
+/* The options as given. */
+typedef struct {
+  int keep;
+  double hours;
+  int best;
+  gint64 steps;
+  char *metric; /* (owned) (nullable) */
+} Given;
+
+static void
+given_clear (Given *self)
+{
+  g_free (self->metric);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Given, given_clear)
+
+/* An option that isn't given leaves the directory's own rule; 0 turns it off. */
+static gboolean
+take_rules (const Given *given, MusterKeepRules *rules, GError **error)
+{
+  const char *wrong = NULL;
+  if (given->keep < 1)
+    wrong = "--keep=N must be 1 or more";
+  else if (!(given->hours >= 0) || given->hours > 1e6)
+    wrong = "--keep=N must be 1 or more, and --keep-every=HOURS 0 or more";
+  else if (given->steps < -1 || given->best < -1)
+    wrong = "--keep-best=N and --keep-every-steps=N must be 0 or more";
+  else if (given->best > 0 && given->metric == NULL)
+    wrong = "--keep-best=N needs --metric=NAME:max or NAME:min";
+  if (wrong != NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "checkpoint prune: %s", wrong);
+  rules->newest = given->keep;
+  rules->every_s = given->hours * 3600;
+  rules->by_last_kept = TRUE;
+  rules->every_steps = given->steps == 0 ? -1 : MAX (given->steps, 0);
+  rules->best = given->best == 0 ? -1 : MAX (given->best, 0);
+  return given->metric == NULL || muster_keep_rules_parse_metric (rules, given->metric, error);
+}
+
 int
 muster_cli_checkpoint_prune (int argc, char **argv)
 {
-  double hours = 0;
   Prune self = {0};
+  g_auto (Given) given = {.best = -1, .steps = -1};
+  g_auto (MusterKeepRules) rules = {0};
   g_auto (MusterCliOptions) options = {0};
   g_auto (GStrv) words = NULL;
   g_autoptr (GError) error = NULL;
   int code;
   const GOptionEntry entries[] = {
-      {"keep", 0, 0, G_OPTION_ARG_INT, &self.keep,
+      {"keep", 0, 0, G_OPTION_ARG_INT, &given.keep,
        "number of newest checkpoints to keep (required)", "N"},
-      {"keep-every", 0, 0, G_OPTION_ARG_DOUBLE, &hours,
+      {"keep-every", 0, 0, G_OPTION_ARG_DOUBLE, &given.hours,
        "of older checkpoints, keep one per period of this many hours (default: none)", "HOURS"},
+      {"keep-every-steps", 0, 0, G_OPTION_ARG_INT64, &given.steps,
+       "of older checkpoints, keep those whose step is divisible by N (0: none; default: as the "
+       "job that saved them)",
+       "N"},
+      {"keep-best", 0, 0, G_OPTION_ARG_INT, &given.best,
+       "number of checkpoints with the best --metric to keep (0: none; default: as the job)", "N"},
+      {"metric", 0, 0, G_OPTION_ARG_STRING, &given.metric,
+       "metric of --keep-best, and whether its max or min is best (default: as the job)",
+       "NAME:max|min"},
       {"dry-run", 0, 0, G_OPTION_ARG_NONE, &self.dry_run, "only print what would be removed", NULL},
       {NULL}};
   if (!muster_cli_checkpoint_parse (argc, argv, "DIR… --keep=N", summary, entries, 1, G_MAXINT,
                                     &options, &words, &code))
     return code;
-  if (self.keep < 1 || !(hours >= 0) || hours > 1e6) {
-    muster_cli_say (stderr, "muster: checkpoint prune: --keep=N must be 1 or more%s\n",
-                    self.keep < 1 ? "" : ", and --keep-every=HOURS 0 or more");
-    return MUSTER_EXIT_BAD_INPUT;
-  }
+  if (!take_rules (&given, &rules, &error))
+    return muster_cli_fail (error);
   self.is_one = words[1] == NULL;
   self.json = options.json;
-  self.keep_every_us = (gint64)(hours * 3600 * MUSTER_SECOND);
+  self.rules = rules; /* borrowed */
   return prune_all (&self, words, &error) ? MUSTER_EXIT_DONE : muster_cli_fail (error);
 }

@@ -42,6 +42,9 @@ typedef struct {
   char *save_share;
   char *save_secs;
   int keep;
+  int keep_best;
+  gint64 keep_every_steps;
+  char *metric;
   char *log_dir;
   char *loss;
   int tasks;
@@ -78,6 +81,7 @@ options_clear (CommandOptions *self)
   g_free (self->save_every);
   g_free (self->save_share);
   g_free (self->save_secs);
+  g_free (self->metric);
   g_free (self->log_dir);
   g_free (self->loss);
   g_free (self->grace);
@@ -130,6 +134,8 @@ check_options (CommandOptions *command, GError **error)
     wrong = "--save-share needs --save-every=auto";
   else if (command->epochs > 0 && command->feeds == NULL)
     wrong = "--epochs needs --feed, whose rows it counts; for the graph's own input use --steps=N";
+  else if (command->keep_best > 0 && command->metric == NULL)
+    wrong = "--keep-best needs --metric=NAME:max or NAME:min, such as loss:min";
   else if (command->fast_dirs != NULL && command->directory == NULL)
     wrong = "--fast-dir needs --checkpoint-dir, the durable directory behind it";
   else if (command->feeds == NULL && (command->rows != NULL || command->batch_size > 0))
@@ -176,6 +182,24 @@ find_loss (MusterScaffold *scaffold, const char *asked, char **loss, GError **er
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "--loss: the graph has no tensor '%s'",
                       asked);
+}
+
+/* A name that the graph doesn't have may be an evaluator's, or a mistake. */
+static void
+say_metric (MusterScaffold *scaffold, const CommandOptions *command, const char *loss)
+{
+  const char *colon = command->metric != NULL ? strrchr (command->metric, ':') : NULL;
+  g_autofree char *op = NULL;
+  if (colon == NULL)
+    return;
+  g_autofree char *name = g_strndup (command->metric, (gsize)(colon - command->metric));
+  if ((muster_graph_split_input (name, &op) >= 0 &&
+       muster_graph_has_node (muster_scaffold_graph (scaffold), op)) ||
+      (loss != NULL && strcmp (name, "loss") == 0))
+    return;
+  muster_cli_say (stderr,
+                  "metric '%s' isn't in the graph; its values come from `muster checkpoint mark`\n",
+                  name);
 }
 
 /* --- one training --- */
@@ -227,6 +251,8 @@ load (Job *self, GError **error)
                                command->batch_size, error) ||
       !find_loss (self->scaffold, command->loss, &self->loss, error))
     return FALSE;
+  if (!self->options->json && !self->role->is_worker)
+    say_metric (self->scaffold, command, self->loss);
   if (self->data.n_feeds == 0)
     return TRUE;
   self->batches = muster_batches_new (self->data.arrays, self->data.n_feeds, self->data.batch_size,
@@ -276,6 +302,9 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   const CommandOptions *command = self->command;
   const MusterTrainingListener listener = muster_train_show_listener (show);
   const MusterSaverOptions saver = {.max_to_keep = command->keep,
+                                    .keep_best = command->keep_best,
+                                    .keep_every_steps = command->keep_every_steps,
+                                    .metric = command->metric,
                                     .save_timeout_us = command->save_timeout_us,
                                     .fast = command->fast,
                                     .n_fast = command->n_fast};
@@ -439,6 +468,19 @@ muster_cli_train (int argc G_GNUC_UNUSED, char **argv)
        "time between checkpoints (default: 10m)", "TIME"},
       {"keep", 0, 0, G_OPTION_ARG_INT, &command.keep,
        "number of checkpoints to keep (-1: all; default: the meta graph's max_to_keep)", "N"},
+      {"keep-best", 0, 0, G_OPTION_ARG_INT, &command.keep_best,
+       "number of checkpoints with the best --metric to keep beside the newest (-1: none; default: "
+       "as the directory's last job)",
+       "N"},
+      {"keep-every-steps", 0, 0, G_OPTION_ARG_INT64, &command.keep_every_steps,
+       "keep checkpoints whose step is divisible by N for good (-1: none; default: as the "
+       "directory's last job)",
+       "N"},
+      {"metric", 0, 0, G_OPTION_ARG_STRING, &command.metric,
+       "metric of --keep-best: a tensor or op of the graph, loss (that of --loss), or a name that "
+       "`muster checkpoint mark` gives values to; and whether its max or min is best (default: as "
+       "the directory's last job)",
+       "NAME[:OUTPUT]:max|min"},
       {"allow-missing", 0, 0, G_OPTION_ARG_NONE, &command.allow_missing,
        "initialise variables that are missing in the checkpoint, including positions", NULL},
       {"no-positions", 0, 0, G_OPTION_ARG_NONE, &command.no_positions,

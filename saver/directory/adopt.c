@@ -8,6 +8,7 @@
 #include "checkpoint/store/directory_lock.h"
 #include "saver/directory/checkpoint_directory_private.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Removes the temporary files of savers that were killed, found by their names. A running save
@@ -267,6 +268,7 @@ typedef struct {
   GHashTable *seen;               /* (owned) (element-type utf8) prefixes */
   GPtrArray *list;                /* (owned) (element-type MusterKept) */
   GPtrArray *pending_deletes;     /* (owned) (element-type utf8) */
+  MusterKeepRules rules;          /* in force */
   double now;
   double mark;
 } Adoption;
@@ -279,6 +281,7 @@ adoption_clear (Adoption *self)
   g_clear_pointer (&self->seen, g_hash_table_unref);
   g_clear_pointer (&self->list, g_ptr_array_unref);
   g_clear_pointer (&self->pending_deletes, g_ptr_array_unref);
+  muster_keep_rules_clear (&self->rules);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Adoption, adoption_clear)
 
@@ -293,7 +296,7 @@ find_mark (Adoption *self)
     g_mutex_lock (&self->owner->lock);
     self->mark = self->owner->mark;
     g_mutex_unlock (&self->owner->lock);
-  } else if (self->owner->keep_seconds > 0 && self->mark > self->now) {
+  } else if (self->owner->rules.every_s > 0 && self->mark > self->now) {
     muster_log (G_LOG_LEVEL_WARNING, "clock", "MESSAGE",
                 "'%s': this host's clock is behind the last preserved checkpoint timestamp (%.0f s "
                 "before it); existing checkpoints are kept",
@@ -316,33 +319,18 @@ time_of (const Adoption *self, const char *prefix, double told)
   return times->len > 0 ? MIN (g_array_index (times, double, 0), self->now) : self->now;
 }
 
-/* By CheckpointManager's rule, what isn't newer than the mark is or may be preserved. */
+/* By CheckpointManager's rule, what isn't newer than the mark is or may be preserved. Of one that
+ * is beside the list, the record has said that it isn't. */
 static void
-add (Adoption *self, const char *prefix, double time)
+add (Adoption *self, const char *prefix, double time, gboolean is_beside)
 {
-  const MusterCheckpointDirectory *owner = self->owner;
+  const MusterKeepRules *rules = &self->owner->rules;
 
-  if (owner->keep_seconds > 0 && owner->keep_rule == MUSTER_KEEP_MANAGER && time <= self->mark)
+  if (rules->every_s > 0 && rules->by_last_kept && time <= self->mark && !is_beside)
     return;
-  g_ptr_array_add (self->list, muster_kept_new (prefix, time));
-}
-
-/* "model.ckpt" or "model.ckpt-STEP" */
-gboolean
-muster_checkpoint_directory_is_named_as_ours (const MusterCheckpointDirectory *self,
-                                              const char *prefix)
-{
-  g_autofree char *name = g_path_get_basename (prefix);
-  const gsize n = strlen (self->base_name);
-  return strncmp (name, self->base_name, n) == 0 &&
-         (name[n] == '\0' || (name[n] == '-' && name[n + 1] != '\0' &&
-                              strspn (name + n + 1, "0123456789") == strlen (name + n + 1)));
-}
-
-static gboolean
-is_named_as_ours (const Adoption *self, const char *prefix)
-{
-  return muster_checkpoint_directory_is_named_as_ours (self->owner, prefix);
+  MusterKept *kept = muster_kept_new (prefix, time);
+  kept->is_beside = is_beside;
+  g_ptr_array_add (self->list, kept);
 }
 
 /* Adds one that the state names, unless its files are missing or it is another saver's: two savers
@@ -353,14 +341,15 @@ add_listed (Adoption *self, const char *named, double told)
   MusterStorage *storage = self->owner->storage;
   g_autofree char *prefix = muster_checkpoint_locate (storage, self->directory, named);
 
-  if (g_hash_table_contains (self->seen, prefix) || !is_named_as_ours (self, prefix) ||
+  if (g_hash_table_contains (self->seen, prefix) ||
+      !muster_checkpoint_directory_names (self->owner, prefix) ||
       !muster_checkpoint_exists (storage, prefix))
     return;
   /* The manager's rule uses the state's times only. */
-  if (told <= 0 && self->owner->keep_rule == MUSTER_KEEP_MANAGER)
-    add (self, prefix, MIN (self->mark, self->now));
+  if (told <= 0 && self->owner->rules.by_last_kept)
+    add (self, prefix, MIN (self->mark, self->now), FALSE);
   else
-    add (self, prefix, time_of (self, prefix, told));
+    add (self, prefix, time_of (self, prefix, told), FALSE);
   g_hash_table_add (self->seen, g_steal_pointer (&prefix));
 }
 
@@ -369,8 +358,24 @@ static gboolean
 is_ours (const Adoption *self, const char *prefix)
 {
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, prefix);
-  return is_named_as_ours (self, prefix) &&
+  return muster_checkpoint_directory_names (self->owner, prefix) &&
          (one == NULL || g_strcmp0 (one->state_file, self->owner->latest_filename) == 0);
+}
+
+/* TRUE for one that a saver before kept beside its list. */
+static gboolean
+is_beside (const Adoption *self, const MusterSideCheckpoint *one)
+{
+  return one != NULL &&
+         (one->pinned || (self->rules.best > 0 &&
+                          isfinite (muster_side_checkpoint_metric (one, self->rules.metric))));
+}
+
+/* TRUE if muster published it; what the record tells of others doesn't make them muster's. */
+static gboolean
+is_published (const MusterSideCheckpoint *one)
+{
+  return one != NULL && one->files->len > 0;
 }
 
 /* Files that the state doesn't name, if the record or the caller says that they are muster's.
@@ -390,8 +395,13 @@ find_unlisted (Adoption *self, GError **error)
     const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, *file);
     if (g_hash_table_contains (self->seen, *file) || !is_ours (self, *file))
       continue;
-    if (one != NULL ? !one->preserved && !one->pending_delete : self->owner->adopt_unknown)
-      g_ptr_array_add (found, muster_kept_new (*file, time_of (self, *file, 0)));
+    if (one != NULL && (one->preserved || one->pending_delete))
+      continue;
+    if (!is_published (one) && !self->owner->adopt_unknown)
+      continue;
+    MusterKept *kept = muster_kept_new (*file, time_of (self, *file, 0));
+    kept->is_beside = is_beside (self, one);
+    g_ptr_array_add (found, kept);
   }
   return g_steal_pointer (&found);
 }
@@ -410,13 +420,13 @@ merge (Adoption *self, GPtrArray *unlisted)
       const MusterKept *other = unlisted->pdata[next];
       if (muster_checkpoint_step (other->prefix) >= muster_checkpoint_step (kept->prefix))
         break;
-      add (self, other->prefix, other->time);
+      add (self, other->prefix, other->time, other->is_beside);
     }
     g_ptr_array_add (self->list, muster_kept_new (kept->prefix, kept->time));
   }
   for (; next < unlisted->len; next++) {
     const MusterKept *other = unlisted->pdata[next];
-    add (self, other->prefix, other->time);
+    add (self, other->prefix, other->time, other->is_beside);
   }
 }
 
@@ -427,7 +437,7 @@ find_pending_deletes (Adoption *self)
   for (guint i = 0; i < self->record->checkpoints->len; i++) {
     const MusterSideCheckpoint *one = self->record->checkpoints->pdata[i];
     g_autofree char *prefix = g_build_filename (self->directory, one->name, NULL);
-    if (one->pending_delete && !one->preserved && is_ours (self, prefix) &&
+    if (one->pending_delete && !one->preserved && !one->pinned && is_ours (self, prefix) &&
         !g_hash_table_contains (self->seen, prefix))
       g_ptr_array_add (self->pending_deletes, g_steal_pointer (&prefix));
   }
@@ -496,6 +506,7 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *
   adoption.record = muster_checkpoint_record_read (self->storage, directory, NULL);
   if (adoption.record == NULL)
     adoption.record = muster_checkpoint_record_new ();
+  muster_checkpoint_directory_rules (self, adoption.record, &adoption.rules);
   if (!scan_directory (&adoption, error))
     return FALSE;
   take_over (&adoption);

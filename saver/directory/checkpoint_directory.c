@@ -17,6 +17,7 @@ muster_kept_new (const char *prefix, double time)
 
   kept->prefix = g_strdup (prefix);
   kept->time = time;
+  kept->is_beside = FALSE;
   return kept;
 }
 
@@ -54,6 +55,7 @@ muster_checkpoint_directory_clear (MusterCheckpointDirectory *self)
   g_clear_object (&self->lease);
   g_free (self->base_name);
   g_free (self->latest_filename);
+  muster_keep_rules_clear (&self->rules);
   g_clear_pointer (&self->meta_graph, g_bytes_unref);
   g_array_unref (self->claimed);
   g_ptr_array_unref (self->kept);
@@ -71,8 +73,17 @@ muster_checkpoint_directory_open (MusterCheckpointDirectory *self, MusterStorage
   self->storage = g_object_ref (storage);
   self->clock = g_object_ref (clock);
   /* Nothing is preserved yet, as in both of TensorFlow's classes. */
-  self->mark =
-      muster_checkpoint_directory_now (self) - (self->keep_rule == MUSTER_KEEP_MANAGER ? 1 : 0);
+  self->mark = muster_checkpoint_directory_now (self) - (self->rules.by_last_kept ? 1 : 0);
+}
+
+gboolean
+muster_checkpoint_directory_names (const MusterCheckpointDirectory *self, const char *prefix)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+  const gsize n = strlen (self->base_name);
+  return strncmp (name, self->base_name, n) == 0 &&
+         (name[n] == '\0' || (name[n] == '-' && name[n + 1] != '\0' &&
+                              strspn (name + n + 1, "0123456789") == strlen (name + n + 1)));
 }
 
 void

@@ -6,7 +6,6 @@
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage.h"
 #include "master/lease.h"
-#include "saver/builder/keep.h"
 
 G_BEGIN_DECLS
 
@@ -14,9 +13,11 @@ G_BEGIN_DECLS
 #define MUSTER_PROBE_PREFIX  ".probe-"
 #define MUSTER_PROBE_KEY_LEN 32 /* hexadecimal digits */
 
+/* A checkpoint that a saver manages: one of its list, or one that is kept beside it. */
 typedef struct {
-  char *prefix; /* (owned) */
-  double time;  /* seconds since 1970; INFINITY: never deleted */
+  char *prefix;       /* (owned) */
+  double time;        /* seconds since 1970; INFINITY: never deleted */
+  gboolean is_beside; /* not in the list, but kept for its value or by a pin */
 } MusterKept;
 
 MusterKept *muster_kept_new (const char *prefix, double time);
@@ -28,18 +29,16 @@ typedef struct {
   gint64 epoch;    /* in its side file */
 } MusterClaimed;
 
-/* What a saver knows about the directories that it saves to: the claims, the listed checkpoints,
- * and those to be deleted. A member of its saver. */
+/* What a saver knows about the directories that it saves to: the claims, the checkpoints that it
+ * manages, and those to be deleted. A member of its saver. */
 typedef struct {
   /* constant after muster_checkpoint_directory_open () */
   MusterStorage *storage; /* (owned) */
   MusterClock *clock;     /* (owned) */
   char *base_name;        /* (owned) */
   char *latest_filename;  /* (owned) (nullable) */
-  int max_to_keep;        /* 0: all */
-  double keep_seconds;    /* 0: none is preserved */
-  MusterKeepRule keep_rule;
-  GBytes *meta_graph; /* (owned) (nullable) written beside each checkpoint, as PREFIX.meta */
+  MusterKeepRules rules;  /* as given: 0 is the directory's own, for steps and the best */
+  GBytes *meta_graph;     /* (owned) (nullable) written beside each checkpoint, as PREFIX.meta */
   gboolean absolute_paths;
   gboolean unlisted;
   gboolean adopt_unknown;
@@ -70,6 +69,9 @@ void muster_checkpoint_directory_open (MusterCheckpointDirectory *self, MusterSt
 void muster_checkpoint_directory_set_lease (MusterCheckpointDirectory *self, MusterLease *lease);
 /* (transfer full) (nullable) */
 MusterLease *muster_checkpoint_directory_lease (MusterCheckpointDirectory *self);
+/* TRUE for "model.ckpt" and "model.ckpt-STEP", by this base name. */
+gboolean muster_checkpoint_directory_names (const MusterCheckpointDirectory *self,
+                                            const char *prefix);
 /* Seconds since 1970. */
 double muster_checkpoint_directory_now (MusterCheckpointDirectory *self);
 
@@ -155,6 +157,9 @@ gboolean muster_checkpoint_directory_write_goodput (MusterCheckpointDirectory *s
 
 /* The run that saved a checkpoint, by its directory's side file: (transfer full) (nullable) */
 char *muster_checkpoint_run (MusterStorage *storage, const char *prefix);
+/* A checkpoint's values, by its directory's side file: (transfer full) (nullable) (element-type
+ * MusterSideMetric) */
+GArray *muster_checkpoint_metrics (MusterStorage *storage, const char *prefix);
 /* The run that writes to a directory, by its side file: (transfer full) (nullable) */
 char *muster_directory_run (MusterStorage *storage, const char *directory);
 
@@ -164,13 +169,15 @@ void muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self,
                                              const char *directory);
 /* TRUE for the name of a file that is to be removed or published under another name. */
 gboolean muster_checkpoint_directory_is_temporary (const char *name);
-/* TRUE for BASE_NAME and BASE_NAME-STEP. */
-gboolean muster_checkpoint_directory_is_named_as_ours (const MusterCheckpointDirectory *self,
-                                                       const char *prefix);
 /* sweep_objects.c: the same in a store that can't rename. FALSE: it couldn't be read. */
 gboolean muster_checkpoint_directory_sweep_objects (MusterCheckpointDirectory *self,
                                                     const char *directory);
 
+/* retention_decide.c: the rules in force: what the options leave open is the directory's. *rules
+ * must be zero. */
+void muster_checkpoint_directory_rules (const MusterCheckpointDirectory *self,
+                                        const MusterCheckpointRecord *record,
+                                        MusterKeepRules *rules);
 /* adopt.c: reads the list from a directory, as in a new process. */
 gboolean muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *directory,
                                             GError **error);
@@ -181,11 +188,12 @@ typedef struct {
   char *prefix;
   char *temporary;
   gint64 step;
-  gboolean is_here;     /* written and synced by this process */
-  gboolean is_unlisted; /* no state file, no list */
-  gboolean is_verified; /* it was read back */
-  gboolean is_copy;     /* of another tier's: not published if the run has a newer one here */
-  const char *run;      /* (nullable) the run that saved it, if another than the directory's */
+  gboolean is_here;      /* written and synced by this process */
+  gboolean is_unlisted;  /* no state file, no list */
+  gboolean is_verified;  /* it was read back */
+  gboolean is_copy;      /* of another tier's: not published if the run has a newer one here */
+  const char *run;       /* (nullable) the run that saved it, if another than the directory's */
+  const GArray *metrics; /* (nullable) (element-type MusterSideMetric) its values */
   /* set by muster_checkpoint_directory_publish () */
   gboolean is_published;
   gboolean is_unsure; /* it may be published: its files must stay */

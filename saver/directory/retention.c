@@ -6,86 +6,33 @@
 #include "checkpoint/state/state_text.h"
 #include "checkpoint/store/directory_lock.h"
 #include "saver/directory/checkpoint_directory_private.h"
+#include "saver/directory/retention_private.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The list as it will be, and what leaves it. */
-typedef struct {
-  GPtrArray *list;      /* (owned) (element-type MusterKept) oldest first */
-  GPtrArray *leaving;   /* (owned) (element-type utf8) to be deleted */
-  GPtrArray *preserved; /* (owned) (element-type utf8) kept for good */
-  double mark;
-  const char *state_version; /* (nullable) of the state file that is replaced */
-} Change;
-
-static void
-change_clear (Change *self)
-{
-  g_clear_pointer (&self->list, g_ptr_array_unref);
-  g_clear_pointer (&self->leaving, g_ptr_array_unref);
-  g_clear_pointer (&self->preserved, g_ptr_array_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Change, change_clear)
-
 /* prefix at its end, and nowhere else. */
-static Change
-list_with (MusterCheckpointDirectory *self, const char *prefix, double now)
+static void
+list_with (MusterCheckpointDirectory *self, const char *prefix, double now,
+           MusterRetentionChange *change)
 {
-  Change change = {.list = g_ptr_array_new_with_free_func (muster_kept_free),
-                   .leaving = g_ptr_array_new_with_free_func (g_free),
-                   .preserved = g_ptr_array_new_with_free_func (g_free)};
-
   g_mutex_lock (&self->lock);
-  change.mark = self->mark;
+  change->mark = self->mark;
   for (guint i = 0; i < self->kept->len; i++) {
     const MusterKept *kept = self->kept->pdata[i];
-    if (strcmp (kept->prefix, prefix) != 0)
-      g_ptr_array_add (change.list, muster_kept_new (kept->prefix, kept->time));
+    if (strcmp (kept->prefix, prefix) == 0)
+      continue;
+    MusterKept *copy = muster_kept_new (kept->prefix, kept->time);
+    copy->is_beside = kept->is_beside;
+    g_ptr_array_add (change->kept, copy);
   }
   g_mutex_unlock (&self->lock);
-  g_ptr_array_add (change.list, muster_kept_new (prefix, now));
-  return change;
-}
-
-/* SAV.54, SAV.83 */
-static gboolean
-is_for_good (MusterCheckpointDirectory *self, double time, double *mark)
-{
-  if (isinf (time))
-    return TRUE;
-  if (self->keep_seconds <= 0)
-    return FALSE;
-  if (self->keep_rule == MUSTER_KEEP_MANAGER) {
-    if (time - self->keep_seconds < *mark)
-      return FALSE;
-    *mark = time;
-    return TRUE;
-  }
-  if (time <= *mark + self->keep_seconds)
-    return FALSE;
-  *mark += self->keep_seconds;
-  return TRUE;
-}
-
-/* Takes as many from the front as are too many (SAV.52, as muster does it). */
-static void
-trim (MusterCheckpointDirectory *self, Change *change)
-{
-  guint most = self->max_to_keep > 0 ? (guint)self->max_to_keep : G_MAXUINT;
-  guint n = change->list->len > most ? change->list->len - most : 0;
-
-  for (guint i = 0; i < n; i++) {
-    const MusterKept *oldest = change->list->pdata[i];
-    gboolean for_good = is_for_good (self, oldest->time, &change->mark);
-    g_ptr_array_add (for_good ? change->preserved : change->leaving, g_strdup (oldest->prefix));
-  }
-  g_ptr_array_remove_range (change->list, 0, n);
+  g_ptr_array_add (change->kept, muster_kept_new (prefix, now));
 }
 
 static gboolean
 write_state (MusterCheckpointDirectory *self, const char *directory, const char *prefix,
-             const Change *change, GError **error)
+             const MusterRetentionChange *change, GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   gboolean are_known = TRUE;
@@ -93,9 +40,11 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
   state->absolute_paths = self->absolute_paths;
   state->version = g_strdup (change->state_version);
   state->latest = g_strdup (prefix);
-  state->last_preserved = self->keep_seconds > 0 ? change->mark : 0;
-  for (guint i = 0; i < change->list->len; i++) {
-    const MusterKept *kept = change->list->pdata[i];
+  state->last_preserved = self->rules.every_s > 0 ? change->mark : 0;
+  for (guint i = 0; i < change->kept->len; i++) {
+    const MusterKept *kept = change->kept->pdata[i];
+    if (kept->is_beside)
+      continue;
     g_ptr_array_add (state->all, g_strdup (kept->prefix));
     g_array_append_val (state->timestamps, kept->time);
     are_known = are_known && isfinite (kept->time);
@@ -106,14 +55,28 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
                                               state, error);
 }
 
+/* Of one that was there before, the pin is left: it is on the name. */
+static MusterSideCheckpoint *
+begin_entry (MusterCheckpointRecord *record, const char *prefix)
+{
+  MusterSideCheckpoint *before = muster_checkpoint_record_find (record, prefix);
+  const gboolean is_pinned = before != NULL && before->pinned;
+  char *why = before != NULL ? g_steal_pointer (&before->pinned_for) : NULL;
+
+  muster_checkpoint_record_forget (record, prefix);
+  MusterSideCheckpoint *one = muster_checkpoint_record_ensure (record, prefix);
+  one->pinned = is_pinned;
+  one->pinned_for = why;
+  return one;
+}
+
 static gboolean
 describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
           const MusterNewCheckpoint *checkpoint, double now, GError **error)
 {
   const char *prefix = checkpoint->prefix;
 
-  muster_checkpoint_record_forget (record, prefix); /* of one that was there before */
-  MusterSideCheckpoint *one = muster_checkpoint_record_ensure (record, prefix);
+  MusterSideCheckpoint *one = begin_entry (record, prefix);
   one->step = MAX (checkpoint->step, -1);
   one->epoch = muster_checkpoint_directory_claimed_epoch (self, checkpoint->directory);
   one->time = now;
@@ -122,46 +85,48 @@ describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   one->run = g_strdup (checkpoint->run != NULL ? checkpoint->run : self->run);
   g_mutex_unlock (&self->lock);
   one->state_file = g_strdup (self->latest_filename);
+  for (guint i = 0; checkpoint->metrics != NULL && i < checkpoint->metrics->len; i++) {
+    const MusterSideMetric *metric = &g_array_index (checkpoint->metrics, MusterSideMetric, i);
+    muster_side_checkpoint_set_metric (one, metric->name, metric->value);
+  }
   return muster_side_checkpoint_describe (one, self->storage, prefix, self->meta_graph != NULL,
                                           error);
-}
-
-/* Names of other directories stay out: what is removed is made from these. */
-static MusterSideCheckpoint *
-entry_of (MusterCheckpointRecord *record, const char *directory, const char *prefix)
-{
-  g_autofree char *own = g_path_get_dirname (prefix);
-  return strcmp (own, directory) == 0 ? muster_checkpoint_record_find (record, prefix) : NULL;
 }
 
 /* What another has pruned meanwhile leaves the list: the state file must not name it again. Those
  * that the record knows are there, or doomed: nothing is asked of them. */
 static void
 drop_pruned (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const char *directory,
-             Change *change, const char *just_saved)
+             MusterRetentionChange *change, const char *just_saved)
 {
-  for (guint i = change->list->len; i-- > 0;) {
-    const MusterKept *kept = change->list->pdata[i];
-    const MusterSideCheckpoint *one = entry_of (record, directory, kept->prefix);
+  for (guint i = change->kept->len; i-- > 0;) {
+    const MusterKept *kept = change->kept->pdata[i];
+    const MusterSideCheckpoint *one = muster_retention_entry (record, directory, kept->prefix);
     gboolean is_known =
         (one != NULL && !one->pending_delete) || strcmp (kept->prefix, just_saved) == 0;
     if (!is_known && !muster_checkpoint_exists (self->storage, kept->prefix))
-      g_ptr_array_remove_index (change->list, i);
+      g_ptr_array_remove_index (change->kept, i);
   }
 }
 
 static void
-mark_leaving (MusterCheckpointRecord *record, const char *directory, const Change *change)
+mark_leaving (MusterCheckpointRecord *record, const char *directory,
+              const MusterRetentionChange *change)
 {
   for (guint i = 0; i < change->leaving->len; i++) {
-    MusterSideCheckpoint *one = entry_of (record, directory, change->leaving->pdata[i]);
+    MusterSideCheckpoint *one =
+        muster_retention_entry (record, directory, change->leaving->pdata[i]);
     if (one != NULL)
       one->pending_delete = TRUE;
   }
   for (guint i = 0; i < change->preserved->len; i++) {
-    MusterSideCheckpoint *one = entry_of (record, directory, change->preserved->pdata[i]);
-    if (one != NULL)
-      one->preserved = TRUE;
+    const MusterPreserved *preserved = change->preserved->pdata[i];
+    MusterSideCheckpoint *one = muster_retention_entry (record, directory, preserved->prefix);
+    if (one == NULL)
+      continue;
+    one->preserved = TRUE;
+    g_free (one->preserved_for);
+    one->preserved_for = g_strdup (preserved->why);
   }
 }
 
@@ -186,7 +151,7 @@ forget_gone (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, co
 /* Removes what has left the list. One that can't be removed, or that somebody reads, stays doomed
  * until it can; the save itself is well (SAV.55). */
 static void
-remove_pending_deletes (MusterCheckpointDirectory *self, const Change *change,
+remove_pending_deletes (MusterCheckpointDirectory *self, const MusterRetentionChange *change,
                         const char *just_saved)
 {
   g_autoptr (GPtrArray) remaining = g_ptr_array_new_with_free_func (g_free);
@@ -208,11 +173,11 @@ remove_pending_deletes (MusterCheckpointDirectory *self, const Change *change,
 }
 
 static void
-commit (MusterCheckpointDirectory *self, Change *change, guint64 bytes)
+commit (MusterCheckpointDirectory *self, MusterRetentionChange *change, guint64 bytes)
 {
   g_mutex_lock (&self->lock);
   g_autoptr (GPtrArray) before = self->kept;
-  self->kept = g_steal_pointer (&change->list);
+  self->kept = g_steal_pointer (&change->kept);
   self->mark = change->mark;
   self->last_bytes = MAX (bytes, 1);
   g_mutex_unlock (&self->lock);
@@ -220,7 +185,8 @@ commit (MusterCheckpointDirectory *self, Change *change, guint64 bytes)
 
 static gboolean
 write_record (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
-              MusterNewCheckpoint *checkpoint, const Change *change, double now, GError **error)
+              MusterNewCheckpoint *checkpoint, const MusterRetentionChange *change, double now,
+              GError **error)
 {
   const char *directory = checkpoint->directory;
 
@@ -228,7 +194,8 @@ write_record (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   mark_leaving (record, directory, change);
   const gboolean is_described = describe (self, record, checkpoint, now, error);
   checkpoint->bytes = muster_checkpoint_record_find (record, checkpoint->prefix)->bytes;
-  if (self->keep_seconds > 0)
+  muster_checkpoint_record_set_rules (record, self->latest_filename, &change->rules);
+  if (self->rules.every_s > 0)
     record->last_preserved = MAX (change->mark, 0);
   muster_checkpoint_directory_put_goodput (self, record);
   return is_described && muster_checkpoint_record_write (self->storage, directory, record, error);
@@ -244,11 +211,13 @@ record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   const char *directory = checkpoint->directory, *prefix = checkpoint->prefix;
   const gboolean is_first = self->needs_record || record->version != NULL;
   g_autoptr (GError) failure = NULL;
-  g_auto (Change) change = list_with (self, prefix, now);
+  g_auto (MusterRetentionChange) change = {0};
 
+  muster_retention_change_init (&change);
   change.state_version = state_version;
+  list_with (self, prefix, now, &change);
   drop_pruned (self, record, directory, &change, prefix);
-  trim (self, &change);
+  muster_retention_decide (self, record, checkpoint, &change);
   if (is_first && !write_record (self, record, checkpoint, &change, now, error))
     return FALSE;
   if (!write_state (self, directory, prefix, &change, error))
@@ -409,8 +378,11 @@ muster_checkpoint_directory_list (MusterCheckpointDirectory *self)
   g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
 
   g_mutex_lock (&self->lock);
-  for (guint i = 0; i < self->kept->len; i++)
-    g_strv_builder_add (builder, ((const MusterKept *)self->kept->pdata[i])->prefix);
+  for (guint i = 0; i < self->kept->len; i++) {
+    const MusterKept *kept = self->kept->pdata[i];
+    if (!kept->is_beside)
+      g_strv_builder_add (builder, kept->prefix);
+  }
   g_mutex_unlock (&self->lock);
   return g_strv_builder_end (builder);
 }

@@ -120,7 +120,7 @@ find_doubtful (const Objects *self)
   for (char **file = self->files; *file != NULL; file++) {
     gint32 n;
     g_autofree char *base = checkpoint_of (*file, &n);
-    if (base == NULL || !muster_checkpoint_directory_is_named_as_ours (self->owner, base))
+    if (base == NULL || !muster_checkpoint_directory_names (self->owner, base))
       continue;
     g_autofree char *index = g_strconcat (base, ".index", NULL);
     const gint32 other = GPOINTER_TO_INT (g_hash_table_lookup (numbers, base));

@@ -47,6 +47,7 @@ muster_copy_request_free (MusterCopyRequest *self)
   muster_storage_unlock (self->tiers->storage, self->lock);
   g_free (self->prefix);
   g_free (self->run);
+  g_clear_pointer (&self->metrics, g_array_unref);
   g_free (self->durable_directory);
   g_object_unref (self->owner); /* last: it keeps the tiers */
   g_free (self);
@@ -135,7 +136,8 @@ name_files (Copy *self)
                                      .is_here = TRUE,
                                      .is_verified = TRUE,
                                      .is_copy = TRUE,
-                                     .run = request->run};
+                                     .run = request->run,
+                                     .metrics = request->metrics};
   self->made.prefix = g_build_filename (self->made.directory, name, NULL);
   self->made.temporary = g_build_filename (self->made.directory, hidden, NULL);
   self->space.directory = self->made.directory;

@@ -105,7 +105,7 @@ check_tiers (const MusterTier *tiers, gsize n, MusterStorage *storage, GError **
   return TRUE;
 }
 
-/* What is preserved for good is preserved in the durable tier. */
+/* Best ones, and those that are preserved for good, are kept in the durable tier. */
 static void
 open_tier (MusterFastTier *self, const MusterTier *rule, const MusterCheckpointDirectory *durable)
 {
@@ -118,8 +118,10 @@ open_tier (MusterFastTier *self, const MusterTier *rule, const MusterCheckpointD
   muster_checkpoint_directory_init (own);
   own->base_name = g_strdup (durable->base_name);
   own->latest_filename = g_strdup (durable->latest_filename);
-  own->max_to_keep = muster_max_to_keep_or (rule->max_to_keep, DEFAULT_KEEP);
-  own->keep_rule = durable->keep_rule;
+  own->rules.newest = muster_max_to_keep_or (rule->max_to_keep, DEFAULT_KEEP);
+  own->rules.by_last_kept = durable->rules.by_last_kept;
+  own->rules.best = -1;
+  own->rules.every_steps = -1;
   own->meta_graph = durable->meta_graph != NULL ? g_bytes_ref (durable->meta_graph) : NULL;
   own->absolute_paths = durable->absolute_paths;
   own->unlisted = durable->unlisted;

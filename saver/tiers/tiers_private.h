@@ -80,6 +80,7 @@ typedef struct {
   guint from;              /* the tier of prefix */
   MusterTierSet to;        /* the tiers that get a copy */
   char *run;               /* (owned) (nullable) the run that saved it */
+  GArray *metrics;         /* (owned) (nullable) its values */
   MusterStorageLock *lock; /* (owned) (nullable) holds prefix; of the tiers' storage */
 } MusterCopyRequest;
 

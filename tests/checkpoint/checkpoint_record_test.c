@@ -7,6 +7,7 @@
 #include "tests/doubles/heard.h"
 
 #include <glib/gstdio.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,6 +47,19 @@ full_record (void)
   one->deaths = 3;
   one->bad = g_strdup (" the tensor 'w' = [1;2]\\ \xc3\xa4 ");
   one->state_file = g_strdup ("latest");
+  one->preserved_for = g_strdup ("every 6 h");
+  one->pinned = TRUE;
+  one->pinned_for = g_strdup ("the paper's; \xc3\xa4");
+  muster_side_checkpoint_set_metric (one, "eval/top 5;\xc3\xa4", 0.1);
+  muster_side_checkpoint_set_metric (one, "loss:1", NAN);
+  const MusterKeepRules rules = {.newest = 3,
+                                 .every_s = 21600,
+                                 .every_steps = 1000,
+                                 .best = 2,
+                                 .metric = (char *)"eval/top 5;\xc3\xa4",
+                                 .least_is_best = TRUE};
+  muster_checkpoint_record_set_rules (record, "latest", &rules);
+  muster_checkpoint_record_set_rules (record, NULL, &(MusterKeepRules){.newest = 5});
   muster_side_checkpoint_add_file (one, ".index", 123, &crc);
   muster_side_checkpoint_add_file (one, ".data-00000-of-00001", G_MAXUINT64, NULL);
   muster_checkpoint_record_ensure (record, "\xff%2fodd #=[]");
@@ -90,6 +104,51 @@ MUSTER_TEST (CheckpointRecord, what_is_written_is_read)
   MUSTER_EXPECT_EQ (file->crc32c, 0xe3069283u);
   MUSTER_EXPECT_FALSE (g_array_index (one->files, MusterSideFile, 1).has_crc);
   MUSTER_EXPECT_TRUE (muster_checkpoint_record_find (read, "\xff%2fodd #=[]") != NULL);
+}
+
+MUSTER_TEST (CheckpointRecord, what_keeps_checkpoints_is_read)
+{
+  g_autoptr (MusterCheckpointRecord) record = full_record ();
+  g_autofree char *text = muster_checkpoint_record_print (record);
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterCheckpointRecord) read = parse (text, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (read, "model ckpt;1");
+  MUSTER_EXPECT_TRUE (one->pinned && one->preserved);
+  MUSTER_EXPECT_STREQ (one->pinned_for, "the paper's; \xc3\xa4");
+  MUSTER_EXPECT_STREQ (one->preserved_for, "every 6 h");
+  MUSTER_EXPECT_EQ (muster_side_checkpoint_metric (one, "eval/top 5;\xc3\xa4"), 0.1);
+  MUSTER_EXPECT_EQ (one->metrics->len, 2U);
+  MUSTER_EXPECT_TRUE (isnan (muster_side_checkpoint_metric (one, "loss:1")));
+  MUSTER_EXPECT_TRUE (isnan (muster_side_checkpoint_metric (one, "loss")));
+  const MusterKeepRules *rules = muster_checkpoint_record_rules (read, "latest");
+  MUSTER_ASSERT_TRUE (rules != NULL);
+  MUSTER_EXPECT_EQ (rules->newest, 3);
+  MUSTER_EXPECT_EQ (rules->every_s, 21600.0);
+  MUSTER_EXPECT_EQ (rules->every_steps, 1000);
+  MUSTER_EXPECT_EQ (rules->best, 2);
+  MUSTER_EXPECT_STREQ (rules->metric, "eval/top 5;\xc3\xa4");
+  MUSTER_EXPECT_TRUE (rules->least_is_best);
+  MUSTER_EXPECT_EQ (muster_checkpoint_record_rules (read, NULL)->newest, 5);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_rules (read, "another") == NULL);
+}
+
+/* An older muster keeps it by the key that it knows. */
+MUSTER_TEST (CheckpointRecord, a_pinned_one_is_preserved_for_an_older_muster)
+{
+  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();
+  muster_checkpoint_record_ensure (record, "m-1")->pinned = TRUE;
+
+  g_autofree char *text = muster_checkpoint_record_print (record);
+  g_autoptr (MusterCheckpointRecord) read = parse (text, NULL);
+
+  MUSTER_EXPECT_TRUE (strstr (text, "preserved=true\n") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (text, "pinned=only\n") != NULL);
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (read, "m-1");
+  MUSTER_EXPECT_TRUE (one->pinned);
+  MUSTER_EXPECT_FALSE (one->preserved);
 }
 
 MUSTER_TEST (CheckpointRecord, absent_is_empty)

@@ -94,7 +94,7 @@ class CheckpointTest(unittest.TestCase):
         code, out, _ = run("list", self.directory)
         self.assertEqual(code, DONE)
         head, *rows = [line.split(None, 6) for line in out.splitlines()]
-        self.assertEqual(head, ["prefix", "when", "size", "shards", "state"])
+        self.assertEqual(head, ["prefix", "when", "size", "shards", "kept", "state"])
         self.assertEqual([row[0] for row in rows], [self.path("m-%d" % step) for step in (11, 10, 9)])
         self.assertIn("latest, good", out.splitlines()[1])
         self.assertIn("1h00m ago", out.splitlines()[1])
@@ -368,14 +368,14 @@ class CheckpointTest(unittest.TestCase):
         self.assertTrue(os.path.exists(self.path("m-0.bad.index")))
         self.assertEqual([name for name in ("m-1.index", "m-2.index", "m-3.index", "m-4.index")
                           if os.path.exists(self.path(name))], ["m-1.index", "m-4.index"])
-        self.assertIn(self.path("m-1") + "  kept     277 B  4h00m ago; the latest\n", out)
+        self.assertIn(self.path("m-1") + "  kept     277 B  4h00m ago; latest\n", out)
 
     def test_prune_keeps_what_is_kept_for_good_and_forgets_the_rest(self):
         self.write()
         self.copies([1, 2, 3, 4])
         code, out, _ = run("prune", self.directory, "--keep=1")
         self.assertEqual((code, self.there()), (DONE, [1, 4]))
-        self.assertIn("; kept for good\n", out)
+        self.assertIn("; for good\n", out)
         with open(self.path("checkpoint.muster"), encoding="utf-8") as file:
             noted = file.read()
         self.assertIn("m-1", noted)
@@ -432,6 +432,89 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual(run("prune", self.directory, "--keep=1")[0], BAD_INPUT)
         self.assertEqual(self.there(), [1, 2])
 
+    def test_prune_keeps_every_so_many_steps(self):
+        self.copies([1, 2, 3, 4, 5, 6, 7])
+        code, out, _ = run("prune", self.directory, "--keep=1", "--keep-every-steps=3")
+        self.assertEqual((code, self.there()), (DONE, [3, 6, 7]))
+        self.assertIn("; every 3 steps\n", out)
+
+    def test_prune_keeps_the_best(self):
+        self.copies([1, 2, 3, 4])
+        for step, value in ((1, "0.5"), (2, "0.97"), (3, "nan")):
+            self.assertEqual(run("mark", self.path("m-%d" % step), "--metric=eval/accuracy=" + value)[0], DONE)
+        code, out, _ = run("prune", self.directory, "--keep=1", "--keep-best=1", "--metric=eval/accuracy:max", "--dry-run")
+        self.assertEqual((code, self.there()), (DONE, [1, 2, 3, 4]))
+        self.assertIn("; best (eval/accuracy 0.97)\n", out)
+        code, _, _ = run("prune", self.directory, "--keep=1", "--keep-best=1", "--metric=eval/accuracy:max")
+        self.assertEqual((code, self.there()), (DONE, [2, 4]))
+        code, _, err = run("prune", self.directory, "--keep=1", "--keep-best=1")
+        self.assertEqual(code, BAD_INPUT)
+        self.assertIn("--keep-best=N needs --metric=NAME:max", err)
+        self.assertEqual(run("prune", self.directory, "--keep=1", "--keep-best=1", "--metric=eval/accuracy")[0], BAD_INPUT)
+        self.assertEqual(run("prune", self.directory, "--keep=1", "--keep-every-steps=-3")[0], BAD_INPUT)
+
+    # pin, unpin and mark
+
+    def kept(self):
+        _, rows = lines_of_json("list", self.directory)
+        return {row["step"]: row["kept"] for row in rows}
+
+    def listed(self):
+        with open(self.path("checkpoint"), encoding="utf-8") as file:
+            return [line.split()[1] for line in file if line.startswith("all_model_checkpoint_paths")]
+
+    def test_pinned_ones_stay(self):
+        self.copies([1, 2, 3, 4])
+        code, out, _ = run("pin", self.path("m-1"), self.path("m-2.index"), "--why=the paper's")
+        self.assertEqual((code, out), (DONE, "pinned %s: the paper's\npinned %s: the paper's\n" %
+                                       (self.path("m-1"), self.path("m-2"))))
+        self.assertEqual(self.listed(), ['"m-3"', '"m-4"'])
+        self.assertEqual(self.kept(), {1: ["pinned (the paper's)"], 2: ["pinned (the paper's)"], 3: ["newest"],
+                                       4: ["latest", "newest"]})
+        code, out, _ = run("prune", self.directory, "--keep=1")
+        self.assertEqual((code, self.there()), (DONE, [1, 2, 4]))
+        self.assertIn("; pinned (the paper's)\n", out)
+        code, rows = lines_of_json("unpin", self.path("m-1"))
+        self.assertEqual((code, rows), (DONE, [{"prefix": self.path("m-1"), "step": 1, "pinned": False}]))
+        run("prune", self.directory, "--keep=1")
+        self.assertEqual(self.there(), [2, 4])
+
+    def test_a_directory_is_its_latest(self):
+        self.copies([1, 2])
+        code, rows = lines_of_json("pin", self.directory)
+        self.assertEqual((code, rows), (DONE, [{"prefix": self.path("m-2"), "step": 2, "pinned": True, "why": None}]))
+        self.assertEqual(self.listed(), ['"m-1"', '"m-2"'])
+        self.assertEqual(self.kept()[2], ["latest", "pinned"])
+
+    def test_pins_nothing_if_one_is_missing(self):
+        self.copies([1, 2])
+        code, out, err = run("pin", self.path("m-1"), self.path("m-3"))
+        self.assertEqual((code, out), (BAD_INPUT, ""))
+        self.assertIn("m-3' not found", err)
+        self.assertEqual(self.kept()[1], ["newest"])
+        code, _, err = run("unpin", self.path("m-1"))
+        self.assertNotEqual(code, DONE)
+        self.assertIn("m-1' isn't pinned", err)
+
+    def test_marks_are_listed(self):
+        self.copies([1, 2])
+        code, out, _ = run("mark", self.path("m-1"), "--metric=eval/accuracy=0.97", "--metric=loss:0=nan")
+        self.assertEqual((code, out), (DONE, "%s: eval/accuracy 0.97\n%s: loss nan\n" % ((self.path("m-1"),) * 2)))
+        code, rows = lines_of_json("mark", self.directory, "--metric=a=b=-1e3")
+        self.assertEqual((code, rows), (DONE, [{"prefix": self.path("m-2"), "step": 2, "metric": "a=b", "value": -1000}]))
+        _, rows = lines_of_json("list", self.directory)
+        self.assertEqual([row["metrics"] for row in rows], [{"a=b": -1000}, {"eval/accuracy": 0.97, "loss": None}])
+
+    def test_mark_refuses_what_is_no_value(self):
+        self.copies([1])
+        for metric in ("loss", "loss=", "loss=x", "loss=1x", "=1", ":0=1", "a\tb=1"):
+            code, out, err = run("mark", self.path("m-1"), "--metric=" + metric)
+            self.assertEqual((code, out), (BAD_INPUT, ""), metric)
+            self.assertIn("invalid", err)
+        code, _, err = run("mark", self.path("m-1"))
+        self.assertEqual(code, BAD_INPUT)
+        self.assertIn("needs --metric=NAME=VALUE", err)
+
     # all
 
     def test_words(self):
@@ -440,7 +523,7 @@ class CheckpointTest(unittest.TestCase):
         code, _, err = run("lst")
         self.assertEqual(code, BAD_INPUT)
         self.assertIn("checkpoint: unknown verb 'lst'", err)
-        for verb in ("list", "show", "latest", "verify", "diff", "prune"):
+        for verb in ("list", "show", "latest", "verify", "diff", "prune", "pin", "unpin", "mark"):
             self.assertEqual(run(verb, "--help")[0], DONE)
             code, _, err = run(verb)
             self.assertEqual(code, BAD_INPUT)

@@ -22,7 +22,8 @@ FILES = ["--feed=x:0=@tests/fixtures/digits_x.npy", "--feed=y:0=@tests/fixtures/
 PATIENCE = 60
 UTF8, ASCII = {"LC_ALL": "C.UTF-8"}, {"LC_ALL": "C"}
 COMMANDS = [["serve"], ["prepare"], ["wait"], ["train"], ["status"], ["run"], ["save"], ["finish"], ["certs"],
-            *[["checkpoint", verb] for verb in ("list", "show", "latest", "verify", "diff", "prune")]]
+            *[["checkpoint", verb] for verb in ("list", "show", "latest", "verify", "diff", "prune", "pin",
+                                               "unpin", "mark")]]
 
 
 def run(*words, code=0, **environment):

@@ -372,6 +372,94 @@ class Tiers(Case):
                    "--fast-dir=%s/" % self.run_dir)
 
 
+class Retention(Case):
+    """What stays, over restarts, by what the job and evaluators say of it."""
+
+    def rows(self):
+        done = subprocess.run([MUSTER, "checkpoint", "list", self.run_dir, "--json"], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        return {row["step"]: row for row in events(done.stdout)}
+
+    def train_to(self, steps, *words):
+        done = train(*LOCAL, "--checkpoint-dir=" + self.run_dir, "--steps=%d" % steps, "--save-every=10", "--save-blocking",
+                     *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def mark(self, step, value):
+        done = subprocess.run([MUSTER, "checkpoint", "mark", "%s/model.ckpt-%d" % (self.run_dir, step),
+                               "--metric=eval/accuracy=%s" % value], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_keeps_the_best_by_the_loss_over_restarts(self):
+        rules = ("--keep=2", "--keep-best=2", "--metric=loss:min")
+        for steps in (40, 80, 120):
+            done = self.train_to(steps, *rules)
+            self.assertNotIn("isn't in the graph", done.stderr)
+            seen = self.rows()
+            self.assertEqual(max(seen), steps)
+            best = [step for step, row in seen.items() if any(word.startswith("best (loss ") for word in row["kept"])]
+            self.assertEqual(len(best), 2, seen)
+            losses = {step: row["metrics"].get("loss") for step, row in seen.items()}
+            for step in set(seen) - set(best):
+                self.assertTrue(losses[step] is None or losses[step] >= max(losses[one] for one in best), losses)
+            self.assertTrue(all(row["kept"] for row in seen.values()), seen)
+
+    def test_keeps_what_an_evaluator_found_best(self):
+        rules = ("--keep=3", "--keep-best=1", "--metric=eval/accuracy:max")
+        done = self.train_to(30, *rules)
+        self.assertIn("metric 'eval/accuracy' isn't in the graph", done.stderr)
+        self.mark(10, 0.97)
+        self.mark(20, 0.2)
+        self.train_to(100)  # by the directory's rules
+        seen = self.rows()
+        self.assertEqual(seen[10]["kept"], ["best (eval/accuracy 0.97)"])
+        self.assertNotIn(20, seen)
+        self.train_to(120, "--keep-best=-1", "--keep=3")
+        self.assertEqual(sorted(self.rows()), [100, 110, 120])
+
+    def test_prune_goes_by_the_jobs_rules(self):
+        self.train_to(70, "--keep=5", "--keep-best=1", "--metric=eval/accuracy:max", "--keep-every-steps=30")
+        self.mark(40, 0.5)
+        done = subprocess.run([MUSTER, "checkpoint", "prune", self.run_dir, "--keep=1"], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(self.rows()), [0, 30, 40, 60, 70])
+        text = subprocess.run([MUSTER, "checkpoint", "list", self.run_dir], capture_output=True, text=True,
+                              timeout=PATIENCE).stdout
+        kept = {line.split()[0].rpartition("-")[2]: line for line in text.splitlines()[1:]}
+        self.assertIn("best (eval/accuracy 0.5)  good", kept["40"])
+        self.assertIn("every 30 steps ", kept["30"])
+        self.assertIn("  newest ", kept["70"])
+
+    def test_a_fast_tier_keeps_by_its_own_number(self):
+        fast = os.path.join(self.work, "fast")
+        self.train_to(60, "--fast-dir=%s,every=5,keep=2" % fast, "--keep=1", "--keep-best=1", "--metric=loss:min",
+                      "--keep-every-steps=20")
+        done = subprocess.run([MUSTER, "checkpoint", "list", fast, "--json"], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        rows = events(done.stdout)
+        kept = [row["kept"] for row in rows if row["kept"]]  # one that is being copied is removed later
+        self.assertEqual(kept, [["latest", "newest"], ["newest"]])
+        self.assertTrue(all(row["metrics"]["loss"] > 0 for row in rows if row["step"] > 0), rows)
+        durable = self.rows()
+        self.assertTrue(any("best" in word for row in durable.values() for word in row["kept"]), durable)
+
+    def test_refuses_rules_that_cannot_be(self):
+        for words, why in ((["--keep-best=2"], "--keep-best needs --metric"),
+                           (["--metric=loss"], "invalid metric 'loss' (use NAME:max or NAME:min"),
+                           (["--metric=loss:best", "--keep-best=1"], "invalid metric")):
+            done = train(*LOCAL, "--checkpoint-dir=" + self.run_dir, "--steps=5", *words)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(why, done.stderr)
+        self.assertFalse(os.path.exists(self.run_dir))
+
+    def test_a_metric_is_a_number(self):
+        done = train(*LOCAL, "--checkpoint-dir=" + self.run_dir, "--steps=5", "--keep-best=1", "--metric=hidden/kernel:max")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("metric 'hidden/kernel:0'", done.stderr)
+
+
 class Goodput(Case):
     """What a job's time was spent on, over its lives."""
 

@@ -272,6 +272,18 @@ class State(case.TestCase):
         self.assertTrue(Muster.checkpoint_is_quarantined(self.prefix(2) + ".bad"))
         self.assertEqual(Muster.checkpoint_step(self.prefix(2) + ".bad"), 2)
 
+    def test_pins_and_marks(self):
+        self.save(1, 2)
+        self.assertTrue(Muster.checkpoint_pin(None, self.prefix(1), "the paper's", Muster.WAIT_FOREVER, None))
+        self.assertTrue(Muster.checkpoint_set_metric(None, self.prefix(1), "loss", 0.25, Muster.WAIT_FOREVER, None))
+        with open(os.path.join(self.folder, "checkpoint.muster"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("pinned-for=the paper's\n", text)
+        self.assertIn("metrics=loss 0.25\n", text)
+        self.assertTrue(Muster.checkpoint_unpin(None, self.prefix(1), Muster.WAIT_FOREVER, None))
+        self.assertFails(Muster.Error.FAILED_PRECONDITION, "isn't pinned", Muster.checkpoint_unpin, None, self.prefix(1),
+                         Muster.WAIT_FOREVER, None)
+
     def test_is_inspected(self):
         self.save(1)
         whole, overview = Muster.checkpoint_inspect(None, self.prefix(1))

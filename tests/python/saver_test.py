@@ -153,6 +153,15 @@ class Saver(SaverCase):
         self.assertFalse(saver.is_empty())
         self.assertGreater(saver.estimate_bytes(), 0)
 
+    def test_keeps_the_best(self):
+        saver = self.saver(max_to_keep=1, keep_best=1, metric="eval/accuracy:max", keep_every_steps=100)
+        self.assertEqual(saver.metric(), "eval/accuracy")
+        for step, value in ((1, 0.5), (2, 0.9), (3, float("nan")), (4, 0.1)):
+            saver.set_metric(value)
+            saver.save(self.session, self.run, step, FOREVER, None)
+        self.assertEqual([Muster.checkpoint_step(prefix) for prefix in Muster.checkpoint_list(None, self.run)], [2, 4])
+        self.assertEqual(saver.last_checkpoints(), [self.run + "/model.ckpt-4"])
+
     def test_has_a_list(self):
         saver = self.saver()
         paths = [saver.save(self.session, self.run, step, FOREVER, None) for step in (1, 2)]

@@ -63,6 +63,52 @@ MUSTER_TEST (Tiers, copy_what_was_saved_not_what_the_model_is_by_then)
   MUSTER_EXPECT_NULL (run->durable_dir);
 }
 
+MUSTER_TEST (Tiers, copy_the_value_of_the_metric)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  const MusterTier tier = {.directory = f.fast, .save_steps = 10};
+  const MusterSaverOptions options = {.storage = MUSTER_STORAGE (f.storage),
+                                      .fast = &tier,
+                                      .n_fast = 1,
+                                      .keep_best = 1,
+                                      .metric = "loss:min"};
+  g_clear_object (&f.saver);
+  f.saver = muster_saver_new (f.meta_graph, &options, &error);
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+
+  muster_saver_set_metric (f.saver, 0.25);
+  tiers_save_all (&f, 10, 10, BOTH);
+
+  g_autoptr (MusterCheckpointRecord) fast = record_of (f.fast), run = record_of (f.run);
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (fast, "model.ckpt-10"),
+                             *copy = muster_checkpoint_record_find (run, "model.ckpt-10");
+  MUSTER_EXPECT_EQ (muster_side_checkpoint_metric (one, "loss"), 0.25);
+  MUSTER_EXPECT_EQ (muster_side_checkpoint_metric (copy, "loss"), 0.25);
+  MUSTER_EXPECT_EQ (muster_checkpoint_record_rules (run, NULL)->best, 1);
+  MUSTER_EXPECT_EQ (muster_checkpoint_record_rules (fast, NULL)->best, 0);
+}
+
+/* A directory that was durable before is a fast tier now. */
+MUSTER_TEST (Tiers, keep_no_best_in_a_fast_one)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (tiers_begin (&f, NULL, -1, &error));
+  g_autoptr (MusterCheckpointRecord) before = record_of (f.fast);
+  const MusterKeepRules rules = {
+      .newest = 1, .best = 2, .every_steps = 5, .metric = (char *)"loss"};
+  muster_checkpoint_record_set_rules (before, NULL, &rules);
+  muster_checkpoint_record_write (NULL, f.fast, before, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  tiers_save_all (&f, 10, 10, FAST);
+
+  g_autoptr (MusterCheckpointRecord) fast = record_of (f.fast);
+  MUSTER_EXPECT_EQ (muster_checkpoint_record_rules (fast, NULL)->best, 0);
+  MUSTER_EXPECT_EQ (muster_checkpoint_record_rules (fast, NULL)->every_steps, 0);
+}
+
 MUSTER_TEST (Tiers, report_each_copy_once)
 {
   g_auto (Tiers) f = tiers_set_up ();

@@ -134,6 +134,22 @@ class CheckpointTest(peer.TestCase):
         self.assertEqual(manager.save(), os.path.join(self.directory, "ckpt-5"))
         self.assertEqual([row["step"] for row in lines("list", self.directory)], [5, 4])
 
+    def test_what_is_pinned_stays_when_tensorflow_goes_on(self):
+        self.save(4)
+        peer.muster("checkpoint", "pin", os.path.join(self.directory, "ckpt-2"))
+        state = tf.train.get_checkpoint_state(self.directory)
+        self.assertEqual([os.path.basename(path) for path in state.all_model_checkpoint_paths],
+                         ["ckpt-%d" % step for step in (1, 3, 4)])
+        manager = tf.train.CheckpointManager(self.checkpoint, self.directory, max_to_keep=2)
+        self.checkpoint.restore(manager.latest_checkpoint).assert_consumed()
+        manager.save()
+        manager.save()
+        self.assertEqual({row["step"]: row["kept"] for row in lines("list", self.directory)},
+                         {6: ["latest", "newest"], 5: ["newest"], 2: ["pinned"]})
+        peer.muster("checkpoint", "unpin", os.path.join(self.directory, "ckpt-2"))
+        self.assertEqual({row["step"]: row["kept"] for row in lines("list", self.directory)},
+                         {6: ["latest", "newest"], 5: ["newest"], 2: []})
+
 
 if __name__ == "__main__":
     peer.main()

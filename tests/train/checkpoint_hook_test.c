@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hooks that write files, on the engine. */
+#include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
 #include "graph/graph_builder.h"
@@ -11,6 +12,8 @@
 #include "tests/train/events.h"
 #include "train/hooks/hooks.h"
 #include "train/monitored/monitored_session.h"
+
+#include <math.h>
 
 typedef struct {
   MusterScaffold *scaffold;
@@ -129,6 +132,77 @@ saver_hook (Job *job, MusterCheckpointSaverOptions options)
   g_assert_no_error (error);
   g_ptr_array_add (job->hooks, hook);
   return hook;
+}
+
+/* --- the metric --- */
+
+/* Trains n steps with a saver that keeps two, and the best by this metric. */
+static gboolean
+train_by_metric (Job *job, const char *metric, gboolean is_blocking, int n, GError **error)
+{
+  const MusterSaverOptions rules = {.max_to_keep = 9, .keep_best = 1, .metric = metric};
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (job->scaffold), &rules, error);
+  const MusterCheckpointSaverOptions options = {.checkpoint_dir = job->directory,
+                                                .saver = saver,
+                                                .save_steps = 1,
+                                                .is_blocking = is_blocking};
+  g_ptr_array_add (job->hooks, muster_checkpoint_saver_hook_new (&options, error));
+  return open_job (job, error) && train (job, n, error) &&
+         muster_monitored_session_finish (job->session, NULL, MUSTER_WAIT_FOREVER, error);
+}
+
+/* NAN: none */
+static double
+recorded_metric (Job *job, int step, const char *metric)
+{
+  g_autofree char *name = g_strdup_printf ("model.ckpt-%d", step);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (NULL, job->directory, NULL);
+  return muster_side_checkpoint_metric (muster_checkpoint_record_find (record, name), metric);
+}
+
+MUSTER_TEST (CheckpointSaver, records_the_metric_of_the_step_before_each_save)
+{
+  for (int is_blocking = 0; is_blocking < 2; is_blocking++) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL;
+    g_free (job.directory);
+    job.directory = g_strdup_printf ("%s/run-%d", muster_test_tmpdir (), is_blocking);
+
+    MUSTER_EXPECT_TRUE (train_by_metric (&job, "loss:0:min", is_blocking, 3, &error));
+
+    MUSTER_EXPECT_NO_ERROR (error);
+    MUSTER_EXPECT_TRUE (isnan (recorded_metric (&job, 0, "loss"))); /* no step before it */
+    const double last = recorded_metric (&job, 3, "loss");
+    MUSTER_EXPECT_TRUE (last > 0);
+    if (is_blocking)
+      MUSTER_EXPECT_TRUE (last < recorded_metric (&job, 1, "loss"));
+  }
+}
+
+MUSTER_TEST (CheckpointSaver, has_no_value_for_a_metric_that_is_not_in_the_graph)
+{
+  g_auto (Job) job = set_up ();
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (train_by_metric (&job, "eval/accuracy:max", TRUE, 2, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (isnan (recorded_metric (&job, 2, "eval/accuracy")));
+}
+
+MUSTER_TEST (CheckpointSaver, refuses_a_metric_that_is_no_number)
+{
+  static const char *const metrics[] = {"init:max", "loss:7:max"};
+  for (gsize i = 0; i < G_N_ELEMENTS (metrics); i++) {
+    g_auto (Job) job = set_up ();
+    g_autoptr (GError) error = NULL;
+
+    MUSTER_EXPECT_FALSE (train_by_metric (&job, metrics[i], TRUE, 2, &error));
+
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
 }
 
 /* MON.70 */

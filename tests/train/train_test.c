@@ -5,6 +5,7 @@
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
+#include "graph/meta_graph/meta_graph_io.h"
 #include "graph/npy.h"
 #include "master/remote/remote_master.h"
 #include "server/server.h"
@@ -689,4 +690,49 @@ MUSTER_TEST (Training, that_is_asked_to_go_after_its_last_step_is_done)
     MUSTER_EXPECT_TRUE (trained.is_reached);
     MUSTER_EXPECT_EQ (trained.step, job.preempted_at);
   }
+}
+
+/* --- the metric of the best checkpoints --- */
+
+/* The same job below a scope: its graph has no op "loss". */
+static void
+rename_below (Job *job, const char *scope)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterImport how = {.import_scope = scope};
+  g_autoptr (MusterMetaGraph) renamed =
+      muster_meta_graph_import (muster_scaffold_meta_graph (job->scaffold), &how, &error);
+  g_assert_no_error (error);
+  muster_scaffold_unref (job->scaffold);
+  job->scaffold = job->training.scaffold = muster_scaffold_new (renamed, &error);
+  g_assert_no_error (error);
+}
+
+static double
+loss_at (Job *job, int step)
+{
+  g_autofree char *name = g_strdup_printf ("model.ckpt-%d", step);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (NULL, job->directory, NULL);
+  return muster_side_checkpoint_metric (muster_checkpoint_record_find (record, name), "loss");
+}
+
+MUSTER_TEST (Training, takes_its_loss_for_a_metric_that_the_graph_does_not_have)
+{
+  static const char *const renamed[] = {"m/x:0", "m/y:0"};
+  const MusterSaverOptions saver = {.max_to_keep = -1, .keep_best = 1, .metric = "loss:min"};
+  g_autoptr (GError) error = NULL;
+  g_auto (Job) job = {0};
+  set_up (&job);
+  rename_below (&job, "m");
+  job.training.feeds = renamed;
+  job.training.loss = "m/loss:0";
+  job.training.checkpoint_dir = job.directory;
+  job.training.saver = &saver;
+
+  MUSTER_EXPECT_TRUE (train (&job, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (isnan (loss_at (&job, 0)));
+  MUSTER_EXPECT_EQ ((float)loss_at (&job, 25), job.last_loss);
 }

@@ -8,6 +8,8 @@
 #include "train/hooks/hook_checkpoint_private.h"
 #include "train/hooks/saved_goodput_private.h"
 
+#include <math.h>
+
 #define NAME               "CheckpointSaverHook"
 #define REPORT_FAILURES_US (10 * MUSTER_SECOND)
 
@@ -34,6 +36,7 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
     self->saver = muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
   if (self->saver == NULL || !muster_saver_adopt_directory (self->saver, self->directory, error))
     return FALSE;
+  muster_hook_metric_find (&self->metric, self->saver, scaffold);
   muster_saved_goodput_offer (self->meter, self->saver, self->directory);
   if (self->preemption != NULL)
     muster_preemption_set_saver (self->preemption, self->saver, self->directory);
@@ -401,6 +404,7 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
         muster_background_save_open (&self->background, self->saver, session, error)))
     return FALSE;
   muster_saver_keep_cut (self->saver, FALSE); /* of the session before, if it was lost */
+  muster_saver_set_metric (self->saver, NAN);
   muster_drain_watch_open (&self->drain, &call);
   self->bottom_step = -1; /* what the session before saved as that step may be another branch's */
   const MusterTierSet all = bottom (self) | (bottom (self) - 1);
@@ -440,6 +444,13 @@ save_if_due (MusterCheckpointSaverHook *self, const MusterSaveCall *call, Muster
 }
 
 static gboolean
+checkpoint_before_run (MusterHook *hook, MusterRunContext *context, GError **error)
+{
+  muster_hook_metric_fetch (&MUSTER_CHECKPOINT_SAVER_HOOK (hook)->metric, context);
+  return muster_checkpoint_hook_await_end (hook, context, error);
+}
+
+static gboolean
 checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 {
   MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
@@ -450,7 +461,8 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
   gint64 until_us = 0;
 
   muster_tier_cadence_copy_restored (&self->cadence, self->directory);
-  if (!muster_checkpoint_hook_collect (self, &call, &wants_stop, error) ||
+  if (!muster_hook_metric_take (&self->metric, self->saver, context, error) ||
+      !muster_checkpoint_hook_collect (self, &call, &wants_stop, error) ||
       !collect_copies (self, error))
     return FALSE;
   const gboolean drains =
@@ -595,6 +607,7 @@ checkpoint_finalize (GObject *object)
   }
   muster_tier_cadence_clear (&self->cadence);
   muster_drain_watch_clear (&self->drain);
+  muster_hook_metric_clear (&self->metric);
   g_free (self->directory);
   g_free (self->durable);
   g_clear_object (&self->saver);
@@ -617,7 +630,7 @@ muster_checkpoint_saver_hook_class_init (MusterCheckpointSaverHookClass *klass)
   MUSTER_HOOK_CLASS (klass)->begin = checkpoint_begin;
   MUSTER_HOOK_CLASS (klass)->claims = checkpoint_claims;
   MUSTER_HOOK_CLASS (klass)->after_create_session = checkpoint_after_create;
-  MUSTER_HOOK_CLASS (klass)->before_run = muster_checkpoint_hook_await_end;
+  MUSTER_HOOK_CLASS (klass)->before_run = checkpoint_before_run;
   MUSTER_HOOK_CLASS (klass)->after_run = checkpoint_after_run;
   MUSTER_HOOK_CLASS (klass)->end = checkpoint_end;
   MUSTER_HOOK_CLASS (klass)->on_error = checkpoint_on_error;

@@ -4,6 +4,7 @@
 #include "train/hooks/auto_cadence_private.h"
 #include "train/hooks/background_save_private.h"
 #include "train/hooks/drain_watch_private.h"
+#include "train/hooks/hook_metric_private.h"
 #include "train/hooks/hooks_private.h"
 #include "train/hooks/tier_cadence_private.h"
 
@@ -28,6 +29,7 @@ struct _MusterCheckpointSaverHook {
   MusterStepTimer timer;         /* the durable tier's */
   MusterAutoCadence chosen;      /* that timer's interval, unless it is fixed */
   MusterTierCadence cadence;
+  MusterHookMetric metric;
   gint64 steps_per_run;
   guint most_failures;
   guint n_failures;
@@ -72,7 +74,7 @@ gboolean muster_checkpoint_hook_end_copies (MusterCheckpointSaverHook *self, GEr
 gboolean muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self,
                                                 const MusterSaveCall *call, gint64 until_us,
                                                 gboolean *wants_stop, GError **error);
-/* The hook's before_run: once the model is saved, the master is told, and no other step begins
+/* Of the hook's before_run: once the model is saved, the master is told, and no other step begins
  * before it has stopped. */
 gboolean muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context,
                                            GError **error);

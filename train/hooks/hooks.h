@@ -47,6 +47,11 @@ MusterHook *muster_stop_at_step_hook_new (gint64 num_steps, gint64 last_step, GE
  * save goes to the fastest tier in use; the others that are due then get a copy in the background.
  * The last save of a run goes to checkpoint_dir itself. A failed copy to checkpoint_dir counts as a
  * failed save.
+ *
+ * If the saver has a metric ([method@Saver.metric]) and the graph a tensor or op of that name, the
+ * tensor is fetched with each step, and a save records the value of the step before it. Otherwise
+ * values come from the program ([method@Saver.set_metric], as in a listener before the save) or
+ * from an evaluator ([func@checkpoint_set_metric]).
  */
 #define MUSTER_TYPE_CHECKPOINT_SAVER_HOOK (muster_checkpoint_saver_hook_get_type ())
 G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER,

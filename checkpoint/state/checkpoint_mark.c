@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/state/checkpoint_mark.h"
+
+#include "base/error.h"
+#include "base/require.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
+#include "checkpoint/state/state_text.h"
+#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/stores/default_storage.h"
+
+#include <string.h>
+
+/* One change, with the directory's lock held. */
+typedef struct {
+  MusterStorage *storage; /* (owned) */
+  const char *prefix;
+  char *directory;                /* (owned) */
+  MusterDirectoryLock *lock;      /* (owned) */
+  MusterCheckpointRecord *record; /* (owned) */
+} Mark;
+
+static void
+mark_clear (Mark *self)
+{
+  g_free (self->directory);
+  g_clear_pointer (&self->record, muster_checkpoint_record_free);
+  g_clear_pointer (&self->lock, muster_directory_unlock);
+  g_clear_object (&self->storage);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Mark, mark_clear)
+
+/* What to note. */
+typedef struct {
+  gboolean (*note) (Mark *mark, const void *what, GError **error);
+  const void *what; /* of note () */
+} Noting;
+
+static gboolean
+check (const Mark *self, GError **error)
+{
+  if (!muster_checkpoint_exists (self->storage, self->prefix))
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND,
+                        "no checkpoint '%s': '%s.index' doesn't exist", self->prefix, self->prefix);
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, self->prefix);
+  if (one != NULL && one->pending_delete)
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                        "'%s' is being removed: only a reader keeps it; copy it to keep it",
+                        self->prefix);
+  return TRUE;
+}
+
+static gboolean
+open_mark (Mark *self, MusterStorage *storage, const char *prefix, gint64 deadline_us,
+           GCancellable *cancellable, GError **error)
+{
+  self->storage = muster_storage_bound (storage != NULL ? storage : muster_default_storage (),
+                                        deadline_us, NULL, cancellable);
+  self->prefix = prefix;
+  self->directory = g_path_get_dirname (prefix);
+  if (!muster_checkpoint_exists (self->storage, prefix))
+    return check (self, error); /* no lock file in a directory that isn't one */
+  self->lock =
+      muster_directory_lock (self->storage, self->directory, deadline_us, NULL, cancellable, error);
+  self->record =
+      self->lock != NULL
+          ? muster_checkpoint_record_read_to_write (self->storage, self->directory, error)
+          : NULL;
+  return self->record != NULL && check (self, error);
+}
+
+static MusterSideCheckpoint *
+entry_of (Mark *self)
+{
+  MusterSideCheckpoint *one = muster_checkpoint_record_ensure (self->record, self->prefix);
+  if (one->step < 0)
+    one->step = muster_checkpoint_step (self->prefix);
+  return one;
+}
+
+static gboolean
+write_record (const Mark *self, GError **error)
+{
+  return muster_checkpoint_record_write (self->storage, self->directory, self->record, error);
+}
+
+/* Takes it from the list, of which TensorFlow's savers remove the oldest. The latest stays in it.
+ */
+static gboolean
+unlist (const Mark *self, const char *state_file, GError **error)
+{
+  g_autofree char *version =
+      muster_checkpoint_state_version (self->storage, self->directory, state_file, NULL);
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read_named (self->storage, self->directory, state_file, NULL);
+  g_autofree char *name = g_path_get_basename (self->prefix);
+  gboolean is_changed = FALSE;
+
+  for (guint i = state != NULL ? state->all->len : 0; i-- > 0;) {
+    g_autofree char *listed = g_path_get_basename (state->all->pdata[i]);
+    if (strcmp (listed, name) != 0 || strcmp (state->all->pdata[i], state->latest) == 0)
+      continue;
+    is_changed = TRUE;
+    g_ptr_array_remove_index (state->all, i);
+    if (i < state->timestamps->len)
+      g_array_remove_index (state->timestamps, i);
+  }
+  if (!is_changed)
+    return TRUE;
+  g_free (state->version);
+  state->version = g_steal_pointer (&version);
+  return muster_checkpoint_state_write_named (self->storage, self->directory, state_file, state,
+                                              error);
+}
+
+static gboolean
+note_once (const Noting *self, MusterStorage *storage, const char *prefix, gint64 deadline_us,
+           GCancellable *cancellable, GError **error)
+{
+  g_auto (Mark) mark = {0};
+  return open_mark (&mark, storage, prefix, deadline_us, cancellable, error) &&
+         self->note (&mark, self->what, error);
+}
+
+/* In a store without locks another writer may be faster. */
+static gboolean
+note (const Noting *self, MusterStorage *storage, const char *prefix, gint64 deadline_us,
+      GCancellable *cancellable, GError **error)
+{
+  for (guint n_tries = 0;;) {
+    GError *why = NULL;
+    if (note_once (self, storage, prefix, deadline_us, cancellable, &why))
+      return TRUE;
+    if (!muster_directory_try_again (&n_tries, deadline_us, NULL, cancellable, why, error))
+      return FALSE;
+  }
+}
+
+static gboolean
+note_pin (Mark *mark, const void *what, GError **error)
+{
+  const char *why = what;
+  MusterSideCheckpoint *one = entry_of (mark);
+  one->pinned = TRUE;
+  g_free (one->pinned_for);
+  one->pinned_for = why != NULL && *why != '\0' ? g_strdup (why) : NULL;
+  return write_record (mark, error) && unlist (mark, one->state_file, error) &&
+         (one->state_file == NULL || unlist (mark, NULL, error));
+}
+
+gboolean
+muster_checkpoint_pin (MusterStorage *storage, const char *prefix, const char *why,
+                       gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, prefix);
+  const Noting noting = {note_pin, why};
+  return note (&noting, storage, prefix, deadline_us, cancellable, error);
+}
+
+/* One that muster didn't publish is only known for its marks. */
+static gboolean
+is_needless (const MusterSideCheckpoint *one)
+{
+  return one->files->len == 0 && one->metrics->len == 0 && !one->preserved && one->bad == NULL &&
+         one->deaths == 0;
+}
+
+static gboolean
+note_unpin (Mark *mark, const void *what G_GNUC_UNUSED, GError **error)
+{
+  MusterSideCheckpoint *one = muster_checkpoint_record_find (mark->record, mark->prefix);
+  if (one == NULL || !one->pinned)
+    return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "'%s' isn't pinned", mark->prefix);
+  one->pinned = FALSE;
+  g_clear_pointer (&one->pinned_for, g_free);
+  if (is_needless (one))
+    muster_checkpoint_record_forget (mark->record, mark->prefix);
+  return write_record (mark, error);
+}
+
+gboolean
+muster_checkpoint_unpin (MusterStorage *storage, const char *prefix, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, prefix);
+  const Noting noting = {note_unpin, NULL};
+  return note (&noting, storage, prefix, deadline_us, cancellable, error);
+}
+
+static gboolean
+note_metric (Mark *mark, const void *what, GError **error)
+{
+  const MusterSideMetric *metric = what;
+  MusterSideCheckpoint *one = entry_of (mark);
+  muster_side_checkpoint_set_metric (one, metric->name, metric->value);
+  if (one->metrics->len > MUSTER_MOST_METRICS)
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "'%s' has %d metrics already, which is the limit", mark->prefix,
+                        MUSTER_MOST_METRICS);
+  return write_record (mark, error);
+}
+
+gboolean
+muster_checkpoint_set_metric (MusterStorage *storage, const char *prefix, const char *name,
+                              double value, gint64 deadline_us, GCancellable *cancellable,
+                              GError **error)
+{
+  muster_require (error, FALSE, prefix, name);
+  g_autofree char *own = muster_keep_metric_name (name, error);
+  const MusterSideMetric metric = {.name = own, .value = value};
+  const Noting noting = {note_metric, &metric};
+  return own != NULL && note (&noting, storage, prefix, deadline_us, cancellable, error);
+}

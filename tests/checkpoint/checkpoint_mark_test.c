@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/state/checkpoint_mark.h"
+
+#include "base/error.h"
+#include "checkpoint/state/checkpoint_record.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/store/directory_lock.h"
+#include "tests/checkpoint/bundle_fixture.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FOREVER MUSTER_WAIT_FOREVER
+
+static void
+put_index (const char *name)
+{
+  g_autofree char *file = g_strconcat (name, ".index", NULL);
+  put_file (file, file, strlen (file));
+}
+
+/* m-1 to m-3, listed; the record knows the first two. */
+static void
+put_directory (void)
+{
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
+  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();
+  for (guint i = 1; i <= 3; i++) {
+    g_autofree char *name = g_strdup_printf ("m-%u", i), *prefix = in_tmpdir (name);
+    put_index (name);
+    muster_checkpoint_state_add (state, prefix, 100.0 * i);
+    if (i < 3)
+      muster_side_checkpoint_add_file (muster_checkpoint_record_ensure (record, name), ".index", 1,
+                                       NULL);
+  }
+  muster_checkpoint_state_write (NULL, muster_test_tmpdir (), state, NULL);
+  muster_checkpoint_record_write (NULL, muster_test_tmpdir (), record, NULL);
+}
+
+static MusterCheckpointRecord *
+read_record (void)
+{
+  return muster_checkpoint_record_read (NULL, muster_test_tmpdir (), NULL);
+}
+
+/* "1 3", with the times of those. */
+static void
+expect_listed (const char *expected)
+{
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (NULL, muster_test_tmpdir (), NULL);
+  g_autoptr (GString) listed = g_string_new (NULL);
+  MUSTER_ASSERT_TRUE (state->timestamps->len == state->all->len);
+  for (guint i = 0; i < state->all->len; i++) {
+    const char *prefix = state->all->pdata[i];
+    g_string_append_printf (listed, "%s%c", i > 0 ? " " : "", prefix[strlen (prefix) - 1]);
+    MUSTER_EXPECT_EQ (g_array_index (state->timestamps, double, i),
+                      100.0 * (prefix[strlen (prefix) - 1] - '0'));
+  }
+  MUSTER_EXPECT_STREQ (listed->str, expected);
+}
+
+MUSTER_TEST (CheckpointMark, a_pin_takes_it_from_the_list)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  g_autoptr (GError) error = NULL;
+  put_directory ();
+
+  MUSTER_EXPECT_TRUE (muster_checkpoint_pin (NULL, prefix, "the paper's", FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_listed ("2 3");
+  g_autoptr (MusterCheckpointRecord) record = read_record ();
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (record, "m-1");
+  MUSTER_EXPECT_TRUE (one->pinned);
+  MUSTER_EXPECT_FALSE (one->preserved);
+  MUSTER_EXPECT_STREQ (one->pinned_for, "the paper's");
+}
+
+/* A state file without its latest is none. */
+MUSTER_TEST (CheckpointMark, the_latest_stays_in_the_list)
+{
+  g_autofree char *prefix = in_tmpdir ("m-3");
+  put_directory ();
+
+  MUSTER_EXPECT_TRUE (muster_checkpoint_pin (NULL, prefix, NULL, FOREVER, NULL, NULL));
+
+  expect_listed ("1 2 3");
+  g_autoptr (MusterCheckpointRecord) record = read_record ();
+  const MusterSideCheckpoint *three = muster_checkpoint_record_find (record, "m-3");
+  MUSTER_EXPECT_TRUE (three->pinned);
+  MUSTER_EXPECT_EQ (three->step, 3);
+  MUSTER_EXPECT_EQ (three->files->len, 0u); /* no muster saved it */
+}
+
+MUSTER_TEST (CheckpointMark, a_pin_may_get_another_reason)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  put_directory ();
+
+  muster_checkpoint_pin (NULL, prefix, "one", FOREVER, NULL, NULL);
+  muster_checkpoint_pin (NULL, prefix, "", FOREVER, NULL, NULL);
+
+  g_autoptr (MusterCheckpointRecord) record = read_record ();
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (record, "m-1");
+  MUSTER_EXPECT_TRUE (one->pinned);
+  MUSTER_EXPECT_NULL (one->pinned_for);
+}
+
+MUSTER_TEST (CheckpointMark, unpinned_is_what_it_was)
+{
+  g_autofree char *known = in_tmpdir ("m-1"), *unknown = in_tmpdir ("m-3");
+  g_autoptr (GError) error = NULL;
+  put_directory ();
+  muster_checkpoint_pin (NULL, known, "why", FOREVER, NULL, NULL);
+  muster_checkpoint_pin (NULL, unknown, "why", FOREVER, NULL, NULL);
+
+  MUSTER_EXPECT_TRUE (muster_checkpoint_unpin (NULL, known, FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_unpin (NULL, unknown, FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autoptr (MusterCheckpointRecord) record = read_record ();
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (record, "m-1");
+  MUSTER_EXPECT_FALSE (one->pinned || one->preserved);
+  MUSTER_EXPECT_NULL (one->pinned_for);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_find (record, "m-3") == NULL);
+}
+
+MUSTER_TEST (CheckpointMark, unpinned_is_preserved_if_a_rule_has_done_that)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  put_directory ();
+  g_autoptr (MusterCheckpointRecord) before = read_record ();
+  muster_checkpoint_record_find (before, "m-1")->preserved = TRUE;
+  muster_checkpoint_record_write (NULL, muster_test_tmpdir (), before, NULL);
+
+  muster_checkpoint_pin (NULL, prefix, NULL, FOREVER, NULL, NULL);
+  muster_checkpoint_unpin (NULL, prefix, FOREVER, NULL, NULL);
+
+  g_autoptr (MusterCheckpointRecord) record = read_record ();
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_find (record, "m-1")->preserved);
+}
+
+MUSTER_TEST (CheckpointMark, a_value_is_added_or_replaced)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  g_autoptr (GError) error = NULL;
+  put_directory ();
+
+  muster_checkpoint_set_metric (NULL, prefix, "loss:0", 2, FOREVER, NULL, &error);
+  muster_checkpoint_set_metric (NULL, prefix, "eval/top", 0.97, FOREVER, NULL, &error);
+  muster_checkpoint_set_metric (NULL, prefix, "loss", NAN, FOREVER, NULL, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autoptr (MusterCheckpointRecord) record = read_record ();
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (record, "m-1");
+  MUSTER_EXPECT_EQ (one->metrics->len, 2u);
+  MUSTER_EXPECT_EQ (muster_side_checkpoint_metric (one, "eval/top"), 0.97);
+  MUSTER_EXPECT_TRUE (isnan (muster_side_checkpoint_metric (one, "loss")));
+}
+
+MUSTER_TEST (CheckpointMark, there_is_a_limit_of_values)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  put_directory ();
+  g_autoptr (MusterCheckpointRecord) before = read_record ();
+  for (guint i = 0; i < MUSTER_MOST_METRICS; i++) {
+    g_autofree char *name = g_strdup_printf ("m%u", i);
+    muster_side_checkpoint_set_metric (muster_checkpoint_record_find (before, "m-1"), name, i);
+  }
+  muster_checkpoint_record_write (NULL, muster_test_tmpdir (), before, NULL);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_checkpoint_set_metric (NULL, prefix, "m0", 7, FOREVER, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (
+      muster_checkpoint_set_metric (NULL, prefix, "another", 7, FOREVER, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+}
+
+typedef gboolean (*Marking) (const char *prefix, gint64 deadline_us, GError **error);
+
+static gboolean
+by_pin (const char *prefix, gint64 deadline_us, GError **error)
+{
+  return muster_checkpoint_pin (NULL, prefix, NULL, deadline_us, NULL, error);
+}
+
+static gboolean
+by_unpin (const char *prefix, gint64 deadline_us, GError **error)
+{
+  return muster_checkpoint_unpin (NULL, prefix, deadline_us, NULL, error);
+}
+
+static gboolean
+by_metric (const char *prefix, gint64 deadline_us, GError **error)
+{
+  return muster_checkpoint_set_metric (NULL, prefix, "loss", 1, deadline_us, NULL, error);
+}
+
+static const Marking markings[] = {by_pin, by_unpin, by_metric};
+
+static void
+expect_refused (const char *prefix, gint64 deadline_us, MusterError code, const char *text)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (markings); i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_FALSE (markings[i](prefix, deadline_us, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, code);
+    MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, text) != NULL);
+  }
+}
+
+MUSTER_TEST (CheckpointMark, needs_a_checkpoint)
+{
+  g_autofree char *missing = in_tmpdir ("m-4"), *nowhere = in_tmpdir ("nowhere/m-1"),
+                  *directory = in_tmpdir ("nowhere");
+  put_directory ();
+
+  expect_refused (missing, FOREVER, MUSTER_ERROR_NOT_FOUND, "m-4.index' doesn't exist");
+  expect_refused (nowhere, FOREVER, MUSTER_ERROR_NOT_FOUND, "m-1.index' doesn't exist");
+
+  MUSTER_EXPECT_FALSE (g_file_test (directory, G_FILE_TEST_EXISTS));
+}
+
+MUSTER_TEST (CheckpointMark, leaves_what_is_being_removed)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  put_directory ();
+  g_autoptr (MusterCheckpointRecord) record = read_record ();
+  muster_checkpoint_record_find (record, "m-1")->pending_delete = TRUE;
+  muster_checkpoint_record_write (NULL, muster_test_tmpdir (), record, NULL);
+
+  expect_refused (prefix, FOREVER, MUSTER_ERROR_FAILED_PRECONDITION, "is being removed");
+}
+
+MUSTER_TEST (CheckpointMark, there_is_no_pin_to_take_back)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1"), *unknown = in_tmpdir ("m-3");
+  put_directory ();
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_FALSE (by_unpin (i == 0 ? prefix : unknown, FOREVER, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  }
+}
+
+MUSTER_TEST (CheckpointMark, waits_for_the_directorys_lock)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  put_directory ();
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      muster_local_storage (), muster_test_tmpdir (), FOREVER, NULL, NULL, NULL);
+  MUSTER_ASSERT_TRUE (lock != NULL);
+
+  expect_refused (prefix, 0, MUSTER_ERROR_DEADLINE_EXCEEDED, muster_test_tmpdir ());
+}
+
+MUSTER_TEST (CheckpointMark, refuses_a_name_that_cannot_be)
+{
+  g_autofree char *prefix = in_tmpdir ("m-1");
+  static const char *const names[] = {"", ":0", "a\tb", "\xff"};
+  put_directory ();
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_FALSE (
+        muster_checkpoint_set_metric (NULL, prefix, names[i], 1, FOREVER, NULL, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  }
+}
