@@ -161,6 +161,12 @@ class ObjectStoreTest(peer.S3Test):
             self.assertNotIn(SECRET, done.stdout + done.stderr)
             self.assertIn("whole", self.muster("checkpoint", "verify", inside))
         self.assertEqual([key for key in self.keys() if not key.startswith("tf/m")], [])
+        # A server that wasn't told of the prefix opens no store to clients, whatever its own credentials are.
+        done = subprocess.run([python, "-c", TENSORFLOW, self.served(), "s3://%s/none/m" % BUCKET, "unused"], env=without,
+                              capture_output=True, text=True, timeout=240)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no store supports 's3://'", done.stderr)
+        self.assertEqual([key for key in self.keys() if key.startswith("none")], [])
         self.assertEqual(self.left_over(), [])
 
     def test_tensorflow_s_own_master_saves_and_resumes_by_way_of_the_chief(self):
