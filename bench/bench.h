@@ -223,6 +223,7 @@ void bench_restore_cached (void);
 void bench_restore_small (void);
 void bench_async (void);
 void bench_saves (void);
+void bench_s3 (void);
 void bench_train (void);
 void bench_compute (void);
 void bench_census (void);

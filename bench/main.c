@@ -38,6 +38,7 @@ static const struct {
     {"restore-small", bench_restore_small, FALSE},
     {"async", bench_async, FALSE},
     {"saves", bench_saves, FALSE},
+    {"s3", bench_s3, FALSE},
     {"train", bench_train, FALSE},
     {"compute", bench_compute, FALSE},
     {"census", bench_census, FALSE},
