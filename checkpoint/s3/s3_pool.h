@@ -19,11 +19,15 @@ typedef void (*MusterS3Task) (gpointer data);
 /* Runs task (data) on a thread soon. A task may wait for the network, never for another task. */
 void muster_s3_pool_push (MusterS3Task task, gpointer data);
 
-/* Takes n bytes of the memory for uploads, as soon as others are sent. A writer goes over the limit
+/* The usual size of a buffer. Those of this size are used again while there are others: new memory
+ * costs the system as much time as sending it. */
+#define MUSTER_S3_BUFFER_SIZE ((gsize)8 << 20)
+
+/* A buffer of the memory for uploads, as soon as others are sent. A writer goes over the limit
  * where nothing is being sent, since waiting wouldn't help: where one thread fills many files at
- * the same time. */
-gboolean muster_s3_buffers_take (gsize n, const MusterS3Bound *bound, GError **error);
-void muster_s3_buffers_give (gsize n);
+ * the same time. NULL with an error. */
+guint8 *muster_s3_buffers_take (gsize size, const MusterS3Bound *bound, GError **error);
+void muster_s3_buffers_give (guint8 *buffer, gsize size); /* accepts NULL */
 
 /* A buffer is being sent, or has been. */
 void muster_s3_buffers_begin_sending (void);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* All parts of an upload but the last are equally large: some stores want that. */
-#define PART_SIZE  ((gsize)8 << 20)
+#define PART_SIZE  MUSTER_S3_BUFFER_SIZE
 #define PARTS_MAX  10000
 #define LARGEST    (MUSTER_S3_BUFFERS_MAX / 2)
 #define FIRST_SIZE ((gsize)256 << 10)
@@ -54,8 +54,7 @@ muster_s3_create (MusterS3Storage *self G_GNUC_UNUSED, const char *path, GError 
 static void
 drop_buffer (MusterStorageFile *file)
 {
-  g_clear_pointer (&file->buffer, g_free);
-  muster_s3_buffers_give (file->buffer_size);
+  muster_s3_buffers_give (g_steal_pointer (&file->buffer), file->buffer_size);
   file->buffer_size = file->n_buffered = 0;
 }
 
@@ -143,9 +142,8 @@ send_part (gpointer data)
   char *etag = send_stoppable (self, &why);
   if (etag == NULL)
     fail (self->file, why);
-  g_free (self->data);
   g_object_unref (self->storage);
-  muster_s3_buffers_give (self->buffer_size);
+  muster_s3_buffers_give (self->data, self->buffer_size);
   muster_s3_buffers_end_sending ();
   end_part (self->file, self->number, etag);
 }
@@ -186,17 +184,14 @@ make_space (MusterS3Storage *self, MusterStorageFile *file, gsize wanted, GError
                          : file->part_size;
   if (size <= file->buffer_size)
     return TRUE;
-  if (!muster_s3_buffers_take (size - file->buffer_size, &self->bound, error)) {
+  guint8 *buffer = muster_s3_buffers_take (size, &self->bound, error);
+  if (buffer == NULL) {
     g_prefix_error (error, "'%s': ", file->path);
     return FALSE;
   }
-  guint8 *buffer = g_try_realloc (file->buffer, size);
-  if (buffer == NULL) {
-    muster_s3_buffers_give (size - file->buffer_size);
-    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "'%s': no memory for a part of %" G_GSIZE_FORMAT " bytes", file->path,
-                        size);
-  }
+  if (file->n_buffered > 0)
+    memcpy (buffer, file->buffer, file->n_buffered);
+  muster_s3_buffers_give (file->buffer, file->buffer_size);
   file->buffer = buffer;
   file->buffer_size = size;
   return TRUE;

@@ -400,6 +400,8 @@ muster_storage_replace (MusterStorage *self, const char *path, const void *data,
       muster_storage_can_rename (self, path)
           ? muster_storage_publish (self, path, data, size, error)
           : iface->replace (self, path, data, size, version, new_version, error);
+  if (!is_replaced)
+    g_clear_pointer (new_version, g_free);
   g_free (unused);
   return is_replaced;
 }

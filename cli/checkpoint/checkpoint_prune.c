@@ -327,15 +327,23 @@ prune (Prune *self, GError **error)
   return remove_all (self, error);
 }
 
+/* In a store without locks a saver may be faster; then it is decided anew. */
 static gboolean
 prune_and_print (const Prune *rules, const char *directory, GError **error)
 {
-  g_auto (Prune) self = *rules;
-  self.directory = directory;
-  const gboolean is_well = prune (&self, error);
-  if (self.plans != NULL)
-    print (&self);
-  return is_well;
+  const gint64 deadline_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), LOCK_US);
+  for (guint n_tries = 0;;) {
+    g_auto (Prune) self = *rules;
+    GError *why = NULL;
+    self.directory = directory;
+    const gboolean is_well = prune (&self, &why);
+    if (!is_well && muster_directory_try_again (&n_tries, deadline_us, NULL, NULL, why, error))
+      continue;
+    if (self.plans != NULL)
+      print (&self);
+    return is_well;
+  }
 }
 
 /* Goes through them all; the first failure counts. */

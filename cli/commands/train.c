@@ -486,7 +486,8 @@ muster_cli_train (int argc G_GNUC_UNUSED, char **argv)
       {"no-positions", 0, 0, G_OPTION_ARG_NONE, &command.no_positions,
        "don't store each task's position in the data in the model", NULL},
       {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, &command.log_dir,
-       "local directory for TensorBoard event files (default: a local checkpoint directory)", "DIR"},
+       "local directory for TensorBoard event files (default: a local checkpoint directory)",
+       "DIR"},
       {"loss", 0, 0, G_OPTION_ARG_STRING, &command.loss,
        "scalar to report; training stops if it is NaN (default: the first in the collection "
        "'losses')",

@@ -175,7 +175,8 @@ find_time (Objects *self, gboolean is_held)
     return TRUE;
   if (!muster_storage_stat (self->owner->storage, record, &info, NULL))
     return FALSE;
-  self->before_us = info.mtime_us;
+  /* Some stores count in seconds. This saver hasn't written anything else yet. */
+  self->before_us = info.mtime_us + MUSTER_SECOND;
   return TRUE;
 }
 

@@ -79,8 +79,8 @@ muster_fuzz_seeds (void)
       "<A><B><Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>b</SecretAccessKey>"
       "<SessionToken>c</SessionToken><Expiration>2026-01-01T00:00:00Z</Expiration></Credentials>"
       "</B></A>",
-      "{\"AccessKeyId\": \"a\", \"SecretAccessKey\": \"b\", \"Token\": \"c\", "
-      "\"Expiration\": \"2026-01-01T00:00:00Z\"}",
+      ("{\"AccessKeyId\": \"a\", \"SecretAccessKey\": \"b\", \"Token\": \"c\", "
+       "\"Expiration\": \"2026-01-01T00:00:00Z\"}"),
       "[profile x]\naws_access_key_id = a\n# c\n  nested = 1\n[default]\nregion=eu\n",
       "bucket/run/model.ckpt-1"};
   for (gsize i = 0; i < G_N_ELEMENTS (seeds); i++)

@@ -412,7 +412,8 @@ MUSTER_TEST (ObjectSweep, removes_what_is_older_than_the_claim_and_nobodys)
   put (storage, "other-25.data-00000-of-00001");
   put (storage, "notes.txt");
   put (storage, ".probe-0123456789abcdef0123456789abcdef.index");
-  (void)muster_storage_create (storage, DIRECTORY "/model.ckpt-26.data-00000-of-00001", NULL);
+  MusterStorageFile *upload =
+      muster_storage_create (storage, DIRECTORY "/model.ckpt-26.data-00000-of-00001", NULL);
   MUSTER_EXPECT_EQ (object_storage_n_uploads (store), 1u);
   g_auto (Life) life = live (&plain, process);
   MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
@@ -424,4 +425,5 @@ MUSTER_TEST (ObjectSweep, removes_what_is_older_than_the_claim_and_nobodys)
   MUSTER_EXPECT_TRUE (has (storage, "notes.txt"));
   MUSTER_EXPECT_TRUE (has (storage, "model.ckpt-20.index"));
   MUSTER_EXPECT_EQ (object_storage_n_uploads (store), 0u);
+  muster_storage_abandon (storage, upload);
 }

@@ -161,7 +161,24 @@ class ObjectStoreTest(peer.S3Test):
             self.assertNotIn(SECRET, done.stdout + done.stderr)
             self.assertIn("whole", self.muster("checkpoint", "verify", inside))
         self.assertEqual([key for key in self.keys() if not key.startswith("tf/m")], [])
+        # A server that wasn't told of the prefix opens no store to clients, whatever its own credentials are.
+        done = subprocess.run([python, "-c", TENSORFLOW, self.served(), "s3://%s/none/m" % BUCKET, "unused"], env=without,
+                              capture_output=True, text=True, timeout=240)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no store supports 's3://'", done.stderr)
+        self.assertEqual([key for key in self.keys() if key.startswith("none")], [])
         self.assertEqual(self.left_over(), [])
+
+    def test_tensorflow_s_own_master_saves_and_resumes_by_way_of_the_chief(self):
+        home = os.environ.get("MUSTER_TENSORFLOW", os.path.expanduser("~/.cache/muster/tensorflow"))
+        if not os.path.exists(home + "/bin/python3"):
+            self.skipTest("no TensorFlow; bazel/setup --tests installs it")
+        for steps in (20, 40):
+            said = self.muster(*self.trained(RUN, "--steps=%d" % steps, "--save-every=20", master="tensorflow:" + home))
+            self.assertIn("trained digits to step %d" % steps, said)
+        self.assertIn("restored %s/model.ckpt-20" % RUN, said)
+        self.assertEqual(self.listed()[0]["prefix"], RUN + "/model.ckpt-40")
+        self.assertEqual((self.left_over(), self.uploads()), ([], []))
 
     def test_a_server_without_the_prefix_refuses_it_and_the_chief_sends_the_checkpoint(self):
         address = self.served()
