@@ -189,6 +189,9 @@ MUSTER_TEST (Copy, doesnt_overtake_what_a_job_saved)
   MusterEditReport report;
   write_model (storage, "to/m-3", 10, 2);
   muster_checkpoint_state_add (state, "to/m-3", 1000);
+  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();
+  muster_checkpoint_record_ensure (record, "m-3")->step = 3;
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_write (storage, "to", record, NULL));
   MUSTER_EXPECT_TRUE (muster_checkpoint_state_write (storage, "to", state, NULL));
 
   copy (storage, "run/m-9", "to/m-9", MUSTER_COPY_LATEST_AUTO, &report, &error);
@@ -484,6 +487,29 @@ MUSTER_TEST (Merge, rounds_once)
     MUSTER_ASSERT_NO_ERROR (error);
     MUSTER_EXPECT_EQ (*(const guint16 *)muster_tensor_data (mean), cases[i].mean);
   }
+}
+
+/* 2, 2 + 2^-9, 2^-24 and 0: their mean is a little above the middle of 1 and the next number, where
+ * a float between would be the middle itself. */
+MUSTER_TEST (Merge, doesnt_round_to_float_first)
+{
+  static const guint16 bits[] = {0x4000, 0x4001, 0x0001, 0x0000};
+  static const char *const from[] = {"m-0", "m-1", "m-2", "m-3", NULL};
+  g_autoptr (MusterStorage) storage = MUSTER_STORAGE (memory_storage_new ());
+  const MusterEditOptions options = {.storage = storage};
+  g_autoptr (GError) error = NULL;
+  for (gsize k = 0; k < G_N_ELEMENTS (bits); k++) {
+    MusterTensor *tensor = muster_tensor_new (MUSTER_HALF, 0, NULL);
+    memcpy (muster_tensor_data_mutable (tensor), &bits[k], sizeof bits[k]);
+    write_only (storage, from[k], "x", NULL, tensor);
+  }
+  MUSTER_EXPECT_TRUE (muster_checkpoint_merge (from, "mean", &options, NULL, NULL, NULL,
+                                               MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, "mean", &error);
+  g_autoptr (MusterTensor) mean = muster_bundle_reader_read (reader, "x", &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (*(const guint16 *)muster_tensor_data (mean), 0x3c01);
 }
 
 MUSTER_TEST (Extract, keeps_slices_and_refuses_a_pattern_without_a_match)

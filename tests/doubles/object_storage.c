@@ -627,8 +627,10 @@ object_replace (MusterStorage *storage, const char *path, const void *data, gsiz
     return muster_fail (error, MUSTER_ERROR_ABORTED, "'%s': another writer has changed it", path);
   g_autoptr (GBytes) bytes = g_bytes_new (data, size);
   put (bucket, path, bytes);
+  if (!end_change (is_lost, path, error))
+    return FALSE;
   *new_version = version_of (g_hash_table_lookup (bucket->objects, path));
-  return end_change (is_lost, path, error);
+  return TRUE;
 }
 
 static gboolean
