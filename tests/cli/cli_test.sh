@@ -117,7 +117,7 @@ expect 0 "loss:0" $muster run $model --feed=x:0=@$fixtures/digits_x.npy --feed=y
 expect 0 "model.ckpt-6" $muster save $model --checkpoint-dir="$work/run"
 expect 3 "invalid --when-full 'cry' (use fail, skip or pause)" $muster save $model --checkpoint-dir="$work/run" --when-full=cry
 expect 3 "invalid max_to_keep -2" $muster save $model --checkpoint-dir="$work/run" --keep=-2
-for bucket in s3://bucket/run gs://bucket/run; do
+for bucket in hdfs://bucket/run gs://bucket/run; do
   expect 3 "no store supports" $muster save $model --checkpoint-dir=$bucket
   expect 3 "no store supports" $muster prepare $model --checkpoint-dir=$bucket
   expect 3 "no store supports" $muster prepare $model --checkpoint=$bucket/model.ckpt-1

@@ -22,7 +22,7 @@ LINES = {
     "muster help checkpoint ver": "muster help checkpoint verify ",
     "muster wait --recov": "muster wait --recovery-wait=",
     "muster wait --progr": "muster wait --progress ",
-    "muster checkpoint prune --keep-": "muster checkpoint prune --keep-every=",
+    "muster checkpoint prune --keep-b": "muster checkpoint prune --keep-best=",
     "muster train --meta-graph=dig": "muster train --meta-graph=digits.meta ",
     "muster train --checkpoint-dir=": "muster train --checkpoint-dir=run/",
     "muster train --loss=x --save-every=a": "muster train --loss=x --save-every=auto ",

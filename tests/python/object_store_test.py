@@ -98,6 +98,14 @@ class ObjectStore(case.TestCase):
         self.store.publish("s3://bucket/run/a", b"x")
         self.assertEqual(Muster.s3_metrics().requests, before + 1)
 
+    def test_each_path_goes_to_the_store_of_its_scheme(self):
+        store = Muster.default_storage()
+        self.assertEqual([store.is_local(path) for path in ("run/a", "s3://bucket/run/a")], [True, False])
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "gs://", store.read, "gs://bucket/a")
+        within = Muster.default_storage_new_within(["s3://bucket/run"])
+        for path in "/etc/hostname", "s3://bucket/other":
+            self.assertFails(Muster.Error.PERMISSION_DENIED, path, within.read, path)
+
 
 if __name__ == "__main__":
     case.main()
