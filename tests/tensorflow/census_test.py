@@ -67,14 +67,14 @@ class Census(peer.TestCase):
 
     def compare(self, run, masters, what):
         """On TensorFlow's server and on these, each with nothing left there from before."""
-        wanted = self.twice(lambda: self.afresh(run, self.theirs))
+        wanted = self.again(lambda: self.afresh(run, self.theirs))
         for master in masters:
             if master == LOCAL:
                 got = self.afresh(run, self.ours[LOCAL])
-                self.twice(lambda: self.assert_same(wanted, got, LOCAL),
+                self.again(lambda: self.assert_same(wanted, got, LOCAL),
                            lambda: self.assert_same(self.afresh(run, self.theirs), got, LOCAL))
             else:
-                self.twice(lambda: self.assert_same(wanted, self.afresh(run, self.ours[master]), master))
+                self.again(lambda: self.assert_same(wanted, self.afresh(run, self.ours[master]), master))
             passed.setdefault(what, set()).add(master)
 
     @staticmethod
@@ -83,15 +83,18 @@ class Census(peer.TestCase):
         return run(target)
 
     @staticmethod
-    def twice(first, then=None):
-        """What TensorFlow's runtime does is asked a second time: now and then its worker takes a step for one that came
-        before ("request was received twice"), which Python's sessions pass over, a last save included; and it runs
+    def again(first, then=None):
+        """What TensorFlow's runtime does is asked up to three times: now and then its worker takes a step for one that
+        came before ("request was received twice"), which Python's sessions pass over, a last save included; and it runs
         initializers that read other reference variables too early. Our engine is asked once."""
-        try:
-            return first()
-        except (AssertionError, tf.errors.OpError) as failure:
-            print("told again, since", failure, file=sys.stderr)
-            return (then or first)()
+        call = first
+        for _ in range(2):
+            try:
+                return call()
+            except (AssertionError, tf.errors.OpError) as failure:
+                print("asked again, since", failure, file=sys.stderr)
+                call = then or first
+        return call()
 
     def check(self, name, kind):
         """A program of the census."""

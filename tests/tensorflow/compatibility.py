@@ -184,6 +184,14 @@ def operations(users, engine):
         rows.append(("`%s`" % op, cell([LOCAL if op in engine else TENSORFLOW]), str(len(using)) if using else "",
                      engine[op].replace("|", ", ") if op in engine else why(op)))
     return """
+## Object stores
+
+The operations of a saver (`SaveV2`, `RestoreV2`, `MergeV2Checkpoints`) take `s3://` paths on muster's
+engine, below a prefix that `--data-dir` allows. TensorFlow's `Saver.save ()` also writes files of its
+own on the client, the state file `checkpoint` and the meta graph, through TensorFlow's file systems,
+which have S3 only with the package `tensorflow-io`. So run the saver's operations
+(`saver.saver_def.save_tensor_name`), call `save ()` with a local path, or save with `muster save`.
+
 ## Operations
 
 The operations that the engine has or that programs of the census use; "programs" is the number of
