@@ -44,7 +44,7 @@ struct _MusterSaver {
   MusterSaveLog log;
   char *staging; /* (owned) (nullable) a directory for what masters write that can't write into an
                     object store; removed at the end */
-  double metric;               /* of the next save; NAN: none */
+  double metric; /* of the next save; NAN: none */
   gboolean is_saving;          /* the lock on saves is held */
   GCancellable *save_unlocked; /* (owned) (nullable) a waiter's; cancelled when the lock on saves is
                                   released */
