@@ -3,6 +3,7 @@
 
 #include "base/memory_account.h"
 #include "base/version.h"
+#include "checkpoint/s3/s3_metrics.h"
 #include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/services/readiness_service.h"
@@ -479,6 +480,33 @@ add_limits (Page *page, MusterServer *server)
     sample (page, "", "use", muster_memory_use_name (i), (double)muster_memory_used (i));
 }
 
+/* What this process has asked of object stores; all 0 without one, so that a rate begins at 0. */
+static void
+add_object_stores (Page *page)
+{
+  MusterS3Metrics counts;
+  muster_s3_metrics (&counts);
+  const struct {
+    const char *reason;
+    guint64 n;
+  } retries[] = {
+      {"throttled", counts.retries_throttled}, {"failed", counts.retries_failed},
+      {"lost", counts.retries_lost},           {"stalled", counts.retries_stalled},
+      {"damaged", counts.retries_damaged},     {"expired", counts.retries_expired},
+  };
+  counter (page, "muster_s3_requests", "Number of requests to object stores, with retries.",
+           (double)counts.requests);
+  family (page, COUNTER, "muster_s3_retries", "", "Number of retries of such requests, by reason.");
+  for (guint i = 0; i < G_N_ELEMENTS (retries); i++)
+    sample (page, "_total", "reason", retries[i].reason, (double)retries[i].n);
+  counter (page, "muster_s3_failures",
+           "Number of requests to object stores that failed in the end.", (double)counts.failures);
+  family (page, COUNTER, "muster_s3_sent_bytes", "bytes", "Bytes sent to object stores.");
+  sample (page, "_total", NULL, NULL, (double)counts.bytes_sent);
+  family (page, COUNTER, "muster_s3_received_bytes", "bytes", "Bytes received from object stores.");
+  sample (page, "_total", NULL, NULL, (double)counts.bytes_received);
+}
+
 char *
 muster_pages_metrics (MusterServer *server, gboolean open_metrics)
 {
@@ -488,6 +516,7 @@ muster_pages_metrics (MusterServer *server, gboolean open_metrics)
   add_histograms (&page, server);
   add_models (&page, server);
   add_limits (&page, server);
+  add_object_stores (&page);
   g_string_append (page.text, "# EOF\n");
   return g_string_free (page.text, FALSE);
 }

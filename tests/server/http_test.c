@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/s3/s3_metrics_private.h"
 #include "server/core/server_private.h"
 #include "server/http/pages.h"
 #include "tests/doubles/fake_clock.h"
@@ -101,6 +102,12 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
       "\nmuster_limit{limit=\"sessions\"} 20000\n",
       "\nmuster_limit_used{limit=\"sessions\"} 0\n",
       "\nmuster_limit_refused_total{limit=\"sessions\"} 0\n",
+      "\nmuster_s3_requests_total 3\n",
+      "\nmuster_s3_retries_total{reason=\"throttled\"} 2\n",
+      "\nmuster_s3_retries_total{reason=\"stalled\"} 0\n",
+      "\nmuster_s3_failures_total 1\n",
+      "\nmuster_s3_sent_bytes_total 4096\n",
+      "\nmuster_s3_received_bytes_total 0\n",
   };
   g_auto (HttpFixture) f = http_start ();
   http_give_models (&f);
@@ -108,6 +115,11 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
 
   muster_histogram_add (&f.server->watch_latency, 1500);
   muster_histogram_add (&f.server->watch_latency, 200 * MUSTER_SECOND);
+
+  MUSTER_S3_COUNT (requests, 3);
+  MUSTER_S3_COUNT (retries_throttled, 2);
+  MUSTER_S3_COUNT (failures, 1);
+  MUSTER_S3_COUNT (bytes_sent, 4096);
 
   g_autofree char *heard = http_ask (&f, "GET", "/metrics");
 
