@@ -58,7 +58,7 @@ warn_ignored (MusterS3Storage *self, const char *bucket)
   g_autofree char *store = muster_s3_config_describe (self->client->config);
   muster_log (G_LOG_LEVEL_WARNING, "unconditional-store", "MUSTER_BUCKET", bucket, "MESSAGE",
               "%s ignores If-Match: two chiefs that write to '" MUSTER_S3_SCHEME "%s' at the same "
-              "time may undo each other's changes (docs/object-stores.md)",
+              "time may overwrite each other's changes (docs/object-stores.md)",
               store, bucket);
 }
 

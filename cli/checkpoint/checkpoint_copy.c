@@ -11,10 +11,10 @@
 
 static const char summary[] =
     "Copies a checkpoint, or a directory's latest, to the directory TO, with its meta graph and\n"
-    "what its directory says of it. Every sum is checked. A copy becomes the latest of TO if TO\n"
-    "has none, or if the latest there is a copy of an earlier step: a job's own checkpoint is\n"
-    "never replaced as the latest, unless --latest is given. A copy that was interrupted goes on\n"
-    "where it was; Ctrl-C removes what isn't complete.";
+    "its record in the directory. Every checksum is verified. A copy becomes the latest of TO if\n"
+    "TO has none, or if the latest there is a copy of an earlier step: a job's own checkpoint is\n"
+    "never replaced as the latest, unless --latest is given. The same command resumes a copy that\n"
+    "failed or was killed; Ctrl-C removes incomplete files.";
 
 typedef struct {
   MusterCliEdit edit;
@@ -55,14 +55,14 @@ print (Copy *self, const char *from, const char *to, const MusterEditReport *rep
   }
   const char *latest = report->is_latest ? ", latest" : "";
   if (report->was_there) {
-    muster_cli_say (stdout, "%s is there and whole%s\n", to, latest);
+    muster_cli_say (stdout, "%s is already complete%s\n", to, latest);
     return;
   }
   g_autofree char *transfer = muster_figure_transfer (report->bytes, report->took_us);
   g_autofree char *kept = muster_format_size (report->kept_bytes);
   muster_cli_say (stdout, "copied %s%s, %s%s%s%s\n", to, latest, transfer,
                   report->kept_bytes > 0 ? ", " : "", report->kept_bytes > 0 ? kept : "",
-                  report->kept_bytes > 0 ? " of it from before" : "");
+                  report->kept_bytes > 0 ? " already copied" : "");
 }
 
 static gboolean
@@ -159,7 +159,7 @@ muster_cli_checkpoint_copy (int argc, char **argv)
       {"latest", 0, 0, G_OPTION_ARG_NONE, &self.latest,
        "make the copy the latest of TO in any case", NULL},
       {"read-back", 0, 0, G_OPTION_ARG_NONE, &self.edit.edit.reads_back,
-       "read the copy back also in an object store, which checks it by itself", NULL},
+       "also read back a copy in an object store, which already verifies uploads", NULL},
       {NULL}};
   if (!muster_cli_edit_begin (&self.edit, argc, argv, "FROM TO", summary, entries, 2, 2, &code))
     return code;

@@ -16,7 +16,7 @@
 static const char pin_summary[] =
     "Pins checkpoints, or a directory's latest: neither a job nor prune removes them, and they\n"
     "don't count towards the number to keep. A job that saves there may be running.";
-static const char unpin_summary[] = "Takes pins back. The job that saved a checkpoint removes it "
+static const char unpin_summary[] = "Removes pins. The job that saved a checkpoint removes it "
                                     "with a later save, unless another\n"
                                     "rule keeps it.";
 static const char mark_summary[] =

@@ -60,7 +60,7 @@ class EditTest(unittest.TestCase):
         self.assertEqual(run("latest", self.path("to"))[1], self.path("to", "m-10") + "\n")
         self.assertEqual(run("verify", self.path("to"))[0], DONE)
         self.assertEqual(run("copy", self.path("run"), self.path("to"))[1],
-                         self.path("to", "m-10") + " is there and whole, latest\n")
+                         self.path("to", "m-10") + " is already complete, latest\n")
 
     def test_copy_all_begins_with_the_latest(self):
         rows = json_of("copy", "--all", self.path("run"), self.path("to"))
