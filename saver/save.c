@@ -239,8 +239,7 @@ stage (Save *self, const GError *why, GError **error)
     return FALSE;
   if (!muster_saver_probe_once (self->saver, self->session, directory, self->deadline_us,
                                 self->cancellable, error)) {
-    g_prefix_error (
-        error, "%s; checkpoints could be sent there from a local directory, but: ", why->message);
+    g_prefix_error (error, "%s; saving through a local directory failed, too: ", why->message);
     return FALSE;
   }
   g_free (self->staged);
