@@ -88,12 +88,13 @@ zeros (MusterDType dtype, int n_dims, const gint64 *dims)
   return tensor;
 }
 
-/* Keeps a step busy for a while. */
+/* Keeps a step busy for a while. A product that nobody reads wouldn't be computed. */
 static void
 work (Build *self, const char *name, const char *after)
 {
   gint64 dims[] = {self->how->work, self->how->work};
   g_autofree char *matrix = g_strconcat (name, "/matrix", NULL);
+  g_autofree char *product = g_strconcat (name, "/product", NULL);
   g_autoptr (MusterTensor) value = zeros (MUSTER_FLOAT, 2, dims);
 
   if (self->how->work == 0) {
@@ -101,8 +102,11 @@ work (Build *self, const char *name, const char *after)
     return;
   }
   muster_graph_builder_constant (self->builder, matrix, value);
-  node (self, "MatMul", name, INPUTS (matrix, matrix, after));
+  node (self, "MatMul", product, INPUTS (matrix, matrix, after));
   muster_graph_builder_attr_type (self->builder, "T", MUSTER_FLOAT);
+  node (self, "CheckNumerics", name, INPUTS (product));
+  muster_graph_builder_attr_type (self->builder, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_string (self->builder, "message", name);
 }
 
 static void
