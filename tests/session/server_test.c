@@ -381,15 +381,15 @@ expect_server_state (const MusterSessionReport *report, const char *state)
 }
 
 static MusterSession *
-wait_at (guint16 port, const char *const *cluster, MusterSessionReport *report, GError **error)
+wait_at (guint16 port, gint64 timeout_us, const char *const *cluster, MusterSessionReport *report,
+         GError **error)
 {
   g_autofree char *target = g_strdup_printf ("grpc://127.0.0.1:%u", port);
   MusterSessionManagerOptions options = {.cluster = cluster};
   g_autoptr (MusterGraph) graph = served_graph (NULL);
   g_autoptr (MusterMaster) master = muster_remote_master_new (target, NULL);
   g_autoptr (MusterSessionManager) manager = muster_session_manager_new (graph, &options, NULL);
-  return muster_session_manager_wait_for_session (manager, master, MUSTER_SECOND, report, NULL,
-                                                  error);
+  return muster_session_manager_wait_for_session (manager, master, timeout_us, report, NULL, error);
 }
 
 MUSTER_TEST (NobodyThere, says_that_the_port_is_refused)
@@ -399,7 +399,7 @@ MUSTER_TEST (NobodyThere, says_that_the_port_is_refused)
   g_autoptr (GError) error = NULL;
   g_object_unref (listen_and_say_nothing (&port));
 
-  g_autoptr (MusterSession) session = wait_at (port, NULL, &report, &error);
+  g_autoptr (MusterSession) session = wait_at (port, MUSTER_SECOND, NULL, &report, &error);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
@@ -409,7 +409,8 @@ MUSTER_TEST (NobodyThere, says_that_the_port_is_refused)
   expect_server_state (&report, "refused");
 }
 
-/* Connected, but never a word: found out in the part of the time that is kept for it. */
+/* Connected, but never a word: found out in the part of the time that is kept for it, which a busy
+ * machine needs as well. */
 MUSTER_TEST (NobodyThere, says_that_the_server_is_silent)
 {
   guint16 port;
@@ -417,7 +418,7 @@ MUSTER_TEST (NobodyThere, says_that_the_server_is_silent)
   g_autoptr (GError) error = NULL;
   g_autoptr (GSocket) socket = listen_and_say_nothing (&port);
 
-  g_autoptr (MusterSession) session = wait_at (port, NULL, &report, &error);
+  g_autoptr (MusterSession) session = wait_at (port, 4 * MUSTER_SECOND, NULL, &report, &error);
 
   MUSTER_EXPECT_NULL (session);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
@@ -439,7 +440,7 @@ MUSTER_TEST (NobodyThere, names_the_tasks_of_the_cluster_that_do_not_answer)
   g_autofree char *down = g_strdup_printf ("ps:1=127.0.0.1:%u", other);
   const char *const cluster[] = {up, down, NULL};
 
-  g_autoptr (MusterSession) session = wait_at (port, cluster, &report, &error);
+  g_autoptr (MusterSession) session = wait_at (port, MUSTER_SECOND, cluster, &report, &error);
 
   MUSTER_EXPECT_NULL (session);
   EXPECT_SAYS (error, "ps:1 does not answer");
