@@ -26,6 +26,7 @@ muster_rpc_guard_new (MusterRpcCredentials *credentials, GPtrArray *methods)
   g_atomic_ref_count_init (&self->refs);
   self->credentials = credentials != NULL ? muster_rpc_credentials_ref (credentials) : NULL;
   self->methods = g_ptr_array_ref (methods);
+  g_atomic_int_set (&self->version, 0); /* after the rest, which fetch_config () reads after it */
   return self;
 }
 
@@ -42,16 +43,16 @@ muster_rpc_guard_unref (gpointer guard)
 
 /* --- the certificate --- */
 
-/* Called by gRPC when the address is opened, and before each handshake. */
+/* Called by gRPC when the address is opened, and before each handshake, on any thread that polls:
+ * also on one of a client in the same process. */
 static grpc_ssl_certificate_config_reload_status
 fetch_config (void *data, grpc_ssl_server_certificate_config **config)
 {
   MusterRpcGuard *self = data;
+  guint version = (guint)g_atomic_int_get (&self->version);
   muster_rpc_credentials_refresh (self->credentials);
-  if ((guint)g_atomic_int_get (&self->version) ==
-      muster_rpc_credentials_version (self->credentials))
+  if (version == muster_rpc_credentials_version (self->credentials))
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
-  guint version;
   *config = muster_rpc_credentials_server_config (self->credentials, &version);
   g_atomic_int_set (&self->version, version);
   return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
