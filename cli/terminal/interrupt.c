@@ -14,9 +14,8 @@ struct _MusterInterrupt {
   GThread *thread;
 };
 
-/* Performs the default action of a signal that all threads block. */
-static void
-end_by (int number)
+void
+muster_end_by_signal (int number)
 {
   sigset_t one;
   sigemptyset (&one);
@@ -33,7 +32,7 @@ on_signal (MusterInterrupt *self)
   if (read (self->signals, &info, sizeof info) != sizeof info)
     return;
   if (g_atomic_int_get (&self->signal) != 0)
-    end_by ((int)info.ssi_signo);
+    muster_end_by_signal ((int)info.ssi_signo);
   g_atomic_int_set (&self->signal, (int)info.ssi_signo);
   g_cancellable_cancel (self->work);
 }
@@ -91,7 +90,7 @@ muster_interrupt_end (MusterInterrupt *self)
   g_cancellable_cancel (self->ended);
   g_thread_join (self->thread);
   if (self->signal != 0)
-    end_by (self->signal);
+    muster_end_by_signal (self->signal);
   close (self->signals);
   pthread_sigmask (SIG_SETMASK, &self->mask_before, NULL);
   g_object_unref (self->work);

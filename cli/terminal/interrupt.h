@@ -19,4 +19,7 @@ GCancellable *muster_interrupt_cancellable (MusterInterrupt *self);
 /* If a signal has arrived it doesn't return: the process ends by that signal. */
 void muster_interrupt_end (MusterInterrupt *self);
 
+/* Performs the default action of a signal that all threads block. */
+void muster_end_by_signal (int number);
+
 G_END_DECLS

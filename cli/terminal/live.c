@@ -6,6 +6,7 @@
 #include "cli/output/notify.h"
 #include "cli/output/progress.h"
 #include "cli/output/rows.h"
+#include "cli/terminal/interrupt.h"
 #include "cli/terminal/report.h"
 
 #include <signal.h>
@@ -168,18 +169,6 @@ on_tick (MusterLive *self)
   g_mutex_unlock (&self->lock);
 }
 
-/* Performs the default action of a signal that all threads block. */
-static void
-end_by (int number)
-{
-  sigset_t one;
-  sigemptyset (&one);
-  sigaddset (&one, number);
-  signal (number, SIG_DFL);
-  raise (number);
-  pthread_sigmask (SIG_UNBLOCK, &one, NULL);
-}
-
 static void
 on_signal (MusterLive *self)
 {
@@ -194,7 +183,7 @@ on_signal (MusterLive *self)
     return;
   }
   if (self->signal != 0 || self->is_seen_to)
-    end_by ((int)info.ssi_signo);
+    muster_end_by_signal ((int)info.ssi_signo);
   self->is_seen_to =
       self->on_signal != NULL && self->on_signal ((int)info.ssi_signo, self->signal_data);
   if (self->is_seen_to)
@@ -408,7 +397,7 @@ muster_live_end (MusterLive *self)
   g_thread_join (self->thread);
   erase (self);
   if (self->signal != 0)
-    end_by (self->signal);
+    muster_end_by_signal (self->signal);
   close (self->signals);
   pthread_sigmask (SIG_SETMASK, &self->mask_before, NULL);
   g_object_unref (self->operation);
