@@ -289,6 +289,7 @@ muster_rpc_server_count (MusterRpcServer *self, gint change)
 void
 muster_rpc_server_enter (MusterRpcServer *self, GList *passing)
 {
+  grpc_call_ref (passing->data);
   g_mutex_lock (&self->lock);
   g_queue_push_tail_link (&self->passing, passing);
   gboolean is_late = self->is_cancelling;
@@ -303,6 +304,7 @@ muster_rpc_server_leave (MusterRpcServer *self, GList *passing)
   g_mutex_lock (&self->lock);
   g_queue_unlink (&self->passing, passing);
   g_mutex_unlock (&self->lock);
+  grpc_call_unref (passing->data);
 }
 
 /* Ends calls that outlive their callers. */

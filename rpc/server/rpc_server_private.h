@@ -45,8 +45,8 @@ struct _MusterRpcServer {
   gboolean is_shut;    /* guarded by lock: gRPC accepts no more calls */
   guint64 n_ended;     /* atomic: connections that were ended */
   gint n_open;         /* guarded by lock: requested calls that aren't gone, and forwarded ones */
-  GQueue passing; /* guarded by lock: (element-type grpc_call) forwarded calls that outlive their
-                     caller */
+  GQueue passing; /* guarded by lock: (element-type grpc_call) (owned) forwarded calls that
+                     outlive their caller */
   gboolean is_cancelling; /* guarded by lock: forwarded calls are being cancelled, new ones too */
 };
 
@@ -100,7 +100,7 @@ void muster_rpc_server_unref_private (MusterRpcServer *self);
 void muster_rpc_server_request (MusterRpcMethod *method);
 
 /* Register a forwarded call that may outlive its caller, but not the server: passing's data is the
- * grpc_call, which is cancelled when the server stops. */
+ * grpc_call, which is cancelled when the server stops, and held in between. */
 void muster_rpc_server_enter (MusterRpcServer *self, GList *passing);
 void muster_rpc_server_leave (MusterRpcServer *self, GList *passing);
 

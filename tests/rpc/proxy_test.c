@@ -322,6 +322,39 @@ MUSTER_TEST (RpcProxy, outlives_no_server)
 }
 
 static gpointer
+reply (gpointer arrived)
+{
+  muster_rpc_call_reply (arrived, NULL);
+  return NULL;
+}
+
+/* The server that stops cancels those calls that haven't ended: it mustn't find one that has. */
+static void
+stop_while_one_ends (void)
+{
+  g_auto (Front) f = {0};
+  front_start (&f, FALSE);
+  EchoThread caller;
+  echo_thread_start (&caller, &f.front, "/test.Echo/WaitOn");
+  MusterRpcCall *arrived = echo_pop (f.echo.arrived);
+  MUSTER_ASSERT_NOT_NULL (arrived);
+
+  GThread *replying = g_thread_new ("reply", reply, arrived);
+  muster_rpc_server_stop (f.server, 0);
+
+  g_thread_join (replying);
+  g_autoptr (GError) error = echo_thread_join (&caller); /* either */
+  g_autoptr (GError) ended = g_async_queue_timeout_pop (f.ended, BOUND_US);
+  MUSTER_EXPECT_TRUE (ended != NULL);
+}
+
+MUSTER_TEST (RpcProxy, ends_once_while_its_server_stops)
+{
+  for (int i = 0; i < 300; i++)
+    stop_while_one_ends ();
+}
+
+static gpointer
 call_many (gpointer data)
 {
   Front *f = data;
