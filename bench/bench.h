@@ -220,6 +220,7 @@ void bench_crowd_tls (void);
 void bench_recovery (void);
 void bench_recovery_crowd (void);
 void bench_outage (void);
+void bench_elastic (void);
 void bench_python (void);
 void bench_save (void);
 void bench_save_memory (void);

@@ -29,6 +29,7 @@ static const struct {
     {"recovery", bench_recovery, FALSE},
     {"recovery-crowd", bench_recovery_crowd, TRUE},
     {"outage", bench_outage, TRUE},
+    {"elastic", bench_elastic, TRUE},
     {"python", bench_python, FALSE},
     {"save", bench_save, FALSE},
     {"save-memory", bench_save_memory, FALSE},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A crowd on a simulated clock: tasks join a job whose batches are dealt, leave it, die and come back from the dead, in
- * any order; each batch is trained once. 200 tasks and 2,000 events; with MUSTER_LONG 10,000 and 100,000. MUSTER_SEED
- * says what happens. */
+/* A crowd on a simulated clock: tasks join a job whose batches are dealt, leave it, die and come
+ * back from the dead, in any order; each batch is trained once. 200 tasks and 2,000 events; with
+ * MUSTER_LONG 10,000 and 100,000. MUSTER_SEED says what happens. */
 #include "base/error.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Elastic jobs (`muster train --task=auto`): the time without a chief when it is killed, and what
+ * dealing batches costs against tasks with a fixed share each.
+ *
+ *   MUSTER_ELASTIC_KILLS  how many chiefs are killed (50) */
+#include "bench/bench.h"
+
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FEED           "--feed=x:0=@tests/fixtures/digits_x.npy"
+#define N_TASKS        8
+#define TAKEOVER_TASKS 3
+/* Nothing takes longer, or the bench fails. */
+#define LIMIT_S 60.0
+#define LOOK_S  0.001
+/* Chiefs live at least so long, and at most twice that. */
+#define CALM_S 0.5
+/* Of a measured rate, and before it. */
+#define WINDOW_S 4.0
+#define WARM_S   1.5
+#define N_ROUNDS 5
+/* A slowed task is stopped for all but this share of the time. */
+#define SLOWED_SHARE  0.1
+#define SLOW_PERIOD_S 0.05
+
+/* A process whose output is read as it comes. */
+typedef struct {
+  BenchChild *child; /* (owned) */
+  GThread *reader;   /* (owned) */
+  GMutex lock;
+  /* guarded by lock */
+  double last_step, last_step_s; /* its newest step, and when that was made */
+  double saved_s;                /* its newest save */
+  double claimed_s;              /* a server's: the newest claim */
+  int chief;                     /* a server's: the process that claimed */
+} Process;
+
+typedef struct {
+  char *address, *meta, *folder; /* (owned) */
+  Process *server;
+  GPtrArray *tasks; /* (element-type Process) */
+} Job;
+
+static double
+wall_s (void)
+{
+  return (double)g_get_real_time () / 1e6;
+}
+
+/* --- processes --- */
+
+static double
+field_of (const char *line, const char *name)
+{
+  g_autofree char *sought = g_strdup_printf ("\"%s\":", name);
+  const char *at = strstr (line, sought);
+  return at != NULL ? g_ascii_strtod (at + strlen (sought), NULL) : 0;
+}
+
+/* "worker:1 (HOST:PID) claimed 'model'; …" */
+static int
+claimant_of (const char *line, const char *claimed)
+{
+  const char *at = claimed;
+  while (at > line && !g_ascii_isdigit (at[-1]))
+    at--;
+  while (at > line && g_ascii_isdigit (at[-1]))
+    at--;
+  return (int)strtol (at, NULL, 10);
+}
+
+static void
+take_line (Process *self, const char *line)
+{
+  const char *claimed = strstr (line, " claimed '");
+  g_mutex_lock (&self->lock);
+  if (claimed != NULL) {
+    self->claimed_s = wall_s ();
+    self->chief = claimant_of (line, claimed);
+  } else if (g_str_has_prefix (line, "{\"event\":\"step\"")) {
+    self->last_step = field_of (line, "step");
+    self->last_step_s = field_of (line, "time");
+  } else if (g_str_has_prefix (line, "{\"event\":\"saved\"")) {
+    self->saved_s = field_of (line, "time");
+  }
+  g_mutex_unlock (&self->lock);
+}
+
+static gpointer
+read_lines (gpointer data)
+{
+  Process *self = data;
+  for (;;) {
+    g_autofree char *line = g_data_input_stream_read_line (self->child->out, NULL, NULL, NULL);
+    if (line == NULL)
+      return NULL;
+    take_line (self, line);
+  }
+}
+
+static Process *
+process_new (BenchChild *child)
+{
+  Process *self = g_new0 (Process, 1);
+  self->child = child;
+  g_mutex_init (&self->lock);
+  self->reader = g_thread_new ("reader", read_lines, self);
+  return self;
+}
+
+static void
+process_free (gpointer data)
+{
+  Process *self = data;
+  g_subprocess_send_signal (self->child->process, SIGCONT);
+  g_subprocess_force_exit (self->child->process);
+  g_thread_join (self->reader);
+  bench_child_free (self->child);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+static double
+read_of (Process *self, const double *field)
+{
+  g_mutex_lock (&self->lock);
+  const double value = *field;
+  g_mutex_unlock (&self->lock);
+  return value;
+}
+
+static int
+chief_of (Process *server)
+{
+  g_mutex_lock (&server->lock);
+  const int chief = server->chief;
+  g_mutex_unlock (&server->lock);
+  return chief;
+}
+
+/* --- the job --- */
+
+static void
+job_init (Job *self, gint32 side)
+{
+  g_autoptr (MusterMetaGraph) model = bench_trained_model (4, side);
+  self->meta = bench_model_file (muster_meta_graph_bytes (model));
+  self->folder = bench_make_folder ();
+  self->address = bench_free_address ();
+  g_autofree char *listen = g_strconcat ("--listen=", self->address, NULL);
+  const char *const argv[] = {"cli/muster", "serve", listen, "--log-level=info", NULL};
+  BenchChild *child = bench_child_new_merged (argv);
+  g_autofree char *line = NULL;
+  do {
+    g_free (line);
+    line = bench_child_line (child);
+  } while (strstr (line, "serving grpc://") == NULL);
+  self->server = process_new (child);
+  self->tasks = g_ptr_array_new_with_free_func (process_free);
+}
+
+static void
+job_clear (Job *self)
+{
+  g_ptr_array_unref (self->tasks);
+  process_free (self->server);
+  bench_remove_folder (self->folder);
+  (void)g_unlink (self->meta);
+  g_free (self->meta);
+  g_free (self->folder);
+  g_free (self->address);
+}
+
+/* number: of a task of a fixed job of N_TASKS; -1: an elastic one. */
+static void
+add_task (Job *self, int number, const char *save)
+{
+  g_autofree char *master = g_strconcat ("--master=grpc://", self->address, NULL);
+  g_autofree char *meta = g_strconcat ("--meta-graph=", self->meta, NULL);
+  g_autofree char *folder = g_strconcat ("--checkpoint-dir=", self->folder, NULL);
+  g_autofree char *task = number < 0    ? g_strdup ("--task=auto")
+                          : number == 0 ? g_strdup ("--task=chief:0")
+                                        : g_strdup_printf ("--task=worker:%d", number - 1);
+  g_autofree char *tasks = g_strdup_printf (number < 0 ? "--max-tasks=%d" : "--tasks=%d", N_TASKS);
+  const char *const argv[] = {"cli/muster", "train", FEED,   "--steps=1000000000000",
+                              "--json",     meta,    master, folder,
+                              task,         tasks,   save,   NULL};
+  g_ptr_array_add (self->tasks, process_new (bench_child_new (argv)));
+}
+
+static double
+newest_step (Job *self, double *at_s)
+{
+  double step = 0;
+  for (guint i = 0; i < self->tasks->len; i++) {
+    Process *task = self->tasks->pdata[i];
+    g_mutex_lock (&task->lock);
+    if (task->last_step > step) {
+      step = task->last_step;
+      *at_s = task->last_step_s;
+    }
+    g_mutex_unlock (&task->lock);
+  }
+  return step;
+}
+
+static void
+await_steps (Job *self)
+{
+  const double until_s = bench_now_s () + LIMIT_S;
+  for (guint i = 0; i < self->tasks->len; i++)
+    while (read_of (self->tasks->pdata[i], &((Process *)self->tasks->pdata[i])->last_step) == 0) {
+      if (bench_now_s () > until_s)
+        bench_fail ("task %u has made no step for %g s", i, LIMIT_S);
+      bench_sleep_s (LOOK_S);
+    }
+}
+
+/* --- a chief that is killed --- */
+
+static Process *
+find_task (Job *self, int pid)
+{
+  for (guint i = 0; i < self->tasks->len; i++)
+    if (bench_child_pid (((Process *)self->tasks->pdata[i])->child) == pid)
+      return self->tasks->pdata[i];
+  bench_fail ("the chief, process %d, isn't one of the tasks", pid);
+}
+
+/* The first instant after since_s. */
+static double
+await_after (Process *self, const double *field, double since_s, const char *what)
+{
+  const double until_s = bench_now_s () + LIMIT_S;
+  while (read_of (self, field) <= since_s) {
+    if (bench_now_s () > until_s)
+      bench_fail ("no %s for %g s after a chief was killed", what, LIMIT_S);
+    bench_sleep_s (LOOK_S);
+  }
+  return read_of (self, field);
+}
+
+static void
+kill_chief (Job *self, GArray *claims_s, GArray *saves_s)
+{
+  Process *chief = find_task (self, chief_of (self->server));
+  const double killed_s = wall_s ();
+  g_ptr_array_remove (self->tasks, chief); /* which kills it */
+  const double claim_s =
+      await_after (self->server, &self->server->claimed_s, killed_s, "claim") - killed_s;
+  Process *next = find_task (self, chief_of (self->server));
+  const double save_s = await_after (next, &next->saved_s, killed_s, "save") - killed_s;
+  g_array_append_val (claims_s, claim_s);
+  g_array_append_val (saves_s, save_s);
+  add_task (self, -1, "--save-secs=100ms");
+  await_steps (self);
+}
+
+static double
+most_of (const GArray *values)
+{
+  double most = 0;
+  for (guint i = 0; i < values->len; i++)
+    most = MAX (most, g_array_index (values, double, i));
+  return most;
+}
+
+static void
+measure_takeover (void)
+{
+  const char *asked = g_getenv ("MUSTER_ELASTIC_KILLS");
+  const int n_kills = asked != NULL ? atoi (asked) : 50;
+  g_autoptr (GArray) claims_s = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autoptr (GArray) saves_s = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autoptr (GRand) random = g_rand_new_with_seed (1);
+  Job job;
+  job_init (&job, 64);
+  for (int i = 0; i < TAKEOVER_TASKS; i++)
+    add_task (&job, -1, "--save-secs=100ms");
+  await_steps (&job);
+  for (int i = 0; i < n_kills; i++) {
+    bench_sleep_s (g_rand_double_range (random, CALM_S, 2 * CALM_S));
+    kill_chief (&job, claims_s, saves_s);
+  }
+  job_clear (&job);
+  const double worst_claim_s = most_of (claims_s), worst_save_s = most_of (saves_s);
+  bench_print (&(BenchRow){.what = "a chief killed: until the next one's claim",
+                           .muster = bench_median (claims_s),
+                           .bound = 0.2});
+  bench_print (&(BenchRow){.what = "  the worst", .muster = worst_claim_s, .bound = 0.2});
+  bench_print (&(BenchRow){.what = "a chief killed: until the next one's save",
+                           .muster = bench_median (saves_s),
+                           .bound = 0.5});
+  bench_print (&(BenchRow){.what = "  the worst", .muster = worst_save_s, .bound = 0.5});
+}
+
+/* --- steps per second --- */
+
+typedef struct {
+  int pid;
+  gint is_over; /* atomic */
+} Slowing;
+
+static gpointer
+slow (gpointer data)
+{
+  Slowing *self = data;
+  while (!g_atomic_int_get (&self->is_over)) {
+    kill (self->pid, SIGSTOP);
+    bench_sleep_s (SLOW_PERIOD_S * (1 - SLOWED_SHARE));
+    kill (self->pid, SIGCONT);
+    bench_sleep_s (SLOW_PERIOD_S * SLOWED_SHARE);
+  }
+  return NULL;
+}
+
+typedef enum { FIXED, DEALT, SEVEN, ONE_SLOWED, N_KINDS } Kind;
+
+/* The last task to come isn't the chief. */
+static double
+measure_rate (Kind kind)
+{
+  const int n = kind == SEVEN ? N_TASKS - 1 : N_TASKS;
+  double began_s = 0, ended_s = 0;
+  Job job;
+  job_init (&job, 128);
+  for (int i = 0; i < n; i++) {
+    add_task (&job, kind == FIXED ? i : -1, "--save-secs=1h");
+    if (i == 0 && kind != FIXED) /* it is the chief */
+      await_steps (&job);
+  }
+  await_steps (&job);
+  Slowing slowing = {.pid = bench_child_pid (((Process *)job.tasks->pdata[n - 1])->child)};
+  GThread *thread = kind == ONE_SLOWED ? g_thread_new ("slow", slow, &slowing) : NULL;
+  bench_sleep_s (WARM_S);
+  const double first = newest_step (&job, &began_s);
+  bench_sleep_s (WINDOW_S);
+  const double last = newest_step (&job, &ended_s);
+  g_atomic_int_set (&slowing.is_over, 1);
+  g_clear_pointer (&thread, g_thread_join);
+  job_clear (&job);
+  return (ended_s - began_s) / (last - first);
+}
+
+static void
+measure_rates (void)
+{
+  GArray *seconds[N_KINDS];
+  double median[N_KINDS];
+  for (int kind = 0; kind < N_KINDS; kind++)
+    seconds[kind] = g_array_new (FALSE, FALSE, sizeof (double));
+  for (int round = 0; round < N_ROUNDS; round++)
+    for (int kind = 0; kind < N_KINDS; kind++) {
+      const double each = measure_rate ((Kind)kind);
+      g_array_append_val (seconds[kind], each);
+    }
+  for (int kind = 0; kind < N_KINDS; kind++) {
+    median[kind] = bench_median (seconds[kind]);
+    g_array_unref (seconds[kind]);
+  }
+  bench_print (&(BenchRow){.what = "a step of 8 tasks, batches dealt",
+                           .muster = median[DEALT],
+                           .other = median[FIXED],
+                           .name = "a fixed share each",
+                           .bound_ratio = 1 / 0.97});
+  bench_print (&(BenchRow){.what = "a step of 8 tasks, one slowed ten times",
+                           .muster = median[ONE_SLOWED],
+                           .other = median[SEVEN],
+                           .name = "the other seven alone",
+                           .bound_ratio = 1 / 0.95});
+}
+
+void
+bench_elastic (void)
+{
+  measure_takeover ();
+  measure_rates ();
+}
