@@ -242,6 +242,12 @@ muster_rpc_call_cancellable (MusterRpcCall *self)
   return self->cancellable;
 }
 
+GCancellable *
+muster_rpc_call_stop_cancellable (MusterRpcCall *self)
+{
+  return self->server->ending;
+}
+
 /* By the rule in rpc_server_private.h: not once it is gone. Takes a reference for the batch. */
 static void
 start_batch (MusterRpcCall *self, const grpc_op *ops, gsize n_ops, MusterRpcTag *tag)

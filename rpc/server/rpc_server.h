@@ -93,6 +93,8 @@ gint64 muster_rpc_call_deadline_within (MusterRpcCall *self, gint64 timeout_us);
 
 /* Cancelled when the caller disconnects, cancels or times out, or the server stops. Borrowed. */
 GCancellable *muster_rpc_call_cancellable (MusterRpcCall *self);
+/* For what outlives the caller: cancelled only when the server stops, after its grace. Borrowed. */
+GCancellable *muster_rpc_call_stop_cancellable (MusterRpcCall *self);
 
 /* The value of the caller's header with that key (lower-case), printable ASCII; the first if there
  * are several. NULL if there is none or it isn't printable ASCII, and for "authorization". Borrowed

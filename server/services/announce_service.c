@@ -14,6 +14,8 @@
 
 /* The number of trackers' sessions that are opened or closed at the same time. */
 #define MAX_TRACKER_THREADS 4
+/* How long a claim waits for the positioned steps of the chief that it replaces. */
+#define SETTLE (10 * MUSTER_SECOND)
 
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
@@ -225,9 +227,10 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   return TRUE;
 }
 
-/* Cancels all steps of the loser before the grant is sent. */
+/* Cancels all steps of the loser before the grant is sent, except a positioned one: that is waited
+ * for, so that it ends whole. */
 static void
-fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
+fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterServed *orphan)
 {
   g_autoptr (MusterAnnouncement) chief =
       muster_chief_registry_find (self->server->registry, loser->model);
@@ -246,6 +249,9 @@ fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
   if (orphan == NULL)
     return;
   muster_readiness_service_session_gone (self->server->readiness, orphan);
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  (void)muster_served_settle (orphan, muster_deadline_after (now_us, SETTLE),
+                              muster_rpc_call_stop_cancellable (call)); /* after it, it is cut */
   muster_session_close_quietly (orphan->session);
 }
 
@@ -324,7 +330,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   log_claim (lease, request, before);
   attend_to_lease (self);
   if (loser != NULL)
-    fence (self, loser, orphan);
+    fence (self, call, loser, orphan);
   follow_registry (self, lease->model); /* a chief that reconnects may find its model prepared */
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),

@@ -292,7 +292,7 @@ add_step (Extension *self)
   g_autofree char *train = g_strconcat ("^", self->train_op, NULL);
 
   placeholder (self, "muster/task");
-  placeholder (self, "muster/position");
+  placeholder (self, MUSTER_POSITION_PLACEHOLDER);
   constant (self, "muster/step/what",
             muster_tensor_new_string ("This step isn't the next of task"));
   constant (self, "muster/step/why",

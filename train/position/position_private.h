@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "graph/positioned_step.h"
 #include "train/position/position.h"
 
 G_BEGIN_DECLS
@@ -8,7 +9,7 @@ G_BEGIN_DECLS
 /* The names of the added nodes and tensors. */
 #define MUSTER_POSITION_TASK "muster/task:0" /* int64 scalar, fed */
 #define MUSTER_POSITION_POSITION                                                                   \
-  "muster/position:0" /* int64 scalar, fed: batches before this one */
+  MUSTER_POSITION_PLACEHOLDER ":0" /* int64 scalar, fed: batches before this one */
 #define MUSTER_POSITION_HELD                                                                       \
   "muster/step/held:0" /* runs a task's whole step; the value of hold after it */
 #define MUSTER_POSITION_DONE_NOW MUSTER_POSITION_DONE "/Read/ReadVariableOp:0"
