@@ -17,6 +17,9 @@ G_BEGIN_DECLS
 #define MUSTER_TYPE_MASTER (muster_master_get_type ())
 G_DECLARE_INTERFACE (MusterMaster, muster_master, MUSTER, MASTER, GObject)
 
+typedef struct _MusterMembership MusterMembership;
+typedef struct _MusterJoin MusterJoin;
+
 /**
  * MusterDevice:
  * @name: "/job:worker/replica:0/task:0/device:CPU:0"
@@ -77,6 +80,7 @@ typedef void (*MusterReadinessChanged) (gpointer user_data);
  * @off_readiness_changed: optional, with the one before: removes it
  * @remote: optional, for masters whose sessions are behind gRPC: see [method@Master.remote]
  * @reach: optional, for masters that may become unreachable: see [method@Master.reach]
+ * @join: optional, for masters that keep members: see muster_master_join ()
  *
  * What a master implements.
  */
@@ -96,6 +100,8 @@ struct _MusterMasterInterface {
   MusterMaster *(*remote) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
                            GError **error);
   MusterServerState (*reach) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable);
+  MusterMembership *(*join) (MusterMaster *self, const MusterJoin *join, gint64 deadline_us,
+                             GCancellable *cancellable, GError **error);
 };
 
 /**
