@@ -230,7 +230,8 @@ typedef struct {
   MusterClock *clock;       /* (owned) */
   gint64 quiesce_us;
   guint n_tasks; /* with positions; 0: none */
-  guint torn;    /* a task whose step was cut off; n_tasks: none is known */
+  gboolean is_dealt;
+  guint torn; /* a task whose step was cut off; n_tasks: none is known */
 } Living;
 
 static void
@@ -254,6 +255,7 @@ make_living (const MusterMonitoredTrainingOptions *o, MusterSessionManager *mana
                    .clock = g_object_ref (o->clock != NULL ? o->clock : muster_system_clock ()),
                    .quiesce_us = o->position_quiesce_us > 0 ? o->position_quiesce_us : SETTLE_US,
                    .n_tasks = n_tasks,
+                   .is_dealt = muster_position_is_dealt (muster_scaffold_meta_graph (o->scaffold)),
                    .torn = n_tasks};
   g_object_set_data_full (G_OBJECT (manager), "muster-living", self, living_free);
   return self;
@@ -267,7 +269,8 @@ find_whole (MusterSession *session, gint64 *step, gint64 deadline_us, GCancellab
   Living *self = data;
   const gint64 now_us = muster_clock_now_us (self->clock);
   const MusterPositionAwait await = {self->n_tasks, self->clock,
-                                     muster_deadline_after (now_us, self->quiesce_us), deadline_us};
+                                     muster_deadline_after (now_us, self->quiesce_us), deadline_us,
+                                     self->is_dealt};
 
   self->torn = self->n_tasks;
   if (self->n_tasks > 0 &&
@@ -283,8 +286,8 @@ static void
 quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, gpointer data)
 {
   Living *self = data;
-  const MusterPositionQuiesce all = {self->n_tasks, self->torn, muster_system_clock (),
-                                     deadline_us};
+  const MusterPositionQuiesce all = {self->n_tasks, self->torn, muster_system_clock (), deadline_us,
+                                     self->is_dealt};
 
   if (self->n_tasks > 0)
     muster_position_quiesce (session, &all, cancellable);

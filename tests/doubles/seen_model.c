@@ -172,25 +172,59 @@ muster_seen_model_rows (void)
 
 /* --- checking --- */
 
-/* How often each row is in the batches that the tasks have done. */
-static gint64
-expect (const gint64 *done, guint n_tasks, gint64 *expected)
+/* How often each row is in the batches. */
+typedef struct {
+  MusterBatches *batches;
+  gint64 expected[MUSTER_SEEN_ROWS];
+  gint64 n; /* batches */
+} Expected;
+
+static void
+expect_batch (Expected *self, gint64 number)
 {
-  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
-  g_autoptr (MusterBatches) batches =
-      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
-  gint64 n = 0;
+  MusterTensor *batch;
+
+  muster_batches_seek (self->batches, number);
+  muster_batches_next (self->batches, &batch);
+  for (gint64 i = 0; i < MUSTER_SEEN_BATCH; i++)
+    self->expected[((const gint64 *)muster_tensor_data (batch))[i]]++;
+  muster_tensor_unref (batch);
+  self->n++;
+}
+
+/* The batches that the tasks of a job with a fixed number have done. */
+static void
+expect_fixed (Expected *self, const MusterTensor *done)
+{
+  const gint64 *counts = muster_tensor_data (done);
+  const guint n_tasks = (guint)muster_tensor_n_elements (done);
 
   for (guint task = 0; task < n_tasks; task++)
-    for (gint64 position = 0; position < done[task]; position++, n++) {
-      MusterTensor *batch;
-      muster_batches_seek (batches, muster_position_batch (position, task, n_tasks));
-      muster_batches_next (batches, &batch);
-      for (gint64 i = 0; i < MUSTER_SEEN_BATCH; i++)
-        expected[((const gint64 *)muster_tensor_data (batch))[i]]++;
-      muster_tensor_unref (batch);
-    }
-  return n;
+    for (gint64 position = 0; position < counts[task]; position++)
+      expect_batch (self, muster_position_batch (position, task, n_tasks));
+}
+
+static gboolean
+is_in_hand (const MusterTensor *taken, gint64 deal)
+{
+  const gint64 *in_hand = muster_tensor_data (taken);
+
+  for (gint64 i = 0; i < muster_tensor_n_elements (taken); i++)
+    if (in_hand[i] == deal)
+      return TRUE;
+  return FALSE;
+}
+
+/* And those that were dealt since and aren't in hand: in order, what that job hadn't done. */
+static void
+expect_dealt (Expected *self, const MusterTensor *origin, const MusterTensor *taken, gint64 next)
+{
+  const gint64 *done = muster_tensor_data (origin);
+  const gint64 n_tasks = muster_tensor_n_elements (origin);
+
+  for (gint64 batch = 0, deal = 0; deal < next; batch++)
+    if (batch / n_tasks >= done[batch % n_tasks] && !is_in_hand (taken, deal++))
+      expect_batch (self, batch);
 }
 
 static char *
@@ -222,30 +256,69 @@ read_one (MusterBundleReader *reader, const char *name)
   return value;
 }
 
+/* Whether both are counts of n tasks, and equal. */
+static char *
+check_rest (const char *prefix, const MusterTensor *begun, const MusterTensor *done, guint n)
+{
+  if (begun == NULL || done == NULL || muster_tensor_n_elements (done) != (gint64)n ||
+      muster_tensor_n_elements (begun) != (gint64)n)
+    return g_strdup_printf ("'%s' isn't of this model and %u tasks", prefix, n);
+  if (memcmp (muster_tensor_data (begun), muster_tensor_data (done), n * sizeof (gint64)) != 0)
+    return g_strdup_printf ("'%s': a batch was under way", prefix);
+  return NULL;
+}
+
+static char *
+expect_checkpoint (Expected *self, MusterBundleReader *reader, guint n_tasks)
+{
+  const gboolean is_dealt = muster_bundle_reader_find (reader, MUSTER_POSITION_TAKEN) != NULL;
+  const char *prefix = muster_bundle_reader_prefix (reader);
+  g_autoptr (MusterTensor) begun =
+      read_one (reader, is_dealt ? MUSTER_POSITION_SLOT_BEGUN : MUSTER_POSITION_BEGUN);
+  g_autoptr (MusterTensor) done =
+      read_one (reader, is_dealt ? MUSTER_POSITION_SLOT_DONE : MUSTER_POSITION_DONE);
+  char *wrong = check_rest (prefix, begun, done, n_tasks);
+
+  if (wrong != NULL)
+    return wrong;
+  if (!is_dealt) {
+    expect_fixed (self, done);
+    return NULL;
+  }
+  g_autoptr (MusterTensor) origin = read_one (reader, MUSTER_POSITION_DONE);
+  g_autoptr (MusterTensor) taken = read_one (reader, MUSTER_POSITION_TAKEN);
+  g_autoptr (MusterTensor) next = read_one (reader, MUSTER_POSITION_NEXT);
+  if (origin == NULL || taken == NULL || next == NULL ||
+      muster_tensor_n_elements (taken) != (gint64)n_tasks)
+    return g_strdup_printf ("'%s' isn't whole", prefix);
+  expect_fixed (self, origin);
+  expect_dealt (self, origin, taken, *(const gint64 *)muster_tensor_data (next));
+  return NULL;
+}
+
 char *
 muster_seen_model_check (const char *prefix, guint n_tasks, gint64 *n_done)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (NULL, prefix, &error);
-  gint64 expected[MUSTER_SEEN_ROWS] = {0};
 
   if (reader == NULL)
     return g_strdup (error->message);
-  g_autoptr (MusterTensor) begun = read_one (reader, MUSTER_POSITION_BEGUN);
-  g_autoptr (MusterTensor) done = read_one (reader, MUSTER_POSITION_DONE);
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
   g_autoptr (MusterTensor) seen = read_one (reader, "seen");
   g_autoptr (MusterTensor) w = read_one (reader, "w");
   g_autoptr (MusterTensor) step = read_one (reader, "global_step");
-  if (begun == NULL || done == NULL || seen == NULL || w == NULL || step == NULL ||
-      muster_tensor_n_elements (done) != (gint64)n_tasks ||
-      muster_tensor_n_elements (begun) != (gint64)n_tasks)
-    return g_strdup_printf ("'%s' isn't of this model and %u tasks", prefix, n_tasks);
-  if (memcmp (muster_tensor_data (begun), muster_tensor_data (done), n_tasks * sizeof (gint64)) !=
-      0)
-    return g_strdup_printf ("'%s': a batch was under way", prefix);
-  gint64 n = expect (muster_tensor_data (done), n_tasks, expected);
+  Expected expected = {.batches = batches};
+  if (seen == NULL || w == NULL || step == NULL)
+    return g_strdup_printf ("'%s' isn't of this model", prefix);
+  char *wrong = expect_checkpoint (&expected, reader, n_tasks);
+  if (wrong != NULL)
+    return wrong;
   if (n_done != NULL)
-    *n_done = n;
-  return compare (muster_tensor_data (seen), expected, *(const float *)muster_tensor_data (w),
-                  *(const gint64 *)muster_tensor_data (step), n);
+    *n_done = expected.n;
+  return compare (muster_tensor_data (seen), expected.expected,
+                  *(const float *)muster_tensor_data (w),
+                  *(const gint64 *)muster_tensor_data (step), expected.n);
 }

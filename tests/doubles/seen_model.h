@@ -26,8 +26,8 @@ MusterMetaGraph *muster_seen_model_new (const MusterSeenModel *how);
 /* The rows as MusterBatches deals them. (transfer full) */
 MusterTensor *muster_seen_model_rows (void);
 
-/* Compares a checkpoint with the positions in it: NULL, or what is wrong (transfer full). *n_done
- * (nullable) is how many batches went into it. */
+/* Compares a checkpoint with the positions in it, of tasks or, if batches are dealt, of slots:
+ * NULL, or what is wrong (transfer full). *n_done (nullable) is how many batches went into it. */
 char *muster_seen_model_check (const char *prefix, guint n_tasks, gint64 *n_done);
 
 G_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/train/position_fixture.h"
 
+#include "base/error.h"
 #include "engine/session/local_master.h"
 #include "master/remote/remote_master.h"
 #include "master/remote/target.h"
@@ -79,12 +80,88 @@ after_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, con
   return TRUE;
 }
 
+void
+board_enter (Board *board, guint slot)
+{
+  g_mutex_lock (&board->lock);
+  board->has_task[slot] = TRUE;
+  board->version++;
+  g_mutex_unlock (&board->lock);
+}
+
+void
+board_leave (Board *board, guint slot)
+{
+  g_mutex_lock (&board->lock);
+  board->has_task[slot] = FALSE;
+  board->version++;
+  g_mutex_unlock (&board->lock);
+}
+
+static guint64
+slots_version (gpointer data)
+{
+  Board *board = data;
+
+  g_mutex_lock (&board->lock);
+  guint64 version = board->version;
+  g_mutex_unlock (&board->lock);
+  return version;
+}
+
+static gboolean
+slots_has_task (guint slot, gpointer data)
+{
+  Board *board = data;
+
+  g_mutex_lock (&board->lock);
+  gboolean has_task = board->has_task[slot];
+  g_mutex_unlock (&board->lock);
+  return has_task;
+}
+
+static gboolean
+slots_claim (guint slot, gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+             gpointer data, GError **error)
+{
+  Board *board = data;
+
+  g_mutex_lock (&board->lock);
+  gboolean is_free = !board->has_task[slot];
+  if (is_free) {
+    board->has_task[slot] = TRUE;
+    board->version++;
+    board->n_claims++;
+  }
+  g_mutex_unlock (&board->lock);
+  return is_free || muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "slot %u is taken", slot);
+}
+
+static void
+slots_release (guint slot, gpointer data)
+{
+  board_leave (data, slot);
+}
+
+MusterPositionSlots
+board_slots (Board *board)
+{
+  return (MusterPositionSlots){slots_version, slots_has_task, slots_claim, slots_release, board};
+}
+
+static gboolean
+is_worker (const Life *life)
+{
+  return life->is_worker || (life->task > 0 && !life->job->is_dealt);
+}
+
 MusterHook *
 life_hook (Life *life)
 {
   static const char *const feeds[] = {"rows:0"};
   MusterPositionOptions options = {.task = life->task,
-                                   .is_worker = life->task > 0,
+                                   .is_worker = is_worker (life),
+                                   .slots = life->slots,
                                    .master = life->job->master,
                                    .batches = life->batches,
                                    .feeds = feeds,
@@ -104,7 +181,8 @@ life_begin (Life *life)
       &(MusterSeenModel){.work = life->work > 0 ? life->work : life->job->work});
   g_auto (MusterSessionReport) report = {0};
   g_autoptr (MusterMetaGraph) extended =
-      muster_position_add (model, life->job->n_tasks, &life->error);
+      life->job->is_dealt ? muster_position_add_dealt (model, life->job->n_tasks, &life->error)
+                          : muster_position_add (model, life->job->n_tasks, &life->error);
   g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
   MusterSaverListener listener = {.after_save = after_save, .user_data = life->job};
 
@@ -115,7 +193,7 @@ life_begin (Life *life)
   life->hook = life_hook (life);
   MusterMonitoredTrainingOptions options = {.scaffold = life->scaffold,
                                             .master = life->job->master,
-                                            .is_worker = life->task > 0,
+                                            .is_worker = is_worker (life),
                                             .checkpoint_dir = life->job->directory,
                                             .save_checkpoint_steps = life->job->save_steps,
                                             .save_blocking = !life->job->saves_in_background,

@@ -16,7 +16,8 @@ typedef struct {
   MusterMaster *master;
   MusterServer *server; /* (nullable) it serves a master of its own, and master is its client */
   char *directory;
-  guint n_tasks;
+  guint n_tasks; /* slots, if batches are dealt */
+  gboolean is_dealt;
   gint64 n_batches; /* 0: as many as asked for */
   gint64 save_steps;
   gboolean saves_in_background;
@@ -35,10 +36,24 @@ void job_name_directory (Job *job, const char *name);
 void job_tear_down (Job *job);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_tear_down)
 
+/* Who is in which slot of a job whose batches are dealt. */
+typedef struct {
+  GMutex lock;
+  gboolean has_task[64];
+  guint64 version;
+  guint n_claims; /* that were granted */
+} Board;
+
+void board_enter (Board *board, guint slot);
+void board_leave (Board *board, guint slot);
+MusterPositionSlots board_slots (Board *board);
+
 /* One life of a task. */
 typedef struct {
   Job *job;
   guint task;
+  gboolean is_worker;               /* also if it is task 0 */
+  const MusterPositionSlots *slots; /* (nullable) */
   MusterScaffold *scaffold;
   MusterBatches *batches;
   MusterHook *hook;

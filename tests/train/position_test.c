@@ -131,7 +131,7 @@ MUSTER_TEST (Position, asks_all_to_hold_before_a_reset)
   MUSTER_EXPECT_TRUE (
       muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, &error));
 
-  const MusterPositionQuiesce quiesce = {2, 1, MUSTER_CLOCK (clock), MUSTER_WAIT_FOREVER};
+  const MusterPositionQuiesce quiesce = {2, 1, MUSTER_CLOCK (clock), MUSTER_WAIT_FOREVER, FALSE};
 
   muster_position_quiesce (f.session, &quiesce, NULL);
 
@@ -162,7 +162,7 @@ MUSTER_TEST (Position, waits_before_a_reset_until_a_step_has_ended)
       muster_position_set_hold (f.session, MUSTER_POSITION_GO, MUSTER_WAIT_FOREVER, NULL, &error));
   GThread *task = g_thread_new ("task", come_to_quiescence, &f);
 
-  const MusterPositionQuiesce quiesce = {2, 2, muster_system_clock (), MUSTER_WAIT_FOREVER};
+  const MusterPositionQuiesce quiesce = {2, 2, muster_system_clock (), MUSTER_WAIT_FOREVER, FALSE};
 
   muster_position_quiesce (f.session, &quiesce, NULL);
 
@@ -176,7 +176,7 @@ MUSTER_TEST (Position, waits_for_no_step_beyond_the_deadline)
   g_auto (Fixture) f = set_up (2, TRUE);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (GError) error = NULL;
-  const MusterPositionQuiesce quiesce = {2, 2, MUSTER_CLOCK (clock), 1};
+  const MusterPositionQuiesce quiesce = {2, 2, MUSTER_CLOCK (clock), 1, FALSE};
   MUSTER_EXPECT_TRUE (step (&f, 1, 0, NULL, BEGINNING, &error));
 
   muster_position_quiesce (f.session, &quiesce, NULL);
@@ -206,7 +206,7 @@ MUSTER_TEST (Position, asks_before_a_reset_within_the_deadline)
       MUSTER_MASTER (master), NULL, NULL, MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   const MusterPositionQuiesce quiesce = {2, 2, MUSTER_CLOCK (clock),
-                                         muster_position_in_us (MUSTER_SECOND)};
+                                         muster_position_in_us (MUSTER_SECOND), FALSE};
 
   muster_position_quiesce (session, &quiesce, NULL);
 

@@ -28,20 +28,22 @@ muster_position_state_clear (MusterPositionState *self)
 {
   g_clear_pointer (&self->begun, muster_tensor_unref);
   g_clear_pointer (&self->done, muster_tensor_unref);
+  g_clear_pointer (&self->taken, muster_tensor_unref);
+  g_clear_pointer (&self->origin, muster_tensor_unref);
 }
 
 /* Limited so that a batch's number among all tasks' batches also fits. */
 #define MOST_BATCHES (G_MAXINT64 / MUSTER_POSITION_MOST_TASKS - 1)
 
 static gboolean
-are_counts (const MusterTensor *tensor, guint n_tasks)
+are_numbers (const MusterTensor *tensor, guint n, gint64 least)
 {
   if (muster_tensor_dtype (tensor) != MUSTER_INT64 || muster_tensor_n_dims (tensor) != 1 ||
-      muster_tensor_n_elements (tensor) != (gint64)n_tasks)
+      muster_tensor_n_elements (tensor) != (gint64)n)
     return FALSE;
-  const gint64 *counts = muster_tensor_data (tensor);
-  for (guint i = 0; i < n_tasks; i++)
-    if (counts[i] < 0 || counts[i] > MOST_BATCHES)
+  const gint64 *numbers = muster_tensor_data (tensor);
+  for (guint i = 0; i < n; i++)
+    if (numbers[i] < least || numbers[i] > MOST_BATCHES)
       return FALSE;
   return TRUE;
 }
@@ -49,7 +51,7 @@ are_counts (const MusterTensor *tensor, guint n_tasks)
 gboolean
 muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error)
 {
-  if (are_counts (tensor, n_tasks))
+  if (are_numbers (tensor, n_tasks, 0))
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                       "Reading the tasks' positions: '%s' and '%s' don't hold %u counts each",
@@ -57,30 +59,69 @@ muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError 
 }
 
 gboolean
+muster_position_check_taken (const MusterTensor *tensor, guint n_slots, GError **error)
+{
+  return are_numbers (tensor, n_slots, MUSTER_POSITION_NOTHING) ||
+         muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "Reading the tasks' positions: '%s' doesn't hold %u numbers of batches",
+                      MUSTER_POSITION_TAKEN, n_slots);
+}
+
+static gboolean
+check_origin (const MusterTensor *tensor, GError **error)
+{
+  const gint64 n = muster_tensor_n_elements (tensor);
+
+  return (n >= 1 && n <= MUSTER_POSITION_MOST_TASKS && are_numbers (tensor, (guint)n, 0)) ||
+         muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "Reading the tasks' positions: '%s' doesn't hold the counts of a job",
+                      MUSTER_POSITION_DONE);
+}
+
+static gboolean
+check_state (const MusterPositionState *self, guint n_tasks, GError **error)
+{
+  if (!muster_position_check_counts (self->begun, n_tasks, error) ||
+      !muster_position_check_counts (self->done, n_tasks, error))
+    return FALSE;
+  if (self->is_dealt && (!muster_position_check_taken (self->taken, n_tasks, error) ||
+                         !check_origin (self->origin, error)))
+    return FALSE;
+  return self->hold >= 0 ||
+         muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "Reading the tasks' positions: '%s' isn't a number", MUSTER_POSITION_HOLD);
+}
+
+gboolean
 muster_position_read (MusterSession *session, guint n_tasks, MusterPositionState *state,
                       gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  static const char *const fetches[] = {MUSTER_POSITION_BEGUN "/Read/ReadVariableOp:0",
-                                        MUSTER_POSITION_DONE_NOW, MUSTER_POSITION_HOLD_NOW};
-  MusterStep step = {.fetches = fetches, .n_fetches = 3, .deadline_us = deadline_us};
-  MusterTensor *fetched[3] = {NULL};
+  static const char *const fixed[] = {MUSTER_POSITION_BEGUN_NOW, MUSTER_POSITION_DONE_NOW,
+                                      MUSTER_POSITION_HOLD_NOW};
+  static const char *const dealt[] = {MUSTER_POSITION_SLOT_BEGUN_NOW, MUSTER_POSITION_SLOT_DONE_NOW,
+                                      MUSTER_POSITION_HOLD_NOW, MUSTER_POSITION_TAKEN_NOW,
+                                      MUSTER_POSITION_DONE_NOW};
+  const gboolean is_dealt = state->is_dealt;
+  const MusterStep step = {.fetches = is_dealt ? dealt : fixed,
+                           .n_fetches = is_dealt ? G_N_ELEMENTS (dealt) : G_N_ELEMENTS (fixed),
+                           .deadline_us = deadline_us};
+  MusterTensor *fetched[G_N_ELEMENTS (dealt)] = {NULL};
 
   if (!muster_session_run (session, &step, fetched, NULL, cancellable, error)) {
     g_prefix_error (error, "Reading the tasks' positions: ");
     return FALSE;
   }
   muster_position_state_clear (state);
-  state->begun = fetched[0];
-  state->done = fetched[1];
   g_autoptr (MusterTensor) hold = fetched[2];
-  if (!muster_position_check_counts (state->begun, n_tasks, error) ||
-      !muster_position_check_counts (state->done, n_tasks, error))
-    return FALSE;
-  state->hold = muster_step_of (hold);
-  if (state->hold >= 0)
-    return TRUE;
-  return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                      "Reading the tasks' positions: '%s' isn't a number", MUSTER_POSITION_HOLD);
+  *state = (MusterPositionState){is_dealt,   fetched[0], fetched[1],
+                                 fetched[3], fetched[4], muster_step_of (hold)};
+  return check_state (state, n_tasks, error);
+}
+
+gint64
+muster_position_taken (const MusterPositionState *self, guint slot)
+{
+  return ((const gint64 *)muster_tensor_data (self->taken))[slot];
 }
 
 gint64
@@ -155,7 +196,7 @@ muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *qu
 {
   gint64 until_us = muster_deadline_after (muster_clock_now_us (quiesce->clock), QUIESCE_US);
   MusterPositionPause pause = {.clock = quiesce->clock};
-  g_auto (MusterPositionState) state = {0};
+  g_auto (MusterPositionState) state = {.is_dealt = quiesce->is_dealt};
   gboolean is_told = FALSE;
 
   for (;;) {
@@ -200,7 +241,8 @@ gboolean
 muster_position_await_whole (MusterSession *session, const MusterPositionAwait *await, guint *torn,
                              GCancellable *cancellable, GError **error)
 {
-  g_auto (MusterPositionState) first = {0}, now = {0};
+  g_auto (MusterPositionState) first = {.is_dealt = await->is_dealt},
+                               now = {.is_dealt = await->is_dealt};
   MusterPositionPause pause = {.clock = await->clock};
 
   if (!muster_position_read (session, await->n_tasks, &first, await->deadline_us, cancellable,
@@ -346,7 +388,7 @@ guard_check (MusterSession *session, gboolean *is_consistent, gint64 deadline_us
              GCancellable *cancellable, gpointer data, GError **error)
 {
   Guard *self = data;
-  g_auto (MusterPositionState) now = {0};
+  g_auto (MusterPositionState) now = {.is_dealt = self->state.is_dealt};
 
   *is_consistent = TRUE;
   if (!self->holds)
@@ -404,6 +446,7 @@ muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
     return;
   Guard *self = g_new0 (Guard, 1);
   self->n_tasks = n_tasks;
+  self->state.is_dealt = muster_position_is_dealt (meta_graph);
   self->holds = n_tasks > 1 || options->is_apart;
   self->quiesce_us = options->quiesce_us > 0 ? options->quiesce_us : DEFAULT_QUIESCE_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());

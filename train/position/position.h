@@ -31,7 +31,15 @@ G_BEGIN_DECLS
  * - any saver and task may write hold, only the chief muster/over: when all batches are done it
  *   writes their number, and no save can overwrite that, whatever the order of steps on the master.
  *
- * Input that the graph reads by itself (queues, files) has no position, only fed input. */
+ * Input that the graph reads by itself (queues, files) has no position, only fed input.
+ *
+ * That is a job with a fixed number of tasks: each has its share of the batches. In a job whose
+ * batches are dealt (muster_position_add_dealt ()) tasks come and go. A task is in a slot, which
+ * has the position that a task has otherwise, at muster/slot/begun and muster/slot/done, and one
+ * batch in hand, muster/taken. A step trains that and draws the next one from muster/next. A save
+ * is a cut as before, so that all batches that were drawn are done but for those in hand. What a
+ * slot has in hand whose task is gone is done by the next task in that slot, or by another that
+ * takes the slot over for that one step ([struct@PositionSlots]). */
 
 /**
  * MUSTER_POSITION_BEGUN:
@@ -43,9 +51,43 @@ G_BEGIN_DECLS
 /**
  * MUSTER_POSITION_DONE:
  *
- * The added variable that counts the batches that each task has done: int64 [n_tasks].
+ * The added variable that counts the batches that each task has done: int64 [n_tasks]. If batches
+ * are dealt: what a job with a fixed number of tasks had done, from which this one continues, or
+ * [0].
  */
 #define MUSTER_POSITION_DONE "muster/done"
+
+/**
+ * MUSTER_POSITION_SLOT_BEGUN:
+ *
+ * The added variable that counts the steps that each slot has begun: int64 [n_slots]. Only if
+ * batches are dealt.
+ */
+#define MUSTER_POSITION_SLOT_BEGUN "muster/slot/begun"
+
+/**
+ * MUSTER_POSITION_SLOT_DONE:
+ *
+ * The added variable that counts the steps that each slot has done: int64 [n_slots]. Only if
+ * batches are dealt.
+ */
+#define MUSTER_POSITION_SLOT_DONE "muster/slot/done"
+
+/**
+ * MUSTER_POSITION_NEXT:
+ *
+ * The added variable that counts the batches that were drawn: an int64 scalar. Only if batches are
+ * dealt.
+ */
+#define MUSTER_POSITION_NEXT "muster/next"
+
+/**
+ * MUSTER_POSITION_TAKEN:
+ *
+ * The added variable with the batch that each slot has in hand, by the number of its draw, -1 for
+ * none: int64 [n_slots]. Only if batches are dealt.
+ */
+#define MUSTER_POSITION_TAKEN "muster/taken"
 
 /**
  * MUSTER_POSITION_HOLD:
@@ -77,14 +119,37 @@ G_BEGIN_DECLS
 MusterMetaGraph *muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks, GError **error);
 
 /**
+ * muster_position_add_dealt:
+ * @meta_graph: the model
+ * @n_slots: the largest number of tasks at one time, from 1 to 65536; the same in every task
+ *
+ * muster_position_add () for a job whose tasks come and go, with batches that are dealt. Restores
+ * checkpoints of a job with any fixed number of tasks too, and continues it.
+ *
+ * Returns: (transfer full): the extended meta graph
+ */
+MusterMetaGraph *muster_position_add_dealt (MusterMetaGraph *meta_graph, guint n_slots,
+                                            GError **error);
+
+/**
  * muster_position_n_tasks:
  * @meta_graph: a model
  *
- * The number of tasks that it is extended for.
+ * The number of tasks that it is extended for; of slots, if batches are dealt.
  *
  * Returns: the number; 0: it isn't extended
  */
 guint muster_position_n_tasks (MusterMetaGraph *meta_graph);
+
+/**
+ * muster_position_is_dealt:
+ * @meta_graph: a model
+ *
+ * Whether it is extended by muster_position_add_dealt ().
+ *
+ * Returns: TRUE if batches are dealt
+ */
+gboolean muster_position_is_dealt (MusterMetaGraph *meta_graph);
 
 /**
  * muster_position_batch:
@@ -200,8 +265,31 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
 /* --- a task's steps --- */
 
 /**
+ * MusterPositionSlots: (skip)
+ * @version: a number that changes whenever a task comes or goes; called at every step
+ * @has_task: whether a task is in the slot; also for this task's own slots
+ * @claim: makes the slot this task's own beside the one that it has. FALSE with an error, which is
+ *   only logged: another task has it. Must return by the deadline, on the system's clock
+ * @release: gives up a slot that @claim made this task's own
+ * @user_data: for the functions
+ *
+ * Who is in which slot, and how a task takes over one that nobody is in. @claim must exclude every
+ * other process from the slot until @release. The functions are called on the thread that runs the
+ * steps.
+ */
+typedef struct {
+  guint64 (*version) (gpointer user_data);
+  gboolean (*has_task) (guint slot, gpointer user_data);
+  gboolean (*claim) (guint slot, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
+                     GError **error);
+  void (*release) (guint slot, gpointer user_data);
+  gpointer user_data;
+} MusterPositionSlots;
+
+/**
  * MusterPositionOptions:
- * @task: below the number of tasks; each process must be another task
+ * @task: below the number of tasks; each process must be another task. If batches are dealt, the
+ *   task's slot, which no other process may be in
  * @name: (nullable): this task's name, "worker:1", from which the others' names follow; NULL: task
  *   0 is chief:0, 1 worker:0 and so on
  * @is_worker: FALSE: a chief, which clears hold when the model is prepared
@@ -215,6 +303,9 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
  *   hold is cleared for all tasks
  * @others_us: how long a task that has done its share waits while no task does a batch, before it
  *   fails (DEADLINE_EXCEEDED, which names the task to restart); 0: 30 minutes
+ * @slots: (nullable) (skip): if batches are dealt: how the batches that gone tasks have in hand are
+ *   done, by the task in the lowest slot or by one that has none left. The struct is copied. NULL:
+ *   only the next task in such a slot does them
  * @clock: (nullable): NULL: the machine's
  *
  * Options of a position hook.
@@ -231,6 +322,7 @@ typedef struct {
   gint64 settle_us;
   gint64 hold_us;
   gint64 others_us;
+  const MusterPositionSlots *slots;
   MusterClock *clock;
 } MusterPositionOptions;
 
@@ -318,7 +410,8 @@ GPtrArray *muster_position_run_builder (MusterHook *self, MusterMonitoredSession
 
 /**
  * MusterAwaited:
- * @task: the first that isn't done: "worker:1"; not owned, valid until the next run
+ * @task: the first that isn't done: "worker:1", or "the task in slot 3" if batches are dealt; not
+ *   owned, valid until the next run
  * @since_us: on the clock: since when it has done no batch
  *
  * The task that a task waits for after its own share.
@@ -353,7 +446,8 @@ gboolean muster_position_hook_is_over (MusterHook *self);
  * muster_position_hook_position:
  * @self: a position hook
  *
- * The number of batches that the task has begun, by the master's count.
+ * The number of batches that the task has begun, by the master's count. If batches are dealt, the
+ * number of steps in its slot.
  *
  * Returns: the number; -1 before the first session
  */

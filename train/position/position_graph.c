@@ -2,25 +2,13 @@
 /* Adds positions to a meta graph. */
 #include "base/error.h"
 #include "base/require.h"
-#include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
 #include "train/position/position_private.h"
+#include "train/position/position_step_private.h"
 
 #include <string.h>
-
-#define INIT_OP    "muster/position_init"
-#define BEGUN_STEP "muster/step/begun" /* every write of the train op depends on it */
-
-typedef struct {
-  MusterMetaGraph *meta_graph;
-  MusterGraph *graph;
-  MusterGraphBuilder *builder;
-  const char *device;
-  const char *train_op;
-  gint64 n_tasks;
-} Extension;
 
 static gboolean
 refuse_graph (const char *why, const char *name, GError **error)
@@ -159,180 +147,6 @@ find_writers (MusterGraph *graph, gsize train_op, GError **error)
   return g_steal_pointer (&needed);
 }
 
-/* --- adding nodes --- */
-
-static void
-begin (Extension *self, const char *op, const char *name, const char *const *inputs)
-{
-  muster_graph_builder_node (self->builder, op, name);
-  muster_graph_builder_device (self->builder, self->device);
-  for (; inputs != NULL && *inputs != NULL; inputs++)
-    muster_graph_builder_input (self->builder, *inputs);
-}
-#define INPUTS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static void
-attr_type (Extension *self, const char *name, MusterDType type)
-{
-  muster_graph_builder_attr_type (self->builder, name, type);
-}
-
-/* Takes value. */
-static void
-constant (Extension *self, const char *name, MusterTensor *value)
-{
-  muster_graph_builder_constant (self->builder, name, value);
-  muster_graph_builder_device (self->builder, self->device);
-  muster_tensor_unref (value);
-}
-
-static void
-placeholder (Extension *self, const char *name)
-{
-  muster_graph_builder_placeholder (self->builder, name, MUSTER_INT64, 0, NULL);
-  muster_graph_builder_device (self->builder, self->device);
-}
-
-/* Adds a resource variable with TensorFlow's names. Takes initial. */
-static void
-variable (Extension *self, const char *name, MusterTensor *initial)
-{
-  g_autofree char *value = g_strconcat (name, "/initial_value", NULL);
-  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
-  g_autofree char *read = g_strconcat (name, "/Read/ReadVariableOp", NULL);
-
-  begin (self, "VarHandleOp", name, NULL);
-  attr_type (self, "dtype", MUSTER_INT64);
-  muster_graph_builder_attr_shape (self->builder, "shape", muster_tensor_n_dims (initial),
-                                   muster_tensor_dims (initial));
-  muster_graph_builder_attr_string (self->builder, "container", "");
-  muster_graph_builder_attr_string (self->builder, "shared_name", name);
-  constant (self, value, initial);
-  begin (self, "AssignVariableOp", assign, INPUTS (name, value));
-  attr_type (self, "dtype", MUSTER_INT64);
-  begin (self, "ReadVariableOp", read, INPUTS (name));
-  attr_type (self, "dtype", MUSTER_INT64);
-}
-
-static MusterTensor *
-zeros (gint64 n)
-{
-  MusterTensor *tensor = muster_tensor_new (MUSTER_INT64, 1, &n);
-
-  memset (muster_tensor_data_mutable (tensor), 0, muster_tensor_n_bytes (tensor));
-  return tensor;
-}
-
-/* Adds a scalar variable and an op that sets it to the value fed to NAME/value. */
-static void
-settable (Extension *self, const char *name, const char *set, gint64 initial)
-{
-  g_autofree char *value = g_strconcat (name, "/value", NULL);
-
-  variable (self, name, muster_tensor_new_int64 (initial));
-  placeholder (self, value);
-  begin (self, "AssignVariableOp", set, INPUTS (name, value));
-  attr_type (self, "dtype", MUSTER_INT64);
-}
-
-static void
-add_variables (Extension *self)
-{
-  variable (self, MUSTER_POSITION_BEGUN, zeros (self->n_tasks));
-  variable (self, MUSTER_POSITION_DONE, zeros (self->n_tasks));
-  /* No task steps before the chief allows it. */
-  settable (self, MUSTER_POSITION_HOLD, MUSTER_POSITION_SET_HOLD, MUSTER_POSITION_WAIT);
-  settable (self, MUSTER_POSITION_OVER, MUSTER_POSITION_SET_OVER, 0);
-}
-
-static void
-gather (Extension *self, const char *name, const char *after)
-{
-  begin (self, "ResourceGather", name, INPUTS (MUSTER_POSITION_BEGUN, "muster/task"));
-  if (after != NULL)
-    muster_graph_builder_input (self->builder, after);
-  attr_type (self, "dtype", MUSTER_INT64);
-  attr_type (self, "Tindices", MUSTER_INT64);
-  muster_graph_builder_attr_int (self->builder, "batch_dims", 0);
-  muster_graph_builder_attr_bool (self->builder, "validate_indices", TRUE);
-}
-
-/* Adds a check that fails unless the two are equal. */
-static void
-check (Extension *self, const char *name, const char *is, const char *should_be)
-{
-  static const MusterDType types[] = {MUSTER_STRING, MUSTER_INT64, MUSTER_STRING, MUSTER_INT64,
-                                      MUSTER_INT64};
-  g_autofree char *equal = g_strconcat (name, "/is_equal", NULL);
-
-  begin (self, "Equal", equal, INPUTS (is, should_be));
-  attr_type (self, "T", MUSTER_INT64);
-  begin (self, "Assert", name,
-         INPUTS (equal, "muster/step/what", "muster/task", "muster/step/why", is, should_be));
-  muster_graph_builder_attr_types (self->builder, "T", types, G_N_ELEMENTS (types));
-  muster_graph_builder_attr_int (self->builder, "summarize", 3);
-}
-
-static void
-count (Extension *self, const char *name, const char *what, const char *after,
-       const char *and_after)
-{
-  begin (self, "AssignAddVariableOp", name, INPUTS (what, "muster/step/one_hot", after));
-  if (and_after != NULL)
-    muster_graph_builder_input (self->builder, and_after);
-  attr_type (self, "dtype", MUSTER_INT64);
-}
-
-/* Counters are updated as whole variables, since TensorFlow updates single elements without a lock.
- * A task's position is checked before the update, so that a stray process changes nothing, and
- * after it, so that at most one of two concurrent ones writes. */
-static void
-add_step (Extension *self)
-{
-  g_autofree char *train = g_strconcat ("^", self->train_op, NULL);
-
-  placeholder (self, "muster/task");
-  placeholder (self, MUSTER_POSITION_PLACEHOLDER);
-  constant (self, "muster/step/what",
-            muster_tensor_new_string ("This step isn't the next of task"));
-  constant (self, "muster/step/why",
-            muster_tensor_new_string ("whose position is another than the step's (another process "
-                                      "runs as the same task, or did just now):"));
-  constant (self, "muster/step/one", muster_tensor_new_int64 (1));
-  constant (self, "muster/step/zero", muster_tensor_new_int64 (0));
-  constant (self, "muster/step/n_tasks", muster_tensor_new_int32 ((gint32)self->n_tasks));
-  begin (self, "OneHot", "muster/step/one_hot",
-         INPUTS ("muster/task", "muster/step/n_tasks", "muster/step/one", "muster/step/zero"));
-  attr_type (self, "T", MUSTER_INT64);
-  attr_type (self, "TI", MUSTER_INT64);
-  muster_graph_builder_attr_int (self->builder, "axis", -1);
-  gather (self, "muster/step/before", NULL);
-  check (self, "muster/step/is_next", "muster/step/before", "muster/position");
-  count (self, "muster/step/begin", MUSTER_POSITION_BEGUN, "^muster/step/is_next", NULL);
-  gather (self, "muster/step/after", "^muster/step/begin");
-  begin (self, "AddV2", "muster/step/next", INPUTS ("muster/position", "muster/step/one"));
-  attr_type (self, "T", MUSTER_INT64);
-  check (self, BEGUN_STEP, "muster/step/after", "muster/step/next");
-  count (self, "muster/step/done", MUSTER_POSITION_DONE, "^" BEGUN_STEP, train);
-  begin (self, "ReadVariableOp", "muster/step/held",
-         INPUTS (MUSTER_POSITION_HOLD, "^muster/step/done"));
-  attr_type (self, "dtype", MUSTER_INT64);
-}
-
-static void
-add_init (Extension *self, const char *init_op)
-{
-  const char *ops[] = {init_op,
-                       MUSTER_POSITION_BEGUN "/Assign",
-                       MUSTER_POSITION_DONE "/Assign",
-                       MUSTER_POSITION_HOLD "/Assign",
-                       MUSTER_POSITION_OVER "/Assign",
-                       NULL};
-
-  if (init_op != NULL)
-    muster_graph_builder_group (self->builder, INIT_OP, ops);
-}
-
 /* --- all --- */
 
 const char *
@@ -350,52 +164,56 @@ muster_position_device (MusterMetaGraph *meta_graph)
   return n > 0 ? variables[0].device : "";
 }
 
+/* A model that is extended. */
+typedef struct {
+  MusterMetaGraph *meta_graph;
+  gsize train_op;
+  const char *init_op; /* (nullable) */
+  MusterPositionNodes nodes;
+} Extension;
+
 static MusterGraph *
-extend_graph (Extension *self, gsize train_op, const char *init_op, GError **error)
+extend_graph (Extension *self, GError **error)
 {
-  g_autofree guint8 *writers = find_writers (self->graph, train_op, error);
+  MusterGraph *before = muster_meta_graph_graph (self->meta_graph);
+  g_autofree guint8 *writers = find_writers (before, self->train_op, error);
   if (writers == NULL)
     return NULL;
-  gsize n_before = muster_graph_n_nodes (self->graph);
+  gsize n_before = muster_graph_n_nodes (before);
 
-  add_variables (self);
-  add_step (self);
-  add_init (self, init_op);
-  g_autoptr (MusterGraph) extra = muster_graph_builder_end (self->builder, error);
-  g_autoptr (MusterGraph) whole = extra != NULL ? muster_graph_extended (self->graph, extra) : NULL;
+  muster_position_add_nodes (&self->nodes, self->init_op);
+  g_autoptr (MusterGraph) extra = muster_graph_builder_end (self->nodes.builder, error);
+  g_autoptr (MusterGraph) whole = extra != NULL ? muster_graph_extended (before, extra) : NULL;
   if (whole == NULL || !muster_graph_parse (whole, error))
     return NULL;
   gsize n = muster_graph_n_nodes (whole);
   writers = g_realloc (writers, n);
   memset (writers + n_before, 0, n - n_before);
-  return muster_graph_with_control_input (whole, writers, BEGUN_STEP);
+  return muster_graph_with_control_input (whole, writers, MUSTER_POSITION_BEGUN_STEP);
 }
 
 static MusterMetaGraph *
-describe (MusterMetaGraph *meta_graph, MusterGraph *graph, const char *init_op, GError **error)
+describe (const Extension *self, MusterGraph *graph, GError **error)
 {
-  static const MusterVariableInfo variables[] = {
-      {.name = MUSTER_POSITION_BEGUN,
-       .initializer = MUSTER_POSITION_BEGUN "/Assign",
-       .snapshot = MUSTER_POSITION_BEGUN "/Read/ReadVariableOp:0",
-       .is_resource = TRUE},
-      {.name = MUSTER_POSITION_DONE,
-       .initializer = MUSTER_POSITION_DONE "/Assign",
-       .snapshot = MUSTER_POSITION_DONE "/Read/ReadVariableOp:0",
-       .is_resource = TRUE},
-      {.name = MUSTER_POSITION_HOLD,
-       .initializer = MUSTER_POSITION_HOLD "/Assign",
-       .snapshot = MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0",
-       .is_resource = TRUE},
-      {.name = MUSTER_POSITION_OVER,
-       .initializer = MUSTER_POSITION_OVER "/Assign",
-       .snapshot = MUSTER_POSITION_OVER "/Read/ReadVariableOp:0",
-       .is_resource = TRUE},
-  };
-  const MusterCollectedOp ops[] = {{"ready_op", NULL},
-                                   {"init_op", init_op != NULL ? INIT_OP : NULL}};
-  return muster_meta_graph_with_variables (meta_graph, graph, variables, G_N_ELEMENTS (variables),
-                                           ops, G_N_ELEMENTS (ops), error);
+  const MusterCollectedOp ops[] = {
+      {"ready_op", NULL}, {"init_op", self->init_op != NULL ? MUSTER_POSITION_INIT_OP : NULL}};
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
+  gsize n;
+  const char *const *names = muster_position_variables (self->nodes.is_dealt, &n);
+  g_autofree MusterVariableInfo *variables = g_new0 (MusterVariableInfo, n);
+
+  for (gsize i = 0; i < n; i++) {
+    char *initializer = g_strconcat (names[i], "/Assign", NULL);
+    char *snapshot = g_strconcat (names[i], "/Read/ReadVariableOp:0", NULL);
+    variables[i].name = names[i];
+    variables[i].initializer = initializer;
+    variables[i].snapshot = snapshot;
+    variables[i].is_resource = TRUE;
+    g_ptr_array_add (texts, initializer);
+    g_ptr_array_add (texts, snapshot);
+  }
+  return muster_meta_graph_with_variables (self->meta_graph, graph, variables, n, ops,
+                                           G_N_ELEMENTS (ops), error);
 }
 
 static MusterMetaGraph *
@@ -411,29 +229,70 @@ with_saver (MusterMetaGraph *meta_graph, const MusterSaverInfo *before, GError *
   return muster_saver_build (meta_graph, &how, error);
 }
 
+/* A meta graph that has positions must have those that are wanted. */
 static gboolean
-check_wanted (MusterMetaGraph *meta_graph, guint n_tasks, char **train_op, gssize *at,
-              GError **error)
+check_wanted (MusterMetaGraph *meta_graph, guint n_tasks, gboolean is_dealt, GError **error)
+{
+  const guint has = muster_position_n_tasks (meta_graph);
+
+  if (n_tasks < 1 || n_tasks > MUSTER_POSITION_MOST_TASKS)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Adding positions to the graph: a job has 1 to 65536 tasks, not %u",
+                        n_tasks);
+  if (has == 0 || (has == n_tasks && muster_position_is_dealt (meta_graph) == is_dealt))
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      has == n_tasks
+                          ? "Adding positions to the graph: it has those of %u tasks in the other "
+                            "form (fixed or dealt) already: export it without"
+                          : "Adding positions to the graph: it has those of another number of "
+                            "tasks (%u) already: export it without",
+                      has);
+}
+
+static gboolean
+find_train_op (MusterMetaGraph *meta_graph, char **train_op, gsize *at, GError **error)
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   const char *name = muster_meta_graph_op (meta_graph, "train_op");
-  guint has = muster_position_n_tasks (meta_graph);
 
-  if (n_tasks < 1 || n_tasks > MUSTER_POSITION_MOST_TASKS || (has > 0 && has != n_tasks)) {
-    return muster_fail (
-        error, MUSTER_ERROR_INVALID_ARGUMENT,
-        has > 0 ? "Adding positions to the graph: it has those of another number of tasks "
-                  "(%u) already: export it without"
-                : "Adding positions to the graph: a job has 1 to 65536 tasks, not %u",
-        has > 0 ? has : n_tasks);
-  }
   if (!muster_graph_parse (graph, error))
     return FALSE;
   if (name == NULL || !*name)
     return refuse_graph ("it has no train op", "add it to the collection 'train_op'", error);
   muster_graph_split_input (name, train_op);
-  *at = muster_graph_find (graph, *train_op, strlen (*train_op));
-  return *at >= 0 || refuse_graph ("it has no node of the name of its train op", *train_op, error);
+  const gssize found = muster_graph_find (graph, *train_op, strlen (*train_op));
+  *at = (gsize)MAX (found, 0);
+  return found >= 0 ||
+         refuse_graph ("it has no node of the name of its train op", *train_op, error);
+}
+
+static MusterMetaGraph *
+add (MusterMetaGraph *meta_graph, guint n_tasks, gboolean is_dealt, GError **error)
+{
+  g_autofree char *train_op = NULL;
+  gsize at = 0;
+
+  if (!check_wanted (meta_graph, n_tasks, is_dealt, error) ||
+      !find_train_op (meta_graph, &train_op, &at, error))
+    return NULL;
+  if (muster_position_n_tasks (meta_graph) > 0)
+    return muster_meta_graph_ref (meta_graph);
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  const char *init_op = muster_meta_graph_op (meta_graph, "init_op");
+  Extension extension = {.meta_graph = meta_graph,
+                         .train_op = at,
+                         .init_op = init_op != NULL && *init_op ? init_op : NULL,
+                         .nodes = {.builder = builder,
+                                   .device = muster_position_device (meta_graph),
+                                   .train_op = train_op,
+                                   .n_tasks = n_tasks,
+                                   .is_dealt = is_dealt}};
+  g_autoptr (MusterGraph) graph = extend_graph (&extension, error);
+  g_autoptr (MusterMetaGraph) described =
+      graph != NULL ? describe (&extension, graph, error) : NULL;
+  return described != NULL ? with_saver (described, muster_meta_graph_saver (meta_graph), error)
+                           : NULL;
 }
 
 MusterMetaGraph *
@@ -441,28 +300,28 @@ muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
 {
   muster_require (error, NULL, meta_graph);
 
-  g_autofree char *train_op = NULL;
-  gssize at = -1;
+  return add (meta_graph, n_tasks, FALSE, error);
+}
 
-  if (!check_wanted (meta_graph, n_tasks, &train_op, &at, error))
-    return NULL;
-  if (muster_position_n_tasks (meta_graph) > 0)
-    return muster_meta_graph_ref (meta_graph);
-  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
-  const char *init_op = muster_meta_graph_op (meta_graph, "init_op");
-  Extension extension = {.meta_graph = meta_graph,
-                         .graph = muster_meta_graph_graph (meta_graph),
-                         .builder = builder,
-                         .device = muster_position_device (meta_graph),
-                         .train_op = train_op,
-                         .n_tasks = n_tasks};
-  if (init_op != NULL && !*init_op)
-    init_op = NULL;
-  g_autoptr (MusterGraph) graph = extend_graph (&extension, (gsize)at, init_op, error);
-  g_autoptr (MusterMetaGraph) described =
-      graph != NULL ? describe (meta_graph, graph, init_op, error) : NULL;
-  return described != NULL ? with_saver (described, muster_meta_graph_saver (meta_graph), error)
-                           : NULL;
+MusterMetaGraph *
+muster_position_add_dealt (MusterMetaGraph *meta_graph, guint n_slots, GError **error)
+{
+  muster_require (error, NULL, meta_graph);
+
+  return add (meta_graph, n_slots, TRUE, error);
+}
+
+static guint
+n_counts (MusterGraph *graph, const char *name)
+{
+  const MusterNode *counts = muster_graph_find_node (graph, name);
+  gint64 n;
+
+  if (counts == NULL || strcmp (counts->kind->op, "VarHandleOp") != 0 ||
+      !muster_graph_has_node (graph, "muster/step/held") ||
+      muster_node_shape (counts, "shape", &n, 1) != 1 || n < 1 || n > MUSTER_POSITION_MOST_TASKS)
+    return 0;
+  return (guint)n;
 }
 
 guint
@@ -471,12 +330,14 @@ muster_position_n_tasks (MusterMetaGraph *meta_graph)
   g_return_val_if_fail (meta_graph != NULL, 0);
 
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
-  const MusterNode *begun = muster_graph_find_node (graph, MUSTER_POSITION_BEGUN);
-  gint64 n;
+  const guint n_slots = n_counts (graph, MUSTER_POSITION_SLOT_BEGUN);
+  return n_slots > 0 ? n_slots : n_counts (graph, MUSTER_POSITION_BEGUN);
+}
 
-  if (begun == NULL || strcmp (begun->kind->op, "VarHandleOp") != 0 ||
-      !muster_graph_has_node (graph, "muster/step/held") ||
-      muster_node_shape (begun, "shape", &n, 1) != 1 || n < 1 || n > MUSTER_POSITION_MOST_TASKS)
-    return 0;
-  return (guint)n;
+gboolean
+muster_position_is_dealt (MusterMetaGraph *meta_graph)
+{
+  g_return_val_if_fail (meta_graph != NULL, FALSE);
+
+  return n_counts (muster_meta_graph_graph (meta_graph), MUSTER_POSITION_SLOT_BEGUN) > 0;
 }

@@ -12,10 +12,22 @@ G_BEGIN_DECLS
   MUSTER_POSITION_PLACEHOLDER ":0" /* int64 scalar, fed: batches before this one */
 #define MUSTER_POSITION_HELD                                                                       \
   "muster/step/held:0" /* runs a task's whole step; the value of hold after it */
-#define MUSTER_POSITION_DONE_NOW MUSTER_POSITION_DONE "/Read/ReadVariableOp:0"
-#define MUSTER_POSITION_HOLD_NOW MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0"
-#define MUSTER_POSITION_SET_HOLD "muster/hold/set"
-#define MUSTER_POSITION_NEW_HOLD "muster/hold/value:0" /* int64 scalar, fed to muster/hold/set */
+/* If batches are dealt, a step also feeds what the slot has in hand. It is one of three, and ends
+ * with one of these prefixes: "/held:0" is the value of hold after it, "/dealt:0" what the slot has
+ * in hand then. */
+#define MUSTER_POSITION_DEAL           "muster/deal:0" /* int64 scalar, fed */
+#define MUSTER_POSITION_NOTHING        (-1)            /* in hand */
+#define MUSTER_POSITION_TRAIN          "muster/step" /* trains what is in hand, and draws the next */
+#define MUSTER_POSITION_LAST           "muster/last" /* trains, and draws nothing */
+#define MUSTER_POSITION_DRAW           "muster/draw" /* draws, with nothing in hand */
+#define MUSTER_POSITION_BEGUN_NOW      MUSTER_POSITION_BEGUN "/Read/ReadVariableOp:0"
+#define MUSTER_POSITION_SLOT_BEGUN_NOW MUSTER_POSITION_SLOT_BEGUN "/Read/ReadVariableOp:0"
+#define MUSTER_POSITION_SLOT_DONE_NOW  MUSTER_POSITION_SLOT_DONE "/Read/ReadVariableOp:0"
+#define MUSTER_POSITION_TAKEN_NOW      MUSTER_POSITION_TAKEN "/Read/ReadVariableOp:0"
+#define MUSTER_POSITION_DONE_NOW       MUSTER_POSITION_DONE "/Read/ReadVariableOp:0"
+#define MUSTER_POSITION_HOLD_NOW       MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0"
+#define MUSTER_POSITION_SET_HOLD       "muster/hold/set"
+#define MUSTER_POSITION_NEW_HOLD       "muster/hold/value:0" /* int64 scalar, fed to muster/hold/set */
 /* The number of the job's batches once the chief has written that it is over; 0 before. */
 #define MUSTER_POSITION_OVER_NOW MUSTER_POSITION_OVER "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_SET_OVER "muster/over/set"
@@ -27,10 +39,16 @@ G_BEGIN_DECLS
  * meta graph. */
 const char *muster_position_device (MusterMetaGraph *meta_graph);
 
+/* The names of the added variables. */
+const char *const *muster_position_variables (gboolean is_dealt, gsize *n);
+
 /* The values on the master. Clear it. */
 typedef struct {
-  MusterTensor *begun; /* (owned) int64 [n_tasks] */
-  MusterTensor *done;  /* (owned) likewise */
+  gboolean is_dealt;    /* set before reading: batches are dealt, and counts are those of slots */
+  MusterTensor *begun;  /* (owned) int64 [n_tasks] */
+  MusterTensor *done;   /* (owned) likewise */
+  MusterTensor *taken;  /* (owned) (nullable) if they are dealt: int64 [n_tasks] */
+  MusterTensor *origin; /* (owned) (nullable) likewise: int64 [any] */
   gint64 hold;
 } MusterPositionState;
 
@@ -42,6 +60,10 @@ gboolean muster_position_read (MusterSession *session, guint n_tasks, MusterPosi
                                gint64 deadline_us, GCancellable *cancellable, GError **error);
 /* DATA_LOSS unless it is int64 [n_tasks] with counts that can be multiplied by n_tasks. */
 gboolean muster_position_check_counts (const MusterTensor *tensor, guint n_tasks, GError **error);
+/* DATA_LOSS unless it is int64 [n_slots] with numbers of draws. */
+gboolean muster_position_check_taken (const MusterTensor *tensor, guint n_slots, GError **error);
+/* What a slot has in hand. */
+gint64 muster_position_taken (const MusterPositionState *self, guint slot);
 gint64 muster_position_begun (const MusterPositionState *self, guint task);
 gint64 muster_position_done (const MusterPositionState *self, guint task);
 /* The first task with a running step, except the task but; n_tasks: none. */
@@ -55,6 +77,10 @@ gboolean muster_position_set_hold (MusterSession *session, gint64 hold, gint64 d
 gboolean muster_position_set_over (MusterSession *session, gint64 n_batches, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 
+/* The number, among all of the job's batches, of a batch by the number of its draw: draws take the
+ * batches in order that a job with a fixed number of tasks, which had done origin, hasn't done. */
+gint64 muster_position_dealt (gint64 deal, const MusterTensor *origin);
+
 /* The instant in timeout_us, on the system's clock. */
 gint64 muster_position_in_us (gint64 timeout_us);
 
@@ -66,6 +92,7 @@ typedef struct {
   guint but;          /* a task whose step was aborted, which isn't waited for; n_tasks: none */
   MusterClock *clock; /* (not owned) */
   gint64 deadline_us; /* for its calls, and therefore on the system's clock */
+  gboolean is_dealt;
 } MusterPositionQuiesce;
 void muster_position_quiesce (MusterSession *session, const MusterPositionQuiesce *quiesce,
                               GCancellable *cancellable);
@@ -79,6 +106,7 @@ typedef struct {
   MusterClock *clock; /* (not owned) */
   gint64 until_us;    /* on it */
   gint64 deadline_us; /* for its calls, and therefore on the system's clock */
+  gboolean is_dealt;
 } MusterPositionAwait;
 gboolean muster_position_await_whole (MusterSession *session, const MusterPositionAwait *await,
                                       guint *torn, GCancellable *cancellable, GError **error);

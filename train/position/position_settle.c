@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How a task finds its position, and waits until it may step. */
+#include "base/error.h"
+#include "master/master.h"
+#include "train/position/position_hook_private.h"
+
+/* The time limit for the reset that undoes an interrupted step. */
+#define RESET_US (60 * MUSTER_SECOND)
+
+gboolean
+muster_position_undo (MusterPositionHook *self, guint task, MusterSession *session, GError **error)
+{
+  const MusterPositionQuiesce quiesce = {self->n_tasks, task, self->clock, MUSTER_WAIT_FOREVER,
+                                         self->is_dealt};
+  GError *failure = NULL;
+
+  if (self->options.master != NULL)
+    muster_position_quiesce (session, &quiesce, self->stopped);
+  if (self->options.master != NULL &&
+      !muster_master_reset (self->options.master, NULL, muster_position_in_us (RESET_US),
+                            self->stopped, &failure)) {
+    g_propagate_prefixed_error (error, failure, "Resetting the master: ");
+    return FALSE;
+  }
+  return muster_fail (
+      error, MUSTER_ERROR_ABORTED, "a step of task %u was interrupted in an earlier run%s", task,
+      self->options.master != NULL ? "; the master was reset, and the last checkpoint is restored"
+                                   : "; reset the master to restore the last checkpoint");
+}
+
+/* Only the chief's restore or init writes while hold is set, so an inconsistent state at this point
+ * came from the checkpoint. */
+static gboolean
+refuse_inconsistent (const MusterPositionState *state, guint task, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "the restored checkpoint is inconsistent: batch %" G_GINT64_FORMAT
+                      " of task %u was in progress when it was saved; restore another one, and "
+                      "save with a MusterSaver with muster_position_guard ()",
+                      muster_position_done (state, task), task);
+}
+
+/* What a task has to wait for, from the master's state. */
+typedef enum { GO, WAIT_FOR_STEP, WAIT_FOR_QUIESCENCE, WAIT_FOR_HOLD } Wait;
+
+static Wait
+judge (const MusterPositionHook *self, const MusterPositionState *state)
+{
+  guint task = self->own.task;
+  /* A starting chief releases the other tasks; a working one respects the hold of a saver outside
+   * the job. */
+  const gboolean heeds = self->options.is_worker || self->is_held;
+
+  if (muster_position_begun (state, task) != muster_position_done (state, task))
+    return WAIT_FOR_STEP;
+  if (state->hold != MUSTER_POSITION_WAIT)
+    return GO;
+  if (heeds)
+    return WAIT_FOR_HOLD;
+  return muster_position_busy (state, self->n_tasks, self->n_tasks) < self->n_tasks
+             ? WAIT_FOR_QUIESCENCE
+             : GO;
+}
+
+static void
+take_place (MusterPositionHook *self, const MusterPositionState *state)
+{
+  self->own.position = muster_position_done (state, self->own.task);
+  if (!self->is_dealt)
+    return;
+  self->own.deal = muster_position_taken (state, self->own.task);
+  g_clear_pointer (&self->origin, muster_tensor_unref);
+  self->origin = muster_tensor_ref (state->origin);
+}
+
+/* Ends the wait: continues, or fails. A task that continues also releases the others: a hold that
+ * outlasts its time limit belongs to a dead saver, and would delay each task at every batch. A live
+ * saver notices that a batch was started, and saves again. */
+static gboolean
+end_wait (MusterPositionHook *self, MusterSession *session, const MusterPositionState *state,
+          Wait wait, GError **error)
+{
+  if (wait == WAIT_FOR_STEP)
+    return muster_position_undo (self, self->own.task, session, error);
+  if (wait == WAIT_FOR_QUIESCENCE)
+    return refuse_inconsistent (state, muster_position_busy (state, self->n_tasks, self->n_tasks),
+                                error);
+  take_place (self, state);
+  return state->hold == MUSTER_POSITION_GO ||
+         muster_position_set_hold (session, MUSTER_POSITION_GO,
+                                   muster_position_in_us (MUSTER_POSITION_ANSWER_US), self->stopped,
+                                   error);
+}
+
+static gboolean
+refuse_late (const MusterPositionHook *self, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "task %u timed out waiting for its last step", self->own.task);
+}
+
+static gboolean
+wait_for_place (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
+                GError **error)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  gint64 settled_us = muster_deadline_after (now_us, self->options.settle_us);
+  gint64 held_us = muster_deadline_after (now_us, self->options.hold_us);
+  MusterPositionPause pause = {.clock = self->clock};
+  g_auto (MusterPositionState) state = {.is_dealt = self->is_dealt};
+
+  for (;;) {
+    if (!muster_position_read (session, self->n_tasks, &state,
+                               MIN (muster_position_in_us (MUSTER_POSITION_ANSWER_US), deadline_us),
+                               self->stopped, error))
+      return FALSE;
+    Wait wait = judge (self, &state);
+    gint64 until_us = wait == WAIT_FOR_HOLD ? held_us : settled_us;
+    if (wait != GO && muster_clock_now_us (self->clock) >= deadline_us)
+      return refuse_late (self, error);
+    until_us = MIN (until_us, deadline_us);
+    if (wait == GO || muster_clock_now_us (self->clock) >= until_us)
+      return end_wait (self, session, &state, wait, error);
+    if (!muster_position_pause (&pause, until_us, self->stopped, error))
+      return FALSE;
+  }
+}
+
+/* --- the first batch in hand --- */
+
+static gboolean
+draw (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GError **error)
+{
+  static const char *const fetches[] = {MUSTER_POSITION_DRAW "/dealt:0",
+                                        MUSTER_POSITION_DRAW "/held:0"};
+  g_autoptr (MusterTensor) task = muster_tensor_new_int64 (self->own.task);
+  g_autoptr (MusterTensor) position = muster_tensor_new_int64 (self->own.position);
+  g_autoptr (MusterTensor) deal = muster_tensor_new_int64 (self->own.deal);
+  const MusterFeed feeds[] = {{MUSTER_POSITION_TASK, task},
+                              {MUSTER_POSITION_POSITION, position},
+                              {MUSTER_POSITION_DEAL, deal}};
+  const MusterStep step = {
+      .feeds = feeds,
+      .n_feeds = G_N_ELEMENTS (feeds),
+      .fetches = fetches,
+      .n_fetches = G_N_ELEMENTS (fetches),
+      .deadline_us = MIN (muster_position_in_us (MUSTER_POSITION_ANSWER_US), deadline_us)};
+  MusterTensor *fetched[G_N_ELEMENTS (fetches)] = {NULL};
+
+  if (!muster_session_run (session, &step, fetched, NULL, self->stopped, error)) {
+    g_prefix_error (error, "Drawing a batch: ");
+    return FALSE;
+  }
+  self->own.position++;
+  self->own.deal = muster_step_of (fetched[0]);
+  self->is_held = muster_step_of (fetched[1]) == MUSTER_POSITION_WAIT;
+  for (gsize i = 0; i < G_N_ELEMENTS (fetched); i++)
+    muster_tensor_unref (fetched[i]);
+  return self->own.deal >= 0 ||
+         muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                      "Drawing a batch: '%s' isn't a number of batches", MUSTER_POSITION_NEXT);
+}
+
+gboolean
+muster_position_settle (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
+                        GError **error)
+{
+  self->is_lent = FALSE; /* the slot's state may have changed too */
+  self->is_looking = self->options.slots != NULL;
+  return wait_for_place (self, session, deadline_us, error) &&
+         (!self->is_dealt || self->own.deal != MUSTER_POSITION_NOTHING ||
+          draw (self, session, deadline_us, error));
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The nodes that keep positions: the variables, and a task's steps. */
+#include "train/position/position_step_private.h"
+
+#include "train/position/position_private.h"
+
+static void
+begin (MusterPositionNodes *self, const char *op, const char *name, const char *const *inputs)
+{
+  muster_graph_builder_node (self->builder, op, name);
+  muster_graph_builder_device (self->builder, self->device);
+  for (; inputs != NULL && *inputs != NULL; inputs++)
+    muster_graph_builder_input (self->builder, *inputs);
+}
+#define INPUTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void
+attr_type (MusterPositionNodes *self, const char *name, MusterDType type)
+{
+  muster_graph_builder_attr_type (self->builder, name, type);
+}
+
+/* Takes value. */
+static void
+constant (MusterPositionNodes *self, const char *name, MusterTensor *value)
+{
+  muster_graph_builder_constant (self->builder, name, value);
+  muster_graph_builder_device (self->builder, self->device);
+  muster_tensor_unref (value);
+}
+
+static void
+placeholder (MusterPositionNodes *self, const char *name)
+{
+  muster_graph_builder_placeholder (self->builder, name, MUSTER_INT64, 0, NULL);
+  muster_graph_builder_device (self->builder, self->device);
+}
+
+/* --- variables --- */
+
+const char *const *
+muster_position_variables (gboolean is_dealt, gsize *n)
+{
+  static const char *const fixed[] = {MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE,
+                                      MUSTER_POSITION_HOLD, MUSTER_POSITION_OVER};
+  static const char *const dealt[] = {MUSTER_POSITION_DONE,      MUSTER_POSITION_HOLD,
+                                      MUSTER_POSITION_OVER,      MUSTER_POSITION_SLOT_BEGUN,
+                                      MUSTER_POSITION_SLOT_DONE, MUSTER_POSITION_NEXT,
+                                      MUSTER_POSITION_TAKEN};
+
+  *n = is_dealt ? G_N_ELEMENTS (dealt) : G_N_ELEMENTS (fixed);
+  return is_dealt ? dealt : fixed;
+}
+
+/* Adds a resource variable with TensorFlow's names. Takes initial. */
+static void
+variable_of_shape (MusterPositionNodes *self, const char *name, MusterTensor *initial,
+                   const gint64 *dims)
+{
+  g_autofree char *value = g_strconcat (name, "/initial_value", NULL);
+  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
+  g_autofree char *read = g_strconcat (name, "/Read/ReadVariableOp", NULL);
+
+  begin (self, "VarHandleOp", name, NULL);
+  attr_type (self, "dtype", MUSTER_INT64);
+  muster_graph_builder_attr_shape (self->builder, "shape", muster_tensor_n_dims (initial), dims);
+  muster_graph_builder_attr_string (self->builder, "container", "");
+  muster_graph_builder_attr_string (self->builder, "shared_name", name);
+  constant (self, value, initial);
+  begin (self, "AssignVariableOp", assign, INPUTS (name, value));
+  attr_type (self, "dtype", MUSTER_INT64);
+  begin (self, "ReadVariableOp", read, INPUTS (name));
+  attr_type (self, "dtype", MUSTER_INT64);
+}
+
+static void
+variable (MusterPositionNodes *self, const char *name, MusterTensor *initial)
+{
+  variable_of_shape (self, name, initial, muster_tensor_dims (initial));
+}
+
+static MusterTensor *
+filled (gint64 n, gint64 value)
+{
+  MusterTensor *tensor = muster_tensor_new (MUSTER_INT64, 1, &n);
+  gint64 *numbers = muster_tensor_data_mutable (tensor);
+
+  for (gint64 i = 0; i < n; i++)
+    numbers[i] = value;
+  return tensor;
+}
+
+/* Adds a scalar variable and an op that sets it to the value fed to NAME/value. */
+static void
+settable (MusterPositionNodes *self, const char *name, const char *set, gint64 initial)
+{
+  g_autofree char *value = g_strconcat (name, "/value", NULL);
+
+  variable (self, name, muster_tensor_new_int64 (initial));
+  placeholder (self, value);
+  begin (self, "AssignVariableOp", set, INPUTS (name, value));
+  attr_type (self, "dtype", MUSTER_INT64);
+}
+
+/* A dealt model has what a job with a fixed number of tasks has done as that job saved it, whatever
+ * their number: a checkpoint of that job restores it. A new job has done nothing as one task. */
+static void
+add_dealt_variables (MusterPositionNodes *self)
+{
+  static const gint64 any_number = -1;
+
+  variable_of_shape (self, MUSTER_POSITION_DONE, filled (1, 0), &any_number);
+  variable (self, MUSTER_POSITION_SLOT_BEGUN, filled (self->n_tasks, 0));
+  variable (self, MUSTER_POSITION_SLOT_DONE, filled (self->n_tasks, 0));
+  variable (self, MUSTER_POSITION_NEXT, muster_tensor_new_int64 (0));
+  variable (self, MUSTER_POSITION_TAKEN, filled (self->n_tasks, MUSTER_POSITION_NOTHING));
+}
+
+static void
+add_variables (MusterPositionNodes *self)
+{
+  if (self->is_dealt) {
+    add_dealt_variables (self);
+  } else {
+    variable (self, MUSTER_POSITION_BEGUN, filled (self->n_tasks, 0));
+    variable (self, MUSTER_POSITION_DONE, filled (self->n_tasks, 0));
+  }
+  /* No task steps before the chief allows it. */
+  settable (self, MUSTER_POSITION_HOLD, MUSTER_POSITION_SET_HOLD, MUSTER_POSITION_WAIT);
+  settable (self, MUSTER_POSITION_OVER, MUSTER_POSITION_SET_OVER, 0);
+}
+
+/* --- what every step begins with --- */
+
+static const char *
+begun_of (const MusterPositionNodes *self)
+{
+  return self->is_dealt ? MUSTER_POSITION_SLOT_BEGUN : MUSTER_POSITION_BEGUN;
+}
+
+static void
+gather (MusterPositionNodes *self, const char *name, const char *from, const char *after)
+{
+  begin (self, "ResourceGather", name, INPUTS (from, "muster/task"));
+  if (after != NULL)
+    muster_graph_builder_input (self->builder, after);
+  attr_type (self, "dtype", MUSTER_INT64);
+  attr_type (self, "Tindices", MUSTER_INT64);
+  muster_graph_builder_attr_int (self->builder, "batch_dims", 0);
+  muster_graph_builder_attr_bool (self->builder, "validate_indices", TRUE);
+}
+
+/* Adds a check that fails unless the two are equal. */
+static void
+check (MusterPositionNodes *self, const char *name, const char *why, const char *is,
+       const char *should_be)
+{
+  static const MusterDType types[] = {MUSTER_STRING, MUSTER_INT64, MUSTER_STRING, MUSTER_INT64,
+                                      MUSTER_INT64};
+  g_autofree char *equal = g_strconcat (name, "/is_equal", NULL);
+
+  begin (self, "Equal", equal, INPUTS (is, should_be));
+  attr_type (self, "T", MUSTER_INT64);
+  begin (self, "Assert", name,
+         INPUTS (equal, "muster/step/what", "muster/task", why, is, should_be));
+  muster_graph_builder_attr_types (self->builder, "T", types, G_N_ELEMENTS (types));
+  muster_graph_builder_attr_int (self->builder, "summarize", 3);
+}
+
+/* Adds of to the whole variable what; after may be NULL. */
+static void
+count (MusterPositionNodes *self, const char *name, const char *what, const char *of,
+       const char *const *after)
+{
+  begin (self, "AssignAddVariableOp", name, INPUTS (what, of));
+  for (; *after != NULL; after++)
+    muster_graph_builder_input (self->builder, *after);
+  attr_type (self, "dtype", MUSTER_INT64);
+}
+
+static void
+add_inputs (MusterPositionNodes *self)
+{
+  placeholder (self, "muster/task");
+  placeholder (self, MUSTER_POSITION_PLACEHOLDER);
+  constant (self, "muster/step/what",
+            muster_tensor_new_string ("This step isn't the next of task"));
+  constant (self, "muster/step/why",
+            muster_tensor_new_string ("whose position is another than the step's (another process "
+                                      "runs as the same task, or did just now):"));
+  constant (self, "muster/step/one", muster_tensor_new_int64 (1));
+  constant (self, "muster/step/zero", muster_tensor_new_int64 (0));
+  constant (self, "muster/step/n_tasks", muster_tensor_new_int32 ((gint32)self->n_tasks));
+  begin (self, "OneHot", "muster/step/one_hot",
+         INPUTS ("muster/task", "muster/step/n_tasks", "muster/step/one", "muster/step/zero"));
+  attr_type (self, "T", MUSTER_INT64);
+  attr_type (self, "TI", MUSTER_INT64);
+  muster_graph_builder_attr_int (self->builder, "axis", -1);
+}
+
+/* What a slot has in hand changes only between its begun and done, so that a step at the right
+ * position that is fed another deal is a mistake of its sender. */
+static void
+add_deal_check (MusterPositionNodes *self)
+{
+  placeholder (self, "muster/deal");
+  constant (self, "muster/step/why_deal",
+            muster_tensor_new_string ("which has another deal in hand than the step's:"));
+  gather (self, "muster/step/in_hand", MUSTER_POSITION_TAKEN, NULL);
+  check (self, "muster/step/is_in_hand", "muster/step/why_deal", "muster/step/in_hand",
+         "muster/deal");
+}
+
+/* Counters are updated as whole variables, since TensorFlow updates single elements without a lock.
+ * A task's position is checked before the update, so that a stray process changes nothing, and
+ * after it, so that at most one of two concurrent ones writes. */
+static void
+add_beginning (MusterPositionNodes *self)
+{
+  add_inputs (self);
+  gather (self, "muster/step/before", begun_of (self), NULL);
+  check (self, "muster/step/is_next", "muster/step/why", "muster/step/before", "muster/position");
+  if (self->is_dealt)
+    add_deal_check (self);
+  count (self, "muster/step/begin", begun_of (self), "muster/step/one_hot",
+         INPUTS ("^muster/step/is_next", self->is_dealt ? "^muster/step/is_in_hand" : NULL));
+  gather (self, "muster/step/after", begun_of (self), "^muster/step/begin");
+  begin (self, "AddV2", "muster/step/next", INPUTS ("muster/position", "muster/step/one"));
+  attr_type (self, "T", MUSTER_INT64);
+  check (self, MUSTER_POSITION_BEGUN_STEP, "muster/step/why", "muster/step/after",
+         "muster/step/next");
+}
+
+/* --- how they end --- */
+
+static void
+read_hold (MusterPositionNodes *self, const char *name, const char *after)
+{
+  begin (self, "ReadVariableOp", name, INPUTS (MUSTER_POSITION_HOLD, after));
+  attr_type (self, "dtype", MUSTER_INT64);
+}
+
+static void
+add_fixed_end (MusterPositionNodes *self, const char *train)
+{
+  count (self, "muster/step/done", MUSTER_POSITION_DONE, "muster/step/one_hot",
+         INPUTS ("^" MUSTER_POSITION_BEGUN_STEP, train));
+  read_hold (self, "muster/step/held", "^muster/step/done");
+}
+
+/* The next deal, which no other step gets. */
+static void
+draw (MusterPositionNodes *self, const char *name, const char *const *after)
+{
+  begin (self, "ResourceCountUpTo", name, INPUTS (MUSTER_POSITION_NEXT));
+  for (; *after != NULL; after++)
+    muster_graph_builder_input (self->builder, *after);
+  attr_type (self, "T", MUSTER_INT64);
+  muster_graph_builder_attr_int (self->builder, "limit", G_MAXINT64);
+}
+
+/* Ends a step that has after as its last part, puts the tensor deal in the slot's hand, and then
+ * counts it as done. */
+static void
+add_dealt_end (MusterPositionNodes *self, const char *prefix, const char *deal,
+               const char *const *after)
+{
+  g_autofree char *more = g_strconcat (prefix, "/more", NULL);
+  g_autofree char *change = g_strconcat (prefix, "/change", NULL);
+  g_autofree char *take = g_strconcat (prefix, "/take", NULL);
+  g_autofree char *after_take = g_strconcat ("^", take, NULL);
+  g_autofree char *done = g_strconcat (prefix, "/done", NULL);
+  g_autofree char *after_done = g_strconcat ("^", done, NULL);
+  g_autofree char *held = g_strconcat (prefix, "/held", NULL);
+
+  begin (self, "Sub", more, INPUTS (deal, "muster/deal"));
+  attr_type (self, "T", MUSTER_INT64);
+  begin (self, "Mul", change, INPUTS ("muster/step/one_hot", more));
+  attr_type (self, "T", MUSTER_INT64);
+  count (self, take, MUSTER_POSITION_TAKEN, change, after);
+  count (self, done, MUSTER_POSITION_SLOT_DONE, "muster/step/one_hot", INPUTS (after_take));
+  read_hold (self, held, after_done);
+}
+
+/* A step that trains and draws, one that only trains, and one that only draws. */
+static void
+add_dealt_ends (MusterPositionNodes *self, const char *train)
+{
+  const char *const *trained = INPUTS ("^" MUSTER_POSITION_BEGUN_STEP, train);
+  const char *const *begun = INPUTS ("^" MUSTER_POSITION_BEGUN_STEP);
+
+  draw (self, "muster/step/dealt", trained);
+  add_dealt_end (self, "muster/step", "muster/step/dealt", trained);
+  constant (self, "muster/last/dealt", muster_tensor_new_int64 (MUSTER_POSITION_NOTHING));
+  add_dealt_end (self, "muster/last", "muster/last/dealt", trained);
+  draw (self, "muster/draw/dealt", begun);
+  add_dealt_end (self, "muster/draw", "muster/draw/dealt", begun);
+}
+
+/* --- all --- */
+
+static void
+add_init (MusterPositionNodes *self, const char *init_op)
+{
+  g_autoptr (GPtrArray) ops = g_ptr_array_new_with_free_func (g_free);
+  gsize n;
+  const char *const *variables = muster_position_variables (self->is_dealt, &n);
+
+  g_ptr_array_add (ops, g_strdup (init_op));
+  for (gsize i = 0; i < n; i++)
+    g_ptr_array_add (ops, g_strconcat (variables[i], "/Assign", NULL));
+  g_ptr_array_add (ops, NULL);
+  muster_graph_builder_group (self->builder, MUSTER_POSITION_INIT_OP,
+                              (const char *const *)ops->pdata);
+}
+
+void
+muster_position_add_nodes (MusterPositionNodes *self, const char *init_op)
+{
+  g_autofree char *train = g_strconcat ("^", self->train_op, NULL);
+
+  add_variables (self);
+  add_beginning (self);
+  if (self->is_dealt)
+    add_dealt_ends (self, train);
+  else
+    add_fixed_end (self, train);
+  if (init_op != NULL)
+    add_init (self, init_op);
+}
