@@ -38,8 +38,10 @@ G_BEGIN_DECLS
  * meta graph. */
 const char *muster_position_device (MusterMetaGraph *meta_graph);
 
-/* The names of the added variables. */
+/* The names of the added variables, until NULL. */
 const char *const *muster_position_variables (gboolean is_dealt, gsize *n);
+/* Those that only a model whose batches are dealt has, until NULL. */
+const char *const *muster_position_dealt_variables (void);
 
 /* The values on the master. Clear it. */
 typedef struct {
