@@ -206,6 +206,78 @@ MUSTER_TEST (PositionDealtJob, does_what_is_left_before_it_ends_whoever_else_mig
   MUSTER_EXPECT_EQ (board.n_claims, 1u);
 }
 
+/* As the task of the slot, which nobody knows to be there. */
+static void
+step_apart (Life *life, gint64 slot, gint64 position, gint64 deal)
+{
+  static const char *const target = MUSTER_POSITION_TRAIN "/held";
+  g_autoptr (MusterTensor) which = muster_tensor_new_int64 (slot);
+  g_autoptr (MusterTensor) where = muster_tensor_new_int64 (position);
+  g_autoptr (MusterTensor) what = muster_tensor_new_int64 (deal);
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  g_autoptr (MusterTensor) batch = NULL;
+  g_autoptr (GError) error = NULL;
+
+  muster_batches_seek (batches, deal);
+  muster_batches_next (batches, &batch);
+  const MusterFeed feeds[] = {{"rows:0", batch},
+                              {MUSTER_POSITION_TASK, which},
+                              {MUSTER_POSITION_POSITION, where},
+                              {MUSTER_POSITION_DEAL, what}};
+  const MusterStep step = {.feeds = feeds, .n_feeds = 4, .targets = &target, .n_targets = 1};
+  MUSTER_EXPECT_TRUE (muster_session_run (muster_monitored_session_session (life->session), &step,
+                                          NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (PositionDealtJob, lets_a_task_that_wakes_up_have_its_batch)
+{
+  g_auto (Job) job = dealt_job (FALSE, "wakes");
+  Board board = {.has_task = {TRUE, FALSE, FALSE, TRUE}};
+  const MusterPositionSlots slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .task = 3, .slots = &slots},
+                worker = {.job = &job, .task = 2, .is_worker = TRUE};
+  job.n_batches = 6;
+  life_begin (&chief);
+  life_begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  for (int i = 0; i < 6; i++) /* in the last, it takes the slot over */
+    MUSTER_ASSERT_TRUE (life_step (&chief));
+  MUSTER_EXPECT_EQ (board.n_claims, 1u);
+  MUSTER_EXPECT_TRUE (board.has_task[2]);
+
+  step_apart (&worker, 2, 1, 1);
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+
+  MUSTER_EXPECT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_FALSE (board.has_task[2]);
+  run_to_end (&chief, 6);
+  MUSTER_EXPECT_EQ (board.n_claims, 1u);
+}
+
+MUSTER_TEST (PositionDealtJob, goes_on_after_a_step_whose_response_was_lost)
+{
+  g_auto (Job) job = dealt_job (TRUE, "lost");
+  g_auto (Life) chief = {.job = &job}, next = {.job = &job};
+  job.n_batches = 12;
+  job.save_steps = 1000000;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_TRUE (life_step (&chief) && life_step (&chief));
+  step_apart (&chief, 0, 3, 2); /* after a draw and two steps */
+  life_end (&chief);
+
+  life_begin (&next);
+
+  MUSTER_ASSERT_NO_ERROR (next.error);
+  MUSTER_EXPECT_TRUE (next.continued);
+  MUSTER_EXPECT_EQ (muster_position_hook_position (next.hook), 4);
+  MUSTER_EXPECT_EQ (in_hand (&next, 0), 3);
+  run_to_end (&next, 12);
+}
+
 MUSTER_TEST (PositionDealtJob, names_the_slot_that_it_waits_for)
 {
   g_auto (Job) job = dealt_job (FALSE, "names");

@@ -191,8 +191,7 @@ add_inputs (MusterPositionNodes *self)
 {
   placeholder (self, "muster/task");
   placeholder (self, "muster/position");
-  constant (self, "muster/step/what",
-            muster_tensor_new_string ("This step isn't the next of task"));
+  constant (self, "muster/step/what", muster_tensor_new_string (MUSTER_POSITION_REFUSED));
   constant (self, "muster/step/why",
             muster_tensor_new_string ("whose position is another than the step's (another process "
                                       "runs as the same task, or did just now):"));
