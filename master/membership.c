@@ -84,25 +84,6 @@ private_of (MusterMembership *self)
   return muster_membership_get_instance_private (self);
 }
 
-MusterMembership *
-muster_master_join (MusterMaster *self, const MusterJoin *join, gint64 deadline_us,
-                    GCancellable *cancellable, GError **error)
-{
-  muster_require (error, NULL, self, join);
-  if (!muster_deadline_check (deadline_us, error))
-    return NULL;
-  muster_require (error, NULL, join->model);
-  MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
-  if (iface->join != NULL)
-    return iface->join (self, join, deadline_us, cancellable, error);
-  const char *target = muster_master_target (self);
-  muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-               "'%s' keeps no members; start a server with `muster serve --master=%s`, and join at "
-               "its address",
-               target, target);
-  return NULL;
-}
-
 guint
 muster_membership_slot (MusterMembership *self)
 {
@@ -141,8 +122,8 @@ muster_membership_report (MusterMembership *self, gint64 n_batches)
   if (is_news)
   private->n_batches = n_batches;
   g_mutex_unlock (&private->lock);
-  if (is_news && MUSTER_MEMBERSHIP_GET_CLASS (self)->reported != NULL)
-    MUSTER_MEMBERSHIP_GET_CLASS (self)->reported (self);
+  if (is_news && MUSTER_MEMBERSHIP_GET_CLASS (self)->report != NULL)
+    MUSTER_MEMBERSHIP_GET_CLASS (self)->report (self, n_batches);
 }
 
 static gboolean

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "master/master.h"
+#include "base/error.h"
 
 G_BEGIN_DECLS
 
@@ -29,12 +29,12 @@ G_DECLARE_DERIVABLE_TYPE (MusterMembership, muster_membership, MUSTER, MEMBERSHI
  *
  * A task's request to be a member.
  */
-struct _MusterJoin {
+typedef struct {
   const char *model;
   const char *task;
   gint slot;
   guint n_slots;
-};
+} MusterJoin;
 
 /**
  * MUSTER_MAX_SLOTS:
@@ -149,34 +149,17 @@ gboolean muster_roster_has (const MusterRoster *self, guint slot);
 /**
  * MusterMembershipClass:
  * @parent: the parent class
- * @reported: the number of batches has changed; it must not block
+ * @report: called when the number of batches has risen; it must not block; %NULL: nothing to do
  * @leave: see [method@Membership.leave]
  *
  * What a membership implements.
  */
 struct _MusterMembershipClass {
   GObjectClass parent;
-  void (*reported) (MusterMembership *self);
+  void (*report) (MusterMembership *self, gint64 n_batches);
   gboolean (*leave) (MusterMembership *self, gint64 deadline_us, GCancellable *cancellable,
                      GError **error);
 };
-
-/**
- * muster_master_join:
- * @self: a master
- * @join: what is asked for
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
- *   %MUSTER_WAIT_FOREVER: no limit
- * @cancellable: (nullable): cancels the call
- *
- * Makes a task a member of a job. FAILED_PRECONDITION: the slot that is wanted has a living member;
- * RESOURCE_EXHAUSTED: all slots have one; UNIMPLEMENTED: this master keeps no members.
- *
- * Returns: (transfer full): the membership, which has heard a roster
- */
-MusterMembership *muster_master_join (MusterMaster *self, const MusterJoin *join,
-                                      gint64 deadline_us, GCancellable *cancellable,
-                                      GError **error);
 
 /**
  * muster_membership_slot:

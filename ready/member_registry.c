@@ -12,6 +12,8 @@
 #define MAX_LEFT 10
 /* A rate is taken over at least as long, and at most twice. */
 #define RATE_US (10 * MUSTER_SECOND)
+/* A model without members is forgotten after the last has left. */
+#define PAST_AFTER_US (3600 * MUSTER_SECOND)
 
 typedef struct Model Model;
 
@@ -534,16 +536,17 @@ add_copy (GPtrArray *to, const Member *member, gint64 now_us)
 }
 
 static MusterMembers *
-describe_all (const Model *model, gint64 now_us)
+describe_all (const Model *model, guint most, gint64 now_us)
 {
   MusterMembers *all = g_new (MusterMembers, 1);
   *all = (MusterMembers){
       .model = g_strdup (model->name),
       .n_slots = model->n_slots,
+      .n_members = model->n_members,
       .members = g_ptr_array_new_with_free_func (member_free),
       .left = g_ptr_array_new_with_free_func (member_free),
   };
-  for (guint slot = 0; slot < model->slots->len; slot++)
+  for (guint slot = 0; slot < model->slots->len && all->members->len < most; slot++)
     if (at_slot (model, slot) != NULL)
       add_copy (all->members, at_slot (model, slot), now_us);
   for (GList *at = model->left.head; at != NULL; at = at->next)
@@ -559,8 +562,15 @@ compare_names (gconstpointer a, gconstpointer b)
   return strcmp ((*one)->model, (*other)->model);
 }
 
+static gboolean
+is_past (const Model *model, gint64 now_us)
+{
+  const Member *last = g_queue_peek_head ((GQueue *)&model->left);
+  return model->n_members == 0 && last != NULL && now_us - last->left_us >= PAST_AFTER_US;
+}
+
 GPtrArray *
-muster_member_registry_list (MusterMemberRegistry *self)
+muster_member_registry_list (MusterMemberRegistry *self, guint most)
 {
   GPtrArray *all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_members_free);
   gint64 now_us = muster_clock_now_us (self->clock);
@@ -569,7 +579,10 @@ muster_member_registry_list (MusterMemberRegistry *self)
   g_mutex_lock (&self->lock);
   g_hash_table_iter_init (&iter, self->models);
   while (g_hash_table_iter_next (&iter, NULL, &model))
-    g_ptr_array_add (all, describe_all (model, now_us));
+    if (is_past (model, now_us))
+      g_hash_table_iter_remove (&iter);
+    else
+      g_ptr_array_add (all, describe_all (model, most, now_us));
   g_mutex_unlock (&self->lock);
   g_ptr_array_sort (all, compare_names);
   return all;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.h"
 #include "master/membership.h"
 
 G_BEGIN_DECLS
@@ -53,6 +54,7 @@ char *muster_member_why (const MusterMember *member);
 typedef struct {
   char *model; /* (owned) */
   guint n_slots;
+  guint n_members;    /* as many as members, or more */
   GPtrArray *members; /* (owned) (element-type MusterMember) */
   GPtrArray *left;    /* (owned) (element-type MusterMember) */
 } MusterMembers;
@@ -105,8 +107,9 @@ gint64 muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone);
 guint muster_member_registry_roster (MusterMemberRegistry *self, const char *model, GArray *slots,
                                      GArray *ids);
 
-/* All models that have members, or had some: (transfer full) (element-type MusterMembers) */
-GPtrArray *muster_member_registry_list (MusterMemberRegistry *self);
+/* All models that have members, or had some within the last hour: (transfer full) (element-type
+ * MusterMembers). Of one, at most `most` members are described. */
+GPtrArray *muster_member_registry_list (MusterMemberRegistry *self, guint most);
 
 /* How many have joined, and how many of them have left this way. */
 guint64 muster_member_registry_n_joined (MusterMemberRegistry *self);

@@ -299,7 +299,7 @@ keep_up (gpointer owner, GCancellable *cancellable)
 }
 
 static void
-remote_membership_reported (MusterMembership *membership)
+remote_membership_report (MusterMembership *membership, gint64 n_batches G_GNUC_UNUSED)
 {
   muster_background_wake (MUSTER_REMOTE_MEMBERSHIP (membership)->task);
 }
@@ -401,7 +401,7 @@ muster_remote_membership_finalize (GObject *object)
 static void
 muster_remote_membership_class_init (MusterRemoteMembershipClass *klass)
 {
-  MUSTER_MEMBERSHIP_CLASS (klass)->reported = remote_membership_reported;
+  MUSTER_MEMBERSHIP_CLASS (klass)->report = remote_membership_report;
   MUSTER_MEMBERSHIP_CLASS (klass)->leave = remote_membership_leave;
   G_OBJECT_CLASS (klass)->dispose = muster_remote_membership_dispose;
   G_OBJECT_CLASS (klass)->finalize = muster_remote_membership_finalize;

@@ -446,6 +446,15 @@ muster_rpc_call_send (MusterRpcCall *self, MusterRope *message)
   answer_rope (self, message, FALSE);
 }
 
+guint
+muster_rpc_call_n_queued (MusterRpcCall *self)
+{
+  g_mutex_lock (&self->lock);
+  const guint n = g_queue_get_length (&self->messages);
+  g_mutex_unlock (&self->lock);
+  return n;
+}
+
 /* gRPC has delivered a call's headers: it is open until end (). Its message is read by a call
  * of our own, not by gRPC before that: gRPC doesn't tell how many calls have none. */
 static void

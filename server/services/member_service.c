@@ -8,6 +8,11 @@
 #include "server/core/server_private.h"
 #include "server/core/service.h"
 
+/* A member that reads its rosters more slowly than they come gets only the last of those that come
+ * meanwhile; it is looked at again after this time. */
+#define MAX_QUEUED     4
+#define LOOKS_AGAIN_US (50 * MUSTER_MILLISECOND)
+
 struct _MusterMemberService {
   MusterServer *server; /* (not owned) */
   MusterAlarm *alarm;   /* (owned) sends rosters, and removes silent members */
@@ -22,8 +27,10 @@ struct _MusterMemberService {
       *news; /* (element-type utf8) owned: the models that have changed; guarded by news_lock */
 };
 
-/* A member's Join, until it is ended. Whoever removes it from the table ends it. */
+/* A member's Join, until it is ended. Whoever removes it from the table ends it. It counts as a
+ * watcher. */
 typedef struct {
+  MusterLimits *limits; /* (not owned) */
   guint64 id;
   guint slot;
   MusterRpcCall *call; /* (owned) */
@@ -36,6 +43,7 @@ stream_free (gpointer data)
   Stream *self = data;
   if (self == NULL)
     return;
+  muster_limits_release (self->limits, MUSTER_LIMIT_WATCHERS);
   muster_rpc_call_unref (self->call);
   g_clear_pointer (&self->told, g_bytes_unref);
   g_free (self);
@@ -74,11 +82,17 @@ take_stream (MusterMemberService *self, guint64 id, const MusterRpcCall *call)
 /* --- rosters --- */
 
 static void
-note_change (MusterMemberService *self, const char *model)
+add_news (MusterMemberService *self, const char *model)
 {
   g_mutex_lock (&self->news_lock);
   g_hash_table_add (self->news, g_strdup (model));
   g_mutex_unlock (&self->news_lock);
+}
+
+static void
+note_change (MusterMemberService *self, const char *model)
+{
+  add_news (self, model);
   muster_alarm_set (self->alarm, 0);
 }
 
@@ -134,21 +148,27 @@ send_grant (MusterMemberService *self, Stream *stream, const Muster__Roster *ros
   send_bytes (stream, packed);
 }
 
-static void
+/* FALSE if it can't be told at present. */
+static gboolean
 send_roster (MusterMemberService *self, Stream *stream, const Muster__Roster *roster,
              GBytes *packed)
 {
+  if (muster_rpc_call_n_queued (stream->call) >= MAX_QUEUED)
+    return FALSE;
   if (stream->told == NULL)
     send_grant (self, stream, roster);
   else if (!g_bytes_equal (stream->told, packed))
     send_bytes (stream, packed);
   g_clear_pointer (&stream->told, g_bytes_unref);
   stream->told = g_bytes_ref (packed);
+  return TRUE;
 }
 
-static void
+/* FALSE if some can't be told at present. */
+static gboolean
 tell_members (MusterMemberService *self, const char *model)
 {
+  gboolean is_done = TRUE;
   MusterServer *server = self->server;
   g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (guint32));
   g_autoptr (GArray) ids = g_array_new (FALSE, FALSE, sizeof (guint64));
@@ -161,14 +181,17 @@ tell_members (MusterMemberService *self, const char *model)
   for (guint i = 0; i < ids->len; i++) {
     Stream *stream = g_hash_table_lookup (self->streams, &g_array_index (ids, guint64, i));
     if (stream != NULL)
-      send_roster (self, stream, &roster, packed);
+      is_done &= send_roster (self, stream, &roster, packed);
   }
   g_mutex_unlock (&self->lock);
+  return is_done;
 }
 
-static void
+/* FALSE if some members have to be looked at again. */
+static gboolean
 tell_news (MusterMemberService *self)
 {
+  gboolean is_done = TRUE;
   g_mutex_lock (&self->news_lock);
   g_autoptr (GHashTable) news = self->news;
   self->news = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -177,7 +200,11 @@ tell_news (MusterMemberService *self)
   gpointer model;
   g_hash_table_iter_init (&iter, news);
   while (g_hash_table_iter_next (&iter, &model, NULL))
-    tell_members (self, model);
+    if (!tell_members (self, model)) {
+      is_done = FALSE;
+      add_news (self, model);
+    }
+  return is_done;
 }
 
 static gint64
@@ -202,8 +229,8 @@ on_alarm (gpointer data)
 {
   MusterMemberService *self = data;
   const gint64 next_us = expire (self);
-  tell_news (self);
-  return next_us;
+  const gint64 now_us = muster_clock_now_us (self->server->clock);
+  return tell_news (self) ? next_us : MIN (next_us, muster_deadline_after (now_us, LOOKS_AGAIN_US));
 }
 
 /* --- joining --- */
@@ -243,18 +270,22 @@ admit (MusterMemberService *self, MusterRpcCall *call, const Muster__JoinRequest
       .id = read->member,
       .n_batches = read->batches,
   };
+  MusterLimits *limits = self->server->limits;
   guint slot = 0;
   if (self->stopped) {
     g_propagate_error (error, stopping_error ());
     return 0;
   }
-  if (!muster_server_admits (self->server, error))
+  if (!muster_server_admits (self->server, error) ||
+      !muster_limits_take (limits, MUSTER_LIMIT_WATCHERS, error))
     return 0;
   const guint64 id = muster_member_registry_join (self->server->members, &request, &slot, error);
-  if (id == 0)
+  if (id == 0) {
+    muster_limits_release (limits, MUSTER_LIMIT_WATCHERS);
     return 0;
+  }
   Stream *stream = g_new0 (Stream, 1);
-  *stream = (Stream){.id = id, .slot = slot, .call = muster_rpc_call_ref (call)};
+  *stream = (Stream){.limits = limits, .id = id, .slot = slot, .call = muster_rpc_call_ref (call)};
   g_hash_table_steal_extended (self->streams, &id, NULL, (gpointer *)before);
   g_hash_table_insert (self->streams, &stream->id, stream);
   return id;
