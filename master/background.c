@@ -211,3 +211,31 @@ MUSTER_ASYNC (muster_lease_announce, muster_lease_announce, "muster-announce", g
   X (VALUE, gint64, deadline_us)
 MUSTER_ASYNC (muster_lease_announce_phase, muster_lease_announce_phase, "muster-announce", gboolean,
               MUSTER_PLAIN, ANNOUNCE_PHASE)
+
+/* --- memberships --- */
+
+static void
+free_join (const MusterJoin *join)
+{
+  muster_join_free ((MusterJoin *)join);
+}
+
+#define JOIN(X)                                                                                    \
+  X (OBJECT, MusterMaster)                                                                         \
+  X (KEPT, const MusterJoin *, join, muster_join_copy, free_join)                                  \
+  X (VALUE, gint64, deadline_us)
+MUSTER_ASYNC (muster_master_join, muster_master_join, "muster-join", MusterMembership *,
+              g_clear_object, JOIN)
+
+#define WAIT(X)                                                                                    \
+  X (OBJECT, MusterMembership)                                                                     \
+  X (VALUE, guint64, after_version)                                                                \
+  X (VALUE, gint64, deadline_us)
+MUSTER_ASYNC (muster_membership_wait, muster_membership_wait, "muster-members", gboolean,
+              MUSTER_PLAIN, WAIT)
+
+#define LEAVE(X)                                                                                   \
+  X (OBJECT, MusterMembership)                                                                     \
+  X (VALUE, gint64, deadline_us)
+MUSTER_ASYNC (muster_membership_leave, muster_membership_leave, "muster-leave", gboolean,
+              MUSTER_PLAIN, LEAVE)

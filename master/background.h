@@ -7,12 +7,12 @@
 
 G_BEGIN_DECLS
 
-/* The operations of masters, sessions and leases in the background, for programs with a main loop.
- * Each begins at once, on a thread of its own, and calls back in the thread-default main context of
- * the thread that called it. Arguments are copied or referenced. Its finish function returns what
- * the blocking operation returns; an error of a call that was cancelled by its cancellable is
- * G_IO_ERROR_CANCELLED, and NULL where it isn't allowed is INVALID_ARGUMENT, there too. An object
- * is kept alive during its call. A result that nobody finishes is freed. */
+/* The operations of masters, sessions, leases and memberships in the background, for programs with
+ * a main loop. Each begins at once, on a thread of its own, and calls back in the thread-default
+ * main context of the thread that called it. Arguments are copied or referenced. Its finish
+ * function returns what the blocking operation returns; an error of a call that was cancelled by
+ * its cancellable is G_IO_ERROR_CANCELLED, and NULL where it isn't allowed is INVALID_ARGUMENT,
+ * there too. An object is kept alive during its call. A result that nobody finishes is freed. */
 
 /**
  * muster_master_create_session_async:
@@ -506,5 +506,85 @@ void muster_lease_announce_phase_async (MusterLease *self, MusterChiefPhase phas
  */
 gboolean muster_lease_announce_phase_finish (MusterLease *self, GAsyncResult *result,
                                              GError **error);
+
+/**
+ * muster_master_join_async:
+ * @self: a master
+ * @join: what is asked for; copied
+ * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the call early
+ * @callback: (scope async) (nullable): called when it is over
+ * @user_data: for @callback
+ *
+ * Makes a task a member of a job in the background: muster_master_join ().
+ */
+void muster_master_join_async (MusterMaster *self, const MusterJoin *join, gint64 deadline_us,
+                               GCancellable *cancellable, GAsyncReadyCallback callback,
+                               gpointer user_data);
+
+/**
+ * muster_master_join_finish:
+ * @self: a master
+ * @result: what the callback was given
+ *
+ * The result of muster_master_join_async ().
+ *
+ * Returns: (transfer full): the membership
+ */
+MusterMembership *muster_master_join_finish (MusterMaster *self, GAsyncResult *result,
+                                             GError **error);
+
+/**
+ * muster_membership_wait_async:
+ * @self: a membership
+ * @after_version: a roster's version
+ * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the call early
+ * @callback: (scope async) (nullable): called when it is over
+ * @user_data: for @callback
+ *
+ * Waits for a later roster in the background: muster_membership_wait ().
+ */
+void muster_membership_wait_async (MusterMembership *self, guint64 after_version,
+                                   gint64 deadline_us, GCancellable *cancellable,
+                                   GAsyncReadyCallback callback, gpointer user_data);
+
+/**
+ * muster_membership_wait_finish:
+ * @self: a membership
+ * @result: what the callback was given
+ *
+ * The result of muster_membership_wait_async ().
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
+gboolean muster_membership_wait_finish (MusterMembership *self, GAsyncResult *result,
+                                        GError **error);
+
+/**
+ * muster_membership_leave_async:
+ * @self: a membership
+ * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the call early
+ * @callback: (scope async) (nullable): called when it is over
+ * @user_data: for @callback
+ *
+ * Leaves a job in the background: muster_membership_leave ().
+ */
+void muster_membership_leave_async (MusterMembership *self, gint64 deadline_us,
+                                    GCancellable *cancellable, GAsyncReadyCallback callback,
+                                    gpointer user_data);
+
+/**
+ * muster_membership_leave_finish:
+ * @self: a membership
+ * @result: what the callback was given
+ *
+ * The result of muster_membership_leave_async ().
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
+gboolean muster_membership_leave_finish (MusterMembership *self, GAsyncResult *result,
+                                         GError **error);
 
 G_END_DECLS

@@ -106,6 +106,25 @@ muster_master_remote (MusterMaster *self, gint64 deadline_us, GCancellable *canc
   return NULL;
 }
 
+MusterMembership *
+muster_master_join (MusterMaster *self, const MusterJoin *join, gint64 deadline_us,
+                    GCancellable *cancellable, GError **error)
+{
+  muster_require (error, NULL, self, join);
+  if (!muster_deadline_check (deadline_us, error))
+    return NULL;
+  muster_require (error, NULL, join->model);
+  MusterMasterInterface *iface = MUSTER_MASTER_GET_IFACE (self);
+  if (iface->join != NULL)
+    return iface->join (self, join, deadline_us, cancellable, error);
+  const char *target = muster_master_target (self);
+  muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+               "'%s' keeps no members; start a server with `muster serve --master=%s`, and join at "
+               "its address",
+               target, target);
+  return NULL;
+}
+
 gboolean
 muster_master_can_reach (MusterMaster *self)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "master/membership.h"
 #include "master/session.h"
 #include "rpc/server_state.h"
 
@@ -77,6 +78,7 @@ typedef void (*MusterReadinessChanged) (gpointer user_data);
  * @off_readiness_changed: optional, with the one before: removes it
  * @remote: optional, for masters whose sessions are behind gRPC: see [method@Master.remote]
  * @reach: optional, for masters that may become unreachable: see [method@Master.reach]
+ * @join: optional, for masters that keep members: see [method@Master.join]
  *
  * What a master implements.
  */
@@ -96,6 +98,8 @@ struct _MusterMasterInterface {
   MusterMaster *(*remote) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable,
                            GError **error);
   MusterServerState (*reach) (MusterMaster *self, gint64 deadline_us, GCancellable *cancellable);
+  MusterMembership *(*join) (MusterMaster *self, const MusterJoin *join, gint64 deadline_us,
+                             GCancellable *cancellable, GError **error);
 };
 
 /**
@@ -202,6 +206,23 @@ gboolean muster_master_is_remote (MusterMaster *self);
  */
 MusterMaster *muster_master_remote (MusterMaster *self, gint64 deadline_us,
                                     GCancellable *cancellable, GError **error);
+
+/**
+ * muster_master_join:
+ * @self: a master
+ * @join: what is asked for
+ * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ *   %MUSTER_WAIT_FOREVER: no limit
+ * @cancellable: (nullable): cancels the call
+ *
+ * Makes a task a member of a job. FAILED_PRECONDITION: the slot that is wanted has a living member;
+ * RESOURCE_EXHAUSTED: all slots have one; UNIMPLEMENTED: this master keeps no members.
+ *
+ * Returns: (transfer full): the membership, which has heard a roster
+ */
+MusterMembership *muster_master_join (MusterMaster *self, const MusterJoin *join,
+                                      gint64 deadline_us, GCancellable *cancellable,
+                                      GError **error);
 
 /**
  * muster_master_can_reach:

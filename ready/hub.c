@@ -19,17 +19,21 @@ struct _MusterSubscriber {
   gboolean left; /* guarded by lock */
 };
 
+typedef struct {
+  MusterModelFunc func;
+  gpointer data;
+} ModelWatcher;
+
 struct _MusterReadinessHub {
   MusterMaster *master;          /* (owned) */
   MusterChiefRegistry *registry; /* (not owned) (nullable) */
   MusterClock *clock;            /* (owned) */
   gulong changed_id;             /* 0: the master doesn't report changes */
   GThread *thread;
-  GCancellable *stop;         /* (owned) cancels the running question */
-  guint64 round;              /* the thread's */
-  gint64 changed_us;          /* the thread's: of the change that is being reported; 0: of none */
-  MusterModelFunc model_func; /* (nullable) */
-  gpointer model_data;
+  GCancellable *stop;     /* (owned) cancels the running question */
+  guint64 round;          /* the thread's */
+  gint64 changed_us;      /* the thread's: of the change that is being reported; 0: of none */
+  GArray *model_watchers; /* (owned) (element-type ModelWatcher) */
 
   GMutex lock;
   GCond wake;                      /* signals that there is work */
@@ -226,16 +230,20 @@ on_model_changed (const char *model, MusterModelChange change, gpointer data)
   if (is_change)
     wake_up (self);
   g_mutex_unlock (&self->lock);
-  if (self->model_func != NULL && change != MUSTER_MODEL_PROGRESSED)
-    self->model_func (model, self->model_data);
+  if (change == MUSTER_MODEL_PROGRESSED)
+    return;
+  for (guint i = 0; i < self->model_watchers->len; i++) {
+    const ModelWatcher *watcher = &g_array_index (self->model_watchers, ModelWatcher, i);
+    watcher->func (model, watcher->data);
+  }
 }
 
 void
 muster_readiness_hub_watch_models (MusterReadinessHub *self, MusterModelFunc func,
                                    gpointer user_data)
 {
-  self->model_data = user_data;
-  self->model_func = func;
+  const ModelWatcher watcher = {func, user_data};
+  g_array_append_val (self->model_watchers, watcher);
 }
 
 MusterReadinessHub *
@@ -249,6 +257,7 @@ muster_readiness_hub_new (MusterMaster *master, MusterChiefRegistry *registry, M
   g_mutex_init (&self->lock);
   g_cond_init (&self->wake);
   g_cond_init (&self->delivered);
+  self->model_watchers = g_array_new (FALSE, FALSE, sizeof (ModelWatcher));
   self->watch_keys = g_ptr_array_new ();
   self->by_key = g_hash_table_new_full (muster_watch_key_hash, muster_watch_key_equal,
                                         muster_watch_key_free, NULL);
@@ -283,6 +292,7 @@ muster_readiness_hub_free (MusterReadinessHub *self)
     put_subscriber (subscriber, NULL);
     subscriber_unref (subscriber);
   }
+  g_array_unref (self->model_watchers);
   g_ptr_array_unref (self->watch_keys);
   g_hash_table_unref (self->by_key);
   g_mutex_clear (&self->lock);

@@ -57,7 +57,7 @@ typedef void (*MusterModelFunc) (const char *model, gpointer user_data);
 
 /* Calls func, during the hub's life, when a model is claimed, prepared, ready or no longer so, not
  * when it has only trained further. For code that answers from the registry and can't wait for the
- * hub's thread. May be called once, before the first claim. */
+ * hub's thread. Before the first claim. */
 void muster_readiness_hub_watch_models (MusterReadinessHub *self, MusterModelFunc func,
                                         gpointer user_data);
 

@@ -144,21 +144,36 @@ add_incompatibility (MusterCompatibility *compatibility, MusterIncompatibility i
   g_array_append_val (compatibility->incompatibilities, incompatibility);
 }
 
+gboolean
+muster_match_may_lack (MusterMatch *self, const MusterRestoreOptions *options, const char *name)
+{
+  gboolean is_named = FALSE;
+
+  for (const char *const *one = options->may_lack; one != NULL && *one != NULL; one++) {
+    is_named |= strcmp (*one, name) == 0;
+    if (muster_bundle_reader_find (self->reader, *one) != NULL)
+      return FALSE;
+  }
+  return is_named;
+}
+
 /* A name that the graph restores anyway isn't suggested. */
 static void
 add_missing (MusterMatch *self, const MusterRestoreOptions *options, const MusterWanted *wanted,
              const char *mapped, guint n_called)
 {
-  add_incompatibility (&self->compatibility,
-                       (MusterIncompatibility){.kind = MUSTER_INCOMPATIBLE_MISSING,
-                                               .is_fault = !options->allow_missing,
-                                               .name = g_strdup (wanted->name),
-                                               .key = g_strdup (mapped),
-                                               .n_called = n_called > 1 ? n_called : 0,
-                                               .here_dtype = wanted->dtype,
-                                               .n_there = -1,
-                                               .n_here = wanted->n_dims,
-                                               .here = copy_shape (wanted->n_dims, wanted->dims)});
+  add_incompatibility (
+      &self->compatibility,
+      (MusterIncompatibility){.kind = MUSTER_INCOMPATIBLE_MISSING,
+                              .is_fault = !options->allow_missing &&
+                                          !muster_match_may_lack (self, options, wanted->name),
+                              .name = g_strdup (wanted->name),
+                              .key = g_strdup (mapped),
+                              .n_called = n_called > 1 ? n_called : 0,
+                              .here_dtype = wanted->dtype,
+                              .n_there = -1,
+                              .n_here = wanted->n_dims,
+                              .here = copy_shape (wanted->n_dims, wanted->dims)});
 }
 
 static void

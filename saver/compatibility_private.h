@@ -32,6 +32,10 @@ gboolean muster_match_make (MusterMatch *self, MusterSaver *saver, MusterStorage
                             const char *prefix, const MusterRestoreOptions *options,
                             GError **error);
 
+/* Whether the checkpoint has none of the variables that it may lack, of which name is one. */
+gboolean muster_match_may_lack (MusterMatch *self, const MusterRestoreOptions *options,
+                                const char *name);
+
 /* FALSE with INVALID_ARGUMENT, which lists all, where there is a fault. */
 gboolean muster_match_check (MusterMatch *self, GError **error);
 

@@ -108,7 +108,9 @@ find_initialisers (MusterRestoreRun *self, GError **error)
     if (variable->is_local || variable->initializer != NULL)
       g_hash_table_add (known, (gpointer)variable->name);
     if (variable->is_local || variable->initializer == NULL ||
-        g_hash_table_contains (assigned, variable->name))
+        g_hash_table_contains (assigned, variable->name) ||
+        (!self->options->allow_missing &&
+         !muster_match_may_lack (&self->match, self->options, variable->name)))
       continue;
     g_ptr_array_add (self->initialisers, (gpointer)variable->initializer);
     g_ptr_array_add (self->initialised, (gpointer)variable->name);
@@ -122,7 +124,8 @@ muster_restore_run_plan (MusterRestoreRun *self, GError **error)
   self->initialisers = g_ptr_array_new ();
   self->initialised = g_ptr_array_new ();
   find_runnable (self);
-  return !self->options->allow_missing || find_initialisers (self, error);
+  return (!self->options->allow_missing && self->options->may_lack == NULL) ||
+         find_initialisers (self, error);
 }
 
 /* --- the restore op --- */

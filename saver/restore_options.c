@@ -7,6 +7,7 @@ static const MusterField owned[] = {
     MUSTER_TYPED_FIELD (MusterRestoreOptions, names, g_hash_table_get_type),
     MUSTER_TYPED_FIELD (MusterRestoreOptions, needs, g_strv_get_type),
     MUSTER_TYPED_FIELD (MusterRestoreOptions, progress_owner, g_bytes_get_type),
+    MUSTER_TYPED_FIELD (MusterRestoreOptions, may_lack, g_strv_get_type),
     MUSTER_STRING_FIELD (MusterRestoreOptions, prefix),
     MUSTER_STRING_FIELD (MusterRestoreOptions, directory),
 };
@@ -41,6 +42,13 @@ muster_restore_options_set_needs (MusterRestoreOptions *self, const char *const 
 {
   g_return_if_fail (self != NULL);
   muster_fields_set (self, &owned[1], needs);
+}
+
+void
+muster_restore_options_set_may_lack (MusterRestoreOptions *self, const char *const *may_lack)
+{
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &owned[3], may_lack);
 }
 
 void

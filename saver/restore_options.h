@@ -22,6 +22,8 @@ typedef void (*MusterRestoreProgress) (guint64 done, guint64 total, gpointer use
  * @directory: (nullable): restores the newest complete checkpoint of this directory
  * @allow_missing: a global variable that the checkpoint lacks runs its initializer, even if it has
  * a value on the master
+ * @may_lack: (nullable) (array zero-terminated=1): names of global variables. A checkpoint that has
+ *   none of them is compatible: they run their initializers
  * @refuse_unexpected: a tensor that the graph doesn't restore is an error
  * @reshape: shapes need only have the same number of elements
  * @names: (nullable) (element-type utf8 utf8): the name of a variable in the graph to its name in
@@ -48,6 +50,7 @@ typedef struct {
   const char *directory;
 
   gboolean allow_missing;
+  const char *const *may_lack;
   gboolean refuse_unexpected;
   gboolean reshape;
   GHashTable *names;
@@ -115,6 +118,15 @@ void muster_restore_options_set_names (MusterRestoreOptions *self, GHashTable *n
  * Sets the tensors without which an incompatible checkpoint is skipped, not quarantined.
  */
 void muster_restore_options_set_needs (MusterRestoreOptions *self, const char *const *needs);
+
+/**
+ * muster_restore_options_set_may_lack:
+ * @self: options of [ctor@RestoreOptions.new] or a copy
+ * @may_lack: (nullable) (array zero-terminated=1): names of global variables
+ *
+ * Sets the variables that run their initializers if the checkpoint has none of them.
+ */
+void muster_restore_options_set_may_lack (MusterRestoreOptions *self, const char *const *may_lack);
 
 /**
  * muster_restore_options_set_progress:

@@ -10,6 +10,7 @@
 #include "server/services/announce_service.h"
 #include "server/services/health_service.h"
 #include "server/services/master_service.h"
+#include "server/services/member_service.h"
 #include "server/services/readiness_service.h"
 #include "server/services/status_service.h"
 
@@ -117,6 +118,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   self->health = muster_health_service_new (self->hub, self->registry);
   self->readiness = muster_readiness_service_new (self);
   self->announcing = muster_announce_service_new (self);
+  self->membership = muster_member_service_new (self);
   if (muster_master_is_remote (master)) {
     self->gateway = muster_gateway_new (self);
     muster_gateway_enter (self->gateway);
@@ -125,6 +127,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
   }
   muster_readiness_service_enter (self->readiness);
   muster_announce_service_enter (self->announcing);
+  muster_member_service_enter (self->membership);
   muster_status_service_enter (self);
   muster_health_service_enter (self->health, self->rpc);
   return self;
@@ -144,6 +147,7 @@ muster_server_free (MusterServer *self)
   muster_readiness_service_stop (self->readiness);
   muster_readiness_hub_free (self->hub); /* joins its thread, which calls the service */
   muster_readiness_service_free (self->readiness);
+  muster_member_service_free (self->membership);
   muster_health_service_free (self->health);
   g_ptr_array_unref (self->methods);
   muster_chief_registry_free (self->registry);
@@ -284,6 +288,7 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
   g_clear_pointer (&self->itself, muster_rpc_client_unref);
   muster_health_service_stop (self->health);
   muster_announce_service_stop (self->announcing);
+  muster_member_service_stop (self->membership);
   muster_session_reaper_stop (self->reaper);
   muster_readiness_service_stop (self->readiness);
   muster_rpc_server_stop (self->rpc, grace_us);

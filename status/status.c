@@ -79,6 +79,82 @@ models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
   json_builder_end_array (builder);
 }
 
+char *
+muster_status_member (const Muster__Member *member)
+{
+  const char *name = has (member->task) ? member->task : has (member->who) ? member->who : "a task";
+  const gboolean has_both = has (member->task) && has (member->who);
+  g_autofree char *age = muster_format_duration (member->age_us);
+  g_autofree char *left = muster_format_duration (member->left_age_us);
+  GString *text = g_string_new (name);
+  g_string_append_printf (text, "%s%s%s  slot %d, ", has_both ? " (" : "",
+                          has_both ? member->who : "", has_both ? ")" : "", member->slot);
+  if (has (member->why))
+    g_string_append_printf (text, "%s ago: %s, after %s and %" G_GINT64_FORMAT " batches", left,
+                            member->why, age, member->batches);
+  else
+    g_string_append_printf (text, "%s for %s, %" G_GINT64_FORMAT " batches, %.1f/s",
+                            member->chief ? "chief" : "worker", age, member->batches,
+                            member->batches_per_second);
+  return g_string_free (text, FALSE);
+}
+
+static const MusterJsonField of_members[] = {
+    MUSTER_JSON_FIELD (Muster__Member, task, STRING, "task"),
+    MUSTER_JSON_FIELD (Muster__Member, who, STRING, "who"),
+    MUSTER_JSON_FIELD (Muster__Member, slot, INT, "slot"),
+    MUSTER_JSON_FIELD (Muster__Member, age_us, SECONDS, "age"),
+    MUSTER_JSON_FIELD (Muster__Member, batches, INT64, "batches"),
+    MUSTER_JSON_FIELD (Muster__Member, batches_per_second, DOUBLE, "batches_per_second"),
+};
+
+static void
+members_json (JsonBuilder *builder, const Muster__Members *job)
+{
+  json_builder_set_member_name (builder, "members");
+  json_builder_begin_array (builder);
+  for (gsize i = 0; i < job->n_members; i++) {
+    json_builder_begin_object (builder);
+    muster_json_add_fields (builder, of_members, G_N_ELEMENTS (of_members), job->members[i]);
+    muster_json_add_string (builder, "role", job->members[i]->chief ? "chief" : "worker");
+    json_builder_end_object (builder);
+  }
+  json_builder_end_array (builder);
+}
+
+static void
+left_json (JsonBuilder *builder, const Muster__Members *job)
+{
+  json_builder_set_member_name (builder, "left");
+  json_builder_begin_array (builder);
+  for (gsize i = 0; i < job->n_left; i++) {
+    json_builder_begin_object (builder);
+    muster_json_add_fields (builder, of_members, G_N_ELEMENTS (of_members), job->left[i]);
+    muster_json_add_string (builder, "why", job->left[i]->why);
+    muster_json_add_seconds (builder, "left_age", job->left[i]->left_age_us);
+    json_builder_end_object (builder);
+  }
+  json_builder_end_array (builder);
+}
+
+static void
+jobs_json (JsonBuilder *builder, const Muster__StatusResponse *status)
+{
+  json_builder_set_member_name (builder, "jobs");
+  json_builder_begin_array (builder);
+  for (gsize i = 0; i < status->n_jobs; i++) {
+    const Muster__Members *job = status->jobs[i];
+    json_builder_begin_object (builder);
+    muster_json_add_string (builder, "model", job->model);
+    muster_json_add_int (builder, "slots", job->n_slots);
+    muster_json_add_int (builder, "tasks", job->n);
+    members_json (builder, job);
+    left_json (builder, job);
+    json_builder_end_object (builder);
+  }
+  json_builder_end_array (builder);
+}
+
 void
 muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status)
 {
@@ -110,6 +186,7 @@ muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status)
   };
   muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), status);
   models_json (builder, status);
+  jobs_json (builder, status);
   muster_json_add_list (builder, "waiters", of_waiters, G_N_ELEMENTS (of_waiters),
                         (gpointer const *)status->waiters, status->n_waiters);
   muster_json_add_list (builder, "limits", of_limits, G_N_ELEMENTS (of_limits),

@@ -14,6 +14,10 @@ const char *muster_status_word (const Muster__Announcement *model);
 /* "training for 12 s", "lost 3 s ago, while initialising", "failed 3 s ago, …" (transfer full) */
 char *muster_status_chief (const Muster__Announcement *model);
 
+/* "worker:3 (host:71)  slot 3, worker for 12 s, 140 batches, 11.5/s", "…  slot 3, 2 s ago: silent
+ * for 15 s, after 40 s and 140 batches" (transfer full) */
+char *muster_status_member (const Muster__Member *member);
+
 /* Adds the members of a status to the current object: what `muster status --json` prints. */
 void muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status);
 

@@ -294,17 +294,20 @@ quiesce (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, 
   self->torn = self->n_tasks;
 }
 
-/* A checkpoint without positions was saved by a program that doesn't use them. */
+/* A checkpoint without positions was saved by a program that doesn't use them. One of a job with a
+ * fixed number of tasks lacks what a job whose batches are dealt begins with. */
 static MusterRestoreOptions
 restore_options (const MusterMonitoredTrainingOptions *o)
 {
-  static const char *const positions[] = {MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE,
-                                          MUSTER_POSITION_HOLD, MUSTER_POSITION_OVER, NULL};
+  static const char *const needs[] = {MUSTER_POSITION_DONE, MUSTER_POSITION_HOLD,
+                                      MUSTER_POSITION_OVER, NULL};
+  MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (o->scaffold);
   MusterRestoreOptions restore = o->restore != NULL ? *o->restore : (MusterRestoreOptions){0};
 
-  if (!restore.allow_missing && restore.needs == NULL &&
-      muster_position_n_tasks (muster_scaffold_meta_graph (o->scaffold)) > 0)
-    restore.needs = positions;
+  if (!restore.allow_missing && restore.needs == NULL && muster_position_n_tasks (meta_graph) > 0)
+    restore.needs = needs;
+  if (restore.may_lack == NULL && muster_position_is_dealt (meta_graph))
+    restore.may_lack = muster_position_dealt_variables ();
   return restore;
 }
 

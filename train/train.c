@@ -3,9 +3,11 @@
 
 #include "base/error.h"
 #include "base/require.h"
+#include "train/elastic/elastic_hook.h"
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/run_context_private.h"
 #include "train/position/position.h"
+#include "train/train_elastic.h"
 #include "train/train_hook.h"
 
 void
@@ -19,6 +21,7 @@ muster_trained_clear (MusterTrained *self)
 
 typedef struct {
   const MusterTraining *training;
+  MusterElastic *elastic;    /* (not owned) (nullable) */
   MusterScaffold *scaffold;  /* (owned) with positions */
   MusterSaver *saver;        /* (owned) (nullable) */
   MusterHook *training_hook; /* (owned) */
@@ -39,6 +42,12 @@ parts_clear (Parts *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parts, parts_clear)
 
 static gboolean
+has_positions (const MusterTraining *training)
+{
+  return training->batches != NULL && !training->without_positions;
+}
+
+static gboolean
 check (const MusterTraining *training, GError **error)
 {
   const char *wrong = NULL;
@@ -51,6 +60,8 @@ check (const MusterTraining *training, GError **error)
     wrong = "epochs need batches to feed; set a step to train until instead";
   else if (training->epochs > 0 && training->until_step > 0)
     wrong = "set either a final step or a number of epochs, not both";
+  else if (training->is_elastic && !has_positions (training))
+    wrong = "an elastic job needs batches with positions, which its tasks deal among themselves";
   if (wrong != NULL) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   }
@@ -58,12 +69,6 @@ check (const MusterTraining *training, GError **error)
     if (!muster_hook_need_node (training->scaffold, training->feeds[i], error))
       return FALSE;
   return TRUE;
-}
-
-static gboolean
-has_positions (const MusterTraining *training)
-{
-  return training->batches != NULL && !training->without_positions;
 }
 
 /* Creates the scaffold; its model has positions if batches are fed. */
@@ -79,8 +84,11 @@ take_scaffold (Parts *self, GError **error)
                          : muster_scaffold_ref (training->scaffold);
     return self->scaffold != NULL;
   }
-  g_autoptr (MusterMetaGraph) extended = muster_position_add (
-      muster_scaffold_meta_graph (training->scaffold), MAX (training->n_tasks, 1), error);
+  MusterMetaGraph *plain = muster_scaffold_meta_graph (training->scaffold);
+  g_autoptr (MusterMetaGraph) extended =
+      training->is_elastic
+          ? muster_position_add_dealt (plain, muster_train_n_slots (training), error)
+          : muster_position_add (plain, MAX (training->n_tasks, 1), error);
   if (extended != NULL)
     self->scaffold = muster_scaffold_new_with (extended, &same, error);
   return self->scaffold != NULL;
@@ -139,11 +147,13 @@ n_batches (const MusterTraining *training)
 }
 
 static MusterHook *
-position_hook (const MusterTraining *training, GError **error)
+position_hook (const MusterTraining *training, MusterElastic *elastic, GError **error)
 {
-  const gboolean is_alone = training->n_tasks <= 1;
+  const gboolean is_alone = !training->is_elastic && training->n_tasks <= 1;
   const MusterPositionOptions options = {
-      .task = training->task_number,
+      .task = elastic != NULL ? muster_elastic_slot (elastic) : training->task_number,
+      .slots = elastic != NULL ? muster_elastic_slots (elastic) : NULL,
+      .settle_us = training->is_elastic ? training->step_timeout_us : 0,
       .name = training->task,
       .is_worker = training->is_worker,
       .master = is_alone ? NULL : training->master, /* a reset could affect other jobs */
@@ -164,7 +174,7 @@ add_input (Parts *self, GError **error)
   MusterHook *input = NULL;
 
   if (has_positions (training))
-    input = self->position = position_hook (training, error);
+    input = self->position = position_hook (training, self->elastic, error);
   else if (training->batches != NULL)
     input = feeding_hook (training);
   if (input != NULL)
@@ -187,6 +197,8 @@ add_hooks (Parts *self, GError **error)
   const MusterTraining *training = self->training;
   GPtrArray *first = training->is_worker ? self->last : self->first;
 
+  if (self->elastic != NULL)
+    g_ptr_array_add (first, muster_elastic_hook_new (self->elastic));
   if (training->loss != NULL)
     g_ptr_array_add (first, muster_nan_hook_new (training->loss, TRUE));
   g_ptr_array_add (first, g_object_ref (self->training_hook));
@@ -275,31 +287,19 @@ run (const Parts *self, MusterMonitoredSession *session, GError **error)
 }
 
 gboolean
-muster_train (const MusterTraining *training, MusterTrained *trained, GCancellable *cancellable,
-              GError **error)
+muster_train_round (const MusterTraining *training, MusterElastic *elastic, MusterTrained *trained,
+                    gboolean *is_replaced, GCancellable *cancellable, GError **error)
 {
-  muster_require (error, FALSE, training);
-  muster_require (error, FALSE, training->scaffold, training->master);
-  muster_require_array (error, FALSE, training->feeds, training->n_feeds);
-
-  g_auto (MusterTrained) own = {0};
-  MusterTraining with = *training;
-  if (with.listener == NULL && with.observer != NULL)
-    with.listener = muster_training_observer_listener (with.observer);
-  training = &with;
-  g_auto (Parts) parts = {.training = training};
+  g_auto (Parts) parts = {.training = training, .elastic = elastic};
   g_autoptr (GError) failure = NULL;
 
-  if (trained == NULL)
-    trained = &own;
-  *trained = (MusterTrained){.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
-  if (cancellable == NULL && training->preemption != NULL)
-    cancellable = muster_preemption_cancellable (training->preemption);
   if (!assemble (&parts, trained, error))
     return FALSE;
   g_autoptr (MusterMonitoredSession) session = open_session (&parts, cancellable, error);
-  if (session == NULL)
+  if (session == NULL) {
+    *is_replaced = trained->report.outcome == MUSTER_OUTCOME_FENCED;
     return FALSE;
+  }
   (void)run (&parts, session, &failure);
   GError *ended = NULL;
   gboolean is_well =
@@ -310,6 +310,32 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
     ended = g_steal_pointer (&failure);
   else if (is_well)
     return TRUE;
+  *is_replaced = muster_training_hook_is_replaced (parts.training_hook) ||
+                 trained->report.outcome == MUSTER_OUTCOME_FENCED;
   g_propagate_error (error, muster_training_hook_blame (parts.training_hook, ended));
   return FALSE;
+}
+
+gboolean
+muster_train (const MusterTraining *training, MusterTrained *trained, GCancellable *cancellable,
+              GError **error)
+{
+  muster_require (error, FALSE, training);
+  muster_require (error, FALSE, training->scaffold, training->master);
+  muster_require_array (error, FALSE, training->feeds, training->n_feeds);
+
+  g_auto (MusterTrained) own = {0};
+  MusterTraining with = *training;
+  gboolean is_replaced = FALSE;
+
+  if (with.listener == NULL && with.observer != NULL)
+    with.listener = muster_training_observer_listener (with.observer);
+  if (trained == NULL)
+    trained = &own;
+  *trained = (MusterTrained){.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
+  if (cancellable == NULL && training->preemption != NULL)
+    cancellable = muster_preemption_cancellable (training->preemption);
+  return training->is_elastic
+             ? muster_train_elastic (&with, trained, cancellable, error)
+             : muster_train_round (&with, NULL, trained, &is_replaced, cancellable, error);
 }

@@ -12,6 +12,12 @@ G_BEGIN_DECLS
  * @scaffold: the model
  * @master: where to train it
  * @is_worker: TRUE: a worker; FALSE: a chief
+ * @is_elastic: all of the job's tasks are equal, and come and go: the master chooses the chief
+ * among them (@is_worker, @task_number and @n_tasks are ignored), and batches are dealt to whoever
+ * is there. It needs @model, @batches, and a master that keeps members (`muster serve`)
+ * @min_tasks: of an elastic job: no task starts before so many are there; 0: 1
+ * @max_tasks: of an elastic job: further tasks wait for a place; 0: 64. If it is above 64, the same
+ *   in all of them
  * @model: (nullable): the model's name in announcements
  * @task: (nullable): "worker:0", for messages
  * @task_number: below @n_tasks: 0 for the chief, another for each worker
@@ -55,6 +61,9 @@ typedef struct {
   MusterScaffold *scaffold;
   MusterMaster *master;
   gboolean is_worker;
+  gboolean is_elastic;
+  guint min_tasks;
+  guint max_tasks;
   const char *model;
   const char *task;
   guint task_number;
@@ -208,7 +217,7 @@ void muster_training_set_clock (MusterTraining *self, MusterClock *clock);
  *   there is nothing to resume, also after a preemption request
  * @n_recoveries: how often it has recovered
  * @goodput: what the job's time was spent on: a chief's, with a checkpoint_dir, since the job's
- *   first start; else this process's
+ *   first start; else this process's. Of an elastic job: since the task's last change of roles
  * @report: of the last session that was created, or couldn't be
  *
  * The result of a training. Clear it.
@@ -277,6 +286,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrained, muster_trained_clear)
  * most once a second), and may end the job. A run that restored a checkpoint (count_deaths in
  * [struct@RestoreOptions]) counts as good after the first save, after ten seconds of steps or at
  * the end; if a step fails by itself before that, it counts as a death.
+ *
+ * A task of an elastic job trains in rounds, as the chief or as a worker. When the chief is gone,
+ * another task takes over: it claims the model, continues with the one on the master, and saves,
+ * announces and ends the job from then on. A chief that was replaced works on as a worker. A task
+ * that is cancelled or preempted leaves; the others do what it had in hand.
  *
  * INVALID_ARGUMENT if the scaffold has no train op or no global step, a feed or the loss isn't in
  * its graph, it can't be extended by positions, or the checkpoint is from another number of tasks;

@@ -470,6 +470,14 @@ muster_training_hook_is_done (MusterHook *self)
   return MUSTER_TRAINING_HOOK (self)->is_done;
 }
 
+gboolean
+muster_training_hook_is_replaced (MusterHook *hook)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+
+  return self->lease != NULL && !muster_lease_check (self->lease, NULL);
+}
+
 GError *
 muster_training_hook_blame (MusterHook *hook, GError *failure)
 {

@@ -21,6 +21,8 @@ MusterSessionListener muster_training_hook_session_listener (MusterHook *self);
 MusterSaverListener muster_training_hook_saver_listener (MusterHook *self);
 /* TRUE if the target was reached before the first step. */
 gboolean muster_training_hook_is_done (MusterHook *self);
+/* TRUE if the session's lease on the model is known to be lost. */
+gboolean muster_training_hook_is_replaced (MusterHook *self);
 /* The error to report for a failed training: that another chief has taken over is preferred to its
  * effect on the session. Takes failure. */
 GError *muster_training_hook_blame (MusterHook *self, GError *failure);

@@ -24,10 +24,12 @@
 #define LEAST_INTERVAL_US  (100 * MUSTER_MILLISECOND)
 #define CLEAR              "\033[H\033[J" /* the terminal, from its first line on */
 #define WAITERS_SHOWN      10
+#define TASKS_SHOWN        32
 #define LONGEST_WHY        100 /* characters */
 
 static const char summary[] =
-    "Shows a master's state: whether its models are ready, each chief and its phase, waiting\n"
+    "Shows a master's state: whether its models are ready, each chief and its phase, tasks, "
+    "waiting\n"
     "clients with the reason and duration, sessions and steps, and limits that were reached. For "
     "a\n"
     "master other than muster's, shows its devices. If the master doesn't answer, shows why.";
@@ -123,6 +125,28 @@ add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
   }
 }
 
+/* The tasks of a job, with their model where there are several. */
+static void
+add_job_rows (MusterTable *table, const Muster__StatusResponse *status, const Muster__Members *job)
+{
+  const gboolean is_named = status->n_jobs > 1 || status->n_models != 1;
+  g_autofree char *sum = g_strdup_printf ("%d in %d slots%s%s", job->n, job->n_slots,
+                                          is_named ? " of " : "", is_named ? job->model : "");
+  muster_table_add (table, "  tasks", sum, NULL);
+  for (gsize i = 0; i < MIN (job->n_members, TASKS_SHOWN); i++) {
+    g_autofree char *text = muster_status_member (job->members[i]);
+    muster_table_add (table, "  task", text, NULL);
+  }
+  if (job->n > TASKS_SHOWN) {
+    g_autofree char *more = g_strdup_printf ("… and %d more", job->n - TASKS_SHOWN);
+    muster_table_add (table, "  task", more, NULL);
+  }
+  for (gsize i = 0; i < job->n_left; i++) {
+    g_autofree char *text = muster_status_member (job->left[i]);
+    muster_table_add (table, "  left", text, NULL);
+  }
+}
+
 static void
 add_waiter_row (MusterTable *table, const Muster__Waiter *waiter)
 {
@@ -214,6 +238,8 @@ muster_cli_status_text (const MusterCliOptions *options G_GNUC_UNUSED,
   add_first_row (status);
   add_drain_row (table, status);
   add_model_rows (table, status);
+  for (gsize i = 0; i < status->n_jobs; i++)
+    add_job_rows (table, status, status->jobs[i]);
   add_waiter_rows (table, status);
   add_load_row (table, status);
   add_limit_rows (table, status);

@@ -22,7 +22,10 @@ static const char summary[] =
     "workers wait for the model and train it together. If the master is lost, train retries and\n"
     "resumes. At SIGTERM it stops, saves if the grace is long enough, and exits with 6; the same\n"
     "command resumes from there.\n\n"
-    "Set --task and --tasks, or TF_CONFIG. Without them the job has one task.\n\n"
+    "Set --task and --tasks, or TF_CONFIG. Without them the job has one task. With --task=auto "
+    "all\n"
+    "tasks of a job run the same command, and come and go: the server chooses the chief, another\n"
+    "task takes over when it is gone, and batches are dealt to the tasks that are there.\n\n"
     "To try it without files of your own: muster train --example --checkpoint-dir=run\n\n"
     "  muster train --meta-graph=digits.meta --master=local --feed=x:0=@images.npy "
     "--feed=y:0=@labels.npy \\\n"
@@ -48,6 +51,8 @@ typedef struct {
   char *log_dir;
   char *loss;
   int tasks;
+  int min_tasks;
+  int max_tasks;
   char *grace;
   char *step_timeout;
   char *save_timeout;
@@ -138,6 +143,8 @@ check_options (CommandOptions *command, GError **error)
     wrong = "--keep-best needs --metric=NAME:max or NAME:min, such as loss:min";
   else if (command->fast_dirs != NULL && command->directory == NULL)
     wrong = "--fast-dir needs --checkpoint-dir, the durable directory behind it";
+  else if (command->min_tasks < 0 || command->max_tasks < 0)
+    wrong = "--min-tasks and --max-tasks must be 1 or more";
   else if (command->feeds == NULL && (command->rows != NULL || command->batch_size > 0))
     wrong = "--rows and --batch-size need --feed=NAME=@FILE.npy";
   if (wrong != NULL)
@@ -316,6 +323,9 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
       .scaffold = self->scaffold,
       .master = master,
       .is_worker = self->role->is_worker,
+      .is_elastic = self->role->is_elastic,
+      .min_tasks = (guint)command->min_tasks,
+      .max_tasks = (guint)command->max_tasks,
       .model = self->options->model,
       .task = self->role->task,
       .task_number = self->role->index,
@@ -361,8 +371,9 @@ run (Job *job)
                           .n_fast = job->command->n_fast,
                           .is_drill = job->command->drill,
                           .is_worker = job->role->is_worker};
-  MusterLive *live = muster_live_new (job->role->is_worker ? "waiting for" : "preparing",
-                                      job->options, job->options->json);
+  const gboolean may_wait = job->role->is_worker || job->role->is_elastic;
+  MusterLive *live =
+      muster_live_new (may_wait ? "waiting for" : "preparing", job->options, job->options->json);
   muster_train_show_init (&show, job->options, live);
   muster_live_set_signal (live, on_signal, &show);
   g_autoptr (MusterMaster) master = muster_cli_master (job->options, &error);
@@ -404,6 +415,17 @@ take_role (MusterCliOptions *options, const CommandOptions *command, MusterTrain
                         "train needs --master=TARGET: the grpc://HOST:PORT of a `muster serve`, or "
                         "local to train in this process");
   }
+  if ((command->min_tasks > 0 || command->max_tasks > 0) && !role->is_elastic) {
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "--min-tasks and --max-tasks need --task=auto; otherwise --tasks is the "
+                        "number of tasks");
+  }
+  if (muster_master_is_offered (role->master) && role->is_elastic) {
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "--master=%s runs in this process, so no other task could join; start "
+                        "`muster serve` and use its address, or leave out --task=auto",
+                        role->master);
+  }
   if (muster_master_is_offered (role->master) && role->n_tasks > 1) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "--master=%s runs in this process, so %u tasks can't share it; start "
@@ -430,10 +452,15 @@ muster_cli_train (int argc G_GNUC_UNUSED, char **argv)
        "grpcs://HOST:PORT, or unix:/PATH (default: from TF_CONFIG)",
        "TARGET"},
       {"task", 0, 0, G_OPTION_ARG_STRING, &options.task,
-       "this task: chief:0, or worker:N with N from 0 (default: from TF_CONFIG, or chief:0)",
+       "this task: chief:0, worker:N with N from 0, or auto: all tasks are equal (default: from "
+       "TF_CONFIG, or chief:0)",
        "TASK"},
       {"tasks", 0, 0, G_OPTION_ARG_INT, &command.tasks,
        "number of tasks, including the chief (default: from TF_CONFIG, or 1)", "N"},
+      {"min-tasks", 0, 0, G_OPTION_ARG_INT, &command.min_tasks,
+       "of --task=auto: number of tasks to wait for before the job starts (default: 1)", "N"},
+      {"max-tasks", 0, 0, G_OPTION_ARG_INT, &command.max_tasks,
+       "of --task=auto: maximum number of tasks; further ones wait for a place (default: 64)", "N"},
       {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &command.feeds,
        "data to feed in batches of rows: a NumPy file or a JSON list (default: none; the graph has "
        "its own input)",

@@ -49,7 +49,7 @@ take_task (MusterTrainRole *self, const char *task, GError **error)
       !(is_worker &&
         g_ascii_string_to_unsigned (task + strlen ("worker:"), 10, 0, MOST_TASKS, &number, NULL)))
     return muster_cli_usage_error (
-        error, "invalid --task '%s' (use chief:0, or worker:N with N from 0)", task);
+        error, "invalid --task '%s' (use chief:0, worker:N with N from 0, or auto)", task);
   self->is_worker = is_worker;
   self->index = is_worker ? (guint)number + 1 : 0;
   if (self->index >= self->n_tasks)
@@ -58,6 +58,23 @@ take_task (MusterTrainRole *self, const char *task, GError **error)
                                    task, self->index + 1);
   g_free (self->task);
   self->task = g_strdup (is_worker ? task : "chief:0");
+  return TRUE;
+}
+
+/* Slurm numbers a job step's tasks. The number is only a name here. */
+static gboolean
+take_auto (MusterTrainRole *self, int n_tasks, GError **error)
+{
+  const char *number = g_getenv ("SLURM_PROCID");
+  if (n_tasks > 0)
+    return muster_cli_usage_error (error, "--tasks can't be combined with --task=auto, whose tasks "
+                                          "come and go; use --min-tasks and --max-tasks");
+  self->is_elastic = TRUE;
+  self->n_tasks = 1;
+  g_free (self->task);
+  self->task = number != NULL && g_ascii_string_to_unsigned (number, 10, 0, MOST_TASKS, NULL, NULL)
+                   ? g_strdup_printf ("task:%s", number)
+                   : NULL;
   return TRUE;
 }
 
@@ -71,7 +88,10 @@ muster_train_role_read (MusterTrainRole *self, const char *task, int n_tasks, co
         error, "invalid --tasks '%d' (use the number of workers plus the chief)", n_tasks);
   if (task == NULL && !take_cluster (&role, cluster, error))
     return FALSE;
-  if (task != NULL) {
+  if (g_strcmp0 (task, "auto") == 0) {
+    if (!take_auto (&role, n_tasks, error))
+      return FALSE;
+  } else if (task != NULL) {
     role.n_tasks = n_tasks > 0 ? (guint)n_tasks : MAX (muster_cluster_spec_n_trainers (cluster), 1);
     if (!take_task (&role, task, error))
       return FALSE;

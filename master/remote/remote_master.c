@@ -302,6 +302,15 @@ muster_remote_master_await (MusterRemoteMaster *self, gint64 deadline_us, GCance
   return response != NULL;
 }
 
+static MusterMembership *
+remote_join (MusterMaster *master, const MusterJoin *join, gint64 deadline_us,
+             GCancellable *cancellable, GError **error)
+{
+  MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
+  return muster_remote_join (self->client, self->background, self->target, join, deadline_us,
+                             cancellable, error);
+}
+
 MusterRpcClient *
 muster_remote_master_client (MusterRemoteMaster *self)
 {
@@ -330,6 +339,7 @@ muster_remote_master_iface_init (MusterMasterInterface *iface)
   iface->target = remote_target;
   iface->remote = remote_remote;
   iface->reach = remote_reach;
+  iface->join = remote_join;
 }
 
 static void

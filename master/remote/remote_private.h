@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/unpack.h"
+#include "master/membership.h"
 #include "master/remote/background_private.h"
 #include "master/remote/heartbeat_private.h"
 #include "master/remote/remote_master.h"
@@ -37,6 +38,12 @@ MusterLease *muster_remote_lease_claim (MusterRpcClient *client, MusterBackgroun
                                         const char *session_handle, const MusterClaim *claim,
                                         MusterAnnouncement **before, gint64 deadline_us,
                                         GCancellable *cancellable, GError **error);
+
+/* muster_master_join () at the server. target is for messages. */
+MusterMembership *muster_remote_join (MusterRpcClient *client, MusterBackground *background,
+                                      const char *target, const MusterJoin *join,
+                                      gint64 deadline_us, GCancellable *cancellable,
+                                      GError **error);
 
 /* This process in servers' messages: "HOST:PID" (transfer full). */
 char *muster_remote_who (void);

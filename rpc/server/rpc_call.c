@@ -242,6 +242,12 @@ muster_rpc_call_cancellable (MusterRpcCall *self)
   return self->cancellable;
 }
 
+GCancellable *
+muster_rpc_call_stop_cancellable (MusterRpcCall *self)
+{
+  return self->server->ending;
+}
+
 /* By the rule in rpc_server_private.h: not once it is gone. Takes a reference for the batch. */
 static void
 start_batch (MusterRpcCall *self, const grpc_op *ops, gsize n_ops, MusterRpcTag *tag)
@@ -438,6 +444,15 @@ void
 muster_rpc_call_send (MusterRpcCall *self, MusterRope *message)
 {
   answer_rope (self, message, FALSE);
+}
+
+guint
+muster_rpc_call_n_queued (MusterRpcCall *self)
+{
+  g_mutex_lock (&self->lock);
+  const guint n = g_queue_get_length (&self->messages);
+  g_mutex_unlock (&self->lock);
+  return n;
 }
 
 /* gRPC has delivered a call's headers: it is open until end (). Its message is read by a call

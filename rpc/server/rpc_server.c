@@ -109,6 +109,7 @@ muster_rpc_server_new_with_limits (const MusterRpcServerLimits *limits)
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
   self->shut = (MusterRpcTag){.done = on_shut, .owner = self};
+  self->ending = g_cancellable_new ();
   self->methods = g_ptr_array_new_with_free_func (method_free);
   self->guards = g_ptr_array_new_with_free_func (muster_rpc_guard_unref);
   self->users = g_array_new (FALSE, FALSE, sizeof (guint32));
@@ -133,6 +134,7 @@ muster_rpc_server_unref_private (MusterRpcServer *self)
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   g_ptr_array_unref (self->methods);
+  g_object_unref (self->ending);
   g_array_unref (self->users);
   g_ptr_array_unref (self->sockets);
   g_ptr_array_unref (self->guards);
@@ -361,6 +363,7 @@ wait_until_shut (MusterRpcServer *self, gint64 grace_us)
 
   grpc_server_cancel_all_calls (self->server);
   cancel_proxied (self);
+  g_cancellable_cancel (self->ending);
   g_mutex_lock (&self->lock);
   while (!self->is_shut || self->n_open > 0)
     g_cond_wait (&self->changed, &self->lock);

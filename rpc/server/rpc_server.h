@@ -93,6 +93,8 @@ gint64 muster_rpc_call_deadline_within (MusterRpcCall *self, gint64 timeout_us);
 
 /* Cancelled when the caller disconnects, cancels or times out, or the server stops. Borrowed. */
 GCancellable *muster_rpc_call_cancellable (MusterRpcCall *self);
+/* For what outlives the caller: cancelled only when the server stops, after its grace. Borrowed. */
+GCancellable *muster_rpc_call_stop_cancellable (MusterRpcCall *self);
 
 /* The value of the caller's header with that key (lower-case), printable ASCII; the first if there
  * are several. NULL if there is none or it isn't printable ASCII, and for "authorization". Borrowed
@@ -117,5 +119,8 @@ void muster_rpc_call_finish (MusterRpcCall *self, const GError *error);
 void muster_rpc_call_refuse (MusterRpcCall *self, const GError *error);
 /* Sends a message of a stream. Messages are queued and sent in order. */
 void muster_rpc_call_send (MusterRpcCall *self, MusterRope *message);
+/* How many messages of a stream are queued behind the one that is being sent: the caller reads them
+ * more slowly than they come. */
+guint muster_rpc_call_n_queued (MusterRpcCall *self);
 
 G_END_DECLS

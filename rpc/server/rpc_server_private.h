@@ -40,13 +40,14 @@ struct _MusterRpcServer {
 
   GMutex stopping; /* held during a stop */
   GMutex lock;
-  GCond changed;       /* signals is_shut and n_open */
-  gboolean is_started; /* guarded by stopping */
-  gboolean is_shut;    /* guarded by lock: gRPC accepts no more calls */
-  guint64 n_ended;     /* atomic: connections that were ended */
-  gint n_open;         /* guarded by lock: requested calls that aren't gone, and forwarded ones */
-  GQueue passing; /* guarded by lock: (element-type grpc_call) (owned) forwarded calls that
-                     outlive their caller */
+  GCond changed;        /* signals is_shut and n_open */
+  gboolean is_started;  /* guarded by stopping */
+  gboolean is_shut;     /* guarded by lock: gRPC accepts no more calls */
+  guint64 n_ended;      /* atomic: connections that were ended */
+  gint n_open;          /* guarded by lock: requested calls that aren't gone, and forwarded ones */
+  GQueue passing;       /* guarded by lock: (element-type grpc_call) (owned) forwarded calls that
+                           outlive their caller */
+  GCancellable *ending; /* (owned) cancelled with the open calls, at a stop */
   gboolean is_cancelling; /* guarded by lock: forwarded calls are being cancelled, new ones too */
 };
 

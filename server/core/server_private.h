@@ -3,6 +3,7 @@
 
 #include "master/master.h"
 #include "ready/hub.h"
+#include "ready/member_registry.h"
 #include "rpc/server/rpc_server.h"
 #include "server/core/handler_pool.h"
 #include "server/core/histogram.h"
@@ -22,6 +23,7 @@ G_BEGIN_DECLS
 /* Each has its own header. */
 typedef struct _MusterReadinessService MusterReadinessService;
 typedef struct _MusterAnnounceService MusterAnnounceService;
+typedef struct _MusterMemberService MusterMemberService;
 typedef struct _MusterHealthService MusterHealthService;
 typedef struct _MusterHttpService MusterHttpService;
 typedef struct _MusterGateway MusterGateway;
@@ -41,6 +43,8 @@ struct _MusterServer {
   MusterHistogram restores;          /* how long chiefs restored */
   MusterReadinessService *readiness; /* (owned) */
   MusterAnnounceService *announcing; /* (owned) */
+  MusterMemberService *membership;   /* (owned) */
+  MusterMemberRegistry *members;     /* (owned by membership) */
   MusterHandlerPool *handler_pool;   /* (owned) */
   MusterGateway *gateway;            /* (owned) (nullable) if the master is behind gRPC */
   MusterHealthService *health;       /* (owned) */

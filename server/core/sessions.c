@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/sessions.h"
 
+#include "base/blocking.h"
+#include "base/wait.h"
 #include "ready/backoff.h"
 
 #include <malloc.h>
@@ -33,6 +35,7 @@ served_new (char *handle, MusterSession *session, gint64 timeout_us, gint64 leas
   self->lease_us = lease_us;
   g_mutex_init (&self->extending);
   g_mutex_init (&self->lock);
+  g_cond_init (&self->settled);
   self->callables = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   return self;
 }
@@ -52,6 +55,7 @@ muster_served_unref (MusterServed *self)
   g_hash_table_unref (self->callables);
   g_mutex_clear (&self->extending);
   g_mutex_clear (&self->lock);
+  g_cond_clear (&self->settled);
   g_object_unref (self->session);
   g_free (self->handle);
   g_free (self);
@@ -99,6 +103,37 @@ muster_served_end_call (MusterServed *self, gint64 now_us)
 {
   __atomic_store_n (&self->last_us, now_us, __ATOMIC_RELAXED);
   g_atomic_int_add (&self->n_uses, -1);
+}
+
+void
+muster_served_end_lasting_call (MusterServed *self, gint64 now_us)
+{
+  muster_served_end_call (self, now_us);
+  if (!g_atomic_int_dec_and_test (&self->n_lasting))
+    return;
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->settled);
+  g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+is_settled (gpointer data)
+{
+  MusterServed *self = data;
+  return g_atomic_int_get (&self->n_lasting) == 0;
+}
+
+gboolean
+muster_served_settle (MusterServed *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  if (is_settled (self))
+    return TRUE;
+  muster_about_to_block ();
+  g_mutex_lock (&self->lock);
+  const gboolean done =
+      muster_wait_for (&self->settled, &self->lock, is_settled, self, deadline_us, cancellable);
+  g_mutex_unlock (&self->lock);
+  return done;
 }
 
 MusterSessions *
@@ -198,17 +233,21 @@ unless_unknown (MusterSessions *self, MusterServed *served, const char *handle, 
   return served;
 }
 
+typedef enum { LOOK, USE, LAST } Purpose;
+
 /* A use begins under the lock: either the collector of expired sessions sees it, or the session is
- * no longer found. */
+ * no longer found. So does a lasting one, for whoever takes the session. */
 static MusterServed *
-find_session (MusterSessions *self, const char *handle, gboolean enters)
+find_session (MusterSessions *self, const char *handle, Purpose purpose)
 {
   g_rw_lock_reader_lock (&self->lock);
   MusterServed *served = g_hash_table_lookup (self->table, handle);
   if (served != NULL)
     muster_served_ref (served);
-  if (served != NULL && enters)
+  if (served != NULL && purpose != LOOK)
     g_atomic_int_inc (&served->n_uses);
+  if (served != NULL && purpose == LAST)
+    g_atomic_int_inc (&served->n_lasting);
   g_rw_lock_reader_unlock (&self->lock);
   return served;
 }
@@ -216,19 +255,25 @@ find_session (MusterSessions *self, const char *handle, gboolean enters)
 MusterServed *
 muster_sessions_find (MusterSessions *self, const char *handle, GError **error)
 {
-  return unless_unknown (self, find_session (self, handle, FALSE), handle, error);
+  return unless_unknown (self, find_session (self, handle, LOOK), handle, error);
 }
 
 MusterServed *
 muster_sessions_begin_call (MusterSessions *self, const char *handle, GError **error)
 {
-  return unless_unknown (self, find_session (self, handle, TRUE), handle, error);
+  return unless_unknown (self, find_session (self, handle, USE), handle, error);
+}
+
+MusterServed *
+muster_sessions_begin_lasting_call (MusterSessions *self, const char *handle, GError **error)
+{
+  return unless_unknown (self, find_session (self, handle, LAST), handle, error);
 }
 
 gboolean
 muster_sessions_renew (MusterSessions *self, const char *handle, gint64 now_us)
 {
-  g_autoptr (MusterServed) served = find_session (self, handle, FALSE);
+  g_autoptr (MusterServed) served = find_session (self, handle, LOOK);
   if (served != NULL)
     __atomic_store_n (&served->last_us, now_us, __ATOMIC_RELAXED);
   return served != NULL;

@@ -25,6 +25,7 @@ typedef struct {
   gint n_uses;            /* atomic: calls that use it */
   gint is_closed;         /* atomic: closed by its client or a reset, or expired */
   gint was_reset;         /* atomic: closed by a reset; set before is_closed */
+  gint n_lasting;         /* atomic: calls that a close waits for; they are uses, too */
 
   GMutex extending;     /* one extension at a time */
   gint64 graph_version; /* guarded by extending: number of extensions */
@@ -33,6 +34,7 @@ typedef struct {
   GMutex lock;
   GHashTable *callables; /* (owned) (element-type gint64 MusterServedCallable) guarded by lock */
   gint64 last_callable;  /* the highest one registered; guarded by lock */
+  GCond settled;         /* signals, under lock, that n_lasting is 0 */
 } MusterServed;
 
 /* What a server records of a callable; the master has the rest. */
@@ -76,6 +78,14 @@ MusterServed *muster_sessions_find (MusterSessions *self, const char *handle, GE
  */
 MusterServed *muster_sessions_begin_call (MusterSessions *self, const char *handle, GError **error);
 void muster_served_end_call (MusterServed *self, gint64 now_us);
+
+/* The same for a call that isn't cut short by a close of its session, only by a reset: a positioned
+ * step. Whoever has taken the session from the table waits for those calls before closing it;
+ * FALSE if some are running at the deadline, or at the cancellation. */
+MusterServed *muster_sessions_begin_lasting_call (MusterSessions *self, const char *handle,
+                                                  GError **error);
+void muster_served_end_lasting_call (MusterServed *self, gint64 now_us);
+gboolean muster_served_settle (MusterServed *self, gint64 deadline_us, GCancellable *cancellable);
 
 /* Renews the lease. FALSE for an unknown handle. */
 gboolean muster_sessions_renew (MusterSessions *self, const char *handle, gint64 now_us);

@@ -7,6 +7,7 @@
 #include "server/core/drain.h"
 #include "server/core/nested_message_private.h"
 #include "server/core/service.h"
+#include "server/core/session_guard.h"
 #include "server/services/announce_service.h"
 #include "server/services/master_service.h"
 #include "server/services/readiness_service.h"
@@ -218,6 +219,10 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
     return;
   }
   muster_readiness_service_session_gone (server->readiness, served);
+  if (!muster_session_guard_settle (call, served, &error)) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
   const MusterRpcProxyOptions options = {
       .method = MUSTER_MASTER_SERVICE ("CloseSession"),
       .outlives_caller = TRUE,

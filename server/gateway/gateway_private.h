@@ -35,6 +35,7 @@ typedef struct {
   guint64 node_bytes; /* of the graph in an extension */
   gint64 request_id;  /* of a step or callable; 0: none */
   gboolean wants_errors_in_body;
+  gboolean is_positioned; /* it feeds a position: it is run to its end */
 } MusterGatewayPeek;
 
 /* Field numbers have another meaning in each kind. */

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/protowire.h"
+#include "graph/positioned_step.h"
 #include "rpc/messages/run_step.h"
 #include "server/core/service.h"
 #include "server/core/session_guard.h"
@@ -19,6 +20,8 @@ enum {
   EXTENSION_NODES = 2,
   CALLABLE_HANDLE = 2,
   CALLABLE_REQUEST_ID = 4,
+  STEP_FEED = 2,
+  FEED_NAME = 1,
   STEP_FETCH = 3,
   STEP_TARGET = 4,
   STEP_STORE_ERRORS = 7,
@@ -62,6 +65,19 @@ note_name (MusterGatewayPeek *peek, const MusterRpcField *field)
                     : muster_hash_bytes (&field->size, sizeof field->size, peek->names);
 }
 
+/* A position is a scalar: a feed too long to be read isn't one. */
+static gboolean
+is_position (const MusterRpcField *feed)
+{
+  MusterProtoReader reader = muster_proto_reader (feed->data, feed->data != NULL ? feed->size : 0);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == FEED_NAME && field.type == MUSTER_WIRE_BYTES &&
+        muster_feeds_position ((const char *)field.data, field.size))
+      return TRUE;
+  return FALSE;
+}
+
 static void
 read_field (MusterGatewayKind kind, MusterGatewayPeek *peek, const MusterRpcField *field)
 {
@@ -72,6 +88,8 @@ read_field (MusterGatewayKind kind, MusterGatewayPeek *peek, const MusterRpcFiel
   else if (kind == MUSTER_GATEWAY_STEP && is_bytes &&
            (field->number == STEP_FETCH || field->number == STEP_TARGET))
     note_name (peek, field);
+  else if (kind == MUSTER_GATEWAY_STEP && is_bytes && field->number == STEP_FEED)
+    peek->is_positioned = peek->is_positioned || is_position (field);
   else if (kind == MUSTER_GATEWAY_STEP && !is_bytes && field->number == STEP_STORE_ERRORS)
     peek->wants_errors_in_body = field->value != 0;
   else if (kind == MUSTER_GATEWAY_CALLABLE && !is_bytes && field->number == CALLABLE_HANDLE)
@@ -91,6 +109,7 @@ muster_gateway_peek (const MusterRpcMessage *message, MusterGatewayKind kind,
   peek->node_bytes = 0;
   peek->request_id = 0;
   peek->wants_errors_in_body = FALSE;
+  peek->is_positioned = FALSE;
   muster_rpc_reader_init (&reader, message);
   while (muster_rpc_reader_next (&reader, &field)) {
     if (field.number != SESSION_HANDLE)
@@ -222,14 +241,14 @@ refuse_call (MusterRpcCall *call, const MusterGatewayPeek *peek, const GError *e
  * reached. */
 static gboolean
 admit (MusterServer *server, const MusterGatewayPeek *peek, MusterGatewayKind kind,
-       MusterServed **served, GError **error)
+       MusterSessionGuard *guard, GError **error)
 {
   if (is_step (kind) && !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error))
     return FALSE;
-  *served = muster_sessions_begin_call (server->sessions, peek->handle, error);
-  if (*served == NULL && is_step (kind))
+  *guard = muster_session_guard_begin (server, peek->handle, peek->is_positioned, error);
+  if (guard->served == NULL && is_step (kind))
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
-  return *served != NULL;
+  return guard->served != NULL;
 }
 
 /* Two concurrent extensions may both pass this check; the master accepts only one of them. */
@@ -251,16 +270,16 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
 {
   g_autoptr (GError) error = NULL;
   MusterGatewayPeek peek = {0};
-  MusterServed *served = NULL;
+  g_auto (MusterSessionGuard) guard = {0};
   /* The RPC server has refused larger requests; this records the largest. */
   (void)muster_limits_allow (server->limits, MUSTER_LIMIT_REQUEST_BYTES,
                              muster_rpc_message_size (request), NULL);
   if (!muster_gateway_peek (request, kind, &peek, &error) ||
-      !admit (server, &peek, kind, &served, &error)) {
+      !admit (server, &peek, kind, &guard, &error)) {
     refuse_call (call, &peek, error);
     return NULL;
   }
-  g_auto (MusterSessionGuard) guard = {server, served, TRUE};
+  MusterServed *served = guard.served;
   if (!allows_extension (served, server, peek.node_bytes, &error)) {
     muster_session_guard_end (&guard);
     refuse_call (call, &peek, error);
@@ -302,6 +321,8 @@ pass (MusterRpcCall *call, MusterRpcMessage *request, gpointer data)
   const MusterRpcHeader followed = {MUSTER_REQUEST_HEADER, request_name (call)};
   const MusterRpcProxyOptions options = {
       .method = method->path,
+      .outlives_caller = self->guard.is_lasting,
+      .deadline_us = MUSTER_WAIT_FOREVER, /* the master knows the timeouts that the step brings */
       .headers = &followed,
       .n_headers = followed.value != NULL,
   };

@@ -458,6 +458,26 @@ add_models (Page *page, MusterServer *server)
   add_goodput (page, chiefs);
 }
 
+/* --- members --- */
+
+static void
+add_members (Page *page, MusterServer *server)
+{
+  g_autoptr (GPtrArray) jobs = muster_member_registry_list (server->members, 0);
+  family (page, GAUGE, "muster_members", "", "Number of tasks that are members of a model's job.");
+  for (guint i = 0; i < jobs->len; i++) {
+    const MusterMembers *job = jobs->pdata[i];
+    sample (page, "", "model", job->model, job->n_members);
+  }
+  counter (page, "muster_members_joined", "Number of tasks that joined a job.",
+           (double)muster_member_registry_n_joined (server->members));
+  family (page, COUNTER, "muster_members_left", "",
+          "Number of tasks that left a job: as they meant to, with their process, or silent.");
+  for (guint end = MUSTER_MEMBER_LEFT; end < MUSTER_N_MEMBER_ENDS; end++)
+    sample (page, "_total", "reason", muster_member_end_name (end),
+            (double)muster_member_registry_n_left (server->members, end));
+}
+
 static void
 add_limits (Page *page, MusterServer *server)
 {
@@ -515,6 +535,7 @@ muster_pages_metrics (MusterServer *server, gboolean open_metrics)
   add_steps (&page, server);
   add_histograms (&page, server);
   add_models (&page, server);
+  add_members (&page, server);
   add_limits (&page, server);
   add_object_stores (&page);
   g_string_append (page.text, "# EOF\n");

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "rpc/proto/muster.pb-c.h"
+#include "server/core/alarm.h"
 #include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/core/service.h"
@@ -14,22 +15,18 @@
 
 /* The number of trackers' sessions that are opened or closed at the same time. */
 #define MAX_TRACKER_THREADS 4
+/* How long a claim waits for the positioned steps of the chief that it replaces. */
+#define SETTLE (10 * MUSTER_SECOND)
 
 struct _MusterAnnounceService {
   MusterServer *server; /* (not owned) */
   MusterReadinessTracking tracking;
-  GThread *thread; /* ends expired leases */
+  MusterAlarm *alarm; /* (owned) ends expired leases */
 
   GMutex lock;
   GHashTable *leases; /* (element-type utf8 Lease) owned: the last lease granted for each model,
                          even if its stream has ended; guarded by lock */
   gboolean stopped;   /* guarded by lock */
-
-  GMutex wait_lock;      /* guards all below; no other lock is taken while it is held */
-  GCancellable *waiting; /* (owned) (nullable) ends the thread's wait */
-  gboolean is_idle;      /* the thread waits without a deadline */
-  gboolean has_news;     /* the registry has changed since the thread last read it */
-  gboolean is_ending;
 };
 
 /* A granted Claim, until either side ends its stream. */
@@ -134,17 +131,13 @@ follow_registry (MusterAnnounceService *self, const char *model)
   muster_readiness_tracker_stop (before);
 }
 
-/* A lease was granted or renewed: the thread must no longer wait without a deadline. */
+/* A lease was granted or renewed. It expires later than all others, but it does expire. */
 static void
 attend_to_lease (MusterAnnounceService *self)
 {
-  g_mutex_lock (&self->wait_lock);
-  self->has_news = TRUE;
-  g_autoptr (GCancellable) to_end =
-      self->is_idle && self->waiting != NULL ? g_object_ref (self->waiting) : NULL;
-  g_mutex_unlock (&self->wait_lock);
-  if (to_end != NULL)
-    g_cancellable_cancel (to_end);
+  const gint64 lease_us = muster_chief_registry_lease_us (self->server->registry);
+  muster_alarm_set (self->alarm,
+                    muster_deadline_after (muster_clock_now_us (self->server->clock), lease_us));
 }
 
 /* --- claiming --- */
@@ -225,9 +218,10 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   return TRUE;
 }
 
-/* Cancels all steps of the loser before the grant is sent. */
+/* Cancels all steps of the loser before the grant is sent, except a positioned one: that is waited
+ * for, so that it ends whole. */
 static void
-fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
+fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterServed *orphan)
 {
   g_autoptr (MusterAnnouncement) chief =
       muster_chief_registry_find (self->server->registry, loser->model);
@@ -246,6 +240,9 @@ fence (MusterAnnounceService *self, Lease *loser, MusterServed *orphan)
   if (orphan == NULL)
     return;
   muster_readiness_service_session_gone (self->server->readiness, orphan);
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  (void)muster_served_settle (orphan, muster_deadline_after (now_us, SETTLE),
+                              muster_rpc_call_stop_cancellable (call)); /* after it, it is cut */
   muster_session_close_quietly (orphan->session);
 }
 
@@ -324,7 +321,7 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   log_claim (lease, request, before);
   attend_to_lease (self);
   if (loser != NULL)
-    fence (self, loser, orphan);
+    fence (self, call, loser, orphan);
   follow_registry (self, lease->model); /* a chief that reconnects may find its model prepared */
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
@@ -426,43 +423,10 @@ announce (MusterRpcCall *call, GBytes *request, gpointer data)
 
 /* --- expiry of leases --- */
 
-/* Waits until the next lease may expire, or the registry changes. */
-static void
-wait_for_news (MusterAnnounceService *self)
+static gint64
+expire_leases (gpointer registry)
 {
-  g_autoptr (GCancellable) waiting = g_cancellable_new ();
-  g_mutex_lock (&self->wait_lock);
-  self->has_news = FALSE;
-  self->waiting = waiting;
-  g_mutex_unlock (&self->wait_lock);
-
-  gint64 next_us = muster_chief_registry_expire (self->server->registry);
-
-  g_mutex_lock (&self->wait_lock);
-  /* A lease granted meanwhile expires later than all others, but it does expire. */
-  self->is_idle = next_us == MUSTER_WAIT_FOREVER;
-  gboolean may_wait = !self->is_ending && !(self->is_idle && self->has_news);
-  g_mutex_unlock (&self->wait_lock);
-  if (may_wait) /* ended early by a change: not an error */
-    (void)muster_clock_wait_until (self->server->clock, next_us, waiting, NULL);
-
-  g_mutex_lock (&self->wait_lock);
-  self->waiting = NULL;
-  self->is_idle = FALSE;
-  g_mutex_unlock (&self->wait_lock);
-}
-
-static gpointer
-expire_leases (gpointer data)
-{
-  MusterAnnounceService *self = data;
-  for (gboolean is_ending = FALSE; !is_ending;) {
-    wait_for_news (self);
-    g_mutex_lock (&self->wait_lock);
-    is_ending = self->is_ending;
-    g_mutex_unlock (&self->wait_lock);
-  }
-  return NULL;
+  return muster_chief_registry_expire (registry);
 }
 
 /* --- the service --- */
@@ -473,7 +437,6 @@ muster_announce_service_new (MusterServer *server)
   MusterAnnounceService *self = g_new0 (MusterAnnounceService, 1);
   self->server = server;
   g_mutex_init (&self->lock);
-  g_mutex_init (&self->wait_lock);
   self->tracking = (MusterReadinessTracking){
       .master = server->master,
       .hub = server->hub,
@@ -482,7 +445,7 @@ muster_announce_service_new (MusterServer *server)
           g_thread_pool_new (muster_readiness_tracker_work, NULL, MAX_TRACKER_THREADS, FALSE, NULL),
   };
   self->leases = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, lease_unref);
-  self->thread = g_thread_new ("leases", expire_leases, self);
+  self->alarm = muster_alarm_new (server->clock, "leases", expire_leases, server->registry);
   return self;
 }
 
@@ -492,17 +455,10 @@ muster_announce_service_free (MusterAnnounceService *self)
   if (self == NULL)
     return;
   muster_announce_service_stop (self);
-  g_mutex_lock (&self->wait_lock);
-  self->is_ending = TRUE;
-  g_autoptr (GCancellable) to_end = self->waiting != NULL ? g_object_ref (self->waiting) : NULL;
-  g_mutex_unlock (&self->wait_lock);
-  if (to_end != NULL)
-    g_cancellable_cancel (to_end);
-  g_thread_join (self->thread);
+  muster_alarm_free (self->alarm);
   g_thread_pool_free (self->tracking.pool, FALSE, TRUE);
   g_hash_table_unref (self->leases);
   g_mutex_clear (&self->lock);
-  g_mutex_clear (&self->wait_lock);
   g_free (self);
 }
 

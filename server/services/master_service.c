@@ -268,7 +268,7 @@ close_session (MusterRpcCall *call, GBytes *request, gpointer data)
   if (served != NULL)
     muster_readiness_service_session_gone (server->readiness, served);
   /* The session is closed even if the caller goes away. */
-  if (served == NULL ||
+  if (served == NULL || !muster_session_guard_settle (call, served, &error) ||
       !muster_session_close (served->session, muster_rpc_call_deadline_us (call), NULL, &error)) {
     muster_rpc_call_finish (call, error);
     return;

@@ -9,9 +9,11 @@
 #include "server/services/readiness_service.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MAX_WAITERS 100
+#define MAX_MEMBERS 256 /* of a model */
 /* About 100,000 handles; a client with more sessions sends several requests. */
 #define MAX_RENEW_BYTES (4 << 20)
 
@@ -70,6 +72,8 @@ typedef struct {
   GPtrArray *chiefs;                     /* (owned) (element-type MusterAnnouncement) */
   MusterAnnouncementMessage *models;     /* (owned) */
   Muster__Announcement **model_pointers; /* (owned) */
+  GPtrArray *jobs;                       /* (owned) (element-type MusterMembers) */
+  MusterArena *arena;                    /* (owned) of the messages about these */
 } Lists;
 
 struct _MusterServerStatus {
@@ -86,6 +90,8 @@ lists_clear (Lists *self)
   g_clear_pointer (&self->chiefs, g_ptr_array_unref);
   g_free (self->models);
   g_free (self->model_pointers);
+  g_clear_pointer (&self->jobs, g_ptr_array_unref);
+  g_clear_pointer (&self->arena, muster_arena_free);
 }
 
 static void
@@ -142,6 +148,77 @@ fill_models (Muster__StatusResponse *response, Lists *lists, MusterChiefRegistry
   response->n_models = n;
 }
 
+/* --- members --- */
+
+/* A process may be several members: then the task's name tells which one is the chief. */
+static gboolean
+is_chief (const MusterMember *member, const MusterAnnouncement *chief)
+{
+  if (chief == NULL || !chief->alive || g_strcmp0 (member->who, chief->who) != 0)
+    return FALSE;
+  return *member->task == '\0' || chief->task == NULL || *chief->task == '\0' ||
+         g_str_equal (member->task, chief->task);
+}
+
+static char *
+keep_text (const char *text, MusterArena *arena)
+{
+  const gsize size = strlen (text) + 1;
+  return memcpy (muster_arena_take (arena, size, 1), text, size);
+}
+
+static Muster__Member *
+describe_member (const MusterMember *member, const MusterAnnouncement *chief, MusterArena *arena)
+{
+  Muster__Member *message = muster_arena_alloc (arena, sizeof *message);
+  g_autofree char *why = muster_member_why (member);
+  muster__member__init (message);
+  message->task = member->task;
+  message->who = member->who;
+  message->slot = (gint32)member->slot;
+  message->chief = is_chief (member, chief);
+  message->age_us = member->age_us;
+  message->batches = member->n_batches;
+  message->batches_per_second = member->batches_per_second;
+  if (why != NULL)
+    message->why = keep_text (why, arena);
+  message->left_age_us = member->left_age_us;
+  return message;
+}
+
+static Muster__Member **
+describe_members (GPtrArray *members, const MusterAnnouncement *chief, MusterArena *arena)
+{
+  Muster__Member **messages = muster_arena_alloc (arena, members->len * sizeof *messages);
+  for (guint i = 0; i < members->len; i++)
+    messages[i] = describe_member (members->pdata[i], chief, arena);
+  return messages;
+}
+
+static void
+fill_jobs (Muster__StatusResponse *response, Lists *lists, MusterServer *server)
+{
+  lists->jobs = muster_member_registry_list (server->members, MAX_MEMBERS);
+  MusterArena *arena = lists->arena = muster_arena_new ();
+  const guint n = lists->jobs->len;
+  response->jobs = muster_arena_alloc (arena, n * sizeof *response->jobs);
+  response->n_jobs = n;
+  for (guint i = 0; i < n; i++) {
+    const MusterMembers *job = lists->jobs->pdata[i];
+    g_autoptr (MusterAnnouncement) chief =
+        muster_chief_registry_find (server->registry, job->model);
+    Muster__Members *message = response->jobs[i] = muster_arena_alloc (arena, sizeof *message);
+    muster__members__init (message);
+    message->model = job->model;
+    message->n_slots = (gint32)job->n_slots;
+    message->n = (gint32)job->n_members;
+    message->members = describe_members (job->members, chief, arena);
+    message->n_members = job->members->len;
+    message->left = describe_members (job->left, NULL, arena);
+    message->n_left = job->left->len;
+  }
+}
+
 static void
 fill_steps (Muster__StatusResponse *response, MusterServer *server, gint64 now_us)
 {
@@ -170,6 +247,7 @@ muster_server_status_new (MusterServer *server)
   fill_limits (response, &self->lists, server->limits);
   fill_waiters (response, &self->lists, server->readiness);
   fill_models (response, &self->lists, server->registry);
+  fill_jobs (response, &self->lists, server);
   return self;
 }
 

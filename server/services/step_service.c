@@ -3,6 +3,7 @@
 #include "server/services/step_service.h"
 
 #include "base/log.h"
+#include "graph/positioned_step.h"
 #include "graph/run_options.h"
 #include "rpc/messages/run_step.h"
 #include "rpc/proto/master.pb-c.h"
@@ -70,6 +71,7 @@ typedef struct {
   const char *session_handle; /* (nullable) */
   gint64 request_id;          /* 0: none */
   gboolean is_step;           /* it counts among the server's steps */
+  gboolean is_lasting;        /* it is run to its end */
 } Admission;
 
 /* An admitted request: a use of its session and, if it is a step, one of the server's steps. */
@@ -89,19 +91,19 @@ admit (MusterServer *server, const Admission *wanted, Admitted *self, GError **e
   if (!muster_request_ids_enter (server->request_ids, wanted->request_id, wanted->method, error) ||
       (wanted->is_step && !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error)))
     return FALSE;
-  const char *handle = wanted->session_handle != NULL ? wanted->session_handle : "";
-  MusterServed *served = muster_sessions_begin_call (server->sessions, handle, error);
-  if (served == NULL && wanted->is_step)
+  const MusterSessionGuard guard =
+      muster_session_guard_begin (server, wanted->session_handle, wanted->is_lasting, error);
+  if (guard.served == NULL && wanted->is_step)
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
-  if (served == NULL)
+  if (guard.served == NULL)
     return FALSE;
-  *self = (Admitted){.guard = {server, served, TRUE},
+  *self = (Admitted){.guard = guard,
                      .is_step = wanted->is_step,
                      .method = wanted->method,
                      .request_id = wanted->request_id,
                      .began_us = muster_clock_now_us (server->clock)};
   muster_log (G_LOG_LEVEL_DEBUG, "step", "MUSTER_METHOD", self->method, "MUSTER_SESSION",
-              served->handle, "MUSTER_REQUEST", MUSTER_LOG_INT (self->request_id), "MESSAGE",
+              guard.served->handle, "MUSTER_REQUEST", MUSTER_LOG_INT (self->request_id), "MESSAGE",
               "%s begins", self->method);
   return TRUE;
 }
@@ -122,8 +124,7 @@ leave (Admitted *self)
               self->guard.served->handle, "MUSTER_REQUEST", MUSTER_LOG_INT (self->request_id),
               "MUSTER_SECONDS", MUSTER_LOG_SECONDS (now_us - self->began_us), "MESSAGE",
               "%s has ended", self->method);
-  muster_served_end_call (self->guard.served, now_us);
-  self->guard.is_open = FALSE;
+  muster_session_guard_end (&self->guard);
 }
 
 static void
@@ -136,6 +137,22 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Admitted, admitted_clear)
 
 /* --- steps --- */
 
+/* What ends a step before its end. A positioned one outlives its caller and the caller's deadline:
+ * there remain the timeouts that it brings, and a server that stops. */
+static GCancellable *
+bound_step (MusterRpcCall *call, MusterServed *served, const MusterStepRequest *read,
+            gboolean is_lasting, gint64 *deadline_us)
+{
+  const gint64 timeout_us = read->timeout_us != 0 ? read->timeout_us : served->timeout_us;
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (!is_lasting) {
+    *deadline_us = muster_rpc_call_deadline_within (call, timeout_us);
+    return muster_rpc_call_cancellable (call);
+  }
+  *deadline_us = timeout_us != 0 ? muster_deadline_after (now_us, timeout_us) : MUSTER_WAIT_FOREVER;
+  return muster_rpc_call_stop_cancellable (call);
+}
+
 static void
 run_step (MusterRpcCall *call, GBytes *request, gpointer data)
 {
@@ -146,7 +163,8 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
     return;
   }
   const gboolean in_body = read->store_errors_in_response_body;
-  const Admission wanted = {"RunStep", read->session_handle, read->request_id, TRUE};
+  const gboolean is_lasting = muster_step_is_positioned (&read->step);
+  const Admission wanted = {"RunStep", read->session_handle, read->request_id, TRUE, is_lasting};
   g_auto (Admitted) self = {0};
   if (!admit (data, &wanted, &self, &error)) {
     reply_error (call, in_body, error);
@@ -158,9 +176,7 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (GBytes) metadata = NULL;
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   MusterTensor **tensors = g_new0 (MusterTensor *, step->n_fetches);
-  GCancellable *cancellable = muster_rpc_call_cancellable (call);
-  step->deadline_us = muster_rpc_call_deadline_within (
-      call, read->timeout_us != 0 ? read->timeout_us : served->timeout_us);
+  GCancellable *cancellable = bound_step (call, served, read, is_lasting, &step->deadline_us);
   gboolean done =
       G_LIKELY (read->partial_run == NULL)
           ? muster_session_run (served->session, step, tensors, &metadata, cancellable, &error)
@@ -199,7 +215,8 @@ set_up_partial_run (MusterRpcCall *call, GBytes *request, gpointer data)
   if (read == NULL)
     return;
   g_autoptr (GError) error = NULL;
-  const Admission wanted = {"PartialRunSetup", read->session_handle, read->request_id, FALSE};
+  const Admission wanted = {"PartialRunSetup", read->session_handle, read->request_id, FALSE,
+                            FALSE};
   g_auto (Admitted) self = {0};
   if (!admit (data, &wanted, &self, &error)) {
     muster_rpc_call_finish (call, error);
@@ -280,7 +297,7 @@ make_callable (MusterRpcCall *call, GBytes *request, gpointer data)
   if (read == NULL)
     return;
   g_autoptr (GError) error = NULL;
-  const Admission wanted = {"MakeCallable", read->session_handle, read->request_id, FALSE};
+  const Admission wanted = {"MakeCallable", read->session_handle, read->request_id, FALSE, FALSE};
   g_auto (Admitted) self = {0};
   if (!admit (data, &wanted, &self, &error)) {
     muster_rpc_call_finish (call, error);
@@ -345,7 +362,7 @@ run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
     muster_rpc_call_finish (call, error);
     return;
   }
-  const Admission wanted = {"RunCallable", read->session_handle, read->request_id, TRUE};
+  const Admission wanted = {"RunCallable", read->session_handle, read->request_id, TRUE, FALSE};
   g_auto (Admitted) self = {0};
   MusterServedCallable callable;
   if (admit (data, &wanted, &self, &error) &&

@@ -16,6 +16,7 @@
 #include "graph/graph_builder.h"
 #include "jobs/cluster.h"
 #include "jobs/job_runner.h"
+#include "master/membership.h"
 #include "master/remote/remote_master.h"
 #include "master/step_builder.h"
 #include "saver/async/async_saver.h"
@@ -221,6 +222,37 @@ lease (void)
   MusterLease *made = g_object_new (misuse_lease_get_type (), NULL);
   muster_lease_set_identity (made, "m", 1);
   return made;
+}
+
+typedef struct {
+  MusterMembership parent;
+} MisuseMembership;
+typedef MusterMembershipClass MisuseMembershipClass;
+GType misuse_membership_get_type (void);
+G_DEFINE_TYPE (MisuseMembership, misuse_membership, MUSTER_TYPE_MEMBERSHIP)
+
+static gboolean
+membership_leave (MusterMembership *self G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+                  GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  return TRUE;
+}
+
+static void
+misuse_membership_class_init (MisuseMembershipClass *klass)
+{
+  klass->leave = membership_leave;
+}
+
+static void
+misuse_membership_init (MisuseMembership *self G_GNUC_UNUSED)
+{
+}
+
+static gpointer
+membership (void)
+{
+  return g_object_new (misuse_membership_get_type (), NULL);
 }
 
 static gpointer
@@ -497,6 +529,7 @@ make_for_sessions (const char *name)
   MAKE ("MusterSession*", session ());
   MAKE ("MusterStepBuilder*", muster_step_builder_new ());
   MAKE ("MusterLease*", lease ());
+  MAKE ("MusterMembership*", membership ());
   MAKE ("MusterWatch*", g_object_new (misuse_watch_get_type (), NULL));
   MAKE ("MusterRpcCredentials*", credentials ());
   MAKE ("MusterSessionManager*", manager ());

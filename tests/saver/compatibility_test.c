@@ -28,6 +28,26 @@ MUSTER_TEST (RestoreWith, initialises_what_the_checkpoint_lacks)
   MUSTER_EXPECT_TRUE (strstr (f.restored.warning, "lacks 1 variable, initialised: u"));
 }
 
+/* All of those that are named, or none: half of them isn't what was meant. */
+MUSTER_TEST (RestoreWith, initialises_what_it_may_lack)
+{
+  static const char *const both[] = {"w", "u", NULL}, *const other[] = {"v", NULL};
+  g_auto (Fixture) f = set_up (three, 3);
+  g_autofree char *one = write_as ("model.ckpt-7", three, 1, 7);
+  g_autofree char *two = write_as ("model.ckpt-8", three, 2, 8);
+
+  MUSTER_EXPECT_FALSE (restore (&f, one, (MusterRestoreOptions){.may_lack = other}));
+  MUSTER_EXPECT_FALSE (restore (&f, two, (MusterRestoreOptions){.may_lack = both}));
+  MUSTER_EXPECT_EQ (byte_of (&f, "v"), -1);
+
+  MUSTER_EXPECT_TRUE (restore (&f, one, (MusterRestoreOptions){.may_lack = both}));
+  MUSTER_EXPECT_NO_ERROR (f.error);
+  MUSTER_EXPECT_EQ (byte_of (&f, "v"), 7);
+  MUSTER_EXPECT_EQ (byte_of (&f, "u"), 0);
+  MUSTER_ASSERT_TRUE (f.restored.initialised != NULL);
+  MUSTER_EXPECT_EQ (g_strv_length (f.restored.initialised), 2u);
+}
+
 /* SAV.63: what the graph doesn't know is ignored, unless that is refused. */
 MUSTER_TEST (RestoreWith, may_refuse_what_the_graph_does_not_know)
 {

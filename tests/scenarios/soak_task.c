@@ -2,7 +2,8 @@
 /* One task of the soak's job, and a look at its checkpoints: see soak_test.py.
  *
  *   soak_task run TARGET DIRECTORY TASK N_TASKS N_BATCHES WORK|MODEL.meta PACE_US
- *   soak_task check PREFIX N_TASKS
+ *   soak_task deal TARGET DIRECTORY SLOT N_SLOTS N_BATCHES WORK|MODEL.meta PACE_US
+ *   soak_task check PREFIX N_TASKS|N_SLOTS
  *   soak_task write MODEL.meta WORK     (the model, for `muster train`)
  *
  * It tells on stdout "joined", or a chief "initialised", "restored PREFIX" or "continued STEP", for
@@ -27,6 +28,7 @@ typedef struct {
   gint64 n_batches;
   const char *model; /* a file, or the work of tests/doubles/seen_model.h's */
   gint64 pace_us;
+  gboolean is_dealt; /* task is a slot, and n_tasks the number of slots */
 } Arguments;
 
 static void G_GNUC_PRINTF (1, 2) tell (const char *format, ...)
@@ -144,8 +146,10 @@ make_scaffold (const Arguments *a, GError **error)
       g_str_has_suffix (a->model, ".meta")
           ? muster_meta_graph_load (a->model, error)
           : muster_seen_model_new (&(MusterSeenModel){.work = atoll (a->model)});
-  g_autoptr (MusterMetaGraph) extended =
-      model != NULL ? muster_position_add (model, a->n_tasks, error) : NULL;
+  g_autoptr (MusterMetaGraph) extended = model == NULL ? NULL
+                                         : a->is_dealt
+                                             ? muster_position_add_dealt (model, a->n_tasks, error)
+                                             : muster_position_add (model, a->n_tasks, error);
   return extended != NULL ? muster_scaffold_new (extended, error) : NULL;
 }
 
@@ -201,7 +205,8 @@ main (int argc, char **argv)
     return check (argv[2], (guint)atoi (argv[3]));
   if (argc == 4 && strcmp (argv[1], "write") == 0)
     return write_model (argv[2], atoll (argv[3]), &error) ? 0 : 4;
-  if (argc != 9 || strcmp (argv[1], "run") != 0) {
+  const gboolean is_dealt = argc > 1 && strcmp (argv[1], "deal") == 0;
+  if (argc != 9 || (!is_dealt && strcmp (argv[1], "run") != 0)) {
     fprintf (stderr, "usage: see the top of soak_task.c\n");
     return 3;
   }
@@ -211,7 +216,8 @@ main (int argc, char **argv)
                  .n_tasks = (guint)atoi (argv[5]),
                  .n_batches = atoll (argv[6]),
                  .model = argv[7],
-                 .pace_us = atoll (argv[8])};
+                 .pace_us = atoll (argv[8]),
+                 .is_dealt = is_dealt};
   if (run (&a, &error))
     return 0;
   tell ("failed %s", error->message);

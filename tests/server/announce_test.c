@@ -198,6 +198,45 @@ MUSTER_TEST (Claim, by_a_higher_epoch_cancels_what_the_one_before_runs)
   MUSTER_EXPECT_EQ (GPOINTER_TO_INT (g_thread_join (step)), MUSTER_ERROR_CANCELLED);
 }
 
+static gpointer
+train_batch (gpointer session)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) position = muster_tensor_new_int64 (0);
+  g_autoptr (MusterTensor) got = NULL;
+  const MusterFeed feed = {"muster/position:0", position};
+  const char *fetch = "stuck:0";
+  const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
+  muster_session_run (session, &step, &got, NULL, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return NULL;
+}
+
+/* Else a batch would be half trained, which only a checkpoint repairs. */
+MUSTER_TEST (Claim, by_a_higher_epoch_waits_for_the_batch_that_the_one_before_trains)
+{
+  g_autoptr (MusterStuckMaster) master = stuck_master_new ();
+  g_auto (Served) f = start_patient (MUSTER_MASTER (master));
+  g_autoptr (MusterSession) old = served_session (&f, NULL);
+  g_autoptr (MusterSession) new = served_session (&f, NULL);
+  g_autoptr (MusterRpcStream) loser = claim (&f, old, "host:1");
+  EXPECT_GRANT (loser, "epoch 1 after nobody");
+  GThread *step = g_thread_new ("step", train_batch, old);
+  MUSTER_EXPECT_TRUE (stuck_master_wait_for (master, 1));
+
+  g_autoptr (MusterRpcStream) winner = claim_as (&f, new, "host:2", 2, FALSE);
+  expect_end (loser, MUSTER_ERROR_FAILED_PRECONDITION, "host:2");
+  for (int i = 0; i < 30; i++) { /* the claim has its time to go on too early */
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_TRUE (served_run (new, "quick", &error));
+  }
+  stuck_master_let_go (master);
+
+  EXPECT_GRANT (winner, "epoch 2 after host:1");
+  g_thread_join (step);
+  MUSTER_EXPECT_EQ (stuck_master_n_whole (master), 1U);
+}
+
 MUSTER_TEST (Claim, in_the_same_session_does_not_end_it)
 {
   g_auto (Served) f = served_start ();

@@ -22,6 +22,7 @@ static const char *const methods[] = {
     "/tensorflow.MasterService/MakeCallable",
     "/tensorflow.MasterService/RunCallable",
     "/tensorflow.MasterService/ReleaseCallable",
+    "/muster.Readiness/Report",
     "/muster.Readiness/Status",
     "/muster.Readiness/CreateKnown",
 };

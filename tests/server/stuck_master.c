@@ -6,6 +6,7 @@ struct _MusterStuckMaster {
   GMutex lock;
   GCond changed;
   guint n_stuck;   /* guarded by lock */
+  guint n_whole;   /* guarded by lock */
   gboolean let_go; /* guarded by lock */
   gint n_sessions; /* atomic */
 };
@@ -40,6 +41,13 @@ stuck_master_wait_for (MusterStuckMaster *self, guint n)
   while (self->n_stuck != n && g_cond_wait_until (&self->changed, &self->lock, until))
     ;
   return self->n_stuck == n;
+}
+
+guint
+stuck_master_n_whole (MusterStuckMaster *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->n_whole;
 }
 
 static void
@@ -103,6 +111,7 @@ stuck_run (MusterSession *base, const MusterStep *step, MusterTensor **fetched,
     g_cond_broadcast (&master->changed);
     done = get_stuck (self, step->deadline_us, cancellable, error);
     master->n_stuck--;
+    master->n_whole += done;
     g_cond_broadcast (&master->changed);
     g_mutex_unlock (&master->lock);
     g_cancellable_disconnect (cancellable, id);

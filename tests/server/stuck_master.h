@@ -18,6 +18,9 @@ MusterStuckMaster *stuck_master_new (void);
 /* Waits (at most 30 s) until exactly n steps are stuck; FALSE if it doesn't come to that. */
 gboolean stuck_master_wait_for (MusterStuckMaster *self, guint n);
 
+/* How many stuck steps ended since they were let go, not since they were stopped. */
+guint stuck_master_n_whole (MusterStuckMaster *self);
+
 /* Lets all go that are stuck, and whoever would get stuck from now on. */
 void stuck_master_let_go (MusterStuckMaster *self);
 

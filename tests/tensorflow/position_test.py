@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions in a model that TensorFlow built and exported, with its own variables, optimizer and saver: a chief and a
 worker train it on TensorFlow's server and on muster's, are killed and come back, and the checkpoint alone tells that each
-batch was trained exactly once. TensorFlow reads it."""
+batch was trained exactly once, also if batches are dealt. TensorFlow reads it."""
 import os
 import subprocess
 import sys
@@ -14,7 +14,7 @@ import tensorflow as tf
 v1 = tf.compat.v1
 TASK = os.path.abspath("tests/scenarios/soak_task")
 N_ROWS, BATCH = 60, 7  # as in tests/doubles/seen_model.h
-N_TASKS, N_BATCHES = 2, 400
+N_TASKS, N_SLOTS, N_BATCHES = 2, 8, 400
 SECONDS = 120
 
 
@@ -46,8 +46,9 @@ def export_model(path, resources, embeds):
 
 
 class PositionTest(peer.TestCase):
-    def task(self, target, directory, task, model):
-        process = subprocess.Popen([TASK, "run", target, directory, str(task), str(N_TASKS), str(N_BATCHES), model, "10000"],
+    def task(self, target, directory, task, model, is_dealt):
+        how, n = ("deal", N_SLOTS) if is_dealt else ("run", N_TASKS)
+        process = subprocess.Popen([TASK, how, target, directory, str(task), str(n), str(N_BATCHES), model, "10000"],
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    preexec_fn=peer.die_with_parent)
         self.addCleanup(process.stdout.close)
@@ -73,30 +74,37 @@ class PositionTest(peer.TestCase):
         self.assertEqual(process.returncode, 0, out)
         self.assertIn("ended", out)
 
-    def run_job(self, target, resources, embeds):
+    def run_job(self, target, resources, embeds, is_dealt=False):
         folder = self.folder()
         model, directory = os.path.join(folder, "model.meta"), os.path.join(folder, "run")
         export_model(model, resources, embeds)
-        chief, worker = (self.task(target, directory, task, model) for task in range(N_TASKS))
+        chief, worker = (self.task(target, directory, task, model, is_dealt) for task in range(N_TASKS))
         self.until_saved(chief, 1)
         worker.kill()
-        worker = self.task(target, directory, 1, model)
+        worker = self.task(target, directory, 1, model, is_dealt)
         self.until_saved(chief, 50)
         chief.kill()
         chief.wait(10)
-        chief = self.task(target, directory, 0, model)
+        chief = self.task(target, directory, 0, model, is_dealt)
         self.end(chief)
         self.end(worker)
-        self.check(directory)
+        self.check(directory, is_dealt)
 
-    def check(self, directory):
+    def check(self, directory, is_dealt):
         latest = tf.train.latest_checkpoint(directory)
         self.assertTrue(latest.endswith("model.ckpt-%d" % N_BATCHES), latest)
-        told = subprocess.run([TASK, "check", latest, str(N_TASKS)], stdout=subprocess.PIPE, text=True, timeout=60)
+        n_tasks = N_SLOTS if is_dealt else N_TASKS
+        told = subprocess.run([TASK, "check", latest, str(n_tasks)], stdout=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual(told.returncode, 0, told.stdout)
         reader = tf.train.load_checkpoint(latest)
-        self.assertEqual(reader.get_tensor("muster/done").tolist(), [N_BATCHES // N_TASKS] * N_TASKS)
-        self.assertEqual(reader.get_tensor("muster/begun").tolist(), reader.get_tensor("muster/done").tolist())
+        if is_dealt:
+            taken = reader.get_tensor("muster/taken")
+            dealt = int(reader.get_tensor("muster/next")) - len(taken[taken >= 0])
+            self.assertEqual(int(reader.get_tensor("muster/done").sum()) + dealt, N_BATCHES)
+            self.assertEqual(reader.get_tensor("muster/slot/begun").tolist(), reader.get_tensor("muster/slot/done").tolist())
+        else:
+            self.assertEqual(reader.get_tensor("muster/done").tolist(), [N_BATCHES // N_TASKS] * N_TASKS)
+            self.assertEqual(reader.get_tensor("muster/begun").tolist(), reader.get_tensor("muster/done").tolist())
         self.assertEqual(int(reader.get_tensor("seen").sum()), N_BATCHES * BATCH)
         self.assertTrue(reader.has_tensor("kernel/Adam"))
 
@@ -109,6 +117,32 @@ class PositionTest(peer.TestCase):
         for resources in (False, True):
             with self.subTest(resources=resources), peer.muster_server() as target:
                 self.run_job(target, resources, False)
+
+    def test_dealt_on_tensorflows_server(self):
+        with peer.tensorflow_server() as target:
+            self.run_job(target, True, True, is_dealt=True)
+
+    def test_dealt_goes_on_with_a_fixed_job_on_tensorflows_server(self):
+        folder = self.folder()
+        model, directory = os.path.join(folder, "model.meta"), os.path.join(folder, "run")
+        export_model(model, True, False)
+        with peer.tensorflow_server() as target:
+            before = [self.task(target, directory, task, model, False) for task in range(N_TASKS)]
+            self.until_saved(before[0], 50)
+            for process in before:
+                process.kill()
+                process.wait(10)
+            now = [self.task(target, directory, task, model, True) for task in range(N_TASKS + 1)]
+            for process in now:
+                self.end(process)
+        self.check(directory, True)
+        origin = tf.train.load_checkpoint(tf.train.latest_checkpoint(directory)).get_tensor("muster/done")
+        self.assertEqual(len(origin), N_TASKS)
+        self.assertGreaterEqual(int(origin.sum()), 50)
+
+    def test_dealt_on_musters_server(self):
+        with peer.muster_server() as target:
+            self.run_job(target, False, False, is_dealt=True)
 
 
 if __name__ == "__main__":

@@ -98,3 +98,337 @@ MUSTER_TEST (PositionDealtJob, trains_each_batch_once_with_any_number_of_tasks)
     MUSTER_EXPECT_STREQ (wrong, NULL);
   }
 }
+
+/* --- what a gone task has left --- */
+
+static gint64
+in_hand (Life *life, guint slot)
+{
+  g_auto (MusterPositionState) state = {.is_dealt = TRUE};
+  g_autoptr (GError) error = NULL;
+
+  muster_position_read (muster_monitored_session_session (life->session), N_SLOTS, &state,
+                        MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return error == NULL ? muster_position_taken (&state, slot) : G_MININT64;
+}
+
+static void
+run_to_end (Life *life, gint64 n_batches)
+{
+  life_live (life);
+  MUSTER_EXPECT_NO_ERROR (life->error);
+  g_autofree char *wrong = check_latest (life->job, n_batches);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+}
+
+MUSTER_TEST (PositionDealtJob, does_what_a_gone_task_had_in_hand_at_the_next_step)
+{
+  for (int is_served = 0; is_served < 2; is_served++) {
+    g_auto (Job) job = dealt_job (is_served, is_served ? "gone-served" : "gone");
+    Board board = {.has_task = {TRUE, TRUE}};
+    const MusterPositionSlots slots = board_slots (&board);
+    g_auto (Life) chief = {.job = &job, .slots = &slots},
+                  worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+    job.n_batches = 20;
+    life_begin (&chief);
+    MUSTER_ASSERT_NO_ERROR (chief.error);
+    life_begin (&worker);
+    MUSTER_ASSERT_NO_ERROR (worker.error);
+    MUSTER_EXPECT_TRUE (life_step (&chief) && life_step (&worker) && life_step (&chief));
+    MUSTER_EXPECT_EQ (in_hand (&chief, 1), 3);
+    const gint64 own = in_hand (&chief, 0);
+
+    life_end (&worker);
+    board_leave (&board, 1);
+    MUSTER_EXPECT_TRUE (life_step (&chief));
+
+    MUSTER_EXPECT_EQ (in_hand (&chief, 1), MUSTER_POSITION_NOTHING);
+    MUSTER_EXPECT_EQ (in_hand (&chief, 0), own);
+    MUSTER_EXPECT_EQ (board.n_claims, 1u);
+    MUSTER_EXPECT_FALSE (board.has_task[1]);
+    run_to_end (&chief, 20);
+    MUSTER_EXPECT_EQ (board.n_claims, 1u);
+  }
+}
+
+MUSTER_TEST (PositionDealtJob, leaves_the_gone_tasks_batch_to_a_task_that_is_quicker)
+{
+  g_auto (Job) job = dealt_job (FALSE, "quicker");
+  Board board = {.has_task = {TRUE, TRUE}};
+  const MusterPositionSlots slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = &slots},
+                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  job.n_batches = 20;
+  life_begin (&chief);
+  life_begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  MUSTER_EXPECT_TRUE (life_step (&worker));
+  life_end (&worker);
+
+  board_leave (&board, 1);
+  board_enter (&board, 1); /* its next life */
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+
+  MUSTER_EXPECT_EQ (board.n_claims, 0u);
+  MUSTER_EXPECT_EQ (in_hand (&chief, 1), 2);
+  g_auto (Life) next = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  life_begin (&next);
+  MUSTER_ASSERT_NO_ERROR (next.error);
+  MUSTER_EXPECT_TRUE (life_step (&next));
+  MUSTER_EXPECT_EQ (in_hand (&chief, 1), 4);
+  life_end (&next);
+  board_leave (&board, 1);
+  run_to_end (&chief, 20);
+}
+
+/* The task in the lowest slot doesn't: it may be slow, or stopped. */
+MUSTER_TEST (PositionDealtJob, does_what_is_left_before_it_ends_whoever_else_might)
+{
+  g_auto (Job) job = dealt_job (FALSE, "whoever");
+  Board board = {.has_task = {TRUE, FALSE, FALSE, TRUE}};
+  const MusterPositionSlots slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .task = 3, .slots = &slots},
+                worker = {.job = &job, .task = 2, .is_worker = TRUE};
+  job.n_batches = 6;
+  life_begin (&chief);
+  life_begin (&worker); /* which dies with a batch in hand */
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  MUSTER_EXPECT_EQ (in_hand (&chief, 2), 1);
+  life_end (&worker);
+  for (int i = 0; i < 5; i++)
+    MUSTER_ASSERT_TRUE (life_step (&chief));
+  MUSTER_EXPECT_EQ (in_hand (&chief, 2), 1);
+  MUSTER_EXPECT_FALSE (muster_position_hook_is_over (chief.hook));
+
+  run_to_end (&chief, 6);
+
+  MUSTER_EXPECT_EQ (board.n_claims, 1u);
+}
+
+/* As the task of the slot, which nobody knows to be there. */
+static void
+step_apart (Life *life, gint64 slot, gint64 position, gint64 deal)
+{
+  static const char *const target = MUSTER_POSITION_TRAIN "/held";
+  g_autoptr (MusterTensor) which = muster_tensor_new_int64 (slot);
+  g_autoptr (MusterTensor) where = muster_tensor_new_int64 (position);
+  g_autoptr (MusterTensor) what = muster_tensor_new_int64 (deal);
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  g_autoptr (MusterTensor) batch = NULL;
+  g_autoptr (GError) error = NULL;
+
+  muster_batches_seek (batches, deal);
+  muster_batches_next (batches, &batch);
+  const MusterFeed feeds[] = {{"rows:0", batch},
+                              {MUSTER_POSITION_TASK, which},
+                              {MUSTER_POSITION_POSITION, where},
+                              {MUSTER_POSITION_DEAL, what}};
+  const MusterStep step = {.feeds = feeds, .n_feeds = 4, .targets = &target, .n_targets = 1};
+  MUSTER_EXPECT_TRUE (muster_session_run (muster_monitored_session_session (life->session), &step,
+                                          NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (PositionDealtJob, lets_a_task_that_wakes_up_have_its_batch)
+{
+  g_auto (Job) job = dealt_job (FALSE, "wakes");
+  Board board = {.has_task = {TRUE, FALSE, FALSE, TRUE}};
+  const MusterPositionSlots slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .task = 3, .slots = &slots},
+                worker = {.job = &job, .task = 2, .is_worker = TRUE};
+  job.n_batches = 6;
+  life_begin (&chief);
+  life_begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  for (int i = 0; i < 6; i++) /* in the last, it takes the slot over */
+    MUSTER_ASSERT_TRUE (life_step (&chief));
+  MUSTER_EXPECT_EQ (board.n_claims, 1u);
+  MUSTER_EXPECT_TRUE (board.has_task[2]);
+
+  step_apart (&worker, 2, 1, 1);
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+
+  MUSTER_EXPECT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_FALSE (board.has_task[2]);
+  run_to_end (&chief, 6);
+  MUSTER_EXPECT_EQ (board.n_claims, 1u);
+}
+
+MUSTER_TEST (PositionDealtJob, goes_on_after_a_step_whose_response_was_lost)
+{
+  g_auto (Job) job = dealt_job (TRUE, "lost");
+  g_auto (Life) chief = {.job = &job}, next = {.job = &job};
+  job.n_batches = 12;
+  job.save_steps = 1000000;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  MUSTER_EXPECT_TRUE (life_step (&chief) && life_step (&chief));
+  step_apart (&chief, 0, 3, 2); /* after a draw and two steps */
+  life_end (&chief);
+
+  life_begin (&next);
+
+  MUSTER_ASSERT_NO_ERROR (next.error);
+  MUSTER_EXPECT_TRUE (next.continued);
+  MUSTER_EXPECT_EQ (muster_position_hook_position (next.hook), 4);
+  MUSTER_EXPECT_EQ (in_hand (&next, 0), 3);
+  run_to_end (&next, 12);
+}
+
+MUSTER_TEST (PositionDealtJob, names_the_slot_that_it_waits_for)
+{
+  g_auto (Job) job = dealt_job (FALSE, "names");
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  Board board = {.has_task = {TRUE, TRUE}};
+  const MusterPositionSlots slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = &slots, .clock = MUSTER_CLOCK (clock)},
+                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  MusterAwaited awaited = {0};
+  job.n_batches = 3;
+  life_begin (&chief);
+  life_begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  for (int i = 0; i < 2; i++)
+    MUSTER_ASSERT_TRUE (life_step (&chief));
+
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+
+  MUSTER_ASSERT_TRUE (muster_position_hook_awaits (chief.hook, &awaited));
+  MUSTER_EXPECT_STREQ (awaited.task, "the task in slot 1");
+  MUSTER_EXPECT_EQ (board.n_claims, 0u);
+  while (life_step (&chief))
+    ;
+  MUSTER_EXPECT_ERROR (chief.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  MUSTER_EXPECT_TRUE (chief.error &&
+                      strstr (chief.error->message, "the task in slot 1 doesn't finish; end its"));
+}
+
+/* Its own batches don't wait for the gone task's step, which no one can undo but all. */
+MUSTER_TEST (PositionDealtJob, goes_back_to_the_checkpoint_over_a_gone_tasks_step)
+{
+  g_auto (Job) job = dealt_job (FALSE, "over");
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  Board board = {.has_task = {TRUE, TRUE}};
+  const MusterPositionSlots slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = &slots, .clock = MUSTER_CLOCK (clock)};
+  job.n_batches = 30;
+  job.save_steps = 5;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  for (int i = 0; i < 6; i++) /* saved at 5 */
+    MUSTER_ASSERT_TRUE (life_step (&chief));
+  job_cut_off_a_step (&job, chief.scaffold, 1);
+  board_leave (&board, 1);
+
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+  MUSTER_EXPECT_EQ (board.n_claims, 1u);
+  MUSTER_EXPECT_EQ (in_hand (&chief, 0), 7);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 0u);
+  (void)muster_clock_wait_until (
+      MUSTER_CLOCK (clock), muster_clock_now_us (MUSTER_CLOCK (clock)) + MUSTER_SECOND, NULL, NULL);
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 1u);
+  MUSTER_EXPECT_EQ (in_hand (&chief, 0), 6);
+  run_to_end (&chief, 30);
+  MUSTER_EXPECT_FALSE (board.has_task[1]);
+}
+
+/* --- from and to other jobs --- */
+
+static void
+leave_fixed_job (Job *job)
+{
+  g_auto (Life) chief = {.job = job}, second = {.job = job, .task = 1},
+                third = {.job = job, .task = 2};
+
+  job->n_batches = 40;
+  job->save_steps = 1000000;
+  life_begin (&chief);
+  life_begin (&second);
+  life_begin (&third);
+  MUSTER_ASSERT_NO_ERROR (third.error);
+  for (int i = 0; i < 5; i++)
+    MUSTER_ASSERT_TRUE (life_step (&chief));
+  for (int i = 0; i < 2; i++)
+    MUSTER_ASSERT_TRUE (life_step (&third));
+  MUSTER_ASSERT_TRUE (life_step (&second));
+  life_end (&second);
+  life_end (&third);
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (chief.session, NULL, MUSTER_WAIT_FOREVER, &chief.error));
+  g_autofree char *wrong = check_latest (job, 8);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+}
+
+MUSTER_TEST (PositionDealtJob, continues_a_job_with_a_fixed_number_of_tasks)
+{
+  for (int is_served = 0; is_served < 2; is_served++) {
+    g_auto (Job) fixed = is_served ? job_set_up_served (3) : job_set_up (3);
+    const char *name = is_served ? "fixed-served" : "fixed";
+    job_name_directory (&fixed, name);
+    leave_fixed_job (&fixed);
+    for (int life = 0; life < 2; life++) {
+      g_auto (Job) job = dealt_job (is_served, name);
+      job.n_batches = 40 + 20 * life; /* longer, the second time */
+      job.save_steps = 10;
+
+      run_tasks (&job, 2);
+
+      g_autofree char *wrong = check_latest (&job, job.n_batches);
+      MUSTER_EXPECT_STREQ (wrong, NULL);
+    }
+  }
+}
+
+static char *
+refusal (guint n_tasks, gboolean is_dealt, const char *prefix)
+{
+  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
+  g_autoptr (MusterMetaGraph) extended = is_dealt ? muster_position_add_dealt (model, n_tasks, NULL)
+                                                  : muster_position_add (model, n_tasks, NULL);
+  g_autoptr (GError) error = NULL;
+
+  return muster_position_check (extended, NULL, prefix, &error) ? NULL : g_strdup (error->message);
+}
+
+MUSTER_TEST (PositionDealtJob, says_what_to_do_about_checkpoints_of_other_jobs)
+{
+  g_auto (Job) job = dealt_job (FALSE, "others");
+  g_auto (Life) life = {.job = &job};
+  job.n_batches = 3;
+  run_to_end (&life, 3);
+  g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), job.directory, NULL);
+  g_autofree char *same = refusal (N_SLOTS, TRUE, latest), *more = refusal (16, TRUE, latest),
+                  *fixed = refusal (1, FALSE, latest);
+
+  MUSTER_EXPECT_STREQ (same, NULL);
+  MUSTER_EXPECT_TRUE (more && strstr (more, "of at most 8 tasks at a time"));
+  MUSTER_EXPECT_TRUE (fixed && strstr (fixed, "deal them here too"));
+  g_auto (Job) alone = job_set_up (1);
+  job_name_directory (&alone, "others");
+  g_auto (Life) other = {.job = &alone};
+  life_begin (&other);
+  MUSTER_EXPECT_NULL (other.session); /* it would begin anew */
+  MUSTER_EXPECT_TRUE (other.error != NULL);
+}
+
+MUSTER_TEST (PositionDealtJob, is_saved_from_beside_with_what_is_in_hand)
+{
+  g_auto (Job) job = dealt_job (TRUE, "beside");
+  g_auto (Life) life = {.job = &job};
+  g_autoptr (GError) error = NULL;
+  job.save_steps = 1000000;
+  life_begin (&life);
+  MUSTER_ASSERT_NO_ERROR (life.error);
+  for (int i = 0; i < 4; i++)
+    MUSTER_ASSERT_TRUE (life_step (&life));
+
+  MUSTER_EXPECT_TRUE (job_save_from_beside (&job, TRUE, 4, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autofree char *wrong = check_latest (&job, 4);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
+}

@@ -7,6 +7,8 @@
 #include "train/monitored/run_context_private.h"
 #include "train/position/position_private.h"
 
+#include <string.h>
+
 #define DEFAULT_QUIESCE_US (60 * MUSTER_SECOND)
 #define FIRST_PAUSE_US     MUSTER_MILLISECOND
 #define LAST_PAUSE_US      (50 * MUSTER_MILLISECOND)
@@ -268,6 +270,54 @@ muster_position_await_whole (MusterSession *session, const MusterPositionAwait *
 
 /* --- positions in a checkpoint --- */
 
+static gboolean
+refuse_dealt (const char *prefix, GError **error)
+{
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "'%s' was saved by a job whose batches are dealt, which a job with a fixed "
+      "number of tasks can't continue; deal them here too, or use another directory",
+      prefix);
+}
+
+/* Nothing tells in a dealt model that the job with a fixed number of tasks was in the middle of a
+ * batch. */
+static gboolean
+check_fixed (MusterBundleReader *reader, const char *prefix, GError **error)
+{
+  g_autoptr (MusterTensor) begun = muster_bundle_reader_read (reader, MUSTER_POSITION_BEGUN, error);
+  g_autoptr (MusterTensor) done =
+      begun != NULL ? muster_bundle_reader_read (reader, MUSTER_POSITION_DONE, error) : NULL;
+
+  if (done == NULL)
+    return FALSE;
+  if (muster_tensor_n_bytes (begun) == muster_tensor_n_bytes (done) &&
+      memcmp (muster_tensor_data (begun), muster_tensor_data (done),
+              muster_tensor_n_bytes (done)) == 0)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "'%s' is inconsistent: a batch was in progress when it was saved; restore "
+                      "another one",
+                      prefix);
+}
+
+static gboolean
+check_dealt (MusterBundleReader *reader, gint64 n_slots, const char *prefix, GError **error)
+{
+  const MusterBundleEntry *taken = muster_bundle_reader_find (reader, MUSTER_POSITION_TAKEN);
+
+  if (taken == NULL)
+    return muster_bundle_reader_find (reader, MUSTER_POSITION_BEGUN) == NULL ||
+           check_fixed (reader, prefix, error);
+  if (taken->n_dims != 1 || taken->dims[0] == n_slots)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' was saved by a job of at most %" G_GINT64_FORMAT
+                      " tasks at a time, but this one may have %" G_GINT64_FORMAT
+                      "; use the same number of slots, or another directory",
+                      prefix, taken->dims[0], n_slots);
+}
+
 gboolean
 muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, const char *prefix,
                        GError **error)
@@ -279,7 +329,13 @@ muster_position_check (MusterMetaGraph *meta_graph, MusterStorage *storage, cons
   const MusterBundleEntry *entry =
       reader != NULL ? muster_bundle_reader_find (reader, MUSTER_POSITION_DONE) : NULL;
 
-  if (entry == NULL || entry->n_dims != 1 || entry->dims[0] == n_tasks)
+  if (entry == NULL)
+    return TRUE;
+  if (muster_position_is_dealt (meta_graph))
+    return check_dealt (reader, n_tasks, prefix, error);
+  if (muster_bundle_reader_find (reader, MUSTER_POSITION_TAKEN) != NULL)
+    return refuse_dealt (prefix, error);
+  if (entry->n_dims != 1 || entry->dims[0] == n_tasks)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "'%s' holds the positions of %" G_GINT64_FORMAT

@@ -170,7 +170,9 @@ gint64 muster_position_batch (gint64 position, guint task, guint n_tasks);
  * @storage: (nullable): NULL: local files
  * @prefix: a checkpoint
  *
- * INVALID_ARGUMENT, with the remedy, if the checkpoint was made by another number of tasks. A
+ * INVALID_ARGUMENT, with the remedy, if the checkpoint was made by another number of tasks or, if
+ * batches are dealt, of slots. A model whose batches are dealt takes one of any fixed number of
+ * tasks (FAILED_PRECONDITION if a batch was in progress in it), but not the other way round. A
  * checkpoint without positions passes, for allow_missing of [struct@RestoreOptions]: positions then
  * start at 0. So does a prefix that can't be read here; restoring it gives the error.
  *

@@ -6,49 +6,79 @@
 #include "graph/meta_graph/meta_graph.h"
 #include "train/position/position_private.h"
 
-#define IS_THERE "muster/find/is_there"
-#define READ     "muster/find/read"
+/* Where the master may have counts. A chief whose batches are dealt resets the master first, one
+ * with a single task may leave an earlier job's slots. */
+static const struct {
+  const char *variable;
+  const char *is_there;
+  const char *read;
+  gboolean is_dealt;
+} places[] = {
+    {MUSTER_POSITION_BEGUN, "muster/find/is_there", "muster/find/read", FALSE},
+    {MUSTER_POSITION_SLOT_BEGUN, "muster/find/slot/is_there", "muster/find/slot/read", TRUE},
+};
 
-/* A graph that reads "muster/begun", whatever its length. */
+/* Adds a node that reads variable. */
+static void
+add_reader (MusterGraphBuilder *builder, const char *device, const char *op, const char *name,
+            const char *variable)
+{
+  muster_graph_builder_node (builder, op, name);
+  muster_graph_builder_device (builder, device);
+  muster_graph_builder_input (builder, variable);
+}
+
+/* A graph that reads the counts, whatever their length. */
 static MusterGraph *
 graph_to_read (MusterMetaGraph *meta_graph, GError **error)
 {
-  static const char *const readers[][2] = {{"VarIsInitializedOp", IS_THERE},
-                                           {"ReadVariableOp", READ}};
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
   const char *device = muster_position_device (meta_graph);
 
-  muster_graph_builder_node (builder, "VarHandleOp", MUSTER_POSITION_BEGUN);
-  muster_graph_builder_device (builder, device);
-  muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
-  muster_graph_builder_attr_shape (builder, "shape", -1, NULL);
-  muster_graph_builder_attr_string (builder, "container", "");
-  muster_graph_builder_attr_string (builder, "shared_name", MUSTER_POSITION_BEGUN);
-  for (gsize i = 0; i < G_N_ELEMENTS (readers); i++) {
-    muster_graph_builder_node (builder, readers[i][0], readers[i][1]);
+  for (gsize i = 0; i < G_N_ELEMENTS (places); i++) {
+    const char *variable = places[i].variable;
+    muster_graph_builder_node (builder, "VarHandleOp", variable);
     muster_graph_builder_device (builder, device);
-    muster_graph_builder_input (builder, MUSTER_POSITION_BEGUN);
+    muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
+    muster_graph_builder_attr_shape (builder, "shape", -1, NULL);
+    muster_graph_builder_attr_string (builder, "container", "");
+    muster_graph_builder_attr_string (builder, "shared_name", variable);
+    add_reader (builder, device, "VarIsInitializedOp", places[i].is_there, variable);
+    add_reader (builder, device, "ReadVariableOp", places[i].read, variable);
+    muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
   }
-  muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
   return muster_graph_builder_end (builder, error);
 }
 
-/* Sets *n_tasks to 0 if there are no positions. */
+/* Whose positions a master keeps. */
+typedef struct {
+  guint n_tasks; /* 0: none */
+  gboolean is_dealt;
+} Found;
+
+static MusterTensor *
+fetch (MusterSession *session, const char *node, gint64 deadline_us, GCancellable *cancellable,
+       GError **error)
+{
+  g_autofree char *tensor = g_strconcat (node, ":0", NULL);
+
+  return muster_session_fetch (session, tensor, deadline_us, cancellable, error);
+}
+
 static gboolean
-look (MusterSession *session, guint *n_tasks, gint64 deadline_us, GCancellable *cancellable,
-      GError **error)
+look_at (MusterSession *session, gsize place, Found *found, gint64 deadline_us,
+         GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterTensor) is_there =
-      muster_session_fetch (session, IS_THERE ":0", deadline_us, cancellable, error);
+      fetch (session, places[place].is_there, deadline_us, cancellable, error);
 
-  *n_tasks = 0;
   if (is_there == NULL)
     return FALSE;
   if (muster_tensor_dtype (is_there) != MUSTER_BOOL || muster_tensor_n_elements (is_there) != 1 ||
       !*(const guint8 *)muster_tensor_data (is_there))
     return TRUE;
   g_autoptr (MusterTensor) begun =
-      muster_session_fetch (session, READ ":0", deadline_us, cancellable, error);
+      fetch (session, places[place].read, deadline_us, cancellable, error);
   if (begun == NULL)
     return FALSE;
   const gint64 n = muster_tensor_n_elements (begun);
@@ -56,17 +86,36 @@ look (MusterSession *session, guint *n_tasks, gint64 deadline_us, GCancellable *
     return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                         "'%s' on the master holds %" G_GINT64_FORMAT
                         " elements instead of one for each task",
-                        MUSTER_POSITION_BEGUN, n);
-  *n_tasks = (guint)n;
-  return muster_position_check_counts (begun, *n_tasks, error);
+                        places[place].variable, n);
+  *found = (Found){(guint)n, places[place].is_dealt};
+  return muster_position_check_counts (begun, found->n_tasks, error);
+}
+
+static gboolean
+look (MusterSession *session, Found *found, gint64 deadline_us, GCancellable *cancellable,
+      GError **error)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (places) && found->n_tasks == 0; i++)
+    if (!look_at (session, i, found, deadline_us, cancellable, error))
+      return FALSE;
+  return TRUE;
 }
 
 static MusterMetaGraph *
-extend (MusterMetaGraph *meta_graph, guint n_tasks, GError **error)
+add (MusterMetaGraph *meta_graph, const Found *found, GError **error)
 {
+  if (found->n_tasks == 0)
+    return muster_meta_graph_ref (meta_graph);
+  return found->is_dealt ? muster_position_add_dealt (meta_graph, found->n_tasks, error)
+                         : muster_position_add (meta_graph, found->n_tasks, error);
+}
+
+static MusterMetaGraph *
+extend (MusterMetaGraph *meta_graph, const Found *found, GError **error)
+{
+  const guint n_tasks = found->n_tasks;
   GError *failure = NULL;
-  MusterMetaGraph *extended = n_tasks > 0 ? muster_position_add (meta_graph, n_tasks, &failure)
-                                          : muster_meta_graph_ref (meta_graph);
+  MusterMetaGraph *extended = add (meta_graph, found, &failure);
 
   if (failure != NULL)
     g_propagate_prefixed_error (error, failure,
@@ -82,7 +131,7 @@ muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes 
 {
   muster_require (error, NULL, master, meta_graph);
 
-  guint n_tasks = 0;
+  Found found = {0};
 
   if (!MUSTER_IS_MASTER (master) || meta_graph == NULL) {
     (void)muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -98,7 +147,7 @@ muster_position_find (MusterMaster *master, MusterMetaGraph *meta_graph, GBytes 
           : NULL;
   if (session == NULL)
     return NULL;
-  const gboolean is_known = look (session, &n_tasks, deadline_us, cancellable, error);
+  const gboolean is_known = look (session, &found, deadline_us, cancellable, error);
   muster_session_close_quietly (session);
-  return is_known ? extend (meta_graph, n_tasks, error) : NULL;
+  return is_known ? extend (meta_graph, &found, error) : NULL;
 }

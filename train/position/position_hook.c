@@ -5,6 +5,8 @@
 #include "master/master.h"
 #include "train/position/position_hook_private.h"
 
+#include <string.h>
+
 #define MOST_FEEDS        16
 #define DEFAULT_SETTLE_US (5 * MUSTER_SECOND)
 #define DEFAULT_HOLD_US   (60 * MUSTER_SECOND)
@@ -224,6 +226,27 @@ position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   return TRUE;
 }
 
+/* The task of a slot that was taken over isn't gone, but was asleep, and has made the step itself.
+ */
+static gboolean
+is_made_already (const MusterPositionHook *self, const GError *failure)
+{
+  return self->is_lent && muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) &&
+         strstr (failure->message, MUSTER_POSITION_REFUSED) != NULL;
+}
+
+/* Returns TRUE if a step failed because there is none to make any more. */
+static gboolean
+is_no_failure (MusterPositionHook *self, const GError *failure)
+{
+  if (is_made_already (self, failure)) {
+    muster_position_give_back (self);
+    return TRUE;
+  }
+  /* The session was lost together with the last step's response: the step was done. */
+  return muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) && muster_position_is_over (self);
+}
+
 gboolean
 muster_position_run (MusterHook *self, MusterMonitoredSession *session, const MusterStep *step,
                      MusterTensor **fetched, gboolean *trained, GError **error)
@@ -239,8 +262,7 @@ muster_position_run (MusterHook *self, MusterMonitoredSession *session, const Mu
   gboolean has_trained = hook->is_lent || !muster_position_is_over (hook);
 
   if (has_trained && !muster_monitored_session_run (session, step, fetched, NULL, &failure)) {
-    /* The session was lost together with the last step's response: the step was done. */
-    if (!muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) || !muster_position_is_over (hook)) {
+    if (!is_no_failure (hook, failure)) {
       g_propagate_error (error, failure);
       return FALSE;
     }
@@ -249,7 +271,8 @@ muster_position_run (MusterHook *self, MusterMonitoredSession *session, const Mu
   }
   if (trained != NULL)
     *trained = has_trained;
-  return has_trained || muster_monitored_session_run (session, &nothing, NULL, NULL, error);
+  return has_trained || !muster_position_is_over (hook) ||
+         muster_monitored_session_run (session, &nothing, NULL, NULL, error);
 }
 
 /* --- the object --- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "graph/positioned_step.h"
 #include "train/position/position.h"
 
 G_BEGIN_DECLS
@@ -8,9 +9,12 @@ G_BEGIN_DECLS
 /* The names of the added nodes and tensors. */
 #define MUSTER_POSITION_TASK "muster/task:0" /* int64 scalar, fed */
 #define MUSTER_POSITION_POSITION                                                                   \
-  "muster/position:0" /* int64 scalar, fed: batches before this one */
+  MUSTER_POSITION_PLACEHOLDER ":0" /* int64 scalar, fed: batches before this one */
 #define MUSTER_POSITION_HELD                                                                       \
   "muster/step/held:0" /* runs a task's whole step; the value of hold after it */
+/* What the error of a step begins with that the master refuses, before it has changed anything. */
+#define MUSTER_POSITION_REFUSED "This step isn't the next of task"
+
 /* If batches are dealt, a step also feeds what the slot has in hand. It is one of three, and ends
  * with one of these prefixes: "/held:0" is the value of hold after it, "/dealt:0" what the slot has
  * in hand then. */
@@ -38,8 +42,10 @@ G_BEGIN_DECLS
  * meta graph. */
 const char *muster_position_device (MusterMetaGraph *meta_graph);
 
-/* The names of the added variables. */
+/* The names of the added variables, until NULL. */
 const char *const *muster_position_variables (gboolean is_dealt, gsize *n);
+/* Those that only a model whose batches are dealt has, until NULL. */
+const char *const *muster_position_dealt_variables (void);
 
 /* The values on the master. Clear it. */
 typedef struct {

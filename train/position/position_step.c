@@ -38,18 +38,26 @@ placeholder (MusterPositionNodes *self, const char *name)
 
 /* --- variables --- */
 
+/* The first three are those that a job with a fixed number of tasks has too. */
+static const char *const dealt_variables[] = {MUSTER_POSITION_DONE,      MUSTER_POSITION_HOLD,
+                                              MUSTER_POSITION_OVER,      MUSTER_POSITION_SLOT_BEGUN,
+                                              MUSTER_POSITION_SLOT_DONE, MUSTER_POSITION_NEXT,
+                                              MUSTER_POSITION_TAKEN,     NULL};
+
 const char *const *
 muster_position_variables (gboolean is_dealt, gsize *n)
 {
   static const char *const fixed[] = {MUSTER_POSITION_BEGUN, MUSTER_POSITION_DONE,
-                                      MUSTER_POSITION_HOLD, MUSTER_POSITION_OVER};
-  static const char *const dealt[] = {MUSTER_POSITION_DONE,      MUSTER_POSITION_HOLD,
-                                      MUSTER_POSITION_OVER,      MUSTER_POSITION_SLOT_BEGUN,
-                                      MUSTER_POSITION_SLOT_DONE, MUSTER_POSITION_NEXT,
-                                      MUSTER_POSITION_TAKEN};
+                                      MUSTER_POSITION_HOLD, MUSTER_POSITION_OVER, NULL};
 
-  *n = is_dealt ? G_N_ELEMENTS (dealt) : G_N_ELEMENTS (fixed);
-  return is_dealt ? dealt : fixed;
+  *n = (is_dealt ? G_N_ELEMENTS (dealt_variables) : G_N_ELEMENTS (fixed)) - 1;
+  return is_dealt ? dealt_variables : fixed;
+}
+
+const char *const *
+muster_position_dealt_variables (void)
+{
+  return dealt_variables + 3;
 }
 
 /* Adds a resource variable with TensorFlow's names. Takes initial. */
@@ -182,9 +190,8 @@ static void
 add_inputs (MusterPositionNodes *self)
 {
   placeholder (self, "muster/task");
-  placeholder (self, "muster/position");
-  constant (self, "muster/step/what",
-            muster_tensor_new_string ("This step isn't the next of task"));
+  placeholder (self, MUSTER_POSITION_PLACEHOLDER);
+  constant (self, "muster/step/what", muster_tensor_new_string (MUSTER_POSITION_REFUSED));
   constant (self, "muster/step/why",
             muster_tensor_new_string ("whose position is another than the step's (another process "
                                       "runs as the same task, or did just now):"));

@@ -49,6 +49,11 @@ request (MusterPreemption *self, int signal_number, gboolean is_drill)
   /* A run that has ended can't be preempted any more. */
   gboolean is_first = !g_atomic_int_get (&self->is_requested) && self->ended_us == 0;
   gboolean is_too_early = is_first && !self->has_hooks;
+  if (!is_first &&
+      !g_atomic_int_get (&self->is_requested)) { /* it counts if there is another run */
+    self->is_missed = TRUE;
+    self->missed_signal = signal_number;
+  }
   if (is_first) {
     self->requested_us = muster_clock_now_us (self->clock);
     self->signal_number = signal_number;
@@ -115,6 +120,23 @@ muster_preemption_begin (MusterPreemption *self, MusterCoordinator *coordinator)
   if (!g_atomic_int_get (&self->is_requested))
     self->ended_us = 0;
   g_mutex_unlock (&self->lock);
+}
+
+void
+muster_preemption_begin_again (MusterPreemption *self)
+{
+  g_mutex_lock (&self->lock);
+  const gboolean is_missed = self->is_missed;
+  if (!g_atomic_int_get (&self->is_requested)) {
+    self->has_hooks = FALSE;
+    self->ended_us = 0;
+    self->is_missed = FALSE;
+    g_clear_object (&self->coordinator);
+    g_clear_object (&self->saver);
+  }
+  g_mutex_unlock (&self->lock);
+  if (is_missed)
+    muster_preemption_request (self, self->missed_signal);
 }
 
 void

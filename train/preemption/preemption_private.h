@@ -37,11 +37,13 @@ struct _MusterPreemption {
   gint64 ended_us;                /* 0: not yet */
   MusterCoordinator *coordinator; /* (owned) (nullable) the session's */
   gboolean has_hooks;             /* there is a session that can stop */
-  gboolean is_saving;             /* a save is running */
-  gboolean was_saved;             /* the final save has ended, or wasn't needed */
-  gboolean is_refused;            /* no save was started */
-  MusterSaver *saver;             /* (owned) (nullable) */
-  char *directory;                /* (owned) (nullable) */
+  gboolean is_missed;             /* a request came after the end of the session */
+  int missed_signal;
+  gboolean is_saving;  /* a save is running */
+  gboolean was_saved;  /* the final save has ended, or wasn't needed */
+  gboolean is_refused; /* no save was started */
+  MusterSaver *saver;  /* (owned) (nullable) */
+  char *directory;     /* (owned) (nullable) */
   MusterMeasuredSave saves[MUSTER_PREEMPTION_SAVES];
   guint n_saves;       /* in total; saves is a ring buffer */
   double bytes_per_us; /* of a small write, measured once; 0: not yet */
@@ -73,5 +75,7 @@ void muster_preemption_wake (MusterPreemption *self);
 /* Called by the hook: there is a session; training has stopped, possibly by itself. */
 void muster_preemption_begin (MusterPreemption *self, MusterCoordinator *coordinator);
 void muster_preemption_end (MusterPreemption *self, const GError *failure);
+/* Another session follows the one that has ended, for the same training. */
+void muster_preemption_begin_again (MusterPreemption *self);
 
 G_END_DECLS

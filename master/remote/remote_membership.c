@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/wait.h"
+#include "master/remote/remote_call_private.h"
+#include "master/remote/remote_private.h"
+
+/* Number of renewals during a lease's duration. */
+#define RENEWALS_PER_LEASE 3
+/* Limits of the duration given by a server. */
+#define LEAST_LEASE_US (30 * MUSTER_MILLISECOND)
+#define MOST_LEASE_US  (3600 * MUSTER_SECOND)
+/* News of batches isn't sent more often. */
+#define LEAST_BETWEEN_US (1 * MUSTER_SECOND)
+/* Timeout of a renewal. */
+#define LEAST_ANSWER_US (1 * MUSTER_SECOND)
+/* Pause before it joins again; doubled after each failure. */
+#define FIRST_RETRY_US (50 * MUSTER_MILLISECOND)
+#define MOST_RETRY_US  (2 * MUSTER_SECOND)
+
+#define MUSTER_TYPE_REMOTE_MEMBERSHIP (muster_remote_membership_get_type ())
+G_DECLARE_FINAL_TYPE (MusterRemoteMembership, muster_remote_membership, MUSTER, REMOTE_MEMBERSHIP,
+                      MusterMembership)
+
+/* The background task alone opens and reads the stream, and reports; others wake it. */
+struct _MusterRemoteMembership {
+  MusterMembership parent;
+  MusterRpcClient *client;      /* (owned) */
+  MusterBackground *background; /* (owned) */
+  MusterBackgroundTask *task;   /* (owned) */
+  char *target;                 /* (owned) */
+  MusterJoin *join;             /* (owned) after the first grant with its slot */
+
+  /* the task's */
+  MusterRpcStream *stream; /* (owned) (nullable) */
+  guint n_joins;
+  gboolean is_granted; /* the stream is */
+  gint64 lease_us;
+  gint64 retry_us;   /* grows while the server can't be reached */
+  gint64 joins_us;   /* when it may join again */
+  gint64 renews_us;  /* the latest instant of the next report */
+  gint64 reports_us; /* the earliest */
+  gint64 n_reported;
+
+  GMutex lock;
+  GCond changed; /* of what follows */
+  /* guarded by lock */
+  guint64 id;      /* 0 until the first grant */
+  GError *refused; /* (owned) (nullable) why the first join failed */
+};
+
+G_DEFINE_FINAL_TYPE (MusterRemoteMembership, muster_remote_membership, MUSTER_TYPE_MEMBERSHIP)
+
+static gint64
+now_us (void)
+{
+  return muster_clock_now_us (muster_system_clock ());
+}
+
+static char *
+text (const char *nullable)
+{
+  return (char *)(nullable != NULL ? nullable : "");
+}
+
+static guint64
+id_of (MusterRemoteMembership *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->id;
+}
+
+static gboolean
+is_over (MusterRemoteMembership *self)
+{
+  if (!muster_membership_check (MUSTER_MEMBERSHIP (self), NULL))
+    return TRUE;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->refused != NULL;
+}
+
+/* Answers about the membership itself; others may be temporary. */
+static gboolean
+is_verdict (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_FAILED_PRECONDITION) ||
+         muster_error_is (error, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+static void
+lose (MusterRemoteMembership *self, const char *why)
+{
+  g_autoptr (GError) lost =
+      g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, "slot %d of '%s' is lost: %s",
+                   self->join->slot, self->join->model, why);
+  muster_membership_lose (MUSTER_MEMBERSHIP (self), lost);
+}
+
+/* --- the stream --- */
+
+static void
+on_stream (gpointer data)
+{
+  muster_background_wake (((MusterRemoteMembership *)data)->task);
+}
+
+static void
+open_stream (MusterRemoteMembership *self, GError **error)
+{
+  g_autofree char *who = muster_remote_who ();
+  Muster__JoinRequest message = MUSTER__JOIN_REQUEST__INIT;
+  message.model = text (self->join->model);
+  message.task = text (self->join->task);
+  message.who = who;
+  message.slot = self->join->slot;
+  message.n_slots = (gint32)MIN (self->join->n_slots, G_MAXINT32);
+  message.member = id_of (self);
+  message.batches = muster_membership_n_batches (MUSTER_MEMBERSHIP (self));
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, &message.base);
+  const MusterRpcOptions options = {.deadline_us = MUSTER_WAIT_FOREVER};
+  self->is_granted = FALSE;
+  self->n_reported = message.batches;
+  self->stream =
+      muster_rpc_client_open (self->client, "/muster.Readiness/Join", &request, &options, error);
+  if (self->stream != NULL)
+    muster_rpc_stream_set_notify (self->stream, on_stream, self);
+}
+
+/* What is wrong with a server's roster, or NULL. */
+static const char *
+find_fault (MusterRemoteMembership *self, const Muster__Roster *roster)
+{
+  if (roster->n_slots < 1 || roster->n_slots > MUSTER_MAX_SLOTS ||
+      roster->n_taken > (gsize)roster->n_slots)
+    return "its number of slots";
+  for (gsize i = 0; i < roster->n_taken; i++)
+    if (roster->taken[i] >= (guint32)roster->n_slots ||
+        (i > 0 && roster->taken[i] <= roster->taken[i - 1]))
+      return "its slots";
+  if (self->is_granted)
+    return NULL;
+  if (roster->member == 0 || roster->slot < 0 || roster->slot >= roster->n_slots ||
+      (self->join->slot >= 0 && roster->slot != self->join->slot))
+    return "the slot that it grants";
+  return NULL;
+}
+
+static void
+take_grant (MusterRemoteMembership *self, const Muster__Roster *roster)
+{
+  self->is_granted = TRUE;
+  self->n_joins++;
+  self->retry_us = FIRST_RETRY_US;
+  self->lease_us = CLAMP (roster->lease_us, LEAST_LEASE_US, MOST_LEASE_US);
+  self->renews_us = now_us () + self->lease_us / RENEWALS_PER_LEASE;
+  self->join->slot = roster->slot;
+}
+
+static gboolean
+take_roster (MusterRemoteMembership *self, GBytes *bytes, GError **error)
+{
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  gsize size;
+  gconstpointer data = g_bytes_get_data (bytes, &size);
+  const Muster__Roster *read =
+      muster_unpack (&muster__roster__descriptor, data, size, arena, "roster", error);
+  if (read == NULL)
+    return FALSE;
+  const char *fault = find_fault (self, read);
+  if (fault != NULL)
+    return muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s' sent a roster that can't be: %s",
+                        self->target, fault);
+  const gboolean is_grant = !self->is_granted;
+  if (is_grant)
+    take_grant (self, read);
+  const MusterRoster roster = {
+      .n_joins = self->n_joins,
+      .n_slots = (guint)read->n_slots,
+      .n_members = read->n_taken,
+      .slots = read->taken,
+      .has_chief = read->chief_alive,
+      .epoch = MAX (read->epoch, 0),
+      .is_over = read->over,
+  };
+  muster_membership_set_roster (MUSTER_MEMBERSHIP (self), (guint)self->join->slot, &roster);
+  if (!is_grant)
+    return TRUE;
+  g_mutex_lock (&self->lock);
+  self->id = read->member;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  return TRUE;
+}
+
+/* The first join fails for its caller; later ones are tried again, unless the server has decided.
+ * It ends a stream without an error (NULL) when the member has left. */
+static void
+end_stream (MusterRemoteMembership *self, const GError *why)
+{
+  g_clear_pointer (&self->stream, muster_rpc_stream_free);
+  if (self->n_joins > 0 && (why == NULL || is_verdict (why))) {
+    lose (self, why != NULL ? why->message : "it has left");
+    return;
+  }
+  if (self->n_joins > 0) {
+    const double share = 0.5 + muster_clock_random (muster_system_clock ()) / 2;
+    self->joins_us = now_us () + (gint64)((double)self->retry_us * share);
+    self->retry_us = MIN (2 * self->retry_us, MOST_RETRY_US);
+    return;
+  }
+  g_mutex_lock (&self->lock);
+  self->refused = why != NULL ? g_error_copy (why)
+                              : g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE,
+                                             "'%s' ended the join of '%s' without a word",
+                                             self->target, self->join->model);
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+/* Reads what has come. */
+static void
+read_stream (MusterRemoteMembership *self, GCancellable *cancellable)
+{
+  while (self->stream != NULL && !g_cancellable_is_cancelled (cancellable)) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GBytes) bytes = muster_rpc_stream_next_until (self->stream, 0, cancellable, &error);
+    if (bytes == NULL && muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
+      return;
+    if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+      return;
+    if (bytes == NULL || !take_roster (self, bytes, &error))
+      end_stream (self, error);
+  }
+}
+
+/* --- reports --- */
+
+static gboolean
+send_report (MusterRemoteMembership *self, gint64 n_batches, gboolean leaves, gint64 deadline_us,
+             GCancellable *cancellable, GError **error)
+{
+  Muster__MemberReport message = MUSTER__MEMBER_REPORT__INIT;
+  message.member = id_of (self);
+  message.batches = n_batches;
+  message.leaves = leaves;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, &message.base);
+  const MusterRpcOptions options = {.deadline_us = deadline_us};
+  g_autoptr (GBytes) answer = muster_rpc_client_call (self->client, "/muster.Readiness/Report",
+                                                      &request, &options, cancellable, error);
+  return answer != NULL;
+}
+
+/* A refusal's reason comes on the stream, too; a failed report is repeated soon. */
+static void
+report (MusterRemoteMembership *self, GCancellable *cancellable)
+{
+  const gint64 n_batches = muster_membership_n_batches (MUSTER_MEMBERSHIP (self));
+  const gint64 renews_in_us = self->lease_us / RENEWALS_PER_LEASE;
+  const gint64 deadline_us = now_us () + MAX (renews_in_us, LEAST_ANSWER_US);
+  const gboolean is_told = send_report (self, n_batches, FALSE, deadline_us, cancellable, NULL);
+  if (is_told)
+    self->n_reported = n_batches;
+  self->reports_us = now_us () + MIN (LEAST_BETWEEN_US, renews_in_us);
+  self->renews_us = is_told ? now_us () + renews_in_us : self->reports_us;
+}
+
+static gint64
+report_due_us (MusterRemoteMembership *self)
+{
+  const gint64 n_batches = muster_membership_n_batches (MUSTER_MEMBERSHIP (self));
+  return n_batches > self->n_reported ? MIN (self->reports_us, self->renews_us) : self->renews_us;
+}
+
+/* The background task. */
+static gint64
+keep_up (gpointer owner, GCancellable *cancellable)
+{
+  MusterRemoteMembership *self = owner;
+  if (is_over (self))
+    return MUSTER_WAIT_FOREVER;
+  if (self->stream == NULL && now_us () < self->joins_us)
+    return self->joins_us;
+  if (self->stream == NULL) {
+    g_autoptr (GError) error = NULL;
+    open_stream (self, &error);
+    if (self->stream == NULL)
+      end_stream (self, error);
+  }
+  read_stream (self, cancellable);
+  if (is_over (self))
+    return MUSTER_WAIT_FOREVER;
+  if (self->stream == NULL)
+    return self->joins_us;
+  if (!self->is_granted)
+    return MUSTER_WAIT_FOREVER; /* the stream wakes it */
+  if (now_us () >= report_due_us (self))
+    report (self, cancellable);
+  return report_due_us (self);
+}
+
+static void
+remote_membership_report (MusterMembership *membership, gint64 n_batches G_GNUC_UNUSED)
+{
+  muster_background_wake (MUSTER_REMOTE_MEMBERSHIP (membership)->task);
+}
+
+/* --- joining and leaving --- */
+
+static gboolean
+is_decided (gpointer data)
+{
+  const MusterRemoteMembership *self = data;
+  return self->id != 0 || self->refused != NULL;
+}
+
+static gboolean
+await_grant (MusterRemoteMembership *self, gint64 deadline_us, GCancellable *cancellable,
+             GError **error)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  const gboolean is_known =
+      muster_wait_for (&self->changed, &self->lock, is_decided, self, deadline_us, cancellable);
+  if (self->id != 0)
+    return TRUE;
+  if (is_known && muster_error_is (self->refused, MUSTER_ERROR_UNIMPLEMENTED))
+    return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                        "'%s' keeps no members: start `muster serve --master=%s`, and join at its "
+                        "address",
+                        self->target, self->target);
+  if (is_known) {
+    g_propagate_error (error, g_error_copy (self->refused));
+    return FALSE;
+  }
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    return FALSE;
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "'%s' didn't answer the join of '%s' in time", self->target,
+                      self->join->model);
+}
+
+MusterMembership *
+muster_remote_join (MusterRpcClient *client, MusterBackground *background, const char *target,
+                    const MusterJoin *join, gint64 deadline_us, GCancellable *cancellable,
+                    GError **error)
+{
+  g_autoptr (MusterRemoteMembership) self = g_object_new (MUSTER_TYPE_REMOTE_MEMBERSHIP, NULL);
+  self->client = muster_rpc_client_ref (client);
+  self->background = muster_background_ref (background);
+  self->target = g_strdup (target);
+  self->join = muster_join_copy (join);
+  self->task = muster_background_add (background, keep_up, self, MUSTER_WAIT_FOREVER);
+  muster_background_wake (self->task);
+  if (!await_grant (self, deadline_us, cancellable, error))
+    return NULL;
+  return MUSTER_MEMBERSHIP (g_steal_pointer (&self));
+}
+
+static gboolean
+remote_membership_leave (MusterMembership *membership, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
+{
+  MusterRemoteMembership *self = MUSTER_REMOTE_MEMBERSHIP (membership);
+  if (!muster_membership_check (membership, error))
+    return FALSE;
+  const gint64 n_batches = muster_membership_n_batches (membership);
+  if (!send_report (self, n_batches, TRUE, deadline_us, cancellable, error))
+    return FALSE;
+  g_autoptr (GError) left = g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                                         "slot %u of '%s' is lost: it has left",
+                                         muster_membership_slot (membership), self->join->model);
+  muster_membership_lose (membership, left);
+  return TRUE;
+}
+
+/* The end of the stream tells the server. */
+static void
+muster_remote_membership_dispose (GObject *object)
+{
+  MusterRemoteMembership *self = MUSTER_REMOTE_MEMBERSHIP (object);
+  if (self->task != NULL)
+    muster_background_stop (self->task);
+  g_clear_pointer (&self->stream, muster_rpc_stream_free); /* it may wake the task until here */
+  g_clear_pointer (&self->task, muster_background_task_free);
+  g_clear_pointer (&self->background, muster_background_unref);
+  g_clear_pointer (&self->client, muster_rpc_client_unref);
+  G_OBJECT_CLASS (muster_remote_membership_parent_class)->dispose (object);
+}
+
+static void
+muster_remote_membership_finalize (GObject *object)
+{
+  MusterRemoteMembership *self = MUSTER_REMOTE_MEMBERSHIP (object);
+  g_free (self->target);
+  muster_join_free (self->join);
+  g_clear_error (&self->refused);
+  g_cond_clear (&self->changed);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (muster_remote_membership_parent_class)->finalize (object);
+}
+
+static void
+muster_remote_membership_class_init (MusterRemoteMembershipClass *klass)
+{
+  MUSTER_MEMBERSHIP_CLASS (klass)->report = remote_membership_report;
+  MUSTER_MEMBERSHIP_CLASS (klass)->leave = remote_membership_leave;
+  G_OBJECT_CLASS (klass)->dispose = muster_remote_membership_dispose;
+  G_OBJECT_CLASS (klass)->finalize = muster_remote_membership_finalize;
+}
+
+static void
+muster_remote_membership_init (MusterRemoteMembership *self)
+{
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->retry_us = FIRST_RETRY_US;
+}

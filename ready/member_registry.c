@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/member_registry.h"
+
+#include "base/log.h"
+#include "ready/chief_registry.h"
+
+#include <string.h>
+
+#define MAX_MODELS  10000
+#define MAX_MEMBERS 100000
+/* Of those that left, a model remembers as many. */
+#define MAX_LEFT 10
+/* A rate is taken over at least as long, and at most twice. */
+#define RATE_US (10 * MUSTER_SECOND)
+/* A model without members is forgotten after the last has left. */
+#define PAST_AFTER_US (3600 * MUSTER_SECOND)
+
+typedef struct Model Model;
+
+typedef struct {
+  MusterMember member; /* without ages and rate, which are computed from what follows */
+  Model *model;        /* (not owned) */
+  gint64 joined_us;
+  gint64 heard_us;
+  gint64 left_us;
+  /* when it had done as many batches: the rate is taken from the earlier instant */
+  gint64 early_us, late_us;
+  gint64 n_early, n_late;
+} Member;
+
+struct Model {
+  char *name; /* (owned) */
+  guint n_slots;
+  guint n_members;
+  guint lowest;     /* no slot below is free */
+  GPtrArray *slots; /* (owned) (element-type Member) (nullable elements) by slot */
+  GQueue left;      /* (owned) (element-type Member) the latest first */
+};
+
+struct _MusterMemberRegistry {
+  MusterClock *clock; /* (owned) */
+  gint64 lease_us;
+  MusterMembersChanged changed; /* (nullable) */
+  gpointer user_data;
+
+  GMutex lock;
+  /* guarded by lock */
+  GHashTable *models;  /* (element-type utf8 Model) owned; the keys are the values' */
+  GHashTable *members; /* (element-type guint64 Member) owned; the keys are the values' */
+  guint64 next_id;
+  gint64 expires_us; /* nobody expires before */
+  guint64 n_joined;
+  guint64 n_left[MUSTER_N_MEMBER_ENDS];
+};
+
+/* --- values --- */
+
+const char *
+muster_member_end_name (MusterMemberEnd end)
+{
+  static const char *const names[] = {"stays", "left", "ended", "silent"};
+  return names[end];
+}
+
+char *
+muster_member_why (const MusterMember *member)
+{
+  if (member->end == MUSTER_MEMBER_LEFT)
+    return g_strdup ("left");
+  if (member->end == MUSTER_MEMBER_ENDED)
+    return g_strdup ("its process ended, or its connection broke");
+  if (member->end != MUSTER_MEMBER_SILENT)
+    return NULL;
+  g_autofree char *silent = muster_format_duration (member->silent_us);
+  return g_strdup_printf ("silent for %s", silent);
+}
+
+static void
+member_clear (MusterMember *self)
+{
+  g_free (self->task);
+  g_free (self->who);
+}
+
+static void
+member_free (gpointer data)
+{
+  MusterMember *self = data;
+  member_clear (self);
+  g_free (self);
+}
+
+void
+muster_members_free (MusterMembers *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->model);
+  g_ptr_array_unref (self->members);
+  g_ptr_array_unref (self->left);
+  g_free (self);
+}
+
+static void
+entry_free (gpointer data)
+{
+  Member *self = data;
+  member_clear (&self->member);
+  g_free (self);
+}
+
+static void
+model_free (gpointer data)
+{
+  Model *self = data;
+  g_free (self->name);
+  g_ptr_array_unref (self->slots);
+  g_queue_clear_full (&self->left, entry_free);
+  g_free (self);
+}
+
+/* --- the registry --- */
+
+MusterMemberRegistry *
+muster_member_registry_new (MusterClock *clock, gint64 lease_us, MusterMembersChanged changed,
+                            gpointer user_data)
+{
+  MusterMemberRegistry *self = g_new0 (MusterMemberRegistry, 1);
+  self->clock = g_object_ref (clock != NULL ? clock : muster_system_clock ());
+  self->lease_us = lease_us;
+  self->changed = changed;
+  self->user_data = user_data;
+  g_mutex_init (&self->lock);
+  self->models = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, model_free);
+  self->members = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, entry_free);
+  self->expires_us = MUSTER_WAIT_FOREVER;
+  /* A server that has restarted doesn't take one that comes back for another. */
+  self->next_id = (guint64)(muster_clock_random (self->clock) * G_MAXINT32) << 32;
+  return self;
+}
+
+void
+muster_member_registry_free (MusterMemberRegistry *self)
+{
+  if (self == NULL)
+    return;
+  g_hash_table_unref (self->models);
+  g_hash_table_unref (self->members);
+  g_mutex_clear (&self->lock);
+  g_object_unref (self->clock);
+  g_free (self);
+}
+
+gint64
+muster_member_registry_lease_us (MusterMemberRegistry *self)
+{
+  return self->lease_us;
+}
+
+static void
+notify (MusterMemberRegistry *self, const char *model)
+{
+  if (self->changed != NULL)
+    self->changed (model, self->user_data);
+}
+
+/* --- what comes from outside --- */
+
+static gboolean
+check_request (const MusterMemberRequest *request, GError **error)
+{
+  if (!muster_chief_registry_check_name ("model's name", request->model, error) ||
+      (*request->task != '\0' &&
+       !muster_chief_registry_check_name ("member's task", request->task, error)) ||
+      (*request->who != '\0' &&
+       !muster_chief_registry_check_name ("member's process", request->who, error)))
+    return FALSE;
+  if (request->n_slots < 1 || request->n_slots > MUSTER_MAX_SLOTS)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid number of slots %d of '%s' (use 1 to %d)", request->n_slots,
+                        request->model, MUSTER_MAX_SLOTS);
+  if (request->slot < -1 || request->slot >= request->n_slots)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid slot %d of '%s' (use 0 to %d, or -1 for any)", request->slot,
+                        request->model, request->n_slots - 1);
+  if (request->n_batches >= 0)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid number of batches %" G_GINT64_FORMAT " (use 0 or more)",
+                      request->n_batches);
+}
+
+/* --- one model; all with the lock held --- */
+
+static Member *
+at_slot (const Model *model, guint slot)
+{
+  return slot < model->slots->len ? model->slots->pdata[slot] : NULL;
+}
+
+/* Room for another one: of those without members, any goes. */
+static gboolean
+has_room (MusterMemberRegistry *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+  if (g_hash_table_size (self->models) < MAX_MODELS)
+    return TRUE;
+  g_hash_table_iter_init (&iter, self->models);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (((Model *)value)->n_members == 0) {
+      g_hash_table_iter_remove (&iter);
+      return TRUE;
+    }
+  return FALSE;
+}
+
+static Model *
+find_or_add (MusterMemberRegistry *self, const char *name, GError **error)
+{
+  Model *model = g_hash_table_lookup (self->models, name);
+  if (model != NULL)
+    return model;
+  if (!has_room (self)) {
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "can't keep the members of '%s': models are limited to %d", name, MAX_MODELS);
+    return NULL;
+  }
+  model = g_new0 (Model, 1);
+  model->name = g_strdup (name);
+  model->slots = g_ptr_array_new ();
+  g_hash_table_insert (self->models, model->name, model);
+  return model;
+}
+
+static gboolean
+refuse_taken (const Member *holder, GError **error)
+{
+  const MusterMember *member = &holder->member;
+  return muster_fail (
+      error, MUSTER_ERROR_FAILED_PRECONDITION, "slot %u of '%s' has a living member, %s%s%s%s",
+      member->slot, holder->model->name, *member->task != '\0' ? member->task : "a task",
+      *member->who != '\0' ? " (" : "", member->who, *member->who != '\0' ? ")" : "");
+}
+
+/* Decides about the slot. */
+static gboolean
+choose_slot (Model *model, const MusterMemberRequest *request, guint *slot, GError **error)
+{
+  if (model->n_members > 0 && model->n_slots != (guint)request->n_slots)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "'%s' has %u slots, not %d: all of its tasks must say the same",
+                        model->name, model->n_slots, request->n_slots);
+  model->n_slots = (guint)request->n_slots;
+  if (request->slot < 0 && model->n_members >= model->n_slots)
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "all %u slots of '%s' have a member: wait until one leaves, or start the "
+                        "job with more slots",
+                        model->n_slots, model->name);
+  while (at_slot (model, model->lowest) != NULL)
+    model->lowest++;
+  *slot = request->slot < 0 ? model->lowest : (guint)request->slot;
+  const Member *holder = at_slot (model, *slot);
+  return holder == NULL || refuse_taken (holder, error);
+}
+
+/* The member that comes back, or NULL. */
+static Member *
+find_returning (MusterMemberRegistry *self, const MusterMemberRequest *request)
+{
+  Member *member = g_hash_table_lookup (self->members, &request->id);
+  if (member == NULL || !g_str_equal (member->model->name, request->model) ||
+      request->slot != (gint)member->member.slot)
+    return NULL;
+  return member;
+}
+
+static Member *
+add (MusterMemberRegistry *self, Model *model, const MusterMemberRequest *request, guint slot,
+     gint64 now_us)
+{
+  Member *member = g_new0 (Member, 1);
+  member->model = model;
+  member->member = (MusterMember){
+      .id = ++self->next_id,
+      .slot = slot,
+      .task = g_strdup (request->task),
+      .who = g_strdup (request->who),
+      .n_batches = request->n_batches,
+  };
+  member->joined_us = member->early_us = member->late_us = now_us;
+  member->n_early = member->n_late = request->n_batches;
+  if (slot >= model->slots->len)
+    g_ptr_array_set_size (model->slots, (gint)slot + 1);
+  model->slots->pdata[slot] = member;
+  model->n_members++;
+  g_hash_table_insert (self->members, &member->member.id, member);
+  self->n_joined++;
+  return member;
+}
+
+static void
+renew (MusterMemberRegistry *self, Member *member, gint64 n_batches, gint64 now_us)
+{
+  member->heard_us = now_us;
+  self->expires_us = MIN (self->expires_us, muster_deadline_after (now_us, self->lease_us));
+  member->member.n_batches = MAX (member->member.n_batches, n_batches);
+  if (now_us - member->late_us < RATE_US)
+    return;
+  member->early_us = member->late_us;
+  member->n_early = member->n_late;
+  member->late_us = now_us;
+  member->n_late = member->member.n_batches;
+}
+
+static void
+describe (const Member *entry, gint64 now_us, MusterMember *out)
+{
+  const gint64 until_us = entry->member.end == MUSTER_MEMBER_STAYS ? now_us : entry->left_us;
+  const gint64 over_us = until_us - entry->early_us;
+  *out = entry->member;
+  out->task = g_strdup (entry->member.task);
+  out->who = g_strdup (entry->member.who);
+  out->age_us = now_us - entry->joined_us;
+  out->silent_us = until_us - entry->heard_us;
+  out->left_age_us = now_us - until_us;
+  if (over_us > 0)
+    out->batches_per_second =
+        (double)(out->n_batches - entry->n_early) * MUSTER_SECOND / (double)over_us;
+}
+
+/* --- joining and leaving --- */
+
+static void
+log_join (const char *model, const MusterMember *member)
+{
+  muster_log (G_LOG_LEVEL_INFO, "member-joined", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
+              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot), "MESSAGE",
+              "%s joined the job of '%s' in slot %u",
+              *member->task != '\0'  ? member->task
+              : *member->who != '\0' ? member->who
+                                     : "a task",
+              model, member->slot);
+}
+
+static void
+log_leave (const char *model, const MusterMember *member)
+{
+  g_autofree char *why = muster_member_why (member);
+  const GLogLevelFlags level =
+      member->end == MUSTER_MEMBER_SILENT ? G_LOG_LEVEL_MESSAGE : G_LOG_LEVEL_INFO;
+  muster_log (level, "member-left", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
+              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
+              "MUSTER_REASON", muster_member_end_name (member->end), "MESSAGE",
+              "slot %u of '%s' is free: %s%s%s", member->slot, model,
+              *member->task != '\0' ? member->task : "its task",
+              member->end == MUSTER_MEMBER_LEFT ? " " : ": ", why);
+}
+
+guint64
+muster_member_registry_join (MusterMemberRegistry *self, const MusterMemberRequest *request,
+                             guint *slot, GError **error)
+{
+  if (!check_request (request, error))
+    return 0;
+  gint64 now_us = muster_clock_now_us (self->clock);
+  MusterMember joined = {0};
+  guint64 id = 0;
+  g_mutex_lock (&self->lock);
+  Member *member = find_returning (self, request);
+  if (member == NULL && g_hash_table_size (self->members) >= MAX_MEMBERS) {
+    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                 "can't add a member to '%s': members are limited to %d", request->model,
+                 MAX_MEMBERS);
+  } else if (member == NULL) {
+    Model *model = find_or_add (self, request->model, error);
+    if (model != NULL && choose_slot (model, request, slot, error)) {
+      member = add (self, model, request, *slot, now_us);
+      describe (member, now_us, &joined);
+    }
+  }
+  if (member != NULL) {
+    renew (self, member, request->n_batches, now_us);
+    id = member->member.id;
+    *slot = member->member.slot;
+  }
+  g_mutex_unlock (&self->lock);
+  if (joined.id != 0) {
+    log_join (request->model, &joined);
+    notify (self, request->model);
+  }
+  member_clear (&joined);
+  return id;
+}
+
+gboolean
+muster_member_registry_report (MusterMemberRegistry *self, guint64 id, gint64 n_batches,
+                               GError **error)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  g_mutex_lock (&self->lock);
+  Member *member = g_hash_table_lookup (self->members, &id);
+  if (member != NULL)
+    renew (self, member, n_batches, now_us);
+  g_mutex_unlock (&self->lock);
+  if (member != NULL)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "there is no such member (any more); join again");
+}
+
+/* What is told about one that was removed. */
+typedef struct {
+  char *model; /* (owned) */
+  MusterMember member;
+} Leaver;
+
+static void
+leaver_clear (gpointer data)
+{
+  Leaver *self = data;
+  g_free (self->model);
+  member_clear (&self->member);
+}
+
+/* Call with the lock held; then announce () without it. */
+static void
+take_out (MusterMemberRegistry *self, Member *member, MusterMemberEnd end, gint64 now_us,
+          Leaver *leaver)
+{
+  Model *model = member->model;
+  const guint slot = member->member.slot;
+  g_hash_table_steal (self->members, &member->member.id);
+  member->member.end = end;
+  member->left_us = now_us;
+  leaver->model = g_strdup (model->name);
+  describe (member, now_us, &leaver->member);
+  model->slots->pdata[slot] = NULL;
+  model->lowest = MIN (model->lowest, slot);
+  model->n_members--;
+  g_queue_push_head (&model->left, member);
+  if (model->left.length > MAX_LEFT)
+    entry_free (g_queue_pop_tail (&model->left));
+  self->n_left[end]++;
+}
+
+static void
+announce (MusterMemberRegistry *self, const Leaver *leaver)
+{
+  log_leave (leaver->model, &leaver->member);
+  notify (self, leaver->model);
+}
+
+gboolean
+muster_member_registry_remove (MusterMemberRegistry *self, guint64 id, MusterMemberEnd end)
+{
+  gint64 now_us = muster_clock_now_us (self->clock);
+  Leaver leaver = {0};
+  g_mutex_lock (&self->lock);
+  Member *member = g_hash_table_lookup (self->members, &id);
+  if (member != NULL)
+    take_out (self, member, end, now_us, &leaver);
+  g_mutex_unlock (&self->lock);
+  if (member != NULL)
+    announce (self, &leaver);
+  leaver_clear (&leaver);
+  return member != NULL;
+}
+
+/* Takes the silent ones out, and finds when the next may be. */
+static void
+take_silent (MusterMemberRegistry *self, gint64 now_us, GArray *leavers)
+{
+  g_autoptr (GPtrArray) silent = g_ptr_array_new ();
+  GHashTableIter iter;
+  gpointer value;
+  self->expires_us = MUSTER_WAIT_FOREVER;
+  g_hash_table_iter_init (&iter, self->members);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    const gint64 until_us = muster_deadline_after (((Member *)value)->heard_us, self->lease_us);
+    if (until_us <= now_us)
+      g_ptr_array_add (silent, value);
+    else
+      self->expires_us = MIN (self->expires_us, until_us);
+  }
+  for (guint i = 0; i < silent->len; i++) {
+    Leaver leaver = {0};
+    take_out (self, silent->pdata[i], MUSTER_MEMBER_SILENT, now_us, &leaver);
+    g_array_append_val (leavers, leaver);
+  }
+}
+
+gint64
+muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone)
+{
+  g_autoptr (GArray) leavers = g_array_new (FALSE, FALSE, sizeof (Leaver));
+  gint64 now_us = muster_clock_now_us (self->clock);
+  g_array_set_clear_func (leavers, leaver_clear);
+  g_mutex_lock (&self->lock);
+  if (self->expires_us <= now_us)
+    take_silent (self, now_us, leavers);
+  gint64 next_us = self->expires_us;
+  g_mutex_unlock (&self->lock);
+  for (guint i = 0; i < leavers->len; i++) {
+    const Leaver *leaver = &g_array_index (leavers, Leaver, i);
+    g_array_append_val (gone, leaver->member.id);
+    announce (self, leaver);
+  }
+  return next_us;
+}
+
+/* --- looking --- */
+
+guint
+muster_member_registry_roster (MusterMemberRegistry *self, const char *model, GArray *slots,
+                               GArray *ids)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  const Model *found = g_hash_table_lookup (self->models, model);
+  for (guint slot = 0; found != NULL && slot < found->slots->len; slot++) {
+    const Member *member = at_slot (found, slot);
+    if (member == NULL)
+      continue;
+    g_array_append_val (slots, member->member.slot);
+    g_array_append_val (ids, member->member.id);
+  }
+  return found != NULL ? found->n_slots : 0;
+}
+
+static void
+add_copy (GPtrArray *to, const Member *member, gint64 now_us)
+{
+  MusterMember *copy = g_new (MusterMember, 1);
+  describe (member, now_us, copy);
+  g_ptr_array_add (to, copy);
+}
+
+static MusterMembers *
+describe_all (const Model *model, guint most, gint64 now_us)
+{
+  MusterMembers *all = g_new (MusterMembers, 1);
+  *all = (MusterMembers){
+      .model = g_strdup (model->name),
+      .n_slots = model->n_slots,
+      .n_members = model->n_members,
+      .members = g_ptr_array_new_with_free_func (member_free),
+      .left = g_ptr_array_new_with_free_func (member_free),
+  };
+  for (guint slot = 0; slot < model->slots->len && all->members->len < most; slot++)
+    if (at_slot (model, slot) != NULL)
+      add_copy (all->members, at_slot (model, slot), now_us);
+  for (GList *at = model->left.head; at != NULL; at = at->next)
+    add_copy (all->left, at->data, now_us);
+  return all;
+}
+
+static gint
+compare_names (gconstpointer a, gconstpointer b)
+{
+  const MusterMembers *const *one = a;
+  const MusterMembers *const *other = b;
+  return strcmp ((*one)->model, (*other)->model);
+}
+
+static gboolean
+is_past (const Model *model, gint64 now_us)
+{
+  const Member *last = g_queue_peek_head ((GQueue *)&model->left);
+  return model->n_members == 0 && last != NULL && now_us - last->left_us >= PAST_AFTER_US;
+}
+
+GPtrArray *
+muster_member_registry_list (MusterMemberRegistry *self, guint most)
+{
+  GPtrArray *all = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_members_free);
+  gint64 now_us = muster_clock_now_us (self->clock);
+  GHashTableIter iter;
+  gpointer model;
+  g_mutex_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->models);
+  while (g_hash_table_iter_next (&iter, NULL, &model))
+    if (is_past (model, now_us))
+      g_hash_table_iter_remove (&iter);
+    else
+      g_ptr_array_add (all, describe_all (model, most, now_us));
+  g_mutex_unlock (&self->lock);
+  g_ptr_array_sort (all, compare_names);
+  return all;
+}
+
+guint64
+muster_member_registry_n_joined (MusterMemberRegistry *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->n_joined;
+}
+
+guint64
+muster_member_registry_n_left (MusterMemberRegistry *self, MusterMemberEnd end)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->n_left[end];
+}

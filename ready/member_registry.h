@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/clock.h"
+#include "master/membership.h"
+
+G_BEGIN_DECLS
+
+/* MusterMemberRegistry records for each model which tasks are members of its job, each in a slot of
+ * its own, and the last ones that left. It implements the rules for slots:
+ *
+ *   - a slot has at most one member; one that asks for a slot gets that one or none;
+ *   - others get the lowest slot that is free;
+ *   - the first member of a model says how many slots it has, until the last one has left;
+ *   - a member that comes back, by its number, takes over from itself.
+ *
+ * A member that hasn't reported for as long as a lease lasts is removed by
+ * muster_member_registry_expire (). Numbers of members aren't used again, and those of another
+ * registry are hardly any of this one's.
+ *
+ * Names come from the network, and are checked as chiefs' are. At most 10,000 models and 100,000
+ * members are kept. Time is read only from its clock. Any thread. */
+
+typedef struct _MusterMemberRegistry MusterMemberRegistry;
+
+typedef enum {
+  MUSTER_MEMBER_STAYS,
+  MUSTER_MEMBER_LEFT,   /* it said so */
+  MUSTER_MEMBER_ENDED,  /* its process ended, or its connection broke */
+  MUSTER_MEMBER_SILENT, /* it wasn't renewed */
+  MUSTER_N_MEMBER_ENDS,
+} MusterMemberEnd;
+
+/* "left", "ended", "silent": for metrics and logs. */
+const char *muster_member_end_name (MusterMemberEnd end);
+
+typedef struct {
+  guint64 id;
+  guint slot;
+  char *task;    /* (owned) may be empty, as may who */
+  char *who;     /* (owned) */
+  gint64 age_us; /* since it joined */
+  gint64 n_batches;
+  double batches_per_second; /* over the last ten seconds or more */
+  MusterMemberEnd end;
+  gint64 silent_us;   /* since its last report */
+  gint64 left_age_us; /* since it left */
+} MusterMember;
+
+/* "its process ended, or its connection broke"; NULL of one that stays. (transfer full) */
+char *muster_member_why (const MusterMember *member);
+
+/* The members of a model, by slot, and the last few that left, the latest first. */
+typedef struct {
+  char *model; /* (owned) */
+  guint n_slots;
+  guint n_members;    /* as many as members, or more */
+  GPtrArray *members; /* (owned) (element-type MusterMember) */
+  GPtrArray *left;    /* (owned) (element-type MusterMember) */
+} MusterMembers;
+
+void muster_members_free (MusterMembers *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMembers, muster_members_free)
+
+/* Called after each change of who is a member, without the registry's lock, on the thread that made
+ * the change. */
+typedef void (*MusterMembersChanged) (const char *model, gpointer user_data);
+
+/* changed (nullable) */
+MusterMemberRegistry *muster_member_registry_new (MusterClock *clock, gint64 lease_us,
+                                                  MusterMembersChanged changed, gpointer user_data);
+void muster_member_registry_free (MusterMemberRegistry *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMemberRegistry, muster_member_registry_free)
+
+gint64 muster_member_registry_lease_us (MusterMemberRegistry *self);
+
+/* What a task asks for. */
+typedef struct {
+  const char *model;
+  const char *task;
+  const char *who;
+  gint slot; /* -1: any */
+  gint n_slots;
+  guint64 id;       /* of a member that comes back; else 0 */
+  gint64 n_batches; /* that it has done before */
+} MusterMemberRequest;
+
+/* Adds a member. Returns its number, and its slot in *slot; 0 with INVALID_ARGUMENT,
+ * FAILED_PRECONDITION (the slot has a member) or RESOURCE_EXHAUSTED. */
+guint64 muster_member_registry_join (MusterMemberRegistry *self, const MusterMemberRequest *request,
+                                     guint *slot, GError **error);
+
+/* Renews a member. FAILED_PRECONDITION: there is none with that number. */
+gboolean muster_member_registry_report (MusterMemberRegistry *self, guint64 id, gint64 n_batches,
+                                        GError **error);
+
+/* FALSE if there is none with that number (any more). */
+gboolean muster_member_registry_remove (MusterMemberRegistry *self, guint64 id,
+                                        MusterMemberEnd end);
+
+/* Removes those that are silent, and appends their numbers to gone (element-type guint64). Returns
+ * when the next one may be, or MUSTER_WAIT_FOREVER without members. */
+gint64 muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone);
+
+/* The present slots of a model and the numbers of their members, in the same order; appended to
+ * slots (element-type guint32) and ids (element-type guint64). Returns the number of its slots. */
+guint muster_member_registry_roster (MusterMemberRegistry *self, const char *model, GArray *slots,
+                                     GArray *ids);
+
+/* All models that have members, or had some within the last hour: (transfer full) (element-type
+ * MusterMembers). Of one, at most `most` members are described. */
+GPtrArray *muster_member_registry_list (MusterMemberRegistry *self, guint most);
+
+/* How many have joined, and how many of them have left this way. */
+guint64 muster_member_registry_n_joined (MusterMemberRegistry *self);
+guint64 muster_member_registry_n_left (MusterMemberRegistry *self, MusterMemberEnd end);
+
+G_END_DECLS

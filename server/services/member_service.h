@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rpc/server/rpc_server.h"
+#include "server/core/types.h"
+
+G_BEGIN_DECLS
+
+/* /muster.Readiness: Join and Report. Its thread alone sends rosters: whoever changes something
+ * about a model says so, and the thread tells each of its members what then is, once, however many
+ * changes there were. It also removes silent members. */
+
+typedef struct _MusterMemberService MusterMemberService;
+
+MusterMemberService *muster_member_service_new (MusterServer *server);
+void muster_member_service_free (MusterMemberService *self);
+void muster_member_service_enter (MusterMemberService *self);
+/* Ends all streams, and admits no more members. Idempotent. */
+void muster_member_service_stop (MusterMemberService *self);
+
+G_END_DECLS

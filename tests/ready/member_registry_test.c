@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/member_registry.h"
+#include "tests/doubles/fake_clock.h"
+#include "tests/gtest_shim.h"
+
+#include <string.h>
+
+#define LEASE   (15 * MUSTER_SECOND)
+#define N_SLOTS 3
+
+typedef struct {
+  MusterFakeClock *clock;         /* (owned) */
+  MusterMemberRegistry *registry; /* (owned) */
+  guint n_told;                   /* how often something changed */
+} Fixture;
+
+static void
+on_changed (const char *model G_GNUC_UNUSED, gpointer data)
+{
+  (*(guint *)data)++;
+}
+
+static void
+fixture_start (Fixture *f)
+{
+  f->clock = muster_fake_clock_new ();
+  f->registry = muster_member_registry_new (MUSTER_CLOCK (f->clock), LEASE, on_changed, &f->n_told);
+}
+
+static void
+fixture_clear (Fixture *f)
+{
+  muster_member_registry_free (f->registry);
+  g_object_unref (f->clock);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
+
+static const MusterMemberRequest any = {
+    .model = "digits", .task = "", .who = "host:1", .slot = -1, .n_slots = N_SLOTS};
+
+/* A member in any slot; its slot in *slot. */
+static guint64
+join (Fixture *f, guint *slot)
+{
+  g_autoptr (GError) error = NULL;
+  guint64 id = muster_member_registry_join (f->registry, &any, slot, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return id;
+}
+
+static void
+expect_refused (Fixture *f, const MusterMemberRequest *request, MusterError code, const char *words)
+{
+  g_autoptr (GError) error = NULL;
+  guint slot;
+  MUSTER_EXPECT_EQ (muster_member_registry_join (f->registry, request, &slot, &error), 0u);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, code, words);
+}
+
+/* The slots in words: "0 2 of 3". */
+static char *
+slots_of (Fixture *f)
+{
+  g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (guint32));
+  g_autoptr (GArray) ids = g_array_new (FALSE, FALSE, sizeof (guint64));
+  guint n = muster_member_registry_roster (f->registry, "digits", slots, ids);
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < slots->len; i++)
+    g_string_append_printf (text, "%u ", g_array_index (slots, guint32, i));
+  g_string_append_printf (text, "of %u", n);
+  return g_string_free (text, FALSE);
+}
+
+#define EXPECT_SLOTS(f, words)                                                                     \
+  do {                                                                                             \
+    g_autofree char *slots_ = slots_of (f);                                                        \
+    MUSTER_EXPECT_STREQ (slots_, words);                                                           \
+  } while (0)
+
+static gboolean
+report (Fixture *f, guint64 id, gint64 n_batches)
+{
+  return muster_member_registry_report (f->registry, id, n_batches, NULL);
+}
+
+static gint64
+expire (Fixture *f, GArray *gone)
+{
+  return muster_member_registry_expire (f->registry, gone);
+}
+
+static GArray *
+numbers (void)
+{
+  return g_array_new (FALSE, FALSE, sizeof (guint64));
+}
+
+/* The only model's. */
+static MusterMembers *
+look (Fixture *f)
+{
+  g_autoptr (GPtrArray) all = muster_member_registry_list (f->registry, G_MAXUINT);
+  MUSTER_EXPECT_EQ (all->len, 1u);
+  if (all->len != 1)
+    return NULL;
+  return g_ptr_array_steal_index (all, 0);
+}
+
+MUSTER_TEST (MemberRegistry, gives_the_lowest_slot_that_is_free)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot = 9;
+  const guint64 first = join (&f, &slot);
+  MUSTER_EXPECT_EQ (slot, 0u);
+  join (&f, &slot);
+  MUSTER_EXPECT_EQ (slot, 1u);
+
+  MUSTER_EXPECT_TRUE (muster_member_registry_remove (f.registry, first, MUSTER_MEMBER_LEFT));
+
+  EXPECT_SLOTS (&f, "1 of 3");
+  join (&f, &slot);
+  MUSTER_EXPECT_EQ (slot, 0u);
+  join (&f, &slot);
+  MUSTER_EXPECT_EQ (slot, 2u);
+  EXPECT_SLOTS (&f, "0 1 2 of 3");
+  MUSTER_EXPECT_EQ (f.n_told, 5u);
+}
+
+MUSTER_TEST (MemberRegistry, refuses_more_members_than_slots)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  for (int i = 0; i < N_SLOTS; i++)
+    join (&f, &slot);
+
+  expect_refused (&f, &any, MUSTER_ERROR_RESOURCE_EXHAUSTED, "all 3 slots of 'digits'");
+}
+
+MUSTER_TEST (MemberRegistry, gives_the_slot_that_is_wanted_or_none)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  g_autoptr (GError) error = NULL;
+  guint slot;
+  MusterMemberRequest wants = any;
+  wants.slot = 2;
+  wants.task = "worker:7";
+
+  const guint64 id = muster_member_registry_join (f.registry, &wants, &slot, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (slot, 2u);
+  expect_refused (&f, &wants, MUSTER_ERROR_FAILED_PRECONDITION,
+                  "slot 2 of 'digits' has a living member, worker:7 (host:1)");
+  MUSTER_EXPECT_TRUE (muster_member_registry_remove (f.registry, id, MUSTER_MEMBER_ENDED));
+  MUSTER_EXPECT_NE (muster_member_registry_join (f.registry, &wants, &slot, &error), 0u);
+}
+
+MUSTER_TEST (MemberRegistry, lets_one_that_comes_back_take_over_from_itself)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  g_autoptr (GError) error = NULL;
+  guint slot;
+  const guint64 id = join (&f, &slot);
+  MusterMemberRequest again = any;
+  again.id = id;
+  again.slot = 0;
+
+  MUSTER_EXPECT_EQ (muster_member_registry_join (f.registry, &again, &slot, &error), id);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (f.n_told, 1u); /* nothing has changed for others */
+  again.slot = 1;
+  MUSTER_EXPECT_NE (muster_member_registry_join (f.registry, &again, &slot, &error), id);
+  again.slot = 0;
+  again.id = id + 99;
+  expect_refused (&f, &again, MUSTER_ERROR_FAILED_PRECONDITION, "has a living member");
+}
+
+MUSTER_TEST (MemberRegistry, doesnt_take_another_registrys_member_for_its_own)
+{
+  g_auto (Fixture) before = {0};
+  g_auto (Fixture) f = {0};
+  guint slot;
+  fixture_start (&before);
+  const guint64 id = join (&before, &slot);
+  f.clock = muster_fake_clock_new ();
+  muster_fake_clock_set_random (f.clock, 0.25);
+  f.registry = muster_member_registry_new (MUSTER_CLOCK (f.clock), LEASE, NULL, NULL);
+  join (&f, &slot);
+  MusterMemberRequest again = any;
+  again.id = id;
+  again.slot = 0;
+
+  expect_refused (&f, &again, MUSTER_ERROR_FAILED_PRECONDITION, "has a living member");
+}
+
+MUSTER_TEST (MemberRegistry, removes_the_silent_ones_when_their_lease_is_over)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  g_autoptr (GArray) gone = numbers ();
+  const guint64 silent = join (&f, &slot);
+  const guint64 loud = join (&f, &slot);
+  muster_fake_clock_pass (f.clock, LEASE - 1);
+  MUSTER_EXPECT_TRUE (report (&f, loud, 3));
+  const gint64 until_us = expire (&f, gone);
+  MUSTER_EXPECT_EQ (until_us, muster_clock_now_us (MUSTER_CLOCK (f.clock)) + 1);
+  MUSTER_EXPECT_EQ (gone->len, 0u);
+
+  muster_fake_clock_pass (f.clock, 1);
+  const gint64 next_us = expire (&f, gone);
+
+  MUSTER_ASSERT_EQ (gone->len, 1u);
+  MUSTER_EXPECT_EQ (g_array_index (gone, guint64, 0), silent);
+  EXPECT_SLOTS (&f, "1 of 3");
+  MUSTER_EXPECT_EQ (next_us, until_us + LEASE - 1);
+  MUSTER_EXPECT_FALSE (report (&f, silent, 4));
+  MUSTER_EXPECT_TRUE (report (&f, loud, 4));
+}
+
+MUSTER_TEST (MemberRegistry, waits_for_nothing_without_members)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  g_autoptr (GArray) gone = numbers ();
+  MUSTER_EXPECT_EQ (expire (&f, gone), MUSTER_WAIT_FOREVER);
+  const guint64 id = join (&f, &slot);
+  muster_member_registry_remove (f.registry, id, MUSTER_MEMBER_LEFT);
+  muster_fake_clock_pass (f.clock, LEASE);
+
+  MUSTER_EXPECT_EQ (expire (&f, gone), MUSTER_WAIT_FOREVER);
+  MUSTER_EXPECT_EQ (gone->len, 0u);
+}
+
+MUSTER_TEST (MemberRegistry, tells_who_is_there_since_when_and_how_fast)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  const guint64 id = join (&f, &slot);
+  for (int i = 1; i <= 40; i++) { /* 5 a second, then 10 */
+    muster_fake_clock_pass (f.clock, MUSTER_SECOND);
+    report (&f, id, i <= 20 ? 5 * i : 100 + 10 * (i - 20));
+  }
+
+  g_autoptr (MusterMembers) all = look (&f);
+
+  MUSTER_ASSERT_NOT_NULL (all);
+  MUSTER_ASSERT_EQ (all->members->len, 1u);
+  const MusterMember *member = all->members->pdata[0];
+  MUSTER_EXPECT_STREQ (member->who, "host:1");
+  MUSTER_EXPECT_EQ (member->age_us, 40 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (member->n_batches, 300);
+  MUSTER_EXPECT_EQ (member->batches_per_second, 10.0);
+}
+
+MUSTER_TEST (MemberRegistry, doesnt_count_what_was_done_before_it_came_back_as_fast)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  MusterMemberRequest returns = any;
+  returns.n_batches = 1000000;
+  const guint64 id = muster_member_registry_join (f.registry, &returns, &slot, NULL);
+  muster_fake_clock_pass (f.clock, MUSTER_SECOND);
+  report (&f, id, 1000002);
+
+  g_autoptr (MusterMembers) all = look (&f);
+
+  MUSTER_ASSERT_TRUE (all != NULL && all->members->len == 1);
+  MUSTER_EXPECT_EQ (((MusterMember *)all->members->pdata[0])->batches_per_second, 2.0);
+}
+
+MUSTER_TEST (MemberRegistry, remembers_the_last_that_left_and_why)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  g_autoptr (GArray) gone = numbers ();
+  for (int i = 0; i < 20; i++)
+    muster_member_registry_remove (f.registry, join (&f, &slot), MUSTER_MEMBER_ENDED);
+  muster_member_registry_remove (f.registry, join (&f, &slot), MUSTER_MEMBER_LEFT);
+  join (&f, &slot);
+  muster_fake_clock_pass (f.clock, LEASE);
+  expire (&f, gone);
+  muster_fake_clock_pass (f.clock, MUSTER_SECOND);
+
+  g_autoptr (MusterMembers) all = look (&f);
+
+  MUSTER_ASSERT_NOT_NULL (all);
+  MUSTER_EXPECT_EQ (all->n_members, 0u);
+  MUSTER_ASSERT_EQ (all->left->len, 10u);
+  const char *const whys[] = {"silent for 15.0 s", "left",
+                              "its process ended, or its connection broke"};
+  for (guint i = 0; i < G_N_ELEMENTS (whys); i++) {
+    g_autofree char *why = muster_member_why (all->left->pdata[i]);
+    MUSTER_EXPECT_STREQ (why, whys[i]);
+  }
+  MUSTER_EXPECT_EQ (((MusterMember *)all->left->pdata[0])->left_age_us, MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_member_registry_n_joined (f.registry), 22u);
+  MUSTER_EXPECT_EQ (muster_member_registry_n_left (f.registry, MUSTER_MEMBER_ENDED), 20u);
+}
+
+MUSTER_TEST (MemberRegistry, forgets_a_model_an_hour_after_its_last_member)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  muster_member_registry_remove (f.registry, join (&f, &slot), MUSTER_MEMBER_LEFT);
+  muster_fake_clock_pass (f.clock, 3600 * MUSTER_SECOND - 1);
+  muster_members_free (look (&f));
+
+  muster_fake_clock_pass (f.clock, 1);
+
+  g_autoptr (GPtrArray) all = muster_member_registry_list (f.registry, 1);
+  MUSTER_EXPECT_EQ (all->len, 0u);
+}
+
+MUSTER_TEST (MemberRegistry, takes_the_number_of_slots_from_the_members_that_are_there)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  g_autoptr (GError) error = NULL;
+  guint slot;
+  const guint64 id = join (&f, &slot);
+  MusterMemberRequest more = any;
+  more.n_slots = 64;
+  expect_refused (&f, &more, MUSTER_ERROR_INVALID_ARGUMENT, "'digits' has 3 slots, not 64");
+
+  muster_member_registry_remove (f.registry, id, MUSTER_MEMBER_LEFT);
+
+  MUSTER_EXPECT_NE (muster_member_registry_join (f.registry, &more, &slot, &error), 0u);
+  MUSTER_EXPECT_NO_ERROR (error);
+  EXPECT_SLOTS (&f, "0 of 64");
+}
+
+MUSTER_TEST (MemberRegistry, refuses_what_makes_no_sense)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  g_autofree char *long_name = g_strnfill (257, 'x');
+  const struct {
+    MusterMemberRequest request;
+    const char *words;
+  } cases[] = {
+      {{"", "", "", -1, 1, 0, 0}, "model's name is empty"},
+      {{"a\nb", "", "", -1, 1, 0, 0}, "isn't printable"},
+      {{long_name, "", "", -1, 1, 0, 0}, "257 bytes"},
+      {{"m", "\x01", "", -1, 1, 0, 0}, "member's task"},
+      {{"m", "", long_name, -1, 1, 0, 0}, "member's process"},
+      {{"m", "", "", -1, 0, 0, 0}, "invalid number of slots 0"},
+      {{"m", "", "", -1, MUSTER_MAX_SLOTS + 1, 0, 0}, "invalid number of slots"},
+      {{"m", "", "", -2, 4, 0, 0}, "invalid slot -2"},
+      {{"m", "", "", 4, 4, 0, 0}, "invalid slot 4 of 'm' (use 0 to 3"},
+      {{"m", "", "", -1, 4, 0, -1}, "invalid number of batches"},
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    expect_refused (&f, &cases[i].request, MUSTER_ERROR_INVALID_ARGUMENT, cases[i].words);
+  MUSTER_EXPECT_EQ (f.n_told, 0u);
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/session/local_master.h"
+#include "master/membership.h"
+#include "server/core/server_private.h"
+#include "tests/doubles/fake_clock.h"
+#include "tests/server/served.h"
+
+#include <string.h>
+
+#define N_SLOTS 4
+
+static MusterMembership *
+join_slot (MusterMaster *master, const char *task, gint slot, GError **error)
+{
+  const MusterJoin wanted = {.model = "digits", .task = task, .slot = slot, .n_slots = N_SLOTS};
+  return muster_master_join (master, &wanted, test_deadline (), NULL, error);
+}
+
+static MusterMembership *
+join (MusterMaster *master, const char *task)
+{
+  g_autoptr (GError) error = NULL;
+  MusterMembership *member = join_slot (master, task, -1, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return member;
+}
+
+/* "0 2 of 4, chief 1": a roster in words. */
+static char *
+words_of (const MusterRoster *roster)
+{
+  GString *text = g_string_new (NULL);
+  gsize n;
+  const guint *slots = muster_roster_slots (roster, &n);
+  for (gsize i = 0; i < n; i++)
+    g_string_append_printf (text, "%u ", slots[i]);
+  g_string_append_printf (text, "of %u, %s %d%s", roster->n_slots,
+                          roster->has_chief ? "chief" : "no chief", (int)roster->epoch,
+                          roster->is_over ? ", over" : "");
+  return g_string_free (text, FALSE);
+}
+
+/* Waits until the member has heard that. */
+static void
+expect_roster (MusterMembership *member, const char *wanted)
+{
+  g_autoptr (GError) error = NULL;
+  for (;;) {
+    g_autoptr (MusterRoster) roster = muster_membership_roster (member);
+    g_autofree char *words = words_of (roster);
+    if (g_str_equal (words, wanted))
+      return;
+    if (!muster_membership_wait (member, roster->version, test_deadline (), NULL, &error)) {
+      MUSTER_FAIL ("heard '%s', not '%s': %s", words, wanted, error->message);
+      return;
+    }
+  }
+}
+
+MUSTER_TEST (Member, gets_the_lowest_free_slot_and_hears_who_else_is_there)
+{
+  g_auto (Served) f = served_start ();
+
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
+
+  MUSTER_ASSERT_TRUE (one != NULL && other != NULL);
+  MUSTER_EXPECT_EQ (muster_membership_slot (one), 0);
+  MUSTER_EXPECT_EQ (muster_membership_slot (other), 1);
+  expect_roster (one, "0 1 of 4, no chief 0");
+  expect_roster (other, "0 1 of 4, no chief 0");
+}
+
+MUSTER_TEST (Member, that_is_dropped_is_gone_at_once_for_the_others)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
+  MUSTER_ASSERT_TRUE (one != NULL && other != NULL);
+  expect_roster (other, "0 1 of 4, no chief 0");
+
+  g_clear_object (&one);
+
+  expect_roster (other, "1 of 4, no chief 0");
+}
+
+MUSTER_TEST (Member, that_leaves_is_no_member_any_more)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
+  MUSTER_ASSERT_TRUE (one != NULL && other != NULL);
+
+  MUSTER_EXPECT_TRUE (muster_membership_leave (one, test_deadline (), NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_roster (other, "1 of 4, no chief 0");
+  MUSTER_EXPECT_FALSE (muster_membership_check (one, &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION, "it has left");
+}
+
+MUSTER_TEST (Member, hears_of_the_chief)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMembership) member = join (f.remote, "worker:0");
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_TRUE (member != NULL && session != NULL);
+
+  g_autoptr (MusterLease) lease = served_claim (session, NULL);
+  expect_roster (member, "0 of 4, chief 1");
+  g_clear_object (&lease);
+  expect_roster (member, "0 of 4, no chief 1");
+  lease = served_claim (session, NULL);
+  MUSTER_ASSERT_NOT_NULL (lease);
+  MUSTER_EXPECT_TRUE (
+      muster_lease_announce_phase (lease, MUSTER_CHIEF_OVER, test_deadline (), NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  expect_roster (member, "0 of 4, chief 2, over");
+}
+
+MUSTER_TEST (Member, is_refused_where_its_slot_has_another)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMembership) one = join_slot (f.remote, "worker:7", 2, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_membership_slot (one), 2);
+
+  g_autoptr (MusterMembership) other = join_slot (f.remote, "worker:8", 2, &error);
+
+  MUSTER_EXPECT_NULL (other);
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "slot 2 of 'digits' has a living member, worker:7 (");
+}
+
+static void
+note_call (MusterMembership *member G_GNUC_UNUSED, gpointer calls)
+{
+  g_async_queue_push (calls, GINT_TO_POINTER (1));
+}
+
+MUSTER_TEST (Member, calls_its_listener_for_each_roster)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GAsyncQueue) calls = g_async_queue_new ();
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  MUSTER_ASSERT_NOT_NULL (one);
+  muster_membership_set_listener (one, note_call, g_async_queue_ref (calls),
+                                  (GDestroyNotify)g_async_queue_unref);
+
+  g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
+
+  MUSTER_EXPECT_TRUE (g_async_queue_timeout_pop (calls, 30 * MUSTER_SECOND) != NULL);
+}
+
+/* --- a server that goes and comes --- */
+
+MUSTER_TEST (Member, joins_a_restarted_server_again_in_its_slot)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMembership) member = join_slot (f.remote, "worker:0", 2, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterRoster) before = muster_membership_roster (member);
+  const char *address = muster_master_target (f.remote) + strlen ("grpc://");
+  muster_server_free (f.server);
+  f.server = muster_server_new (f.local, NULL);
+  MUSTER_ASSERT_TRUE (muster_server_listen (f.server, address, &error) != 0);
+
+  muster_server_start (f.server);
+
+  MUSTER_EXPECT_TRUE (
+      muster_membership_wait (member, before->version, test_deadline (), NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autoptr (MusterRoster) after = muster_membership_roster (member);
+  MUSTER_EXPECT_EQ (before->n_joins, 1u);
+  MUSTER_EXPECT_EQ (after->n_joins, 2u);
+  MUSTER_EXPECT_TRUE (muster_roster_has (after, 2));
+  MUSTER_EXPECT_EQ (muster_membership_slot (member), 2u);
+}
+
+MUSTER_TEST (Member, is_lost_where_another_has_its_slot_when_the_server_is_back)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMembership) member = join (f.remote, "worker:0");
+  MUSTER_ASSERT_NOT_NULL (member);
+  const char *address = muster_master_target (f.remote) + strlen ("grpc://");
+  muster_server_free (f.server);
+  f.server = muster_server_new (f.local, NULL);
+  const MusterMemberRequest usurper = {
+      .model = "digits", .task = "usurper", .who = "", .slot = -1, .n_slots = N_SLOTS};
+  guint slot;
+  MUSTER_ASSERT_TRUE (muster_member_registry_join (f.server->members, &usurper, &slot, &error) !=
+                      0);
+  MUSTER_ASSERT_TRUE (muster_server_listen (f.server, address, &error) != 0);
+
+  muster_server_start (f.server);
+
+  MUSTER_EXPECT_FALSE (
+      muster_membership_wait (member, G_MAXUINT64, test_deadline (), NULL, &error));
+  MUSTER_EXPECT_SAYS (
+      error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+      "slot 0 of 'digits' is lost: slot 0 of 'digits' has a living member, usurper");
+}
+
+MUSTER_TEST (Member, that_is_silent_for_a_lease_loses_its_slot)
+{
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  const MusterServerOptions options = {.clock = MUSTER_CLOCK (clock)};
+  muster_fake_clock_hold (clock);
+  g_auto (Served) f = served_start_with (NULL, &options);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMembership) member = join (f.remote, "worker:0");
+  MUSTER_ASSERT_NOT_NULL (member);
+
+  for (guint i = 0; i < 100 && muster_membership_check (member, NULL); i++) {
+    muster_fake_clock_wait_for_waiters (clock, 1);
+    muster_fake_clock_crank (clock); /* the server's time passes, and the client's hardly does */
+    (void)muster_membership_wait (member, G_MAXUINT64, test_deadline_in (50 * MUSTER_MILLISECOND),
+                                  NULL, NULL);
+  }
+
+  MUSTER_EXPECT_FALSE (muster_membership_check (member, &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "the server heard nothing of it for 15.0 s");
+}
+
+MUSTER_TEST (Member, stays_one_when_the_master_is_reset)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  MUSTER_ASSERT_NOT_NULL (one);
+
+  MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
+  expect_roster (other, "0 1 of 4, no chief 0");
+}
+
+MUSTER_TEST (Member, joins_a_gateway_as_it_joins_a_server)
+{
+  g_auto (Served) behind = served_start ();
+  g_auto (Served) f = served_start_over (behind.remote);
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_TRUE (one != NULL && other != NULL && session != NULL);
+
+  g_autoptr (MusterLease) lease = served_claim (session, NULL);
+
+  expect_roster (one, "0 1 of 4, chief 1");
+}
+
+MUSTER_TEST (Member, is_refused_by_a_master_that_keeps_none)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) local = muster_local_master_new ();
+
+  MUSTER_EXPECT_NULL (join_slot (local, "worker:0", -1, &error));
+
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED,
+                      "'local' keeps no members; start a server with `muster serve");
+}
+
+/* --- what others see --- */
+
+/* The only job's; in arena. */
+static const Muster__Members *
+job_of (Served *f, MusterArena *arena)
+{
+  const Muster__StatusResponse *status = served_status (f, arena);
+  MUSTER_EXPECT_TRUE (status != NULL && status->n_jobs == 1);
+  return status != NULL && status->n_jobs == 1 ? status->jobs[0] : NULL;
+}
+
+MUSTER_TEST (Member, is_shown_with_its_role_and_its_batches)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_TRUE (one != NULL && other != NULL && session != NULL);
+  g_autoptr (MusterLease) lease = served_claim (session, NULL);
+
+  muster_membership_report (other, 7);
+
+  const Muster__Members *job = job_of (&f, arena);
+  while (job != NULL && job->n_members == 2 && job->members[1]->batches == 0)
+    job = job_of (&f, arena); /* at most as long as a test may last */
+  MUSTER_ASSERT_TRUE (job != NULL && job->n_members == 2);
+  MUSTER_EXPECT_STREQ (job->model, "digits");
+  MUSTER_EXPECT_EQ (job->n_slots, N_SLOTS);
+  MUSTER_EXPECT_STREQ (job->members[0]->task, "worker:0");
+  MUSTER_EXPECT_TRUE (job->members[0]->chief);
+  MUSTER_EXPECT_FALSE (job->members[1]->chief);
+  MUSTER_EXPECT_EQ (job->members[1]->batches, 7);
+}
+
+MUSTER_TEST (Member, is_shown_after_it_left_with_the_reason)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
+  g_autoptr (MusterMembership) last = join (f.remote, "worker:2");
+  MUSTER_ASSERT_TRUE (one != NULL && other != NULL && last != NULL);
+
+  MUSTER_EXPECT_TRUE (muster_membership_leave (one, test_deadline (), NULL, NULL));
+  g_clear_object (&other);
+
+  expect_roster (last, "2 of 4, no chief 0");
+  const Muster__Members *job = job_of (&f, arena);
+  MUSTER_ASSERT_TRUE (job != NULL && job->n_members == 1 && job->n_left == 2);
+  const gsize of_one = strcmp (job->left[0]->task, "worker:0") == 0 ? 0 : 1;
+  MUSTER_EXPECT_STREQ (job->left[of_one]->why, "left");
+  MUSTER_EXPECT_STREQ (job->left[1 - of_one]->task, "worker:1");
+  MUSTER_EXPECT_STREQ (job->left[1 - of_one]->why, "its process ended, or its connection broke");
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "session/manager.h"
+#include "train/position/position.h"
+
+G_BEGIN_DECLS
+
+/* A task's part in a job whose tasks are equal: its membership at the master, and the role that it
+ * has. A task trains in rounds (train/train.c): in each it is the chief or a worker, and a round
+ * ends where the role changes. When the model has no chief, the member in the lowest slot becomes
+ * it at once; each further one waits a little longer, in case that those before it are silent. Who
+ * claims the model first is chief: a claim that is refused is another's success.
+ *
+ * next, goes_on and the slots' functions are for the thread that trains. */
+typedef struct _MusterElastic MusterElastic;
+
+/* Strings and objects are borrowed for its life. */
+typedef struct {
+  MusterMaster *master;
+  const char *model;
+  const char *task; /* (nullable) for messages */
+  guint n_slots;
+  guint min_tasks;               /* no task starts before there are so many; 0: 1 */
+  guint max_tasks;               /* a task waits while there are so many others; 0: n_slots */
+  MusterSessionProgress waiting; /* (nullable) */
+  gpointer waiting_data;
+} MusterElasticOptions;
+
+typedef enum {
+  MUSTER_ELASTIC_CHIEF,
+  MUSTER_ELASTIC_WORKER,
+  MUSTER_ELASTIC_OVER, /* the job ended after this task had taken part */
+} MusterElasticRole;
+
+MusterElastic *muster_elastic_new (const MusterElasticOptions *options);
+/* Leaves the job. */
+void muster_elastic_free (MusterElastic *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterElastic, muster_elastic_free)
+
+/* Joins if it isn't a member, waits for enough tasks and for a role, and begins a round.
+ * DEADLINE_EXCEEDED after timeout_us, which says what it waited for. */
+gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellable *cancellable,
+                              MusterElasticRole *role, GError **error);
+
+/* In a round: this task's slot, the others' slots, and what ends a wait for the model when the role
+ * changes; the caller's cancellable does too. Borrowed. */
+guint muster_elastic_slot (MusterElastic *self);
+const MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
+GCancellable *muster_elastic_cancellable (MusterElastic *self);
+
+/* After a round: TRUE if it ended because the role has changed or the membership was lost: another
+ * round follows. is_fenced: it was refused as chief, or lost that role, with failure (nullable).
+ * FALSE: the round's result is the training's. */
+gboolean muster_elastic_goes_on (MusterElastic *self, gboolean is_fenced, const GError *failure);
+
+G_END_DECLS

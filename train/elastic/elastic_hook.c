@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/elastic/elastic_hook.h"
+
+#include "train/monitored/run_context.h"
+
+#define MUSTER_TYPE_ELASTIC_HOOK (muster_elastic_hook_get_type ())
+G_DECLARE_FINAL_TYPE (MusterElasticHook, muster_elastic_hook, MUSTER, ELASTIC_HOOK, MusterHook)
+
+struct _MusterElasticHook {
+  MusterHook parent;
+  MusterElastic *elastic; /* (not owned) */
+};
+
+G_DEFINE_FINAL_TYPE (MusterElasticHook, muster_elastic_hook, MUSTER_TYPE_HOOK)
+
+static gboolean
+elastic_after_create (MusterHook *hook, MusterSession *session G_GNUC_UNUSED,
+                      MusterCoordinator *coordinator, gint64 deadline_us G_GNUC_UNUSED,
+                      GCancellable *cancellable G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+  muster_elastic_set_session (MUSTER_ELASTIC_HOOK (hook)->elastic, coordinator);
+  return TRUE;
+}
+
+static void
+elastic_session_lost (MusterHook *hook)
+{
+  muster_elastic_set_session (MUSTER_ELASTIC_HOOK (hook)->elastic, NULL);
+}
+
+static gboolean
+elastic_before_run (MusterHook *hook, MusterRunContext *context G_GNUC_UNUSED, GError **error)
+{
+  return muster_elastic_check (MUSTER_ELASTIC_HOOK (hook)->elastic, error);
+}
+
+/* A run without a target only looks whether the job has ended. */
+static gboolean
+elastic_after_run (MusterHook *hook, MusterRunContext *context, GError **error G_GNUC_UNUSED)
+{
+  const gboolean has_trained = muster_run_context_step (context)->n_targets > 0;
+
+  if (!muster_elastic_may_step (MUSTER_ELASTIC_HOOK (hook)->elastic, has_trained))
+    muster_run_context_request_stop (context);
+  return TRUE;
+}
+
+static void
+muster_elastic_hook_class_init (MusterElasticHookClass *klass)
+{
+  MUSTER_HOOK_CLASS (klass)->after_create_session = elastic_after_create;
+  MUSTER_HOOK_CLASS (klass)->session_lost = elastic_session_lost;
+  MUSTER_HOOK_CLASS (klass)->before_run = elastic_before_run;
+  MUSTER_HOOK_CLASS (klass)->after_run = elastic_after_run;
+}
+
+static void
+muster_elastic_hook_init (MusterElasticHook *self G_GNUC_UNUSED)
+{
+}
+
+MusterHook *
+muster_elastic_hook_new (MusterElastic *elastic)
+{
+  MusterElasticHook *self = g_object_new (MUSTER_TYPE_ELASTIC_HOOK, NULL);
+
+  self->elastic = elastic;
+  return MUSTER_HOOK (self);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/train_elastic.h"
+
+#include "base/error.h"
+#include "train/preemption/preemption_private.h"
+
+#define DEFAULT_SLOTS   64
+#define DEFAULT_WAIT_US (7200 * MUSTER_SECOND)
+
+guint
+muster_train_n_slots (const MusterTraining *training)
+{
+  return MAX (training->max_tasks, DEFAULT_SLOTS);
+}
+
+static gboolean
+check (const MusterTraining *training, GError **error)
+{
+  const char *wrong = NULL;
+
+  if (training->model == NULL)
+    wrong = "an elastic job needs the model's name, under which its tasks find each other";
+  else if (training->max_tasks > 0 && training->min_tasks > training->max_tasks)
+    wrong =
+        "min_tasks is above max_tasks; set it to the number of tasks that the job needs to start";
+  else if (training->min_tasks > muster_train_n_slots (training))
+    wrong = "min_tasks is above 64; set max_tasks, too";
+  else if (training->overwrite)
+    wrong = "overwrite can't be combined with an elastic job, whose tasks may start at any time; "
+            "overwrite the model with `muster prepare --overwrite` before";
+  return wrong == NULL || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
+}
+
+static MusterElastic *
+make_elastic (const MusterTraining *training)
+{
+  const MusterTrainingListener *listener = training->listener;
+  const MusterElasticOptions options = {
+      .master = training->master,
+      .model = training->model,
+      .task = training->task,
+      .n_slots = muster_train_n_slots (training),
+      .min_tasks = training->min_tasks,
+      .max_tasks = training->max_tasks,
+      .waiting = listener != NULL ? listener->waiting : NULL,
+      .waiting_data = listener != NULL ? listener->waiting_data : NULL,
+  };
+
+  return muster_elastic_new (&options);
+}
+
+static gboolean
+is_stopped (const MusterTraining *training, GCancellable *cancellable)
+{
+  return g_cancellable_is_cancelled (cancellable) ||
+         (training->preemption != NULL && muster_preemption_is_requested (training->preemption));
+}
+
+/* What a round adds to those before it. */
+static void
+add_up (MusterTrained *trained, MusterTrained *round)
+{
+  const MusterTrained before = *trained;
+
+  muster_session_report_clear (&trained->report);
+  *trained = *round;
+  round->report = (MusterSessionReport){.final_step = -1};
+  trained->step = MAX (before.step, trained->step);
+  trained->n_recoveries += before.n_recoveries;
+}
+
+/* FALSE: the training has ended, well unless there is an error. */
+static gboolean
+train_round (const MusterTraining *training, MusterElastic *elastic, MusterElasticRole role,
+             MusterTrained *trained, GCancellable *cancellable, GError **error)
+{
+  g_auto (MusterTrained)
+      round = {.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
+  MusterTraining with = *training;
+  gboolean is_replaced = FALSE;
+  GError *failure = NULL;
+
+  with.is_worker = role == MUSTER_ELASTIC_WORKER;
+  (void)muster_train_round (&with, elastic, &round, &is_replaced,
+                            muster_elastic_cancellable (elastic), &failure);
+  add_up (trained, &round);
+  const gboolean goes_on = muster_elastic_goes_on (elastic, is_replaced, failure);
+  if (goes_on && !trained->is_reached && !is_stopped (training, cancellable)) {
+    g_clear_error (&failure);
+    return TRUE;
+  }
+  if (failure != NULL)
+    g_propagate_error (error, failure);
+  return FALSE;
+}
+
+gboolean
+muster_train_elastic (const MusterTraining *training, MusterTrained *trained,
+                      GCancellable *cancellable, GError **error)
+{
+  if (!check (training, error))
+    return FALSE;
+  g_autoptr (MusterElastic) elastic = make_elastic (training);
+  const gint64 timeout_us = training->timeout_us > 0 ? training->timeout_us : DEFAULT_WAIT_US;
+  GError *failure = NULL;
+
+  for (;;) {
+    MusterElasticRole role;
+    if (!muster_elastic_next (elastic, timeout_us, cancellable, &role, &failure))
+      break;
+    if (role == MUSTER_ELASTIC_OVER) {
+      trained->is_reached = TRUE;
+      return TRUE;
+    }
+    if (!train_round (training, elastic, role, trained, cancellable, &failure))
+      break;
+    if (training->preemption != NULL)
+      muster_preemption_begin_again (training->preemption);
+  }
+  if (failure != NULL)
+    g_propagate_error (error, failure);
+  return failure == NULL;
+}
