@@ -5,6 +5,7 @@
  *   soak_task deal TARGET DIRECTORY SLOT N_SLOTS N_BATCHES WORK|MODEL.meta PACE_US
  *   soak_task check PREFIX N_TASKS|N_SLOTS
  *   soak_task write MODEL.meta WORK     (the model, for `muster train`)
+ *   soak_task watch TARGET MODEL.meta   (until stdin ends; "stood SECONDS STEP" for each record)
  *
  * It tells on stdout "joined", or a chief "initialised", "restored PREFIX" or "continued STEP", for
  * each session that was made, "lost WHY", "saved PREFIX", "ended STEP" and "failed WHY". */
@@ -176,6 +177,67 @@ run (const Arguments *a, GError **error)
   return done;
 }
 
+/* --- how long no step is made --- */
+
+#define LOOK_US (10 * MUSTER_MILLISECOND)
+
+typedef struct {
+  MusterMaster *master;   /* (owned) */
+  MusterGraph *graph;     /* (not owned) */
+  MusterSession *session; /* (owned) (nullable) */
+  gint64 step;            /* -1: none yet */
+  gint64 changed_us;
+  gint64 longest_us;
+} Watch;
+
+/* -1 where there is no session, or no model in it. */
+static gint64
+look (Watch *self)
+{
+  const gint64 deadline_us = muster_clock_now_us (muster_system_clock ()) + MUSTER_SECOND;
+  if (self->session == NULL)
+    self->session =
+        muster_master_create_session (self->master, self->graph, NULL, deadline_us, NULL, NULL);
+  if (self->session == NULL)
+    return -1;
+  g_autoptr (MusterTensor) step =
+      muster_session_fetch (self->session, "global_step:0", deadline_us, NULL, NULL);
+  if (step == NULL)
+    g_clear_object (&self->session);
+  return step != NULL ? *(const gint64 *)muster_tensor_data (step) : -1;
+}
+
+static void
+note (Watch *self, gint64 step)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (step < 0 || step == self->step)
+    return;
+  const gint64 stood_us = now_us - self->changed_us;
+  if (self->step >= 0 && stood_us > self->longest_us) {
+    self->longest_us = stood_us;
+    tell ("stood %.3f %" G_GINT64_FORMAT, (double)stood_us / MUSTER_SECOND, self->step);
+  }
+  self->step = step;
+  self->changed_us = now_us;
+}
+
+static gboolean
+watch (const char *target, const char *path, GError **error)
+{
+  g_autoptr (MusterMetaGraph) model = muster_meta_graph_load (path, error);
+  Watch self = {.step = -1};
+  GPollFD input = {.fd = 0, .events = G_IO_IN | G_IO_HUP};
+  if (model == NULL || (self.master = muster_master_new_for_target (target, error)) == NULL)
+    return FALSE;
+  self.graph = muster_meta_graph_graph (model);
+  while (g_poll (&input, 1, LOOK_US / MUSTER_MILLISECOND) == 0)
+    note (&self, look (&self));
+  g_clear_object (&self.session);
+  g_object_unref (self.master);
+  return TRUE;
+}
+
 static int
 check (const char *prefix, guint n_tasks)
 {
@@ -205,6 +267,8 @@ main (int argc, char **argv)
     return check (argv[2], (guint)atoi (argv[3]));
   if (argc == 4 && strcmp (argv[1], "write") == 0)
     return write_model (argv[2], atoll (argv[3]), &error) ? 0 : 4;
+  if (argc == 4 && strcmp (argv[1], "watch") == 0)
+    return watch (argv[2], argv[3], &error) ? 0 : 4;
   const gboolean is_dealt = argc > 1 && strcmp (argv[1], "deal") == 0;
   if (argc != 9 || (!is_dealt && strcmp (argv[1], "run") != 0)) {
     fprintf (stderr, "usage: see the top of soak_task.c\n");
