@@ -81,6 +81,9 @@ train_round (const MusterTraining *training, MusterElastic *elastic, MusterElast
   GError *failure = NULL;
 
   with.is_worker = role == MUSTER_ELASTIC_WORKER;
+  if (training->listener != NULL && training->listener->role != NULL)
+    training->listener->role (!with.is_worker, muster_elastic_slot (elastic),
+                              training->listener->user_data);
   (void)muster_train_round (&with, elastic, &round, &is_replaced,
                             muster_elastic_cancellable (elastic), &failure);
   add_up (trained, &round);
