@@ -29,14 +29,13 @@ class ElasticTest(processes.TestCase):
                           "--save-every=500", "--checkpoint-dir=" + self.directory, *arguments)
 
     def job(self, target, n_tasks):
-        """Tasks that train, the chief first."""
-        chief = self.task(target)
-        chief.expect('"event":"step"')
-        workers = [self.task(target) for _ in range(1, n_tasks)]
-        for worker in workers:
-            worker.expect('"event":"step"')
-        self.assertEqual(self.roles(chief), ["chief"])
-        return [chief] + workers
+        """Tasks that train, each in the slot of its number, the chief first."""
+        tasks = []
+        for _ in range(n_tasks):
+            tasks.append(self.task(target))
+            tasks[-1].expect('"event":"step"')
+        self.assertEqual(self.roles(tasks[0]), ["chief"])
+        return tasks
 
     def roles(self, task):
         return [event["role"] for event in self.events(task) if event["event"] == "role"]
@@ -77,7 +76,7 @@ class ElasticTest(processes.TestCase):
         _, target = self.serve(0, "--chief-lease=1s")
         chief, second = self.job(target, 2)
         chief.signal(signal.SIGSTOP)
-        second.expect('"role":"chief"')
+        second.expect('"how":"continued"')
         chief.signal(signal.SIGCONT)
         chief.expect('"role":"worker"')
         self.expect_trained(second)
@@ -99,6 +98,11 @@ class ElasticTest(processes.TestCase):
         second = self.task(target, "--min-tasks=2")
         self.expect_trained(first)
         self.expect_trained(second)
+
+    def test_a_task_of_a_job_that_is_over_has_nothing_to_do(self):
+        _, target = self.serve()
+        self.expect_trained(self.task(target))
+        self.expect_trained(self.task(target))
 
     def test_a_task_too_many_waits_for_a_place(self):
         _, target = self.serve()
