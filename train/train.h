@@ -290,11 +290,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrained, muster_trained_clear)
  * A task of an elastic job trains in rounds, as the chief or as a worker. When the chief is gone,
  * another task takes over: it claims the model, continues with the one on the master, and saves,
  * announces and ends the job from then on. A chief that was replaced works on as a worker. A task
- * that is cancelled or preempted leaves; the others do what it had in hand.
+ * that is cancelled or preempted leaves; the others do what it had in hand. A task of a job that is
+ * over has nothing to do: it succeeds.
  *
  * INVALID_ARGUMENT if the scaffold has no train op or no global step, a feed or the loss isn't in
  * its graph, it can't be extended by positions, or the checkpoint is from another number of tasks;
- * OUT_OF_RANGE if the job is over; FAILED_PRECONDITION if another chief holds the lease or the
+ * OUT_OF_RANGE if the job is over, unless it is elastic; FAILED_PRECONDITION if another chief holds the lease or the
  * directory; otherwise the error of creating the session, of a step, of the last save or of
  * announcing the end of the job.
  *

@@ -81,9 +81,17 @@ train_round (const MusterTraining *training, MusterElastic *elastic, MusterElast
   GError *failure = NULL;
 
   with.is_worker = role == MUSTER_ELASTIC_WORKER;
+  if (training->listener != NULL && training->listener->role != NULL)
+    training->listener->role (!with.is_worker, muster_elastic_slot (elastic),
+                              training->listener->user_data);
   (void)muster_train_round (&with, elastic, &round, &is_replaced,
                             muster_elastic_cancellable (elastic), &failure);
   add_up (trained, &round);
+  if (failure != NULL && trained->report.outcome == MUSTER_OUTCOME_OVER) {
+    trained->step = MAX (trained->step, trained->report.final_step);
+    trained->is_reached = TRUE;
+    g_clear_error (&failure);
+  }
   const gboolean goes_on = muster_elastic_goes_on (elastic, is_replaced, failure);
   if (goes_on && !trained->is_reached && !is_stopped (training, cancellable)) {
     g_clear_error (&failure);

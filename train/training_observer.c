@@ -38,7 +38,7 @@ struct _MusterTrainingObserver {
 
 G_DEFINE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, G_TYPE_OBJECT)
 
-enum { WAITING, READY, LOST, PROGRESS, N_SIGNALS };
+enum { WAITING, READY, LOST, ROLE, PROGRESS, N_SIGNALS };
 static guint signals[N_SIGNALS];
 
 static void
@@ -58,6 +58,12 @@ static void
 emit_lost (const GError *why, guint n, gint64 pause_us, gpointer self)
 {
   g_signal_emit (self, signals[LOST], 0, why, n, pause_us);
+}
+
+static void
+emit_role (gboolean is_chief, guint slot, gpointer self)
+{
+  g_signal_emit (self, signals[ROLE], 0, is_chief, slot);
 }
 
 static gboolean
@@ -80,6 +86,8 @@ muster_training_observer_class_init (MusterTrainingObserverClass *klass)
                                  2, G_TYPE_INT64, G_TYPE_STRING);
   signals[LOST] = g_signal_new ("lost", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE,
                                 3, G_TYPE_ERROR, G_TYPE_UINT, G_TYPE_INT64);
+  signals[ROLE] = g_signal_new ("role", type, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL, G_TYPE_NONE,
+                                2, G_TYPE_BOOLEAN, G_TYPE_UINT);
   signals[PROGRESS] =
       g_signal_new ("progress", type, G_SIGNAL_RUN_LAST, 0, g_signal_accumulator_true_handled, NULL,
                     NULL, G_TYPE_BOOLEAN, 1, MUSTER_TYPE_TRAINING_STATE);
@@ -93,6 +101,7 @@ muster_training_observer_init (MusterTrainingObserver *self)
                                             .waiting_data = self,
                                             .ready = emit_ready,
                                             .lost = emit_lost,
+                                            .role = emit_role,
                                             .progress = emit_progress,
                                             .saved = muster_save_signals_saved,
                                             .copied = muster_save_signals_copied,

@@ -63,6 +63,8 @@ void muster_training_state_free (MusterTrainingState *self);
  * @waiting_data: passed to @waiting
  * @ready: a session was created, the first or another: the model is ready, at this step
  * @lost: the session is lost; another is created after a pause
+ * @role: of an elastic job: a round begins, in which this task is the chief, or a worker, in that
+ *   slot; a claim that is refused makes a worker of it
  * @progress: called at most twenty times a second, and once at the end. FALSE ends the training
  *   early, like reaching its target, without ending the job
  * @saved: called after each save: it is durable, or was skipped for lack of space (saved->why).
@@ -79,6 +81,7 @@ typedef struct {
   gpointer waiting_data;
   void (*ready) (const MusterSessionReport *report, gint64 step, gpointer user_data);
   void (*lost) (const GError *why, guint n, gint64 pause_us, gpointer user_data);
+  void (*role) (gboolean is_chief, guint slot, gpointer user_data);
   gboolean (*progress) (const MusterTrainingState *state, gpointer user_data);
   void (*saved) (const MusterSaved *saved, gpointer user_data);
   void (*copied) (const MusterTierCopied *copied, gpointer user_data);
@@ -121,6 +124,15 @@ G_DECLARE_FINAL_TYPE (MusterTrainingObserver, muster_training_observer, MUSTER, 
  * @pause_us: microseconds until the next attempt
  *
  * The session is lost; another is created after a pause.
+ */
+
+/**
+ * MusterTrainingObserver::role:
+ * @self: the observer
+ * @is_chief: this task prepares the model and saves
+ * @slot: the task's slot
+ *
+ * Of an elastic job: a round begins, with a role.
  */
 
 /**

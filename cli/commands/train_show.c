@@ -163,6 +163,26 @@ on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
   end_event (builder);
 }
 
+/* A worker's model is durable where its chief says. */
+static void
+on_role (gboolean is_chief, guint slot, gpointer user_data)
+{
+  MusterTrainShow *self = user_data;
+  const char *role = is_chief ? "chief" : "worker";
+  self->made_us = now_us ();
+  self->is_worker = !is_chief;
+  if (!is_chief)
+    g_clear_pointer (&self->durable, g_free);
+  if (!is_json (self)) {
+    say (self, stdout, "this task is %s in slot %u", is_chief ? "the chief" : "a worker", slot);
+    return;
+  }
+  JsonBuilder *builder = begin_event ("role", self->state.step);
+  muster_json_add_string (builder, "role", role);
+  muster_json_add_int (builder, "slot", slot);
+  end_event (builder);
+}
+
 static void
 say_lost (MusterTrainShow *self, const GError *why, gint64 pause_us)
 {
@@ -336,6 +356,7 @@ muster_train_show_listener (MusterTrainShow *self)
                                   .waiting_data = self->live,
                                   .ready = on_ready,
                                   .lost = on_lost,
+                                  .role = on_role,
                                   .progress = on_progress,
                                   .saved = on_saved,
                                   .copied = on_copied,

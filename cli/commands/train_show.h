@@ -9,8 +9,8 @@
 G_BEGIN_DECLS
 
 /* The output of `muster train`: a bar on a terminal, lines elsewhere, or JSON lines, all from the
- * training's reports. JSON lines have "event" (ready, step, saved, skipped, lost, and at the end
- * trained, preempted, over or failed) and "time" in seconds since 1970. A plain struct. */
+ * training's reports. JSON lines have "event" (role, ready, step, saved, skipped, lost, and at the
+ * end trained, preempted, over or failed) and "time" in seconds since 1970. A plain struct. */
 
 typedef struct {
   const MusterCliOptions *options; /* (not owned) */

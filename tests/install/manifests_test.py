@@ -58,9 +58,9 @@ def option(container, name):
 
 
 class Manifests(unittest.TestCase):
-    def test_there_are_a_master_a_chief_and_workers(self):
+    def test_there_are_a_master_equal_tasks_and_a_chief_with_workers(self):
         self.assertEqual([document["metadata"]["name"] for document, _ in pods()],
-                         ["digits-chief", "digits-workers", "digits-master"])
+                         ["digits", "digits-chief", "digits-workers", "digits-master"])
 
     def test_each_command_line_has_only_options_that_the_command_knows(self):
         for _, _, container in containers():

@@ -213,7 +213,6 @@ step_apart (Life *life, gint64 slot, gint64 position, gint64 deal)
   static const char *const target = MUSTER_POSITION_TRAIN "/held";
   g_autoptr (MusterTensor) which = muster_tensor_new_int64 (slot);
   g_autoptr (MusterTensor) where = muster_tensor_new_int64 (position);
-  g_autoptr (MusterTensor) what = muster_tensor_new_int64 (deal);
   g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
   g_autoptr (MusterBatches) batches =
       muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
@@ -222,11 +221,9 @@ step_apart (Life *life, gint64 slot, gint64 position, gint64 deal)
 
   muster_batches_seek (batches, deal);
   muster_batches_next (batches, &batch);
-  const MusterFeed feeds[] = {{"rows:0", batch},
-                              {MUSTER_POSITION_TASK, which},
-                              {MUSTER_POSITION_POSITION, where},
-                              {MUSTER_POSITION_DEAL, what}};
-  const MusterStep step = {.feeds = feeds, .n_feeds = 4, .targets = &target, .n_targets = 1};
+  const MusterFeed feeds[] = {
+      {"rows:0", batch}, {MUSTER_POSITION_TASK, which}, {MUSTER_POSITION_POSITION, where}};
+  const MusterStep step = {.feeds = feeds, .n_feeds = 3, .targets = &target, .n_targets = 1};
   MUSTER_EXPECT_TRUE (muster_session_run (muster_monitored_session_session (life->session), &step,
                                           NULL, NULL, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);

@@ -296,13 +296,8 @@ job_cut_off_a_step (Job *job, MusterScaffold *scaffold, gint64 task)
   g_autoptr (MusterTensor) which = muster_tensor_new_int64 (task);
   g_autoptr (MusterTensor) where =
       muster_tensor_new_int64 (muster_position_done (&state, (guint)task));
-  g_autoptr (MusterTensor) deal = muster_tensor_new_int64 (
-      job->is_dealt ? muster_position_taken (&state, (guint)task) : MUSTER_POSITION_NOTHING);
-  const MusterFeed feeds[] = {{MUSTER_POSITION_TASK, which},
-                              {MUSTER_POSITION_POSITION, where},
-                              {MUSTER_POSITION_DEAL, deal}};
-  MusterStep what = {
-      .feeds = feeds, .n_feeds = job->is_dealt ? 3 : 2, .targets = &target, .n_targets = 1};
+  const MusterFeed feeds[] = {{MUSTER_POSITION_TASK, which}, {MUSTER_POSITION_POSITION, where}};
+  MusterStep what = {.feeds = feeds, .n_feeds = 2, .targets = &target, .n_targets = 1};
 
   MUSTER_EXPECT_TRUE (muster_session_run (session, &what, NULL, NULL, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);

@@ -3,6 +3,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "train/position/position_private.h"
+
+#include <string.h>
 
 /* A member waits so much longer than the one in the next lower slot before it claims the model: a
  * process that is stopped keeps its slot for a lease. */
@@ -13,6 +16,8 @@
 #define LEAVE_US     (2 * MUSTER_SECOND)
 /* Refused claims in a row while no chief is alive. */
 #define MOST_REFUSALS 20
+/* How long a task whose step was refused waits to hear that it isn't a member any more. */
+#define HEAR_US MUSTER_SECOND
 
 struct _MusterElastic {
   MusterElasticOptions options;
@@ -21,7 +26,8 @@ struct _MusterElastic {
   MusterMembership *lent;       /* (owned) (nullable) in another's slot */
   MusterElasticRole role;
   guint n_rounds;
-  guint n_refusals; /* in a row */
+  guint n_refusals;      /* of claims, in a row */
+  guint n_refused_steps; /* in a row */
   gint64 n_batches;
   GCancellable *cancellable; /* (owned) (nullable) of the round */
   GCancellable *callers;     /* (owned) (nullable) what cancels it, too */
@@ -462,11 +468,29 @@ muster_elastic_check (MusterElastic *self, GError **error)
 gboolean
 muster_elastic_may_step (MusterElastic *self, gboolean has_trained)
 {
-  if (has_trained)
+  if (has_trained) {
+    self->n_refused_steps = 0;
     muster_membership_report (self->membership, ++self->n_batches);
+  }
   end_round_if_due (self);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   return !self->is_changing;
+}
+
+void
+muster_elastic_judge (MusterElastic *self, GError **failure)
+{
+  if (!muster_error_is (*failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+      strstr ((*failure)->message, MUSTER_POSITION_REFUSED) == NULL ||
+      ++self->n_refused_steps > MOST_REFUSALS)
+    return;
+  g_autoptr (MusterRoster) roster = copy_roster (self);
+  (void)muster_membership_wait (self->membership, roster->version, in_us (HEAR_US),
+                                self->cancellable, NULL);
+  g_mutex_lock (&self->lock);
+  self->is_changing = TRUE;
+  g_mutex_unlock (&self->lock);
+  (*failure)->code = MUSTER_ERROR_CANCELLED;
 }
 
 static void

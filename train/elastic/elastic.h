@@ -49,6 +49,11 @@ guint muster_elastic_slot (MusterElastic *self);
 const MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
 GCancellable *muster_elastic_cancellable (MusterElastic *self);
 
+/* Before a round ends with a failure: a step that was refused, since another process has made it,
+ * isn't one (a task that sleeps for a lease loses its slot). The failure becomes CANCELLED, and
+ * another round follows. */
+void muster_elastic_judge (MusterElastic *self, GError **failure);
+
 /* After a round: TRUE if it ended because the role has changed or the membership was lost: another
  * round follows. is_fenced: it was refused as chief, or lost that role, with failure (nullable).
  * FALSE: the round's result is the training's. */

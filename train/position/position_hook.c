@@ -121,8 +121,6 @@ feed_place (MusterPositionHook *self, const MusterPositionPlace *place, MusterRu
 {
   feed_number (context, MUSTER_POSITION_TASK, place->task);
   feed_number (context, MUSTER_POSITION_POSITION, place->position);
-  if (self->is_dealt)
-    feed_number (context, MUSTER_POSITION_DEAL, place->deal);
   self->held_at = muster_run_context_fetch (context, self->is_lent ? MUSTER_POSITION_LAST "/held:0"
                                                                    : MUSTER_POSITION_HELD);
   if (self->is_dealt && !self->is_lent)

@@ -15,18 +15,16 @@ G_BEGIN_DECLS
 /* What the error of a step begins with that the master refuses, before it has changed anything. */
 #define MUSTER_POSITION_REFUSED "This step isn't the next of task"
 
-/* If batches are dealt, a step also feeds what the slot has in hand. It is one of three, and ends
- * with one of these prefixes: "/held:0" is the value of hold after it, "/dealt:0" what the slot has
- * in hand then. */
-#define MUSTER_POSITION_DEAL           "muster/deal:0" /* int64 scalar, fed */
-#define MUSTER_POSITION_NOTHING        (-1)            /* in hand */
+/* If batches are dealt, a step is one of three, and ends with one of these prefixes: "/held:0" is
+ * the value of hold after it, "/dealt:0" what the slot has in hand then. */
+#define MUSTER_POSITION_NOTHING        (-1)          /* in hand */
 #define MUSTER_POSITION_TRAIN          "muster/step" /* trains what is in hand, and draws the next */
 #define MUSTER_POSITION_LAST           "muster/last" /* trains, and draws nothing */
 #define MUSTER_POSITION_DRAW           "muster/draw" /* draws, with nothing in hand */
 #define MUSTER_POSITION_BEGUN_NOW      MUSTER_POSITION_BEGUN "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_SLOT_BEGUN_NOW MUSTER_POSITION_SLOT_BEGUN "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_SLOT_DONE_NOW  MUSTER_POSITION_SLOT_DONE "/Read/ReadVariableOp:0"
-#define MUSTER_POSITION_TAKEN_NOW      MUSTER_POSITION_TAKEN "/Read/ReadVariableOp:0"
+#define MUSTER_POSITION_TAKEN_NOW      MUSTER_POSITION_TAKEN "/settled:0" /* after begun and done */
 #define MUSTER_POSITION_DONE_NOW       MUSTER_POSITION_DONE "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_HOLD_NOW       MUSTER_POSITION_HOLD "/Read/ReadVariableOp:0"
 #define MUSTER_POSITION_SET_HOLD       "muster/hold/set"

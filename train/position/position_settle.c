@@ -135,10 +135,7 @@ draw (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GErr
                                         MUSTER_POSITION_DRAW "/held:0"};
   g_autoptr (MusterTensor) task = muster_tensor_new_int64 (self->own.task);
   g_autoptr (MusterTensor) position = muster_tensor_new_int64 (self->own.position);
-  g_autoptr (MusterTensor) deal = muster_tensor_new_int64 (self->own.deal);
-  const MusterFeed feeds[] = {{MUSTER_POSITION_TASK, task},
-                              {MUSTER_POSITION_POSITION, position},
-                              {MUSTER_POSITION_DEAL, deal}};
+  const MusterFeed feeds[] = {{MUSTER_POSITION_TASK, task}, {MUSTER_POSITION_POSITION, position}};
   const MusterStep step = {
       .feeds = feeds,
       .n_feeds = G_N_ELEMENTS (feeds),

@@ -147,9 +147,9 @@ begun_of (const MusterPositionNodes *self)
 }
 
 static void
-gather (MusterPositionNodes *self, const char *name, const char *from, const char *after)
+gather (MusterPositionNodes *self, const char *name, const char *after)
 {
-  begin (self, "ResourceGather", name, INPUTS (from, "muster/task"));
+  begin (self, "ResourceGather", name, INPUTS (begun_of (self), "muster/task"));
   if (after != NULL)
     muster_graph_builder_input (self->builder, after);
   attr_type (self, "dtype", MUSTER_INT64);
@@ -160,8 +160,7 @@ gather (MusterPositionNodes *self, const char *name, const char *from, const cha
 
 /* Adds a check that fails unless the two are equal. */
 static void
-check (MusterPositionNodes *self, const char *name, const char *why, const char *is,
-       const char *should_be)
+check (MusterPositionNodes *self, const char *name, const char *is, const char *should_be)
 {
   static const MusterDType types[] = {MUSTER_STRING, MUSTER_INT64, MUSTER_STRING, MUSTER_INT64,
                                       MUSTER_INT64};
@@ -170,17 +169,16 @@ check (MusterPositionNodes *self, const char *name, const char *why, const char 
   begin (self, "Equal", equal, INPUTS (is, should_be));
   attr_type (self, "T", MUSTER_INT64);
   begin (self, "Assert", name,
-         INPUTS (equal, "muster/step/what", "muster/task", why, is, should_be));
+         INPUTS (equal, "muster/step/what", "muster/task", "muster/step/why", is, should_be));
   muster_graph_builder_attr_types (self->builder, "T", types, G_N_ELEMENTS (types));
   muster_graph_builder_attr_int (self->builder, "summarize", 3);
 }
 
-/* Adds of to the whole variable what; after may be NULL. */
+/* Counts one for the task. */
 static void
-count (MusterPositionNodes *self, const char *name, const char *what, const char *of,
-       const char *const *after)
+count (MusterPositionNodes *self, const char *name, const char *what, const char *const *after)
 {
-  begin (self, "AssignAddVariableOp", name, INPUTS (what, of));
+  begin (self, "AssignAddVariableOp", name, INPUTS (what, "muster/step/one_hot"));
   for (; *after != NULL; after++)
     muster_graph_builder_input (self->builder, *after);
   attr_type (self, "dtype", MUSTER_INT64);
@@ -205,19 +203,6 @@ add_inputs (MusterPositionNodes *self)
   muster_graph_builder_attr_int (self->builder, "axis", -1);
 }
 
-/* What a slot has in hand changes only between its begun and done, so that a step at the right
- * position that is fed another deal is a mistake of its sender. */
-static void
-add_deal_check (MusterPositionNodes *self)
-{
-  placeholder (self, "muster/deal");
-  constant (self, "muster/step/why_deal",
-            muster_tensor_new_string ("which has another deal in hand than the step's:"));
-  gather (self, "muster/step/in_hand", MUSTER_POSITION_TAKEN, NULL);
-  check (self, "muster/step/is_in_hand", "muster/step/why_deal", "muster/step/in_hand",
-         "muster/deal");
-}
-
 /* Counters are updated as whole variables, since TensorFlow updates single elements without a lock.
  * A task's position is checked before the update, so that a stray process changes nothing, and
  * after it, so that at most one of two concurrent ones writes. */
@@ -225,17 +210,13 @@ static void
 add_beginning (MusterPositionNodes *self)
 {
   add_inputs (self);
-  gather (self, "muster/step/before", begun_of (self), NULL);
-  check (self, "muster/step/is_next", "muster/step/why", "muster/step/before", "muster/position");
-  if (self->is_dealt)
-    add_deal_check (self);
-  count (self, "muster/step/begin", begun_of (self), "muster/step/one_hot",
-         INPUTS ("^muster/step/is_next", self->is_dealt ? "^muster/step/is_in_hand" : NULL));
-  gather (self, "muster/step/after", begun_of (self), "^muster/step/begin");
+  gather (self, "muster/step/before", NULL);
+  check (self, "muster/step/is_next", "muster/step/before", "muster/position");
+  count (self, "muster/step/begin", begun_of (self), INPUTS ("^muster/step/is_next"));
+  gather (self, "muster/step/after", "^muster/step/begin");
   begin (self, "AddV2", "muster/step/next", INPUTS ("muster/position", "muster/step/one"));
   attr_type (self, "T", MUSTER_INT64);
-  check (self, MUSTER_POSITION_BEGUN_STEP, "muster/step/why", "muster/step/after",
-         "muster/step/next");
+  check (self, MUSTER_POSITION_BEGUN_STEP, "muster/step/after", "muster/step/next");
 }
 
 /* --- how they end --- */
@@ -250,7 +231,7 @@ read_hold (MusterPositionNodes *self, const char *name, const char *after)
 static void
 add_fixed_end (MusterPositionNodes *self, const char *train)
 {
-  count (self, "muster/step/done", MUSTER_POSITION_DONE, "muster/step/one_hot",
+  count (self, "muster/step/done", MUSTER_POSITION_DONE,
          INPUTS ("^" MUSTER_POSITION_BEGUN_STEP, train));
   read_hold (self, "muster/step/held", "^muster/step/done");
 }
@@ -267,26 +248,36 @@ draw (MusterPositionNodes *self, const char *name, const char *const *after)
 }
 
 /* Ends a step that has after as its last part, puts the tensor deal in the slot's hand, and then
- * counts it as done. */
+ * counts it as done. No other step writes that element. */
 static void
 add_dealt_end (MusterPositionNodes *self, const char *prefix, const char *deal,
                const char *const *after)
 {
-  g_autofree char *more = g_strconcat (prefix, "/more", NULL);
-  g_autofree char *change = g_strconcat (prefix, "/change", NULL);
   g_autofree char *take = g_strconcat (prefix, "/take", NULL);
   g_autofree char *after_take = g_strconcat ("^", take, NULL);
   g_autofree char *done = g_strconcat (prefix, "/done", NULL);
   g_autofree char *after_done = g_strconcat ("^", done, NULL);
   g_autofree char *held = g_strconcat (prefix, "/held", NULL);
 
-  begin (self, "Sub", more, INPUTS (deal, "muster/deal"));
-  attr_type (self, "T", MUSTER_INT64);
-  begin (self, "Mul", change, INPUTS ("muster/step/one_hot", more));
-  attr_type (self, "T", MUSTER_INT64);
-  count (self, take, MUSTER_POSITION_TAKEN, change, after);
-  count (self, done, MUSTER_POSITION_SLOT_DONE, "muster/step/one_hot", INPUTS (after_take));
+  begin (self, "ResourceScatterUpdate", take, INPUTS (MUSTER_POSITION_TAKEN, "muster/task", deal));
+  for (; *after != NULL; after++)
+    muster_graph_builder_input (self->builder, *after);
+  attr_type (self, "dtype", MUSTER_INT64);
+  attr_type (self, "Tindices", MUSTER_INT64);
+  count (self, done, MUSTER_POSITION_SLOT_DONE, INPUTS (after_take));
   read_hold (self, held, after_done);
+}
+
+/* What a slot has in hand changes only between its begun and done. So it is what a step at this
+ * position trains, if it is read after both and they are equal: had it changed since, begun would
+ * have, and the master would refuse the step. */
+static void
+add_settled_read (MusterPositionNodes *self)
+{
+  begin (self, "ReadVariableOp", "muster/taken/settled",
+         INPUTS (MUSTER_POSITION_TAKEN, "^" MUSTER_POSITION_SLOT_BEGUN "/Read/ReadVariableOp",
+                 "^" MUSTER_POSITION_SLOT_DONE "/Read/ReadVariableOp"));
+  attr_type (self, "dtype", MUSTER_INT64);
 }
 
 /* A step that trains and draws, one that only trains, and one that only draws. */
@@ -302,6 +293,7 @@ add_dealt_ends (MusterPositionNodes *self, const char *train)
   add_dealt_end (self, "muster/last", "muster/last/dealt", trained);
   draw (self, "muster/draw/dealt", begun);
   add_dealt_end (self, "muster/draw", "muster/draw/dealt", begun);
+  add_settled_read (self);
 }
 
 /* --- all --- */

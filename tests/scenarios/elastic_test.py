@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of a job that are equal (`muster train --task=auto`), on real processes that come, go, die and sleep: one of
+them is the chief, another takes over, and the model's own count of steps shows that each batch was trained once."""
+import json
+import os
+import signal
+import sys
+import tempfile
+
+sys.path.insert(0, "tests/scenarios")
+import processes
+from processes import DIGITS, peer
+
+BATCHES = 56  # of an epoch of digits
+EPOCHS = 250
+DATA = [os.path.join(os.path.dirname(DIGITS), "digits_%s.npy" % name) for name in "xy"]
+
+
+class ElasticTest(processes.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = os.path.join(directory.name, "run")
+
+    def task(self, target, *arguments):
+        return self.start(peer.MUSTER, "train", "--task=auto", "--json", "--master=" + target, "--meta-graph=" + DIGITS,
+                          "--feed=x:0=@" + DATA[0], "--feed=y:0=@" + DATA[1], "--epochs=%d" % EPOCHS,
+                          "--save-every=500", "--checkpoint-dir=" + self.directory, *arguments)
+
+    def job(self, target, n_tasks):
+        """Tasks that train, each in the slot of its number, the chief first."""
+        tasks = []
+        for _ in range(n_tasks):
+            tasks.append(self.task(target))
+            tasks[-1].expect('"event":"step"')
+        self.assertEqual(self.roles(tasks[0]), ["chief"])
+        return tasks
+
+    def roles(self, task):
+        return [event["role"] for event in self.events(task) if event["event"] == "role"]
+
+    def events(self, task):
+        with task.changed:
+            return [json.loads(line) for line in task.lines if line.startswith("{")]
+
+    def expect_trained(self, task):
+        self.assertEqual(task.wait(60), 0, task.text())
+        task.end_of_output(10)
+        last = self.events(task)[-1]
+        self.assertEqual((last["event"], last["step"]), ("trained", BATCHES * EPOCHS), task.text())
+
+    def expect_takeover(self, target):
+        chief, second, third = self.job(target, 3)
+        chief.signal(signal.SIGKILL)
+        second.expect('"role":"chief"')
+        second.expect('"event":"saved"')
+        late = self.task(target)
+        for task in (second, third, late):
+            self.expect_trained(task)
+        self.assertEqual(self.roles(second), ["worker", "chief"])
+        self.assertEqual(self.roles(third), ["worker"])
+        how = [event["how"] for event in self.events(second) if event["event"] == "ready"]
+        self.assertEqual(how, ["joined", "continued"], second.text())
+
+    def test_another_takes_over_from_a_chief_that_is_killed(self):
+        _, target = self.serve()
+        self.expect_takeover(target)
+
+    def test_another_takes_over_behind_a_gateway(self):
+        _, master = self.serve()
+        _, target = self.serve(0, "--master=" + master)
+        self.expect_takeover(target)
+
+    def test_a_chief_that_wakes_up_works_on(self):
+        _, target = self.serve(0, "--chief-lease=1s")
+        chief, second = self.job(target, 2)
+        chief.signal(signal.SIGSTOP)
+        second.expect('"how":"continued"')
+        chief.signal(signal.SIGCONT)
+        chief.expect('"role":"worker"')
+        self.expect_trained(second)
+        self.expect_trained(chief)
+
+    def test_a_task_that_is_told_to_end_leaves_the_rest_to_others(self):
+        _, target = self.serve()
+        chief, second, third = self.job(target, 3)
+        for task in (third, chief):
+            task.signal(signal.SIGTERM)
+            self.assertEqual(task.wait(30), 6, task.text())
+        self.expect_trained(second)
+
+    def test_tasks_wait_until_there_are_enough(self):
+        _, target = self.serve()
+        first = self.task(target, "--min-tasks=2")
+        first.expect("waiting for tasks: 1 of at least 2 are here")
+        self.assertEqual(self.roles(first), [])
+        second = self.task(target, "--min-tasks=2")
+        self.expect_trained(first)
+        self.expect_trained(second)
+
+    def test_a_task_of_a_job_that_is_over_has_nothing_to_do(self):
+        _, target = self.serve()
+        self.expect_trained(self.task(target))
+        self.expect_trained(self.task(target))
+
+    def test_a_task_too_many_waits_for_a_place(self):
+        _, target = self.serve()
+        first = self.task(target, "--max-tasks=1")
+        first.expect('"event":"step"')
+        second = self.task(target, "--max-tasks=1")
+        second.expect("the job has its 1 tasks")
+        first.signal(signal.SIGKILL)
+        self.expect_trained(second)
+
+
+if __name__ == "__main__":
+    peer.main()
