@@ -60,6 +60,7 @@ class Job:
         self.master = self.start_master()
         self.watch = test.start(soak_model.TASK, "watch", self.target, self.model)
         self.tasks, self.n_started, self.checked = [], 0, set()
+        self.events, self.longest_s = [], 0.0
         self.join()
 
     def start_master(self):
@@ -75,8 +76,12 @@ class Job:
                 "--max-tasks=%d" % MOST_TASKS, "--feed=rows:0=@" + self.rows, "--batch-size=%d" % soak_model.BATCH,
                 "--seed=%d" % soak_model.SEED, "--epochs=%d" % N_EPOCHS, "--checkpoint-dir=" + self.directory,
                 "--save-secs=0.3", "--timeout=60", "--json"]
+        self.note("join %d" % self.n_started)
         self.tasks.append(Task(self.test, self.n_started, argv))
         self.n_started += 1
+
+    def note(self, what):
+        self.events.append((time.monotonic(), what))
 
     def alive(self):
         return [task for task in self.tasks if task.code() is None]
@@ -131,8 +136,14 @@ class Job:
         epochs = [int(epoch) for epoch in re.findall(r"MUSTER_EPOCH=(\d+).* claimed ", self.master.text())]
         self.test.assertEqual(epochs, sorted(set(epochs)), self.what())
 
-    def longest_stand_s(self):
-        return max([float(s) for s in re.findall(r"^stood ([0-9.]+)", self.watch.text(), re.MULTILINE)] or [0.0])
+    def tell_stands(self, seconds):
+        """What happened before and while no step was made for so long."""
+        for stood, step, until in re.findall(r"^stood (\S+) (\S+) (\S+)", self.watch.text(), re.MULTILINE):
+            self.longest_s = max(self.longest_s, float(stood))
+            if float(stood) > seconds:
+                begin = float(until) - float(stood)
+                near = ["%+.2f s %s" % (at - begin, what) for at, what in self.events if begin - 0.5 < at < float(until)]
+                print("no step for %s s after step %s: %s" % (stood, step, ", ".join(near)), flush=True)
 
 
 class ElasticSoakTest(processes.TestCase):
@@ -153,6 +164,7 @@ class ElasticSoakTest(processes.TestCase):
         if "SIGCONT" not in how:
             task.struck = how
         for name in how.split(", "):
+            job.note("%s %d" % (name, task.number))
             task.is_stopped = name == "SIGSTOP"
             task.process.signal(getattr(soak_model.signals, name))
             if task.is_stopped:
@@ -185,7 +197,8 @@ class ElasticSoakTest(processes.TestCase):
                 self.fail("the job isn't over after %d s without an event\n%s" % (SECONDS, job.what()))
             job.end()
             n_checked += len(job.checked)
-            longest_s = max(longest_s, job.longest_stand_s())
+            job.tell_stands(0.5)
+            longest_s = max(longest_s, job.longest_s)
         print("%d events in %d jobs of %d batches, %d checkpoints checked, no step for %.2f s at most, %.0f s: %s" % (
             n_events, n_jobs, N_EPOCHS * soak_model.BATCHES_AN_EPOCH, n_checked, longest_s, time.monotonic() - began,
             sorted(self.events.items())), flush=True)

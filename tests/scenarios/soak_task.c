@@ -5,7 +5,7 @@
  *   soak_task deal TARGET DIRECTORY SLOT N_SLOTS N_BATCHES WORK|MODEL.meta PACE_US
  *   soak_task check PREFIX N_TASKS|N_SLOTS
  *   soak_task write MODEL.meta WORK     (the model, for `muster train`)
- *   soak_task watch TARGET MODEL.meta   (until stdin ends; "stood SECONDS STEP" for each record)
+ *   soak_task watch TARGET MODEL.meta   (until stdin ends; "stood SECONDS STEP UNTIL" for each that is long)
  *
  * It tells on stdout "joined", or a chief "initialised", "restored PREFIX" or "continued STEP", for
  * each session that was made, "lost WHY", "saved PREFIX", "ended STEP" and "failed WHY". */
@@ -180,6 +180,7 @@ run (const Arguments *a, GError **error)
 /* --- how long no step is made --- */
 
 #define LOOK_US (10 * MUSTER_MILLISECOND)
+#define LONG_US (300 * MUSTER_MILLISECOND)
 
 typedef struct {
   MusterMaster *master;   /* (owned) */
@@ -187,7 +188,6 @@ typedef struct {
   MusterSession *session; /* (owned) (nullable) */
   gint64 step;            /* -1: none yet */
   gint64 changed_us;
-  gint64 longest_us;
 } Watch;
 
 /* -1 where there is no session, or no model in it. */
@@ -214,10 +214,9 @@ note (Watch *self, gint64 step)
   if (step < 0 || step == self->step)
     return;
   const gint64 stood_us = now_us - self->changed_us;
-  if (self->step >= 0 && stood_us > self->longest_us) {
-    self->longest_us = stood_us;
-    tell ("stood %.3f %" G_GINT64_FORMAT, (double)stood_us / MUSTER_SECOND, self->step);
-  }
+  if (self->step >= 0 && stood_us > LONG_US)
+    tell ("stood %.3f %" G_GINT64_FORMAT " %.3f", (double)stood_us / MUSTER_SECOND, self->step,
+          (double)now_us / MUSTER_SECOND);
   self->step = step;
   self->changed_us = now_us;
 }
