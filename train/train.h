@@ -295,9 +295,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterTrained, muster_trained_clear)
  *
  * INVALID_ARGUMENT if the scaffold has no train op or no global step, a feed or the loss isn't in
  * its graph, it can't be extended by positions, or the checkpoint is from another number of tasks;
- * OUT_OF_RANGE if the job is over, unless it is elastic; FAILED_PRECONDITION if another chief holds the lease or the
- * directory; otherwise the error of creating the session, of a step, of the last save or of
- * announcing the end of the job.
+ * OUT_OF_RANGE if the job is over, unless it is elastic; FAILED_PRECONDITION if another chief holds
+ * the lease or the directory; otherwise the error of creating the session, of a step, of the last
+ * save or of announcing the end of the job.
  *
  * Returns: FALSE with an error
  */

@@ -25,6 +25,10 @@ typedef struct {
   guint max_tasks;               /* a task waits while there are so many others; 0: n_slots */
   MusterSessionProgress waiting; /* (nullable) */
   gpointer waiting_data;
+  /* (nullable) FALSE with an error if this task couldn't be the chief now: meanwhile it works on,
+   * without a chief */
+  gboolean (*may_lead) (gpointer user_data, GError **error);
+  gpointer user_data;
 } MusterElasticOptions;
 
 typedef enum {
@@ -48,6 +52,8 @@ gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellab
 guint muster_elastic_slot (MusterElastic *self);
 const MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
 GCancellable *muster_elastic_cancellable (MusterElastic *self);
+/* How long this round may wait for the model: timeout_us, 0 as ever, or less. */
+gint64 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us);
 
 /* Before a round ends with a failure: a step that was refused, since another process has made it,
  * isn't one (a task that sleeps for a lease loses its slot). The failure becomes CANCELLED, and
