@@ -5,17 +5,11 @@
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/stores/default_storage.h"
 #include "train/preemption/preemption_private.h"
+#include "train/train_round.h"
 
-#define DEFAULT_SLOTS   64
 #define DEFAULT_WAIT_US (7200 * MUSTER_SECOND)
 /* Longer than a process that runs holds the directory's lock. */
 #define LOCK_US (200 * MUSTER_MILLISECOND)
-
-guint
-muster_train_n_slots (const MusterTraining *training)
-{
-  return MAX (training->max_tasks, DEFAULT_SLOTS);
-}
 
 static gboolean
 check (const MusterTraining *training, GError **error)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/elastic/elastic_hook.h"
+#include "train/elastic/elastic.h"
 
 #include "base/error.h"
 #include "base/log.h"
