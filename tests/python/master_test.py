@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masters, sessions, steps, leases, memberships and credentials from Python: on the engine in this process, and on a server."""
 import hashlib
+import json
 import os
+import subprocess
 import threading
 
 import case
@@ -288,6 +290,26 @@ class Members(case.TestCase):
         self.assertTrue(member.check())
         self.assertTrue(other.leave(soon(), None))
         self.assertFails(Muster.Error.FAILED_PRECONDITION, "it has left", other.check)
+
+    def status(self, target, *flags):
+        return subprocess.run([case.built("cli/muster"), "status", target, *flags], capture_output=True, text=True,
+                              timeout=60, check=True).stdout
+
+    def test_members_are_shown(self):
+        target = self.serve()
+        master = Muster.Master.new_for_target(target)
+        member = master.join(Muster.Join.new("linreg", "worker:0", 4), soon(), None)
+        gone = master.join(Muster.Join.new("linreg", "worker:1", 4), soon(), None)
+        self.assertTrue(gone.leave(soon(), None))
+        shown = self.status(target)
+        self.assertRegex(shown, r"tasks +1 in 4 slots of linreg\n")
+        self.assertRegex(shown, r"task +worker:0 \(.+:%d\)  slot 0, worker for .+, 0 batches, 0.0/s\n" % os.getpid())
+        self.assertRegex(shown, r"left +worker:1 \(.+\)  slot 1, .+ ago: left, after .+ and 0 batches\n")
+        job, = json.loads(self.status(target, "--json"))["jobs"]
+        self.assertEqual((job["model"], job["slots"], job["tasks"]), ("linreg", 4, 1))
+        self.assertEqual([(task["task"], task["slot"], task["role"]) for task in job["members"]], [("worker:0", 0, "worker")])
+        self.assertEqual([(task["task"], task["why"]) for task in job["left"]], [("worker:1", "left")])
+        self.assertTrue(member.check())
 
     def test_a_membership_written_in_python(self):
         class Held(Muster.Membership):

@@ -270,6 +270,82 @@ MUSTER_TEST (Member, is_refused_by_a_master_that_keeps_none)
 
 /* --- what others see --- */
 
+/* A call of Status that waits for other than `after` changes. */
+typedef struct {
+  Served *f;
+  gint64 after;
+} Looking;
+
+static gpointer
+look_for_change (gpointer data)
+{
+  const Looking *self = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Muster__StatusRequest request = MUSTER__STATUS_REQUEST__INIT;
+  request.after = self->after;
+  request.wait_us = 60 * MUSTER_SECOND;
+  g_autoptr (GBytes) answer =
+      served_ask (self->f, "/muster.Readiness/Status", &request.base, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  if (answer == NULL)
+    return NULL;
+  const Muster__StatusResponse *status =
+      muster_unpack (&muster__status_response__descriptor, g_bytes_get_data (answer, NULL),
+                     g_bytes_get_size (answer), arena, "status", &error);
+  MUSTER_EXPECT_TRUE (status != NULL && status->changes > self->after);
+  return GINT_TO_POINTER (status != NULL ? (int)status->n_jobs + 1 : 0);
+}
+
+/* Waits until so many calls are open there. */
+static void
+await_calls (Served *f, guint n)
+{
+  for (gint64 until_us = test_deadline (); muster_rpc_server_n_calls (f->server->rpc) != n &&
+                                           muster_clock_now_us (muster_system_clock ()) < until_us;)
+    g_thread_yield ();
+}
+
+MUSTER_TEST (Status, that_waits_for_a_change_is_answered_when_a_task_joins)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__StatusResponse *before = served_status (&f, arena);
+  MUSTER_ASSERT_NOT_NULL (before);
+  Looking looking = {&f, before->changes};
+  await_calls (&f, 0);
+  GThread *thread = g_thread_new ("looks", look_for_change, &looking);
+  await_calls (&f, 1);
+
+  g_autoptr (MusterMembership) member = join (f.remote, "worker:0");
+
+  MUSTER_EXPECT_EQ (GPOINTER_TO_INT (g_thread_join (thread)), 2);
+}
+
+MUSTER_TEST (Status, that_waits_is_answered_when_the_server_stops)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__StatusResponse *before = served_status (&f, arena);
+  MUSTER_ASSERT_NOT_NULL (before);
+  Muster__StatusRequest request = MUSTER__STATUS_REQUEST__INIT;
+  request.after = before->changes;
+  request.wait_us = G_MAXINT64;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  await_calls (&f, 0);
+  g_autoptr (MusterRpcStream) waiting =
+      muster_rpc_client_open (f.bare, "/muster.Readiness/Status", &rope, &options, NULL);
+  await_calls (&f, 1);
+
+  muster_server_stop (f.server, 30 * MUSTER_SECOND);
+
+  g_autoptr (GBytes) answer = muster_rpc_stream_next (waiting, NULL, NULL);
+  MUSTER_EXPECT_TRUE (answer != NULL);
+}
+
 /* The only job's; in arena. */
 static const Muster__Members *
 job_of (Served *f, MusterArena *arena)
