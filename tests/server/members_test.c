@@ -10,6 +10,14 @@
 
 #define N_SLOTS 4
 
+/* A server that doesn't take anyone for silent while a test lasts. */
+static Served
+start_patient (void)
+{
+  const MusterServerOptions options = {.chief_lease_us = 3600 * MUSTER_SECOND};
+  return served_start_with (NULL, &options);
+}
+
 static MusterMembership *
 join_slot (MusterMaster *master, const char *task, gint slot, GError **error)
 {
@@ -74,7 +82,7 @@ MUSTER_TEST (Member, gets_the_lowest_free_slot_and_hears_who_else_is_there)
 
 MUSTER_TEST (Member, that_is_dropped_is_gone_at_once_for_the_others)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient ();
   g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
   g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
   MUSTER_ASSERT_TRUE (one != NULL && other != NULL);
@@ -87,7 +95,7 @@ MUSTER_TEST (Member, that_is_dropped_is_gone_at_once_for_the_others)
 
 MUSTER_TEST (Member, that_leaves_is_no_member_any_more)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
   g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
@@ -103,7 +111,7 @@ MUSTER_TEST (Member, that_leaves_is_no_member_any_more)
 
 MUSTER_TEST (Member, hears_of_the_chief)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMembership) member = join (f.remote, "worker:0");
   g_autoptr (MusterSession) session = served_session (&f, NULL);
@@ -344,8 +352,7 @@ read_until (MusterRpcStream *stream, gsize n)
 
 MUSTER_TEST (Member, that_doesnt_read_is_told_few_of_many_rosters_and_the_last)
 {
-  const MusterServerOptions patient = {.chief_lease_us = 3600 * MUSTER_SECOND};
-  g_auto (Served) f = served_start_with (NULL, &patient);
+  g_auto (Served) f = start_patient ();
   g_autoptr (GError) error = NULL;
   const MusterJoin wanted = {.model = "crowd", .slot = -1, .n_slots = MUSTER_MAX_SLOTS};
   g_autoptr (MusterMembership) fast =
@@ -477,7 +484,7 @@ MUSTER_TEST (Member, is_shown_with_its_role_and_its_batches)
 
 MUSTER_TEST (Member, is_in_the_log_when_it_joins_and_when_it_leaves)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient ();
   heard_begin (G_LOG_LEVEL_INFO);
   g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
   g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
@@ -499,7 +506,7 @@ MUSTER_TEST (Member, is_in_the_log_when_it_joins_and_when_it_leaves)
 
 MUSTER_TEST (Member, is_shown_after_it_left_with_the_reason)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient ();
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
   g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
