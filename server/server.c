@@ -13,6 +13,7 @@
 #include "server/services/member_service.h"
 #include "server/services/readiness_service.h"
 #include "server/services/status_service.h"
+#include "server/services/status_watch.h"
 
 /* The time limit for closing all sessions of one collection. A master that doesn't answer must
  * collect its sessions itself. */
@@ -148,6 +149,7 @@ muster_server_free (MusterServer *self)
   muster_readiness_hub_free (self->hub); /* joins its thread, which calls the service */
   muster_readiness_service_free (self->readiness);
   muster_member_service_free (self->membership);
+  muster_status_watch_free (self->status_watch);
   muster_health_service_free (self->health);
   g_ptr_array_unref (self->methods);
   muster_chief_registry_free (self->registry);
@@ -230,6 +232,7 @@ muster_server_drain (MusterServer *self, gint64 within_us)
     return;
   muster_health_service_drain (self->health);
   muster_announce_service_drain (self->announcing);
+  muster_status_watch_note (self->status_watch);
 }
 
 gboolean
@@ -289,6 +292,7 @@ muster_server_stop (MusterServer *self, gint64 grace_us)
   muster_health_service_stop (self->health);
   muster_announce_service_stop (self->announcing);
   muster_member_service_stop (self->membership);
+  muster_status_watch_stop (self->status_watch);
   muster_session_reaper_stop (self->reaper);
   muster_readiness_service_stop (self->readiness);
   muster_rpc_server_stop (self->rpc, grace_us);

@@ -2,16 +2,14 @@
 #include "train/train_elastic.h"
 
 #include "base/error.h"
+#include "checkpoint/store/directory_lock.h"
+#include "checkpoint/stores/default_storage.h"
 #include "train/preemption/preemption_private.h"
+#include "train/train_round.h"
 
-#define DEFAULT_SLOTS   64
 #define DEFAULT_WAIT_US (7200 * MUSTER_SECOND)
-
-guint
-muster_train_n_slots (const MusterTraining *training)
-{
-  return MAX (training->max_tasks, DEFAULT_SLOTS);
-}
+/* Longer than a process that runs holds the directory's lock. */
+#define LOCK_US (200 * MUSTER_MILLISECOND)
 
 static gboolean
 check (const MusterTraining *training, GError **error)
@@ -31,6 +29,29 @@ check (const MusterTraining *training, GError **error)
   return wrong == NULL || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
 }
 
+/* A chief that sleeps may hold the directory's lock, and with it whatever the next one begins with.
+ * Any other trouble is reported by the round itself. */
+static gboolean
+may_lead (gpointer data, GError **error)
+{
+  const MusterTraining *training = data;
+  MusterStorage *storage = training->saver != NULL ? training->saver->storage : NULL;
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  GError *failure = NULL;
+
+  if (training->checkpoint_dir == NULL)
+    return TRUE;
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      storage != NULL ? storage : muster_default_storage (), training->checkpoint_dir,
+      muster_deadline_after (now_us, LOCK_US), NULL, NULL, &failure);
+  if (lock != NULL || !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
+    g_clear_error (&failure);
+    return TRUE;
+  }
+  g_propagate_error (error, failure);
+  return FALSE;
+}
+
 static MusterElastic *
 make_elastic (const MusterTraining *training)
 {
@@ -44,6 +65,8 @@ make_elastic (const MusterTraining *training)
       .max_tasks = training->max_tasks,
       .waiting = listener != NULL ? listener->waiting : NULL,
       .waiting_data = listener != NULL ? listener->waiting_data : NULL,
+      .may_lead = may_lead,
+      .user_data = (gpointer)training,
   };
 
   return muster_elastic_new (&options);
@@ -81,6 +104,7 @@ train_round (const MusterTraining *training, MusterElastic *elastic, MusterElast
   GError *failure = NULL;
 
   with.is_worker = role == MUSTER_ELASTIC_WORKER;
+  with.timeout_us = muster_elastic_timeout (elastic, training->timeout_us);
   if (training->listener != NULL && training->listener->role != NULL)
     training->listener->role (!with.is_worker, muster_elastic_slot (elastic),
                               training->listener->user_data);

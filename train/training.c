@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "train/training.h"
 #include "base/fields.h"
-#include "train/train.h"
 
 /* Trainings and their results on the heap, for other languages. */
 
@@ -106,6 +106,13 @@ static const MusterField trained_owned[] = {
     MUSTER_STRING_FIELD (MusterTrained, report.reason),
 };
 MUSTER_DEFINE_OPTIONS (MusterTrained, muster_trained, trained_owned)
+
+void
+muster_trained_clear (MusterTrained *self)
+{
+  g_return_if_fail (self != NULL);
+  muster_session_report_clear (&self->report);
+}
 
 MusterTrained *
 muster_trained_new (void)

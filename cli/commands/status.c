@@ -20,7 +20,8 @@
 
 #define METHOD             "/muster.Readiness/Status"
 #define DEFAULT_TIMEOUT_US (10 * MUSTER_SECOND)
-#define WATCH_EVERY        "2s"
+#define REDRAWN_US         (2 * MUSTER_SECOND)  /* on a terminal, where nothing changes */
+#define ASKED_AGAIN_US     (30 * MUSTER_SECOND) /* elsewhere */
 #define LEAST_INTERVAL_US  (100 * MUSTER_MILLISECOND)
 #define CLEAR              "\033[H\033[J" /* the terminal, from its first line on */
 #define WAITERS_SHOWN      10
@@ -266,6 +267,8 @@ typedef struct {
   const char *address; /* HOST:PORT or unix:/PATH, a part of the target */
   gboolean tls;
   gint64 deadline_us;
+  gint64 after;   /* the changes that were shown last; 0: show what is now */
+  gint64 wait_us; /* for another one */
 } Place;
 
 static gboolean
@@ -287,11 +290,16 @@ find_place (const MusterCliOptions *options, Place *place, GError **error)
 static Muster__StatusResponse *
 ask (const Place *place, MusterRpcCredentials *credentials, MusterArena *arena, GError **error)
 {
-  g_auto (MusterRope) nothing = MUSTER_ROPE_INIT;
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  Muster__StatusRequest message = MUSTER__STATUS_REQUEST__INIT;
+  message.after = place->after;
+  message.wait_us = place->wait_us;
+  g_autoptr (GBytes) packed = muster_pack (&message.base);
+  muster_rope_append (&request, packed);
   MusterRpcOptions options = {.deadline_us = place->deadline_us};
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new (place->address, credentials);
   g_autoptr (GBytes) bytes =
-      muster_rpc_client_call (client, METHOD, &nothing, &options, NULL, error);
+      muster_rpc_client_call (client, METHOD, &request, &options, NULL, error);
   if (bytes == NULL)
     return NULL;
   gsize size;
@@ -392,13 +400,20 @@ is_unanswered (const GError *error)
 
 /* --- what it does --- */
 
+/* *seen (nullable) is the number of changes in what is shown; 0: unknown. What has been shown is
+ * shown again only if `again`. */
 static MusterExit
-show (const Place *place, MusterRpcCredentials *credentials, gint64 started_us, gboolean redraws)
+show (const Place *place, MusterRpcCredentials *credentials, gint64 started_us, gboolean redraws,
+      gboolean again, gint64 *seen)
 {
   const MusterCliOptions *options = place->options;
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (GError) error = NULL;
   const Muster__StatusResponse *status = ask (place, credentials, arena, &error);
+  if (seen != NULL)
+    *seen = status != NULL ? status->changes : 0;
+  if (status != NULL && status->changes > 0 && status->changes == place->after && !again)
+    return MUSTER_EXIT_DONE;
   if (redraws)
     fputs (CLEAR, stdout);
   if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED))
@@ -408,27 +423,35 @@ show (const Place *place, MusterRpcCredentials *credentials, gint64 started_us, 
   if (status == NULL)
     return muster_cli_fail (error);
   (options->json ? muster_cli_status_json : muster_cli_status_text) (options, status);
+  if (seen != NULL && !redraws && !options->json)
+    muster_cli_say (stdout, "\n");
   return MUSTER_EXIT_DONE;
 }
 
-/* Shows it again and again, until the process is ended. */
+/* Shows it after each change, and after interval_us without one (0: only on a terminal), until the
+ * process is ended. The server answers when something changes; one that can't is asked again. */
 static MusterExit
 watch (Place *place, MusterRpcCredentials *credentials, gint64 interval_us)
 {
   MusterClock *clock = muster_system_clock ();
   const gboolean redraws = !place->options->json && muster_cli_is_terminal (stdout);
+  const gboolean again = redraws || interval_us > 0;
   const gint64 timeout_us =
       place->options->timeout != NULL ? place->options->timeout_us : DEFAULT_TIMEOUT_US;
+  place->wait_us = interval_us > 0 ? interval_us : redraws ? REDRAWN_US : ASKED_AGAIN_US;
   for (;;) {
     gint64 started_us = muster_clock_now_us (clock);
-    place->deadline_us = muster_deadline_after (started_us, timeout_us);
-    (void)show (place, credentials, started_us, redraws);
-    if (!redraws && !place->options->json)
-      muster_cli_say (stdout, "\n");
+    gint64 seen;
+    place->deadline_us = muster_deadline_after (
+        started_us, muster_deadline_after (timeout_us, place->after > 0 ? place->wait_us : 0));
+    (void)show (place, credentials, started_us, redraws, again, &seen);
     if (fflush (stdout) != 0)
       return MUSTER_EXIT_FAILED; /* nobody reads it any more */
-    (void)muster_clock_wait_until (clock, muster_deadline_after (started_us, interval_us), NULL,
-                                   NULL);
+    gint64 pause_us = interval_us > 0 ? interval_us : REDRAWN_US;
+    if (seen > 0 && seen != place->after)
+      pause_us = LEAST_INTERVAL_US; /* the next call waits for the next change */
+    place->after = seen;
+    (void)muster_clock_wait_until (clock, muster_deadline_after (started_us, pause_us), NULL, NULL);
   }
 }
 
@@ -497,7 +520,10 @@ parse (Own *self, MusterCliOptions *options, char **argv, GError **error)
        "answer, 3 invalid usage; needs no token",
        "[=MODEL]"},
       {"watch", 0, 0, G_OPTION_ARG_STRING, &self->watch,
-       "show it again after this time, until interrupted (default: 2s)", "[=TIME]"},
+       "show it again when something has changed, and after this time, until interrupted (default: "
+       "2s "
+       "on a terminal, elsewhere only changes)",
+       "[=TIME]"},
       {NULL}};
   g_auto (GStrv) with_ready = muster_cli_allow_no_value (argv, "--ready");
   g_auto (GStrv) words = muster_cli_allow_no_value (with_ready, "--watch");
@@ -518,8 +544,9 @@ parse (Own *self, MusterCliOptions *options, char **argv, GError **error)
         "waits until a model is ready");
   if (self->watch == NULL)
     return TRUE;
-  if (!muster_cli_duration (*self->watch != '\0' ? self->watch : WATCH_EVERY, &self->interval_us,
-                            error))
+  if (*self->watch == '\0')
+    return TRUE;
+  if (!muster_cli_duration (self->watch, &self->interval_us, error))
     return FALSE;
   return self->interval_us >= LEAST_INTERVAL_US ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -545,5 +572,5 @@ muster_cli_status (int argc G_GNUC_UNUSED, char **argv)
     return check_ready (&place, credentials, own.ready, started_us);
   if (own.watch != NULL)
     return watch (&place, credentials, own.interval_us);
-  return show (&place, credentials, started_us, FALSE);
+  return show (&place, credentials, started_us, FALSE, TRUE, NULL);
 }

@@ -24,6 +24,7 @@ G_BEGIN_DECLS
 typedef struct _MusterReadinessService MusterReadinessService;
 typedef struct _MusterAnnounceService MusterAnnounceService;
 typedef struct _MusterMemberService MusterMemberService;
+typedef struct _MusterStatusWatch MusterStatusWatch;
 typedef struct _MusterHealthService MusterHealthService;
 typedef struct _MusterHttpService MusterHttpService;
 typedef struct _MusterGateway MusterGateway;
@@ -45,6 +46,7 @@ struct _MusterServer {
   MusterAnnounceService *announcing; /* (owned) */
   MusterMemberService *membership;   /* (owned) */
   MusterMemberRegistry *members;     /* (owned by membership) */
+  MusterStatusWatch *status_watch;   /* (owned) */
   MusterHandlerPool *handler_pool;   /* (owned) */
   MusterGateway *gateway;            /* (owned) (nullable) if the master is behind gRPC */
   MusterHealthService *health;       /* (owned) */

@@ -15,6 +15,7 @@
 /* The page shows that many models and waiting clients; /api/status has all models. */
 #define MODELS_SHOWN  100
 #define WAITERS_SHOWN 50
+#define TASKS_SHOWN   32
 
 #define PLACE "<!--main-->"
 
@@ -200,6 +201,59 @@ put_waiters (GString *out, const Muster__StatusResponse *status)
   g_string_append (out, "</section>");
 }
 
+/* --- the tasks of jobs --- */
+
+static void
+put_member (GString *out, const Muster__Members *job, const Muster__Member *member)
+{
+  g_autofree char *age = muster_format_duration (member->age_us);
+  g_autofree char *left = muster_format_duration (member->left_age_us);
+  g_autofree char *rate = muster_html_number (member->batches_per_second);
+  g_string_append (out, "<tr><td>");
+  muster_html_put_text (out, has (member->task)  ? member->task
+                             : has (member->who) ? member->who
+                                                 : "a task");
+  g_string_append (out, "</td><td>");
+  muster_html_put_text (out, job->model);
+  g_string_append (out, "</td><td class=\"why\">");
+  if (has (member->why))
+    muster_html_put (out, "%s ago: %s", left, member->why);
+  else
+    muster_html_put (out, "%s in slot %d, %s batches/s", member->chief ? "chief" : "worker",
+                     member->slot, rate);
+  muster_html_put (out, "</td><td class=\"number\">%" G_GINT64_FORMAT "</td>", member->batches);
+  muster_html_put (out, "<td class=\"number\">%s</td></tr>", age);
+}
+
+static void
+put_job (GString *out, const Muster__Members *job)
+{
+  const gsize n_shown = MIN (job->n_members, TASKS_SHOWN);
+  for (gsize i = 0; i < n_shown; i++)
+    put_member (out, job, job->members[i]);
+  if ((gsize)job->n > n_shown)
+    muster_html_put (out, "<tr><td class=\"quiet\" colspan=\"5\">and %d more</td></tr>",
+                     job->n - (gint)n_shown);
+  for (gsize i = 0; i < job->n_left; i++)
+    put_member (out, job, job->left[i]);
+}
+
+static void
+put_jobs (GString *out, const Muster__StatusResponse *status)
+{
+  gint n = 0;
+  if (status->n_jobs == 0)
+    return;
+  for (gsize i = 0; i < status->n_jobs; i++)
+    n += status->jobs[i]->n;
+  muster_html_put (out, "<section><h2>Tasks: %d</h2>", n);
+  g_string_append (out, "<table><tr><th>task</th><th>model</th><th>role</th>"
+                        "<th class=\"number\">batches</th><th class=\"number\">since</th></tr>");
+  for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)
+    put_job (out, status->jobs[i]);
+  g_string_append (out, "</table></section>");
+}
+
 /* --- the server --- */
 
 static void
@@ -275,6 +329,7 @@ muster_page_content (const Muster__StatusResponse *status, const MusterStepPerio
   GString *out = g_string_new (NULL);
   put_models (out, status);
   g_string_append (out, "<div class=\"cards\">");
+  put_jobs (out, status);
   put_waiters (out, status);
   put_load (out, status, periods);
   put_server (out, status);

@@ -7,6 +7,7 @@
 #include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/core/service.h"
+#include "server/services/status_watch.h"
 
 /* A member that reads its rosters more slowly than they come gets only the last of those that come
  * meanwhile; it is looked at again after this time. */
@@ -101,6 +102,7 @@ on_members_changed (const char *model, gpointer data)
 {
   MusterServer *server = data;
   note_change (server->membership, model);
+  muster_status_watch_note (server->status_watch);
 }
 
 static void

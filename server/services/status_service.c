@@ -7,6 +7,7 @@
 #include "server/core/service.h"
 #include "server/services/announcement.h"
 #include "server/services/readiness_service.h"
+#include "server/services/status_watch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -242,6 +243,7 @@ muster_server_status_new (MusterServer *server)
   response->watchers = (gint32)muster_readiness_service_n_watchers (server->readiness);
   response->draining_us = muster_server_drain_left_us (server);
   response->memory_bytes = muster_server_resident_bytes ();
+  response->changes = muster_status_watch_n_changes (server->status_watch);
   response->master = (char *)muster_master_target (server->master);
   fill_steps (response, server, now_us);
   fill_limits (response, &self->lists, server->limits);
@@ -267,10 +269,25 @@ muster_server_status_read (const MusterServerStatus *self)
 }
 
 static void
-status (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
+answer_status (MusterRpcCall *call, MusterServer *server)
 {
-  g_autoptr (MusterServerStatus) present = muster_server_status_new (data);
+  g_autoptr (MusterServerStatus) present = muster_server_status_new (server);
   muster_server_reply (call, &present->response.base);
+}
+
+static void
+status (MusterRpcCall *call, GBytes *request, gpointer data)
+{
+  MusterServer *server = data;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__StatusRequest *read =
+      muster_server_unpack (call, request, &muster__status_request__descriptor, arena);
+  if (read == NULL)
+    return;
+  if (read->after == 0)
+    answer_status (call, server);
+  else
+    muster_status_watch_add (server->status_watch, call, read->after, read->wait_us);
 }
 
 /* Neither blocks, so neither uses the handler pool: leases can be renewed even if all its threads
@@ -278,6 +295,7 @@ status (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
 void
 muster_status_service_enter (MusterServer *server)
 {
+  server->status_watch = muster_status_watch_new (server, answer_status);
   muster_rpc_server_add_method (server->rpc, "/muster.Readiness/Renew", renew, server);
   muster_rpc_server_add_method (server->rpc, "/muster.Readiness/Status", status, server);
   muster_rpc_server_require (server->rpc, "/muster.Readiness/Status", MUSTER_ROLE_READ);

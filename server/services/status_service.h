@@ -6,7 +6,7 @@
 
 G_BEGIN_DECLS
 
-/* /muster.Readiness: Renew and Status. */
+/* /muster.Readiness: Renew and Status. Makes the status_watch, which its caller frees. */
 void muster_status_service_enter (MusterServer *server);
 
 /* What Status answers, at this moment. Any thread. */

@@ -150,6 +150,17 @@ class ProbeTest(processes.TestCase):
         self.assertEqual(watching.wait(PATIENCE), -signal.SIGINT)
         self.expect(3, "invalid --watch '1ms' (use 100ms or more)", "status", "--watch=1ms", target)
 
+    def test_watch_shows_each_change_when_it_happens(self):
+        _, target = self.serve()
+        watching = self.start(peer.MUSTER, "status", "--watch", "--json", target)
+        peer.await_true(lambda: len(watching.lines) == 1, "it is shown")
+        self.prepare(target)
+        peer.await_true(lambda: any(json.loads(line)["models"] for line in watching.lines), "the chief is shown")
+        watching.signal(signal.SIGINT)
+        self.assertEqual(watching.wait(PATIENCE), -signal.SIGINT)
+        shown = [json.dumps(json.loads(line)["models"]) for line in watching.lines]
+        self.assertEqual(shown[0], "[]")
+
     def test_watch_draws_over_what_a_terminal_shows(self):
         _, target = self.serve()
         main, other = pty.openpty()

@@ -63,6 +63,13 @@ class Served(case.TestCase):
         self.assertTrue(watch.next_finish(self.in_background(watch.next_async), readiness))
         self.assertFalse(readiness.is_ready)
 
+    def test_a_membership(self):
+        master = Muster.Master.new_for_target(self.serve())
+        join = Muster.Join.new("linreg", "worker:0", 4)
+        member = master.join_finish(self.in_background(master.join_async, join, FOREVER))
+        self.assertTrue(member.wait_finish(self.in_background(member.wait_async, 0, FOREVER)))
+        self.assertTrue(member.leave_finish(self.in_background(member.leave_async, FOREVER)))
+
 
 if __name__ == "__main__":
     case.main()

@@ -1,8 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Masters, sessions, steps, leases and credentials from Python: on the engine in this process, and on a server."""
+"""Masters, sessions, steps, leases, memberships and credentials from Python: on the engine in this process, and on a server."""
 import hashlib
+import json
 import os
+import subprocess
+import threading
 
 import case
 from case import FOREVER, GLib, Muster, MusterEngine
@@ -263,6 +266,68 @@ class Values(case.TestCase):
         lease.set_identity("m", 3)
         self.assertTrue(lease.check())
         self.assertEqual((lease.model(), lease.epoch()), ("m", 3))
+
+
+class Members(case.TestCase):
+    def test_a_member_of_a_job(self):
+        master = Muster.Master.new_for_target(self.serve())
+        join = Muster.Join.new("linreg", "worker:0", 4)
+        self.assertEqual(join.slot, -1)
+        join.slot = 2
+        member = master.join(join, soon(), None)
+        self.assertEqual(member.slot(), 2)
+        heard = threading.Event()
+        member.set_listener(lambda *_: heard.set())
+        other = master.join(Muster.Join.new("linreg", "worker:1", 4), soon(), None)
+        self.assertTrue(heard.wait(30))
+        roster = member.roster()
+        while roster.n_members < 2:
+            self.assertTrue(member.wait(roster.version, soon(), None))
+            roster = member.roster().copy()
+        self.assertEqual((roster.slots(), roster.n_slots, roster.has_chief, roster.epoch), ([0, 2], 4, False, 0))
+        self.assertTrue(roster.has(2) and not roster.has(1))
+        member.report(3)
+        self.assertTrue(member.check())
+        self.assertTrue(other.leave(soon(), None))
+        self.assertFails(Muster.Error.FAILED_PRECONDITION, "it has left", other.check)
+
+    def status(self, target, *flags):
+        return subprocess.run([case.built("cli/muster"), "status", target, *flags], capture_output=True, text=True,
+                              timeout=60, check=True).stdout
+
+    def test_members_are_shown(self):
+        target = self.serve()
+        master = Muster.Master.new_for_target(target)
+        member = master.join(Muster.Join.new("linreg", "worker:0", 4), soon(), None)
+        gone = master.join(Muster.Join.new("linreg", "worker:1", 4), soon(), None)
+        self.assertTrue(gone.leave(soon(), None))
+        shown = self.status(target)
+        self.assertRegex(shown, r"tasks +1 in 4 slots of linreg\n")
+        self.assertRegex(shown, r"task +worker:0 \(.+:%d\)  slot 0, worker for .+, 0 batches, 0.0/s\n" % os.getpid())
+        self.assertRegex(shown, r"left +worker:1 \(.+\)  slot 1, .+ ago: left, after .+ and 0 batches\n")
+        job, = json.loads(self.status(target, "--json"))["jobs"]
+        self.assertEqual((job["model"], job["slots"], job["tasks"]), ("linreg", 4, 1))
+        self.assertEqual([(task["task"], task["slot"], task["role"]) for task in job["members"]], [("worker:0", 0, "worker")])
+        self.assertEqual([(task["task"], task["why"]) for task in job["left"]], [("worker:1", "left")])
+        self.assertTrue(member.check())
+
+    def test_a_membership_written_in_python(self):
+        class Held(Muster.Membership):
+            def do_leave(self, _deadline_us, _cancellable):
+                return True
+
+            def do_report(self, n_batches):
+                self.reported = n_batches
+
+        member, roster = Held(), Muster.Roster()
+        roster.n_slots = 4
+        member.set_roster(1, roster)
+        self.assertEqual((member.slot(), member.roster().version), (1, 1))
+        member.report(5)
+        self.assertEqual((member.reported, member.n_batches()), (5, 5))
+        self.assertTrue(member.leave(soon(), None))
+        member.lose(GLib.Error.new_literal(Muster.error_quark(), "gone", Muster.Error.FAILED_PRECONDITION))
+        self.assertFails(Muster.Error.FAILED_PRECONDITION, "gone", member.wait, 0, soon(), None)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks of a job that are equal (`muster train --task=auto`), on real processes that come, go, die and sleep: one of
 them is the chief, another takes over, and the model's own count of steps shows that each batch was trained once."""
+import fcntl
 import json
 import os
 import signal
@@ -81,6 +82,23 @@ class ElasticTest(processes.TestCase):
         chief.expect('"role":"worker"')
         self.expect_trained(second)
         self.expect_trained(chief)
+
+    def test_tasks_train_on_while_a_sleeping_chief_locks_the_directory(self):
+        """What the chief holds is held here in its place, since it holds it only for moments."""
+        _, target = self.serve()
+        chief, second = self.job(target, 2)
+        with open(os.path.join(self.directory, ".muster.lock"), "a", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            chief.signal(signal.SIGKILL)
+            second.expect("holds this directory's lock")
+            step = self.last_step(second)
+            second.expect_later(lambda: self.last_step(second) > step + 100)
+            self.assertNotIn("chief", self.roles(second))
+        second.expect('"how":"continued"')
+        self.expect_trained(second)
+
+    def last_step(self, task):
+        return max([event["step"] for event in self.events(task) if event["event"] == "step"], default=0)
 
     def test_a_task_that_is_told_to_end_leaves_the_rest_to_others(self):
         _, target = self.serve()

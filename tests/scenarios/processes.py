@@ -44,6 +44,12 @@ class Process:
         if not found:
             raise AssertionError("'%s' never came in:\n%s" % (words, self.text()))
 
+    def expect_later(self, condition, seconds=30):
+        """Waits until the condition holds, which may change with each line."""
+        with self.changed:
+            if not self.changed.wait_for(condition, seconds):
+                raise AssertionError("it never came to that in:\n" + self.text())
+
     def send(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()

@@ -18,10 +18,20 @@ MUSTER_TEST (HttpPage, page_reads_without_a_script)
       "<h2>&lt;script&gt;alert(1)&lt;/script&gt;</h2>",
       "<td>sessions</td>",
       "steps per second over the last hour, at most ",
+      "<h2>Tasks: 1</h2>",
+      "<td>worker:&lt;1&gt;</td><td>digits</td><td class=\"why\">worker in slot 1, 0 "
+      "batches/s</td>",
+      " ago: left</td><td class=\"number\">0</td>",
   };
+  MusterMemberRequest member = {"digits", "worker:0", "host:7", -1, 4, 0, 0};
   g_auto (HttpFixture) f = http_start ();
   http_give_models (&f);
   (void)http_claim (&f, "<script>alert(1)</script>");
+  guint slot;
+  const guint64 gone = muster_member_registry_join (f.server->members, &member, &slot, NULL);
+  member.task = "worker:<1>";
+  (void)muster_member_registry_join (f.server->members, &member, &slot, NULL);
+  (void)muster_member_registry_remove (f.server->members, gone, MUSTER_MEMBER_LEFT);
   muster_step_meter_add (f.server->steps, muster_clock_now_us (f.server->clock), 250000);
 
   g_autofree char *heard = http_ask (&f, "GET", "/");

@@ -108,9 +108,18 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
       "\nmuster_s3_failures_total 1\n",
       "\nmuster_s3_sent_bytes_total 4096\n",
       "\nmuster_s3_received_bytes_total 0\n",
+      "\nmuster_members{model=\"digits\"} 1\n",
+      "\nmuster_members_joined_total 2\n",
+      "\nmuster_members_left_total{reason=\"left\"} 1\n",
+      "\nmuster_members_left_total{reason=\"silent\"} 0\n",
   };
+  const MusterMemberRequest member = {"digits", "worker:0", "host:1", -1, 4, 0, 0};
   g_auto (HttpFixture) f = http_start ();
   http_give_models (&f);
+  guint slot;
+  const guint64 gone = muster_member_registry_join (f.server->members, &member, &slot, NULL);
+  (void)muster_member_registry_join (f.server->members, &member, &slot, NULL);
+  (void)muster_member_registry_remove (f.server->members, gone, MUSTER_MEMBER_LEFT);
   muster_step_meter_add (f.server->steps, muster_clock_now_us (f.server->clock), 250000);
 
   muster_histogram_add (&f.server->watch_latency, 1500);

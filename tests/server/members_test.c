@@ -3,11 +3,20 @@
 #include "master/membership.h"
 #include "server/core/server_private.h"
 #include "tests/doubles/fake_clock.h"
+#include "tests/doubles/heard.h"
 #include "tests/server/served.h"
 
 #include <string.h>
 
 #define N_SLOTS 4
+
+/* A server that doesn't take anyone for silent while a test lasts. */
+static Served
+start_patient (void)
+{
+  const MusterServerOptions options = {.chief_lease_us = 3600 * MUSTER_SECOND};
+  return served_start_with (NULL, &options);
+}
 
 static MusterMembership *
 join_slot (MusterMaster *master, const char *task, gint slot, GError **error)
@@ -73,7 +82,7 @@ MUSTER_TEST (Member, gets_the_lowest_free_slot_and_hears_who_else_is_there)
 
 MUSTER_TEST (Member, that_is_dropped_is_gone_at_once_for_the_others)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient ();
   g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
   g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
   MUSTER_ASSERT_TRUE (one != NULL && other != NULL);
@@ -86,7 +95,7 @@ MUSTER_TEST (Member, that_is_dropped_is_gone_at_once_for_the_others)
 
 MUSTER_TEST (Member, that_leaves_is_no_member_any_more)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
   g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
@@ -102,7 +111,7 @@ MUSTER_TEST (Member, that_leaves_is_no_member_any_more)
 
 MUSTER_TEST (Member, hears_of_the_chief)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient ();
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMembership) member = join (f.remote, "worker:0");
   g_autoptr (MusterSession) session = served_session (&f, NULL);
@@ -268,7 +277,177 @@ MUSTER_TEST (Member, is_refused_by_a_master_that_keeps_none)
                       "'local' keeps no members; start a server with `muster serve");
 }
 
+/* --- one that doesn't read --- */
+
+/* So that their rosters don't fit into the buffers on the way, nor among those that the client
+ * reads ahead. */
+#define MANY    20000
+#define CHANGES 600
+
+/* Adds members without processes. */
+static void
+add_members (Served *f, guint n)
+{
+  const MusterMemberRequest request = {
+      .model = "crowd", .task = "", .who = "", .slot = -1, .n_slots = MUSTER_MAX_SLOTS};
+  guint slot;
+  for (guint i = 0; i < n; i++)
+    MUSTER_EXPECT_TRUE (muster_member_registry_join (f->server->members, &request, &slot, NULL) !=
+                        0);
+}
+
+static MusterRpcStream *
+join_bare (Served *f)
+{
+  g_autoptr (GError) error = NULL;
+  Muster__JoinRequest request = MUSTER__JOIN_REQUEST__INIT;
+  request.model = (char *)"crowd";
+  request.slot = -1;
+  request.n_slots = MUSTER_MAX_SLOTS;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  MusterRpcStream *stream =
+      muster_rpc_client_open (f->bare, "/muster.Readiness/Join", &rope, &options, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return stream;
+}
+
+static void
+expect_members (MusterMembership *member, gsize n)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRoster) roster = muster_membership_roster (member);
+  while (roster->n_members < n) {
+    if (!muster_membership_wait (member, roster->version, test_deadline (), NULL, &error)) {
+      MUSTER_FAIL ("heard of %d members: %s", (int)roster->n_members, error->message);
+      return;
+    }
+    muster_roster_free (roster);
+    roster = muster_membership_roster (member);
+  }
+}
+
+/* Reads rosters until one with n members; their number. */
+static guint
+read_until (MusterRpcStream *stream, gsize n)
+{
+  guint n_read = 0;
+  for (gsize n_members = 0; n_members < n; n_read++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterArena) arena = muster_arena_new ();
+    g_autoptr (GBytes) bytes = muster_rpc_stream_next (stream, NULL, &error);
+    const Muster__Roster *roster =
+        bytes == NULL ? NULL
+                      : muster_unpack (&muster__roster__descriptor, g_bytes_get_data (bytes, NULL),
+                                       g_bytes_get_size (bytes), arena, "roster", &error);
+    MUSTER_EXPECT_NO_ERROR (error);
+    if (roster == NULL)
+      return n_read;
+    n_members = roster->n_taken;
+  }
+  return n_read;
+}
+
+MUSTER_TEST (Member, that_doesnt_read_is_told_few_of_many_rosters_and_the_last)
+{
+  g_auto (Served) f = start_patient ();
+  g_autoptr (GError) error = NULL;
+  const MusterJoin wanted = {.model = "crowd", .slot = -1, .n_slots = MUSTER_MAX_SLOTS};
+  g_autoptr (MusterMembership) fast =
+      muster_master_join (f.remote, &wanted, test_deadline (), NULL, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterRpcStream) slow = join_bare (&f);
+  MUSTER_ASSERT_NOT_NULL (slow);
+  expect_members (fast, 2);
+
+  add_members (&f, MANY);
+  for (gsize i = 0; i < CHANGES; i++) {
+    add_members (&f, 1);
+    expect_members (fast, 2 + MANY + i + 1); /* each has been sent */
+  }
+
+  MUSTER_EXPECT_LT (read_until (slow, 2 + MANY + CHANGES), CHANGES / 2);
+}
+
 /* --- what others see --- */
+
+/* A call of Status that waits for other than `after` changes. */
+typedef struct {
+  Served *f;
+  gint64 after;
+} Looking;
+
+static gpointer
+look_for_change (gpointer data)
+{
+  const Looking *self = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Muster__StatusRequest request = MUSTER__STATUS_REQUEST__INIT;
+  request.after = self->after;
+  request.wait_us = 60 * MUSTER_SECOND;
+  g_autoptr (GBytes) answer =
+      served_ask (self->f, "/muster.Readiness/Status", &request.base, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  if (answer == NULL)
+    return NULL;
+  const Muster__StatusResponse *status =
+      muster_unpack (&muster__status_response__descriptor, g_bytes_get_data (answer, NULL),
+                     g_bytes_get_size (answer), arena, "status", &error);
+  MUSTER_EXPECT_TRUE (status != NULL && status->changes > self->after);
+  return GINT_TO_POINTER (status != NULL ? (int)status->n_jobs + 1 : 0);
+}
+
+/* Waits until so many calls are open there. */
+static void
+await_calls (Served *f, guint n)
+{
+  for (gint64 until_us = test_deadline (); muster_rpc_server_n_calls (f->server->rpc) != n &&
+                                           muster_clock_now_us (muster_system_clock ()) < until_us;)
+    g_thread_yield ();
+}
+
+MUSTER_TEST (Status, that_waits_for_a_change_is_answered_when_a_task_joins)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__StatusResponse *before = served_status (&f, arena);
+  MUSTER_ASSERT_NOT_NULL (before);
+  Looking looking = {&f, before->changes};
+  await_calls (&f, 0);
+  GThread *thread = g_thread_new ("looks", look_for_change, &looking);
+  await_calls (&f, 1);
+
+  g_autoptr (MusterMembership) member = join (f.remote, "worker:0");
+
+  MUSTER_EXPECT_EQ (GPOINTER_TO_INT (g_thread_join (thread)), 2);
+}
+
+MUSTER_TEST (Status, that_waits_is_answered_when_the_server_stops)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  const Muster__StatusResponse *before = served_status (&f, arena);
+  MUSTER_ASSERT_NOT_NULL (before);
+  Muster__StatusRequest request = MUSTER__STATUS_REQUEST__INIT;
+  request.after = before->changes;
+  request.wait_us = G_MAXINT64;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  MusterRpcOptions options = {.deadline_us = test_deadline ()};
+  await_calls (&f, 0);
+  g_autoptr (MusterRpcStream) waiting =
+      muster_rpc_client_open (f.bare, "/muster.Readiness/Status", &rope, &options, NULL);
+  await_calls (&f, 1);
+
+  muster_server_stop (f.server, 30 * MUSTER_SECOND);
+
+  g_autoptr (GBytes) answer = muster_rpc_stream_next (waiting, NULL, NULL);
+  MUSTER_EXPECT_TRUE (answer != NULL);
+}
 
 /* The only job's; in arena. */
 static const Muster__Members *
@@ -303,9 +482,31 @@ MUSTER_TEST (Member, is_shown_with_its_role_and_its_batches)
   MUSTER_EXPECT_EQ (job->members[1]->batches, 7);
 }
 
+MUSTER_TEST (Member, is_in_the_log_when_it_joins_and_when_it_leaves)
+{
+  g_auto (Served) f = start_patient ();
+  heard_begin (G_LOG_LEVEL_INFO);
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  g_autoptr (MusterMembership) other = join (f.remote, "worker:1");
+  MUSTER_EXPECT_NULL (join_slot (f.remote, "worker:2", 1, NULL));
+
+  g_clear_object (&one);
+  expect_roster (other, "1 of 4, no chief 0");
+
+  MUSTER_EXPECT_EQ (heard_count ("member-joined", "worker:0 joined the job of 'digits' in slot 0"),
+                    1u);
+  MUSTER_EXPECT_EQ (
+      heard_count ("join-refused", "refused a member: slot 1 of 'digits' has a living*"), 1u);
+  MUSTER_EXPECT_EQ (
+      heard_count ("member-left", "slot 0 of 'digits' is free: worker:0: its process ended*"), 1u);
+  g_autofree char *reason = heard_field ("member-left", "MUSTER_REASON");
+  MUSTER_EXPECT_STREQ (reason, "ended");
+  heard_end ();
+}
+
 MUSTER_TEST (Member, is_shown_after_it_left_with_the_reason)
 {
-  g_auto (Served) f = served_start ();
+  g_auto (Served) f = start_patient ();
   g_autoptr (MusterArena) arena = muster_arena_new ();
   g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
   g_autoptr (MusterMembership) other = join (f.remote, "worker:1");

@@ -156,7 +156,7 @@ expect_exactly_once (const Job *job)
 MUSTER_TEST (Elastic, trains_each_batch_once_with_equal_tasks)
 {
   g_auto (Job) job = set_up ("equal");
-  Task tasks[N_TASKS] = {{&job}, {&job}, {&job}, {&job}};
+  Task tasks[N_TASKS] = {{.job = &job}, {.job = &job}, {.job = &job}, {.job = &job}};
   int n_chiefs = 0;
 
   run_tasks (tasks, N_TASKS);

@@ -254,6 +254,62 @@ MUSTER_TEST (PositionDealtJob, lets_a_task_that_wakes_up_have_its_batch)
   MUSTER_EXPECT_EQ (board.n_claims, 1u);
 }
 
+MUSTER_TEST (PositionDealtJob, goes_on_after_a_task_that_was_asleep_has_made_its_step)
+{
+  g_auto (Job) job = dealt_job (FALSE, "asleep");
+  g_auto (Life) chief = {.job = &job};
+  job.n_batches = 20;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  for (gint64 i = 0; i < 4; i++) { /* more than may be refused in a row */
+    step_apart (&chief, 0, muster_position_hook_position (chief.hook), 2 * i);
+    MUSTER_EXPECT_TRUE (life_step (&chief));
+    MUSTER_EXPECT_EQ (in_hand (&chief, 0), 2 * i + 1);
+    MUSTER_EXPECT_TRUE (life_step (&chief));
+    MUSTER_EXPECT_EQ (in_hand (&chief, 0), 2 * i + 2);
+  }
+  MUSTER_EXPECT_NO_ERROR (chief.error);
+  run_to_end (&chief, 20);
+}
+
+/* Between this task's look at its slot and its step. */
+static guint64
+make_its_step (gpointer data)
+{
+  Life *life = data;
+  g_auto (MusterPositionState) state = {.is_dealt = TRUE};
+
+  MUSTER_EXPECT_TRUE (muster_position_read (muster_monitored_session_session (life->session),
+                                            N_SLOTS, &state, MUSTER_WAIT_FOREVER, NULL, NULL));
+  step_apart (life, 0, muster_position_done (&state, 0), muster_position_taken (&state, 0));
+  return 0;
+}
+
+static gboolean
+has_nobody (guint slot G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
+{
+  return FALSE;
+}
+
+MUSTER_TEST (PositionDealtJob, fails_if_another_process_keeps_making_its_steps)
+{
+  g_auto (Job) job = dealt_job (FALSE, "fights");
+  g_auto (Life) chief = {.job = &job};
+  const MusterPositionSlots slots = {
+      .version = make_its_step, .has_task = has_nobody, .user_data = &chief};
+  guint n = 0;
+  chief.slots = &slots;
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+
+  while (life_step (&chief) && n < 20)
+    n++;
+
+  MUSTER_EXPECT_EQ (n, 5u);
+  MUSTER_EXPECT_ERROR (chief.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_TRUE (chief.error && strstr (chief.error->message, "another process runs as"));
+}
+
 MUSTER_TEST (PositionDealtJob, goes_on_after_a_step_whose_response_was_lost)
 {
   g_auto (Job) job = dealt_job (TRUE, "lost");
@@ -295,7 +351,7 @@ MUSTER_TEST (PositionDealtJob, names_the_slot_that_it_waits_for)
 
   MUSTER_ASSERT_TRUE (muster_position_hook_awaits (chief.hook, &awaited));
   MUSTER_EXPECT_STREQ (awaited.task, "the task in slot 1");
-  MUSTER_EXPECT_EQ (board.n_claims, 0u);
+  MUSTER_EXPECT_EQ (board.n_claims + board.n_refused, 0u);
   while (life_step (&chief))
     ;
   MUSTER_EXPECT_ERROR (chief.error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);

@@ -155,11 +155,13 @@ MUSTER_TEST (PositionDealt, draws_after_it_has_trained)
       {"muster/step/done", "^muster/step/take"},
       {"muster/last/done", "^muster/last/take"},
       {"muster/draw/done", "^muster/draw/take"},
-      {"muster/taken/settled", "^muster/slot/begun/Read/ReadVariableOp"},
-      {"muster/taken/settled", "^muster/slot/done/Read/ReadVariableOp"}};
+      {MUSTER_POSITION_TAKEN_NOW, "^muster/slot/begun/Read/ReadVariableOp"},
+      {MUSTER_POSITION_TAKEN_NOW, "^muster/slot/done/Read/ReadVariableOp"}};
 
   for (gsize i = 0; i < G_N_ELEMENTS (chain); i++) {
-    const MusterNode *node = muster_graph_find_node (graph, chain[i][0]);
+    g_autofree char *name = NULL;
+    muster_graph_split_input (chain[i][0], &name);
+    const MusterNode *node = muster_graph_find_node (graph, name);
     gboolean waits = FALSE;
     MUSTER_TRACE ("%s", chain[i][0]);
     for (gsize input = 0; input < node->n_input; input++) {

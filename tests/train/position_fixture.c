@@ -132,6 +132,8 @@ slots_claim (guint slot, gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancell
     board->has_task[slot] = TRUE;
     board->version++;
     board->n_claims++;
+  } else {
+    board->n_refused++;
   }
   g_mutex_unlock (&board->lock);
   return is_free || muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "slot %u is taken", slot);

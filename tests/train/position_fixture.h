@@ -41,7 +41,8 @@ typedef struct {
   GMutex lock;
   gboolean has_task[64];
   guint64 version;
-  guint n_claims; /* that were granted */
+  guint n_claims;  /* that were granted */
+  guint n_refused; /* claims */
 } Board;
 
 void board_enter (Board *board, guint slot);

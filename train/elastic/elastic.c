@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/elastic/elastic_hook.h"
+#include "train/elastic/elastic.h"
 
 #include "base/error.h"
 #include "base/log.h"
@@ -10,6 +10,8 @@
 /* A member waits so much longer than the one in the next lower slot before it claims the model: a
  * process that is stopped keeps its slot for a lease. */
 #define STAGGER_US (250 * MUSTER_MILLISECOND)
+/* A task that couldn't be the chief works on for so long before it tries again. */
+#define LEADERLESS_US (2 * MUSTER_SECOND)
 /* A task for which there is no slot asks again after this. */
 #define ASK_AGAIN_US MUSTER_SECOND
 #define JOIN_US      (30 * MUSTER_SECOND)
@@ -33,11 +35,12 @@ struct _MusterElastic {
   GCancellable *callers;     /* (owned) (nullable) what cancels it, too */
   gulong callers_id;
 
-  GMutex lock;          /* guards what follows */
-  MusterRoster *roster; /* (owned) (nullable) the last one heard */
-  gboolean is_lost;     /* the membership */
-  gint64 no_chief_us;   /* since when there is none; 0: there is one */
-  gint64 not_before_us; /* when this task may claim the model again */
+  GMutex lock;            /* guards what follows */
+  MusterRoster *roster;   /* (owned) (nullable) the last one heard */
+  gboolean is_lost;       /* the membership */
+  gint64 no_chief_us;     /* since when there is none; 0: there is one */
+  gint64 not_before_us;   /* when this task may claim the model again */
+  gboolean is_leaderless; /* this task works on, since it can't be the chief now */
   gboolean is_in_round;
   gboolean is_changing;           /* the round ends for another role */
   MusterCoordinator *coordinator; /* (owned) (nullable) the round's, while it has a session */
@@ -87,7 +90,7 @@ should_change (const MusterElastic *self)
     return TRUE;
   if (self->role != MUSTER_ELASTIC_WORKER || self->no_chief_us == 0 || self->roster->is_over)
     return FALSE;
-  return self->coordinator == NULL || now_us () >= due_us (self);
+  return (self->coordinator == NULL && !self->is_leaderless) || now_us () >= due_us (self);
 }
 
 /* Returns what is to be cancelled without the lock (transfer full) (nullable). */
@@ -132,10 +135,12 @@ on_changed (MusterMembership *membership, gpointer data)
   self->roster =
       muster_membership_roster (membership); /* the latest, whichever thread comes last */
   self->is_lost = !muster_membership_check (membership, NULL);
-  if (self->roster->has_chief)
+  if (self->roster->has_chief) {
     self->no_chief_us = 0;
-  else if (self->no_chief_us == 0)
+    self->is_leaderless = FALSE;
+  } else if (self->no_chief_us == 0) {
     self->no_chief_us = now_us ();
+  }
   g_mutex_unlock (&self->lock);
   end_round_if_due (self);
 }
@@ -362,6 +367,24 @@ look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, 
   return now_us () >= *wake_us ? DECIDED : NO_CHIEF;
 }
 
+/* Where the checkpoints are locked by a chief that sleeps, the next one could do nothing. */
+static gboolean
+may_lead (MusterElastic *self)
+{
+  g_autoptr (GError) failure = NULL;
+  const gboolean may =
+      self->options.may_lead == NULL || self->options.may_lead (self->options.user_data, &failure);
+
+  if (!may)
+    say_waiting (self, failure->message);
+  g_mutex_lock (&self->lock);
+  self->is_leaderless = !may;
+  if (!may)
+    self->not_before_us = in_us (LEADERLESS_US);
+  g_mutex_unlock (&self->lock);
+  return may;
+}
+
 static gboolean
 wait_for_change (MusterElastic *self, const MusterRoster *roster, gint64 wake_us,
                  gint64 deadline_us, GCancellable *cancellable, GError **error)
@@ -396,6 +419,8 @@ find_role (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable,
       return FALSE;
     g_autoptr (MusterRoster) roster = copy_roster (self);
     const Situation situation = look (self, roster, role, &wake_us);
+    if (situation == DECIDED && *role == MUSTER_ELASTIC_CHIEF && !may_lead (self))
+      *role = MUSTER_ELASTIC_WORKER;
     if (situation == DECIDED)
       return TRUE;
     if (situation == LOST)
@@ -435,6 +460,16 @@ const MusterPositionSlots *
 muster_elastic_slots (MusterElastic *self)
 {
   return &self->slots;
+}
+
+gint64
+muster_elastic_timeout (MusterElastic *self, gint64 timeout_us)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  if (self->role != MUSTER_ELASTIC_WORKER || !self->is_leaderless)
+    return timeout_us;
+  return timeout_us > 0 ? MIN (timeout_us, LEADERLESS_US) : LEADERLESS_US;
 }
 
 GCancellable *
@@ -509,7 +544,9 @@ gboolean
 muster_elastic_goes_on (MusterElastic *self, gboolean is_fenced, const GError *failure)
 {
   g_mutex_lock (&self->lock);
-  const gboolean is_changing = self->is_changing;
+  const gboolean is_changing =
+      self->is_changing ||
+      (self->is_leaderless && muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED));
   self->is_in_round = FALSE;
   g_clear_object (&self->coordinator);
   g_mutex_unlock (&self->lock);
@@ -519,5 +556,6 @@ muster_elastic_goes_on (MusterElastic *self, gboolean is_fenced, const GError *f
     self->n_refusals = 0;
   return (is_fenced && self->n_refusals < MOST_REFUSALS) ||
          (is_changing && (failure == NULL || muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
+                          muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
                           g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)));
 }

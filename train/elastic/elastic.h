@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "master/membership.h"
 #include "session/manager.h"
+#include "train/monitored/coordinator.h"
 #include "train/position/position.h"
 
 G_BEGIN_DECLS
 
 /* A task's part in a job whose tasks are equal: its membership at the master, and the role that it
- * has. A task trains in rounds (train/train.c): in each it is the chief or a worker, and a round
- * ends where the role changes. When the model has no chief, the member in the lowest slot becomes
- * it at once; each further one waits a little longer, in case that those before it are silent. Who
- * claims the model first is chief: a claim that is refused is another's success.
+ * has. A task trains in rounds (train/train_elastic.c): in each it is the chief or a worker, and a
+ * round ends where the role changes. When the model has no chief, the member in the lowest slot
+ * becomes it at once; each further one waits a little longer, in case that those before it are
+ * silent. Who claims the model first is chief: a claim that is refused is another's success.
  *
  * next, goes_on and the slots' functions are for the thread that trains. */
 typedef struct _MusterElastic MusterElastic;
@@ -25,6 +27,10 @@ typedef struct {
   guint max_tasks;               /* a task waits while there are so many others; 0: n_slots */
   MusterSessionProgress waiting; /* (nullable) */
   gpointer waiting_data;
+  /* (nullable) FALSE with an error if this task couldn't be the chief now: meanwhile it works on,
+   * without a chief */
+  gboolean (*may_lead) (gpointer user_data, GError **error);
+  gpointer user_data;
 } MusterElasticOptions;
 
 typedef enum {
@@ -48,6 +54,17 @@ gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellab
 guint muster_elastic_slot (MusterElastic *self);
 const MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
 GCancellable *muster_elastic_cancellable (MusterElastic *self);
+/* How long this round may wait for the model: timeout_us, 0 as ever, or less. */
+gint64 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us);
+
+/* What the hook of a round needs (elastic_hook.h). */
+
+/* The session of the round is there (coordinator), or it is being created (NULL). */
+void muster_elastic_set_session (MusterElastic *self, MusterCoordinator *coordinator);
+/* Before a step: FALSE with CANCELLED if the slot isn't this task's any more. */
+gboolean muster_elastic_check (MusterElastic *self, GError **error);
+/* After a step: FALSE if the round ends here. */
+gboolean muster_elastic_may_step (MusterElastic *self, gboolean has_trained);
 
 /* Before a round ends with a failure: a step that was refused, since another process has made it,
  * isn't one (a task that sleeps for a lease loses its slot). The failure becomes CANCELLED, and

@@ -11,6 +11,8 @@
 #define DEFAULT_SETTLE_US (5 * MUSTER_SECOND)
 #define DEFAULT_HOLD_US   (60 * MUSTER_SECOND)
 #define DEFAULT_OTHERS_US (30 * 60 * MUSTER_SECOND)
+/* Steps in a row that may be refused because another process made the slot's next. */
+#define MOST_REFUSED 5
 
 G_DEFINE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER_TYPE_HOOK)
 
@@ -186,6 +188,7 @@ position_before_run (MusterHook *hook, MusterRunContext *context, GError **error
 static gboolean
 move_on (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
+  self->n_refused = 0;
   if (self->is_lent) {
     muster_position_give_back (self);
     return TRUE;
@@ -224,25 +227,30 @@ position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   return TRUE;
 }
 
-/* The task of a slot that was taken over isn't gone, but was asleep, and has made the step itself.
- */
+/* If batches are dealt, a task that was asleep may have lost its slot, and make one more step there
+ * before it knows: nothing of the refused step was written, so it is enough to look where the slot
+ * is now. */
 static gboolean
-is_made_already (const MusterPositionHook *self, const GError *failure)
+looks_again (MusterPositionHook *self, const GError *failure)
 {
-  return self->is_lent && muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) &&
-         strstr (failure->message, MUSTER_POSITION_REFUSED) != NULL;
+  if (!self->is_dealt || !muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+      strstr (failure->message, MUSTER_POSITION_REFUSED) == NULL ||
+      ++self->n_refused > MOST_REFUSED)
+    return FALSE;
+  if (self->is_lent)
+    muster_position_give_back (self);
+  else
+    self->is_held = TRUE; /* the next step begins with a look */
+  return TRUE;
 }
 
-/* Returns TRUE if a step failed because there is none to make any more. */
+/* Returns TRUE if a step failed because there is none to make, or not that one. */
 static gboolean
 is_no_failure (MusterPositionHook *self, const GError *failure)
 {
-  if (is_made_already (self, failure)) {
-    muster_position_give_back (self);
-    return TRUE;
-  }
   /* The session was lost together with the last step's response: the step was done. */
-  return muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) && muster_position_is_over (self);
+  return looks_again (self, failure) ||
+         (muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) && muster_position_is_over (self));
 }
 
 gboolean

@@ -33,7 +33,7 @@ struct _MusterPositionHook {
   char *train_op;          /* (owned) from begin on */
   GCancellable *stopped;   /* (owned) (nullable) the session's coordinator's */
   MusterPositionPlace own; /* the task's own */
-  gboolean is_held;        /* as of the last step */
+  gboolean is_held;        /* as of the last step: the next one begins with a look */
   MusterPositionRun run;   /* the kind of the current run */
   guint held_at;           /* STEPPING: the index of hold among the run's fetches */
 
@@ -44,6 +44,7 @@ struct _MusterPositionHook {
   gboolean is_looking;  /* for what is left in slots that no task is in */
   guint claimed;        /* a slot that was claimed; n_tasks: none */
   gint64 claimed_us;
+  guint n_refused;  /* steps in a row */
   gboolean is_lent; /* the next step is made in the claimed slot: */
   MusterPositionPlace lent;
 

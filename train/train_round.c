@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/train_round.h"
+
+#include "base/error.h"
+#include "train/elastic/elastic_hook.h"
+#include "train/hooks/hooks_private.h"
+#include "train/monitored/run_context_private.h"
+#include "train/position/position.h"
+#include "train/train_hook.h"
+
+#define DEFAULT_SLOTS 64
+
+guint
+muster_train_n_slots (const MusterTraining *training)
+{
+  return MAX (training->max_tasks, DEFAULT_SLOTS);
+}
+
+/* --- the parts --- */
+
+typedef struct {
+  const MusterTraining *training;
+  MusterElastic *elastic;    /* (not owned) (nullable) */
+  MusterScaffold *scaffold;  /* (owned) with positions */
+  MusterSaver *saver;        /* (owned) (nullable) */
+  MusterHook *training_hook; /* (owned) */
+  MusterHook *position;      /* (not owned) (nullable) one of last */
+  GPtrArray *first;          /* (owned) (element-type MusterHook) before the hook that saves */
+  GPtrArray *last;           /* (owned) (element-type MusterHook) */
+} Parts;
+
+static void
+parts_clear (Parts *self)
+{
+  g_clear_pointer (&self->scaffold, muster_scaffold_unref);
+  g_clear_object (&self->saver);
+  g_clear_object (&self->training_hook);
+  g_clear_pointer (&self->first, g_ptr_array_unref);
+  g_clear_pointer (&self->last, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parts, parts_clear)
+
+static gboolean
+has_positions (const MusterTraining *training)
+{
+  return training->batches != NULL && !training->without_positions;
+}
+
+static gboolean
+check (const MusterTraining *training, GError **error)
+{
+  const char *wrong = NULL;
+
+  if (muster_scaffold_train_op (training->scaffold) == NULL)
+    wrong = "the meta graph has no train op; add it to the collection 'train_op' before exporting";
+  else if (muster_scaffold_global_step (training->scaffold) == NULL)
+    wrong = "the model has no global step; create it with tf.compat.v1.train.create_global_step ()";
+  else if (training->epochs > 0 && training->batches == NULL)
+    wrong = "epochs need batches to feed; set a step to train until instead";
+  else if (training->epochs > 0 && training->until_step > 0)
+    wrong = "set either a final step or a number of epochs, not both";
+  else if (training->is_elastic && !has_positions (training))
+    wrong = "an elastic job needs batches with positions, which its tasks deal among themselves";
+  if (wrong != NULL) {
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
+  }
+  for (gsize i = 0; i < training->n_feeds; i++)
+    if (!muster_hook_need_node (training->scaffold, training->feeds[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Creates the scaffold; its model has positions if batches are fed. */
+static gboolean
+take_scaffold (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  const MusterScaffoldOptions same = {.copy_from = training->scaffold};
+
+  if (!has_positions (training)) {
+    self->scaffold = training->checkpoint_dir != NULL
+                         ? muster_scaffold_with_saver (training->scaffold, error)
+                         : muster_scaffold_ref (training->scaffold);
+    return self->scaffold != NULL;
+  }
+  MusterMetaGraph *plain = muster_scaffold_meta_graph (training->scaffold);
+  g_autoptr (MusterMetaGraph) extended =
+      training->is_elastic
+          ? muster_position_add_dealt (plain, muster_train_n_slots (training), error)
+          : muster_position_add (plain, MAX (training->n_tasks, 1), error);
+  if (extended != NULL)
+    self->scaffold = muster_scaffold_new_with (extended, &same, error);
+  return self->scaffold != NULL;
+}
+
+/* The chief's saver; its checkpoints are this job's. */
+static gboolean
+take_saver (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
+  MusterSaverOptions options = training->saver != NULL ? *training->saver : (MusterSaverOptions){0};
+  g_autoptr (GError) failure = NULL;
+
+  if (training->is_worker || training->checkpoint_dir == NULL)
+    return TRUE;
+  if (options.clock == NULL)
+    options.clock = training->clock;
+  self->saver = muster_saver_new (meta_graph, &options, error);
+  if (self->saver == NULL)
+    return FALSE;
+  /* the restore reports an unreadable file */
+  g_autofree char *latest =
+      muster_saver_latest_checkpoint (self->saver, training->checkpoint_dir, &failure);
+  return latest == NULL ||
+         muster_position_check (meta_graph, muster_saver_storage (self->saver), latest, error);
+}
+
+static gboolean
+next_batch (MusterTensor **feeds, gint64 deadline_us G_GNUC_UNUSED,
+            GCancellable *cancellable G_GNUC_UNUSED, gpointer user_data,
+            GError **error G_GNUC_UNUSED)
+{
+  muster_batches_next (user_data, feeds);
+  return TRUE;
+}
+
+static MusterHook *
+feeding_hook (const MusterTraining *training)
+{
+  g_auto (GStrv) names = g_new0 (char *, training->n_feeds + 1);
+
+  for (gsize i = 0; i < training->n_feeds; i++)
+    names[i] = g_strdup (training->feeds[i]);
+  return muster_feed_func_hook_new ((const char *const *)names, next_batch, training->batches,
+                                    NULL);
+}
+
+/* The number of batches of all tasks; 0: training doesn't end by epochs. */
+static gint64
+n_batches (const MusterTraining *training)
+{
+  gint64 per_epoch = training->epochs > 0 ? muster_batches_per_epoch (training->batches) : 0;
+  return per_epoch > 0 && training->epochs > G_MAXINT64 / per_epoch ? G_MAXINT64
+                                                                    : training->epochs * per_epoch;
+}
+
+static MusterHook *
+position_hook (const MusterTraining *training, MusterElastic *elastic, GError **error)
+{
+  const gboolean is_alone = !training->is_elastic && training->n_tasks <= 1;
+  const MusterPositionOptions options = {
+      .task = elastic != NULL ? muster_elastic_slot (elastic) : training->task_number,
+      .slots = elastic != NULL ? muster_elastic_slots (elastic) : NULL,
+      .settle_us = training->is_elastic ? training->step_timeout_us : 0,
+      .name = training->task,
+      .is_worker = training->is_worker,
+      .master = is_alone ? NULL : training->master, /* a reset could affect other jobs */
+      .batches = training->batches,
+      .feeds = training->feeds,
+      .n_feeds = training->n_feeds,
+      .n_batches = n_batches (training),
+      .clock = training->clock};
+  return muster_position_hook_new (&options, error);
+}
+
+/* Adds the batches and their end. */
+static gboolean
+add_input (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  gint64 until_step = training->until_step;
+  MusterHook *input = NULL;
+
+  if (has_positions (training))
+    input = self->position = position_hook (training, self->elastic, error);
+  else if (training->batches != NULL)
+    input = feeding_hook (training);
+  if (input != NULL)
+    g_ptr_array_add (self->last, input);
+  else if (training->batches != NULL)
+    return FALSE;
+  if (training->epochs > 0 && has_positions (training))
+    muster_training_hook_set_epochs (self->training_hook, input, n_batches (training));
+  else if (training->epochs > 0)
+    until_step = n_batches (training);
+  if (until_step > 0)
+    g_ptr_array_add (self->last, muster_stop_at_step_hook_new (0, until_step, NULL));
+  return TRUE;
+}
+
+/* Finds a NaN loss before it is saved. */
+static gboolean
+add_hooks (Parts *self, GError **error)
+{
+  const MusterTraining *training = self->training;
+  GPtrArray *first = training->is_worker ? self->last : self->first;
+
+  if (self->elastic != NULL)
+    g_ptr_array_add (first, muster_elastic_hook_new (self->elastic));
+  if (training->loss != NULL)
+    g_ptr_array_add (first, muster_nan_hook_new (training->loss, TRUE));
+  g_ptr_array_add (first, g_object_ref (self->training_hook));
+  if (!add_input (self, error))
+    return FALSE;
+  g_ptr_array_add (self->last, muster_training_hook_new_ending (self->training_hook));
+  return TRUE;
+}
+
+static gboolean
+assemble (Parts *self, MusterTrained *trained, GError **error)
+{
+  const MusterTraining *training = self->training;
+
+  if (!check (training, error) || !take_scaffold (self, error) || !take_saver (self, error))
+    return FALSE;
+  self->first = g_ptr_array_new_with_free_func (g_object_unref);
+  self->last = g_ptr_array_new_with_free_func (g_object_unref);
+  self->training_hook = muster_training_hook_new (training, self->saver, trained);
+  return add_hooks (self, error);
+}
+
+static MusterMonitoredSession *
+open_session (const Parts *self, GCancellable *cancellable, GError **error)
+{
+  const MusterTraining *training = self->training;
+  const MusterTrainingListener *listener = training->listener;
+  MusterSessionListener session = muster_training_hook_session_listener (self->training_hook);
+  MusterSaverListener saver = muster_training_hook_saver_listener (self->training_hook);
+  MusterMonitoredTrainingOptions options = {
+      .scaffold = self->scaffold,
+      .master = training->master,
+      .is_worker = training->is_worker,
+      .checkpoint_dir = training->checkpoint_dir,
+      .saver = self->saver,
+      .restore = training->restore,
+      .overwrite = training->overwrite,
+      .always_restore = training->always_restore,
+      .continue_without_positions = training->continue_without_positions,
+      .save_checkpoint_us = training->save_us,
+      .save_checkpoint_steps = training->save_steps,
+      .save_auto = training->save_auto,
+      .save_share = training->save_share,
+      .save_blocking = training->save_blocking,
+      .summary_dir = training->log_dir,
+      .hooks = (MusterHook *const *)self->last->pdata,
+      .n_hooks = self->last->len,
+      .chief_only_hooks = (MusterHook *const *)self->first->pdata,
+      .n_chief_only_hooks = self->first->len,
+      .saver_listeners = &saver,
+      .n_saver_listeners = 1,
+      .max_wait_us = training->timeout_us,
+      .timeout_us = training->timeout_us,
+      .model = training->model,
+      .task = training->task,
+      .step_timeout_us = training->step_timeout_us,
+      .cluster = training->cluster,
+      .chief = training->chief,
+      .config = training->config,
+      .preemption = training->preemption,
+      .waiting = listener != NULL ? listener->waiting : NULL,
+      .waiting_data = listener != NULL ? listener->waiting_data : NULL,
+      .listener = &session,
+      .clock = training->clock,
+  };
+  return muster_monitored_training_session_new (&options, NULL, cancellable, error);
+}
+
+/* --- the training --- */
+
+static gboolean
+run (const Parts *self, MusterMonitoredSession *session, GError **error)
+{
+  const char *train_op = muster_scaffold_train_op (self->scaffold);
+  const MusterStep step = {
+      .targets = &train_op, .n_targets = 1, .deadline_us = MUSTER_WAIT_FOREVER};
+
+  if (muster_training_hook_is_done (self->training_hook))
+    return TRUE;
+  while (!muster_monitored_session_should_stop (session))
+    if (self->position != NULL
+            ? !muster_position_run (self->position, session, &step, NULL, NULL, error)
+            : !muster_monitored_session_run (session, &step, NULL, NULL, error))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+muster_train_round (const MusterTraining *training, MusterElastic *elastic, MusterTrained *trained,
+                    gboolean *is_replaced, GCancellable *cancellable, GError **error)
+{
+  g_auto (Parts) parts = {.training = training, .elastic = elastic};
+  g_autoptr (GError) failure = NULL;
+
+  if (!assemble (&parts, trained, error))
+    return FALSE;
+  g_autoptr (MusterMonitoredSession) session = open_session (&parts, cancellable, error);
+  if (session == NULL) {
+    *is_replaced = trained->report.outcome == MUSTER_OUTCOME_FENCED;
+    return FALSE;
+  }
+  (void)run (&parts, session, &failure);
+  if (elastic != NULL && failure != NULL)
+    muster_elastic_judge (elastic, &failure);
+  GError *ended = NULL;
+  gboolean is_well =
+      muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);
+  muster_monitored_session_goodput (session, &trained->goodput);
+  if (is_well && failure != NULL &&
+      trained->report.outcome == MUSTER_OUTCOME_OVER) /* not by the end of the input */
+    ended = g_steal_pointer (&failure);
+  else if (is_well)
+    return TRUE;
+  *is_replaced = muster_training_hook_is_replaced (parts.training_hook) ||
+                 trained->report.outcome == MUSTER_OUTCOME_FENCED;
+  g_propagate_error (error, muster_training_hook_blame (parts.training_hook, ended));
+  return FALSE;
+}
