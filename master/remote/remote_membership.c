@@ -39,6 +39,7 @@ struct _MusterRemoteMembership {
   gint64 renews_us;  /* the latest instant of the next report */
   gint64 reports_us; /* the earliest */
   gint64 n_reported;
+  gint has_news; /* atomic: batches were reported since, and the task knows */
 
   GMutex lock;
   GCond changed; /* of what follows */
@@ -113,6 +114,7 @@ open_stream (MusterRemoteMembership *self, GError **error)
   message.slot = self->join->slot;
   message.n_slots = (gint32)MIN (self->join->n_slots, G_MAXINT32);
   message.member = id_of (self);
+  g_atomic_int_set (&self->has_news, FALSE);
   message.batches = muster_membership_n_batches (MUSTER_MEMBERSHIP (self));
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   muster_remote_pack (&request, &message.base);
@@ -254,6 +256,7 @@ send_report (MusterRemoteMembership *self, gint64 n_batches, gboolean leaves, gi
 static void
 report (MusterRemoteMembership *self, GCancellable *cancellable)
 {
+  g_atomic_int_set (&self->has_news, FALSE);
   const gint64 n_batches = muster_membership_n_batches (MUSTER_MEMBERSHIP (self));
   const gint64 renews_in_us = self->lease_us / RENEWALS_PER_LEASE;
   const gint64 deadline_us = now_us () + MAX (renews_in_us, LEAST_ANSWER_US);
@@ -298,10 +301,14 @@ keep_up (gpointer owner, GCancellable *cancellable)
   return report_due_us (self);
 }
 
+/* Every step comes here: only the first after a report wakes the task, which knows when the next is
+ * due. */
 static void
 remote_membership_report (MusterMembership *membership, gint64 n_batches G_GNUC_UNUSED)
 {
-  muster_background_wake (MUSTER_REMOTE_MEMBERSHIP (membership)->task);
+  MusterRemoteMembership *self = MUSTER_REMOTE_MEMBERSHIP (membership);
+  if (g_atomic_int_compare_and_exchange (&self->has_news, FALSE, TRUE))
+    muster_background_wake (self->task);
 }
 
 /* --- joining and leaving --- */
