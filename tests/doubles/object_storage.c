@@ -29,6 +29,9 @@ typedef struct {
   Bucket *bucket; /* (owned) */
   guint calls_to_stop, calls_to_failure;
   gboolean has_effect, has_stopped, has_failed;
+  guint n_calls, stalls_from;
+  gint64 latest_us;
+  char *unbound; /* (owned) (nullable) */
   char *awaited; /* (owned) (nullable) */
   void (*act) (gpointer data);
   gpointer act_data;
@@ -114,6 +117,7 @@ process_unref (Process *self)
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   g_free (self->awaited);
+  g_free (self->unbound);
   bucket_unref (self->bucket);
   g_free (self);
 }
@@ -214,6 +218,28 @@ object_storage_has_failed (MusterObjectStorage *self)
 }
 
 void
+object_storage_stall_at (MusterObjectStorage *self, guint n, gint64 latest_us)
+{
+  g_autoptr (GMutexLocker) locker = lock (self);
+  self->process->stalls_from = n > 0 ? self->process->n_calls + n : 0;
+  self->process->latest_us = latest_us;
+}
+
+char *
+object_storage_unbound (MusterObjectStorage *self)
+{
+  g_autoptr (GMutexLocker) locker = lock (self);
+  return g_strdup (self->process->unbound);
+}
+
+guint
+object_storage_n_calls (MusterObjectStorage *self)
+{
+  g_autoptr (GMutexLocker) locker = lock (self);
+  return self->process->n_calls;
+}
+
+void
 object_storage_before_replace (MusterObjectStorage *self, const char *name,
                                void (*act) (gpointer data), gpointer data)
 {
@@ -275,10 +301,28 @@ absent (GError **error, const char *path)
   return FALSE;
 }
 
+/* Waits for the answer that doesn't come, as far as a caller can tell. */
+static gboolean
+stall (MusterObjectStorage *self, const char *path, GError **error)
+{
+  Process *process = self->process;
+  const gboolean is_soon = self->deadline_us <= g_get_monotonic_time () + 61 * MUSTER_SECOND;
+
+  if (process->unbound == NULL &&
+      (self->deadline_us > process->latest_us || (self->cancellable == NULL && !is_soon)))
+    process->unbound = g_strdup_printf (
+        "'%s' (%s, %s)", path, self->deadline_us == MUSTER_WAIT_FOREVER ? "forever" : "a deadline",
+        self->cancellable != NULL ? "a cancellable" : "no cancellable");
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "'%s': no answer", path);
+}
+
 /* A call that changes nothing. */
 static gboolean
 begin (MusterObjectStorage *self, const char *path, GError **error)
 {
+  self->process->n_calls++;
+  if (self->process->stalls_from > 0 && self->process->n_calls >= self->process->stalls_from)
+    return stall (self, path, error);
   if (self->process->has_stopped)
     return fail (error, path, "this process has ended");
   if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
