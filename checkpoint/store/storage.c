@@ -407,12 +407,12 @@ muster_storage_replace (MusterStorage *self, const char *path, const void *data,
 }
 
 gboolean
-muster_storage_sweep (MusterStorage *self, const char *directory, GError **error)
+muster_storage_sweep (MusterStorage *self, const char *directory, gint64 before_us, GError **error)
 {
   muster_require (error, FALSE, self, directory);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   return check (self, directory, error) &&
-         (iface->sweep == NULL || iface->sweep (self, directory, error));
+         (iface->sweep == NULL || iface->sweep (self, directory, before_us, error));
 }
 
 MusterStorage *

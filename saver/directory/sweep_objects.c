@@ -180,6 +180,14 @@ find_time (Objects *self, gboolean is_held)
   return TRUE;
 }
 
+/* Without a chief, who may list them isn't asked for that. */
+static gboolean
+sweep_uploads (const Objects *self, gboolean is_held)
+{
+  const gint64 before_us = is_held ? G_MAXINT64 : self->before_us;
+  return muster_storage_sweep (self->storage, self->directory, before_us, NULL) || !is_held;
+}
+
 gboolean
 muster_checkpoint_directory_sweep_objects (MusterCheckpointDirectory *self, MusterStorage *storage,
                                            const char *directory)
@@ -190,8 +198,7 @@ muster_checkpoint_directory_sweep_objects (MusterCheckpointDirectory *self, Must
       .owner = self, .storage = storage, .directory = directory, .files = files, .used = used};
 
   const gboolean held = is_held (&objects);
-  if (files == NULL || !find_time (&objects, held) ||
-      (held && !muster_storage_sweep (storage, directory, NULL)))
+  if (files == NULL || !find_time (&objects, held) || !sweep_uploads (&objects, held))
     return FALSE;
   for (char **file = files; *file != NULL; file++)
     if (muster_checkpoint_directory_is_temporary (*file))

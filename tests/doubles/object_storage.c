@@ -41,6 +41,7 @@ typedef struct {
   gatomicrefcount refs;
   Process *process; /* (not owned) as a mark */
   char *path;       /* (owned) */
+  gint64 begun_us;
   GByteArray *bytes;
 } Upload;
 
@@ -368,8 +369,10 @@ object_create (MusterStorage *storage, const char *path, GError **error)
   if (!begin_change (self, path, &is_lost, error))
     return NULL;
   Upload *upload = g_new (Upload, 1);
-  *upload =
-      (Upload){.process = self->process, .path = g_strdup (path), .bytes = g_byte_array_new ()};
+  *upload = (Upload){.process = self->process,
+                     .path = g_strdup (path),
+                     .begun_us = self->process->bucket->now_us,
+                     .bytes = g_byte_array_new ()};
   g_atomic_ref_count_init (&upload->refs);
   g_ptr_array_add (self->process->bucket->uploads, upload);
   if (!end_change (is_lost, path, error))
@@ -678,7 +681,7 @@ object_replace (MusterStorage *storage, const char *path, const void *data, gsiz
 }
 
 static gboolean
-object_sweep (MusterStorage *storage, const char *directory, GError **error)
+object_sweep (MusterStorage *storage, const char *directory, gint64 before_us, GError **error)
 {
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = lock (self);
@@ -689,7 +692,8 @@ object_sweep (MusterStorage *storage, const char *directory, GError **error)
     return FALSE;
   for (guint i = uploads->len; i-- > 0;) {
     const Upload *upload = uploads->pdata[i];
-    if (upload->process != self->process && g_str_has_prefix (upload->path, directory))
+    if (upload->process != self->process && g_str_has_prefix (upload->path, directory) &&
+        upload->begun_us < before_us)
       g_ptr_array_remove_index (uploads, i);
   }
   return end_change (is_lost, directory, error);
