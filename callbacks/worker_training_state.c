@@ -237,7 +237,8 @@ commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bound
   state->latest = g_strdup (prefix);
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, self->write_dir, bounds->deadline_us, self->clock, bounds->cancellable, error);
-  if (lock == NULL || !muster_checkpoint_state_write (self->storage, self->write_dir, state, error))
+  if (lock == NULL || !muster_checkpoint_state_write (muster_directory_lock_storage (lock),
+                                                      self->write_dir, state, error))
     return FALSE;
   remove_older (self, prefix);
   return TRUE;

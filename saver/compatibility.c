@@ -526,9 +526,10 @@ muster_saver_check_compatible (MusterSaver *self, const char *prefix, GCancellab
 
   static const MusterRestoreOptions plain;
   g_auto (MusterMatch) match = {0};
-  return self->is_empty ||
-         (muster_storage_check_path (self->storage, "checkpoint", prefix, error) &&
-          muster_match_make (&match, self, self->storage, prefix, &plain, error) &&
-          muster_match_check (&match, error) &&
-          muster_match_verify (&match, &plain, cancellable, error));
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, MUSTER_WAIT_FOREVER, self->clock, cancellable);
+  return self->is_empty || (muster_storage_check_path (storage, "checkpoint", prefix, error) &&
+                            muster_match_make (&match, self, storage, prefix, &plain, error) &&
+                            muster_match_check (&match, error) &&
+                            muster_match_verify (&match, &plain, cancellable, error));
 }

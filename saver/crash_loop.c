@@ -8,35 +8,56 @@
 #include "checkpoint/store/directory_lock.h"
 #include "saver/saver_private.h"
 
-/* How long a chief waits for another process that writes to the directory. */
+/* How long a chief waits for another process that writes to the directory, or for an object store.
+ */
 #define LOCK_US (5 * MUSTER_SECOND)
 
-/* Reads the side file, holding the directory's lock. */
-static MusterCheckpointRecord *
-open_record (MusterSaver *self, const char *directory, MusterDirectoryLock **lock, GError **error)
-{
-  gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), LOCK_US);
+/* A change of a directory's side file, holding its lock. */
+typedef struct {
+  MusterSaver *saver;
+  const char *directory;
+  gpointer what;
+  MusterStorage *storage; /* (not owned) the lock's */
+} Change;
 
-  *lock = muster_directory_lock (self->storage, directory, deadline_us, self->clock, NULL, error);
-  return *lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
-                       : NULL;
+typedef gboolean (*Attempt) (const Change *change, MusterCheckpointRecord *record, GError **error);
+
+static gboolean
+try_once (Change *self, Attempt attempt, gint64 deadline_us, GCancellable *cancellable,
+          GError **error)
+{
+  g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
+      self->saver->storage, self->directory, deadline_us, self->saver->clock, cancellable, error);
+
+  if (lock == NULL)
+    return FALSE;
+  self->storage = muster_directory_lock_storage (lock);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read_to_write (self->storage, self->directory, error);
+  return record != NULL && attempt (self, record, error);
 }
 
 /* Again, where a store has no locks and another writer was faster. */
-typedef gboolean (*Attempt) (gpointer data, GError **error);
-
 static gboolean
-try_until_done (MusterSaver *self, Attempt attempt, gpointer data, GError **error)
+try_until_done (Change *self, Attempt attempt, gint64 deadline_us, GCancellable *cancellable,
+                GError **error)
 {
-  const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), LOCK_US);
+  MusterClock *clock = self->saver->clock;
 
+  deadline_us = MIN (deadline_us, muster_deadline_after (muster_clock_now_us (clock), LOCK_US));
   for (guint n_tries = 0;;) {
     GError *why = NULL;
-    if (attempt (data, &why))
+    if (try_once (self, attempt, deadline_us, cancellable, &why))
       return TRUE;
-    if (!muster_directory_try_again (&n_tries, deadline_us, self->clock, NULL, why, error))
+    if (!muster_directory_try_again (&n_tries, deadline_us, clock, cancellable, why, error))
       return FALSE;
   }
+}
+
+static gboolean
+write_record (const Change *self, MusterCheckpointRecord *record, GError **error)
+{
+  return muster_checkpoint_record_write (self->storage, self->directory, record, error);
 }
 
 static gboolean
@@ -62,23 +83,18 @@ set_own_restore (MusterSaver *self, const char *directory, const char *name)
 }
 
 typedef struct {
-  MusterSaver *saver;
-  const char *directory, *prefix;
+  const char *prefix;
   guint *deaths;
 } Begin;
 
 static gboolean
-begin_once (gpointer data, GError **error)
+begin_once (const Change *change, MusterCheckpointRecord *record, GError **error)
 {
-  const Begin *what = data;
-  MusterSaver *self = what->saver;
-  const char *directory = what->directory;
+  const Begin *what = change->what;
+  MusterSaver *self = change->saver;
+  const char *directory = change->directory;
   g_autofree char *name = g_path_get_basename (what->prefix);
-  g_autoptr (MusterDirectoryLock) lock = NULL;
-  g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
 
-  if (record == NULL)
-    return FALSE;
   if (record->life != NULL && !is_own_restore (self, directory, record->life))
     muster_checkpoint_record_ensure (record, record->life)->deaths++;
   const MusterSideCheckpoint *known = muster_checkpoint_record_find (record, what->prefix);
@@ -86,7 +102,7 @@ begin_once (gpointer data, GError **error)
   const char *life = *what->deaths < MUSTER_CRASH_LOOP_LIMIT ? name : NULL;
   g_free (record->life);
   record->life = g_strdup (life);
-  if (!muster_checkpoint_record_write (self->storage, directory, record, error))
+  if (!write_record (change, record, error))
     return FALSE;
   set_own_restore (self, life != NULL ? directory : NULL, life);
   return TRUE;
@@ -94,23 +110,29 @@ begin_once (gpointer data, GError **error)
 
 gboolean
 muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *prefix,
-                         guint *deaths, GError **error)
+                         guint *deaths, gint64 deadline_us, GCancellable *cancellable,
+                         GError **error)
 {
-  Begin what = {self, directory, prefix, deaths};
-  return try_until_done (self, begin_once, &what, error);
+  Begin what = {prefix, deaths};
+  Change change = {self, directory, &what, NULL};
+  return try_until_done (&change, begin_once, deadline_us, cancellable, error);
 }
 
 /* TRUE if the record says that the model's chief holds the directory, that no run has died there
  * after it was restored, and that the directory's newest checkpoint is still there. */
 static gboolean
-is_living (MusterSaver *self, const char *directory, const MusterCheckpointRecord *record,
+is_living (const Change *change, const MusterCheckpointRecord *record,
            const MusterLivingModel *model)
 {
+  MusterSaver *self = change->saver;
+  const char *directory = change->directory;
+
   if (record->chief == NULL || model->holder == NULL || record->life != NULL)
     return FALSE;
   g_autofree char *holding =
       muster_checkpoint_directory_holding (&self->directory, record->chief, directory);
-  g_autofree char *latest = muster_saver_latest_checkpoint (self, directory, NULL);
+  g_autofree char *latest = muster_latest_checkpoint_named (change->storage, directory,
+                                                            self->directory.latest_filename, NULL);
   g_autofree char *place = model->durable != NULL ? g_path_get_dirname (model->durable) : NULL;
   const gint64 step = latest != NULL ? muster_checkpoint_step (latest) : -1;
   g_autofree char *own = muster_path_for_master (self->storage, directory);
@@ -122,12 +144,14 @@ is_living (MusterSaver *self, const char *directory, const MusterCheckpointRecor
 
 /* TRUE if a run that was restored from a fast tier died before it counted as good. */
 static gboolean
-has_died_in_fast_tier (MusterSaver *self)
+has_died_in_fast_tier (const Change *change)
 {
+  const MusterSaver *self = change->saver;
+
   for (guint i = 0; i < self->tiers->n; i++) {
     const char *directory = self->tiers->fast[i].rule.directory;
     g_autoptr (MusterCheckpointRecord) record =
-        muster_checkpoint_record_read (self->storage, directory, NULL);
+        muster_checkpoint_record_read (change->storage, directory, NULL);
     if (record != NULL && record->life != NULL)
       return TRUE;
   }
@@ -149,35 +173,29 @@ muster_living_model_new (const char *holder, const char *durable, gint64 durable
 }
 
 typedef struct {
-  MusterSaver *saver;
-  const char *directory;
   const MusterLivingModel *model;
   gboolean count_deaths;
   gboolean *may;
 } Continue;
 
 static gboolean
-continue_once (gpointer data, GError **error)
+continue_once (const Change *change, MusterCheckpointRecord *record, GError **error)
 {
-  const Continue *what = data;
-  MusterSaver *self = what->saver;
-  const char *directory = what->directory, *durable = what->model->durable;
+  const Continue *what = change->what;
+  MusterSaver *self = change->saver;
+  const char *durable = what->model->durable;
   g_autofree char *name = durable != NULL ? g_path_get_basename (durable) : NULL;
-  g_autoptr (MusterDirectoryLock) lock = NULL;
-  g_autoptr (MusterCheckpointRecord) record = open_record (self, directory, &lock, error);
 
-  if (record == NULL)
-    return FALSE;
   /* what is saved beside the graph was in the process of the chief that is gone */
-  *what->may = is_living (self, directory, record, what->model) && !has_died_in_fast_tier (self) &&
+  *what->may = is_living (change, record, what->model) && !has_died_in_fast_tier (change) &&
                !muster_saveables_has_any (self->saveables);
   if (!*what->may || !what->count_deaths || name == NULL ||
       muster_checkpoint_record_find (record, name) == NULL)
     return TRUE;
   record->life = g_strdup (name);
-  if (!muster_checkpoint_record_write (self->storage, directory, record, error))
+  if (!write_record (change, record, error))
     return FALSE;
-  set_own_restore (self, directory, name);
+  set_own_restore (self, change->directory, name);
   return TRUE;
 }
 
@@ -187,26 +205,21 @@ muster_saver_continue (MusterSaver *self, const char *directory, const MusterLiv
 {
   muster_require (error, FALSE, self, directory, model, may);
 
-  Continue what = {self, directory, model, count_deaths, may};
-  return try_until_done (self, continue_once, &what, error);
+  Continue what = {model, count_deaths, may};
+  Change change = {self, directory, &what, NULL};
+  return try_until_done (&change, continue_once, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 typedef struct {
-  MusterSaver *saver;
-  const char *directory, *name;
+  const char *name;
   gboolean is_proof;
 } End;
 
 static gboolean
-remove_life_once (gpointer data, GError **error)
+remove_life_once (const Change *change, MusterCheckpointRecord *record, GError **error)
 {
-  const End *what = data;
-  MusterSaver *self = what->saver;
-  g_autoptr (MusterDirectoryLock) lock = NULL;
-  g_autoptr (MusterCheckpointRecord) record = open_record (self, what->directory, &lock, error);
+  const End *what = change->what;
 
-  if (record == NULL)
-    return FALSE;
   /* Another job may have restored from there since. */
   if (g_strcmp0 (record->life, what->name) != 0)
     return TRUE;
@@ -214,15 +227,16 @@ remove_life_once (gpointer data, GError **error)
   MusterSideCheckpoint *checkpoint = muster_checkpoint_record_find (record, what->name);
   if (checkpoint != NULL && what->is_proof)
     checkpoint->deaths = 0;
-  return muster_checkpoint_record_write (self->storage, what->directory, record, error);
+  return write_record (change, record, error);
 }
 
 static gboolean
 remove_life (MusterSaver *self, const char *directory, const char *name, gboolean is_proof,
              GError **error)
 {
-  End what = {self, directory, name, is_proof};
-  return try_until_done (self, remove_life_once, &what, error);
+  End what = {name, is_proof};
+  Change change = {self, directory, &what, NULL};
+  return try_until_done (&change, remove_life_once, MUSTER_WAIT_FOREVER, NULL, error);
 }
 
 /* Removes the record; is_proof: the checkpoint is good. */

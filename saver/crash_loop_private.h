@@ -12,6 +12,7 @@ G_BEGIN_DECLS
  * saver didn't write means that the previous run died: the count of its checkpoint is increased.
  * *deaths is prefix's count; from MUSTER_CRASH_LOOP_LIMIT on, no run is recorded. */
 gboolean muster_crash_loop_begin (MusterSaver *self, const char *directory, const char *prefix,
-                                  guint *deaths, GError **error);
+                                  guint *deaths, gint64 deadline_us, GCancellable *cancellable,
+                                  GError **error);
 
 G_END_DECLS

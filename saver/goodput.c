@@ -32,10 +32,10 @@ take_later (MusterSaver *self, const MusterCheckpointRecord *record, MusterGoodp
 }
 
 static void
-look_in_fast_tiers (MusterSaver *self, MusterGoodput *goodput)
+look_in_fast_tiers (MusterSaver *self, MusterStorage *storage, MusterGoodput *goodput)
 {
   const MusterTiers *tiers = self->tiers;
-  const MusterTierLook look = {self->storage, self->directory.latest_filename, FALSE};
+  const MusterTierLook look = {storage, self->directory.latest_filename, FALSE};
   const char *directories[MUSTER_MAX_FAST_TIERS];
 
   if (tiers->n == 0)
@@ -54,10 +54,11 @@ muster_saver_read_goodput (MusterSaver *self, const char *directory, MusterGoodp
   g_return_val_if_fail (MUSTER_IS_SAVER (self) && directory != NULL && goodput != NULL, FALSE);
 
   MusterGoodput found = MUSTER_GOODPUT_INIT;
+  g_autoptr (MusterStorage) storage = muster_saver_bound_storage (self);
   g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (self->storage, directory, NULL);
+      muster_checkpoint_record_read (storage, directory, NULL);
   take_later (self, record, &found);
-  look_in_fast_tiers (self, &found);
+  look_in_fast_tiers (self, storage, &found);
   if (found.began_us == 0)
     return FALSE;
   *goodput = found;

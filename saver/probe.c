@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "checkpoint/format/bundle_writer.h"
+#include "checkpoint/store/storage_private.h"
 #include "graph/device_name.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
@@ -160,10 +161,10 @@ random_key (MusterSaver *self)
 }
 
 static gboolean
-write_file (MusterSaver *self, const char *prefix, const char *key, GError **error)
+write_file (MusterStorage *storage, const char *prefix, const char *key, GError **error)
 {
   g_autoptr (MusterTensor) value = muster_tensor_new_string (key);
-  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (self->storage, prefix, error);
+  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, prefix, error);
   return writer != NULL && muster_bundle_writer_add (writer, TENSOR, value, error) &&
          muster_bundle_writer_finish (writer, error);
 }
@@ -173,12 +174,13 @@ remove_file_quietly (MusterSaver *self, const char *directory, const char *prefi
 {
   g_autofree char *name = g_path_get_basename (prefix);
   g_autofree char *start = g_strconcat (name, ".", NULL);
-  g_auto (GStrv) all = muster_storage_list (self->storage, directory, NULL);
+  g_autoptr (MusterStorage) storage = muster_storage_for_cleanup (self->storage);
+  g_auto (GStrv) all = muster_storage_list (storage, directory, NULL);
 
   for (char **file = all; file != NULL && *file != NULL; file++) {
     g_autofree char *path = g_build_filename (directory, *file, NULL);
     if (g_str_has_prefix (*file, start))
-      (void)muster_storage_remove (self->storage, path, NULL); /* the probe's own result counts */
+      (void)muster_storage_remove (storage, path, NULL); /* the probe's own result counts */
   }
 }
 
@@ -304,7 +306,8 @@ judge (const Query *self, const char *directory, GError **error)
 }
 
 static gboolean
-probe_with (MusterSaver *self, Query *condition, const char *directory, GError **error)
+probe_with (MusterSaver *self, MusterStorage *storage, Query *condition, const char *directory,
+            GError **error)
 {
   g_autofree char *key = random_key (self);
   g_autofree char *name = g_strconcat (MUSTER_PROBE_PREFIX, key, NULL);
@@ -316,7 +319,7 @@ probe_with (MusterSaver *self, Query *condition, const char *directory, GError *
   condition->path = path;
   condition->sees = sees;
   condition->is_file = muster_storage_can_rename (self->storage, directory);
-  gboolean asked = write_file (self, prefix, key, error) && ask (condition, error);
+  gboolean asked = write_file (storage, prefix, key, error) && ask (condition, error);
   remove_file_quietly (self, directory, prefix);
   const gboolean is_seen = asked && judge (condition, directory, error);
   g_clear_pointer (&condition->denied, g_free);
@@ -358,8 +361,10 @@ probe (MusterSaver *self, MusterSession *session, const char *directory, gboolea
     return TRUE;
   Query condition = {
       .nodes = nodes, .session = session, .deadline_us = deadline_us, .cancellable = cancellable};
-  if (!muster_storage_make_directory (self->storage, directory, error) ||
-      !probe_with (self, &condition, directory, error))
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
+  if (!muster_storage_make_directory (storage, directory, error) ||
+      !probe_with (self, storage, &condition, directory, error))
     return FALSE;
   muster_probe_remember_directory (self->probe, session, directory);
   return TRUE;

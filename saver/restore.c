@@ -5,6 +5,7 @@
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine_private.h"
 #include "saver/crash_loop_private.h"
 #include "saver/restore_private.h"
 #include "saver/tiers/tier_choose_private.h"
@@ -19,6 +20,7 @@ static const MusterRestoreOptions plain;
 /* A restore on its way. */
 typedef struct {
   MusterSaver *saver;
+  MusterStorage *storage; /* (owned) the saver's, bound like the restore */
   MusterSession *session;
   gboolean is_here; /* the session's master is this process */
   const MusterRestoreOptions *options;
@@ -51,6 +53,7 @@ fault_free (gpointer data)
 static void
 restore_clear (Restore *self)
 {
+  g_clear_object (&self->storage);
   g_clear_pointer (&self->faults, g_ptr_array_unref);
   muster_tier_choice_clear (&self->choice);
   if (self->warnings != NULL)
@@ -69,11 +72,11 @@ typedef struct {
 /* A checkpoint that is read isn't removed. NULL without an error where nothing can be locked: then
  * reading it tells why. */
 static MusterStorageLock *
-hold (MusterSaver *self, const char *prefix, GError **error)
+hold (MusterStorage *storage, const char *prefix, GError **error)
 {
   g_autofree char *path = muster_bundle_index_path (prefix);
   g_autoptr (GError) failure = NULL;
-  MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_SHARED, &failure);
+  MusterStorageLock *lock = muster_storage_lock (storage, path, MUSTER_LOCK_SHARED, &failure);
 
   if (lock == NULL && g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
     muster_fail (error, MUSTER_ERROR_NOT_FOUND, "'%s' is being removed by another process", prefix);
@@ -144,11 +147,9 @@ copy_names (GPtrArray *names)
 
 /* Everything is read and checked before the first variable changes. */
 static gboolean
-run_held (MusterRestoreRun *self, GError **error)
+run_held (MusterRestoreRun *self, MusterStorage *storage, GError **error)
 {
   GError *failure = NULL;
-  g_autoptr (MusterStorage) storage = muster_storage_bound (self->saver->storage, self->deadline_us,
-                                                            self->saver->clock, self->cancellable);
 
   if (!muster_match_make (&self->match, self->saver, storage, self->prefix, self->options, error) ||
       !muster_match_check (&self->match, error) || !muster_restore_run_plan (self, error))
@@ -187,9 +188,9 @@ restore_one (const Restore *self, const char *prefix, MusterRestored *restored, 
                                    .cancellable = self->cancellable};
   GError *failure = NULL;
 
-  MusterStorageLock *lock = hold (self->saver, prefix, &failure);
-  gboolean is_done = failure == NULL && run_held (&run, &failure);
-  muster_storage_unlock (self->saver->storage, lock);
+  MusterStorageLock *lock = hold (self->storage, prefix, &failure);
+  gboolean is_done = failure == NULL && run_held (&run, self->storage, &failure);
+  muster_storage_unlock (self->storage, lock);
   if (is_done) {
     *restored = report (&run);
     return TRUE;
@@ -228,7 +229,7 @@ list_tiers (const Restore *self)
 {
   MusterSaver *saver = self->saver;
   const MusterTiers *tiers = saver->tiers;
-  const MusterTierLook look = {saver->storage, saver->directory.latest_filename,
+  const MusterTierLook look = {self->storage, saver->directory.latest_filename,
                                self->options->fall_back_to_files};
   const char *directories[MUSTER_MAX_FAST_TIERS + 1];
 
@@ -333,7 +334,8 @@ begin_crash_count (Restore *self, const char *prefix, GError **error)
   if (!self->options->count_deaths)
     return TRUE;
   g_autofree char *directory = home_of (self, prefix);
-  if (!muster_crash_loop_begin (self->saver, directory, prefix, &deaths, &failure)) {
+  if (!muster_crash_loop_begin (self->saver, directory, prefix, &deaths, self->deadline_us,
+                                self->cancellable, &failure)) {
     g_autofree char *line =
         g_strdup_printf ("can't record the start from '%s': %s", prefix, failure->message);
     add_line (self->warnings, line);
@@ -411,8 +413,9 @@ quarantine_fault (Restore *self, const Fault *fault, GString *lines)
                             "\n"
                             "  skipped; %s",
                             use);
-  else if (muster_checkpoint_quarantine (self->saver->storage, fault->prefix, fault->error->message,
-                                         &quarantined, &failure))
+  else if (muster_checkpoint_quarantine_by (self->storage, fault->prefix, fault->error->message,
+                                            &quarantined, self->deadline_us, self->saver->clock,
+                                            self->cancellable, &failure))
     g_string_append_printf (lines, "\n  set aside as %s; %s", quarantined, use);
   else
     g_string_append_printf (lines,
@@ -489,7 +492,8 @@ restore_newest (Restore *self, MusterRestored *result, GError **error)
       muster_tiers_note_restored (self->saver->tiers, result->prefix, self->is_doubtful);
       /* Where the state can't be read, and the files stood in for it, nothing is anybody's to
        * delete. */
-      (void)muster_saver_adopt_tiers (self->saver, self->options->directory, NULL);
+      (void)muster_saver_adopt_tiers (self->saver, self->options->directory, self->deadline_us,
+                                      self->cancellable, NULL);
       return TRUE;
     }
     GPtrArray *now = list_again (self, prefixes);
@@ -514,7 +518,7 @@ restore_nothing (const Restore *self, GError **error)
   GError *failure = NULL;
   g_autofree char *latest =
       directory != NULL ? muster_latest_checkpoint_named (
-                              saver->storage, directory, saver->directory.latest_filename, &failure)
+                              self->storage, directory, saver->directory.latest_filename, &failure)
                         : NULL;
 
   if (failure != NULL) {
@@ -554,13 +558,15 @@ muster_saver_restore (MusterSaver *self, MusterSession *session,
 {
   muster_require (error, FALSE, self, session);
 
-  g_auto (Restore) restore = {.saver = self,
-                              .session = session,
-                              .options = options != NULL ? options : &plain,
-                              .deadline_us = deadline_us,
-                              .cancellable = cancellable,
-                              .faults = g_ptr_array_new_with_free_func (fault_free),
-                              .warnings = g_string_new (NULL)};
+  g_auto (Restore) restore = {
+      .saver = self,
+      .storage = muster_storage_bound (self->storage, deadline_us, self->clock, cancellable),
+      .session = session,
+      .options = options != NULL ? options : &plain,
+      .deadline_us = deadline_us,
+      .cancellable = cancellable,
+      .faults = g_ptr_array_new_with_free_func (fault_free),
+      .warnings = g_string_new (NULL)};
   g_auto (MusterRestored) result = {0};
   Verdict verdict;
   gboolean done;
@@ -584,16 +590,19 @@ muster_saver_restore (MusterSaver *self, MusterSession *session,
 
 gboolean
 muster_saver_check_restored (MusterSaver *self, const char *directory, const char *prefix,
-                             gint64 deadline_us, GError **error)
+                             gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   const MusterRestoreOptions latest = {.directory = directory};
 
   if (!muster_tiers_is_doubtful (self->tiers, prefix))
     return TRUE;
-  g_auto (Restore) restore = {.saver = self,
-                              .options = &latest,
-                              .deadline_us = deadline_us,
-                              .warnings = g_string_new (NULL)};
+  g_auto (Restore) restore = {
+      .saver = self,
+      .storage = muster_storage_bound (self->storage, deadline_us, self->clock, cancellable),
+      .options = &latest,
+      .deadline_us = deadline_us,
+      .cancellable = cancellable,
+      .warnings = g_string_new (NULL)};
   g_autoptr (GPtrArray) prefixes = find_candidates (&restore, error);
   if (prefixes == NULL)
     return FALSE;
@@ -622,6 +631,7 @@ muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
     return FALSE;
   named.directory = directory;
   g_auto (Restore) restore = {.saver = self,
+                              .storage = muster_saver_bound_storage (self),
                               .options = &named,
                               .deadline_us = MUSTER_WAIT_FOREVER,
                               .warnings = g_string_new (NULL)};
@@ -632,7 +642,7 @@ muster_saver_has_whole_checkpoint (MusterSaver *self, const char *directory,
   for (guint i = 0; i < prefixes->len && !*found; i++) {
     MusterCheckpointOverview overview;
     if (i == 0 || !named.fall_back_off)
-      *found = muster_checkpoint_inspect (self->storage, prefixes->pdata[i], &overview, NULL);
+      *found = muster_checkpoint_inspect (restore.storage, prefixes->pdata[i], &overview, NULL);
   }
   return TRUE;
 }

@@ -5,18 +5,18 @@
 
 /* The run that a model started as comes from: that of the checkpoint, or of the directory. */
 static char *
-resumed_run (MusterSaver *self, const char *directory, const char *prefix, gint64 step)
+resumed_run (MusterStorage *storage, const char *directory, const char *prefix, gint64 step)
 {
   if (prefix != NULL)
-    return muster_checkpoint_run (self->storage, prefix);
-  return step >= 0 ? muster_directory_run (self->storage, directory) : NULL;
+    return muster_checkpoint_run (storage, prefix);
+  return step >= 0 ? muster_directory_run (storage, directory) : NULL;
 }
 
 /* A fast tier that can't note the run is dropped: what is saved there wouldn't count. */
 static gboolean
-begin_in_fast_tiers (MusterSaver *self, MusterLease *lease, const char *durable,
-                     const MusterRun *run, gint64 deadline_us, GCancellable *cancellable,
-                     GError **error)
+begin_in_fast_tiers (MusterSaver *self, MusterStorage *storage, MusterLease *lease,
+                     const char *durable, const MusterRun *run, gint64 deadline_us,
+                     GCancellable *cancellable, GError **error)
 {
   g_autofree char *path = muster_path_for_master (self->storage, durable);
   MusterRun own = *run;
@@ -30,7 +30,8 @@ begin_in_fast_tiers (MusterSaver *self, MusterLease *lease, const char *durable,
         muster_checkpoint_directory_begin_run (&fast->checkpoints, lease, fast->rule.directory,
                                                &own, deadline_us, cancellable, &failure)) {
       if (is_in_use)
-        (void)muster_checkpoint_directory_adopt (&fast->checkpoints, fast->rule.directory, NULL);
+        (void)muster_checkpoint_directory_adopt (&fast->checkpoints, storage, fast->rule.directory,
+                                                 NULL);
       continue;
     }
     if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
@@ -56,15 +57,19 @@ muster_saver_begin_run (MusterSaver *self, const char *directory, const char *re
     return TRUE;
   g_autoptr (MusterLease) lease = muster_checkpoint_directory_lease (&self->directory);
   g_autofree char *id = g_uuid_string_random ();
-  g_autofree char *from = resumed_run (self, directory, resumed_prefix, resumed_step);
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
+  g_autofree char *from = resumed_run (storage, directory, resumed_prefix, resumed_step);
   const MusterRun run = {.run = id,
                          .resumed_run = from,
                          .resumed_step = resumed_prefix != NULL
                                              ? muster_checkpoint_step (resumed_prefix)
                                              : resumed_step};
   return muster_saver_claim_tiers (self, directory, deadline_us, cancellable, error) &&
-         muster_saver_check_restored (self, directory, resumed_prefix, deadline_us, error) &&
-         begin_in_fast_tiers (self, lease, directory, &run, deadline_us, cancellable, error) &&
+         muster_saver_check_restored (self, directory, resumed_prefix, deadline_us, cancellable,
+                                      error) &&
+         begin_in_fast_tiers (self, storage, lease, directory, &run, deadline_us, cancellable,
+                              error) &&
          muster_checkpoint_directory_begin_run (&self->directory, lease, directory, &run,
                                                 deadline_us, cancellable, error);
 }

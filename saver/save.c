@@ -5,6 +5,7 @@
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/store/alive_mark.h"
+#include "checkpoint/store/storage_private.h"
 #include "graph/graph_nodes.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
@@ -29,6 +30,8 @@ typedef struct {
   const MusterSaveHow *how;
   MusterSaveTrack *track; /* (owned) (nullable) NULL if there is nothing to save */
   guint tier;
+  MusterStorage
+      *storage; /* (owned) (nullable) the saver's, bound like the save; from start () on */
   MusterCheckpointDirectory *home;   /* the tier's */
   const MusterFreeSpace *free_space; /* the tier's */
   MusterLease *lease;                /* (owned) (nullable) */
@@ -53,6 +56,7 @@ static void
 save_clear (Save *self)
 {
   g_clear_pointer (&self->track, muster_save_track_unref);
+  g_clear_object (&self->storage);
   g_clear_object (&self->lease);
   g_free (self->made.prefix);
   g_free (self->made.directory);
@@ -118,6 +122,8 @@ start (Save *self, const char *directory, gint64 deadline_us, GError **error)
 
   self->began_us = muster_clock_now_us (saver->clock);
   self->deadline_us = MIN (deadline_us, muster_deadline_after (self->began_us, limit_us));
+  self->storage =
+      muster_storage_bound (saver->storage, self->deadline_us, saver->clock, self->cancellable);
   self->made.prefix = how->prefix != NULL
                           ? g_strdup (how->prefix)
                           : muster_saver_prefix_for (saver, directory, self->made.step, error);
@@ -270,48 +276,47 @@ find_place (Save *self, GError **error)
 static gboolean
 begin (Save *self, GError **error)
 {
-  MusterSaver *saver = self->saver;
   const char *directory = self->made.directory;
 
   if (!check_lease (self, error) || !find_place (self, error) ||
-      !muster_storage_make_directory (saver->storage, directory, error) ||
+      !muster_storage_make_directory (self->storage, directory, error) ||
       !muster_checkpoint_directory_claim (self->home, self->lease, directory, lock_deadline (self),
                                           self->cancellable, error))
     return FALSE;
-  muster_checkpoint_directory_sweep_once (self->home, directory);
+  muster_checkpoint_directory_sweep_once (self->home, self->storage, directory);
   if (self->alive == NULL)
-    self->alive = muster_alive_mark (self->home->storage, self->made.temporary, NULL);
+    self->alive = muster_alive_mark (self->storage, self->made.temporary, NULL);
   return muster_free_space_find (self->free_space, &self->space, error);
 }
 
 /* A sharded save's parts lie in a directory of their own, TEMPORARY_temp_UNIQUE. */
 static void
-remove_quietly (MusterSaver *self, const char *path, const char *rest)
+remove_quietly (MusterStorage *storage, const char *path, const char *rest)
 {
   g_auto (GStrv) parts =
-      strstr (rest, "_temp_") != NULL ? muster_storage_list (self->storage, path, NULL) : NULL;
+      strstr (rest, "_temp_") != NULL ? muster_storage_list (storage, path, NULL) : NULL;
 
   for (char **part = parts; part != NULL && *part != NULL; part++) {
     g_autofree char *inside = g_build_filename (path, *part, NULL);
-    (void)muster_storage_remove (self->storage, inside, NULL);
+    (void)muster_storage_remove (storage, inside, NULL);
   }
-  (void)muster_storage_remove (self->storage, path, NULL);
+  (void)muster_storage_remove (storage, path, NULL);
 }
 
 static void
-discard_files (Save *self, const char *temporary)
+discard_files (MusterStorage *storage, const char *temporary)
 {
   g_autofree char *directory = g_path_get_dirname (temporary);
   g_autofree char *name = g_path_get_basename (temporary);
-  if (!muster_storage_can_rename (self->saver->storage, directory))
-    muster_bundle_discard (self->saver->storage, temporary);
-  g_auto (GStrv) all = muster_storage_list (self->saver->storage, directory, NULL);
+  if (!muster_storage_can_rename (storage, directory))
+    muster_bundle_discard (storage, temporary);
+  g_auto (GStrv) all = muster_storage_list (storage, directory, NULL);
 
   for (char **file = all; file != NULL && *file != NULL; file++) {
     const char *rest = g_str_has_prefix (*file, name) ? *file + strlen (name) : "";
     g_autofree char *path = g_build_filename (directory, *file, NULL);
     if (*rest == '.' || g_str_has_prefix (rest, "_temp_"))
-      remove_quietly (self->saver, path, rest);
+      remove_quietly (storage, path, rest);
   }
 }
 
@@ -319,9 +324,11 @@ discard_files (Save *self, const char *temporary)
 static void
 discard_quietly (Save *self)
 {
-  discard_files (self, self->made.temporary);
+  g_autoptr (MusterStorage) storage = muster_storage_for_cleanup (self->saver->storage);
+
+  discard_files (storage, self->made.temporary);
   if (self->staged != NULL)
-    discard_files (self, self->staged);
+    discard_files (storage, self->staged);
   self->is_written = FALSE;
 }
 
@@ -353,7 +360,7 @@ write_files (const Save *self, GError **error)
   if (self->tensors->len == 0)
     return run_save (self, self->path, error);
   const char *temporary = self->staged != NULL ? self->staged : self->made.temporary;
-  MusterStorage *storage = self->saver->storage;
+  MusterStorage *storage = self->storage;
   /* A store without a rename copies parts; their names mustn't be those of what is being placed. */
   const char *between = muster_storage_can_rename (storage, temporary) ? "." : "_temp_parts/";
   g_autofree char *masters_path = g_strconcat (self->path, between, "master", NULL);
@@ -455,7 +462,7 @@ refuse_unseen (const Save *self, GError **error)
 static gboolean
 sync_written (const Save *self, GError **error)
 {
-  MusterStorage *storage = self->saver->storage;
+  MusterStorage *storage = self->storage;
   g_autofree char *name = g_path_get_basename (self->made.temporary);
   g_autofree char *start = g_strconcat (name, ".", NULL);
   g_auto (GStrv) all = muster_storage_list (storage, self->made.directory, error);
@@ -480,15 +487,12 @@ sync_written (const Save *self, GError **error)
 static gboolean
 send_staged (Save *self, GError **error)
 {
-  MusterSaver *saver = self->saver;
   gboolean is_source;
-  g_autoptr (MusterStorage) storage =
-      muster_storage_bound (saver->storage, self->deadline_us, saver->clock, self->cancellable);
 
-  if (!muster_tier_copy_files (storage, self->staged, self->made.temporary, &is_source,
+  if (!muster_tier_copy_files (self->storage, self->staged, self->made.temporary, &is_source,
                                self->cancellable, error))
     return FALSE;
-  discard_files (self, self->staged);
+  discard_files (self->storage, self->staged);
   g_clear_pointer (&self->staged, g_free);
   return TRUE;
 }
@@ -589,9 +593,9 @@ write_nothing (Save *self, GError **error)
 
   self->space.why = g_strdup ("the model has no variables to save");
   return saver->directory.meta_graph == NULL ||
-         (muster_storage_make_directory (saver->storage, self->made.directory, error) &&
-          muster_checkpoint_directory_write_meta_graph (&saver->directory, self->made.prefix,
-                                                        error));
+         (muster_storage_make_directory (self->storage, self->made.directory, error) &&
+          muster_checkpoint_directory_write_meta_graph (&saver->directory, self->storage,
+                                                        self->made.prefix, error));
 }
 
 static void
@@ -700,7 +704,8 @@ muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char
     save.home = muster_saver_tier (self, save.tier, &home, &save.free_space);
     if (save_in_tier (&save, home, deadline_us, &failure)) {
       if (save.made.is_published)
-        muster_saver_queue_copies (self, directory, save.made.prefix, save.made.step, how->due);
+        muster_saver_queue_copies (self, save.storage, directory, save.made.prefix, save.made.step,
+                                   how->due);
       report (&save, saved);
       return TRUE;
     }

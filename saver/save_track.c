@@ -114,6 +114,17 @@ muster_save_track_new (MusterSaver *saver, const char *path, gint64 step, gint64
   return self;
 }
 
+void
+muster_save_track_return_metric (MusterSaveTrack *self)
+{
+  MusterSaver *saver = self->saver;
+
+  g_mutex_lock (&saver->lock);
+  if (isnan (saver->metric))
+    saver->metric = self->metric;
+  g_mutex_unlock (&saver->lock);
+}
+
 double
 muster_save_track_metric (const MusterSaveTrack *self)
 {

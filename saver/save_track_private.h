@@ -30,6 +30,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSaveTrack, muster_save_track_unref)
 
 /* The value of the saver's metric for this save; NAN: none. */
 double muster_save_track_metric (const MusterSaveTrack *self);
+/* Gives it back to the saver after a save that failed before training went on, for the next try. */
+void muster_save_track_return_metric (MusterSaveTrack *self);
 
 /* It is called otherwise: the cut has another step. */
 void muster_save_track_rename (MusterSaveTrack *self, const char *path, gint64 step);

@@ -13,6 +13,9 @@
 #define DEFAULT_BASE_NAME "model.ckpt"
 #define HOUR              3600.0
 
+/* How long an operation without a deadline waits for an object store. */
+#define UNBOUND_US (60 * MUSTER_SECOND)
+
 /* Index, side file and names: little beside any checkpoint. */
 #define BESIDE_BYTES (64 * 1024)
 
@@ -282,7 +285,8 @@ muster_saver_latest_checkpoint (MusterSaver *self, const char *directory, GError
 
   if (!muster_saver_check_directory (self, directory, error))
     return NULL;
-  return muster_latest_checkpoint_named (self->storage, directory, self->directory.latest_filename,
+  g_autoptr (MusterStorage) storage = muster_saver_bound_storage (self);
+  return muster_latest_checkpoint_named (storage, directory, self->directory.latest_filename,
                                          error);
 }
 
@@ -322,15 +326,17 @@ void
 muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const *prefixes)
 {
   g_return_if_fail (self != NULL && prefixes != NULL);
-  muster_checkpoint_directory_recover_list (&self->directory, prefixes);
+  g_autoptr (MusterStorage) storage = muster_saver_bound_storage (self);
+  muster_checkpoint_directory_recover_list (&self->directory, storage, prefixes);
 }
 
 gboolean
 muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error)
 {
   muster_require (error, FALSE, self, directory);
+  g_autoptr (MusterStorage) storage = muster_saver_bound_storage (self);
   return muster_saver_check_directory (self, directory, error) &&
-         muster_checkpoint_directory_adopt (&self->directory, directory, error);
+         muster_checkpoint_directory_adopt (&self->directory, storage, directory, error);
 }
 
 const char *
@@ -354,6 +360,13 @@ muster_saver_is_empty (MusterSaver *self)
 {
   g_return_val_if_fail (self != NULL, FALSE);
   return self->is_empty;
+}
+
+MusterStorage *
+muster_saver_bound_storage (MusterSaver *self)
+{
+  const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), UNBOUND_US);
+  return muster_storage_bound (self->storage, deadline_us, self->clock, NULL);
 }
 
 MusterStorage *

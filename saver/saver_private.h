@@ -88,16 +88,21 @@ const char *muster_saver_place (MusterSaver *self, const char *directory, Muster
 gboolean muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 /* Rebuilds the lists of all tiers in use. A fast tier's failure isn't an error. */
-gboolean muster_saver_adopt_tiers (MusterSaver *self, const char *directory, GError **error);
+gboolean muster_saver_adopt_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
+                                   GCancellable *cancellable, GError **error);
+/* The store for an operation that has no deadline of its own: bound to a minute (transfer full). */
+MusterStorage *muster_saver_bound_storage (MusterSaver *self);
 /* restore.c: whether prefix, restored from a fast tier while the directory couldn't be read, is the
  * job's newest now that it can. UNAVAILABLE: restore again. */
 gboolean muster_saver_check_restored (MusterSaver *self, const char *directory, const char *prefix,
-                                      gint64 deadline_us, GError **error);
+                                      gint64 deadline_us, GCancellable *cancellable,
+                                      GError **error);
 /* The size of the last checkpoint, in any tier. */
 guint64 muster_saver_last_bytes (MusterSaver *self);
-/* Queues copies of a checkpoint to the tiers of to that are slower than its own. */
-void muster_saver_queue_copies (MusterSaver *self, const char *directory, const char *prefix,
-                                gint64 step, MusterTierSet to);
+/* Queues copies of a checkpoint to the tiers of to that are slower than its own. storage is the
+ * saver's, bound. */
+void muster_saver_queue_copies (MusterSaver *self, MusterStorage *storage, const char *directory,
+                                const char *prefix, gint64 step, MusterTierSet to);
 
 /* The estimated size in bytes of a checkpoint with tensors (nullable), from the graph and the last
  * checkpoint. */

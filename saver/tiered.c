@@ -59,7 +59,7 @@ muster_saver_last_bytes (MusterSaver *self)
 /* --- claims --- */
 
 static void
-raise_epochs (MusterSaver *self, MusterLease *lease, const char *durable)
+raise_epochs (MusterSaver *self, MusterStorage *storage, MusterLease *lease, const char *durable)
 {
   const MusterFreeSpace *unused;
   gint64 epoch = 0;
@@ -68,7 +68,7 @@ raise_epochs (MusterSaver *self, MusterLease *lease, const char *durable)
     const char *directory = durable;
     MusterCheckpointDirectory *tier = muster_saver_tier (self, i, &directory, &unused);
     if (is_in_use (self, i))
-      epoch = MAX (epoch, muster_checkpoint_directory_next_epoch (tier, lease, directory));
+      epoch = MAX (epoch, muster_checkpoint_directory_next_epoch (tier, storage, lease, directory));
   }
   for (guint i = 0; i <= self->tiers->n; i++) {
     const char *directory = durable;
@@ -104,8 +104,8 @@ bound_for (MusterSaver *self, guint tier, gint64 deadline_us)
 /* The fastest first, the durable one last: so a fast tier is never behind the durable one because
  * a chief died in between. */
 static gboolean
-claim_each (MusterSaver *self, MusterLease *lease, const char *durable, gint64 deadline_us,
-            GCancellable *cancellable, GError **error)
+claim_each (MusterSaver *self, MusterStorage *storage, MusterLease *lease, const char *durable,
+            gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   const MusterFreeSpace *unused;
 
@@ -114,7 +114,7 @@ claim_each (MusterSaver *self, MusterLease *lease, const char *durable, gint64 d
     MusterCheckpointDirectory *tier = muster_saver_tier (self, i, &directory, &unused);
     GError *failure = NULL;
     if (is_in_use (self, i) &&
-        (!muster_storage_make_directory (self->storage, directory, &failure) ||
+        (!muster_storage_make_directory (storage, directory, &failure) ||
          !muster_checkpoint_directory_claim (
              tier, lease, directory, bound_for (self, i, deadline_us), cancellable, &failure)) &&
         !may_go_on_without (self, i, durable, failure, error))
@@ -149,10 +149,12 @@ muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadl
 
   if (lease == NULL)
     return TRUE;
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
   for (int i = 0; i < MOST_CLAIMS; i++) {
     if (self->tiers->n > 0)
-      raise_epochs (self, lease, directory);
-    if (!claim_each (self, lease, directory, deadline_us, cancellable, error))
+      raise_epochs (self, storage, lease, directory);
+    if (!claim_each (self, storage, lease, directory, deadline_us, cancellable, error))
       return FALSE;
     if (!is_any_behind (self, directory))
       break;
@@ -164,14 +166,19 @@ muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadl
 }
 
 gboolean
-muster_saver_adopt_tiers (MusterSaver *self, const char *directory, GError **error)
+muster_saver_adopt_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
+                          GCancellable *cancellable, GError **error)
 {
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
+
   for (guint i = 0; i < self->tiers->n; i++) {
     MusterFastTier *fast = &self->tiers->fast[i];
     if (is_in_use (self, i))
-      (void)muster_checkpoint_directory_adopt (&fast->checkpoints, fast->rule.directory, NULL);
+      (void)muster_checkpoint_directory_adopt (&fast->checkpoints, storage, fast->rule.directory,
+                                               NULL);
   }
-  return muster_checkpoint_directory_adopt (&self->directory, directory, error);
+  return muster_checkpoint_directory_adopt (&self->directory, storage, directory, error);
 }
 
 /* --- for those who save --- */
@@ -258,15 +265,15 @@ muster_saver_open_tiers (MusterSaver *self, MusterSession *session, const char *
 
 /* Held from now on, so that retention leaves it where it is. */
 static MusterStorageLock *
-hold (MusterSaver *self, const char *prefix)
+hold (MusterStorage *storage, const char *prefix)
 {
   g_autofree char *path = muster_bundle_index_path (prefix);
-  return muster_storage_lock (self->storage, path, MUSTER_LOCK_SHARED, NULL);
+  return muster_storage_lock (storage, path, MUSTER_LOCK_SHARED, NULL);
 }
 
 void
-muster_saver_queue_copies (MusterSaver *self, const char *directory, const char *prefix,
-                           gint64 step, MusterTierSet to)
+muster_saver_queue_copies (MusterSaver *self, MusterStorage *storage, const char *directory,
+                           const char *prefix, gint64 step, MusterTierSet to)
 {
   const guint from = muster_tiers_of (self->tiers, prefix);
 
@@ -283,21 +290,21 @@ muster_saver_queue_copies (MusterSaver *self, const char *directory, const char 
                                  .step = step,
                                  .from = from,
                                  .to = to,
-                                 .run = muster_checkpoint_run (self->storage, prefix),
-                                 .metrics = muster_checkpoint_metrics (self->storage, prefix),
-                                 .lock = hold (self, prefix)};
+                                 .run = muster_checkpoint_run (storage, prefix),
+                                 .metrics = muster_checkpoint_metrics (storage, prefix),
+                                 .lock = hold (storage, prefix)};
   muster_copier_queue (self->tiers->copier, request);
 }
 
 /* TRUE if a tier has the same checkpoint: by name, and by the run that saved it. */
 static gboolean
-has_it (MusterSaver *self, const char *directory, const char *prefix, const char *run)
+has_it (MusterStorage *storage, const char *directory, const char *prefix, const char *run)
 {
   g_autofree char *name = g_path_get_basename (prefix);
   g_autofree char *there = g_build_filename (directory, name, NULL);
-  g_autofree char *its = muster_checkpoint_run (self->storage, there);
+  g_autofree char *its = muster_checkpoint_run (storage, there);
 
-  return muster_checkpoint_exists (self->storage, there) && g_strcmp0 (its, run) == 0;
+  return muster_checkpoint_exists (storage, there) && g_strcmp0 (its, run) == 0;
 }
 
 void
@@ -306,17 +313,19 @@ muster_saver_copy_down (MusterSaver *self, const char *directory, const char *pr
   g_return_if_fail (MUSTER_IS_SAVER (self) && directory != NULL && prefix != NULL);
 
   const MusterFreeSpace *unused;
-  g_autofree char *run = muster_checkpoint_run (self->storage, prefix);
+  g_autoptr (MusterStorage) storage = muster_saver_bound_storage (self);
+  g_autofree char *run = muster_checkpoint_run (storage, prefix);
   MusterTierSet to = 0;
 
   for (guint i = muster_tiers_of (self->tiers, prefix) + 1; i <= self->tiers->n; i++) {
     const char *where = directory;
     (void)muster_saver_tier (self, i, &where, &unused);
-    if (!has_it (self, where, prefix, run))
+    if (!has_it (storage, where, prefix, run))
       to |= MUSTER_TIER_BIT (i);
   }
   if (to != 0)
-    muster_saver_queue_copies (self, directory, prefix, muster_checkpoint_step (prefix), to);
+    muster_saver_queue_copies (self, storage, directory, prefix, muster_checkpoint_step (prefix),
+                               to);
 }
 
 gboolean

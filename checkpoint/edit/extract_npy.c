@@ -40,11 +40,13 @@ output_clear (gpointer data)
 static void
 extract_clear (Extract *self)
 {
+  g_autoptr (MusterStorage) own =
+      self->work.plain != NULL ? muster_storage_for_cleanup (self->work.plain) : NULL;
   for (guint i = 0; !self->is_done && self->outputs != NULL && i < self->outputs->len; i++) {
     const Output *output = &g_array_index (self->outputs, Output, i);
     if (output->is_written)
-      muster_storage_remove_quietly (self->work.plain,
-                                     output->temporary != NULL ? output->temporary : output->path);
+      (void)muster_storage_remove (
+          own, output->temporary != NULL ? output->temporary : output->path, NULL);
   }
   g_clear_pointer (&self->outputs, g_array_unref);
   g_clear_pointer (&self->selected, g_array_unref);

@@ -137,7 +137,7 @@ muster_bundle_remove_data (MusterStorage *storage, const char *prefix, gint32 n,
 {
   for (gint32 i = 0; i < n; i++) {
     g_autofree char *path = muster_bundle_data_path (prefix, i, n_shards);
-    muster_storage_remove_quietly (storage, path);
+    (void)muster_storage_remove (storage, path, NULL);
   }
 }
 
@@ -177,10 +177,11 @@ replace_index (Place *self, GError **error)
 static void
 clean_up (Place *self)
 {
+  g_autoptr (MusterStorage) storage = muster_storage_for_cleanup (self->storage);
   if (self->n_old > 0 && self->n_old != self->n_shards)
-    muster_bundle_remove_data (self->storage, self->placing->to, self->n_old, self->n_old);
+    muster_bundle_remove_data (storage, self->placing->to, self->n_old, self->n_old);
   for (gint32 i = 0; i < self->n_data && self->n_copied > 0; i++)
-    muster_storage_remove_quietly (self->storage, self->placing->data[i]);
+    (void)muster_storage_remove (storage, self->placing->data[i], NULL);
 }
 
 gboolean
@@ -195,8 +196,10 @@ muster_bundle_place (MusterStorage *storage, MusterBundlePlacing *placing, GErro
     clean_up (&self);
     return TRUE;
   }
-  if (!placing->is_unsure)
-    muster_bundle_remove_data (storage, placing->to, self.n_copied, self.n_shards);
+  if (!placing->is_unsure) {
+    g_autoptr (MusterStorage) own = muster_storage_for_cleanup (storage);
+    muster_bundle_remove_data (own, placing->to, self.n_copied, self.n_shards);
+  }
   return FALSE;
 }
 
@@ -225,5 +228,5 @@ muster_bundle_discard (MusterStorage *storage, const char *prefix)
   if (n_shards > 0 && are_used (storage, prefix, n_shards))
     n_shards = 0;
   muster_bundle_remove_data (storage, prefix, n_shards, n_shards);
-  muster_storage_remove_quietly (storage, path);
+  (void)muster_storage_remove (storage, path, NULL);
 }

@@ -112,8 +112,9 @@ muster_shards_new (MusterStorage *storage, const char *prefix, GError **error)
 static void
 remove_files (MusterShards *self)
 {
+  g_autoptr (MusterStorage) own = muster_storage_for_cleanup (self->storage);
   for (guint i = 0; i + 1 < self->paths->len; i++)
-    muster_storage_remove_quietly (self->storage, self->paths->pdata[i]);
+    (void)muster_storage_remove (own, self->paths->pdata[i], NULL);
   g_ptr_array_set_size (self->paths, 0);
   g_ptr_array_add (self->paths, NULL);
 }

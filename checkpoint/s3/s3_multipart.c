@@ -8,9 +8,8 @@
 /* How long an abort may take after its operation has failed: what it leaves, a sweep finds. */
 #define ABORT_US (2 * MUSTER_SECOND)
 
-/* A list of uploads, and how many lists there may be. */
-#define LIST_TEXT_MAX ((gsize)8 << 20)
-#define LISTS_MAX     1000
+/* How many lists of uploads there may be. */
+#define LISTS_MAX 1000
 
 char *
 muster_s3_upload_begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
@@ -159,31 +158,31 @@ list_uploads (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, c
       {"uploads", ""},
   };
   g_autofree char *query = muster_s3_query (pairs, G_N_ELEMENTS (pairs));
-  g_auto (MusterS3Answer) answer = {0};
-  const MusterS3Request request = {.operation = "ListMultipartUploads",
-                                   .path = path,
-                                   .method = "GET",
-                                   .uri = uri,
-                                   .is_of_bucket = TRUE,
-                                   .query = query,
-                                   .text_max = LIST_TEXT_MAX,
-                                   .has_xml = TRUE};
-  return muster_s3_request (self->client, &request, &self->bound, &answer, error)
-             ? g_steal_pointer (&answer.xml)
-             : NULL;
+  return muster_s3_ask_list (self, "ListMultipartUploads", path, uri, query, error);
+}
+
+/* One whose age isn't known is young. */
+static gboolean
+was_begun_before (const MusterS3Pending *upload, gint64 before_us)
+{
+  g_autoptr (GDateTime) begun =
+      upload->initiated != NULL ? g_date_time_new_from_iso8601 (upload->initiated, NULL) : NULL;
+  return before_us == G_MAXINT64 ||
+         (begun != NULL && g_date_time_to_unix (begun) < before_us / MUSTER_SECOND);
 }
 
 /* Those of the directory itself, which this process hasn't begun. */
 static gboolean
 abort_listed (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *prefix,
-              const MusterS3Xml *list, GError **error)
+              const MusterS3Xml *list, gint64 before_us, GError **error)
 {
   const gsize n = strlen (prefix);
   for (guint i = 0; i < list->uploads->len; i++) {
     const MusterS3Pending *upload = list->uploads->pdata[i];
     if (upload->id == NULL || upload->key == NULL || !g_str_has_prefix (upload->key, prefix) ||
         strchr (upload->key + n, '/') != NULL ||
-        muster_s3_client_has_upload (self->client, upload->id))
+        muster_s3_client_has_upload (self->client, upload->id) ||
+        !was_begun_before (upload, before_us))
       continue;
     const MusterS3Uri object = {uri->bucket, upload->key};
     if (!abort_upload (self->client, path, &object, upload->id, &self->bound, error))
@@ -193,7 +192,7 @@ abort_listed (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, c
 }
 
 gboolean
-muster_s3_sweep (MusterS3Storage *self, const char *directory, GError **error)
+muster_s3_sweep (MusterS3Storage *self, const char *directory, gint64 before_us, GError **error)
 {
   g_auto (MusterS3Uri) uri = {0};
   g_autoptr (MusterS3Xml) list = NULL;
@@ -204,7 +203,7 @@ muster_s3_sweep (MusterS3Storage *self, const char *directory, GError **error)
     MusterS3Xml *next = list_uploads (self, directory, &uri, prefix, list, error);
     muster_s3_xml_free (list);
     list = next;
-    if (list == NULL || !abort_listed (self, directory, &uri, prefix, list, error))
+    if (list == NULL || !abort_listed (self, directory, &uri, prefix, list, before_us, error))
       return FALSE;
     if (!list->is_truncated || list->next_key_marker == NULL)
       return TRUE;

@@ -7,8 +7,10 @@
 
 /* A list has up to 1,000 names, each of up to 1,024 bytes that take three in a URL. */
 #define LIST_TEXT_MAX ((gsize)8 << 20)
-#define NAMES_MAX     1000000
-#define LISTS_MAX     10000
+
+/* How many names a directory may have, and how many lists. */
+#define NAMES_MAX 1000000
+#define LISTS_MAX 10000
 
 /* What one request can copy, and what is small enough to pass through here instead. */
 #define COPY_MAX   ((guint64)5 << 30)
@@ -26,6 +28,24 @@ muster_s3_object_uri (const char *path, MusterS3Uri *uri, GError **error)
                       "invalid path '%s': it names a bucket; use s3://BUCKET/NAME", path);
 }
 
+MusterS3Xml *
+muster_s3_ask_list (MusterS3Storage *self, const char *operation, const char *path,
+                    const MusterS3Uri *uri, const char *query, GError **error)
+{
+  g_auto (MusterS3Answer) answer = {0};
+  const MusterS3Request request = {.operation = operation,
+                                   .path = path,
+                                   .method = "GET",
+                                   .uri = uri,
+                                   .is_of_bucket = TRUE,
+                                   .query = query,
+                                   .text_max = LIST_TEXT_MAX,
+                                   .has_xml = TRUE};
+  return muster_s3_request (self->client, &request, &self->bound, &answer, error)
+             ? g_steal_pointer (&answer.xml)
+             : NULL;
+}
+
 static MusterS3Xml *
 list_page (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *prefix,
            const char *token, GError **error)
@@ -38,18 +58,7 @@ list_page (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, cons
       {"prefix", prefix},
   };
   g_autofree char *query = muster_s3_query (pairs, G_N_ELEMENTS (pairs));
-  g_auto (MusterS3Answer) answer = {0};
-  const MusterS3Request request = {.operation = "ListObjectsV2",
-                                   .path = path,
-                                   .method = "GET",
-                                   .uri = uri,
-                                   .is_of_bucket = TRUE,
-                                   .query = query,
-                                   .text_max = LIST_TEXT_MAX,
-                                   .has_xml = TRUE};
-  return muster_s3_request (self->client, &request, &self->bound, &answer, error)
-             ? g_steal_pointer (&answer.xml)
-             : NULL;
+  return muster_s3_ask_list (self, "ListObjectsV2", path, uri, query, error);
 }
 
 /* The name in the directory, without a '/' at its end. */

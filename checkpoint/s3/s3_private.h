@@ -42,7 +42,8 @@ gboolean muster_s3_upload_complete (MusterS3Storage *self, const char *path, con
 /* Soon, even after the deadline or a cancellation; what remains is for a sweep. */
 void muster_s3_upload_abort_quietly (MusterS3Storage *self, const char *path,
                                      const MusterS3Uri *uri, const char *id);
-gboolean muster_s3_sweep (MusterS3Storage *self, const char *directory, GError **error);
+gboolean muster_s3_sweep (MusterS3Storage *self, const char *directory, gint64 before_us,
+                          GError **error);
 
 /* reading (s3_download.c) */
 MusterStorageInput *muster_s3_open (MusterS3Storage *self, const char *path, guint64 *size,
@@ -66,6 +67,9 @@ gboolean muster_s3_is_own (MusterS3Storage *self, const char *path, const Muster
                            const char *mark);
 gboolean muster_s3_head (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
                          MusterS3Answer *answer, GError **error);
+/* (transfer full) one answer of an operation that lists. */
+MusterS3Xml *muster_s3_ask_list (MusterS3Storage *self, const char *operation, const char *path,
+                                 const MusterS3Uri *uri, const char *query, GError **error);
 char **muster_s3_list (MusterS3Storage *self, const char *directory, GError **error);
 gboolean muster_s3_remove (MusterS3Storage *self, const char *path, GError **error);
 gboolean muster_s3_copy (MusterS3Storage *self, const char *from, const char *to, GError **error);

@@ -169,9 +169,9 @@ s3_replace (MusterStorage *self, const char *path, const void *data, gsize size,
 }
 
 static gboolean
-s3_sweep (MusterStorage *self, const char *directory, GError **error)
+s3_sweep (MusterStorage *self, const char *directory, gint64 before_us, GError **error)
 {
-  return muster_s3_sweep (MUSTER_S3_STORAGE (self), directory, error);
+  return muster_s3_sweep (MUSTER_S3_STORAGE (self), directory, before_us, error);
 }
 
 static MusterStorage *

@@ -52,9 +52,10 @@ static gboolean
 take_upload (Parser *self, const char *name, const char *text)
 {
   MusterS3Pending *upload = last_upload (self);
-  char **field = strcmp (name, "Key") == 0        ? &upload->key
-                 : strcmp (name, "UploadId") == 0 ? &upload->id
-                                                  : NULL;
+  char **field = strcmp (name, "Key") == 0         ? &upload->key
+                 : strcmp (name, "UploadId") == 0  ? &upload->id
+                 : strcmp (name, "Initiated") == 0 ? &upload->initiated
+                                                   : NULL;
   if (field == NULL || *field != NULL)
     return FALSE;
   *field = g_strdup (text);
@@ -160,6 +161,7 @@ pending_free (gpointer data)
   MusterS3Pending *self = data;
   g_free (self->key);
   g_free (self->id);
+  g_free (self->initiated);
   g_free (self);
 }
 

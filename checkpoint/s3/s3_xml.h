@@ -34,8 +34,9 @@ typedef struct {
 
 /* An upload that was begun and neither completed nor aborted. */
 typedef struct {
-  char *key; /* (owned) (nullable) */
-  char *id;  /* (owned) (nullable) */
+  char *key;       /* (owned) (nullable) */
+  char *id;        /* (owned) (nullable) */
+  char *initiated; /* (owned) (nullable) when, as the store writes it */
 } MusterS3Pending;
 
 /* INTERNAL if it isn't well-formed, or nests too deeply. */

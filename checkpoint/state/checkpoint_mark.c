@@ -3,11 +3,13 @@
 
 #include "base/error.h"
 #include "base/require.h"
+#include "checkpoint/format/bundle_index.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/state/state_text.h"
 #include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
@@ -37,12 +39,28 @@ typedef struct {
   const void *what; /* of note () */
 } Noting;
 
+/* A store that doesn't answer doesn't say that there is none. */
+static gboolean
+find_index (const Mark *self, GError **error)
+{
+  g_autofree char *path = muster_bundle_index_path (self->prefix);
+  g_autoptr (GError) why = NULL;
+  MusterStorageInfo info;
+
+  if (muster_storage_stat (self->storage, path, &info, &why))
+    return TRUE;
+  if (muster_storage_failure_is_absent (why))
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "no checkpoint '%s': '%s' doesn't exist",
+                        self->prefix, path);
+  g_propagate_error (error, g_steal_pointer (&why));
+  return FALSE;
+}
+
 static gboolean
 check (const Mark *self, GError **error)
 {
-  if (!muster_checkpoint_exists (self->storage, self->prefix))
-    return muster_fail (error, MUSTER_ERROR_NOT_FOUND,
-                        "no checkpoint '%s': '%s.index' doesn't exist", self->prefix, self->prefix);
+  if (!find_index (self, error))
+    return FALSE;
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (self->record, self->prefix);
   if (one != NULL && one->pending_delete)
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
@@ -59,8 +77,8 @@ open_mark (Mark *self, MusterStorage *storage, const char *prefix, gint64 deadli
                                         deadline_us, NULL, cancellable);
   self->prefix = prefix;
   self->directory = g_path_get_dirname (prefix);
-  if (!muster_checkpoint_exists (self->storage, prefix))
-    return check (self, error); /* no lock file in a directory that isn't one */
+  if (!find_index (self, error)) /* no lock file in a directory that isn't one */
+    return FALSE;
   self->lock =
       muster_directory_lock (self->storage, self->directory, deadline_us, NULL, cancellable, error);
   self->record =

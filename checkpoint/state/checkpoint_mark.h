@@ -14,7 +14,7 @@ G_BEGIN_DECLS
  * @storage: (nullable): where; `NULL`: local files
  * @prefix: a checkpoint
  * @why: (nullable): a reason, for messages
- * @deadline_us: when to give up waiting for the directory's lock
+ * @deadline_us: when to give up
  * @cancellable: (nullable): stops it
  * @error: return location for an error
  *
@@ -33,7 +33,7 @@ gboolean muster_checkpoint_pin (MusterStorage *storage, const char *prefix, cons
  * muster_checkpoint_unpin:
  * @storage: (nullable): where; `NULL`: local files
  * @prefix: a checkpoint
- * @deadline_us: when to give up waiting for the directory's lock
+ * @deadline_us: when to give up
  * @cancellable: (nullable): stops it
  * @error: return location for an error
  *
@@ -51,7 +51,7 @@ gboolean muster_checkpoint_unpin (MusterStorage *storage, const char *prefix, gi
  * @prefix: a checkpoint
  * @name: the metric; a tensor `x:0` is called `x`
  * @value: its value; one that isn't finite is never the best
- * @deadline_us: when to give up waiting for the directory's lock
+ * @deadline_us: when to give up
  * @cancellable: (nullable): stops it
  * @error: return location for an error
  *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/state/quarantine.h"
+#include "checkpoint/state/quarantine_private.h"
 
 #include "base/error.h"
 #include "base/require.h"
@@ -310,24 +310,34 @@ move_to_quarantine (MusterStorage *storage, const char *directory, const char *n
 }
 
 gboolean
-muster_checkpoint_quarantine (MusterStorage *storage, const char *prefix, const char *reason,
-                              char **quarantined, GError **error)
+muster_checkpoint_quarantine_by (MusterStorage *storage, const char *prefix, const char *reason,
+                                 char **quarantined, gint64 deadline_us, MusterClock *clock,
+                                 GCancellable *cancellable, GError **error)
 {
-  muster_require (error, FALSE, prefix, reason);
-  storage = storage != NULL ? storage : muster_default_storage ();
   g_autofree char *directory = g_path_get_dirname (prefix);
   g_autofree char *name = g_path_get_basename (prefix);
-  MusterClock *clock = muster_system_clock ();
-  const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (clock), LOCK_US);
+  clock = clock != NULL ? clock : muster_system_clock ();
+  deadline_us = MIN (deadline_us, muster_deadline_after (muster_clock_now_us (clock), LOCK_US));
   g_autoptr (MusterDirectoryLock) lock =
-      muster_directory_lock (storage, directory, deadline_us, clock, NULL, error);
+      muster_directory_lock (storage, directory, deadline_us, clock, cancellable, error);
   for (guint n_tries = 0; lock != NULL;) {
     GError *why = NULL;
-    if (move_to_quarantine (storage, directory, name, reason, quarantined, &why))
+    if (move_to_quarantine (muster_directory_lock_storage (lock), directory, name, reason,
+                            quarantined, &why))
       return TRUE;
-    if (!muster_directory_try_again (&n_tries, deadline_us, clock, NULL, why, error))
+    if (!muster_directory_try_again (&n_tries, deadline_us, clock, cancellable, why, error))
       break;
   }
   g_prefix_error (error, "Setting '%s' aside: ", prefix);
   return FALSE;
+}
+
+gboolean
+muster_checkpoint_quarantine (MusterStorage *storage, const char *prefix, const char *reason,
+                              char **quarantined, GError **error)
+{
+  muster_require (error, FALSE, prefix, reason);
+  return muster_checkpoint_quarantine_by (storage != NULL ? storage : muster_default_storage (),
+                                          prefix, reason, quarantined, MUSTER_WAIT_FOREVER, NULL,
+                                          NULL, error);
 }

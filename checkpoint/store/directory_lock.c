@@ -13,7 +13,7 @@
 #define MOST_TRIES 100
 
 struct _MusterDirectoryLock {
-  MusterStorage *storage;  /* (owned) */
+  MusterStorage *storage;  /* (owned) bound like the lock */
   MusterStorageLock *lock; /* NULL in a store without */
 };
 
@@ -75,22 +75,28 @@ muster_directory_lock (MusterStorage *storage, const char *directory, gint64 dea
                        MusterClock *clock, GCancellable *cancellable, GError **error)
 {
   muster_require (error, NULL, directory);
-  storage = storage != NULL ? storage : muster_local_storage ();
-  if (!muster_storage_can_rename (storage, directory)) {
-    MusterDirectoryLock *none = g_new0 (MusterDirectoryLock, 1);
-    none->storage = g_object_ref (storage);
-    return none;
-  }
-  clock = clock != NULL ? clock : muster_system_clock ();
+  g_autoptr (MusterStorage) bound = muster_storage_bound (
+      storage != NULL ? storage : muster_local_storage (), deadline_us, clock, cancellable);
   g_autofree char *path = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);
-  MusterStorageLock *lock = wait_for (storage, path, deadline_us, clock, cancellable, error);
-  if (lock == NULL)
-    return NULL;
-  write_holder (storage, path);
+  MusterStorageLock *lock = NULL;
+  if (muster_storage_can_rename (bound, directory)) {
+    clock = clock != NULL ? clock : muster_system_clock ();
+    lock = wait_for (bound, path, deadline_us, clock, cancellable, error);
+    if (lock == NULL)
+      return NULL;
+    write_holder (bound, path);
+  }
   MusterDirectoryLock *self = g_new (MusterDirectoryLock, 1);
-  self->storage = g_object_ref (storage);
+  self->storage = g_steal_pointer (&bound);
   self->lock = lock;
   return self;
+}
+
+MusterStorage *
+muster_directory_lock_storage (const MusterDirectoryLock *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->storage;
 }
 
 gboolean

@@ -29,6 +29,10 @@ MusterDirectoryLock *muster_directory_lock (MusterStorage *storage, const char *
 gboolean muster_directory_try_again (guint *n_tries, gint64 deadline_us, MusterClock *clock,
                                      GCancellable *cancellable, GError *why, GError **error);
 
+/* The store with the lock's deadline and cancellable: what is done while it is held ends by then,
+ * too. It lives as long as the lock. */
+MusterStorage *muster_directory_lock_storage (const MusterDirectoryLock *self);
+
 /* self may be NULL. */
 void muster_directory_unlock (MusterDirectoryLock *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterDirectoryLock, muster_directory_unlock)

@@ -180,9 +180,9 @@ forward_replace (MusterStorage *self, const char *path, const void *data, gsize 
 }
 
 static gboolean
-forward_sweep (MusterStorage *self, const char *directory, GError **error)
+forward_sweep (MusterStorage *self, const char *directory, gint64 before_us, GError **error)
 {
-  return muster_storage_sweep (inner_of (self), directory, error);
+  return muster_storage_sweep (inner_of (self), directory, before_us, error);
 }
 
 static void

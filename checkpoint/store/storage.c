@@ -407,12 +407,12 @@ muster_storage_replace (MusterStorage *self, const char *path, const void *data,
 }
 
 gboolean
-muster_storage_sweep (MusterStorage *self, const char *directory, GError **error)
+muster_storage_sweep (MusterStorage *self, const char *directory, gint64 before_us, GError **error)
 {
   muster_require (error, FALSE, self, directory);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   return check (self, directory, error) &&
-         (iface->sweep == NULL || iface->sweep (self, directory, error));
+         (iface->sweep == NULL || iface->sweep (self, directory, before_us, error));
 }
 
 MusterStorage *
@@ -425,16 +425,19 @@ muster_storage_bound (MusterStorage *self, gint64 deadline_us, MusterClock *cloc
                               : g_object_ref (self);
 }
 
+MusterStorage *
+muster_storage_for_cleanup (MusterStorage *self)
+{
+  MusterClock *clock = muster_system_clock ();
+  return muster_storage_bound (
+      self, muster_deadline_after (muster_clock_now_us (clock), QUIETLY_US), clock, NULL);
+}
+
 void
 muster_storage_remove_quietly (MusterStorage *self, const char *path)
 {
-  MusterClock *clock = muster_system_clock ();
-  /* What is cancelled or late has a moment to clean up. An earlier error is what the caller
-   * reports.
-   */
-  g_autoptr (MusterStorage) own = muster_storage_bound (
-      self, muster_deadline_after (muster_clock_now_us (clock), QUIETLY_US), clock, NULL);
-  (void)muster_storage_remove (own, path, NULL);
+  g_autoptr (MusterStorage) own = muster_storage_for_cleanup (self);
+  (void)muster_storage_remove (own, path, NULL); /* an earlier error is what the caller reports */
 }
 
 gboolean

@@ -140,7 +140,7 @@ struct _MusterStorageInterface {
   GBytes *(*read_versioned) (MusterStorage *self, const char *path, char **version, GError **error);
   gboolean (*replace) (MusterStorage *self, const char *path, const void *data, gsize size,
                        const char *version, char **new_version, GError **error);
-  gboolean (*sweep) (MusterStorage *self, const char *directory, GError **error);
+  gboolean (*sweep) (MusterStorage *self, const char *directory, gint64 before_us, GError **error);
   MusterStorage *(*bound) (MusterStorage *self, gint64 deadline_us, MusterClock *clock,
                            GCancellable *cancellable);
 };
@@ -538,6 +538,8 @@ gboolean muster_storage_replace (MusterStorage *self, const char *path, const vo
  * muster_storage_sweep:
  * @self: a store
  * @directory: a directory
+ * @before_us: only what was begun before this time, in microseconds since 1970; `G_MAXINT64`: all,
+ *   if no other process may be writing there
  * @error: return location for an error
  *
  * Abandons the files that other processes began in a directory and have neither closed nor
@@ -545,7 +547,8 @@ gboolean muster_storage_replace (MusterStorage *self, const char *path, const vo
  *
  * Returns: `TRUE` if none is left
  */
-gboolean muster_storage_sweep (MusterStorage *self, const char *directory, GError **error);
+gboolean muster_storage_sweep (MusterStorage *self, const char *directory, gint64 before_us,
+                               GError **error);
 
 /**
  * muster_storage_bound:

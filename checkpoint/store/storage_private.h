@@ -11,7 +11,11 @@ G_BEGIN_DECLS
 gboolean muster_storage_write_synced (MusterStorage *self, const char *path, const void *data,
                                       gsize size, GError **error);
 
-/* Removes a temporary file after a failure; errors are ignored. */
+/* The store for what is tidied up after a failure (transfer full): what is cancelled or late has a
+ * moment of its own, for all of it. */
+MusterStorage *muster_storage_for_cleanup (MusterStorage *self);
+
+/* Removes a temporary file after a failure, in such a moment; errors are ignored. */
 void muster_storage_remove_quietly (MusterStorage *self, const char *path);
 
 /* Renames a file, or copies and removes it in a store that can't; there `to` is removed first. */

@@ -402,10 +402,10 @@ default_replace (MusterStorage *self, const char *path, const void *data, gsize 
 }
 
 static gboolean
-default_sweep (MusterStorage *self, const char *directory, GError **error)
+default_sweep (MusterStorage *self, const char *directory, gint64 before_us, GError **error)
 {
   g_autoptr (MusterStorage) storage = find (self, directory, error);
-  return storage != NULL && muster_storage_sweep (storage, directory, error);
+  return storage != NULL && muster_storage_sweep (storage, directory, before_us, error);
 }
 
 static MusterStorage *

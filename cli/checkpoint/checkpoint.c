@@ -52,7 +52,7 @@ muster_cli_checkpoint_latest (int argc, char **argv)
                                     "file 'checkpoint' names it.",
                                     NULL, 1, 1, &options, &words, &code))
     return code;
-  g_autofree char *prefix = muster_latest_checkpoint (NULL, words[0], &error);
+  g_autofree char *prefix = muster_latest_checkpoint (muster_cli_storage (), words[0], &error);
   if (error == NULL && prefix == NULL)
     muster_fail (&error, MUSTER_ERROR_NOT_FOUND,
                  "no checkpoint in '%s': it has no file 'checkpoint'", words[0]);

@@ -86,7 +86,8 @@ copy_one (Copy *self, const char *from, MusterCopyLatest latest, GError **error)
 static gboolean
 may_go_on (Copy *self, const char *from, const GError *failure)
 {
-  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) && !muster_checkpoint_exists (NULL, from))
+  if (muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) &&
+      !muster_checkpoint_exists (muster_cli_storage (), from))
     return TRUE;
   if (!muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) &&
       !muster_error_is (failure, MUSTER_ERROR_ALREADY_EXISTS))
@@ -110,14 +111,14 @@ copy_or_go_on (Copy *self, const char *from, MusterCopyLatest latest, GError **e
 static gboolean
 copy_all (Copy *self, const char *directory, GError **error)
 {
-  g_auto (GStrv) all = muster_checkpoint_list (NULL, directory, error);
+  g_auto (GStrv) all = muster_checkpoint_list (muster_cli_storage (), directory, error);
   guint n = all != NULL ? g_strv_length (all) : 0;
   g_autoptr (GError) why = NULL;
   if (all == NULL)
     return FALSE;
   if (n == 0)
     return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "no checkpoints in '%s'", directory);
-  g_autofree char *latest = muster_latest_checkpoint (NULL, directory, &why);
+  g_autofree char *latest = muster_latest_checkpoint (muster_cli_storage (), directory, &why);
   if (why != NULL) {
     g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;

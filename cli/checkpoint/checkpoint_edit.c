@@ -41,8 +41,7 @@ muster_cli_edit_begin (MusterCliEdit *self, int argc, char **argv, const char *u
   }
   self->interrupt = muster_interrupt_new ();
   self->progress = muster_cli_progress (self->options.json);
-  self->deadline_us = muster_deadline_after (muster_clock_now_us (muster_system_clock ()),
-                                             self->options.timeout_us);
+  self->deadline_us = muster_cli_bind_storage (&self->options, muster_cli_edit_cancellable (self));
   return TRUE;
 }
 

@@ -3,6 +3,7 @@
 
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
+#include "cli/checkpoint/checkpoint_open.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,8 +46,8 @@ muster_listed_read_states (GPtrArray *listed, const char *directory, const GPtrA
 {
   for (guint i = 0; i < state_files->len; i++) {
     g_autoptr (GError) failure = NULL;
-    g_autoptr (MusterCheckpointState) state =
-        muster_checkpoint_state_read_named (NULL, directory, state_files->pdata[i], &failure);
+    g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
+        muster_cli_storage (), directory, state_files->pdata[i], &failure);
     if (failure != NULL) {
       g_propagate_error (error, g_steal_pointer (&failure));
       return FALSE;

@@ -61,7 +61,7 @@ muster_listed_drop_removed (GPtrArray *listed)
 {
   for (guint i = listed->len; i-- > 0;) {
     const MusterListed *it = listed->pdata[i];
-    if (it->damage != NULL && !muster_checkpoint_exists (NULL, it->prefix))
+    if (it->damage != NULL && !muster_checkpoint_exists (muster_cli_storage (), it->prefix))
       g_ptr_array_remove_index (listed, i);
   }
 }
@@ -82,17 +82,19 @@ GPtrArray *
 muster_listed_directory (const char *directory, gboolean with_quarantined, GError **error)
 {
   g_autoptr (GError) warning = NULL;
-  g_auto (GStrv) prefixes = muster_checkpoint_list (NULL, directory, error);
+  g_auto (GStrv) prefixes = muster_checkpoint_list (muster_cli_storage (), directory, error);
   if (prefixes == NULL)
     return NULL;
   g_auto (GStrv) aside =
-      with_quarantined ? muster_checkpoint_list_quarantined (NULL, directory, error) : NULL;
+      with_quarantined
+          ? muster_checkpoint_list_quarantined (muster_cli_storage (), directory, error)
+          : NULL;
   if (with_quarantined && aside == NULL)
     return NULL;
-  g_autofree char *latest = muster_latest_checkpoint (NULL, directory, &warning);
+  g_autofree char *latest = muster_latest_checkpoint (muster_cli_storage (), directory, &warning);
   warn_and_clear (&warning);
   g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (NULL, directory, &warning);
+      muster_checkpoint_record_read (muster_cli_storage (), directory, &warning);
   warn_and_clear (&warning);
   GPtrArray *listed = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_listed_free);
   for (char **it = prefixes; *it != NULL; it++)
@@ -140,7 +142,7 @@ find_listed (GPtrArray *listed, const char *prefix)
 static void
 mark_chosen (GPtrArray *listed, char **directories)
 {
-  const MusterTierLook look = {.storage = muster_default_storage ()};
+  const MusterTierLook look = {.storage = muster_cli_storage ()};
   const guint n = g_strv_length (directories);
   g_autofree char *durable = muster_storage_is_local (NULL, directories[n - 1])
                                  ? g_canonicalize_filename (directories[n - 1], NULL)
@@ -191,7 +193,7 @@ verify_listed (MusterListed *self, MusterProgress *progress, guint64 before, gui
   muster_progress_part (progress, what, before, all);
   if (!muster_cli_checkpoint_open (&opened, self->prefix, &error) ||
       !muster_bundle_reader_verify (opened.reader, muster_progress_at, progress, NULL, &error) ||
-      !muster_checkpoint_check_meta_graph (NULL, self->prefix, &error))
+      !muster_checkpoint_check_meta_graph (muster_cli_storage (), self->prefix, &error))
     muster_listed_set_damage (self, error);
   else if (self->reason == NULL)
     self->state = "whole";

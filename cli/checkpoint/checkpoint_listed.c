@@ -3,6 +3,7 @@
 
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/quarantine.h"
+#include "cli/checkpoint/checkpoint_open.h"
 
 #include <string.h>
 
@@ -43,7 +44,7 @@ muster_listed_new (const char *prefix, const MusterCheckpointRecord *record, con
   self->state = known != NULL && known->verified ? "verified" : "good";
   self->kept = known != NULL && (known->preserved || known->pinned);
   self->metrics = known != NULL ? g_array_ref (known->metrics) : NULL;
-  if (!muster_checkpoint_inspect (NULL, prefix, &overview, &error))
+  if (!muster_checkpoint_inspect (muster_cli_storage (), prefix, &overview, &error))
     muster_listed_set_damage (self, error);
   self->when_us = overview.when_us;
   self->bytes = (gint64)overview.bytes;

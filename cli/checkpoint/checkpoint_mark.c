@@ -11,8 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-#define LOCK_US (30 * MUSTER_SECOND)
-
 static const char pin_summary[] =
     "Pins checkpoints, or a directory's latest: neither a job nor prune removes them, and they\n"
     "don't count towards the number to keep. A job that saves there may be running.";
@@ -22,12 +20,6 @@ static const char unpin_summary[] = "Removes pins. The job that saved a checkpoi
 static const char mark_summary[] =
     "Gives a checkpoint the value of a metric, as an evaluator beside the job does. A job with\n"
     "--keep-best and this --metric counts it from its next save on.";
-
-static gint64
-lock_deadline (void)
-{
-  return muster_deadline_after (muster_clock_now_us (muster_system_clock ()), LOCK_US);
-}
 
 /* The prefixes of all words; NULL if one isn't a checkpoint: then nothing is changed. */
 static char **
@@ -84,7 +76,8 @@ muster_cli_checkpoint_pin (int argc, char **argv)
     return code;
   g_auto (GStrv) prefixes = find_all (words, &error);
   for (char **prefix = prefixes; prefix != NULL && *prefix != NULL; prefix++) {
-    if (!muster_checkpoint_pin (NULL, *prefix, why, lock_deadline (), NULL, &error))
+    if (!muster_checkpoint_pin (muster_cli_storage (), *prefix, why, muster_cli_lock_deadline (),
+                                NULL, &error))
       break;
     print_pinned (*prefix, why, options.json);
   }
@@ -115,7 +108,8 @@ muster_cli_checkpoint_unpin (int argc, char **argv)
     return code;
   g_auto (GStrv) prefixes = find_all (words, &error);
   for (char **prefix = prefixes; prefix != NULL && *prefix != NULL; prefix++) {
-    if (!muster_checkpoint_unpin (NULL, *prefix, lock_deadline (), NULL, &error))
+    if (!muster_checkpoint_unpin (muster_cli_storage (), *prefix, muster_cli_lock_deadline (), NULL,
+                                  &error))
       break;
     print_unpinned (*prefix, options.json);
   }
@@ -191,8 +185,8 @@ mark_all (const char *prefix, const GArray *metrics, gboolean json, GError **err
 {
   for (guint i = 0; i < metrics->len; i++) {
     const Metric *metric = &g_array_index (metrics, Metric, i);
-    if (!muster_checkpoint_set_metric (NULL, prefix, metric->name, metric->value, lock_deadline (),
-                                       NULL, error))
+    if (!muster_checkpoint_set_metric (muster_cli_storage (), prefix, metric->name, metric->value,
+                                       muster_cli_lock_deadline (), NULL, error))
       return FALSE;
     print_marked (prefix, metric, json);
   }

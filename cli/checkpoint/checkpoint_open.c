@@ -8,17 +8,47 @@
 
 #include <string.h>
 
+#define LOCK_US (30 * MUSTER_SECOND)
+
+/* The command's, once its options are read; they last as long as the process. */
+static MusterStorage *bound;
+static gint64 bound_until_us = MUSTER_WAIT_FOREVER;
+
+MusterStorage *
+muster_cli_storage (void)
+{
+  return bound != NULL ? bound : muster_default_storage ();
+}
+
+gint64
+muster_cli_bind_storage (const MusterCliOptions *options, GCancellable *cancellable)
+{
+  bound_until_us =
+      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), options->timeout_us);
+  g_clear_object (&bound);
+  bound = muster_storage_bound (muster_default_storage (), bound_until_us, NULL, cancellable);
+  return bound_until_us;
+}
+
+gint64
+muster_cli_lock_deadline (void)
+{
+  return MIN (bound_until_us,
+              muster_deadline_after (muster_clock_now_us (muster_system_clock ()), LOCK_US));
+}
+
 gboolean
 muster_cli_checkpoint_parse (int argc, char **argv, const char *usage_of_command,
                              const char *summary, const GOptionEntry *entries, guint least,
                              guint most, MusterCliOptions *options, char ***words, int *code)
 {
   g_autoptr (GError) error = NULL;
-  if (!muster_cli_parse (argc, argv, usage_of_command, summary, entries, MUSTER_CLI_JSON, options,
-                         words, &error)) {
+  if (!muster_cli_parse (argc, argv, usage_of_command, summary, entries,
+                         MUSTER_CLI_JSON | MUSTER_CLI_TIMEOUT, options, words, &error)) {
     *code = muster_cli_fail (error);
     return FALSE;
   }
+  (void)muster_cli_bind_storage (options, NULL);
   const guint n = g_strv_length (*words);
   if (n >= least && n <= most && n > 0 &&
       !muster_storage_check_path (muster_default_storage (), "checkpoint", *words[0], &error)) {
@@ -37,7 +67,8 @@ char *
 muster_cli_saved_model (const char *directory)
 {
   g_autofree char *prefix = g_build_filename (directory, "variables", "variables", NULL);
-  return muster_checkpoint_exists (NULL, prefix) ? g_steal_pointer (&prefix) : NULL;
+  return muster_checkpoint_exists (muster_cli_storage (), prefix) ? g_steal_pointer (&prefix)
+                                                                  : NULL;
 }
 
 /* The prefix of a checkpoint's file, as entered with a shell's completion. */
@@ -51,7 +82,8 @@ prefix_of_file (const char *path)
     if (end == NULL || strchr (end, G_DIR_SEPARATOR) != NULL)
       continue;
     *end = '\0';
-    return muster_checkpoint_exists (NULL, prefix) ? g_steal_pointer (&prefix) : NULL;
+    return muster_checkpoint_exists (muster_cli_storage (), prefix) ? g_steal_pointer (&prefix)
+                                                                    : NULL;
   }
   return NULL;
 }
@@ -62,14 +94,14 @@ muster_cli_checkpoint_find (const char *place, GError **error)
   g_autoptr (GError) failure = NULL;
   if (!muster_storage_check_path (muster_default_storage (), "checkpoint", place, error))
     return NULL;
-  if (muster_checkpoint_exists (NULL, place))
+  if (muster_checkpoint_exists (muster_cli_storage (), place))
     return g_strdup (place);
   char *prefix = prefix_of_file (place);
   if (prefix == NULL)
     prefix = muster_cli_saved_model (place);
   if (prefix != NULL)
     return prefix;
-  prefix = muster_latest_checkpoint (NULL, place, &failure);
+  prefix = muster_latest_checkpoint (muster_cli_storage (), place, &failure);
   if (prefix == NULL && failure == NULL)
     muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                  "checkpoint '%s' not found: no file '%s.index', no SavedModel, and no directory "
@@ -84,8 +116,8 @@ gboolean
 muster_cli_checkpoint_open (MusterCliOpened *self, const char *prefix, GError **error)
 {
   g_autofree char *index = g_strconcat (prefix, ".index", NULL);
-  self->lease = muster_storage_lock (muster_default_storage (), index, MUSTER_LOCK_SHARED, NULL);
-  self->reader = muster_bundle_reader_open (NULL, prefix, error);
+  self->lease = muster_storage_lock (muster_cli_storage (), index, MUSTER_LOCK_SHARED, NULL);
+  self->reader = muster_bundle_reader_open (muster_cli_storage (), prefix, error);
   return self->reader != NULL;
 }
 

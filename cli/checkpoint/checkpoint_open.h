@@ -10,8 +10,16 @@ G_BEGIN_DECLS
 
 /* What the subcommands of `muster checkpoint` share. */
 
-/* Parses a subcommand's arguments, which must contain between least and most words. Mistakes are
- * printed, and *code is the exit code. */
+/* Where checkpoints are: local files and object stores, which answer until the command's --timeout.
+ */
+MusterStorage *muster_cli_storage (void);
+/* Sets that by the options, and returns when it is. */
+gint64 muster_cli_bind_storage (const MusterCliOptions *options, GCancellable *cancellable);
+/* For a directory's lock: half a minute, unless the command ends before. */
+gint64 muster_cli_lock_deadline (void);
+
+/* Parses a subcommand's arguments, which must contain between least and most words, and binds the
+ * storage by its --timeout. Mistakes are printed, and *code is the exit code. */
 gboolean muster_cli_checkpoint_parse (int argc, char **argv, const char *usage, const char *summary,
                                       const GOptionEntry *entries, guint least, guint most,
                                       MusterCliOptions *options, char ***words, int *code);

@@ -4,7 +4,6 @@
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
-#include "checkpoint/stores/default_storage.h"
 #include "cli/checkpoint/checkpoint_keep.h"
 #include "cli/checkpoint/checkpoint_list.h"
 #include "cli/checkpoint/checkpoint_open.h"
@@ -19,9 +18,12 @@ static const char summary[] =
     "the job that saved them keeps as the best or for their step and, with --keep-every, one for\n"
     "every period of that many hours. Never removes the latest checkpoint, those pinned or kept "
     "for\n"
-    "good, those set aside, or one that is being read.";
+    "good, those set aside, or one that is being read. In an object store it also abandons parts "
+    "of\n"
+    "uploads that were begun more than a day ago.";
 
-#define LOCK_US (30 * MUSTER_SECOND)
+/* A saver that is alive may still be sending what is younger. */
+#define ABANDONED_US (24 * 3600 * MUSTER_SECOND)
 
 /* One checkpoint, and what becomes of it. */
 typedef struct {
@@ -82,7 +84,7 @@ mark_latest (Prune *self, GError **error)
 static gboolean
 list (Prune *self, GError **error)
 {
-  g_auto (GStrv) prefixes = muster_checkpoint_list (NULL, self->directory, error);
+  g_auto (GStrv) prefixes = muster_checkpoint_list (muster_cli_storage (), self->directory, error);
   if (prefixes == NULL)
     return FALSE;
   self->plans = g_ptr_array_new_with_free_func (plan_free);
@@ -130,7 +132,7 @@ set_why (Plan *plan, const char *why)
 static void
 spare_those_in_use (Prune *self)
 {
-  MusterStorage *storage = muster_default_storage ();
+  MusterStorage *storage = muster_cli_storage ();
   for (guint i = 0; i < self->plans->len; i++) {
     Plan *plan = self->plans->pdata[i];
     g_autoptr (GError) error = NULL;
@@ -164,7 +166,7 @@ rewrite_state (const Prune *self, const char *name, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read_named (NULL, self->directory, name, &failure);
+      muster_checkpoint_state_read_named (muster_cli_storage (), self->directory, name, &failure);
   if (state == NULL && failure == NULL)
     return TRUE;
   if (state == NULL) {
@@ -180,7 +182,8 @@ rewrite_state (const Prune *self, const char *name, GError **error)
         g_array_remove_index (state->timestamps, i);
     }
   return state->all->len == before ||
-         muster_checkpoint_state_write_named (NULL, self->directory, name, state, error);
+         muster_checkpoint_state_write_named (muster_cli_storage (), self->directory, name, state,
+                                              error);
 }
 
 /* Marks pending deletes, as a saver does: if this command dies, the next saver or prune continues.
@@ -196,7 +199,8 @@ mark_pending_deletes (Prune *self, gboolean *is_known, GError **error)
     if (one != NULL)
       one->pending_delete = TRUE;
   }
-  return !*is_known || muster_checkpoint_record_write (NULL, self->directory, self->record, error);
+  return !*is_known || muster_checkpoint_record_write (muster_cli_storage (), self->directory,
+                                                       self->record, error);
 }
 
 /* Returns FALSE if the checkpoint couldn't be removed, unless it is being read. */
@@ -204,7 +208,7 @@ static gboolean
 remove_one (Prune *self, Plan *plan, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  if (muster_remove_checkpoint (NULL, plan->listed->prefix, &failure)) {
+  if (muster_remove_checkpoint (muster_cli_storage (), plan->listed->prefix, &failure)) {
     plan->action = "removed";
     muster_checkpoint_record_forget (self->record, plan->listed->prefix);
     return TRUE;
@@ -233,7 +237,7 @@ remove_all (Prune *self, GError **error)
     is_well = !plan->goes || remove_one (self, plan, error);
   }
   if (is_known)
-    is_well = muster_checkpoint_record_write (NULL, self->directory, self->record,
+    is_well = muster_checkpoint_record_write (muster_cli_storage (), self->directory, self->record,
                                               is_well ? error : NULL) &&
               is_well;
   return is_well;
@@ -303,36 +307,48 @@ print (const Prune *self)
     print_text (self);
 }
 
+/* What savers that died have sent to an object store in part. */
+static void
+abandon_parts (const Prune *self)
+{
+  g_autoptr (GError) error = NULL;
+  const gint64 before_us = muster_clock_wall_us (muster_system_clock ()) - ABANDONED_US;
+  if (!muster_storage_sweep (muster_cli_storage (), self->directory, before_us, &error))
+    muster_cli_say (stderr, "muster: parts of unfinished uploads in %s stay: %s\n", self->directory,
+                    error->message);
+}
+
 static gboolean
 prune (Prune *self, GError **error)
 {
   g_autoptr (MusterDirectoryLock) lock = NULL;
-  const gint64 deadline_us =
-      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), LOCK_US);
   if (!self->dry_run) {
-    lock = muster_directory_lock (muster_default_storage (), self->directory, deadline_us, NULL,
-                                  NULL, error);
+    lock = muster_directory_lock (muster_cli_storage (), self->directory,
+                                  muster_cli_lock_deadline (), NULL, NULL, error);
     if (lock == NULL)
       return FALSE;
   }
-  self->record = self->dry_run
-                     ? muster_checkpoint_record_read (NULL, self->directory, error)
-                     : muster_checkpoint_record_read_to_write (NULL, self->directory, error);
+  self->record =
+      self->dry_run
+          ? muster_checkpoint_record_read (muster_cli_storage (), self->directory, error)
+          : muster_checkpoint_record_read_to_write (muster_cli_storage (), self->directory, error);
   if (self->record == NULL || !list (self, error))
     return FALSE;
   decide (self);
   if (self->dry_run)
     return TRUE;
   spare_those_in_use (self);
-  return remove_all (self, error);
+  if (!remove_all (self, error))
+    return FALSE;
+  abandon_parts (self);
+  return TRUE;
 }
 
 /* In a store without locks a saver may be faster; then it is decided anew. */
 static gboolean
 prune_and_print (const Prune *rules, const char *directory, GError **error)
 {
-  const gint64 deadline_us =
-      muster_deadline_after (muster_clock_now_us (muster_system_clock ()), LOCK_US);
+  const gint64 deadline_us = muster_cli_lock_deadline ();
   for (guint n_tries = 0;;) {
     g_auto (Prune) self = *rules;
     GError *why = NULL;

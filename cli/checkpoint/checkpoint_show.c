@@ -96,8 +96,10 @@ print_head (const char *prefix, MusterBundleReader *reader, const MusterObjectNa
   MusterCheckpointOverview overview;
   g_autoptr (GError) damage = NULL;
   g_autofree char *directory = g_path_get_dirname (prefix);
-  g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_read (NULL, directory, NULL);
-  const gboolean is_whole = muster_checkpoint_inspect (NULL, prefix, &overview, &damage);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (muster_cli_storage (), directory, NULL);
+  const gboolean is_whole =
+      muster_checkpoint_inspect (muster_cli_storage (), prefix, &overview, &damage);
   const gsize n = names != NULL ? muster_object_names_n (names) : overview.n_tensors;
   const gint64 step = muster_checkpoint_step (prefix);
   const gint32 n_shards = muster_bundle_reader_n_shards (reader);

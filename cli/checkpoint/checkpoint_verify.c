@@ -36,8 +36,9 @@ add_verdict (MusterTable *table, const MusterListed *self)
 static gboolean
 is_directory (const char *place)
 {
-  return muster_storage_is_local (NULL, place) ? g_file_test (place, G_FILE_TEST_IS_DIR)
-                                               : !muster_checkpoint_exists (NULL, place);
+  return muster_storage_is_local (NULL, place)
+             ? g_file_test (place, G_FILE_TEST_IS_DIR)
+             : !muster_checkpoint_exists (muster_cli_storage (), place);
 }
 
 /* The checkpoints to verify. */
@@ -45,7 +46,8 @@ static GPtrArray *
 find_all (const char *place, GError **error)
 {
   g_autofree char *saved_model = muster_cli_saved_model (place);
-  if (saved_model == NULL && is_directory (place) && !muster_checkpoint_exists (NULL, place)) {
+  if (saved_model == NULL && is_directory (place) &&
+      !muster_checkpoint_exists (muster_cli_storage (), place)) {
     g_autoptr (GPtrArray) listed = muster_listed_directory (place, FALSE, error);
     if (listed == NULL || listed->len > 0)
       return g_steal_pointer (&listed);

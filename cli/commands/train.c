@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/commands.h"
 
+#include "base/log.h"
+#include "checkpoint/s3/s3_metrics.h"
 #include "cli/commands/train_data.h"
 #include "cli/commands/train_role.h"
 #include "cli/commands/train_show.h"
@@ -361,6 +363,25 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
   return muster_train (&training, trained, NULL, error);
 }
 
+/* A server has these in /metrics; a chief that sends its checkpoints itself has only this. */
+static void
+log_object_store (void)
+{
+  MusterS3Metrics counts;
+  muster_s3_metrics (&counts);
+  const guint64 retries = counts.retries_throttled + counts.retries_failed + counts.retries_lost +
+                          counts.retries_stalled + counts.retries_damaged + counts.retries_expired;
+  if (counts.requests == 0)
+    return;
+  g_autofree char *sent = muster_format_size (counts.bytes_sent);
+  g_autofree char *received = muster_format_size (counts.bytes_received);
+  muster_log (
+      G_LOG_LEVEL_INFO, "object-store", "MESSAGE",
+      "object store: %" G_GUINT64_FORMAT " requests, sent %s, received %s, %" G_GUINT64_FORMAT
+      " retries (%" G_GUINT64_FORMAT " throttled, %" G_GUINT64_FORMAT " stalled)",
+      counts.requests, sent, received, retries, counts.retries_throttled, counts.retries_stalled);
+}
+
 static MusterExit
 run (Job *job)
 {
@@ -380,6 +401,7 @@ run (Job *job)
   if (master != NULL && muster_preemption_watch (job->preemption, &error))
     (void)train (job, master, &show, &trained, &error);
   g_clear_object (&master);
+  log_object_store ();
   /* Ignore further signals, so that the result is always printed. */
   alarm (0);
   signal (SIGTERM, SIG_IGN);

@@ -37,6 +37,7 @@ static const MusterField manager_owned[] = {
     MUSTER_TYPED_FIELD (MusterCheckpointManagerOptions, wait_owner, g_bytes_get_type),
     MUSTER_TYPED_FIELD (MusterCheckpointManagerOptions, finished_owner, g_bytes_get_type),
     MUSTER_STRING_FIELD (MusterCheckpointManagerOptions, name),
+    MUSTER_STRING_FIELD (MusterCheckpointManagerOptions, metric),
 };
 MUSTER_DEFINE_OPTIONS (MusterCheckpointManagerOptions, muster_checkpoint_manager_options,
                        manager_owned)

@@ -412,8 +412,10 @@ save_locked (const MusterAsyncCall *call, const char *directory, gint64 step, co
                              muster_save_ticket_step (ticket), call->began_us, is_background);
   gboolean saved = is_background ? save_in_background (call, ticket, track, prefix != NULL, error)
                                  : save_at_once (call, ticket, track, prefix != NULL, error);
-  if (!saved)
+  if (!saved) {
+    muster_save_track_return_metric (track);
     muster_save_track_end (track, MUSTER_SAVE_FAILED, 0);
+  }
   muster_save_track_unblock (track);
   return saved ? g_steal_pointer (&ticket) : NULL;
 }

@@ -69,6 +69,13 @@ typedef gboolean (*MusterInitialize) (MusterSession *session, gint64 deadline_us
  * MusterCheckpointManagerOptions:
  * @max_to_keep: the number of checkpoints to keep; 0: the SaverDef's; %MUSTER_KEEP_ALL: all
  * @keep_every_n_hours: 0: none is preserved beyond max_to_keep
+ * @keep_every_steps: preserve each checkpoint whose number is divisible by it; 0: as the
+ *   directory's last saver; below 0: none
+ * @keep_best: beside the newest, keep this many with the best @metric; 0: as the directory's last
+ *   saver; below 0: none
+ * @metric: (nullable): the metric of the best: `NAME:max` or `NAME:min`. Its value is set before a
+ *   save, in the manager's saver ([method@Saver.set_metric]), or afterwards
+ *   ([func@checkpoint_set_metric])
  * @name: (nullable): the checkpoints' name; `NULL`: `ckpt`
  * @checkpoint_interval: in steps; 0: none, and read_step isn't called
  * @read_step: (nullable) (skip): required with checkpoint_interval
@@ -89,6 +96,9 @@ typedef gboolean (*MusterInitialize) (MusterSession *session, gint64 deadline_us
 typedef struct {
   int max_to_keep;
   double keep_every_n_hours;
+  gint64 keep_every_steps;
+  int keep_best;
+  const char *metric;
   const char *name;
   gint64 checkpoint_interval;
   MusterReadStep read_step;

@@ -61,41 +61,41 @@ muster_checkpoint_directory_is_temporary (const char *name)
 }
 
 static gint64
-mtime_of (MusterCheckpointDirectory *self, const char *path)
+mtime_of (MusterStorage *storage, const char *path)
 {
   MusterStorageInfo info;
-  return muster_storage_stat (self->storage, path, &info, NULL) ? info.mtime_us : G_MAXINT64;
+  return muster_storage_stat (storage, path, &info, NULL) ? info.mtime_us : G_MAXINT64;
 }
 
 /* For a directory, including its files, since those are written to. */
 static gint64
-touched_at (MusterCheckpointDirectory *self, const char *path)
+touched_at (MusterStorage *storage, const char *path)
 {
-  gint64 latest_us = mtime_of (self, path);
-  g_auto (GStrv) inside = muster_storage_list (self->storage, path, NULL);
+  gint64 latest_us = mtime_of (storage, path);
+  g_auto (GStrv) inside = muster_storage_list (storage, path, NULL);
 
   for (char **one = inside; one != NULL && *one != NULL; one++) {
     g_autofree char *file = g_build_filename (path, *one, NULL);
-    latest_us = MAX (latest_us, mtime_of (self, file));
+    latest_us = MAX (latest_us, mtime_of (storage, file));
   }
   return latest_us;
 }
 
 static void
-remove_left (MusterCheckpointDirectory *self, const char *path)
+remove_left (MusterStorage *storage, const char *path)
 {
-  g_auto (GStrv) inside = muster_storage_list (self->storage, path, NULL);
+  g_auto (GStrv) inside = muster_storage_list (storage, path, NULL);
 
   for (char **one = inside; one != NULL && *one != NULL; one++) {
     g_autofree char *file = g_build_filename (path, *one, NULL);
-    (void)muster_storage_remove (self->storage, file, NULL);
+    (void)muster_storage_remove (storage, file, NULL);
   }
-  (void)muster_storage_remove (self->storage, path, NULL);
+  (void)muster_storage_remove (storage, path, NULL);
 }
 
 /* One sweep of a directory. */
 typedef struct {
-  MusterCheckpointDirectory *owner;
+  MusterStorage *storage; /* (not owned) */
   const char *directory;
   char **files;     /* (not owned) */
   GHashTable *live; /* (owned) (element-type utf8) ids */
@@ -111,7 +111,7 @@ sweep_clear (Sweep *self)
   g_clear_pointer (&self->live, g_hash_table_unref);
   g_clear_pointer (&self->dead, g_hash_table_unref);
   for (guint i = 0; self->locks != NULL && i < self->locks->len; i++)
-    muster_storage_unlock (self->owner->storage, self->locks->pdata[i]);
+    muster_storage_unlock (self->storage, self->locks->pdata[i]);
   g_clear_pointer (&self->locks, g_ptr_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Sweep, sweep_clear)
@@ -129,9 +129,9 @@ is_of_this_host (Sweep *self, const char *path)
   const char *host = g_get_host_name ();
   MusterStorageInfo info;
 
-  if (!muster_storage_stat (self->owner->storage, path, &info, NULL) || info.size != strlen (host))
+  if (!muster_storage_stat (self->storage, path, &info, NULL) || info.size != strlen (host))
     return FALSE;
-  g_autoptr (GBytes) named = muster_storage_read (self->owner->storage, path, NULL);
+  g_autoptr (GBytes) named = muster_storage_read (self->storage, path, NULL);
   return named != NULL && g_bytes_get_size (named) == strlen (host) &&
          memcmp (g_bytes_get_data (named, NULL), host, strlen (host)) == 0;
 }
@@ -144,12 +144,11 @@ fate_by_lock (Sweep *self, const char *path)
 
   if (!self->has_locks || !g_str_has_suffix (path, MUSTER_ALIVE_SUFFIX))
     return UNKNOWN;
-  MusterStorageLock *lock =
-      muster_storage_lock (self->owner->storage, path, MUSTER_LOCK_UNUSED, &failure);
+  MusterStorageLock *lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_UNUSED, &failure);
   if (lock == NULL)
     return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY) ? LIVES : UNKNOWN;
   if (!is_of_this_host (self, path)) {
-    muster_storage_unlock (self->owner->storage, lock);
+    muster_storage_unlock (self->storage, lock);
     return UNKNOWN;
   }
   g_ptr_array_add (self->locks, lock);
@@ -160,7 +159,7 @@ fate_by_lock (Sweep *self, const char *path)
 static gboolean
 is_young (Sweep *self, const char *path)
 {
-  return touched_at (self->owner, path) > self->now_us - OLD_US;
+  return touched_at (self->storage, path) > self->now_us - OLD_US;
 }
 
 static void
@@ -188,7 +187,7 @@ sweep (Sweep *self)
     g_autofree char *path = g_build_filename (self->directory, *file, NULL);
     if (id != NULL &&
         (g_hash_table_contains (self->dead, id) || !g_hash_table_contains (self->live, id)))
-      remove_left (self->owner, path);
+      remove_left (self->storage, path);
   }
 }
 
@@ -205,41 +204,40 @@ has_any (char **files)
 
 /* A store without locks grants every lock, even a second time. */
 static gboolean
-does_lock (MusterCheckpointDirectory *self, const char *locked)
+does_lock (MusterStorage *storage, const char *locked)
 {
-  MusterStorageLock *again =
-      muster_storage_lock (self->storage, locked, MUSTER_LOCK_EXCLUSIVE, NULL);
+  MusterStorageLock *again = muster_storage_lock (storage, locked, MUSTER_LOCK_EXCLUSIVE, NULL);
 
-  muster_storage_unlock (self->storage, again);
+  muster_storage_unlock (storage, again);
   return again == NULL;
 }
 
 /* Removes the files of dead savers in a directory, under its lock; FALSE if the directory couldn't
  * be read or locked. */
 static gboolean
-sweep_quietly (MusterCheckpointDirectory *self, const char *directory)
+sweep_quietly (MusterCheckpointDirectory *self, MusterStorage *storage, const char *directory)
 {
-  if (!muster_storage_can_rename (self->storage, directory))
-    return muster_checkpoint_directory_sweep_objects (self, directory);
+  if (!muster_storage_can_rename (storage, directory))
+    return muster_checkpoint_directory_sweep_objects (self, storage, directory);
 
-  g_auto (GStrv) files = muster_storage_list (self->storage, directory, NULL);
+  g_auto (GStrv) files = muster_storage_list (storage, directory, NULL);
   MusterStorageInfo info;
 
   if (!has_any (files))
     return files != NULL;
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
-      self->storage, directory, muster_clock_now_us (self->clock), self->clock, NULL, NULL);
+      storage, directory, muster_clock_now_us (self->clock), self->clock, NULL, NULL);
   g_autofree char *lock_file = g_build_filename (directory, MUSTER_LOCK_FILE, NULL);
-  if (lock == NULL || !muster_storage_stat (self->storage, lock_file, &info, NULL))
+  if (lock == NULL || !muster_storage_stat (storage, lock_file, &info, NULL))
     return FALSE;
   g_auto (Sweep) what = {
-      .owner = self,
+      .storage = storage,
       .directory = directory,
       .files = files,
       .live = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
       .dead = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
       .locks = g_ptr_array_new (),
-      .has_locks = does_lock (self, lock_file),
+      .has_locks = does_lock (storage, lock_file),
       .now_us = info.mtime_us,
   };
   sweep (&what);
@@ -247,12 +245,13 @@ sweep_quietly (MusterCheckpointDirectory *self, const char *directory)
 }
 
 void
-muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self, const char *directory)
+muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self, MusterStorage *storage,
+                                        const char *directory)
 {
   g_mutex_lock (&self->lock);
   gboolean is_swept = g_hash_table_contains (self->swept, directory);
   g_mutex_unlock (&self->lock);
-  if (is_swept || !sweep_quietly (self, directory))
+  if (is_swept || !sweep_quietly (self, storage, directory))
     return;
   g_mutex_lock (&self->lock);
   g_hash_table_add (self->swept, g_strdup (directory));
@@ -262,6 +261,7 @@ muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self, const c
 /* The state of a directory for a saver in a new process. */
 typedef struct {
   MusterCheckpointDirectory *owner;
+  MusterStorage *storage; /* (not owned) */
   const char *directory;
   MusterCheckpointState *state;   /* (owned) (nullable) */
   MusterCheckpointRecord *record; /* (owned) */
@@ -315,7 +315,7 @@ time_of (const Adoption *self, const char *prefix, double told)
     return MIN (told, self->now);
   if (one != NULL && one->time > 0)
     return MIN (one->time, self->now);
-  g_autoptr (GArray) times = muster_checkpoint_mtimes (self->owner->storage, list);
+  g_autoptr (GArray) times = muster_checkpoint_mtimes (self->storage, list);
   return times->len > 0 ? MIN (g_array_index (times, double, 0), self->now) : self->now;
 }
 
@@ -338,7 +338,7 @@ add (Adoption *self, const char *prefix, double time, gboolean is_beside)
 static void
 add_listed (Adoption *self, const char *named, double told)
 {
-  MusterStorage *storage = self->owner->storage;
+  MusterStorage *storage = self->storage;
   g_autofree char *prefix = muster_checkpoint_locate (storage, self->directory, named);
 
   if (g_hash_table_contains (self->seen, prefix) ||
@@ -384,7 +384,7 @@ static GPtrArray *
 find_unlisted (Adoption *self, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  g_auto (GStrv) files = muster_checkpoint_list (self->owner->storage, self->directory, &failure);
+  g_auto (GStrv) files = muster_checkpoint_list (self->storage, self->directory, &failure);
   g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (muster_kept_free);
 
   if (files == NULL && !g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT)) {
@@ -481,8 +481,8 @@ take_over (Adoption *self)
 }
 
 gboolean
-muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *directory,
-                                   GError **error)
+muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, MusterStorage *storage,
+                                   const char *directory, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
@@ -490,26 +490,27 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *
     return TRUE;
   g_auto (Adoption) adoption = {
       .owner = self,
+      .storage = storage,
       .directory = directory,
       .seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
       .list = g_ptr_array_new_with_free_func (muster_kept_free),
       .pending_deletes = g_ptr_array_new_with_free_func (g_free),
       .now = muster_checkpoint_directory_now (self),
   };
-  adoption.state = muster_checkpoint_state_read_named (self->storage, directory,
-                                                       self->latest_filename, &failure);
+  adoption.state =
+      muster_checkpoint_state_read_named (storage, directory, self->latest_filename, &failure);
   if (failure != NULL) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
   /* A damaged one is ignored here; the next writer renames it. */
-  adoption.record = muster_checkpoint_record_read (self->storage, directory, NULL);
+  adoption.record = muster_checkpoint_record_read (storage, directory, NULL);
   if (adoption.record == NULL)
     adoption.record = muster_checkpoint_record_new ();
   muster_checkpoint_directory_rules (self, adoption.record, &adoption.rules);
   if (!scan_directory (&adoption, error))
     return FALSE;
   take_over (&adoption);
-  (void)sweep_quietly (self, directory);
+  (void)sweep_quietly (self, storage, directory);
   return TRUE;
 }

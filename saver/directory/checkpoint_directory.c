@@ -196,15 +196,15 @@ epoch_for (MusterLease *lease, const MusterCheckpointRecord *record, gboolean is
 }
 
 gint64
-muster_checkpoint_directory_next_epoch (MusterCheckpointDirectory *self, MusterLease *lease,
-                                        const char *directory)
+muster_checkpoint_directory_next_epoch (MusterCheckpointDirectory *self, MusterStorage *storage,
+                                        MusterLease *lease, const char *directory)
 {
   const gint64 claimed = muster_checkpoint_directory_claimed_epoch (self, directory);
 
   if (lease == NULL || claimed != 0)
     return claimed;
   g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (self->storage, directory, NULL);
+      muster_checkpoint_record_read (storage, directory, NULL);
   g_autofree char *chief = name_of (lease);
   return record != NULL ? epoch_for (lease, record, g_strcmp0 (record->chief, chief) == 0) : 0;
 }
@@ -273,7 +273,8 @@ muster_checkpoint_directory_read_claimed (MusterCheckpointDirectory *self, Muste
                                           gboolean *changed, GError **error)
 {
   g_autoptr (MusterCheckpointRecord) record =
-      lock != NULL ? muster_checkpoint_record_read_to_write (self->storage, directory, error)
+      lock != NULL ? muster_checkpoint_record_read_to_write (muster_directory_lock_storage (lock),
+                                                             directory, error)
                    : NULL;
 
   if (record == NULL ||
@@ -309,7 +310,8 @@ change_once (MusterCheckpointDirectory *self, MusterLease *lease, const char *di
   if (record == NULL || (change != NULL && !change (self, record, &changed, data, error)))
     return FALSE;
   if ((!is_claimed && !changed) ||
-      muster_checkpoint_record_write (self->storage, directory, record, &why))
+      muster_checkpoint_record_write (muster_directory_lock_storage (lock), directory, record,
+                                      &why))
     return TRUE;
   if (is_claimed && muster_error_is (why, MUSTER_ERROR_ABORTED))
     muster_checkpoint_directory_forget_claim (self, directory);

@@ -30,7 +30,10 @@ typedef struct {
 } MusterClaimed;
 
 /* What a saver knows about the directories that it saves to: the claims, the checkpoints that it
- * manages, and those to be deleted. A member of its saver. */
+ * manages, and those to be deleted. A member of its saver.
+ *
+ * An operation that takes a store uses that one: its store, bound by muster_storage_bound () like
+ * the call that it serves. One that takes a deadline binds the store itself. */
 typedef struct {
   /* constant after muster_checkpoint_directory_open () */
   MusterStorage *storage; /* (owned) */
@@ -125,7 +128,8 @@ gint64 muster_checkpoint_directory_claimed_epoch (MusterCheckpointDirectory *sel
 
 /* The epoch that a claim of the directory would take now; 0 without a lease, or if the side file
  * can't be read. */
-gint64 muster_checkpoint_directory_next_epoch (MusterCheckpointDirectory *self, MusterLease *lease,
+gint64 muster_checkpoint_directory_next_epoch (MusterCheckpointDirectory *self,
+                                               MusterStorage *storage, MusterLease *lease,
                                                const char *directory);
 /* Makes later claims take this epoch at least, so that the directories of one run have the same. */
 void muster_checkpoint_directory_raise_epoch (MusterCheckpointDirectory *self, gint64 epoch);
@@ -166,12 +170,12 @@ char *muster_directory_run (MusterStorage *storage, const char *directory);
 /* adopt.c: once for each directory, before the first save there, removes what savers that died left
  * in it, under its lock. */
 void muster_checkpoint_directory_sweep_once (MusterCheckpointDirectory *self,
-                                             const char *directory);
+                                             MusterStorage *storage, const char *directory);
 /* TRUE for the name of a file that is to be removed or published under another name. */
 gboolean muster_checkpoint_directory_is_temporary (const char *name);
 /* sweep_objects.c: the same in a store that can't rename. FALSE: it couldn't be read. */
 gboolean muster_checkpoint_directory_sweep_objects (MusterCheckpointDirectory *self,
-                                                    const char *directory);
+                                                    MusterStorage *storage, const char *directory);
 
 /* retention_decide.c: the rules in force: what the options leave open is the directory's. *rules
  * must be zero. */
@@ -179,8 +183,8 @@ void muster_checkpoint_directory_rules (const MusterCheckpointDirectory *self,
                                         const MusterCheckpointRecord *record,
                                         MusterKeepRules *rules);
 /* adopt.c: reads the list from a directory, as in a new process. */
-gboolean muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, const char *directory,
-                                            GError **error);
+gboolean muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, MusterStorage *storage,
+                                            const char *directory, GError **error);
 
 /* A checkpoint that is being published. */
 typedef struct {
@@ -210,12 +214,13 @@ gboolean muster_checkpoint_directory_publish (MusterCheckpointDirectory *self, M
                                               GCancellable *cancellable, GError **error);
 /* Writes PREFIX.meta, if the directory has a meta graph. */
 gboolean muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self,
-                                                       const char *prefix, GError **error);
+                                                       MusterStorage *storage, const char *prefix,
+                                                       GError **error);
 /* The list: see muster_saver_last_checkpoints () and the functions after it. */
 char **muster_checkpoint_directory_list (MusterCheckpointDirectory *self);
 void muster_checkpoint_directory_set_list (MusterCheckpointDirectory *self,
                                            const char *const *prefixes, const double *times);
 void muster_checkpoint_directory_recover_list (MusterCheckpointDirectory *self,
-                                               const char *const *prefixes);
+                                               MusterStorage *storage, const char *const *prefixes);
 
 G_END_DECLS

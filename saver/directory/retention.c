@@ -51,7 +51,7 @@ write_state (MusterCheckpointDirectory *self, const char *directory, const char 
   }
   if (!are_known)
     g_array_set_size (state->timestamps, 0);
-  return muster_checkpoint_state_write_named (self->storage, directory, self->latest_filename,
+  return muster_checkpoint_state_write_named (change->storage, directory, self->latest_filename,
                                               state, error);
 }
 
@@ -71,7 +71,7 @@ begin_entry (MusterCheckpointRecord *record, const char *prefix)
 }
 
 static gboolean
-describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
+describe (MusterCheckpointDirectory *self, MusterStorage *storage, MusterCheckpointRecord *record,
           const MusterNewCheckpoint *checkpoint, double now, GError **error)
 {
   const char *prefix = checkpoint->prefix;
@@ -89,22 +89,21 @@ describe (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
     const MusterSideMetric *metric = &g_array_index (checkpoint->metrics, MusterSideMetric, i);
     muster_side_checkpoint_set_metric (one, metric->name, metric->value);
   }
-  return muster_side_checkpoint_describe (one, self->storage, prefix, self->meta_graph != NULL,
-                                          error);
+  return muster_side_checkpoint_describe (one, storage, prefix, self->meta_graph != NULL, error);
 }
 
 /* What another has pruned meanwhile leaves the list: the state file must not name it again. Those
  * that the record knows are there, or doomed: nothing is asked of them. */
 static void
-drop_pruned (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const char *directory,
-             MusterRetentionChange *change, const char *just_saved)
+drop_pruned (MusterCheckpointRecord *record, const char *directory, MusterRetentionChange *change,
+             const char *just_saved)
 {
   for (guint i = change->kept->len; i-- > 0;) {
     const MusterKept *kept = change->kept->pdata[i];
     const MusterSideCheckpoint *one = muster_retention_entry (record, directory, kept->prefix);
     gboolean is_known =
         (one != NULL && !one->pending_delete) || strcmp (kept->prefix, just_saved) == 0;
-    if (!is_known && !muster_checkpoint_exists (self->storage, kept->prefix))
+    if (!is_known && !muster_checkpoint_exists (change->storage, kept->prefix))
       g_ptr_array_remove_index (change->kept, i);
   }
 }
@@ -132,7 +131,8 @@ mark_leaving (MusterCheckpointRecord *record, const char *directory,
 
 /* What has gone since it was doomed, here or by a hand. */
 static void
-forget_gone (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const char *directory)
+forget_gone (MusterCheckpointDirectory *self, MusterStorage *storage,
+             MusterCheckpointRecord *record, const char *directory)
 {
   for (guint i = record->checkpoints->len; i-- > 0;) {
     const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
@@ -143,7 +143,7 @@ forget_gone (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, co
     gboolean waits =
         g_ptr_array_find_with_equal_func (self->pending_deletes, prefix, g_str_equal, NULL);
     g_mutex_unlock (&self->lock);
-    if (!waits && !muster_checkpoint_exists (self->storage, prefix))
+    if (!waits && !muster_checkpoint_exists (storage, prefix))
       muster_checkpoint_record_forget (record, one->name);
   }
 }
@@ -164,7 +164,8 @@ remove_pending_deletes (MusterCheckpointDirectory *self, const MusterRetentionCh
     g_ptr_array_add (pending_deletes, g_strdup (change->leaving->pdata[i]));
   for (guint i = 0; i < pending_deletes->len; i++) {
     const char *prefix = pending_deletes->pdata[i];
-    if (strcmp (prefix, just_saved) != 0 && !muster_remove_checkpoint (self->storage, prefix, NULL))
+    if (strcmp (prefix, just_saved) != 0 &&
+        !muster_remove_checkpoint (change->storage, prefix, NULL))
       g_ptr_array_add (remaining, g_strdup (prefix));
   }
   g_mutex_lock (&self->lock);
@@ -190,22 +191,22 @@ write_record (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
 {
   const char *directory = checkpoint->directory;
 
-  forget_gone (self, record, directory);
+  forget_gone (self, change->storage, record, directory);
   mark_leaving (record, directory, change);
-  const gboolean is_described = describe (self, record, checkpoint, now, error);
+  const gboolean is_described = describe (self, change->storage, record, checkpoint, now, error);
   checkpoint->bytes = muster_checkpoint_record_find (record, checkpoint->prefix)->bytes;
   muster_checkpoint_record_set_rules (record, self->latest_filename, &change->rules);
   if (self->rules.every_s > 0)
     record->last_preserved = MAX (change->mark, 0);
   muster_checkpoint_directory_put_goodput (self, record);
-  return is_described && muster_checkpoint_record_write (self->storage, directory, record, error);
+  return is_described && muster_checkpoint_record_write (change->storage, directory, record, error);
 }
 
 /* From where the state is written on the save stands: nothing in the record is needed to restore
  * it. Where it is, it is written first: what the state names counts. So it is without locks: it is
  * the record that another chief has changed. */
 static gboolean
-record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
+record_it (MusterCheckpointDirectory *self, MusterStorage *storage, MusterCheckpointRecord *record,
            MusterNewCheckpoint *checkpoint, const char *state_version, double now, GError **error)
 {
   const char *directory = checkpoint->directory, *prefix = checkpoint->prefix;
@@ -214,9 +215,10 @@ record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   g_auto (MusterRetentionChange) change = {0};
 
   muster_retention_change_init (&change);
+  change.storage = storage;
   change.state_version = state_version;
   list_with (self, prefix, now, &change);
-  drop_pruned (self, record, directory, &change, prefix);
+  drop_pruned (record, directory, &change, prefix);
   muster_retention_decide (self, record, checkpoint, &change);
   if (is_first && !write_record (self, record, checkpoint, &change, now, error))
     return FALSE;
@@ -230,7 +232,8 @@ record_it (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
 }
 
 gboolean
-muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self, const char *prefix,
+muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self,
+                                              MusterStorage *storage, const char *prefix,
                                               GError **error)
 {
   if (self->meta_graph == NULL)
@@ -238,7 +241,7 @@ muster_checkpoint_directory_write_meta_graph (MusterCheckpointDirectory *self, c
   g_autofree char *path = g_strconcat (prefix, ".meta", NULL);
   gsize size;
   const void *data = g_bytes_get_data (self->meta_graph, &size);
-  return muster_storage_publish (self->storage, path, data, size, error);
+  return muster_storage_publish (storage, path, data, size, error);
 }
 
 /* TRUE if a run's checkpoint of that step is the past of the run that writes here. */
@@ -286,15 +289,15 @@ versions_clear (Versions *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Versions, versions_clear)
 
 static gboolean
-read_versions (MusterCheckpointDirectory *self, const MusterNewCheckpoint *checkpoint,
-               Versions *versions, GError **error)
+read_versions (MusterCheckpointDirectory *self, MusterStorage *storage,
+               const MusterNewCheckpoint *checkpoint, Versions *versions, GError **error)
 {
   g_autoptr (GError) why = NULL;
 
   if (!checkpoint->is_published)
-    versions->index = muster_bundle_index_version (self->storage, checkpoint->prefix, &why);
+    versions->index = muster_bundle_index_version (storage, checkpoint->prefix, &why);
   if (why == NULL && !checkpoint->is_unlisted)
-    versions->state = muster_checkpoint_state_version (self->storage, checkpoint->directory,
+    versions->state = muster_checkpoint_state_version (storage, checkpoint->directory,
                                                        self->latest_filename, &why);
   const gboolean are_known = why == NULL;
   if (!are_known)
@@ -303,8 +306,8 @@ read_versions (MusterCheckpointDirectory *self, const MusterNewCheckpoint *check
 }
 
 static gboolean
-publish_files (MusterCheckpointDirectory *self, MusterNewCheckpoint *checkpoint,
-               const char *version, GError **error)
+publish_files (MusterStorage *storage, MusterNewCheckpoint *checkpoint, const char *version,
+               GError **error)
 {
   MusterBundlePublishing what = {.from = checkpoint->temporary,
                                  .to = checkpoint->prefix,
@@ -312,7 +315,7 @@ publish_files (MusterCheckpointDirectory *self, MusterNewCheckpoint *checkpoint,
                                  .version = version};
 
   if (!checkpoint->is_published) {
-    checkpoint->is_published = muster_bundle_publish_with (self->storage, &what, error);
+    checkpoint->is_published = muster_bundle_publish_with (storage, &what, error);
     checkpoint->is_unsure = what.is_unsure;
   }
   return checkpoint->is_published;
@@ -326,7 +329,8 @@ publish_once (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewChec
   g_auto (Versions) versions = {0};
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, deadline_us, self->clock, cancellable, error);
-  if (lock == NULL || !read_versions (self, checkpoint, &versions, error))
+  MusterStorage *storage = lock != NULL ? muster_directory_lock_storage (lock) : NULL;
+  if (lock == NULL || !read_versions (self, storage, checkpoint, &versions, error))
     return FALSE;
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_directory_read_claimed (self, lease, lock, directory, changed, error);
@@ -336,10 +340,10 @@ publish_once (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewChec
   if (checkpoint->is_stale)
     return TRUE;
   const double now = muster_checkpoint_directory_now (self);
-  return publish_files (self, checkpoint, versions.index, error) &&
-         muster_checkpoint_directory_write_meta_graph (self, checkpoint->prefix, error) &&
+  return publish_files (storage, checkpoint, versions.index, error) &&
+         muster_checkpoint_directory_write_meta_graph (self, storage, checkpoint->prefix, error) &&
          (checkpoint->is_unlisted ||
-          record_it (self, record, checkpoint, versions.state, now, error));
+          record_it (self, storage, record, checkpoint, versions.state, now, error));
 }
 
 /* In a store without locks another writer may be faster. */
@@ -402,7 +406,7 @@ muster_checkpoint_directory_set_list (MusterCheckpointDirectory *self, const cha
 }
 
 void
-muster_checkpoint_directory_recover_list (MusterCheckpointDirectory *self,
+muster_checkpoint_directory_recover_list (MusterCheckpointDirectory *self, MusterStorage *storage,
                                           const char *const *prefixes)
 {
   g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
@@ -410,7 +414,7 @@ muster_checkpoint_directory_recover_list (MusterCheckpointDirectory *self,
 
   for (const char *const *prefix = prefixes; *prefix; prefix++) {
     const char *one[] = {*prefix, NULL};
-    g_autoptr (GArray) time = muster_checkpoint_mtimes (self->storage, one);
+    g_autoptr (GArray) time = muster_checkpoint_mtimes (storage, one);
     if (time->len == 0)
       continue; /* it is gone */
     g_array_append_vals (times, time->data, 1);

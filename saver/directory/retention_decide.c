@@ -108,7 +108,7 @@ is_pinned_elsewhere (const Decision *self, const char *prefix)
   if (strcmp (directory, self->checkpoint->directory) == 0)
     return FALSE;
   g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_record_read (self->owner->storage, directory, NULL);
+      muster_checkpoint_record_read (self->change->storage, directory, NULL);
   const MusterSideCheckpoint *one =
       record != NULL ? muster_checkpoint_record_find (record, prefix) : NULL;
   return one != NULL && one->pinned;

@@ -17,6 +17,7 @@ typedef struct {
   GPtrArray *preserved;  /* (owned) (element-type MusterPreserved) kept for good, managed no more */
   MusterKeepRules rules; /* in force */
   double mark;
+  MusterStorage *storage;    /* (not owned) where, bound like the save */
   const char *state_version; /* (nullable) of the state file that is replaced */
 } MusterRetentionChange;
 

@@ -36,9 +36,11 @@ muster_checkpoint_directory_begin_run (MusterCheckpointDirectory *self, MusterLe
       self, lease, directory, write_run, (gpointer)run, deadline_us, cancellable, &failure);
 
   if (!is_written && muster_storage_failure_is_absent (failure)) {
+    g_autoptr (MusterStorage) storage =
+        muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
     g_clear_error (&failure);
     is_written =
-        muster_storage_make_directory (self->storage, directory, &failure) &&
+        muster_storage_make_directory (storage, directory, &failure) &&
         muster_checkpoint_directory_change (self, lease, directory, write_run, (gpointer)run,
                                             deadline_us, cancellable, &failure);
   }

@@ -15,6 +15,7 @@
 
 typedef struct {
   MusterCheckpointDirectory *owner;
+  MusterStorage *storage;
   const char *directory;
   char **files;     /* (not owned) */
   GHashTable *used; /* (owned) (element-type utf8 gint32) base names to the number of data files of
@@ -32,20 +33,19 @@ static gboolean
 is_old (const Objects *self, const char *path)
 {
   MusterStorageInfo info;
-  return muster_storage_stat (self->owner->storage, path, &info, NULL) &&
-         info.mtime_us < self->before_us;
+  return muster_storage_stat (self->storage, path, &info, NULL) && info.mtime_us < self->before_us;
 }
 
 /* What isn't a file is a folder of a sharded save: it is as old as its oldest part. */
 static void
 sweep_folder (Objects *self, const char *path)
 {
-  g_auto (GStrv) inside = muster_storage_list (self->owner->storage, path, NULL);
+  g_auto (GStrv) inside = muster_storage_list (self->storage, path, NULL);
 
   for (char **one = inside; one != NULL && *one != NULL; one++) {
     g_autofree char *file = g_build_filename (path, *one, NULL);
     if (is_old (self, file))
-      (void)muster_storage_remove (self->owner->storage, file, NULL);
+      (void)muster_storage_remove (self->storage, file, NULL);
   }
 }
 
@@ -63,19 +63,19 @@ sweep_hidden (Objects *self, const char *name)
   g_autofree char *path = path_of (self, name);
   MusterStorageInfo info;
 
-  if (!muster_storage_stat (self->owner->storage, path, &info, NULL)) {
+  if (!muster_storage_stat (self->storage, path, &info, NULL)) {
     sweep_folder (self, path);
     return;
   }
   const gboolean goes = info.mtime_us < self->before_us;
   if (!g_str_has_suffix (name, ".index")) {
     if (goes)
-      (void)muster_storage_remove (self->owner->storage, path, NULL);
+      (void)muster_storage_remove (self->storage, path, NULL);
     return;
   }
   g_autofree char *prefix = g_strndup (path, strlen (path) - strlen (".index"));
   if (goes)
-    muster_bundle_discard (self->owner->storage, prefix);
+    muster_bundle_discard (self->storage, prefix);
   else
     set_used (self, prefix, 0);
 }
@@ -104,7 +104,7 @@ used_by (Objects *self, const char *base)
     return GPOINTER_TO_INT (known);
   if (!g_strv_contains ((const char *const *)self->files, index))
     n = -1;
-  else if (!muster_bundle_index_count_shards (self->owner->storage, prefix, &n, NULL))
+  else if (!muster_bundle_index_count_shards (self->storage, prefix, &n, NULL))
     n = 0;
   set_used (self, prefix, n);
   return n;
@@ -144,7 +144,7 @@ sweep_data (Objects *self)
       continue;
     const gint32 used = used_by (self, base);
     if (used != 0 && used != n && is_old (self, path))
-      (void)muster_storage_remove (self->owner->storage, path, NULL);
+      (void)muster_storage_remove (self->storage, path, NULL);
   }
 }
 
@@ -173,23 +173,32 @@ find_time (Objects *self, gboolean is_held)
   self->before_us = muster_clock_wall_us (self->owner->clock) - OLD_US;
   if (!is_held)
     return TRUE;
-  if (!muster_storage_stat (self->owner->storage, record, &info, NULL))
+  if (!muster_storage_stat (self->storage, record, &info, NULL))
     return FALSE;
   /* Some stores count in seconds. This saver hasn't written anything else yet. */
   self->before_us = info.mtime_us + MUSTER_SECOND;
   return TRUE;
 }
 
-gboolean
-muster_checkpoint_directory_sweep_objects (MusterCheckpointDirectory *self, const char *directory)
+/* Without a chief, who may list them isn't asked for that. */
+static gboolean
+sweep_uploads (const Objects *self, gboolean is_held)
 {
-  g_auto (GStrv) files = muster_storage_list (self->storage, directory, NULL);
+  const gint64 before_us = is_held ? G_MAXINT64 : self->before_us;
+  return muster_storage_sweep (self->storage, self->directory, before_us, NULL) || !is_held;
+}
+
+gboolean
+muster_checkpoint_directory_sweep_objects (MusterCheckpointDirectory *self, MusterStorage *storage,
+                                           const char *directory)
+{
+  g_auto (GStrv) files = muster_storage_list (storage, directory, NULL);
   g_autoptr (GHashTable) used = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  Objects objects = {.owner = self, .directory = directory, .files = files, .used = used};
+  Objects objects = {
+      .owner = self, .storage = storage, .directory = directory, .files = files, .used = used};
 
   const gboolean held = is_held (&objects);
-  if (files == NULL || !find_time (&objects, held) ||
-      (held && !muster_storage_sweep (self->storage, directory, NULL)))
+  if (files == NULL || !find_time (&objects, held) || !sweep_uploads (&objects, held))
     return FALSE;
   for (char **file = files; *file != NULL; file++)
     if (muster_checkpoint_directory_is_temporary (*file))

@@ -6,6 +6,7 @@
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/store/alive_mark.h"
+#include "checkpoint/store/storage_private.h"
 #include "saver/tiers/tiers_private.h"
 
 #include <sys/resource.h>
@@ -146,16 +147,17 @@ name_files (Copy *self)
 static void
 discard_quietly (Copy *self)
 {
-  if (!muster_storage_can_rename (self->copier->storage, self->made.directory))
-    muster_bundle_discard (self->copier->storage, self->made.temporary);
+  g_autoptr (MusterStorage) storage = muster_storage_for_cleanup (self->copier->storage);
+  if (!muster_storage_can_rename (storage, self->made.directory))
+    muster_bundle_discard (storage, self->made.temporary);
   g_autofree char *name = g_path_get_basename (self->made.temporary);
   g_autofree char *start = g_strconcat (name, ".", NULL);
-  g_auto (GStrv) all = muster_storage_list (self->copier->storage, self->made.directory, NULL);
+  g_auto (GStrv) all = muster_storage_list (storage, self->made.directory, NULL);
 
   for (char **file = all; file != NULL && *file != NULL; file++) {
     g_autofree char *path = g_build_filename (self->made.directory, *file, NULL);
     if (g_str_has_prefix (*file, start))
-      (void)muster_storage_remove (self->copier->storage, path, NULL);
+      (void)muster_storage_remove (storage, path, NULL);
   }
 }
 
@@ -187,7 +189,8 @@ lock_deadline (const Copy *self)
 static gboolean
 begin (Copy *self, GError **error)
 {
-  MusterStorage *storage = self->copier->storage;
+  g_autoptr (MusterStorage) storage = muster_storage_bound (
+      self->copier->storage, lock_deadline (self), self->copier->clock, self->cancellable);
   guint64 bytes = 0;
 
   if (!muster_tier_measure (storage, self->request->prefix, &bytes, error)) {
@@ -200,8 +203,8 @@ begin (Copy *self, GError **error)
       !muster_checkpoint_directory_claim (self->to, self->lease, self->made.directory,
                                           lock_deadline (self), self->cancellable, error))
     return FALSE;
-  muster_checkpoint_directory_sweep_once (self->to, self->made.directory);
-  self->alive = muster_alive_mark (self->copier->storage, self->made.temporary, NULL);
+  muster_checkpoint_directory_sweep_once (self->to, storage, self->made.directory);
+  self->alive = muster_alive_mark (storage, self->made.temporary, NULL);
   return muster_free_space_find (self->free_space, &self->space, error);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/edit/copy_data_private.h"
 #include "checkpoint/format/bundle_place.h"
+#include "checkpoint/store/storage_private.h"
 #include "saver/tiers/tiers_private.h"
 
 gboolean
@@ -36,7 +37,8 @@ place_files (MusterDataCopy *copy, MusterBundleIndex *index, GError **error)
     if (file != NULL && muster_edit_write (copy->work, path, file, error))
       return TRUE;
   }
-  muster_bundle_remove_data (copy->work->plain, copy->to, copy->n_done, copy->n_shards);
+  g_autoptr (MusterStorage) own = muster_storage_for_cleanup (copy->work->plain);
+  muster_bundle_remove_data (own, copy->to, copy->n_done, copy->n_shards);
   return FALSE;
 }
 

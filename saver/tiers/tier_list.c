@@ -218,7 +218,7 @@ muster_tier_list_all (const MusterTierLook *self, const char *const *directories
   Looks *looks = g_new0 (Looks, 1);
 
   g_atomic_ref_count_init (&looks->refs);
-  looks->storage = g_object_ref (self->storage);
+  looks->storage = muster_storage_bound (self->storage, deadline_us, NULL, NULL);
   looks->latest_filename = g_strdup (self->latest_filename);
   looks->from_files = self->from_files;
   looks->n = looks->n_left = n;

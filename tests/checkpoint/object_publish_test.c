@@ -145,7 +145,7 @@ fault_of (Operation operation, MusterObjectStorage *left, int least, int most, g
 
   if (value < least || value > most)
     return g_strdup_printf ("it holds %d: %s", value, error != NULL ? error->message : "no error");
-  if (is_swept && !muster_storage_sweep (storage, "s3://run", &error))
+  if (is_swept && !muster_storage_sweep (storage, "s3://run", G_MAXINT64, &error))
     return g_strdup_printf ("sweeping: %s", error->message);
   if (is_swept && object_storage_n_uploads (other) > 0)
     return g_strdup ("there are uploads left");

@@ -29,6 +29,9 @@ typedef struct {
   Bucket *bucket; /* (owned) */
   guint calls_to_stop, calls_to_failure;
   gboolean has_effect, has_stopped, has_failed;
+  guint n_calls, stalls_from;
+  gint64 latest_us;
+  char *unbound; /* (owned) (nullable) */
   char *awaited; /* (owned) (nullable) */
   void (*act) (gpointer data);
   gpointer act_data;
@@ -38,6 +41,7 @@ typedef struct {
   gatomicrefcount refs;
   Process *process; /* (not owned) as a mark */
   char *path;       /* (owned) */
+  gint64 begun_us;
   GByteArray *bytes;
 } Upload;
 
@@ -114,6 +118,7 @@ process_unref (Process *self)
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
   g_free (self->awaited);
+  g_free (self->unbound);
   bucket_unref (self->bucket);
   g_free (self);
 }
@@ -214,6 +219,28 @@ object_storage_has_failed (MusterObjectStorage *self)
 }
 
 void
+object_storage_stall_at (MusterObjectStorage *self, guint n, gint64 latest_us)
+{
+  g_autoptr (GMutexLocker) locker = lock (self);
+  self->process->stalls_from = n > 0 ? self->process->n_calls + n : 0;
+  self->process->latest_us = latest_us;
+}
+
+char *
+object_storage_unbound (MusterObjectStorage *self)
+{
+  g_autoptr (GMutexLocker) locker = lock (self);
+  return g_strdup (self->process->unbound);
+}
+
+guint
+object_storage_n_calls (MusterObjectStorage *self)
+{
+  g_autoptr (GMutexLocker) locker = lock (self);
+  return self->process->n_calls;
+}
+
+void
 object_storage_before_replace (MusterObjectStorage *self, const char *name,
                                void (*act) (gpointer data), gpointer data)
 {
@@ -275,10 +302,28 @@ absent (GError **error, const char *path)
   return FALSE;
 }
 
+/* Waits for the answer that doesn't come, as far as a caller can tell. */
+static gboolean
+stall (MusterObjectStorage *self, const char *path, GError **error)
+{
+  Process *process = self->process;
+  const gboolean is_soon = self->deadline_us <= g_get_monotonic_time () + 61 * MUSTER_SECOND;
+
+  if (process->unbound == NULL &&
+      (self->deadline_us > process->latest_us || (self->cancellable == NULL && !is_soon)))
+    process->unbound = g_strdup_printf (
+        "'%s' (%s, %s)", path, self->deadline_us == MUSTER_WAIT_FOREVER ? "forever" : "a deadline",
+        self->cancellable != NULL ? "a cancellable" : "no cancellable");
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "'%s': no answer", path);
+}
+
 /* A call that changes nothing. */
 static gboolean
 begin (MusterObjectStorage *self, const char *path, GError **error)
 {
+  self->process->n_calls++;
+  if (self->process->stalls_from > 0 && self->process->n_calls >= self->process->stalls_from)
+    return stall (self, path, error);
   if (self->process->has_stopped)
     return fail (error, path, "this process has ended");
   if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
@@ -324,8 +369,10 @@ object_create (MusterStorage *storage, const char *path, GError **error)
   if (!begin_change (self, path, &is_lost, error))
     return NULL;
   Upload *upload = g_new (Upload, 1);
-  *upload =
-      (Upload){.process = self->process, .path = g_strdup (path), .bytes = g_byte_array_new ()};
+  *upload = (Upload){.process = self->process,
+                     .path = g_strdup (path),
+                     .begun_us = self->process->bucket->now_us,
+                     .bytes = g_byte_array_new ()};
   g_atomic_ref_count_init (&upload->refs);
   g_ptr_array_add (self->process->bucket->uploads, upload);
   if (!end_change (is_lost, path, error))
@@ -634,7 +681,7 @@ object_replace (MusterStorage *storage, const char *path, const void *data, gsiz
 }
 
 static gboolean
-object_sweep (MusterStorage *storage, const char *directory, GError **error)
+object_sweep (MusterStorage *storage, const char *directory, gint64 before_us, GError **error)
 {
   MusterObjectStorage *self = MUSTER_OBJECT_STORAGE (storage);
   g_autoptr (GMutexLocker) locker = lock (self);
@@ -645,7 +692,8 @@ object_sweep (MusterStorage *storage, const char *directory, GError **error)
     return FALSE;
   for (guint i = uploads->len; i-- > 0;) {
     const Upload *upload = uploads->pdata[i];
-    if (upload->process != self->process && g_str_has_prefix (upload->path, directory))
+    if (upload->process != self->process && g_str_has_prefix (upload->path, directory) &&
+        upload->begun_us < before_us)
       g_ptr_array_remove_index (uploads, i);
   }
   return end_change (is_lost, directory, error);

@@ -27,6 +27,15 @@ gboolean object_storage_has_stopped (MusterObjectStorage *self);
 void object_storage_fail_at (MusterObjectStorage *self, guint n);
 gboolean object_storage_has_failed (MusterObjectStorage *self);
 
+/* From the n-th call on, counted from 1 with those that only read, the store doesn't answer this
+ * process: a call ends at its deadline, which comes at once here. 0: never. */
+void object_storage_stall_at (MusterObjectStorage *self, guint n, gint64 latest_us);
+/* What a stalled call has waited for in vain (transfer full) (nullable), the first one: it had no
+ * deadline or one after latest_us, or one in more than a minute and no cancellable. */
+char *object_storage_unbound (MusterObjectStorage *self);
+/* How many calls this process has made. */
+guint object_storage_n_calls (MusterObjectStorage *self);
+
 /* Runs act once, just before the next replacement of a file with that base name: another writer
  * comes in between. */
 void object_storage_before_replace (MusterObjectStorage *self, const char *name,

@@ -96,6 +96,8 @@ MUSTER_TEST (CheckpointManager, refuses_what_cannot_be)
 {
   expect_refused ((MusterCheckpointManagerOptions){.max_to_keep = -2});
   expect_refused ((MusterCheckpointManagerOptions){.max_to_keep = 1, .checkpoint_interval = 5});
+  expect_refused ((MusterCheckpointManagerOptions){.keep_best = 1});
+  expect_refused ((MusterCheckpointManagerOptions){.keep_best = 1, .metric = "loss:low"});
 }
 
 /* SAV.81, SAV.82: relative in the state file, and a sweep deletes as many as needed */
@@ -117,6 +119,27 @@ MUSTER_TEST (CheckpointManager, names_by_its_counter_or_by_a_number)
   MUSTER_EXPECT_STREQ (there, "4");
   g_autofree char *latest = muster_checkpoint_manager_latest_checkpoint (story.manager);
   MUSTER_EXPECT_EQ (muster_checkpoint_step (latest), 4);
+}
+
+/* Over restarts, of which the last one's options leave the rules as they are. */
+MUSTER_TEST (CheckpointManager, keeps_the_best_and_milestones)
+{
+  static const double losses[] = {5, 1, 4, 2, 6, 3, 7, 8};
+  g_auto (Story) story = {0};
+
+  for (int i = 0; i < (int)G_N_ELEMENTS (losses); i++) {
+    g_autofree char *name = g_strdup_printf ("ckpt-%d", i + 1);
+    begin (&story, i < 6
+                       ? (MusterCheckpointManagerOptions){.max_to_keep = 1,
+                                                          .keep_best = 2,
+                                                          .metric = "loss:min",
+                                                          .keep_every_steps = 3}
+                       : (MusterCheckpointManagerOptions){.max_to_keep = 1, .metric = "loss:min"});
+    muster_saver_set_metric (muster_checkpoint_manager_saver (story.manager), losses[i]);
+    expect_save (&story, -1, FALSE, name);
+  }
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "2 3 4 6 8"); /* the best are 2 and 4; 3 and 6 are milestones */
 }
 
 /* SAV.83, over a restart */

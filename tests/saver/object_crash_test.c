@@ -427,3 +427,25 @@ MUSTER_TEST (ObjectSweep, removes_what_is_older_than_the_claim_and_nobodys)
   MUSTER_EXPECT_EQ (object_storage_n_uploads (store), 0u);
   muster_storage_abandon (storage, upload);
 }
+
+/* Nobody has claimed the directory: who writes there may be alive for a day. */
+MUSTER_TEST (ObjectSweep, leaves_what_may_be_somebodys_without_a_chief)
+{
+  static const char *const names[] = {DIRECTORY "/model.ckpt-25.data-00000-of-00001",
+                                      DIRECTORY "/model.ckpt-26.data-00000-of-00001"};
+  g_autoptr (MusterObjectStorage) store = begin (&plain);
+  g_autoptr (MusterObjectStorage) process = object_storage_process (store);
+  MusterStorageFile *uploads[2];
+  const gint64 two_days_us = (gint64)48 * 3600 * MUSTER_SECOND;
+
+  object_storage_pass (store, -two_days_us);
+  uploads[0] = muster_storage_create (MUSTER_STORAGE (store), names[0], NULL);
+  object_storage_pass (store, two_days_us);
+  uploads[1] = muster_storage_create (MUSTER_STORAGE (store), names[1], NULL);
+  g_auto (Life) life = live (&plain, process);
+  muster_saver_set_lease (life.saver, NULL);
+  MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
+  MUSTER_EXPECT_EQ (object_storage_n_uploads (store), 1u);
+  MUSTER_EXPECT_TRUE (muster_storage_close (MUSTER_STORAGE (store), uploads[1], NULL));
+  muster_storage_abandon (MUSTER_STORAGE (store), uploads[0]);
+}

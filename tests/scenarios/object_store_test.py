@@ -106,16 +106,32 @@ class ObjectStoreTest(peer.S3Test):
         self.assertIn("whole", self.muster("checkpoint", "verify", RUN))
 
     def test_the_subcommands_read_and_prune_a_run(self):
-        self.muster(*self.trained(RUN, "--steps=40", "--save-every=20"))
+        said = self.muster(*self.trained(RUN, "--steps=40", "--save-every=20", "--log-level=info"))
+        self.assertRegex(said, r"object store: [1-9]\d* requests, sent \d.*, 0 retries")
         steps = [one["prefix"] for one in self.listed()]
         self.assertEqual(steps, [RUN + "/model.ckpt-40", RUN + "/model.ckpt-20", RUN + "/model.ckpt-0"])
         self.assertEqual(self.muster("checkpoint", "latest", RUN).strip(), RUN + "/model.ckpt-40")
         self.assertIn("step 40", self.muster("checkpoint", "show", RUN))
         self.muster("checkpoint", "diff", RUN + "/model.ckpt-40", RUN + "/model.ckpt-20", code=1)
+        self.s3.create_multipart_upload(Bucket=BUCKET, Key="run/model.ckpt-8.data-00000-of-00001")  # in 2010, moto says
         self.assertIn("would remove 2 of 3", self.muster("checkpoint", "prune", "--keep=1", "--dry-run", RUN))
+        self.assertEqual(len(self.uploads()), 1)
         self.assertIn("removed 2 of 3", self.muster("checkpoint", "prune", "--keep=1", RUN))
+        self.assertEqual(self.uploads(), [])
         self.assertEqual([one["prefix"] for one in self.listed()], [RUN + "/model.ckpt-40"])
         self.assertEqual(self.left_over(), [])
+
+    def test_a_store_that_stalls_ends_each_command_by_its_timeout(self):
+        prefix, folder = RUN + "/model.ckpt-20", self.enterContext(tempfile.TemporaryDirectory())
+        self.muster(*self.trained(RUN, "--steps=20", "--save-every=20"))
+        self.proxy.rule = lambda request: "stall"
+        for words in (["list", RUN], ["latest", RUN], ["prune", "--keep=1", RUN], ["pin", prefix], ["unpin", prefix],
+                      ["mark", "--metric=loss=1", prefix], ["show", prefix], ["verify", prefix], ["diff", prefix, RUN],
+                      ["copy", prefix, folder]):
+            done = subprocess.run([MUSTER, "checkpoint", words[0], "--timeout=300ms", *words[1:]], capture_output=True, text=True,
+                                  env=self.environment(AWS_ENDPOINT_URL=self.proxy.url), timeout=60)
+            self.assertEqual(done.returncode, 1, (words, done.stdout + done.stderr))
+            self.assertRegex(done.stderr, "before the deadline|not done in time", words)
 
     def test_a_tier_is_local_and_the_durable_one_a_bucket(self):
         with tempfile.TemporaryDirectory() as fast:

@@ -202,6 +202,15 @@ class SweepTest(peer.S3Test):
         store.do("end")
         self.assertEqual(self.keys(), ["run/mine"])
 
+    def test_parts_that_may_be_somebodys_stay(self):
+        self.s3.create_multipart_upload(Bucket=BUCKET, Key="run/a")
+        begun = int(self.s3.list_multipart_uploads(Bucket=BUCKET)["Uploads"][0]["Initiated"].timestamp())
+        store = self.store()
+        store.do("sweep", DIR, begun)
+        self.assertEqual(self.uploads(), ["run/a"])
+        store.do("sweep", DIR, begun + 1)
+        self.assertEqual(self.uploads(), [])
+
     def test_a_writer_that_is_killed_leaves_what_a_sweep_finds(self):
         with peer.Store(self.program, self.proxy.url) as store:
             store.do("begin", DIR + "/a", 3 * PART)

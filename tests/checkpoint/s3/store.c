@@ -7,7 +7,8 @@
  *   read PATH            its size and SHA-256
  *   range PATH AT SIZE   of a part
  *   keep PATH            opens it; then "again AT SIZE" reads it
- *   list, stat, remove, copy, sweep
+ *   list, stat, remove, copy
+ *   sweep PATH [BEFORE]  uploads that were begun before then, in seconds since 1970
  *   get PATH             its content and version
  *   put PATH VERSION TEXT   replaces it; VERSION is "any", "none" or an ETag
  *   within MS, cancel MS    bounds what follows; 0: no longer
@@ -250,7 +251,10 @@ run (Tool *self, char **words, GError **error)
   if (IS ("copy"))
     return muster_storage_copy (self->bound, path, words[2], error);
   if (IS ("sweep"))
-    return muster_storage_sweep (self->bound, path, error);
+    return muster_storage_sweep (
+        self->bound, path,
+        words[2] != NULL ? g_ascii_strtoll (words[2], NULL, 10) * MUSTER_SECOND : G_MAXINT64,
+        error);
   if (IS ("get"))
     return get (self, path, error);
   if (IS ("put"))
