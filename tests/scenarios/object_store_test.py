@@ -105,6 +105,35 @@ class ObjectStoreTest(peer.S3Test):
         self.assertLessEqual(len(self.listed()), 3)
         self.assertIn("whole", self.muster("checkpoint", "verify", RUN))
 
+    def test_the_same_ones_are_the_best_over_restarts(self):
+        rules = ("--save-every=10", "--keep=2", "--keep-best=2", "--metric=loss:min", "--keep-every-steps=40")
+        job = self.start(*self.trained(RUN, "--steps=1000000", *rules))
+        self.wait_for_key("run/model.ckpt-60.index", job)
+        job.send_signal(signal.SIGKILL)
+        job.wait()
+        before = {row["step"]: row for row in self.listed()}
+        steps = max(before) // 40 * 40 + 80
+        self.muster(*self.trained(RUN, "--steps=%d" % steps, "--save-every=10", "--keep=2"))  # the rest by the bucket's rules
+        seen = {row["step"]: row for row in self.listed()}
+        self.assertEqual(max(seen), steps)
+        losses = {step: row["metrics"]["loss"] for step, row in {**before, **seen}.items() if "loss" in row["metrics"]}
+        best = sorted(step for step, row in seen.items() if any(why.startswith("best (loss ") for why in row["kept"]))
+        self.assertEqual(best, sorted(sorted(losses, key=losses.get)[:2]), (before, seen))
+        self.assertEqual([step for step, row in seen.items() if "newest" in row["kept"]], [steps, steps - 10])
+        self.assertLessEqual({40, 80, steps}, set(seen))
+        self.assertTrue(all(row["kept"] for row in seen.values()), seen)
+        self.assertEqual((self.left_over(), self.uploads()), ([], []))
+
+    def test_what_an_evaluator_marked_and_what_is_pinned_stay_over_restarts(self):
+        rules = ("--save-every=10", "--keep=3", "--keep-best=1", "--metric=eval/accuracy:max")
+        self.muster(*self.trained(RUN, "--steps=30", *rules))
+        self.muster("checkpoint", "mark", RUN + "/model.ckpt-10", "--metric=eval/accuracy=0.97")
+        self.muster("checkpoint", "pin", RUN + "/model.ckpt-20", "--why=the paper's")
+        self.muster(*self.trained(RUN, "--steps=90", "--save-every=10", "--keep=3"))
+        self.assertEqual({row["step"]: row["kept"] for row in self.listed()},
+                         {10: ["best (eval/accuracy 0.97)"], 20: ["pinned (the paper's)"], 70: ["newest"], 80: ["newest"],
+                          90: ["latest", "newest"]})
+
     def test_the_subcommands_read_and_prune_a_run(self):
         self.muster(*self.trained(RUN, "--steps=40", "--save-every=20"))
         steps = [one["prefix"] for one in self.listed()]
