@@ -17,6 +17,7 @@ from peer import BUCKET, KEY_ID, SECRET
 
 FIXTURES = os.path.abspath("tests/fixtures")
 MUSTER = os.path.abspath("cli/muster")
+SAVE_MEMORY = os.path.abspath("tests/scenarios/save_memory")
 RUN = "s3://%s/run" % BUCKET
 
 # Saves and restores by the saver's own ops, as a program of TensorFlow's does.
@@ -145,6 +146,19 @@ class ObjectStoreTest(peer.S3Test):
         self.assertIn("removed 2 of 3", self.muster("checkpoint", "prune", "--keep=1", RUN))
         self.assertEqual([one["prefix"] for one in self.listed()], [RUN + "/model.ckpt-40"])
         self.assertEqual(self.left_over(), [])
+
+    def test_a_save_holds_little_besides_the_tensors(self):
+        size = 1024 if os.environ.get("MUSTER_LONG") else 160
+        done = subprocess.run([SAVE_MEMORY, str(size), RUN], env=self.environment(), capture_output=True, text=True, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        tensors, besides, buffered = map(int, done.stdout.split())
+        self.assertEqual(tensors, size << 20)
+        self.assertGreater(buffered, 8 << 20)
+        self.assertLessEqual(buffered, 48 << 20)
+        if "ASAN_OPTIONS" not in os.environ and "TSAN_OPTIONS" not in os.environ:  # these keep memory of their own
+            self.assertLessEqual(besides, 64 << 20)
+        data, = (one for one in self.s3.list_objects_v2(Bucket=BUCKET)["Contents"] if ".data-" in one["Key"])
+        self.assertGreaterEqual(data["Size"], tensors)
 
     def test_a_tier_is_local_and_the_durable_one_a_bucket(self):
         with tempfile.TemporaryDirectory() as fast:
