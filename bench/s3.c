@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* 1 GiB to an object store, and 128 MiB back, beside boto3's transfers of the same files: moto's
- * server, which is Python, serves both. It copies the whole object for each range that is read. */
+ * server, which is Python, serves both, by HTTP and by HTTPS. It copies the whole object for each
+ * range that is read. */
 #include "bench/bench.h"
 
 #include "checkpoint/s3/s3_metrics.h"
@@ -12,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define N_ROUNDS  3
+#define N_ROUNDS  4
 #define UP_SIZE   ((gsize)1 << 30)
 #define DOWN_SIZE ((gsize)128 << 20)
 #define CHUNK     ((gsize)1 << 20)
@@ -76,10 +77,17 @@ make_file (const char *folder, const char *name, gsize size)
   return path;
 }
 
+/* How a store is reached, and what its uploads took. */
+typedef struct {
+  char *url;              /* (owned) */
+  MusterStorage *storage; /* (owned) */
+  Costs up, their_up;
+} Way;
+
 static Cost
-ask (BenchChild *peer, const char *verb, const char *a, const char *b)
+ask (BenchChild *peer, const char *verb, const Way *way, const char *a, const char *b)
 {
-  g_autofree char *line = g_strdup_printf ("%s %s %s", verb, a, b);
+  g_autofree char *line = g_strdup_printf ("%s %s %s %s", verb, way->url, a, b);
   bench_child_say (peer, line);
   g_autofree char *answer = bench_child_line (peer);
   Cost cost = {0};
@@ -174,6 +182,72 @@ print_memory (double before)
                            .bound = 64 << 20});
 }
 
+static void
+open_way (Way *self, BenchChild *peer)
+{
+  g_autoptr (GError) error = NULL;
+  *self = (Way){.url = bench_child_line (peer), .up = costs_new (), .their_up = costs_new ()};
+  self->storage =
+      muster_s3_storage_new (&(const MusterS3Options){.endpoint_url = self->url}, &error);
+  bench_check (error, "making a store");
+}
+
+static void
+close_way (Way *self)
+{
+  g_free (self->url);
+  g_object_unref (self->storage);
+  costs_clear (&self->up);
+  costs_clear (&self->their_up);
+}
+
+/* One after the other, in turns. */
+static void
+upload_both (Way *way, BenchChild *peer, const char *file, gboolean is_first)
+{
+  for (int i = 0; i < 2; i++)
+    if ((i == 0) == is_first) {
+      add (&way->up, measure (upload, way->storage, file));
+      ask (peer, "remove", way, "muster", "");
+    } else {
+      add (&way->their_up, ask (peer, "upload", way, file, "boto3"));
+      ask (peer, "remove", way, "boto3", "");
+    }
+}
+
+static void
+download_both (Way *way, BenchChild *peer, const char *file, const char *copy, Costs *down,
+               Costs *their_down)
+{
+  ask (peer, "upload", way, file, "muster");
+  add (down, measure (download, way->storage, copy));
+  add (their_down, ask (peer, "download", way, "muster", copy));
+  ask (peer, "remove", way, "muster", "");
+}
+
+static void
+compare (Way ways[2], BenchChild *peer)
+{
+  g_autofree char *folder = bench_make_folder ();
+  g_autofree char *large = make_file (folder, "large", UP_SIZE);
+  g_autofree char *small = make_file (folder, "small", DOWN_SIZE);
+  g_autofree char *copy = g_build_filename (folder, "copy", NULL);
+  g_auto (Costs) down = costs_new (), their_down = costs_new ();
+  const double before = bench_resident_bytes (getpid ());
+  for (int i = 0; i < N_ROUNDS; i++) {
+    for (int j = 0; j < 2; j++) {
+      upload_both (&ways[j], peer, large, i % 2 == 0);
+      if (i == 0 && j == 0)
+        print_memory (before);
+    }
+    download_both (&ways[0], peer, small, copy, &down, &their_down);
+  }
+  print ("1 GiB to an object store, HTTPS", &ways[1].up, &ways[1].their_up);
+  print ("1 GiB to an object store, HTTP", &ways[0].up, &ways[0].their_up);
+  print ("128 MiB from an object store", &down, &their_down);
+  bench_remove_folder (folder);
+}
+
 void
 bench_s3 (void)
 {
@@ -182,33 +256,16 @@ bench_s3 (void)
     printf ("no S3 server here ($MUSTER_S3, or bazel/setup --tests)\n");
     return;
   }
-  g_autoptr (GError) error = NULL;
   g_autoptr (BenchChild) peer =
       bench_child_new ((const char *const[]){python, "bench/s3_peer.py", NULL});
-  g_autofree char *url = bench_child_line (peer), *folder = bench_make_folder ();
-  g_autofree char *large = make_file (folder, "large", UP_SIZE);
-  g_autofree char *small = make_file (folder, "small", DOWN_SIZE);
-  g_autofree char *copy = g_build_filename (folder, "copy", NULL);
-  const MusterS3Options options = {.endpoint_url = url};
+  g_autofree char *certificate = bench_child_line (peer);
+  Way ways[2];
   g_setenv ("AWS_ACCESS_KEY_ID", "id", TRUE);
   g_setenv ("AWS_SECRET_ACCESS_KEY", "secret", TRUE);
-  g_autoptr (MusterStorage) storage = muster_s3_storage_new (&options, &error);
-  bench_check (error, "making a store");
-  const double before = bench_resident_bytes (getpid ());
-  g_auto (Costs) up = costs_new (), down = costs_new (), their_up = costs_new (),
-                 their_down = costs_new ();
-  for (int i = 0; i < N_ROUNDS; i++) {
-    add (&up, measure (upload, storage, large));
-    if (i == 0)
-      print_memory (before);
-    ask (peer, "remove", "muster", "");
-    add (&their_up, ask (peer, "upload", large, "boto3"));
-    ask (peer, "upload", small, "muster");
-    add (&down, measure (download, storage, copy));
-    add (&their_down, ask (peer, "download", "muster", copy));
-    ask (peer, "remove", "muster", "");
-  }
-  print ("1 GiB to an object store", &up, &their_up);
-  print ("128 MiB from an object store", &down, &their_down);
-  bench_remove_folder (folder);
+  g_setenv ("AWS_CA_BUNDLE", certificate, TRUE);
+  for (int i = 0; i < 2; i++)
+    open_way (&ways[i], peer);
+  compare (ways, peer);
+  for (int i = 0; i < 2; i++)
+    close_way (&ways[i]);
 }

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""moto's S3 server in a process of its own, and boto3's transfers to it. Prints the server's URL; then for each line
-"upload FILE KEY", "download KEY FILE" or "remove KEY" a line with the seconds and the processor's seconds of this process."""
+"""moto's S3 server in a process of its own, and boto3's transfers to it. Prints a file with the server's certificate, and
+its URLs by HTTP and HTTPS; then for each line "upload URL FILE KEY", "download URL KEY FILE" or "remove URL KEY" a line with
+the seconds and the processor's seconds of this process."""
 import multiprocessing
+import os
 import resource
+import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 import boto3
@@ -11,13 +16,27 @@ import boto3
 BUCKET = "bench"
 
 
-def serve(pipe):
+def make_certificate(folder):
+    certificate, key = (os.path.join(folder, name) for name in ("certificate", "key"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                    "/CN=store", "-addext", "subjectAltName=IP:127.0.0.1", "-out", certificate, "-keyout", key], check=True,
+                   capture_output=True, timeout=60)
+    return certificate, key
+
+
+def serve(pipe, certificate):
+    """Does what moto's own threaded server does, by HTTP and by TLS."""
     import logging
-    from moto.server import ThreadedMotoServer
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+    from werkzeug.serving import make_server
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    pipe.send(server.get_host_and_port())
+    urls = []
+    for scheme, context in (("http", None), ("https", certificate)):
+        app = DomainDispatcherApplication(create_backend_app)
+        server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler, ssl_context=context)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        urls.append("%s://127.0.0.1:%d" % (scheme, server.server_address[1]))
+    pipe.send(urls)
     try:
         pipe.recv()
     except EOFError:
@@ -30,22 +49,28 @@ def cpu_s():
 
 
 def main():
+    folder = tempfile.TemporaryDirectory()
+    certificate = make_certificate(folder.name)
     ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, certificate), daemon=True)
     server.start()
-    url = "http://%s:%d" % ours.recv()
-    s3 = boto3.client("s3", endpoint_url=url, aws_access_key_id="id", aws_secret_access_key="secret", region_name="us-east-1")
-    s3.create_bucket(Bucket=BUCKET)
-    print(url, flush=True)
+    urls = ours.recv()
+    clients = {
+        url: boto3.client("s3", endpoint_url=url, aws_access_key_id="id", aws_secret_access_key="secret", region_name="us-east-1",
+                          verify=certificate[0]) for url in urls
+    }
+    clients[urls[0]].create_bucket(Bucket=BUCKET)
+    print("\n".join([certificate[0]] + urls), flush=True)
     for line in sys.stdin:
-        words = line.split()
+        verb, url, *names = line.split()
+        s3 = clients[url]
         began, used = time.monotonic(), cpu_s()
-        if words[0] == "upload":
-            s3.upload_file(words[1], BUCKET, words[2])
-        elif words[0] == "download":
-            s3.download_file(BUCKET, words[1], words[2])
+        if verb == "upload":
+            s3.upload_file(names[0], BUCKET, names[1])
+        elif verb == "download":
+            s3.download_file(BUCKET, names[0], names[1])
         else:
-            s3.delete_object(Bucket=BUCKET, Key=words[1])
+            s3.delete_object(Bucket=BUCKET, Key=names[0])
         print(time.monotonic() - began, cpu_s() - used, flush=True)
 
 

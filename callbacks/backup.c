@@ -34,8 +34,8 @@ muster_backup_new (const MusterBackupOptions *options, GError **error)
                  "Empty `backup_dir` argument passed. A directory is expected");
     return NULL;
   }
-  if (!muster_storage_check_path (options->storage, "backup directory", options->backup_dir,
-                                  error) ||
+  MusterStorage *storage = options->storage != NULL ? options->storage : muster_default_storage ();
+  if (!muster_storage_check_path (storage, "backup directory", options->backup_dir, error) ||
       !muster_save_freq_check (&options->save_freq, error))
     return NULL;
   if (options->session_program == NULL)
@@ -51,7 +51,7 @@ muster_backup_new (const MusterBackupOptions *options, GError **error)
     self->session_program = muster_session_program_ref (options->session_program);
     self->program = muster_session_program_operations (self->session_program);
   }
-  self->storage = g_object_ref (options->storage ? options->storage : muster_default_storage ());
+  self->storage = g_object_ref (storage);
   return self;
 }
 

@@ -104,13 +104,13 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "a training state needs a directory");
     return NULL;
   }
-  if (!muster_storage_check_path (options->storage, "training state's directory",
-                                  options->directory, error) ||
-      !muster_save_freq_check (&options->save_freq, error))
+  if (!muster_save_freq_check (&options->save_freq, error))
     return NULL;
   self->progress = muster_progress_saveable_new ();
   self->saver = make_saver (meta_graph, options, self->progress, error);
-  if (self->saver == NULL)
+  if (self->saver == NULL ||
+      !muster_storage_check_path (muster_saver_storage (self->saver), "training state's directory",
+                                  options->directory, error))
     return NULL;
   self->session = g_object_ref (session);
   self->storage = g_object_ref (muster_saver_storage (self->saver));

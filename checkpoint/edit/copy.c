@@ -273,7 +273,7 @@ muster_checkpoint_copy (const char *from, const char *to, const MusterEditOption
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "the checkpoint '%s' can't be copied to itself", from);
   g_auto (Copy) self = {.options = options, .from = from, .to = to};
-  MusterStorage *storage = options != NULL ? options->storage : NULL;
+  MusterStorage *storage = muster_edit_storage (options);
   if (!muster_storage_check_path (storage, "checkpoint", from, error) ||
       !muster_storage_check_path (storage, "copy", to, error) ||
       !muster_edit_work_begin (&self.work, options, progress, user_data, deadline_us, cancellable,

@@ -5,6 +5,12 @@
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
 
+MusterStorage *
+muster_edit_storage (const MusterEditOptions *options)
+{
+  return options != NULL && options->storage != NULL ? options->storage : muster_default_storage ();
+}
+
 gboolean
 muster_edit_work_begin (MusterEditWork *self, const MusterEditOptions *options,
                         MusterBundleProgress progress, gpointer user_data, gint64 deadline_us,
@@ -14,7 +20,7 @@ muster_edit_work_begin (MusterEditWork *self, const MusterEditOptions *options,
   options = options != NULL ? options : &none;
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
-  MusterStorage *storage = options->storage != NULL ? options->storage : muster_default_storage ();
+  MusterStorage *storage = muster_edit_storage (options);
   MusterClock *clock = options->clock != NULL ? options->clock : muster_system_clock ();
   *self = (MusterEditWork){.plain = g_object_ref (storage),
                            .clock = g_object_ref (clock),

@@ -23,6 +23,9 @@ typedef struct {
   guint64 done, total; /* bytes, for progress */
 } MusterEditWork;
 
+/* Where the paths lead. */
+MusterStorage *muster_edit_storage (const MusterEditOptions *options);
+
 /* options is (nullable). FALSE for a deadline that is none. */
 gboolean muster_edit_work_begin (MusterEditWork *self, const MusterEditOptions *options,
                                  MusterBundleProgress progress, gpointer user_data,

@@ -60,7 +60,7 @@ muster_checkpoint_extract (const char *from, const char *const *patterns, const 
 {
   muster_require (error, FALSE, from, patterns, to);
   g_auto (Extract) self = {0};
-  MusterStorage *storage = options != NULL ? options->storage : NULL;
+  MusterStorage *storage = muster_edit_storage (options);
   if (!muster_storage_check_path (storage, "checkpoint", from, error) ||
       !muster_storage_check_path (storage, "extracted checkpoint", to, error) ||
       !muster_edit_work_begin (&self.work, options, progress, user_data, deadline_us, cancellable,

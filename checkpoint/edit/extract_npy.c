@@ -253,7 +253,7 @@ muster_checkpoint_extract_npy (const char *from, const char *const *patterns, co
 {
   muster_require (error, FALSE, from, patterns, to);
   g_auto (Extract) self = {.from = from};
-  MusterStorage *storage = options != NULL ? options->storage : NULL;
+  MusterStorage *storage = muster_edit_storage (options);
   if (!muster_storage_check_path (storage, "checkpoint", from, error) ||
       !muster_storage_check_path (storage, "directory", to, error) ||
       !muster_edit_work_begin (&self.work, options, progress, user_data, deadline_us, cancellable,

@@ -242,7 +242,7 @@ muster_checkpoint_merge (const char *const *from, const char *to, const MusterEd
 {
   muster_require (error, FALSE, from, to);
   g_auto (Merge) self = {.from = from, .n = g_strv_length ((char **)from)};
-  MusterStorage *storage = options != NULL ? options->storage : NULL;
+  MusterStorage *storage = muster_edit_storage (options);
   if (self.n == 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "no checkpoints to merge");
   for (guint i = 0; i < self.n; i++)

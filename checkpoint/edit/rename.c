@@ -220,7 +220,7 @@ muster_checkpoint_rename (const char *from, const char *const *names, const char
 {
   muster_require (error, FALSE, from, names, to);
   g_auto (Rename) self = {.from = from};
-  MusterStorage *storage = options != NULL ? options->storage : NULL;
+  MusterStorage *storage = muster_edit_storage (options);
   if (!muster_storage_check_path (storage, "checkpoint", from, error) ||
       !muster_storage_check_path (storage, "renamed checkpoint", to, error) ||
       !read_rules (&self, names, error) ||

@@ -180,6 +180,12 @@ muster_s3_config_url (const MusterS3Config *self, const char *bucket, const char
                           query);
 }
 
+gboolean
+muster_s3_config_is_encrypted (const MusterS3Config *self)
+{
+  return self->endpoint == NULL || g_str_has_prefix (self->endpoint, "https:");
+}
+
 char *
 muster_s3_config_describe (const MusterS3Config *self)
 {

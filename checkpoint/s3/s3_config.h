@@ -34,6 +34,9 @@ const char *muster_s3_env (const char *name);
 char *muster_s3_config_url (const MusterS3Config *self, const char *bucket, const char *key,
                             const char *query);
 
+/* Whether connections to the store are by TLS. */
+gboolean muster_s3_config_is_encrypted (const MusterS3Config *self);
+
 /* What errors call the store: "https://minio:9000", "AWS in eu-central-1". (transfer full) */
 char *muster_s3_config_describe (const MusterS3Config *self);
 

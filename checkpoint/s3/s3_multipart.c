@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "checkpoint/s3/s3_private.h"
 
+#include <isa-l.h>
 #include <string.h>
 
 /* How long an abort may take after its operation has failed: what it leaves, a sweep finds. */
@@ -11,42 +12,93 @@
 /* How many lists of uploads there may be. */
 #define LISTS_MAX 1000
 
-char *
-muster_s3_upload_begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
-                        const char *mark, GError **error)
+static gboolean
+begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *mark,
+       gboolean wants_sums, MusterS3Answer *answer, GError **error)
 {
   g_autofree char *header = mark != NULL ? g_strconcat (MUSTER_S3_MARK ":", mark, NULL) : NULL;
-  g_auto (MusterS3Answer) answer = {0};
+  const char *sums = "x-amz-checksum-algorithm:CRC32C";
   const MusterS3Request request = {.operation = "CreateMultipartUpload",
                                    .path = path,
                                    .method = "POST",
                                    .uri = uri,
                                    .query = "uploads=",
-                                   .headers = {"content-type:application/octet-stream", header},
+                                   .headers = {"content-type:application/octet-stream",
+                                               wants_sums ? sums : header,
+                                               wants_sums ? header : NULL},
                                    .has_xml = TRUE};
-  if (!muster_s3_request (self->client, &request, &self->bound, &answer, error))
-    return NULL;
-  if (answer.xml->upload_id == NULL) {
-    muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s': the store began an upload without a name",
-                 path);
+  return muster_s3_request (self->client, &request, &self->bound, answer, error);
+}
+
+/* A store that checks sums says so in its answer. One that knows of none ignores the header, or
+ * refuses it as not implemented. */
+gboolean
+muster_s3_upload_begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                        const char *mark, gboolean wants_sums, MusterS3Upload *upload,
+                        GError **error)
+{
+  const gboolean may_have_sums = wants_sums && muster_s3_config_is_encrypted (self->client->config);
+  g_auto (MusterS3Answer) answer = {0};
+  g_autoptr (GError) why = NULL;
+  gboolean is_begun = begin (self, path, uri, mark, may_have_sums, &answer, &why);
+  if (!is_begun && may_have_sums && answer.status == 501) {
+    g_clear_error (&why);
+    muster_s3_answer_clear (&answer);
+    is_begun = begin (self, path, uri, mark, FALSE, &answer, &why);
+  }
+  if (!is_begun) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  if (answer.xml->upload_id == NULL)
+    return muster_fail (error, MUSTER_ERROR_INTERNAL,
+                        "'%s': the store began an upload without a name", path);
+  muster_s3_client_add_upload (self->client, answer.xml->upload_id);
+  *upload =
+      (MusterS3Upload){g_steal_pointer (&answer.xml->upload_id), may_have_sums && answer.has_sums};
+  return TRUE;
+}
+
+static char *
+query_part (const MusterS3Upload *upload, guint number)
+{
+  g_autofree char *part = g_strdup_printf ("%u", number);
+  const char *const pairs[][2] = {{"partNumber", part}, {"uploadId", upload->id}};
+  return muster_s3_query (pairs, G_N_ELEMENTS (pairs));
+}
+
+/* (transfer full) */
+static char *
+describe_part (const char *path, const char *etag, const char *sum, GError **error)
+{
+  if (etag == NULL) {
+    muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s': the store gave a part no ETag", path);
     return NULL;
   }
-  muster_s3_client_add_upload (self->client, answer.xml->upload_id);
-  return g_steal_pointer (&answer.xml->upload_id);
+  return sum == NULL ? g_markup_printf_escaped ("<ETag>%s</ETag>", etag)
+                     : g_markup_printf_escaped (
+                           "<ETag>%s</ETag><ChecksumCRC32C>%s</ChecksumCRC32C>", etag, sum);
+}
+
+/* In base64, from the highest byte. (transfer full) */
+static char *
+sum_bytes (const void *data, gsize size)
+{
+  const guint32 state = crc32_iscsi ((unsigned char *)data, (int)size, G_MAXUINT32);
+  const guint32 sum = GUINT32_TO_BE (~state); /* its caller inverts */
+  return g_base64_encode ((const guchar *)&sum, sizeof sum);
 }
 
 char *
 muster_s3_upload_part (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
-                       const char *id, guint number, const void *data, gsize size,
-                       const char *source, GError **error)
+                       const MusterS3Upload *upload, guint number, const void *data, gsize size,
+                       GError **error)
 {
-  g_autofree char *part = g_strdup_printf ("%u", number);
-  const char *const pairs[][2] = {{"partNumber", part}, {"uploadId", id}};
-  g_autofree char *query = muster_s3_query (pairs, G_N_ELEMENTS (pairs));
-  g_autofree char *header =
-      source != NULL ? g_strconcat ("x-amz-copy-source:", source, NULL) : NULL;
+  g_autofree char *query = query_part (upload, number);
+  g_autofree char *sum = upload->has_sums ? sum_bytes (data, size) : NULL;
+  g_autofree char *header = sum != NULL ? g_strconcat ("x-amz-checksum-crc32c:", sum, NULL) : NULL;
   g_auto (MusterS3Answer) answer = {0};
-  const MusterS3Request request = {.operation = source != NULL ? "UploadPartCopy" : "UploadPart",
+  const MusterS3Request request = {.operation = "UploadPart",
                                    .path = path,
                                    .method = "PUT",
                                    .uri = uri,
@@ -54,25 +106,40 @@ muster_s3_upload_part (MusterS3Storage *self, const char *path, const MusterS3Ur
                                    .headers = {header},
                                    .body = data,
                                    .size = size,
-                                   .has_xml = source != NULL};
-  if (!muster_s3_request (self->client, &request, &self->bound, &answer, error))
-    return NULL;
-  char **etag = source != NULL ? &answer.xml->etag : &answer.etag;
-  if (*etag == NULL)
-    muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s': the store gave a part no ETag", path);
-  return g_steal_pointer (etag);
+                                   .is_unsigned = upload->has_sums};
+  return muster_s3_request (self->client, &request, &self->bound, &answer, error)
+             ? describe_part (path, answer.etag, sum, error)
+             : NULL;
+}
+
+char *
+muster_s3_upload_copy (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                       const MusterS3Upload *upload, guint number, const char *source,
+                       GError **error)
+{
+  g_autofree char *query = query_part (upload, number);
+  g_autofree char *header = g_strconcat ("x-amz-copy-source:", source, NULL);
+  g_auto (MusterS3Answer) answer = {0};
+  const MusterS3Request request = {.operation = "UploadPartCopy",
+                                   .path = path,
+                                   .method = "PUT",
+                                   .uri = uri,
+                                   .query = query,
+                                   .headers = {header},
+                                   .has_xml = TRUE};
+  return muster_s3_request (self->client, &request, &self->bound, &answer, error)
+             ? describe_part (path, answer.xml->etag, NULL, error)
+             : NULL;
 }
 
 static char *
-describe_parts (GPtrArray *etags)
+describe_parts (GPtrArray *parts)
 {
   GString *xml = g_string_new ("<CompleteMultipartUpload "
                                "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
-  for (guint i = 0; i < etags->len; i++) {
-    g_autofree char *etag = g_markup_escape_text (etags->pdata[i], -1);
-    g_string_append_printf (xml, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>", i + 1,
-                            etag);
-  }
+  for (guint i = 0; i < parts->len; i++)
+    g_string_append_printf (xml, "<Part><PartNumber>%u</PartNumber>%s</Part>", i + 1,
+                            (const char *)parts->pdata[i]);
   g_string_append (xml, "</CompleteMultipartUpload>");
   return g_string_free (xml, FALSE);
 }
@@ -89,11 +156,12 @@ was_completed (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, 
 
 gboolean
 muster_s3_upload_complete (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
-                           const char *id, const char *mark, GPtrArray *etags, GError **error)
+                           const MusterS3Upload *upload, const char *mark, GPtrArray *parts,
+                           GError **error)
 {
-  const char *const pairs[][2] = {{"uploadId", id}};
+  const char *const pairs[][2] = {{"uploadId", upload->id}};
   g_autofree char *query = muster_s3_query (pairs, G_N_ELEMENTS (pairs));
-  g_autofree char *body = describe_parts (etags), *condition = NULL;
+  g_autofree char *body = describe_parts (parts), *condition = NULL;
   g_autoptr (GError) why = NULL;
   g_auto (MusterS3Answer) answer = {0};
   if (!muster_s3_condition (self, path, uri, "", &condition, error))
@@ -109,7 +177,7 @@ muster_s3_upload_complete (MusterS3Storage *self, const char *path, const Muster
                                    .has_xml = TRUE};
   if (muster_s3_request (self->client, &request, &self->bound, &answer, &why) ||
       was_completed (self, path, uri, mark, &answer)) {
-    muster_s3_client_remove_upload (self->client, id);
+    muster_s3_client_remove_upload (self->client, upload->id);
     return TRUE;
   }
   g_propagate_error (error, g_steal_pointer (&why));
@@ -137,13 +205,13 @@ abort_upload (MusterS3Client *client, const char *path, const MusterS3Uri *uri, 
 
 void
 muster_s3_upload_abort_quietly (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
-                                const char *id)
+                                const MusterS3Upload *upload)
 {
   MusterClock *clock = muster_system_clock ();
   const MusterS3Bound bound = {muster_deadline_after (muster_clock_now_us (clock), ABORT_US), clock,
                                NULL};
-  (void)abort_upload (self->client, path, uri, id, &bound, NULL); /* it is left to a sweep */
-  muster_s3_client_remove_upload (self->client, id);
+  (void)abort_upload (self->client, path, uri, upload->id, &bound, NULL); /* left to a sweep */
+  muster_s3_client_remove_upload (self->client, upload->id);
 }
 
 static MusterS3Xml *

@@ -149,19 +149,21 @@ copy_in_store (MusterS3Storage *self, const MusterS3Uri *source, const char *to,
                const MusterS3Uri *target, GError **error)
 {
   g_autofree char *mark = g_uuid_string_random ();
-  g_autofree char *upload = muster_s3_upload_begin (self, to, target, mark, error);
-  if (upload == NULL)
+  MusterS3Upload upload;
+  if (!muster_s3_upload_begin (self, to, target, mark, FALSE, &upload, error))
     return FALSE;
   g_autofree char *plain = g_strdup_printf ("%s/%s", source->bucket, source->key);
   g_autofree char *encoded = muster_s3_encode (plain, TRUE);
-  g_autoptr (GPtrArray) etags = g_ptr_array_new_with_free_func (g_free);
-  char *etag = muster_s3_upload_part (self, to, target, upload, 1, NULL, 0, encoded, error);
-  if (etag != NULL)
-    g_ptr_array_add (etags, etag);
-  if (etag != NULL && muster_s3_upload_complete (self, to, target, upload, mark, etags, error))
-    return TRUE;
-  muster_s3_upload_abort_quietly (self, to, target, upload);
-  return FALSE;
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
+  char *part = muster_s3_upload_copy (self, to, target, &upload, 1, encoded, error);
+  if (part != NULL)
+    g_ptr_array_add (parts, part);
+  const gboolean is_copied =
+      part != NULL && muster_s3_upload_complete (self, to, target, &upload, mark, parts, error);
+  if (!is_copied)
+    muster_s3_upload_abort_quietly (self, to, target, &upload);
+  g_free (upload.id);
+  return is_copied;
 }
 
 static gboolean

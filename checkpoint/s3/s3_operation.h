@@ -20,6 +20,7 @@ typedef struct {
   const char *headers[MUSTER_S3_HEADERS_MAX]; /* "name:value", up to the first NULL */
   const void *body;
   gsize size;
+  gboolean is_unsigned; /* the body; a header has a checksum of it */
   /* reads: the bytes from offset on, or fewer at the object's end */
   guint8 *sink; /* (nullable) */
   guint64 offset;
@@ -34,6 +35,7 @@ typedef struct {
   MusterS3Xml *xml;   /* (owned) (nullable) */
   char *etag;         /* (owned) (nullable) */
   char *mark;         /* (owned) (nullable) the object's MUSTER_S3_MARK */
+  gboolean has_sums;  /* of an upload that was begun: the store checks CRC32C */
   guint64 size;       /* the object's */
   gint64 mtime_us;    /* the object's */
   gsize n_read;       /* bytes in the sink */

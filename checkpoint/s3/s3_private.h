@@ -28,20 +28,31 @@ void muster_s3_abandon (MusterS3Storage *self, MusterStorageFile *file);
 
 /* multipart uploads (s3_multipart.c) */
 
-/* (transfer full) the upload's identifier, NULL with an error. mark may be NULL. */
-char *muster_s3_upload_begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
-                              const char *mark, GError **error);
-/* (transfer full) its ETag. With source, "BUCKET/KEY" encoded, the part is a copy of that. */
+typedef struct {
+  char *id;          /* (owned) (nullable) none was begun */
+  gboolean has_sums; /* the store checks the CRC32C of each part; their bytes aren't signed */
+} MusterS3Upload;
+
+/* mark may be NULL. wants_sums: with sums, if the connection is encrypted and the store checks
+ * them. */
+gboolean muster_s3_upload_begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                                 const char *mark, gboolean wants_sums, MusterS3Upload *upload,
+                                 GError **error);
+/* (transfer full) what completing says of it, in XML. */
 char *muster_s3_upload_part (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
-                             const char *id, guint number, const void *data, gsize size,
-                             const char *source, GError **error);
-/* Shows the object, if there is none of its name. etags are in the order of the parts. */
+                             const MusterS3Upload *upload, guint number, const void *data,
+                             gsize size, GError **error);
+/* The same for a part that is a copy of source, "BUCKET/KEY" encoded; of an upload without sums. */
+char *muster_s3_upload_copy (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
+                             const MusterS3Upload *upload, guint number, const char *source,
+                             GError **error);
+/* Shows the object, if there is none of its name. parts are in their order. */
 gboolean muster_s3_upload_complete (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
-                                    const char *id, const char *mark, GPtrArray *etags,
-                                    GError **error);
+                                    const MusterS3Upload *upload, const char *mark,
+                                    GPtrArray *parts, GError **error);
 /* Soon, even after the deadline or a cancellation; what remains is for a sweep. */
 void muster_s3_upload_abort_quietly (MusterS3Storage *self, const char *path,
-                                     const MusterS3Uri *uri, const char *id);
+                                     const MusterS3Uri *uri, const MusterS3Upload *upload);
 gboolean muster_s3_sweep (MusterS3Storage *self, const char *directory, gint64 before_us,
                           GError **error);
 

@@ -26,7 +26,7 @@ typedef struct {
   const MusterS3Request *request;
   const MusterS3Bound *bound;
   MusterS3Answer *answer;
-  char hash[2 * HASH_SIZE + 1]; /* of the body */
+  char hash[2 * HASH_SIZE + 1]; /* of the body, or why there is none */
   char *url;                    /* (owned) */
   guint n_attempts;
   guint n_in_row;  /* failures without a byte between them */
@@ -39,6 +39,10 @@ static void
 hash_body (Operation *self)
 {
   guint8 hash[HASH_SIZE];
+  if (self->request->is_unsigned) {
+    g_strlcpy (self->hash, "UNSIGNED-PAYLOAD", sizeof self->hash);
+    return;
+  }
   EVP_Digest (self->request->body != NULL ? self->request->body : "", self->request->size, hash,
               NULL, EVP_sha256 (), NULL);
   for (gsize i = 0; i < HASH_SIZE; i++)
@@ -135,6 +139,8 @@ succeed (Operation *self, const MusterHttpAnswer *http, MusterS3Xml **xml)
   const time_t seconds = modified != NULL ? muster_curl (NULL)->getdate (modified, NULL) : -1;
   answer->etag = g_strdup (etag);
   answer->mark = g_strdup (muster_http_header (http, MUSTER_S3_MARK));
+  answer->has_sums =
+      g_strcmp0 (muster_http_header (http, "x-amz-checksum-algorithm"), "CRC32C") == 0;
   answer->size = find_size (http);
   answer->mtime_us = seconds > 0 ? (gint64)seconds * MUSTER_SECOND : 0;
   answer->xml = g_steal_pointer (xml);

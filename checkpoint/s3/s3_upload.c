@@ -18,15 +18,15 @@
 struct _MusterStorageFile {
   char *path; /* (owned) */
   MusterS3Uri uri;
-  char *mark;        /* (owned) */
-  char *upload;      /* (owned) (nullable) identifier, once a part was filled */
-  guint8 *buffer;    /* (owned) (nullable) the part that is being filled */
-  gsize n_buffered;  /* bytes in it */
-  gsize buffer_size; /* what it holds; taken from the memory for uploads */
+  char *mark;            /* (owned) */
+  MusterS3Upload upload; /* begun once a part was filled */
+  guint8 *buffer;        /* (owned) (nullable) the part that is being filled */
+  gsize n_buffered;      /* bytes in it */
+  gsize buffer_size;     /* what it holds; taken from the memory for uploads */
   gsize part_size;
   GMutex lock;
   GCond changed;
-  GPtrArray *etags;   /* (owned) of the parts, NULL while one is sent; guarded by lock */
+  GPtrArray *parts;   /* (owned) what is said of each, NULL while it is sent; guarded by lock */
   guint n_running;    /* guarded by lock */
   GError *failure;    /* (owned) (nullable) the first, guarded by lock */
   GCancellable *stop; /* (owned) cancelled when one part has failed, or the file is abandoned */
@@ -47,7 +47,7 @@ muster_s3_create (MusterS3Storage *self G_GNUC_UNUSED, const char *path, GError 
   file->part_size = PART_SIZE;
   g_mutex_init (&file->lock);
   g_cond_init (&file->changed);
-  file->etags = g_ptr_array_new_with_free_func (g_free);
+  file->parts = g_ptr_array_new_with_free_func (g_free);
   return file;
 }
 
@@ -65,8 +65,8 @@ free_file (MusterStorageFile *file)
   g_free (file->path);
   muster_s3_uri_clear (&file->uri);
   g_free (file->mark);
-  g_free (file->upload);
-  g_ptr_array_unref (file->etags);
+  g_free (file->upload.id);
+  g_ptr_array_unref (file->parts);
   g_clear_error (&file->failure);
   g_object_unref (file->stop);
   g_cond_clear (&file->changed);
@@ -85,7 +85,7 @@ muster_s3_reserve (MusterS3Storage *self G_GNUC_UNUSED, MusterStorageFile *file,
                         "'%s': %" G_GUINT64_FORMAT " bytes are more than an object can have; write "
                         "more shards",
                         file->path, size);
-  if (file->upload == NULL && file->n_buffered == 0)
+  if (file->upload.id == NULL && file->n_buffered == 0)
     file->part_size = MAX (PART_SIZE, (gsize)needed);
   return TRUE;
 }
@@ -108,8 +108,8 @@ send_stoppable (Part *self, GError **error)
   g_auto (MusterCancelLink) link = muster_cancel_link (bound->cancellable, file->stop);
   g_autoptr (MusterStorage) storage = muster_storage_bound (
       MUSTER_STORAGE (self->storage), bound->deadline_us, bound->clock, link.cancellable);
-  return muster_s3_upload_part (MUSTER_S3_STORAGE (storage), file->path, &file->uri, file->upload,
-                                self->number, self->data, self->size, NULL, error);
+  return muster_s3_upload_part (MUSTER_S3_STORAGE (storage), file->path, &file->uri, &file->upload,
+                                self->number, self->data, self->size, error);
 }
 
 /* The first failure is the file's; it stops the other parts. */
@@ -126,10 +126,10 @@ fail (MusterStorageFile *file, GError *why)
 
 /* The last that the part does with the file. */
 static void
-end_part (MusterStorageFile *file, guint number, char *etag)
+end_part (MusterStorageFile *file, guint number, char *part)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&file->lock);
-  file->etags->pdata[number - 1] = etag;
+  file->parts->pdata[number - 1] = part;
   file->n_running--;
   g_cond_broadcast (&file->changed);
 }
@@ -139,33 +139,32 @@ send_part (gpointer data)
 {
   g_autofree Part *self = data;
   GError *why = NULL;
-  char *etag = send_stoppable (self, &why);
-  if (etag == NULL)
+  char *part = send_stoppable (self, &why);
+  if (part == NULL)
     fail (self->file, why);
   g_object_unref (self->storage);
   muster_s3_buffers_give (self->data, self->buffer_size);
   muster_s3_buffers_end_sending ();
-  end_part (self->file, self->number, etag);
+  end_part (self->file, self->number, part);
 }
 
 /* Sends what is buffered as the next part. */
 static gboolean
 flush (MusterS3Storage *self, MusterStorageFile *file, GError **error)
 {
-  if (file->upload == NULL)
-    file->upload = muster_s3_upload_begin (self, file->path, &file->uri, file->mark, error);
-  if (file->upload == NULL)
+  if (file->upload.id == NULL && !muster_s3_upload_begin (self, file->path, &file->uri, file->mark,
+                                                          TRUE, &file->upload, error))
     return FALSE;
-  if (file->etags->len == PARTS_MAX)
+  if (file->parts->len == PARTS_MAX)
     return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                         "'%s': it has more than %d parts; reserve its size before writing, or "
                         "write more shards",
                         file->path, PARTS_MAX);
   Part *part = g_new (Part, 1);
   g_mutex_lock (&file->lock);
-  g_ptr_array_add (file->etags, NULL);
+  g_ptr_array_add (file->parts, NULL);
   *part = (Part){g_object_ref (self), file, file->buffer, file->n_buffered, file->buffer_size,
-                 file->etags->len};
+                 file->parts->len};
   file->n_running++;
   g_mutex_unlock (&file->lock);
   file->buffer = NULL;
@@ -179,7 +178,7 @@ flush (MusterS3Storage *self, MusterStorageFile *file, GError **error)
 static gboolean
 make_space (MusterS3Storage *self, MusterStorageFile *file, gsize wanted, GError **error)
 {
-  const gsize size = file->n_buffered + wanted <= FIRST_SIZE && file->upload == NULL
+  const gsize size = file->n_buffered + wanted <= FIRST_SIZE && file->upload.id == NULL
                          ? FIRST_SIZE
                          : file->part_size;
   if (size <= file->buffer_size)
@@ -249,16 +248,16 @@ gboolean
 muster_s3_close (MusterS3Storage *self, MusterStorageFile *file, GError **error)
 {
   gboolean is_written;
-  if (file->upload == NULL && file->n_buffered <= file->part_size)
+  if (file->upload.id == NULL && file->n_buffered <= file->part_size)
     is_written = put_whole (self, file, error);
   else {
     is_written = file->n_buffered == 0 || flush (self, file, error);
     wait_for_parts (file);
     is_written = is_written && check_parts (file, error) &&
-                 muster_s3_upload_complete (self, file->path, &file->uri, file->upload, file->mark,
-                                            file->etags, error);
-    if (!is_written && file->upload != NULL)
-      muster_s3_upload_abort_quietly (self, file->path, &file->uri, file->upload);
+                 muster_s3_upload_complete (self, file->path, &file->uri, &file->upload, file->mark,
+                                            file->parts, error);
+    if (!is_written && file->upload.id != NULL)
+      muster_s3_upload_abort_quietly (self, file->path, &file->uri, &file->upload);
   }
   free_file (file);
   return is_written;
@@ -269,7 +268,7 @@ muster_s3_abandon (MusterS3Storage *self, MusterStorageFile *file)
 {
   g_cancellable_cancel (file->stop);
   wait_for_parts (file);
-  if (file->upload != NULL)
-    muster_s3_upload_abort_quietly (self, file->path, &file->uri, file->upload);
+  if (file->upload.id != NULL)
+    muster_s3_upload_abort_quietly (self, file->path, &file->uri, &file->upload);
   free_file (file);
 }

@@ -140,7 +140,7 @@ copy (Copy *self, GError **error)
   const char *from = self->edit.words[0];
   self->to = self->edit.words[1];
   if (self->all)
-    return muster_storage_check_path (NULL, "checkpoint directory", from, error) &&
+    return muster_cli_check_path ("checkpoint directory", from, error) &&
            copy_all (self, from, error);
   g_autofree char *prefix = muster_cli_checkpoint_find (from, error);
   return prefix != NULL &&

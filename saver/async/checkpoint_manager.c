@@ -85,8 +85,7 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
 
   if (options == NULL)
     options = &defaults;
-  if (!check_options (options, error) ||
-      !muster_storage_check_path (options->storage, "checkpoint directory", directory, error))
+  if (!check_options (options, error))
     return NULL;
   const MusterSaverOptions saver_options = {
       .max_to_keep = options->max_to_keep,
@@ -101,7 +100,10 @@ muster_checkpoint_manager_new (MusterMetaGraph *meta_graph, const char *director
       .clock = options->clock,
   };
   g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &saver_options, error);
-  if (saver == NULL || !muster_saver_adopt_directory (saver, directory, error))
+  if (saver == NULL ||
+      !muster_storage_check_path (muster_saver_storage (saver), "checkpoint directory", directory,
+                                  error) ||
+      !muster_saver_adopt_directory (saver, directory, error))
     return NULL;
 
   MusterCheckpointManager *self = g_object_new (MUSTER_TYPE_CHECKPOINT_MANAGER, NULL);

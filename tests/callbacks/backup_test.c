@@ -41,6 +41,20 @@ MUSTER_TEST (Backup, touches_nothing_when_it_is_made)
   }
 }
 
+MUSTER_TEST (Backup, goes_where_its_directory_s_scheme_leads)
+{
+  g_auto (Program) program = program_new (muster_local_storage ());
+  MusterBackupOptions options = {.program = program_operations (&program)};
+  for (int i = 0; i < 2; i++) {
+    g_autoptr (GError) error = NULL;
+    options.backup_dir = i == 0 ? "s3://bucket/backup" : "gs://bucket/backup";
+    g_autoptr (MusterBackup) backup = muster_backup_new (&options, &error);
+    MUSTER_EXPECT_EQ (backup != NULL, i == 0);
+    if (i == 1)
+      MUSTER_EXPECT_TRUE (strstr (error->message, "no store supports 'gs://'") != NULL);
+  }
+}
+
 /* B004.3, B004.4, D004.2 */
 MUSTER_TEST (Backup, reads_how_often_it_saves)
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """muster checkpoint copy, merge, extract and rename: what a person and a program read, how each exits, and what is left
-after a signal. tests/tensorflow/edit_test.py has TensorFlow read the results."""
+after a signal; in directories and in an object store. tests/tensorflow/edit_test.py has TensorFlow read the results."""
 import json
 import os
 import shutil
@@ -12,16 +12,13 @@ import tempfile
 import time
 import unittest
 
-MUSTER = "cli/muster"
+sys.path.insert(0, "tests/cli")
+import place
+from place import LIMIT_S, run
+
 GOLDEN = "tests/checkpoint/testdata"
 WRITER = "tests/cli/write_checkpoints"
-LIMIT_S = 60
 DONE, TOO_LATE, BAD_INPUT = 0, 1, 3
-
-
-def run(*words):
-    done = subprocess.run([MUSTER, "checkpoint", *words], capture_output=True, text=True, timeout=LIMIT_S)
-    return done.returncode, done.stdout, done.stderr
 
 
 def json_of(*words):
@@ -35,6 +32,7 @@ class EditTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.directory = folder.name
+        place.use(self.directory)
         os.mkdir(self.path("run"))
         for step in (9, 10):
             for file in os.listdir(GOLDEN):
@@ -159,12 +157,12 @@ class EditTest(unittest.TestCase):
 class SignalTest(unittest.TestCase):
     """A signal ends work that is under way by that signal, with nothing left."""
 
-    def interrupted(self, directory, *words):
-        """The exit code, with the signal sent when the first temporary file is there."""
-        process = subprocess.Popen([MUSTER, "checkpoint", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def interrupted(self, here, *words):
+        """The exit code, with the signal sent when the first data are there."""
+        process = place.start(*words)
         until = time.monotonic() + LIMIT_S
         while process.poll() is None and time.monotonic() < until:
-            if any(".saving-" in name and ".data-" in name for name in os.listdir(directory)):
+            if here.is_writing("to"):
                 process.send_signal(signal.SIGINT)
                 break
         return process.wait(timeout=LIMIT_S)
@@ -172,19 +170,21 @@ class SignalTest(unittest.TestCase):
     def test_ctrl_c(self):
         with tempfile.TemporaryDirectory() as directory:
             subprocess.run([WRITER, directory, "huge"], check=True, timeout=LIMIT_S)
+            here = place.use(directory)
             huge, to = os.path.join(directory, "huge"), os.path.join(directory, "to")
             out = os.path.join(to, "huge")
             os.mkdir(to)
             for words in (("copy", huge, to), ("merge", out, huge, huge), ("rename", huge, out, "--map=huge=x"),
                           ("extract", huge, "--variables=*", "--checkpoint=" + out)):
                 for _ in range(20):  # it may have ended just before
-                    code = self.interrupted(to, *words)
+                    code = self.interrupted(here, *words)
                     if code != DONE:
                         break
+                    here.receive()
                     shutil.rmtree(to)
                     os.mkdir(to)
                 self.assertEqual(code, -signal.SIGINT, words)
-                self.assertEqual([name for name in os.listdir(to) if name != ".muster.lock"], [], words)
+                self.assertEqual(here.left("to"), [], words)
 
 
 if __name__ == "__main__":

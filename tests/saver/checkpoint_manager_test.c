@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "saver/async/checkpoint_manager.h"
 
+#include "checkpoint/stores/default_storage.h"
+#include "tests/doubles/object_storage.h"
 #include "tests/saver/directory_fixture.h"
+
+#include <string.h>
 
 typedef struct {
   Fixture f;
@@ -89,6 +93,26 @@ expect_refused (MusterCheckpointManagerOptions options)
 
   MUSTER_EXPECT_NULL (manager);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+}
+
+static MusterStorage *
+make_objects (GError **error G_GNUC_UNUSED)
+{
+  return MUSTER_STORAGE (object_storage_new ());
+}
+
+MUSTER_TEST (CheckpointManager, goes_where_its_directory_s_scheme_leads)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  muster_storage_offer ("test", make_objects);
+  for (int i = 0; i < 2; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterCheckpointManager) manager = muster_checkpoint_manager_new (
+        f.meta_graph, i == 0 ? "test://bucket/run" : "gs://bucket/run", NULL, &error);
+    MUSTER_EXPECT_EQ (manager != NULL, i == 0);
+    if (i == 1)
+      MUSTER_EXPECT_TRUE (strstr (error->message, "no store supports 'gs://'") != NULL);
+  }
 }
 
 /* SAV.80 */

@@ -17,6 +17,7 @@ from peer import BUCKET, KEY_ID, SECRET
 
 FIXTURES = os.path.abspath("tests/fixtures")
 MUSTER = os.path.abspath("cli/muster")
+SAVE_MEMORY = os.path.abspath("tests/scenarios/save_memory")
 RUN = "s3://%s/run" % BUCKET
 
 # Saves and restores by the saver's own ops, as a program of TensorFlow's does.
@@ -105,6 +106,35 @@ class ObjectStoreTest(peer.S3Test):
         self.assertLessEqual(len(self.listed()), 3)
         self.assertIn("whole", self.muster("checkpoint", "verify", RUN))
 
+    def test_the_same_ones_are_the_best_over_restarts(self):
+        rules = ("--save-every=10", "--keep=2", "--keep-best=2", "--metric=loss:min", "--keep-every-steps=40")
+        job = self.start(*self.trained(RUN, "--steps=1000000", *rules))
+        self.wait_for_key("run/model.ckpt-60.index", job)
+        job.send_signal(signal.SIGKILL)
+        job.wait()
+        before = {row["step"]: row for row in self.listed()}
+        steps = max(before) // 40 * 40 + 80
+        self.muster(*self.trained(RUN, "--steps=%d" % steps, "--save-every=10", "--keep=2"))  # the rest by the bucket's rules
+        seen = {row["step"]: row for row in self.listed()}
+        self.assertEqual(max(seen), steps)
+        losses = {step: row["metrics"]["loss"] for step, row in {**before, **seen}.items() if "loss" in row["metrics"]}
+        best = sorted(step for step, row in seen.items() if any(why.startswith("best (loss ") for why in row["kept"]))
+        self.assertEqual(best, sorted(sorted(losses, key=losses.get)[:2]), (before, seen))
+        self.assertEqual([step for step, row in seen.items() if "newest" in row["kept"]], [steps, steps - 10])
+        self.assertLessEqual({40, 80, steps}, set(seen))
+        self.assertTrue(all(row["kept"] for row in seen.values()), seen)
+        self.assertEqual((self.left_over(), self.uploads()), ([], []))
+
+    def test_what_an_evaluator_marked_and_what_is_pinned_stay_over_restarts(self):
+        rules = ("--save-every=10", "--keep=3", "--keep-best=1", "--metric=eval/accuracy:max")
+        self.muster(*self.trained(RUN, "--steps=30", *rules))
+        self.muster("checkpoint", "mark", RUN + "/model.ckpt-10", "--metric=eval/accuracy=0.97")
+        self.muster("checkpoint", "pin", RUN + "/model.ckpt-20", "--why=the paper's")
+        self.muster(*self.trained(RUN, "--steps=90", "--save-every=10", "--keep=3"))
+        self.assertEqual({row["step"]: row["kept"] for row in self.listed()},
+                         {10: ["best (eval/accuracy 0.97)"], 20: ["pinned (the paper's)"], 70: ["newest"], 80: ["newest"],
+                          90: ["latest", "newest"]})
+
     def test_the_subcommands_read_and_prune_a_run(self):
         said = self.muster(*self.trained(RUN, "--steps=40", "--save-every=20", "--log-level=info"))
         self.assertRegex(said, r"object store: [1-9]\d* requests, sent \d.*, 0 retries")
@@ -132,6 +162,19 @@ class ObjectStoreTest(peer.S3Test):
                                   env=self.environment(AWS_ENDPOINT_URL=self.proxy.url), timeout=60)
             self.assertEqual(done.returncode, 1, (words, done.stdout + done.stderr))
             self.assertRegex(done.stderr, "before the deadline|not done in time", words)
+
+    def test_a_save_holds_little_besides_the_tensors(self):
+        size = 1024 if os.environ.get("MUSTER_LONG") else 160
+        done = subprocess.run([SAVE_MEMORY, str(size), RUN], env=self.environment(), capture_output=True, text=True, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        tensors, besides, buffered = map(int, done.stdout.split())
+        self.assertEqual(tensors, size << 20)
+        self.assertGreater(buffered, 8 << 20)
+        self.assertLessEqual(buffered, 48 << 20)
+        if "ASAN_OPTIONS" not in os.environ and "TSAN_OPTIONS" not in os.environ:  # these keep memory of their own
+            self.assertLessEqual(besides, 64 << 20)
+        data, = (one for one in self.s3.list_objects_v2(Bucket=BUCKET)["Contents"] if ".data-" in one["Key"])
+        self.assertGreaterEqual(data["Size"], tensors)
 
     def test_a_tier_is_local_and_the_durable_one_a_bucket(self):
         with tempfile.TemporaryDirectory() as fast:

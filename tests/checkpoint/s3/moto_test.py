@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The S3 store against moto's server."""
 import os
-import subprocess
+import re
 import sys
 import tempfile
 import unittest
@@ -229,10 +229,7 @@ class TlsTest(peer.S3Test):
     def setUp(self):
         super().setUp()
         folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.certificate = [os.path.join(folder, name) for name in ("certificate", "key")]
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                        "-subj", "/CN=store", "-addext", "subjectAltName=IP:127.0.0.1", "-out", self.certificate[0], "-keyout",
-                        self.certificate[1]], check=True, capture_output=True, timeout=60)
+        self.certificate = peer.make_certificate(folder)
         self.proxy.stop()
         self.proxy = peer.Proxy(self.backend, self.certificate)
 
@@ -240,6 +237,61 @@ class TlsTest(peer.S3Test):
         store = self.store(AWS_CA_BUNDLE=self.certificate[0])
         store.do("write", DIR + "/a", 3 * PART)
         self.assertEqual(store.do("read", DIR + "/a")["sha256"], peer.digest(peer.content(3 * PART)))
+
+    def test_parts_are_sent_with_sums_that_the_store_checks(self):
+        store = self.store(AWS_CA_BUNDLE=self.certificate[0])
+        store.do("write", DIR + "/a", 2 * PART + 9)
+        sums = {}
+        for request in self.proxy.requests:
+            if "partNumber" in request.target:
+                self.assertEqual(request.headers["x-amz-content-sha256"], "UNSIGNED-PAYLOAD")
+                sums[request.target.split("partNumber=")[1].split("&")[0]] = request.headers["x-amz-checksum-crc32c"]
+                self.assertEqual(request.headers["x-amz-checksum-crc32c"], peer.crc32c(request.body))
+        self.assertEqual(len(sums), 3)
+        completed = next(request.body.decode() for request in self.proxy.requests if request.body.startswith(b"<Complete"))
+        for number, checksum in sums.items():
+            self.assertRegex(completed, "<PartNumber>%s</PartNumber><ETag>[^<]*</ETag><ChecksumCRC32C>%s<" % (number, re.escape(checksum)))
+        self.assertEqual(store.do("read", DIR + "/a")["sha256"], peer.digest(peer.content(2 * PART + 9)))
+
+    def test_a_part_whose_sum_is_wrong_is_sent_again(self):
+        store = self.store(AWS_CA_BUNDLE=self.certificate[0])
+        left = [1]
+
+        def damage(request):
+            if "partNumber=2" in request.target and left[0] > 0:
+                left[0] -= 1
+                return peer.error(400, "BadDigest", "The CRC32C you specified did not match the calculated checksum.")
+
+        self.proxy.rule = damage
+        store.do("write", DIR + "/a", 3 * PART)
+        self.assertEqual((left, store.do("metrics")["damaged"]), ([0], 1))
+        self.assertEqual(self.object("run/a"), peer.content(3 * PART))
+
+    def check_signed(self, rule):
+        self.proxy.rule = rule
+        store = self.store(AWS_CA_BUNDLE=self.certificate[0])
+        store.do("write", DIR + "/a", 2 * PART)
+        for request in self.proxy.requests:
+            self.assertNotIn("x-amz-checksum-crc32c", request.headers)
+            self.assertEqual(request.headers["x-amz-content-sha256"], peer.digest(request.body))
+            self.assertNotIn(b"CRC32C", request.body)
+        self.assertEqual(self.object("run/a"), peer.content(2 * PART))
+
+    def test_a_store_that_ignores_sums_gets_signed_parts(self):
+
+        def ignore(request):
+            if "uploads" in request.target:
+                return lambda status, headers, body: (status, {k: v for k, v in headers.items() if "checksum" not in k}, body)
+
+        self.check_signed(ignore)
+
+    def test_a_store_that_refuses_sums_gets_signed_parts(self):
+
+        def refuse(request):
+            if "x-amz-checksum-algorithm" in request.headers:
+                return peer.error(501, "NotImplemented", "A header you provided implies functionality that is not implemented")
+
+        self.check_signed(refuse)
 
     def test_another_store_gets_no_request(self):
         self.assert_fails(self.store().ask("list", DIR), "invalid argument", "certificate", "AWS_CA_BUNDLE")

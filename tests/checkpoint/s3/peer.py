@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the S3 store share: moto's server, a proxy in front of it that records and disturbs requests, and the
 program `store` that they drive."""
+import base64
 import ctypes
 import glob
 import hashlib
@@ -41,6 +42,28 @@ def content(size):
 
 def digest(data):
     return hashlib.sha256(data).hexdigest()
+
+
+def crc32c(data):
+    """As S3 writes it: in base64, from the highest byte."""
+    table = []
+    for i in range(256):
+        for _ in range(8):
+            i = i >> 1 ^ (0x82F63B78 if i & 1 else 0)
+        table.append(i)
+    state = 0xFFFFFFFF
+    for byte in data:
+        state = state >> 8 ^ table[(state ^ byte) & 255]
+    return base64.b64encode((state ^ 0xFFFFFFFF).to_bytes(4, "big")).decode()
+
+
+def make_certificate(folder):
+    """The files of one for this machine, and of its key."""
+    certificate, key = (os.path.join(folder, name) for name in ("certificate", "key"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                    "/CN=store", "-addext", "subjectAltName=IP:127.0.0.1", "-out", certificate, "-keyout", key], check=True,
+                   capture_output=True, timeout=60)
+    return certificate, key
 
 
 def newer_curl(directory):
