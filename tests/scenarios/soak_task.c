@@ -5,7 +5,8 @@
  *   soak_task deal TARGET DIRECTORY SLOT N_SLOTS N_BATCHES WORK|MODEL.meta PACE_US
  *   soak_task check PREFIX N_TASKS|N_SLOTS
  *   soak_task write MODEL.meta WORK     (the model, for `muster train`)
- *   soak_task watch TARGET MODEL.meta   (until stdin ends; "stood SECONDS STEP UNTIL" for each that is long)
+ *   soak_task watch TARGET MODEL.meta   (until stdin ends; "stood SECONDS STEP UNTIL" for each that
+ * is long)
  *
  * It tells on stdout "joined", or a chief "initialised", "restored PREFIX" or "continued STEP", for
  * each session that was made, "lost WHY", "saved PREFIX", "ended STEP" and "failed WHY". */
