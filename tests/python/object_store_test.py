@@ -7,7 +7,7 @@ import os
 import threading
 
 import case
-from case import Gio, Muster
+from case import Gio, GLib, Muster
 
 NO_UPLOADS = b"<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>"
 
@@ -81,7 +81,7 @@ class ObjectStore(case.TestCase):
         file = self.store.create("s3://bucket/run/a")
         self.store.append(file, b"x")
         self.store.abandon(file)
-        self.store.sweep("s3://bucket/run")
+        self.store.sweep("s3://bucket/run", GLib.MAXINT64)
         self.assertEqual(self.server.objects, {})
 
     def test_a_bound_store_ends_by_its_deadline(self):
