@@ -29,11 +29,11 @@ class ElasticTest(processes.TestCase):
                           "--feed=x:0=@" + DATA[0], "--feed=y:0=@" + DATA[1], "--epochs=%d" % EPOCHS,
                           "--save-every=500", "--checkpoint-dir=" + self.directory, *arguments)
 
-    def job(self, target, n_tasks):
+    def job(self, target, n_tasks, *arguments):
         """Tasks that train, each in the slot of its number, the chief first."""
         tasks = []
         for _ in range(n_tasks):
-            tasks.append(self.task(target))
+            tasks.append(self.task(target, *arguments))
             tasks[-1].expect('"event":"step"')
         self.assertEqual(self.roles(tasks[0]), ["chief"])
         return tasks
@@ -75,7 +75,8 @@ class ElasticTest(processes.TestCase):
 
     def test_a_chief_that_wakes_up_works_on(self):
         _, target = self.serve(0, "--chief-lease=1s")
-        chief, second = self.job(target, 2)
+        chief, second = self.job(target, 2, "--save-every=1000000")
+        chief.expect('"event":"saved"')  # it doesn't lock the directory now
         chief.signal(signal.SIGSTOP)
         second.expect('"how":"continued"')
         chief.signal(signal.SIGCONT)
