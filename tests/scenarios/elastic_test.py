@@ -18,7 +18,7 @@ EPOCHS = 250
 DATA = [os.path.join(os.path.dirname(DIGITS), "digits_%s.npy" % name) for name in "xy"]
 
 
-class ElasticTest(processes.TestCase):
+class TestCase(processes.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
@@ -64,6 +64,11 @@ class ElasticTest(processes.TestCase):
         how = [event["how"] for event in self.events(second) if event["event"] == "ready"]
         self.assertEqual(how, ["joined", "continued"], second.text())
 
+    def last_step(self, task):
+        return max([event["step"] for event in self.events(task) if event["event"] == "step"], default=0)
+
+
+class ElasticTest(TestCase):
     def test_another_takes_over_from_a_chief_that_is_killed(self):
         _, target = self.serve()
         self.expect_takeover(target)
@@ -97,9 +102,6 @@ class ElasticTest(processes.TestCase):
             self.assertNotIn("chief", self.roles(second))
         second.expect('"how":"continued"')
         self.expect_trained(second)
-
-    def last_step(self, task):
-        return max([event["step"] for event in self.events(task) if event["event"] == "step"], default=0)
 
     def test_a_task_that_is_told_to_end_leaves_the_rest_to_others(self):
         _, target = self.serve()
