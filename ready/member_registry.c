@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/member_registry.h"
 
-#include "base/log.h"
 #include "ready/chief_registry.h"
 
 #include <string.h>
@@ -53,59 +52,11 @@ struct _MusterMemberRegistry {
   guint64 n_left[MUSTER_N_MEMBER_ENDS];
 };
 
-/* --- values --- */
-
-const char *
-muster_member_end_name (MusterMemberEnd end)
-{
-  static const char *const names[] = {"stays", "left", "ended", "silent"};
-  return names[end];
-}
-
-char *
-muster_member_why (const MusterMember *member)
-{
-  if (member->end == MUSTER_MEMBER_LEFT)
-    return g_strdup ("left");
-  if (member->end == MUSTER_MEMBER_ENDED)
-    return g_strdup ("its process ended, or its connection broke");
-  if (member->end != MUSTER_MEMBER_SILENT)
-    return NULL;
-  g_autofree char *silent = muster_format_duration (member->silent_us);
-  return g_strdup_printf ("silent for %s", silent);
-}
-
-static void
-member_clear (MusterMember *self)
-{
-  g_free (self->task);
-  g_free (self->who);
-}
-
-static void
-member_free (gpointer data)
-{
-  MusterMember *self = data;
-  member_clear (self);
-  g_free (self);
-}
-
-void
-muster_members_free (MusterMembers *self)
-{
-  if (self == NULL)
-    return;
-  g_free (self->model);
-  g_ptr_array_unref (self->members);
-  g_ptr_array_unref (self->left);
-  g_free (self);
-}
-
 static void
 entry_free (gpointer data)
 {
   Member *self = data;
-  member_clear (&self->member);
+  muster_member_clear (&self->member);
   g_free (self);
 }
 
@@ -331,32 +282,6 @@ describe (const Member *entry, gint64 now_us, MusterMember *out)
 
 /* --- joining and leaving --- */
 
-static void
-log_join (const char *model, const MusterMember *member)
-{
-  muster_log (G_LOG_LEVEL_INFO, "member-joined", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
-              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot), "MESSAGE",
-              "%s joined the job of '%s' in slot %u",
-              *member->task != '\0'  ? member->task
-              : *member->who != '\0' ? member->who
-                                     : "a task",
-              model, member->slot);
-}
-
-static void
-log_leave (const char *model, const MusterMember *member)
-{
-  g_autofree char *why = muster_member_why (member);
-  const GLogLevelFlags level =
-      member->end == MUSTER_MEMBER_SILENT ? G_LOG_LEVEL_MESSAGE : G_LOG_LEVEL_INFO;
-  muster_log (level, "member-left", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
-              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
-              "MUSTER_REASON", muster_member_end_name (member->end), "MESSAGE",
-              "slot %u of '%s' is free: %s%s%s", member->slot, model,
-              *member->task != '\0' ? member->task : "its task",
-              member->end == MUSTER_MEMBER_LEFT ? " " : ": ", why);
-}
-
 guint64
 muster_member_registry_join (MusterMemberRegistry *self, const MusterMemberRequest *request,
                              guint *slot, GError **error)
@@ -386,10 +311,10 @@ muster_member_registry_join (MusterMemberRegistry *self, const MusterMemberReque
   }
   g_mutex_unlock (&self->lock);
   if (joined.id != 0) {
-    log_join (request->model, &joined);
+    muster_member_log_joined (request->model, &joined);
     notify (self, request->model);
   }
-  member_clear (&joined);
+  muster_member_clear (&joined);
   return id;
 }
 
@@ -420,7 +345,7 @@ leaver_clear (gpointer data)
 {
   Leaver *self = data;
   g_free (self->model);
-  member_clear (&self->member);
+  muster_member_clear (&self->member);
 }
 
 /* Call with the lock held; then announce () without it. */
@@ -447,7 +372,7 @@ take_out (MusterMemberRegistry *self, Member *member, MusterMemberEnd end, gint6
 static void
 announce (MusterMemberRegistry *self, const Leaver *leaver)
 {
-  log_leave (leaver->model, &leaver->member);
+  muster_member_log_left (leaver->model, &leaver->member);
   notify (self, leaver->model);
 }
 
@@ -543,8 +468,8 @@ describe_all (const Model *model, guint most, gint64 now_us)
       .model = g_strdup (model->name),
       .n_slots = model->n_slots,
       .n_members = model->n_members,
-      .members = g_ptr_array_new_with_free_func (member_free),
-      .left = g_ptr_array_new_with_free_func (member_free),
+      .members = g_ptr_array_new_with_free_func (muster_member_free),
+      .left = g_ptr_array_new_with_free_func (muster_member_free),
   };
   for (guint slot = 0; slot < model->slots->len && all->members->len < most; slot++)
     if (at_slot (model, slot) != NULL)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/clock.h"
 #include "master/membership.h"
+#include "ready/member.h"
 
 G_BEGIN_DECLS
 
@@ -22,45 +22,6 @@ G_BEGIN_DECLS
  * members are kept. Time is read only from its clock. Any thread. */
 
 typedef struct _MusterMemberRegistry MusterMemberRegistry;
-
-typedef enum {
-  MUSTER_MEMBER_STAYS,
-  MUSTER_MEMBER_LEFT,   /* it said so */
-  MUSTER_MEMBER_ENDED,  /* its process ended, or its connection broke */
-  MUSTER_MEMBER_SILENT, /* it wasn't renewed */
-  MUSTER_N_MEMBER_ENDS,
-} MusterMemberEnd;
-
-/* "left", "ended", "silent": for metrics and logs. */
-const char *muster_member_end_name (MusterMemberEnd end);
-
-typedef struct {
-  guint64 id;
-  guint slot;
-  char *task;    /* (owned) may be empty, as may who */
-  char *who;     /* (owned) */
-  gint64 age_us; /* since it joined */
-  gint64 n_batches;
-  double batches_per_second; /* over the last ten seconds or more */
-  MusterMemberEnd end;
-  gint64 silent_us;   /* since its last report */
-  gint64 left_age_us; /* since it left */
-} MusterMember;
-
-/* "its process ended, or its connection broke"; NULL of one that stays. (transfer full) */
-char *muster_member_why (const MusterMember *member);
-
-/* The members of a model, by slot, and the last few that left, the latest first. */
-typedef struct {
-  char *model; /* (owned) */
-  guint n_slots;
-  guint n_members;    /* as many as members, or more */
-  GPtrArray *members; /* (owned) (element-type MusterMember) */
-  GPtrArray *left;    /* (owned) (element-type MusterMember) */
-} MusterMembers;
-
-void muster_members_free (MusterMembers *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMembers, muster_members_free)
 
 /* Called after each change of who is a member, without the registry's lock, on the thread that made
  * the change. */

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ready/member.h"
+
+#include "base/log.h"
+
+const char *
+muster_member_end_name (MusterMemberEnd end)
+{
+  static const char *const names[] = {"stays", "left", "ended", "silent"};
+  return names[end];
+}
+
+char *
+muster_member_why (const MusterMember *member)
+{
+  if (member->end == MUSTER_MEMBER_LEFT)
+    return g_strdup ("left");
+  if (member->end == MUSTER_MEMBER_ENDED)
+    return g_strdup ("its process ended, or its connection broke");
+  if (member->end != MUSTER_MEMBER_SILENT)
+    return NULL;
+  g_autofree char *silent = muster_format_duration (member->silent_us);
+  return g_strdup_printf ("silent for %s", silent);
+}
+
+void
+muster_member_clear (MusterMember *self)
+{
+  g_free (self->task);
+  g_free (self->who);
+}
+
+void
+muster_member_free (gpointer member)
+{
+  MusterMember *self = member;
+  muster_member_clear (self);
+  g_free (self);
+}
+
+void
+muster_members_free (MusterMembers *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->model);
+  g_ptr_array_unref (self->members);
+  g_ptr_array_unref (self->left);
+  g_free (self);
+}
+
+/* --- the log --- */
+
+void
+muster_member_log_joined (const char *model, const MusterMember *member)
+{
+  muster_log (G_LOG_LEVEL_INFO, "member-joined", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
+              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot), "MESSAGE",
+              "%s joined the job of '%s' in slot %u",
+              *member->task != '\0'  ? member->task
+              : *member->who != '\0' ? member->who
+                                     : "a task",
+              model, member->slot);
+}
+
+void
+muster_member_log_left (const char *model, const MusterMember *member)
+{
+  g_autofree char *why = muster_member_why (member);
+  const GLogLevelFlags level =
+      member->end == MUSTER_MEMBER_SILENT ? G_LOG_LEVEL_MESSAGE : G_LOG_LEVEL_INFO;
+  muster_log (level, "member-left", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
+              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
+              "MUSTER_REASON", muster_member_end_name (member->end), "MESSAGE",
+              "slot %u of '%s' is free: %s%s%s", member->slot, model,
+              *member->task != '\0' ? member->task : "its task",
+              member->end == MUSTER_MEMBER_LEFT ? " " : ": ", why);
+}
