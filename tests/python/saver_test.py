@@ -104,6 +104,11 @@ class Saver(SaverCase):
         options.set_names({names[0]: "new/" + names[0]})
         self.assertTrue(saver.restore(self.session, options, None, FOREVER, None))
         options.set_names(None)
+        options.set_may_lack(names[:1])
+        lacking = Muster.Restored.new()
+        self.assertTrue(saver.restore(self.session, options.copy(), lacking, FOREVER, None))
+        self.assertEqual(lacking.initialised, [names[0]])
+        options.set_may_lack(None)
         options.set_needs(["none"])
         options.allow_missing = True
         restored = Muster.Restored.new()

@@ -326,6 +326,27 @@ class Positions(case.TestCase):
         self.assertEqual(Muster.position_n_tasks(found), 1)
         session.end(FOREVER)
 
+    def test_a_model_deals_its_batches(self):
+        plain = case.linreg().with_saver().meta_graph()
+        meta_graph = Muster.position_add_dealt(plain, 8)
+        self.assertEqual((Muster.position_n_tasks(meta_graph), Muster.position_is_dealt(meta_graph)), (8, True))
+        self.assertFalse(Muster.position_is_dealt(Muster.position_add(plain, 8)))
+        options = Muster.PositionOptions.new(None, data(), ["x:0", "y:0"])
+        options.n_batches, options.task = 4, 5
+        hook = Muster.position_hook_new(options)
+        monitored = Muster.MonitoredSessionOptions.new(Muster.Scaffold.new(meta_graph), MusterEngine.Master.new())
+        monitored.add_hook(hook)
+        session = Muster.MonitoredSession.new(monitored, None, None)
+        step = Muster.StepBuilder.new()
+        step.target("train")
+        step.fetch("loss:0")
+        trained = 0
+        while not session.should_stop():
+            trained += len(Muster.position_run_builder(hook, session, step, FOREVER))
+        self.assertEqual(trained, 4)
+        self.assertTrue(Muster.position_hook_is_over(hook))
+        session.end(FOREVER)
+
 
 class Data(case.TestCase):
     def test_batches_have_each_row_once(self):

@@ -267,7 +267,7 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
 /* --- a task's steps --- */
 
 /**
- * MusterPositionSlots: (skip)
+ * MusterPositionSlots:
  * @version: a number that changes whenever a task comes or goes; called at every step
  * @has_task: whether a task is in the slot; also for this task's own slots
  * @claim: makes the slot this task's own beside the one that it has. FALSE with an error, which is
@@ -305,7 +305,7 @@ typedef struct {
  *   hold is cleared for all tasks
  * @others_us: how long a task that has done its share waits while no task does a batch, before it
  *   fails (DEADLINE_EXCEEDED, which names the task to restart); 0: 30 minutes
- * @slots: (nullable) (skip): if batches are dealt: how the batches that gone tasks have in hand are
+ * @slots: (nullable): if batches are dealt: how the batches that gone tasks have in hand are
  *   done, by the task in the lowest slot or by one that has none left. The struct is copied. NULL:
  *   only the next task in such a slot does them
  * @clock: (nullable): NULL: the machine's
@@ -348,7 +348,7 @@ MusterPositionOptions *muster_position_options_new (MusterMaster *master, Muster
  * muster_position_options_copy:
  * @self: options, also on the stack
  *
- * Copies options. The copy owns what it points to.
+ * Copies options. The copy owns what it points to, except @slots.
  *
  * Returns: (transfer full): the copy
  */
