@@ -88,59 +88,59 @@ guint
 muster_membership_slot (MusterMembership *self)
 {
   g_return_val_if_fail (self != NULL, 0);
-  MusterMembershipPrivate *private = private_of (self);
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&private->lock);
-  return private->slot;
+  MusterMembershipPrivate *own = private_of (self);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&own->lock);
+  return own->slot;
 }
 
 MusterRoster *
 muster_membership_roster (MusterMembership *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
-  MusterMembershipPrivate *private = private_of (self);
+  MusterMembershipPrivate *own = private_of (self);
   const MusterRoster none = {0};
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&private->lock);
-  return muster_roster_copy (private->roster != NULL ? private->roster : &none);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&own->lock);
+  return muster_roster_copy (own->roster != NULL ? own->roster : &none);
 }
 
 gint64
 muster_membership_n_batches (MusterMembership *self)
 {
   g_return_val_if_fail (self != NULL, 0);
-  MusterMembershipPrivate *private = private_of (self);
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&private->lock);
-  return private->n_batches;
+  MusterMembershipPrivate *own = private_of (self);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&own->lock);
+  return own->n_batches;
 }
 
 void
 muster_membership_report (MusterMembership *self, gint64 n_batches)
 {
   g_return_if_fail (self != NULL);
-  MusterMembershipPrivate *private = private_of (self);
-  g_mutex_lock (&private->lock);
-  const gboolean is_news = n_batches > private->n_batches;
+  MusterMembershipPrivate *own = private_of (self);
+  g_mutex_lock (&own->lock);
+  const gboolean is_news = n_batches > own->n_batches;
   if (is_news)
-  private->n_batches = n_batches;
-  g_mutex_unlock (&private->lock);
+    own->n_batches = n_batches;
+  g_mutex_unlock (&own->lock);
   if (is_news && MUSTER_MEMBERSHIP_GET_CLASS (self)->report != NULL)
     MUSTER_MEMBERSHIP_GET_CLASS (self)->report (self, n_batches);
 }
 
 static gboolean
-check_locked (MusterMembershipPrivate *private, GError **error)
+check_locked (MusterMembershipPrivate *own, GError **error)
 {
-  if (private->lost != NULL)
-    g_propagate_error (error, g_error_copy (private->lost));
-  return private->lost == NULL;
+  if (own->lost != NULL)
+    g_propagate_error (error, g_error_copy (own->lost));
+  return own->lost == NULL;
 }
 
 gboolean
 muster_membership_check (MusterMembership *self, GError **error)
 {
   muster_require (error, FALSE, self);
-  MusterMembershipPrivate *private = private_of (self);
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&private->lock);
-  return check_locked (private, error);
+  MusterMembershipPrivate *own = private_of (self);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&own->lock);
+  return check_locked (own, error);
 }
 
 gboolean
@@ -156,21 +156,21 @@ muster_membership_leave (MusterMembership *self, gint64 deadline_us, GCancellabl
 /* --- waiting --- */
 
 typedef struct {
-  MusterMembershipPrivate *private;
+  MusterMembershipPrivate *own;
   guint64 after_version;
 } Wait;
 
 static gboolean
 has_newer_locked (const Wait *wait)
 {
-  return wait->private->roster != NULL && wait->private->roster->version > wait->after_version;
+  return wait->own->roster != NULL && wait->own->roster->version > wait->after_version;
 }
 
 static gboolean
 is_decided (gpointer data)
 {
   const Wait *wait = data;
-  return wait->private->lost != NULL || has_newer_locked (wait);
+  return wait->own->lost != NULL || has_newer_locked (wait);
 }
 
 gboolean
@@ -180,12 +180,12 @@ muster_membership_wait (MusterMembership *self, guint64 after_version, gint64 de
   muster_require (error, FALSE, self);
   if (!muster_deadline_check (deadline_us, error))
     return FALSE;
-  MusterMembershipPrivate *private = private_of (self);
-  Wait wait = {private, after_version};
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&private->lock);
-  const gboolean is_over = muster_wait_for (&private->changed, &private->lock, is_decided, &wait,
-                                            deadline_us, cancellable);
-  if (!check_locked (private, error))
+  MusterMembershipPrivate *own = private_of (self);
+  Wait wait = {own, after_version};
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&own->lock);
+  const gboolean is_over =
+      muster_wait_for (&own->changed, &own->lock, is_decided, &wait, deadline_us, cancellable);
+  if (!check_locked (own, error))
     return FALSE;
   if (is_over)
     return TRUE;
@@ -203,14 +203,14 @@ muster_membership_set_listener (MusterMembership *self, MusterMembershipFunc fun
                                 gpointer user_data, GDestroyNotify destroy)
 {
   g_return_if_fail (self != NULL);
-  MusterMembershipPrivate *private = private_of (self);
-  g_mutex_lock (&private->telling);
-  GDestroyNotify destroy_before = private->destroy;
-  gpointer data_before = private->user_data;
-  private->func = func;
-  private->user_data = user_data;
-  private->destroy = destroy;
-  g_mutex_unlock (&private->telling);
+  MusterMembershipPrivate *own = private_of (self);
+  g_mutex_lock (&own->telling);
+  GDestroyNotify destroy_before = own->destroy;
+  gpointer data_before = own->user_data;
+  own->func = func;
+  own->user_data = user_data;
+  own->destroy = destroy;
+  g_mutex_unlock (&own->telling);
   if (destroy_before != NULL)
     destroy_before (data_before);
 }
@@ -218,25 +218,25 @@ muster_membership_set_listener (MusterMembership *self, MusterMembershipFunc fun
 static void
 tell (MusterMembership *self)
 {
-  MusterMembershipPrivate *private = private_of (self);
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&private->telling);
-  if (private->func != NULL)
-  private->func (self, private->user_data);
+  MusterMembershipPrivate *own = private_of (self);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&own->telling);
+  if (own->func != NULL)
+    own->func (self, own->user_data);
 }
 
 void
 muster_membership_set_roster (MusterMembership *self, guint slot, const MusterRoster *roster)
 {
   g_return_if_fail (self != NULL && roster != NULL);
-  MusterMembershipPrivate *private = private_of (self);
+  MusterMembershipPrivate *own = private_of (self);
   MusterRoster *heard = muster_roster_copy (roster);
-  g_mutex_lock (&private->lock);
-  heard->version = private->roster != NULL ? private->roster->version + 1 : 1;
-  muster_roster_free (private->roster);
-  private->roster = heard;
-  private->slot = slot;
-  g_cond_broadcast (&private->changed);
-  g_mutex_unlock (&private->lock);
+  g_mutex_lock (&own->lock);
+  heard->version = own->roster != NULL ? own->roster->version + 1 : 1;
+  muster_roster_free (own->roster);
+  own->roster = heard;
+  own->slot = slot;
+  g_cond_broadcast (&own->changed);
+  g_mutex_unlock (&own->lock);
   tell (self);
 }
 
@@ -244,13 +244,13 @@ void
 muster_membership_lose (MusterMembership *self, const GError *why)
 {
   g_return_if_fail (self != NULL && why != NULL);
-  MusterMembershipPrivate *private = private_of (self);
-  g_mutex_lock (&private->lock);
-  const gboolean is_first = private->lost == NULL;
+  MusterMembershipPrivate *own = private_of (self);
+  g_mutex_lock (&own->lock);
+  const gboolean is_first = own->lost == NULL;
   if (is_first)
-  private->lost = g_error_copy (why);
-  g_cond_broadcast (&private->changed);
-  g_mutex_unlock (&private->lock);
+    own->lost = g_error_copy (why);
+  g_cond_broadcast (&own->changed);
+  g_mutex_unlock (&own->lock);
   if (is_first)
     tell (self);
 }
@@ -258,14 +258,14 @@ muster_membership_lose (MusterMembership *self, const GError *why)
 static void
 muster_membership_finalize (GObject *object)
 {
-  MusterMembershipPrivate *private = private_of (MUSTER_MEMBERSHIP (object));
-  if (private->destroy != NULL)
-  private->destroy (private->user_data);
-  muster_roster_free (private->roster);
-  g_clear_error (&private->lost);
-  g_cond_clear (&private->changed);
-  g_mutex_clear (&private->telling);
-  g_mutex_clear (&private->lock);
+  MusterMembershipPrivate *own = private_of (MUSTER_MEMBERSHIP (object));
+  if (own->destroy != NULL)
+    own->destroy (own->user_data);
+  muster_roster_free (own->roster);
+  g_clear_error (&own->lost);
+  g_cond_clear (&own->changed);
+  g_mutex_clear (&own->telling);
+  g_mutex_clear (&own->lock);
   G_OBJECT_CLASS (muster_membership_parent_class)->finalize (object);
 }
 
@@ -278,8 +278,8 @@ muster_membership_class_init (MusterMembershipClass *klass)
 static void
 muster_membership_init (MusterMembership *self)
 {
-  MusterMembershipPrivate *private = private_of (self);
-  g_mutex_init (&private->lock);
-  g_mutex_init (&private->telling);
-  g_cond_init (&private->changed);
+  MusterMembershipPrivate *own = private_of (self);
+  g_mutex_init (&own->lock);
+  g_mutex_init (&own->telling);
+  g_cond_init (&own->changed);
 }

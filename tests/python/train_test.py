@@ -54,6 +54,19 @@ def run(hooks, n=3, scaffold=None):
 
 
 class Train(case.TestCase):
+    def test_tasks_are_equal_in_an_elastic_job(self):
+        target, roles = self.serve(), []
+        observer = Muster.TrainingObserver.new()
+        observer.connect("role", lambda _, is_chief, slot: roles.append((is_chief, slot)))
+        for _ in range(2):  # the second finds the job over
+            job = training(Muster.Master.new_for_target(target), is_elastic=True, min_tasks=1, max_tasks=8, model="linreg",
+                           until_step=20, ends_job=True, checkpoint_dir=self.folder)
+            job.set_observer(observer)
+            trained = Muster.Trained.new()
+            self.assertTrue(Muster.train(job, trained, None))
+            self.assertEqual((trained.step, trained.is_reached), (20, True))
+        self.assertEqual(roles, [(True, 0), (False, 0)])
+
     def test_it_trains_saves_and_resumes(self):
         seen = []
         observer = Muster.TrainingObserver.new()

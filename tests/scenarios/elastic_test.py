@@ -18,7 +18,7 @@ EPOCHS = 250
 DATA = [os.path.join(os.path.dirname(DIGITS), "digits_%s.npy" % name) for name in "xy"]
 
 
-class ElasticTest(processes.TestCase):
+class TestCase(processes.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
@@ -29,11 +29,11 @@ class ElasticTest(processes.TestCase):
                           "--feed=x:0=@" + DATA[0], "--feed=y:0=@" + DATA[1], "--epochs=%d" % EPOCHS,
                           "--save-every=500", "--checkpoint-dir=" + self.directory, *arguments)
 
-    def job(self, target, n_tasks):
+    def job(self, target, n_tasks, *arguments):
         """Tasks that train, each in the slot of its number, the chief first."""
         tasks = []
         for _ in range(n_tasks):
-            tasks.append(self.task(target))
+            tasks.append(self.task(target, *arguments))
             tasks[-1].expect('"event":"step"')
         self.assertEqual(self.roles(tasks[0]), ["chief"])
         return tasks
@@ -64,6 +64,11 @@ class ElasticTest(processes.TestCase):
         how = [event["how"] for event in self.events(second) if event["event"] == "ready"]
         self.assertEqual(how, ["joined", "continued"], second.text())
 
+    def last_step(self, task):
+        return max([event["step"] for event in self.events(task) if event["event"] == "step"], default=0)
+
+
+class ElasticTest(TestCase):
     def test_another_takes_over_from_a_chief_that_is_killed(self):
         _, target = self.serve()
         self.expect_takeover(target)
@@ -75,7 +80,8 @@ class ElasticTest(processes.TestCase):
 
     def test_a_chief_that_wakes_up_works_on(self):
         _, target = self.serve(0, "--chief-lease=1s")
-        chief, second = self.job(target, 2)
+        chief, second = self.job(target, 2, "--save-every=1000000")
+        chief.expect('"event":"saved"')  # it doesn't lock the directory now
         chief.signal(signal.SIGSTOP)
         second.expect('"how":"continued"')
         chief.signal(signal.SIGCONT)
@@ -96,9 +102,6 @@ class ElasticTest(processes.TestCase):
             self.assertNotIn("chief", self.roles(second))
         second.expect('"how":"continued"')
         self.expect_trained(second)
-
-    def last_step(self, task):
-        return max([event["step"] for event in self.events(task) if event["event"] == "step"], default=0)
 
     def test_a_task_that_is_told_to_end_leaves_the_rest_to_others(self):
         _, target = self.serve()

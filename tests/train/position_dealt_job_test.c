@@ -113,6 +113,16 @@ in_hand (Life *life, guint slot)
   return error == NULL ? muster_position_taken (&state, slot) : G_MININT64;
 }
 
+static gboolean
+is_busy (Life *life, guint slot)
+{
+  g_auto (MusterPositionState) state = {.is_dealt = TRUE};
+
+  return muster_position_read (muster_monitored_session_session (life->session), N_SLOTS, &state,
+                               MUSTER_WAIT_FOREVER, NULL, NULL) &&
+         muster_position_begun (&state, slot) != muster_position_done (&state, slot);
+}
+
 static void
 run_to_end (Life *life, gint64 n_batches)
 {
@@ -387,6 +397,59 @@ MUSTER_TEST (PositionDealtJob, goes_back_to_the_checkpoint_over_a_gone_tasks_ste
   MUSTER_EXPECT_EQ (in_hand (&chief, 0), 6);
   run_to_end (&chief, 30);
   MUSTER_EXPECT_FALSE (board.has_task[1]);
+}
+
+typedef struct {
+  Life *life;
+  gint has_ended; /* atomic */
+} Late;
+
+static gpointer
+make_a_late_step (gpointer data)
+{
+  Late *late = data;
+
+  step_apart (late->life, 1, 1, 1);
+  g_atomic_int_set (&late->has_ended, 1);
+  return NULL;
+}
+
+/* The slot is claimed while the gone task's step runs. No time passes: nothing is undone. */
+MUSTER_TEST (PositionDealtJob, trains_on_until_a_gone_tasks_step_has_ended)
+{
+  g_auto (Job) job = dealt_job (FALSE, "late");
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  Board board = {.has_task = {TRUE, TRUE}};
+  const MusterPositionSlots slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = &slots, .clock = MUSTER_CLOCK (clock)},
+                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  Late late = {.life = &worker};
+  guint n_meanwhile = 0;
+  job.n_batches = 1000000;
+  job.save_steps = 1000000;
+  job.work = 600; /* most of a step lies between its writes */
+  life_begin (&chief);
+  life_begin (&worker);
+  MUSTER_ASSERT_NO_ERROR (worker.error);
+  GThread *thread = g_thread_new ("late", make_a_late_step, &late);
+  while (!is_busy (&chief, 1) && !g_atomic_int_get (&late.has_ended))
+    g_thread_yield ();
+
+  board_leave (&board, 1);
+  do
+    MUSTER_EXPECT_TRUE (life_step (&chief));
+  while (!g_atomic_int_get (&late.has_ended) && ++n_meanwhile < 1000);
+  g_thread_join (thread);
+
+  MUSTER_EXPECT_TRUE (life_step (&chief) && life_step (&chief));
+  MUSTER_EXPECT_EQ (in_hand (&chief, 1), MUSTER_POSITION_NOTHING);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 0u);
+  MUSTER_EXPECT_FALSE (board.has_task[1]);
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (chief.session, NULL, MUSTER_WAIT_FOREVER, &chief.error));
+  g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), job.directory, NULL);
+  g_autofree char *wrong = muster_seen_model_check (latest, N_SLOTS, NULL);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
 }
 
 /* --- from and to other jobs --- */
