@@ -16,7 +16,8 @@ G_BEGIN_DECLS
  * @retries_stalled: because no byte came
  * @retries_damaged: because bytes had changed on their way
  * @retries_expired: because the credentials had expired
- * @failures: requests that failed in the end
+ * @failures: requests that failed in the end; not those that found no object, or another than a
+ *   condition said, and not cancelled ones
  * @buffered_max: the most bytes that were held for uploads at the same time
  *
  * What all S3 stores of this process have done.

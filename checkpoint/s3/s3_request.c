@@ -32,6 +32,7 @@ typedef struct {
   guint n_in_row;  /* failures without a byte between them */
   guint n_damaged; /* failures by checksums */
   gboolean is_renewed;
+  gboolean is_no_failure; /* what ended it without success */
   gint64 failing_since_us;
 } Operation;
 
@@ -242,12 +243,23 @@ wait_to_retry (Operation *self, MusterS3Class class, const MusterHttpAnswer *ans
   return muster_clock_wait_until (clock, wake_us, self->bound->cancellable, error);
 }
 
+/* Nothing is wrong with the store where an object isn't there, or isn't as a condition says. */
+static gboolean
+is_no_failure (MusterS3Class class, const MusterHttpAnswer *answer, const MusterS3Xml *xml)
+{
+  const gboolean has_no_bucket = xml != NULL && g_strcmp0 (xml->code, "NoSuchBucket") == 0;
+  return class == MUSTER_S3_CANCELLED ||
+         (class == MUSTER_S3_FINAL && answer->outcome == MUSTER_HTTP_ANSWERED &&
+          (answer->status == 412 || (answer->status == 404 && !has_no_bucket)));
+}
+
 /* TRUE: it is to be tried again. */
 static gboolean
 judge (Operation *self, MusterS3Class class, const MusterS3Keys *keys,
        const MusterHttpAnswer *answer, const MusterS3Xml *xml, GError **error)
 {
   g_autofree char *what = muster_s3_failure_describe (answer, xml);
+  self->is_no_failure = is_no_failure (class, answer, xml);
   if (class == MUSTER_S3_CANCELLED)
     return !g_cancellable_set_error_if_cancelled (self->bound->cancellable, error);
   if (class == MUSTER_S3_LATE)
@@ -320,7 +332,7 @@ muster_s3_request (MusterS3Client *client, const MusterS3Request *request,
   while (!is_done && try_once (&self, &is_done, error)) {
   }
   g_free (self.url);
-  if (!is_done)
+  if (!is_done && !self.is_no_failure)
     MUSTER_S3_COUNT (failures, 1);
   return is_done;
 }

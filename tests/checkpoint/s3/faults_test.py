@@ -230,7 +230,9 @@ class NamedTest(peer.S3Test):
         store = self.store(fake_clock=True)
         for command in (("write", "s3://absent/run/a", 10), ("write", "s3://absent/run/a", 2 * PART), ("read", "s3://absent/run/a"),
                         ("list", "s3://absent/run"), ("put", "s3://absent/run/a", "none", "x"), ("sweep", "s3://absent/run")):
+            before = store.do("metrics")["failures"]
             self.assert_fails(store.ask(*command), "invalid argument", "there is no bucket 'absent'")
+            self.assertGreater(store.do("metrics")["failures"], before)
 
     def test_no_right(self):
         self.check(error(403, "AccessDenied", "User: arn:aws:iam::1:user/u is not authorized"), "permission denied",

@@ -70,7 +70,7 @@ class FilesTest(peer.S3Test):
             path = "%s/%d" % (DIR, size)
             store.do("write", path, size)
             self.assert_fails(store.ask("write", path, size), "aborted", path, "another writer has changed it")
-        self.assertEqual(self.uploads(), [])
+        self.assertEqual((self.uploads(), store.do("metrics")["failures"]), ([], 0))
 
     def test_what_is_not_there_is_absent(self):
         store = self.store()
@@ -78,6 +78,7 @@ class FilesTest(peer.S3Test):
             self.assert_fails(store.ask(command, DIR + "/absent"), "absent", DIR + "/absent")
         self.assertEqual(store.ask("get", DIR + "/absent")["version"], "")
         store.do("remove", DIR + "/absent")
+        self.assertEqual(store.do("metrics")["failures"], 0)  # that is an answer
 
     def test_what_is_removed_is_gone(self):
         store = self.store()
