@@ -11,36 +11,9 @@
 #include "train/monitored_training.h"
 #include "train/position/position_private.h"
 
-#define N_SLOTS 8
-
-static Job
-dealt_job (gboolean is_served, const char *name)
-{
-  Job job = is_served ? job_set_up_served (N_SLOTS) : job_set_up (N_SLOTS);
-
-  job.is_dealt = TRUE;
-  job_name_directory (&job, name);
-  return job;
-}
-
-/* What is wrong with the latest checkpoint, or with how much went into it (transfer full). */
-static char *
-check_latest (Job *job, gint64 n_batches)
-{
-  g_autofree char *latest =
-      muster_latest_checkpoint (muster_local_storage (), job->directory, NULL);
-  gint64 n_done = -1;
-  char *wrong = latest != NULL ? muster_seen_model_check (latest, job->n_tasks, &n_done)
-                               : g_strdup ("there is no checkpoint");
-
-  if (wrong == NULL && n_done != n_batches)
-    wrong = g_strdup_printf ("%" G_GINT64_FORMAT " batches are done", n_done);
-  return wrong;
-}
-
 MUSTER_TEST (PositionDealtJob, goes_on_with_the_batch_in_hand_at_the_last_save)
 {
-  g_auto (Job) job = dealt_job (FALSE, "goes_on");
+  g_auto (Job) job = job_set_up_dealt (FALSE, "goes_on");
 
   job.n_batches = 9;
   for (int i = 0; i < 3; i++) {
@@ -52,30 +25,8 @@ MUSTER_TEST (PositionDealtJob, goes_on_with_the_batch_in_hand_at_the_last_save)
     for (int step = 0; step < 5 && 3 * i + step < 9; step++) /* the fourth and fifth are lost */
       MUSTER_ASSERT_TRUE (life_step (&life));
   }
-  g_autofree char *wrong = check_latest (&job, 9);
+  g_autofree char *wrong = job_check_latest (&job, 9);
   MUSTER_EXPECT_STREQ (wrong, NULL);
-}
-
-static void
-run_tasks (Job *job, guint n_tasks)
-{
-  g_autofree Life *lives = g_new0 (Life, n_tasks);
-  g_autofree GThread **threads = g_new0 (GThread *, n_tasks);
-  Board board = {0};
-  const MusterPositionSlots slots = board_slots (&board);
-
-  for (guint i = 0; i < n_tasks; i++) {
-    board_enter (&board, i);
-    lives[i] = (Life){.job = job, .task = i, .is_worker = i > 0, .slots = &slots};
-  }
-  for (guint i = 0; i < n_tasks; i++)
-    threads[i] = g_thread_new ("task", life_live, &lives[i]);
-  for (guint i = 0; i < n_tasks; i++) {
-    g_thread_join (threads[i]);
-    MUSTER_EXPECT_NO_ERROR (lives[i].error);
-    life_end (&lives[i]);
-  }
-  MUSTER_EXPECT_EQ (board.n_claims, 0u);
 }
 
 MUSTER_TEST (PositionDealtJob, trains_each_batch_once_with_any_number_of_tasks)
@@ -87,14 +38,14 @@ MUSTER_TEST (PositionDealtJob, trains_each_batch_once_with_any_number_of_tasks)
     const gboolean is_served = i % 2;
     g_autofree char *name = g_strdup_printf ("any-%u-%d", n_tasks, is_served);
     MUSTER_TRACE ("%s", name);
-    g_auto (Job) job = dealt_job (is_served, name);
+    g_auto (Job) job = job_set_up_dealt (is_served, name);
     job.n_batches = 200;
     job.save_steps = 20;
 
-    run_tasks (&job, n_tasks);
+    job_run_dealt (&job, n_tasks);
 
     MUSTER_EXPECT_GE (job.n_saved, 2u);
-    g_autofree char *wrong = check_latest (&job, 200);
+    g_autofree char *wrong = job_check_latest (&job, 200);
     MUSTER_EXPECT_STREQ (wrong, NULL);
   }
 }
@@ -107,7 +58,7 @@ in_hand (Life *life, guint slot)
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
   g_autoptr (GError) error = NULL;
 
-  muster_position_read (muster_monitored_session_session (life->session), N_SLOTS, &state,
+  muster_position_read (muster_monitored_session_session (life->session), JOB_SLOTS, &state,
                         MUSTER_WAIT_FOREVER, NULL, &error);
   MUSTER_EXPECT_NO_ERROR (error);
   return error == NULL ? muster_position_taken (&state, slot) : G_MININT64;
@@ -118,24 +69,15 @@ is_busy (Life *life, guint slot)
 {
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
 
-  return muster_position_read (muster_monitored_session_session (life->session), N_SLOTS, &state,
+  return muster_position_read (muster_monitored_session_session (life->session), JOB_SLOTS, &state,
                                MUSTER_WAIT_FOREVER, NULL, NULL) &&
          muster_position_begun (&state, slot) != muster_position_done (&state, slot);
-}
-
-static void
-run_to_end (Life *life, gint64 n_batches)
-{
-  life_live (life);
-  MUSTER_EXPECT_NO_ERROR (life->error);
-  g_autofree char *wrong = check_latest (life->job, n_batches);
-  MUSTER_EXPECT_STREQ (wrong, NULL);
 }
 
 MUSTER_TEST (PositionDealtJob, does_what_a_gone_task_had_in_hand_at_the_next_step)
 {
   for (int is_served = 0; is_served < 2; is_served++) {
-    g_auto (Job) job = dealt_job (is_served, is_served ? "gone-served" : "gone");
+    g_auto (Job) job = job_set_up_dealt (is_served, is_served ? "gone-served" : "gone");
     Board board = {.has_task = {TRUE, TRUE}};
     const MusterPositionSlots slots = board_slots (&board);
     g_auto (Life) chief = {.job = &job, .slots = &slots},
@@ -157,14 +99,14 @@ MUSTER_TEST (PositionDealtJob, does_what_a_gone_task_had_in_hand_at_the_next_ste
     MUSTER_EXPECT_EQ (in_hand (&chief, 0), own);
     MUSTER_EXPECT_EQ (board.n_claims, 1u);
     MUSTER_EXPECT_FALSE (board.has_task[1]);
-    run_to_end (&chief, 20);
+    life_run_to_end (&chief, 20);
     MUSTER_EXPECT_EQ (board.n_claims, 1u);
   }
 }
 
 MUSTER_TEST (PositionDealtJob, leaves_the_gone_tasks_batch_to_a_task_that_is_quicker)
 {
-  g_auto (Job) job = dealt_job (FALSE, "quicker");
+  g_auto (Job) job = job_set_up_dealt (FALSE, "quicker");
   Board board = {.has_task = {TRUE, TRUE}};
   const MusterPositionSlots slots = board_slots (&board);
   g_auto (Life) chief = {.job = &job, .slots = &slots},
@@ -189,13 +131,13 @@ MUSTER_TEST (PositionDealtJob, leaves_the_gone_tasks_batch_to_a_task_that_is_qui
   MUSTER_EXPECT_EQ (in_hand (&chief, 1), 4);
   life_end (&next);
   board_leave (&board, 1);
-  run_to_end (&chief, 20);
+  life_run_to_end (&chief, 20);
 }
 
 /* The task in the lowest slot doesn't: it may be slow, or stopped. */
 MUSTER_TEST (PositionDealtJob, does_what_is_left_before_it_ends_whoever_else_might)
 {
-  g_auto (Job) job = dealt_job (FALSE, "whoever");
+  g_auto (Job) job = job_set_up_dealt (FALSE, "whoever");
   Board board = {.has_task = {TRUE, FALSE, FALSE, TRUE}};
   const MusterPositionSlots slots = board_slots (&board);
   g_auto (Life) chief = {.job = &job, .task = 3, .slots = &slots},
@@ -211,7 +153,7 @@ MUSTER_TEST (PositionDealtJob, does_what_is_left_before_it_ends_whoever_else_mig
   MUSTER_EXPECT_EQ (in_hand (&chief, 2), 1);
   MUSTER_EXPECT_FALSE (muster_position_hook_is_over (chief.hook));
 
-  run_to_end (&chief, 6);
+  life_run_to_end (&chief, 6);
 
   MUSTER_EXPECT_EQ (board.n_claims, 1u);
 }
@@ -241,7 +183,7 @@ step_apart (Life *life, gint64 slot, gint64 position, gint64 deal)
 
 MUSTER_TEST (PositionDealtJob, lets_a_task_that_wakes_up_have_its_batch)
 {
-  g_auto (Job) job = dealt_job (FALSE, "wakes");
+  g_auto (Job) job = job_set_up_dealt (FALSE, "wakes");
   Board board = {.has_task = {TRUE, FALSE, FALSE, TRUE}};
   const MusterPositionSlots slots = board_slots (&board);
   g_auto (Life) chief = {.job = &job, .task = 3, .slots = &slots},
@@ -260,13 +202,13 @@ MUSTER_TEST (PositionDealtJob, lets_a_task_that_wakes_up_have_its_batch)
 
   MUSTER_EXPECT_NO_ERROR (chief.error);
   MUSTER_EXPECT_FALSE (board.has_task[2]);
-  run_to_end (&chief, 6);
+  life_run_to_end (&chief, 6);
   MUSTER_EXPECT_EQ (board.n_claims, 1u);
 }
 
 MUSTER_TEST (PositionDealtJob, goes_on_after_a_task_that_was_asleep_has_made_its_step)
 {
-  g_auto (Job) job = dealt_job (FALSE, "asleep");
+  g_auto (Job) job = job_set_up_dealt (FALSE, "asleep");
   g_auto (Life) chief = {.job = &job};
   job.n_batches = 20;
   life_begin (&chief);
@@ -279,7 +221,7 @@ MUSTER_TEST (PositionDealtJob, goes_on_after_a_task_that_was_asleep_has_made_its
     MUSTER_EXPECT_EQ (in_hand (&chief, 0), 2 * i + 2);
   }
   MUSTER_EXPECT_NO_ERROR (chief.error);
-  run_to_end (&chief, 20);
+  life_run_to_end (&chief, 20);
 }
 
 /* Between this task's look at its slot and its step. */
@@ -290,7 +232,7 @@ make_its_step (gpointer data)
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
 
   MUSTER_EXPECT_TRUE (muster_position_read (muster_monitored_session_session (life->session),
-                                            N_SLOTS, &state, MUSTER_WAIT_FOREVER, NULL, NULL));
+                                            JOB_SLOTS, &state, MUSTER_WAIT_FOREVER, NULL, NULL));
   step_apart (life, 0, muster_position_done (&state, 0), muster_position_taken (&state, 0));
   return 0;
 }
@@ -303,7 +245,7 @@ has_nobody (guint slot G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
 
 MUSTER_TEST (PositionDealtJob, fails_if_another_process_keeps_making_its_steps)
 {
-  g_auto (Job) job = dealt_job (FALSE, "fights");
+  g_auto (Job) job = job_set_up_dealt (FALSE, "fights");
   g_auto (Life) chief = {.job = &job};
   const MusterPositionSlots slots = {
       .version = make_its_step, .has_task = has_nobody, .user_data = &chief};
@@ -322,7 +264,7 @@ MUSTER_TEST (PositionDealtJob, fails_if_another_process_keeps_making_its_steps)
 
 MUSTER_TEST (PositionDealtJob, goes_on_after_a_step_whose_response_was_lost)
 {
-  g_auto (Job) job = dealt_job (TRUE, "lost");
+  g_auto (Job) job = job_set_up_dealt (TRUE, "lost");
   g_auto (Life) chief = {.job = &job}, next = {.job = &job};
   job.n_batches = 12;
   job.save_steps = 1000000;
@@ -338,12 +280,12 @@ MUSTER_TEST (PositionDealtJob, goes_on_after_a_step_whose_response_was_lost)
   MUSTER_EXPECT_TRUE (next.continued);
   MUSTER_EXPECT_EQ (muster_position_hook_position (next.hook), 4);
   MUSTER_EXPECT_EQ (in_hand (&next, 0), 3);
-  run_to_end (&next, 12);
+  life_run_to_end (&next, 12);
 }
 
 MUSTER_TEST (PositionDealtJob, names_the_slot_that_it_waits_for)
 {
-  g_auto (Job) job = dealt_job (FALSE, "names");
+  g_auto (Job) job = job_set_up_dealt (FALSE, "names");
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Board board = {.has_task = {TRUE, TRUE}};
   const MusterPositionSlots slots = board_slots (&board);
@@ -372,7 +314,7 @@ MUSTER_TEST (PositionDealtJob, names_the_slot_that_it_waits_for)
 /* Its own batches don't wait for the gone task's step, which no one can undo but all. */
 MUSTER_TEST (PositionDealtJob, goes_back_to_the_checkpoint_over_a_gone_tasks_step)
 {
-  g_auto (Job) job = dealt_job (FALSE, "over");
+  g_auto (Job) job = job_set_up_dealt (FALSE, "over");
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Board board = {.has_task = {TRUE, TRUE}};
   const MusterPositionSlots slots = board_slots (&board);
@@ -395,7 +337,7 @@ MUSTER_TEST (PositionDealtJob, goes_back_to_the_checkpoint_over_a_gone_tasks_ste
   MUSTER_EXPECT_TRUE (life_step (&chief));
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 1u);
   MUSTER_EXPECT_EQ (in_hand (&chief, 0), 6);
-  run_to_end (&chief, 30);
+  life_run_to_end (&chief, 30);
   MUSTER_EXPECT_FALSE (board.has_task[1]);
 }
 
@@ -417,7 +359,7 @@ make_a_late_step (gpointer data)
 /* The slot is claimed while the gone task's step runs. No time passes: nothing is undone. */
 MUSTER_TEST (PositionDealtJob, trains_on_until_a_gone_tasks_step_has_ended)
 {
-  g_auto (Job) job = dealt_job (FALSE, "late");
+  g_auto (Job) job = job_set_up_dealt (FALSE, "late");
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Board board = {.has_task = {TRUE, TRUE}};
   const MusterPositionSlots slots = board_slots (&board);
@@ -448,103 +390,6 @@ MUSTER_TEST (PositionDealtJob, trains_on_until_a_gone_tasks_step_has_ended)
   MUSTER_EXPECT_TRUE (
       muster_monitored_session_finish (chief.session, NULL, MUSTER_WAIT_FOREVER, &chief.error));
   g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), job.directory, NULL);
-  g_autofree char *wrong = muster_seen_model_check (latest, N_SLOTS, NULL);
-  MUSTER_EXPECT_STREQ (wrong, NULL);
-}
-
-/* --- from and to other jobs --- */
-
-static void
-leave_fixed_job (Job *job)
-{
-  g_auto (Life) chief = {.job = job}, second = {.job = job, .task = 1},
-                third = {.job = job, .task = 2};
-
-  job->n_batches = 40;
-  job->save_steps = 1000000;
-  life_begin (&chief);
-  life_begin (&second);
-  life_begin (&third);
-  MUSTER_ASSERT_NO_ERROR (third.error);
-  for (int i = 0; i < 5; i++)
-    MUSTER_ASSERT_TRUE (life_step (&chief));
-  for (int i = 0; i < 2; i++)
-    MUSTER_ASSERT_TRUE (life_step (&third));
-  MUSTER_ASSERT_TRUE (life_step (&second));
-  life_end (&second);
-  life_end (&third);
-  MUSTER_EXPECT_TRUE (
-      muster_monitored_session_finish (chief.session, NULL, MUSTER_WAIT_FOREVER, &chief.error));
-  g_autofree char *wrong = check_latest (job, 8);
-  MUSTER_EXPECT_STREQ (wrong, NULL);
-}
-
-MUSTER_TEST (PositionDealtJob, continues_a_job_with_a_fixed_number_of_tasks)
-{
-  for (int is_served = 0; is_served < 2; is_served++) {
-    g_auto (Job) fixed = is_served ? job_set_up_served (3) : job_set_up (3);
-    const char *name = is_served ? "fixed-served" : "fixed";
-    job_name_directory (&fixed, name);
-    leave_fixed_job (&fixed);
-    for (int life = 0; life < 2; life++) {
-      g_auto (Job) job = dealt_job (is_served, name);
-      job.n_batches = 40 + 20 * life; /* longer, the second time */
-      job.save_steps = 10;
-
-      run_tasks (&job, 2);
-
-      g_autofree char *wrong = check_latest (&job, job.n_batches);
-      MUSTER_EXPECT_STREQ (wrong, NULL);
-    }
-  }
-}
-
-static char *
-refusal (guint n_tasks, gboolean is_dealt, const char *prefix)
-{
-  g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
-  g_autoptr (MusterMetaGraph) extended = is_dealt ? muster_position_add_dealt (model, n_tasks, NULL)
-                                                  : muster_position_add (model, n_tasks, NULL);
-  g_autoptr (GError) error = NULL;
-
-  return muster_position_check (extended, NULL, prefix, &error) ? NULL : g_strdup (error->message);
-}
-
-MUSTER_TEST (PositionDealtJob, says_what_to_do_about_checkpoints_of_other_jobs)
-{
-  g_auto (Job) job = dealt_job (FALSE, "others");
-  g_auto (Life) life = {.job = &job};
-  job.n_batches = 3;
-  run_to_end (&life, 3);
-  g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), job.directory, NULL);
-  g_autofree char *same = refusal (N_SLOTS, TRUE, latest), *more = refusal (16, TRUE, latest),
-                  *fixed = refusal (1, FALSE, latest);
-
-  MUSTER_EXPECT_STREQ (same, NULL);
-  MUSTER_EXPECT_TRUE (more && strstr (more, "of at most 8 tasks at a time"));
-  MUSTER_EXPECT_TRUE (fixed && strstr (fixed, "deal them here too"));
-  g_auto (Job) alone = job_set_up (1);
-  job_name_directory (&alone, "others");
-  g_auto (Life) other = {.job = &alone};
-  life_begin (&other);
-  MUSTER_EXPECT_NULL (other.session); /* it would begin anew */
-  MUSTER_EXPECT_TRUE (other.error != NULL);
-}
-
-MUSTER_TEST (PositionDealtJob, is_saved_from_beside_with_what_is_in_hand)
-{
-  g_auto (Job) job = dealt_job (TRUE, "beside");
-  g_auto (Life) life = {.job = &job};
-  g_autoptr (GError) error = NULL;
-  job.save_steps = 1000000;
-  life_begin (&life);
-  MUSTER_ASSERT_NO_ERROR (life.error);
-  for (int i = 0; i < 4; i++)
-    MUSTER_ASSERT_TRUE (life_step (&life));
-
-  MUSTER_EXPECT_TRUE (job_save_from_beside (&job, TRUE, 4, &error));
-
-  MUSTER_EXPECT_NO_ERROR (error);
-  g_autofree char *wrong = check_latest (&job, 4);
+  g_autofree char *wrong = muster_seen_model_check (latest, JOB_SLOTS, NULL);
   MUSTER_EXPECT_STREQ (wrong, NULL);
 }

@@ -2,6 +2,7 @@
 #include "tests/train/position_fixture.h"
 
 #include "base/error.h"
+#include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
 #include "master/remote/remote_master.h"
 #include "master/remote/target.h"
@@ -40,6 +41,16 @@ job_set_up_served (guint n_tasks)
   g_assert_no_error (error);
   g_free (job.directory);
   job.directory = g_build_filename (muster_test_tmpdir (), "served", NULL);
+  return job;
+}
+
+Job
+job_set_up_dealt (gboolean is_served, const char *name)
+{
+  Job job = is_served ? job_set_up_served (JOB_SLOTS) : job_set_up (JOB_SLOTS);
+
+  job.is_dealt = TRUE;
+  job_name_directory (&job, name);
   return job;
 }
 
@@ -248,6 +259,51 @@ life_live (gpointer data)
   muster_monitored_session_finish (life->session, failure, MUSTER_WAIT_FOREVER, &life->error);
   g_clear_error (&failure);
   return NULL;
+}
+
+char *
+job_check_latest (Job *job, gint64 n_batches)
+{
+  g_autofree char *latest =
+      muster_latest_checkpoint (muster_local_storage (), job->directory, NULL);
+  gint64 n_done = -1;
+  char *wrong = latest != NULL ? muster_seen_model_check (latest, job->n_tasks, &n_done)
+                               : g_strdup ("there is no checkpoint");
+
+  if (wrong == NULL && n_done != n_batches)
+    wrong = g_strdup_printf ("%" G_GINT64_FORMAT " batches are done", n_done);
+  return wrong;
+}
+
+void
+job_run_dealt (Job *job, guint n_tasks)
+{
+  g_autofree Life *lives = g_new0 (Life, n_tasks);
+  g_autofree GThread **threads = g_new0 (GThread *, n_tasks);
+  Board board = {0};
+  const MusterPositionSlots slots = board_slots (&board);
+
+  for (guint i = 0; i < n_tasks; i++) {
+    board_enter (&board, i);
+    lives[i] = (Life){.job = job, .task = i, .is_worker = i > 0, .slots = &slots};
+  }
+  for (guint i = 0; i < n_tasks; i++)
+    threads[i] = g_thread_new ("task", life_live, &lives[i]);
+  for (guint i = 0; i < n_tasks; i++) {
+    g_thread_join (threads[i]);
+    MUSTER_EXPECT_NO_ERROR (lives[i].error);
+    life_end (&lives[i]);
+  }
+  MUSTER_EXPECT_EQ (board.n_claims, 0u);
+}
+
+void
+life_run_to_end (Life *life, gint64 n_batches)
+{
+  life_live (life);
+  MUSTER_EXPECT_NO_ERROR (life->error);
+  g_autofree char *wrong = job_check_latest (life->job, n_batches);
+  MUSTER_EXPECT_STREQ (wrong, NULL);
 }
 
 gboolean

@@ -31,6 +31,9 @@ typedef struct {
 Job job_set_up (guint n_tasks);
 /* Behind gRPC, with chiefs that claim their model. */
 Job job_set_up_served (guint n_tasks);
+/* With batches that are dealt, JOB_SLOTS slots, in a directory of that name. */
+#define JOB_SLOTS 8
+Job job_set_up_dealt (gboolean is_served, const char *name);
 /* In place of "run" and "served". */
 void job_name_directory (Job *job, const char *name);
 void job_tear_down (Job *job);
@@ -77,6 +80,13 @@ void life_end (Life *life);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Life, life_end)
 /* A thread's function: a whole life. data is a Life. */
 gpointer life_live (gpointer data);
+
+/* As many tasks, in the first slots, until the end of a job whose batches are dealt. */
+void job_run_dealt (Job *job, guint n_tasks);
+/* What is wrong with the latest checkpoint, or with how much went into it (transfer full). */
+char *job_check_latest (Job *job, gint64 n_batches);
+/* The rest of a life, after which so many batches are in the checkpoint. */
+void life_run_to_end (Life *life, gint64 n_batches);
 
 void life_set_hold (Life *life, gint64 hold);
 

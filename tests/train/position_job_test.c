@@ -11,21 +11,6 @@
 #include "train/monitored_training.h"
 #include "train/position/position_private.h"
 
-/* What is wrong with the latest checkpoint, or with how much went into it (transfer full). */
-static char *
-check_latest (Job *job, gint64 n_batches)
-{
-  g_autofree char *latest =
-      muster_latest_checkpoint (muster_local_storage (), job->directory, NULL);
-  gint64 n_done = -1;
-  char *wrong = latest != NULL ? muster_seen_model_check (latest, job->n_tasks, &n_done)
-                               : g_strdup ("there is no checkpoint");
-
-  if (wrong == NULL && n_done != n_batches)
-    wrong = g_strdup_printf ("%" G_GINT64_FORMAT " batches are done", n_done);
-  return wrong;
-}
-
 /* --- one task --- */
 
 MUSTER_TEST (PositionJob, goes_on_with_the_batch_after_the_last_saved_one)
@@ -43,7 +28,7 @@ MUSTER_TEST (PositionJob, goes_on_with_the_batch_after_the_last_saved_one)
       MUSTER_ASSERT_TRUE (life_step (&life));
     MUSTER_EXPECT_EQ (muster_position_hook_position (life.hook), 3 * life_number + 5);
   }
-  g_autofree char *wrong = check_latest (&job, 9);
+  g_autofree char *wrong = job_check_latest (&job, 9);
   MUSTER_EXPECT_TRUE (wrong == NULL);
 }
 
@@ -86,7 +71,7 @@ MUSTER_TEST (PositionJob, stops_when_the_jobs_batches_are_dealt_and_stays_so)
     g_auto (Life) life = {.job = &job};
     life_live (&life);
     MUSTER_EXPECT_NO_ERROR (life.error);
-    g_autofree char *wrong = check_latest (&job, 10);
+    g_autofree char *wrong = job_check_latest (&job, 10);
     MUSTER_EXPECT_STREQ (wrong, NULL);
   }
 }
@@ -113,7 +98,7 @@ step_while_it_is_saved (Job *job)
     life_end (&lives[i]);
   }
   MUSTER_EXPECT_GE (job->n_saved, job->saves_in_background ? 2u : 3u);
-  g_autofree char *wrong = check_latest (job, 400);
+  g_autofree char *wrong = job_check_latest (job, 400);
   MUSTER_EXPECT_STREQ (wrong, NULL);
 }
 
@@ -245,7 +230,7 @@ MUSTER_TEST (PositionJob, goes_back_to_the_checkpoint_over_a_step_that_was_inter
   MUSTER_EXPECT_EQ (muster_position_hook_position (chief.hook), 4); /* 3, and the run's own */
   MUSTER_EXPECT_TRUE (
       muster_monitored_session_finish (chief.session, NULL, MUSTER_WAIT_FOREVER, &chief.error));
-  g_autofree char *wrong = check_latest (&job, 4);
+  g_autofree char *wrong = job_check_latest (&job, 4);
   MUSTER_EXPECT_STREQ (wrong, NULL);
 }
 
@@ -268,7 +253,7 @@ die_in_a_step (Job *job)
   MUSTER_EXPECT_EQ (chief.n_recoveries, 1);
   life_end (&chief);
   life_end (&worker);
-  g_autofree char *wrong = check_latest (job, 60);
+  g_autofree char *wrong = job_check_latest (job, 60);
   MUSTER_EXPECT_STREQ (wrong, NULL);
 }
 

@@ -276,8 +276,8 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
  * @user_data: for the functions
  *
  * Who is in which slot, and how a task takes over one that nobody is in. @claim must exclude every
- * other process from the slot until @release. The functions are called on the thread that runs the
- * steps.
+ * other process from the slot until @release, which the end of the hook calls at the latest. The
+ * functions are called on the thread that runs the steps.
  */
 typedef struct {
   guint64 (*version) (gpointer user_data);
@@ -386,8 +386,9 @@ MusterHook *muster_position_hook_new (const MusterPositionOptions *options, GErr
  * One iteration of a loop over n_batches: while (!should_stop) run. If the task has a batch left,
  * runs @step. Otherwise it runs without the train op until every task has done its share and,
  * except in the chief, until the chief has written that; then a stop is requested. A task that left
- * earlier would be missing if the model returned to a checkpoint. (A loop that only runs the train
- * op ends with OUT_OF_RANGE, the end of the input.)
+ * earlier would be missing if the model returned to a checkpoint. If batches are dealt, nothing is
+ * trained either by a step that is refused because another process made it. (A loop that only runs
+ * the train op ends with OUT_OF_RANGE, the end of the input.)
  *
  * Returns: FALSE with an error
  */
