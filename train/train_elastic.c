@@ -100,11 +100,17 @@ train_round (const MusterTraining *training, MusterElastic *elastic, MusterElast
   g_auto (MusterTrained)
       round = {.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
   MusterTraining with = *training;
+  MusterRestoreOptions restore =
+      training->restore != NULL ? *training->restore : (MusterRestoreOptions){0};
   gboolean is_replaced = FALSE;
   GError *failure = NULL;
 
   with.is_worker = role == MUSTER_ELASTIC_WORKER;
   with.timeout_us = muster_elastic_timeout (elastic, training->timeout_us);
+  /* The others train the model that a takeover continues: a chief that dies soon says nothing of
+   * it. */
+  restore.count_deaths = restore.count_deaths && !muster_elastic_is_takeover (elastic);
+  with.restore = &restore;
   if (training->listener != NULL && training->listener->role != NULL)
     training->listener->role (!with.is_worker, muster_elastic_slot (elastic),
                               training->listener->user_data);

@@ -209,6 +209,7 @@ MUSTER_TEST (PositionDealt, has_a_number_for_every_count_that_a_master_may_send)
     numbers[i] = i == 0 ? 0 : most;
   g_autoptr (MusterTensor) origin = counts (numbers, MUSTER_POSITION_MOST_TASKS);
 
+  MUSTER_EXPECT_EQ (muster_position_dealt (MUSTER_POSITION_NOTHING, origin), -1);
   MUSTER_EXPECT_EQ (muster_position_dealt (0, origin), 0);
   MUSTER_EXPECT_EQ (muster_position_dealt (most - 1, origin),
                     (most - 1) * MUSTER_POSITION_MOST_TASKS);

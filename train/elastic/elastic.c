@@ -462,6 +462,14 @@ muster_elastic_slots (MusterElastic *self)
   return &self->slots;
 }
 
+gboolean
+muster_elastic_is_takeover (MusterElastic *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  return self->role == MUSTER_ELASTIC_CHIEF && self->roster->epoch > 0;
+}
+
 gint64
 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us)
 {
@@ -540,6 +548,20 @@ note_fenced (MusterElastic *self, const GError *failure)
   g_mutex_unlock (&self->lock);
 }
 
+/* Failures of a round that was to end anyway: the wait for the model was cancelled or is over, or
+ * the session was lost at the same time. */
+static gboolean
+is_passing (const GError *failure)
+{
+  static const MusterError codes[] = {MUSTER_ERROR_CANCELLED, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                                      MUSTER_ERROR_ABORTED, MUSTER_ERROR_UNAVAILABLE};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (codes); i++)
+    if (muster_error_is (failure, codes[i]))
+      return TRUE;
+  return failure == NULL || g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}
+
 gboolean
 muster_elastic_goes_on (MusterElastic *self, gboolean is_fenced, const GError *failure)
 {
@@ -554,8 +576,5 @@ muster_elastic_goes_on (MusterElastic *self, gboolean is_fenced, const GError *f
     note_fenced (self, failure);
   else
     self->n_refusals = 0;
-  return (is_fenced && self->n_refusals < MOST_REFUSALS) ||
-         (is_changing && (failure == NULL || muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
-                          muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
-                          g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)));
+  return (is_fenced && self->n_refusals < MOST_REFUSALS) || (is_changing && is_passing (failure));
 }

@@ -54,6 +54,8 @@ gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellab
 guint muster_elastic_slot (MusterElastic *self);
 const MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
 GCancellable *muster_elastic_cancellable (MusterElastic *self);
+/* TRUE if the model had a chief before this round, at this server. */
+gboolean muster_elastic_is_takeover (MusterElastic *self);
 /* How long this round may wait for the model: timeout_us, 0 as ever, or less. */
 gint64 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us);
 

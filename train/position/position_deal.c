@@ -39,6 +39,8 @@ muster_position_dealt (gint64 deal, const MusterTensor *origin)
   const gint64 n_tasks = muster_tensor_n_elements (origin);
   gint64 top = 0;
 
+  if (deal < 0)
+    return -1;
   for (gint64 i = 0; i < n_tasks; i++)
     top = MAX (top, done[i]);
   const gint64 n_undone = count_undone (done, n_tasks, top), n_before = top * n_tasks;

@@ -156,6 +156,9 @@ begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
   self->is_held = FALSE;
   if (!muster_position_look (self, session, error))
     return FALSE;
+  if (!self->is_lent && self->is_dealt && self->own.deal < 0)
+    return muster_fail (error, MUSTER_ERROR_CANCELLED,
+                        "the task in slot %u was stopped before it had a batch", self->own.task);
   if (!self->is_lent && muster_position_is_over (self))
     return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE,
                         "task %u has finished its share of the job's %" G_GINT64_FORMAT " batches",

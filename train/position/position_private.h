@@ -81,7 +81,8 @@ gboolean muster_position_set_over (MusterSession *session, gint64 n_batches, gin
                                    GCancellable *cancellable, GError **error);
 
 /* The number, among all of the job's batches, of a batch by the number of its draw: draws take the
- * batches in order that a job with a fixed number of tasks, which had done origin, hasn't done. */
+ * batches in order that a job with a fixed number of tasks, which had done origin, hasn't done. -1
+ * for MUSTER_POSITION_NOTHING. */
 gint64 muster_position_dealt (gint64 deal, const MusterTensor *origin);
 
 /* The instant in timeout_us, on the system's clock. */
