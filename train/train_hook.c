@@ -236,6 +236,19 @@ note_restored (MusterTrainingHook *self, const char *prefix, gint64 step)
     self->state.durable_step = step;
 }
 
+/* The chief before may have saved this very step; no further one is made of it. */
+static void
+note_continued (MusterTrainingHook *self, gint64 step)
+{
+  g_autofree char *latest =
+      self->saver != NULL
+          ? muster_saver_latest_checkpoint (self->saver, self->training->checkpoint_dir, NULL)
+          : NULL;
+
+  if (latest != NULL && muster_checkpoint_step (latest) == step)
+    note_restored (self, latest, step);
+}
+
 static gboolean
 training_after_create (MusterHook *hook, MusterSession *session,
                        MusterCoordinator *coordinator G_GNUC_UNUSED, gint64 deadline_us,
@@ -256,6 +269,8 @@ training_after_create (MusterHook *hook, MusterSession *session,
   restart_rate (self);
   if (self->trained->report.restored_from != NULL)
     note_restored (self, self->trained->report.restored_from, step);
+  else if (self->trained->report.continued)
+    note_continued (self, step);
   if (listener != NULL && listener->ready != NULL)
     listener->ready (&self->trained->report, step, listener->user_data);
   return TRUE;

@@ -147,7 +147,7 @@ class Mistakes(Case):
         self.fails(3, "the graph has no tensor", *LOCAL, "--steps=1", "--loss=nothing")
         self.fails(3, "for the graph's own input use --steps", MODEL, "--master=local", "--epochs=1")
         self.fails(3, "need --feed=NAME=@FILE.npy", MODEL, "--master=local", "--steps=1", "--rows=0:1")
-        self.fails(3, "use chief:0, or worker:N", *LOCAL, "--steps=1", "--task=boss")
+        self.fails(3, "use chief:0, worker:N", *LOCAL, "--steps=1", "--task=boss")
         self.fails(3, "needs --tasks=2 or more", *LOCAL, "--steps=1", "--task=worker:0")
         self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--checkpoint-dir=gs://bucket/run")
         self.fails(3, "no store supports 'gs://'", *LOCAL, "--steps=1", "--log-dir=gs://bucket/run")
