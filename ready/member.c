@@ -51,28 +51,33 @@ muster_members_free (MusterMembers *self)
 
 /* --- the log --- */
 
+/* The task's own name, or its process. */
+static const char *
+name_of (const MusterMember *member)
+{
+  if (*member->task != '\0')
+    return member->task;
+  return *member->who != '\0' ? member->who : "a task";
+}
+
 void
 muster_member_log_joined (const char *model, const MusterMember *member)
 {
   muster_log (G_LOG_LEVEL_INFO, "member-joined", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
               "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot), "MESSAGE",
-              "%s joined the job of '%s' in slot %u",
-              *member->task != '\0'  ? member->task
-              : *member->who != '\0' ? member->who
-                                     : "a task",
-              model, member->slot);
+              "%s joined the job of '%s' in slot %u", name_of (member), model, member->slot);
 }
 
 void
 muster_member_log_left (const char *model, const MusterMember *member)
 {
+  const gboolean has_left = member->end == MUSTER_MEMBER_LEFT;
   g_autofree char *why = muster_member_why (member);
   const GLogLevelFlags level =
       member->end == MUSTER_MEMBER_SILENT ? G_LOG_LEVEL_MESSAGE : G_LOG_LEVEL_INFO;
   muster_log (level, "member-left", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
               "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
               "MUSTER_REASON", muster_member_end_name (member->end), "MESSAGE",
-              "slot %u of '%s' is free: %s%s%s", member->slot, model,
-              *member->task != '\0' ? member->task : "its task",
-              member->end == MUSTER_MEMBER_LEFT ? " " : ": ", why);
+              "%s %s slot %u of '%s'%s%s", name_of (member), has_left ? "left" : "is gone from",
+              member->slot, model, has_left ? "" : ": ", has_left ? "" : why);
 }

@@ -498,7 +498,8 @@ MUSTER_TEST (Member, is_in_the_log_when_it_joins_and_when_it_leaves)
   MUSTER_EXPECT_EQ (
       heard_count ("join-refused", "refused a member: slot 1 of 'digits' has a living*"), 1u);
   MUSTER_EXPECT_EQ (
-      heard_count ("member-left", "slot 0 of 'digits' is free: worker:0: its process ended*"), 1u);
+      heard_count ("member-left", "worker:0 is gone from slot 0 of 'digits': its process ended*"),
+      1u);
   g_autofree char *reason = heard_field ("member-left", "MUSTER_REASON");
   MUSTER_EXPECT_STREQ (reason, "ended");
   heard_end ();
