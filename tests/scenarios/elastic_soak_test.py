@@ -133,8 +133,10 @@ class Job:
 
     def check_chiefs(self):
         """The master's record: each claim it granted has a higher epoch than the one before."""
-        epochs = [int(epoch) for epoch in re.findall(r"MUSTER_EPOCH=(\d+).* claimed ", self.master.text())]
+        epochs = [int(epoch) for epoch in re.findall(r" claimed '.* epoch=(\d+)", self.master.text())]
         self.test.assertEqual(epochs, sorted(set(epochs)), self.what())
+        self.test.assertNotEqual(epochs, [], self.what())
+        self.n_chiefs = len(epochs)
 
     def tell_stands(self, seconds):
         """What happened before and while no step was made for so long."""
@@ -186,7 +188,7 @@ class ElasticSoakTest(processes.TestCase):
         return how is not None
 
     def test_each_batch_is_trained_once(self):
-        n_events, n_jobs, n_checked, longest_s, began = 0, 0, 0, 0.0, time.monotonic()
+        n_events, n_jobs, n_chiefs, n_checked, longest_s, began = 0, 0, 0, 0, 0.0, time.monotonic()
         while n_events < EVENTS:
             n_jobs += 1
             job = Job(self, os.path.join(self.folder(), "run"))
@@ -197,10 +199,11 @@ class ElasticSoakTest(processes.TestCase):
                 self.fail("the job isn't over after %d s without an event\n%s" % (SECONDS, job.what()))
             job.end()
             n_checked += len(job.checked)
+            n_chiefs += job.n_chiefs
             job.tell_stands(0.5)
             longest_s = max(longest_s, job.longest_s)
-        print("%d events in %d jobs of %d batches, %d checkpoints checked, no step for %.2f s at most, %.0f s: %s" % (
-            n_events, n_jobs, N_EPOCHS * soak_model.BATCHES_AN_EPOCH, n_checked, longest_s, time.monotonic() - began,
+        print("%d events in %d jobs of %d batches, %d chiefs, %d checkpoints checked, no step for %.2f s at most, %.0f s: %s" % (
+            n_events, n_jobs, N_EPOCHS * soak_model.BATCHES_AN_EPOCH, n_chiefs, n_checked, longest_s, time.monotonic() - began,
             sorted(self.events.items())), flush=True)
 
 

@@ -306,7 +306,9 @@ join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError
   if (!is_crowded (self))
     return TRUE;
   leave (&self->membership);
-  g_autofree char *full = g_strdup_printf ("the job has its %u tasks", self->options.max_tasks);
+  g_autofree char *full =
+      g_strdup_printf ("waiting for a place: the job takes at most %u task%s",
+                       self->options.max_tasks, self->options.max_tasks == 1 ? "" : "s");
   say_waiting (self, full);
   return FALSE;
 }
