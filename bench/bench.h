@@ -19,6 +19,8 @@ G_BEGIN_DECLS
 /* --- numbers --- */
 
 double bench_now_s (void);
+/* Since 1970, as events of `muster train --json` have it. */
+double bench_wall_s (void);
 void bench_sleep_s (double seconds);
 
 /* The median of values, which it sorts. */
@@ -65,6 +67,8 @@ char *bench_child_line (BenchChild *self);
 /* Gives it a line to read. */
 void bench_child_say (BenchChild *self, const char *line);
 int bench_child_pid (BenchChild *self);
+/* A number of an event, a line of JSON; 0: it has none of that name. */
+double bench_event_number (const char *line, const char *name);
 void bench_child_free (BenchChild *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchChild, bench_child_free)
 

@@ -70,6 +70,14 @@ bench_child_pid (BenchChild *self)
   return atoi (g_subprocess_get_identifier (self->process));
 }
 
+double
+bench_event_number (const char *line, const char *name)
+{
+  g_autofree char *sought = g_strdup_printf ("\"%s\":", name);
+  const char *at = strstr (line, sought);
+  return at != NULL ? g_ascii_strtod (at + strlen (sought), NULL) : 0;
+}
+
 void
 bench_child_free (BenchChild *self)
 {

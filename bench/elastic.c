@@ -44,21 +44,7 @@ typedef struct {
   GPtrArray *tasks; /* (element-type Process) */
 } Job;
 
-static double
-wall_s (void)
-{
-  return (double)g_get_real_time () / 1e6;
-}
-
 /* --- processes --- */
-
-static double
-field_of (const char *line, const char *name)
-{
-  g_autofree char *sought = g_strdup_printf ("\"%s\":", name);
-  const char *at = strstr (line, sought);
-  return at != NULL ? g_ascii_strtod (at + strlen (sought), NULL) : 0;
-}
 
 /* "worker:1 (HOST:PID) claimed 'model'; …" */
 static int
@@ -78,13 +64,13 @@ take_line (Process *self, const char *line)
   const char *claimed = strstr (line, " claimed '");
   g_mutex_lock (&self->lock);
   if (claimed != NULL) {
-    self->claimed_s = wall_s ();
+    self->claimed_s = bench_wall_s ();
     self->chief = claimant_of (line, claimed);
   } else if (g_str_has_prefix (line, "{\"event\":\"step\"")) {
-    self->last_step = field_of (line, "step");
-    self->last_step_s = field_of (line, "time");
+    self->last_step = bench_event_number (line, "step");
+    self->last_step_s = bench_event_number (line, "time");
   } else if (g_str_has_prefix (line, "{\"event\":\"saved\"")) {
-    self->saved_s = field_of (line, "time");
+    self->saved_s = bench_event_number (line, "time");
   }
   g_mutex_unlock (&self->lock);
 }
@@ -247,7 +233,7 @@ static void
 kill_chief (Job *self, GArray *claims_s, GArray *saves_s)
 {
   Process *chief = find_task (self, chief_of (self->server));
-  const double killed_s = wall_s ();
+  const double killed_s = bench_wall_s ();
   g_ptr_array_remove (self->tasks, chief); /* which kills it */
   const double claim_s =
       await_after (self->server, &self->server->claimed_s, killed_s, "claim") - killed_s;

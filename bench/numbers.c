@@ -10,6 +10,12 @@ bench_now_s (void)
   return (double)muster_clock_now_us (muster_system_clock ()) / (double)MUSTER_SECOND;
 }
 
+double
+bench_wall_s (void)
+{
+  return (double)g_get_real_time () / 1e6;
+}
+
 void
 bench_sleep_s (double seconds)
 {

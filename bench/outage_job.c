@@ -43,26 +43,12 @@ struct _OutageJob {
 
 static const char *const task_names[] = {"server", "chief:0", "worker:0", "worker:1"};
 
-static double
-wall_s (void)
-{
-  return (double)g_get_real_time () / 1e6;
-}
-
 /* --- what a task reports --- */
-
-static double
-field_of (const char *line, const char *name)
-{
-  g_autofree char *sought = g_strdup_printf ("\"%s\":", name);
-  const char *at = strstr (line, sought);
-  return at != NULL ? g_ascii_strtod (at + strlen (sought), NULL) : 0;
-}
 
 static void
 take_line (Task *self, const char *line)
 {
-  const double at_s = field_of (line, "time"), step = field_of (line, "step");
+  const double at_s = bench_event_number (line, "time"), step = bench_event_number (line, "step");
   g_mutex_lock (&self->lock);
   if (g_str_has_prefix (line, "{\"event\":\"ready\"") && at_s >= self->since_s) {
     if (self->ready_s == 0) {
@@ -77,7 +63,7 @@ take_line (Task *self, const char *line)
     self->last_step = step;
     self->last_step_s = at_s;
   } else if (g_str_has_prefix (line, "{\"event\":\"saved\"")) {
-    const double took_s = field_of (line, "seconds");
+    const double took_s = bench_event_number (line, "seconds");
     g_array_append_val (self->saves_s, took_s);
   }
   g_mutex_unlock (&self->lock);
@@ -330,7 +316,7 @@ OutageCost
 outage_job_kill (OutageJob *self, guint who, double rate)
 {
   OutageCost cost = {0};
-  const double killed_s = wall_s ();
+  const double killed_s = bench_wall_s ();
   for (int i = 0; i < OUTAGE_PROCESSES; i++) {
     mark (&self->tasks[i], killed_s);
     if (who & (1u << i))

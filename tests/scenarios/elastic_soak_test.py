@@ -8,7 +8,7 @@ MUSTER_SEED says when and whom, MUSTER_EVENTS how many. It prints the longest ti
 import os
 import random
 import re
-import subprocess
+import signal
 import sys
 import time
 
@@ -117,7 +117,7 @@ class Job:
     def end(self):
         for task in self.alive():
             if task.is_stopped:
-                task.process.signal(soak_model.signals.SIGCONT)
+                task.process.signal(signal.SIGCONT)
         for task in self.tasks:
             code = task.process.wait(60)
             if task.struck is None:
@@ -168,7 +168,7 @@ class ElasticSoakTest(processes.TestCase):
         for name in how.split(", "):
             job.note("%s %d" % (name, task.number))
             task.is_stopped = name == "SIGSTOP"
-            task.process.signal(getattr(soak_model.signals, name))
+            task.process.signal(getattr(signal, name))
             if task.is_stopped:
                 # Now and then for so long that its lease runs out.
                 seconds = LEASE + 2 if LONG and self.random.random() < 0.03 else self.random.uniform(*STOPPED)

@@ -2,7 +2,6 @@
 """The model of the soaks (tests/doubles/seen_model.h) for `muster train`: its files, and a look at its checkpoints."""
 import os
 import re
-import signal as signals
 import struct
 import subprocess
 

@@ -9,16 +9,16 @@ times), MUSTER_SEED says when and whom, MUSTER_KILLS how often."""
 import json
 import os
 import random
-import re
 import signal
-import struct
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, "tests/scenarios")
 import processes
+import soak_model
 from processes import peer
+from soak_model import TASK
 
 TENSORFLOW = "--tensorflow" in sys.argv
 if TENSORFLOW:
@@ -37,7 +37,6 @@ CHIEF = "--chief" in sys.argv
 if CHIEF:
     sys.argv.remove("--chief")
 
-TASK = os.path.abspath("tests/scenarios/soak_task")
 LONG = "MUSTER_LONG" in os.environ
 KILLS = int(os.environ.get("MUSTER_KILLS") or ((20 if TENSORFLOW else 200) if LONG else (2 if TENSORFLOW else 5 if TRAIN else 10)))
 SEED = int(os.environ.get("MUSTER_SEED") or random.SystemRandom().randrange(1 << 32))
@@ -45,7 +44,6 @@ N_TASKS = 3
 N_BATCHES = 6000 if LONG else 3000  # a job's: some seconds without kills
 WORK = 200 if TRAIN else 96  # of a step, between its writes: a millisecond or three
 PACE_US = 2000
-N_ROWS, BATCH, SEED_OF_BATCHES = 60, 7, 5  # as in tests/doubles/seen_model.h
 EVERY = (3, 8) if TENSORFLOW else (0.5, 2)  # seconds between two kills
 STOPPED = (0.1, 2)
 SECONDS = 120  # a job that takes longer without a kill hangs
@@ -59,14 +57,6 @@ print("serving", server.target, flush=True)
 sys.stdin.read()
 os._exit(0)
 """
-
-
-def write_rows(path):
-    header = "{'descr': '<i8', 'fortran_order': False, 'shape': (%d,), }" % N_ROWS
-    header += " " * (63 - (len(header) + 10) % 64) + "\n"
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
-                   b"".join(struct.pack("<q", row) for row in range(N_ROWS)))
 
 
 def told_by_train(line):
@@ -129,11 +119,10 @@ class Job:
     def train_command(self, target, task):
         model, rows = self.directory + ".meta", self.directory + ".npy"
         if task == 0:
-            subprocess.run([TASK, "write", model, str(WORK)], check=True, timeout=60)
-            write_rows(rows)
+            soak_model.write(model, rows, WORK)
         return [peer.MUSTER, "train", "--meta-graph=" + model, "--master=" + target, "--feed=rows:0=@" + rows,
-                "--batch-size=%d" % BATCH, "--seed=%d" % SEED_OF_BATCHES,
-                "--epochs=%d" % (N_BATCHES // (N_ROWS // BATCH)), "--tasks=%d" % N_TASKS,
+                "--batch-size=%d" % soak_model.BATCH, "--seed=%d" % soak_model.SEED,
+                "--epochs=%d" % (N_BATCHES // soak_model.BATCHES_AN_EPOCH), "--tasks=%d" % N_TASKS,
                 "--task=" + ("worker:%d" % (task - 1) if task > 0 else "chief:0"), "--checkpoint-dir=" + self.directory,
                 "--timeout=60", "--json"] + (["--save-secs=1", "--fast-dir=%s.fast,secs=100ms" % self.directory]
                                              if TIERS else ["--save-secs=0.3"])
@@ -179,21 +168,13 @@ class Job:
     def check(self):
         """Each checkpoint that the directory names, unless the chief forgets it meanwhile."""
         for prefix in self.listed() - self.checked:
-            told = subprocess.run([TASK, "check", prefix, str(N_TASKS)], stdout=subprocess.PIPE, text=True, timeout=60)
+            told = soak_model.check(prefix, N_TASKS)
             if told.returncode != 0 and prefix in self.listed():
                 self.test.fail("%s: %s\n%s" % (prefix, told.stdout, self.what()))
             self.checked.add(prefix)
 
     def listed(self):
-        return self.listed_in(self.directory) | self.listed_in(self.directory + ".fast")
-
-    def listed_in(self, directory):
-        try:
-            with open(os.path.join(directory, "checkpoint")) as state:
-                names = re.findall(r'^all_model_checkpoint_paths: "(.*)"$', state.read(), re.MULTILINE)
-        except FileNotFoundError:
-            return set()
-        return {os.path.join(directory, name) for name in names}
+        return soak_model.listed(self.directory) | soak_model.listed(self.directory + ".fast")
 
     def is_saving(self):
         try:
