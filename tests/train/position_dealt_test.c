@@ -4,52 +4,24 @@
 #include "graph/graph_nodes.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
+#include "tests/train/position_fixture.h"
 #include "train/position/position_private.h"
 
 #define N_SLOTS 4
 
-typedef struct {
-  MusterScaffold *scaffold;
-  MusterMaster *master;
-  MusterSession *session;
-  MusterTensor *rows;
-} Fixture;
-
-static Fixture
+static Prepared
 set_up (void)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) model = muster_seen_model_new (NULL);
-  g_autoptr (MusterMetaGraph) extended = muster_position_add_dealt (model, N_SLOTS, &error);
+  MusterMetaGraph *extended = muster_position_add_dealt (model, N_SLOTS, &error);
   g_assert_no_error (error);
-  Fixture f = {.scaffold = muster_scaffold_new (extended, &error),
-               .master = muster_local_master_new ()};
-  g_assert_no_error (error);
-  f.session = muster_master_create_session (f.master, muster_scaffold_graph (f.scaffold), NULL,
-                                            MUSTER_WAIT_FOREVER, NULL, &error);
-  g_assert_no_error (error);
-  muster_session_run_op (f.session, muster_scaffold_init_op (f.scaffold), MUSTER_WAIT_FOREVER, NULL,
-                         &error);
-  g_assert_no_error (error);
-  g_autoptr (MusterTensor) all = muster_seen_model_rows ();
-  g_autoptr (MusterBatches) batches = muster_batches_new (&all, 1, MUSTER_SEEN_BATCH, 0, NULL);
-  muster_batches_next (batches, &f.rows);
-  return f;
+  return prepared_set_up (extended);
 }
-
-static void
-tear_down (Fixture *f)
-{
-  g_clear_pointer (&f->rows, muster_tensor_unref);
-  g_clear_object (&f->session);
-  g_clear_object (&f->master);
-  g_clear_pointer (&f->scaffold, muster_scaffold_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
 
 /* A step of that kind; what the slot has in hand then, or G_MININT64. */
 static gint64
-step (Fixture *f, const char *kind, gint64 slot, gint64 position, GError **error)
+step (Prepared *f, const char *kind, gint64 slot, gint64 position, GError **error)
 {
   g_autofree char *dealt = g_strconcat (kind, "/dealt:0", NULL);
   g_autofree char *held = g_strconcat (kind, "/held:0", NULL);
@@ -70,7 +42,7 @@ step (Fixture *f, const char *kind, gint64 slot, gint64 position, GError **error
 }
 
 static void
-expect_slot (Fixture *f, guint slot, gint64 begun, gint64 done, gint64 taken)
+expect_slot (Prepared *f, guint slot, gint64 begun, gint64 done, gint64 taken)
 {
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
   g_autoptr (GError) error = NULL;
@@ -83,7 +55,7 @@ expect_slot (Fixture *f, guint slot, gint64 begun, gint64 done, gint64 taken)
 }
 
 static gint64
-number (Fixture *f, const char *tensor)
+number (Prepared *f, const char *tensor)
 {
   g_autoptr (MusterTensor) value =
       muster_session_fetch (f->session, tensor, MUSTER_WAIT_FOREVER, NULL, NULL);
@@ -91,20 +63,20 @@ number (Fixture *f, const char *tensor)
 }
 
 static gint64
-global_step (Fixture *f)
+global_step (Prepared *f)
 {
   return number (f, muster_scaffold_global_step (f->scaffold));
 }
 
 static gint64
-next (Fixture *f)
+next (Prepared *f)
 {
   return number (f, MUSTER_POSITION_NEXT "/Read/ReadVariableOp:0");
 }
 
 MUSTER_TEST (PositionDealt, deals_with_a_step_and_without)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Prepared) f = set_up ();
   g_autoptr (GError) error = NULL;
 
   expect_slot (&f, 1, 0, 0, MUSTER_POSITION_NOTHING);
@@ -127,7 +99,7 @@ MUSTER_TEST (PositionDealt, refuses_a_step_that_isnt_the_slots_next_and_deals_no
 {
   static const char *const kinds[] = {MUSTER_POSITION_DRAW, MUSTER_POSITION_TRAIN,
                                       MUSTER_POSITION_LAST};
-  g_auto (Fixture) f = set_up ();
+  g_auto (Prepared) f = set_up ();
 
   MUSTER_EXPECT_EQ (step (&f, MUSTER_POSITION_DRAW, 1, 0, NULL), 0);
   for (gsize i = 0; i < 2 * G_N_ELEMENTS (kinds); i++) { /* the one before, and the one after */
@@ -145,7 +117,7 @@ MUSTER_TEST (PositionDealt, refuses_a_step_that_isnt_the_slots_next_and_deals_no
 /* A step that is cut off before it has drawn shows, and has dealt nothing. */
 MUSTER_TEST (PositionDealt, draws_after_it_has_trained)
 {
-  g_auto (Fixture) f = set_up ();
+  g_auto (Prepared) f = set_up ();
   MusterGraph *graph = muster_scaffold_graph (f.scaffold);
   static const char *const chain[][2] = {
       {"muster/step/dealt", "^train"},

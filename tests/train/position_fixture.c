@@ -91,6 +91,37 @@ after_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, con
   return TRUE;
 }
 
+Prepared
+prepared_set_up (MusterMetaGraph *extended)
+{
+  g_autoptr (MusterMetaGraph) owned = extended;
+  g_autoptr (GError) error = NULL;
+  Prepared prepared = {.scaffold = muster_scaffold_new (owned, &error),
+                       .master = muster_local_master_new ()};
+
+  g_assert_no_error (error);
+  prepared.session =
+      muster_master_create_session (prepared.master, muster_scaffold_graph (prepared.scaffold),
+                                    NULL, MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+  muster_session_run_op (prepared.session, muster_scaffold_init_op (prepared.scaffold),
+                         MUSTER_WAIT_FOREVER, NULL, &error);
+  g_assert_no_error (error);
+  g_autoptr (MusterTensor) all = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches = muster_batches_new (&all, 1, MUSTER_SEEN_BATCH, 0, NULL);
+  muster_batches_next (batches, &prepared.rows);
+  return prepared;
+}
+
+void
+prepared_tear_down (Prepared *prepared)
+{
+  g_clear_pointer (&prepared->rows, muster_tensor_unref);
+  g_clear_object (&prepared->session);
+  g_clear_object (&prepared->master);
+  g_clear_pointer (&prepared->scaffold, muster_scaffold_unref);
+}
+
 void
 board_enter (Board *board, guint slot)
 {

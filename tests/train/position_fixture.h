@@ -52,6 +52,19 @@ void board_enter (Board *board, guint slot);
 void board_leave (Board *board, guint slot);
 MusterPositionSlots board_slots (Board *board);
 
+/* A model with positions, initialised on a master of this process, and a batch of rows for it. */
+typedef struct {
+  MusterScaffold *scaffold;
+  MusterMaster *master;
+  MusterSession *session;
+  MusterTensor *rows;
+} Prepared;
+
+/* Takes the meta graph. */
+Prepared prepared_set_up (MusterMetaGraph *extended);
+void prepared_tear_down (Prepared *prepared);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Prepared, prepared_tear_down)
+
 /* One life of a task. */
 typedef struct {
   Job *job;

@@ -10,52 +10,24 @@
 #include "tests/doubles/fake_master.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
+#include "tests/train/position_fixture.h"
 #include "train/position/position_private.h"
 
-typedef struct {
-  MusterScaffold *scaffold;
-  MusterMaster *master;
-  MusterSession *session;
-  MusterTensor *rows;
-} Fixture;
-
-static Fixture
+static Prepared
 set_up (guint n_tasks, gboolean resources)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMetaGraph) model =
       muster_seen_model_new (&(MusterSeenModel){.resources = resources});
-  g_autoptr (MusterMetaGraph) extended = muster_position_add (model, n_tasks, &error);
+  MusterMetaGraph *extended = muster_position_add (model, n_tasks, &error);
   g_assert_no_error (error);
-  Fixture f = {.scaffold = muster_scaffold_new (extended, &error),
-               .master = muster_local_master_new ()};
-  g_assert_no_error (error);
-  f.session = muster_master_create_session (f.master, muster_scaffold_graph (f.scaffold), NULL,
-                                            MUSTER_WAIT_FOREVER, NULL, &error);
-  g_assert_no_error (error);
-  muster_session_run_op (f.session, muster_scaffold_init_op (f.scaffold), MUSTER_WAIT_FOREVER, NULL,
-                         &error);
-  g_assert_no_error (error);
-  g_autoptr (MusterTensor) all = muster_seen_model_rows ();
-  g_autoptr (MusterBatches) batches = muster_batches_new (&all, 1, MUSTER_SEEN_BATCH, 0, NULL);
-  muster_batches_next (batches, &f.rows);
-  return f;
+  return prepared_set_up (extended);
 }
-
-static void
-tear_down (Fixture *f)
-{
-  g_clear_pointer (&f->rows, muster_tensor_unref);
-  g_clear_object (&f->session);
-  g_clear_object (&f->master);
-  g_clear_pointer (&f->scaffold, muster_scaffold_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, tear_down)
 
 /* A task's step, or what of it target needs; before (nullable) is fed for what the master has
  * counted. */
 static gboolean
-step (Fixture *f, gint64 task, gint64 position, MusterTensor *before, const char *target,
+step (Prepared *f, gint64 task, gint64 position, MusterTensor *before, const char *target,
       GError **error)
 {
   g_autoptr (MusterTensor) which = muster_tensor_new_int64 (task);
@@ -72,7 +44,7 @@ step (Fixture *f, gint64 task, gint64 position, MusterTensor *before, const char
 #define BEGINNING "muster/step/begun"
 
 static void
-expect_counts (Fixture *f, guint n_tasks, guint task, gint64 begun, gint64 done)
+expect_counts (Prepared *f, guint n_tasks, guint task, gint64 begun, gint64 done)
 {
   g_auto (MusterPositionState) state = {0};
   g_autoptr (GError) error = NULL;
@@ -84,7 +56,7 @@ expect_counts (Fixture *f, guint n_tasks, guint task, gint64 begun, gint64 done)
 }
 
 static gint64
-global_step (Fixture *f)
+global_step (Prepared *f)
 {
   g_autoptr (MusterTensor) value = muster_session_fetch (
       f->session, muster_scaffold_global_step (f->scaffold), MUSTER_WAIT_FOREVER, NULL, NULL);
@@ -94,7 +66,7 @@ global_step (Fixture *f)
 MUSTER_TEST (Position, counts_each_tasks_steps_by_themselves)
 {
   for (int resources = 0; resources < 2; resources++) {
-    g_auto (Fixture) f = set_up (3, resources);
+    g_auto (Prepared) f = set_up (3, resources);
     g_autoptr (GError) error = NULL;
 
     MUSTER_EXPECT_TRUE (step (&f, 0, 0, NULL, WHOLE, &error));
@@ -109,7 +81,7 @@ MUSTER_TEST (Position, counts_each_tasks_steps_by_themselves)
 }
 
 static gint64
-hold_of (Fixture *f, guint n_tasks)
+hold_of (Prepared *f, guint n_tasks)
 {
   g_auto (MusterPositionState) state = {0};
   return muster_position_read (f->session, n_tasks, &state, MUSTER_WAIT_FOREVER, NULL, NULL)
@@ -120,7 +92,7 @@ hold_of (Fixture *f, guint n_tasks)
 /* Nobody moves its clock: it doesn't wait for a step that was cut off, nor for what is at rest. */
 MUSTER_TEST (Position, asks_all_to_hold_before_a_reset)
 {
-  g_auto (Fixture) f = set_up (2, TRUE);
+  g_auto (Prepared) f = set_up (2, TRUE);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (GError) error = NULL;
 
@@ -142,7 +114,7 @@ MUSTER_TEST (Position, asks_all_to_hold_before_a_reset)
 static gpointer
 come_to_quiescence (gpointer data)
 {
-  Fixture *f = data;
+  Prepared *f = data;
 
   while (hold_of (f, 2) != MUSTER_POSITION_WAIT)
     g_thread_yield ();
@@ -155,7 +127,7 @@ come_to_quiescence (gpointer data)
 
 MUSTER_TEST (Position, waits_before_a_reset_until_a_step_has_ended)
 {
-  g_auto (Fixture) f = set_up (2, TRUE);
+  g_auto (Prepared) f = set_up (2, TRUE);
   g_autoptr (GError) error = NULL;
   MUSTER_EXPECT_TRUE (step (&f, 1, 0, NULL, BEGINNING, &error));
   MUSTER_EXPECT_TRUE (
@@ -173,7 +145,7 @@ MUSTER_TEST (Position, waits_before_a_reset_until_a_step_has_ended)
 /* Until an earlier deadline it waits no longer: its clock, which jumps, stays where it was. */
 MUSTER_TEST (Position, waits_for_no_step_beyond_the_deadline)
 {
-  g_auto (Fixture) f = set_up (2, TRUE);
+  g_auto (Prepared) f = set_up (2, TRUE);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   g_autoptr (GError) error = NULL;
   const MusterPositionQuiesce quiesce = {2, 2, MUSTER_CLOCK (clock), 1, FALSE};
@@ -215,7 +187,7 @@ MUSTER_TEST (Position, asks_before_a_reset_within_the_deadline)
 
 MUSTER_TEST (Position, refuses_a_step_that_isnt_the_tasks_next_and_leaves_all_as_it_is)
 {
-  g_auto (Fixture) f = set_up (2, FALSE);
+  g_auto (Prepared) f = set_up (2, FALSE);
 
   for (gint64 position = 0; position < 4; position += 2) { /* the one before, and the one after */
     g_autoptr (GError) error = NULL;
@@ -232,7 +204,7 @@ MUSTER_TEST (Position, refuses_a_step_that_isnt_the_tasks_next_and_leaves_all_as
 /* The other process has begun between the look and the count: that is what feeding the look is. */
 MUSTER_TEST (Position, lets_at_most_one_of_two_at_the_same_moment_write)
 {
-  g_auto (Fixture) f = set_up (1, FALSE);
+  g_auto (Prepared) f = set_up (1, FALSE);
   g_autoptr (MusterTensor) nothing = muster_tensor_new_int64 (0);
   g_autoptr (GError) error = NULL;
 
@@ -248,7 +220,7 @@ MUSTER_TEST (Position, lets_nothing_write_before_it_has_counted)
   static const char *const writers[] = {"count", "grow", "step"};
 
   for (int resources = 0; resources < 2; resources++) {
-    g_auto (Fixture) f = set_up (1, resources);
+    g_auto (Prepared) f = set_up (1, resources);
     for (gsize i = 0; i < G_N_ELEMENTS (writers); i++) {
       MUSTER_TRACE ("%s", writers[i]);
       MusterGraph *graph = muster_scaffold_graph (f.scaffold);
@@ -266,7 +238,7 @@ MUSTER_TEST (Position, lets_nothing_write_before_it_has_counted)
 
 MUSTER_TEST (Position, is_ready_only_with_its_variables)
 {
-  g_auto (Fixture) f = set_up (2, FALSE);
+  g_auto (Prepared) f = set_up (2, FALSE);
   gsize n;
   g_autoptr (MusterGraph) graph = NULL;
 
