@@ -11,6 +11,8 @@
 #include "tests/train/position_fixture.h"
 #include "train/position/position_private.h"
 
+#include <signal.h>
+
 enum { N_TASKS = 3, N_BATCHES = 3000, N_BEFORE = 300 };
 
 typedef struct {
@@ -224,4 +226,64 @@ MUSTER_TEST (Drain, holds_nobody_after_the_saves_of_the_next_session)
   MUSTER_EXPECT_EQ (hold_of (&lives[0]), MUSTER_POSITION_GO);
   for (guint i = 0; i < 2; i++)
     life_end (&lives[i]);
+}
+
+/* A chief of one task, until it has saved because its master is about to stop. */
+static void
+save_for_drain (Job *job, Life *chief, gboolean preempts)
+{
+  gint64 deadline_us = test_deadline ();
+
+  job->save_steps = 1000000;
+  *chief = (Life){.job = job, .task = 0};
+  life_begin (chief);
+  MUSTER_ASSERT_NO_ERROR (chief->error);
+  const guint n_saved = job->n_saved;
+  job->preempts_at_save = preempts;
+  muster_server_drain (job->server, 30 * MUSTER_SECOND);
+  while (job->n_saved == n_saved && muster_clock_now_us (muster_system_clock ()) < deadline_us)
+    if (!life_step (chief))
+      break;
+  MUSTER_EXPECT_NO_ERROR (chief->error);
+  MUSTER_EXPECT_EQ (job->n_saved, n_saved + 1);
+}
+
+/* As where a scheduler ends a whole job: chief and master get SIGTERM at the same time. */
+MUSTER_TEST (Drain, ends_a_chief_that_is_preempted_during_the_save)
+{
+  g_auto (Job) job = job_set_up_served (1);
+  g_autoptr (MusterPreemption) preemption = muster_preemption_new (JOB_LIMIT_US, NULL);
+  g_auto (MusterPreemptionReport) report = {0};
+  Life chief = {0};
+
+  job.preemption = preemption;
+  job_name_directory (&job, "preempted");
+  save_for_drain (&job, &chief, TRUE);
+
+  MUSTER_EXPECT_TRUE (muster_monitored_session_should_stop (chief.session));
+  MUSTER_EXPECT_TRUE (
+      muster_monitored_session_finish (chief.session, NULL, test_deadline (), &chief.error));
+  MUSTER_EXPECT_TRUE (muster_preemption_report (preemption, &report));
+  MUSTER_EXPECT_EQ (report.outcome, MUSTER_PREEMPTION_SAVED);
+  life_end (&chief);
+}
+
+/* It would otherwise look for the next master until its grace is over. */
+MUSTER_TEST (Drain, lets_a_preempted_chief_await_no_other_master)
+{
+  g_auto (Job) job = job_set_up_served (1);
+  g_autoptr (MusterPreemption) preemption = muster_preemption_new (JOB_LIMIT_US, NULL);
+  Life chief = {0};
+
+  job.preemption = preemption;
+  job_name_directory (&job, "alone");
+  save_for_drain (&job, &chief, FALSE);
+  muster_preemption_request (preemption, SIGTERM);
+  restart (&job);
+
+  while (life_step (&chief))
+    MUSTER_ASSERT_FALSE (muster_monitored_session_should_stop (chief.session));
+  MUSTER_EXPECT_TRUE (muster_preemption_explains (preemption, chief.error));
+  g_clear_error (&chief.error);
+  life_end (&chief);
 }

@@ -12,6 +12,8 @@
 #include "train/monitored_training.h"
 #include "train/position/position_private.h"
 
+#include <signal.h>
+
 Job
 job_set_up (guint n_tasks)
 {
@@ -88,6 +90,8 @@ after_save (MusterSession *session G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED, con
   if (wrong != NULL)
     g_string_append_printf (job->wrong, "%s: %s\n", prefix, wrong);
   g_mutex_unlock (&job->lock);
+  if (job->preempts_at_save)
+    muster_preemption_request (job->preemption, SIGTERM);
   return TRUE;
 }
 
@@ -249,9 +253,13 @@ life_begin (Life *life)
                                             .n_saver_listeners = 1,
                                             .max_wait_us = JOB_LIMIT_US,
                                             .model = life->job->server != NULL ? "seen" : NULL,
+                                            .preemption = life->job->preemption,
                                             .position_quiesce_us = life->job->quiesce_us,
                                             .always_restore = life->always_restores};
-  life->session = muster_monitored_training_session_new (&options, &report, NULL, &life->error);
+  GCancellable *cancellable =
+      options.preemption != NULL ? muster_preemption_cancellable (options.preemption) : NULL;
+  life->session =
+      muster_monitored_training_session_new (&options, &report, cancellable, &life->error);
   life->continued = report.continued;
 }
 

@@ -4,6 +4,7 @@
 #include "server/server.h"
 #include "train/position/batches.h"
 #include "train/position/position.h"
+#include "train/preemption/preemption.h"
 
 G_BEGIN_DECLS
 
@@ -26,6 +27,8 @@ typedef struct {
   GMutex lock;
   GString *wrong; /* what is wrong with the checkpoints that were published */
   guint n_saved;
+  MusterPreemption *preemption; /* (not owned) (nullable) the chiefs' */
+  gboolean preempts_at_save;    /* each save that is durable requests it */
 } Job;
 
 Job job_set_up (guint n_tasks);

@@ -470,7 +470,7 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
   if (!(drains ? muster_checkpoint_hook_save_for_drain (self, &call, until_us, &wants_stop, error)
                : save_if_due (self, &call, context, &wants_stop, error)))
     return FALSE;
-  if (wants_stop)
+  if (wants_stop || (drains && is_preempted (self))) /* by a signal during that save */
     muster_run_context_request_stop (context);
   return TRUE;
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "train/hooks/hook_checkpoint_private.h"
+#include "train/preemption/preemption_private.h"
 
 /* The pause after a failed save. */
 #define RETRY_US MUSTER_SECOND
@@ -59,6 +60,13 @@ save_and_hold (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint
   return TRUE;
 }
 
+static void
+note_all_saved (MusterCheckpointSaverHook *self, gboolean is_all_saved)
+{
+  if (self->preemption != NULL)
+    muster_preemption_note_all_saved (self->preemption, is_all_saved);
+}
+
 gboolean
 muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
                                        gint64 until_us, gboolean *wants_stop, GError **error)
@@ -74,6 +82,7 @@ muster_checkpoint_hook_save_for_drain (MusterCheckpointSaverHook *self, const Mu
   (void)muster_goodput_meter_enter (self->meter, use);
   if (is_well && step >= 0) {
     muster_drain_watch_note_saved (&self->drain, until_us);
+    note_all_saved (self, TRUE);
     return TRUE;
   }
   if (is_well && !is_preempted (self))
@@ -99,9 +108,11 @@ muster_checkpoint_hook_await_end (MusterHook *hook, MusterRunContext *context, G
   const gboolean is_there =
       muster_drain_watch_await_end (&self->drain, &call, self->scaffold, self->preempted, error);
   (void)muster_goodput_meter_enter (self->meter, use);
-  if (is_there)
+  if (is_there) {
+    note_all_saved (self, FALSE);
     muster_saver_release_cut (self->saver, call.session);
-  else
+  } else {
     muster_saver_keep_cut (self->saver, FALSE); /* the hold has gone with the session */
+  }
   return is_there;
 }

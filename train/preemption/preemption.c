@@ -41,6 +41,21 @@ muster_preemption_nudge_locked (MusterPreemption *self)
 
 /* --- requests --- */
 
+/* While a run is without a session, only a model that is still on the master could be saved. */
+static gboolean
+has_nothing_to_save_locked (const MusterPreemption *self)
+{
+  return !self->has_hooks || (self->is_lost && (self->saver == NULL || self->is_all_saved));
+}
+
+static void
+end_at_once_locked (MusterPreemption *self)
+{
+  if (self->ended_us == 0)
+    self->ended_us = muster_clock_now_us (self->clock);
+  self->was_saved = TRUE;
+}
+
 /* A drill has no signal. */
 static void
 request (MusterPreemption *self, int signal_number, gboolean is_drill)
@@ -48,7 +63,7 @@ request (MusterPreemption *self, int signal_number, gboolean is_drill)
   g_mutex_lock (&self->lock);
   /* A run that has ended can't be preempted any more. */
   gboolean is_first = !g_atomic_int_get (&self->is_requested) && self->ended_us == 0;
-  gboolean is_too_early = is_first && !self->has_hooks;
+  gboolean is_at_once = is_first && has_nothing_to_save_locked (self);
   if (!is_first &&
       !g_atomic_int_get (&self->is_requested)) { /* it counts if there is another run */
     self->is_missed = TRUE;
@@ -60,12 +75,10 @@ request (MusterPreemption *self, int signal_number, gboolean is_drill)
     self->is_drill = is_drill;
     g_atomic_int_set (&self->is_requested, 1);
   }
-  if (is_too_early) {
-    self->ended_us = self->requested_us;
-    self->was_saved = TRUE;
-  }
+  if (is_at_once)
+    end_at_once_locked (self);
   g_mutex_unlock (&self->lock);
-  if (is_too_early)
+  if (is_at_once)
     g_cancellable_cancel (self->cancellable);
 }
 
@@ -116,10 +129,34 @@ muster_preemption_begin (MusterPreemption *self, MusterCoordinator *coordinator)
   take_pending (self);
   g_mutex_lock (&self->lock);
   self->has_hooks = TRUE;
+  self->is_lost = self->is_all_saved = FALSE;
   g_set_object (&self->coordinator, coordinator);
   if (!g_atomic_int_get (&self->is_requested))
     self->ended_us = 0;
   g_mutex_unlock (&self->lock);
+}
+
+void
+muster_preemption_note_all_saved (MusterPreemption *self, gboolean is_all_saved)
+{
+  g_mutex_lock (&self->lock);
+  self->is_all_saved = is_all_saved;
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_preemption_note_lost (MusterPreemption *self)
+{
+  const gboolean is_requested = muster_preemption_is_requested (self);
+
+  g_mutex_lock (&self->lock);
+  self->is_lost = TRUE;
+  const gboolean is_at_once = is_requested && has_nothing_to_save_locked (self);
+  if (is_at_once)
+    end_at_once_locked (self);
+  g_mutex_unlock (&self->lock);
+  if (is_at_once)
+    g_cancellable_cancel (self->cancellable);
 }
 
 void
@@ -128,7 +165,7 @@ muster_preemption_begin_again (MusterPreemption *self)
   g_mutex_lock (&self->lock);
   const gboolean is_missed = self->is_missed;
   if (!g_atomic_int_get (&self->is_requested)) {
-    self->has_hooks = FALSE;
+    self->has_hooks = self->is_lost = self->is_all_saved = FALSE;
     self->ended_us = 0;
     self->is_missed = FALSE;
     g_clear_object (&self->coordinator);

@@ -22,6 +22,12 @@ preemption_hook_after_create (MusterHook *hook, MusterSession *session G_GNUC_UN
   return TRUE;
 }
 
+static void
+preemption_hook_session_lost (MusterHook *hook)
+{
+  muster_preemption_note_lost (MUSTER_PREEMPTION_HOOK (hook)->preemption);
+}
+
 static gboolean
 preemption_hook_after_run (MusterHook *hook, MusterRunContext *context,
                            GError **error G_GNUC_UNUSED)
@@ -58,6 +64,7 @@ muster_preemption_hook_class_init (MusterPreemptionHookClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = preemption_hook_finalize;
   MUSTER_HOOK_CLASS (klass)->after_create_session = preemption_hook_after_create;
+  MUSTER_HOOK_CLASS (klass)->session_lost = preemption_hook_session_lost;
   MUSTER_HOOK_CLASS (klass)->after_run = preemption_hook_after_run;
   MUSTER_HOOK_CLASS (klass)->end = preemption_hook_end;
   MUSTER_HOOK_CLASS (klass)->on_error = preemption_hook_on_error;

@@ -37,6 +37,8 @@ struct _MusterPreemption {
   gint64 ended_us;                /* 0: not yet */
   MusterCoordinator *coordinator; /* (owned) (nullable) the session's */
   gboolean has_hooks;             /* there is a session that can stop */
+  gboolean is_lost;               /* its session; another one isn't there yet */
+  gboolean is_all_saved;          /* all that was trained is durable */
   gboolean is_missed;             /* a request came after the end of the session */
   int missed_signal;
   gboolean is_saving;  /* a save is running */
@@ -75,6 +77,10 @@ void muster_preemption_wake (MusterPreemption *self);
 /* Called by the hook: there is a session; training has stopped, possibly by itself. */
 void muster_preemption_begin (MusterPreemption *self, MusterCoordinator *coordinator);
 void muster_preemption_end (MusterPreemption *self, const GError *failure);
+/* The session is lost, and the run is about to create another one. */
+void muster_preemption_note_lost (MusterPreemption *self);
+/* Whether all that was trained is durable, and nothing is trained at present. */
+void muster_preemption_note_all_saved (MusterPreemption *self, gboolean is_all_saved);
 /* Another session follows the one that has ended, for the same training. */
 void muster_preemption_begin_again (MusterPreemption *self);
 
