@@ -25,6 +25,7 @@ muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *op
   if (self->scaffold == NULL)
     return FALSE;
   self->live = muster_live_new (doing, options, json_lines);
+  muster_live_begin (self->live, NULL, NULL);
   self->master = muster_cli_master (options, error);
   if (self->master != NULL)
     self->manager = muster_cli_manager (self->scaffold, options, recovery_wait_us, error);

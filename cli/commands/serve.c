@@ -45,20 +45,26 @@ end_at_once (int number G_GNUC_UNUSED)
   _exit (MUSTER_EXIT_DONE);
 }
 
-/* While TensorFlow's runtime starts, a signal ends the process by a handler, since the default
- * action does nothing in a container's first process. */
+/* Where a signal isn't blocked, it ends the process by a handler, since the default action does
+ * nothing in a container's first process. */
+static void
+take_signals (void)
+{
+  const struct sigaction at_once = {.sa_handler = end_at_once};
+  sigaction (SIGINT, &at_once, NULL);
+  sigaction (SIGTERM, &at_once, NULL);
+}
+
+/* A signal ends the process while TensorFlow's runtime starts. */
 static gboolean
 await_master (MusterMaster *master, GError **error)
 {
   if (!muster_master_is_remote (master))
     return TRUE;
-  const struct sigaction at_once = {.sa_handler = end_at_once};
   sigset_t ends;
   sigemptyset (&ends);
   sigaddset (&ends, SIGINT);
   sigaddset (&ends, SIGTERM);
-  sigaction (SIGINT, &at_once, NULL);
-  sigaction (SIGTERM, &at_once, NULL);
   pthread_sigmask (SIG_UNBLOCK, &ends, NULL);
   g_autoptr (MusterMaster) remote = muster_master_remote (master, MUSTER_WAIT_FOREVER, NULL, error);
   pthread_sigmask (SIG_BLOCK, &ends, NULL);
@@ -239,10 +245,7 @@ serve_until_end (MusterServer *server, const MusterServeOptions *options, const 
 static void
 let_signals_end (const sigset_t *signals)
 {
-  const struct sigaction at_once = {.sa_handler = end_at_once};
   const struct sigaction ignored = {.sa_handler = SIG_IGN};
-  sigaction (SIGINT, &at_once, NULL);
-  sigaction (SIGTERM, &at_once, NULL);
   sigaction (SIGHUP, &ignored, NULL);
   pthread_sigmask (SIG_UNBLOCK, signals, NULL);
 }
@@ -320,6 +323,7 @@ muster_cli_serve (int argc, char **argv)
   g_auto (MusterServeOptions) options = {0};
   g_auto (Ports) ports = {.lines = g_string_new (NULL)};
   g_autoptr (GError) error = NULL;
+  take_signals ();
   if (!muster_serve_options_parse (&options, argc, argv, &error))
     return muster_cli_fail (error);
   if (options.check_config)

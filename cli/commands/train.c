@@ -269,18 +269,32 @@ load (Job *self, GError **error)
   return self->batches != NULL;
 }
 
-/* A step is cancelled between its nodes only; this one doesn't come to another. */
 static void
-end_late (int number G_GNUC_UNUSED)
+end_preempted (int number G_GNUC_UNUSED)
 {
   _exit (MUSTER_EXIT_PREEMPTED);
 }
 
-/* The process ends soon after its grace, whatever it is doing. */
+/* Until the training handles its signals (MusterLive), there is nothing to save: SIGTERM ends the
+ * process with the code that it has later, too. A shell's background jobs ignore SIGINT. */
+static void
+take_early_signals (void)
+{
+  static const int numbers[] = {SIGINT, SIGTERM};
+  const struct sigaction early = {.sa_handler = end_preempted};
+  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++) {
+    struct sigaction before;
+    if (sigaction (numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+      sigaction (numbers[i], &early, NULL);
+  }
+}
+
+/* The process ends soon after its grace, whatever it is doing: a step is cancelled between its
+ * nodes only, and one of them may not end. */
 static void
 bound_grace (gint64 grace_us)
 {
-  const struct sigaction late = {.sa_handler = end_late};
+  const struct sigaction late = {.sa_handler = end_preempted};
   const gint64 seconds = grace_us / MUSTER_SECOND + OVERDUE_SECONDS;
   if (seconds > G_MAXINT)
     return;
@@ -396,7 +410,7 @@ run (Job *job)
   MusterLive *live =
       muster_live_new (may_wait ? "waiting for" : "preparing", job->options, job->options->json);
   muster_train_show_init (&show, job->options, live);
-  muster_live_set_signal (live, on_signal, &show);
+  muster_live_begin (live, on_signal, &show);
   g_autoptr (MusterMaster) master = muster_cli_master (job->options, &error);
   if (master != NULL && muster_preemption_watch (job->preemption, &error))
     (void)train (job, master, &show, &trained, &error);
@@ -468,6 +482,7 @@ muster_cli_train (int argc G_GNUC_UNUSED, char **argv)
   g_auto (MusterCliOptions) options = {0};
   g_auto (MusterTrainRole) role = {0};
   g_autoptr (GError) error = NULL;
+  take_early_signals ();
   const GOptionEntry entries[] = {
       {"master", 0, 0, G_OPTION_ARG_STRING, &options.target,
        "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT, with TLS "

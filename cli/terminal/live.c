@@ -272,9 +272,16 @@ muster_live_new (const char *doing, const MusterCliOptions *options, gboolean js
   self->rows = g_ptr_array_new ();
   g_mutex_init (&self->lock);
   block_signals (self);
+  return self;
+}
+
+void
+muster_live_begin (MusterLive *self, MusterLiveSignal signal, gpointer user_data)
+{
+  self->on_signal = signal;
+  self->signal_data = user_data;
   self->thread = g_thread_new ("live", watch, self);
   muster_cli_log_print_by (print_log, self);
-  return self;
 }
 
 GCancellable *
@@ -380,13 +387,6 @@ muster_live_say (MusterLive *self, FILE *to, const char *text)
   if (self->shows == SHOWS_BLOCK && self->line != NULL)
     draw (self, muster_clock_now_us (muster_system_clock ()));
   g_mutex_unlock (&self->lock);
-}
-
-void
-muster_live_set_signal (MusterLive *self, MusterLiveSignal signal, gpointer user_data)
-{
-  self->signal_data = user_data;
-  self->on_signal = signal;
 }
 
 void

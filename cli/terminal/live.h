@@ -15,9 +15,16 @@ G_BEGIN_DECLS
 typedef struct _MusterLive MusterLive;
 
 /* Must be called before any thread is started, so that all inherit the signal mask. doing is
- * "waiting for"; json_lines enables a JSON line for each change. */
+ * "waiting for"; json_lines enables a JSON line for each change. Signals stay pending until
+ * muster_live_begin (). */
 MusterLive *muster_live_new (const char *doing, const MusterCliOptions *options,
                              gboolean json_lines);
+
+/* Handles the first signal that would end the process. TRUE: it was handled, and the operation
+ * isn't cancelled. Called on the drawing thread. */
+typedef gboolean (*MusterLiveSignal) (int number, gpointer user_data);
+/* Starts the thread. signal is (nullable): the first signal cancels the operation. */
+void muster_live_begin (MusterLive *self, MusterLiveSignal signal, gpointer user_data);
 
 /* For the operation. */
 GCancellable *muster_live_cancellable (MusterLive *self);
@@ -37,13 +44,8 @@ gboolean muster_live_is_coloured (MusterLive *self);
 /* Prints a permanent line above the display. Any thread. */
 void muster_live_say (MusterLive *self, FILE *to, const char *text);
 
-/* Handles the first signal that would end the process. TRUE: it was handled, and the operation
- * isn't cancelled. Called on the drawing thread. Set it before a signal can arrive. */
-typedef gboolean (*MusterLiveSignal) (int number, gpointer user_data);
-void muster_live_set_signal (MusterLive *self, MusterLiveSignal signal, gpointer user_data);
-
-/* Ends the display and restores the cursor. If a signal has arrived it doesn't return: the process
- * ends by that signal. */
+/* After muster_live_begin (): ends the display and restores the cursor. If a signal has arrived it
+ * doesn't return: the process ends by that signal. */
 void muster_live_end (MusterLive *self);
 
 G_END_DECLS

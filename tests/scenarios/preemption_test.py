@@ -5,8 +5,10 @@ with 6; the same command goes on from there."""
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, "tests/scenarios")
 import processes
@@ -118,6 +120,66 @@ class PreemptionTest(processes.TestCase):
         too_short = self.chief("--drill", "--grace=1ms")
         self.assertEqual(too_short.wait(PATIENCE), 4, too_short.text())
         self.assertRegex(self.events(too_short)[-1]["preemption"], "^a preemption would end without one: no save was begun")
+
+
+class EarlySignalTest(peer.TestCase):
+    """A signal that arrives before a command has begun."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.pipe = os.path.join(temporary.name, "pipe.meta")
+        os.mkfifo(self.pipe)
+
+    def start(self, *arguments, prepare=lambda: None):
+        def before():
+            peer.die_with_parent()
+            prepare()
+
+        process = subprocess.Popen([peer.MUSTER, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, preexec_fn=before)
+
+        def end():
+            process.kill()
+            process.communicate()
+
+        self.addCleanup(end)
+        return process
+
+    def open_pipe(self):
+        """Returns once a process opens the pipe to read."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                self.assertLess(time.monotonic(), end, "nobody reads")
+                time.sleep(0.01)
+
+    def test_while_a_file_is_read(self):
+        train = ["train", "--meta-graph=" + self.pipe, "--master=local", "--steps=1"]
+        serve = ["serve", "--config=" + self.pipe]
+        wait = ["wait", "--meta-graph=" + self.pipe, "--master=grpc://localhost:1"]
+        for arguments, code in (train, PREEMPTED), (serve, 0), (wait, -signal.SIGTERM):
+            with self.subTest(command=arguments[0]):
+                process = self.start(*arguments)
+                writer = self.open_pipe()
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(PATIENCE), code)
+                os.close(writer)
+
+    def test_that_is_pending_when_the_training_handles_signals(self):
+        def send():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        for _ in range(5):
+            process = self.start("train", "--meta-graph=" + DIGITS, "--master=local", "--steps=1000000000",
+                                 "--feed=x:0=@" + peer.fixture("digits_x.npy"),
+                                 "--feed=y:0=@" + peer.fixture("digits_y.npy"), "--json", prepare=send)
+            text = process.communicate(timeout=PATIENCE)[0]
+            self.assertEqual(process.returncode, PREEMPTED, text)
+            self.assertEqual(json.loads(text.splitlines()[-1])["event"], "preempted")
 
 
 if __name__ == "__main__":
