@@ -84,17 +84,17 @@ muster_status_member (const Muster__Member *member)
 {
   const char *name = has (member->task) ? member->task : has (member->who) ? member->who : "a task";
   const gboolean has_both = has (member->task) && has (member->who);
-  g_autofree char *age = muster_format_duration (member->age_us);
+  g_autofree char *stay = muster_format_duration (member->age_us - member->left_age_us);
   g_autofree char *left = muster_format_duration (member->left_age_us);
   GString *text = g_string_new (name);
   g_string_append_printf (text, "%s%s%s  slot %d, ", has_both ? " (" : "",
                           has_both ? member->who : "", has_both ? ")" : "", member->slot);
   if (has (member->why))
     g_string_append_printf (text, "%s ago: %s, after %s and %" G_GINT64_FORMAT " batches", left,
-                            member->why, age, member->batches);
+                            member->why, stay, member->batches);
   else
     g_string_append_printf (text, "%s for %s, %" G_GINT64_FORMAT " batches, %.1f/s",
-                            member->chief ? "chief" : "worker", age, member->batches,
+                            member->chief ? "chief" : "worker", stay, member->batches,
                             member->batches_per_second);
   return g_string_free (text, FALSE);
 }
