@@ -248,7 +248,7 @@ put_jobs (GString *out, const Muster__StatusResponse *status)
     n += status->jobs[i]->n;
   muster_html_put (out, "<section><h2>Tasks: %d</h2>", n);
   g_string_append (out, "<table><tr><th>task</th><th>model</th><th>role</th>"
-                        "<th class=\"number\">batches</th><th class=\"number\">since</th></tr>");
+                        "<th class=\"number\">batches</th><th class=\"number\">member for</th></tr>");
   for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)
     put_job (out, status->jobs[i]);
   g_string_append (out, "</table></section>");
@@ -328,8 +328,8 @@ muster_page_content (const Muster__StatusResponse *status, const MusterStepPerio
 {
   GString *out = g_string_new (NULL);
   put_models (out, status);
-  g_string_append (out, "<div class=\"cards\">");
   put_jobs (out, status);
+  g_string_append (out, "<div class=\"cards\">");
   put_waiters (out, status);
   put_load (out, status, periods);
   put_server (out, status);

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The server's page in headless Chromium: waiting, running, with a lost chief and failed, narrow and wide, light and dark.
+"""The server's page in headless Chromium: waiting, running, elastic, with a lost chief and failed, narrow and wide, light
+and dark.
 
     look_test.py [DIRECTORY]     also writes a picture of each into DIRECTORY
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,15 +39,16 @@ class Look(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        self.server = self.start("serve", "--listen=localhost:0", "--http=localhost:0", stdout=subprocess.PIPE)
+        self.server = self.start("serve", "--listen=localhost:0", "--http=localhost:0", "--chief-lease=3s",
+                                 stdout=subprocess.PIPE)
         self.at = dict(self.server.stdout.readline().split() for _ in range(2))
         self.addCleanup(self.server.stdout.close)
         self.browser = browser.Browser(os.path.join(folder.name, "profile"), peer.die_with_parent)
         self.addCleanup(self.browser.end)
 
-    def start(self, *words, stdout=subprocess.DEVNULL):
+    def start(self, *words, stdout=subprocess.DEVNULL, **environment):
         process = subprocess.Popen([peer.MUSTER, *words], stdout=stdout, stderr=subprocess.DEVNULL, text=True,
-                                   preexec_fn=peer.die_with_parent)
+                                   preexec_fn=peer.die_with_parent, env={**os.environ, **environment})
 
         def end():
             if process.poll() is None:
@@ -102,6 +105,36 @@ class Look(unittest.TestCase):
         chief.kill()
         chief.wait(PATIENCE)
         self.check("lost", "chief lost")
+
+    def tasks(self):
+        """What the rows of the table say, by the task's name and the role's first word."""
+        rows = self.browser.value("[...document.querySelectorAll('section')].filter(s => s.innerText.startsWith('Tasks'))"
+                                  ".flatMap(s => [...s.querySelectorAll('tr')].slice(1).map(r => r.innerText)).join('\\n')")
+        return [row.split("\t") for row in rows.split("\n")]
+
+    def job(self):
+        jobs = json.loads(self.status())["jobs"]
+        return jobs[0] if jobs else {"members": [], "left": []}
+
+    def test_shows_the_tasks_of_an_elastic_job(self):
+        start = ["train", "--master=" + self.at["serving"], "--meta-graph=" + DIGITS, "--feed=x:0=@" + X, "--feed=y:0=@" + Y,
+                 "--loss=loss:0", "--steps=100000000", "--task=auto", "--checkpoint-dir=" + os.path.join(self.folder, "run")]
+        tasks = [self.start(*start, SLURM_PROCID=str(i)) for i in range(5)]
+        until("five tasks train", lambda: sum(m["batches"] > 0 for m in self.job()["members"]) == 5)
+        roles = {int(m["task"].split(":")[1]): m["role"] for m in self.job()["members"]}
+        leaving, silent = [i for i in roles if roles[i] == "worker"][:2]
+        tasks[leaving].send_signal(signal.SIGTERM)
+        self.assertEqual(tasks[leaving].wait(PATIENCE), 6)
+        tasks[silent].send_signal(signal.SIGSTOP)
+        until("one is silent", lambda: len(self.job()["members"]) == 3)
+        self.check("elastic", "ready")
+        self.browser.look(self.at["http"], WIDTHS[1], "light")
+        until("tasks", lambda: len(self.tasks()) >= 5)
+        shown = {row[0] + " " + row[2].split()[-1] for row in self.tasks()}
+        self.assertIn("task:%d left" % leaving, shown)
+        self.assertEqual(sum(row[2].startswith("chief in slot") for row in self.tasks()), 1)
+        self.assertEqual(sum(row[2].startswith("worker in slot") for row in self.tasks()), 2)
+        self.assertEqual([row[0] for row in self.tasks() if "silent" in row[2] or "no sign" in row[2]], ["task:%d" % silent])
 
     def status(self):
         return subprocess.run([peer.MUSTER, "status", "--json", self.at["serving"]], stdout=subprocess.PIPE, text=True,
