@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""record.py: draws README.md's pictures, demo.svg and wait.svg, from runs on this machine.
+"""record.py [demo] [wait] [elastic]: draws the pictures of README.md and operating.md from runs on this machine.
 
     bazel build //cli:muster //:demo && docs/pictures/record.py
 
@@ -8,6 +8,7 @@ Each command runs in a terminal of 100 columns. What the terminal shows is drawn
 "node1".
 """
 import fcntl
+import json
 import os
 import pty
 import re
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 from xml.sax.saxutils import escape
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -27,6 +29,7 @@ MODEL = os.path.join(ROOT, "tests/fixtures/digits.meta")
 ROWS, COLUMNS = 60, 100
 PATIENCE_S = 60
 WAIT_BEFORE_CHIEF_S = 2.5
+ELASTIC_S = 3
 
 FONT, WIDTH, HEIGHT, MARGIN = 13, 7.83, 18, 16
 BACKGROUND, FOREGROUND = "#1e1e2e", "#cdd6f4"
@@ -191,6 +194,50 @@ def record_wait():
     draw("wait", "muster wait", lines)
 
 
+def members(target):
+    status = subprocess.run([MUSTER, "status", "--json", target], stdout=subprocess.PIPE, text=True, check=True)
+    return {member["task"]: member for job in json.loads(status.stdout)["jobs"] for member in job["members"]}
+
+
+def await_true(condition):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit("it took too long")
+        time.sleep(0.05)
+
+
+def record_elastic():
+    """The status of an elastic job before and after its chief is killed."""
+    target = "grpc://localhost:2222"
+    command = [MUSTER, "train", "--task=auto", "--meta-graph=" + MODEL, "--master=" + target, "--steps=1000000000",
+               "--feed=x:0=@%s/tests/fixtures/digits_x.npy" % ROOT, "--feed=y:0=@%s/tests/fixtures/digits_y.npy" % ROOT]
+    with tempfile.TemporaryDirectory() as folder:
+        processes = [subprocess.Popen([MUSTER, "serve", "--listen=localhost:2222"], stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL, text=True)]
+        try:
+            processes[0].stdout.readline()
+            for i in range(3):
+                processes.append(subprocess.Popen([*command, "--checkpoint-dir=run"], cwd=folder, stdout=subprocess.DEVNULL,
+                                                  stderr=subprocess.DEVNULL, env={**os.environ, "SLURM_PROCID": str(i)}))
+                await_true(lambda: len(members(target)) == i + 1)  # in the order of their slots
+            time.sleep(ELASTIC_S)
+            frames = [run([MUSTER, "status", target])]
+            processes[1].kill()
+            await_true(lambda: any(member["role"] == "chief" for task, member in members(target).items() if task != "task:0"))
+            time.sleep(ELASTIC_S)
+            frames.append(run([MUSTER, "status", target]))
+        finally:
+            for process in reversed(processes):
+                process.terminate()
+                process.wait(PATIENCE_S)
+    lines = []
+    for heading, frame in zip(("three tasks", "the chief was killed"), frames):
+        lines += [[], plain("# " + heading, COLOURS["2"]), plain("$ muster status " + target)] + frame
+    draw("elastic", "muster status of an elastic job", lines[1:])
+
+
 if __name__ == "__main__":
-    record_demo()
-    record_wait()
+    records = {"demo": record_demo, "wait": record_wait, "elastic": record_elastic}
+    for name in sys.argv[1:] or records:
+        records[name]()
