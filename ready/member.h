@@ -5,11 +5,11 @@
 
 G_BEGIN_DECLS
 
-/* The members of a model's job, as they are at one moment: values, for people. */
+/* The members of a model's job at one instant, as values, for status and logs. */
 
 typedef enum {
   MUSTER_MEMBER_STAYS,
-  MUSTER_MEMBER_LEFT,   /* it said so */
+  MUSTER_MEMBER_LEFT,   /* it announced that */
   MUSTER_MEMBER_ENDED,  /* its process ended, or its connection broke */
   MUSTER_MEMBER_SILENT, /* it wasn't renewed */
   MUSTER_N_MEMBER_ENDS,

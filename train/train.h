@@ -25,9 +25,9 @@ G_BEGIN_DECLS
  *
  * A task of an elastic job trains in rounds, as the chief or as a worker. When the chief is gone,
  * another task takes over: it claims the model, continues with the one on the master, and saves,
- * announces and ends the job from then on. A chief that was replaced works on as a worker. A task
- * that is cancelled or preempted leaves; the others do what it had in hand. A task of a job that is
- * over has nothing to do: it succeeds.
+ * announces and ends the job from then on. A chief that was replaced continues as a worker. A task
+ * that is cancelled or preempted leaves; the others train the batch that it had in hand. A task of
+ * a job that is over succeeds without training.
  *
  * INVALID_ARGUMENT if the scaffold has no train op or no global step, a feed or the loss isn't in
  * its graph, it can't be extended by positions, or the checkpoint is from another number of tasks;

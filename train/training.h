@@ -12,12 +12,13 @@ G_BEGIN_DECLS
  * @scaffold: the model
  * @master: where to train it
  * @is_worker: TRUE: a worker; FALSE: a chief
- * @is_elastic: all of the job's tasks are equal, and come and go: the master chooses the chief
- * among them (@is_worker, @task_number and @n_tasks are ignored), and batches are dealt to whoever
- * is there. It needs @model, @batches, and a master that keeps members (`muster serve`)
- * @min_tasks: of an elastic job: no task starts before so many are there; 0: 1
- * @max_tasks: of an elastic job: further tasks wait for a place; 0: 64. If it is above 64, the same
- *   in all of them
+ * @is_elastic: all tasks of the job are equal, and may start and stop at any time: one of them
+ * becomes the chief (@is_worker, @task_number and @n_tasks are ignored), and batches are dealt to
+ * the tasks that are present. It needs @model, @batches, and a master that keeps members (`muster
+ * serve`)
+ * @min_tasks: of an elastic job: number of tasks to wait for before training starts; 0: 1
+ * @max_tasks: of an elastic job: maximum number of tasks; further ones wait for a place; 0: 64. If
+ * it is above 64, the same in all tasks
  * @model: (nullable): the model's name in announcements
  * @task: (nullable): "worker:0", for messages
  * @task_number: below @n_tasks: 0 for the chief, another for each worker

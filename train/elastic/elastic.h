@@ -10,9 +10,9 @@ G_BEGIN_DECLS
 
 /* A task's part in a job whose tasks are equal: its membership at the master, and the role that it
  * has. A task trains in rounds (train/train_elastic.c): in each it is the chief or a worker, and a
- * round ends where the role changes. When the model has no chief, the member in the lowest slot
- * becomes it at once; each further one waits a little longer, in case that those before it are
- * silent. Who claims the model first is chief: a claim that is refused is another's success.
+ * round ends when the role changes. When the model has no chief, the member in the lowest slot
+ * claims it at once; each further one waits a little longer, since those before it may be silent.
+ * The first claim of the model wins; the others are refused.
  *
  * next, goes_on and the slots' functions are for the thread that trains. */
 typedef struct _MusterElastic MusterElastic;
@@ -23,11 +23,11 @@ typedef struct {
   const char *model;
   const char *task; /* (nullable) for messages */
   guint n_slots;
-  guint min_tasks;               /* no task starts before there are so many; 0: 1 */
-  guint max_tasks;               /* a task waits while there are so many others; 0: n_slots */
+  guint min_tasks;               /* tasks to wait for before this one starts; 0: 1 */
+  guint max_tasks;               /* a task waits while there are this many others; 0: n_slots */
   MusterSessionProgress waiting; /* (nullable) */
   gpointer waiting_data;
-  /* (nullable) FALSE with an error if this task couldn't be the chief now: meanwhile it works on,
+  /* (nullable) FALSE with an error if this task can't be the chief now: until then it trains
    * without a chief */
   gboolean (*may_lead) (gpointer user_data, GError **error);
   gpointer user_data;
@@ -45,32 +45,32 @@ void muster_elastic_free (MusterElastic *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterElastic, muster_elastic_free)
 
 /* Joins if it isn't a member, waits for enough tasks and for a role, and begins a round.
- * DEADLINE_EXCEEDED after timeout_us, which says what it waited for. */
+ * DEADLINE_EXCEEDED after timeout_us; the message has what it waited for. */
 gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellable *cancellable,
                               MusterElasticRole *role, GError **error);
 
-/* In a round: this task's slot, the others' slots, and what ends a wait for the model when the role
- * changes; the caller's cancellable does too. Borrowed. */
+/* In a round: this task's slot, the other tasks' slots, and the cancellable that ends a wait for
+ * the model when the role changes or the caller's cancellable is cancelled. Borrowed. */
 guint muster_elastic_slot (MusterElastic *self);
 const MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
 GCancellable *muster_elastic_cancellable (MusterElastic *self);
 /* TRUE if the model had a chief before this round, at this server. */
 gboolean muster_elastic_is_takeover (MusterElastic *self);
-/* How long this round may wait for the model: timeout_us, 0 as ever, or less. */
+/* The timeout of this round's wait for the model: timeout_us (0: no limit) or less. */
 gint64 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us);
 
-/* What the hook of a round needs (elastic_hook.h). */
+/* For the hook of a round (elastic_hook.h). */
 
-/* The session of the round is there (coordinator), or it is being created (NULL). */
+/* The round has a session (its coordinator), or is creating one (NULL). */
 void muster_elastic_set_session (MusterElastic *self, MusterCoordinator *coordinator);
 /* Before a step: FALSE with CANCELLED if the slot isn't this task's any more. */
 gboolean muster_elastic_check (MusterElastic *self, GError **error);
 /* After a step: FALSE if the round ends here. */
 gboolean muster_elastic_may_step (MusterElastic *self, gboolean has_trained);
 
-/* Before a round ends with a failure: a step that was refused, since another process has made it,
- * isn't one (a task that sleeps for a lease loses its slot). The failure becomes CANCELLED, and
- * another round follows. */
+/* Before a round ends with a failure: a step that was refused because another process has run it
+ * isn't a failure (a task that is suspended for a lease loses its slot). The error becomes
+ * CANCELLED, and another round follows. */
 void muster_elastic_judge (MusterElastic *self, GError **failure);
 
 /* After a round: TRUE if it ended because the role has changed or the membership was lost: another

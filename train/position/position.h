@@ -7,8 +7,8 @@
 
 G_BEGIN_DECLS
 
-/* Keeps each task's position in its data in the model itself, so that a checkpoint has weights and
- * positions of one moment. A resumed job skips no batch and trains none twice, whichever process or
+/* Keeps each task's position in its data in the model itself, so that the weights and positions of
+ * a checkpoint agree. A resumed job skips no batch and trains none twice, whichever process or
  * master died, on any master.
  *
  * A meta graph is extended by four global variables: muster/begun and muster/done, which count each
@@ -16,12 +16,12 @@ G_BEGIN_DECLS
  * The master refuses the step (INVALID_ARGUMENT) if the task is at another position. It counts the
  * batch as begun, then lets the train op write, then counts it as done. Therefore:
  *
- * - while begun equals done and begun doesn't change, nothing writes. The chief's saver sets hold,
+ * - while begun equals done and begun doesn't change, no step writes. The chief's saver sets hold,
  *   which every task reads with its steps, waits for that state, saves, checks again, and discards
  *   a save that isn't a cut (muster_position_guard ());
- * - whether a step with a lost response was done is known. One that was aborted in the middle
- * shows: begun stays ahead of done. Only the last checkpoint repairs that: the task that detects it
- *   resets the master, and the chief prepares the model again;
+ * - it is known whether a step whose response was lost is done. A step that was aborted midway
+ *   shows in the counts: begun stays ahead of done. Only the last checkpoint repairs that: the task
+ *   that detects it resets the master, and the chief prepares the model again;
  * - a chief whose predecessor died continues with the model on the master if no step was cut off
  *   (continue_func of MusterPrepareOptions);
  * - otherwise it first resets the master (reset_master), so that no earlier step runs on over what
@@ -33,13 +33,13 @@ G_BEGIN_DECLS
  *
  * Input that the graph reads by itself (queues, files) has no position, only fed input.
  *
- * That is a job with a fixed number of tasks: each has its share of the batches. In a job whose
- * batches are dealt (muster_position_add_dealt ()) tasks come and go. A task is in a slot, which
- * has the position that a task has otherwise, at muster/slot/begun and muster/slot/done, and one
- * batch in hand, muster/taken. A step trains that and draws the next one from muster/next. A save
- * is a cut as before, so that all batches that were drawn are done but for those in hand. What a
- * slot has in hand whose task is gone is done by the next task in that slot, or by another that
- * takes the slot over for that one step ([struct@PositionSlots]). */
+ * The above holds for a job with a fixed number of tasks, each with its share of the batches. In a
+ * job whose batches are dealt (muster_position_add_dealt ()), the tasks may change. Each task has a
+ * slot. The slot has the position, in muster/slot/begun and muster/slot/done, and one batch in
+ * hand, in muster/taken. A step trains that batch and draws the next one from muster/next. A save
+ * is a cut as before: all batches that were drawn are done, except those in hand. If the task of a
+ * slot is gone, its batch in hand is trained by the next task in that slot, or by another task that
+ * claims the slot for that one step ([struct@PositionSlots]). */
 
 /**
  * MUSTER_POSITION_BEGUN:
@@ -52,8 +52,8 @@ G_BEGIN_DECLS
  * MUSTER_POSITION_DONE:
  *
  * The added variable that counts the batches that each task has done: int64 [n_tasks]. If batches
- * are dealt: what a job with a fixed number of tasks had done, from which this one continues, or
- * [0].
+ * are dealt: what the job with a fixed number of tasks, which this one continues, had done; [0] in
+ * a new job.
  */
 #define MUSTER_POSITION_DONE "muster/done"
 
@@ -123,8 +123,8 @@ MusterMetaGraph *muster_position_add (MusterMetaGraph *meta_graph, guint n_tasks
  * @meta_graph: the model
  * @n_slots: the largest number of tasks at one time, from 1 to 65536; the same in every task
  *
- * muster_position_add () for a job whose tasks come and go, with batches that are dealt. Restores
- * checkpoints of a job with any fixed number of tasks too, and continues it.
+ * muster_position_add () for a job with a changing number of tasks, to which batches are dealt. It
+ * also continues checkpoints of a job with a fixed number of tasks.
  *
  * Returns: (transfer full): the extended meta graph
  */
@@ -238,8 +238,8 @@ void muster_position_guard_free (MusterPositionGuard *self);
  * @meta_graph: its model
  * @options: (nullable): NULL: the defaults
  *
- * Makes each save of @saver a cut over all tasks. A job of one task that saves by itself isn't told
- * to hold, only checked. Does nothing if the graph isn't extended.
+ * Makes each save of @saver a cut over all tasks. A job of one task that saves by itself doesn't
+ * hold; it is only checked. Does nothing if the graph isn't extended.
  */
 void muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
                             const MusterPositionGuard *options);
@@ -268,16 +268,16 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
 
 /**
  * MusterPositionSlots:
- * @version: a number that changes whenever a task comes or goes; called at every step
+ * @version: a number that changes when a task joins or leaves; called at every step
  * @has_task: whether a task is in the slot; also for this task's own slots
- * @claim: makes the slot this task's own beside the one that it has. FALSE with an error, which is
+ * @claim: gives the slot to this task, in addition to its own. FALSE with an error, which is
  *   only logged: another task has it. Must return by the deadline, on the system's clock
- * @release: gives up a slot that @claim made this task's own
+ * @release: releases a slot that @claim gave to this task
  * @user_data: for the functions
  *
- * Who is in which slot, and how a task takes over one that nobody is in. @claim must exclude every
- * other process from the slot until @release, which the end of the hook calls at the latest. The
- * functions are called on the thread that runs the steps.
+ * The functions by which a hook knows which slots have a task, and claims one that has none. @claim
+ * must exclude every other process from the slot until @release, which the end of the hook calls at
+ * the latest. The functions are called on the thread that runs the steps.
  */
 typedef struct {
   guint64 (*version) (gpointer user_data);
@@ -290,7 +290,7 @@ typedef struct {
 
 /**
  * MusterPositionOptions:
- * @task: below the number of tasks; each process must be another task. If batches are dealt, the
+ * @task: below the number of tasks, different in each process. If batches are dealt, the
  *   task's slot, which no other process may be in
  * @name: (nullable): this task's name, "worker:1", from which the others' names follow; NULL: task
  *   0 is chief:0, 1 worker:0 and so on
@@ -305,9 +305,9 @@ typedef struct {
  *   hold is cleared for all tasks
  * @others_us: how long a task that has done its share waits while no task does a batch, before it
  *   fails (DEADLINE_EXCEEDED, which names the task to restart); 0: 30 minutes
- * @slots: (nullable): if batches are dealt: how the batches that gone tasks have in hand are
- *   done, by the task in the lowest slot or by one that has none left. The struct is copied. NULL:
- *   only the next task in such a slot does them
+ * @slots: (nullable): if batches are dealt: how to train what departed tasks have in hand, by the
+ * task in the lowest slot or by one without a batch. The struct is copied. NULL: only the next task
+ * in such a slot trains it
  * @clock: (nullable): NULL: the machine's
  *
  * Options of a position hook.
