@@ -9,11 +9,11 @@ G_BEGIN_DECLS
  * MusterMembership:
  *
  * A task's place in a job, at a master that keeps members (`muster serve`). It holds a slot that no
- * other task has, hears who else is a member and whether the model has a chief, and is renewed in
- * the background. When its connection breaks or the server restarts, it joins again by itself, in
- * the same slot ([struct@Roster], n_joins). It is lost when another task has that slot by then, or
- * when the server heard nothing of it for as long as a lease lasts. Dropping the last reference
- * ends it. Any thread.
+ * other task has, receives the roster of the job's members, and is renewed in the background. When
+ * its connection breaks or the server restarts, it joins again by itself, in the same slot
+ * ([struct@Roster], n_joins). It is lost if another task has that slot by then, or if the server
+ * received nothing from it for the length of a lease. Dropping the last reference ends it. Any
+ * thread.
  */
 
 #define MUSTER_TYPE_MEMBERSHIP (muster_membership_get_type ())
@@ -24,8 +24,8 @@ G_DECLARE_DERIVABLE_TYPE (MusterMembership, muster_membership, MUSTER, MEMBERSHI
  * @model: the model that the job trains
  * @task: the task's name for messages, "worker:3" (nullable)
  * @slot: the slot that is wanted; -1: the lowest that is free
- * @n_slots: the number of the model's slots, from 1 to %MUSTER_MAX_SLOTS; all of its members say
- *   the same
+ * @n_slots: the number of the model's slots, from 1 to %MUSTER_MAX_SLOTS; the same for all of its
+ *   members
  *
  * A task's request to be a member.
  */
@@ -79,7 +79,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJoin, muster_join_free)
 
 /**
  * MusterRoster:
- * @version: grows with each roster that a membership hears, from 1
+ * @version: the number of the roster among those that the membership received, from 1
  * @n_joins: how often the membership has joined. After a rise, another task may have had the slot
  *   in between
  * @n_slots: the number of the model's slots
@@ -89,7 +89,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJoin, muster_join_free)
  * @epoch: of its last chief; 0: it never had one
  * @is_over: the job is over
  *
- * Who is a member of a job.
+ * The members of a job, and the state of its chief.
  */
 typedef struct {
   guint64 version;
@@ -175,7 +175,7 @@ guint muster_membership_slot (MusterMembership *self);
  * muster_membership_roster:
  * @self: a membership
  *
- * The last roster heard. While the server can't be reached, it may be outdated.
+ * The last roster received. While the server can't be reached, it may be outdated.
  *
  * Returns: (transfer full): a roster
  */
@@ -201,7 +201,7 @@ gboolean muster_membership_wait (MusterMembership *self, guint64 after_version, 
  * @self: a membership
  * @n_batches: the number of batches that this task has done so far, in all
  *
- * Tells the server, for people, how far the task is. It is sent in the background, at most once a
+ * Reports the task's progress, for status and metrics. It is sent in the background, at most once a
  * second.
  */
 void muster_membership_report (MusterMembership *self, gint64 n_batches);
@@ -224,8 +224,8 @@ gboolean muster_membership_check (MusterMembership *self, GError **error);
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
- * Leaves the job. The other members hear of it at once, as when the last reference is dropped, but
- * the server knows that the task meant to.
+ * Leaves the job. The other members are notified at once, as when the last reference is dropped,
+ * but the server records that the task left by itself.
  *
  * Returns: %TRUE, or %FALSE with an error
  */
@@ -237,7 +237,7 @@ gboolean muster_membership_leave (MusterMembership *self, gint64 deadline_us,
  * @self: a membership
  * @user_data: the data of the registration
  *
- * Called when a membership has heard a roster, or is lost, on a thread of the client's. It must
+ * Called when a membership has received a roster, or is lost, on a thread of the client's. It must
  * neither block nor drop the membership's last reference.
  */
 typedef void (*MusterMembershipFunc) (MusterMembership *self, gpointer user_data);
@@ -245,12 +245,12 @@ typedef void (*MusterMembershipFunc) (MusterMembership *self, gpointer user_data
 /**
  * muster_membership_set_listener:
  * @self: a membership
- * @func: (nullable) (scope notified): called for each change from now on; %NULL: nobody
+ * @func: (nullable) (scope notified): called for each change from now on; %NULL: none
  * @user_data: passed to it
  * @destroy: (nullable): frees @user_data
  *
- * Sets the one that is called for each change, instead of the one before, which isn't called any
- * more when this returns.
+ * Sets the function that is called for each change. The previous one isn't called any more when
+ * this returns.
  */
 void muster_membership_set_listener (MusterMembership *self, MusterMembershipFunc func,
                                      gpointer user_data, GDestroyNotify destroy);
@@ -259,7 +259,7 @@ void muster_membership_set_listener (MusterMembership *self, MusterMembershipFun
  * muster_membership_set_roster:
  * @self: a membership
  * @slot: its slot
- * @roster: what was heard; its version is ignored
+ * @roster: what was received; its version is ignored
  *
  * For implementations: notes a roster, and calls the listener.
  */

@@ -304,9 +304,8 @@ parse (Own *self, MusterCliOptions *options, char **argv, GError **error)
        "answer, 3 invalid usage; needs no token",
        "[=MODEL]"},
       {"watch", 0, 0, G_OPTION_ARG_STRING, &self->watch,
-       "show it again when something has changed, and after this time, until interrupted (default: "
-       "2s "
-       "on a terminal, elsewhere only changes)",
+       "show it again at each change, and at this interval, until interrupted (default: 2s on a "
+       "terminal, elsewhere only at changes)",
        "[=TIME]"},
       {NULL}};
   g_auto (GStrv) with_ready = muster_cli_allow_no_value (argv, "--ready");

@@ -26,8 +26,8 @@ static const char summary[] =
     "command resumes from there.\n\n"
     "Set --task and --tasks, or TF_CONFIG. Without them the job has one task. With --task=auto "
     "all\n"
-    "tasks of a job run the same command, and come and go: the server chooses the chief, another\n"
-    "task takes over when it is gone, and batches are dealt to the tasks that are there.\n\n"
+    "tasks of a job run the same command and may start and stop at any time. One of them is the\n"
+    "chief; when it is gone, another takes over. Each batch goes to one of the running tasks.\n\n"
     "To try it without files of your own: muster train --example --checkpoint-dir=run\n\n"
     "  muster train --meta-graph=digits.meta --master=local --feed=x:0=@images.npy "
     "--feed=y:0=@labels.npy \\\n"
@@ -495,9 +495,10 @@ muster_cli_train (int argc G_GNUC_UNUSED, char **argv)
       {"tasks", 0, 0, G_OPTION_ARG_INT, &command.tasks,
        "number of tasks, including the chief (default: from TF_CONFIG, or 1)", "N"},
       {"min-tasks", 0, 0, G_OPTION_ARG_INT, &command.min_tasks,
-       "of --task=auto: number of tasks to wait for before the job starts (default: 1)", "N"},
+       "with --task=auto: number of tasks to wait for before training starts (default: 1)", "N"},
       {"max-tasks", 0, 0, G_OPTION_ARG_INT, &command.max_tasks,
-       "of --task=auto: maximum number of tasks; further ones wait for a place (default: 64)", "N"},
+       "with --task=auto: maximum number of tasks; further ones wait for a place (default: 64)",
+       "N"},
       {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &command.feeds,
        "data to feed in batches of rows: a NumPy file or a JSON list (default: none; the graph has "
        "its own input)",

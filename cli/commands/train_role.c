@@ -67,8 +67,9 @@ take_auto (MusterTrainRole *self, int n_tasks, GError **error)
 {
   const char *number = g_getenv ("SLURM_PROCID");
   if (n_tasks > 0)
-    return muster_cli_usage_error (error, "--tasks can't be combined with --task=auto, whose tasks "
-                                          "come and go; use --min-tasks and --max-tasks");
+    return muster_cli_usage_error (error,
+                                   "--tasks can't be combined with --task=auto, whose number "
+                                   "of tasks may change; use --min-tasks and --max-tasks");
   self->is_elastic = TRUE;
   self->n_tasks = 1;
   g_free (self->task);
