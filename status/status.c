@@ -37,7 +37,9 @@ muster_status_chief (const Muster__Announcement *model)
                             age);
   if (model->phase == MUSTER__PHASE__PREPARED && model->prepared)
     return g_strdup_printf ("prepared the model and exited, %s ago", lost);
-  return g_strdup_printf ("%s %s ago, while %s", model->failed ? "failed" : "lost", lost, phase);
+  const gboolean is_known = model->phase != MUSTER__PHASE__UNKNOWN; /* a reset clears it */
+  return g_strdup_printf ("%s %s ago%s%s", model->failed ? "failed" : "lost", lost,
+                          is_known ? ", while " : "", is_known ? phase : "");
 }
 
 static void

@@ -32,6 +32,19 @@ MUSTER_TEST (StatusMember, that_left_has_how_long_it_was_a_member)
   member.left_age_us = 30 * MUSTER_SECOND;
   g_autofree char *text = muster_status_member (&member);
 
-  MUSTER_EXPECT_STREQ (
-      text, "task:3 (host:7)  slot 2, 30.0 s ago: left, after 20.0 s and 120 batches");
+  MUSTER_EXPECT_STREQ (text,
+                       "task:3 (host:7)  slot 2, 30.0 s ago: left, after 20.0 s and 120 batches");
+}
+
+MUSTER_TEST (StatusChief, that_is_lost_has_its_last_phase_unless_a_reset_cleared_it)
+{
+  Muster__Announcement model = MUSTER__ANNOUNCEMENT__INIT;
+  model.lost_age_us = 30 * MUSTER_SECOND;
+  model.phase = MUSTER__PHASE__TRAINING;
+  g_autofree char *training = muster_status_chief (&model);
+  model.phase = MUSTER__PHASE__UNKNOWN;
+  g_autofree char *cleared = muster_status_chief (&model);
+
+  MUSTER_EXPECT_STREQ (training, "lost 30.0 s ago, while training");
+  MUSTER_EXPECT_STREQ (cleared, "lost 30.0 s ago");
 }
