@@ -17,7 +17,7 @@ check (const MusterTraining *training, GError **error)
   const char *wrong = NULL;
 
   if (training->model == NULL)
-    wrong = "an elastic job needs the model's name, under which its tasks find each other";
+    wrong = "an elastic job needs the model's name; set 'model' in the training";
   else if (training->max_tasks > 0 && training->min_tasks > training->max_tasks)
     wrong =
         "min_tasks is above max_tasks; set it to the number of tasks that the job needs to start";
