@@ -26,7 +26,7 @@ G_BEGIN_DECLS
  * @always_restore: a chief whose predecessor has left the model whole on the master continues with
  *   it (a model with a name and positions). TRUE: it restores the last checkpoint in any case
  * @continue_without_positions: it also continues with a model that has no positions, of which
- *   nobody knows whether the predecessor's last step was cut off, and what its input has read
+ *   it is unknown whether the predecessor's last step was cut off, and what its input has read
  * @save_checkpoint_us: the interval of checkpoints in microseconds; 0: 600 s, unless it is given in
  *   steps; %MUSTER_NEVER: none. Setting the steps disables the default in seconds and the reverse;
  *   setting both is INVALID_ARGUMENT (DMON.3), here and below

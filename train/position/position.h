@@ -24,10 +24,9 @@ G_BEGIN_DECLS
  *   that detects it resets the master, and the chief prepares the model again;
  * - a chief whose predecessor died continues with the model on the master if no step was cut off
  *   (continue_func of MusterPrepareOptions);
- * - otherwise it first resets the master (reset_master), so that no earlier step runs on over what
- *   it restores; the other tasks wait for the model again. A job of one task does
- *   so only if no claim ends the earlier session (reset_unclaimed). All tasks have their sessions
- * at one master;
+ * - otherwise it first resets the master (reset_master), so that no earlier step writes over what
+ * it restores; the other tasks wait for the model again. A job of one task does so only if no claim
+ * ends the earlier session (reset_unclaimed). All tasks have their sessions at one master;
  * - any saver and task may write hold, only the chief muster/over: when all batches are done it
  *   writes their number, and no save can overwrite that, whatever the order of steps on the master.
  *

@@ -103,8 +103,8 @@ void muster_position_quiesce (MusterSession *session, const MusterPositionQuiesc
 
 /* Whether a model that a chief has left is whole: each step that was running when this began has
  * ended, so that its task's begun equals its done, or the task has begun another. A task begins one
- * only after the one before. Waits until then, until_us at most, and holds nobody. FALSE with
- * FAILED_PRECONDITION, and *torn, if a step of that task doesn't end. */
+ * only after the one before. Waits until then, until_us at most, without holding any task. FALSE
+ * with FAILED_PRECONDITION, and *torn, if a step of that task doesn't end. */
 typedef struct {
   guint n_tasks;
   MusterClock *clock; /* (not owned) */
