@@ -15,7 +15,8 @@
 
 # Each job has a port of its own, since jobs may share a node. Within a cluster's network; with TLS and tokens: docs/serving.md.
 port=$((20000 + SLURM_JOB_ID % 10000))
-export master=grpc://$(hostname):$port
+master=grpc://$(hostname):$port
+export master
 
 # One task. If it is killed, as by the memory limit, it starts again and joins the job.
 task() {

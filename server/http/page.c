@@ -247,8 +247,9 @@ put_jobs (GString *out, const Muster__StatusResponse *status)
   for (gsize i = 0; i < status->n_jobs; i++)
     n += status->jobs[i]->n;
   muster_html_put (out, "<section><h2>Tasks: %d</h2>", n);
-  g_string_append (out, "<table><tr><th>task</th><th>model</th><th>role</th>"
-                        "<th class=\"number\">batches</th><th class=\"number\">member for</th></tr>");
+  g_string_append (out,
+                   "<table><tr><th>task</th><th>model</th><th>role</th>"
+                   "<th class=\"number\">batches</th><th class=\"number\">member for</th></tr>");
   for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)
     put_job (out, status->jobs[i]);
   g_string_append (out, "</table></section>");
