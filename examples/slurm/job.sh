@@ -18,7 +18,7 @@ port=$((20000 + SLURM_JOB_ID % 10000))
 master=grpc://$(hostname):$port
 export master
 
-# One task. If it is killed, as by the memory limit, it starts again and joins the job.
+# One task. If it is killed, such as by the OOM killer, it starts again and joins the job.
 task() {
   trap 'ending=yes' TERM
   while :; do
