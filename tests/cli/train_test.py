@@ -222,7 +222,7 @@ class Alone(Case):
 
     def test_reports_to_programs_in_lines(self):
         done = train(*LOCAL, "--steps=5000", "--checkpoint-dir=" + self.run_dir, "--save-every=2000", "--loss=loss:0",
-                     "--json", "--keep=2")
+                     "--json", "--keep=2", "--save-blocking")  # a slow disk would make fewer checkpoints
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = events(done.stdout)
         ready, last = lines[0], lines[-1]
