@@ -2,6 +2,7 @@
 #include "tests/server/served.h"
 #include "tests/server/stuck_master.h"
 
+#include "base/protowire.h"
 #include "graph/graph_builder.h"
 #include "rpc/server/proxy.h"
 #include "rpc/server/rpc_server.h"
@@ -33,13 +34,37 @@ fixture_clear (Fixture *f)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
 
+/* How a step is run. */
+typedef enum { WHOLE, CALLABLE, PART } Way;
+
 typedef struct {
-  MusterSession *session;    /* (not owned) */
+  MusterSession *session; /* (not owned) */
+  Way way;
+  const char *feed;          /* (nullable) NULL: the position */
   const char *fetch;         /* (nullable) NULL: "stuck:0" */
   GCancellable *cancellable; /* (not owned) (nullable) */
   GThread *thread;
   GError *error; /* (owned) (nullable) */
 } Step;
+
+static void
+run_callable (Step *self, const MusterStep *step, MusterTensor **got)
+{
+  const gint64 callable =
+      muster_session_make_callable (self->session, step, test_deadline (), NULL, &self->error);
+  MUSTER_EXPECT_NO_ERROR (self->error);
+  muster_session_run_callable (self->session, callable, &step->feeds[0].tensor, 1, test_deadline (),
+                               got, NULL, self->cancellable, &self->error);
+}
+
+static void
+run_part (Step *self, const MusterStep *step, MusterTensor **got)
+{
+  g_autofree char *parts =
+      muster_session_set_up_partial_run (self->session, step, test_deadline (), NULL, &self->error);
+  MUSTER_EXPECT_NO_ERROR (self->error);
+  muster_session_run_part (self->session, parts, step, got, NULL, self->cancellable, &self->error);
+}
 
 static gpointer
 run_step (gpointer data)
@@ -47,10 +72,19 @@ run_step (gpointer data)
   Step *self = data;
   g_autoptr (MusterTensor) position = muster_tensor_new_int64 (4);
   g_autoptr (MusterTensor) got = NULL;
-  const MusterFeed feed = {"muster/position:0", position};
+  const MusterFeed feed = {self->feed != NULL ? self->feed : "muster/position:0", position};
   const char *fetch = self->fetch != NULL ? self->fetch : "stuck:0";
-  const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
-  muster_session_run (self->session, &step, &got, NULL, self->cancellable, &self->error);
+  const MusterStep step = {.feeds = &feed,
+                           .n_feeds = 1,
+                           .fetches = &fetch,
+                           .n_fetches = 1,
+                           .deadline_us = test_deadline ()};
+  if (self->way == CALLABLE)
+    run_callable (self, &step, &got);
+  else if (self->way == PART)
+    run_part (self, &step, &got);
+  else
+    muster_session_run (self->session, &step, &got, NULL, self->cancellable, &self->error);
   return NULL;
 }
 
@@ -94,12 +128,13 @@ let_messages_pass (Served *served)
 }
 
 /* Cancels a step, and then waits until another cancelled one, which isn't positioned, has ended. */
-MUSTER_TEST (LastingSteps, outlive_their_caller)
+static void
+expect_to_outlive_its_caller (Way way)
 {
   g_auto (Fixture) f = fixture ();
   MUSTER_ASSERT_NOT_NULL (f.session);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  Step step = {.session = f.session, .cancellable = cancellable};
+  Step step = {.session = f.session, .way = way, .cancellable = cancellable};
   step_start (&step);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
   g_cancellable_cancel (cancellable);
@@ -109,16 +144,33 @@ MUSTER_TEST (LastingSteps, outlive_their_caller)
   let_messages_pass (&f.front);
 
   g_autoptr (GCancellable) other = g_cancellable_new ();
-  ServedStuck ordinary;
-  served_stuck_start (&ordinary, f.session, other);
+  Step ordinary = {.session = f.session, .way = way, .feed = "x:0", .cancellable = other};
+  step_start (&ordinary);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 2));
   g_cancellable_cancel (other);
-  g_autoptr (GError) cancelled = served_stuck_join (&ordinary);
+  step_join (&ordinary);
+  MUSTER_EXPECT_ERROR (ordinary.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&ordinary.error);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
 
   stuck_master_let_go (f.master);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 0));
   MUSTER_EXPECT_EQ (stuck_master_n_whole (f.master), 1U);
+}
+
+MUSTER_TEST (LastingSteps, outlive_their_caller)
+{
+  expect_to_outlive_its_caller (WHOLE);
+}
+
+MUSTER_TEST (LastingSteps, outlive_their_caller_as_callables)
+{
+  expect_to_outlive_its_caller (CALLABLE);
+}
+
+MUSTER_TEST (LastingSteps, outlive_their_caller_as_parts)
+{
+  expect_to_outlive_its_caller (PART);
 }
 
 typedef struct {
@@ -134,11 +186,12 @@ run_close (gpointer data)
   return NULL;
 }
 
-MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_of_their_session)
+static void
+expect_to_be_waited_for (Way way)
 {
   g_auto (Fixture) f = fixture ();
   MUSTER_ASSERT_NOT_NULL (f.session);
-  Step step = {.session = f.session};
+  Step step = {.session = f.session, .way = way};
   Close closing = {f.session, NULL};
   step_start (&step);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
@@ -155,6 +208,16 @@ MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_of_their_session)
   MUSTER_EXPECT_EQ (stuck_master_n_whole (f.master), 1U);
   g_clear_error (&closing.error);
   g_clear_error (&step.error);
+}
+
+MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_of_their_session)
+{
+  expect_to_be_waited_for (WHOLE);
+}
+
+MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_as_callables)
+{
+  expect_to_be_waited_for (CALLABLE);
 }
 
 MUSTER_TEST (LastingSteps, are_not_cut_by_a_close_that_has_no_time)
@@ -246,6 +309,7 @@ typedef struct {
   MusterRpcServer *server;
   GAsyncQueue *steps;  /* (element-type MusterRpcCall) */
   GAsyncQueue *events; /* (element-type utf8) static */
+  gint n_callables;    /* atomic */
   Served front;
   MusterSession *session;
 } Behind;
@@ -255,6 +319,16 @@ behind_create (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data
 {
   g_auto (MusterRope) answer = MUSTER_ROPE_INIT;
   g_byte_array_append (muster_rope_tail (&answer), (const guint8 *)"\x0a\x03one", 5);
+  muster_rpc_call_reply (call, &answer);
+}
+
+static void
+behind_make_callable (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
+{
+  Behind *self = data;
+  g_auto (MusterRope) answer = MUSTER_ROPE_INIT;
+  muster_proto_put_uint (muster_rope_tail (&answer), 1,
+                         (guint64)g_atomic_int_add (&self->n_callables, 1) + 1);
   muster_rpc_call_reply (call, &answer);
 }
 
@@ -281,6 +355,10 @@ behind_start (Behind *self)
   muster_rpc_server_add_method (self->server, "/tensorflow.MasterService/CreateSession",
                                 behind_create, self);
   muster_rpc_server_add_method (self->server, "/tensorflow.MasterService/RunStep", behind_run,
+                                self);
+  muster_rpc_server_add_method (self->server, "/tensorflow.MasterService/MakeCallable",
+                                behind_make_callable, self);
+  muster_rpc_server_add_method (self->server, "/tensorflow.MasterService/RunCallable", behind_run,
                                 self);
   muster_rpc_server_add_method (self->server, "/tensorflow.MasterService/CloseSession",
                                 behind_close, self);
@@ -310,25 +388,26 @@ behind_take_step (Behind *self)
   return g_async_queue_timeout_pop (self->steps, 30 * MUSTER_SECOND);
 }
 
-MUSTER_TEST (LastingSteps, outlive_their_caller_behind_a_gateway)
+static void
+expect_to_outlive_its_caller_behind_a_gateway (Way way)
 {
   g_auto (Behind) f = {0};
   behind_start (&f);
   MUSTER_ASSERT_NOT_NULL (f.session);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  Step step = {.session = f.session, .cancellable = cancellable};
-  ServedStuck ordinary;
+  Step step = {.session = f.session, .way = way, .cancellable = cancellable};
+  Step ordinary = {.session = f.session, .way = way, .feed = "x:0", .cancellable = cancellable};
   step_start (&step);
   g_autoptr (MusterRpcCall) passed = behind_take_step (&f);
   MUSTER_ASSERT_NOT_NULL (passed);
-  served_stuck_start (&ordinary, f.session, cancellable);
+  step_start (&ordinary);
   g_autoptr (MusterRpcCall) beside = behind_take_step (&f);
   MUSTER_ASSERT_NOT_NULL (beside);
 
   g_cancellable_cancel (cancellable);
 
   step_join (&step);
-  g_autoptr (GError) cancelled = served_stuck_join (&ordinary);
+  step_join (&ordinary);
   const gint64 until_us = test_deadline ();
   while (!muster_rpc_call_is_gone (beside) &&
          muster_clock_now_us (muster_system_clock ()) < until_us) {
@@ -338,6 +417,17 @@ MUSTER_TEST (LastingSteps, outlive_their_caller_behind_a_gateway)
   muster_rpc_call_reply (passed, NULL);
   muster_rpc_call_reply (beside, NULL);
   g_clear_error (&step.error);
+  g_clear_error (&ordinary.error);
+}
+
+MUSTER_TEST (LastingSteps, outlive_their_caller_behind_a_gateway)
+{
+  expect_to_outlive_its_caller_behind_a_gateway (WHOLE);
+}
+
+MUSTER_TEST (LastingSteps, outlive_their_caller_behind_a_gateway_as_callables)
+{
+  expect_to_outlive_its_caller_behind_a_gateway (CALLABLE);
 }
 
 MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_behind_a_gateway)
