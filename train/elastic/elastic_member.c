@@ -8,16 +8,14 @@
 #define JOIN_US      (30 * MUSTER_SECOND)
 #define LEAVE_US     (2 * MUSTER_SECOND)
 
-static MusterMembership *
-join_slot (MusterElastic *self, gint slot, gint64 deadline_us, GCancellable *cancellable,
-           GError **error)
+/* A task in any slot. */
+static MusterJoin
+any_slot (const MusterElastic *self)
 {
-  const MusterJoin join = {.model = self->options.model,
-                           .task = self->options.task,
-                           .slot = slot,
-                           .n_slots = self->options.n_slots};
-
-  return muster_master_join (self->options.master, &join, deadline_us, cancellable, error);
+  return (MusterJoin){.model = self->options.model,
+                      .task = self->options.task,
+                      .slot = -1,
+                      .n_slots = self->options.n_slots};
 }
 
 void
@@ -84,9 +82,13 @@ slots_claim (guint slot, gint64 deadline_us, GCancellable *cancellable, gpointer
              GError **error)
 {
   MusterElastic *self = data;
+  MusterJoin takeover = any_slot (self);
 
+  takeover.slot = (gint)slot;
+  takeover.is_takeover = TRUE;
   muster_elastic_leave (&self->lent);
-  self->lent = join_slot (self, (gint)slot, deadline_us, cancellable, error);
+  self->lent =
+      muster_master_join (self->options.master, &takeover, deadline_us, cancellable, error);
   return self->lent != NULL;
 }
 
@@ -136,10 +138,12 @@ is_crowded (MusterElastic *self)
 static gboolean
 join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  const MusterJoin task = any_slot (self);
   g_autoptr (GError) failure = NULL;
 
-  self->membership = join_slot (self, -1, MIN (muster_elastic_in_us (JOIN_US), deadline_us),
-                                cancellable, &failure);
+  self->membership =
+      muster_master_join (self->options.master, &task,
+                          MIN (muster_elastic_in_us (JOIN_US), deadline_us), cancellable, &failure);
   if (self->membership == NULL && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED) &&
       !muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE)) {
     g_propagate_error (error, g_steal_pointer (&failure));
