@@ -392,6 +392,41 @@ job_cut_off_a_step (Job *job, MusterScaffold *scaffold, gint64 task)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
+gint64
+life_in_hand (Life *life, guint slot)
+{
+  g_auto (MusterPositionState) state = {.is_dealt = TRUE};
+  g_autoptr (GError) error = NULL;
+
+  muster_position_read (muster_monitored_session_session (life->session), JOB_SLOTS, &state,
+                        MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return error == NULL ? muster_position_taken (&state, slot) : G_MININT64;
+}
+
+void
+life_step_apart (Life *life, const char *kind, gint64 slot, gint64 position, gint64 deal)
+{
+  g_autofree char *held = g_strconcat (kind, "/held", NULL);
+  const char *const targets[] = {held};
+  g_autoptr (MusterTensor) which = muster_tensor_new_int64 (slot);
+  g_autoptr (MusterTensor) where = muster_tensor_new_int64 (position);
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  g_autoptr (MusterTensor) batch = NULL;
+  g_autoptr (GError) error = NULL;
+
+  muster_batches_seek (batches, deal);
+  muster_batches_next (batches, &batch);
+  const MusterFeed feeds[] = {
+      {"rows:0", batch}, {MUSTER_POSITION_TASK, which}, {MUSTER_POSITION_POSITION, where}};
+  const MusterStep step = {.feeds = feeds, .n_feeds = 3, .targets = targets, .n_targets = 1};
+  MUSTER_EXPECT_TRUE (muster_session_run (muster_monitored_session_session (life->session), &step,
+                                          NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
 void
 life_set_hold (Life *life, gint64 hold)
 {

@@ -101,6 +101,12 @@ char *job_check_latest (Job *job, gint64 n_batches);
 /* The rest of a life, after which so many batches are in the checkpoint. */
 void life_run_to_end (Life *life, gint64 n_batches);
 
+/* What the slot has in hand. */
+gint64 life_in_hand (Life *life, guint slot);
+/* A step of that kind (MUSTER_POSITION_TRAIN), with that batch, as the task of the slot, which
+ * nobody knows to be there. */
+void life_step_apart (Life *life, const char *kind, gint64 slot, gint64 position, gint64 deal);
+
 void life_set_hold (Life *life, gint64 hold);
 
 /* As `muster save`: by the meta graph that was exported, which has no positions. */

@@ -2,14 +2,9 @@
 #include "train/elastic/elastic_private.h"
 
 #include "base/error.h"
-#include "train/position/position_private.h"
-
-#include <string.h>
 
 /* Refused claims in a row while no chief is alive. */
 #define MOST_REFUSALS 20
-/* How long a task whose step was refused waits to hear that it isn't a member any more. */
-#define HEAR_US MUSTER_SECOND
 
 static void
 cancel_round (GCancellable *callers G_GNUC_UNUSED, gpointer cancellable)
@@ -141,29 +136,11 @@ muster_elastic_check (MusterElastic *self, GError **error)
 gboolean
 muster_elastic_may_step (MusterElastic *self, gboolean has_trained)
 {
-  if (has_trained) {
-    self->n_refused_steps = 0;
+  if (has_trained)
     muster_membership_report (self->membership, ++self->n_batches);
-  }
   muster_elastic_end_round_if_due (self);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   return !self->is_changing;
-}
-
-void
-muster_elastic_judge (MusterElastic *self, GError **failure)
-{
-  if (!muster_error_is (*failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
-      strstr ((*failure)->message, MUSTER_POSITION_REFUSED) == NULL ||
-      ++self->n_refused_steps > MOST_REFUSALS)
-    return;
-  g_autoptr (MusterRoster) roster = muster_elastic_copy_roster (self);
-  (void)muster_membership_wait (self->membership, roster->version, muster_elastic_in_us (HEAR_US),
-                                self->cancellable, NULL);
-  g_mutex_lock (&self->lock);
-  self->is_changing = TRUE;
-  g_mutex_unlock (&self->lock);
-  (*failure)->code = MUSTER_ERROR_CANCELLED;
 }
 
 /* Failures of a round that was to end anyway: the wait for the model was cancelled or is over, or

@@ -68,11 +68,6 @@ gboolean muster_elastic_check (MusterElastic *self, GError **error);
 /* After a step: FALSE if the round ends here. */
 gboolean muster_elastic_may_step (MusterElastic *self, gboolean has_trained);
 
-/* Before a round ends with a failure: a step that was refused, since another process has made it,
- * isn't one (a task that sleeps for a lease loses its slot). The failure becomes CANCELLED, and
- * another round follows. */
-void muster_elastic_judge (MusterElastic *self, GError **failure);
-
 /* After a round: TRUE if it ended because the role has changed or the membership was lost: another
  * round follows. is_fenced: it was refused as chief, or lost that role, with failure (nullable).
  * FALSE: the round's result is the training's. */

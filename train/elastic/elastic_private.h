@@ -12,8 +12,7 @@ struct _MusterElastic {
   MusterMembership *lent;       /* (owned) (nullable) in another's slot */
   MusterElasticRole role;
   guint n_rounds;
-  guint n_refusals;      /* of claims, in a row */
-  guint n_refused_steps; /* in a row */
+  guint n_refusals; /* of claims, in a row */
   gint64 n_batches;
   GCancellable *cancellable; /* (owned) (nullable) of the round */
   GCancellable *callers;     /* (owned) (nullable) what cancels it, too */

@@ -11,8 +11,6 @@
 #define DEFAULT_SETTLE_US (5 * MUSTER_SECOND)
 #define DEFAULT_HOLD_US   (60 * MUSTER_SECOND)
 #define DEFAULT_OTHERS_US (30 * 60 * MUSTER_SECOND)
-/* Steps in a row that may be refused because another process made the slot's next. */
-#define MOST_REFUSED 5
 
 G_DEFINE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER_TYPE_HOOK)
 
@@ -191,7 +189,7 @@ position_before_run (MusterHook *hook, MusterRunContext *context, GError **error
 static gboolean
 move_on (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
-  self->n_refused = 0;
+  self->refused_us = 0;
   if (self->is_lent) {
     muster_position_give_back (self);
     return TRUE;
@@ -230,15 +228,10 @@ position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   return TRUE;
 }
 
-/* If batches are dealt, a task that was asleep may have lost its slot, and make one more step there
- * before it knows: nothing of the refused step was written, so it is enough to look where the slot
- * is now. */
 static gboolean
 looks_again (MusterPositionHook *self, const GError *failure)
 {
-  if (!self->is_dealt || !muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
-      strstr (failure->message, MUSTER_POSITION_REFUSED) == NULL ||
-      ++self->n_refused > MOST_REFUSED)
+  if (!muster_position_looks_again (self, failure))
     return FALSE;
   if (self->is_lent)
     muster_position_give_back (self);
