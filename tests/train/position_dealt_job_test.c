@@ -67,9 +67,9 @@ MUSTER_TEST (PositionDealtJob, does_what_a_gone_task_had_in_hand_at_the_next_ste
   for (int is_served = 0; is_served < 2; is_served++) {
     g_auto (Job) job = job_set_up_dealt (is_served, is_served ? "gone-served" : "gone");
     Board board = {.has_task = {TRUE, TRUE}};
-    const MusterPositionSlots slots = board_slots (&board);
-    g_auto (Life) chief = {.job = &job, .slots = &slots},
-                  worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+    g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+    g_auto (Life) chief = {.job = &job, .slots = slots},
+                  worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
     job.n_batches = 20;
     life_begin (&chief);
     MUSTER_ASSERT_NO_ERROR (chief.error);
@@ -96,9 +96,9 @@ MUSTER_TEST (PositionDealtJob, leaves_the_gone_tasks_batch_to_a_task_that_is_qui
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "quicker");
   Board board = {.has_task = {TRUE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .slots = &slots},
-                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = slots},
+                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
   job.n_batches = 20;
   life_begin (&chief);
   life_begin (&worker);
@@ -112,7 +112,7 @@ MUSTER_TEST (PositionDealtJob, leaves_the_gone_tasks_batch_to_a_task_that_is_qui
 
   MUSTER_EXPECT_EQ (board.n_claims, 0u);
   MUSTER_EXPECT_EQ (life_in_hand (&chief, 1), 2);
-  g_auto (Life) next = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  g_auto (Life) next = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
   life_begin (&next);
   MUSTER_ASSERT_NO_ERROR (next.error);
   MUSTER_EXPECT_TRUE (life_step (&next));
@@ -127,8 +127,8 @@ MUSTER_TEST (PositionDealtJob, does_what_is_left_before_it_ends_whoever_else_mig
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "whoever");
   Board board = {.has_task = {TRUE, FALSE, FALSE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .task = 3, .slots = &slots},
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .task = 3, .slots = slots},
                 worker = {.job = &job, .task = 2, .is_worker = TRUE};
   job.n_batches = 6;
   life_begin (&chief);
@@ -150,8 +150,8 @@ MUSTER_TEST (PositionDealtJob, lets_a_task_that_wakes_up_have_its_batch)
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "wakes");
   Board board = {.has_task = {TRUE, FALSE, FALSE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .task = 3, .slots = &slots},
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .task = 3, .slots = slots},
                 worker = {.job = &job, .task = 2, .is_worker = TRUE};
   job.n_batches = 6;
   life_begin (&chief);
@@ -197,9 +197,9 @@ MUSTER_TEST (PositionDealtJob, names_the_slot_that_it_waits_for)
   g_auto (Job) job = job_set_up_dealt (FALSE, "names");
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Board board = {.has_task = {TRUE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .slots = &slots, .clock = MUSTER_CLOCK (clock)},
-                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = slots, .clock = MUSTER_CLOCK (clock)},
+                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
   MusterAwaited awaited = {0};
   job.n_batches = 3;
   life_begin (&chief);
@@ -226,8 +226,8 @@ MUSTER_TEST (PositionDealtJob, goes_back_to_the_checkpoint_over_a_gone_tasks_ste
   g_auto (Job) job = job_set_up_dealt (FALSE, "over");
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Board board = {.has_task = {TRUE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .slots = &slots, .clock = MUSTER_CLOCK (clock)};
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = slots, .clock = MUSTER_CLOCK (clock)};
   job.n_batches = 30;
   job.save_steps = 5;
   life_begin (&chief);
@@ -271,9 +271,9 @@ MUSTER_TEST (PositionDealtJob, trains_on_until_a_gone_tasks_step_has_ended)
   g_auto (Job) job = job_set_up_dealt (FALSE, "late");
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Board board = {.has_task = {TRUE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .slots = &slots, .clock = MUSTER_CLOCK (clock)},
-                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = slots, .clock = MUSTER_CLOCK (clock)},
+                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
   Late late = {.life = &worker};
   guint n_meanwhile = 0;
   job.n_batches = 1000000;

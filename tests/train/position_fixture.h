@@ -39,6 +39,16 @@ void job_name_directory (Job *job, const char *name);
 void job_tear_down (Job *job);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_tear_down)
 
+/* Slots by functions, all of which get the data. */
+typedef struct {
+  guint64 (*version) (gpointer data);
+  gboolean (*has_task) (guint slot, gpointer data);
+  gboolean (*claim) (guint slot, gpointer data, GError **error);
+  void (*release) (guint slot, gpointer data);
+} SlotFuncs;
+
+MusterPositionSlots *slots_new (const SlotFuncs *funcs, gpointer data);
+
 /* Who is in which slot of a job whose batches are dealt. */
 typedef struct {
   GMutex lock;
@@ -50,7 +60,7 @@ typedef struct {
 
 void board_enter (Board *board, guint slot);
 void board_leave (Board *board, guint slot);
-MusterPositionSlots board_slots (Board *board);
+MusterPositionSlots *board_slots (Board *board);
 
 /* A model with positions, initialised on a master of this process, and a batch of rows for it. */
 typedef struct {
@@ -69,8 +79,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Prepared, prepared_tear_down)
 typedef struct {
   Job *job;
   guint task;
-  gboolean is_worker;               /* also if it is task 0 */
-  const MusterPositionSlots *slots; /* (nullable) */
+  gboolean is_worker;         /* also if it is task 0 */
+  MusterPositionSlots *slots; /* (not owned) (nullable) */
   MusterScaffold *scaffold;
   MusterBatches *batches;
   MusterHook *hook;

@@ -52,10 +52,10 @@ MUSTER_TEST (PositionRefused, fails_if_another_process_keeps_making_its_steps)
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "fights");
   g_auto (Life) chief = {.job = &job};
-  const MusterPositionSlots slots = {
-      .version = make_its_step, .has_task = has_nobody, .user_data = &chief};
+  const SlotFuncs funcs = {make_its_step, has_nobody, NULL, NULL};
+  g_autoptr (MusterPositionSlots) slots = slots_new (&funcs, &chief);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
-  chief.slots = &slots;
+  chief.slots = slots;
   chief.clock = MUSTER_CLOCK (clock);
   life_begin (&chief);
   MUSTER_ASSERT_NO_ERROR (chief.error);

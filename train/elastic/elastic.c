@@ -27,7 +27,7 @@ muster_elastic_new (const MusterElasticOptions *options)
   MusterElastic *self = g_new0 (MusterElastic, 1);
 
   self->options = *options;
-  muster_elastic_init_slots (self);
+  self->slots = muster_elastic_slots_new (self);
   g_mutex_init (&self->lock);
   return self;
 }
@@ -41,6 +41,7 @@ muster_elastic_free (MusterElastic *self)
   muster_elastic_leave (&self->membership);
   unlink_cancellable (self);
   g_clear_object (&self->coordinator);
+  g_clear_object (&self->slots);
   g_clear_pointer (&self->roster, muster_roster_free);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -99,10 +100,10 @@ muster_elastic_slot (MusterElastic *self)
   return muster_membership_slot (self->membership);
 }
 
-const MusterPositionSlots *
+MusterPositionSlots *
 muster_elastic_slots (MusterElastic *self)
 {
-  return &self->slots;
+  return self->slots;
 }
 
 GCancellable *

@@ -52,7 +52,7 @@ gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellab
 /* In a round: this task's slot, the others' slots, and what ends a wait for the model when the role
  * changes; the caller's cancellable does too. Borrowed. */
 guint muster_elastic_slot (MusterElastic *self);
-const MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
+MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
 GCancellable *muster_elastic_cancellable (MusterElastic *self);
 /* TRUE if the model had a chief before this round, at this server. */
 gboolean muster_elastic_is_takeover (MusterElastic *self);

@@ -8,9 +8,8 @@
 #define JOIN_US      (30 * MUSTER_SECOND)
 #define LEAVE_US     (2 * MUSTER_SECOND)
 
-/* A task in any slot. */
-static MusterJoin
-any_slot (const MusterElastic *self)
+MusterJoin
+muster_elastic_any_slot (const MusterElastic *self)
 {
   return (MusterJoin){.model = self->options.model,
                       .task = self->options.task,
@@ -59,55 +58,6 @@ muster_elastic_copy_roster (MusterElastic *self)
   return muster_roster_copy (self->roster);
 }
 
-/* --- the slots of the job --- */
-
-static guint64
-slots_version (gpointer data)
-{
-  MusterElastic *self = data;
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  return self->roster->version;
-}
-
-static gboolean
-slots_has_task (guint slot, gpointer data)
-{
-  MusterElastic *self = data;
-  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  return muster_roster_has (self->roster, slot);
-}
-
-static gboolean
-slots_claim (guint slot, gint64 deadline_us, GCancellable *cancellable, gpointer data,
-             GError **error)
-{
-  MusterElastic *self = data;
-  MusterJoin takeover = any_slot (self);
-
-  takeover.slot = (gint)slot;
-  takeover.is_takeover = TRUE;
-  muster_elastic_leave (&self->lent);
-  self->lent =
-      muster_master_join (self->options.master, &takeover, deadline_us, cancellable, error);
-  return self->lent != NULL;
-}
-
-static void
-slots_release (guint slot G_GNUC_UNUSED, gpointer data)
-{
-  muster_elastic_leave (&((MusterElastic *)data)->lent);
-}
-
-void
-muster_elastic_init_slots (MusterElastic *self)
-{
-  self->slots = (MusterPositionSlots){.version = slots_version,
-                                      .has_task = slots_has_task,
-                                      .claim = slots_claim,
-                                      .release = slots_release,
-                                      .user_data = self};
-}
-
 /* --- a member --- */
 
 void
@@ -138,7 +88,7 @@ is_crowded (MusterElastic *self)
 static gboolean
 join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  const MusterJoin task = any_slot (self);
+  const MusterJoin task = muster_elastic_any_slot (self);
   g_autoptr (GError) failure = NULL;
 
   self->membership =

@@ -7,7 +7,7 @@ G_BEGIN_DECLS
 
 struct _MusterElastic {
   MusterElasticOptions options;
-  MusterPositionSlots slots;
+  MusterPositionSlots *slots;   /* (owned) */
   MusterMembership *membership; /* (owned) (nullable) while it is a member */
   MusterMembership *lent;       /* (owned) (nullable) in another's slot */
   MusterElasticRole role;
@@ -43,8 +43,8 @@ muster_elastic_in_us (gint64 timeout_us)
 
 /* --- the membership (elastic_member.c) --- */
 
-/* Fills slots, by which the hook of positions asks who is in which slot. */
-void muster_elastic_init_slots (MusterElastic *self);
+/* What a task asks for: any slot. */
+MusterJoin muster_elastic_any_slot (const MusterElastic *self);
 
 /* Joins if it isn't a member, as soon as there is a place. */
 gboolean muster_elastic_ensure_member (MusterElastic *self, gint64 deadline_us,
@@ -57,6 +57,11 @@ void muster_elastic_leave (MusterMembership **membership);
 MusterRoster *muster_elastic_copy_roster (MusterElastic *self);
 
 void muster_elastic_say_waiting (MusterElastic *self, const char *message);
+
+/* --- the slots (elastic_slots.c) --- */
+
+/* elastic must outlive its use. */
+MusterPositionSlots *muster_elastic_slots_new (MusterElastic *elastic);
 
 /* --- the role (elastic_role.c) --- */
 

@@ -4,6 +4,7 @@
 #include "saver/saver.h"
 #include "train/monitored/monitored_session.h"
 #include "train/position/batches.h"
+#include "train/position/position_slots.h"
 
 G_BEGIN_DECLS
 
@@ -39,7 +40,7 @@ G_BEGIN_DECLS
  * batch in hand, muster/taken. A step trains that and draws the next one from muster/next. A save
  * is a cut as before, so that all batches that were drawn are done but for those in hand. What a
  * slot has in hand whose task is gone is done by the next task in that slot, or by another that
- * takes the slot over for that one step ([struct@PositionSlots]). */
+ * takes the slot over for that one step ([iface@PositionSlots]). */
 
 /**
  * MUSTER_POSITION_BEGUN:
@@ -267,28 +268,6 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
 /* --- a task's steps --- */
 
 /**
- * MusterPositionSlots:
- * @version: a number that changes whenever a task comes or goes; called at every step
- * @has_task: whether a task is in the slot; also for this task's own slots
- * @claim: makes the slot this task's own beside the one that it has. FALSE with an error, which is
- *   only logged: another task has it. Must return by the deadline, on the system's clock
- * @release: gives up a slot that @claim made this task's own
- * @user_data: for the functions
- *
- * Who is in which slot, and how a task takes over one that nobody is in. @claim must exclude every
- * other process from the slot until @release, which the end of the hook calls at the latest. The
- * functions are called on the thread that runs the steps.
- */
-typedef struct {
-  guint64 (*version) (gpointer user_data);
-  gboolean (*has_task) (guint slot, gpointer user_data);
-  gboolean (*claim) (guint slot, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
-                     GError **error);
-  void (*release) (guint slot, gpointer user_data);
-  gpointer user_data;
-} MusterPositionSlots;
-
-/**
  * MusterPositionOptions:
  * @task: below the number of tasks; each process must be another task. If batches are dealt, the
  *   task's slot, which no other process may be in
@@ -306,8 +285,8 @@ typedef struct {
  * @others_us: how long a task that has done its share waits while no task does a batch, before it
  *   fails (DEADLINE_EXCEEDED, which names the task to restart); 0: 30 minutes
  * @slots: (nullable): if batches are dealt: how the batches that gone tasks have in hand are
- *   done, by the task in the lowest slot or by one that has none left. The struct is copied. NULL:
- *   only the next task in such a slot does them
+ *   done, by the task in the lowest slot or by one that has none left. NULL: only the next task in
+ *   such a slot does them
  * @clock: (nullable): NULL: the machine's
  *
  * Options of a position hook.
@@ -324,7 +303,7 @@ typedef struct {
   gint64 settle_us;
   gint64 hold_us;
   gint64 others_us;
-  const MusterPositionSlots *slots;
+  MusterPositionSlots *slots;
   MusterClock *clock;
 } MusterPositionOptions;
 
@@ -345,10 +324,19 @@ MusterPositionOptions *muster_position_options_new (MusterMaster *master, Muster
                                                     const char *const *feeds);
 
 /**
+ * muster_position_options_set_slots:
+ * @self: options from new or copy
+ * @slots: (nullable): if batches are dealt: who is in which slot
+ *
+ * Sets @slots of [struct@PositionOptions].
+ */
+void muster_position_options_set_slots (MusterPositionOptions *self, MusterPositionSlots *slots);
+
+/**
  * muster_position_options_copy:
  * @self: options, also on the stack
  *
- * Copies options. The copy owns what it points to, except @slots.
+ * Copies options. The copy owns what it points to.
  *
  * Returns: (transfer full): the copy
  */

@@ -25,8 +25,7 @@ typedef struct {
 
 struct _MusterPositionHook {
   MusterHook parent;
-  MusterPositionOptions options; /* strings, master and batches are owned */
-  MusterPositionSlots slots;     /* what options.slots points to */
+  MusterPositionOptions options; /* strings and objects are owned */
   MusterClock *clock;            /* (owned) */
   guint n_tasks;
   gboolean is_dealt;
