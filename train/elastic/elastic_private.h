@@ -72,6 +72,10 @@ guint muster_elastic_rank (const MusterElastic *self);
  * no chief prepares it: the wait has no other end. With the lock held. */
 gboolean muster_elastic_should_change (const MusterElastic *self);
 
+/* Of a task that couldn't be the chief: whether it could now, if it is time to try again. The round
+ * goes on if not. */
+void muster_elastic_try_again (MusterElastic *self);
+
 /* A claim was refused, or the role was lost to another's. */
 void muster_elastic_note_fenced (MusterElastic *self, const GError *failure);
 

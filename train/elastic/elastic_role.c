@@ -84,6 +84,17 @@ may_lead (MusterElastic *self)
   return may;
 }
 
+void
+muster_elastic_try_again (MusterElastic *self)
+{
+  g_mutex_lock (&self->lock);
+  const gboolean is_due =
+      self->is_leaderless && !self->is_lost && muster_elastic_now_us () >= due_us (self);
+  g_mutex_unlock (&self->lock);
+  if (is_due)
+    (void)may_lead (self);
+}
+
 static gboolean
 wait_for_change (MusterElastic *self, const MusterRoster *roster, gint64 wake_us,
                  gint64 deadline_us, GCancellable *cancellable, GError **error)
