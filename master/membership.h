@@ -26,6 +26,8 @@ G_DECLARE_DERIVABLE_TYPE (MusterMembership, muster_membership, MUSTER, MEMBERSHI
  * @slot: the slot that is wanted; -1: the lowest that is free
  * @n_slots: the number of the model's slots, from 1 to %MUSTER_MAX_SLOTS; the same for all of its
  *   members
+ * @is_takeover: the task has another slot, and takes this one over for a step. The server keeps
+ *   others from the slot, but counts and shows no task in it
  *
  * A task's request to be a member.
  */
@@ -34,6 +36,7 @@ typedef struct {
   const char *task;
   gint slot;
   guint n_slots;
+  gboolean is_takeover;
 } MusterJoin;
 
 /**

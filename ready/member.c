@@ -60,9 +60,22 @@ name_of (const MusterMember *member)
   return *member->who != '\0' ? member->who : "a task";
 }
 
+static void
+log_takeover (const char *model, const MusterMember *member)
+{
+  muster_log (G_LOG_LEVEL_INFO, "slot-taken-over", "MUSTER_MODEL", model, "MUSTER_TASK",
+              member->task, "MUSTER_CLIENT", member->who, "MUSTER_SLOT",
+              MUSTER_LOG_INT (member->slot), "MESSAGE",
+              "%s takes over slot %u of '%s' for one step", name_of (member), member->slot, model);
+}
+
 void
 muster_member_log_joined (const char *model, const MusterMember *member)
 {
+  if (member->is_takeover) {
+    log_takeover (model, member);
+    return;
+  }
   muster_log (G_LOG_LEVEL_INFO, "member-joined", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
               "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot), "MESSAGE",
               "%s joined the job of '%s' in slot %u", name_of (member), model, member->slot);
@@ -71,6 +84,8 @@ muster_member_log_joined (const char *model, const MusterMember *member)
 void
 muster_member_log_left (const char *model, const MusterMember *member)
 {
+  if (member->is_takeover)
+    return;
   const gboolean has_left = member->end == MUSTER_MEMBER_LEFT;
   g_autofree char *why = muster_member_why (member);
   const GLogLevelFlags level =

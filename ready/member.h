@@ -26,6 +26,7 @@ typedef struct {
   gint64 age_us; /* since it joined */
   gint64 n_batches;
   double batches_per_second; /* over the last ten seconds or more */
+  gboolean is_takeover;      /* of a slot by a task that has another one: it isn't a task */
   MusterMemberEnd end;
   gint64 silent_us;   /* since its last report */
   gint64 left_age_us; /* since it left */
@@ -50,7 +51,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMembers, muster_members_free)
 void muster_member_clear (MusterMember *self);
 void muster_member_free (gpointer member);
 
-/* Events of the log: a member of that model has joined; it has left. */
+/* Events of the log: a member of that model has joined, or taken a slot over; it has left. */
 void muster_member_log_joined (const char *model, const MusterMember *member);
 void muster_member_log_left (const char *model, const MusterMember *member);
 

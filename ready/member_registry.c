@@ -30,7 +30,8 @@ typedef struct {
 struct Model {
   char *name; /* (owned) */
   guint n_slots;
-  guint n_members;
+  guint n_members; /* with takeovers */
+  guint n_tasks;
   guint lowest;     /* no slot below is free */
   GPtrArray *slots; /* (owned) (element-type Member) (nullable elements) by slot */
   GQueue left;      /* (owned) (element-type Member) the latest first */
@@ -109,10 +110,10 @@ muster_member_registry_lease_us (MusterMemberRegistry *self)
 }
 
 static void
-notify (MusterMemberRegistry *self, const char *model)
+notify (MusterMemberRegistry *self, const char *model, const MusterMember *member)
 {
   if (self->changed != NULL)
-    self->changed (model, self->user_data);
+    self->changed (model, member->is_takeover, self->user_data);
 }
 
 /* --- what comes from outside --- */
@@ -238,6 +239,7 @@ add (MusterMemberRegistry *self, Model *model, const MusterMemberRequest *reques
       .task = g_strdup (request->task),
       .who = g_strdup (request->who),
       .n_batches = request->n_batches,
+      .is_takeover = request->is_takeover,
   };
   member->joined_us = member->early_us = member->late_us = now_us;
   member->n_early = member->n_late = request->n_batches;
@@ -246,7 +248,10 @@ add (MusterMemberRegistry *self, Model *model, const MusterMemberRequest *reques
   model->slots->pdata[slot] = member;
   model->n_members++;
   g_hash_table_insert (self->members, &member->member.id, member);
-  self->n_joined++;
+  if (!request->is_takeover) {
+    model->n_tasks++;
+    self->n_joined++;
+  }
   return member;
 }
 
@@ -312,7 +317,7 @@ muster_member_registry_join (MusterMemberRegistry *self, const MusterMemberReque
   g_mutex_unlock (&self->lock);
   if (joined.id != 0) {
     muster_member_log_joined (request->model, &joined);
-    notify (self, request->model);
+    notify (self, request->model, &joined);
   }
   muster_member_clear (&joined);
   return id;
@@ -348,6 +353,18 @@ leaver_clear (gpointer data)
   muster_member_clear (&self->member);
 }
 
+/* A task that has left is remembered. */
+static void
+remember (MusterMemberRegistry *self, Member *member)
+{
+  Model *model = member->model;
+  model->n_tasks--;
+  g_queue_push_head (&model->left, member);
+  if (model->left.length > MAX_LEFT)
+    entry_free (g_queue_pop_tail (&model->left));
+  self->n_left[member->member.end]++;
+}
+
 /* Call with the lock held; then announce () without it. */
 static void
 take_out (MusterMemberRegistry *self, Member *member, MusterMemberEnd end, gint64 now_us,
@@ -363,17 +380,17 @@ take_out (MusterMemberRegistry *self, Member *member, MusterMemberEnd end, gint6
   model->slots->pdata[slot] = NULL;
   model->lowest = MIN (model->lowest, slot);
   model->n_members--;
-  g_queue_push_head (&model->left, member);
-  if (model->left.length > MAX_LEFT)
-    entry_free (g_queue_pop_tail (&model->left));
-  self->n_left[end]++;
+  if (member->member.is_takeover)
+    entry_free (member);
+  else
+    remember (self, member);
 }
 
 static void
 announce (MusterMemberRegistry *self, const Leaver *leaver)
 {
   muster_member_log_left (leaver->model, &leaver->member);
-  notify (self, leaver->model);
+  notify (self, leaver->model, &leaver->member);
 }
 
 gboolean
@@ -467,12 +484,12 @@ describe_all (const Model *model, guint most, gint64 now_us)
   *all = (MusterMembers){
       .model = g_strdup (model->name),
       .n_slots = model->n_slots,
-      .n_members = model->n_members,
+      .n_members = model->n_tasks,
       .members = g_ptr_array_new_with_free_func (muster_member_free),
       .left = g_ptr_array_new_with_free_func (muster_member_free),
   };
   for (guint slot = 0; slot < model->slots->len && all->members->len < most; slot++)
-    if (at_slot (model, slot) != NULL)
+    if (at_slot (model, slot) != NULL && !at_slot (model, slot)->member.is_takeover)
       add_copy (all->members, at_slot (model, slot), now_us);
   for (GList *at = model->left.head; at != NULL; at = at->next)
     add_copy (all->left, at->data, now_us);
@@ -491,7 +508,7 @@ static gboolean
 is_past (const Model *model, gint64 now_us)
 {
   const Member *last = g_queue_peek_head ((GQueue *)&model->left);
-  return model->n_members == 0 && last != NULL && now_us - last->left_us >= PAST_AFTER_US;
+  return model->n_members == 0 && (last == NULL || now_us - last->left_us >= PAST_AFTER_US);
 }
 
 GPtrArray *

@@ -12,7 +12,9 @@ G_BEGIN_DECLS
  *   - a slot has at most one member; one that asks for a slot gets that one or none;
  *   - others get the lowest slot that is free;
  *   - the first member of a model says how many slots it has, until the last one has left;
- *   - a member that comes back, by its number, takes over from itself.
+ *   - a member that comes back, by its number, takes over from itself;
+ *   - a task may take over a free slot beside its own. That is a member in the roster, but not a
+ *     task: it isn't described or counted.
  *
  * A member that hasn't reported for as long as a lease lasts is removed by
  * muster_member_registry_expire (). Numbers of members aren't used again, and those of another
@@ -24,8 +26,8 @@ G_BEGIN_DECLS
 typedef struct _MusterMemberRegistry MusterMemberRegistry;
 
 /* Called after each change of who is a member, without the registry's lock, on the thread that made
- * the change. */
-typedef void (*MusterMembersChanged) (const char *model, gpointer user_data);
+ * the change. is_takeover: the tasks are the same. */
+typedef void (*MusterMembersChanged) (const char *model, gboolean is_takeover, gpointer user_data);
 
 /* changed (nullable) */
 MusterMemberRegistry *muster_member_registry_new (MusterClock *clock, gint64 lease_us,
@@ -44,6 +46,7 @@ typedef struct {
   gint n_slots;
   guint64 id;       /* of a member that comes back; else 0 */
   gint64 n_batches; /* that it has done before */
+  gboolean is_takeover;
 } MusterMemberRequest;
 
 /* Adds a member. Returns its number, and its slot in *slot; 0 with INVALID_ARGUMENT,
@@ -72,7 +75,7 @@ guint muster_member_registry_roster (MusterMemberRegistry *self, const char *mod
  * MusterMembers). Of one, at most `most` members are described. */
 GPtrArray *muster_member_registry_list (MusterMemberRegistry *self, guint most);
 
-/* How many have joined, and how many of them have left this way. */
+/* How many tasks have joined, and how many of them have left this way. */
 guint64 muster_member_registry_n_joined (MusterMemberRegistry *self);
 guint64 muster_member_registry_n_left (MusterMemberRegistry *self, MusterMemberEnd end);
 

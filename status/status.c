@@ -7,6 +7,8 @@
 #include "status/goodput.h"
 #include "status/saves.h"
 
+#include <string.h>
+
 static gboolean
 has (const char *text)
 {
@@ -101,6 +103,25 @@ muster_status_member (const Muster__Member *member)
   return g_string_free (text, FALSE);
 }
 
+/* The job's chief, or the last one; NULL: it never had one. */
+static const Muster__Announcement *
+chief_of (const Muster__StatusResponse *status, const Muster__Members *job)
+{
+  for (gsize i = 0; i < status->n_models; i++)
+    if (strcmp (status->models[i]->model, job->model) == 0)
+      return status->models[i];
+  return NULL;
+}
+
+const char *
+muster_status_no_chief (const Muster__StatusResponse *status, const Muster__Members *job)
+{
+  const Muster__Announcement *last = chief_of (status, job);
+  if (job->n == 0 || last == NULL || last->alive || last->phase == MUSTER__PHASE__OVER)
+    return NULL;
+  return "no chief: no checkpoints are written";
+}
+
 static const MusterJsonField of_members[] = {
     MUSTER_JSON_FIELD (Muster__Member, task, STRING, "task"),
     MUSTER_JSON_FIELD (Muster__Member, who, STRING, "who"),
@@ -146,10 +167,12 @@ jobs_json (JsonBuilder *builder, const Muster__StatusResponse *status)
   json_builder_begin_array (builder);
   for (gsize i = 0; i < status->n_jobs; i++) {
     const Muster__Members *job = status->jobs[i];
+    const Muster__Announcement *chief = chief_of (status, job);
     json_builder_begin_object (builder);
     muster_json_add_string (builder, "model", job->model);
     muster_json_add_int (builder, "slots", job->n_slots);
     muster_json_add_int (builder, "tasks", job->n);
+    muster_json_add_boolean (builder, "has_chief", chief != NULL && chief->alive);
     members_json (builder, job);
     left_json (builder, job);
     json_builder_end_object (builder);

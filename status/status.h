@@ -18,6 +18,11 @@ char *muster_status_chief (const Muster__Announcement *model);
  * for 15 s, after 40 s and 140 batches" (transfer full) */
 char *muster_status_member (const Muster__Member *member);
 
+/* "no chief: no checkpoints are written", or NULL if the job has a chief, never had one, or is over
+ * (static) */
+const char *muster_status_no_chief (const Muster__StatusResponse *status,
+                                    const Muster__Members *job);
+
 /* Adds the members of a status to the current object: what `muster status --json` prints. */
 void muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status);
 

@@ -48,7 +48,7 @@ may_lead (gpointer data, GError **error)
     g_clear_error (&failure);
     return TRUE;
   }
-  g_propagate_error (error, failure);
+  g_propagate_prefixed_error (error, failure, "no chief, so no checkpoints are written: ");
   return FALSE;
 }
 

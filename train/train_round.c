@@ -300,8 +300,6 @@ muster_train_round (const MusterTraining *training, MusterElastic *elastic, Must
     return FALSE;
   }
   (void)run (&parts, session, &failure);
-  if (elastic != NULL && failure != NULL)
-    muster_elastic_judge (elastic, &failure);
   GError *ended = NULL;
   gboolean is_well =
       muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);

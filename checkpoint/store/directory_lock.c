@@ -59,8 +59,11 @@ wait_for (MusterStorage *storage, const char *path, gint64 deadline_us, MusterCl
     const gint64 now_us = muster_clock_now_us (clock);
     if (now_us >= deadline_us) {
       g_autofree char *who = read_holder (storage, path);
-      muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                   "'%s': another writer (%s) still holds this directory's lock", path, who);
+      muster_fail (
+          error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+          "Locking '%s' failed: %s holds the lock; if that process is stopped, continue or "
+          "end it",
+          path, who);
       return NULL;
     }
     const gint64 wake_us = MIN (muster_deadline_after (now_us, wait_us), deadline_us);

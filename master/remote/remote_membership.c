@@ -113,6 +113,7 @@ open_stream (MusterRemoteMembership *self, GError **error)
   message.who = who;
   message.slot = self->join->slot;
   message.n_slots = (gint32)MIN (self->join->n_slots, G_MAXINT32);
+  message.takeover = self->join->is_takeover;
   message.member = id_of (self);
   g_atomic_int_set (&self->has_news, FALSE);
   message.batches = muster_membership_n_batches (MUSTER_MEMBERSHIP (self));

@@ -258,6 +258,15 @@ muster_sessions_find (MusterSessions *self, const char *handle, GError **error)
   return unless_unknown (self, find_session (self, handle, LOOK), handle, error);
 }
 
+gboolean
+muster_sessions_is_positioned (MusterSessions *self, const char *handle, gint64 callable)
+{
+  MusterServedCallable found = {0};
+  g_autoptr (MusterServed) served = find_session (self, handle, LOOK);
+  return served != NULL && muster_served_find_callable (served, callable, &found, NULL) &&
+         found.is_positioned;
+}
+
 MusterServed *
 muster_sessions_begin_call (MusterSessions *self, const char *handle, GError **error)
 {

@@ -41,7 +41,8 @@ typedef struct {
 typedef struct {
   gsize n_feeds;
   gsize n_fetches;
-  gint64 timeout_us; /* 0: the session's */
+  gint64 timeout_us;      /* 0: the session's */
+  gboolean is_positioned; /* it feeds a position: it is run to its end */
 } MusterServedCallable;
 
 MusterServed *muster_served_ref (MusterServed *self);
@@ -73,6 +74,9 @@ MusterServed *muster_sessions_enter (MusterSessions *self, const char *handle,
 /* (transfer full). ABORTED, in TensorFlow's words, for an unknown handle: clients then create
  * another session. */
 MusterServed *muster_sessions_find (MusterSessions *self, const char *handle, GError **error);
+
+/* Whether a session's callable feeds a position. FALSE if either is unknown. */
+gboolean muster_sessions_is_positioned (MusterSessions *self, const char *handle, gint64 callable);
 
 /* Like find, for a call that uses the session: it doesn't expire until muster_served_end_call ().
  */

@@ -34,17 +34,26 @@ typedef struct {
   guint64 names;      /* a hash of the names in a step */
   guint64 node_bytes; /* of the graph in an extension */
   gint64 request_id;  /* of a step or callable; 0: none */
+  gint64 callable;    /* that is run or released */
   gboolean wants_errors_in_body;
-  gboolean is_positioned; /* it feeds a position: it is run to its end */
+  gboolean is_positioned; /* the step, or the callable that is made, feeds a position */
 } MusterGatewayPeek;
 
 /* Field numbers have another meaning in each kind. */
 typedef enum {
   MUSTER_GATEWAY_STEP,
   MUSTER_GATEWAY_CALLABLE, /* of RunCallable */
+  MUSTER_GATEWAY_MAKING,   /* of MakeCallable */
+  MUSTER_GATEWAY_RELEASE,  /* of ReleaseCallable */
   MUSTER_GATEWAY_EXTENSION,
   MUSTER_GATEWAY_OTHER, /* only the handle is read */
 } MusterGatewayKind;
+
+static inline gboolean
+muster_gateway_is_step (MusterGatewayKind kind)
+{
+  return kind == MUSTER_GATEWAY_STEP || kind == MUSTER_GATEWAY_CALLABLE;
+}
 
 /* A method on a session. */
 typedef struct {

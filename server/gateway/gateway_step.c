@@ -5,7 +5,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/protowire.h"
-#include "graph/positioned_step.h"
 #include "rpc/messages/run_step.h"
 #include "server/core/service.h"
 #include "server/core/session_guard.h"
@@ -16,109 +15,10 @@
 #define MAX_REQUEST_NAME 256
 
 enum {
-  SESSION_HANDLE = 1, /* in every request, and in CreateSession's response */
-  EXTENSION_NODES = 2,
-  CALLABLE_HANDLE = 2,
-  CALLABLE_REQUEST_ID = 4,
-  STEP_FEED = 2,
-  FEED_NAME = 1,
-  STEP_FETCH = 3,
-  STEP_TARGET = 4,
-  STEP_STORE_ERRORS = 7,
-  STEP_REQUEST_ID = 8,
-  STEP_STATUS = 3, /* in the response: the error code, if it isn't the call's status */
-  STEP_TEXT = 4,   /* in the response: the error's message */
+  MADE_CALLABLE = 1, /* in MakeCallable's response */
+  STEP_STATUS = 3,   /* in RunStep's response: the error code, if it isn't the call's status */
+  STEP_TEXT = 4,     /* in it: the error's message */
 };
-
-/* --- reading requests --- */
-
-static gboolean
-refuse (const char *why, GError **error)
-{
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "The request is malformed: %s", why);
-}
-
-static gboolean
-keep_handle (MusterGatewayPeek *peek, const MusterRpcField *field, GError **error)
-{
-  if (field->type != MUSTER_WIRE_BYTES || field->size > MUSTER_GATEWAY_MAX_HANDLE ||
-      (field->size > 0 && memchr (field->data, '\0', field->size) != NULL))
-    return refuse ("invalid session handle", error);
-  if (field->size > 0)
-    memcpy (peek->handle, field->data, field->size);
-  peek->handle[field->size] = '\0';
-  return TRUE;
-}
-
-static gboolean
-is_step (MusterGatewayKind kind)
-{
-  return kind == MUSTER_GATEWAY_STEP || kind == MUSTER_GATEWAY_CALLABLE;
-}
-
-/* Names too long to compare are distinguished by their size. */
-static void
-note_name (MusterGatewayPeek *peek, const MusterRpcField *field)
-{
-  peek->names = field->data != NULL
-                    ? muster_hash_bytes (field->data, field->size, peek->names + field->number)
-                    : muster_hash_bytes (&field->size, sizeof field->size, peek->names);
-}
-
-/* A position is a scalar: a feed too long to be read isn't one. */
-static gboolean
-is_position (const MusterRpcField *feed)
-{
-  MusterProtoReader reader = muster_proto_reader (feed->data, feed->data != NULL ? feed->size : 0);
-  MusterProtoField field;
-  while (muster_proto_read_field (&reader, &field))
-    if (field.number == FEED_NAME && field.type == MUSTER_WIRE_BYTES &&
-        muster_feeds_position ((const char *)field.data, field.size))
-      return TRUE;
-  return FALSE;
-}
-
-static void
-read_field (MusterGatewayKind kind, MusterGatewayPeek *peek, const MusterRpcField *field)
-{
-  gboolean is_bytes = field->type == MUSTER_WIRE_BYTES;
-  const guint request_id = kind == MUSTER_GATEWAY_STEP ? STEP_REQUEST_ID : CALLABLE_REQUEST_ID;
-  if (is_step (kind) && !is_bytes && field->number == request_id)
-    peek->request_id = (gint64)field->value;
-  else if (kind == MUSTER_GATEWAY_STEP && is_bytes &&
-           (field->number == STEP_FETCH || field->number == STEP_TARGET))
-    note_name (peek, field);
-  else if (kind == MUSTER_GATEWAY_STEP && is_bytes && field->number == STEP_FEED)
-    peek->is_positioned = peek->is_positioned || is_position (field);
-  else if (kind == MUSTER_GATEWAY_STEP && !is_bytes && field->number == STEP_STORE_ERRORS)
-    peek->wants_errors_in_body = field->value != 0;
-  else if (kind == MUSTER_GATEWAY_CALLABLE && !is_bytes && field->number == CALLABLE_HANDLE)
-    peek->names = muster_hash_bytes (&field->value, sizeof field->value, 0);
-  else if (kind == MUSTER_GATEWAY_EXTENSION && is_bytes && field->number == EXTENSION_NODES)
-    peek->node_bytes += field->size;
-}
-
-gboolean
-muster_gateway_peek (const MusterRpcMessage *message, MusterGatewayKind kind,
-                     MusterGatewayPeek *peek, GError **error)
-{
-  MusterRpcReader reader;
-  MusterRpcField field;
-  peek->handle[0] = '\0';
-  peek->names = (guint64)kind;
-  peek->node_bytes = 0;
-  peek->request_id = 0;
-  peek->wants_errors_in_body = FALSE;
-  peek->is_positioned = FALSE;
-  muster_rpc_reader_init (&reader, message);
-  while (muster_rpc_reader_next (&reader, &field)) {
-    if (field.number != SESSION_HANDLE)
-      read_field (kind, peek, &field);
-    else if (!keep_handle (peek, &field, error))
-      return FALSE;
-  }
-  return !reader.is_malformed || refuse ("malformed field", error);
-}
 
 /* --- detecting steps that may change readiness --- */
 
@@ -163,9 +63,11 @@ typedef struct {
   MusterGatewayKind kind;
   gint64 began_us;
   gint64 request_id;
-  guint64 node_bytes; /* the size of ExtendSession's nodes */
-  guint64 *seen;      /* the step's slot */
-  guint64 mark;       /* the value to store there */
+  guint64 node_bytes;     /* the size of ExtendSession's nodes */
+  gint64 callable;        /* that is released */
+  gboolean is_positioned; /* the callable that is made feeds a position */
+  guint64 *seen;          /* the step's slot */
+  guint64 mark;           /* the value to store there */
 } Call;
 
 /* Call this before the response is sent: a client may act on the response. */
@@ -174,7 +76,7 @@ end_call (Call *self)
 {
   MusterServer *server = self->guard.server;
   gint64 now_us = muster_clock_now_us (server->clock);
-  if (is_step (self->kind)) {
+  if (muster_gateway_is_step (self->kind)) {
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
     muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
     muster_log (G_LOG_LEVEL_DEBUG, "step-done", "MUSTER_SESSION", self->guard.served->handle,
@@ -204,6 +106,31 @@ note_extension (Call *self)
   g_mutex_unlock (&served->extending);
 }
 
+/* Of callables, a gateway only records those that feed a position. */
+static void
+note_callable (Call *self, const MusterRpcMessage *answer)
+{
+  const MusterServedCallable callable = {.is_positioned = TRUE};
+  MusterRpcReader reader;
+  MusterRpcField field;
+  muster_rpc_reader_init (&reader, answer);
+  while (muster_rpc_reader_next (&reader, &field))
+    if (field.number == MADE_CALLABLE && field.type == MUSTER_WIRE_VARINT)
+      muster_served_add_callable (self->guard.served, (gint64)field.value, callable);
+}
+
+/* What a call has changed that succeeded. */
+static void
+note_success (Call *self, const MusterRpcMessage *answer)
+{
+  if (self->node_bytes > 0)
+    note_extension (self);
+  if (self->kind == MUSTER_GATEWAY_MAKING && self->is_positioned)
+    note_callable (self, answer);
+  if (self->kind == MUSTER_GATEWAY_RELEASE)
+    (void)muster_served_remove_callable (self->guard.served, self->callable);
+}
+
 static void
 on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
 {
@@ -215,9 +142,9 @@ on_proxied (MusterRpcCall *call, MusterRpcProxied *passed, gpointer data)
   end_call (self);
   if (error != NULL)
     muster_gateway_note_loss (self->guard.server->gateway, self->guard.served, error);
-  else if (self->node_bytes > 0)
-    note_extension (self);
-  if (is_step (self->kind))
+  else
+    note_success (self, answer);
+  if (muster_gateway_is_step (self->kind))
     note_step (self, error != NULL);
   muster_session_guard_clear (&self->guard);
   g_free (self);
@@ -243,10 +170,15 @@ static gboolean
 admit (MusterServer *server, const MusterGatewayPeek *peek, MusterGatewayKind kind,
        MusterSessionGuard *guard, GError **error)
 {
-  if (is_step (kind) && !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error))
+  if (muster_gateway_is_step (kind) &&
+      !muster_limits_take (server->limits, MUSTER_LIMIT_STEPS, error))
     return FALSE;
-  *guard = muster_session_guard_begin (server, peek->handle, peek->is_positioned, error);
-  if (guard->served == NULL && is_step (kind))
+  const gboolean is_lasting =
+      kind == MUSTER_GATEWAY_CALLABLE
+          ? muster_sessions_is_positioned (server->sessions, peek->handle, peek->callable)
+          : kind == MUSTER_GATEWAY_STEP && peek->is_positioned;
+  *guard = muster_session_guard_begin (server, peek->handle, is_lasting, error);
+  if (guard->served == NULL && muster_gateway_is_step (kind))
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
   return guard->served != NULL;
 }
@@ -292,8 +224,10 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
       .began_us = muster_clock_now_us (server->clock),
       .request_id = peek.request_id,
       .node_bytes = peek.node_bytes,
+      .callable = peek.callable,
+      .is_positioned = peek.is_positioned,
   };
-  if (is_step (kind))
+  if (muster_gateway_is_step (kind))
     muster_log (G_LOG_LEVEL_DEBUG, "step", "MUSTER_SESSION", served->handle, "MUSTER_REQUEST",
                 MUSTER_LOG_INT (peek.request_id), "MESSAGE", "passed on to the master");
   guard = (MusterSessionGuard){0};
@@ -339,8 +273,8 @@ muster_gateway_enter_steps (MusterGateway *self)
       {server, MUSTER_MASTER_SERVICE ("RunCallable"), MUSTER_GATEWAY_CALLABLE},
       {server, MUSTER_MASTER_SERVICE ("ExtendSession"), MUSTER_GATEWAY_EXTENSION},
       {server, MUSTER_MASTER_SERVICE ("PartialRunSetup"), MUSTER_GATEWAY_OTHER},
-      {server, MUSTER_MASTER_SERVICE ("MakeCallable"), MUSTER_GATEWAY_OTHER},
-      {server, MUSTER_MASTER_SERVICE ("ReleaseCallable"), MUSTER_GATEWAY_OTHER},
+      {server, MUSTER_MASTER_SERVICE ("MakeCallable"), MUSTER_GATEWAY_MAKING},
+      {server, MUSTER_MASTER_SERVICE ("ReleaseCallable"), MUSTER_GATEWAY_RELEASE},
   };
   memcpy (self->methods, methods, sizeof methods);
   for (gsize i = 0; i < G_N_ELEMENTS (methods); i++)

@@ -226,9 +226,15 @@ put_member (GString *out, const Muster__Members *job, const Muster__Member *memb
 }
 
 static void
-put_job (GString *out, const Muster__Members *job)
+put_job (GString *out, const Muster__StatusResponse *status, const Muster__Members *job)
 {
   const gsize n_shown = MIN (job->n_members, TASKS_SHOWN);
+  const char *no_chief = muster_status_no_chief (status, job);
+  if (no_chief != NULL) {
+    g_string_append (out, "<tr><td></td><td>");
+    muster_html_put_text (out, job->model);
+    muster_html_put (out, "</td><td class=\"why\" colspan=\"3\">%s</td></tr>", no_chief);
+  }
   for (gsize i = 0; i < n_shown; i++)
     put_member (out, job, job->members[i]);
   if ((gsize)job->n > n_shown)
@@ -251,7 +257,7 @@ put_jobs (GString *out, const Muster__StatusResponse *status)
                    "<table><tr><th>task</th><th>model</th><th>role</th>"
                    "<th class=\"number\">batches</th><th class=\"number\">member for</th></tr>");
   for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)
-    put_job (out, status->jobs[i]);
+    put_job (out, status, status->jobs[i]);
   g_string_append (out, "</table></section>");
 }
 

@@ -98,11 +98,12 @@ note_change (MusterMemberService *self, const char *model)
 }
 
 static void
-on_members_changed (const char *model, gpointer data)
+on_members_changed (const char *model, gboolean is_takeover, gpointer data)
 {
   MusterServer *server = data;
   note_change (server->membership, model);
-  muster_status_watch_note (server->status_watch);
+  if (!is_takeover)
+    muster_status_watch_note (server->status_watch);
 }
 
 static void
@@ -271,6 +272,7 @@ admit (MusterMemberService *self, MusterRpcCall *call, const Muster__JoinRequest
       .n_slots = read->n_slots,
       .id = read->member,
       .n_batches = read->batches,
+      .is_takeover = read->takeover,
   };
   MusterLimits *limits = self->server->limits;
   guint slot = 0;

@@ -140,12 +140,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Admitted, admitted_clear)
 /* What ends a step before its end. A positioned one outlives its caller and the caller's deadline:
  * there remain the timeouts that it brings, and a server that stops. */
 static GCancellable *
-bound_step (MusterRpcCall *call, MusterServed *served, const MusterStepRequest *read,
-            gboolean is_lasting, gint64 *deadline_us)
+bound_step (MusterRpcCall *call, const Admitted *admitted, gint64 own_timeout_us,
+            gint64 *deadline_us)
 {
-  const gint64 timeout_us = read->timeout_us != 0 ? read->timeout_us : served->timeout_us;
+  const gint64 timeout_us =
+      own_timeout_us != 0 ? own_timeout_us : admitted->guard.served->timeout_us;
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  if (!is_lasting) {
+  if (!admitted->guard.is_lasting) {
     *deadline_us = muster_rpc_call_deadline_within (call, timeout_us);
     return muster_rpc_call_cancellable (call);
   }
@@ -176,7 +177,7 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
   g_autoptr (GBytes) metadata = NULL;
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   MusterTensor **tensors = g_new0 (MusterTensor *, step->n_fetches);
-  GCancellable *cancellable = bound_step (call, served, read, is_lasting, &step->deadline_us);
+  GCancellable *cancellable = bound_step (call, &self, read->timeout_us, &step->deadline_us);
   gboolean done =
       G_LIKELY (read->partial_run == NULL)
           ? muster_session_run (served->session, step, tensors, &metadata, cancellable, &error)
@@ -265,7 +266,7 @@ static gint64
 enter_callable (MusterServed *served, MusterRpcCall *call,
                 const Tensorflow__CallableOptions *options, GError **error)
 {
-  MusterServedCallable callable = {options->n_feed, options->n_fetch, 0};
+  MusterServedCallable callable = {options->n_feed, options->n_fetch, 0, FALSE};
   g_autoptr (GBytes) run_options =
       options->run_options.len > 0
           ? g_bytes_new (options->run_options.data, options->run_options.len)
@@ -280,6 +281,7 @@ enter_callable (MusterServed *served, MusterRpcCall *call,
   MusterStep step = named_step (feeds, options->feed, options->n_feed, options->fetch,
                                 options->n_fetch, options->target, options->n_target);
   step.options = run_options;
+  callable.is_positioned = muster_step_is_positioned (&step);
   gint64 handle =
       muster_session_make_callable (served->session, &step, muster_rpc_call_deadline_us (call),
                                     muster_rpc_call_cancellable (call), error);
@@ -339,11 +341,11 @@ reply_callable (Admitted *self, MusterRpcCall *call, const MusterStepRequest *re
   g_autoptr (GBytes) metadata = NULL;
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   MusterTensor **tensors = g_new0 (MusterTensor *, callable->n_fetches);
-  gint64 deadline_us = muster_rpc_call_deadline_within (
-      call, callable->timeout_us != 0 ? callable->timeout_us : served->timeout_us);
+  gint64 deadline_us;
+  GCancellable *cancellable = bound_step (call, self, callable->timeout_us, &deadline_us);
   gboolean done = muster_session_run_callable (served->session, read->callable, read->bare_feeds,
                                                read->n_bare_feeds, deadline_us, tensors, &metadata,
-                                               muster_rpc_call_cancellable (call), &error);
+                                               cancellable, &error);
   leave (self);
   if (done &&
       muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata, &error))
@@ -362,7 +364,10 @@ run_callable (MusterRpcCall *call, GBytes *request, gpointer data)
     muster_rpc_call_finish (call, error);
     return;
   }
-  const Admission wanted = {"RunCallable", read->session_handle, read->request_id, TRUE, FALSE};
+  const gboolean is_lasting = muster_sessions_is_positioned (((MusterServer *)data)->sessions,
+                                                             read->session_handle, read->callable);
+  const Admission wanted = {"RunCallable", read->session_handle, read->request_id, TRUE,
+                            is_lasting};
   g_auto (Admitted) self = {0};
   MusterServedCallable callable;
   if (admit (data, &wanted, &self, &error) &&

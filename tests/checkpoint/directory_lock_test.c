@@ -26,7 +26,9 @@ MUSTER_TEST (DirectoryLock, is_held_by_one_and_says_by_whom)
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_NULL (lock_within (MUSTER_SECOND, clock, &held));
   MUSTER_EXPECT_ERROR (held, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-  g_autofree char *who = g_strdup_printf ("%s:%d", g_get_host_name (), (int)getpid ());
+  g_autofree char *who = g_strdup_printf (
+      "' failed: %s:%d holds the lock; if that process is stopped, continue or end it",
+      g_get_host_name (), (int)getpid ());
   MUSTER_EXPECT_TRUE (strstr (held->message, who) != NULL);
   MUSTER_EXPECT_EQ (muster_fake_clock_elapsed_us (clock), MUSTER_SECOND);
   muster_directory_unlock (first);
@@ -83,7 +85,7 @@ MUSTER_TEST (DirectoryLock, ends_with_its_process)
   MUSTER_EXPECT_EQ (read (locked[0], &done, 1), 1);
   MUSTER_EXPECT_EQ (done, 1);
   MUSTER_EXPECT_NULL (lock_within (MUSTER_SECOND, clock, &held));
-  g_autofree char *who = g_strdup_printf (":%d)", (int)child);
+  g_autofree char *who = g_strdup_printf (":%d holds the lock", (int)child);
   MUSTER_EXPECT_TRUE (held != NULL && strstr (held->message, who) != NULL);
   kill (child, SIGKILL);
   MUSTER_EXPECT_EQ (waitpid (child, NULL, 0), child);

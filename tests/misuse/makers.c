@@ -31,6 +31,7 @@
 #include "train/hooks/step_timer.h"
 #include "train/monitored/monitored_session.h"
 #include "train/position/batches.h"
+#include "train/position/position_slots.h"
 #include "train/preemption/preemption.h"
 #include "train/train.h"
 
@@ -306,22 +307,23 @@ async_saver (void)
   return MUST (muster_async_saver_new (saver (), session (), NULL, &error));
 }
 
-/* Its functions are optional. */
+/* Implements interfaces without any of their functions. */
 typedef struct {
   GObject parent;
-} MisuseCut;
-typedef GObjectClass MisuseCutClass;
-GType misuse_cut_get_type (void);
-G_DEFINE_TYPE_WITH_CODE (MisuseCut, misuse_cut, G_TYPE_OBJECT,
-                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_CUT, NULL))
+} MisuseEmpty;
+typedef GObjectClass MisuseEmptyClass;
+GType misuse_empty_get_type (void);
+G_DEFINE_TYPE_WITH_CODE (MisuseEmpty, misuse_empty, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_CUT, NULL)
+                             G_IMPLEMENT_INTERFACE (MUSTER_TYPE_POSITION_SLOTS, NULL))
 
 static void
-misuse_cut_class_init (MisuseCutClass *klass G_GNUC_UNUSED)
+misuse_empty_class_init (MisuseEmptyClass *klass G_GNUC_UNUSED)
 {
 }
 
 static void
-misuse_cut_init (MisuseCut *self G_GNUC_UNUSED)
+misuse_empty_init (MisuseEmpty *self G_GNUC_UNUSED)
 {
 }
 
@@ -513,7 +515,8 @@ make_for_checkpoints (const char *name)
   MAKE ("MusterAsyncSaver*", async_saver ());
   MAKE ("MusterSaveTicket*", ticket ());
   MAKE ("MusterSaveableTensors*", saveable_tensors ());
-  MAKE ("MusterCut*", g_object_new (misuse_cut_get_type (), NULL));
+  MAKE ("MusterCut*", g_object_new (misuse_empty_get_type (), NULL));
+  MAKE ("MusterPositionSlots*", g_object_new (misuse_empty_get_type (), NULL));
   MAKE ("MusterSnapshot*", snapshot ());
   MAKE ("MusterSaveable*", muster_notebook_new (1));
   MAKE ("MusterCheckpointManager*",

@@ -7,7 +7,7 @@ import os
 import threading
 
 import case
-from case import FOREVER, GLib, Muster, MusterEngine
+from case import FOREVER, GLib, GObject, Muster, MusterEngine
 
 
 def error(code, text):
@@ -346,6 +346,77 @@ class Positions(case.TestCase):
         self.assertEqual(trained, 4)
         self.assertTrue(Muster.position_hook_is_over(hook))
         session.end(FOREVER)
+
+
+class MemberSlots(GObject.Object, Muster.PositionSlots):
+    """Who is in which slot, by a membership at the master."""
+
+    def __init__(self, master, member):
+        super().__init__()
+        self.master, self.member, self.calls = master, member, []
+
+    def do_version(self):
+        return self.member.roster().version
+
+    def do_has_task(self, slot):
+        return self.member.roster().has(slot)
+
+    def do_claim(self, slot, deadline_us, cancellable):
+        if self.do_has_task(slot):
+            raise error(Muster.Error.FAILED_PRECONDITION, "slot %d has a task" % slot)
+        self.calls.append("claim %d" % slot)
+        join = Muster.Join.new("linreg", "worker:0", 4)
+        join.slot, join.is_takeover = slot, True
+        self.lent = self.master.join(join, deadline_us, cancellable)
+        return True
+
+    def do_release(self, slot):
+        self.calls.append("release %d" % slot)
+        self.lent.leave(FOREVER, None)
+
+
+class Slots(case.TestCase):
+    def test_are_taken_over_by_an_object_in_python(self):
+        meta_graph = Muster.position_add_dealt(case.linreg().with_saver().meta_graph(), 4)
+        master = Muster.Master.new_for_target(self.serve())
+        one, gone = [master.join(Muster.Join.new("linreg", task, 4), FOREVER, None) for task in ("worker:0", "worker:1")]
+        slots = MemberSlots(master, one)
+        options = Muster.PositionOptions.new(None, data(), ["x:0", "y:0"])
+        options.n_batches = 4
+        options.set_slots(slots)
+        hook = Muster.position_hook_new(options.copy())
+        del options
+        gc.collect()
+        monitored = Muster.MonitoredSessionOptions.new(Muster.Scaffold.new(meta_graph), master)
+        monitored.add_hook(hook)
+        session = Muster.MonitoredSession.new(monitored, None, None)
+        draw = Muster.StepBuilder.new()
+        draw.feed("muster/task:0", Muster.Tensor.new_int64(1))
+        draw.feed("muster/position:0", Muster.Tensor.new_int64(0))
+        draw.fetch("muster/draw/dealt:0")
+        draw.fetch("muster/draw/held:0")  # with it the slot has the batch in hand
+        self.assertEqual(case.values(draw.run(session.session(), FOREVER, None)[0]), [1])
+        step = Muster.StepBuilder.new()
+        step.target("train")
+        step.fetch("loss:0")
+        trained = len(Muster.position_run_builder(hook, session, step, FOREVER))
+        self.assertEqual(slots.calls, [])
+
+        gone.leave(FOREVER, None)
+        while not session.should_stop():
+            trained += len(Muster.position_run_builder(hook, session, step, FOREVER))
+
+        self.assertEqual((trained, slots.calls), (4, ["claim 1", "release 1"]))
+        session.end(FOREVER)
+
+    def test_need_every_function(self):
+        class Half(GObject.Object, Muster.PositionSlots):
+            def do_version(self):
+                return 1
+
+        options = Muster.PositionOptions.new(None, None, None)
+        options.set_slots(Half())
+        self.assertFails(Muster.Error.INVALID_ARGUMENT, "lacks a function", Muster.position_hook_new, options)
 
 
 class Data(case.TestCase):

@@ -15,7 +15,7 @@ typedef struct {
 } Fixture;
 
 static void
-on_changed (const char *model G_GNUC_UNUSED, gpointer data)
+on_changed (const char *model G_GNUC_UNUSED, gboolean is_takeover G_GNUC_UNUSED, gpointer data)
 {
   (*(guint *)data)++;
 }
@@ -307,6 +307,51 @@ MUSTER_TEST (MemberRegistry, remembers_the_last_that_left_and_why)
   MUSTER_EXPECT_EQ (muster_member_registry_n_left (f.registry, MUSTER_MEMBER_ENDED), 20u);
 }
 
+MUSTER_TEST (MemberRegistry, keeps_a_slot_that_is_taken_over_from_others_but_has_no_task_there)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  const guint64 task = join (&f, &slot);
+  MusterMemberRequest takeover = any;
+  takeover.slot = 1;
+  takeover.is_takeover = TRUE;
+  const guint64 taken = muster_member_registry_join (f.registry, &takeover, &slot, NULL);
+  MUSTER_EXPECT_EQ (slot, 1u);
+  EXPECT_SLOTS (&f, "0 1 of 3");
+  expect_refused (&f, &takeover, MUSTER_ERROR_FAILED_PRECONDITION, "slot 1 of 'digits'");
+  MUSTER_EXPECT_EQ (f.n_told, 2u);
+
+  g_autoptr (MusterMembers) before = look (&f);
+  MUSTER_EXPECT_TRUE (muster_member_registry_remove (f.registry, taken, MUSTER_MEMBER_LEFT));
+  g_autoptr (MusterMembers) after = look (&f);
+
+  MUSTER_ASSERT_TRUE (before != NULL && after != NULL);
+  MUSTER_EXPECT_EQ (before->n_members, 1u);
+  MUSTER_ASSERT_EQ (before->members->len, 1u);
+  MUSTER_EXPECT_EQ (((MusterMember *)before->members->pdata[0])->id, task);
+  MUSTER_EXPECT_EQ (after->left->len, 0u);
+  EXPECT_SLOTS (&f, "0 of 3");
+  MUSTER_EXPECT_EQ (f.n_told, 3u);
+  MUSTER_EXPECT_EQ (muster_member_registry_n_joined (f.registry), 1u);
+  MUSTER_EXPECT_EQ (muster_member_registry_n_left (f.registry, MUSTER_MEMBER_LEFT), 0u);
+}
+
+MUSTER_TEST (MemberRegistry, forgets_a_model_that_only_had_slots_taken_over)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  MusterMemberRequest takeover = any;
+  takeover.is_takeover = TRUE;
+  const guint64 taken = muster_member_registry_join (f.registry, &takeover, &slot, NULL);
+
+  MUSTER_EXPECT_TRUE (muster_member_registry_remove (f.registry, taken, MUSTER_MEMBER_ENDED));
+
+  g_autoptr (GPtrArray) all = muster_member_registry_list (f.registry, 1);
+  MUSTER_EXPECT_EQ (all->len, 0u);
+}
+
 MUSTER_TEST (MemberRegistry, forgets_a_model_an_hour_after_its_last_member)
 {
   g_auto (Fixture) f = {0};
@@ -349,16 +394,16 @@ MUSTER_TEST (MemberRegistry, refuses_what_makes_no_sense)
     MusterMemberRequest request;
     const char *words;
   } cases[] = {
-      {{"", "", "", -1, 1, 0, 0}, "model's name is empty"},
-      {{"a\nb", "", "", -1, 1, 0, 0}, "isn't printable"},
-      {{long_name, "", "", -1, 1, 0, 0}, "257 bytes"},
-      {{"m", "\x01", "", -1, 1, 0, 0}, "member's task"},
-      {{"m", "", long_name, -1, 1, 0, 0}, "member's process"},
-      {{"m", "", "", -1, 0, 0, 0}, "invalid number of slots 0"},
-      {{"m", "", "", -1, MUSTER_MAX_SLOTS + 1, 0, 0}, "invalid number of slots"},
-      {{"m", "", "", -2, 4, 0, 0}, "invalid slot -2"},
-      {{"m", "", "", 4, 4, 0, 0}, "invalid slot 4 of 'm' (use 0 to 3"},
-      {{"m", "", "", -1, 4, 0, -1}, "invalid number of batches"},
+      {{"", "", "", -1, 1, 0, 0, FALSE}, "model's name is empty"},
+      {{"a\nb", "", "", -1, 1, 0, 0, FALSE}, "isn't printable"},
+      {{long_name, "", "", -1, 1, 0, 0, FALSE}, "257 bytes"},
+      {{"m", "\x01", "", -1, 1, 0, 0, FALSE}, "member's task"},
+      {{"m", "", long_name, -1, 1, 0, 0, FALSE}, "member's process"},
+      {{"m", "", "", -1, 0, 0, 0, FALSE}, "invalid number of slots 0"},
+      {{"m", "", "", -1, MUSTER_MAX_SLOTS + 1, 0, 0, FALSE}, "invalid number of slots"},
+      {{"m", "", "", -2, 4, 0, 0, FALSE}, "invalid slot -2"},
+      {{"m", "", "", 4, 4, 0, 0, FALSE}, "invalid slot 4 of 'm' (use 0 to 3"},
+      {{"m", "", "", -1, 4, 0, -1, FALSE}, "invalid number of batches"},
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     expect_refused (&f, &cases[i].request, MUSTER_ERROR_INVALID_ARGUMENT, cases[i].words);

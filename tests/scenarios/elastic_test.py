@@ -11,6 +11,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, "tests/scenarios")
 import processes
@@ -157,17 +158,28 @@ class ElasticTest(TestCase):
 
     def test_tasks_train_on_while_a_sleeping_chief_locks_the_directory(self):
         """What the chief holds is held here in its place, since it holds it only for moments."""
-        _, target = self.serve()
-        chief, second = self.job(target, 2)
-        with open(os.path.join(self.directory, ".muster.lock"), "a", encoding="utf-8") as file:
+        self.epochs = EPOCHS_OF_A_LEASE
+        _, target = self.serve(0, "--chief-lease=1s")
+        chief, second = self.job(target, 2, "--save-every=1000000")
+        chief.expect('"event":"saved"')
+        path = os.path.join(self.directory, ".muster.lock")
+        with open(path, "a", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            chief.signal(signal.SIGKILL)
-            second.expect("holds this directory's lock")
+            chief.signal(signal.SIGSTOP)
+            second.expect("no chief, so no checkpoints are written: Locking '%s' failed: %s:%d holds the lock; if that process is "
+                          "stopped, continue or end it" % (path, socket.gethostname(), chief.process.pid))
+            self.assertIn("in 64 slots; no chief: no checkpoints are written", peer.muster("status", target))
+            self.assertIs(peer.muster_json("status", target)["jobs"][0]["has_chief"], False)
+            time.sleep(3)  # it tries again meanwhile, in the same session
             step = self.last_step(second)
             second.expect_later(lambda: self.last_step(second) > step + 100)
-            self.assertNotIn("chief", self.roles(second))
+            self.assertEqual(self.roles(second), ["worker", "worker"])
         second.expect('"how":"continued"')
+        chief.signal(signal.SIGCONT)
+        chief.expect('"role":"worker"')
         self.expect_trained(second)
+        self.expect_trained(chief)
+        self.assertEqual(self.roles(second)[:3], ["worker", "worker", "chief"])
 
     def test_a_task_that_is_told_to_end_leaves_the_rest_to_others(self):
         _, target = self.serve()

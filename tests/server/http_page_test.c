@@ -52,6 +52,13 @@ MUSTER_TEST (HttpPage, page_says_that_a_chief_is_lost_or_its_run_has_failed)
   muster_chief_registry_release (f.server->registry, "digits", epoch);
   EXPECT_ANSWER (&f, "GET", "/", "200", "<span class=\"state bad\">chief lost</span>");
 
+  const MusterMemberRequest member = {
+      .model = "digits", .task = "", .who = "host:7", .slot = -1, .n_slots = 4};
+  guint slot;
+  MUSTER_EXPECT_TRUE (muster_member_registry_join (f.server->members, &member, &slot, NULL) != 0);
+  EXPECT_ANSWER (&f, "GET", "/", "200", "no chief: no checkpoints are written");
+  EXPECT_ANSWER (&f, "GET", "/api/status", "200", "\"has_chief\":false");
+
   MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
   announced.model = (char *)"letters";
   announced.epoch = http_claim (&f, "letters");

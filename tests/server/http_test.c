@@ -113,7 +113,8 @@ MUSTER_TEST (Http, metrics_report_what_goes_on)
       "\nmuster_members_left_total{reason=\"left\"} 1\n",
       "\nmuster_members_left_total{reason=\"silent\"} 0\n",
   };
-  const MusterMemberRequest member = {"digits", "worker:0", "host:1", -1, 4, 0, 0};
+  const MusterMemberRequest member = {
+      .model = "digits", .task = "worker:0", .who = "host:1", .slot = -1, .n_slots = 4};
   g_auto (HttpFixture) f = http_start ();
   http_give_models (&f);
   guint slot;

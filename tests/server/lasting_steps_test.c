@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/server/served.h"
+#include "tests/server/lasting_step.h"
 #include "tests/server/stuck_master.h"
 
 #include "graph/graph_builder.h"
-#include "rpc/server/proxy.h"
-#include "rpc/server/rpc_server.h"
-
-/* A step of a positioned job: it feeds muster/position. */
 
 typedef struct {
   MusterStuckMaster *master;
@@ -33,53 +29,6 @@ fixture_clear (Fixture *f)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fixture, fixture_clear)
 
-typedef struct {
-  MusterSession *session;    /* (not owned) */
-  const char *fetch;         /* (nullable) NULL: "stuck:0" */
-  GCancellable *cancellable; /* (not owned) (nullable) */
-  GThread *thread;
-  GError *error; /* (owned) (nullable) */
-} Step;
-
-static gpointer
-run_step (gpointer data)
-{
-  Step *self = data;
-  g_autoptr (MusterTensor) position = muster_tensor_new_int64 (4);
-  g_autoptr (MusterTensor) got = NULL;
-  const MusterFeed feed = {"muster/position:0", position};
-  const char *fetch = self->fetch != NULL ? self->fetch : "stuck:0";
-  const MusterStep step = {.feeds = &feed, .n_feeds = 1, .fetches = &fetch, .n_fetches = 1};
-  muster_session_run (self->session, &step, &got, NULL, self->cancellable, &self->error);
-  return NULL;
-}
-
-static void
-step_start (Step *self)
-{
-  self->thread = g_thread_new ("step", run_step, self);
-}
-
-static void
-step_join (Step *self)
-{
-  g_thread_join (self->thread);
-}
-
-static gboolean
-wait_for_sessions (Served *served, int n)
-{
-  const gint64 until_us = test_deadline ();
-  for (;;) {
-    g_autoptr (MusterArena) arena = muster_arena_new ();
-    const Muster__StatusResponse *status = served_status (served, arena);
-    if (status == NULL || (int)status->sessions == n)
-      return status != NULL;
-    if (muster_clock_now_us (muster_system_clock ()) > until_us)
-      return FALSE;
-  }
-}
-
 /* What was sent before has then arrived. */
 static void
 let_messages_pass (Served *served)
@@ -94,26 +43,29 @@ let_messages_pass (Served *served)
 }
 
 /* Cancels a step, and then waits until another cancelled one, which isn't positioned, has ended. */
-MUSTER_TEST (LastingSteps, outlive_their_caller)
+static void
+expect_to_outlive_its_caller (LastingWay way)
 {
   g_auto (Fixture) f = fixture ();
   MUSTER_ASSERT_NOT_NULL (f.session);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  Step step = {.session = f.session, .cancellable = cancellable};
-  step_start (&step);
+  LastingStep step = {.session = f.session, .way = way, .cancellable = cancellable};
+  lasting_step_start (&step);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
   g_cancellable_cancel (cancellable);
-  step_join (&step);
+  lasting_step_join (&step);
   MUSTER_EXPECT_ERROR (step.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&step.error);
   let_messages_pass (&f.front);
 
   g_autoptr (GCancellable) other = g_cancellable_new ();
-  ServedStuck ordinary;
-  served_stuck_start (&ordinary, f.session, other);
+  LastingStep ordinary = {.session = f.session, .way = way, .feed = "x:0", .cancellable = other};
+  lasting_step_start (&ordinary);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 2));
   g_cancellable_cancel (other);
-  g_autoptr (GError) cancelled = served_stuck_join (&ordinary);
+  lasting_step_join (&ordinary);
+  MUSTER_EXPECT_ERROR (ordinary.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&ordinary.error);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
 
   stuck_master_let_go (f.master);
@@ -121,35 +73,38 @@ MUSTER_TEST (LastingSteps, outlive_their_caller)
   MUSTER_EXPECT_EQ (stuck_master_n_whole (f.master), 1U);
 }
 
-typedef struct {
-  MusterSession *session; /* (not owned) */
-  GError *error;          /* (owned) (nullable) */
-} Close;
-
-static gpointer
-run_close (gpointer data)
+MUSTER_TEST (LastingSteps, outlive_their_caller)
 {
-  Close *self = data;
-  muster_session_close (self->session, test_deadline (), NULL, &self->error);
-  return NULL;
+  expect_to_outlive_its_caller (LASTING_WHOLE);
 }
 
-MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_of_their_session)
+MUSTER_TEST (LastingSteps, outlive_their_caller_as_callables)
+{
+  expect_to_outlive_its_caller (LASTING_CALLABLE);
+}
+
+MUSTER_TEST (LastingSteps, outlive_their_caller_as_parts)
+{
+  expect_to_outlive_its_caller (LASTING_PART);
+}
+
+static void
+expect_to_be_waited_for (LastingWay way)
 {
   g_auto (Fixture) f = fixture ();
   MUSTER_ASSERT_NOT_NULL (f.session);
-  Step step = {.session = f.session};
-  Close closing = {f.session, NULL};
-  step_start (&step);
+  LastingStep step = {.session = f.session, .way = way};
+  LastingClose closing = {f.session, NULL};
+  lasting_step_start (&step);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
 
-  GThread *thread = g_thread_new ("close", run_close, &closing);
-  MUSTER_EXPECT_TRUE (wait_for_sessions (&f.front, 0));
+  GThread *thread = g_thread_new ("close", lasting_close, &closing);
+  MUSTER_EXPECT_TRUE (lasting_wait_for_sessions (&f.front, 0));
   let_messages_pass (&f.front);
   stuck_master_let_go (f.master);
 
   g_thread_join (thread);
-  step_join (&step);
+  lasting_step_join (&step);
   MUSTER_EXPECT_NO_ERROR (closing.error);
   MUSTER_EXPECT_NO_ERROR (step.error);
   MUSTER_EXPECT_EQ (stuck_master_n_whole (f.master), 1U);
@@ -157,22 +112,32 @@ MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_of_their_session)
   g_clear_error (&step.error);
 }
 
+MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_of_their_session)
+{
+  expect_to_be_waited_for (LASTING_WHOLE);
+}
+
+MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_as_callables)
+{
+  expect_to_be_waited_for (LASTING_CALLABLE);
+}
+
 MUSTER_TEST (LastingSteps, are_not_cut_by_a_close_that_has_no_time)
 {
   g_auto (Fixture) f = fixture ();
   g_autoptr (GError) error = NULL;
   MUSTER_ASSERT_NOT_NULL (f.session);
-  Step step = {.session = f.session};
-  step_start (&step);
+  LastingStep step = {.session = f.session};
+  lasting_step_start (&step);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
 
   MUSTER_EXPECT_FALSE (
       muster_session_close (f.session, test_deadline_in (100 * MUSTER_MILLISECOND), NULL, &error));
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
-  MUSTER_EXPECT_TRUE (wait_for_sessions (&f.front, 0));
+  MUSTER_EXPECT_TRUE (lasting_wait_for_sessions (&f.front, 0));
   stuck_master_let_go (f.master);
 
-  step_join (&step);
+  lasting_step_join (&step);
   MUSTER_EXPECT_NO_ERROR (step.error);
   g_clear_error (&step.error);
 }
@@ -181,13 +146,13 @@ MUSTER_TEST (LastingSteps, are_ended_by_a_server_that_stops)
 {
   g_auto (Fixture) f = fixture ();
   MUSTER_ASSERT_NOT_NULL (f.session);
-  Step step = {.session = f.session};
-  step_start (&step);
+  LastingStep step = {.session = f.session};
+  lasting_step_start (&step);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 1));
 
   muster_server_stop (f.front.server, 0);
 
-  step_join (&step);
+  lasting_step_join (&step);
   MUSTER_EXPECT_TRUE (step.error != NULL);
   MUSTER_EXPECT_TRUE (stuck_master_wait_for (f.master, 0));
   g_clear_error (&step.error);
@@ -222,8 +187,8 @@ MUSTER_TEST (LastingSteps, are_ended_by_a_reset)
   g_autoptr (MusterSession) session =
       muster_master_create_session (f.remote, graph, NULL, test_deadline (), NULL, &error);
   MUSTER_ASSERT_NO_ERROR (error);
-  Step step = {.session = session, .fetch = "dequeue:0"};
-  step_start (&step);
+  LastingStep step = {.session = session, .fetch = "dequeue:0"};
+  lasting_step_start (&step);
   for (;;) {
     g_autoptr (MusterArena) arena = muster_arena_new ();
     const Muster__Limit *steps = served_limit (served_status (&f, arena), "steps");
@@ -234,153 +199,7 @@ MUSTER_TEST (LastingSteps, are_ended_by_a_reset)
   MUSTER_EXPECT_TRUE (muster_master_reset (f.remote, NULL, test_deadline (), NULL, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
-  step_join (&step);
+  lasting_step_join (&step);
   MUSTER_EXPECT_TRUE (step.error != NULL);
-  g_clear_error (&step.error);
-}
-
-/* --- a gateway --- */
-
-/* A master that answers a step when the test does, and notes what comes. */
-typedef struct {
-  MusterRpcServer *server;
-  GAsyncQueue *steps;  /* (element-type MusterRpcCall) */
-  GAsyncQueue *events; /* (element-type utf8) static */
-  Served front;
-  MusterSession *session;
-} Behind;
-
-static void
-behind_create (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
-{
-  g_auto (MusterRope) answer = MUSTER_ROPE_INIT;
-  g_byte_array_append (muster_rope_tail (&answer), (const guint8 *)"\x0a\x03one", 5);
-  muster_rpc_call_reply (call, &answer);
-}
-
-static void
-behind_run (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
-{
-  g_async_queue_push (((Behind *)data)->steps, muster_rpc_call_ref (call));
-}
-
-static void
-behind_close (MusterRpcCall *call, GBytes *request G_GNUC_UNUSED, gpointer data)
-{
-  g_async_queue_push (((Behind *)data)->events, (gpointer) "closed");
-  muster_rpc_call_reply (call, NULL);
-}
-
-static void
-behind_start (Behind *self)
-{
-  g_autoptr (GError) error = NULL;
-  self->steps = g_async_queue_new_full ((GDestroyNotify)muster_rpc_call_unref);
-  self->events = g_async_queue_new ();
-  self->server = muster_rpc_server_new ();
-  muster_rpc_server_add_method (self->server, "/tensorflow.MasterService/CreateSession",
-                                behind_create, self);
-  muster_rpc_server_add_method (self->server, "/tensorflow.MasterService/RunStep", behind_run,
-                                self);
-  muster_rpc_server_add_method (self->server, "/tensorflow.MasterService/CloseSession",
-                                behind_close, self);
-  const int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, &error);
-  muster_rpc_server_start (self->server);
-  g_autofree char *address = g_strdup_printf ("127.0.0.1:%d", port);
-  g_autoptr (MusterMaster) master = muster_remote_master_new (address, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  self->front = served_start_over (master);
-  self->session = served_session (&self->front, NULL);
-}
-
-static void
-behind_clear (Behind *self)
-{
-  g_clear_object (&self->session);
-  served_clear (&self->front);
-  muster_rpc_server_free (self->server);
-  g_async_queue_unref (self->steps);
-  g_async_queue_unref (self->events);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Behind, behind_clear)
-
-static MusterRpcCall *
-behind_take_step (Behind *self)
-{
-  return g_async_queue_timeout_pop (self->steps, 30 * MUSTER_SECOND);
-}
-
-MUSTER_TEST (LastingSteps, outlive_their_caller_behind_a_gateway)
-{
-  g_auto (Behind) f = {0};
-  behind_start (&f);
-  MUSTER_ASSERT_NOT_NULL (f.session);
-  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  Step step = {.session = f.session, .cancellable = cancellable};
-  ServedStuck ordinary;
-  step_start (&step);
-  g_autoptr (MusterRpcCall) passed = behind_take_step (&f);
-  MUSTER_ASSERT_NOT_NULL (passed);
-  served_stuck_start (&ordinary, f.session, cancellable);
-  g_autoptr (MusterRpcCall) beside = behind_take_step (&f);
-  MUSTER_ASSERT_NOT_NULL (beside);
-
-  g_cancellable_cancel (cancellable);
-
-  step_join (&step);
-  g_autoptr (GError) cancelled = served_stuck_join (&ordinary);
-  const gint64 until_us = test_deadline ();
-  while (!muster_rpc_call_is_gone (beside) &&
-         muster_clock_now_us (muster_system_clock ()) < until_us) {
-  }
-  MUSTER_EXPECT_TRUE (muster_rpc_call_is_gone (beside));
-  MUSTER_EXPECT_FALSE (muster_rpc_call_is_gone (passed));
-  muster_rpc_call_reply (passed, NULL);
-  muster_rpc_call_reply (beside, NULL);
-  g_clear_error (&step.error);
-}
-
-MUSTER_TEST (LastingSteps, are_waited_for_by_a_close_behind_a_gateway)
-{
-  g_auto (Behind) f = {0};
-  behind_start (&f);
-  MUSTER_ASSERT_NOT_NULL (f.session);
-  Step step = {.session = f.session};
-  Close closing = {f.session, NULL};
-  step_start (&step);
-  g_autoptr (MusterRpcCall) passed = behind_take_step (&f);
-  MUSTER_ASSERT_NOT_NULL (passed);
-
-  GThread *thread = g_thread_new ("close", run_close, &closing);
-  MUSTER_EXPECT_TRUE (wait_for_sessions (&f.front, 0));
-  for (int i = 0; i < 30; i++) /* the close has its time to go on too early */
-    MUSTER_EXPECT_TRUE (wait_for_sessions (&f.front, 0));
-  g_async_queue_push (f.events, (gpointer) "answered");
-  muster_rpc_call_reply (passed, NULL);
-
-  g_thread_join (thread);
-  step_join (&step);
-  MUSTER_EXPECT_NO_ERROR (closing.error);
-  MUSTER_EXPECT_STREQ (g_async_queue_pop (f.events), "answered");
-  MUSTER_EXPECT_STREQ (g_async_queue_pop (f.events), "closed");
-  g_clear_error (&closing.error);
-  g_clear_error (&step.error);
-}
-
-MUSTER_TEST (LastingSteps, are_ended_by_a_gateway_that_stops)
-{
-  g_auto (Behind) f = {0};
-  behind_start (&f);
-  MUSTER_ASSERT_NOT_NULL (f.session);
-  Step step = {.session = f.session};
-  step_start (&step);
-  g_autoptr (MusterRpcCall) passed = behind_take_step (&f);
-  MUSTER_ASSERT_NOT_NULL (passed);
-
-  muster_server_stop (f.front.server, 0);
-
-  step_join (&step);
-  MUSTER_EXPECT_TRUE (step.error != NULL);
-  muster_rpc_call_reply (passed, NULL);
   g_clear_error (&step.error);
 }

@@ -505,6 +505,37 @@ MUSTER_TEST (Member, is_in_the_log_when_it_joins_and_when_it_leaves)
   heard_end ();
 }
 
+MUSTER_TEST (Member, that_takes_a_slot_over_is_shown_as_the_task_that_it_is)
+{
+  g_auto (Served) f = start_patient ();
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  heard_begin (G_LOG_LEVEL_INFO);
+  g_autoptr (MusterMembership) one = join (f.remote, "worker:0");
+  const Muster__StatusResponse *before = served_status (&f, arena);
+  const MusterJoin wanted = {
+      .model = "digits", .task = "worker:0", .slot = 2, .n_slots = N_SLOTS, .is_takeover = TRUE};
+  g_autoptr (MusterMembership) taken =
+      muster_master_join (f.remote, &wanted, test_deadline (), NULL, NULL);
+  MUSTER_ASSERT_TRUE (one != NULL && before != NULL && taken != NULL);
+  expect_roster (one, "0 2 of 4, no chief 0");
+  const Muster__Members *during = job_of (&f, arena);
+
+  MUSTER_EXPECT_TRUE (muster_membership_leave (taken, test_deadline (), NULL, NULL));
+  expect_roster (one, "0 of 4, no chief 0");
+  const Muster__StatusResponse *after = served_status (&f, arena);
+
+  MUSTER_ASSERT_TRUE (during != NULL && after != NULL && after->n_jobs == 1);
+  MUSTER_EXPECT_EQ (during->n, 1);
+  MUSTER_EXPECT_EQ (during->n_members, 1u);
+  MUSTER_EXPECT_EQ (after->jobs[0]->n_left, 0u);
+  MUSTER_EXPECT_EQ (after->changes, before->changes);
+  MUSTER_EXPECT_EQ (
+      heard_count ("slot-taken-over", "worker:0 takes over slot 2 of 'digits' for one step"), 1u);
+  MUSTER_EXPECT_EQ (heard_count ("member-joined", "*"), 1u);
+  MUSTER_EXPECT_EQ (heard_count ("member-left", "*"), 0u);
+  heard_end ();
+}
+
 MUSTER_TEST (Member, is_shown_after_it_left_with_the_reason)
 {
   g_auto (Served) f = start_patient ();

@@ -96,29 +96,72 @@ get_stuck (MusterStuckSession *self, gint64 deadline_us, GCancellable *cancellab
 }
 
 static gboolean
-stuck_run (MusterSession *base, const MusterStep *step, MusterTensor **fetched,
-           GBytes **metadata G_GNUC_UNUSED, GCancellable *cancellable, GError **error)
+fetch_stuck (MusterSession *base, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterStuckSession *self = (MusterStuckSession *)base;
   MusterStuckMaster *master = self->master;
-  gboolean done = TRUE;
-  if (step->n_fetches > 0 && g_str_has_prefix (step->fetches[0], "stuck")) {
-    gulong id = cancellable != NULL
-                    ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), master, NULL)
-                    : 0;
-    g_mutex_lock (&master->lock);
-    master->n_stuck++;
-    g_cond_broadcast (&master->changed);
-    done = get_stuck (self, step->deadline_us, cancellable, error);
-    master->n_stuck--;
-    master->n_whole += done;
-    g_cond_broadcast (&master->changed);
-    g_mutex_unlock (&master->lock);
-    g_cancellable_disconnect (cancellable, id);
-  }
-  for (gsize i = 0; done && i < step->n_fetches; i++)
-    fetched[i] = muster_tensor_new_float (42);
+  gulong id = cancellable != NULL
+                  ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), master, NULL)
+                  : 0;
+  g_mutex_lock (&master->lock);
+  master->n_stuck++;
+  g_cond_broadcast (&master->changed);
+  const gboolean done = get_stuck (self, deadline_us, cancellable, error);
+  master->n_stuck--;
+  master->n_whole += done;
+  g_cond_broadcast (&master->changed);
+  g_mutex_unlock (&master->lock);
+  g_cancellable_disconnect (cancellable, id);
   return done;
+}
+
+static gboolean
+stuck_run (MusterSession *base, const MusterStep *step, MusterTensor **fetched,
+           GBytes **metadata G_GNUC_UNUSED, GCancellable *cancellable, GError **error)
+{
+  if (step->n_fetches > 0 && g_str_has_prefix (step->fetches[0], "stuck") &&
+      !fetch_stuck (base, step->deadline_us, cancellable, error))
+    return FALSE;
+  for (gsize i = 0; i < step->n_fetches; i++)
+    fetched[i] = muster_tensor_new_float (42);
+  return TRUE;
+}
+
+static gint64
+stuck_make_callable (MusterSession *base G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+                     gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+                     GError **error G_GNUC_UNUSED)
+{
+  static gint n_callables; /* atomic */
+  return g_atomic_int_add (&n_callables, 1) + 1;
+}
+
+static gboolean
+stuck_run_callable (MusterSession *base, gint64 callable G_GNUC_UNUSED,
+                    MusterTensor *const *feeds G_GNUC_UNUSED, gsize n_feeds G_GNUC_UNUSED,
+                    gint64 deadline_us, MusterTensor **fetched, GBytes **metadata G_GNUC_UNUSED,
+                    GCancellable *cancellable, GError **error)
+{
+  if (!fetch_stuck (base, deadline_us, cancellable, error))
+    return FALSE;
+  fetched[0] = muster_tensor_new_float (42);
+  return TRUE;
+}
+
+static char *
+stuck_set_up_partial_run (MusterSession *base G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+                          gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
+                          GError **error G_GNUC_UNUSED)
+{
+  return g_strdup ("parts");
+}
+
+static gboolean
+stuck_run_part (MusterSession *base, const char *partial_run G_GNUC_UNUSED, const MusterStep *part,
+                MusterTensor **fetched, GBytes **metadata, GCancellable *cancellable,
+                GError **error)
+{
+  return stuck_run (base, part, fetched, metadata, cancellable, error);
 }
 
 static gboolean
@@ -144,8 +187,13 @@ static void
 muster_stuck_session_class_init (MusterStuckSessionClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = stuck_session_finalize;
-  ((MusterSessionClass *)klass)->run = stuck_run;
-  ((MusterSessionClass *)klass)->close = stuck_close;
+  MusterSessionClass *session = (MusterSessionClass *)klass;
+  session->run = stuck_run;
+  session->make_callable = stuck_make_callable;
+  session->run_callable = stuck_run_callable;
+  session->set_up_partial_run = stuck_set_up_partial_run;
+  session->run_part = stuck_run_part;
+  session->close = stuck_close;
 }
 
 static void

@@ -7,8 +7,8 @@ G_BEGIN_DECLS
 
 /* A master whose steps get stuck: fetching "stuck" waits until the test lets go, or until the step
  * is cancelled, out of time or its session closed, and ends with that error, as a dequeue would.
- * Any other step yields 42 for each fetch at once. Graphs are not looked at. It can't be reset. Any
- * thread. */
+ * Any other step yields 42 for each fetch at once. Each callable fetches "stuck". Graphs are not
+ * looked at. It can't be reset. Any thread. */
 
 #define MUSTER_TYPE_STUCK_MASTER (muster_stuck_master_get_type ())
 G_DECLARE_FINAL_TYPE (MusterStuckMaster, muster_stuck_master, MUSTER, STUCK_MASTER, GObject)

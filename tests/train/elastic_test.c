@@ -6,6 +6,7 @@
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"
 #include "server/server.h"
+#include "tests/doubles/heard.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
 
@@ -181,7 +182,11 @@ MUSTER_TEST (Elastic, goes_on_without_each_chief_that_leaves)
                          {.job = &job}};
   guint n_left = 0;
 
+  heard_begin (G_LOG_LEVEL_INFO);
   run_tasks (tasks, N_TASKS);
+  /* whoever trains what one that left had in hand isn't a task more */
+  MUSTER_EXPECT_EQ (heard_count ("member-joined", NULL), (guint)N_TASKS);
+  heard_end ();
 
   for (guint i = 0; i < N_TASKS; i++) {
     if (tasks[i].error == NULL)

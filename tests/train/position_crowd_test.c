@@ -8,8 +8,8 @@
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
+#include "tests/train/position_fixture.h"
 #include "train/monitored_training.h"
-#include "train/position/position.h"
 
 #include <stdlib.h>
 
@@ -65,8 +65,7 @@ set_slot (Crowd *self, guint slot, gboolean has_task)
 }
 
 static gboolean
-roster_claim (guint slot, gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-              gpointer data, GError **error)
+roster_claim (guint slot, gpointer data, GError **error)
 {
   Crowd *self = data;
   if (self->has_task[slot])
@@ -110,11 +109,11 @@ make_hook (Task *self, gboolean is_worker)
 {
   static const char *const feeds[] = {"rows:0"};
   Crowd *crowd = self->crowd;
-  const MusterPositionSlots slots = {roster_version, roster_has_task, roster_claim, roster_release,
-                                     crowd};
+  const SlotFuncs funcs = {roster_version, roster_has_task, roster_claim, roster_release};
+  g_autoptr (MusterPositionSlots) slots = slots_new (&funcs, crowd);
   const MusterPositionOptions options = {.task = self->slot,
                                          .is_worker = is_worker,
-                                         .slots = &slots,
+                                         .slots = slots,
                                          .master = crowd->master,
                                          .batches = self->batches,
                                          .feeds = feeds,

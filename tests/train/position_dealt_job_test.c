@@ -52,18 +52,6 @@ MUSTER_TEST (PositionDealtJob, trains_each_batch_once_with_any_number_of_tasks)
 
 /* --- what a gone task has left --- */
 
-static gint64
-in_hand (Life *life, guint slot)
-{
-  g_auto (MusterPositionState) state = {.is_dealt = TRUE};
-  g_autoptr (GError) error = NULL;
-
-  muster_position_read (muster_monitored_session_session (life->session), JOB_SLOTS, &state,
-                        MUSTER_WAIT_FOREVER, NULL, &error);
-  MUSTER_EXPECT_NO_ERROR (error);
-  return error == NULL ? muster_position_taken (&state, slot) : G_MININT64;
-}
-
 static gboolean
 is_busy (Life *life, guint slot)
 {
@@ -79,24 +67,24 @@ MUSTER_TEST (PositionDealtJob, does_what_a_gone_task_had_in_hand_at_the_next_ste
   for (int is_served = 0; is_served < 2; is_served++) {
     g_auto (Job) job = job_set_up_dealt (is_served, is_served ? "gone-served" : "gone");
     Board board = {.has_task = {TRUE, TRUE}};
-    const MusterPositionSlots slots = board_slots (&board);
-    g_auto (Life) chief = {.job = &job, .slots = &slots},
-                  worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+    g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+    g_auto (Life) chief = {.job = &job, .slots = slots},
+                  worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
     job.n_batches = 20;
     life_begin (&chief);
     MUSTER_ASSERT_NO_ERROR (chief.error);
     life_begin (&worker);
     MUSTER_ASSERT_NO_ERROR (worker.error);
     MUSTER_EXPECT_TRUE (life_step (&chief) && life_step (&worker) && life_step (&chief));
-    MUSTER_EXPECT_EQ (in_hand (&chief, 1), 3);
-    const gint64 own = in_hand (&chief, 0);
+    MUSTER_EXPECT_EQ (life_in_hand (&chief, 1), 3);
+    const gint64 own = life_in_hand (&chief, 0);
 
     life_end (&worker);
     board_leave (&board, 1);
     MUSTER_EXPECT_TRUE (life_step (&chief));
 
-    MUSTER_EXPECT_EQ (in_hand (&chief, 1), MUSTER_POSITION_NOTHING);
-    MUSTER_EXPECT_EQ (in_hand (&chief, 0), own);
+    MUSTER_EXPECT_EQ (life_in_hand (&chief, 1), MUSTER_POSITION_NOTHING);
+    MUSTER_EXPECT_EQ (life_in_hand (&chief, 0), own);
     MUSTER_EXPECT_EQ (board.n_claims, 1u);
     MUSTER_EXPECT_FALSE (board.has_task[1]);
     life_run_to_end (&chief, 20);
@@ -108,9 +96,9 @@ MUSTER_TEST (PositionDealtJob, leaves_the_gone_tasks_batch_to_a_task_that_is_qui
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "quicker");
   Board board = {.has_task = {TRUE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .slots = &slots},
-                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = slots},
+                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
   job.n_batches = 20;
   life_begin (&chief);
   life_begin (&worker);
@@ -123,12 +111,12 @@ MUSTER_TEST (PositionDealtJob, leaves_the_gone_tasks_batch_to_a_task_that_is_qui
   MUSTER_EXPECT_TRUE (life_step (&chief));
 
   MUSTER_EXPECT_EQ (board.n_claims, 0u);
-  MUSTER_EXPECT_EQ (in_hand (&chief, 1), 2);
-  g_auto (Life) next = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  MUSTER_EXPECT_EQ (life_in_hand (&chief, 1), 2);
+  g_auto (Life) next = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
   life_begin (&next);
   MUSTER_ASSERT_NO_ERROR (next.error);
   MUSTER_EXPECT_TRUE (life_step (&next));
-  MUSTER_EXPECT_EQ (in_hand (&chief, 1), 4);
+  MUSTER_EXPECT_EQ (life_in_hand (&chief, 1), 4);
   life_end (&next);
   board_leave (&board, 1);
   life_run_to_end (&chief, 20);
@@ -139,18 +127,18 @@ MUSTER_TEST (PositionDealtJob, does_what_is_left_before_it_ends_whoever_else_mig
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "whoever");
   Board board = {.has_task = {TRUE, FALSE, FALSE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .task = 3, .slots = &slots},
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .task = 3, .slots = slots},
                 worker = {.job = &job, .task = 2, .is_worker = TRUE};
   job.n_batches = 6;
   life_begin (&chief);
   life_begin (&worker); /* which dies with a batch in hand */
   MUSTER_ASSERT_NO_ERROR (worker.error);
-  MUSTER_EXPECT_EQ (in_hand (&chief, 2), 1);
+  MUSTER_EXPECT_EQ (life_in_hand (&chief, 2), 1);
   life_end (&worker);
   for (int i = 0; i < 5; i++)
     MUSTER_ASSERT_TRUE (life_step (&chief));
-  MUSTER_EXPECT_EQ (in_hand (&chief, 2), 1);
+  MUSTER_EXPECT_EQ (life_in_hand (&chief, 2), 1);
   MUSTER_EXPECT_FALSE (muster_position_hook_is_over (chief.hook));
 
   life_run_to_end (&chief, 6);
@@ -158,35 +146,12 @@ MUSTER_TEST (PositionDealtJob, does_what_is_left_before_it_ends_whoever_else_mig
   MUSTER_EXPECT_EQ (board.n_claims, 1u);
 }
 
-/* As the task of the slot, which nobody knows to be there. */
-static void
-step_apart (Life *life, gint64 slot, gint64 position, gint64 deal)
-{
-  static const char *const target = MUSTER_POSITION_TRAIN "/held";
-  g_autoptr (MusterTensor) which = muster_tensor_new_int64 (slot);
-  g_autoptr (MusterTensor) where = muster_tensor_new_int64 (position);
-  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
-  g_autoptr (MusterBatches) batches =
-      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
-  g_autoptr (MusterTensor) batch = NULL;
-  g_autoptr (GError) error = NULL;
-
-  muster_batches_seek (batches, deal);
-  muster_batches_next (batches, &batch);
-  const MusterFeed feeds[] = {
-      {"rows:0", batch}, {MUSTER_POSITION_TASK, which}, {MUSTER_POSITION_POSITION, where}};
-  const MusterStep step = {.feeds = feeds, .n_feeds = 3, .targets = &target, .n_targets = 1};
-  MUSTER_EXPECT_TRUE (muster_session_run (muster_monitored_session_session (life->session), &step,
-                                          NULL, NULL, NULL, &error));
-  MUSTER_EXPECT_NO_ERROR (error);
-}
-
 MUSTER_TEST (PositionDealtJob, lets_a_task_that_wakes_up_have_its_batch)
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "wakes");
   Board board = {.has_task = {TRUE, FALSE, FALSE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .task = 3, .slots = &slots},
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .task = 3, .slots = slots},
                 worker = {.job = &job, .task = 2, .is_worker = TRUE};
   job.n_batches = 6;
   life_begin (&chief);
@@ -197,69 +162,13 @@ MUSTER_TEST (PositionDealtJob, lets_a_task_that_wakes_up_have_its_batch)
   MUSTER_EXPECT_EQ (board.n_claims, 1u);
   MUSTER_EXPECT_TRUE (board.has_task[2]);
 
-  step_apart (&worker, 2, 1, 1);
+  life_step_apart (&worker, MUSTER_POSITION_TRAIN, 2, 1, 1);
   MUSTER_EXPECT_TRUE (life_step (&chief));
 
   MUSTER_EXPECT_NO_ERROR (chief.error);
   MUSTER_EXPECT_FALSE (board.has_task[2]);
   life_run_to_end (&chief, 6);
   MUSTER_EXPECT_EQ (board.n_claims, 1u);
-}
-
-MUSTER_TEST (PositionDealtJob, goes_on_after_a_task_that_was_asleep_has_made_its_step)
-{
-  g_auto (Job) job = job_set_up_dealt (FALSE, "asleep");
-  g_auto (Life) chief = {.job = &job};
-  job.n_batches = 20;
-  life_begin (&chief);
-  MUSTER_ASSERT_NO_ERROR (chief.error);
-  for (gint64 i = 0; i < 4; i++) { /* more than may be refused in a row */
-    step_apart (&chief, 0, muster_position_hook_position (chief.hook), 2 * i);
-    MUSTER_EXPECT_TRUE (life_step (&chief));
-    MUSTER_EXPECT_EQ (in_hand (&chief, 0), 2 * i + 1);
-    MUSTER_EXPECT_TRUE (life_step (&chief));
-    MUSTER_EXPECT_EQ (in_hand (&chief, 0), 2 * i + 2);
-  }
-  MUSTER_EXPECT_NO_ERROR (chief.error);
-  life_run_to_end (&chief, 20);
-}
-
-/* Between this task's look at its slot and its step. */
-static guint64
-make_its_step (gpointer data)
-{
-  Life *life = data;
-  g_auto (MusterPositionState) state = {.is_dealt = TRUE};
-
-  MUSTER_EXPECT_TRUE (muster_position_read (muster_monitored_session_session (life->session),
-                                            JOB_SLOTS, &state, MUSTER_WAIT_FOREVER, NULL, NULL));
-  step_apart (life, 0, muster_position_done (&state, 0), muster_position_taken (&state, 0));
-  return 0;
-}
-
-static gboolean
-has_nobody (guint slot G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
-{
-  return FALSE;
-}
-
-MUSTER_TEST (PositionDealtJob, fails_if_another_process_keeps_making_its_steps)
-{
-  g_auto (Job) job = job_set_up_dealt (FALSE, "fights");
-  g_auto (Life) chief = {.job = &job};
-  const MusterPositionSlots slots = {
-      .version = make_its_step, .has_task = has_nobody, .user_data = &chief};
-  guint n = 0;
-  chief.slots = &slots;
-  life_begin (&chief);
-  MUSTER_ASSERT_NO_ERROR (chief.error);
-
-  while (life_step (&chief) && n < 20)
-    n++;
-
-  MUSTER_EXPECT_EQ (n, 5u);
-  MUSTER_EXPECT_ERROR (chief.error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
-  MUSTER_EXPECT_TRUE (chief.error && strstr (chief.error->message, "another process runs as"));
 }
 
 MUSTER_TEST (PositionDealtJob, goes_on_after_a_step_whose_response_was_lost)
@@ -271,7 +180,7 @@ MUSTER_TEST (PositionDealtJob, goes_on_after_a_step_whose_response_was_lost)
   life_begin (&chief);
   MUSTER_ASSERT_NO_ERROR (chief.error);
   MUSTER_EXPECT_TRUE (life_step (&chief) && life_step (&chief));
-  step_apart (&chief, 0, 3, 2); /* after a draw and two steps */
+  life_step_apart (&chief, MUSTER_POSITION_TRAIN, 0, 3, 2); /* after a draw and two steps */
   life_end (&chief);
 
   life_begin (&next);
@@ -279,7 +188,7 @@ MUSTER_TEST (PositionDealtJob, goes_on_after_a_step_whose_response_was_lost)
   MUSTER_ASSERT_NO_ERROR (next.error);
   MUSTER_EXPECT_TRUE (next.continued);
   MUSTER_EXPECT_EQ (muster_position_hook_position (next.hook), 4);
-  MUSTER_EXPECT_EQ (in_hand (&next, 0), 3);
+  MUSTER_EXPECT_EQ (life_in_hand (&next, 0), 3);
   life_run_to_end (&next, 12);
 }
 
@@ -288,9 +197,9 @@ MUSTER_TEST (PositionDealtJob, names_the_slot_that_it_waits_for)
   g_auto (Job) job = job_set_up_dealt (FALSE, "names");
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Board board = {.has_task = {TRUE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .slots = &slots, .clock = MUSTER_CLOCK (clock)},
-                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = slots, .clock = MUSTER_CLOCK (clock)},
+                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
   MusterAwaited awaited = {0};
   job.n_batches = 3;
   life_begin (&chief);
@@ -317,8 +226,8 @@ MUSTER_TEST (PositionDealtJob, goes_back_to_the_checkpoint_over_a_gone_tasks_ste
   g_auto (Job) job = job_set_up_dealt (FALSE, "over");
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Board board = {.has_task = {TRUE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .slots = &slots, .clock = MUSTER_CLOCK (clock)};
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = slots, .clock = MUSTER_CLOCK (clock)};
   job.n_batches = 30;
   job.save_steps = 5;
   life_begin (&chief);
@@ -330,13 +239,13 @@ MUSTER_TEST (PositionDealtJob, goes_back_to_the_checkpoint_over_a_gone_tasks_ste
 
   MUSTER_EXPECT_TRUE (life_step (&chief));
   MUSTER_EXPECT_EQ (board.n_claims, 1u);
-  MUSTER_EXPECT_EQ (in_hand (&chief, 0), 7);
+  MUSTER_EXPECT_EQ (life_in_hand (&chief, 0), 7);
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 0u);
   (void)muster_clock_wait_until (
       MUSTER_CLOCK (clock), muster_clock_now_us (MUSTER_CLOCK (clock)) + MUSTER_SECOND, NULL, NULL);
   MUSTER_EXPECT_TRUE (life_step (&chief));
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 1u);
-  MUSTER_EXPECT_EQ (in_hand (&chief, 0), 6);
+  MUSTER_EXPECT_EQ (life_in_hand (&chief, 0), 6);
   life_run_to_end (&chief, 30);
   MUSTER_EXPECT_FALSE (board.has_task[1]);
 }
@@ -351,7 +260,7 @@ make_a_late_step (gpointer data)
 {
   Late *late = data;
 
-  step_apart (late->life, 1, 1, 1);
+  life_step_apart (late->life, MUSTER_POSITION_TRAIN, 1, 1, 1);
   g_atomic_int_set (&late->has_ended, 1);
   return NULL;
 }
@@ -362,9 +271,9 @@ MUSTER_TEST (PositionDealtJob, trains_on_until_a_gone_tasks_step_has_ended)
   g_auto (Job) job = job_set_up_dealt (FALSE, "late");
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
   Board board = {.has_task = {TRUE, TRUE}};
-  const MusterPositionSlots slots = board_slots (&board);
-  g_auto (Life) chief = {.job = &job, .slots = &slots, .clock = MUSTER_CLOCK (clock)},
-                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = &slots};
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
+  g_auto (Life) chief = {.job = &job, .slots = slots, .clock = MUSTER_CLOCK (clock)},
+                worker = {.job = &job, .task = 1, .is_worker = TRUE, .slots = slots};
   Late late = {.life = &worker};
   guint n_meanwhile = 0;
   job.n_batches = 1000000;
@@ -384,7 +293,7 @@ MUSTER_TEST (PositionDealtJob, trains_on_until_a_gone_tasks_step_has_ended)
   g_thread_join (thread);
 
   MUSTER_EXPECT_TRUE (life_step (&chief) && life_step (&chief));
-  MUSTER_EXPECT_EQ (in_hand (&chief, 1), MUSTER_POSITION_NOTHING);
+  MUSTER_EXPECT_EQ (life_in_hand (&chief, 1), MUSTER_POSITION_NOTHING);
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (chief.session), 0u);
   MUSTER_EXPECT_FALSE (board.has_task[1]);
   MUSTER_EXPECT_TRUE (

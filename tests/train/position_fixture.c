@@ -126,6 +126,76 @@ prepared_tear_down (Prepared *prepared)
   g_clear_pointer (&prepared->scaffold, muster_scaffold_unref);
 }
 
+/* --- slots --- */
+
+#define MUSTER_TYPE_TEST_SLOTS (muster_test_slots_get_type ())
+G_DECLARE_FINAL_TYPE (MusterTestSlots, muster_test_slots, MUSTER, TEST_SLOTS, GObject)
+
+struct _MusterTestSlots {
+  GObject parent;
+  SlotFuncs funcs;
+  gpointer data; /* (not owned) */
+};
+
+static void test_slots_iface (MusterPositionSlotsInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (MusterTestSlots, muster_test_slots, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (MUSTER_TYPE_POSITION_SLOTS, test_slots_iface))
+
+static guint64
+test_slots_version (MusterPositionSlots *slots)
+{
+  return MUSTER_TEST_SLOTS (slots)->funcs.version (MUSTER_TEST_SLOTS (slots)->data);
+}
+
+static gboolean
+test_slots_has_task (MusterPositionSlots *slots, guint slot)
+{
+  return MUSTER_TEST_SLOTS (slots)->funcs.has_task (slot, MUSTER_TEST_SLOTS (slots)->data);
+}
+
+static gboolean
+test_slots_claim (MusterPositionSlots *slots, guint slot, gint64 deadline_us G_GNUC_UNUSED,
+                  GCancellable *cancellable G_GNUC_UNUSED, GError **error)
+{
+  return MUSTER_TEST_SLOTS (slots)->funcs.claim (slot, MUSTER_TEST_SLOTS (slots)->data, error);
+}
+
+static void
+test_slots_release (MusterPositionSlots *slots, guint slot)
+{
+  MUSTER_TEST_SLOTS (slots)->funcs.release (slot, MUSTER_TEST_SLOTS (slots)->data);
+}
+
+static void
+test_slots_iface (MusterPositionSlotsInterface *iface)
+{
+  iface->version = test_slots_version;
+  iface->has_task = test_slots_has_task;
+  iface->claim = test_slots_claim;
+  iface->release = test_slots_release;
+}
+
+static void
+muster_test_slots_class_init (MusterTestSlotsClass *klass G_GNUC_UNUSED)
+{
+}
+
+static void
+muster_test_slots_init (MusterTestSlots *self G_GNUC_UNUSED)
+{
+}
+
+MusterPositionSlots *
+slots_new (const SlotFuncs *funcs, gpointer data)
+{
+  MusterTestSlots *self = g_object_new (MUSTER_TYPE_TEST_SLOTS, NULL);
+
+  self->funcs = *funcs;
+  self->data = data;
+  return MUSTER_POSITION_SLOTS (self);
+}
+
 void
 board_enter (Board *board, guint slot)
 {
@@ -167,8 +237,7 @@ slots_has_task (guint slot, gpointer data)
 }
 
 static gboolean
-slots_claim (guint slot, gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-             gpointer data, GError **error)
+slots_claim (guint slot, gpointer data, GError **error)
 {
   Board *board = data;
 
@@ -191,10 +260,11 @@ slots_release (guint slot, gpointer data)
   board_leave (data, slot);
 }
 
-MusterPositionSlots
+MusterPositionSlots *
 board_slots (Board *board)
 {
-  return (MusterPositionSlots){slots_version, slots_has_task, slots_claim, slots_release, board};
+  const SlotFuncs funcs = {slots_version, slots_has_task, slots_claim, slots_release};
+  return slots_new (&funcs, board);
 }
 
 static gboolean
@@ -320,11 +390,11 @@ job_run_dealt (Job *job, guint n_tasks)
   g_autofree Life *lives = g_new0 (Life, n_tasks);
   g_autofree GThread **threads = g_new0 (GThread *, n_tasks);
   Board board = {0};
-  const MusterPositionSlots slots = board_slots (&board);
+  g_autoptr (MusterPositionSlots) slots = board_slots (&board);
 
   for (guint i = 0; i < n_tasks; i++) {
     board_enter (&board, i);
-    lives[i] = (Life){.job = job, .task = i, .is_worker = i > 0, .slots = &slots};
+    lives[i] = (Life){.job = job, .task = i, .is_worker = i > 0, .slots = slots};
   }
   for (guint i = 0; i < n_tasks; i++)
     threads[i] = g_thread_new ("task", life_live, &lives[i]);
@@ -397,6 +467,41 @@ job_cut_off_a_step (Job *job, MusterScaffold *scaffold, gint64 task)
   MusterStep what = {.feeds = feeds, .n_feeds = 2, .targets = &target, .n_targets = 1};
 
   MUSTER_EXPECT_TRUE (muster_session_run (session, &what, NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+gint64
+life_in_hand (Life *life, guint slot)
+{
+  g_auto (MusterPositionState) state = {.is_dealt = TRUE};
+  g_autoptr (GError) error = NULL;
+
+  muster_position_read (muster_monitored_session_session (life->session), JOB_SLOTS, &state,
+                        MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return error == NULL ? muster_position_taken (&state, slot) : G_MININT64;
+}
+
+void
+life_step_apart (Life *life, const char *kind, gint64 slot, gint64 position, gint64 deal)
+{
+  g_autofree char *held = g_strconcat (kind, "/held", NULL);
+  const char *const targets[] = {held};
+  g_autoptr (MusterTensor) which = muster_tensor_new_int64 (slot);
+  g_autoptr (MusterTensor) where = muster_tensor_new_int64 (position);
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  g_autoptr (MusterTensor) batch = NULL;
+  g_autoptr (GError) error = NULL;
+
+  muster_batches_seek (batches, deal);
+  muster_batches_next (batches, &batch);
+  const MusterFeed feeds[] = {
+      {"rows:0", batch}, {MUSTER_POSITION_TASK, which}, {MUSTER_POSITION_POSITION, where}};
+  const MusterStep step = {.feeds = feeds, .n_feeds = 3, .targets = targets, .n_targets = 1};
+  MUSTER_EXPECT_TRUE (muster_session_run (muster_monitored_session_session (life->session), &step,
+                                          NULL, NULL, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
 

@@ -42,6 +42,16 @@ void job_name_directory (Job *job, const char *name);
 void job_tear_down (Job *job);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Job, job_tear_down)
 
+/* Slots by functions, all of which get the data. */
+typedef struct {
+  guint64 (*version) (gpointer data);
+  gboolean (*has_task) (guint slot, gpointer data);
+  gboolean (*claim) (guint slot, gpointer data, GError **error);
+  void (*release) (guint slot, gpointer data);
+} SlotFuncs;
+
+MusterPositionSlots *slots_new (const SlotFuncs *funcs, gpointer data);
+
 /* Who is in which slot of a job whose batches are dealt. */
 typedef struct {
   GMutex lock;
@@ -53,7 +63,7 @@ typedef struct {
 
 void board_enter (Board *board, guint slot);
 void board_leave (Board *board, guint slot);
-MusterPositionSlots board_slots (Board *board);
+MusterPositionSlots *board_slots (Board *board);
 
 /* A model with positions, initialised on a master of this process, and a batch of rows for it. */
 typedef struct {
@@ -72,8 +82,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Prepared, prepared_tear_down)
 typedef struct {
   Job *job;
   guint task;
-  gboolean is_worker;               /* also if it is task 0 */
-  const MusterPositionSlots *slots; /* (nullable) */
+  gboolean is_worker;         /* also if it is task 0 */
+  MusterPositionSlots *slots; /* (not owned) (nullable) */
   MusterScaffold *scaffold;
   MusterBatches *batches;
   MusterHook *hook;
@@ -103,6 +113,12 @@ void job_run_dealt (Job *job, guint n_tasks);
 char *job_check_latest (Job *job, gint64 n_batches);
 /* The rest of a life, after which so many batches are in the checkpoint. */
 void life_run_to_end (Life *life, gint64 n_batches);
+
+/* What the slot has in hand. */
+gint64 life_in_hand (Life *life, guint slot);
+/* A step of that kind (MUSTER_POSITION_TRAIN), with that batch, as the task of the slot, which
+ * nobody knows to be there. */
+void life_step_apart (Life *life, const char *kind, gint64 slot, gint64 position, gint64 deal);
 
 void life_set_hold (Life *life, gint64 hold);
 

@@ -52,7 +52,7 @@ gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellab
 /* In a round: this task's slot, the other tasks' slots, and the cancellable that ends a wait for
  * the model when the role changes or the caller's cancellable is cancelled. Borrowed. */
 guint muster_elastic_slot (MusterElastic *self);
-const MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
+MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
 GCancellable *muster_elastic_cancellable (MusterElastic *self);
 /* TRUE if the model had a chief before this round, at this server. */
 gboolean muster_elastic_is_takeover (MusterElastic *self);
@@ -67,11 +67,6 @@ void muster_elastic_set_session (MusterElastic *self, MusterCoordinator *coordin
 gboolean muster_elastic_check (MusterElastic *self, GError **error);
 /* After a step: FALSE if the round ends here. */
 gboolean muster_elastic_may_step (MusterElastic *self, gboolean has_trained);
-
-/* Before a round ends with a failure: a step that was refused because another process has run it
- * isn't a failure (a task that is suspended for a lease loses its slot). The error becomes
- * CANCELLED, and another round follows. */
-void muster_elastic_judge (MusterElastic *self, GError **failure);
 
 /* After a round: TRUE if it ended because the role has changed or the membership was lost: another
  * round follows. is_fenced: it was refused as chief, or lost that role, with failure (nullable).

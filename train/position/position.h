@@ -4,6 +4,7 @@
 #include "saver/saver.h"
 #include "train/monitored/monitored_session.h"
 #include "train/position/batches.h"
+#include "train/position/position_slots.h"
 
 G_BEGIN_DECLS
 
@@ -38,7 +39,7 @@ G_BEGIN_DECLS
  * hand, in muster/taken. A step trains that batch and draws the next one from muster/next. A save
  * is a cut as before: all batches that were drawn are done, except those in hand. If the task of a
  * slot is gone, its batch in hand is trained by the next task in that slot, or by another task that
- * claims the slot for that one step ([struct@PositionSlots]). */
+ * claims the slot for that one step ([iface@PositionSlots]). */
 
 /**
  * MUSTER_POSITION_BEGUN:
@@ -266,28 +267,6 @@ MusterMetaGraph *muster_position_find (MusterMaster *master, MusterMetaGraph *me
 /* --- a task's steps --- */
 
 /**
- * MusterPositionSlots:
- * @version: a number that changes when a task joins or leaves; called at every step
- * @has_task: whether a task is in the slot; also for this task's own slots
- * @claim: gives the slot to this task, in addition to its own. FALSE with an error, which is
- *   only logged: another task has it. Must return by the deadline, on the system's clock
- * @release: releases a slot that @claim gave to this task
- * @user_data: for the functions
- *
- * The functions by which a hook knows which slots have a task, and claims one that has none. @claim
- * must exclude every other process from the slot until @release, which the end of the hook calls at
- * the latest. The functions are called on the thread that runs the steps.
- */
-typedef struct {
-  guint64 (*version) (gpointer user_data);
-  gboolean (*has_task) (guint slot, gpointer user_data);
-  gboolean (*claim) (guint slot, gint64 deadline_us, GCancellable *cancellable, gpointer user_data,
-                     GError **error);
-  void (*release) (guint slot, gpointer user_data);
-  gpointer user_data;
-} MusterPositionSlots;
-
-/**
  * MusterPositionOptions:
  * @task: below the number of tasks, different in each process. If batches are dealt, the
  *   task's slot, which no other process may be in
@@ -305,8 +284,8 @@ typedef struct {
  * @others_us: how long a task that has done its share waits while no task does a batch, before it
  *   fails (DEADLINE_EXCEEDED, which names the task to restart); 0: 30 minutes
  * @slots: (nullable): if batches are dealt: how to train what departed tasks have in hand, by the
- * task in the lowest slot or by one without a batch. The struct is copied. NULL: only the next task
- * in such a slot trains it
+ *   task in the lowest slot or by one without a batch. NULL: only the next task in such a slot
+ *   trains it
  * @clock: (nullable): NULL: the machine's
  *
  * Options of a position hook.
@@ -323,7 +302,7 @@ typedef struct {
   gint64 settle_us;
   gint64 hold_us;
   gint64 others_us;
-  const MusterPositionSlots *slots;
+  MusterPositionSlots *slots;
   MusterClock *clock;
 } MusterPositionOptions;
 
@@ -344,10 +323,19 @@ MusterPositionOptions *muster_position_options_new (MusterMaster *master, Muster
                                                     const char *const *feeds);
 
 /**
+ * muster_position_options_set_slots:
+ * @self: options from new or copy
+ * @slots: (nullable): if batches are dealt: who is in which slot
+ *
+ * Sets @slots of [struct@PositionOptions].
+ */
+void muster_position_options_set_slots (MusterPositionOptions *self, MusterPositionSlots *slots);
+
+/**
  * muster_position_options_copy:
  * @self: options, also on the stack
  *
- * Copies options. The copy owns what it points to, except @slots.
+ * Copies options. The copy owns what it points to.
  *
  * Returns: (transfer full): the copy
  */

@@ -11,8 +11,6 @@
 #define DEFAULT_SETTLE_US (5 * MUSTER_SECOND)
 #define DEFAULT_HOLD_US   (60 * MUSTER_SECOND)
 #define DEFAULT_OTHERS_US (30 * 60 * MUSTER_SECOND)
-/* Steps in a row that may be refused because another process made the slot's next. */
-#define MOST_REFUSED 5
 
 G_DEFINE_FINAL_TYPE (MusterPositionHook, muster_position_hook, MUSTER_TYPE_HOOK)
 
@@ -191,7 +189,7 @@ position_before_run (MusterHook *hook, MusterRunContext *context, GError **error
 static gboolean
 move_on (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
-  self->n_refused = 0;
+  self->refused_us = 0;
   if (self->is_lent) {
     muster_position_give_back (self);
     return TRUE;
@@ -230,15 +228,10 @@ position_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   return TRUE;
 }
 
-/* If batches are dealt, a task that was asleep may have lost its slot, and make one more step there
- * before it knows: nothing of the refused step was written, so it is enough to look where the slot
- * is now. */
 static gboolean
 looks_again (MusterPositionHook *self, const GError *failure)
 {
-  if (!self->is_dealt || !muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
-      strstr (failure->message, MUSTER_POSITION_REFUSED) == NULL ||
-      ++self->n_refused > MOST_REFUSED)
+  if (!muster_position_looks_again (self, failure))
     return FALSE;
   if (self->is_lent)
     muster_position_give_back (self);
@@ -292,6 +285,7 @@ position_finalize (GObject *object)
   MusterPositionHook *self = MUSTER_POSITION_HOOK (object);
 
   muster_position_give_back (self);
+  g_clear_object (&self->options.slots);
   g_clear_object (&self->options.master);
   g_clear_pointer (&self->options.batches, muster_batches_free);
   g_strfreev ((char **)self->options.feeds);
@@ -331,18 +325,32 @@ copy_feeds (const MusterPositionOptions *options)
   return feeds;
 }
 
+static gboolean
+check_options (const MusterPositionOptions *options, GError **error)
+{
+  if (options->n_feeds > MOST_FEEDS || (options->n_feeds > 0) != (options->batches != NULL))
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "Positions: %" G_GSIZE_FORMAT
+                        " tensors to feed; use as many as the batches have arrays, at most %d",
+                        options->n_feeds, MOST_FEEDS);
+  if (options->slots == NULL)
+    return TRUE;
+  const MusterPositionSlotsInterface *iface = MUSTER_POSITION_SLOTS_GET_IFACE (options->slots);
+  return (iface->version != NULL && iface->has_task != NULL && iface->claim != NULL &&
+          iface->release != NULL) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s lacks a function of MusterPositionSlots; implement version, has_task, "
+                      "claim and release",
+                      G_OBJECT_TYPE_NAME (options->slots));
+}
+
 MusterHook *
 muster_position_hook_new (const MusterPositionOptions *options, GError **error)
 {
   muster_require (error, NULL, options);
 
-  if (options->n_feeds > MOST_FEEDS || (options->n_feeds > 0) != (options->batches != NULL)) {
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Positions: %" G_GSIZE_FORMAT
-                 " tensors to feed; use as many as the batches have arrays, at most %d",
-                 options->n_feeds, MOST_FEEDS);
+  if (!check_options (options, error))
     return NULL;
-  }
   MusterPositionHook *self = g_object_new (MUSTER_TYPE_POSITION_HOOK, NULL);
   self->options = *options;
   self->options.feeds = (const char *const *)copy_feeds (options);
@@ -356,10 +364,8 @@ muster_position_hook_new (const MusterPositionOptions *options, GError **error)
   self->options.others_us = options->others_us > 0 ? options->others_us : DEFAULT_OTHERS_US;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->own.task = options->task;
-  if (options->slots != NULL) {
-    self->slots = *options->slots;
-    self->options.slots = &self->slots;
-  }
+  if (options->slots != NULL)
+    g_object_ref (options->slots);
   return MUSTER_HOOK (self);
 }
 

@@ -25,8 +25,7 @@ typedef struct {
 
 struct _MusterPositionHook {
   MusterHook parent;
-  MusterPositionOptions options; /* strings, master and batches are owned */
-  MusterPositionSlots slots;     /* what options.slots points to */
+  MusterPositionOptions options; /* strings and objects are owned */
   MusterClock *clock;            /* (owned) */
   guint n_tasks;
   gboolean is_dealt;
@@ -44,7 +43,8 @@ struct _MusterPositionHook {
   gboolean is_looking;  /* for what is left in slots that no task is in */
   guint claimed;        /* a slot that was claimed; n_tasks: none */
   gint64 claimed_us;
-  guint n_refused;  /* steps in a row */
+  gint64 refused_us; /* since when every step was refused; 0: the last one wasn't */
+  MusterPositionPause refused_pause;
   gboolean is_lent; /* the next step is made in the claimed slot: */
   MusterPositionPlace lent;
 
@@ -77,6 +77,12 @@ gboolean muster_position_undo (MusterPositionHook *self, guint task, MusterSessi
  * cancels the wait. Then the task has a position, and something in hand. */
 gboolean muster_position_settle (MusterPositionHook *self, MusterSession *session,
                                  gint64 deadline_us, GError **error);
+
+/* Whether a step failed because another process has made the slot's next: nothing of it was
+ * written, so it is enough to look where the slot is now. A task that was asleep may have lost its
+ * slot, and make one more step there before it knows. FALSE after 10 s in which every step was
+ * refused. */
+gboolean muster_position_looks_again (MusterPositionHook *self, const GError *failure);
 
 /* position_left.c: what is left in slots that no task is in */
 

@@ -8,10 +8,16 @@
 #include "base/log.h"
 #include "train/position/position_hook_private.h"
 
+static const MusterPositionSlotsInterface *
+slots_of (const MusterPositionHook *self)
+{
+  return MUSTER_POSITION_SLOTS_GET_IFACE (self->options.slots);
+}
+
 static gboolean
 has_task (const MusterPositionHook *self, guint slot)
 {
-  return self->slots.has_task (slot, self->slots.user_data);
+  return slots_of (self)->has_task (self->options.slots, slot);
 }
 
 static gboolean
@@ -45,8 +51,9 @@ claim (MusterPositionHook *self, guint slot)
 {
   g_autoptr (GError) failure = NULL;
 
-  if (!self->slots.claim (slot, muster_position_in_us (MUSTER_POSITION_ANSWER_US), self->stopped,
-                          self->slots.user_data, &failure)) {
+  if (!slots_of (self)->claim (self->options.slots, slot,
+                               muster_position_in_us (MUSTER_POSITION_ANSWER_US), self->stopped,
+                               &failure)) {
     muster_log (G_LOG_LEVEL_INFO, "position", "MESSAGE", "can't take over slot %u: %s", slot,
                 failure != NULL ? failure->message : "another task has it");
     return FALSE;
@@ -72,7 +79,7 @@ muster_position_give_back (MusterPositionHook *self)
   self->is_lent = FALSE;
   if (self->claimed == self->n_tasks)
     return;
-  self->slots.release (self->claimed, self->slots.user_data);
+  slots_of (self)->release (self->options.slots, self->claimed);
   self->claimed = self->n_tasks;
 }
 
@@ -111,7 +118,7 @@ look (MusterPositionHook *self, MusterSession *session, GError **error)
 {
   g_auto (MusterPositionState) state = {.is_dealt = TRUE};
 
-  const guint64 version = self->slots.version (self->slots.user_data);
+  const guint64 version = slots_of (self)->version (self->options.slots);
   self->is_looking |= version != self->version || muster_position_is_over (self);
   self->version = version;
   if (!self->is_looking)

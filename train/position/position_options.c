@@ -25,6 +25,7 @@ static const MusterField owned[] = {
     MUSTER_TYPED_FIELD (MusterPositionOptions, master, muster_master_get_type),
     MUSTER_TYPED_FIELD (MusterPositionOptions, batches, muster_batches_get_type),
     MUSTER_STRINGS_FIELD (MusterPositionOptions, feeds, n_feeds),
+    MUSTER_TYPED_FIELD (MusterPositionOptions, slots, muster_position_slots_get_type),
     MUSTER_TYPED_FIELD (MusterPositionOptions, clock, muster_clock_get_type),
 };
 MUSTER_DEFINE_OPTIONS (MusterPositionOptions, muster_position_options, owned)
@@ -38,6 +39,14 @@ muster_position_options_new (MusterMaster *master, MusterBatches *batches, const
                                          .n_feeds =
                                              feeds != NULL ? g_strv_length ((char **)feeds) : 0};
   return muster_position_options_copy (&options);
+}
+
+void
+muster_position_options_set_slots (MusterPositionOptions *self, MusterPositionSlots *slots)
+{
+  g_return_if_fail (self != NULL);
+
+  muster_fields_set (self, &owned[4], slots);
 }
 
 GPtrArray *

@@ -4,8 +4,12 @@
 #include "master/master.h"
 #include "train/position/position_hook_private.h"
 
+#include <string.h>
+
 /* The time limit for the reset that undoes an interrupted step. */
 #define RESET_US (60 * MUSTER_SECOND)
+/* Longer than a task that lost its slot takes to hear it. */
+#define REFUSED_US (10 * MUSTER_SECOND)
 
 gboolean
 muster_position_undo (MusterPositionHook *self, guint task, MusterSession *session, GError **error)
@@ -159,12 +163,55 @@ draw (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GErr
 }
 
 gboolean
+muster_position_looks_again (MusterPositionHook *self, const GError *failure)
+{
+  const gint64 now_us = muster_clock_now_us (self->clock);
+
+  if (!self->is_dealt || !muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
+      strstr (failure->message, MUSTER_POSITION_REFUSED) == NULL)
+    return FALSE;
+  if (self->refused_us == 0) {
+    self->refused_us = now_us;
+    self->refused_pause = (MusterPositionPause){.clock = self->clock};
+  }
+  const gint64 until_us = muster_deadline_after (self->refused_us, REFUSED_US);
+  if (now_us >= until_us)
+    return FALSE;
+  /* a stop ends the pause, and is noticed before the next step */
+  (void)muster_position_pause (&self->refused_pause, until_us, self->stopped, NULL);
+  return TRUE;
+}
+
+/* FALSE without an error: another process has made the slot's next step. */
+static gboolean
+find_batch (MusterPositionHook *self, MusterSession *session, gint64 deadline_us, GError **error)
+{
+  GError *failure = NULL;
+
+  if (!wait_for_place (self, session, deadline_us, error))
+    return FALSE;
+  if (!self->is_dealt || self->own.deal != MUSTER_POSITION_NOTHING ||
+      draw (self, session, deadline_us, &failure))
+    return TRUE;
+  if (muster_position_looks_again (self, failure))
+    g_clear_error (&failure);
+  else
+    g_propagate_error (error, failure);
+  return FALSE;
+}
+
+gboolean
 muster_position_settle (MusterPositionHook *self, MusterSession *session, gint64 deadline_us,
                         GError **error)
 {
+  GError *failure = NULL;
+
   self->is_lent = FALSE; /* the slot's state may have changed too */
   self->is_looking = self->options.slots != NULL;
-  return wait_for_place (self, session, deadline_us, error) &&
-         (!self->is_dealt || self->own.deal != MUSTER_POSITION_NOTHING ||
-          draw (self, session, deadline_us, error));
+  while (!find_batch (self, session, deadline_us, &failure))
+    if (failure != NULL) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+  return TRUE;
 }

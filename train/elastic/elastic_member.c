@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/elastic/elastic_private.h"
+
+#include "base/error.h"
+
+/* A task for which there is no slot asks again after this. */
+#define ASK_AGAIN_US MUSTER_SECOND
+#define JOIN_US      (30 * MUSTER_SECOND)
+#define LEAVE_US     (2 * MUSTER_SECOND)
+
+MusterJoin
+muster_elastic_any_slot (const MusterElastic *self)
+{
+  return (MusterJoin){.model = self->options.model,
+                      .task = self->options.task,
+                      .slot = -1,
+                      .n_slots = self->options.n_slots};
+}
+
+void
+muster_elastic_leave (MusterMembership **membership)
+{
+  g_autoptr (MusterMembership) left = g_steal_pointer (membership);
+
+  if (left == NULL)
+    return;
+  muster_membership_set_listener (left, NULL, NULL, NULL);
+  (void)muster_membership_leave (left, muster_elastic_in_us (LEAVE_US), NULL, NULL);
+}
+
+/* --- hearing of changes --- */
+
+/* On a thread of the client's. */
+static void
+on_changed (MusterMembership *membership, gpointer data)
+{
+  MusterElastic *self = data;
+
+  g_mutex_lock (&self->lock);
+  g_clear_pointer (&self->roster, muster_roster_free);
+  self->roster =
+      muster_membership_roster (membership); /* the latest, whichever thread comes last */
+  self->is_lost = !muster_membership_check (membership, NULL);
+  if (self->roster->has_chief) {
+    self->no_chief_us = 0;
+    self->is_leaderless = FALSE;
+  } else if (self->no_chief_us == 0) {
+    self->no_chief_us = muster_elastic_now_us ();
+  }
+  g_mutex_unlock (&self->lock);
+  muster_elastic_end_round_if_due (self);
+}
+
+MusterRoster *
+muster_elastic_copy_roster (MusterElastic *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return muster_roster_copy (self->roster);
+}
+
+/* --- a member --- */
+
+void
+muster_elastic_say_waiting (MusterElastic *self, const char *message)
+{
+  const MusterReadiness nothing = {0};
+  g_autoptr (GPtrArray) reasons = g_ptr_array_new ();
+
+  if (self->options.waiting != NULL)
+    self->options.waiting (message, &nothing, reasons, self->options.waiting_data);
+}
+
+static void
+wait_until (gint64 wake_us, gint64 deadline_us, GCancellable *cancellable)
+{
+  (void)muster_clock_wait_until (muster_system_clock (), MIN (wake_us, deadline_us), cancellable,
+                                 NULL);
+}
+
+static gboolean
+is_crowded (MusterElastic *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  return self->options.max_tasks > 0 && muster_elastic_rank (self) >= self->options.max_tasks;
+}
+
+/* FALSE if there is no place for this task, or with an error. */
+static gboolean
+join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  const MusterJoin task = muster_elastic_any_slot (self);
+  g_autoptr (GError) failure = NULL;
+
+  self->membership =
+      muster_master_join (self->options.master, &task,
+                          MIN (muster_elastic_in_us (JOIN_US), deadline_us), cancellable, &failure);
+  if (self->membership == NULL && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED) &&
+      !muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
+  if (self->membership == NULL) {
+    muster_elastic_say_waiting (self, failure->message);
+    return FALSE;
+  }
+  g_mutex_lock (&self->lock);
+  self->no_chief_us = 0;
+  g_mutex_unlock (&self->lock);
+  muster_membership_set_listener (self->membership, on_changed, self, NULL);
+  on_changed (self->membership, self);
+  if (!is_crowded (self))
+    return TRUE;
+  muster_elastic_leave (&self->membership);
+  g_autofree char *full =
+      g_strdup_printf ("waiting for a place: the job takes at most %u task%s",
+                       self->options.max_tasks, self->options.max_tasks == 1 ? "" : "s");
+  muster_elastic_say_waiting (self, full);
+  return FALSE;
+}
+
+gboolean
+muster_elastic_ensure_member (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable,
+                              GError **error)
+{
+  while (self->membership == NULL && !join (self, deadline_us, cancellable, error)) {
+    if (*error != NULL)
+      return FALSE;
+    wait_until (muster_elastic_in_us (ASK_AGAIN_US), deadline_us, cancellable);
+    if (g_cancellable_set_error_if_cancelled (cancellable, error))
+      return FALSE;
+    if (muster_elastic_now_us () >= deadline_us)
+      return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                          "'%s' had no place for this task in time", self->options.model);
+  }
+  return TRUE;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/elastic/elastic_private.h"
+
+#include "base/error.h"
+#include "base/log.h"
+
+/* A member waits so much longer than the one in the next lower slot before it claims the model: a
+ * process that is stopped keeps its slot for a lease. */
+#define STAGGER_US (250 * MUSTER_MILLISECOND)
+/* A task that couldn't be the chief works on for so long before it tries again. */
+#define LEADERLESS_US (2 * MUSTER_SECOND)
+
+/* --- the roster, with the lock held --- */
+
+guint
+muster_elastic_rank (const MusterElastic *self)
+{
+  guint rank = 0;
+
+  while (rank < self->roster->n_members &&
+         self->roster->slots[rank] < muster_membership_slot (self->membership))
+    rank++;
+  return rank;
+}
+
+/* When this task becomes the chief unless another does. */
+static gint64
+due_us (const MusterElastic *self)
+{
+  if (self->no_chief_us == 0 || self->roster->is_over)
+    return MUSTER_WAIT_FOREVER;
+  return MAX (self->no_chief_us + muster_elastic_rank (self) * STAGGER_US, self->not_before_us);
+}
+
+gboolean
+muster_elastic_should_change (const MusterElastic *self)
+{
+  if (self->is_lost)
+    return TRUE;
+  if (self->role != MUSTER_ELASTIC_WORKER || self->no_chief_us == 0 || self->roster->is_over)
+    return FALSE;
+  return (self->coordinator == NULL && !self->is_leaderless) ||
+         muster_elastic_now_us () >= due_us (self);
+}
+
+/* --- the role --- */
+
+typedef enum { DECIDED, TOO_FEW, NO_CHIEF, LOST } Situation;
+
+/* NO_CHIEF: this task becomes it at *wake_us, unless another does. */
+static Situation
+look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, gint64 *wake_us)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  *wake_us = MUSTER_WAIT_FOREVER;
+  if (self->is_lost)
+    return LOST;
+  *role = roster->is_over && self->n_rounds > 0 ? MUSTER_ELASTIC_OVER : MUSTER_ELASTIC_WORKER;
+  if (roster->is_over || roster->has_chief)
+    return DECIDED;
+  if (roster->n_members < self->options.min_tasks)
+    return TOO_FEW;
+  *role = MUSTER_ELASTIC_CHIEF;
+  *wake_us = due_us (self);
+  return muster_elastic_now_us () >= *wake_us ? DECIDED : NO_CHIEF;
+}
+
+/* Where the checkpoints are locked by a chief that sleeps, the next one could do nothing. */
+static gboolean
+may_lead (MusterElastic *self)
+{
+  g_autoptr (GError) failure = NULL;
+  const gboolean may =
+      self->options.may_lead == NULL || self->options.may_lead (self->options.user_data, &failure);
+
+  if (!may)
+    muster_elastic_say_waiting (self, failure->message);
+  g_mutex_lock (&self->lock);
+  self->is_leaderless = !may;
+  if (!may)
+    self->not_before_us = muster_elastic_in_us (LEADERLESS_US);
+  g_mutex_unlock (&self->lock);
+  return may;
+}
+
+void
+muster_elastic_try_again (MusterElastic *self)
+{
+  g_mutex_lock (&self->lock);
+  const gboolean is_due =
+      self->is_leaderless && !self->is_lost && muster_elastic_now_us () >= due_us (self);
+  g_mutex_unlock (&self->lock);
+  if (is_due)
+    (void)may_lead (self);
+}
+
+static gboolean
+wait_for_change (MusterElastic *self, const MusterRoster *roster, gint64 wake_us,
+                 gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (muster_membership_wait (self->membership, roster->version, MIN (wake_us, deadline_us),
+                              cancellable, &failure) ||
+      (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
+       muster_elastic_now_us () < deadline_us) ||
+      muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return FALSE;
+}
+
+static void
+say_too_few (MusterElastic *self, const MusterRoster *roster)
+{
+  g_autofree char *text =
+      g_strdup_printf ("waiting for tasks: %" G_GSIZE_FORMAT " of at least %u are here",
+                       roster->n_members, self->options.min_tasks);
+  muster_elastic_say_waiting (self, text);
+}
+
+static gboolean
+find_role (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable,
+           MusterElasticRole *role, GError **error)
+{
+  for (;;) {
+    gint64 wake_us;
+    if (!muster_elastic_ensure_member (self, deadline_us, cancellable, error))
+      return FALSE;
+    g_autoptr (MusterRoster) roster = muster_elastic_copy_roster (self);
+    const Situation situation = look (self, roster, role, &wake_us);
+    if (situation == DECIDED && *role == MUSTER_ELASTIC_CHIEF && !may_lead (self))
+      *role = MUSTER_ELASTIC_WORKER;
+    if (situation == DECIDED)
+      return TRUE;
+    if (situation == LOST)
+      muster_elastic_leave (&self->membership);
+    if (situation == TOO_FEW)
+      say_too_few (self, roster);
+    if (situation != LOST &&
+        !wait_for_change (self, roster, wake_us, deadline_us, cancellable, error))
+      return FALSE;
+  }
+}
+
+gboolean
+muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellable *cancellable,
+                     MusterElasticRole *role, GError **error)
+{
+  GError *failure = NULL;
+
+  if (!find_role (self, muster_elastic_in_us (timeout_us), cancellable, role, &failure)) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  if (*role != MUSTER_ELASTIC_OVER)
+    muster_elastic_begin_round (self, *role, cancellable);
+  return TRUE;
+}
+
+gboolean
+muster_elastic_is_takeover (MusterElastic *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  return self->role == MUSTER_ELASTIC_CHIEF && self->roster->epoch > 0;
+}
+
+gint64
+muster_elastic_timeout (MusterElastic *self, gint64 timeout_us)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  if (self->role != MUSTER_ELASTIC_WORKER || !self->is_leaderless)
+    return timeout_us;
+  return timeout_us > 0 ? MIN (timeout_us, LEADERLESS_US) : LEADERLESS_US;
+}
+
+void
+muster_elastic_note_fenced (MusterElastic *self, const GError *failure)
+{
+  muster_log (G_LOG_LEVEL_INFO, "role", "MUSTER_MODEL", self->options.model, "MESSAGE",
+              "another task is the chief of '%s': %s", self->options.model,
+              failure != NULL ? failure->message : "");
+  g_mutex_lock (&self->lock);
+  self->not_before_us = muster_elastic_in_us (STAGGER_US);
+  g_mutex_unlock (&self->lock);
+}
