@@ -63,21 +63,31 @@ name_of (const MusterMember *member)
 void
 muster_member_log_joined (const char *model, const MusterMember *member)
 {
+  static MusterLogLimit limit;
+  char left_out[MUSTER_LOG_COUNT_SIZE];
+  if (!muster_log_bounded (G_LOG_LEVEL_INFO, &limit, left_out))
+    return;
   muster_log (G_LOG_LEVEL_INFO, "member-joined", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
-              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot), "MESSAGE",
-              "%s joined the job of '%s' in slot %u", name_of (member), model, member->slot);
+              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
+              "MUSTER_LEFT_OUT", left_out, "MESSAGE", "%s joined the job of '%s' in slot %u",
+              name_of (member), model, member->slot);
 }
 
 void
 muster_member_log_left (const char *model, const MusterMember *member)
 {
+  static MusterLogLimit limit;
+  char left_out[MUSTER_LOG_COUNT_SIZE] = "";
   const gboolean has_left = member->end == MUSTER_MEMBER_LEFT;
+  const gboolean is_silent = member->end == MUSTER_MEMBER_SILENT; /* once in a lease at most */
+  const GLogLevelFlags level = is_silent ? G_LOG_LEVEL_MESSAGE : G_LOG_LEVEL_INFO;
+  if (!is_silent && !muster_log_bounded (level, &limit, left_out))
+    return;
   g_autofree char *why = muster_member_why (member);
-  const GLogLevelFlags level =
-      member->end == MUSTER_MEMBER_SILENT ? G_LOG_LEVEL_MESSAGE : G_LOG_LEVEL_INFO;
   muster_log (level, "member-left", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
               "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
-              "MUSTER_REASON", muster_member_end_name (member->end), "MESSAGE",
-              "%s %s slot %u of '%s'%s%s", name_of (member), has_left ? "left" : "is gone from",
-              member->slot, model, has_left ? "" : ": ", has_left ? "" : why);
+              "MUSTER_REASON", muster_member_end_name (member->end), "MUSTER_LEFT_OUT", left_out,
+              "MESSAGE", "%s %s slot %u of '%s'%s%s", name_of (member),
+              has_left ? "left" : "is gone from", member->slot, model, has_left ? "" : ": ",
+              has_left ? "" : why);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/member_registry.h"
 #include "tests/doubles/fake_clock.h"
+#include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>
@@ -242,6 +243,29 @@ MUSTER_TEST (MemberRegistry, removes_nobody_because_the_server_slept)
 
   MUSTER_EXPECT_EQ (expire (&f, gone), woken_us + LEASE - TENTH);
   MUSTER_EXPECT_EQ (gone->len, 0u);
+}
+
+MUSTER_TEST (MemberRegistry, logs_few_of_those_that_come_and_go_and_all_that_are_silent)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  g_autoptr (GArray) gone = numbers ();
+  heard_begin (G_LOG_LEVEL_INFO);
+  for (int i = 0; i < 20; i++)
+    muster_member_registry_remove (f.registry, join (&f, &slot), MUSTER_MEMBER_ENDED);
+  for (int i = 0; i < 10; i++) {
+    join (&f, &slot);
+    muster_fake_clock_pass (f.clock, LEASE - TENTH);
+    expire (&f, gone);
+    muster_fake_clock_pass (f.clock, TENTH);
+    expire (&f, gone);
+  }
+
+  MUSTER_EXPECT_LE (heard_count ("member-joined", NULL), 15U); /* in up to 30 s */
+  MUSTER_EXPECT_LE (heard_count ("member-left", "*ended*"), 15U);
+  MUSTER_EXPECT_EQ (heard_count ("member-left", "*silent*"), 10U);
+  heard_end ();
 }
 
 MUSTER_TEST (MemberRegistry, waits_for_nothing_without_members)
