@@ -168,12 +168,16 @@ class LevelTest(LogTest):
         os.close(writing)
         return server, server.stdout.readline().split()[1]
 
-    def read_all(self, reading):
-        """All of what comes until the server has ended, on a thread of its own."""
+    def read_to_end(self, server, target, reading):
+        """All entries of a server that is stopped; "last" is prepared while they are read."""
         read = []
-        thread = threading.Thread(target=lambda: read.append(open(reading, encoding="utf-8").read()))
+        thread = threading.Thread(target=lambda: read.extend(open(reading, encoding="utf-8")))
         thread.start()
-        return thread, read
+        self.prepare_as(target, "last")
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(PATIENCE), 0)
+        thread.join(PATIENCE)
+        return [json.loads(line) for line in read]
 
     def test_a_server_does_not_wait_for_a_reader_of_its_log(self):
         reading, writing = os.pipe()
@@ -182,12 +186,7 @@ class LevelTest(LogTest):
         models = ["m%d" % n for n in range(5)]
         for model in models:
             self.prepare_as(target, model)
-        thread, read = self.read_all(reading)
-        self.prepare_as(target, "last")
-        server.send_signal(signal.SIGTERM)
-        self.assertEqual(server.wait(PATIENCE), 0)
-        thread.join(PATIENCE)
-        entries = [json.loads(line) for line in read[0].splitlines()]
+        entries = self.read_to_end(server, target, reading)
         self.assertEqual([entry["model"] for entry in entries if entry["event"] == "claim"], models + ["last"])
         self.assertEqual((entries[0]["event"], entries[-1]["event"]), ("start", "stopped"))
         self.assertGreater(len(entries[0]["configuration"]), 4096)  # more than the pipe takes at once
@@ -200,12 +199,7 @@ class LevelTest(LogTest):
             subprocess.run([peer.MUSTER, "train", "--master=" + target, "--meta-graph=" + DIGITS, "--checkpoint-dir=" + folder,
                             "--feed=x:0=@" + peer.fixture("digits_x.npy"), "--feed=y:0=@" + peer.fixture("digits_y.npy"),
                             "--steps=3000"], capture_output=True, timeout=PATIENCE, check=True)
-        thread, read = self.read_all(reading)
-        self.prepare_as(target, "last")
-        server.send_signal(signal.SIGTERM)
-        self.assertEqual(server.wait(PATIENCE), 0)
-        thread.join(PATIENCE)
-        entries = [json.loads(line) for line in read[0].splitlines()]
+        entries = self.read_to_end(server, target, reading)
         dropped = [n for n, entry in enumerate(entries) if entry["event"] == "dropped"]
         self.assertEqual(len(dropped), 1)
         self.assertGreater(entries[dropped[0]]["count"], 100)
