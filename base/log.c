@@ -100,7 +100,7 @@ muster_log_limit_allow (MusterLogLimit *self, gint64 now_us, char left_out[MUSTE
     self->began_us = now_us;
     self->n = 0;
   }
-  const gboolean is_allowed = self->n < LIMIT_MESSAGES;
+  const gboolean is_allowed = self->n < (self->most > 0 ? self->most : LIMIT_MESSAGES);
   if (is_allowed) {
     g_snprintf (left_out, MUSTER_LOG_COUNT_SIZE, self->left_out > 0 ? "%u" : "", self->left_out);
     self->left_out = 0;

@@ -56,9 +56,9 @@ muster_log_enabled (GLogLevelFlags level)
 /* Sets the least severe level that is on, in place of G_MESSAGES_DEBUG's. */
 void muster_log_set_level (GLogLevelFlags level);
 
-/* A bound on messages of one kind that a client can cause: at most five in ten seconds.
- * Zero-initialised, it may be static. */
+/* A bound on messages of one kind that a client can cause. Zero-initialised, it may be static. */
 typedef struct {
+  guint most; /* messages in ten seconds; 0: five */
   GMutex lock;
   gint64 began_us; /* of the current ten seconds */
   guint n;         /* messages in them */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Elastic jobs (`muster train --task=auto`): the time without a chief when it is killed, and what
- * dealing batches costs against tasks with a fixed share each.
+/* Elastic jobs (`muster train --task=auto`): the time without a chief when it is killed or stopped,
+ * and what dealing batches costs against tasks with a fixed share each.
  *
- *   MUSTER_ELASTIC_KILLS  how many chiefs are killed (50) */
+ *   MUSTER_ELASTIC_KILLS  how many chiefs are killed (50)
+ *   MUSTER_ELASTIC_STOPS  how many are stopped (20) */
 #include "bench/bench.h"
 
 #include <glib/gstdio.h>
@@ -13,6 +14,8 @@
 #define FEED           "--feed=x:0=@tests/fixtures/digits_x.npy"
 #define N_TASKS        8
 #define TAKEOVER_TASKS 3
+#define SAVE_OFTEN     "--save-secs=100ms"
+#define SAVE_NEVER     "--save-secs=1h"
 /* Nothing takes longer, or the bench fails. */
 #define LIMIT_S 60.0
 #define LOOK_S  0.001
@@ -34,7 +37,8 @@ typedef struct {
   /* guarded by lock */
   double last_step, last_step_s; /* its newest step, and when that was made */
   double saved_s;                /* its newest save */
-  double claimed_s;              /* a server's: the newest claim */
+  double claimed_s;              /* a server's: the newest claim, … */
+  double lost_s;                 /* … and the newest end of a chief's lease */
   int chief;                     /* a server's: the process that claimed */
 } Process;
 
@@ -66,6 +70,8 @@ take_line (Process *self, const char *line)
   if (claimed != NULL) {
     self->claimed_s = bench_wall_s ();
     self->chief = claimant_of (line, claimed);
+  } else if (strstr (line, " chief-lost ") != NULL) {
+    self->lost_s = bench_wall_s ();
   } else if (g_str_has_prefix (line, "{\"event\":\"step\"")) {
     self->last_step = bench_event_number (line, "step");
     self->last_step_s = bench_event_number (line, "time");
@@ -129,15 +135,16 @@ chief_of (Process *server)
 
 /* --- the job --- */
 
+/* lease (nullable): an option of the server. */
 static void
-job_init (Job *self, gint32 side)
+job_init (Job *self, gint32 side, const char *lease)
 {
   g_autoptr (MusterMetaGraph) model = bench_trained_model (4, side);
   self->meta = bench_model_file (muster_meta_graph_bytes (model));
   self->folder = bench_make_folder ();
   self->address = bench_free_address ();
   g_autofree char *listen = g_strconcat ("--listen=", self->address, NULL);
-  const char *const argv[] = {"cli/muster", "serve", listen, "--log-level=info", NULL};
+  const char *const argv[] = {"cli/muster", "serve", listen, "--log-level=info", lease, NULL};
   BenchChild *child = bench_child_new_merged (argv);
   g_autofree char *line = NULL;
   do {
@@ -205,7 +212,15 @@ await_steps (Job *self)
     }
 }
 
-/* --- a chief that is killed --- */
+/* --- a chief that is killed, or stopped --- */
+
+static void
+add_elastic (Job *self, int n, const char *save)
+{
+  for (int i = 0; i < n; i++)
+    add_task (self, -1, save);
+  await_steps (self);
+}
 
 static Process *
 find_task (Job *self, int pid)
@@ -223,7 +238,7 @@ await_after (Process *self, const double *field, double since_s, const char *wha
   const double until_s = bench_now_s () + LIMIT_S;
   while (read_of (self, field) <= since_s) {
     if (bench_now_s () > until_s)
-      bench_fail ("no %s for %g s after a chief was killed", what, LIMIT_S);
+      bench_fail ("no %s for %g s", what, LIMIT_S);
     bench_sleep_s (LOOK_S);
   }
   return read_of (self, field);
@@ -241,8 +256,25 @@ kill_chief (Job *self, GArray *claims_s, GArray *saves_s)
   const double save_s = await_after (next, &next->saved_s, killed_s, "save") - killed_s;
   g_array_append_val (claims_s, claim_s);
   g_array_append_val (saves_s, save_s);
-  add_task (self, -1, "--save-secs=100ms");
-  await_steps (self);
+  add_elastic (self, 1, SAVE_OFTEN);
+}
+
+/* A stopped process keeps its connections: only its lease ends. It would keep the directory's lock,
+ * too: its only save, the one at its start, must be over. */
+static void
+stop_chief (Job *self, GArray *claims_s)
+{
+  Process *chief = find_task (self, chief_of (self->server));
+  (void)await_after (chief, &chief->saved_s, 0, "save");
+  const double stopped_s = bench_wall_s ();
+  g_subprocess_send_signal (chief->child->process, SIGSTOP);
+  const double lost_s =
+      await_after (self->server, &self->server->lost_s, stopped_s, "end of its lease");
+  const double claim_s =
+      await_after (self->server, &self->server->claimed_s, stopped_s, "claim") - lost_s;
+  g_array_append_val (claims_s, claim_s);
+  g_ptr_array_remove (self->tasks, chief);
+  add_elastic (self, 1, SAVE_NEVER);
 }
 
 static double
@@ -254,19 +286,23 @@ most_of (const GArray *values)
   return most;
 }
 
+static int
+number_of (const char *variable, int usual)
+{
+  const char *asked = g_getenv (variable);
+  return asked != NULL ? atoi (asked) : usual;
+}
+
 static void
 measure_takeover (void)
 {
-  const char *asked = g_getenv ("MUSTER_ELASTIC_KILLS");
-  const int n_kills = asked != NULL ? atoi (asked) : 50;
+  const int n_kills = number_of ("MUSTER_ELASTIC_KILLS", 50);
   g_autoptr (GArray) claims_s = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GArray) saves_s = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GRand) random = g_rand_new_with_seed (1);
   Job job;
-  job_init (&job, 64);
-  for (int i = 0; i < TAKEOVER_TASKS; i++)
-    add_task (&job, -1, "--save-secs=100ms");
-  await_steps (&job);
+  job_init (&job, 64, NULL);
+  add_elastic (&job, TAKEOVER_TASKS, SAVE_OFTEN);
   for (int i = 0; i < n_kills; i++) {
     bench_sleep_s (g_rand_double_range (random, CALM_S, 2 * CALM_S));
     kill_chief (&job, claims_s, saves_s);
@@ -281,6 +317,24 @@ measure_takeover (void)
                            .muster = bench_median (saves_s),
                            .bound = 0.5});
   bench_print (&(BenchRow){.what = "  the worst", .muster = worst_save_s, .bound = 0.5});
+}
+
+static void
+measure_silence (void)
+{
+  const int n_stops = number_of ("MUSTER_ELASTIC_STOPS", 20);
+  g_autoptr (GArray) claims_s = g_array_new (FALSE, FALSE, sizeof (double));
+  Job job;
+  job_init (&job, 64, "--chief-lease=1s");
+  add_elastic (&job, TAKEOVER_TASKS, SAVE_NEVER);
+  for (int i = 0; i < n_stops; i++)
+    stop_chief (&job, claims_s);
+  job_clear (&job);
+  bench_print (&(BenchRow){.what = "a chief stopped: from its lease's end to a claim",
+                           .muster = bench_median (claims_s),
+                           .bound = 0.2});
+  const double worst_s = most_of (claims_s);
+  bench_print (&(BenchRow){.what = "  the worst", .muster = worst_s, .bound = 0.5});
 }
 
 /* --- steps per second --- */
@@ -312,9 +366,9 @@ measure_rate (Kind kind)
   const int n = kind == SEVEN ? N_TASKS - 1 : N_TASKS;
   double began_s = 0, ended_s = 0;
   Job job;
-  job_init (&job, 128);
+  job_init (&job, 128, NULL);
   for (int i = 0; i < n; i++) {
-    add_task (&job, kind == FIXED ? i : -1, "--save-secs=1h");
+    add_task (&job, kind == FIXED ? i : -1, SAVE_NEVER);
     if (i == 0 && kind != FIXED) /* it is the chief */
       await_steps (&job);
   }
@@ -363,5 +417,6 @@ void
 bench_elastic (void)
 {
   measure_takeover ();
+  measure_silence ();
   measure_rates ();
 }

@@ -2,6 +2,7 @@
 #include "ready/chief_registry.h"
 
 #include "ready/chief_gate.h"
+#include "ready/lease_look.h"
 #include "ready/model_log.h"
 
 #define MAX_MODELS 10000
@@ -20,9 +21,10 @@ typedef struct {
   gint64 saves_us;
   gint64 goodput_us;
   gint64 lost_us;
-  gint64 lease_until_us;
-  gint64 highest; /* highest epoch ever seen */
-  guint64 claim;  /* number of the claim in the registry */
+  gint64 heard_us;   /* when its lease was renewed */
+  gint64 doubted_us; /* see muster_lease_look () */
+  gint64 highest;    /* highest epoch ever seen */
+  guint64 claim;     /* number of the claim in the registry */
   MusterChiefPhase
       reset_phase; /* the phase before a reset, which the chief may repeat without knowing of it */
   gboolean has_left;
@@ -170,12 +172,19 @@ lose (Model *model, gint64 when_us)
   model->lost_us = when_us;
 }
 
+/* When to look at its lease again. */
+static gint64
+look_at_lease (MusterChiefRegistry *self, Model *model, gint64 now_us)
+{
+  return muster_lease_look (self->lease_us, model->heard_us, now_us, &model->doubted_us);
+}
+
 static Model *
 find (MusterChiefRegistry *self, const char *name, gint64 now_us)
 {
   Model *model = g_hash_table_lookup (self->models, name);
-  if (model != NULL && model->chief.alive && model->lease_until_us <= now_us) {
-    lose (model, model->lease_until_us);
+  if (model != NULL && model->chief.alive && look_at_lease (self, model, now_us) <= now_us) {
+    lose (model, muster_deadline_after (model->heard_us, self->lease_us));
     model->is_unreported = TRUE;
   }
   return model;
@@ -314,7 +323,7 @@ grant (MusterChiefRegistry *self, Model *model, const MusterClaim *claim, const 
   model->chief.alive = TRUE;
   model->has_left = FALSE;
   model->is_unreported = FALSE;
-  model->lease_until_us = muster_deadline_after (now_us, self->lease_us);
+  model->heard_us = now_us;
   model->claim = ++self->n_claims;
   g_clear_pointer (&model->graph, muster_graph_unref);
   model->graph = graph != NULL ? muster_graph_ref (graph) : NULL;
@@ -425,8 +434,7 @@ apply_phase (Model *model, const MusterAnnouncement *announced, gint64 now_us)
 }
 
 static void
-apply_announcement (MusterChiefRegistry *self, Model *model, const MusterAnnouncement *announced,
-                    gint64 now_us)
+apply_announcement (Model *model, const MusterAnnouncement *announced, gint64 now_us)
 {
   apply_phase (model, announced, now_us);
   if (announced->step >= 0)
@@ -455,7 +463,7 @@ apply_announcement (MusterChiefRegistry *self, Model *model, const MusterAnnounc
   if (model->has_left)
     return;
   model->chief.alive = TRUE;
-  model->lease_until_us = muster_deadline_after (now_us, self->lease_us);
+  model->heard_us = now_us;
 }
 
 gboolean
@@ -480,7 +488,7 @@ muster_chief_registry_announce (MusterChiefRegistry *self, const MusterAnnouncem
     is_accepted = may_announce (model, announcement, now_us, error);
   if (is_accepted) {
     g_autoptr (MusterAnnouncement) stood = muster_announcement_copy (&model->chief);
-    apply_announcement (self, model, announcement, now_us);
+    apply_announcement (model, announcement, now_us);
     has_changed = model->is_unreported || !muster_announcement_equal (stood, &model->chief);
     if (model->is_unreported || muster_chief_changed (stood, &model->chief))
       change = MUSTER_MODEL_CHANGED;
@@ -644,7 +652,7 @@ muster_chief_registry_expire (MusterChiefRegistry *self)
     }
     model->is_unreported = FALSE;
     if (model->chief.alive)
-      next_us = MIN (next_us, model->lease_until_us);
+      next_us = MIN (next_us, look_at_lease (self, model, now_us));
   }
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < lost->len; i++)

@@ -90,8 +90,8 @@ MusterGraph *muster_chief_registry_graph (MusterChiefRegistry *self, const char 
 /* (transfer full) (element-type MusterAnnouncement) */
 GPtrArray *muster_chief_registry_list (MusterChiefRegistry *self);
 
-/* Handles expired leases. Returns when the next may expire, or MUSTER_WAIT_FOREVER if none is held.
- */
+/* Looks at all leases, and handles those that have expired. Returns when to look again, or
+ * MUSTER_WAIT_FOREVER if none is held. */
 gint64 muster_chief_registry_expire (MusterChiefRegistry *self);
 
 G_END_DECLS

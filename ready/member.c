@@ -51,6 +51,9 @@ muster_members_free (MusterMembers *self)
 
 /* --- the log --- */
 
+/* A job of many tasks may start at once. */
+#define MOST_LOGGED 100
+
 /* The task's own name, or its process. */
 static const char *
 name_of (const MusterMember *member)
@@ -63,36 +66,48 @@ name_of (const MusterMember *member)
 static void
 log_takeover (const char *model, const MusterMember *member)
 {
+  static MusterLogLimit limit = {.most = MOST_LOGGED};
+  char left_out[MUSTER_LOG_COUNT_SIZE];
+  if (!muster_log_bounded (G_LOG_LEVEL_INFO, &limit, left_out))
+    return;
   muster_log (G_LOG_LEVEL_INFO, "slot-taken-over", "MUSTER_MODEL", model, "MUSTER_TASK",
               member->task, "MUSTER_CLIENT", member->who, "MUSTER_SLOT",
-              MUSTER_LOG_INT (member->slot), "MESSAGE",
+              MUSTER_LOG_INT (member->slot), "MUSTER_LEFT_OUT", left_out, "MESSAGE",
               "%s takes over slot %u of '%s' for one step", name_of (member), member->slot, model);
 }
 
 void
 muster_member_log_joined (const char *model, const MusterMember *member)
 {
+  static MusterLogLimit limit = {.most = MOST_LOGGED};
+  char left_out[MUSTER_LOG_COUNT_SIZE];
   if (member->is_takeover) {
     log_takeover (model, member);
     return;
   }
+  if (!muster_log_bounded (G_LOG_LEVEL_INFO, &limit, left_out))
+    return;
   muster_log (G_LOG_LEVEL_INFO, "member-joined", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
-              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot), "MESSAGE",
-              "%s joined the job of '%s' in slot %u", name_of (member), model, member->slot);
+              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
+              "MUSTER_LEFT_OUT", left_out, "MESSAGE", "%s joined the job of '%s' in slot %u",
+              name_of (member), model, member->slot);
 }
 
 void
 muster_member_log_left (const char *model, const MusterMember *member)
 {
-  if (member->is_takeover)
-    return;
+  static MusterLogLimit limit = {.most = MOST_LOGGED};
+  char left_out[MUSTER_LOG_COUNT_SIZE] = "";
   const gboolean has_left = member->end == MUSTER_MEMBER_LEFT;
+  const gboolean is_silent = member->end == MUSTER_MEMBER_SILENT; /* once in a lease at most */
+  const GLogLevelFlags level = is_silent ? G_LOG_LEVEL_MESSAGE : G_LOG_LEVEL_INFO;
+  if (member->is_takeover || (!is_silent && !muster_log_bounded (level, &limit, left_out)))
+    return;
   g_autofree char *why = muster_member_why (member);
-  const GLogLevelFlags level =
-      member->end == MUSTER_MEMBER_SILENT ? G_LOG_LEVEL_MESSAGE : G_LOG_LEVEL_INFO;
   muster_log (level, "member-left", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
               "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
-              "MUSTER_REASON", muster_member_end_name (member->end), "MESSAGE",
-              "%s %s slot %u of '%s'%s%s", name_of (member), has_left ? "left" : "is gone from",
-              member->slot, model, has_left ? "" : ": ", has_left ? "" : why);
+              "MUSTER_REASON", muster_member_end_name (member->end), "MUSTER_LEFT_OUT", left_out,
+              "MESSAGE", "%s %s slot %u of '%s'%s%s", name_of (member),
+              has_left ? "left" : "is gone from", member->slot, model, has_left ? "" : ": ",
+              has_left ? "" : why);
 }

@@ -51,7 +51,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMembers, muster_members_free)
 void muster_member_clear (MusterMember *self);
 void muster_member_free (gpointer member);
 
-/* Events of the log: a member of that model has joined, or taken a slot over; it has left. */
+/* Events of the log: a member of that model has joined, or taken a slot over; it has left. Those
+ * that clients can cause at will are bounded. */
 void muster_member_log_joined (const char *model, const MusterMember *member);
 void muster_member_log_left (const char *model, const MusterMember *member);
 

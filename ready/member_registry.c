@@ -2,6 +2,7 @@
 #include "ready/member_registry.h"
 
 #include "ready/chief_registry.h"
+#include "ready/lease_look.h"
 
 #include <string.h>
 
@@ -21,6 +22,7 @@ typedef struct {
   Model *model;        /* (not owned) */
   gint64 joined_us;
   gint64 heard_us;
+  gint64 doubted_us; /* see muster_lease_look () */
   gint64 left_us;
   /* when it had done as many batches: the rate is taken from the earlier instant */
   gint64 early_us, late_us;
@@ -48,7 +50,7 @@ struct _MusterMemberRegistry {
   GHashTable *models;  /* (element-type utf8 Model) owned; the keys are the values' */
   GHashTable *members; /* (element-type guint64 Member) owned; the keys are the values' */
   guint64 next_id;
-  gint64 expires_us; /* nobody expires before */
+  gint64 looks_us; /* nobody needs a look before */
   guint64 n_joined;
   guint64 n_left[MUSTER_N_MEMBER_ENDS];
 };
@@ -85,7 +87,7 @@ muster_member_registry_new (MusterClock *clock, gint64 lease_us, MusterMembersCh
   g_mutex_init (&self->lock);
   self->models = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, model_free);
   self->members = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, entry_free);
-  self->expires_us = MUSTER_WAIT_FOREVER;
+  self->looks_us = MUSTER_WAIT_FOREVER;
   /* A server that has restarted doesn't take one that comes back for another. */
   self->next_id = (guint64)(muster_clock_random (self->clock) * G_MAXINT32) << 32;
   return self;
@@ -255,11 +257,18 @@ add (MusterMemberRegistry *self, Model *model, const MusterMemberRequest *reques
   return member;
 }
 
+/* When to look at its lease again. */
+static gint64
+look_at_lease (MusterMemberRegistry *self, Member *member, gint64 now_us)
+{
+  return muster_lease_look (self->lease_us, member->heard_us, now_us, &member->doubted_us);
+}
+
 static void
 renew (MusterMemberRegistry *self, Member *member, gint64 n_batches, gint64 now_us)
 {
   member->heard_us = now_us;
-  self->expires_us = MIN (self->expires_us, muster_deadline_after (now_us, self->lease_us));
+  self->looks_us = MIN (self->looks_us, look_at_lease (self, member, now_us));
   member->member.n_batches = MAX (member->member.n_batches, n_batches);
   if (now_us - member->late_us < RATE_US)
     return;
@@ -409,21 +418,21 @@ muster_member_registry_remove (MusterMemberRegistry *self, guint64 id, MusterMem
   return member != NULL;
 }
 
-/* Takes the silent ones out, and finds when the next may be. */
+/* Takes those out whose lease has ended, and finds when to look again. */
 static void
 take_silent (MusterMemberRegistry *self, gint64 now_us, GArray *leavers)
 {
   g_autoptr (GPtrArray) silent = g_ptr_array_new ();
   GHashTableIter iter;
   gpointer value;
-  self->expires_us = MUSTER_WAIT_FOREVER;
+  self->looks_us = MUSTER_WAIT_FOREVER;
   g_hash_table_iter_init (&iter, self->members);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
-    const gint64 until_us = muster_deadline_after (((Member *)value)->heard_us, self->lease_us);
-    if (until_us <= now_us)
+    const gint64 next_us = look_at_lease (self, value, now_us);
+    if (next_us <= now_us)
       g_ptr_array_add (silent, value);
     else
-      self->expires_us = MIN (self->expires_us, until_us);
+      self->looks_us = MIN (self->looks_us, next_us);
   }
   for (guint i = 0; i < silent->len; i++) {
     Leaver leaver = {0};
@@ -439,9 +448,9 @@ muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone)
   gint64 now_us = muster_clock_now_us (self->clock);
   g_array_set_clear_func (leavers, leaver_clear);
   g_mutex_lock (&self->lock);
-  if (self->expires_us <= now_us)
+  if (self->looks_us <= now_us)
     take_silent (self, now_us, leavers);
-  gint64 next_us = self->expires_us;
+  gint64 next_us = self->looks_us;
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < leavers->len; i++) {
     const Leaver *leaver = &g_array_index (leavers, Leaver, i);

@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  *   - a task may take over a free slot beside its own. That is a member in the roster, but not a
  *     task: it isn't described or counted.
  *
- * A member that hasn't reported for as long as a lease lasts is removed by
+ * A member that hasn't reported for as long as a lease lasts (ready/lease_look.h) is removed by
  * muster_member_registry_expire (). Numbers of members aren't used again, and those of another
  * registry are hardly any of this one's.
  *
@@ -63,7 +63,7 @@ gboolean muster_member_registry_remove (MusterMemberRegistry *self, guint64 id,
                                         MusterMemberEnd end);
 
 /* Removes those that are silent, and appends their numbers to gone (element-type guint64). Returns
- * when the next one may be, or MUSTER_WAIT_FOREVER without members. */
+ * when to look again, or MUSTER_WAIT_FOREVER without members. */
 gint64 muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone);
 
 /* The present slots of a model and the numbers of their members, in the same order; appended to

@@ -375,12 +375,14 @@ muster_cli_exit_of (const GError *error)
 MusterExit
 muster_cli_leave (MusterExit code)
 {
+  muster_cli_log_flush ();
   return code;
 }
 #else
 MusterExit
 muster_cli_leave (MusterExit code)
 {
+  muster_cli_log_flush ();
   fflush (NULL);
   _exit (code);
 }

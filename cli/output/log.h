@@ -6,13 +6,13 @@
 G_BEGIN_DECLS
 
 /* The command's log, on stderr: one line for each message, as text or JSON, or journald's entries.
- * Names and messages from the network can't end a line or control the terminal.
+ * A thread writes it (cli/output/log_queue.h): nobody who logs waits for a disk or a reader.
  *
  *   2026-11-23T03:17:10.123Z info    claim  'digits' has a chief  model=digits epoch=4
  *   {"time":"2026-11-23T03:17:10.123Z","level":"info","event":"claim","message":…,"model":"digits"}
  *
  * Before --log-level and --log-format are known, and in a command that is given neither, only what
- * its user should read is printed, without time and level. */
+ * its user should read is printed, at once, without time and level. */
 
 /* The command's part in the log. */
 typedef enum {
@@ -30,6 +30,9 @@ gboolean muster_cli_log_set (const char *level, const char *format, MusterLogUse
 /* TRUE if a program reads the log (JSON, the journal), and so expects what ends the command there.
  */
 gboolean muster_cli_log_is_parsed (void);
+
+/* Waits until the log is written, for 3 s at most. Before the process ends. */
+void muster_cli_log_flush (void);
 
 /* Prints lines by a function, such as above a display; NULL: to stderr. */
 typedef void (*MusterLogPrint) (const char *line, gpointer user_data);

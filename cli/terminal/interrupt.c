@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/terminal/interrupt.h"
 
+#include "cli/output/log.h"
+
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@ void
 muster_end_by_signal (int number)
 {
   sigset_t one;
+  muster_cli_log_flush ();
   sigemptyset (&one);
   sigaddset (&one, number);
   signal (number, SIG_DFL);

@@ -4,6 +4,9 @@
 #include "master/remote/remote_call_private.h"
 #include "rpc/proto/muster.pb-c.h"
 
+/* Between the renewals that are sent to a silent server. */
+#define SILENT_PAUSE_US (1 * MUSTER_SECOND)
+
 static const MusterHeartbeatPace default_pace = {
     .renew_us = 20 * MUSTER_SECOND,
     .answer_us = 10 * MUSTER_SECOND,
@@ -12,8 +15,7 @@ static const MusterHeartbeatPace default_pace = {
 
 struct _MusterHeartbeat {
   gatomicrefcount refs;
-  MusterRpcClient *client;      /* (owned) */
-  MusterBackground *background; /* (owned) */
+  MusterRpcClient *client; /* (owned) */
   MusterHeartbeatPace pace;
 
   GMutex lock;
@@ -27,13 +29,11 @@ struct _MusterHeartbeat {
 };
 
 MusterHeartbeat *
-muster_heartbeat_new (MusterRpcClient *client, MusterBackground *background,
-                      const MusterHeartbeatPace *pace)
+muster_heartbeat_new (MusterRpcClient *client, const MusterHeartbeatPace *pace)
 {
   MusterHeartbeat *self = g_new0 (MusterHeartbeat, 1);
   g_atomic_ref_count_init (&self->refs);
   self->client = muster_rpc_client_ref (client);
-  self->background = muster_background_ref (background);
   self->pace = pace != NULL ? *pace : default_pace;
   g_mutex_init (&self->lock);
   self->sessions = g_hash_table_new_full (NULL, NULL, NULL, g_free);
@@ -57,7 +57,6 @@ muster_heartbeat_unref (MusterHeartbeat *self)
   g_hash_table_unref (self->sessions);
   g_hash_table_unref (self->streams);
   g_mutex_clear (&self->lock);
-  muster_background_unref (self->background);
   muster_rpc_client_unref (self->client);
   g_free (self);
 }
@@ -167,8 +166,8 @@ take_outcome_locked (MusterHeartbeat *self, const GError *failure)
   }
   if (++self->n_unanswered < self->pace.n_unanswered)
     return now_us;
-  note_silence_locked (self);
-  return muster_deadline_after (now_us, self->pace.renew_us);
+  note_silence_locked (self); /* if it was stopped, it finds a renewal when it goes on */
+  return muster_deadline_after (now_us, MIN (self->pace.renew_us, SILENT_PAUSE_US));
 }
 
 static gint64
@@ -202,9 +201,9 @@ muster_heartbeat_add_session (MusterHeartbeat *self, gconstpointer session, cons
   if (is_first)
     self->due_us = muster_deadline_after (now_us, self->pace.renew_us);
   if (self->task == NULL)
-    self->task = muster_background_add (self->background, renew, self, self->due_us);
+    self->task = muster_background_task_new ("muster-sessions", renew, self, self->due_us);
   else if (is_first && !self->is_unimplemented)
-    muster_background_wake (self->task);
+    muster_background_task_wake (self->task);
   g_mutex_unlock (&self->lock);
 }
 

@@ -13,14 +13,13 @@ G_BEGIN_DECLS
 typedef struct _MusterHeartbeat MusterHeartbeat;
 
 typedef struct {
-  gint64 renew_us;    /* interval between renewals */
+  gint64 renew_us;    /* from an answer to the next renewal */
   gint64 answer_us;   /* timeout of a renewal */
   guint n_unanswered; /* consecutive failures after which the server counts as silent */
 } MusterHeartbeatPace;
 
 /* pace (nullable): 20 s, 10 s, 2. */
-MusterHeartbeat *muster_heartbeat_new (MusterRpcClient *client, MusterBackground *background,
-                                       const MusterHeartbeatPace *pace);
+MusterHeartbeat *muster_heartbeat_new (MusterRpcClient *client, const MusterHeartbeatPace *pace);
 MusterHeartbeat *muster_heartbeat_ref (MusterHeartbeat *self);
 void muster_heartbeat_unref (MusterHeartbeat *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterHeartbeat, muster_heartbeat_unref)

@@ -8,6 +8,19 @@ muster_remote_pack (MusterRope *out, const ProtobufCMessage *message)
   muster_rope_append (out, packed);
 }
 
+MusterRpcStream *
+muster_remote_open (MusterRpcClient *client, const char *method, const ProtobufCMessage *message,
+                    MusterRpcStreamNotify notify, gpointer data, GError **error)
+{
+  const MusterRpcOptions options = {.deadline_us = MUSTER_WAIT_FOREVER};
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  muster_remote_pack (&request, message);
+  MusterRpcStream *stream = muster_rpc_client_open (client, method, &request, &options, error);
+  if (stream != NULL)
+    muster_rpc_stream_set_notify (stream, notify, data);
+  return stream;
+}
+
 gpointer
 muster_remote_call (MusterRpcClient *client, const char *method, MusterRope *request,
                     const ProtobufCMessageDescriptor *answer, MusterArena *arena,

@@ -2,20 +2,11 @@
 #include "base/wait.h"
 #include "master/goodput_message_private.h"
 #include "master/lease.h"
+#include "master/remote/lease_terms_private.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 #include "master/save_status_message_private.h"
 
-/* Number of renewals during a lease's duration. */
-#define HEARTBEATS_PER_LEASE 3
-/* Limits of the duration given by a server. */
-#define LEAST_LEASE_US (30 * MUSTER_MILLISECOND)
-#define MOST_LEASE_US  (3600 * MUSTER_SECOND)
-/* Timeout of a renewal. */
-#define LEAST_ANSWER_US (1 * MUSTER_SECOND)
-/* Pause before a lost lease is claimed again; doubled after each failure. */
-#define FIRST_RETRY_US (100 * MUSTER_MILLISECOND)
-#define MOST_RETRY_US  (2 * MUSTER_SECOND)
 /* A server that refuses an announcement ends the lease's stream; a restarted one has broken it. */
 #define VERDICT_US (1 * MUSTER_SECOND)
 
@@ -24,11 +15,10 @@ G_DECLARE_FINAL_TYPE (MusterRemoteLease, muster_remote_lease, MUSTER, REMOTE_LEA
 
 struct _MusterRemoteLease {
   MusterLease parent;
-  MusterRpcClient *client;      /* (owned) */
-  MusterBackground *background; /* (owned) */
-  MusterBackgroundTask *task;   /* (owned) */
-  char *session_handle;         /* (owned) */
-  char *ready_op;               /* (owned) (nullable) */
+  MusterRpcClient *client;    /* (owned) */
+  MusterBackgroundTask *task; /* (owned) renews */
+  char *session_handle;       /* (owned) */
+  char *ready_op;             /* (owned) (nullable) */
 
   GMutex lock;
   GCond changed; /* of is_calling */
@@ -42,9 +32,8 @@ struct _MusterRemoteLease {
   gint64 durable_us; /* when told.durable became durable */
   gint64 saves_us;   /* when announced.saves was read … */
   gint64 goodput_us; /* … and announced.goodput */
-  gint64 lease_us;
+  MusterLeaseTerms terms;
   gint64 due_us;         /* the next renewal */
-  gint64 retry_us;       /* grows while the master can't be reached */
   gint64 drain_until_us; /* atomic; when the master stops; 0: it hasn't said so */
   gboolean is_over;      /* the job is over: the lease isn't needed any more */
   GError *lost;          /* (owned) (nullable) */
@@ -59,12 +48,6 @@ static gint64
 now_us (void)
 {
   return muster_clock_now_us (muster_system_clock ());
-}
-
-static char *
-text (const char *nullable)
-{
-  return (char *)(nullable != NULL ? nullable : "");
 }
 
 /* FAILED_PRECONDITION and OUT_OF_RANGE are final answers of the registry; others may be temporary.
@@ -143,7 +126,7 @@ check_held_locked (MusterRemoteLease *self)
 static void
 on_stream (gpointer data)
 {
-  muster_background_wake (((MusterRemoteLease *)data)->task);
+  muster_background_task_wake (((MusterRemoteLease *)data)->task);
 }
 
 /* Claiming. */
@@ -152,18 +135,15 @@ static MusterRpcStream *
 open_claim (MusterRemoteLease *self, const MusterClaim *claim, GError **error)
 {
   Muster__ClaimRequest message = MUSTER__CLAIM_REQUEST__INIT;
-  message.model = text (claim->model);
-  message.task = text (claim->task);
+  message.model = muster_remote_string (claim->model);
+  message.task = muster_remote_string (claim->task);
   message.who = self->announced.who;
   message.epoch = claim->epoch;
   message.session_handle = self->session_handle;
-  message.ready_op = text (claim->ready_op);
+  message.ready_op = muster_remote_string (claim->ready_op);
   message.take_over = claim->take_over;
-  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  muster_remote_pack (&request, &message.base);
-  MusterRpcOptions options = {.deadline_us = MUSTER_WAIT_FOREVER};
-  return muster_rpc_client_open (self->client, "/muster.Readiness/Claim", &request, &options,
-                                 error);
+  return muster_remote_open (self->client, "/muster.Readiness/Claim", &message.base, on_stream,
+                             self, error);
 }
 
 static const Muster__ClaimResponse *
@@ -204,7 +184,6 @@ claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncemen
   g_autoptr (MusterRpcStream) stream = open_claim (self, claim, error);
   if (stream == NULL)
     return 0;
-  muster_rpc_stream_set_notify (stream, on_stream, self);
   const Muster__ClaimResponse *grant =
       read_grant (self, stream, claim, deadline_us, arena, cancellable, error);
   if (grant == NULL)
@@ -214,7 +193,7 @@ claim_once (MusterRemoteLease *self, const MusterClaim *claim, MusterAnnouncemen
   if (before != NULL && grant->before != NULL)
     (*before)->same_graph = grant->same_graph;
   g_mutex_lock (&self->lock);
-  self->lease_us = CLAMP (grant->lease_us, LEAST_LEASE_US, MOST_LEASE_US);
+  muster_lease_terms_grant (&self->terms, grant->lease_us);
   self->stream = g_steal_pointer (&stream);
   g_mutex_unlock (&self->lock);
   return grant->epoch;
@@ -284,19 +263,19 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   g_mutex_lock (&self->lock);
   Muster__Announcement announcement = MUSTER__ANNOUNCEMENT__INIT;
-  announcement.model = text (self->announced.model);
-  announcement.task = text (self->announced.task);
+  announcement.model = muster_remote_string (self->announced.model);
+  announcement.task = muster_remote_string (self->announced.task);
   announcement.who = self->announced.who;
   if (!self->is_phase_reported)
     announcement.phase = (Muster__Phase)self->announced.phase;
   announcement.epoch = muster_lease_epoch (MUSTER_LEASE (self));
   announcement.step = self->announced.step;
   announcement.durable_step = self->announced.durable_step;
-  announcement.durable = text (self->announced.durable);
+  announcement.durable = muster_remote_string (self->announced.durable);
   announcement.durable_age_us =
       self->announced.durable_step >= 0 ? now_us () - self->durable_us : 0;
-  announcement.detail = text (self->announced.detail);
-  announcement.holder = text (self->announced.holder);
+  announcement.detail = muster_remote_string (self->announced.detail);
+  announcement.holder = muster_remote_string (self->announced.holder);
   announcement.failed = self->announced.failed;
   announcement.drain = (gint32)self->announced.drain;
   Muster__SaveStatus saves;
@@ -416,25 +395,19 @@ take_back (MusterRemoteLease *self, MusterAnnouncement *before)
   g_mutex_unlock (&self->lock);
 }
 
-/* Sets the next renewal; a failed one is retried soon, with growing pauses. */
+/* Sets the next renewal. failure (nullable) is that of the call. */
 static void
-end_call (MusterRemoteLease *self, gboolean is_told)
+end_call (MusterRemoteLease *self, const GError *failure)
 {
+  const gboolean is_told = failure == NULL;
   g_mutex_lock (&self->lock);
   self->is_calling = FALSE;
   self->is_phase_reported |= is_told;
   self->is_over = is_told && self->announced.phase == MUSTER_CHIEF_OVER;
-  if (is_told)
-    self->retry_us = FIRST_RETRY_US;
-  double share = 0.5 + muster_clock_random (muster_system_clock ()) / 2;
-  gint64 after_us =
-      is_told ? self->lease_us / HEARTBEATS_PER_LEASE : (gint64)((double)self->retry_us * share);
-  if (!is_told)
-    self->retry_us = MIN (2 * self->retry_us, MOST_RETRY_US);
-  self->due_us = now_us () + after_us;
+  self->due_us = muster_lease_terms_next_us (&self->terms, failure);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
-  muster_background_wake (self->task);
+  muster_background_task_wake (self->task);
 }
 
 static gboolean
@@ -449,7 +422,7 @@ remote_lease_announce (MusterLease *lease, const MusterAnnouncement *announcemen
   gboolean is_told = tell (self, deadline_us, cancellable, &failure);
   if (muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT))
     take_back (self, before);
-  end_call (self, is_told);
+  end_call (self, failure);
   if (!is_told)
     g_propagate_error (error, g_steal_pointer (&failure));
   return is_told;
@@ -483,6 +456,7 @@ static gint64
 renew (gpointer owner, GCancellable *cancellable)
 {
   MusterRemoteLease *self = owner;
+  g_autoptr (GError) failure = NULL;
   g_mutex_lock (&self->lock);
   gboolean was_held = self->stream != NULL;
   gboolean is_held = check_held_locked (self);
@@ -492,23 +466,22 @@ renew (gpointer owner, GCancellable *cancellable)
   gboolean is_mine = is_due && !is_idle;
   gint64 due_us = is_idle ? MUSTER_WAIT_FOREVER : self->due_us;
   self->is_calling |= is_mine;
-  gint64 deadline_us = now_us () + MAX (self->lease_us / HEARTBEATS_PER_LEASE, LEAST_ANSWER_US);
+  gint64 deadline_us = muster_lease_terms_deadline_us (&self->terms);
   g_mutex_unlock (&self->lock);
   if (!is_mine)
     return due_us;
-  end_call (self, tell (self, deadline_us, cancellable, NULL));
+  (void)tell (self, deadline_us, cancellable, &failure); /* the failure is handled next */
+  end_call (self, failure);
   return MUSTER_WAIT_FOREVER; /* end_call () has woken the task, which then returns the time */
 }
 
 MusterLease *
-muster_remote_lease_claim (MusterRpcClient *client, MusterBackground *background,
-                           const char *session_handle, const MusterClaim *claim,
-                           MusterAnnouncement **before, gint64 deadline_us,
-                           GCancellable *cancellable, GError **error)
+muster_remote_lease_claim (MusterRpcClient *client, const char *session_handle,
+                           const MusterClaim *claim, MusterAnnouncement **before,
+                           gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterRemoteLease) self = g_object_new (MUSTER_TYPE_REMOTE_LEASE, NULL);
   self->client = muster_rpc_client_ref (client);
-  self->background = muster_background_ref (background);
   self->session_handle = g_strdup (session_handle);
   self->ready_op = g_strdup (claim->ready_op);
   self->announced.model = g_strdup (claim->model);
@@ -516,12 +489,12 @@ muster_remote_lease_claim (MusterRpcClient *client, MusterBackground *background
   self->announced.who = muster_remote_who ();
   self->announced.phase = MUSTER_CHIEF_STARTING; /* as set by the claim */
   self->is_calling = TRUE;
-  self->task = muster_background_add (background, renew, self, MUSTER_WAIT_FOREVER);
+  self->task = muster_background_task_new ("muster-lease", renew, self, MUSTER_WAIT_FOREVER);
   gint64 epoch = claim_once (self, claim, before, deadline_us, cancellable, error);
   if (epoch == 0)
     return NULL;
   muster_lease_set_identity (MUSTER_LEASE (self), claim->model, epoch);
-  end_call (self, TRUE);
+  end_call (self, NULL);
   return MUSTER_LEASE (g_steal_pointer (&self));
 }
 
@@ -531,10 +504,9 @@ muster_remote_lease_dispose (GObject *object)
 {
   MusterRemoteLease *self = MUSTER_REMOTE_LEASE (object);
   if (self->task != NULL)
-    muster_background_stop (self->task);
+    muster_background_task_stop (self->task);
   g_clear_pointer (&self->stream, muster_rpc_stream_free); /* it may wake the task until here */
   g_clear_pointer (&self->task, muster_background_task_free);
-  g_clear_pointer (&self->background, muster_background_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_lease_parent_class)->dispose (object);
 }
@@ -569,5 +541,4 @@ muster_remote_lease_init (MusterRemoteLease *self)
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
   self->announced = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
-  self->retry_us = FIRST_RETRY_US;
 }

@@ -19,10 +19,9 @@
 
 struct _MusterRemoteMaster {
   GObject parent;
-  char *target;                 /* (owned) "grpc://HOST:PORT", "unix:/PATH" */
-  MusterRpcClient *client;      /* (owned) */
-  MusterBackground *background; /* (owned) */
-  MusterHeartbeat *heartbeat;   /* (owned) */
+  char *target;               /* (owned) "grpc://HOST:PORT", "unix:/PATH" */
+  MusterRpcClient *client;    /* (owned) */
+  MusterHeartbeat *heartbeat; /* (owned) */
 
   gint knows_no_graphs; /* atomic: the master doesn't have CreateKnown, or can't be asked */
   GMutex lock;
@@ -105,8 +104,7 @@ muster_remote_master_new_secured (const char *target, MusterRpcCredentials *cred
   self->target = muster_address_unix_path (address) != NULL ? g_strdup (address)
                                                             : g_strconcat (scheme, address, NULL);
   self->client = muster_rpc_client_new (address, to_use);
-  self->background = muster_background_new ();
-  self->heartbeat = muster_heartbeat_new (self->client, self->background, NULL);
+  self->heartbeat = muster_heartbeat_new (self->client, NULL);
   return MUSTER_MASTER (self);
 }
 
@@ -114,7 +112,7 @@ void
 muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterHeartbeatPace *pace)
 {
   muster_heartbeat_unref (self->heartbeat);
-  self->heartbeat = muster_heartbeat_new (self->client, self->background, pace);
+  self->heartbeat = muster_heartbeat_new (self->client, pace);
 }
 
 static void
@@ -171,8 +169,8 @@ call_create (const Creation *self, const char *method, MusterRope *request, GErr
       &options, self->cancellable, error);
   if (response == NULL)
     return NULL;
-  return muster_remote_session_new (master->client, master->background, master->heartbeat,
-                                    response->session_handle, response->graph_version, self->graph);
+  return muster_remote_session_new (master->client, master->heartbeat, response->session_handle,
+                                    response->graph_version, self->graph);
 }
 
 /* Creates the session of a graph that the master may have, without sending it. NULL without an
@@ -307,8 +305,7 @@ remote_join (MusterMaster *master, const MusterJoin *join, gint64 deadline_us,
              GCancellable *cancellable, GError **error)
 {
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (master);
-  return muster_remote_join (self->client, self->background, self->target, join, deadline_us,
-                             cancellable, error);
+  return muster_remote_join (self->client, self->target, join, deadline_us, cancellable, error);
 }
 
 MusterRpcClient *
@@ -320,8 +317,7 @@ muster_remote_master_client (MusterRemoteMaster *self)
 MusterSession *
 muster_remote_master_adopt (MusterRemoteMaster *self, const char *handle, MusterGraph *graph)
 {
-  return muster_remote_session_new (self->client, self->background, self->heartbeat, handle, 0,
-                                    graph);
+  return muster_remote_session_new (self->client, self->heartbeat, handle, 0, graph);
 }
 
 static const char *
@@ -348,7 +344,6 @@ muster_remote_master_finalize (GObject *object)
   MusterRemoteMaster *self = MUSTER_REMOTE_MASTER (object);
   g_free (self->target);
   g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
-  g_clear_pointer (&self->background, muster_background_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   g_clear_pointer (&self->named, muster_graph_unref);
   g_mutex_clear (&self->lock);

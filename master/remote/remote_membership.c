@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/wait.h"
+#include "master/remote/lease_terms_private.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_private.h"
 
-/* Number of renewals during a lease's duration. */
-#define RENEWALS_PER_LEASE 3
-/* Limits of the duration given by a server. */
-#define LEAST_LEASE_US (30 * MUSTER_MILLISECOND)
-#define MOST_LEASE_US  (3600 * MUSTER_SECOND)
 /* News of batches isn't sent more often. */
 #define LEAST_BETWEEN_US (1 * MUSTER_SECOND)
-/* Timeout of a renewal. */
-#define LEAST_ANSWER_US (1 * MUSTER_SECOND)
-/* Pause before it joins again; doubled after each failure. */
-#define FIRST_RETRY_US (50 * MUSTER_MILLISECOND)
-#define MOST_RETRY_US  (2 * MUSTER_SECOND)
 
 #define MUSTER_TYPE_REMOTE_MEMBERSHIP (muster_remote_membership_get_type ())
 G_DECLARE_FINAL_TYPE (MusterRemoteMembership, muster_remote_membership, MUSTER, REMOTE_MEMBERSHIP,
@@ -23,18 +14,16 @@ G_DECLARE_FINAL_TYPE (MusterRemoteMembership, muster_remote_membership, MUSTER, 
 /* The background task alone opens and reads the stream, and reports; others wake it. */
 struct _MusterRemoteMembership {
   MusterMembership parent;
-  MusterRpcClient *client;      /* (owned) */
-  MusterBackground *background; /* (owned) */
-  MusterBackgroundTask *task;   /* (owned) */
-  char *target;                 /* (owned) */
-  MusterJoin *join;             /* (owned) after the first grant with its slot */
+  MusterRpcClient *client;    /* (owned) */
+  MusterBackgroundTask *task; /* (owned) */
+  char *target;               /* (owned) */
+  MusterJoin *join;           /* (owned) after the first grant with its slot */
 
   /* the task's */
   MusterRpcStream *stream; /* (owned) (nullable) */
   guint n_joins;
   gboolean is_granted; /* the stream is */
-  gint64 lease_us;
-  gint64 retry_us;   /* grows while the server can't be reached */
+  MusterLeaseTerms terms;
   gint64 joins_us;   /* when it may join again */
   gint64 renews_us;  /* the latest instant of the next report */
   gint64 reports_us; /* the earliest */
@@ -54,12 +43,6 @@ static gint64
 now_us (void)
 {
   return muster_clock_now_us (muster_system_clock ());
-}
-
-static char *
-text (const char *nullable)
-{
-  return (char *)(nullable != NULL ? nullable : "");
 }
 
 static guint64
@@ -100,7 +83,7 @@ lose (MusterRemoteMembership *self, const char *why)
 static void
 on_stream (gpointer data)
 {
-  muster_background_wake (((MusterRemoteMembership *)data)->task);
+  muster_background_task_wake (((MusterRemoteMembership *)data)->task);
 }
 
 static void
@@ -108,8 +91,8 @@ open_stream (MusterRemoteMembership *self, GError **error)
 {
   g_autofree char *who = muster_remote_who ();
   Muster__JoinRequest message = MUSTER__JOIN_REQUEST__INIT;
-  message.model = text (self->join->model);
-  message.task = text (self->join->task);
+  message.model = muster_remote_string (self->join->model);
+  message.task = muster_remote_string (self->join->task);
   message.who = who;
   message.slot = self->join->slot;
   message.n_slots = (gint32)MIN (self->join->n_slots, G_MAXINT32);
@@ -117,15 +100,10 @@ open_stream (MusterRemoteMembership *self, GError **error)
   message.member = id_of (self);
   g_atomic_int_set (&self->has_news, FALSE);
   message.batches = muster_membership_n_batches (MUSTER_MEMBERSHIP (self));
-  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  muster_remote_pack (&request, &message.base);
-  const MusterRpcOptions options = {.deadline_us = MUSTER_WAIT_FOREVER};
   self->is_granted = FALSE;
   self->n_reported = message.batches;
-  self->stream =
-      muster_rpc_client_open (self->client, "/muster.Readiness/Join", &request, &options, error);
-  if (self->stream != NULL)
-    muster_rpc_stream_set_notify (self->stream, on_stream, self);
+  self->stream = muster_remote_open (self->client, "/muster.Readiness/Join", &message.base,
+                                     on_stream, self, error);
 }
 
 /* What is wrong with a server's roster, or NULL. */
@@ -152,9 +130,8 @@ take_grant (MusterRemoteMembership *self, const Muster__Roster *roster)
 {
   self->is_granted = TRUE;
   self->n_joins++;
-  self->retry_us = FIRST_RETRY_US;
-  self->lease_us = CLAMP (roster->lease_us, LEAST_LEASE_US, MOST_LEASE_US);
-  self->renews_us = now_us () + self->lease_us / RENEWALS_PER_LEASE;
+  muster_lease_terms_grant (&self->terms, roster->lease_us);
+  self->renews_us = muster_lease_terms_next_us (&self->terms, NULL);
   self->join->slot = roster->slot;
 }
 
@@ -205,9 +182,7 @@ end_stream (MusterRemoteMembership *self, const GError *why)
     return;
   }
   if (self->n_joins > 0) {
-    const double share = 0.5 + muster_clock_random (muster_system_clock ()) / 2;
-    self->joins_us = now_us () + (gint64)((double)self->retry_us * share);
-    self->retry_us = MIN (2 * self->retry_us, MOST_RETRY_US);
+    self->joins_us = muster_lease_terms_retry_us (&self->terms);
     return;
   }
   g_mutex_lock (&self->lock);
@@ -257,15 +232,15 @@ send_report (MusterRemoteMembership *self, gint64 n_batches, gboolean leaves, gi
 static void
 report (MusterRemoteMembership *self, GCancellable *cancellable)
 {
+  g_autoptr (GError) failure = NULL;
   g_atomic_int_set (&self->has_news, FALSE);
   const gint64 n_batches = muster_membership_n_batches (MUSTER_MEMBERSHIP (self));
-  const gint64 renews_in_us = self->lease_us / RENEWALS_PER_LEASE;
-  const gint64 deadline_us = now_us () + MAX (renews_in_us, LEAST_ANSWER_US);
-  const gboolean is_told = send_report (self, n_batches, FALSE, deadline_us, cancellable, NULL);
-  if (is_told)
+  const gint64 deadline_us = muster_lease_terms_deadline_us (&self->terms);
+  if (send_report (self, n_batches, FALSE, deadline_us, cancellable, &failure))
     self->n_reported = n_batches;
-  self->reports_us = now_us () + MIN (LEAST_BETWEEN_US, renews_in_us);
-  self->renews_us = is_told ? now_us () + renews_in_us : self->reports_us;
+  self->renews_us = muster_lease_terms_next_us (&self->terms, failure);
+  self->reports_us =
+      failure == NULL ? MIN (self->renews_us, now_us () + LEAST_BETWEEN_US) : self->renews_us;
 }
 
 static gint64
@@ -309,7 +284,7 @@ remote_membership_report (MusterMembership *membership, gint64 n_batches G_GNUC_
 {
   MusterRemoteMembership *self = MUSTER_REMOTE_MEMBERSHIP (membership);
   if (g_atomic_int_compare_and_exchange (&self->has_news, FALSE, TRUE))
-    muster_background_wake (self->task);
+    muster_background_task_wake (self->task);
 }
 
 /* --- joining and leaving --- */
@@ -347,17 +322,15 @@ await_grant (MusterRemoteMembership *self, gint64 deadline_us, GCancellable *can
 }
 
 MusterMembership *
-muster_remote_join (MusterRpcClient *client, MusterBackground *background, const char *target,
-                    const MusterJoin *join, gint64 deadline_us, GCancellable *cancellable,
-                    GError **error)
+muster_remote_join (MusterRpcClient *client, const char *target, const MusterJoin *join,
+                    gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterRemoteMembership) self = g_object_new (MUSTER_TYPE_REMOTE_MEMBERSHIP, NULL);
   self->client = muster_rpc_client_ref (client);
-  self->background = muster_background_ref (background);
   self->target = g_strdup (target);
   self->join = muster_join_copy (join);
-  self->task = muster_background_add (background, keep_up, self, MUSTER_WAIT_FOREVER);
-  muster_background_wake (self->task);
+  self->task = muster_background_task_new ("muster-members", keep_up, self, MUSTER_WAIT_FOREVER);
+  muster_background_task_wake (self->task);
   if (!await_grant (self, deadline_us, cancellable, error))
     return NULL;
   return MUSTER_MEMBERSHIP (g_steal_pointer (&self));
@@ -386,10 +359,9 @@ muster_remote_membership_dispose (GObject *object)
 {
   MusterRemoteMembership *self = MUSTER_REMOTE_MEMBERSHIP (object);
   if (self->task != NULL)
-    muster_background_stop (self->task);
+    muster_background_task_stop (self->task);
   g_clear_pointer (&self->stream, muster_rpc_stream_free); /* it may wake the task until here */
   g_clear_pointer (&self->task, muster_background_task_free);
-  g_clear_pointer (&self->background, muster_background_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_membership_parent_class)->dispose (object);
 }
@@ -420,5 +392,4 @@ muster_remote_membership_init (MusterRemoteMembership *self)
 {
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
-  self->retry_us = FIRST_RETRY_US;
 }

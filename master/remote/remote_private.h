@@ -22,9 +22,9 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER, REMOTE_SESSION,
                       MusterSession)
 
-MusterSession *muster_remote_session_new (MusterRpcClient *client, MusterBackground *background,
-                                          MusterHeartbeat *heartbeat, const char *handle,
-                                          gint64 graph_version, MusterGraph *graph);
+MusterSession *muster_remote_session_new (MusterRpcClient *client, MusterHeartbeat *heartbeat,
+                                          const char *handle, gint64 graph_version,
+                                          MusterGraph *graph);
 
 /* For tests; before the first session. */
 void muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterHeartbeatPace *pace);
@@ -34,16 +34,15 @@ MusterWatch *muster_remote_watch_new (MusterRpcClient *client, MusterHeartbeat *
                                       gint64 deadline_us, GError **error);
 
 /* muster_session_claim () for the session with that handle. */
-MusterLease *muster_remote_lease_claim (MusterRpcClient *client, MusterBackground *background,
-                                        const char *session_handle, const MusterClaim *claim,
-                                        MusterAnnouncement **before, gint64 deadline_us,
-                                        GCancellable *cancellable, GError **error);
+MusterLease *muster_remote_lease_claim (MusterRpcClient *client, const char *session_handle,
+                                        const MusterClaim *claim, MusterAnnouncement **before,
+                                        gint64 deadline_us, GCancellable *cancellable,
+                                        GError **error);
 
 /* muster_master_join () at the server. target is for messages. */
-MusterMembership *muster_remote_join (MusterRpcClient *client, MusterBackground *background,
-                                      const char *target, const MusterJoin *join,
-                                      gint64 deadline_us, GCancellable *cancellable,
-                                      GError **error);
+MusterMembership *muster_remote_join (MusterRpcClient *client, const char *target,
+                                      const MusterJoin *join, gint64 deadline_us,
+                                      GCancellable *cancellable, GError **error);
 
 /* This process in servers' messages: "HOST:PID" (transfer full). */
 char *muster_remote_who (void);

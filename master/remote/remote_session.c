@@ -16,10 +16,9 @@ typedef struct {
 
 struct _MusterRemoteSession {
   MusterSession parent;
-  MusterRpcClient *client;      /* (owned) */
-  MusterBackground *background; /* (owned) */
-  MusterHeartbeat *heartbeat;   /* (owned) */
-  gint is_closed;               /* atomic */
+  MusterRpcClient *client;    /* (owned) */
+  MusterHeartbeat *heartbeat; /* (owned) */
+  gint is_closed;             /* atomic */
 
   GMutex extending;     /* one extension at a time: each needs the version from the previous one */
   gint64 graph_version; /* guarded by extending */
@@ -31,13 +30,11 @@ struct _MusterRemoteSession {
 G_DEFINE_FINAL_TYPE (MusterRemoteSession, muster_remote_session, MUSTER_TYPE_SESSION)
 
 MusterSession *
-muster_remote_session_new (MusterRpcClient *client, MusterBackground *background,
-                           MusterHeartbeat *heartbeat, const char *handle, gint64 graph_version,
-                           MusterGraph *graph)
+muster_remote_session_new (MusterRpcClient *client, MusterHeartbeat *heartbeat, const char *handle,
+                           gint64 graph_version, MusterGraph *graph)
 {
   MusterRemoteSession *self = g_object_new (MUSTER_TYPE_REMOTE_SESSION, NULL);
   self->client = muster_rpc_client_ref (client);
-  self->background = muster_background_ref (background);
   self->heartbeat = muster_heartbeat_ref (heartbeat);
   self->graph_version = graph_version;
   muster_session_set_identity (MUSTER_SESSION (self), handle, graph);
@@ -423,8 +420,8 @@ remote_claim (MusterSession *session, const MusterClaim *claim, MusterAnnounceme
               gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
-  return muster_remote_lease_claim (self->client, self->background, handle_of (self), claim, before,
-                                    deadline_us, cancellable, error);
+  return muster_remote_lease_claim (self->client, handle_of (self), claim, before, deadline_us,
+                                    cancellable, error);
 }
 
 /* A session that was freed is closed in the background. */
@@ -440,7 +437,6 @@ muster_remote_session_dispose (GObject *object)
                                        &request, MUSTER_FORGET_US);
   }
   g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
-  g_clear_pointer (&self->background, muster_background_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_session_parent_class)->dispose (object);
 }

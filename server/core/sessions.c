@@ -4,6 +4,7 @@
 #include "base/blocking.h"
 #include "base/wait.h"
 #include "ready/backoff.h"
+#include "ready/lease_look.h"
 
 #include <malloc.h>
 
@@ -385,19 +386,19 @@ muster_sessions_unsay_reset (MusterSessions *self, GPtrArray *taken)
   g_rw_lock_writer_unlock (&self->lock);
 }
 
-/* The instant at which a session expires if it isn't used; MUSTER_WAIT_FOREVER: never. */
+/* When to look at a session's lease again; MUSTER_WAIT_FOREVER: it has none. */
 static gint64
-expiry (MusterServed *served, gint64 now_us)
+look_at_lease (MusterServed *served, gint64 now_us)
 {
   if (served->lease_us == 0)
     return MUSTER_WAIT_FOREVER;
   gboolean is_used = g_atomic_int_get (&served->n_uses) > 0;
   gint64 last_us = is_used ? now_us : __atomic_load_n (&served->last_us, __ATOMIC_RELAXED);
-  return muster_deadline_after (last_us, served->lease_us);
+  return muster_lease_look (served->lease_us, last_us, now_us, &served->doubted_us);
 }
 
 static gint64
-next_expiry (MusterSessions *self, gint64 now_us)
+next_look (MusterSessions *self, gint64 now_us)
 {
   GHashTableIter iter;
   gpointer value;
@@ -405,7 +406,7 @@ next_expiry (MusterSessions *self, gint64 now_us)
   g_rw_lock_reader_lock (&self->lock);
   g_hash_table_iter_init (&iter, self->table);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    next_us = MIN (next_us, expiry (value, now_us));
+    next_us = MIN (next_us, look_at_lease (value, now_us));
   g_rw_lock_reader_unlock (&self->lock);
   return next_us;
 }
@@ -413,7 +414,7 @@ next_expiry (MusterSessions *self, gint64 now_us)
 gint64
 muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *expired)
 {
-  gint64 next_us = next_expiry (self, now_us); /* usually none has expired: don't block readers */
+  gint64 next_us = next_look (self, now_us); /* usually none has expired: don't block readers */
   if (next_us > now_us)
     return next_us;
   GHashTableIter iter;
@@ -422,9 +423,9 @@ muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *ex
   g_rw_lock_writer_lock (&self->lock);
   g_hash_table_iter_init (&iter, self->table);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
-    gint64 expiry_us = expiry (value, now_us);
-    if (expiry_us > now_us) {
-      next_us = MIN (next_us, expiry_us);
+    gint64 look_us = look_at_lease (value, now_us);
+    if (look_us > now_us) {
+      next_us = MIN (next_us, look_us);
     } else {
       leave_table (self, value);
       g_ptr_array_add (expired, value);

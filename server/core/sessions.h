@@ -22,6 +22,7 @@ typedef struct {
   gint64 timeout_us;      /* for steps without one; 0: none */
   gint64 lease_us;        /* 0: kept until closed */
   gint64 last_us;         /* atomic: last renewal or end of a use */
+  gint64 doubted_us;      /* see muster_lease_look (); of muster_sessions_take_expired () */
   gint n_uses;            /* atomic: calls that use it */
   gint is_closed;         /* atomic: closed by its client or a reset, or expired */
   gint was_reset;         /* atomic: closed by a reset; set before is_closed */
@@ -104,8 +105,8 @@ MusterServed *muster_sessions_take_reset (MusterSessions *self, const char *hand
 GPtrArray *muster_sessions_take_all (MusterSessions *self);
 /* Undoes this after a failed reset: none of these (element-type MusterServed) was ended by one. */
 void muster_sessions_unsay_reset (MusterSessions *self, GPtrArray *taken);
-/* Removes those whose lease has expired. Returns when the next may expire; MUSTER_WAIT_FOREVER if
- * none has a lease. */
+/* Looks at all leases (ready/lease_look.h), and removes the sessions whose lease has expired.
+ * Returns when to look again; MUSTER_WAIT_FOREVER if none has a lease. One thread at a time. */
 gint64 muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrArray *expired);
 
 /* Returns freed memory to the system if there are no sessions and many have been closed; to be

@@ -9,13 +9,18 @@
 
 /* Renewals come every few milliseconds, and two that are unanswered for so long mean silence. */
 static void
-start (TinyMaster *f)
+start_with (TinyMaster *f, gint64 answer_us)
 {
-  MusterHeartbeatPace pace = {.renew_us = 20 * MUSTER_MILLISECOND,
-                              .answer_us = 300 * MUSTER_MILLISECOND,
-                              .n_unanswered = 2};
+  MusterHeartbeatPace pace = {
+      .renew_us = 20 * MUSTER_MILLISECOND, .answer_us = answer_us, .n_unanswered = 2};
   tiny_master_start (f);
   muster_remote_master_set_pace (MUSTER_REMOTE_MASTER (f->master), &pace);
+}
+
+static void
+start (TinyMaster *f)
+{
+  start_with (f, 300 * MUSTER_MILLISECOND);
 }
 
 static MusterSession *
@@ -118,6 +123,28 @@ MUSTER_TEST (Heartbeat, ends_watches_when_the_server_falls_silent)
 }
 
 /* The lease's renewals, on the same thread, are the clock here. */
+MUSTER_TEST (Heartbeat, that_waits_for_its_answer_delays_no_lease)
+{
+  g_auto (TinyMaster) f = {0};
+  g_autoptr (GError) error = NULL;
+  start_with (&f, 3600 * MUSTER_SECOND);
+  g_atomic_int_set (&f.renew_answer, TINY_SILENT);
+  f.registry.lease_us = 60 * MUSTER_MILLISECOND;
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_autofree char *renewed = pop (f.renewed);
+  MUSTER_EXPECT_STREQ (renewed, "tiny");
+
+  const MusterClaim claim = {.model = "digits"};
+  g_autoptr (MusterLease) lease =
+      muster_session_claim (session, &claim, NULL, test_deadline (), NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  for (int i = 0; i < 3; i++) {
+    g_autofree char *announced = tiny_registry_pop (f.registry.announced);
+    MUSTER_EXPECT_TRUE (announced != NULL);
+  }
+}
+
 MUSTER_TEST (Heartbeat, is_not_asked_for_again_where_it_is_unknown)
 {
   g_auto (TinyMaster) f = {0};

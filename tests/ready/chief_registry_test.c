@@ -210,7 +210,7 @@ MUSTER_TEST (ChiefRegistry, keeps_how_far_the_saves_are)
   MUSTER_EXPECT_EQ (chief->goodput->began_us, 9);
   MUSTER_EXPECT_EQ (chief->goodput->age_us, 4 * MUSTER_SECOND);
   MUSTER_EXPECT_STREQ (chief->saves->saving, "/ckpt/model-700");
-  pass (&f, 1000);
+  muster_chief_registry_release (f.registry, "digits", 1);
   g_autoptr (MusterAnnouncement) lost = muster_chief_registry_find (f.registry, "digits");
   MUSTER_EXPECT_FALSE (lost->alive);
   MUSTER_EXPECT_NULL (lost->saves->saving);
@@ -396,8 +396,10 @@ MUSTER_TEST (ChiefRegistry, reports_a_lease_that_has_run_out_when_asked_to)
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   gint64 start_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
+  MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), start_us + LEASE - LEASE / 10);
+  muster_fake_clock_pass (f.clock, LEASE - LEASE / 10);
   MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), start_us + LEASE);
-  pass (&f, 15);
+  muster_fake_clock_pass (f.clock, LEASE / 10);
   g_string_truncate (f.told, 0);
   g_free (look (&f)); /* somebody looks first: the others are told all the same */
   MUSTER_EXPECT_STREQ (f.told->str, "");
@@ -409,13 +411,35 @@ MUSTER_TEST (ChiefRegistry, reports_a_lease_that_has_run_out_when_asked_to)
   MUSTER_EXPECT_STREQ (f.told->str, "digits changed"); /* once */
 }
 
+/* It reads what has come in the meantime only after its clock. */
+MUSTER_TEST (ChiefRegistry, ends_no_lease_because_the_server_slept)
+{
+  g_auto (Fixture) f = fixture ();
+  EXPECT_CLAIM (&f, "host:1", 0, 1);
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 10);
+  pass (&f, 100);
+  const gint64 now_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
+  MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), now_us + LEASE / 10);
+  EXPECT_REFUSED (claim (&f, "host:2", 0, &error_), MUSTER_ERROR_FAILED_PRECONDITION,
+                  "its chief is worker:0 (host:1)");
+
+  EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 10);
+  pass (&f, 2);
+
+  MUSTER_EXPECT_EQ (muster_chief_registry_expire (f.registry), now_us + LEASE - LEASE / 10);
+  EXPECT_POLL (&f, "worker:0 (host:1), training for 1m42s; epoch 1; prepared");
+}
+
 MUSTER_TEST (ChiefRegistry, takes_a_silent_chief_back_when_nobody_claimed_meanwhile)
 {
   g_auto (Fixture) f = fixture ();
   EXPECT_CLAIM (&f, "host:1", 0, 1);
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 10);
-  pass (&f, 20);
   g_free (look (&f));
+  pass (&f, 18);
+  g_free (look (&f));
+  pass (&f, 2);
+  EXPECT_POLL (&f, "worker:0 (host:1), lost 5.0 s ago, last phase training; epoch 1; prepared");
   g_string_truncate (f.told, 0);
 
   EXPECT_ANNOUNCED (&f, 1, MUSTER_CHIEF_TRAINING, 10);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/member_registry.h"
 #include "tests/doubles/fake_clock.h"
+#include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
 
 #include <string.h>
 
 #define LEASE   (15 * MUSTER_SECOND)
+#define TENTH   (LEASE / 10)
 #define N_SLOTS 3
 
 typedef struct {
@@ -206,21 +208,64 @@ MUSTER_TEST (MemberRegistry, removes_the_silent_ones_when_their_lease_is_over)
   g_autoptr (GArray) gone = numbers ();
   const guint64 silent = join (&f, &slot);
   const guint64 loud = join (&f, &slot);
-  muster_fake_clock_pass (f.clock, LEASE - 1);
+  const gint64 joined_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
+  MUSTER_EXPECT_EQ (expire (&f, gone), joined_us + LEASE - TENTH);
+  muster_fake_clock_pass (f.clock, LEASE - TENTH);
   MUSTER_EXPECT_TRUE (report (&f, loud, 3));
-  const gint64 until_us = expire (&f, gone);
-  MUSTER_EXPECT_EQ (until_us, muster_clock_now_us (MUSTER_CLOCK (f.clock)) + 1);
+  MUSTER_EXPECT_EQ (expire (&f, gone), joined_us + LEASE);
   MUSTER_EXPECT_EQ (gone->len, 0u);
 
-  muster_fake_clock_pass (f.clock, 1);
+  muster_fake_clock_pass (f.clock, TENTH);
   const gint64 next_us = expire (&f, gone);
 
   MUSTER_ASSERT_EQ (gone->len, 1u);
   MUSTER_EXPECT_EQ (g_array_index (gone, guint64, 0), silent);
   EXPECT_SLOTS (&f, "1 of 3");
-  MUSTER_EXPECT_EQ (next_us, until_us + LEASE - 1);
+  MUSTER_EXPECT_EQ (next_us, joined_us + 2 * (LEASE - TENTH));
   MUSTER_EXPECT_FALSE (report (&f, silent, 4));
   MUSTER_EXPECT_TRUE (report (&f, loud, 4));
+}
+
+/* It reads what has come in the meantime only after its clock. */
+MUSTER_TEST (MemberRegistry, removes_nobody_because_the_server_slept)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  g_autoptr (GArray) gone = numbers ();
+  const guint64 id = join (&f, &slot);
+  muster_fake_clock_pass (f.clock, 10 * LEASE);
+  const gint64 woken_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
+  MUSTER_EXPECT_EQ (expire (&f, gone), woken_us + TENTH);
+
+  MUSTER_EXPECT_TRUE (report (&f, id, 1));
+  muster_fake_clock_pass (f.clock, TENTH);
+
+  MUSTER_EXPECT_EQ (expire (&f, gone), woken_us + LEASE - TENTH);
+  MUSTER_EXPECT_EQ (gone->len, 0u);
+}
+
+MUSTER_TEST (MemberRegistry, logs_few_of_those_that_come_and_go_and_all_that_are_silent)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  g_autoptr (GArray) gone = numbers ();
+  heard_begin (G_LOG_LEVEL_INFO);
+  for (int i = 0; i < 1000; i++)
+    muster_member_registry_remove (f.registry, join (&f, &slot), MUSTER_MEMBER_ENDED);
+  for (int i = 0; i < 10; i++) {
+    join (&f, &slot);
+    muster_fake_clock_pass (f.clock, LEASE - TENTH);
+    expire (&f, gone);
+    muster_fake_clock_pass (f.clock, TENTH);
+    expire (&f, gone);
+  }
+
+  MUSTER_EXPECT_LE (heard_count ("member-joined", NULL), 300U); /* in up to 30 s */
+  MUSTER_EXPECT_LE (heard_count ("member-left", "*ended*"), 300U);
+  MUSTER_EXPECT_EQ (heard_count ("member-left", "*silent*"), 10U);
+  heard_end ();
 }
 
 MUSTER_TEST (MemberRegistry, waits_for_nothing_without_members)
@@ -287,7 +332,9 @@ MUSTER_TEST (MemberRegistry, remembers_the_last_that_left_and_why)
     muster_member_registry_remove (f.registry, join (&f, &slot), MUSTER_MEMBER_ENDED);
   muster_member_registry_remove (f.registry, join (&f, &slot), MUSTER_MEMBER_LEFT);
   join (&f, &slot);
-  muster_fake_clock_pass (f.clock, LEASE);
+  muster_fake_clock_pass (f.clock, LEASE - TENTH);
+  expire (&f, gone);
+  muster_fake_clock_pass (f.clock, TENTH);
   expire (&f, gone);
   muster_fake_clock_pass (f.clock, MUSTER_SECOND);
 

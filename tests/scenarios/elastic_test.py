@@ -156,6 +156,23 @@ class ElasticTest(TestCase):
         self.assertGreater(len(epochs), 1, server.text())
         self.assertEqual(epochs, sorted(set(epochs)), server.text())
 
+    def test_a_server_that_slept_for_longer_than_a_lease_loses_nobody(self):
+        self.epochs = EPOCHS_OF_A_LEASE
+        server, target = self.serve(0, "--chief-lease=3s")
+        tasks = self.job(target, 3)
+        server.signal(signal.SIGSTOP)
+        peer.muster("status", target, "--timeout=5", code=2)  # it has slept for so long
+        steps = [self.last_step(task) for task in tasks]
+        server.signal(signal.SIGCONT)
+        for task, step in zip(tasks, steps):
+            task.expect_later(lambda: self.last_step(task) > step + 1000)
+        self.assertEqual([self.roles(task) for task in tasks], [["chief"], ["worker"], ["worker"]])
+        server.end()
+        server.end_of_output(10)
+        self.assertEqual(len(re.findall(r"claimed 'digits'", server.text())), 1, server.text())
+        for event in ("chief-lost", "member-left", "session-reaped"):
+            self.assertNotIn(" %s " % event, server.text())
+
     def test_tasks_train_on_while_a_sleeping_chief_locks_the_directory(self):
         """What the chief holds is held here in its place, since it holds it only for moments."""
         self.epochs = EPOCHS_OF_A_LEASE

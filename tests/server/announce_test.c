@@ -335,7 +335,10 @@ MUSTER_TEST (Claim, of_a_silent_chief_runs_out)
   EXPECT_GRANT (lease, "epoch 1 after nobody");
 
   heard_begin (G_LOG_LEVEL_MESSAGE);
-  muster_fake_clock_pass (clock, MUSTER_SECOND);
+  muster_fake_clock_pass (clock, MUSTER_SECOND - MUSTER_SECOND / 10);
+  g_autoptr (MusterRpcStream) early = claim_as (&f, other, "host:2", 1, FALSE);
+  expect_end (early, MUSTER_ERROR_FAILED_PRECONDITION, "its chief is worker:0 (host:1)");
+  muster_fake_clock_pass (clock, MUSTER_SECOND / 10);
   g_autoptr (MusterRpcStream) next = claim_as (&f, other, "host:2", 1, FALSE);
 
   EXPECT_GRANT (next, "epoch 1 after host:1");

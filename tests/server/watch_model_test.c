@@ -119,8 +119,10 @@ MUSTER_TEST (WatchOfAModel, is_notified_when_a_silent_chiefs_lease_runs_out)
   expect_of_model (watch, "starting, ", "starting");
 
   /* Who looks after chiefs' leases, and who looks after sessions', which last longer. */
-  muster_fake_clock_wait_for_waiters (clock, 2);
-  muster_fake_clock_crank (clock);
+  for (int i = 0; i < 2; i++) { /* at 4.5 s and at 5 s */
+    muster_fake_clock_wait_for_waiters (clock, 2);
+    muster_fake_clock_crank (clock);
+  }
 
   expect_of_model (watch, "starting once, ", "was lost while");
 }
