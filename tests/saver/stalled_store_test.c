@@ -10,8 +10,8 @@
 #include "saver/probe.h"
 #include "saver/restore.h"
 #include "tests/doubles/fake_master.h"
-#include "tests/doubles/object_storage.h"
 #include "tests/doubles/sharded_model.h"
+#include "tests/doubles/stalled_store.h"
 #include "tests/gtest_shim.h"
 
 #define DIRECTORY "s3://bucket/run"
@@ -72,7 +72,7 @@ begin (MusterObjectStorage *store)
   g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&model);
   Chief self = {.process = object_storage_process (store),
                 .masters = object_storage_process (store),
-                .deadline_us = g_get_monotonic_time () + 3600 * MUSTER_SECOND,
+                .deadline_us = stalled_store_deadline (),
                 .cancellable = g_cancellable_new ()};
   self.storage = MUSTER_STORAGE (self.process);
   const MusterLocalMasterOptions masters = {.storage = MUSTER_STORAGE (self.masters)};
@@ -102,14 +102,16 @@ save_step (Chief *self, gint64 step, GError **error)
 /* --- the operations --- */
 
 static gboolean
-save (Chief *self, GError **error)
+save (gpointer data, GError **error)
 {
+  Chief *self = data;
   return muster_saver_adopt_directory (self->saver, DIRECTORY, error) && save_step (self, 9, error);
 }
 
 static gboolean
-save_in_background (Chief *self, GError **error)
+save_in_background (gpointer data, GError **error)
 {
+  Chief *self = data;
   g_autoptr (MusterAsyncSaver) async =
       muster_async_saver_new (self->saver, self->session, NULL, error);
   g_autoptr (MusterSaveTicket) ticket =
@@ -127,45 +129,51 @@ restore_with (Chief *self, const MusterRestoreOptions *options, GError **error)
 }
 
 static gboolean
-restore (Chief *self, GError **error)
+restore (gpointer data, GError **error)
 {
+  Chief *self = data;
   const MusterRestoreOptions options = {
       .directory = DIRECTORY, .count_deaths = TRUE, .fall_back_to_files = TRUE};
   return restore_with (self, &options, error) && muster_saver_mark_good (self->saver, error);
 }
 
 static gboolean
-restore_prefix (Chief *self, GError **error)
+restore_prefix (gpointer data, GError **error)
 {
+  Chief *self = data;
   const MusterRestoreOptions options = {.prefix = PREFIX};
   return restore_with (self, &options, error);
 }
 
 static gboolean
-check_compatible (Chief *self, GError **error)
+check_compatible (gpointer data, GError **error)
 {
+  Chief *self = data;
   const MusterRestoreOptions options = {.directory = DIRECTORY};
   gboolean found;
   return muster_saver_has_whole_checkpoint (self->saver, DIRECTORY, &options, &found, error);
 }
 
 static gboolean
-claim_directory (Chief *self, GError **error)
+claim_directory (gpointer data, GError **error)
 {
+  Chief *self = data;
   return muster_saver_claim_directory (self->saver, DIRECTORY, self->deadline_us, self->cancellable,
                                        error);
 }
 
 static gboolean
-begin_run (Chief *self, GError **error)
+begin_run (gpointer data, GError **error)
 {
+  Chief *self = data;
   return muster_saver_begin_run (self->saver, DIRECTORY, PREFIX, 7, self->deadline_us,
                                  self->cancellable, error);
 }
 
 static gboolean
-write_goodput (Chief *self, GError **error)
+write_goodput (gpointer data, GError **error)
 {
+  Chief *self = data;
   MusterGoodput goodput = MUSTER_GOODPUT_INIT;
   (void)muster_saver_read_goodput (self->saver, DIRECTORY, &goodput);
   return muster_saver_write_goodput (self->saver, DIRECTORY, self->deadline_us, self->cancellable,
@@ -173,8 +181,9 @@ write_goodput (Chief *self, GError **error)
 }
 
 static gboolean
-go_on (Chief *self, GError **error)
+go_on (gpointer data, GError **error)
 {
+  Chief *self = data;
   const MusterLivingModel living = {.durable = PREFIX, .durable_step = 7, .step = 8};
   gboolean may;
   return muster_saver_continue (self->saver, DIRECTORY, &living, TRUE, &may, error) &&
@@ -182,8 +191,9 @@ go_on (Chief *self, GError **error)
 }
 
 static gboolean
-find_latest (Chief *self, GError **error)
+find_latest (gpointer data, GError **error)
 {
+  Chief *self = data;
   const char *prefixes[] = {PREFIX, NULL};
   muster_saver_recover_last_checkpoints (self->saver, prefixes);
   g_autofree char *latest = muster_saver_latest_checkpoint (self->saver, DIRECTORY, error);
@@ -191,43 +201,45 @@ find_latest (Chief *self, GError **error)
 }
 
 static gboolean
-probe (Chief *self, GError **error)
+probe (gpointer data, GError **error)
 {
+  Chief *self = data;
   return muster_saver_probe (self->saver, self->session, DIRECTORY, self->deadline_us,
                              self->cancellable, error);
 }
 
 static gboolean
-pin (Chief *self, GError **error)
+pin (gpointer data, GError **error)
 {
+  Chief *self = data;
   return muster_checkpoint_pin (self->storage, PREFIX, "for the paper", self->deadline_us,
                                 self->cancellable, error);
 }
 
 static gboolean
-unpin (Chief *self, GError **error)
+unpin (gpointer data, GError **error)
 {
+  Chief *self = data;
   return muster_checkpoint_unpin (self->storage, PREFIX, self->deadline_us, self->cancellable,
                                   error);
 }
 
 static gboolean
-mark (Chief *self, GError **error)
+mark (gpointer data, GError **error)
 {
+  Chief *self = data;
   return muster_checkpoint_set_metric (self->storage, PREFIX, "loss", 0.5, self->deadline_us,
                                        self->cancellable, error);
 }
 
 static gboolean
-set_aside (Chief *self, GError **error)
+set_aside (gpointer data, GError **error)
 {
+  Chief *self = data;
   return muster_checkpoint_quarantine (self->storage, PREFIX, "bad", NULL, error);
 }
 
-static const struct {
-  const char *name;
-  gboolean (*call) (Chief *self, GError **error);
-} operations[] = {
+static const StalledOperation operations[] = {
     {"save", save},
     {"save in the background", save_in_background},
     {"restore", restore},
@@ -261,26 +273,13 @@ fill (void)
   return g_steal_pointer (&store);
 }
 
-/* FALSE once the operation is over before the n-th call. */
 static gboolean
-stalls_at (MusterObjectStorage *filled, guint operation, guint n)
+stalls_at (MusterObjectStorage *filled, const StalledOperation *operation, guint n)
 {
   g_autoptr (MusterObjectStorage) store = object_storage_copy (filled);
   g_auto (Chief) chief = begin (store);
-  g_autoptr (GError) error = NULL;
-  g_autofree char *unbound = NULL;
-  const guint before = object_storage_n_calls (chief.process);
 
-  object_storage_stall_at (chief.process, n, chief.deadline_us);
-  const gboolean is_done = operations[operation].call (&chief, &error);
-  const gboolean has_stalled = object_storage_n_calls (chief.process) >= before + n;
-  unbound = object_storage_unbound (chief.process);
-  if (unbound != NULL)
-    MUSTER_FAIL ("%s, stalled at call %u: %s waits in vain", operations[operation].name, n,
-                 unbound);
-  if (!is_done && !muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
-    MUSTER_FAIL ("%s, stalled at call %u: %s", operations[operation].name, n, error->message);
-  return has_stalled;
+  return stalled_store_ends (chief.process, n, chief.deadline_us, operation, &chief);
 }
 
 MUSTER_TEST (StalledStore, ends_every_call_of_every_operation)
@@ -289,7 +288,7 @@ MUSTER_TEST (StalledStore, ends_every_call_of_every_operation)
 
   for (guint i = 0; i < G_N_ELEMENTS (operations); i++) {
     guint n = 1;
-    while (n < 1000 && stalls_at (filled, i, n))
+    while (n < 1000 && stalls_at (filled, &operations[i], n))
       n++;
     MUSTER_EXPECT_TRUE (n > 1 && n < 1000);
   }
