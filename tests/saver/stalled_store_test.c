@@ -200,6 +200,20 @@ find_latest (gpointer data, GError **error)
   return latest != NULL;
 }
 
+/* The list has all of them, or there is none. */
+static gboolean
+list (gpointer data, GError **error)
+{
+  Chief *self = data;
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, self->deadline_us, NULL, self->cancellable);
+  g_auto (GStrv) prefixes = muster_checkpoint_list (storage, DIRECTORY, error);
+  if (prefixes == NULL)
+    return FALSE;
+  MUSTER_EXPECT_TRUE (g_strv_contains ((const char *const *)prefixes, PREFIX));
+  return TRUE;
+}
+
 static gboolean
 probe (gpointer data, GError **error)
 {
@@ -250,6 +264,7 @@ static const StalledOperation operations[] = {
     {"write goodput", write_goodput},
     {"continue", go_on},
     {"find the latest", find_latest},
+    {"list", list},
     {"probe", probe},
     {"pin", pin},
     {"unpin", unpin},
