@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callbacks/worker_training_state.h"
 
-#include "base/check_time.h"
 #include "base/log.h"
 #include "base/require.h"
-#include "callbacks/backup_files_private.h"
+#include "callbacks/bounds_private.h"
 #include "callbacks/progress_saveable_private.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_private.h"
 
 #define NAME      "training_state"
 #define BASE      "ckpt"
@@ -68,6 +68,14 @@ remove_all (MusterStorage *storage, const char *path, guint depth, GError **erro
   return muster_storage_remove (storage, path, error);
 }
 
+/* A late or cancelled save is removed as well. */
+static void
+remove_write_dir (MusterWorkerTrainingState *self)
+{
+  g_autoptr (MusterStorage) own = muster_storage_for_cleanup (self->storage);
+  (void)remove_all (own, self->write_dir, 0, NULL);
+}
+
 /* --- the object --- */
 
 static MusterSaver *
@@ -119,8 +127,9 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
   self->is_worker = options->is_worker;
   self->read_dir = g_build_filename (options->directory, "chief", NULL);
   self->write_dir = write_dir_for (options);
+  g_autoptr (MusterStorage) bound = muster_storage_bound_to_default (self->storage, self->clock);
   if (self->is_worker && self->write_dir != NULL &&
-      !muster_storage_make_directory (self->storage, self->write_dir, error))
+      !muster_storage_make_directory (bound, self->write_dir, error))
     return NULL;
   return g_steal_pointer (&self);
 }
@@ -142,7 +151,7 @@ muster_worker_training_state_free (MusterWorkerTrainingState *self)
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   if (self->is_worker && self->write_dir != NULL && self->storage != NULL)
-    (void)remove_all (self->storage, self->write_dir, 0, NULL);
+    remove_write_dir (self);
   g_clear_object (&self->session);
   g_clear_object (&self->saver);
   g_clear_object (&self->storage);
@@ -181,57 +190,66 @@ muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self)
   return self->progress->batch;
 }
 
-/* What bounds a call. */
-typedef struct {
-  gint64 deadline_us;
-  GCancellable *cancellable; /* (nullable) */
-} Bounds;
-
 static gboolean
-check_time (const char *operation, const char *directory, const Bounds *bounds, GError **error)
+check_time (const char *operation, const char *directory, const MusterBounds *bounds,
+            GError **error)
 {
-  g_autofree char *what = g_strdup_printf ("%s the training state in '%s'", operation, directory);
-  return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
+  return muster_bounds_check (bounds, operation, "training state", directory, error);
 }
 
 /* --- saving --- */
 
-/* The next N: above all existing ones. */
-static gint64
-next_number (MusterWorkerTrainingState *self)
+/* The checkpoints of a directory, oldest first; none without one. */
+static char **
+list_checkpoints (MusterStorage *storage, const char *directory, GError **error)
 {
-  g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
+  g_autoptr (GError) why = NULL;
+  char **prefixes = muster_checkpoint_list (storage, directory, &why);
+
+  if (prefixes != NULL || muster_storage_failure_is_absent (why))
+    return prefixes != NULL ? prefixes : g_new0 (char *, 1);
+  g_propagate_error (error, g_steal_pointer (&why));
+  return NULL;
+}
+
+/* The next N: above all existing ones. -1 with an error. */
+static gint64
+next_number (MusterWorkerTrainingState *self, MusterStorage *storage, GError **error)
+{
+  g_auto (GStrv) there = list_checkpoints (storage, self->write_dir, error);
   gint64 highest = 0;
 
   for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++)
     highest = MAX (highest, muster_checkpoint_step (*prefix));
-  return highest + 1;
+  return there != NULL ? highest + 1 : -1;
 }
 
 /* Removes only this object's checkpoints: ckpt-N. */
 static void
-remove_older (MusterWorkerTrainingState *self, const char *kept)
+remove_older (MusterWorkerTrainingState *self, MusterStorage *storage, const char *kept)
 {
-  g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
+  g_auto (GStrv) there = muster_checkpoint_list (storage, self->write_dir, NULL);
 
   for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++) {
     g_autofree char *name = g_path_get_basename (*prefix);
     if (g_str_has_prefix (name, BASE "-") && muster_checkpoint_step (*prefix) >= 0 &&
         muster_checkpoint_step (*prefix) < muster_checkpoint_step (kept))
-      (void)muster_remove_checkpoint (self->storage, *prefix,
+      (void)muster_remove_checkpoint (storage, *prefix,
                                       NULL); /* being read: removed with the next one */
   }
 }
 
 /* Checks the new one, names it, then removes the old one (B000.7, D000.2). */
 static gboolean
-commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bounds, GError **error)
+commit (MusterWorkerTrainingState *self, const char *prefix, const MusterBounds *bounds,
+        GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   MusterCheckpointOverview overview;
 
-  if (!muster_checkpoint_inspect (self->storage, prefix, &overview, error)) {
-    (void)muster_remove_checkpoint (self->storage, prefix, NULL);
+  if (!muster_checkpoint_inspect (bounds->storage, prefix, &overview, error)) {
+    g_autoptr (MusterStorage) own = muster_storage_for_cleanup (self->storage);
+    (void)muster_remove_checkpoint (own, prefix, NULL);
     return FALSE;
   }
   state->latest = g_strdup (prefix);
@@ -240,16 +258,18 @@ commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bound
   if (lock == NULL || !muster_checkpoint_state_write (muster_directory_lock_storage (lock),
                                                       self->write_dir, state, error))
     return FALSE;
-  remove_older (self, prefix);
+  remove_older (self, bounds->storage, prefix);
   return TRUE;
 }
 
 static gboolean
-write_state (MusterWorkerTrainingState *self, const Bounds *bounds, GError **error)
+write_state (MusterWorkerTrainingState *self, const MusterBounds *bounds, GError **error)
 {
-  g_autofree char *prefix =
-      muster_saver_save (self->saver, self->session, self->write_dir, next_number (self),
-                         bounds->deadline_us, bounds->cancellable, error);
+  const gint64 number = next_number (self, bounds->storage, error);
+  if (number < 0)
+    return FALSE;
+  g_autofree char *prefix = muster_saver_save (self->saver, self->session, self->write_dir, number,
+                                               bounds->deadline_us, bounds->cancellable, error);
   return prefix != NULL && (self->is_worker || commit (self, prefix, bounds, error));
 }
 
@@ -259,7 +279,8 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
 {
   muster_require (error, FALSE, self);
 
-  const Bounds bounds = {deadline_us, cancellable};
+  g_auto (MusterBounds) bounds =
+      muster_bounds (self->storage, deadline_us, self->clock, cancellable);
   gint64 epoch_before = self->progress->epoch, batch_before = self->progress->batch;
 
   if (self->write_dir == NULL)
@@ -275,7 +296,7 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
   }
   /* Removed in every case (D000.4). */
   if (self->is_worker)
-    (void)remove_all (self->storage, self->write_dir, 0, NULL);
+    remove_write_dir (self);
   self->since_save = is_done ? 0 : self->since_save;
   return is_done;
 }
@@ -287,19 +308,19 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
  * it can't be restored. */
 static gboolean
 restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefix,
-               const Bounds *bounds, GError **error)
+               const MusterBounds *bounds, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
   g_free (*prefix);
-  *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
+  *prefix = muster_latest_checkpoint (bounds->storage, self->read_dir, &failure);
   if (*prefix != NULL &&
       muster_saver_restore (self->saver, self->session, &(MusterRestoreOptions){.prefix = *prefix},
                             NULL, bounds->deadline_us, bounds->cancellable, &failure))
     return TRUE;
   if (failure == NULL)
     return FALSE;
-  gboolean is_removed = *prefix != NULL ? !muster_checkpoint_exists (self->storage, *prefix)
+  gboolean is_removed = *prefix != NULL ? !muster_checkpoint_exists (bounds->storage, *prefix)
                                         : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
   if (may_retry && is_removed)
     return restore_named (self, FALSE, prefix, bounds, error);
@@ -320,9 +341,9 @@ add_cause (GString *causes, const char *prefix, const GError *failure)
  * reasons of the others. FALSE without an error if none can be restored. */
 static gboolean
 restore_listed (MusterWorkerTrainingState *self, const char *named, GString *causes,
-                const Bounds *bounds, GError **error)
+                const MusterBounds *bounds, GError **error)
 {
-  g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, self->read_dir, NULL);
+  g_auto (GStrv) prefixes = list_checkpoints (bounds->storage, self->read_dir, error);
 
   for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i > 0; i--) {
     const char *prefix = prefixes[i - 1];
@@ -346,7 +367,7 @@ restore_listed (MusterWorkerTrainingState *self, const char *named, GString *cau
 
 /* A state without names promises nothing: then checkpoints that aren't whole are ignored. */
 static gboolean
-restore_any (MusterWorkerTrainingState *self, gboolean *restored, const Bounds *bounds,
+restore_any (MusterWorkerTrainingState *self, gboolean *restored, const MusterBounds *bounds,
              GError **error)
 {
   g_autoptr (GError) failure = NULL, worse = NULL;
@@ -385,7 +406,8 @@ muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean 
 {
   muster_require (error, FALSE, self);
 
-  const Bounds bounds = {deadline_us, cancellable};
+  g_auto (MusterBounds) bounds =
+      muster_bounds (self->storage, deadline_us, self->clock, cancellable);
   gboolean is_restored = FALSE;
 
   if (!check_time ("Restoring", self->read_dir, &bounds, error) ||
@@ -417,11 +439,19 @@ muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTra
   return initial;
 }
 
+static gboolean
+delete_backup (MusterWorkerTrainingState *self, MusterStorage *storage, GError **error)
+{
+  return self->is_worker || remove_all (storage, self->read_dir, 0, error);
+}
+
 gboolean
 muster_worker_training_state_delete_backup (MusterWorkerTrainingState *self, GError **error)
 {
   muster_require (error, FALSE, self);
-  return self->is_worker || remove_all (self->storage, self->read_dir, 0, error);
+
+  g_autoptr (MusterStorage) storage = muster_storage_bound_to_default (self->storage, self->clock);
+  return delete_backup (self, storage, error);
 }
 
 /* --- as a callback --- */
@@ -467,10 +497,13 @@ epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer
 }
 
 static gboolean
-train_end (gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-           gpointer user_data, GError **error)
+train_end (gint64 deadline_us, GCancellable *cancellable, gpointer user_data, GError **error)
 {
-  return muster_worker_training_state_delete_backup (user_data, error);
+  MusterWorkerTrainingState *self = user_data;
+  g_auto (MusterBounds) bounds =
+      muster_bounds (self->storage, deadline_us, self->clock, cancellable);
+
+  return delete_backup (self, bounds.storage, error);
 }
 
 MusterFitCallback
