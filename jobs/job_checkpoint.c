@@ -550,28 +550,32 @@ muster_job_checkpoint_accessible (MusterJobCheckpoint *self, gint64 epoch, gbool
   return TRUE;
 }
 
-gint64
-muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch)
+gboolean
+muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch, gint64 *before,
+                                    gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, deadline_us, NULL, cancellable);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  gint64 before = MUSTER_NO_EPOCH;
 
   for (guint i = 0; self->entries != NULL && i < self->entries->len; i++)
     g_ptr_array_add (names, ((MusterJobEntry *)self->entries->pdata[i])->name);
   g_ptr_array_add (names, NULL);
-  (void)muster_job_newest_epoch (self->storage, self->directory, (const char *const *)names->pdata,
-                                 epoch, &before, NULL);
-  return before;
+  return muster_job_newest_epoch (storage, self->directory, (const char *const *)names->pdata,
+                                  epoch, before, error);
 }
 
 gboolean
-muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self)
+muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self, gint64 deadline_us,
+                                       GCancellable *cancellable)
 {
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, deadline_us, NULL, cancellable);
   g_autoptr (GError) failure = NULL;
 
   if (!*self->directory)
     return FALSE;
-  g_auto (GStrv) names = muster_storage_list (self->storage, self->directory, &failure);
+  g_auto (GStrv) names = muster_storage_list (storage, self->directory, &failure);
   return names == NULL && g_error_matches (failure, G_FILE_ERROR, G_FILE_ERROR_NOENT);
 }
 
