@@ -85,6 +85,18 @@ need (const char *command, const char *option, const char *value, GError **error
 
 /* --- the options --- */
 
+GOptionEntry *
+muster_cli_bind (const GOptionEntry *entries, gpointer options)
+{
+  gsize n = 0;
+  while (entries[n].long_name != NULL)
+    n++;
+  GOptionEntry *bound = g_memdup2 (entries, (n + 1) * sizeof *entries);
+  for (gsize i = 0; i < n; i++)
+    bound[i].arg_data = (char *)options + GPOINTER_TO_SIZE (entries[i].arg_data);
+  return bound;
+}
+
 static void
 append_entries (GArray *entries, const GOptionEntry *more, gsize n)
 {
@@ -261,6 +273,48 @@ check_shared (const char *command, MusterCliWants wants, const char *target, GEr
                       command, target);
 }
 
+/* Reads what wants asks for beside the words, and requires it. */
+static gboolean
+check_common (const char *command, MusterCliWants wants, MusterCliOptions *options, GError **error)
+{
+  const gboolean is_named = (wants & MUSTER_CLI_BY_NAME) && options->model != NULL;
+  if ((wants & MUSTER_CLI_META_GRAPH) && !is_named &&
+      !need (command,
+             wants & MUSTER_CLI_BY_NAME ? "--meta-graph=FILE or --model=NAME" : "--meta-graph=FILE",
+             options->meta_graph, error))
+    return FALSE;
+  if (!read_cluster (command, options, error) ||
+      ((wants & (MUSTER_CLI_MASTER | MUSTER_CLI_CLUSTER)) &&
+       !read_tf_config (wants, options, error)))
+    return FALSE;
+  if ((wants & MUSTER_CLI_MASTER) && !need (command, "--master=TARGET", options->target, error))
+    return FALSE;
+  if (!check_shared (command, wants, options->target, error))
+    return FALSE;
+  options->timeout_us = MUSTER_WAIT_FOREVER;
+  name_model (options);
+  return options->timeout == NULL ||
+         muster_cli_duration (options->timeout, &options->timeout_us, error);
+}
+
+/* Parses the options of words; the others go to *rest, or are refused where that is NULL. */
+static gboolean
+parse_words (GOptionContext *context, MusterCliWants wants, const MusterCliOptions *options,
+             char ***words, char ***rest, GError **error)
+{
+  if (!g_option_context_parse_strv (context, words, error) ||
+      ((wants & MUSTER_CLI_LOG) &&
+       !muster_cli_log_set (options->log_level, options->log_format, MUSTER_LOG_OF_COMMAND, error)))
+    return FALSE;
+  char **others = *words + 1;
+  if (rest == NULL && *others != NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "unexpected argument '%s'; see `muster help %s`", *others, **words);
+  if (rest != NULL)
+    *rest = g_strdupv (others);
+  return TRUE;
+}
+
 gboolean
 muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
                   const GOptionEntry *entries, MusterCliWants wants, MusterCliOptions *options,
@@ -281,39 +335,8 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
     print_help (command, usage, summary, all);
     exit (MUSTER_EXIT_DONE);
   }
-  if (!g_option_context_parse_strv (context, &words, error)) {
-    g_prefix_error (error, "%s: ", command);
-    return FALSE;
-  }
-  if ((wants & MUSTER_CLI_LOG) &&
-      !muster_cli_log_set (options->log_level, options->log_format, MUSTER_LOG_OF_COMMAND, error)) {
-    g_prefix_error (error, "%s: ", command);
-    return FALSE;
-  }
-  guint n_rest = g_strv_length (words + 1);
-  if (rest == NULL && n_rest > 0) {
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "%s: unexpected argument '%s'; see `muster help %s`", command, words[1],
-                        command);
-  }
-  if (rest != NULL)
-    *rest = g_strdupv (words + 1);
-  const gboolean is_named = (wants & MUSTER_CLI_BY_NAME) && options->model != NULL;
-  if ((wants & MUSTER_CLI_META_GRAPH) && !is_named &&
-      !need (command,
-             wants & MUSTER_CLI_BY_NAME ? "--meta-graph=FILE or --model=NAME" : "--meta-graph=FILE",
-             options->meta_graph, error))
-    return FALSE;
-  if (!read_cluster (command, options, error) ||
-      ((wants & (MUSTER_CLI_MASTER | MUSTER_CLI_CLUSTER)) &&
-       !read_tf_config (wants, options, error)))
-    return FALSE;
-  if ((wants & MUSTER_CLI_MASTER) && !need (command, "--master=TARGET", options->target, error))
-    return FALSE;
-  if (!check_shared (command, wants, options->target, error))
-    return FALSE;
-  options->timeout_us = MUSTER_WAIT_FOREVER;
-  name_model (options);
-  return options->timeout == NULL ||
-         muster_cli_duration (options->timeout, &options->timeout_us, error);
+  if (parse_words (context, wants, options, &words, rest, error))
+    return check_common (command, wants, options, error);
+  g_prefix_error (error, "%s: ", command);
+  return FALSE;
 }
