@@ -66,6 +66,24 @@ goodput_of (const MusterAnnouncement *chief)
   return chief->goodput != NULL ? muster_goodput_share (chief->goodput) : -1;
 }
 
+static double
+restarts_of (const MusterAnnouncement *chief)
+{
+  return chief->goodput != NULL ? (double)chief->goodput->n_restarts : -1;
+}
+
+static double
+failures_of (const MusterAnnouncement *chief)
+{
+  return chief->goodput != NULL ? (double)chief->goodput->n_failures : -1;
+}
+
+static double
+steps_again_of (const MusterAnnouncement *chief)
+{
+  return chief->goodput != NULL ? (double)chief->goodput->steps_again : -1;
+}
+
 /* --- saves --- */
 
 /* The saves of each model, from its chief's announcements; each writes one family. */
@@ -143,8 +161,38 @@ add_saves (MusterMetrics *page, GPtrArray *chiefs)
 
 /* --- what the job's time is spent on --- */
 
+/* A number of each model that knows it. */
+typedef struct {
+  const char *name, *unit, *help;
+  double (*value) (const MusterAnnouncement *chief); /* below 0: unknown */
+} Gauge;
+
+static void
+add_gauges (MusterMetrics *page, GPtrArray *chiefs, const Gauge *gauges, gsize n)
+{
+  for (gsize g = 0; g < n; g++) {
+    muster_metrics_family (page, MUSTER_METRIC_GAUGE, gauges[g].name, gauges[g].unit,
+                           gauges[g].help);
+    for (guint i = 0; i < chiefs->len; i++) {
+      const MusterAnnouncement *chief = chiefs->pdata[i];
+      const double value = gauges[g].value (chief);
+      if (value >= 0)
+        muster_metrics_sample (page, "", "model", chief->model, value);
+    }
+  }
+}
+
 /* Gauges, since they can fall: a chief that finds no announcement of the one before continues from
  * what that one wrote with its last checkpoint. */
+static const Gauge goodput_gauges[] = {
+    {"muster_model_restarts", "", "Number of restarts of the chief's process and of its session.",
+     restarts_of},
+    {"muster_model_failures", "",
+     "Number of those restarts after a failure, without those on request.", failures_of},
+    {"muster_model_steps_trained_again", "", "Number of steps trained again after a failure.",
+     steps_again_of},
+};
+
 static void
 add_goodput (MusterMetrics *page, GPtrArray *chiefs)
 {
@@ -157,27 +205,7 @@ add_goodput (MusterMetrics *page, GPtrArray *chiefs)
                                 muster_time_use_name ((MusterTimeUse)use),
                                 MUSTER_METRICS_SECONDS (chief->goodput->spent_us[use]));
   }
-  muster_metrics_family (page, MUSTER_METRIC_GAUGE, "muster_model_restarts", "",
-                         "Number of restarts of the chief's process and of its session.");
-  for (guint i = 0; i < chiefs->len; i++) {
-    const MusterAnnouncement *chief = chiefs->pdata[i];
-    if (chief->goodput != NULL)
-      muster_metrics_sample (page, "", "model", chief->model, (double)chief->goodput->n_restarts);
-  }
-  muster_metrics_family (page, MUSTER_METRIC_GAUGE, "muster_model_failures", "",
-                         "Number of those restarts after a failure, without those on request.");
-  for (guint i = 0; i < chiefs->len; i++) {
-    const MusterAnnouncement *chief = chiefs->pdata[i];
-    if (chief->goodput != NULL)
-      muster_metrics_sample (page, "", "model", chief->model, (double)chief->goodput->n_failures);
-  }
-  muster_metrics_family (page, MUSTER_METRIC_GAUGE, "muster_model_steps_trained_again", "",
-                         "Number of steps trained again after a failure.");
-  for (guint i = 0; i < chiefs->len; i++) {
-    const MusterAnnouncement *chief = chiefs->pdata[i];
-    if (chief->goodput != NULL)
-      muster_metrics_sample (page, "", "model", chief->model, (double)chief->goodput->steps_again);
-  }
+  add_gauges (page, chiefs, goodput_gauges, G_N_ELEMENTS (goodput_gauges));
 }
 
 /* --- models --- */
@@ -200,45 +228,30 @@ list_present (MusterServer *server)
   return chiefs;
 }
 
+static const Gauge model_gauges[] = {
+    {"muster_model_ready", "", "Whether the model is prepared and its ready op reports it ready.",
+     is_ready},
+    {"muster_model_chief_alive", "", "Whether the model's chief holds its lease.", is_chief_alive},
+    {"muster_model_step", "", "The global step that the chief last announced.", step_of},
+    {"muster_model_durable_step", "", "The step of the last durable checkpoint.", durable_step_of},
+    {"muster_model_durable_age_seconds", "seconds",
+     "Time since the last checkpoint became durable, or was restored.", durable_age_of},
+    {"muster_model_last_save_bytes", "bytes", "Size of the last durable checkpoint.",
+     last_bytes_of},
+    {"muster_model_saving_seconds", "seconds",
+     "Time since the oldest save that hasn't ended was requested.", saving_age_of},
+    {"muster_model_save_interval_seconds", "seconds",
+     "Time between saves, if the job chooses it itself.", save_interval_of},
+    {"muster_model_goodput_ratio", "ratio",
+     "Share of the job's time, over restarts, in which steps were trained for the first time.",
+     goodput_of},
+};
+
 void
 muster_metrics_add_models (MusterMetrics *page, MusterServer *server)
 {
-  static const struct {
-    const char *name;
-    const char *unit;
-    const char *help;
-    double (*value) (const MusterAnnouncement *chief); /* below 0: unknown */
-  } gauges[] = {
-      {"muster_model_ready", "", "Whether the model is prepared and its ready op reports it ready.",
-       is_ready},
-      {"muster_model_chief_alive", "", "Whether the model's chief holds its lease.",
-       is_chief_alive},
-      {"muster_model_step", "", "The global step that the chief last announced.", step_of},
-      {"muster_model_durable_step", "", "The step of the last durable checkpoint.",
-       durable_step_of},
-      {"muster_model_durable_age_seconds", "seconds",
-       "Time since the last checkpoint became durable, or was restored.", durable_age_of},
-      {"muster_model_last_save_bytes", "bytes", "Size of the last durable checkpoint.",
-       last_bytes_of},
-      {"muster_model_saving_seconds", "seconds",
-       "Time since the oldest save that hasn't ended was requested.", saving_age_of},
-      {"muster_model_save_interval_seconds", "seconds",
-       "Time between saves, if the job chooses it itself.", save_interval_of},
-      {"muster_model_goodput_ratio", "ratio",
-       "Share of the job's time, over restarts, in which steps were trained for the first time.",
-       goodput_of},
-  };
   g_autoptr (GPtrArray) chiefs = list_present (server);
-  for (guint g = 0; g < G_N_ELEMENTS (gauges); g++) {
-    muster_metrics_family (page, MUSTER_METRIC_GAUGE, gauges[g].name, gauges[g].unit,
-                           gauges[g].help);
-    for (guint i = 0; i < chiefs->len; i++) {
-      const MusterAnnouncement *chief = chiefs->pdata[i];
-      double value = gauges[g].value (chief);
-      if (value >= 0)
-        muster_metrics_sample (page, "", "model", chief->model, value);
-    }
-  }
+  add_gauges (page, chiefs, model_gauges, G_N_ELEMENTS (model_gauges));
   muster_metrics_family (page, MUSTER_METRIC_GAUGE, "muster_model_phase", "",
                          "1 for the phase of the model's chief.");
   for (guint i = 0; i < chiefs->len; i++) {
