@@ -14,34 +14,29 @@ static const char *const nodes[] = {"a", "b", NULL};
 /* A job whose own store stalls; its masters' doesn't. On node "b" only the list of names is saved:
  * no variable has a value. */
 typedef struct {
-  MusterObjectStorage *process;
-  MusterObjectStorage *masters;
+  StalledStore store;
   JobFixture fixture; /* but for its job */
   MusterJob *job;
-  gint64 deadline_us;
-  GCancellable *cancellable;
 } World;
 
 static void
-world_clear (World *self)
+end (gpointer world)
 {
-  g_clear_object (&self->cancellable);
+  World *self = world;
+
   g_clear_object (&self->job);
   job_tear_down (&self->fixture);
-  g_clear_object (&self->masters);
-  g_clear_object (&self->process);
+  stalled_store_clear (&self->store);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (World, world_clear)
 
 static void
-begin (World *self, MusterObjectStorage *store)
+begin (gpointer world, MusterObjectStorage *store)
 {
-  *self = (World){.process = object_storage_process (store),
-                  .masters = object_storage_process (store),
-                  .job = muster_job_new (NULL),
-                  .deadline_us = stalled_store_deadline (),
-                  .cancellable = g_cancellable_new ()};
-  job_set_up_on (&self->fixture, nodes, MUSTER_STORAGE (self->masters));
+  World *self = world;
+
+  stalled_store_init (&self->store, store);
+  self->job = muster_job_new (NULL);
+  job_set_up_on (&self->fixture, nodes, MUSTER_STORAGE (self->store.masters));
   job_add (muster_job_init_group (self->job), job_ops_task ("init", "a", 0, "init", NULL));
   job_add (muster_job_init_group (self->job), job_note_task (&self->fixture, "b", "init"));
   job_add (muster_job_epoch_group (self->job), job_ops_task ("read", "a", 5, "read", NULL));
@@ -52,7 +47,7 @@ static MusterJobCheckpoint *
 make_checkpoint (World *self, const char *directory)
 {
   g_autoptr (MusterJobStateFile) file = muster_job_state_file_new ();
-  const MusterJobCheckpointOptions options = {.storage = MUSTER_STORAGE (self->process),
+  const MusterJobCheckpointOptions options = {.storage = MUSTER_STORAGE (self->store.process),
                                               .metadata = MUSTER_JOB_METADATA (file)};
   return muster_job_checkpoint_new (directory, &options);
 }
@@ -70,8 +65,8 @@ static gboolean
 train (World *self, const char *directory, gint64 resume_epoch, GError **error)
 {
   g_autoptr (MusterJobRunner) runner = make_runner (self, directory, resume_epoch);
-  return muster_job_runner_train (runner, self->fixture.cluster, NULL, self->deadline_us,
-                                  self->cancellable, error);
+  return muster_job_runner_train (runner, self->fixture.cluster, NULL, self->store.deadline_us,
+                                  self->store.cancellable, error);
 }
 
 /* --- the operations --- */
@@ -102,8 +97,8 @@ save_lists_in_the_background (gpointer data, GError **error)
       muster_job_runner_new (job, checkpoint, MUSTER_NO_EPOCH, &how);
 
   job_add (muster_job_init_group (job), job_note_task (&self->fixture, "b", "init"));
-  return muster_job_runner_train (runner, self->fixture.cluster, NULL, self->deadline_us,
-                                  self->cancellable, error);
+  return muster_job_runner_train (runner, self->fixture.cluster, NULL, self->store.deadline_us,
+                                  self->store.cancellable, error);
 }
 
 static gboolean
@@ -153,7 +148,7 @@ load_some (gpointer data, GError **error)
 
   MUSTER_EXPECT_TRUE (muster_job_compile (self->job, self->fixture.cluster, NULL));
   if (!muster_job_runner_load_partial (runner, self->fixture.cluster, names, 1, "a", &found, NULL,
-                                       self->deadline_us, self->cancellable, error))
+                                       self->store.deadline_us, self->store.cancellable, error))
     return FALSE;
   MUSTER_EXPECT_TRUE (found);
   return TRUE;
@@ -167,7 +162,10 @@ static const StalledOperation operations[] = {
     {"resume at a missing epoch", resume_a_missing_epoch},
     {"resume another job", resume_another_job},
     {"load some", load_some},
+    {0},
 };
+
+static const StalledWorld worlds = {sizeof (World), begin, end};
 
 /* --- what must hold --- */
 
@@ -175,7 +173,7 @@ static MusterObjectStorage *
 fill (void)
 {
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
-  g_auto (World) world = {0};
+  World world = {0};
   g_autoptr (GError) error = NULL;
 
   begin (&world, store);
@@ -183,27 +181,13 @@ fill (void)
   MUSTER_EXPECT_TRUE (muster_storage_replace (
       MUSTER_STORAGE (store), FOREIGN "/" MUSTER_JOB_STATE_NAME, "?", 1, NULL, NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
+  end (&world);
   return g_steal_pointer (&store);
-}
-
-static gboolean
-stalls_at (MusterObjectStorage *filled, const StalledOperation *operation, guint n)
-{
-  g_autoptr (MusterObjectStorage) store = object_storage_copy (filled);
-  g_auto (World) world = {0};
-
-  begin (&world, store);
-  return stalled_store_ends (world.process, n, world.deadline_us, operation, &world);
 }
 
 MUSTER_TEST (StalledStore, ends_every_call_of_a_jobs_checkpoints)
 {
   g_autoptr (MusterObjectStorage) filled = fill ();
 
-  for (guint i = 0; i < G_N_ELEMENTS (operations); i++) {
-    guint n = 1;
-    while (n < 1000 && stalls_at (filled, &operations[i], n))
-      n++;
-    MUSTER_EXPECT_TRUE (n > 1 && n < 1000);
-  }
+  stalled_store_expect_ends (&worlds, filled, operations);
 }
