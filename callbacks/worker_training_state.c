@@ -1,37 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "callbacks/worker_training_state.h"
+#include "callbacks/worker_training_state_private.h"
 
 #include "base/log.h"
 #include "base/require.h"
-#include "callbacks/bounds_private.h"
-#include "callbacks/progress_saveable_private.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
-#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 
 #define NAME      "training_state"
 #define BASE      "ckpt"
 #define UNUSED    (-1)
 #define MAX_DEPTH 4 /* of removed directories: a save's own */
-
-struct _MusterWorkerTrainingState {
-  gatomicrefcount refs;
-  MusterSession *session;           /* (owned) */
-  MusterSaver *saver;               /* (owned) of either directory */
-  MusterStorage *storage;           /* (owned) */
-  MusterClock *clock;               /* (owned) */
-  MusterProgressSaveable *progress; /* (owned) */
-  MusterSaveFreq save_freq;
-  gboolean is_worker;
-  char *read_dir;    /* (owned) */
-  char *write_dir;   /* (owned) (nullable) */
-  gint64 n_batches;  /* in an epoch; 0: not known */
-  gint64 seen;       /* batches of this epoch */
-  gint64 since_save; /* batches */
-};
 
 /* --- directories --- */
 
@@ -190,33 +171,20 @@ muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self)
   return self->progress->batch;
 }
 
-static gboolean
-check_time (const char *operation, const char *directory, const MusterBounds *bounds,
-            GError **error)
-{
-  return muster_bounds_check (bounds, operation, "training state", directory, error);
-}
-
 /* --- saving --- */
 
-/* The checkpoints of a directory, oldest first; none without one. */
-static char **
-list_checkpoints (MusterStorage *storage, const char *directory, GError **error)
+gboolean
+muster_training_state_check_time (const char *operation, const char *directory,
+                                  const MusterBounds *bounds, GError **error)
 {
-  g_autoptr (GError) why = NULL;
-  char **prefixes = muster_checkpoint_list (storage, directory, &why);
-
-  if (prefixes != NULL || muster_storage_failure_is_absent (why))
-    return prefixes != NULL ? prefixes : g_new0 (char *, 1);
-  g_propagate_error (error, g_steal_pointer (&why));
-  return NULL;
+  return muster_bounds_check (bounds, operation, "training state", directory, error);
 }
 
 /* The next N: above all existing ones. -1 with an error. */
 static gint64
 next_number (MusterWorkerTrainingState *self, MusterStorage *storage, GError **error)
 {
-  g_auto (GStrv) there = list_checkpoints (storage, self->write_dir, error);
+  g_auto (GStrv) there = muster_training_state_list (storage, self->write_dir, error);
   gint64 highest = 0;
 
   for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++)
@@ -285,7 +253,7 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
 
   if (self->write_dir == NULL)
     return TRUE;
-  if (!check_time ("Saving", self->write_dir, &bounds, error))
+  if (!muster_training_state_check_time ("Saving", self->write_dir, &bounds, error))
     return FALSE;
   self->progress->epoch = epoch;
   self->progress->batch = batch >= 0 ? batch : UNUSED;
@@ -301,122 +269,7 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
   return is_done;
 }
 
-/* --- coming back --- */
-
-/* Restores the one that the directory's state names. If the chief has replaced it during the read,
- * the new one is read (D000.6). NULL without an error if there is no state; *prefix is set even if
- * it can't be restored. */
-static gboolean
-restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefix,
-               const MusterBounds *bounds, GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-
-  g_free (*prefix);
-  *prefix = muster_latest_checkpoint (bounds->storage, self->read_dir, &failure);
-  if (*prefix != NULL &&
-      muster_saver_restore (self->saver, self->session, &(MusterRestoreOptions){.prefix = *prefix},
-                            NULL, bounds->deadline_us, bounds->cancellable, &failure))
-    return TRUE;
-  if (failure == NULL)
-    return FALSE;
-  gboolean is_removed = *prefix != NULL ? !muster_checkpoint_exists (bounds->storage, *prefix)
-                                        : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
-  if (may_retry && is_removed)
-    return restore_named (self, FALSE, prefix, bounds, error);
-  g_propagate_error (error, g_steal_pointer (&failure));
-  return FALSE;
-}
-
-static void
-add_cause (GString *causes, const char *prefix, const GError *failure)
-{
-  g_autofree char *name = g_path_get_basename (prefix);
-
-  g_string_append_printf (causes, "%s'%s': %s", causes->len > 0 ? "; " : "", name,
-                          failure->message);
-}
-
-/* Restores the newest whole one in the directory; each contains its position. causes gets the
- * reasons of the others. FALSE without an error if none can be restored. */
-static gboolean
-restore_listed (MusterWorkerTrainingState *self, const char *named, GString *causes,
-                const MusterBounds *bounds, GError **error)
-{
-  g_auto (GStrv) prefixes = list_checkpoints (bounds->storage, self->read_dir, error);
-
-  for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i > 0; i--) {
-    const char *prefix = prefixes[i - 1];
-    g_autoptr (GError) failure = NULL;
-    if (g_strcmp0 (prefix, named) == 0)
-      continue;
-    if (muster_saver_restore (self->saver, self->session, &(MusterRestoreOptions){.prefix = prefix},
-                              NULL, bounds->deadline_us, bounds->cancellable, &failure)) {
-      muster_log (G_LOG_LEVEL_WARNING, "restore", "MESSAGE",
-                  "Restored '%s' as the training state: %s", prefix, causes->str);
-      return TRUE;
-    }
-    if (!muster_storage_failure_is_damage (failure)) {
-      g_propagate_error (error, g_steal_pointer (&failure));
-      return FALSE;
-    }
-    add_cause (causes, prefix, failure);
-  }
-  return FALSE;
-}
-
-/* A state without names promises nothing: then checkpoints that aren't whole are ignored. */
-static gboolean
-restore_any (MusterWorkerTrainingState *self, gboolean *restored, const MusterBounds *bounds,
-             GError **error)
-{
-  g_autoptr (GError) failure = NULL, worse = NULL;
-  g_autofree char *named = NULL;
-  g_autoptr (GString) causes = g_string_new (NULL);
-
-  *restored = restore_named (self, TRUE, &named, bounds, &failure);
-  if (*restored)
-    return TRUE;
-  if (failure != NULL && !muster_storage_failure_is_damage (failure)) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return FALSE;
-  }
-  if (failure != NULL)
-    add_cause (causes, named != NULL ? named : "checkpoint", failure);
-  else
-    g_string_append (causes, "no file 'checkpoint' names one");
-  *restored = restore_listed (self, named, causes, bounds, &worse);
-  if (*restored)
-    return TRUE;
-  if (worse != NULL) {
-    g_propagate_error (error, g_steal_pointer (&worse));
-    return FALSE;
-  }
-  if (failure != NULL)
-    g_set_error (error, failure->domain, failure->code,
-                 "Restoring the training state in '%s' failed: %s; put back an undamaged "
-                 "checkpoint, or remove the directory to start again",
-                 self->read_dir, causes->str);
-  return failure == NULL;
-}
-
-gboolean
-muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean *restored,
-                                      gint64 deadline_us, GCancellable *cancellable, GError **error)
-{
-  muster_require (error, FALSE, self);
-
-  g_auto (MusterBounds) bounds =
-      muster_bounds (self->storage, deadline_us, self->clock, cancellable);
-  gboolean is_restored = FALSE;
-
-  if (!check_time ("Restoring", self->read_dir, &bounds, error) ||
-      !restore_any (self, &is_restored, &bounds, error))
-    return FALSE;
-  if (restored != NULL)
-    *restored = is_restored;
-  return TRUE;
-}
+/* --- where to start --- */
 
 MusterFitPosition
 muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTrainingMode mode,
