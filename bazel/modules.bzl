@@ -31,7 +31,7 @@ MODULES = {
     "saver/tiers": ["base", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "checkpoint/edit", "saver/builder", "saver/directory"],
     "saver": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver/directory", "saver/tiers"],
     "saver/async": ["base", "graph", "master", "saver"],
-    "session": ["base", "graph", "rpc", "rpc/client", "master", "ready", "saver"],
+    "session": ["base", "graph", "graph/meta_graph", "rpc", "rpc/client", "master", "ready", "saver"],
     "session/cluster": ["base", "rpc", "rpc/proto"],
     "train/goodput": ["base"],
     "train/monitored": ["base", "graph", "graph/meta_graph", "checkpoint/state", "master", "ready", "saver/builder", "session", "train/goodput"],

@@ -64,6 +64,9 @@ BenchChild *bench_child_new_merged (const char *const *argv);
 BenchChild *bench_child_new_mode (const char *mode);
 /* The next line it prints, without its end. */
 char *bench_child_line (BenchChild *self);
+/* A thread that takes each line it prints; join it after the child's end. */
+GThread *bench_child_read (BenchChild *self, void (*take) (const char *line, gpointer data),
+                           gpointer data);
 /* Gives it a line to read. */
 void bench_child_say (BenchChild *self, const char *line);
 int bench_child_pid (BenchChild *self);

@@ -54,6 +54,35 @@ bench_child_line (BenchChild *self)
   return line;
 }
 
+typedef struct {
+  GDataInputStream *out; /* (owned) */
+  void (*take) (const char *line, gpointer data);
+  gpointer data;
+} Reader;
+
+static gpointer
+read_lines (gpointer data)
+{
+  Reader *self = data;
+  for (;;) {
+    g_autofree char *line = g_data_input_stream_read_line (self->out, NULL, NULL, NULL);
+    if (line == NULL)
+      break;
+    self->take (line, self->data);
+  }
+  g_object_unref (self->out);
+  g_free (self);
+  return NULL;
+}
+
+GThread *
+bench_child_read (BenchChild *self, void (*take) (const char *line, gpointer data), gpointer data)
+{
+  Reader *reader = g_new (Reader, 1);
+  *reader = (Reader){g_object_ref (self->out), take, data};
+  return g_thread_new ("reader", read_lines, reader);
+}
+
 void
 bench_child_say (BenchChild *self, const char *line)
 {

@@ -63,8 +63,9 @@ claimant_of (const char *line, const char *claimed)
 }
 
 static void
-take_line (Process *self, const char *line)
+take_line (const char *line, gpointer data)
 {
+  Process *self = data;
   const char *claimed = strstr (line, " claimed '");
   g_mutex_lock (&self->lock);
   if (claimed != NULL) {
@@ -81,25 +82,13 @@ take_line (Process *self, const char *line)
   g_mutex_unlock (&self->lock);
 }
 
-static gpointer
-read_lines (gpointer data)
-{
-  Process *self = data;
-  for (;;) {
-    g_autofree char *line = g_data_input_stream_read_line (self->child->out, NULL, NULL, NULL);
-    if (line == NULL)
-      return NULL;
-    take_line (self, line);
-  }
-}
-
 static Process *
 process_new (BenchChild *child)
 {
   Process *self = g_new0 (Process, 1);
   self->child = child;
   g_mutex_init (&self->lock);
-  self->reader = g_thread_new ("reader", read_lines, self);
+  self->reader = bench_child_read (self->child, take_line, self);
   return self;
 }
 

@@ -46,8 +46,9 @@ static const char *const task_names[] = {"server", "chief:0", "worker:0", "worke
 /* --- what a task reports --- */
 
 static void
-take_line (Task *self, const char *line)
+take_line (const char *line, gpointer data)
 {
+  Task *self = data;
   const double at_s = bench_event_number (line, "time"), step = bench_event_number (line, "step");
   g_mutex_lock (&self->lock);
   if (g_str_has_prefix (line, "{\"event\":\"ready\"") && at_s >= self->since_s) {
@@ -67,18 +68,6 @@ take_line (Task *self, const char *line)
     g_array_append_val (self->saves_s, took_s);
   }
   g_mutex_unlock (&self->lock);
-}
-
-static gpointer
-read_lines (gpointer data)
-{
-  Task *self = data;
-  for (;;) {
-    g_autofree char *line = g_data_input_stream_read_line (self->child->out, NULL, NULL, NULL);
-    if (line == NULL)
-      return NULL;
-    take_line (self, line);
-  }
 }
 
 static void
@@ -152,7 +141,7 @@ start (OutageJob *self, OutageProcess who)
   }
   task->child =
       self->setting.is_tensorflow ? start_tensorflow (self, who) : start_muster (self, who);
-  task->reader = g_thread_new (task->name, read_lines, task);
+  task->reader = bench_child_read (task->child, take_line, task);
 }
 
 static void

@@ -42,17 +42,11 @@ typedef struct {
   double step_s;    /* guarded by lock: its first step after that; 0: none yet */
 } Task;
 
-static double
-time_of (const char *line)
-{
-  const char *at = strstr (line, "\"time\":");
-  return at != NULL ? g_ascii_strtod (at + strlen ("\"time\":"), NULL) : 0;
-}
-
 static void
-take_line (Task *self, const char *line)
+take_line (const char *line, gpointer data)
 {
-  double at_s = time_of (line);
+  Task *self = data;
+  double at_s = bench_event_number (line, "time");
   g_mutex_lock (&self->lock);
   if (at_s >= self->after_s && g_str_has_prefix (line, "{\"event\":\"lost\""))
     self->is_lost = TRUE;
@@ -61,18 +55,6 @@ take_line (Task *self, const char *line)
     self->step_s = at_s;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
-}
-
-static gpointer
-read_lines (gpointer data)
-{
-  Task *self = data;
-  for (;;) {
-    g_autofree char *line = g_data_input_stream_read_line (self->child->out, NULL, NULL, NULL);
-    if (line == NULL)
-      return NULL;
-    take_line (self, line);
-  }
 }
 
 /* From now on its first step is looked for; had: it must lose its session before. */
@@ -142,7 +124,7 @@ start_task (Job *self, Task *task)
       NULL};
   mark (task, FALSE);
   task->child = bench_child_new (argv);
-  task->reader = g_thread_new (task->name, read_lines, task);
+  task->reader = bench_child_read (task->child, take_line, task);
 }
 
 static void

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callbacks/backup.h"
 
-#include "base/check_time.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "callbacks/backup_find_private.h"
+#include "callbacks/bounds_private.h"
 #include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
@@ -92,23 +93,22 @@ muster_backup_counters (MusterBackup *self)
   return self->counters;
 }
 
-/* The limits of a call. */
-typedef struct {
-  gint64 deadline_us;
-  GCancellable *cancellable; /* (nullable) */
-} Bounds;
+static MusterBounds
+bounds_of (MusterBackup *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  return muster_bounds (self->storage, deadline_us, NULL, cancellable);
+}
 
 static gboolean
-check_time (MusterBackup *self, const char *operation, const Bounds *bounds, GError **error)
+check_time (MusterBackup *self, const char *operation, const MusterBounds *bounds, GError **error)
 {
-  g_autofree char *what = g_strdup_printf ("%s the backup in '%s'", operation, self->directory);
-  return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
+  return muster_bounds_check (bounds, operation, "backup", self->directory, error);
 }
 
 /* --- coming back --- */
 
 static gboolean
-make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
+make_ready (MusterBackup *self, const MusterBounds *bounds, GError **error)
 {
   const MusterProgram *program = &self->program;
 
@@ -127,7 +127,7 @@ make_ready (MusterBackup *self, const Bounds *bounds, GError **error)
 /* NULL with an error other than damage, or without one if all are damaged. A backup that can't be
  * read at this time isn't skipped: the next save would remove it. */
 static MusterListedBackup *
-restore_first (MusterBackup *self, GPtrArray *backups, const Bounds *bounds, GError **error)
+restore_first (MusterBackup *self, GPtrArray *backups, const MusterBounds *bounds, GError **error)
 {
   for (guint i = 0; i < backups->len; i++) {
     MusterListedBackup *listed = backups->pdata[i];
@@ -176,7 +176,8 @@ fail_for_all (MusterBackup *self, GPtrArray *backups, GError **error)
 
 /* Makes the restored backup the current one; only then does it replace the newest. */
 static gboolean
-promote (MusterBackup *self, GPtrArray *backups, const MusterListedBackup *used, GError **error)
+promote (MusterBackup *self, MusterStorage *storage, GPtrArray *backups,
+         const MusterListedBackup *used, GError **error)
 {
   g_autofree char *path = muster_backup_metadata_path (self->directory, "");
 
@@ -189,18 +190,20 @@ promote (MusterBackup *self, GPtrArray *backups, const MusterListedBackup *used,
       used->metadata.variables, self->directory,
       *failures ? "; the newest can't be restored: " : ": 'training_metadata.json' is missing",
       failures);
-  return muster_backup_metadata_write (self->storage, path, &used->metadata, error);
+  return muster_backup_metadata_write (storage, path, &used->metadata, error);
 }
 
 /* TRUE with *restored FALSE: there was no backup. */
 static gboolean
-load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, const Bounds *bounds,
-      GError **error)
+load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored,
+      const MusterBounds *bounds, GError **error)
 {
   g_autoptr (GError) failure = NULL;
-  g_autoptr (GPtrArray) backups = muster_backup_list (self->storage, self->directory);
+  g_autoptr (GPtrArray) backups = muster_backup_list (bounds->storage, self->directory, error);
 
   *restored = FALSE;
+  if (backups == NULL)
+    return FALSE;
   if (backups->len > 0 && !make_ready (self, bounds, error))
     return FALSE;
   const MusterListedBackup *used = restore_first (self, backups, bounds, &failure);
@@ -209,7 +212,7 @@ load (MusterBackup *self, MusterBackupMetadata *metadata, gboolean *restored, co
   if (used != NULL) {
     *restored = TRUE;
     *metadata = used->metadata;
-    return promote (self, backups, used, error);
+    return promote (self, bounds->storage, backups, used, error);
   }
   if (failure == NULL)
     (void)fail_for_all (self, backups, &failure);
@@ -233,9 +236,12 @@ muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
 {
   muster_require (error, FALSE, self, found, position);
 
-  g_autoptr (GPtrArray) backups = muster_backup_list (self->storage, self->directory);
+  g_autoptr (MusterStorage) storage = muster_storage_bound_to_default (self->storage, NULL);
+  g_autoptr (GPtrArray) backups = muster_backup_list (storage, self->directory, error);
   g_autoptr (GError) failure = NULL;
 
+  if (backups == NULL)
+    return FALSE;
   for (guint i = 0; i < backups->len; i++) {
     const MusterListedBackup *listed = backups->pdata[i];
     if (listed->failure != NULL && !muster_storage_failure_is_damage (listed->failure)) {
@@ -258,16 +264,16 @@ muster_backup_position (MusterBackup *self, gint64 n_batches, gboolean *found,
 }
 
 static gboolean
-take_lock (MusterBackup *self, GError **error)
+take_lock (MusterBackup *self, MusterStorage *storage, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_autofree char *path = g_build_filename (self->directory, MUSTER_BACKUP_LOCK, NULL);
 
   if (self->lock != NULL)
     return TRUE;
-  if (!muster_storage_make_directory (self->storage, self->directory, error))
+  if (!muster_storage_make_directory (storage, self->directory, error))
     return FALSE;
-  self->lock = muster_storage_lock (self->storage, path, MUSTER_LOCK_EXCLUSIVE, &failure);
+  self->lock = muster_storage_lock (storage, path, MUSTER_LOCK_EXCLUSIVE, &failure);
   if (self->lock != NULL)
     return TRUE;
   if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
@@ -285,15 +291,14 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
              GCancellable *cancellable, gpointer user_data, GError **error)
 {
   MusterBackup *self = user_data;
-  const Bounds bounds = {deadline_us, cancellable};
+  g_auto (MusterBounds) bounds = bounds_of (self, deadline_us, cancellable);
   MusterBackupMetadata metadata = {0};
   gboolean restored;
 
   self->counters = (MusterBackupCounters){0};
-  if (!check_time (self, "Restoring", &bounds, error) || !take_lock (self, error))
-    return FALSE;
-  self->number = muster_backup_highest (self->storage, self->directory);
-  if (!load (self, &metadata, &restored, &bounds, error))
+  if (!check_time (self, "Restoring", &bounds, error) || !take_lock (self, bounds.storage, error) ||
+      !muster_backup_highest (bounds.storage, self->directory, &self->number, error) ||
+      !load (self, &metadata, &restored, &bounds, error))
     return FALSE;
   self->run = (gint64)(((guint64)g_random_int () << 31) ^ g_random_int ()) & G_MAXINT64;
   self->seen_run = metadata.run > 0 ? metadata.run : -1;
@@ -308,11 +313,11 @@ train_begin (MusterFitPosition *start, gint64 n_batches, gint64 deadline_us,
 
 /* Without a lock another training may run: in a store without locks, or after the lock was lost. */
 static gboolean
-check_run (MusterBackup *self, const char *path, GError **error)
+check_run (MusterBackup *self, MusterStorage *storage, const char *path, GError **error)
 {
   MusterBackupMetadata there;
 
-  if (!muster_backup_metadata_read (self->storage, path, &there, NULL) || there.run == self->run ||
+  if (!muster_backup_metadata_read (storage, path, &there, NULL) || there.run == self->run ||
       there.run == self->seen_run)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "another run has taken over '%s'",
@@ -321,17 +326,17 @@ check_run (MusterBackup *self, const char *path, GError **error)
 
 /* Keeps what the current and the previous metadata name. */
 static void
-tidy (MusterBackup *self, const char *path, const char *before)
+tidy (MusterBackup *self, MusterStorage *storage, const char *path, const char *before)
 {
   MusterBackupMetadata metadata;
   gint64 kept[2] = {-1, -1};
 
-  if (!muster_backup_metadata_read (self->storage, path, &metadata, NULL))
+  if (!muster_backup_metadata_read (storage, path, &metadata, NULL))
     return;
   kept[0] = metadata.variables;
-  if (muster_backup_metadata_read (self->storage, before, &metadata, NULL))
+  if (muster_backup_metadata_read (storage, before, &metadata, NULL))
     kept[1] = metadata.variables;
-  muster_backup_remove_variables (self->storage, self->directory, kept, G_N_ELEMENTS (kept));
+  muster_backup_remove_variables (storage, self->directory, kept, G_N_ELEMENTS (kept));
 }
 
 static MusterBackupMetadata
@@ -344,32 +349,33 @@ metadata_now (const MusterBackup *self)
 }
 
 static gboolean
-save (MusterBackup *self, const Bounds *bounds, GError **error)
+save (MusterBackup *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  g_auto (MusterBounds) bounds = bounds_of (self, deadline_us, cancellable);
+  MusterStorage *storage = bounds.storage;
   g_autofree char *path = muster_backup_metadata_path (self->directory, "");
   g_autofree char *before = muster_backup_metadata_path (self->directory, ".bkp");
   MusterBackupMetadata old;
 
-  if (!check_time (self, "Saving", bounds, error) || !check_run (self, path, error) ||
-      !muster_storage_make_directory (self->storage, self->directory, error))
+  if (!check_time (self, "Saving", &bounds, error) || !check_run (self, storage, path, error) ||
+      !muster_storage_make_directory (storage, self->directory, error))
     return FALSE;
   MusterBackupMetadata now = metadata_now (self);
   now.variables = ++self->number;
   now.run = self->run;
   g_autofree char *prefix = muster_backup_variables_prefix (self->directory, now.variables);
-  if (!self->program.save (prefix, bounds->deadline_us, bounds->cancellable,
-                           self->program.user_data, error))
+  if (!self->program.save (prefix, deadline_us, cancellable, self->program.user_data, error))
     return FALSE;
   g_autofree char *record = muster_backup_record_path (self->directory, now.variables);
-  if (!muster_backup_metadata_write (self->storage, record, &now, error))
+  if (!muster_backup_metadata_write (storage, record, &now, error))
     return FALSE;
-  if (self->is_double && muster_backup_metadata_read (self->storage, path, &old, NULL) &&
-      !muster_backup_metadata_write (self->storage, before, &old, error))
+  if (self->is_double && muster_backup_metadata_read (storage, path, &old, NULL) &&
+      !muster_backup_metadata_write (storage, before, &old, error))
     return FALSE;
-  if (!muster_backup_metadata_write (self->storage, path, &now, error))
+  if (!muster_backup_metadata_write (storage, path, &now, error))
     return FALSE;
   self->counters.since_save = 0;
-  tidy (self, path, before);
+  tidy (self, storage, path, before);
   return TRUE;
 }
 
@@ -379,10 +385,8 @@ muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellable *cancel
 {
   muster_require (error, FALSE, self);
 
-  const Bounds bounds = {deadline_us, cancellable};
-
   if (self->lock != NULL)
-    return save (self, &bounds, error);
+    return save (self, deadline_us, cancellable, error);
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                       "a backup can be saved only between the start and the end of training");
 }
@@ -403,7 +407,6 @@ batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancell
            gpointer user_data, GError **error)
 {
   MusterBackup *self = user_data;
-  const Bounds bounds = {deadline_us, cancellable};
   MusterBackupCounters *counters = &self->counters;
 
   counters->epoch = epoch;
@@ -411,7 +414,7 @@ batch_end (gint64 epoch, gint64 batch, gint64 deadline_us, GCancellable *cancell
   counters->n_batches = batch + 1;
   if (self->save_freq.kind != MUSTER_SAVE_EVERY_N || counters->since_save < self->save_freq.n)
     return TRUE;
-  return save (self, &bounds, error);
+  return save (self, deadline_us, cancellable, error);
 }
 
 static gboolean
@@ -419,28 +422,27 @@ epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer
            GError **error)
 {
   MusterBackup *self = user_data;
-  const Bounds bounds = {deadline_us, cancellable};
 
   self->counters.epoch = epoch + 1;
   self->counters.n_batches = 0;
   if (self->save_freq.kind != MUSTER_SAVE_EPOCH)
     return TRUE;
-  return save (self, &bounds, error);
+  return save (self, deadline_us, cancellable, error);
 }
 
 /* --- the end --- */
 
 static gboolean
-train_end (gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-           gpointer user_data, GError **error)
+train_end (gint64 deadline_us, GCancellable *cancellable, gpointer user_data, GError **error)
 {
   MusterBackup *self = user_data;
+  g_auto (MusterBounds) bounds = bounds_of (self, deadline_us, cancellable);
 
   gboolean is_done =
-      self->keep || muster_backup_delete_files (self->storage, self->directory, error);
+      self->keep || muster_backup_delete_files (bounds.storage, self->directory, error);
   unlock (self);
   if (!self->keep)
-    muster_backup_delete_directory (self->storage, self->directory);
+    muster_backup_delete_directory (bounds.storage, self->directory);
   return is_done;
 }
 

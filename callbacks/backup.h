@@ -249,7 +249,8 @@ gboolean muster_backup_save (MusterBackup *self, gint64 deadline_us, GCancellabl
  *
  * The position from which a training that restores this backup would start. It can be called
  * without a training. Only metadata is read: if the variables turn out to be damaged, the training
- * restores the backup before. DATA_LOSS and file errors as for a restore.
+ * restores the backup before. An object store has a minute to answer. DATA_LOSS and file errors as
+ * for a restore.
  *
  * Returns: FALSE with an error
  */

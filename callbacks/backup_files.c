@@ -187,10 +187,15 @@ is_half_metadata (const char *file)
 
 /* Empty if there is no directory. */
 static char **
-list (MusterStorage *storage, const char *directory)
+list (MusterStorage *storage, const char *directory, GError **error)
 {
-  char **files = muster_storage_list (storage, directory, NULL);
-  return files != NULL ? files : g_new0 (char *, 1);
+  g_autoptr (GError) why = NULL;
+  char **files = muster_storage_list (storage, directory, &why);
+
+  if (files != NULL || muster_storage_failure_is_absent (why))
+    return files != NULL ? files : g_new0 (char *, 1);
+  g_propagate_error (error, g_steal_pointer (&why));
+  return NULL;
 }
 
 gboolean
@@ -207,15 +212,16 @@ muster_backup_has_variables (MusterStorage *storage, const char *directory, gint
   return FALSE;
 }
 
-gint64
-muster_backup_highest (MusterStorage *storage, const char *directory)
+gboolean
+muster_backup_highest (MusterStorage *storage, const char *directory, gint64 *highest,
+                       GError **error)
 {
-  g_auto (GStrv) files = list (storage, directory);
-  gint64 highest = 0;
+  g_auto (GStrv) files = list (storage, directory, error);
 
-  for (char **file = files; *file; file++)
-    highest = MAX (highest, MAX (number_of (*file), number_of_record (*file)));
-  return highest;
+  *highest = 0;
+  for (char **file = files; file != NULL && *file != NULL; file++)
+    *highest = MAX (*highest, MAX (number_of (*file), number_of_record (*file)));
+  return files != NULL;
 }
 
 static int
@@ -226,9 +232,12 @@ descending (gconstpointer a, gconstpointer b)
 }
 
 GArray *
-muster_backup_records (MusterStorage *storage, const char *directory)
+muster_backup_records (MusterStorage *storage, const char *directory, GError **error)
 {
-  g_auto (GStrv) files = list (storage, directory);
+  g_auto (GStrv) files = list (storage, directory, error);
+
+  if (files == NULL)
+    return NULL;
   GArray *records = g_array_new (FALSE, FALSE, sizeof (gint64));
 
   for (char **file = files; *file; file++) {
@@ -260,9 +269,9 @@ void
 muster_backup_remove_variables (MusterStorage *storage, const char *directory, const gint64 *kept,
                                 gsize n_kept)
 {
-  g_auto (GStrv) files = list (storage, directory);
+  g_auto (GStrv) files = list (storage, directory, NULL);
 
-  for (char **file = files; *file; file++) {
+  for (char **file = files; file != NULL && *file != NULL; file++) {
     gint64 number = MAX (number_of (*file), number_of_record (*file));
     if ((number >= 0 && !is_kept (number, kept, n_kept)) || is_half (*file) ||
         is_half_metadata (*file))
@@ -273,15 +282,15 @@ muster_backup_remove_variables (MusterStorage *storage, const char *directory, c
 static gboolean
 remove_records (MusterStorage *storage, const char *directory, GError **error)
 {
-  g_autoptr (GArray) records = muster_backup_records (storage, directory);
+  g_autoptr (GArray) records = muster_backup_records (storage, directory, error);
 
-  for (guint i = 0; i < records->len; i++) {
+  for (guint i = 0; records != NULL && i < records->len; i++) {
     g_autofree char *path =
         muster_backup_record_path (directory, g_array_index (records, gint64, i));
     if (!muster_storage_remove (storage, path, error))
       return FALSE;
   }
-  return TRUE;
+  return records != NULL;
 }
 
 /* Removes the newer metadata last, durably, before the variables: a backup that can be found can be

@@ -41,10 +41,12 @@ char *muster_backup_record_path (const char *directory, gint64 number);
 char *muster_backup_variables_prefix (const char *directory, gint64 number);
 /* TRUE also if the directory can't be read; reading the variables then gives the error. */
 gboolean muster_backup_has_variables (MusterStorage *storage, const char *directory, gint64 number);
-/* The highest N of any file, including metadata; 0: none. */
-gint64 muster_backup_highest (MusterStorage *storage, const char *directory);
-/* The N of all metadata files, highest first (element-type gint64) (transfer full). */
-GArray *muster_backup_records (MusterStorage *storage, const char *directory);
+/* The highest N of any file, including metadata; 0: none, or no directory. */
+gboolean muster_backup_highest (MusterStorage *storage, const char *directory, gint64 *highest,
+                                GError **error);
+/* The N of all metadata files, highest first (element-type gint64) (transfer full). Empty without a
+ * directory. */
+GArray *muster_backup_records (MusterStorage *storage, const char *directory, GError **error);
 /* Removes all latest-N except those kept, their metadata, and temporary files. Errors are ignored.
  */
 void muster_backup_remove_variables (MusterStorage *storage, const char *directory,

@@ -79,12 +79,15 @@ add (GPtrArray *backups, MusterStorage *storage, const char *directory, const ch
 }
 
 GPtrArray *
-muster_backup_list (MusterStorage *storage, const char *directory)
+muster_backup_list (MusterStorage *storage, const char *directory, GError **error)
 {
+  g_autoptr (GArray) records = muster_backup_records (storage, directory, error);
+
+  if (records == NULL)
+    return NULL;
   GPtrArray *backups = g_ptr_array_new_with_free_func (listed_backup_free);
   g_autofree char *newest = muster_backup_metadata_path (directory, "");
   g_autofree char *before = muster_backup_metadata_path (directory, ".bkp");
-  g_autoptr (GArray) records = muster_backup_records (storage, directory);
 
   add (backups, storage, directory, newest);
   for (guint i = 0; i < records->len; i++) {

@@ -16,8 +16,8 @@ typedef struct {
 /* The backups in a directory (element-type MusterListedBackup), each once, in the order in which
  * they are tried: the selected one, then the others, newest first. failure is what can be detected
  * without reading the variables: damaged metadata, metadata of another backup, missing variables.
- * Empty without metadata. */
-GPtrArray *muster_backup_list (MusterStorage *storage, const char *directory);
+ * Empty without metadata; NULL with an error if the directory can't be listed. */
+GPtrArray *muster_backup_list (MusterStorage *storage, const char *directory, GError **error);
 
 /* "'latest-4': CAUSE; CAUSE" for all that have a failure (transfer full). A cause without variables
  * names its file. */

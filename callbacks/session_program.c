@@ -9,6 +9,7 @@ struct _MusterSessionProgram {
   gatomicrefcount refs;
   MusterSaver *saver;     /* (owned) */
   MusterSession *session; /* (owned) */
+  MusterClock *clock;     /* (owned) (nullable) */
 };
 
 MusterSessionProgram *
@@ -31,6 +32,7 @@ muster_session_program_new (MusterMetaGraph *meta_graph, MusterSession *session,
   g_atomic_ref_count_init (&self->refs);
   self->saver = g_steal_pointer (&saver);
   self->session = g_object_ref (session);
+  self->clock = clock != NULL ? g_object_ref (clock) : NULL;
   return self;
 }
 
@@ -52,6 +54,7 @@ muster_session_program_free (MusterSessionProgram *self)
     return;
   g_object_unref (self->saver);
   g_object_unref (self->session);
+  g_clear_object (&self->clock);
   g_free (self);
 }
 
@@ -62,12 +65,13 @@ save (const char *prefix, gint64 deadline_us, GCancellable *cancellable, gpointe
 {
   MusterSessionProgram *self = user_data;
   g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autoptr (MusterStorage) storage = muster_storage_bound (muster_saver_storage (self->saver),
+                                                            deadline_us, self->clock, cancellable);
   MusterCheckpointOverview overview;
   g_autofree char *saved =
       muster_saver_save (self->saver, self->session, directory, muster_checkpoint_step (prefix),
                          deadline_us, cancellable, error);
-  return saved != NULL &&
-         muster_checkpoint_inspect (muster_saver_storage (self->saver), saved, &overview, error);
+  return saved != NULL && muster_checkpoint_inspect (storage, saved, &overview, error);
 }
 
 static gboolean

@@ -1,37 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "callbacks/worker_training_state.h"
+#include "callbacks/worker_training_state_private.h"
 
-#include "base/check_time.h"
 #include "base/log.h"
 #include "base/require.h"
-#include "callbacks/backup_files_private.h"
-#include "callbacks/progress_saveable_private.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
-#include "checkpoint/store/storage_failure.h"
+#include "checkpoint/store/storage_private.h"
 
 #define NAME      "training_state"
 #define BASE      "ckpt"
 #define UNUSED    (-1)
 #define MAX_DEPTH 4 /* of removed directories: a save's own */
-
-struct _MusterWorkerTrainingState {
-  gatomicrefcount refs;
-  MusterSession *session;           /* (owned) */
-  MusterSaver *saver;               /* (owned) of either directory */
-  MusterStorage *storage;           /* (owned) */
-  MusterClock *clock;               /* (owned) */
-  MusterProgressSaveable *progress; /* (owned) */
-  MusterSaveFreq save_freq;
-  gboolean is_worker;
-  char *read_dir;    /* (owned) */
-  char *write_dir;   /* (owned) (nullable) */
-  gint64 n_batches;  /* in an epoch; 0: not known */
-  gint64 seen;       /* batches of this epoch */
-  gint64 since_save; /* batches */
-};
 
 /* --- directories --- */
 
@@ -66,6 +47,14 @@ remove_all (MusterStorage *storage, const char *path, guint depth, GError **erro
       return FALSE;
   }
   return muster_storage_remove (storage, path, error);
+}
+
+/* A late or cancelled save is removed as well. */
+static void
+remove_write_dir (MusterWorkerTrainingState *self)
+{
+  g_autoptr (MusterStorage) own = muster_storage_for_cleanup (self->storage);
+  (void)remove_all (own, self->write_dir, 0, NULL);
 }
 
 /* --- the object --- */
@@ -119,8 +108,9 @@ muster_worker_training_state_new (MusterMetaGraph *meta_graph, MusterSession *se
   self->is_worker = options->is_worker;
   self->read_dir = g_build_filename (options->directory, "chief", NULL);
   self->write_dir = write_dir_for (options);
+  g_autoptr (MusterStorage) bound = muster_storage_bound_to_default (self->storage, self->clock);
   if (self->is_worker && self->write_dir != NULL &&
-      !muster_storage_make_directory (self->storage, self->write_dir, error))
+      !muster_storage_make_directory (bound, self->write_dir, error))
     return NULL;
   return g_steal_pointer (&self);
 }
@@ -142,7 +132,7 @@ muster_worker_training_state_free (MusterWorkerTrainingState *self)
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   if (self->is_worker && self->write_dir != NULL && self->storage != NULL)
-    (void)remove_all (self->storage, self->write_dir, 0, NULL);
+    remove_write_dir (self);
   g_clear_object (&self->session);
   g_clear_object (&self->saver);
   g_clear_object (&self->storage);
@@ -181,57 +171,53 @@ muster_worker_training_state_saved_batch (MusterWorkerTrainingState *self)
   return self->progress->batch;
 }
 
-/* What bounds a call. */
-typedef struct {
-  gint64 deadline_us;
-  GCancellable *cancellable; /* (nullable) */
-} Bounds;
-
-static gboolean
-check_time (const char *operation, const char *directory, const Bounds *bounds, GError **error)
-{
-  g_autofree char *what = g_strdup_printf ("%s the training state in '%s'", operation, directory);
-  return muster_check_time (what, bounds->deadline_us, bounds->cancellable, error);
-}
-
 /* --- saving --- */
 
-/* The next N: above all existing ones. */
-static gint64
-next_number (MusterWorkerTrainingState *self)
+gboolean
+muster_training_state_check_time (const char *operation, const char *directory,
+                                  const MusterBounds *bounds, GError **error)
 {
-  g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
+  return muster_bounds_check (bounds, operation, "training state", directory, error);
+}
+
+/* The next N: above all existing ones. -1 with an error. */
+static gint64
+next_number (MusterWorkerTrainingState *self, MusterStorage *storage, GError **error)
+{
+  g_auto (GStrv) there = muster_training_state_list (storage, self->write_dir, error);
   gint64 highest = 0;
 
   for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++)
     highest = MAX (highest, muster_checkpoint_step (*prefix));
-  return highest + 1;
+  return there != NULL ? highest + 1 : -1;
 }
 
 /* Removes only this object's checkpoints: ckpt-N. */
 static void
-remove_older (MusterWorkerTrainingState *self, const char *kept)
+remove_older (MusterWorkerTrainingState *self, MusterStorage *storage, const char *kept)
 {
-  g_auto (GStrv) there = muster_checkpoint_list (self->storage, self->write_dir, NULL);
+  g_auto (GStrv) there = muster_checkpoint_list (storage, self->write_dir, NULL);
 
   for (char **prefix = there; prefix != NULL && *prefix != NULL; prefix++) {
     g_autofree char *name = g_path_get_basename (*prefix);
     if (g_str_has_prefix (name, BASE "-") && muster_checkpoint_step (*prefix) >= 0 &&
         muster_checkpoint_step (*prefix) < muster_checkpoint_step (kept))
-      (void)muster_remove_checkpoint (self->storage, *prefix,
+      (void)muster_remove_checkpoint (storage, *prefix,
                                       NULL); /* being read: removed with the next one */
   }
 }
 
 /* Checks the new one, names it, then removes the old one (B000.7, D000.2). */
 static gboolean
-commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bounds, GError **error)
+commit (MusterWorkerTrainingState *self, const char *prefix, const MusterBounds *bounds,
+        GError **error)
 {
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_new ();
   MusterCheckpointOverview overview;
 
-  if (!muster_checkpoint_inspect (self->storage, prefix, &overview, error)) {
-    (void)muster_remove_checkpoint (self->storage, prefix, NULL);
+  if (!muster_checkpoint_inspect (bounds->storage, prefix, &overview, error)) {
+    g_autoptr (MusterStorage) own = muster_storage_for_cleanup (self->storage);
+    (void)muster_remove_checkpoint (own, prefix, NULL);
     return FALSE;
   }
   state->latest = g_strdup (prefix);
@@ -240,16 +226,18 @@ commit (MusterWorkerTrainingState *self, const char *prefix, const Bounds *bound
   if (lock == NULL || !muster_checkpoint_state_write (muster_directory_lock_storage (lock),
                                                       self->write_dir, state, error))
     return FALSE;
-  remove_older (self, prefix);
+  remove_older (self, bounds->storage, prefix);
   return TRUE;
 }
 
 static gboolean
-write_state (MusterWorkerTrainingState *self, const Bounds *bounds, GError **error)
+write_state (MusterWorkerTrainingState *self, const MusterBounds *bounds, GError **error)
 {
-  g_autofree char *prefix =
-      muster_saver_save (self->saver, self->session, self->write_dir, next_number (self),
-                         bounds->deadline_us, bounds->cancellable, error);
+  const gint64 number = next_number (self, bounds->storage, error);
+  if (number < 0)
+    return FALSE;
+  g_autofree char *prefix = muster_saver_save (self->saver, self->session, self->write_dir, number,
+                                               bounds->deadline_us, bounds->cancellable, error);
   return prefix != NULL && (self->is_worker || commit (self, prefix, bounds, error));
 }
 
@@ -259,12 +247,13 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
 {
   muster_require (error, FALSE, self);
 
-  const Bounds bounds = {deadline_us, cancellable};
+  g_auto (MusterBounds) bounds =
+      muster_bounds (self->storage, deadline_us, self->clock, cancellable);
   gint64 epoch_before = self->progress->epoch, batch_before = self->progress->batch;
 
   if (self->write_dir == NULL)
     return TRUE;
-  if (!check_time ("Saving", self->write_dir, &bounds, error))
+  if (!muster_training_state_check_time ("Saving", self->write_dir, &bounds, error))
     return FALSE;
   self->progress->epoch = epoch;
   self->progress->batch = batch >= 0 ? batch : UNUSED;
@@ -275,126 +264,12 @@ muster_worker_training_state_back_up (MusterWorkerTrainingState *self, gint64 ep
   }
   /* Removed in every case (D000.4). */
   if (self->is_worker)
-    (void)remove_all (self->storage, self->write_dir, 0, NULL);
+    remove_write_dir (self);
   self->since_save = is_done ? 0 : self->since_save;
   return is_done;
 }
 
-/* --- coming back --- */
-
-/* Restores the one that the directory's state names. If the chief has replaced it during the read,
- * the new one is read (D000.6). NULL without an error if there is no state; *prefix is set even if
- * it can't be restored. */
-static gboolean
-restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefix,
-               const Bounds *bounds, GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-
-  g_free (*prefix);
-  *prefix = muster_latest_checkpoint (self->storage, self->read_dir, &failure);
-  if (*prefix != NULL &&
-      muster_saver_restore (self->saver, self->session, &(MusterRestoreOptions){.prefix = *prefix},
-                            NULL, bounds->deadline_us, bounds->cancellable, &failure))
-    return TRUE;
-  if (failure == NULL)
-    return FALSE;
-  gboolean is_removed = *prefix != NULL ? !muster_checkpoint_exists (self->storage, *prefix)
-                                        : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
-  if (may_retry && is_removed)
-    return restore_named (self, FALSE, prefix, bounds, error);
-  g_propagate_error (error, g_steal_pointer (&failure));
-  return FALSE;
-}
-
-static void
-add_cause (GString *causes, const char *prefix, const GError *failure)
-{
-  g_autofree char *name = g_path_get_basename (prefix);
-
-  g_string_append_printf (causes, "%s'%s': %s", causes->len > 0 ? "; " : "", name,
-                          failure->message);
-}
-
-/* Restores the newest whole one in the directory; each contains its position. causes gets the
- * reasons of the others. FALSE without an error if none can be restored. */
-static gboolean
-restore_listed (MusterWorkerTrainingState *self, const char *named, GString *causes,
-                const Bounds *bounds, GError **error)
-{
-  g_auto (GStrv) prefixes = muster_checkpoint_list (self->storage, self->read_dir, NULL);
-
-  for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i > 0; i--) {
-    const char *prefix = prefixes[i - 1];
-    g_autoptr (GError) failure = NULL;
-    if (g_strcmp0 (prefix, named) == 0)
-      continue;
-    if (muster_saver_restore (self->saver, self->session, &(MusterRestoreOptions){.prefix = prefix},
-                              NULL, bounds->deadline_us, bounds->cancellable, &failure)) {
-      muster_log (G_LOG_LEVEL_WARNING, "restore", "MESSAGE",
-                  "Restored '%s' as the training state: %s", prefix, causes->str);
-      return TRUE;
-    }
-    if (!muster_storage_failure_is_damage (failure)) {
-      g_propagate_error (error, g_steal_pointer (&failure));
-      return FALSE;
-    }
-    add_cause (causes, prefix, failure);
-  }
-  return FALSE;
-}
-
-/* A state without names promises nothing: then checkpoints that aren't whole are ignored. */
-static gboolean
-restore_any (MusterWorkerTrainingState *self, gboolean *restored, const Bounds *bounds,
-             GError **error)
-{
-  g_autoptr (GError) failure = NULL, worse = NULL;
-  g_autofree char *named = NULL;
-  g_autoptr (GString) causes = g_string_new (NULL);
-
-  *restored = restore_named (self, TRUE, &named, bounds, &failure);
-  if (*restored)
-    return TRUE;
-  if (failure != NULL && !muster_storage_failure_is_damage (failure)) {
-    g_propagate_error (error, g_steal_pointer (&failure));
-    return FALSE;
-  }
-  if (failure != NULL)
-    add_cause (causes, named != NULL ? named : "checkpoint", failure);
-  else
-    g_string_append (causes, "no file 'checkpoint' names one");
-  *restored = restore_listed (self, named, causes, bounds, &worse);
-  if (*restored)
-    return TRUE;
-  if (worse != NULL) {
-    g_propagate_error (error, g_steal_pointer (&worse));
-    return FALSE;
-  }
-  if (failure != NULL)
-    g_set_error (error, failure->domain, failure->code,
-                 "Restoring the training state in '%s' failed: %s; put back an undamaged "
-                 "checkpoint, or remove the directory to start again",
-                 self->read_dir, causes->str);
-  return failure == NULL;
-}
-
-gboolean
-muster_worker_training_state_restore (MusterWorkerTrainingState *self, gboolean *restored,
-                                      gint64 deadline_us, GCancellable *cancellable, GError **error)
-{
-  muster_require (error, FALSE, self);
-
-  const Bounds bounds = {deadline_us, cancellable};
-  gboolean is_restored = FALSE;
-
-  if (!check_time ("Restoring", self->read_dir, &bounds, error) ||
-      !restore_any (self, &is_restored, &bounds, error))
-    return FALSE;
-  if (restored != NULL)
-    *restored = is_restored;
-  return TRUE;
-}
+/* --- where to start --- */
 
 MusterFitPosition
 muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTrainingMode mode,
@@ -417,11 +292,19 @@ muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTra
   return initial;
 }
 
+static gboolean
+delete_backup (MusterWorkerTrainingState *self, MusterStorage *storage, GError **error)
+{
+  return self->is_worker || remove_all (storage, self->read_dir, 0, error);
+}
+
 gboolean
 muster_worker_training_state_delete_backup (MusterWorkerTrainingState *self, GError **error)
 {
   muster_require (error, FALSE, self);
-  return self->is_worker || remove_all (self->storage, self->read_dir, 0, error);
+
+  g_autoptr (MusterStorage) storage = muster_storage_bound_to_default (self->storage, self->clock);
+  return delete_backup (self, storage, error);
 }
 
 /* --- as a callback --- */
@@ -467,10 +350,13 @@ epoch_end (gint64 epoch, gint64 deadline_us, GCancellable *cancellable, gpointer
 }
 
 static gboolean
-train_end (gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-           gpointer user_data, GError **error)
+train_end (gint64 deadline_us, GCancellable *cancellable, gpointer user_data, GError **error)
 {
-  return muster_worker_training_state_delete_backup (user_data, error);
+  MusterWorkerTrainingState *self = user_data;
+  g_auto (MusterBounds) bounds =
+      muster_bounds (self->storage, deadline_us, self->clock, cancellable);
+
+  return delete_backup (self, bounds.storage, error);
 }
 
 MusterFitCallback

@@ -261,7 +261,8 @@ void muster_worker_training_state_start (MusterWorkerTrainingState *self, Muster
  * muster_worker_training_state_delete_backup:
  * @self: the state
  *
- * Removes DIRECTORY/chief without waiting. Missing files are no error. Does nothing on a worker.
+ * Removes DIRECTORY/chief, which may take a minute in an object store. Missing files are no error.
+ * Does nothing on a worker.
  *
  * Returns: FALSE with an error if a file can't be removed
  */

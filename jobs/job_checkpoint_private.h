@@ -33,9 +33,12 @@ gboolean muster_job_checkpoint_finish (MusterJobCheckpoint *self, gint64 deadlin
                                        GCancellable *cancellable, GError **error);
 
 /* The newest earlier epoch for which all nodes have a saved checkpoint, or MUSTER_NO_EPOCH. */
-gint64 muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch);
+gboolean muster_job_checkpoint_epoch_before (MusterJobCheckpoint *self, gint64 epoch,
+                                             gint64 *before, gint64 deadline_us,
+                                             GCancellable *cancellable, GError **error);
 
 /* TRUE if the directory for saves doesn't exist, so that no save can succeed. */
-gboolean muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self);
+gboolean muster_job_checkpoint_lacks_directory (MusterJobCheckpoint *self, gint64 deadline_us,
+                                                GCancellable *cancellable);
 
 G_END_DECLS

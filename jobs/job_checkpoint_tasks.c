@@ -110,16 +110,24 @@ muster_job_checkpoint_work_make_with_output (MusterJobCheckpointWork work, const
 
 /* --- what they do --- */
 
+/* The store, for what isn't done by a saver, which takes the limits itself. */
+static MusterStorage *
+storage_within (const MusterJobCheckpointWork *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  return muster_storage_bound (self->storage, deadline_us, NULL, cancellable);
+}
+
 gboolean
 muster_job_checkpoint_work_list (MusterClusterNode *node, gint64 deadline_us,
                                  GCancellable *cancellable, gpointer data, GError **error)
 {
   const MusterJobCheckpointWork *self = data;
+  g_autoptr (MusterStorage) storage = storage_within (self, deadline_us, cancellable);
   MusterJobEntry *entry = self->entry;
   char *mark = NULL;
   char **names = self->epoch == MUSTER_NO_EPOCH
                      ? muster_job_saver_list_session (node, deadline_us, cancellable, error)
-                     : muster_job_saver_list_file (self->storage, self->path, &mark, error);
+                     : muster_job_saver_list_file (storage, self->path, &mark, error);
 
   if (names == NULL)
     return FALSE;
@@ -182,10 +190,9 @@ muster_job_checkpoint_work_load (MusterClusterNode *node, gint64 deadline_us,
 
 /* Those of names that the checkpoint has. */
 static char **
-names_in_file (const MusterJobCheckpointWork *self, GError **error)
+names_in_file (const MusterJobCheckpointWork *self, MusterStorage *storage, GError **error)
 {
-  g_autoptr (MusterBundleReader) reader =
-      muster_bundle_reader_open (self->storage, self->path, error);
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, self->path, error);
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
 
   if (reader == NULL)
@@ -201,7 +208,8 @@ muster_job_checkpoint_work_load_some (MusterClusterNode *node, gint64 deadline_u
                                       GCancellable *cancellable, gpointer data, GError **error)
 {
   const MusterJobCheckpointWork *self = data;
-  g_auto (GStrv) names = names_in_file (self, error);
+  g_autoptr (MusterStorage) storage = storage_within (self, deadline_us, cancellable);
+  g_auto (GStrv) names = names_in_file (self, storage, error);
   MusterJobSaver *saver =
       names != NULL ? saver_for (&self->entry->partial_saver, node, (const char *const *)names,
                                  deadline_us, cancellable, error)
@@ -215,16 +223,15 @@ muster_job_checkpoint_work_load_some (MusterClusterNode *node, gint64 deadline_u
 }
 
 gboolean
-muster_job_checkpoint_work_exists (MusterClusterNode *node G_GNUC_UNUSED,
-                                   gint64 deadline_us G_GNUC_UNUSED,
-                                   GCancellable *cancellable G_GNUC_UNUSED, gpointer data,
-                                   GError **error)
+muster_job_checkpoint_work_exists (MusterClusterNode *node G_GNUC_UNUSED, gint64 deadline_us,
+                                   GCancellable *cancellable, gpointer data, GError **error)
 {
   const MusterJobCheckpointWork *self = data;
+  g_autoptr (MusterStorage) storage = storage_within (self, deadline_us, cancellable);
   g_autofree char *index = g_strconcat (self->path, ".index", NULL);
   g_autoptr (GError) why = NULL;
   MusterStorageInfo info;
-  const gboolean is_there = muster_storage_stat (self->storage, index, &info, &why);
+  const gboolean is_there = muster_storage_stat (storage, index, &info, &why);
 
   if (!is_there && muster_error_to_wire (why) != MUSTER_ERROR_NOT_FOUND) {
     g_propagate_error (error, g_steal_pointer (&why));

@@ -369,13 +369,17 @@ check_before (MusterJobRunner *self, GError **error)
 
 /* Warns at the start if every save will fail, since training continues. */
 static void
-warn_of_no_directory (MusterJobRunner *self)
+warn_of_no_directory (Training *self)
 {
-  if (self->checkpoint != NULL && muster_job_checkpoint_lacks_directory (self->checkpoint))
+  MusterJobCheckpoint *checkpoint = self->runner->checkpoint;
+
+  if (checkpoint != NULL &&
+      muster_job_checkpoint_lacks_directory (
+          checkpoint, stage_deadline (self->runner, self->deadline_us), self->cancellable))
     muster_log (
         G_LOG_LEVEL_WARNING, "no-checkpoints", "MESSAGE",
         "the checkpoint directory '%s' doesn't exist and can't be created; no epoch will be saved",
-        self->checkpoint->directory);
+        checkpoint->directory);
 }
 
 /* Which of a node's variables are saved, and loaded. */
@@ -400,11 +404,15 @@ begin_anew (Training *self, GError **error)
 
 /* For a damaged or missing checkpoint, adds the epoch that can be loaded. */
 static void
-add_remedy (MusterJobCheckpoint *checkpoint, gint64 epoch, GError *failure)
+add_remedy (Training *self, gint64 epoch, GError *failure)
 {
-  if (!muster_storage_failure_is_damage (failure))
+  gint64 before;
+
+  if (!muster_storage_failure_is_damage (failure) ||
+      !muster_job_checkpoint_epoch_before (self->runner->checkpoint, epoch, &before,
+                                           stage_deadline (self->runner, self->deadline_us),
+                                           self->cancellable, NULL))
     return;
-  const gint64 before = muster_job_checkpoint_epoch_before (checkpoint, epoch);
   g_autofree char *cause = failure->message;
   failure->message = before == MUSTER_NO_EPOCH
                          ? g_strdup_printf ("%s; no earlier epoch exists for all nodes", cause)
@@ -424,7 +432,7 @@ resume (Training *self, gint64 epoch, GError **error)
       run_group (self, muster_job_checkpoint_load_group (checkpoint, epoch, NULL, &failure), stage,
                  &failure))
     return report (self, "checkpoint_load", error);
-  add_remedy (checkpoint, epoch, failure);
+  add_remedy (self, epoch, failure);
   g_propagate_error (error, failure);
   return FALSE;
 }
@@ -547,7 +555,7 @@ muster_job_runner_train (MusterJobRunner *self, MusterCluster *cluster, gint64 *
                                             &finished, stage_deadline (self, deadline_us),
                                             cancellable, error)))
     return FALSE;
-  warn_of_no_directory (self);
+  warn_of_no_directory (&training);
   if (train (&training, resume_epoch, finished && self->options.stay_finished, last_epoch, error))
     return TRUE;
   (void)collect_save (&training, NULL); /* what was begun is completed */

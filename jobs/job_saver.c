@@ -149,9 +149,11 @@ open_saver (MusterJobSaver *self, MusterStorage *storage, GError **error)
 }
 
 static gboolean
-check_directory (MusterStorage *storage, const char *directory, GError **error)
+check_directory (MusterStorage *storage, const char *directory, gint64 deadline_us,
+                 GCancellable *cancellable, GError **error)
 {
-  g_auto (GStrv) files = muster_storage_list (storage, directory, error);
+  g_autoptr (MusterStorage) bound = muster_storage_bound (storage, deadline_us, NULL, cancellable);
+  g_auto (GStrv) files = muster_storage_list (bound, directory, error);
 
   if (files == NULL)
     g_prefix_error (error, "The directory of the job's checkpoints: ");
@@ -179,11 +181,12 @@ open_for_saves (MusterJobSaver *self, MusterStorage *storage, GError **error)
 
 static gboolean
 prepare_save (MusterJobSaver *self, MusterStorage *storage, const char *path, const char *mark,
-              GError **error)
+              gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autofree char *directory = g_path_get_dirname (path);
 
-  if (!check_directory (storage, directory, error) || !open_for_saves (self, storage, error))
+  if (!check_directory (storage, directory, deadline_us, cancellable, error) ||
+      !open_for_saves (self, storage, error))
     return FALSE;
   g_clear_pointer (&self->list->mark, muster_tensor_unref);
   self->list->mark = muster_tensor_new_string (mark);
@@ -206,16 +209,18 @@ save_at_once (MusterJobSaver *self, const char *path, gint64 deadline_us, GCance
 
 /* A node without saved variables still has its list. */
 static gboolean
-save_list (MusterStorage *storage, const char *path, const char *mark, GError **error)
+save_list (MusterStorage *storage, const char *path, const char *mark, gint64 deadline_us,
+           GCancellable *cancellable, GError **error)
 {
   const char *const none[] = {NULL};
   g_autofree char *directory = g_path_get_dirname (path);
   g_autoptr (MusterTensor) list = muster_tensor_new_strv (none);
   g_autoptr (MusterTensor) save = muster_tensor_new_string (mark);
 
-  if (!check_directory (storage, directory, error))
+  if (!check_directory (storage, directory, deadline_us, cancellable, error))
     return FALSE;
-  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, path, error);
+  g_autoptr (MusterStorage) bound = muster_storage_bound (storage, deadline_us, NULL, cancellable);
+  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (bound, path, error);
   return writer != NULL && muster_bundle_writer_add (writer, MUSTER_JOB_LIST, list, error) &&
          muster_bundle_writer_add (writer, MUSTER_JOB_SAVE, save, error) &&
          muster_bundle_writer_finish (writer, error);
@@ -227,8 +232,8 @@ muster_job_saver_save (MusterJobSaver *self, MusterStorage *storage, const char 
                        GError **error)
 {
   if (self->meta_graph == NULL)
-    return save_list (storage, path, mark, error);
-  return prepare_save (self, storage, path, mark, error) &&
+    return save_list (storage, path, mark, deadline_us, cancellable, error);
+  return prepare_save (self, storage, path, mark, deadline_us, cancellable, error) &&
          save_at_once (self, path, deadline_us, cancellable, error);
 }
 
@@ -272,18 +277,18 @@ muster_job_saver_stage (MusterJobSaver *self, MusterStorage *storage, const char
     self->list_mark = g_strdup (mark);
     return TRUE;
   }
-  if (!prepare_save (self, storage, path, mark, error))
+  if (!prepare_save (self, storage, path, mark, deadline_us, cancellable, error))
     return FALSE;
   return self->is_blocking ? save_at_once (self, path, deadline_us, cancellable, error)
                            : take_snapshot (self, path, deadline_us, cancellable, error);
 }
 
 static gboolean
-finish_list (MusterJobSaver *self, GError **error)
+finish_list (MusterJobSaver *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autofree char *path = g_steal_pointer (&self->list_path);
   g_autofree char *mark = g_steal_pointer (&self->list_mark);
-  return path == NULL || save_list (self->storage, path, mark, error);
+  return path == NULL || save_list (self->storage, path, mark, deadline_us, cancellable, error);
 }
 
 gboolean
@@ -294,7 +299,7 @@ muster_job_saver_finish (MusterJobSaver *self, gint64 deadline_us, GCancellable 
   g_autoptr (GError) failure = NULL;
 
   if (ticket == NULL)
-    return finish_list (self, error);
+    return finish_list (self, deadline_us, cancellable, error);
   if (muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, deadline_us, cancellable, &failure))
     return TRUE;
   /* the async saver reports an error once: here, not instead of the next save */

@@ -44,6 +44,20 @@ muster_job_state_file_stats (MusterJobStateFile *self, const char **action)
 
 /* --- the file --- */
 
+static MusterStorage *
+storage_within (MusterJobStateFile *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  return muster_storage_bound (self->storage, deadline_us, NULL, cancellable);
+}
+
+/* TRUE if the call's deadline or its cancellable has ended it. */
+static gboolean
+is_interrupted (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
+         g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}
+
 static char *
 path_of (MusterJobStateFile *self)
 {
@@ -61,11 +75,11 @@ check_params (MusterJobStateFile *self, GError **error)
 
 /* Its text; NULL without an error if there is no file. */
 static char *
-read_text (MusterJobStateFile *self, const char *path, GError **error)
+read_text (MusterStorage *storage, const char *path, GError **error)
 {
   g_autoptr (GError) why = NULL;
   guint64 size = 0;
-  MusterStorageInput *input = muster_storage_open (self->storage, path, &size, &why);
+  MusterStorageInput *input = muster_storage_open (storage, path, &size, &why);
 
   if (input == NULL) {
     if (muster_error_to_wire (why) != MUSTER_ERROR_NOT_FOUND)
@@ -73,8 +87,8 @@ read_text (MusterJobStateFile *self, const char *path, GError **error)
     return NULL;
   }
   g_autofree char *text = g_malloc (MAX_SIZE + 1);
-  const gssize got = muster_storage_read_at (self->storage, input, 0, text, MAX_SIZE, error);
-  muster_storage_close_input (self->storage, input);
+  const gssize got = muster_storage_read_at (storage, input, 0, text, MAX_SIZE, error);
+  muster_storage_close_input (storage, input);
   if (got < 0)
     return NULL;
   text[got] = '\0';
@@ -138,14 +152,22 @@ parse (MusterJobStateFile *self, const char *text, gint64 *epoch, gboolean *fini
   return check_nodes (self, file, error);
 }
 
+/* The newest that every node has; MUSTER_NO_EPOCH: none. */
+static gboolean
+newest_epoch (MusterJobStateFile *self, MusterStorage *storage, gint64 *epoch, GError **error)
+{
+  return muster_job_newest_epoch (storage, self->directory, (const char *const *)self->nodes,
+                                  MUSTER_NO_EPOCH, epoch, error);
+}
+
 /* Describes what the job would resume from without the file. */
 static char *
-remedy (MusterJobStateFile *self)
+remedy (MusterJobStateFile *self, MusterStorage *storage)
 {
   gint64 epoch = MUSTER_NO_EPOCH;
 
-  (void)muster_job_newest_epoch (self->storage, self->directory, (const char *const *)self->nodes,
-                                 MUSTER_NO_EPOCH, &epoch, NULL);
+  if (!newest_epoch (self, storage, &epoch, NULL))
+    return g_strdup ("repair it");
   if (epoch == MUSTER_NO_EPOCH)
     return g_strdup ("no epoch exists for all nodes; remove the file to start again");
   return g_strdup_printf ("repair it, or remove it to resume at epoch %" G_GINT64_FORMAT
@@ -155,11 +177,12 @@ remedy (MusterJobStateFile *self)
 
 /* *epoch is MUSTER_NO_EPOCH if there is no file. */
 static gboolean
-read_state (MusterJobStateFile *self, gint64 *epoch, gboolean *finished, GError **error)
+read_state (MusterJobStateFile *self, MusterStorage *storage, gint64 *epoch, gboolean *finished,
+            GError **error)
 {
   g_autofree char *path = path_of (self);
   g_autoptr (GError) why = NULL;
-  g_autofree char *text = read_text (self, path, &why);
+  g_autofree char *text = read_text (storage, path, &why);
 
   *epoch = MUSTER_NO_EPOCH;
   *finished = FALSE;
@@ -169,7 +192,7 @@ read_state (MusterJobStateFile *self, gint64 *epoch, gboolean *finished, GError 
   }
   if (text == NULL || parse (self, text, epoch, finished, &why))
     return TRUE;
-  g_autofree char *what = remedy (self);
+  g_autofree char *what = remedy (self, storage);
 
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS, "'%s' isn't this job's state: %s; %s", path,
                       why->message, what);
@@ -193,8 +216,10 @@ state_file_set_params (MusterJobMetadata *metadata, const MusterJobParams *param
 
 /* Writes which epoch is the last. */
 static gboolean
-write_state (MusterJobStateFile *self, gint64 epoch, gboolean finished, GError **error)
+write_state (MusterJobStateFile *self, gint64 epoch, gboolean finished, gint64 deadline_us,
+             GCancellable *cancellable, GError **error)
 {
+  g_autoptr (MusterStorage) storage = storage_within (self, deadline_us, cancellable);
   g_autoptr (GKeyFile) file = g_key_file_new ();
   g_autofree char *path = path_of (self);
   gsize size;
@@ -205,34 +230,36 @@ write_state (MusterJobStateFile *self, gint64 epoch, gboolean finished, GError *
   g_key_file_set_string_list (file, GROUP, "nodes", (const char *const *)self->nodes,
                               g_strv_length (self->nodes));
   g_autofree char *text = g_key_file_to_data (file, &size, NULL);
-  if (!muster_storage_publish (self->storage, path, text, size, error))
+  if (!muster_storage_publish (storage, path, text, size, error))
     return FALSE;
   self->chosen = MUSTER_NO_EPOCH;
   return TRUE;
 }
 
 static gboolean
-state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished,
-                  gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-                  GError **error)
+state_file_write (MusterJobMetadata *metadata, gint64 epoch, gboolean finished, gint64 deadline_us,
+                  GCancellable *cancellable, GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
-  return check_params (self, error) && write_state (self, epoch, finished, error);
+  return check_params (self, error) &&
+         write_state (self, epoch, finished, deadline_us, cancellable, error);
 }
 
 static gboolean
 state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *epoch,
-                       gboolean *finished, gint64 deadline_us G_GNUC_UNUSED,
-                       GCancellable *cancellable G_GNUC_UNUSED, GError **error)
+                       gboolean *finished, gint64 deadline_us, GCancellable *cancellable,
+                       GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
   gint64 known;
   gboolean has_finished;
 
-  if (!check_params (self, error) || !read_state (self, &known, &has_finished, error) ||
+  if (!check_params (self, error))
+    return FALSE;
+  g_autoptr (MusterStorage) storage = storage_within (self, deadline_us, cancellable);
+  if (!read_state (self, storage, &known, &has_finished, error) ||
       (known == MUSTER_NO_EPOCH && user_epoch == MUSTER_NO_EPOCH &&
-       !muster_job_newest_epoch (self->storage, self->directory, (const char *const *)self->nodes,
-                                 MUSTER_NO_EPOCH, &known, error)))
+       !newest_epoch (self, storage, &known, error)))
     return FALSE;
   *epoch = user_epoch != MUSTER_NO_EPOCH ? user_epoch : known;
   *finished = has_finished && *epoch == known;
@@ -242,29 +269,36 @@ state_file_last_epoch (MusterJobMetadata *metadata, gint64 user_epoch, gint64 *e
 
 static gboolean
 state_file_accessible (MusterJobMetadata *metadata, gint64 epoch G_GNUC_UNUSED,
-                       gboolean *accessible, gint64 deadline_us G_GNUC_UNUSED,
-                       GCancellable *cancellable G_GNUC_UNUSED, GError **error)
+                       gboolean *accessible, gint64 deadline_us, GCancellable *cancellable,
+                       GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
 
   if (!check_params (self, error))
     return FALSE;
-  g_auto (GStrv) files = muster_storage_list (self->storage, self->directory, NULL);
+  g_autoptr (MusterStorage) storage = storage_within (self, deadline_us, cancellable);
+  g_autoptr (GError) why = NULL;
+  g_auto (GStrv) files = muster_storage_list (storage, self->directory, &why);
   *accessible = files != NULL;
-  return TRUE;
+  if (files != NULL || !is_interrupted (why))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&why));
+  return FALSE;
 }
 
 /* The nodes are at the epoch that the user chose: a later run without a choice continues from here,
  * not from a later epoch that existed before. */
 static gboolean
-keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
+keep_choice (MusterJobStateFile *self, GPtrArray *stats, gint64 deadline_us,
+             GCancellable *cancellable, GError **error)
 {
   const MusterJobStat *first = stats->len > 0 ? stats->pdata[0] : NULL;
   const gint64 epoch = self->chosen;
 
   if (epoch == MUSTER_NO_EPOCH || first == NULL || first->epoch != epoch)
     return TRUE;
-  if (!check_params (self, error) || !write_state (self, epoch, FALSE, error)) {
+  if (!check_params (self, error) ||
+      !write_state (self, epoch, FALSE, deadline_us, cancellable, error)) {
     g_prefix_error (error, "Recording that the job resumes from epoch %" G_GINT64_FORMAT ": ",
                     epoch);
     return FALSE;
@@ -278,8 +312,7 @@ keep_choice (MusterJobStateFile *self, GPtrArray *stats, GError **error)
 
 static gboolean
 state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *stats,
-                   gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED,
-                   GError **error)
+                   gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterJobStateFile *self = MUSTER_JOB_STATE_FILE (metadata);
 
@@ -287,7 +320,8 @@ state_file_report (MusterJobMetadata *metadata, const char *action, GPtrArray *s
   self->action = g_strdup (action);
   g_clear_pointer (&self->stats, g_ptr_array_unref);
   self->stats = g_ptr_array_ref (stats);
-  return !g_str_equal (action, "checkpoint_load") || keep_choice (self, stats, error);
+  return !g_str_equal (action, "checkpoint_load") ||
+         keep_choice (self, stats, deadline_us, cancellable, error);
 }
 
 static void

@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
 #include "graph/graph_nodes.h"
 #include "saver/builder/keep_private.h"
@@ -12,9 +13,6 @@
 
 #define DEFAULT_BASE_NAME "model.ckpt"
 #define HOUR              3600.0
-
-/* How long an operation without a deadline waits for an object store. */
-#define UNBOUND_US (60 * MUSTER_SECOND)
 
 /* Index, side file and names: little beside any checkpoint. */
 #define BESIDE_BYTES (64 * 1024)
@@ -365,8 +363,7 @@ muster_saver_is_empty (MusterSaver *self)
 MusterStorage *
 muster_saver_bound_storage (MusterSaver *self)
 {
-  const gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), UNBOUND_US);
-  return muster_storage_bound (self->storage, deadline_us, self->clock, NULL);
+  return muster_storage_bound_to_default (self->storage, self->clock);
 }
 
 MusterStorage *

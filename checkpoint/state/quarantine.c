@@ -6,6 +6,7 @@
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/directory_lock.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
 
@@ -114,31 +115,61 @@ find_groups (GPtrArray *list)
   }
 }
 
+/* The checkpoint of that name (transfer full); NULL without an error if it was removed in the
+ * meantime. */
+static Listed *
+look_up (MusterStorage *storage, const char *directory, const char *name, GError **error)
+{
+  g_autofree char *prefix = g_build_filename (directory, name, NULL);
+  g_autofree char *path = g_strconcat (prefix, INDEX, NULL);
+  g_autoptr (GError) why = NULL;
+  MusterStorageInfo info;
+  if (!muster_storage_stat (storage, path, &info, &why)) {
+    if (!muster_storage_failure_is_absent (why))
+      g_propagate_error (error, g_steal_pointer (&why));
+    return NULL;
+  }
+  Listed *self = g_new0 (Listed, 1);
+  self->prefix = g_steal_pointer (&prefix);
+  self->base = split (name, &self->step);
+  self->mtime_us = info.mtime_us;
+  return self;
+}
+
+/* The checkpoints of a list of files (element-type Listed), in the order of these. */
+static GPtrArray *
+look_up_all (MusterStorage *storage, const char *directory, char *const *files,
+             gboolean is_quarantined, GError **error)
+{
+  g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (listed_free);
+  for (; *files != NULL; files++) {
+    if (**files == '.' || !g_str_has_suffix (*files, INDEX))
+      continue; /* hidden: an unfinished save or its remains */
+    g_autofree char *name = g_strndup (*files, strlen (*files) - strlen (INDEX));
+    if (muster_checkpoint_is_quarantined (name) != is_quarantined)
+      continue;
+    g_autoptr (GError) why = NULL;
+    Listed *one = look_up (storage, directory, name, &why);
+    if (one != NULL)
+      g_ptr_array_add (found, one);
+    if (why == NULL)
+      continue;
+    g_propagate_error (error, g_steal_pointer (&why));
+    return NULL;
+  }
+  return g_steal_pointer (&found);
+}
+
 static char **
-list (MusterStorage *storage, const char *directory, gboolean move_to_quarantine, GError **error)
+list (MusterStorage *storage, const char *directory, gboolean is_quarantined, GError **error)
 {
   g_return_val_if_fail (directory != NULL, NULL);
   storage = storage != NULL ? storage : muster_default_storage ();
   g_auto (GStrv) files = muster_storage_list (storage, directory, error);
-  if (files == NULL)
+  g_autoptr (GPtrArray) found =
+      files != NULL ? look_up_all (storage, directory, files, is_quarantined, error) : NULL;
+  if (found == NULL)
     return NULL;
-  g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (listed_free);
-  for (gsize i = 0; files[i] != NULL; i++) {
-    const gsize size = strlen (files[i]);
-    if (*files[i] == '.' || !g_str_has_suffix (files[i], INDEX))
-      continue; /* hidden: an unfinished save or its remains */
-    g_autofree char *name = g_strndup (files[i], size - strlen (INDEX));
-    g_autofree char *path = g_build_filename (directory, files[i], NULL);
-    MusterStorageInfo info;
-    if (muster_checkpoint_is_quarantined (name) != move_to_quarantine ||
-        !muster_storage_stat (storage, path, &info, NULL))
-      continue; /* it was removed in the meantime */
-    Listed *one = g_new0 (Listed, 1);
-    one->prefix = g_build_filename (directory, name, NULL);
-    one->base = split (name, &one->step);
-    one->mtime_us = info.mtime_us;
-    g_ptr_array_add (found, one);
-  }
   find_groups (found);
   g_ptr_array_sort (found, compare_listed);
   g_autoptr (GStrvBuilder) prefixes = g_strv_builder_new ();

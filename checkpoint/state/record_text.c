@@ -177,17 +177,6 @@ parse_file (const char *text, MusterSideCheckpoint *one)
 }
 
 static gboolean
-get_files (GKeyFile *file, const char *group, MusterSideCheckpoint *one, GError **error)
-{
-  g_autofree char *text = g_key_file_get_value (file, group, "files", NULL);
-  g_auto (GStrv) files = text != NULL ? g_strsplit (text, ";", -1) : NULL;
-  for (gsize i = 0; files != NULL && files[i] != NULL; i++)
-    if (!parse_file (files[i], one))
-      return muster_record_refuse (error, group, "files", "not a list of files");
-  return TRUE;
-}
-
-static gboolean
 parse_metric (const char *text, MusterSideCheckpoint *one)
 {
   g_auto (GStrv) words = g_strsplit (text, " ", 3);
@@ -206,14 +195,18 @@ parse_metric (const char *text, MusterSideCheckpoint *one)
   return TRUE;
 }
 
+/* A list, each of whose items parse () adds to the checkpoint. */
 static gboolean
-get_metrics (GKeyFile *file, const char *group, MusterSideCheckpoint *one, GError **error)
+get_list (GKeyFile *file, const char *group, const char *key,
+          gboolean (*parse) (const char *text, MusterSideCheckpoint *one),
+          MusterSideCheckpoint *one, GError **error)
 {
-  g_autofree char *text = g_key_file_get_value (file, group, "metrics", NULL);
-  g_auto (GStrv) metrics = text != NULL ? g_strsplit (text, ";", -1) : NULL;
-  for (gsize i = 0; metrics != NULL && metrics[i] != NULL; i++)
-    if (!parse_metric (metrics[i], one))
-      return muster_record_refuse (error, group, "metrics", "not a list of metrics");
+  g_autofree char *text = g_key_file_get_value (file, group, key, NULL);
+  g_autofree char *why = g_strconcat ("not a list of ", key, NULL);
+  g_auto (GStrv) items = text != NULL ? g_strsplit (text, ";", -1) : NULL;
+  for (gsize i = 0; items != NULL && items[i] != NULL; i++)
+    if (!parse (items[i], one))
+      return muster_record_refuse (error, group, key, why);
   return TRUE;
 }
 
@@ -296,7 +289,8 @@ parse_checkpoint (MusterCheckpointRecord *self, GKeyFile *file, const char *grou
       !muster_record_get_name (file, group, "state-file", &one->state_file, error))
     return FALSE;
   one->deaths = (guint)deaths;
-  return get_metrics (file, group, one, error) && get_files (file, group, one, error);
+  return get_list (file, group, "metrics", parse_metric, one, error) &&
+         get_list (file, group, "files", parse_file, one, error);
 }
 
 static gboolean

@@ -11,6 +11,9 @@
 /* How long removing a file after a failure may take. */
 #define QUIETLY_US (10 * MUSTER_SECOND)
 
+/* The deadline of an operation that takes none. */
+#define DEFAULT_US (60 * MUSTER_SECOND)
+
 /* What a copy holds at a time. */
 #define COPY_SIZE ((gsize)1 << 20)
 
@@ -425,12 +428,23 @@ muster_storage_bound (MusterStorage *self, gint64 deadline_us, MusterClock *cloc
                               : g_object_ref (self);
 }
 
+static MusterStorage *
+bound_for (MusterStorage *self, gint64 time_us, MusterClock *clock)
+{
+  return muster_storage_bound (self, muster_deadline_after (muster_clock_now_us (clock), time_us),
+                               clock, NULL);
+}
+
+MusterStorage *
+muster_storage_bound_to_default (MusterStorage *self, MusterClock *clock)
+{
+  return bound_for (self, DEFAULT_US, clock != NULL ? clock : muster_system_clock ());
+}
+
 MusterStorage *
 muster_storage_for_cleanup (MusterStorage *self)
 {
-  MusterClock *clock = muster_system_clock ();
-  return muster_storage_bound (
-      self, muster_deadline_after (muster_clock_now_us (clock), QUIETLY_US), clock, NULL);
+  return bound_for (self, QUIETLY_US, muster_system_clock ());
 }
 
 void

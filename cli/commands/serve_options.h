@@ -37,7 +37,7 @@ void muster_serve_options_clear (MusterServeOptions *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterServeOptions, muster_serve_options_clear)
 
 /* Parses the command line and the file of --config, and sets up the log; --help prints and exits.
- * An option must be in muster_serve_options_parse ()'s table; then the file may set it too. */
+ * An option must be in the table of serve_options.c; then the file may set it too. */
 gboolean muster_serve_options_parse (MusterServeOptions *self, int argc, char **argv,
                                      GError **error);
 

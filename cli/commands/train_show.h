@@ -12,6 +12,9 @@ G_BEGIN_DECLS
  * training's reports. JSON lines have "event" (role, ready, step, saved, skipped, lost, and at the
  * end trained, preempted, over or failed) and "time" in seconds since 1970. A plain struct. */
 
+/* When the drill of --drill begins, after the model is ready. */
+#define MUSTER_TRAIN_DRILL_AFTER_US MUSTER_SECOND
+
 typedef struct {
   const MusterCliOptions *options; /* (not owned) */
   MusterLive *live;                /* (not owned) */

@@ -297,7 +297,9 @@ MUSTER_TEST (Backup, counts_on_from_the_highest_record_as_well)
   backup_put (in, "latest-3.canary", "canary 3\n");
   backup_put (in, "training_metadata.json.7", "{}");
 
-  MUSTER_EXPECT_EQ (muster_backup_highest (muster_local_storage (), in), 7);
+  gint64 highest;
+  MUSTER_EXPECT_TRUE (muster_backup_highest (muster_local_storage (), in, &highest, NULL));
+  MUSTER_EXPECT_EQ (highest, 7);
 }
 
 static void

@@ -5,12 +5,10 @@
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
-#include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
+#include "tests/checkpoint/valued.h"
 #include "tests/doubles/object_storage.h"
 #include "tests/gtest_shim.h"
-
-#include <string.h>
 
 #define PREFIX  "s3://run/model"
 #define PLACING "s3://run/.placing-0123abcd-model"
@@ -20,30 +18,11 @@ enum { OLD = 1, NEW = 2, NEXT = 3 };
 
 typedef gboolean (*Operation) (MusterStorage *storage, guint8 value, GError **error);
 
-static MusterBundleWriter *
-writer_with (MusterStorage *storage, const char *prefix, const char *name, guint8 value,
-             guint n_shards, GError **error)
-{
-  static const gint64 sizes[] = {1, 5000, 7};
-  MusterBundleWriter *writer = muster_bundle_writer_new (storage, prefix, error);
-
-  for (gsize i = 0; writer != NULL && i < G_N_ELEMENTS (sizes); i++) {
-    g_autofree char *key = g_strdup_printf ("%s/%d", name, (int)i);
-    g_autoptr (MusterTensor) tensor = muster_tensor_new (MUSTER_UINT8, 1, &sizes[i]);
-    memset (muster_tensor_data_mutable (tensor), value, (gsize)sizes[i]);
-    muster_bundle_writer_add (writer, key, tensor, NULL);
-  }
-  if (writer != NULL)
-    muster_bundle_writer_set_n_shards (writer, n_shards);
-  return writer;
-}
-
 static gboolean
 write_at (MusterStorage *storage, const char *prefix, const char *name, guint8 value,
           GError **error)
 {
-  g_autoptr (MusterBundleWriter) writer = writer_with (storage, prefix, name, value, 2, error);
-  return writer != NULL && muster_bundle_writer_finish (writer, error);
+  return valued_write (storage, prefix, name, value, 2, error);
 }
 
 static gboolean
@@ -101,26 +80,10 @@ publish_merged (MusterStorage *storage, guint8 value, GError **error)
          muster_bundle_publish (storage, PLACING, PREFIX, error);
 }
 
-/* The value of every tensor; -1 with an error. */
 static int
 value_at (MusterStorage *storage, GError **error)
 {
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, PREFIX, error);
-  int value = -1;
-
-  if (reader == NULL || !muster_bundle_reader_verify (reader, NULL, NULL, NULL, error))
-    return -1;
-  for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++) {
-    const char *name = muster_bundle_reader_entry (reader, i)->name;
-    g_autoptr (MusterTensor) tensor = muster_bundle_reader_read (reader, name, error);
-    if (tensor == NULL)
-      return -1;
-    const guint8 *data = muster_tensor_data (tensor);
-    if (value >= 0 && data[0] != value)
-      return -1;
-    value = data[0];
-  }
-  return value;
+  return valued_read (storage, PREFIX, error);
 }
 
 /* The files beside the checkpoint's own: left over. */
@@ -272,7 +235,7 @@ MUSTER_TEST (ObjectPublish, never_writes_over_the_data_of_another_writer)
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
   g_autoptr (MusterObjectStorage) other = object_storage_process (store);
   g_autoptr (MusterBundleWriter) writer =
-      writer_with (MUSTER_STORAGE (store), PREFIX, "a", NEW, 1, NULL);
+      valued_writer (MUSTER_STORAGE (store), PREFIX, "a", NEW, 1, NULL);
   g_autoptr (GError) error = NULL;
   MusterStorage *storage = MUSTER_STORAGE (other);
 

@@ -2,9 +2,9 @@
 /* Writing, merging and publishing over a checkpoint of the same name, stopped at every call: every
  * state of the store that a power cut may then leave holds the old checkpoint or the new one. */
 #include "checkpoint/format/bundle_publish.h"
-#include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "tests/checkpoint/valued.h"
 #include "tests/doubles/crash_storage.h"
 #include "tests/gtest_shim.h"
 
@@ -18,22 +18,11 @@ enum { OLD = 1, NEW = 2, NEXT = 3 };
 /* Makes a checkpoint of this value at PREFIX. */
 typedef gboolean (*Operation) (MusterStorage *storage, guint8 value, GError **error);
 
-/* Some tensors of one value each, their names behind "name/". */
 static gboolean
 write_at (MusterStorage *storage, const char *prefix, const char *name, guint8 value,
           GError **error)
 {
-  static const gint64 sizes[] = {1, 5000, 7};
-  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (storage, prefix, error);
-
-  for (gsize i = 0; writer != NULL && i < G_N_ELEMENTS (sizes); i++) {
-    g_autofree char *key = g_strdup_printf ("%s/%d", name, (int)i);
-    g_autoptr (MusterTensor) tensor = muster_tensor_new (MUSTER_UINT8, 1, &sizes[i]);
-    memset (muster_tensor_data_mutable (tensor), value, (gsize)sizes[i]);
-    if (!muster_bundle_writer_add (writer, key, tensor, error))
-      return FALSE;
-  }
-  return writer != NULL && muster_bundle_writer_finish (writer, error);
+  return valued_write (storage, prefix, name, value, 0, error);
 }
 
 static gboolean
@@ -72,26 +61,10 @@ publish_merged (MusterStorage *storage, guint8 value, GError **error)
          muster_bundle_publish (storage, SAVING, PREFIX, error);
 }
 
-/* The value of every tensor at PREFIX; -1 with an error. */
 static int
 value_at (MusterStorage *storage, GError **error)
 {
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, PREFIX, error);
-  int value = -1;
-
-  if (reader == NULL || !muster_bundle_reader_verify (reader, NULL, NULL, NULL, error))
-    return -1;
-  for (gsize i = 0; i < muster_bundle_reader_n_entries (reader); i++) {
-    const char *name = muster_bundle_reader_entry (reader, i)->name;
-    g_autoptr (MusterTensor) tensor = muster_bundle_reader_read (reader, name, error);
-    if (tensor == NULL)
-      return -1;
-    const guint8 *data = muster_tensor_data (tensor);
-    if (value >= 0 && data[0] != value)
-      return -1;
-    value = data[0];
-  }
-  return value;
+  return valued_read (storage, PREFIX, error);
 }
 
 static char *

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`muster serve` as its owner sees it: its ports, its manager's socket, who is let in."""
 
+import concurrent.futures
 import os
 import select
 import signal
@@ -384,18 +385,26 @@ class SecuredTest(unittest.TestCase):
     def test_each_command_distinguishes_tls_from_plain_text(self):
         trained = ["--steps=1", "--feed=x:0=@" + X, "--feed=y:0=@" + Y]
         model = "--meta-graph=" + DIGITS
+        commands = [["status"], ["wait", model], ["prepare", model], ["run", model, "--target=train"],
+                    ["save", model, "--checkpoint-dir=" + self.folder], ["finish", "--model=digits"],
+                    ["train", model, *trained]]
         with Serve() as plain, self.secured() as secured:
-            for target, flags, words in (
-                    (plain.at["serving"].replace("grpc:", "grpcs:"), ["--tls-ca=" + self.cert],
-                     "TLS handshake failed: the port speaks plain text; use grpc://"),
-                    (secured.at["serving"].replace("grpcs:", "grpc:"), [], "the port speaks TLS; use grpcs://")):
-                for command in (["status", target], ["wait", model], ["prepare", model], ["run", model, "--target=train"],
-                                ["save", model, "--checkpoint-dir=" + self.folder], ["finish", "--model=digits"],
-                                ["train", model, *trained]):
-                    where = [] if command[0] == "status" else ["--master=" + target]
-                    said = muster(*command, *where, *flags, "--timeout=%d" % (6 if command[0] in ("wait", "prepare", "train") else 60))
-                    self.assertIn(words, said.stderr, command)
-                    self.assertEqual(said.returncode, 2, command)
+            self.expect_tls_told(plain.at["serving"].replace("grpc:", "grpcs:"), ["--tls-ca=" + self.cert], commands,
+                                 "TLS handshake failed: the port speaks plain text; use grpc://")
+            self.expect_tls_told(secured.at["serving"].replace("grpcs:", "grpc:"), [], commands,
+                                 "the port speaks TLS; use grpcs://")
+
+    def expect_tls_told(self, target, flags, commands, words):
+        """Beside one another: some of them wait for a master until their timeout."""
+        def run(command):
+            where = target if command[0] == "status" else "--master=" + target
+            seconds = 6 if command[0] in ("wait", "prepare", "train") else 60
+            return muster(*command, where, *flags, "--timeout=%d" % seconds)
+
+        with concurrent.futures.ThreadPoolExecutor(len(commands)) as pool:
+            for command, said in zip(commands, pool.map(run, commands)):
+                self.assertIn(words, said.stderr, command)
+                self.assertEqual(said.returncode, 2, command)
 
     def test_is_reached_through_a_gateway_without_either(self):
         with self.secured() as master:

@@ -323,13 +323,21 @@ make_job (JobFixture *self, const char *const *nodes)
 void
 job_set_up (JobFixture *self, const char *const *nodes)
 {
+  job_set_up_on (self, nodes, NULL);
+}
+
+void
+job_set_up_on (JobFixture *self, const char *const *nodes, MusterStorage *storage)
+{
+  const MusterLocalMasterOptions options = {.storage = storage};
+
   *self = (JobFixture){0};
   g_mutex_init (&self->lock);
   self->directory = g_strdup (muster_test_tmpdir ());
   self->diary = g_string_new (NULL);
   self->masters = g_ptr_array_new_with_free_func (g_object_unref);
   for (guint i = 0; nodes[i]; i++)
-    g_ptr_array_add (self->masters, muster_local_master_new ());
+    g_ptr_array_add (self->masters, muster_local_master_new_with_options (&options));
   make_job (self, nodes);
 }
 

@@ -30,6 +30,8 @@ MusterMetaGraph *job_model_new (void);
 /* A cluster of these nodes (NULL-terminated), open, and a job that reads three numbers an epoch on
  * each of them and stops when the first node's are read. */
 void job_set_up (JobFixture *self, const char *const *nodes);
+/* The masters keep their checkpoints in a store (NULL: the default one). */
+void job_set_up_on (JobFixture *self, const char *const *nodes, MusterStorage *storage);
 void job_tear_down (JobFixture *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (JobFixture, job_tear_down)
 

@@ -2,14 +2,10 @@
 /* A save stopped at its every call, and after each stop every state of the store that a power cut
  * may leave: a new process restores the old model or the new one, byte for byte, and its next save
  * works. */
-#include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "checkpoint/state/quarantine.h"
-#include "engine/session/local_master.h"
-#include "saver/async/async_saver.h"
 #include "tests/doubles/crash_storage.h"
-#include "tests/doubles/sharded_model.h"
 #include "tests/gtest_shim.h"
+#include "tests/saver/model_life.h"
 
 #include <string.h>
 
@@ -17,8 +13,6 @@
 /* What the model's every byte is: in the checkpoints before, in the save that is stopped, in the
  * one after. */
 enum { OLDEST = 1, OLD = 2, NEW = 3, NEXT = 4 };
-/* And what training makes of it while a save in the background writes. */
-#define TRAINED 9
 
 typedef struct {
   MusterShardedModel model;
@@ -27,80 +21,27 @@ typedef struct {
   gboolean is_async;   /* saved in the background */
 } Story;
 
-/* A process: it begins with what its store holds. */
-typedef struct {
-  const Story *story;
-  MusterStorage *storage; /* borrowed */
-  MusterMaster *master;
-  MusterSession *session;
-  MusterSaver *saver;
-  MusterAsyncSaver *async; /* (nullable) */
-} Life;
-
-static Life
+static ModelLife
 live (const Story *story, MusterCrashStorage *crash)
 {
-  g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&story->model);
-  Life life = {.story = story, .storage = MUSTER_STORAGE (crash)};
-  const MusterSaverOptions options = {.storage = life.storage};
+  const MusterSaverOptions options = {.storage = MUSTER_STORAGE (crash)};
+  ModelLife life = model_life_new (&story->model, &options, NULL);
 
-  life.master =
-      muster_local_master_new_with_options (&(MusterLocalMasterOptions){.storage = life.storage});
-  life.session = muster_master_create_session (life.master, muster_meta_graph_graph (meta_graph),
-                                               NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
-  life.saver = muster_saver_new (meta_graph, &options, NULL);
   if (story->is_async)
-    life.async = muster_async_saver_new (life.saver, life.session, NULL, NULL);
+    model_life_save_in_background (&life);
   return life;
 }
 
-static void
-die (Life *life)
-{
-  g_clear_object (&life->async);
-  g_clear_object (&life->session);
-  g_clear_object (&life->master);
-  g_clear_object (&life->saver);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Life, die)
-
-/* Training goes on between the cut and the write. */
 static gboolean
-save_in_background (Life *life, gint64 step, GError **error)
+save (ModelLife *life, guint8 value, gint64 step, GError **error)
 {
-  const gint64 deadline_us = g_get_monotonic_time () + 60 * MUSTER_SECOND;
-  g_autoptr (MusterSaveTicket) ticket =
-      muster_async_saver_save (life->async, DIRECTORY, step, deadline_us, NULL, error);
-  return ticket != NULL &&
-         muster_sharded_model_set (&life->story->model, life->session, TRAINED, error) &&
-         muster_async_saver_sync (life->async, deadline_us, NULL, error);
+  return model_life_save (life, value, DIRECTORY, step, error);
 }
 
-static gboolean
-save (Life *life, guint8 value, gint64 step, GError **error)
-{
-  g_autofree char *prefix = NULL;
-
-  if (life->async != NULL)
-    return muster_sharded_model_set (&life->story->model, life->session, value, error) &&
-           save_in_background (life, step, error);
-  if (muster_sharded_model_set (&life->story->model, life->session, value, error))
-    prefix = muster_saver_save (life->saver, life->session, DIRECTORY, step, MUSTER_WAIT_FOREVER,
-                                NULL, error);
-  return prefix != NULL;
-}
-
-/* The value of the latest checkpoint; 0 where there is none, -1 with an error. */
 static int
-restore (Life *life, GError **error)
+restore (ModelLife *life, GError **error)
 {
-  const MusterRestoreOptions latest = {.directory = DIRECTORY};
-  g_auto (MusterRestored) restored = {0};
-
-  if (!muster_saver_restore (life->saver, life->session, &latest, &restored, MUSTER_WAIT_FOREVER,
-                             NULL, error))
-    return -1;
-  return restored.prefix != NULL ? muster_sharded_model_get (life->session, error) : 0;
+  return model_life_restore (life, DIRECTORY, error);
 }
 
 /* The store with the saves of before. */
@@ -108,7 +49,7 @@ static MusterCrashStorage *
 begin (const Story *story, GError **error)
 {
   g_autoptr (MusterCrashStorage) crash = muster_crash_storage_new ();
-  g_auto (Life) life = live (story, crash);
+  g_auto (ModelLife) life = live (story, crash);
 
   muster_storage_make_directory (life.storage, DIRECTORY, NULL);
   for (int i = 0; i < 2; i++)
@@ -150,17 +91,6 @@ fault_of_state_file (MusterStorage *storage)
   return NULL;
 }
 
-static char *
-fault_of_checkpoint (MusterStorage *storage, const char *prefix)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, &error);
-
-  if (reader != NULL && muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
-    return NULL;
-  return g_strdup_printf ("'%s' is listed: %s", prefix, error->message);
-}
-
 /* Whatever the directory lists is whole, and so is what the state file names and is there. */
 static char *
 fault_of_listed (MusterStorage *storage)
@@ -168,19 +98,16 @@ fault_of_listed (MusterStorage *storage)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterCheckpointState) state =
       muster_checkpoint_state_read (storage, DIRECTORY, &error);
-  g_auto (GStrv) listed = muster_checkpoint_list (storage, DIRECTORY, NULL);
   char *fault = error != NULL ? g_strdup (error->message) : NULL;
 
   for (guint i = 0; fault == NULL && state != NULL && i < state->all->len; i++)
     if (muster_checkpoint_exists (storage, state->all->pdata[i]))
-      fault = fault_of_checkpoint (storage, state->all->pdata[i]);
-  for (char **prefix = listed; fault == NULL && prefix != NULL && *prefix != NULL; prefix++)
-    fault = fault_of_checkpoint (storage, *prefix);
-  return fault;
+      fault = model_life_fault (storage, state->all->pdata[i]);
+  return fault != NULL ? fault : model_life_fault_of_listed (storage, DIRECTORY);
 }
 
 static char *
-fault_of_restored (Life *life, int least, int most)
+fault_of_restored (ModelLife *life, int least, int most)
 {
   g_autoptr (GError) error = NULL;
   int value = restore (life, &error);
@@ -194,7 +121,7 @@ fault_of_restored (Life *life, int least, int most)
 static char *
 fault_of (const Story *story, MusterCrashStorage *crash, int least, int most, gboolean goes_on)
 {
-  g_auto (Life) life = live (story, crash);
+  g_auto (ModelLife) life = live (story, crash);
   g_autoptr (GError) error = NULL;
   char *fault = fault_of_state_file (life.storage);
 
@@ -206,7 +133,7 @@ fault_of (const Story *story, MusterCrashStorage *crash, int least, int most, gb
     return fault;
   if (!save (&life, NEXT, story->steps[2] + (story->steps[2] > 0), &error))
     return g_strdup_printf ("the next save: %s", error->message);
-  g_auto (Life) next = live (story, crash);
+  g_auto (ModelLife) next = live (story, crash);
   fault = fault_of_restored (&next, NEXT, NEXT);
   return fault != NULL ? fault : fault_of_listed (next.storage);
 }
@@ -249,7 +176,7 @@ typedef struct {
 static gboolean
 stop_at (const Story *story, const Trial *trial, MusterCrashStorage *crash, guint n, char **fault)
 {
-  g_auto (Life) life = live (story, crash);
+  g_auto (ModelLife) life = live (story, crash);
   int old = restore (&life, NULL);
 
   MUSTER_EXPECT_EQ (old, story->steps[1] >= -1 ? OLD : 0);
@@ -393,7 +320,7 @@ MUSTER_TEST (Crash, in_a_restore_that_falls_back)
   int restored = -1;
   MUSTER_ASSERT_TRUE (before != NULL);
   {
-    g_auto (Life) life = live (&story, before);
+    g_auto (ModelLife) life = live (&story, before);
     MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
     MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
     damage (life.storage);
@@ -401,7 +328,7 @@ MUSTER_TEST (Crash, in_a_restore_that_falls_back)
 
   for (guint n = 1; restored != OLD && n < 100; n++) {
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (before);
-    g_auto (Life) life = live (&story, crash);
+    g_auto (ModelLife) life = live (&story, crash);
     muster_crash_storage_stop_at (crash, n);
     int value = restore (&life, NULL);
     restored = muster_crash_storage_has_stopped (crash) ? -1 : value;
@@ -436,7 +363,7 @@ expect_no_loss_by_failure (const Story *story)
 
   for (guint n = 1; has_failed && !muster_test_has_failed (); n++) {
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (first);
-    g_auto (Life) life = live (story, crash);
+    g_auto (ModelLife) life = live (story, crash);
     g_autoptr (GError) error = NULL;
     MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
     muster_crash_storage_fail_at (crash, n);

@@ -3,23 +3,18 @@
  * with that call done or not: a new process restores the old model or the new one, and its next
  * save works and leaves nothing but checkpoints. Of two chiefs the older one loses. */
 #include "base/error.h"
-#include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
-#include "engine/session/local_master.h"
-#include "saver/async/async_saver.h"
-#include "tests/doubles/fake_master.h"
 #include "tests/doubles/object_storage.h"
-#include "tests/doubles/sharded_model.h"
 #include "tests/gtest_shim.h"
+#include "tests/saver/model_life.h"
 
 #include <string.h>
 
 #define DIRECTORY "s3://bucket/run"
 
 enum { OLDEST = 1, OLD = 2, NEW = 3, NEXT = 4 };
-#define TRAINED 9
 
 typedef struct {
   MusterShardedModel model;
@@ -27,60 +22,18 @@ typedef struct {
   gboolean is_async;
 } Story;
 
-/* A process: it begins with what its store holds. */
-typedef struct {
-  const Story *story;
-  MusterStorage *storage; /* borrowed */
-  MusterMaster *master;
-  MusterSession *session;
-  MusterSaver *saver;
-  MusterFakeClock *clock;
-  MusterFakeMaster *judge; /* who is chief */
-  MusterSession *judged;
-  MusterLease *lease;
-  MusterAsyncSaver *async; /* (nullable) */
-} Life;
-
 /* With a lease: a chief. */
-static Life
+static ModelLife
 live (const Story *story, MusterObjectStorage *process)
 {
-  const MusterClaim claim = {.model = "digits", .take_over = TRUE};
-  g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&story->model);
-  Life life = {.story = story, .storage = MUSTER_STORAGE (process)};
-  const MusterSaverOptions options = {.storage = life.storage};
+  const MusterSaverOptions options = {.storage = MUSTER_STORAGE (process)};
+  ModelLife life = model_life_new (&story->model, &options, NULL);
 
-  life.master =
-      muster_local_master_new_with_options (&(MusterLocalMasterOptions){.storage = life.storage});
-  life.session = muster_master_create_session (life.master, muster_meta_graph_graph (meta_graph),
-                                               NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
-  life.saver = muster_saver_new (meta_graph, &options, NULL);
-  life.clock = muster_fake_clock_new ();
-  life.judge = muster_fake_master_new (life.clock);
-  muster_fake_master_set_announcing (life.judge);
-  life.judged = muster_master_create_session (MUSTER_MASTER (life.judge), NULL, NULL,
-                                              MUSTER_WAIT_FOREVER, NULL, NULL);
-  life.lease = muster_session_claim (life.judged, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
-  MUSTER_EXPECT_TRUE (life.lease != NULL);
-  muster_saver_set_lease (life.saver, life.lease);
+  model_life_claim (&life);
   if (story->is_async)
-    life.async = muster_async_saver_new (life.saver, life.session, NULL, NULL);
+    model_life_save_in_background (&life);
   return life;
 }
-
-static void
-die (Life *life)
-{
-  g_clear_object (&life->async);
-  g_clear_object (&life->lease);
-  g_clear_object (&life->judged);
-  g_clear_object (&life->judge);
-  g_clear_object (&life->clock);
-  g_clear_object (&life->session);
-  g_clear_object (&life->master);
-  g_clear_object (&life->saver);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Life, die)
 
 static gint64
 soon (void)
@@ -89,44 +42,22 @@ soon (void)
 }
 
 static gboolean
-save_in_background (Life *life, gint64 step, GError **error)
+save (ModelLife *life, guint8 value, gint64 step, GError **error)
 {
-  g_autoptr (MusterSaveTicket) ticket =
-      muster_async_saver_save (life->async, DIRECTORY, step, soon (), NULL, error);
-  return ticket != NULL &&
-         muster_sharded_model_set (&life->story->model, life->session, TRAINED, error) &&
-         muster_async_saver_sync (life->async, soon (), NULL, error);
-}
-
-static gboolean
-save (Life *life, guint8 value, gint64 step, GError **error)
-{
-  g_autofree char *prefix = NULL;
-
-  if (!muster_sharded_model_set (&life->story->model, life->session, value, error))
-    return FALSE;
-  if (life->async != NULL)
-    return save_in_background (life, step, error);
-  prefix = muster_saver_save (life->saver, life->session, DIRECTORY, step, soon (), NULL, error);
-  return prefix != NULL;
+  return model_life_save (life, value, DIRECTORY, step, error);
 }
 
 static int
-restore (Life *life, GError **error)
+restore (ModelLife *life, GError **error)
 {
-  const MusterRestoreOptions latest = {.directory = DIRECTORY};
-  g_auto (MusterRestored) restored = {0};
-
-  if (!muster_saver_restore (life->saver, life->session, &latest, &restored, soon (), NULL, error))
-    return -1;
-  return restored.prefix != NULL ? muster_sharded_model_get (life->session, error) : 0;
+  return model_life_restore (life, DIRECTORY, error);
 }
 
 static MusterObjectStorage *
 begin (const Story *story)
 {
   MusterObjectStorage *store = object_storage_new ();
-  g_auto (Life) life = live (story, store);
+  g_auto (ModelLife) life = live (story, store);
   g_autoptr (GError) error = NULL;
 
   for (int i = 0; i < 2; i++)
@@ -140,15 +71,7 @@ begin (const Story *story)
 static char *
 fault_of_listed (MusterStorage *storage)
 {
-  g_auto (GStrv) listed = muster_checkpoint_list (storage, DIRECTORY, NULL);
-
-  for (char **prefix = listed; prefix != NULL && *prefix != NULL; prefix++) {
-    g_autoptr (GError) error = NULL;
-    g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, *prefix, &error);
-    if (reader == NULL || !muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
-      return g_strdup_printf ("'%s' is listed: %s", *prefix, error->message);
-  }
-  return NULL;
+  return model_life_fault_of_listed (storage, DIRECTORY);
 }
 
 /* A data file without an index, or a hidden file. */
@@ -177,7 +100,7 @@ fault_of (const Story *story, MusterObjectStorage *store, int least, int most)
 
   if (fault != NULL)
     return fault;
-  g_auto (Life) life = live (story, process);
+  g_auto (ModelLife) life = live (story, process);
   int value = restore (&life, &error);
   if (value < least || value > most)
     return g_strdup_printf ("it restores %d: %s", value, error != NULL ? error->message : "-");
@@ -204,7 +127,7 @@ expect_no_loss_by_stop (const Story *story)
       g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
       gboolean saved;
       {
-        g_auto (Life) life = live (story, process);
+        g_auto (ModelLife) life = live (story, process);
         MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
         object_storage_stop_at (process, n, has_effect);
         saved = save (&life, NEW, story->steps[2], NULL);
@@ -263,7 +186,7 @@ MUSTER_TEST (ObjectFailure, loses_nothing_at_any_call_of_a_save)
     g_autoptr (GError) error = NULL;
     gboolean saved;
     {
-      g_auto (Life) life = live (&story, process);
+      g_auto (ModelLife) life = live (&story, process);
       MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
       object_storage_fail_at (process, n);
       saved = save (&life, NEW, 30, &error);
@@ -283,7 +206,7 @@ MUSTER_TEST (ObjectSave, sends_each_byte_once)
   const Story story = {.model = {.is_whole = TRUE, .rows = 1 << 16, .max_to_keep = 2},
                        .steps = {10, 20, 30}};
   g_autoptr (MusterObjectStorage) store = begin (&story);
-  g_auto (Life) life = live (&story, store);
+  g_auto (ModelLife) life = live (&story, store);
   const guint64 before = object_storage_sent (store);
 
   MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
@@ -295,7 +218,7 @@ MUSTER_TEST (ObjectSave, keeps_as_many_as_it_should)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
   g_autoptr (MusterObjectStorage) store = begin (&story);
-  g_auto (Life) life = live (&story, store);
+  g_auto (ModelLife) life = live (&story, store);
 
   MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
   MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
@@ -311,7 +234,7 @@ static const Story plain = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .step
 static void
 take_over (gpointer other)
 {
-  Life *life = other;
+  ModelLife *life = other;
   g_autoptr (GError) error = NULL;
 
   MUSTER_EXPECT_TRUE (muster_saver_claim_directory (life->saver, DIRECTORY, soon (), NULL, &error));
@@ -334,8 +257,8 @@ expect_loss (const char *file, void (*act) (gpointer data), int value)
   g_autoptr (MusterObjectStorage) store = begin (&plain);
   g_autoptr (MusterObjectStorage) second = object_storage_process (store);
   g_autoptr (GError) error = NULL;
-  g_auto (Life) old = live (&plain, store);
-  g_auto (Life) new = live (&plain, second);
+  g_auto (ModelLife) old = live (&plain, store);
+  g_auto (ModelLife) new = live (&plain, second);
 
   MUSTER_EXPECT_EQ (restore (&old, NULL), OLD);
   MUSTER_EXPECT_TRUE (muster_saver_claim_directory (old.saver, DIRECTORY, soon (), NULL, NULL));
@@ -370,8 +293,8 @@ MUSTER_TEST (ObjectChiefs, a_claim_that_loses_the_race_is_made_again)
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
   g_autoptr (MusterObjectStorage) second = object_storage_process (store);
   g_autoptr (GError) error = NULL;
-  g_auto (Life) one = live (&plain, store);
-  g_auto (Life) other = live (&plain, second);
+  g_auto (ModelLife) one = live (&plain, store);
+  g_auto (ModelLife) other = live (&plain, second);
 
   object_storage_before_replace (store, "checkpoint.muster", take_over, &other);
   MUSTER_EXPECT_TRUE (muster_saver_claim_directory (one.saver, DIRECTORY, soon (), NULL, &error));
@@ -415,7 +338,7 @@ MUSTER_TEST (ObjectSweep, removes_what_is_older_than_the_claim_and_nobodys)
   MusterStorageFile *upload =
       muster_storage_create (storage, DIRECTORY "/model.ckpt-26.data-00000-of-00001", NULL);
   MUSTER_EXPECT_EQ (object_storage_n_uploads (store), 1u);
-  g_auto (Life) life = live (&plain, process);
+  g_auto (ModelLife) life = live (&plain, process);
   MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
   MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
 
@@ -442,7 +365,7 @@ MUSTER_TEST (ObjectSweep, leaves_what_may_be_somebodys_without_a_chief)
   uploads[0] = muster_storage_create (MUSTER_STORAGE (store), names[0], NULL);
   object_storage_pass (store, two_days_us);
   uploads[1] = muster_storage_create (MUSTER_STORAGE (store), names[1], NULL);
-  g_auto (Life) life = live (&plain, process);
+  g_auto (ModelLife) life = live (&plain, process);
   muster_saver_set_lease (life.saver, NULL);
   MUSTER_EXPECT_TRUE (save (&life, NEW, 30, NULL));
   MUSTER_EXPECT_EQ (object_storage_n_uploads (store), 1u);

@@ -4,15 +4,12 @@
 #include "base/error.h"
 #include "checkpoint/state/checkpoint_mark.h"
 #include "checkpoint/state/quarantine.h"
-#include "engine/session/local_master.h"
-#include "saver/async/async_saver.h"
 #include "saver/compatibility.h"
 #include "saver/probe.h"
 #include "saver/restore.h"
-#include "tests/doubles/fake_master.h"
-#include "tests/doubles/object_storage.h"
-#include "tests/doubles/sharded_model.h"
+#include "tests/doubles/stalled_store.h"
 #include "tests/gtest_shim.h"
+#include "tests/saver/model_life.h"
 
 #define DIRECTORY "s3://bucket/run"
 #define PREFIX    DIRECTORY "/model.ckpt-7"
@@ -21,213 +18,203 @@ static const MusterShardedModel model = {.rows = 2};
 
 /* A chief whose own store stalls; its master writes into the same one, which answers that. */
 typedef struct {
-  MusterObjectStorage *process;
-  MusterStorage *storage; /* (not owned) that */
-  MusterObjectStorage *masters;
-  MusterMaster *master;
-  MusterSession *session;
-  MusterSaver *saver;
-  MusterFakeClock *clock;
-  MusterFakeMaster *judge; /* who is chief */
-  MusterSession *judged;
-  MusterLease *lease;
-  gint64 deadline_us;
-  GCancellable *cancellable;
+  StalledStore store;
+  MusterStorage *storage; /* (not owned) that of process */
+  ModelLife life;
 } Chief;
 
 static void
-chief_clear (Chief *self)
+end (gpointer chief)
 {
-  g_clear_object (&self->cancellable);
-  g_clear_object (&self->saver);
-  g_clear_object (&self->lease);
-  g_clear_object (&self->judged);
-  g_clear_object (&self->judge);
-  g_clear_object (&self->clock);
-  g_clear_object (&self->session);
-  g_clear_object (&self->master);
-  g_clear_object (&self->masters);
-  g_clear_object (&self->process);
+  Chief *self = chief;
+
+  model_life_clear (&self->life);
+  stalled_store_clear (&self->store);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Chief, chief_clear)
 
 static void
-claim (Chief *self)
+begin (gpointer chief, MusterObjectStorage *store)
 {
-  const MusterClaim claim = {.model = "digits", .take_over = TRUE};
+  Chief *self = chief;
 
-  self->clock = muster_fake_clock_new ();
-  self->judge = muster_fake_master_new (self->clock);
-  muster_fake_master_set_announcing (self->judge);
-  self->judged = muster_master_create_session (MUSTER_MASTER (self->judge), NULL, NULL,
-                                               MUSTER_WAIT_FOREVER, NULL, NULL);
-  self->lease = muster_session_claim (self->judged, &claim, NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
-  MUSTER_EXPECT_TRUE (self->lease != NULL);
-  muster_saver_set_lease (self->saver, self->lease);
-}
-
-static Chief
-begin (MusterObjectStorage *store)
-{
-  g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&model);
-  Chief self = {.process = object_storage_process (store),
-                .masters = object_storage_process (store),
-                .deadline_us = g_get_monotonic_time () + 3600 * MUSTER_SECOND,
-                .cancellable = g_cancellable_new ()};
-  self.storage = MUSTER_STORAGE (self.process);
-  const MusterLocalMasterOptions masters = {.storage = MUSTER_STORAGE (self.masters)};
-  const MusterSaverOptions options = {.storage = self.storage,
+  stalled_store_init (&self->store, store);
+  self->storage = MUSTER_STORAGE (self->store.process);
+  const MusterSaverOptions options = {.storage = self->storage,
                                       .max_to_keep = 2,
                                       .keep_best = 1,
                                       .metric = "loss:min",
                                       .save_timeout_us = 3000 * MUSTER_SECOND};
-  self.master = muster_local_master_new_with_options (&masters);
-  self.session = muster_master_create_session (self.master, muster_meta_graph_graph (meta_graph),
-                                               NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
-  self.saver = muster_saver_new (meta_graph, &options, NULL);
-  MUSTER_EXPECT_TRUE (muster_sharded_model_set (&model, self.session, 1, NULL));
-  claim (&self);
-  return self;
+  self->life = model_life_new (&model, &options, MUSTER_STORAGE (self->store.masters));
+  MUSTER_EXPECT_TRUE (muster_sharded_model_set (&model, self->life.session, 1, NULL));
+  model_life_claim (&self->life);
 }
 
 static gboolean
 save_step (Chief *self, gint64 step, GError **error)
 {
-  muster_saver_set_metric (self->saver, 1.0 / (double)step);
-  g_autofree char *prefix = muster_saver_save (self->saver, self->session, DIRECTORY, step,
-                                               self->deadline_us, self->cancellable, error);
+  muster_saver_set_metric (self->life.saver, 1.0 / (double)step);
+  g_autofree char *prefix =
+      muster_saver_save (self->life.saver, self->life.session, DIRECTORY, step,
+                         self->store.deadline_us, self->store.cancellable, error);
   return prefix != NULL;
 }
 
 /* --- the operations --- */
 
 static gboolean
-save (Chief *self, GError **error)
+save (gpointer data, GError **error)
 {
-  return muster_saver_adopt_directory (self->saver, DIRECTORY, error) && save_step (self, 9, error);
+  Chief *self = data;
+  return muster_saver_adopt_directory (self->life.saver, DIRECTORY, error) &&
+         save_step (self, 9, error);
 }
 
 static gboolean
-save_in_background (Chief *self, GError **error)
+save_in_background (gpointer data, GError **error)
 {
+  Chief *self = data;
   g_autoptr (MusterAsyncSaver) async =
-      muster_async_saver_new (self->saver, self->session, NULL, error);
-  g_autoptr (MusterSaveTicket) ticket =
-      muster_async_saver_save (async, DIRECTORY, 9, self->deadline_us, self->cancellable, error);
+      muster_async_saver_new (self->life.saver, self->life.session, NULL, error);
+  g_autoptr (MusterSaveTicket) ticket = muster_async_saver_save (
+      async, DIRECTORY, 9, self->store.deadline_us, self->store.cancellable, error);
   return ticket != NULL &&
-         muster_async_saver_sync (async, self->deadline_us, self->cancellable, error);
+         muster_async_saver_sync (async, self->store.deadline_us, self->store.cancellable, error);
 }
 
 static gboolean
 restore_with (Chief *self, const MusterRestoreOptions *options, GError **error)
 {
   g_auto (MusterRestored) restored = {0};
-  return muster_saver_restore (self->saver, self->session, options, &restored, self->deadline_us,
-                               self->cancellable, error);
+  return muster_saver_restore (self->life.saver, self->life.session, options, &restored,
+                               self->store.deadline_us, self->store.cancellable, error);
 }
 
 static gboolean
-restore (Chief *self, GError **error)
+restore (gpointer data, GError **error)
 {
+  Chief *self = data;
   const MusterRestoreOptions options = {
       .directory = DIRECTORY, .count_deaths = TRUE, .fall_back_to_files = TRUE};
-  return restore_with (self, &options, error) && muster_saver_mark_good (self->saver, error);
+  return restore_with (self, &options, error) && muster_saver_mark_good (self->life.saver, error);
 }
 
 static gboolean
-restore_prefix (Chief *self, GError **error)
+restore_prefix (gpointer data, GError **error)
 {
+  Chief *self = data;
   const MusterRestoreOptions options = {.prefix = PREFIX};
   return restore_with (self, &options, error);
 }
 
 static gboolean
-check_compatible (Chief *self, GError **error)
+check_compatible (gpointer data, GError **error)
 {
+  Chief *self = data;
   const MusterRestoreOptions options = {.directory = DIRECTORY};
   gboolean found;
-  return muster_saver_has_whole_checkpoint (self->saver, DIRECTORY, &options, &found, error);
+  return muster_saver_has_whole_checkpoint (self->life.saver, DIRECTORY, &options, &found, error);
 }
 
 static gboolean
-claim_directory (Chief *self, GError **error)
+claim_directory (gpointer data, GError **error)
 {
-  return muster_saver_claim_directory (self->saver, DIRECTORY, self->deadline_us, self->cancellable,
-                                       error);
+  Chief *self = data;
+  return muster_saver_claim_directory (self->life.saver, DIRECTORY, self->store.deadline_us,
+                                       self->store.cancellable, error);
 }
 
 static gboolean
-begin_run (Chief *self, GError **error)
+begin_run (gpointer data, GError **error)
 {
-  return muster_saver_begin_run (self->saver, DIRECTORY, PREFIX, 7, self->deadline_us,
-                                 self->cancellable, error);
+  Chief *self = data;
+  return muster_saver_begin_run (self->life.saver, DIRECTORY, PREFIX, 7, self->store.deadline_us,
+                                 self->store.cancellable, error);
 }
 
 static gboolean
-write_goodput (Chief *self, GError **error)
+write_goodput (gpointer data, GError **error)
 {
+  Chief *self = data;
   MusterGoodput goodput = MUSTER_GOODPUT_INIT;
-  (void)muster_saver_read_goodput (self->saver, DIRECTORY, &goodput);
-  return muster_saver_write_goodput (self->saver, DIRECTORY, self->deadline_us, self->cancellable,
-                                     error);
+  (void)muster_saver_read_goodput (self->life.saver, DIRECTORY, &goodput);
+  return muster_saver_write_goodput (self->life.saver, DIRECTORY, self->store.deadline_us,
+                                     self->store.cancellable, error);
 }
 
 static gboolean
-go_on (Chief *self, GError **error)
+go_on (gpointer data, GError **error)
 {
+  Chief *self = data;
   const MusterLivingModel living = {.durable = PREFIX, .durable_step = 7, .step = 8};
   gboolean may;
-  return muster_saver_continue (self->saver, DIRECTORY, &living, TRUE, &may, error) &&
-         muster_saver_clear_crash_loop (self->saver, error);
+  return muster_saver_continue (self->life.saver, DIRECTORY, &living, TRUE, &may, error) &&
+         muster_saver_clear_crash_loop (self->life.saver, error);
 }
 
 static gboolean
-find_latest (Chief *self, GError **error)
+find_latest (gpointer data, GError **error)
 {
+  Chief *self = data;
   const char *prefixes[] = {PREFIX, NULL};
-  muster_saver_recover_last_checkpoints (self->saver, prefixes);
-  g_autofree char *latest = muster_saver_latest_checkpoint (self->saver, DIRECTORY, error);
+  muster_saver_recover_last_checkpoints (self->life.saver, prefixes);
+  g_autofree char *latest = muster_saver_latest_checkpoint (self->life.saver, DIRECTORY, error);
   return latest != NULL;
 }
 
+/* The list has all of them, or there is none. */
 static gboolean
-probe (Chief *self, GError **error)
+list (gpointer data, GError **error)
 {
-  return muster_saver_probe (self->saver, self->session, DIRECTORY, self->deadline_us,
-                             self->cancellable, error);
+  Chief *self = data;
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, self->store.deadline_us, NULL, self->store.cancellable);
+  g_auto (GStrv) prefixes = muster_checkpoint_list (storage, DIRECTORY, error);
+  if (prefixes == NULL)
+    return FALSE;
+  MUSTER_EXPECT_TRUE (g_strv_contains ((const char *const *)prefixes, PREFIX));
+  return TRUE;
 }
 
 static gboolean
-pin (Chief *self, GError **error)
+probe (gpointer data, GError **error)
 {
-  return muster_checkpoint_pin (self->storage, PREFIX, "for the paper", self->deadline_us,
-                                self->cancellable, error);
+  Chief *self = data;
+  return muster_saver_probe (self->life.saver, self->life.session, DIRECTORY,
+                             self->store.deadline_us, self->store.cancellable, error);
 }
 
 static gboolean
-unpin (Chief *self, GError **error)
+pin (gpointer data, GError **error)
 {
-  return muster_checkpoint_unpin (self->storage, PREFIX, self->deadline_us, self->cancellable,
-                                  error);
+  Chief *self = data;
+  return muster_checkpoint_pin (self->storage, PREFIX, "for the paper", self->store.deadline_us,
+                                self->store.cancellable, error);
 }
 
 static gboolean
-mark (Chief *self, GError **error)
+unpin (gpointer data, GError **error)
 {
-  return muster_checkpoint_set_metric (self->storage, PREFIX, "loss", 0.5, self->deadline_us,
-                                       self->cancellable, error);
+  Chief *self = data;
+  return muster_checkpoint_unpin (self->storage, PREFIX, self->store.deadline_us,
+                                  self->store.cancellable, error);
 }
 
 static gboolean
-set_aside (Chief *self, GError **error)
+mark (gpointer data, GError **error)
 {
+  Chief *self = data;
+  return muster_checkpoint_set_metric (self->storage, PREFIX, "loss", 0.5, self->store.deadline_us,
+                                       self->store.cancellable, error);
+}
+
+static gboolean
+set_aside (gpointer data, GError **error)
+{
+  Chief *self = data;
   return muster_checkpoint_quarantine (self->storage, PREFIX, "bad", NULL, error);
 }
 
-static const struct {
-  const char *name;
-  gboolean (*call) (Chief *self, GError **error);
-} operations[] = {
+static const StalledOperation operations[] = {
     {"save", save},
     {"save in the background", save_in_background},
     {"restore", restore},
@@ -238,12 +225,16 @@ static const struct {
     {"write goodput", write_goodput},
     {"continue", go_on},
     {"find the latest", find_latest},
+    {"list", list},
     {"probe", probe},
     {"pin", pin},
     {"unpin", unpin},
     {"mark", mark},
     {"set aside", set_aside},
+    {0},
 };
+
+static const StalledWorld chiefs = {sizeof (Chief), begin, end};
 
 /* --- what must hold --- */
 
@@ -251,46 +242,21 @@ static MusterObjectStorage *
 fill (void)
 {
   g_autoptr (MusterObjectStorage) store = object_storage_new ();
-  g_auto (Chief) chief = begin (store);
+  Chief chief;
   g_autoptr (GError) error = NULL;
 
+  begin (&chief, store);
   for (gint64 step = 4; step <= 7; step++)
     MUSTER_EXPECT_TRUE (save_step (&chief, step, &error));
   MUSTER_EXPECT_TRUE (pin (&chief, &error));
   MUSTER_EXPECT_NO_ERROR (error);
+  end (&chief);
   return g_steal_pointer (&store);
-}
-
-/* FALSE once the operation is over before the n-th call. */
-static gboolean
-stalls_at (MusterObjectStorage *filled, guint operation, guint n)
-{
-  g_autoptr (MusterObjectStorage) store = object_storage_copy (filled);
-  g_auto (Chief) chief = begin (store);
-  g_autoptr (GError) error = NULL;
-  g_autofree char *unbound = NULL;
-  const guint before = object_storage_n_calls (chief.process);
-
-  object_storage_stall_at (chief.process, n, chief.deadline_us);
-  const gboolean is_done = operations[operation].call (&chief, &error);
-  const gboolean has_stalled = object_storage_n_calls (chief.process) >= before + n;
-  unbound = object_storage_unbound (chief.process);
-  if (unbound != NULL)
-    MUSTER_FAIL ("%s, stalled at call %u: %s waits in vain", operations[operation].name, n,
-                 unbound);
-  if (!is_done && !muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED))
-    MUSTER_FAIL ("%s, stalled at call %u: %s", operations[operation].name, n, error->message);
-  return has_stalled;
 }
 
 MUSTER_TEST (StalledStore, ends_every_call_of_every_operation)
 {
   g_autoptr (MusterObjectStorage) filled = fill ();
 
-  for (guint i = 0; i < G_N_ELEMENTS (operations); i++) {
-    guint n = 1;
-    while (n < 1000 && stalls_at (filled, i, n))
-      n++;
-    MUSTER_EXPECT_TRUE (n > 1 && n < 1000);
-  }
+  stalled_store_expect_ends (&chiefs, filled, operations);
 }

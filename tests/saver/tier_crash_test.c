@@ -3,14 +3,11 @@
  * state of the store that a power cut may leave: the next process restores the old model or the new
  * one, and so does the one after it; whatever either tier lists is whole; without the fast tier the
  * durable one has the old model at least; and the next save works. */
-#include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/state/checkpoint_state.h"
-#include "checkpoint/state/quarantine.h"
-#include "engine/session/local_master.h"
 #include "saver/tiered.h"
 #include "tests/doubles/crash_storage.h"
-#include "tests/doubles/sharded_model.h"
 #include "tests/gtest_shim.h"
+#include "tests/saver/model_life.h"
 
 #include <string.h>
 
@@ -29,40 +26,14 @@ typedef struct {
   MusterTierSet old_due; /* of the one before */
 } Story;
 
-/* A process: it begins with what its store holds. */
-typedef struct {
-  const Story *story;
-  MusterStorage *storage; /* borrowed */
-  MusterMaster *master;
-  MusterSession *session;
-  MusterSaver *saver;
-} Life;
-
-static Life
+static ModelLife
 live (const Story *story, MusterCrashStorage *crash, gsize n_fast)
 {
-  g_autoptr (MusterMetaGraph) meta_graph = muster_sharded_model_new (&story->model);
-  Life life = {.story = story, .storage = MUSTER_STORAGE (crash)};
   const MusterTier fast = {.directory = directories[0], .save_steps = 10, .max_to_keep = 2};
   const MusterSaverOptions options = {
-      .storage = life.storage, .fast = &fast, .n_fast = n_fast, .no_meta_graph = TRUE};
-
-  life.master =
-      muster_local_master_new_with_options (&(MusterLocalMasterOptions){.storage = life.storage});
-  life.session = muster_master_create_session (life.master, muster_meta_graph_graph (meta_graph),
-                                               NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
-  life.saver = muster_saver_new (meta_graph, &options, NULL);
-  return life;
+      .storage = MUSTER_STORAGE (crash), .fast = &fast, .n_fast = n_fast, .no_meta_graph = TRUE};
+  return model_life_new (&story->model, &options, NULL);
 }
-
-static void
-die (Life *life)
-{
-  g_clear_object (&life->session);
-  g_clear_object (&life->master);
-  g_clear_object (&life->saver);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Life, die)
 
 static gint64
 soon (void)
@@ -72,12 +43,13 @@ soon (void)
 
 /* Saves; *copied (nullable) is set if the copies have been made too. */
 static gboolean
-save (Life *life, guint8 value, gint64 step, MusterTierSet due, gboolean *copied, GError **error)
+save (ModelLife *life, guint8 value, gint64 step, MusterTierSet due, gboolean *copied,
+      GError **error)
 {
   const MusterSaveHow how = {.due = due};
   g_auto (MusterSaved) saved = {0};
 
-  if (!muster_sharded_model_set (&life->story->model, life->session, value, error) ||
+  if (!muster_sharded_model_set (life->model, life->session, value, error) ||
       !muster_saver_save_with (life->saver, life->session, directories[1], step, &how, &saved,
                                soon (), NULL, error))
     return FALSE;
@@ -89,7 +61,7 @@ save (Life *life, guint8 value, gint64 step, MusterTierSet due, gboolean *copied
 
 /* The value of the newest checkpoint; 0 where there is none, -1 with an error. Begins a run. */
 static int
-resume (Life *life, GError **error)
+resume (ModelLife *life, GError **error)
 {
   const MusterRestoreOptions latest = {.directory = directories[1]};
   g_auto (MusterRestored) restored = {0};
@@ -128,7 +100,7 @@ begin (const Story *story, GError **error)
   be_quiet ();
 
   g_autoptr (MusterCrashStorage) crash = muster_crash_storage_new ();
-  g_auto (Life) life = live (story, crash, 1);
+  g_auto (ModelLife) life = live (story, crash, 1);
 
   for (gsize i = 0; i < 2; i++)
     muster_storage_make_directory (life.storage, directories[i], NULL);
@@ -143,16 +115,11 @@ begin (const Story *story, GError **error)
 static char *
 fault_of_listed (MusterStorage *storage)
 {
-  for (gsize i = 0; i < 2; i++) {
-    g_auto (GStrv) listed = muster_checkpoint_list (storage, directories[i], NULL);
-    for (char **prefix = listed; prefix != NULL && *prefix != NULL; prefix++) {
-      g_autoptr (GError) error = NULL;
-      g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, *prefix, &error);
-      if (reader == NULL || !muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error))
-        return g_strdup_printf ("'%s' is listed: %s", *prefix, error->message);
-    }
-  }
-  return NULL;
+  char *fault = NULL;
+
+  for (gsize i = 0; fault == NULL && i < 2; i++)
+    fault = model_life_fault_of_listed (storage, directories[i]);
+  return fault;
 }
 
 /* One process after another restores the same. */
@@ -162,7 +129,7 @@ fault_of_resumed (const Story *story, MusterCrashStorage *crash, gsize n_fast, i
   int before = -1;
 
   for (int i = 0; i < 2; i++) {
-    g_auto (Life) life = live (story, crash, n_fast);
+    g_auto (ModelLife) life = live (story, crash, n_fast);
     g_autoptr (GError) error = NULL;
     const int value = resume (&life, &error);
     if (value < least || value > most || (i > 0 && value != before))
@@ -193,7 +160,7 @@ fault_of (const Story *story, MusterCrashStorage *crash, const Expected *expecte
     fault = fault_of_resumed (story, crash, 1, expected->least, expected->most);
   if (fault != NULL || !expected->goes_on)
     return fault;
-  g_auto (Life) life = live (story, crash, 1);
+  g_auto (ModelLife) life = live (story, crash, 1);
   gboolean copied = FALSE;
   if (resume (&life, &error) < 0 || !save (&life, NEXT, 40, BOTH, &copied, &error) || !copied)
     return g_strdup_printf ("the next save: %s", error != NULL ? error->message : "not copied");
@@ -239,7 +206,7 @@ bottom_before (const Story *story)
 static gboolean
 stop_at (const Story *story, MusterCrashStorage *crash, guint n, char **fault)
 {
-  g_auto (Life) life = live (story, crash, 1);
+  g_auto (ModelLife) life = live (story, crash, 1);
   gboolean copied = FALSE;
 
   muster_crash_storage_stop_at (crash, n);
@@ -332,7 +299,7 @@ MUSTER_TEST (TierFull, at_any_call_loses_nothing)
 
   for (guint n = 1; has_failed && !muster_test_has_failed (); n++) {
     g_autoptr (MusterCrashStorage) crash = muster_crash_storage_copy (first);
-    g_auto (Life) life = live (&story, crash, 1);
+    g_auto (ModelLife) life = live (&story, crash, 1);
     gboolean copied = FALSE;
     MUSTER_EXPECT_EQ (resume (&life, NULL), OLD);
     muster_crash_storage_fail_at (crash, n);

@@ -5,14 +5,10 @@
 #include "cli/output/table.h"
 #include "master/remote/target.h"
 #include "rpc/address.h"
-#include "rpc/client/diagnose.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define LONGEST_DIAGNOSIS_US (5 * MUSTER_SECOND) /* for a port that closed the connection */
 
 void
 muster_cli_options_clear (MusterCliOptions *self)
@@ -88,6 +84,18 @@ need (const char *command, const char *option, const char *value, GError **error
 }
 
 /* --- the options --- */
+
+GOptionEntry *
+muster_cli_bind (const GOptionEntry *entries, gpointer options)
+{
+  gsize n = 0;
+  while (entries[n].long_name != NULL)
+    n++;
+  GOptionEntry *bound = g_memdup2 (entries, (n + 1) * sizeof *entries);
+  for (gsize i = 0; i < n; i++)
+    bound[i].arg_data = (char *)options + GPOINTER_TO_SIZE (entries[i].arg_data);
+  return bound;
+}
 
 static void
 append_entries (GArray *entries, const GOptionEntry *more, gsize n)
@@ -265,43 +273,10 @@ check_shared (const char *command, MusterCliWants wants, const char *target, GEr
                       command, target);
 }
 
-gboolean
-muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
-                  const GOptionEntry *entries, MusterCliWants wants, MusterCliOptions *options,
-                  char ***rest, GError **error)
+/* Reads what wants asks for beside the words, and requires it. */
+static gboolean
+check_common (const char *command, MusterCliWants wants, MusterCliOptions *options, GError **error)
 {
-  const char *command = argv[0];
-  g_autofree char *program = g_strdup_printf ("muster %s", command);
-  g_autoptr (GOptionContext) context = g_option_context_new (usage);
-  g_autoptr (GArray) all = collect_entries (entries, wants, options);
-  g_option_context_add_main_entries (context, (const GOptionEntry *)all->data, NULL);
-  g_option_context_set_help_enabled (context, FALSE);
-
-  g_set_prgname (program);
-  g_auto (GStrv) words = g_new0 (char *, argc + 1);
-  for (int i = 0; i < argc; i++)
-    words[i] = g_strdup (argv[i]);
-  if (asks_for_help (words)) {
-    print_help (command, usage, summary, all);
-    exit (MUSTER_EXIT_DONE);
-  }
-  if (!g_option_context_parse_strv (context, &words, error)) {
-    g_prefix_error (error, "%s: ", command);
-    return FALSE;
-  }
-  if ((wants & MUSTER_CLI_LOG) &&
-      !muster_cli_log_set (options->log_level, options->log_format, MUSTER_LOG_OF_COMMAND, error)) {
-    g_prefix_error (error, "%s: ", command);
-    return FALSE;
-  }
-  guint n_rest = g_strv_length (words + 1);
-  if (rest == NULL && n_rest > 0) {
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "%s: unexpected argument '%s'; see `muster help %s`", command, words[1],
-                        command);
-  }
-  if (rest != NULL)
-    *rest = g_strdupv (words + 1);
   const gboolean is_named = (wants & MUSTER_CLI_BY_NAME) && options->model != NULL;
   if ((wants & MUSTER_CLI_META_GRAPH) && !is_named &&
       !need (command,
@@ -322,190 +297,46 @@ muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
          muster_cli_duration (options->timeout, &options->timeout_us, error);
 }
 
-/* TRUE if the disk or the system has failed, rather than the path that was given. */
+/* Parses the options of words; the others go to *rest, or are refused where that is NULL. */
 static gboolean
-is_failing_disk (const GError *error)
+parse_words (GOptionContext *context, MusterCliWants wants, const MusterCliOptions *options,
+             char ***words, char ***rest, GError **error)
 {
-  static const GFileError of_file[] = {G_FILE_ERROR_IO,    G_FILE_ERROR_NOSPC, G_FILE_ERROR_ROFS,
-                                       G_FILE_ERROR_MFILE, G_FILE_ERROR_NFILE, G_FILE_ERROR_NOMEM,
-                                       G_FILE_ERROR_NXIO,  G_FILE_ERROR_FAILED};
-  static const GIOErrorEnum of_io[] = {G_IO_ERROR_FAILED,    G_IO_ERROR_NO_SPACE,
-                                       G_IO_ERROR_READ_ONLY, G_IO_ERROR_TOO_MANY_OPEN_FILES,
-                                       G_IO_ERROR_TIMED_OUT, G_IO_ERROR_CANCELLED};
-  for (gsize i = 0; i < G_N_ELEMENTS (of_file); i++)
-    if (g_error_matches (error, G_FILE_ERROR, of_file[i]))
-      return TRUE;
-  for (gsize i = 0; i < G_N_ELEMENTS (of_io); i++)
-    if (g_error_matches (error, G_IO_ERROR, of_io[i]))
-      return TRUE;
-  return FALSE;
-}
-
-MusterExit
-muster_cli_exit_of (const GError *error)
-{
-  if (is_failing_disk (error))
-    return MUSTER_EXIT_FAILED;
-  if (error->domain == G_OPTION_ERROR || error->domain == G_FILE_ERROR ||
-      error->domain == G_KEY_FILE_ERROR)
-    return MUSTER_EXIT_BAD_INPUT;
-  if (error->domain == G_IO_ERROR)
-    return MUSTER_EXIT_BAD_INPUT;
-  if (error->domain != MUSTER_ERROR)
-    return MUSTER_EXIT_FAILED;
-  switch (error->code) {
-  case MUSTER_ERROR_UNAVAILABLE:
-    return MUSTER_EXIT_NO_ANSWER;
-  case MUSTER_ERROR_DEADLINE_EXCEEDED:
-    return MUSTER_EXIT_NOT_READY;
-  case MUSTER_ERROR_INVALID_ARGUMENT:
-  case MUSTER_ERROR_NOT_FOUND:
-  case MUSTER_ERROR_ALREADY_EXISTS:
-  case MUSTER_ERROR_DATA_LOSS:
-  case MUSTER_ERROR_UNIMPLEMENTED:
-  case MUSTER_ERROR_PERMISSION_DENIED:
-  case MUSTER_ERROR_UNAUTHENTICATED:
-    return MUSTER_EXIT_BAD_INPUT;
-  default:
-    return MUSTER_EXIT_FAILED;
-  }
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MUSTER_LEAVES_TIDILY)
-MusterExit
-muster_cli_leave (MusterExit code)
-{
-  muster_cli_log_flush ();
-  return code;
-}
-#else
-MusterExit
-muster_cli_leave (MusterExit code)
-{
-  muster_cli_log_flush ();
-  fflush (NULL);
-  _exit (code);
-}
-#endif
-
-MusterExit
-muster_cli_fail (const GError *error)
-{
-  muster_cli_say (stderr, "muster: %s\n", error->message);
-  return muster_cli_exit_of (error);
-}
-
-gboolean
-muster_cli_is_terminal (FILE *stream)
-{
-  return isatty (fileno (stream)) && g_strcmp0 (g_getenv ("TERM"), "dumb") != 0;
-}
-
-gboolean
-muster_cli_read_credentials (const MusterRpcSecurity *files, MusterRpcCredentials **credentials,
-                             GError **error)
-{
-  MusterRpcCredentials *read = NULL;
-  if (files->tls || files->ca_file != NULL || files->certificate_file != NULL ||
-      files->key_file != NULL || files->token_file != NULL || files->roles != NULL) {
-    read = muster_rpc_credentials_new (files, error);
-    if (read == NULL)
-      return FALSE;
-  }
-  *credentials = read;
+  if (!g_option_context_parse_strv (context, words, error) ||
+      ((wants & MUSTER_CLI_LOG) &&
+       !muster_cli_log_set (options->log_level, options->log_format, MUSTER_LOG_OF_COMMAND, error)))
+    return FALSE;
+  char **others = *words + 1;
+  if (rest == NULL && *others != NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "unexpected argument '%s'; see `muster help %s`", *others, **words);
+  if (rest != NULL)
+    *rest = g_strdupv (others);
   return TRUE;
 }
 
-static MusterRpcSecurity
-security_of (const MusterCliOptions *options)
-{
-  return (MusterRpcSecurity){
-      .ca_file = options->tls_ca,
-      .certificate_file = options->tls_cert,
-      .key_file = options->tls_key,
-      .token_file = options->token_file,
-      .tls = g_str_has_prefix (options->target, "grpcs://"),
-  };
-}
-
 gboolean
-muster_cli_credentials (const MusterCliOptions *options, MusterRpcCredentials **credentials,
-                        GError **error)
+muster_cli_parse (int argc, char **argv, const char *usage, const char *summary,
+                  const GOptionEntry *entries, MusterCliWants wants, MusterCliOptions *options,
+                  char ***rest, GError **error)
 {
-  MusterRpcSecurity files = security_of (options);
-  return muster_cli_read_credentials (&files, credentials, error);
-}
+  const char *command = argv[0];
+  g_autofree char *program = g_strdup_printf ("muster %s", command);
+  g_autoptr (GOptionContext) context = g_option_context_new (usage);
+  g_autoptr (GArray) all = collect_entries (entries, wants, options);
+  g_option_context_add_main_entries (context, (const GOptionEntry *)all->data, NULL);
+  g_option_context_set_help_enabled (context, FALSE);
 
-MusterMaster *
-muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
-                      MusterRpcCredentials **credentials, GError **error)
-{
-  MusterRpcSecurity security = *files;
-  g_autoptr (MusterRpcCredentials) read = NULL;
-  security.tls = security.tls || g_str_has_prefix (target, "grpcs://");
-  if (!muster_cli_read_credentials (&security, &read, error))
-    return NULL;
-  MusterMaster *master = muster_master_new_secured (target, read, error);
-  if (master != NULL && credentials != NULL)
-    *credentials = g_steal_pointer (&read);
-  return master;
-}
-
-MusterMaster *
-muster_cli_master (const MusterCliOptions *options, GError **error)
-{
-  MusterRpcSecurity files = security_of (options);
-  return muster_cli_master_at (options->target, &files, NULL, error);
-}
-
-/* gRPC reports only a closed connection if one side uses TLS and the other doesn't. */
-void
-muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_us, GError **error)
-{
-  g_auto (MusterDiagnosis) diagnosis = {0};
-  gboolean tls;
-  const char *target = options->target, *address = muster_address_in_target (target, &tls);
-  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  if (address == NULL || !muster_error_is (*error, MUSTER_ERROR_UNAVAILABLE))
-    return;
-  const gint64 left_us = muster_deadline_remaining (deadline_us, now_us);
-  muster_diagnose (address, tls, now_us + CLAMP (left_us, MUSTER_SECOND, LONGEST_DIAGNOSIS_US),
-                   NULL, &diagnosis);
-  if (diagnosis.stage != MUSTER_REACH_TLS_FAILED)
-    return;
-  g_clear_error (error);
-  muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s", target, diagnosis.text);
-}
-
-MusterSession *
-muster_cli_create_session (MusterMaster *master, MusterGraph *graph,
-                           const MusterCliOptions *options, gint64 deadline_us, GError **error)
-{
-  g_autoptr (GError) failure = NULL;
-  MusterSession *session =
-      muster_master_create_session (master, graph, options->config, deadline_us, NULL, &failure);
-  if (session != NULL)
-    return session;
-  muster_cli_explain_no_answer (options, deadline_us, &failure);
-  g_propagate_error (error, g_steal_pointer (&failure));
-  return NULL;
-}
-
-MusterSessionManager *
-muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
-                    gint64 recovery_wait_us, GError **error)
-{
-  MusterSessionManagerOptions manager = {
-      .local_init_op = muster_scaffold_local_init_op (scaffold),
-      .ready_op = muster_scaffold_ready_op (scaffold),
-      .ready_for_local_init_op = muster_scaffold_ready_for_local_init_op (scaffold),
-      .recovery_wait_us = recovery_wait_us,
-      .model = options->model,
-      .task = options->task,
-      .meta_graph = muster_scaffold_meta_graph (scaffold),
-      .cluster = (const char *const *)options->addresses,
-      .chief = options->chief,
-      .config = options->config,
-  };
-  return muster_session_manager_new (muster_scaffold_graph (scaffold), &manager, error);
+  g_set_prgname (program);
+  g_auto (GStrv) words = g_new0 (char *, argc + 1);
+  for (int i = 0; i < argc; i++)
+    words[i] = g_strdup (argv[i]);
+  if (asks_for_help (words)) {
+    print_help (command, usage, summary, all);
+    exit (MUSTER_EXIT_DONE);
+  }
+  if (parse_words (context, wants, options, &words, rest, error))
+    return check_common (command, wants, options, error);
+  g_prefix_error (error, "%s: ", command);
+  return FALSE;
 }

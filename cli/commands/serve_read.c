@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the options of `muster serve` describe: the server, the master, and their credentials. */
+#include "cli/commands/serve_options.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "cli/commands/serve_files.h"
+#include "cli/commands/serve_listen.h"
+#include "cli/common/cli.h"
+#include "cli/common/memory_size.h"
+#include "engine/session/local_master.h"
+#include "tensorflow/tensorflow_master.h"
+
+#include <string.h>
+
+#define DEFAULT_MAX_MEMORY "80%"
+#define DEFAULT_GRACE_US   (30 * MUSTER_SECOND)
+
+/* --- the server --- */
+
+/* Names without the refused characters. */
+static gboolean
+check_names (const MusterServeOptions *self, const char *name, char **given, const char *refused,
+             const char *use, GError **error)
+{
+  for (; given != NULL && *given != NULL; given++)
+    if (**given == '\0' || strpbrk (*given, refused) != NULL)
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s: invalid name '%s' (use %s)",
+                          muster_serve_options_name (self, name), *given, use);
+  return TRUE;
+}
+
+/* 0 if the option is absent: the default. */
+static gboolean
+check_limit (const MusterServeOptions *self, const char *name, gint64 given, gint64 most,
+             GError **error)
+{
+  if (given >= 0 && given <= most)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s=%" G_GINT64_FORMAT " is out of range (use 1 to %" G_GINT64_FORMAT ")",
+                      muster_serve_options_name (self, name), given, most);
+}
+
+static gboolean
+read_memory (const MusterServeOptions *self, gsize *n_bytes, GError **error)
+{
+  const char *text = self->max_memory != NULL ? self->max_memory : DEFAULT_MAX_MEMORY;
+  guint64 read;
+  if (!muster_cli_memory_size (text, muster_memory_total (), &read, error)) {
+    g_prefix_error (error, "%s: ", muster_serve_options_name (self, "max-memory"));
+    return FALSE;
+  }
+  *n_bytes = (gsize)read;
+  return TRUE;
+}
+
+static gboolean
+read_limits (const MusterServeOptions *self, MusterServerLimits *limits, GError **error)
+{
+  gsize memory_bytes;
+  if (!check_limit (self, "max-sessions", self->max_sessions, G_MAXINT, error) ||
+      !check_limit (self, "max-graph-bytes", self->max_graph_bytes, G_MAXINT64, error) ||
+      !check_limit (self, "max-steps", self->max_steps, G_MAXINT, error) ||
+      !check_limit (self, "max-watchers", self->max_watchers, G_MAXINT, error) ||
+      !check_limit (self, "max-request-bytes", self->max_request_bytes, G_MAXINT32, error) ||
+      !read_memory (self, &memory_bytes, error))
+    return FALSE;
+  *limits = (MusterServerLimits){
+      .sessions = (guint)self->max_sessions,
+      .graph_bytes = (gsize)self->max_graph_bytes,
+      .steps = (guint)self->max_steps,
+      .watchers = (guint)self->max_watchers,
+      .request_bytes = (gsize)self->max_request_bytes,
+      .memory_bytes = memory_bytes,
+  };
+  return TRUE;
+}
+
+/* Reads a time, which must be above 0; "forever" is stored as 0, as if absent. */
+static gboolean
+read_time (const MusterServeOptions *self, const char *name, const char *text, gint64 *time_us,
+           GError **error)
+{
+  if (text == NULL)
+    return TRUE;
+  if (!muster_cli_duration (text, time_us, error)) {
+    g_prefix_error (error, "%s: ", muster_serve_options_name (self, name));
+    return FALSE;
+  }
+  if (*time_us >= MUSTER_SECOND)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s: invalid time '%s' (use 1s or more)",
+                      muster_serve_options_name (self, name), text);
+}
+
+static gboolean
+read_grace (MusterServeOptions *self, GError **error)
+{
+  self->grace_us = DEFAULT_GRACE_US;
+  if (self->grace == NULL || muster_cli_duration (self->grace, &self->grace_us, error))
+    return TRUE;
+  g_prefix_error (error, "%s: ", muster_serve_options_name (self, "grace"));
+  return FALSE;
+}
+
+static gboolean
+read_credentials (MusterServeOptions *self, GError **error)
+{
+  const MusterRpcSecurity files = {
+      .certificate_file = self->tls_cert,
+      .key_file = self->tls_key,
+      .ca_file = self->tls_ca,
+      .token_file = self->token,
+      .serves = TRUE,
+      .roles = (const char *const *)self->roles,
+  };
+  if (self->roles != NULL && self->tls_ca == NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "%s gives roles to client certificates; set %s, the CA that signs them",
+                        muster_serve_options_name (self, "role"),
+                        muster_serve_options_name (self, "tls-ca"));
+  return muster_cli_read_credentials (&files, &self->credentials, error);
+}
+
+gboolean
+muster_serve_options_server (MusterServeOptions *self, MusterServerOptions *server, GError **error)
+{
+  MusterServerOptions options = {.insecure = self->insecure};
+  self->users = muster_serve_users (self->allow_users, self->addresses, error);
+  if (self->users == NULL ||
+      !check_names (self, "expect", self->expected, "", "a model's name", error) ||
+      !check_names (self, "http-host", self->http_hosts, "/: ", "a host name", error) ||
+      !read_credentials (self, error) || !read_limits (self, &options.limits, error) ||
+      !read_time (self, "idle-session", self->idle_session, &options.idle_session_us, error) ||
+      !read_grace (self, error) ||
+      !read_time (self, "chief-lease", self->chief_lease, &options.chief_lease_us, error))
+    return FALSE;
+  options.credentials = self->credentials;
+  options.users = (const guint32 *)(gconstpointer)self->users->data;
+  options.n_users = self->users->len;
+  options.expected = (const char *const *)self->expected;
+  options.http_hosts = (const char *const *)self->http_hosts;
+  *server = options;
+  return TRUE;
+}
+
+/* --- the master --- */
+
+MusterMaster *
+muster_serve_options_master (MusterServeOptions *self, GError **error)
+{
+  const MusterRpcSecurity files = {
+      .certificate_file = self->master_cert,
+      .key_file = self->master_key,
+      .ca_file = self->master_ca,
+      .token_file = self->master_token,
+  };
+  g_autoptr (MusterStorage) storage = NULL;
+  const char *target = self->target != NULL ? self->target : "local";
+  if (!check_limit (self, "max-op-bytes", self->max_op_bytes, G_MAXINT64, error) ||
+      !muster_serve_files_storage (self, &storage, error))
+    return NULL;
+  const MusterLocalMasterOptions options = {.storage = storage,
+                                            .max_op_bytes = (guint64)self->max_op_bytes};
+  if (self->max_op_bytes != 0 && !g_str_equal (target, "local")) {
+    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                 "%s has no effect on '%s': it limits operations that run in this "
+                 "process; remove it, or use --master=local",
+                 muster_serve_options_name (self, "max-op-bytes"), target);
+    return NULL;
+  }
+  g_autoptr (MusterMaster) master =
+      muster_serve_files_are_of_child (self)
+          ? muster_tensorflow_master_new_within (target, (const char *const *)self->data_dirs,
+                                                 error)
+          : muster_cli_master_at (target, &files, &self->master_credentials, error);
+  if (master == NULL || (self->max_op_bytes == 0 && storage == NULL))
+    return g_steal_pointer (&master);
+  return muster_local_master_new_with_options (&options);
+}
+
+/* --- files that are read again --- */
+
+void
+muster_serve_options_refresh (const MusterServeOptions *self)
+{
+  muster_rpc_credentials_refresh (self->credentials);
+  muster_rpc_credentials_refresh (self->master_credentials);
+}
+
+static void
+reload (MusterRpcCredentials *credentials)
+{
+  g_autoptr (GError) error = NULL;
+  if (credentials != NULL && !muster_rpc_credentials_reload (credentials, &error))
+    muster_log (G_LOG_LEVEL_WARNING, "reload", "MESSAGE",
+                "the certificates and tokens in use are kept: %s", error->message);
+}
+
+void
+muster_serve_options_reload (const MusterServeOptions *self)
+{
+  muster_log (G_LOG_LEVEL_INFO, "reload", "MESSAGE", "reading certificates and tokens (SIGHUP)");
+  reload (self->credentials);
+  reload (self->master_credentials);
+}

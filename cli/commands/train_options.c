@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/train_options.h"
+
+#include "cli/commands/train_tiers.h"
+
+#include <string.h>
+
+#define COMMON                                                                                     \
+  (MUSTER_CLI_META_GRAPH | MUSTER_CLI_TIMEOUT | MUSTER_CLI_JSON | MUSTER_CLI_MODEL |               \
+   MUSTER_CLI_CLUSTER | MUSTER_CLI_TRACE | MUSTER_CLI_SECURITY | MUSTER_CLI_LOG)
+
+static const char summary[] =
+    "Trains a model to a global step; each task runs this command. The chief initialises the\n"
+    "model or restores the latest checkpoint of --checkpoint-dir, saves there, and ends the job;\n"
+    "workers wait for the model and train it together. If the master is lost, train retries and\n"
+    "resumes. At SIGTERM it stops, saves if the grace is long enough, and exits with 6; the same\n"
+    "command resumes from there.\n\n"
+    "Set --task and --tasks, or TF_CONFIG. Without them the job has one task. With --task=auto "
+    "all\n"
+    "tasks of a job run the same command and may start and stop at any time. One of them is the\n"
+    "chief; when it is gone, another takes over. Each batch goes to one of the running tasks.\n\n"
+    "To try it without files of your own: muster train --example --checkpoint-dir=run\n\n"
+    "  muster train --meta-graph=digits.meta --master=local --feed=x:0=@images.npy "
+    "--feed=y:0=@labels.npy \\\n"
+    "      --epochs=10 --checkpoint-dir=run";
+
+#define AT(field) MUSTER_CLI_AT (MusterTrainOptions, field)
+
+static const GOptionEntry entries[] = {
+    {"master", 0, 0, G_OPTION_ARG_STRING, AT (common.target),
+     "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT, with TLS "
+     "grpcs://HOST:PORT, or unix:/PATH (default: from TF_CONFIG)",
+     "TARGET"},
+    {"task", 0, 0, G_OPTION_ARG_STRING, AT (common.task),
+     "this task: chief:0, worker:N with N from 0, or auto: all tasks are equal (default: from "
+     "TF_CONFIG, or chief:0)",
+     "TASK"},
+    {"tasks", 0, 0, G_OPTION_ARG_INT, AT (tasks),
+     "number of tasks, including the chief (default: from TF_CONFIG, or 1)", "N"},
+    {"min-tasks", 0, 0, G_OPTION_ARG_INT, AT (min_tasks),
+     "with --task=auto: number of tasks to wait for before training starts (default: 1)", "N"},
+    {"max-tasks", 0, 0, G_OPTION_ARG_INT, AT (max_tasks),
+     "with --task=auto: maximum number of tasks; further ones wait for a place (default: 64)",
+     "N"},
+    {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (feeds),
+     "data to feed in batches of rows: a NumPy file or a JSON list (default: none; the graph has "
+     "its own input)",
+     "NAME=VALUE|NAME=@FILE.npy"},
+    {"rows", 0, 0, G_OPTION_ARG_STRING, AT (rows),
+     "rows of each NumPy file to use, such as 1500:1600 or 1500: (default: all)", "FIRST:END"},
+    {"batch-size", 0, 0, G_OPTION_ARG_INT64, AT (batch_size),
+     "number of rows in a batch (default: the graph's batch size, else 32)", "N"},
+    {"seed", 0, 0, G_OPTION_ARG_INT64, AT (seed), "seed of the shuffle of the rows (default: 0)",
+     "N"},
+    {"steps", 0, 0, G_OPTION_ARG_INT64, AT (steps),
+     "global step, shared by all tasks, at which training ends (required, or --epochs)", "N"},
+    {"epochs", 0, 0, G_OPTION_ARG_INT64, AT (epochs),
+     "number of passes over the rows after which training ends (required, or --steps)", "N"},
+    {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (directory),
+     "checkpoint directory: the latest checkpoint is restored, new ones are saved (default: "
+     "none)",
+     "DIR"},
+    {"fast-dir", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, AT (fast_dirs),
+     "faster directory in front of it, such as one in memory; may be repeated, fastest first. "
+     "Settings: every=STEPS or secs=TIME between checkpoints (default: 10s), keep=N of them "
+     "(default: 2)",
+     "DIR[,SETTINGS]"},
+    {"save-every", 0, 0, G_OPTION_ARG_STRING, AT (save_every),
+     "number of steps between checkpoints; auto: chosen from the cost of a save and the failures "
+     "seen (default: --save-secs)",
+     "STEPS|auto"},
+    {"save-share", 0, 0, G_OPTION_ARG_STRING, AT (save_share),
+     "of --save-every=auto: share of the time that saves may hold training (default: 1%)",
+     "PERCENT"},
+    {"save-secs", 0, 0, G_OPTION_ARG_STRING, AT (save_secs),
+     "time between checkpoints (default: 10m)", "TIME"},
+    {"keep", 0, 0, G_OPTION_ARG_INT, AT (keep),
+     "number of checkpoints to keep (-1: all; default: the meta graph's max_to_keep)", "N"},
+    {"keep-best", 0, 0, G_OPTION_ARG_INT, AT (keep_best),
+     "number of checkpoints with the best --metric to keep beside the newest (-1: none; default: "
+     "as the directory's last job)",
+     "N"},
+    {"keep-every-steps", 0, 0, G_OPTION_ARG_INT64, AT (keep_every_steps),
+     "keep checkpoints whose step is divisible by N for good (-1: none; default: as the "
+     "directory's last job)",
+     "N"},
+    {"metric", 0, 0, G_OPTION_ARG_STRING, AT (metric),
+     "metric of --keep-best: a tensor or op of the graph, loss (that of --loss), or a name that "
+     "`muster checkpoint mark` gives values to; and whether its max or min is best (default: as "
+     "the directory's last job)",
+     "NAME[:OUTPUT]:max|min"},
+    {"allow-missing", 0, 0, G_OPTION_ARG_NONE, AT (allow_missing),
+     "initialise variables that are missing in the checkpoint, including positions", NULL},
+    {"no-positions", 0, 0, G_OPTION_ARG_NONE, AT (no_positions),
+     "don't store each task's position in the data in the model", NULL},
+    {"log-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (log_dir),
+     "local directory for TensorBoard event files (default: a local checkpoint directory)", "DIR"},
+    {"loss", 0, 0, G_OPTION_ARG_STRING, AT (loss),
+     "scalar to report; training stops if it is NaN (default: the first in the collection "
+     "'losses')",
+     "NAME"},
+    {"grace", 0, 0, G_OPTION_ARG_STRING, AT (grace),
+     "time to save and exit after SIGTERM (default: 30s)", "TIME"},
+    {"step-timeout", 0, 0, G_OPTION_ARG_STRING, AT (step_timeout),
+     "time after which a step's session is considered lost (default: forever)", "TIME"},
+    {"save-timeout", 0, 0, G_OPTION_ARG_STRING, AT (save_timeout),
+     "time after which a save fails (default: forever)", "TIME"},
+    {"save-blocking", 0, 0, G_OPTION_ARG_NONE, AT (save_blocking),
+     "stop training while a checkpoint is written, instead of writing it in the background", NULL},
+    {"drill", 0, 0, G_OPTION_ARG_NONE, AT (drill),
+     "rehearse a preemption and report the remaining grace", NULL},
+    {"overwrite", 0, 0, G_OPTION_ARG_NONE, AT (overwrite),
+     "start a job that is over, or that another chief has prepared", NULL},
+    {"restore", 0, 0, G_OPTION_ARG_NONE, AT (restore),
+     "restore the latest checkpoint, even if a chief that died left the model whole on the "
+     "master",
+     NULL},
+    {"example", 0, 0, G_OPTION_ARG_NONE, AT (example),
+     "train the installed example, handwritten digits: sets --meta-graph and --feed, and if they "
+     "aren't given --master=local, --loss and --epochs=20",
+     NULL},
+    {NULL}};
+
+void
+muster_train_options_clear (MusterTrainOptions *self)
+{
+  muster_cli_options_clear (&self->common);
+  g_strfreev (self->feeds);
+  g_free (self->rows);
+  g_free (self->directory);
+  g_strfreev (self->fast_dirs);
+  muster_train_tiers_free (self->fast, self->n_fast);
+  g_free (self->save_every);
+  g_free (self->save_share);
+  g_free (self->save_secs);
+  g_free (self->metric);
+  g_free (self->log_dir);
+  g_free (self->loss);
+  g_free (self->grace);
+  g_free (self->step_timeout);
+  g_free (self->save_timeout);
+}
+
+static gboolean
+parse_save_every (MusterTrainOptions *self, GError **error)
+{
+  self->save_auto = g_strcmp0 (self->save_every, "auto") == 0;
+  return self->save_every == NULL || self->save_auto ||
+         g_ascii_string_to_signed (self->save_every, 10, 1, G_MAXINT64, &self->save_steps, NULL) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid --save-every '%s' (use a number of steps of 1 or more, or auto)",
+                      self->save_every);
+}
+
+/* "1" and "1%" */
+static gboolean
+parse_save_share (MusterTrainOptions *self, GError **error)
+{
+  char *end = NULL;
+  if (self->save_share == NULL)
+    return TRUE;
+  const double percent = g_ascii_strtod (self->save_share, &end);
+  self->share = percent / 100;
+  return (end != self->save_share && (*end == '\0' || strcmp (end, "%") == 0) && percent > 0 &&
+          percent < 100) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid --save-share '%s' (use a percentage such as 1 or 0.5)",
+                      self->save_share);
+}
+
+/* What is wrong with options together (nullable). */
+static const char *
+find_conflict (const MusterTrainOptions *self)
+{
+  if ((self->steps != 0) == (self->epochs != 0))
+    return "train needs either --steps=N, the global step to reach, or --epochs=N";
+  if (self->steps < 0 || self->epochs < 0)
+    return "--steps and --epochs must be 1 or more";
+  if (self->batch_size < 0)
+    return "--batch-size must be 1 or more";
+  if (self->save_every != NULL && self->save_secs != NULL)
+    return "--save-every can't be combined with --save-secs";
+  if (self->save_share != NULL && g_strcmp0 (self->save_every, "auto") != 0)
+    return "--save-share needs --save-every=auto";
+  if (self->epochs > 0 && self->feeds == NULL)
+    return "--epochs needs --feed, whose rows it counts; for the graph's own input use --steps=N";
+  if (self->keep_best > 0 && self->metric == NULL)
+    return "--keep-best needs --metric=NAME:max or NAME:min, such as loss:min";
+  if (self->fast_dirs != NULL && self->directory == NULL)
+    return "--fast-dir needs --checkpoint-dir, the durable directory behind it";
+  if (self->min_tasks < 0 || self->max_tasks < 0)
+    return "--min-tasks and --max-tasks must be 1 or more";
+  if (self->feeds == NULL && (self->rows != NULL || self->batch_size > 0))
+    return "--rows and --batch-size need --feed=NAME=@FILE.npy";
+  return NULL;
+}
+
+/* An absent one stays 0. */
+static gboolean
+read_time (const char *text, gint64 *time_us, GError **error)
+{
+  return text == NULL || muster_cli_duration (text, time_us, error);
+}
+
+static gboolean
+read_times (MusterTrainOptions *self, GError **error)
+{
+  if (!read_time (self->save_secs, &self->save_us, error) ||
+      !read_time (self->grace, &self->grace_us, error) ||
+      !read_time (self->step_timeout, &self->step_timeout_us, error) ||
+      !read_time (self->save_timeout, &self->save_timeout_us, error))
+    return FALSE;
+  if (self->step_timeout_us == MUSTER_WAIT_FOREVER)
+    self->step_timeout_us = 0;
+  return self->save_us > 0 || self->save_secs == NULL ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid --save-secs '%s' (use 1s or more)", self->save_secs);
+}
+
+static gboolean
+check_options (MusterTrainOptions *self, GError **error)
+{
+  const char *conflict = find_conflict (self);
+  if (conflict != NULL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", conflict);
+  return muster_cli_check_path ("--checkpoint-dir", self->directory, error) &&
+         muster_cli_check_path ("--log-dir", self->log_dir, error) &&
+         parse_save_every (self, error) && parse_save_share (self, error) &&
+         muster_train_tiers_parse (self->fast_dirs, &self->fast, &self->n_fast, error) &&
+         read_times (self, error);
+}
+
+gboolean
+muster_train_options_parse (MusterTrainOptions *self, char *const *words, GError **error)
+{
+  g_autofree GOptionEntry *bound = muster_cli_bind (entries, self);
+  return muster_cli_parse ((int)g_strv_length ((char **)words), (char **)words, "", summary, bound,
+                           COMMON, &self->common, NULL, error) &&
+         check_options (self, error);
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A command's master, its credentials and its session. */
+#include "cli/common/cli.h"
+#include "master/remote/target.h"
+#include "rpc/address.h"
+#include "rpc/client/diagnose.h"
+
+#define LONGEST_DIAGNOSIS_US (5 * MUSTER_SECOND) /* for a port that closed the connection */
+
+gboolean
+muster_cli_read_credentials (const MusterRpcSecurity *files, MusterRpcCredentials **credentials,
+                             GError **error)
+{
+  MusterRpcCredentials *read = NULL;
+  if (files->tls || files->ca_file != NULL || files->certificate_file != NULL ||
+      files->key_file != NULL || files->token_file != NULL || files->roles != NULL) {
+    read = muster_rpc_credentials_new (files, error);
+    if (read == NULL)
+      return FALSE;
+  }
+  *credentials = read;
+  return TRUE;
+}
+
+static MusterRpcSecurity
+security_of (const MusterCliOptions *options)
+{
+  return (MusterRpcSecurity){
+      .ca_file = options->tls_ca,
+      .certificate_file = options->tls_cert,
+      .key_file = options->tls_key,
+      .token_file = options->token_file,
+      .tls = g_str_has_prefix (options->target, "grpcs://"),
+  };
+}
+
+gboolean
+muster_cli_credentials (const MusterCliOptions *options, MusterRpcCredentials **credentials,
+                        GError **error)
+{
+  MusterRpcSecurity files = security_of (options);
+  return muster_cli_read_credentials (&files, credentials, error);
+}
+
+MusterMaster *
+muster_cli_master_at (const char *target, const MusterRpcSecurity *files,
+                      MusterRpcCredentials **credentials, GError **error)
+{
+  MusterRpcSecurity security = *files;
+  g_autoptr (MusterRpcCredentials) read = NULL;
+  security.tls = security.tls || g_str_has_prefix (target, "grpcs://");
+  if (!muster_cli_read_credentials (&security, &read, error))
+    return NULL;
+  MusterMaster *master = muster_master_new_secured (target, read, error);
+  if (master != NULL && credentials != NULL)
+    *credentials = g_steal_pointer (&read);
+  return master;
+}
+
+MusterMaster *
+muster_cli_master (const MusterCliOptions *options, GError **error)
+{
+  MusterRpcSecurity files = security_of (options);
+  return muster_cli_master_at (options->target, &files, NULL, error);
+}
+
+/* gRPC reports only a closed connection if one side uses TLS and the other doesn't. */
+void
+muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_us, GError **error)
+{
+  g_auto (MusterDiagnosis) diagnosis = {0};
+  gboolean tls;
+  const char *target = options->target, *address = muster_address_in_target (target, &tls);
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (address == NULL || !muster_error_is (*error, MUSTER_ERROR_UNAVAILABLE))
+    return;
+  const gint64 left_us = muster_deadline_remaining (deadline_us, now_us);
+  muster_diagnose (address, tls, now_us + CLAMP (left_us, MUSTER_SECOND, LONGEST_DIAGNOSIS_US),
+                   NULL, &diagnosis);
+  if (diagnosis.stage != MUSTER_REACH_TLS_FAILED)
+    return;
+  g_clear_error (error);
+  muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "no answer from '%s': %s", target, diagnosis.text);
+}
+
+MusterSession *
+muster_cli_create_session (MusterMaster *master, MusterGraph *graph,
+                           const MusterCliOptions *options, gint64 deadline_us, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  MusterSession *session =
+      muster_master_create_session (master, graph, options->config, deadline_us, NULL, &failure);
+  if (session != NULL)
+    return session;
+  muster_cli_explain_no_answer (options, deadline_us, &failure);
+  g_propagate_error (error, g_steal_pointer (&failure));
+  return NULL;
+}
+
+MusterSessionManager *
+muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
+                    gint64 recovery_wait_us, GError **error)
+{
+  MusterSessionManagerOptions manager = {
+      .local_init_op = muster_scaffold_local_init_op (scaffold),
+      .ready_op = muster_scaffold_ready_op (scaffold),
+      .ready_for_local_init_op = muster_scaffold_ready_for_local_init_op (scaffold),
+      .recovery_wait_us = recovery_wait_us,
+      .model = options->model,
+      .task = options->task,
+      .meta_graph = muster_scaffold_meta_graph (scaffold),
+      .cluster = (const char *const *)options->addresses,
+      .chief = options->chief,
+      .config = options->config,
+  };
+  return muster_session_manager_new (muster_scaffold_graph (scaffold), &manager, error);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/meta_graph/meta_graph.h"
+#include "master/master.h"
+#include "ready/backoff.h"
+
+G_BEGIN_DECLS
+
+/**
+ * MusterSessionManagerOptions:
+ * @local_init_op: runs after every restore or init, and in each waiter. Without
+ *   @ready_for_local_init_op, a waiter that ran it before the model was ready runs it again
+ *   (nullable)
+ * @local_init_ops: (array zero-terminated=1): a list instead, run in one step (nullable)
+ * @ready_op: NULL: readiness isn't checked
+ * @ready_for_local_init_op: the gate before local init; needs local_init_op
+ * @recovery_wait_us: the maximum interval between readiness checks in microseconds; 0: 30 s; below
+ *   0 is INVALID_ARGUMENT
+ * @local_init_run_options: a serialised RunOptions (nullable)
+ * @config: a serialised ConfigProto for every session (nullable)
+ * @clock: NULL: the machine's
+ * @model: The model's name in announcements, on muster's servers. With a name, the chief claims the
+ *   model before it runs anything; waiters see the chief's phase, aren't ready before its init
+ *   function has ended, and are notified when the job is over. NULL: no claim, no announcements.
+ * @task: this task's name in messages, such as "worker:3" (nullable)
+ * @meta_graph: gives the task that owns a variable, for reasons (nullable)
+ * @cluster: (array zero-terminated=1): "ps:0=HOST:PORT": probed when the master doesn't answer
+ *   (nullable)
+ * @chief: "chief:0=HOST:PORT": the chief's master, in a cluster whose tasks have their own masters;
+ *   for remedies in reasons (nullable)
+ * @waiting: the retries of waiters; %NULL: muster_retry_waiting; copied
+ * @preparing: the retries of the chief; %NULL: muster_retry_preparing; copied
+ *
+ * What a manager is made of.
+ */
+typedef struct {
+  const char *local_init_op;
+  const char *const *local_init_ops;
+  const char *ready_op;
+  const char *ready_for_local_init_op;
+  gint64 recovery_wait_us;
+  GBytes *local_init_run_options;
+  GBytes *config;
+  MusterClock *clock;
+  const char *model;
+  const char *task;
+  MusterMetaGraph *meta_graph;
+  const char *const *cluster;
+  const char *chief;
+  const MusterRetryPolicy *waiting;
+  const MusterRetryPolicy *preparing;
+} MusterSessionManagerOptions;
+
+#define MUSTER_TYPE_SESSION_MANAGER_OPTIONS (muster_session_manager_options_get_type ())
+GType muster_session_manager_options_get_type (void);
+
+/**
+ * muster_session_manager_options_new:
+ *
+ * Creates options with all defaults.
+ *
+ * Returns: (transfer full): options
+ */
+MusterSessionManagerOptions *muster_session_manager_options_new (void);
+
+/**
+ * muster_session_manager_options_copy:
+ * @self: options
+ *
+ * Copies them with all that they point to.
+ *
+ * Returns: (transfer full): a copy
+ */
+MusterSessionManagerOptions *
+muster_session_manager_options_copy (const MusterSessionManagerOptions *self);
+
+/**
+ * muster_session_manager_options_free:
+ * @self: (nullable): a copy
+ *
+ * Frees a copy.
+ */
+void muster_session_manager_options_free (MusterSessionManagerOptions *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessionManagerOptions, muster_session_manager_options_free)
+
+/**
+ * muster_session_manager_options_set_local_init_ops:
+ * @self: a copy
+ * @ops: (array zero-terminated=1) (nullable): ops, run in one step
+ *
+ * Sets the field local_init_ops of a copy.
+ */
+void muster_session_manager_options_set_local_init_ops (MusterSessionManagerOptions *self,
+                                                        const char *const *ops);
+
+/**
+ * muster_session_manager_options_set_cluster:
+ * @self: a copy
+ * @tasks: (array zero-terminated=1) (nullable): tasks: "ps:0=HOST:PORT"
+ *
+ * Sets the field cluster of a copy.
+ */
+void muster_session_manager_options_set_cluster (MusterSessionManagerOptions *self,
+                                                 const char *const *tasks);
+
+/**
+ * muster_session_manager_options_set_local_init_run_options:
+ * @self: a copy
+ * @run_options: (nullable): a serialised RunOptions
+ *
+ * Sets the field of that name in a copy.
+ */
+void muster_session_manager_options_set_local_init_run_options (MusterSessionManagerOptions *self,
+                                                                GBytes *run_options);
+
+/**
+ * muster_session_manager_options_set_config:
+ * @self: a copy
+ * @config: (nullable): a serialised ConfigProto for every session
+ *
+ * Sets the field of that name in a copy.
+ */
+void muster_session_manager_options_set_config (MusterSessionManagerOptions *self, GBytes *config);
+
+/**
+ * muster_session_manager_options_set_clock:
+ * @self: a copy
+ * @clock: (nullable): a clock; %NULL: the machine's
+ *
+ * Sets the field of that name in a copy.
+ */
+void muster_session_manager_options_set_clock (MusterSessionManagerOptions *self,
+                                               MusterClock *clock);
+
+/**
+ * muster_session_manager_options_set_meta_graph:
+ * @self: a copy
+ * @meta_graph: (nullable): gives the task that owns a variable, for reasons
+ *
+ * Sets the field of that name in a copy.
+ */
+void muster_session_manager_options_set_meta_graph (MusterSessionManagerOptions *self,
+                                                    MusterMetaGraph *meta_graph);
+
+/**
+ * muster_session_manager_options_set_waiting:
+ * @self: a copy
+ * @policy: (nullable): the retries of waiters
+ *
+ * Sets the field waiting of a copy.
+ */
+void muster_session_manager_options_set_waiting (MusterSessionManagerOptions *self,
+                                                 const MusterRetryPolicy *policy);
+
+/**
+ * muster_session_manager_options_set_preparing:
+ * @self: a copy
+ * @policy: (nullable): the retries of the chief
+ *
+ * Sets the field preparing of a copy.
+ */
+void muster_session_manager_options_set_preparing (MusterSessionManagerOptions *self,
+                                                   const MusterRetryPolicy *policy);
+
+G_END_DECLS

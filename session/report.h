@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/goodput.h"
+#include "ready/backoff.h"
+#include "ready/reasons.h"
+
+G_BEGIN_DECLS
+
+/**
+ * MusterOutcome:
+ * @MUSTER_OUTCOME_FAILED: the operation failed
+ * @MUSTER_OUTCOME_READY: the model is ready
+ * @MUSTER_OUTCOME_NOT_READY: recover: there is a session, but the model isn't ready; wait: the
+ *   model wasn't ready in time, whatever the time was spent on
+ * @MUSTER_OUTCOME_FENCED: another chief holds the model, or has prepared it
+ * @MUSTER_OUTCOME_OVER: the job has ended; there is nothing to start
+ *
+ * How an operation of a session manager ended.
+ */
+typedef enum {
+  MUSTER_OUTCOME_FAILED,
+  MUSTER_OUTCOME_READY,
+  MUSTER_OUTCOME_NOT_READY,
+  MUSTER_OUTCOME_FENCED,
+  MUSTER_OUTCOME_OVER,
+} MusterOutcome;
+
+/**
+ * MusterSessionReport:
+ * @outcome: how it ended
+ * @final_step: OVER: the job's last step; else -1
+ * @epoch: prepare: the chief's; 0: the master keeps no announcements
+ * @reasons: (element-type MusterReason): the last situation (owned, nullable)
+ * @timeline: (element-type MusterSpan): the intervals of the phases, in order; 10,000 at most
+ *   (owned, nullable)
+ * @retries: (array fixed-size=5): by #MusterFailure: the number of retries
+ * @restored_from: the checkpoint (owned, nullable)
+ * @continued: prepare: with the model on the master; nothing was restored or initialised
+ * @continued_step: if @continued: the model's step
+ * @passed_over: newer checkpoints that weren't whole, the cause, and what was done with them: lines
+ *   (owned, nullable)
+ * @restore_warning: remarks on the restore: lines (owned, nullable)
+ * @reason: recover, and operations that failed: why the model isn't ready (owned, nullable)
+ * @goodput: prepare: what the chief before has announced of the job's time (owned, nullable)
+ * @goodput_at_us: when it had measured that, an instant in microseconds
+ * @phases: (element-type MusterPhase): the phases, in order (owned, nullable)
+ * @polls: the number of readiness checks
+ * @sessions: the number of sessions created
+ * @pushed: the master pushed readiness
+ *
+ * What an operation did, for messages and logs.
+ */
+typedef struct {
+  MusterOutcome outcome;
+  gint64 final_step;
+  gint64 epoch;
+  GPtrArray *reasons;
+  GArray *timeline;
+  guint retries[MUSTER_N_FAILURES];
+  char *restored_from;
+  gboolean continued;
+  gint64 continued_step;
+  char *passed_over;
+  char *restore_warning;
+  char *reason;
+  MusterGoodput *goodput;
+  gint64 goodput_at_us;
+  GArray *phases;
+  guint polls;
+  guint sessions;
+  gboolean pushed;
+} MusterSessionReport;
+
+/**
+ * MusterPhase:
+ * @name: "devices", "connect" (until there was a session, with the pauses), "create" (of the
+ *   session that was created), "claim", "continue", "reset", "restore", "init", "local init",
+ *   "waiting" or "ready"; static
+ * @duration_us: its time in microseconds; times of one name are added
+ *
+ * The time of a phase of an operation.
+ */
+typedef struct {
+  const char *name;
+  gint64 duration_us;
+} MusterPhase;
+
+#define MUSTER_TYPE_PHASE (muster_phase_get_type ())
+GType muster_phase_get_type (void);
+
+/**
+ * muster_phase_copy:
+ * @self: a phase
+ *
+ * Copies it.
+ *
+ * Returns: (transfer full): a copy
+ */
+MusterPhase *muster_phase_copy (const MusterPhase *self);
+
+/**
+ * muster_phase_free:
+ * @self: (nullable): a copy
+ *
+ * Frees a copy.
+ */
+void muster_phase_free (MusterPhase *self);
+
+/**
+ * MusterSpan:
+ * @name: a phase's name; static
+ * @started_us: microseconds since the operation began
+ * @duration_us: microseconds
+ *
+ * One interval of a phase.
+ */
+typedef struct {
+  const char *name;
+  gint64 started_us;
+  gint64 duration_us;
+} MusterSpan;
+
+#define MUSTER_TYPE_SPAN (muster_span_get_type ())
+GType muster_span_get_type (void);
+
+/**
+ * muster_span_copy:
+ * @self: an interval
+ *
+ * Copies it.
+ *
+ * Returns: (transfer full): a copy
+ */
+MusterSpan *muster_span_copy (const MusterSpan *self);
+
+/**
+ * muster_span_free:
+ * @self: (nullable): a copy
+ *
+ * Frees a copy.
+ */
+void muster_span_free (MusterSpan *self);
+
+#define MUSTER_TYPE_SESSION_REPORT (muster_session_report_get_type ())
+GType muster_session_report_get_type (void);
+
+/**
+ * muster_session_report_new:
+ *
+ * Creates an empty report, for an operation to fill.
+ *
+ * Returns: (transfer full): a report
+ */
+MusterSessionReport *muster_session_report_new (void);
+
+/**
+ * muster_session_report_copy:
+ * @self: a report
+ *
+ * Copies it with all that it contains.
+ *
+ * Returns: (transfer full): a copy
+ */
+MusterSessionReport *muster_session_report_copy (const MusterSessionReport *self);
+
+/**
+ * muster_session_report_free:
+ * @self: (nullable): a report
+ *
+ * Frees what [ctor@SessionReport.new] or a copy gave.
+ */
+void muster_session_report_free (MusterSessionReport *self);
+
+/**
+ * muster_session_report_list_phases:
+ * @self: a report
+ * @n: (out): their number
+ *
+ * The phases of the operation, in order, for languages that can't read the field.
+ *
+ * Returns: (array length=n) (transfer none) (nullable): the phases, borrowed
+ */
+const MusterPhase *muster_session_report_list_phases (const MusterSessionReport *self, gsize *n);
+
+/**
+ * muster_session_report_list_spans:
+ * @self: a report
+ * @n: (out): their number
+ *
+ * The intervals of the phases, in order, for languages that can't read the timeline.
+ *
+ * Returns: (array length=n) (transfer none) (nullable): the intervals, borrowed
+ */
+const MusterSpan *muster_session_report_list_spans (const MusterSessionReport *self, gsize *n);
+
+/**
+ * muster_session_report_clear:
+ * @self: a report
+ *
+ * Frees what a report contains, and empties it.
+ */
+void muster_session_report_clear (MusterSessionReport *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSessionReport, muster_session_report_clear)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterSessionReport, muster_session_report_free)
+
+G_END_DECLS
