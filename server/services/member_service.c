@@ -119,10 +119,13 @@ on_chief_changed (const char *model, gpointer data)
 
 /* What all members of a model are told, without what a grant adds. */
 static void
-fill_roster (Muster__Roster *roster, guint n_slots, GArray *slots, const MusterAnnouncement *chief)
+fill_roster (Muster__Roster *roster, const MusterMemberCounts *counts, GArray *slots,
+             const MusterAnnouncement *chief)
 {
   muster__roster__init (roster);
-  roster->n_slots = (gint32)n_slots;
+  roster->n_slots = (gint32)counts->n_slots;
+  roster->tasks = (gint32)counts->n_tasks;
+  roster->min_tasks = (gint32)counts->min_tasks;
   roster->taken = (guint32 *)slots->data;
   roster->n_taken = slots->len;
   if (chief == NULL)
@@ -175,10 +178,11 @@ tell_members (MusterMemberService *self, const char *model)
   MusterServer *server = self->server;
   g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (guint32));
   g_autoptr (GArray) ids = g_array_new (FALSE, FALSE, sizeof (guint64));
-  const guint n_slots = muster_member_registry_roster (server->members, model, slots, ids);
+  MusterMemberCounts counts;
+  muster_member_registry_roster (server->members, model, slots, ids, &counts);
   g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, model);
   Muster__Roster roster;
-  fill_roster (&roster, n_slots, slots, chief);
+  fill_roster (&roster, &counts, slots, chief);
   g_autoptr (GBytes) packed = muster_pack (&roster.base);
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < ids->len; i++) {
@@ -272,6 +276,7 @@ admit (MusterMemberService *self, MusterRpcCall *call, const Muster__JoinRequest
       .n_slots = read->n_slots,
       .id = read->member,
       .n_batches = read->batches,
+      .min_tasks = read->min_tasks,
       .is_takeover = read->takeover,
   };
   MusterLimits *limits = self->server->limits;
