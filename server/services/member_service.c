@@ -102,8 +102,10 @@ on_members_changed (const char *model, gboolean is_takeover, gpointer data)
 {
   MusterServer *server = data;
   note_change (server->membership, model);
-  if (!is_takeover)
-    muster_status_watch_note (server->status_watch);
+  if (is_takeover)
+    return;
+  muster_readiness_hub_members_changed (server->hub, model);
+  muster_status_watch_note (server->status_watch);
 }
 
 static void
@@ -395,6 +397,7 @@ muster_member_service_new (MusterServer *server)
   self->alarm = muster_alarm_new (server->clock, "members", on_alarm, self);
   server->members = muster_member_registry_new (
       server->clock, muster_chief_registry_lease_us (server->registry), on_members_changed, server);
+  muster_readiness_hub_set_members (server->hub, server->members);
   muster_readiness_hub_watch_models (server->hub, on_chief_changed, self);
   return self;
 }
