@@ -372,8 +372,8 @@ waits_for_tasks (const MusterReadiness *readiness)
          readiness->n_tasks < readiness->min_tasks;
 }
 
-/* No task becomes the chief before there are enough. A living chief prepares the model even if
- * tasks have left since; they are missing for the training. */
+/* A job doesn't start before it has enough tasks. A living chief prepares the model even if tasks
+ * have left since; they are missing for the training. */
 static void
 add_job_with_too_few (GPtrArray *list, const MusterSituation *situation)
 {

@@ -15,7 +15,8 @@ G_BEGIN_DECLS
  * @is_elastic: all of the job's tasks are equal, and come and go: the master chooses the chief
  * among them (@is_worker, @task_number and @n_tasks are ignored), and batches are dealt to whoever
  * is there. It needs @model, @batches, and a master that keeps members (`muster serve`)
- * @min_tasks: of an elastic job: no task starts before so many are there; 0: 1
+ * @min_tasks: of an elastic job: no task starts before so many are there, and all pause between two
+ *   steps while there are fewer; the task that asks for the most counts; 0: 1
  * @max_tasks: of an elastic job: further tasks wait for a place; 0: 64. If it is above 64, the same
  *   in all of them
  * @model: (nullable): the model's name in announcements

@@ -480,7 +480,9 @@ muster_cli_train (int argc G_GNUC_UNUSED, char **argv)
       {"tasks", 0, 0, G_OPTION_ARG_INT, &command.tasks,
        "number of tasks, including the chief (default: from TF_CONFIG, or 1)", "N"},
       {"min-tasks", 0, 0, G_OPTION_ARG_INT, &command.min_tasks,
-       "of --task=auto: number of tasks to wait for before the job starts (default: 1)", "N"},
+       "of --task=auto: number of tasks without which the job doesn't start, and pauses (default: "
+       "1)",
+       "N"},
       {"max-tasks", 0, 0, G_OPTION_ARG_INT, &command.max_tasks,
        "of --task=auto: maximum number of tasks; further ones wait for a place (default: 64)", "N"},
       {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, &command.feeds,
