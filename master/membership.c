@@ -230,6 +230,8 @@ muster_membership_set_roster (MusterMembership *self, guint slot, const MusterRo
   g_return_if_fail (self != NULL && roster != NULL);
   MusterMembershipPrivate *own = private_of (self);
   MusterRoster *heard = muster_roster_copy (roster);
+  if (heard->n_tasks == 0)
+    heard->n_tasks = (guint)heard->n_members;
   g_mutex_lock (&own->lock);
   heard->version = own->roster != NULL ? own->roster->version + 1 : 1;
   muster_roster_free (own->roster);

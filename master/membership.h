@@ -26,6 +26,8 @@ G_DECLARE_DERIVABLE_TYPE (MusterMembership, muster_membership, MUSTER, MEMBERSHI
  * @slot: the slot that is wanted; -1: the lowest that is free
  * @n_slots: the number of the model's slots, from 1 to %MUSTER_MAX_SLOTS; the same for all of its
  *   members
+ * @min_tasks: the number of tasks without which the job waits, up to @n_slots; of its members, the
+ *   one that asks for the most counts; 0: it doesn't wait
  * @is_takeover: the task has another slot, and takes this one over for a step. The server keeps
  *   others from the slot, but counts and shows no task in it
  *
@@ -36,6 +38,7 @@ typedef struct {
   const char *task;
   gint slot;
   guint n_slots;
+  guint min_tasks;
   gboolean is_takeover;
 } MusterJoin;
 
@@ -88,6 +91,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJoin, muster_join_free)
  * @n_slots: the number of the model's slots
  * @n_members: the number of members
  * @slots: (skip): their slots, ascending; muster_roster_slots () for other languages
+ * @n_tasks: the number of the job's tasks
+ * @min_tasks: the job waits while it has fewer tasks; 0: it doesn't wait, or the server is of a
+ *   version that doesn't know
  * @has_chief: the model's chief is alive
  * @epoch: of its last chief; 0: it never had one
  * @is_over: the job is over
@@ -100,6 +106,8 @@ typedef struct {
   guint n_slots;
   gsize n_members;
   guint *slots;
+  guint n_tasks;
+  guint min_tasks;
   gboolean has_chief;
   gint64 epoch;
   gboolean is_over;
@@ -262,7 +270,7 @@ void muster_membership_set_listener (MusterMembership *self, MusterMembershipFun
  * muster_membership_set_roster:
  * @self: a membership
  * @slot: its slot
- * @roster: what was received; its version is ignored
+ * @roster: what was received; its version is ignored, and without @n_tasks each member is a task
  *
  * For implementations: notes a roster, and calls the listener.
  */

@@ -89,6 +89,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterWatchFor, muster_watch_for_free)
  *   following is known
  * @chief: NULL: no chief has ever registered (owned, nullable)
  * @graph_difference: how the waiter's graph differs from the chief's (owned, nullable)
+ * @n_tasks: if the job waits for tasks: the number that it has
+ * @min_tasks: the number that it needs; 0: it doesn't wait for tasks
  * @version: number of changes so far, counted where it is kept; 0: nothing is known
  *
  * The state that a watch pushes: whether local init may run, and whether the model is ready.
@@ -102,6 +104,8 @@ typedef struct {
   gboolean keeps_announcements;
   MusterAnnouncement *chief;
   char *graph_difference;
+  guint n_tasks;
+  guint min_tasks;
   guint64 version;
 } MusterReadiness;
 

@@ -100,8 +100,8 @@ gboolean
 muster_readiness_changed (const MusterReadiness *before, const MusterReadiness *now)
 {
   if (before->gate_open != now->gate_open || before->is_ready != now->is_ready ||
-      before->keeps_announcements != now->keeps_announcements ||
-      g_strcmp0 (before->why_gate, now->why_gate) != 0 ||
+      before->keeps_announcements != now->keeps_announcements || before->n_tasks != now->n_tasks ||
+      before->min_tasks != now->min_tasks || g_strcmp0 (before->why_gate, now->why_gate) != 0 ||
       g_strcmp0 (before->why_not_ready, now->why_not_ready) != 0 ||
       g_strcmp0 (before->graph_difference, now->graph_difference) != 0 ||
       muster_chief_changed (before->chief, now->chief))

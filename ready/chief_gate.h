@@ -27,7 +27,8 @@ void muster_readiness_add_age (MusterReadiness *readiness, gint64 passed_us);
  *   - the names and the order of the missing variables, even if their number is the same;
  *   - whether there is a chief, its phase, epoch, task, process and detail, whether it is alive and
  *     whether it has prepared the model; its step only at the end of the job;
- *   - the difference between the graphs, and whether the master keeps announcements.
+ *   - the difference between the graphs, and whether the master keeps announcements;
+ *   - how many tasks a job that waits for tasks has and needs.
  *
  * These don't: ages, the chief's step and durable step, and its is_ready, which is the result of
  * the server's own run of the ready op. A version counts the changes: two states with the same

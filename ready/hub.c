@@ -27,6 +27,7 @@ typedef struct {
 struct _MusterReadinessHub {
   MusterMaster *master;          /* (owned) */
   MusterChiefRegistry *registry; /* (not owned) (nullable) */
+  MusterMemberRegistry *members; /* (not owned) (nullable) */
   MusterClock *clock;            /* (owned) */
   gulong changed_id;             /* 0: the master doesn't report changes */
   GThread *thread;
@@ -210,12 +211,10 @@ readiness_changed (gpointer data)
   g_mutex_unlock (&self->lock);
 }
 
-/* The registry's listener. A change that waiters don't need to know only affects new subscribers.
- */
+/* A change that waiters don't need to know only affects new subscribers. */
 static void
-on_model_changed (const char *model, MusterModelChange change, gpointer data)
+note_model (MusterReadinessHub *self, const char *model, MusterModelChange change)
 {
-  MusterReadinessHub *self = data;
   gboolean is_change = change == MUSTER_MODEL_CLAIMED || change == MUSTER_MODEL_CHANGED;
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->watch_keys->len; i++) {
@@ -230,12 +229,32 @@ on_model_changed (const char *model, MusterModelChange change, gpointer data)
   if (is_change)
     wake_up (self);
   g_mutex_unlock (&self->lock);
+}
+
+/* The registry's listener. */
+static void
+on_model_changed (const char *model, MusterModelChange change, gpointer data)
+{
+  MusterReadinessHub *self = data;
+  note_model (self, model, change);
   if (change == MUSTER_MODEL_PROGRESSED)
     return;
   for (guint i = 0; i < self->model_watchers->len; i++) {
     const ModelWatcher *watcher = &g_array_index (self->model_watchers, ModelWatcher, i);
     watcher->func (model, watcher->data);
   }
+}
+
+void
+muster_readiness_hub_set_members (MusterReadinessHub *self, MusterMemberRegistry *members)
+{
+  self->members = members;
+}
+
+void
+muster_readiness_hub_members_changed (MusterReadinessHub *self, const char *model)
+{
+  note_model (self, model, MUSTER_MODEL_CHANGED);
 }
 
 void
@@ -519,6 +538,21 @@ plan_poll (MusterReadinessHub *self, MusterWatchKey *watch_key, gboolean has_run
                            has_run, muster_clock_random (self->clock));
 }
 
+/* Without the lock. */
+static void
+take_tasks (MusterReadinessHub *self, const MusterWatchKey *watch_key, MusterReadiness *now)
+{
+  MusterMemberCounts counts;
+  if (self->members == NULL || watch_key->model == NULL ||
+      (now->chief != NULL && now->chief->phase == MUSTER_CHIEF_OVER))
+    return;
+  muster_member_registry_count (self->members, watch_key->model, &counts);
+  if (counts.n_tasks >= counts.min_tasks)
+    return;
+  now->n_tasks = counts.n_tasks;
+  now->min_tasks = counts.min_tasks;
+}
+
 /* Computes the current answer, from the ops first and then the registry, so that a chief that has
  * started meanwhile decides. FALSE if there is none yet. */
 static gboolean
@@ -537,6 +571,7 @@ find_answer (MusterReadinessHub *self, MusterWatchKey *watch_key)
       is_announced ? muster_chief_registry_find (self->registry, watch_key->model) : NULL;
   muster_readiness_apply_chief (&now, &watch_key->ops, is_announced, chief);
   now.graph_difference = g_strdup (watch_key->difference);
+  take_tasks (self, watch_key, &now);
   gboolean is_change =
       watch_key->current.version == 0 || muster_readiness_changed (&watch_key->current, &now);
   g_mutex_lock (&self->lock);

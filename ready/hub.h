@@ -3,6 +3,7 @@
 
 #include "master/master.h"
 #include "ready/chief_registry.h"
+#include "ready/member_registry.h"
 
 G_BEGIN_DECLS
 
@@ -29,6 +30,12 @@ MusterReadinessHub *muster_readiness_hub_new (MusterMaster *master, MusterChiefR
 /* Ends all subscriptions and joins the thread. */
 void muster_readiness_hub_free (MusterReadinessHub *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReadinessHub, muster_readiness_hub_free)
+
+/* Clients that wait for a model are notified if its job waits for tasks. Call this before the first
+ * one subscribes, and the other function after each change of the members (it doesn't block).
+ * members must outlive the hub. */
+void muster_readiness_hub_set_members (MusterReadinessHub *self, MusterMemberRegistry *members);
+void muster_readiness_hub_members_changed (MusterReadinessHub *self, const char *model);
 
 /* Called on the hub's thread with a change or, at the end, with an error (the session is lost, the
  * op failed). Not called after muster_readiness_hub_unsubscribe () has returned. Subscribers

@@ -40,6 +40,7 @@ typedef struct {
   char *model; /* (owned) */
   guint n_slots;
   guint n_members;    /* as many as members, or more */
+  guint min_tasks;    /* the job waits while it has fewer tasks */
   GPtrArray *members; /* (owned) (element-type MusterMember) */
   GPtrArray *left;    /* (owned) (element-type MusterMember) */
 } MusterMembers;

@@ -20,6 +20,7 @@ typedef struct Model Model;
 typedef struct {
   MusterMember member; /* without ages and rate, which are computed from what follows */
   Model *model;        /* (not owned) */
+  guint min_tasks;     /* that it asks for */
   gint64 joined_us;
   gint64 heard_us;
   gint64 doubted_us; /* see muster_lease_look () */
@@ -137,6 +138,10 @@ check_request (const MusterMemberRequest *request, GError **error)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "invalid slot %d of '%s' (use 0 to %d, or -1 for any)", request->slot,
                         request->model, request->n_slots - 1);
+  if (request->min_tasks < 0 || request->min_tasks > request->n_slots)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "invalid number of tasks %d that '%s' needs (use 0 to %d, its slots)",
+                        request->min_tasks, request->model, request->n_slots);
   if (request->n_batches >= 0)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -150,6 +155,16 @@ static Member *
 at_slot (const Model *model, guint slot)
 {
   return slot < model->slots->len ? model->slots->pdata[slot] : NULL;
+}
+
+static MusterMemberCounts
+count_tasks (const Model *model)
+{
+  MusterMemberCounts counts = {.n_slots = model->n_slots, .n_tasks = model->n_tasks};
+  for (guint slot = 0; slot < model->slots->len; slot++)
+    if (at_slot (model, slot) != NULL)
+      counts.min_tasks = MAX (counts.min_tasks, at_slot (model, slot)->min_tasks);
+  return counts;
 }
 
 /* Room for another one: of those without members, any goes. */
@@ -235,6 +250,7 @@ add (MusterMemberRegistry *self, Model *model, const MusterMemberRequest *reques
 {
   Member *member = g_new0 (Member, 1);
   member->model = model;
+  member->min_tasks = (guint)request->min_tasks;
   member->member = (MusterMember){
       .id = ++self->next_id,
       .slot = slot,
@@ -462,9 +478,9 @@ muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone)
 
 /* --- looking --- */
 
-guint
+void
 muster_member_registry_roster (MusterMemberRegistry *self, const char *model, GArray *slots,
-                               GArray *ids)
+                               GArray *ids, MusterMemberCounts *counts)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   const Model *found = g_hash_table_lookup (self->models, model);
@@ -475,7 +491,16 @@ muster_member_registry_roster (MusterMemberRegistry *self, const char *model, GA
     g_array_append_val (slots, member->member.slot);
     g_array_append_val (ids, member->member.id);
   }
-  return found != NULL ? found->n_slots : 0;
+  *counts = found != NULL ? count_tasks (found) : (MusterMemberCounts){0};
+}
+
+void
+muster_member_registry_count (MusterMemberRegistry *self, const char *model,
+                              MusterMemberCounts *counts)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  const Model *found = g_hash_table_lookup (self->models, model);
+  *counts = found != NULL ? count_tasks (found) : (MusterMemberCounts){0};
 }
 
 static void
@@ -490,10 +515,12 @@ static MusterMembers *
 describe_all (const Model *model, guint most, gint64 now_us)
 {
   MusterMembers *all = g_new (MusterMembers, 1);
+  const MusterMemberCounts counts = count_tasks (model);
   *all = (MusterMembers){
       .model = g_strdup (model->name),
       .n_slots = model->n_slots,
-      .n_members = model->n_tasks,
+      .n_members = counts.n_tasks,
+      .min_tasks = counts.min_tasks,
       .members = g_ptr_array_new_with_free_func (muster_member_free),
       .left = g_ptr_array_new_with_free_func (muster_member_free),
   };

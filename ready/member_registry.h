@@ -16,6 +16,9 @@ G_BEGIN_DECLS
  *   - a task may take over a free slot beside its own. That is a member in the roster, but not a
  *     task: it isn't described or counted.
  *
+ * A model's job needs as many tasks as the present member that asks for the most: that one doesn't
+ * train with fewer, so the job isn't complete before.
+ *
  * A member that hasn't reported for as long as a lease lasts (ready/lease_look.h) is removed by
  * muster_member_registry_expire (). Numbers of members aren't used again, and those of another
  * registry are hardly any of this one's.
@@ -46,6 +49,7 @@ typedef struct {
   gint n_slots;
   guint64 id;       /* of a member that comes back; else 0 */
   gint64 n_batches; /* that it has done before */
+  gint min_tasks;   /* the job needs at least as many tasks; 0: any number */
   gboolean is_takeover;
 } MusterMemberRequest;
 
@@ -66,10 +70,20 @@ gboolean muster_member_registry_remove (MusterMemberRegistry *self, guint64 id,
  * when to look again, or MUSTER_WAIT_FOREVER without members. */
 gint64 muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone);
 
+typedef struct {
+  guint n_slots;
+  guint n_tasks;
+  guint min_tasks; /* the job waits while it has fewer */
+} MusterMemberCounts;
+
+/* All are 0 without members. */
+void muster_member_registry_count (MusterMemberRegistry *self, const char *model,
+                                   MusterMemberCounts *counts);
+
 /* The present slots of a model and the numbers of their members, in the same order; appended to
- * slots (element-type guint32) and ids (element-type guint64). Returns the number of its slots. */
-guint muster_member_registry_roster (MusterMemberRegistry *self, const char *model, GArray *slots,
-                                     GArray *ids);
+ * slots (element-type guint32) and ids (element-type guint64); and their counts. */
+void muster_member_registry_roster (MusterMemberRegistry *self, const char *model, GArray *slots,
+                                    GArray *ids, MusterMemberCounts *counts);
 
 /* All models that have members, or had some within the last hour: (transfer full) (element-type
  * MusterMembers). Of one, at most `most` members are described. */

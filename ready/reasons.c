@@ -365,9 +365,41 @@ chief_name (const MusterAnnouncement *chief)
   return g_strdup (task != NULL ? task : who);
 }
 
-static void
-add_job (GPtrArray *list, const MusterReadiness *readiness)
+static gboolean
+waits_for_tasks (const MusterReadiness *readiness)
 {
+  return readiness != NULL && readiness->keeps_announcements &&
+         readiness->n_tasks < readiness->min_tasks;
+}
+
+/* A job doesn't start before it has enough tasks. A living chief prepares the model even if tasks
+ * have left since; they are missing for the training. */
+static void
+add_job_with_too_few (GPtrArray *list, const MusterSituation *situation)
+{
+  const MusterReadiness *readiness = situation->readiness;
+  const MusterAnnouncement *chief = readiness->chief;
+  const guint n_missing = readiness->min_tasks - readiness->n_tasks;
+  MusterReason *it = reason_new ("job", "waiting-for-tasks",
+                                 readiness->is_ready || (chief != NULL && chief->alive),
+                                 g_strdup_printf ("waiting for tasks: %u of at least %u",
+                                                  readiness->n_tasks, readiness->min_tasks));
+  it->owner = chief != NULL ? g_strdup (or_null (chief->model)) : NULL;
+  if (!it->is_well)
+    it->hint =
+        g_strdup_printf ("start %u more with `muster train --task=auto --master=%s`", n_missing,
+                         situation->target != NULL ? situation->target : "TARGET");
+  g_ptr_array_add (list, it);
+}
+
+static void
+add_job (GPtrArray *list, const MusterSituation *situation)
+{
+  const MusterReadiness *readiness = situation->readiness;
+  if (waits_for_tasks (readiness)) {
+    add_job_with_too_few (list, situation);
+    return;
+  }
   if (readiness == NULL || !readiness->keeps_announcements || readiness->chief == NULL)
     return;
   const MusterAnnouncement *chief = readiness->chief;
@@ -463,8 +495,11 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
     if (!it->is_well && strcmp (it->state, "lost") == 0)
       it->hint = chief_hint (situation, "again ");
   }
-  if (it != NULL)
-    g_ptr_array_add (list, it);
+  if (it == NULL)
+    return;
+  if (waits_for_tasks (readiness)) /* one of these becomes the chief */
+    g_clear_pointer (&it->hint, g_free);
+  g_ptr_array_add (list, it);
 }
 
 /* A worker's graph may differ; that is a reason only if variables are missing. */
@@ -568,7 +603,7 @@ muster_reasons_update (MusterReasons *self, const MusterSituation *situation)
   const MusterReadiness *readiness = situation->readiness;
   GPtrArray *list = list_new ();
   add_server (self, list, situation);
-  add_job (list, readiness);
+  add_job (list, situation);
   add_chief (list, situation);
   add_graph (list, readiness);
   add_tasks (list, situation->tasks);

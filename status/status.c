@@ -113,13 +113,31 @@ chief_of (const Muster__StatusResponse *status, const Muster__Members *job)
   return NULL;
 }
 
-const char *
-muster_status_no_chief (const Muster__StatusResponse *status, const Muster__Members *job)
+static const char *
+no_chief (const Muster__StatusResponse *status, const Muster__Members *job)
 {
   const Muster__Announcement *last = chief_of (status, job);
   if (job->n == 0 || last == NULL || last->alive || last->phase == MUSTER__PHASE__OVER)
     return NULL;
   return "no chief: no checkpoints are written";
+}
+
+char *
+muster_status_waits (const Muster__Members *job)
+{
+  return job->waiting
+             ? g_strdup_printf ("waiting for tasks: %d of at least %d", job->n, job->min_tasks)
+             : NULL;
+}
+
+char *
+muster_status_lacks (const Muster__StatusResponse *status, const Muster__Members *job)
+{
+  const char *chief = no_chief (status, job);
+  g_autofree char *tasks = muster_status_waits (job);
+  if (chief == NULL)
+    return g_steal_pointer (&tasks);
+  return tasks != NULL ? g_strdup_printf ("%s; %s", chief, tasks) : g_strdup (chief);
 }
 
 static const MusterJsonField of_members[] = {
@@ -173,6 +191,8 @@ jobs_json (JsonBuilder *builder, const Muster__StatusResponse *status)
     muster_json_add_int (builder, "slots", job->n_slots);
     muster_json_add_int (builder, "tasks", job->n);
     muster_json_add_boolean (builder, "has_chief", chief != NULL && chief->alive);
+    muster_json_add_int (builder, "min_tasks", job->min_tasks);
+    muster_json_add_boolean (builder, "waiting_for_tasks", job->waiting);
     members_json (builder, job);
     left_json (builder, job);
     json_builder_end_object (builder);

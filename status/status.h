@@ -18,10 +18,11 @@ char *muster_status_chief (const Muster__Announcement *model);
  * for 15 s, after 40 s and 140 batches" (transfer full) */
 char *muster_status_member (const Muster__Member *member);
 
-/* "no chief: no checkpoints are written", or NULL if the job has a chief, never had one, or is over
- * (static) */
-const char *muster_status_no_chief (const Muster__StatusResponse *status,
-                                    const Muster__Members *job);
+/* "waiting for tasks: 1 of at least 3", or NULL if the job has enough (transfer full) */
+char *muster_status_waits (const Muster__Members *job);
+/* The same after "no chief: no checkpoints are written", if a job that had a chief has none and
+ * isn't over; NULL if it lacks nothing (transfer full) */
+char *muster_status_lacks (const Muster__StatusResponse *status, const Muster__Members *job);
 
 /* Adds the members of a status to the current object: what `muster status --json` prints. */
 void muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status);

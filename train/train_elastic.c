@@ -63,6 +63,7 @@ make_elastic (const MusterTraining *training)
       .n_slots = muster_train_n_slots (training),
       .min_tasks = training->min_tasks,
       .max_tasks = training->max_tasks,
+      .timeout_us = training->timeout_us > 0 ? training->timeout_us : DEFAULT_WAIT_US,
       .waiting = listener != NULL ? listener->waiting : NULL,
       .waiting_data = listener != NULL ? listener->waiting_data : NULL,
       .may_lead = may_lead,
@@ -129,6 +130,8 @@ train_round (const MusterTraining *training, MusterElastic *elastic, MusterElast
   }
   if (failure != NULL)
     g_propagate_error (error, failure);
+  else if (!trained->is_reached && !is_stopped (training, cancellable))
+    (void)muster_elastic_check_pause (elastic, error);
   return FALSE;
 }
 

@@ -39,7 +39,9 @@ struct _MusterTrainingHook {
   MusterHook *position;           /* (owned) (nullable) trains so many batches instead of steps */
   gint64 n_batches;
   MusterTrainingState state;
-  Mark older, newer; /* the marks that the rate is computed from */
+  char *paused;             /* (owned) (nullable) that of state */
+  MusterTimeUse use_before; /* of a pause */
+  Mark older, newer;        /* the marks that the rate is computed from */
   gint64 report_due_us;
   gint64 announce_due_us;
   gint64 good_at_us;   /* when the restored checkpoint counts as good */
@@ -379,6 +381,7 @@ training_finalize (GObject *object)
   g_clear_object (&self->position);
   g_clear_pointer (&self->meter, muster_goodput_meter_unref);
   g_clear_object (&self->clock);
+  g_free (self->paused);
   G_OBJECT_CLASS (muster_training_hook_parent_class)->finalize (object);
 }
 
@@ -428,6 +431,36 @@ muster_training_hook_set_epochs (MusterHook *hook, MusterHook *position, gint64 
   g_set_object (&self->position, position);
   self->n_batches = n_batches;
   self->state.until_step = n_batches;
+}
+
+/* --- a pause --- */
+
+void
+muster_training_hook_set_paused (MusterHook *hook, const char *why)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+
+  if (g_strcmp0 (why, self->paused) == 0)
+    return;
+  g_free (self->paused);
+  self->state.paused = self->paused = g_strdup (why);
+  self->report_due_us = 0;
+}
+
+void
+muster_training_hook_begin_pause (MusterHook *hook)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+
+  self->use_before = muster_goodput_meter_enter (self->meter, MUSTER_TIME_WAITING);
+}
+
+void
+muster_training_hook_end_pause (MusterHook *hook)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+
+  (void)muster_goodput_meter_enter (self->meter, self->use_before);
 }
 
 /* --- the end --- */

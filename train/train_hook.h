@@ -19,6 +19,11 @@ MusterHook *muster_training_hook_new_ending (MusterHook *training);
 /* Forward the reports of sessions and of saves; user_data of both is the hook. */
 MusterSessionListener muster_training_hook_session_listener (MusterHook *self);
 MusterSaverListener muster_training_hook_saver_listener (MusterHook *self);
+/* Why steps wait (nullable): it is reported at the next run, and then at once. */
+void muster_training_hook_set_paused (MusterHook *self, const char *why);
+/* Between these, time is spent on waiting. */
+void muster_training_hook_begin_pause (MusterHook *self);
+void muster_training_hook_end_pause (MusterHook *self);
 /* TRUE if the target was reached before the first step. */
 gboolean muster_training_hook_is_done (MusterHook *self);
 /* TRUE if the session's lease on the model is known to be lost. */

@@ -5,7 +5,7 @@
 #include "train/elastic/elastic_hook.h"
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/run_context_private.h"
-#include "train/position/position.h"
+#include "train/position/position_private.h"
 #include "train/train_hook.h"
 
 #define DEFAULT_SLOTS 64
@@ -268,6 +268,36 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
 
 /* --- the training --- */
 
+/* While the job has too few tasks, hooks run around runs without a step: saves that are due are
+ * made, a lost session is found, and a stop is heard. version is the roster's before the look. */
+static gboolean
+pause_training (const Parts *self, MusterMonitoredSession *session, guint64 version, GError **error)
+{
+  if (!muster_position_run_idle (self->position, session, error))
+    return FALSE;
+  muster_training_hook_begin_pause (self->training_hook);
+  muster_elastic_pause (self->elastic, version, muster_monitored_session_coordinator (session));
+  muster_training_hook_end_pause (self->training_hook);
+  return TRUE;
+}
+
+/* One step, or what stands in its place. */
+static gboolean
+run_once (const Parts *self, MusterMonitoredSession *session, const MusterStep *step,
+          GError **error)
+{
+  guint64 version = 0;
+
+  if (self->position == NULL)
+    return muster_monitored_session_run (session, step, NULL, NULL, error);
+  g_autofree char *why = self->elastic != NULL && muster_position_may_pause (self->position)
+                             ? muster_elastic_why_paused (self->elastic, &version)
+                             : NULL;
+  muster_training_hook_set_paused (self->training_hook, why);
+  return why != NULL ? pause_training (self, session, version, error)
+                     : muster_position_run (self->position, session, step, NULL, NULL, error);
+}
+
 static gboolean
 run (const Parts *self, MusterMonitoredSession *session, GError **error)
 {
@@ -278,9 +308,7 @@ run (const Parts *self, MusterMonitoredSession *session, GError **error)
   if (muster_training_hook_is_done (self->training_hook))
     return TRUE;
   while (!muster_monitored_session_should_stop (session))
-    if (self->position != NULL
-            ? !muster_position_run (self->position, session, &step, NULL, NULL, error)
-            : !muster_monitored_session_run (session, &step, NULL, NULL, error))
+    if (!run_once (self, session, &step, error))
       return FALSE;
   return TRUE;
 }

@@ -16,7 +16,8 @@ G_BEGIN_DECLS
  * becomes the chief (@is_worker, @task_number and @n_tasks are ignored), and batches are dealt to
  * the tasks that are present. It needs @model, @batches, and a master that keeps members (`muster
  * serve`)
- * @min_tasks: of an elastic job: number of tasks to wait for before training starts; 0: 1
+ * @min_tasks: of an elastic job: no task starts before there are this many, and all pause between
+ *   two steps while there are fewer; the task that asks for the most counts; 0: 1
  * @max_tasks: of an elastic job: maximum number of tasks; further ones wait for a place; 0: 64. If
  * it is above 64, the same in all tasks
  * @model: (nullable): the model's name in announcements

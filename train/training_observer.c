@@ -8,6 +8,7 @@
 
 static const MusterField owned[] = {
     MUSTER_STRING_FIELD (MusterTrainingState, awaits),
+    MUSTER_STRING_FIELD (MusterTrainingState, paused),
 };
 
 MusterTrainingState *

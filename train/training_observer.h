@@ -20,6 +20,8 @@ G_BEGIN_DECLS
  * @awaits: (nullable): with epochs: this task's share is done, and it waits for this task,
  *   "worker:1"; valid during the call
  * @awaits_us: which has done no batch for this long
+ * @paused: (nullable): of an elastic job: why no step is made now, "waiting for tasks: 1 of at
+ * least 3"; valid during the call
  *
  * The progress of a training.
  */
@@ -34,6 +36,7 @@ typedef struct {
   MusterGoodput goodput;
   const char *awaits;
   gint64 awaits_us;
+  const char *paused;
 } MusterTrainingState;
 
 #define MUSTER_TYPE_TRAINING_STATE (muster_training_state_get_type ())

@@ -107,10 +107,10 @@ static void
 add_job_rows (MusterTable *table, const Muster__StatusResponse *status, const Muster__Members *job)
 {
   const gboolean is_named = status->n_jobs > 1 || status->n_models != 1;
-  const char *no_chief = muster_status_no_chief (status, job);
-  g_autofree char *sum = g_strdup_printf (
-      "%d in %d slots%s%s%s%s", job->n, job->n_slots, is_named ? " of " : "",
-      is_named ? job->model : "", no_chief != NULL ? "; " : "", no_chief != NULL ? no_chief : "");
+  g_autofree char *lacks = muster_status_lacks (status, job);
+  g_autofree char *sum = g_strdup_printf ("%d in %d slots%s%s%s%s", job->n, job->n_slots,
+                                          is_named ? " of " : "", is_named ? job->model : "",
+                                          lacks != NULL ? "; " : "", lacks != NULL ? lacks : "");
   muster_table_add (table, "  tasks", sum, NULL);
   for (gsize i = 0; i < MIN (job->n_members, TASKS_SHOWN); i++) {
     g_autofree char *text = muster_status_member (job->members[i]);

@@ -28,10 +28,12 @@ left_text (const MusterTrainingState *state)
   return g_strdup_printf (", %s left", left);
 }
 
-/* The text for a task that has finished and waits for others. */
+/* The text for a task that waits for others, as it has finished or the job needs more of them. */
 static char *
 awaits_text (const MusterTrainingState *state)
 {
+  if (state->paused != NULL)
+    return g_strdup_printf (", %s", state->paused);
   if (state->awaits == NULL)
     return g_strdup ("");
   g_autofree char *idle = muster_rows_seconds (state->awaits_us);

@@ -38,7 +38,9 @@ static const GOptionEntry entries[] = {
     {"tasks", 0, 0, G_OPTION_ARG_INT, AT (tasks),
      "number of tasks, including the chief (default: from TF_CONFIG, or 1)", "N"},
     {"min-tasks", 0, 0, G_OPTION_ARG_INT, AT (min_tasks),
-     "with --task=auto: number of tasks to wait for before training starts (default: 1)", "N"},
+     "with --task=auto: number of tasks without which training doesn't start, and pauses (default: "
+     "1)",
+     "N"},
     {"max-tasks", 0, 0, G_OPTION_ARG_INT, AT (max_tasks),
      "with --task=auto: maximum number of tasks; further ones wait for a place (default: 64)",
      "N"},

@@ -177,6 +177,25 @@ show_step (MusterTrainShow *self, gint64 at_us)
   }
 }
 
+/* A pause of the training, and its end. */
+static void
+note_paused (MusterTrainShow *self)
+{
+  const char *why = self->state.paused;
+  if (g_strcmp0 (why, self->paused) == 0)
+    return;
+  g_free (self->paused);
+  self->paused = g_strdup (why);
+  muster_notify_status (why != NULL ? why : "training");
+  if (!self->options->json) {
+    say (self, stderr, "%s", why != NULL ? why : "the job has enough tasks; training goes on");
+    return;
+  }
+  JsonBuilder *builder = muster_train_event_begin ("waiting", self->state.step);
+  muster_json_add_string (builder, "waiting", why);
+  muster_train_event_end (builder);
+}
+
 static gboolean
 on_progress (const MusterTrainingState *state, gpointer user_data)
 {
@@ -188,8 +207,10 @@ on_progress (const MusterTrainingState *state, gpointer user_data)
   self->state.saves = self->saves;
   if (self->is_drill && at_us - self->ready_us >= MUSTER_TRAIN_DRILL_AFTER_US)
     muster_preemption_drill (self->preemption);
-  show_step (self, at_us);
-  self->state.awaits = NULL; /* it isn't kept */
+  note_paused (self);
+  if (self->paused == NULL || !self->options->json) /* there are no steps to report */
+    show_step (self, at_us);
+  self->state.awaits = self->state.paused = NULL; /* they aren't kept */
   return TRUE;
 }
 
@@ -318,6 +339,7 @@ void
 muster_train_show_clear (MusterTrainShow *self)
 {
   g_clear_pointer (&self->durable, g_free);
+  g_clear_pointer (&self->paused, g_free);
   g_clear_pointer (&self->saves, muster_save_status_free);
   g_clear_pointer (&self->trace, muster_cli_trace_free);
 }

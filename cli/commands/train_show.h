@@ -9,8 +9,9 @@
 G_BEGIN_DECLS
 
 /* The output of `muster train`: a bar on a terminal, lines elsewhere, or JSON lines, all from the
- * training's reports. JSON lines have "event" (role, ready, step, saved, skipped, lost, and at the
- * end trained, preempted, over or failed) and "time" in seconds since 1970. A plain struct. */
+ * training's reports. JSON lines have "event" (role, ready, step, waiting, saved, skipped, lost,
+ * and at the end trained, preempted, over or failed) and "time" in seconds since 1970. A plain
+ * struct. */
 
 /* When the drill of --drill begins, after the model is ready. */
 #define MUSTER_TRAIN_DRILL_AFTER_US MUSTER_SECOND
@@ -33,6 +34,7 @@ typedef struct {
   gint64 copied_us;        /* the last copy shown */
   char *durable;           /* (owned) (nullable) the last checkpoint's prefix */
   gint64 saved_step;       /* its step */
+  char *paused;            /* (owned) (nullable) why steps waited, as last reported */
   MusterSaveStatus *saves; /* (owned) (nullable) the last one reported; that of state */
   MusterCliTrace *trace;   /* (owned) */
 } MusterTrainShow;

@@ -109,9 +109,20 @@ say (Wait *self, const char *why)
   muster_notify_status (status);
 }
 
-/* What the master says of the model's chief. Without a token it may say nothing. */
+/* "waiting for tasks: 1 of at least 3", or NULL. (transfer full) */
+static char *
+awaited_tasks (const Wait *self, const Muster__StatusResponse *status)
+{
+  for (gsize i = 0; i < status->n_jobs; i++)
+    if (strcmp (status->jobs[i]->model, self->options->model) == 0)
+      return muster_status_waits (status->jobs[i]);
+  return NULL;
+}
+
+/* What the master says of the model's tasks or chief. Without a token it may say nothing: then
+ * otherwise is known. */
 static void
-look (Wait *self)
+look (Wait *self, const char *otherwise)
 {
   g_auto (MusterRope) nothing = MUSTER_ROPE_INIT;
   const MusterRpcOptions how = {.deadline_us = MIN (self->deadline_us, now_us () + ANSWER_US)};
@@ -123,9 +134,10 @@ look (Wait *self)
           ? NULL
           : muster_unpack (&muster__status_response__descriptor, g_bytes_get_data (bytes, NULL),
                            g_bytes_get_size (bytes), arena, "the master's status", NULL);
+  g_autofree char *tasks = status != NULL ? awaited_tasks (self, status) : NULL;
   for (gsize i = 0; status != NULL && i < status->n_models; i++) {
     const Muster__Announcement *model = status->models[i];
-    if (strcmp (model->model, self->options->model) != 0)
+    if (strcmp (model->model, self->options->model) != 0 || (tasks != NULL && !model->alive))
       continue;
     g_autofree char *chief = muster_status_chief (model);
     g_autofree char *why =
@@ -136,7 +148,7 @@ look (Wait *self)
           (MusterSessionReport){.outcome = MUSTER_OUTCOME_OVER, .final_step = model->step};
     return;
   }
-  say (self, "not ready");
+  say (self, tasks != NULL ? tasks : otherwise);
 }
 
 static void
@@ -145,10 +157,9 @@ note_health (Wait *self, MusterHealth health)
   self->has_answered = TRUE;
   if (health == MUSTER_HEALTH_READY)
     self->report.outcome = MUSTER_OUTCOME_READY;
-  else if (health == MUSTER_HEALTH_UNREGISTERED)
-    say (self, "no chief has ever registered");
   else
-    look (self);
+    look (self,
+          health == MUSTER_HEALTH_UNREGISTERED ? "no chief has ever registered" : "not ready");
 }
 
 static gboolean

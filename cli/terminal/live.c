@@ -316,7 +316,8 @@ muster_live_progress (const char *message, const MusterReadiness *readiness G_GN
   MusterLive *self = user_data;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
   const MusterReason *job = reasons == NULL ? NULL : muster_reasons_find (reasons, "job");
-  if (job != NULL && !job->is_well) /* the wait is over; the operation's error says why */
+  if (job != NULL &&
+      strcmp (job->state, "over") == 0) /* the wait is over; the operation's error says why */
     return;
   g_autofree char *summary = muster_rows_summary (message, reasons);
   g_mutex_lock (&self->lock);

@@ -96,6 +96,7 @@ open_stream (MusterRemoteMembership *self, GError **error)
   message.who = who;
   message.slot = self->join->slot;
   message.n_slots = (gint32)MIN (self->join->n_slots, G_MAXINT32);
+  message.min_tasks = (gint32)MIN (self->join->min_tasks, G_MAXINT32);
   message.takeover = self->join->is_takeover;
   message.member = id_of (self);
   g_atomic_int_set (&self->has_news, FALSE);
@@ -117,6 +118,9 @@ find_fault (MusterRemoteMembership *self, const Muster__Roster *roster)
     if (roster->taken[i] >= (guint32)roster->n_slots ||
         (i > 0 && roster->taken[i] <= roster->taken[i - 1]))
       return "its slots";
+  if (roster->tasks < 0 || (gsize)roster->tasks > roster->n_taken || roster->min_tasks < 0 ||
+      roster->min_tasks > roster->n_slots)
+    return "its number of tasks";
   if (self->is_granted)
     return NULL;
   if (roster->member == 0 || roster->slot < 0 || roster->slot >= roster->n_slots ||
@@ -157,6 +161,8 @@ take_roster (MusterRemoteMembership *self, GBytes *bytes, GError **error)
       .n_slots = (guint)read->n_slots,
       .n_members = read->n_taken,
       .slots = read->taken,
+      .n_tasks = (guint)read->tasks,
+      .min_tasks = (guint)read->min_tasks,
       .has_chief = read->chief_alive,
       .epoch = MAX (read->epoch, 0),
       .is_over = read->over,

@@ -92,6 +92,10 @@ remote_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable 
       .chief = from->chief != NULL ? muster_remote_announcement (from->chief) : NULL,
       .graph_difference = muster_remote_text (from->graph_difference, MOST_DIFFERENCE),
   };
+  if (from->tasks >= 0 && from->min_tasks > from->tasks) {
+    readiness->n_tasks = (guint)from->tasks;
+    readiness->min_tasks = (guint)from->min_tasks;
+  }
   return TRUE;
 }
 

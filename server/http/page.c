@@ -229,11 +229,11 @@ static void
 put_job (GString *out, const Muster__StatusResponse *status, const Muster__Members *job)
 {
   const gsize n_shown = MIN (job->n_members, TASKS_SHOWN);
-  const char *no_chief = muster_status_no_chief (status, job);
-  if (no_chief != NULL) {
+  g_autofree char *lacks = muster_status_lacks (status, job);
+  if (lacks != NULL) {
     g_string_append (out, "<tr><td></td><td>");
     muster_html_put_text (out, job->model);
-    muster_html_put (out, "</td><td class=\"why\" colspan=\"3\">%s</td></tr>", no_chief);
+    muster_html_put (out, "</td><td class=\"why\" colspan=\"3\">%s</td></tr>", lacks);
   }
   for (gsize i = 0; i < n_shown; i++)
     put_member (out, job, job->members[i]);

@@ -26,7 +26,12 @@ append_expected (GString *text, MusterServer *server)
 {
   for (char **it = server->expected; it != NULL && *it != NULL; it++) {
     g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, *it);
-    if (chief == NULL)
+    MusterMemberCounts counts;
+    muster_member_registry_count (server->members, *it, &counts);
+    if (chief == NULL && counts.n_tasks < counts.min_tasks)
+      g_string_append_printf (text, "%s: waiting for tasks: %u of at least %u\n", *it,
+                              counts.n_tasks, counts.min_tasks);
+    else if (chief == NULL)
       g_string_append_printf (text, "%s: no chief has ever registered\n", *it);
     else if (chief->phase == MUSTER_CHIEF_OVER)
       g_string_append_printf (text, "%s: its job is over\n", *it);

@@ -102,8 +102,10 @@ on_members_changed (const char *model, gboolean is_takeover, gpointer data)
 {
   MusterServer *server = data;
   note_change (server->membership, model);
-  if (!is_takeover)
-    muster_status_watch_note (server->status_watch);
+  if (is_takeover)
+    return;
+  muster_readiness_hub_members_changed (server->hub, model);
+  muster_status_watch_note (server->status_watch);
 }
 
 static void
@@ -119,10 +121,13 @@ on_chief_changed (const char *model, gpointer data)
 
 /* What all members of a model are told, without what a grant adds. */
 static void
-fill_roster (Muster__Roster *roster, guint n_slots, GArray *slots, const MusterAnnouncement *chief)
+fill_roster (Muster__Roster *roster, const MusterMemberCounts *counts, GArray *slots,
+             const MusterAnnouncement *chief)
 {
   muster__roster__init (roster);
-  roster->n_slots = (gint32)n_slots;
+  roster->n_slots = (gint32)counts->n_slots;
+  roster->tasks = (gint32)counts->n_tasks;
+  roster->min_tasks = (gint32)counts->min_tasks;
   roster->taken = (guint32 *)slots->data;
   roster->n_taken = slots->len;
   if (chief == NULL)
@@ -175,10 +180,11 @@ tell_members (MusterMemberService *self, const char *model)
   MusterServer *server = self->server;
   g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (guint32));
   g_autoptr (GArray) ids = g_array_new (FALSE, FALSE, sizeof (guint64));
-  const guint n_slots = muster_member_registry_roster (server->members, model, slots, ids);
+  MusterMemberCounts counts;
+  muster_member_registry_roster (server->members, model, slots, ids, &counts);
   g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, model);
   Muster__Roster roster;
-  fill_roster (&roster, n_slots, slots, chief);
+  fill_roster (&roster, &counts, slots, chief);
   g_autoptr (GBytes) packed = muster_pack (&roster.base);
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < ids->len; i++) {
@@ -272,6 +278,7 @@ admit (MusterMemberService *self, MusterRpcCall *call, const Muster__JoinRequest
       .n_slots = read->n_slots,
       .id = read->member,
       .n_batches = read->batches,
+      .min_tasks = read->min_tasks,
       .is_takeover = read->takeover,
   };
   MusterLimits *limits = self->server->limits;
@@ -390,6 +397,7 @@ muster_member_service_new (MusterServer *server)
   self->alarm = muster_alarm_new (server->clock, "members", on_alarm, self);
   server->members = muster_member_registry_new (
       server->clock, muster_chief_registry_lease_us (server->registry), on_members_changed, server);
+  muster_readiness_hub_set_members (server->hub, server->members);
   muster_readiness_hub_watch_models (server->hub, on_chief_changed, self);
   return self;
 }

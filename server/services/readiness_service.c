@@ -112,6 +112,8 @@ pack_readiness (const MusterReadiness *readiness)
   message.why_not_ready = muster_server_text (readiness->why_not_ready);
   message.graph_difference = muster_server_text (readiness->graph_difference);
   message.keeps_announcements = readiness->keeps_announcements;
+  message.tasks = (gint32)readiness->n_tasks;
+  message.min_tasks = (gint32)readiness->min_tasks;
   if (readiness->missing != NULL) {
     message.missing = readiness->missing;
     message.n_missing = g_strv_length (readiness->missing);

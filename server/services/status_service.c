@@ -196,6 +196,25 @@ describe_members (GPtrArray *members, const MusterAnnouncement *chief, MusterAre
   return messages;
 }
 
+static Muster__Members *
+describe_job (const MusterMembers *job, MusterServer *server, MusterArena *arena)
+{
+  Muster__Members *message = muster_arena_alloc (arena, sizeof *message);
+  g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, job->model);
+  const gboolean is_over = chief != NULL && chief->phase == MUSTER_CHIEF_OVER;
+  muster__members__init (message);
+  message->model = job->model;
+  message->n_slots = (gint32)job->n_slots;
+  message->n = (gint32)job->n_members;
+  message->min_tasks = (gint32)job->min_tasks;
+  message->waiting = !is_over && job->n_members < job->min_tasks;
+  message->members = describe_members (job->members, chief, arena);
+  message->n_members = job->members->len;
+  message->left = describe_members (job->left, NULL, arena);
+  message->n_left = job->left->len;
+  return message;
+}
+
 static void
 fill_jobs (Muster__StatusResponse *response, Lists *lists, MusterServer *server)
 {
@@ -204,20 +223,8 @@ fill_jobs (Muster__StatusResponse *response, Lists *lists, MusterServer *server)
   const guint n = lists->jobs->len;
   response->jobs = muster_arena_alloc (arena, n * sizeof *response->jobs);
   response->n_jobs = n;
-  for (guint i = 0; i < n; i++) {
-    const MusterMembers *job = lists->jobs->pdata[i];
-    g_autoptr (MusterAnnouncement) chief =
-        muster_chief_registry_find (server->registry, job->model);
-    Muster__Members *message = response->jobs[i] = muster_arena_alloc (arena, sizeof *message);
-    muster__members__init (message);
-    message->model = job->model;
-    message->n_slots = (gint32)job->n_slots;
-    message->n = (gint32)job->n_members;
-    message->members = describe_members (job->members, chief, arena);
-    message->n_members = job->members->len;
-    message->left = describe_members (job->left, NULL, arena);
-    message->n_left = job->left->len;
-  }
+  for (guint i = 0; i < n; i++)
+    response->jobs[i] = describe_job (lists->jobs->pdata[i], server, arena);
 }
 
 static void

@@ -99,6 +99,9 @@ MUSTER_TEST (RemoteMembership, is_renewed_with_what_was_reported)
   g_autoptr (MusterMembership) member = join (&f, -1, &error);
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_EQ (muster_membership_slot (member), 3u);
+  g_autoptr (MusterRoster) roster = muster_membership_roster (member);
+  MUSTER_EXPECT_EQ (roster->n_tasks, 2u); /* the server says nothing of tasks */
+  MUSTER_EXPECT_EQ (roster->min_tasks, 0u);
   MUSTER_EXPECT_EQ (next_report (&f), 0);
 
   muster_membership_report (member, 5);
@@ -118,11 +121,13 @@ MUSTER_TEST (RemoteMembership, isnt_taken_from_a_server_that_talks_nonsense)
     gint32 n_slots, slot;
     guint64 member;
     guint32 *taken;
+    gint32 tasks, min_tasks;
   } cases[] = {
-      {0, 3, 7, taken}, {-1, 3, 7, taken}, {MUSTER_MAX_SLOTS + 1, 3, 7, taken},
-      {8, 3, 7, twice}, {8, 3, 7, beyond}, {8, 3, 7, descending},
-      {8, 9, 7, taken}, {8, -1, 7, taken}, {8, 3, 0, taken},
-      {1, 0, 7, taken},
+      {0, 3, 7, taken, 0, 0}, {-1, 3, 7, taken, 0, 0}, {MUSTER_MAX_SLOTS + 1, 3, 7, taken, 0, 0},
+      {8, 3, 7, twice, 0, 0}, {8, 3, 7, beyond, 0, 0}, {8, 3, 7, descending, 0, 0},
+      {8, 9, 7, taken, 0, 0}, {8, -1, 7, taken, 0, 0}, {8, 3, 0, taken, 0, 0},
+      {1, 0, 7, taken, 0, 0}, {8, 3, 7, taken, 3, 0},  {8, 3, 7, taken, -1, 0},
+      {8, 3, 7, taken, 2, 9}, {8, 3, 7, taken, 2, -1},
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_auto (Tiny) f = {0};
@@ -133,6 +138,8 @@ MUSTER_TEST (RemoteMembership, isnt_taken_from_a_server_that_talks_nonsense)
     f.roster.slot = cases[i].slot;
     f.roster.member = cases[i].member;
     f.roster.taken = cases[i].taken;
+    f.roster.tasks = cases[i].tasks;
+    f.roster.min_tasks = cases[i].min_tasks;
 
     MUSTER_EXPECT_NULL (join (&f, -1, &error));
 

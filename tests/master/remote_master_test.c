@@ -517,6 +517,8 @@ MUSTER_TEST (RemoteWatch, reports_the_chief_and_bounds_what_it_receives)
   MUSTER_EXPECT_STREQ (first.chief->durable, "model.ckpt-10");
   MUSTER_EXPECT_EQ (strlen (first.chief->detail), 1024u);
   MUSTER_EXPECT_TRUE (first.chief->alive);
+  MUSTER_EXPECT_EQ (first.min_tasks, 0u); /* not sent */
+  MUSTER_EXPECT_EQ (second.min_tasks, 0u);
   MUSTER_EXPECT_FALSE (second.keeps_announcements);
   MUSTER_EXPECT_NULL (second.chief);
 }

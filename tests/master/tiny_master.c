@@ -330,6 +330,8 @@ on_watch (MusterRpcCall *call, GBytes *request, gpointer data)
     fill_chief (&waiting, &chief, message);
   send_readiness (call, &waiting);
   Muster__ReadinessState ready = MUSTER__READINESS_STATE__INIT;
+  ready.tasks = -1; /* can't be */
+  ready.min_tasks = 2;
   ready.gate_open = TRUE;
   ready.ready = TRUE;
   send_readiness (call, &ready);

@@ -311,6 +311,17 @@ class Members(case.TestCase):
         self.assertEqual([(task["task"], task["why"]) for task in job["left"]], [("worker:1", "left")])
         self.assertTrue(member.check())
 
+    def test_a_job_that_waits_for_tasks_is_shown(self):
+        target = self.serve()
+        master = Muster.Master.new_for_target(target)
+        join = Muster.Join.new("linreg", "worker:0", 4)
+        join.min_tasks = 2
+        member = master.join(join, soon(), None)
+        self.assertEqual((member.roster().n_tasks, member.roster().min_tasks), (1, 2))
+        self.assertRegex(self.status(target), r"tasks +1 in 4 slots of linreg; waiting for tasks: 1 of at least 2\n")
+        job, = json.loads(self.status(target, "--json"))["jobs"]
+        self.assertEqual((job["tasks"], job["min_tasks"], job["waiting_for_tasks"]), (1, 2, True))
+
     def test_a_membership_written_in_python(self):
         class Held(Muster.Membership):
             def do_leave(self, _deadline_us, _cancellable):

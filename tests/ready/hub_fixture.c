@@ -134,10 +134,8 @@ ear_free (Ear *ear)
 }
 
 static char *
-in_words (const MusterReadiness *readiness, const GError *error)
+state_in_words (const MusterReadiness *readiness)
 {
-  if (error != NULL)
-    return g_strdup_printf ("error %d", error->code);
   const char *phase = readiness->chief != NULL ? muster_chief_phase_name (readiness->chief->phase)
                       : readiness->keeps_announcements ? "nobody"
                                                        : "";
@@ -149,6 +147,17 @@ in_words (const MusterReadiness *readiness, const GError *error)
     return g_strdup_printf ("%s%sready%s", phase, comma, differs);
   g_autofree char *names = g_strjoinv (",", readiness->missing);
   return g_strdup_printf ("%s%smissing %s%s", phase, comma, names, differs);
+}
+
+static char *
+in_words (const MusterReadiness *readiness, const GError *error)
+{
+  if (error != NULL)
+    return g_strdup_printf ("error %d", error->code);
+  if (readiness->min_tasks == 0)
+    return state_in_words (readiness);
+  g_autofree char *state = state_in_words (readiness);
+  return g_strdup_printf ("%s, %u of %u tasks", state, readiness->n_tasks, readiness->min_tasks);
 }
 
 void
@@ -191,10 +200,17 @@ fixture_clear (Fixture *f)
 {
   muster_readiness_hub_free (f->hub);
   muster_chief_registry_free (f->registry);
+  muster_member_registry_free (f->members);
   g_object_unref (f->session);
   ear_free (f->ear);
   g_object_unref (f->clock);
   g_object_unref (f->master);
+}
+
+static void
+on_members_changed (const char *model, gboolean is_takeover G_GNUC_UNUSED, gpointer hub)
+{
+  muster_readiness_hub_members_changed (hub, model);
 }
 
 Fixture
@@ -207,6 +223,9 @@ fixture (gboolean can_watch)
   muster_fake_clock_hold (f.clock);
   f.registry = muster_chief_registry_new (MUSTER_CLOCK (f.clock), 15 * MUSTER_SECOND);
   f.hub = muster_readiness_hub_new (MUSTER_MASTER (f.master), f.registry, MUSTER_CLOCK (f.clock));
+  f.members = muster_member_registry_new (MUSTER_CLOCK (f.clock), 15 * MUSTER_SECOND,
+                                          on_members_changed, f.hub);
+  muster_readiness_hub_set_members (f.hub, f.members);
   f.session = new_session (&f, 1);
   f.ear = ear_new ();
   return f;
@@ -290,6 +309,17 @@ announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step)
   announced.step = step;
   muster_chief_registry_announce (f->registry, &announced, &error);
   MUSTER_EXPECT_NO_ERROR (error);
+}
+
+guint64
+join (Fixture *f, gint min_tasks)
+{
+  const MusterMemberRequest request = {
+      .model = "digits", .task = "", .who = "", .slot = -1, .n_slots = 4, .min_tasks = min_tasks};
+  guint slot;
+  const guint64 id = muster_member_registry_join (f->members, &request, &slot, NULL);
+  MUSTER_EXPECT_TRUE (id != 0);
+  return id;
 }
 
 void

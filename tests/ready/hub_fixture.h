@@ -48,6 +48,7 @@ typedef struct {
   MusterFakeClock *clock;
   MusterReadinessHub *hub;
   MusterChiefRegistry *registry; /* its changes reach the hub */
+  MusterMemberRegistry *members; /* (owned) likewise */
   MusterSession *session;        /* (owned) of version 1 */
   Ear *ear;                      /* (owned) lives longer than the hub */
 } Fixture;
@@ -60,7 +61,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Ear, ear_free)
 void listen (const MusterReadiness *readiness, guint64 round, const GError *error, gpointer ear);
 
 /* Waits until n words were heard, and gives all of them: "missing a,b; gate shut; ready", "error
- * 10"; of a model with the chief's phase, "nobody, ready", "starting, gate shut". */
+ * 10"; of a model with the chief's phase, "nobody, ready", "starting, gate shut", and with the
+ * tasks of a job that waits for some: "nobody, ready, 1 of 2 tasks". */
 char *heard (Ear *ear, guint n);
 
 #define EXPECT_RECEIVED(ear, n, words)                                                             \
@@ -87,6 +89,9 @@ void lose_session (Fixture *f);             /* its runs fail from here on */
 gint64 claim (Fixture *f);
 gint64 claim_over (Fixture *f, MusterGraph *graph);
 void announce (Fixture *f, gint64 epoch, MusterChiefPhase phase, gint64 step);
+
+/* A task of "digits", whose job needs so many; gives its number. */
+guint64 join (Fixture *f, gint min_tasks);
 
 /* What the master says from here on: "a,b", "" when it is ready; and that something changed. */
 void set_missing (Fixture *f, const char *missing);

@@ -248,3 +248,42 @@ MUSTER_TEST (HubOverRegistry, counts_a_version_for_each_change)
   MUSTER_EXPECT_EQ (f.ear->version, (guint64)2);
   MUSTER_EXPECT_EQ (late->version, (guint64)2);
 }
+
+MUSTER_TEST (HubOverRegistry, reports_at_once_that_the_job_waits_for_tasks_and_that_it_has_enough)
+{
+  g_auto (Fixture) f = fixture (TRUE);
+  join (&f, 3);
+  ask_for_digits (&f, f.ear);
+  EXPECT_RECEIVED (f.ear, 1, "nobody, missing a,b, 1 of 3 tasks");
+
+  join (&f, 0);
+  EXPECT_RECEIVED (f.ear, 2,
+                   "nobody, missing a,b, 1 of 3 tasks; nobody, missing a,b, 2 of 3 tasks");
+  const guint64 third = join (&f, 3);
+  EXPECT_RECEIVED (f.ear, 3,
+                   "nobody, missing a,b, 1 of 3 tasks; nobody, missing a,b, 2 of 3 tasks; "
+                   "nobody, missing a,b");
+
+  MUSTER_EXPECT_EQ (n_runs (&f), 1u);
+  muster_member_registry_remove (f.members, third, MUSTER_MEMBER_ENDED);
+  g_autofree char *all = heard (f.ear, 4);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (all, "; nobody, missing a,b, 2 of 3 tasks"));
+}
+
+MUSTER_TEST (HubOverRegistry, reports_no_tasks_of_a_job_with_enough_of_them_or_that_is_over)
+{
+  g_autoptr (Ear) late = ear_new ();
+  g_auto (Fixture) f = fixture (TRUE);
+  join (&f, 1);
+  ask_for_digits (&f, f.ear);
+  EXPECT_RECEIVED (f.ear, 1, "nobody, missing a,b");
+
+  join (&f, 0); /* no news */
+  announce (&f, claim (&f), MUSTER_CHIEF_OVER, 1000);
+  g_autofree char *all = heard (f.ear, 2);
+  join (&f, 4);
+  ask_for_digits (&f, late);
+
+  EXPECT_RECEIVED (late, 1, "over, gate shut");
+  MUSTER_EXPECT_TRUE (strstr (all, "tasks") == NULL);
+}

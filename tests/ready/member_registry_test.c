@@ -65,11 +65,12 @@ slots_of (Fixture *f)
 {
   g_autoptr (GArray) slots = g_array_new (FALSE, FALSE, sizeof (guint32));
   g_autoptr (GArray) ids = g_array_new (FALSE, FALSE, sizeof (guint64));
-  guint n = muster_member_registry_roster (f->registry, "digits", slots, ids);
+  MusterMemberCounts counts;
+  muster_member_registry_roster (f->registry, "digits", slots, ids, &counts);
   GString *text = g_string_new (NULL);
   for (guint i = 0; i < slots->len; i++)
     g_string_append_printf (text, "%u ", g_array_index (slots, guint32, i));
-  g_string_append_printf (text, "of %u", n);
+  g_string_append_printf (text, "of %u", counts.n_slots);
   return g_string_free (text, FALSE);
 }
 
@@ -432,6 +433,45 @@ MUSTER_TEST (MemberRegistry, takes_the_number_of_slots_from_the_members_that_are
   EXPECT_SLOTS (&f, "0 of 64");
 }
 
+/* A member that asks for so many tasks. */
+static guint64
+join_for (Fixture *f, gint min_tasks)
+{
+  MusterMemberRequest request = any;
+  guint slot;
+  request.min_tasks = min_tasks;
+  const guint64 id = muster_member_registry_join (f->registry, &request, &slot, NULL);
+  MUSTER_EXPECT_TRUE (id != 0);
+  return id;
+}
+
+static void
+expect_tasks (Fixture *f, guint n_tasks, guint min_tasks)
+{
+  MusterMemberCounts counts;
+  muster_member_registry_count (f->registry, "digits", &counts);
+  MUSTER_EXPECT_EQ (counts.n_tasks, n_tasks);
+  MUSTER_EXPECT_EQ (counts.min_tasks, min_tasks);
+}
+
+MUSTER_TEST (MemberRegistry, needs_as_many_tasks_as_the_present_member_that_asks_for_the_most)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  expect_tasks (&f, 0, 0);
+
+  join_for (&f, 2);
+  const guint64 more = join_for (&f, 3);
+  join_for (&f, 0);
+
+  expect_tasks (&f, 3, 3);
+  g_autoptr (MusterMembers) job = look (&f);
+  MUSTER_ASSERT_NOT_NULL (job);
+  MUSTER_EXPECT_EQ (job->min_tasks, 3u);
+  muster_member_registry_remove (f.registry, more, MUSTER_MEMBER_LEFT);
+  expect_tasks (&f, 2, 2);
+}
+
 MUSTER_TEST (MemberRegistry, refuses_what_makes_no_sense)
 {
   g_auto (Fixture) f = {0};
@@ -441,16 +481,19 @@ MUSTER_TEST (MemberRegistry, refuses_what_makes_no_sense)
     MusterMemberRequest request;
     const char *words;
   } cases[] = {
-      {{"", "", "", -1, 1, 0, 0, FALSE}, "model's name is empty"},
-      {{"a\nb", "", "", -1, 1, 0, 0, FALSE}, "isn't printable"},
-      {{long_name, "", "", -1, 1, 0, 0, FALSE}, "257 bytes"},
-      {{"m", "\x01", "", -1, 1, 0, 0, FALSE}, "member's task"},
-      {{"m", "", long_name, -1, 1, 0, 0, FALSE}, "member's process"},
-      {{"m", "", "", -1, 0, 0, 0, FALSE}, "invalid number of slots 0"},
-      {{"m", "", "", -1, MUSTER_MAX_SLOTS + 1, 0, 0, FALSE}, "invalid number of slots"},
-      {{"m", "", "", -2, 4, 0, 0, FALSE}, "invalid slot -2"},
-      {{"m", "", "", 4, 4, 0, 0, FALSE}, "invalid slot 4 of 'm' (use 0 to 3"},
-      {{"m", "", "", -1, 4, 0, -1, FALSE}, "invalid number of batches"},
+      {{"", "", "", -1, 1, 0, 0, 0, FALSE}, "model's name is empty"},
+      {{"a\nb", "", "", -1, 1, 0, 0, 0, FALSE}, "isn't printable"},
+      {{long_name, "", "", -1, 1, 0, 0, 0, FALSE}, "257 bytes"},
+      {{"m", "\x01", "", -1, 1, 0, 0, 0, FALSE}, "member's task"},
+      {{"m", "", long_name, -1, 1, 0, 0, 0, FALSE}, "member's process"},
+      {{"m", "", "", -1, 0, 0, 0, 0, FALSE}, "invalid number of slots 0"},
+      {{"m", "", "", -1, MUSTER_MAX_SLOTS + 1, 0, 0, 0, FALSE}, "invalid number of slots"},
+      {{"m", "", "", -2, 4, 0, 0, 0, FALSE}, "invalid slot -2"},
+      {{"m", "", "", 4, 4, 0, 0, 0, FALSE}, "invalid slot 4 of 'm' (use 0 to 3"},
+      {{"m", "", "", -1, 4, 0, -1, 0, FALSE}, "invalid number of batches"},
+      {{"m", "", "", -1, 4, 0, 0, -1, FALSE}, "invalid number of tasks -1"},
+      {{"m", "", "", -1, 4, 0, 0, 5, FALSE},
+       "invalid number of tasks 5 that 'm' needs (use 0 to 4"},
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     expect_refused (&f, &cases[i].request, MUSTER_ERROR_INVALID_ARGUMENT, cases[i].words);

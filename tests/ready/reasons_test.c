@@ -362,6 +362,50 @@ MUSTER_TEST (Reason, is_notified_that_the_job_is_over_and_asks_for_no_chief)
   MUSTER_EXPECT_STREQ (update (&it, "job")->text, "its chief ended the job");
 }
 
+MUSTER_TEST (Reason, says_that_the_job_waits_for_tasks_and_how_to_start_them)
+{
+  g_auto (Fixture) it = {0};
+  set_up (&it);
+  it.readiness.n_tasks = 1;
+  it.readiness.min_tasks = 3;
+
+  const MusterReason *chief = update (&it, "chief");
+
+  const MusterReason *job = muster_reasons_find (muster_reasons_list (it.reasons), "job");
+  MUSTER_ASSERT_NOT_NULL (job);
+  MUSTER_EXPECT_STREQ (job->state, "waiting-for-tasks");
+  MUSTER_EXPECT_STREQ (job->text, "waiting for tasks: 1 of at least 3");
+  MUSTER_EXPECT_STREQ (job->hint,
+                       "start 2 more with `muster train --task=auto --master=" TARGET "`");
+  MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), job);
+  MUSTER_EXPECT_STREQ (chief->state, "never-registered");
+  MUSTER_EXPECT_NULL (chief->hint); /* a task becomes it */
+  it.readiness.n_tasks = it.readiness.min_tasks = 0;
+  MUSTER_EXPECT_TRUE (update (&it, "chief")->hint != NULL);
+  MUSTER_EXPECT_NULL (update (&it, "job"));
+}
+
+MUSTER_TEST (Reason,
+             does_not_take_missing_tasks_for_a_fault_while_a_chief_lives_or_the_model_is_ready)
+{
+  g_auto (Fixture) it = {0};
+  set_up (&it);
+  it.readiness.n_tasks = 1;
+  it.readiness.min_tasks = 2;
+  const MusterReason *chief = in_phase (&it, MUSTER_CHIEF_INITIALISING);
+  const MusterReason *job = muster_reasons_find (muster_reasons_list (it.reasons), "job");
+
+  MUSTER_EXPECT_STREQ (job->state, "waiting-for-tasks");
+  MUSTER_EXPECT_STREQ (job->owner, "digits");
+  MUSTER_EXPECT_TRUE (job->is_well);
+  MUSTER_EXPECT_NULL (job->hint);
+  MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), chief);
+  it.chief.alive = FALSE;
+  MUSTER_EXPECT_FALSE (update (&it, "job")->is_well);
+  it.readiness.is_ready = TRUE;
+  MUSTER_EXPECT_TRUE (update (&it, "job")->is_well);
+}
+
 MUSTER_TEST (Reason, knows_nothing_of_a_chief_where_no_announcements_are_kept)
 {
   g_auto (Fixture) it = {0};

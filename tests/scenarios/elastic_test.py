@@ -8,10 +8,13 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, "tests/scenarios")
 import processes
@@ -207,13 +210,81 @@ class ElasticTest(TestCase):
         self.expect_trained(second)
 
     def test_tasks_wait_until_there_are_enough(self):
-        _, target = self.serve()
+        few = "waiting for tasks: 1 of at least 2"
+        server, target = self.serve(0, "--http=127.0.0.1:0", "--expect=digits")
+        server.expect("http http://")
+        page = [line.split()[1] for line in server.lines if line.startswith("http ")][0] + "/readyz"
+        waiting = self.start(peer.MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + target)
+        waiting.expect("no chief has ever registered")
         first = self.task(target, "--min-tasks=2")
-        first.expect("waiting for tasks: 1 of at least 2 are here")
+        first.expect(few)
         self.assertEqual(self.roles(first), [])
+        waiting.expect(": " + few)
+        self.assertRegex(peer.muster("status", target), "tasks +1 in 64 slots of digits; " + few)
+        self.assertTrue(peer.muster_json("status", target)["jobs"][0]["waiting_for_tasks"])
+        with self.assertRaises(urllib.error.HTTPError) as answer:
+            urllib.request.urlopen(page, timeout=30)
+        self.assertEqual(answer.exception.read().decode(), "digits: " + few + "\n")
+        by_name = self.start(peer.MUSTER, "wait", "--model=digits", "--master=" + target)
+        by_name.expect(": " + few)
+        late = subprocess.run([peer.MUSTER, "wait", "--meta-graph=" + DIGITS, "--master=" + target, "--timeout=2", "--json"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(late.returncode, 1, late.stderr)
+        first_cause = [it for it in json.loads(late.stdout)["reasons"] if not it["well"]][0]
+        self.assertEqual((first_cause["component"], first_cause["state"]), ("job", "waiting-for-tasks"))
         second = self.task(target, "--min-tasks=2")
+        for waiter in (waiting, by_name):
+            self.assertEqual(waiter.wait(60), 0, waiter.text())
         self.expect_trained(first)
+        said = [event["waiting"] for event in self.events(first) if event["event"] == "waiting"]
+        self.assertEqual(said.count(few), 1, first.text())
         self.expect_trained(second)
+
+    def test_a_job_that_has_lost_a_task_that_it_needs_pauses(self):
+        _, target = self.serve()
+        chief, second = self.job_of_two(target)
+        second.signal(signal.SIGKILL)
+        chief.expect('"waiting":"waiting for tasks: 1 of at least 2"')
+        shown = peer.muster("status", target)
+        self.assertRegex(shown, "tasks +1 in 64 slots; waiting for tasks: 1 of at least 2")
+        self.assertRegex(shown, "chief .*training")
+        third = self.task(target, "--min-tasks=2")
+        chief.expect('"waiting":null')
+        self.expect_trained(chief)
+        self.expect_trained(third)
+        self.assertEqual(self.roles(chief), ["chief"])
+        self.assertEqual([event["waiting"] for event in self.events(chief) if event["event"] == "waiting"][-2:],
+                         ["waiting for tasks: 1 of at least 2", None])
+
+    def test_a_task_that_pauses_is_told_to_end(self):
+        _, target = self.serve()
+        chief, second = self.job_of_two(target)
+        second.signal(signal.SIGKILL)
+        chief.expect('"waiting":"waiting for tasks: 1 of at least 2"')
+        chief.signal(signal.SIGTERM)
+        self.assertEqual(chief.wait(30), 6, chief.text())
+        chief.end_of_output(10)
+        last = self.events(chief)[-1]
+        self.assertEqual(last["event"], "preempted")
+        self.assertEqual([event["step"] for event in self.events(chief) if event["event"] == "saved"][-1], last["step"])
+
+    def test_a_task_pauses_no_longer_than_its_timeout(self):
+        _, target = self.serve()
+        chief, second = self.job_of_two(target, "--timeout=10s")
+        second.signal(signal.SIGKILL)
+        self.assertEqual(chief.wait(60), 4, chief.text())
+        chief.end_of_output(10)
+        self.assertIn("'digits' had 1 of at least 2 tasks for 10.0 s; start more tasks", chief.text())
+        last = self.events(chief)[-1]
+        self.assertEqual(last["event"], "failed")
+        self.assertEqual([event["step"] for event in self.events(chief) if event["event"] == "saved"][-1], last["step"])
+
+    def job_of_two(self, target, *arguments):
+        """Two tasks that train, and don't without each other; the chief first."""
+        tasks = [self.task(target, "--min-tasks=2", *arguments) for _ in range(2)]
+        for task in tasks:
+            task.expect('"event":"step"')
+        return sorted(tasks, key=self.roles)
 
     def test_a_task_of_a_job_that_is_over_has_nothing_to_do(self):
         _, target = self.serve()

@@ -22,8 +22,9 @@ MUSTER_TEST (HttpPage, page_reads_without_a_script)
       "<td>worker:&lt;1&gt;</td><td>digits</td><td class=\"why\">worker in slot 1, 0 "
       "batches/s</td>",
       " ago: left</td><td class=\"number\">0</td>",
+      "<td>digits</td><td class=\"why\" colspan=\"3\">waiting for tasks: 1 of at least 2</td>",
   };
-  MusterMemberRequest member = {"digits", "worker:0", "host:7", -1, 4, 0, 0};
+  MusterMemberRequest member = {"digits", "worker:0", "host:7", -1, 4, 0, 0, 2, FALSE};
   g_auto (HttpFixture) f = http_start ();
   http_give_models (&f);
   (void)http_claim (&f, "<script>alert(1)</script>");

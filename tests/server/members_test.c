@@ -34,6 +34,18 @@ join (MusterMaster *master, const char *task)
   return member;
 }
 
+/* A task of a job that needs so many. */
+static MusterMembership *
+join_for (MusterMaster *master, guint min_tasks)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterJoin wanted = {
+      .model = "digits", .slot = -1, .n_slots = N_SLOTS, .min_tasks = min_tasks};
+  MusterMembership *member = muster_master_join (master, &wanted, test_deadline (), NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  return member;
+}
+
 /* "0 2 of 4, chief 1": a roster in words. */
 static char *
 words_of (const MusterRoster *roster)
@@ -480,6 +492,36 @@ MUSTER_TEST (Member, is_shown_with_its_role_and_its_batches)
   MUSTER_EXPECT_TRUE (job->members[0]->chief);
   MUSTER_EXPECT_FALSE (job->members[1]->chief);
   MUSTER_EXPECT_EQ (job->members[1]->batches, 7);
+}
+
+MUSTER_TEST (Member, of_a_job_with_too_few_tasks_is_shown_waiting_until_it_is_over)
+{
+  g_auto (Served) f = start_patient ();
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMembership) one = join_for (f.remote, 2);
+  const Muster__Members *job = job_of (&f, arena);
+  MUSTER_ASSERT_NOT_NULL (job);
+  MUSTER_EXPECT_EQ (job->min_tasks, 2);
+  MUSTER_EXPECT_TRUE (job->waiting);
+
+  g_autoptr (MusterMembership) other = join_for (f.remote, 0);
+
+  expect_roster (one, "0 1 of 4, no chief 0");
+  g_autoptr (MusterRoster) roster = muster_membership_roster (one);
+  MUSTER_EXPECT_EQ (roster->n_tasks, 2u);
+  MUSTER_EXPECT_EQ (roster->min_tasks, 2u);
+  job = job_of (&f, arena);
+  MUSTER_EXPECT_FALSE (job->waiting);
+  g_clear_object (&other);
+  expect_roster (one, "0 of 4, no chief 0");
+  MUSTER_EXPECT_TRUE (job_of (&f, arena)->waiting);
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  g_autoptr (MusterLease) lease = served_claim (session, NULL);
+  MUSTER_EXPECT_TRUE (
+      muster_lease_announce_phase (lease, MUSTER_CHIEF_OVER, test_deadline (), NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (job_of (&f, arena)->waiting);
 }
 
 MUSTER_TEST (Member, is_in_the_log_when_it_joins_and_when_it_leaves)

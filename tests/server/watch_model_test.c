@@ -81,6 +81,38 @@ MUSTER_TEST (WatchOfAModel, is_notified_of_its_chief_from_the_claim_to_the_end)
   expect_of_model (watch, "over, ", "at step 1000");
 }
 
+/* The next readiness of a job that has none or too few tasks. */
+static void
+expect_tasks (MusterWatch *watch, guint n_tasks, guint min_tasks)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (MusterReadiness) readiness = {0};
+  MUSTER_EXPECT_TRUE (muster_watch_next (watch, &readiness, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (readiness.n_tasks, n_tasks);
+  MUSTER_EXPECT_EQ (readiness.min_tasks, min_tasks);
+}
+
+MUSTER_TEST (WatchOfAModel, is_notified_while_its_job_waits_for_tasks)
+{
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) worker = served_session (&f, &ready_op);
+  g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
+  const MusterJoin wanted = {.model = "digits", .slot = -1, .n_slots = 4, .min_tasks = 2};
+  expect_tasks (watch, 0, 0);
+
+  g_autoptr (MusterMembership) one =
+      muster_master_join (f.remote, &wanted, test_deadline (), NULL, NULL);
+  expect_tasks (watch, 1, 2);
+  g_autoptr (MusterMembership) other =
+      muster_master_join (f.remote, &wanted, test_deadline (), NULL, NULL);
+  expect_tasks (watch, 0, 0);
+  g_clear_object (&one);
+
+  expect_tasks (watch, 1, 2);
+}
+
 MUSTER_TEST (WatchOfAModel, is_notified_when_its_chief_dies_over_it)
 {
   g_autoptr (GError) error = NULL;

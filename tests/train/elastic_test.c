@@ -6,6 +6,7 @@
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"
 #include "server/server.h"
+#include "tests/deadline.h"
 #include "tests/doubles/heard.h"
 #include "tests/doubles/seen_model.h"
 #include "tests/gtest_shim.h"
@@ -21,11 +22,33 @@ typedef struct {
   MusterScaffold *scaffold;
 } Job;
 
+/* What is seen of a job that needs two tasks, of which one leaves once both have made a step. */
+typedef struct {
+  gboolean chief_leaves; /* else the worker */
+  gboolean none_leaves;
+  GMutex lock;
+  GCond changed;
+  /* guarded by lock */
+  guint n_stepped;    /* tasks */
+  gboolean has_left;  /* one of them */
+  guint n_paused;     /* how often the other reported a pause */
+  gint64 paused_step; /* at the first of these reports */
+  gint64 last_step;   /* at the last */
+} Pair;
+
 typedef struct {
   Job *job;
+  Pair *pair; /* (nullable) */
   GCancellable *cancellable;
-  gint64 leaves_at; /* the step at which it is cancelled; 0: never */
-  gint n_chiefs;    /* rounds as chief */
+  gint64 leaves_at;  /* the step at which it is cancelled; 0: never */
+  gint64 until_step; /* instead of epochs, if above 0 */
+  gint64 timeout_us;
+  GMutex lock;
+  GCond changed;
+  guint n_waiting;   /* how often it said that it waits for tasks; guarded by lock */
+  gboolean is_chief; /* in its present round */
+  gboolean has_stepped;
+  gint n_chiefs; /* rounds as chief */
   gint n_workers;
   MusterTrained trained;
   GError *error;
@@ -64,17 +87,92 @@ note_role (gboolean is_chief, guint slot, gpointer user_data)
 {
   Task *task = user_data;
   MUSTER_EXPECT_LT (slot, (guint)N_SLOTS);
+  task->is_chief = is_chief;
   task->n_chiefs += is_chief;
   task->n_workers += !is_chief;
+}
+
+static gboolean
+have_both_stepped (const Pair *pair)
+{
+  return pair->n_stepped == 2;
+}
+
+static gboolean
+has_one_left (const Pair *pair)
+{
+  return pair->has_left;
+}
+
+static gboolean
+has_paused (const Pair *pair)
+{
+  return pair->n_paused >= 2;
+}
+
+/* With the lock held. */
+static void
+await (Pair *pair, gboolean (*is_so) (const Pair *pair), const char *otherwise)
+{
+  const gint64 until_us = g_get_monotonic_time () + 30 * G_TIME_SPAN_SECOND;
+  while (!is_so (pair))
+    if (!g_cond_wait_until (&pair->changed, &pair->lock, until_us)) {
+      MUSTER_FAIL ("%s", otherwise);
+      return;
+    }
+}
+
+/* From here on rounds are counted. The task that stays makes no step before the other is gone. */
+static void
+part (Task *task, Pair *pair)
+{
+  task->has_stepped = TRUE;
+  pair->n_stepped++;
+  g_cond_broadcast (&pair->changed);
+  await (pair, have_both_stepped, "the other task makes no step");
+  task->n_chiefs = task->n_workers = 0;
+  if (task->is_chief == pair->chief_leaves)
+    g_cancellable_cancel (task->cancellable);
+  else
+    await (pair, has_one_left, "the other task doesn't leave");
+}
+
+static void
+note_pair (Task *task, Pair *pair, const MusterTrainingState *state)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&pair->lock);
+  if (!task->has_stepped && !pair->none_leaves)
+    part (task, pair);
+  if (state->paused == NULL)
+    return;
+  MUSTER_EXPECT_STREQ (state->paused, "waiting for tasks: 1 of at least 2");
+  if (pair->n_paused++ == 0)
+    pair->paused_step = state->step;
+  pair->last_step = state->step;
+  g_cond_broadcast (&pair->changed);
 }
 
 static gboolean
 note_progress (const MusterTrainingState *state, gpointer user_data)
 {
   Task *task = user_data;
+  if (task->pair != NULL)
+    note_pair (task, task->pair, state);
   if (task->leaves_at > 0 && task->n_chiefs > 0 && state->step >= task->leaves_at)
     g_cancellable_cancel (task->cancellable);
   return TRUE;
+}
+
+static void
+note_waiting (const char *message, const MusterReadiness *readiness G_GNUC_UNUSED,
+              GPtrArray *reasons G_GNUC_UNUSED, gpointer user_data)
+{
+  Task *task = user_data;
+  if (!g_str_has_prefix (message, "waiting for tasks: "))
+    return;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&task->lock);
+  task->n_waiting++;
+  g_cond_broadcast (&task->changed);
 }
 
 static MusterBatches *
@@ -91,8 +189,11 @@ run_task (gpointer data)
   Task *task = data;
   g_autoptr (MusterMaster) master = muster_master_new_for_target (task->job->target, &task->error);
   g_autoptr (MusterBatches) batches = make_batches ();
-  const MusterTrainingListener listener = {
-      .role = note_role, .progress = note_progress, .user_data = task};
+  const MusterTrainingListener listener = {.waiting = note_waiting,
+                                           .waiting_data = task,
+                                           .role = note_role,
+                                           .progress = note_progress,
+                                           .user_data = task};
   const MusterTraining training = {.scaffold = task->job->scaffold,
                                    .master = master,
                                    .is_elastic = TRUE,
@@ -100,7 +201,10 @@ run_task (gpointer data)
                                    .batches = batches,
                                    .feeds = feeds,
                                    .n_feeds = 1,
-                                   .epochs = EPOCHS,
+                                   .epochs = task->until_step > 0 ? 0 : EPOCHS,
+                                   .until_step = task->until_step,
+                                   .min_tasks = task->pair != NULL ? 2 : 0,
+                                   .timeout_us = task->timeout_us,
                                    .checkpoint_dir = task->job->directory,
                                    .save_steps = 50,
                                    .ends_job = TRUE,
@@ -108,7 +212,20 @@ run_task (gpointer data)
 
   if (master != NULL)
     (void)muster_train (&training, &task->trained, task->cancellable, &task->error);
+  if (task->pair != NULL) {
+    g_mutex_lock (&task->pair->lock);
+    task->pair->has_left = TRUE;
+    g_cond_broadcast (&task->pair->changed);
+    g_mutex_unlock (&task->pair->lock);
+  }
   return NULL;
+}
+
+static GThread *
+start_task (Task *task)
+{
+  task->cancellable = g_cancellable_new ();
+  return g_thread_new ("task", run_task, task);
 }
 
 static void
@@ -116,10 +233,8 @@ run_tasks (Task *tasks, guint n)
 {
   g_autofree GThread **threads = g_new (GThread *, n);
 
-  for (guint i = 0; i < n; i++) {
-    tasks[i].cancellable = g_cancellable_new ();
-    threads[i] = g_thread_new ("task", run_task, &tasks[i]);
-  }
+  for (guint i = 0; i < n; i++)
+    threads[i] = start_task (&tasks[i]);
   for (guint i = 0; i < n; i++)
     g_thread_join (threads[i]);
 }
@@ -199,6 +314,138 @@ MUSTER_TEST (Elastic, goes_on_without_each_chief_that_leaves)
   MUSTER_EXPECT_LE (n_left, N_TASKS - 1U);
   expect_exactly_once (&job);
   clear_tasks (tasks, N_TASKS);
+}
+
+/* --- with too few tasks --- */
+
+static void
+pair_init (Pair *pair, gboolean chief_leaves)
+{
+  *pair = (Pair){.chief_leaves = chief_leaves};
+  g_mutex_init (&pair->lock);
+  g_cond_init (&pair->changed);
+}
+
+static void
+pair_clear (Pair *pair)
+{
+  g_mutex_clear (&pair->lock);
+  g_cond_clear (&pair->changed);
+}
+
+/* One of two tasks leaves, and a third one comes. */
+static void
+expect_pause (const char *name, gboolean chief_leaves)
+{
+  g_auto (Job) job = set_up (name);
+  Pair pair;
+  pair_init (&pair, chief_leaves);
+  Task tasks[] = {{.job = &job, .pair = &pair}, {.job = &job, .pair = &pair}, {.job = &job}};
+  GThread *one = start_task (&tasks[0]), *other = start_task (&tasks[1]);
+
+  g_mutex_lock (&pair.lock);
+  /* A second report comes after a while without another step. */
+  await (&pair, has_paused, "the task that is left doesn't pause");
+  /* the step that the leaving task has begun is made to its end */
+  MUSTER_EXPECT_LE (pair.last_step, pair.paused_step + 1);
+  g_mutex_unlock (&pair.lock);
+  GThread *third = start_task (&tasks[2]);
+  g_thread_join (one);
+  g_thread_join (other);
+  g_thread_join (third);
+  const gsize left = g_cancellable_is_cancelled (tasks[0].cancellable) ? 1 : 0;
+  MUSTER_EXPECT_NO_ERROR (tasks[left].error);
+  MUSTER_EXPECT_TRUE (tasks[left].trained.is_reached);
+  MUSTER_EXPECT_TRUE (tasks[left].is_chief);
+  MUSTER_EXPECT_EQ (tasks[left].n_chiefs > 0, chief_leaves);
+  MUSTER_EXPECT_NO_ERROR (tasks[2].error);
+  MUSTER_EXPECT_FALSE (tasks[2].is_chief);
+  expect_exactly_once (&job);
+  clear_tasks (tasks, G_N_ELEMENTS (tasks));
+  pair_clear (&pair);
+}
+
+MUSTER_TEST (Elastic, pauses_as_the_chief_until_there_are_enough_tasks_again)
+{
+  expect_pause ("without-worker", FALSE);
+}
+
+MUSTER_TEST (Elastic, takes_over_and_pauses_until_there_are_enough_tasks_again)
+{
+  expect_pause ("without-chief", TRUE);
+}
+
+/* Changes of the roster without another task are no news. */
+MUSTER_TEST (Elastic, says_once_that_it_waits_for_tasks)
+{
+  g_auto (Job) job = set_up ("once");
+  g_autoptr (MusterMaster) master = muster_master_new_for_target (job.target, NULL);
+  const MusterJoin takeover = {.model = "seen", .slot = 5, .n_slots = N_SLOTS, .is_takeover = TRUE};
+  Pair pair;
+  pair_init (&pair, FALSE);
+  pair.none_leaves = TRUE;
+  Task tasks[] = {{.job = &job, .pair = &pair}, {.job = &job, .pair = &pair}};
+  GThread *one = start_task (&tasks[0]);
+  const gint64 until_us = g_get_monotonic_time () + 30 * G_TIME_SPAN_SECOND;
+  g_mutex_lock (&tasks[0].lock);
+  while (tasks[0].n_waiting == 0 && g_cond_wait_until (&tasks[0].changed, &tasks[0].lock, until_us))
+    ;
+  g_mutex_unlock (&tasks[0].lock);
+
+  for (guint i = 0; i < 5; i++) {
+    g_autoptr (MusterMembership) passing =
+        muster_master_join (master, &takeover, test_deadline (), NULL, NULL);
+    MUSTER_EXPECT_TRUE (passing != NULL);
+  }
+
+  GThread *other = start_task (&tasks[1]);
+  g_thread_join (one);
+  g_thread_join (other);
+  MUSTER_EXPECT_EQ (tasks[0].n_waiting, 1u);
+  expect_exactly_once (&job);
+  clear_tasks (tasks, G_N_ELEMENTS (tasks));
+  pair_clear (&pair);
+}
+
+MUSTER_TEST (Elastic, saves_and_ends_when_it_has_paused_for_as_long_as_it_may)
+{
+  g_auto (Job) job = set_up ("patience");
+  Pair pair;
+  pair_init (&pair, FALSE);
+  Task tasks[] = {{.job = &job, .pair = &pair, .timeout_us = 5 * MUSTER_SECOND},
+                  {.job = &job, .pair = &pair, .timeout_us = 5 * MUSTER_SECOND}};
+
+  run_tasks (tasks, G_N_ELEMENTS (tasks));
+
+  const Task *left = &tasks[g_cancellable_is_cancelled (tasks[0].cancellable) ? 1 : 0];
+  MUSTER_EXPECT_SAYS (left->error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "'seen' had 1 of at least 2 tasks for 5.0 s");
+  MUSTER_EXPECT_FALSE (left->trained.is_reached);
+  g_autofree char *latest = muster_latest_checkpoint (muster_local_storage (), job.directory, NULL);
+  MUSTER_ASSERT_NOT_NULL (latest);
+  MUSTER_EXPECT_EQ (muster_checkpoint_step (latest), left->trained.step);
+  clear_tasks (tasks, G_N_ELEMENTS (tasks));
+  pair_clear (&pair);
+}
+
+/* One of them leaves at that step, while the other still has to see it. */
+MUSTER_TEST (Elastic, ends_at_a_step_without_the_task_that_ended_there_before)
+{
+  g_auto (Job) job = set_up ("until");
+  Pair pair;
+  pair_init (&pair, FALSE);
+  pair.none_leaves = TRUE;
+  Task tasks[] = {{.job = &job, .pair = &pair, .until_step = 60},
+                  {.job = &job, .pair = &pair, .until_step = 60}};
+
+  run_tasks (tasks, G_N_ELEMENTS (tasks));
+
+  for (gsize i = 0; i < G_N_ELEMENTS (tasks); i++) {
+    MUSTER_EXPECT_NO_ERROR (tasks[i].error);
+    MUSTER_EXPECT_TRUE (tasks[i].trained.is_reached);
+  }
+  clear_tasks (tasks, G_N_ELEMENTS (tasks));
+  pair_clear (&pair);
 }
 
 /* --- what it needs --- */

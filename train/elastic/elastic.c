@@ -40,6 +40,8 @@ muster_elastic_free (MusterElastic *self)
   muster_elastic_leave (&self->lent);
   muster_elastic_leave (&self->membership);
   unlink_cancellable (self);
+  g_clear_error (&self->gave_up);
+  g_free (self->said);
   g_clear_object (&self->coordinator);
   g_clear_object (&self->slots);
   g_clear_pointer (&self->roster, muster_roster_free);
@@ -82,6 +84,7 @@ muster_elastic_begin_round (MusterElastic *self, MusterElasticRole role, GCancel
 {
   self->role = role;
   self->n_rounds++;
+  g_clear_pointer (&self->said, g_free);
   unlink_cancellable (self);
   self->cancellable = g_cancellable_new ();
   if (g_set_object (&self->callers, cancellable))

@@ -23,8 +23,9 @@ typedef struct {
   const char *model;
   const char *task; /* (nullable) for messages */
   guint n_slots;
-  guint min_tasks;               /* tasks to wait for before this one starts; 0: 1 */
-  guint max_tasks;               /* a task waits while there are this many others; 0: n_slots */
+  guint min_tasks;   /* no task starts before there are this many, or trains with fewer; 0: 1 */
+  guint max_tasks;   /* a task waits while there are this many others; 0: n_slots */
+  gint64 timeout_us; /* how long a task that has started waits for others */
   MusterSessionProgress waiting; /* (nullable) */
   gpointer waiting_data;
   /* (nullable) FALSE with an error if this task can't be the chief now: until then it trains
@@ -67,6 +68,18 @@ void muster_elastic_set_session (MusterElastic *self, MusterCoordinator *coordin
 gboolean muster_elastic_check (MusterElastic *self, GError **error);
 /* After a step: FALSE if the round ends here. */
 gboolean muster_elastic_may_step (MusterElastic *self, gboolean has_trained);
+
+/* Between two steps: "waiting for tasks: 1 of at least 3" if the next one has to wait, since the
+ * job has fewer tasks than it needs; else NULL. A job has as many as the server says, and needs as
+ * many as the task that asks for the most. The roster's version goes to *version. (transfer full)
+ */
+char *muster_elastic_why_paused (MusterElastic *self, guint64 *version);
+/* Then: waits until the roster is later than that version, the session is to stop (coordinator), or
+ * a run without a step is due. After timeout_us in a row the training ends. */
+void muster_elastic_pause (MusterElastic *self, guint64 version, MusterCoordinator *coordinator);
+/* After a round that ended without a failure: FALSE with DEADLINE_EXCEEDED if that was the reason.
+ */
+gboolean muster_elastic_check_pause (MusterElastic *self, GError **error);
 
 /* After a round: TRUE if it ended because the role has changed or the membership was lost: another
  * round follows. is_fenced: it was refused as chief, or lost that role, with failure (nullable).

@@ -14,7 +14,8 @@ muster_elastic_any_slot (const MusterElastic *self)
   return (MusterJoin){.model = self->options.model,
                       .task = self->options.task,
                       .slot = -1,
-                      .n_slots = self->options.n_slots};
+                      .n_slots = self->options.n_slots,
+                      .min_tasks = self->options.min_tasks};
 }
 
 void
@@ -66,6 +67,10 @@ muster_elastic_say_waiting (MusterElastic *self, const char *message)
   const MusterReadiness nothing = {0};
   g_autoptr (GPtrArray) reasons = g_ptr_array_new ();
 
+  if (g_strcmp0 (message, self->said) == 0)
+    return;
+  g_free (self->said);
+  self->said = g_strdup (message);
   if (self->options.waiting != NULL)
     self->options.waiting (message, &nothing, reasons, self->options.waiting_data);
 }

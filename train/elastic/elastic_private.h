@@ -14,6 +14,9 @@ struct _MusterElastic {
   guint n_rounds;
   guint n_refusals; /* of claims, in a row */
   gint64 n_batches;
+  char *said;       /* (owned) (nullable) what it waits for before the round, as last said */
+  gint64 paused_us; /* since when it waits for tasks between two steps; 0: it doesn't */
+  GError *gave_up;  /* (owned) (nullable) why it waits no longer */
   GCancellable *cancellable; /* (owned) (nullable) of the round */
   GCancellable *callers;     /* (owned) (nullable) what cancels it, too */
   gulong callers_id;
@@ -56,6 +59,7 @@ void muster_elastic_leave (MusterMembership **membership);
 /* Returns the last roster heard (transfer full). */
 MusterRoster *muster_elastic_copy_roster (MusterElastic *self);
 
+/* Says it once, until something else is said or a round begins. */
 void muster_elastic_say_waiting (MusterElastic *self, const char *message);
 
 /* --- the slots (elastic_slots.c) --- */
@@ -78,6 +82,13 @@ void muster_elastic_try_again (MusterElastic *self);
 
 /* A claim was refused, or the role was lost to another's. */
 void muster_elastic_note_fenced (MusterElastic *self, const GError *failure);
+
+/* --- the pause (elastic_pause.c) --- */
+
+/* TRUE if the job isn't over and has fewer tasks than it needs. */
+gboolean muster_elastic_has_few (const MusterElastic *self, const MusterRoster *roster);
+/* "waiting for tasks: 1 of at least 3" (transfer full) */
+char *muster_elastic_few_text (const MusterElastic *self, const MusterRoster *roster);
 
 /* --- the round (elastic.c) --- */
 

@@ -47,7 +47,8 @@ muster_elastic_should_change (const MusterElastic *self)
 
 typedef enum { DECIDED, TOO_FEW, NO_CHIEF, LOST } Situation;
 
-/* NO_CHIEF: this task becomes it at *wake_us, unless another does. */
+/* NO_CHIEF: this task becomes it at *wake_us, unless another does. TOO_FEW: the task has still to
+ * start; one that has started takes the role, and waits between two steps. */
 static Situation
 look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, gint64 *wake_us)
 {
@@ -59,7 +60,7 @@ look (MusterElastic *self, const MusterRoster *roster, MusterElasticRole *role, 
   *role = roster->is_over && self->n_rounds > 0 ? MUSTER_ELASTIC_OVER : MUSTER_ELASTIC_WORKER;
   if (roster->is_over || roster->has_chief)
     return DECIDED;
-  if (roster->n_members < self->options.min_tasks)
+  if (self->n_rounds == 0 && muster_elastic_has_few (self, roster))
     return TOO_FEW;
   *role = MUSTER_ELASTIC_CHIEF;
   *wake_us = due_us (self);
@@ -114,9 +115,7 @@ wait_for_change (MusterElastic *self, const MusterRoster *roster, gint64 wake_us
 static void
 say_too_few (MusterElastic *self, const MusterRoster *roster)
 {
-  g_autofree char *text =
-      g_strdup_printf ("waiting for tasks: %" G_GSIZE_FORMAT " of at least %u are here",
-                       roster->n_members, self->options.min_tasks);
+  g_autofree char *text = muster_elastic_few_text (self, roster);
   muster_elastic_say_waiting (self, text);
 }
 

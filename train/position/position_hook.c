@@ -144,6 +144,14 @@ feed_batch (MusterPositionHook *self, const MusterPositionPlace *place, MusterRu
 }
 
 static gboolean
+check_has_batch (const MusterPositionHook *self, GError **error)
+{
+  return !self->is_dealt || self->own.deal >= 0 ||
+         muster_fail (error, MUSTER_ERROR_CANCELLED,
+                      "the task in slot %u was stopped before it had a batch", self->own.task);
+}
+
+static gboolean
 begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
 {
   MusterSession *session = muster_run_context_session (context);
@@ -154,9 +162,8 @@ begin_step (MusterPositionHook *self, MusterRunContext *context, GError **error)
   self->is_held = FALSE;
   if (!muster_position_look (self, session, error))
     return FALSE;
-  if (!self->is_lent && self->is_dealt && self->own.deal < 0)
-    return muster_fail (error, MUSTER_ERROR_CANCELLED,
-                        "the task in slot %u was stopped before it had a batch", self->own.task);
+  if (!self->is_lent && !check_has_batch (self, error))
+    return FALSE;
   if (!self->is_lent && muster_position_is_over (self))
     return muster_fail (error, MUSTER_ERROR_OUT_OF_RANGE,
                         "task %u has finished its share of the job's %" G_GINT64_FORMAT " batches",
@@ -177,9 +184,13 @@ position_before_run (MusterHook *hook, MusterRunContext *context, GError **error
     self->run = STEPPING;
     return begin_step (self, context, error);
   }
-  if (muster_position_is_over (self)) {
-    self->run = ENDING;
+  if (self->is_idle && !check_has_batch (self, error))
+    return FALSE;
+  const gboolean is_over = muster_position_is_over (self);
+  if (is_over || self->is_idle)
     feed_batch (self, &self->own, context); /* not trained on; only for other hooks' fetches */
+  if (is_over) {
+    self->run = ENDING;
     muster_position_fetch_end (self, context);
   }
   return TRUE;
@@ -275,6 +286,26 @@ muster_position_run (MusterHook *self, MusterMonitoredSession *session, const Mu
     *trained = has_trained;
   return has_trained || !muster_position_is_over (hook) ||
          muster_monitored_session_run (session, &nothing, NULL, NULL, error);
+}
+
+gboolean
+muster_position_may_pause (MusterHook *hook)
+{
+  const MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+
+  return self->claimed == self->n_tasks && !muster_position_is_over (self);
+}
+
+gboolean
+muster_position_run_idle (MusterHook *hook, MusterMonitoredSession *session, GError **error)
+{
+  MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
+  const MusterStep nothing = {.deadline_us = MUSTER_WAIT_FOREVER};
+
+  self->is_idle = TRUE;
+  const gboolean ran = muster_monitored_session_run (session, &nothing, NULL, NULL, error);
+  self->is_idle = FALSE;
+  return ran;
 }
 
 /* --- the object --- */

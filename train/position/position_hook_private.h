@@ -59,6 +59,7 @@ struct _MusterPositionHook {
   gint64 awaited_done; /* the batches that task has finished */
   gint64 awaited_us;   /* since when awaited_done hasn't changed */
   gboolean has_ended;  /* all batches are finished */
+  gboolean is_idle;    /* the run is in place of a step */
 };
 
 /* position_hook.c */

@@ -123,4 +123,10 @@ typedef struct {
 gboolean muster_position_pause (MusterPositionPause *self, gint64 until_us,
                                 GCancellable *cancellable, GError **error);
 
+/* TRUE between two steps of this task's own: it has a batch left, and holds nobody else's slot. */
+gboolean muster_position_may_pause (MusterHook *hook);
+/* In place of a step: a run without one. */
+gboolean muster_position_run_idle (MusterHook *hook, MusterMonitoredSession *session,
+                                   GError **error);
+
 G_END_DECLS
