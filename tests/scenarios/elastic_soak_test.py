@@ -4,7 +4,8 @@
 stopped (SIGSTOP) and later woken or killed, at random, the chief among them. Each job ends with every batch trained
 exactly once by the model's own count, every checkpoint that was published agrees with its positions, epochs of chiefs
 only grow, and nobody hangs. MUSTER_LONG=1: 500 events (on TensorFlow's server, with the argument --tensorflow, 50);
-MUSTER_SEED says when and whom, MUSTER_EVENTS how many. It prints the longest time in which no step was made."""
+MUSTER_SEED says when and whom, MUSTER_EVENTS how many. It prints the longest times in which no step was made: while nobody was
+stopped, and while somebody was."""
 import os
 import random
 import re
@@ -25,7 +26,8 @@ LONG = "MUSTER_LONG" in os.environ
 EVENTS = int(os.environ.get("MUSTER_EVENTS") or ((50 if TENSORFLOW else 500) if LONG else (4 if TENSORFLOW else 20)))
 SEED = int(os.environ.get("MUSTER_SEED") or random.SystemRandom().randrange(1 << 32))
 MOST_TASKS = 8
-N_EPOCHS = 3000 if LONG else 1000  # of 8 batches
+N_EPOCHS = 3000 if LONG else 1000
+N_STEPS = N_EPOCHS * soak_model.BATCHES_AN_EPOCH
 WORK = 200  # of a step, between its writes: a millisecond or three
 EVERY = (0.2, 1.5)  # seconds between two events
 STOPPED = (0.1, 2)
@@ -60,7 +62,8 @@ class Job:
         self.master = self.start_master()
         self.watch = test.start(soak_model.TASK, "watch", self.target, self.model)
         self.tasks, self.n_started, self.checked = [], 0, set()
-        self.events, self.longest_s = [], 0.0
+        self.events, self.stops = [], []  # (when, what); (from, until, the task's number)
+        self.longest_s, self.longest_beside_stopped_s = 0.0, 0.0
         self.join()
 
     def start_master(self):
@@ -123,7 +126,7 @@ class Job:
             if task.struck is None:
                 self.test.assertIn(code, (0, OVER), self.what())
         self.check()
-        latest = os.path.join(self.directory, "model.ckpt-%d" % (N_EPOCHS * soak_model.BATCHES_AN_EPOCH))
+        latest = os.path.join(self.directory, "model.ckpt-%d" % N_STEPS)
         self.test.assertIn(latest, soak_model.listed(self.directory), self.what())
         self.check_chiefs()
         self.watch.process.stdin.close()
@@ -139,13 +142,19 @@ class Job:
         self.n_chiefs = len(epochs)
 
     def tell_stands(self, seconds):
-        """What happened before and while no step was made for so long."""
+        """What happened before and while no step was made for so long. A task that is stopped keeps its batch until its
+        lease runs out, and the job's last batches wait for it: such stands are counted apart."""
         for stood, step, until in re.findall(r"^stood (\S+) (\S+) (\S+)", self.watch.text(), re.MULTILINE):
-            self.longest_s = max(self.longest_s, float(stood))
+            begin, until = float(until) - float(stood), float(until)
+            stopped = ["%d since %+.2f s" % (number, at - begin) for at, woken, number in self.stops if at < until and woken > begin]
+            if stopped:
+                self.longest_beside_stopped_s = max(self.longest_beside_stopped_s, float(stood))
+            else:
+                self.longest_s = max(self.longest_s, float(stood))
             if float(stood) > seconds:
-                begin = float(until) - float(stood)
-                near = ["%+.2f s %s" % (at - begin, what) for at, what in self.events if begin - 0.5 < at < float(until)]
-                print("no step for %s s after step %s: %s" % (stood, step, ", ".join(near)), flush=True)
+                near = ["%+.2f s %s" % (at - begin, what) for at, what in self.events if begin - 0.5 < at < until]
+                print("no step for %s s after step %s of %d: %s; stopped: %s" % (
+                    stood, step, N_STEPS, ", ".join(near) or "no event", ", ".join(stopped) or "none"), flush=True)
 
 
 class ElasticSoakTest(processes.TestCase):
@@ -172,7 +181,9 @@ class ElasticSoakTest(processes.TestCase):
             if task.is_stopped:
                 # Now and then for so long that its lease runs out.
                 seconds = LEASE + 2 if LONG and self.random.random() < 0.03 else self.random.uniform(*STOPPED)
+                began = time.monotonic()
                 job.wait(seconds)
+                job.stops.append((began, time.monotonic(), task.number))
         task.is_stopped = False
         if task.struck is not None:
             task.process.wait(30)
@@ -188,7 +199,8 @@ class ElasticSoakTest(processes.TestCase):
         return how is not None
 
     def test_each_batch_is_trained_once(self):
-        n_events, n_jobs, n_chiefs, n_checked, longest_s, began = 0, 0, 0, 0, 0.0, time.monotonic()
+        n_events, n_jobs, n_chiefs, n_checked, began = 0, 0, 0, 0, time.monotonic()
+        longest_s, beside_stopped_s = 0.0, 0.0
         while n_events < EVENTS:
             n_jobs += 1
             job = Job(self, os.path.join(self.folder(), "run"))
@@ -202,9 +214,10 @@ class ElasticSoakTest(processes.TestCase):
             n_chiefs += job.n_chiefs
             job.tell_stands(0.5)
             longest_s = max(longest_s, job.longest_s)
-        print("%d events in %d jobs of %d batches, %d chiefs, %d checkpoints checked, no step for %.2f s at most, %.0f s: %s" % (
-            n_events, n_jobs, N_EPOCHS * soak_model.BATCHES_AN_EPOCH, n_chiefs, n_checked, longest_s, time.monotonic() - began,
-            sorted(self.events.items())), flush=True)
+            beside_stopped_s = max(beside_stopped_s, job.longest_beside_stopped_s)
+        print("%d events in %d jobs of %d batches, %d chiefs, %d checkpoints checked; no step for %.2f s at most, %.2f s while a task was "
+              "stopped; %.0f s: %s" % (n_events, n_jobs, N_STEPS, n_chiefs, n_checked, longest_s, beside_stopped_s,
+                                       time.monotonic() - began, sorted(self.events.items())), flush=True)
 
 
 if __name__ == "__main__":
