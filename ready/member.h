@@ -23,7 +23,7 @@ typedef struct {
   guint slot;
   char *task;    /* (owned) may be empty, as may who */
   char *who;     /* (owned) */
-  gint64 age_us; /* since it joined */
+  gint64 age_us; /* how long it has been a member, or was one */
   gint64 n_batches;
   double batches_per_second; /* over the last ten seconds or more */
   gboolean is_takeover;      /* of a slot by a task that has another one: it isn't a task */

@@ -302,7 +302,7 @@ describe (const Member *entry, gint64 now_us, MusterMember *out)
   *out = entry->member;
   out->task = g_strdup (entry->member.task);
   out->who = g_strdup (entry->member.who);
-  out->age_us = now_us - entry->joined_us;
+  out->age_us = until_us - entry->joined_us;
   out->silent_us = until_us - entry->heard_us;
   out->left_age_us = now_us - until_us;
   if (over_us > 0)

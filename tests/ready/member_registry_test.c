@@ -350,6 +350,7 @@ MUSTER_TEST (MemberRegistry, remembers_the_last_that_left_and_why)
     g_autofree char *why = muster_member_why (all->left->pdata[i]);
     MUSTER_EXPECT_STREQ (why, whys[i]);
   }
+  MUSTER_EXPECT_EQ (((MusterMember *)all->left->pdata[0])->age_us, LEASE);
   MUSTER_EXPECT_EQ (((MusterMember *)all->left->pdata[0])->left_age_us, MUSTER_SECOND);
   MUSTER_EXPECT_EQ (muster_member_registry_n_joined (f.registry), 22u);
   MUSTER_EXPECT_EQ (muster_member_registry_n_left (f.registry, MUSTER_MEMBER_ENDED), 20u);
