@@ -97,6 +97,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJoin, muster_join_free)
  * @has_chief: the model's chief is alive
  * @epoch: of its last chief; 0: it never had one
  * @is_over: the job is over
+ * @is_gathering: the server has restarted, and members that it had may be missing in @slots: they
+ *   have as long as a lease lasts to come back
  *
  * The members of a job, and the state of its chief.
  */
@@ -111,6 +113,7 @@ typedef struct {
   gboolean has_chief;
   gint64 epoch;
   gboolean is_over;
+  gboolean is_gathering;
 } MusterRoster;
 
 #define MUSTER_TYPE_ROSTER (muster_roster_get_type ())

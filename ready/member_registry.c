@@ -36,6 +36,7 @@ struct Model {
   guint n_members; /* with takeovers */
   guint n_tasks;
   guint lowest;     /* no slot below is free */
+  gint64 gathers_us; /* until when those may come back that the server had before it restarted; 0: none */
   GPtrArray *slots; /* (owned) (element-type Member) (nullable elements) by slot */
   GQueue left;      /* (owned) (element-type Member) the latest first */
 };
@@ -113,10 +114,10 @@ muster_member_registry_lease_us (MusterMemberRegistry *self)
 }
 
 static void
-notify (MusterMemberRegistry *self, const char *model, const MusterMember *member)
+notify (MusterMemberRegistry *self, const char *model, gboolean is_takeover)
 {
   if (self->changed != NULL)
-    self->changed (model, member->is_takeover, self->user_data);
+    self->changed (model, is_takeover, self->user_data);
 }
 
 /* --- what comes from outside --- */
@@ -160,7 +161,9 @@ at_slot (const Model *model, guint slot)
 static MusterMemberCounts
 count_tasks (const Model *model)
 {
-  MusterMemberCounts counts = {.n_slots = model->n_slots, .n_tasks = model->n_tasks};
+  MusterMemberCounts counts = {.n_slots = model->n_slots,
+                               .n_tasks = model->n_tasks,
+                               .is_gathering = model->gathers_us != 0};
   for (guint slot = 0; slot < model->slots->len; slot++)
     if (at_slot (model, slot) != NULL)
       counts.min_tasks = MAX (counts.min_tasks, at_slot (model, slot)->min_tasks);
@@ -242,6 +245,22 @@ find_returning (MusterMemberRegistry *self, const MusterMemberRequest *request)
       request->slot != (gint)member->member.slot)
     return NULL;
   return member;
+}
+
+/* Numbers of a registry share their upper half. */
+static gboolean
+is_of_another (const MusterMemberRegistry *self, guint64 id)
+{
+  return id != 0 && id >> 32 != self->next_id >> 32;
+}
+
+static void
+gather (MusterMemberRegistry *self, Model *model, gint64 now_us)
+{
+  if (model->gathers_us != 0)
+    return;
+  model->gathers_us = muster_deadline_after (now_us, self->lease_us);
+  self->looks_us = MIN (self->looks_us, model->gathers_us);
 }
 
 static Member *
@@ -331,6 +350,8 @@ muster_member_registry_join (MusterMemberRegistry *self, const MusterMemberReque
     Model *model = find_or_add (self, request->model, error);
     if (model != NULL && choose_slot (model, request, slot, error)) {
       member = add (self, model, request, *slot, now_us);
+      if (is_of_another (self, request->id))
+        gather (self, model, now_us);
       describe (member, now_us, &joined);
     }
   }
@@ -342,7 +363,7 @@ muster_member_registry_join (MusterMemberRegistry *self, const MusterMemberReque
   g_mutex_unlock (&self->lock);
   if (joined.id != 0) {
     muster_member_log_joined (request->model, &joined);
-    notify (self, request->model, &joined);
+    notify (self, request->model, joined.is_takeover);
   }
   muster_member_clear (&joined);
   return id;
@@ -415,7 +436,7 @@ static void
 announce (MusterMemberRegistry *self, const Leaver *leaver)
 {
   muster_member_log_left (leaver->model, &leaver->member);
-  notify (self, leaver->model, &leaver->member);
+  notify (self, leaver->model, leaver->member.is_takeover);
 }
 
 gboolean
@@ -457,15 +478,36 @@ take_silent (MusterMemberRegistry *self, gint64 now_us, GArray *leavers)
   }
 }
 
+/* Ends the gathering of models whose time is over: names (element-type utf8). */
+static void
+end_gathering (MusterMemberRegistry *self, gint64 now_us, GPtrArray *names)
+{
+  GHashTableIter iter;
+  gpointer value;
+  g_hash_table_iter_init (&iter, self->models);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    Model *model = value;
+    if (model->gathers_us > now_us)
+      self->looks_us = MIN (self->looks_us, model->gathers_us);
+    else if (model->gathers_us != 0)
+      g_ptr_array_add (names, g_strdup (model->name));
+    if (model->gathers_us <= now_us)
+      model->gathers_us = 0;
+  }
+}
+
 gint64
 muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone)
 {
+  g_autoptr (GPtrArray) gathered = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GArray) leavers = g_array_new (FALSE, FALSE, sizeof (Leaver));
   gint64 now_us = muster_clock_now_us (self->clock);
   g_array_set_clear_func (leavers, leaver_clear);
   g_mutex_lock (&self->lock);
-  if (self->looks_us <= now_us)
+  if (self->looks_us <= now_us) {
     take_silent (self, now_us, leavers);
+    end_gathering (self, now_us, gathered);
+  }
   gint64 next_us = self->looks_us;
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < leavers->len; i++) {
@@ -473,6 +515,8 @@ muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone)
     g_array_append_val (gone, leaver->member.id);
     announce (self, leaver);
   }
+  for (guint i = 0; i < gathered->len; i++)
+    notify (self, gathered->pdata[i], FALSE);
   return next_us;
 }
 

@@ -19,6 +19,10 @@ G_BEGIN_DECLS
  * A model's job needs as many tasks as the present member that asks for the most: that one doesn't
  * train with fewer, so the job isn't complete before.
  *
+ * A member that comes back with a number of another registry says that the server has restarted:
+ * others may come back, too. For as long as a lease lasts, the model is gathering them, and a slot
+ * without a member needn't be free.
+ *
  * A member that hasn't reported for as long as a lease lasts (ready/lease_look.h) is removed by
  * muster_member_registry_expire (). Numbers of members aren't used again, and those of another
  * registry are hardly any of this one's.
@@ -66,14 +70,15 @@ gboolean muster_member_registry_report (MusterMemberRegistry *self, guint64 id, 
 gboolean muster_member_registry_remove (MusterMemberRegistry *self, guint64 id,
                                         MusterMemberEnd end);
 
-/* Removes those that are silent, and appends their numbers to gone (element-type guint64). Returns
- * when to look again, or MUSTER_WAIT_FOREVER without members. */
+/* Removes those that are silent, and appends their numbers to gone (element-type guint64); ends the
+ * gathering. Returns when to look again, or MUSTER_WAIT_FOREVER without members. */
 gint64 muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone);
 
 typedef struct {
   guint n_slots;
   guint n_tasks;
   guint min_tasks; /* the job waits while it has fewer */
+  gboolean is_gathering;
 } MusterMemberCounts;
 
 /* All are 0 without members. */

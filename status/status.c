@@ -88,7 +88,7 @@ muster_status_member (const Muster__Member *member)
 {
   const char *name = has (member->task) ? member->task : has (member->who) ? member->who : "a task";
   const gboolean has_both = has (member->task) && has (member->who);
-  g_autofree char *stay = muster_format_duration (member->age_us - member->left_age_us);
+  g_autofree char *stay = muster_format_duration (member->age_us);
   g_autofree char *left = muster_format_duration (member->left_age_us);
   GString *text = g_string_new (name);
   g_string_append_printf (text, "%s%s%s  slot %d, ", has_both ? " (" : "",

@@ -166,6 +166,7 @@ take_roster (MusterRemoteMembership *self, GBytes *bytes, GError **error)
       .has_chief = read->chief_alive,
       .epoch = MAX (read->epoch, 0),
       .is_over = read->over,
+      .is_gathering = read->gathering,
   };
   muster_membership_set_roster (MUSTER_MEMBERSHIP (self), (guint)self->join->slot, &roster);
   if (!is_grant)

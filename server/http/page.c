@@ -206,7 +206,7 @@ put_waiters (GString *out, const Muster__StatusResponse *status)
 static void
 put_member (GString *out, const Muster__Members *job, const Muster__Member *member)
 {
-  g_autofree char *stay = muster_format_duration (member->age_us - member->left_age_us);
+  g_autofree char *stay = muster_format_duration (member->age_us);
   g_autofree char *left = muster_format_duration (member->left_age_us);
   g_autofree char *rate = muster_html_number (member->batches_per_second);
   g_string_append (out, "<tr><td>");

@@ -130,6 +130,7 @@ fill_roster (Muster__Roster *roster, const MusterMemberCounts *counts, GArray *s
   roster->min_tasks = (gint32)counts->min_tasks;
   roster->taken = (guint32 *)slots->data;
   roster->n_taken = slots->len;
+  roster->gathering = counts->is_gathering;
   if (chief == NULL)
     return;
   roster->chief_alive = chief->alive;

@@ -401,6 +401,61 @@ MUSTER_TEST (MemberRegistry, forgets_a_model_that_only_had_slots_taken_over)
   MUSTER_EXPECT_EQ (all->len, 0u);
 }
 
+static gboolean
+is_gathering (Fixture *f)
+{
+  MusterMemberCounts counts;
+  muster_member_registry_count (f->registry, "digits", &counts);
+  return counts.is_gathering;
+}
+
+MUSTER_TEST (MemberRegistry, gathers_those_that_a_registry_before_it_had)
+{
+  g_auto (Fixture) before = {0}, f = {0};
+  fixture_start (&before);
+  fixture_start (&f);
+  /* Another number for the registry, as a restarted server draws. */
+  muster_member_registry_free (f.registry);
+  muster_fake_clock_set_random (f.clock, 0.25);
+  f.registry = muster_member_registry_new (MUSTER_CLOCK (f.clock), LEASE, on_changed, &f.n_told);
+  guint slot;
+  g_autoptr (GArray) gone = numbers ();
+  MusterMemberRequest returns = any;
+  returns.slot = 1;
+  returns.id = join (&before, &slot);
+
+  join (&f, &slot); /* a new one doesn't know of any */
+  MUSTER_EXPECT_FALSE (is_gathering (&f));
+  const guint64 id = muster_member_registry_join (f.registry, &returns, &slot, NULL);
+  MUSTER_EXPECT_NE (id, 0u);
+  MUSTER_EXPECT_TRUE (is_gathering (&f));
+
+  muster_fake_clock_pass (f.clock, LEASE - 1);
+  report (&f, id, 0);
+  const guint n_told = f.n_told;
+  expire (&f, gone);
+  MUSTER_EXPECT_TRUE (is_gathering (&f));
+  MUSTER_EXPECT_EQ (f.n_told, n_told);
+  muster_fake_clock_pass (f.clock, 1);
+  expire (&f, gone);
+  MUSTER_EXPECT_FALSE (is_gathering (&f));
+  MUSTER_EXPECT_GT (f.n_told, n_told);
+}
+
+MUSTER_TEST (MemberRegistry, knows_one_of_its_own_that_comes_back_too_late)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f);
+  guint slot;
+  MusterMemberRequest returns = any;
+  returns.slot = 0;
+  returns.id = join (&f, &slot);
+  muster_member_registry_remove (f.registry, returns.id, MUSTER_MEMBER_SILENT);
+
+  MUSTER_EXPECT_NE (muster_member_registry_join (f.registry, &returns, &slot, NULL), 0u);
+  MUSTER_EXPECT_FALSE (is_gathering (&f));
+}
+
 MUSTER_TEST (MemberRegistry, forgets_a_model_an_hour_after_its_last_member)
 {
   g_auto (Fixture) f = {0};

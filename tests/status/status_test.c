@@ -33,7 +33,7 @@ MUSTER_TEST (StatusMember, that_left_has_how_long_it_was_a_member)
   g_autofree char *text = muster_status_member (&member);
 
   MUSTER_EXPECT_STREQ (text,
-                       "task:3 (host:7)  slot 2, 30.0 s ago: left, after 20.0 s and 120 batches");
+                       "task:3 (host:7)  slot 2, 30.0 s ago: left, after 50.0 s and 120 batches");
 }
 
 MUSTER_TEST (StatusChief, that_is_lost_has_its_last_phase_unless_a_reset_cleared_it)

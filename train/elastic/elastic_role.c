@@ -23,13 +23,16 @@ muster_elastic_rank (const MusterElastic *self)
   return rank;
 }
 
-/* When this task becomes the chief unless another does. */
+/* When this task becomes the chief unless another does. Tasks in lower slots that aren't back yet
+ * count: one of them may be the chief. */
 static gint64
 due_us (const MusterElastic *self)
 {
   if (self->no_chief_us == 0 || self->roster->is_over)
     return MUSTER_WAIT_FOREVER;
-  return MAX (self->no_chief_us + muster_elastic_rank (self) * STAGGER_US, self->not_before_us);
+  const guint rank = self->roster->is_gathering ? muster_membership_slot (self->membership)
+                                                : muster_elastic_rank (self);
+  return MAX (self->no_chief_us + rank * STAGGER_US, self->not_before_us);
 }
 
 gboolean
