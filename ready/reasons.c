@@ -307,6 +307,8 @@ server_hint (const char *state, const char *target, const MusterSituation *situa
                : g_strdup_printf ("check the address %s and firewalls", target);
   if (strcmp (state, "silent") == 0 && g_str_has_prefix (target, "unix:"))
     return g_strdup ("check that this user may connect (the server's --allow-user)");
+  if (strcmp (state, "unavailable") == 0)
+    return g_strdup ("a session is created as soon as it is available");
   if (strcmp (state, "silent") == 0)
     return g_strdup_printf ("check that the port is a master's: `muster status %s`", target);
   return g_strdup ("a new session is created when it answers again");

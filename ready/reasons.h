@@ -17,10 +17,10 @@ G_BEGIN_DECLS
  * MusterReason:
  * @component: "server", "job", "chief", "graph", "task" or "variables"; static
  * @owner: its task: "chief:2222", "worker:0", "ps:1" (owned, nullable)
- * @state: its state, static: server up, not-resolved, refused, unreachable, silent, lost; job
- *   running, waiting-for-tasks, over; chief never-registered, lost, starting, restoring,
- * initialising, local-init, prepared, training, unknown (a master that keeps no announcements);
- * graph same, differs; task missing; variables missing, initialised, unknown
+ * @state: its state, static: server up, not-resolved, refused, unreachable, silent, unavailable,
+ *   lost; job running, waiting-for-tasks, over; chief never-registered, lost, starting, restoring,
+ *   initialising, local-init, prepared, training, unknown (a master that keeps no announcements);
+ *   graph same, differs; task missing; variables missing, initialised, unknown
  * @since_us: since when it has been in this state, an instant in microseconds
  * @text: for messages: "missing 92: ps:0 60 (dense_1/kernel, …), …" (owned)
  * @last_error: the last error of the component (owned, nullable)

@@ -209,19 +209,37 @@ muster_operation_forget_diagnosis (MusterOperation *self)
   self->server_state = NULL;
 }
 
-/* is_kept: CreateSession, called at the start of the phase, has no answer. */
+/* What errors of CreateSession begin with. (transfer full) */
+static char *
+prefix_of (const MusterOperation *self)
+{
+  return g_strdup_printf ("Creating a session at '%s': ", muster_master_target (self->master));
+}
+
+static char *
+without_prefix (const MusterOperation *self, const GError *failure)
+{
+  g_autofree char *prefix = prefix_of (self);
+  const gboolean has_prefix = g_str_has_prefix (failure->message, prefix);
+  return g_strdup (failure->message + (has_prefix ? strlen (prefix) : 0));
+}
+
+/* failure is CreateSession's, or NULL if that was called at the start of the phase and has no
+ * answer. A server that answers, but by UNAVAILABLE, knows the cause itself. */
 static void
-take_in (MusterOperation *self, GPtrArray *checks, gboolean is_kept)
+take_in (MusterOperation *self, GPtrArray *checks, const GError *failure)
 {
   const Check *master = checks->pdata[0];
+  const gboolean answers = master->diagnosis.stage == MUSTER_REACH_ANSWERS;
   GPtrArray *tasks = g_ptr_array_new ();
 
   muster_operation_forget_diagnosis (self);
   self->version++;
-  self->diagnosis = is_kept && master->diagnosis.stage == MUSTER_REACH_ANSWERS
-                        ? describe_keeping (self, checks)
-                        : g_strdup (master->diagnosis.text);
-  self->server_state = state_of (master->diagnosis.stage);
+  const gboolean is_unavailable = answers && muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
+  self->diagnosis = is_unavailable               ? without_prefix (self, failure)
+                    : answers && failure == NULL ? describe_keeping (self, checks)
+                                                 : g_strdup (master->diagnosis.text);
+  self->server_state = is_unavailable ? "unavailable" : state_of (master->diagnosis.stage);
   for (guint i = 1; i < checks->len; i++) {
     const Check *check = checks->pdata[i];
     if (is_missing (check))
@@ -249,14 +267,13 @@ look (const MusterOperation *self, gint64 longest_us, GCancellable *cancellable)
   return checks;
 }
 
-/* is_kept: CreateSession, called at the start of the phase, has no answer. */
 static void
-diagnose (MusterOperation *self, gboolean is_kept)
+diagnose (MusterOperation *self, const GError *failure)
 {
   g_autoptr (GPtrArray) checks = look (self, LONGEST_DIAGNOSIS_US, self->cancellable);
 
   if (checks != NULL)
-    take_in (self, checks, is_kept);
+    take_in (self, checks, failure);
   else
     muster_operation_forget_diagnosis (self);
 }
@@ -290,7 +307,7 @@ diagnose_again (MusterOperation *self, GCancellable *answered, char **found)
     return FALSE;
   g_free (*found);
   *found = g_steal_pointer (&now_found);
-  take_in (self, checks, TRUE);
+  take_in (self, checks, NULL);
   return TRUE;
 }
 
@@ -406,11 +423,12 @@ judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
   gboolean ran_out =
       muster_session_ran_out (failure, deadline_us, muster_clock_now_us (self->clock));
 
-  g_prefix_error (&failure, "Creating a session at '%s': ", muster_master_target (self->master));
+  g_autofree char *prefix = prefix_of (self);
+  g_prefix_error_literal (&failure, prefix);
   if (failure->domain != MUSTER_ERROR)
     return;
   if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !is_known (self, failure)))
-    diagnose (self, ran_out);
+    diagnose (self, ran_out ? NULL : failure);
   else if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
            !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
     muster_operation_forget_diagnosis (self); /* it has answered */
@@ -457,7 +475,7 @@ run_out (MusterOperation *self, GError **error)
   muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                "timed out before another session could be created");
   if (reserve_us > 0)
-    diagnose (self, FALSE);
+    diagnose (self, self->failure);
   return FALSE;
 }
 

@@ -4,6 +4,8 @@
 #include "ready/chief_gate.h"
 #include "session/session_private.h"
 
+#include <string.h>
+
 /* A longer reason (ten thousand missing variables) is truncated in an error; the report has all of
  * it. */
 #define LONGEST_WHY 2000
@@ -305,7 +307,8 @@ set_deadline_error (MusterOperation *self, const char *phase, const GError *fail
 static void
 pass_on (const MusterOperation *self, const GError *failure, GError **error)
 {
-  if (self->diagnosis != NULL && muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
+  if (self->diagnosis != NULL && muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
+      strstr (failure->message, self->diagnosis) == NULL)
     g_set_error (error, failure->domain, failure->code, "%s (%s)", failure->message,
                  self->diagnosis);
   else if (error != NULL)

@@ -138,6 +138,7 @@ phrase_of (const MusterReason *server, const char *target)
                  {"refused", "connection refused"},
                  {"unreachable", "unreachable"},
                  {"silent", "connected, but MasterService doesn't answer"},
+                 {"unavailable", "it answers, but is unavailable"},
                  {"lost", "it answered before, but doesn't any more"}};
   if (strcmp (server->state, "tls-failed") == 0)
     return g_str_has_prefix (target, "grpcs://")

@@ -10,6 +10,8 @@
 #include <grpc/support/time.h>
 
 /* Queues kept for later unary calls; more threads than this at once create their own. */
+/* What errors of a server that can't be reached begin with. */
+#define NO_ANSWER_FROM  "no answer from "
 #define MAX_IDLE_QUEUES 16
 
 /* How often gRPC reconnects by itself. A worker may wait for its master for hours, and a failed
@@ -241,7 +243,7 @@ static void
 set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
 {
   g_autofree char *waited = muster_format_duration (waited_us);
-  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "no answer from '%s' in %s%s", self->address,
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, NO_ANSWER_FROM "'%s' in %s%s", self->address,
                waited, muster_rpc_client_is_connected (self) ? "" : ": not connected");
 }
 
@@ -278,6 +280,14 @@ was_cut_off (grpc_status_code status, const char *text)
          (g_str_equal (text, "CANCELLED") || g_str_equal (text, "Cancelling all calls"));
 }
 
+/* A gateway passes on what its client of the master said; the text after these words is the
+ * master's address and the cause. */
+static const char *
+cause_behind_gateway (const char *text)
+{
+  return g_str_has_prefix (text, NO_ANSWER_FROM) ? text + strlen (NO_ANSWER_FROM) : NULL;
+}
+
 void
 muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outcome,
                              GCancellable *cancellable, GError **error)
@@ -293,12 +303,16 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
   }
   g_autofree char *text = g_utf8_make_valid ((const char *)GRPC_SLICE_START_PTR (outcome->text),
                                              (gssize)GRPC_SLICE_LENGTH (outcome->text));
-  if (outcome->status == GRPC_STATUS_UNAVAILABLE || was_cut_off (outcome->status, text)) {
+  const char *behind = cause_behind_gateway (text);
+  if (outcome->status == GRPC_STATUS_UNAVAILABLE && behind != NULL) {
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "'%s' gets no answer from its master %s",
+                 self->address, behind);
+  } else if (outcome->status == GRPC_STATUS_UNAVAILABLE || was_cut_off (outcome->status, text)) {
     MusterError code;
     const char *cause = muster_rpc_cause (text, self->credentials, &code);
     if (muster_rpc_is_unconnected (text))
       muster_rpc_client_note_unreachable (self);
-    muster_fail (error, code, "no answer from '%s': %s", self->address, cause);
+    muster_fail (error, code, NO_ANSWER_FROM "'%s': %s", self->address, cause);
   } else if (*text == '\0')
     muster_fail (error, muster_error_from_wire (outcome->status),
                  "'%s' answered '%s' without details", self->address,

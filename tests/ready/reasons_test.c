@@ -163,7 +163,7 @@ MUSTER_TEST (Reason, keeps_what_failed_before_the_deadline_cut_an_attempt_short)
 
 MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
 {
-  const char *const states[] = {"not-resolved", "refused", "unreachable", "silent"};
+  const char *const states[] = {"not-resolved", "refused", "unreachable", "silent", "unavailable"};
   g_auto (Fixture) it = {0};
   set_up (&it);
   g_autoptr (GError) failure =

@@ -190,6 +190,7 @@ MUSTER_TEST (Gateway, says_which_master_is_out_of_reach)
   MUSTER_EXPECT_FALSE (served_run (session, "init", &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  EXPECT_SAYS (error, "gets no answer from its master");
   EXPECT_SAYS (error, muster_master_target (f.behind.remote) + strlen ("grpc://"));
 }
 

@@ -427,6 +427,28 @@ MUSTER_TEST (NobodyThere, says_that_the_server_is_silent)
   expect_server_state (&report, "silent");
 }
 
+MUSTER_TEST (NobodyThere, names_the_master_that_a_gateway_lacks)
+{
+  g_auto (Served) behind = served_start ();
+  g_auto (Served) gateway = served_start_over (behind.remote);
+  g_auto (MusterSessionReport) report = {0};
+  g_autoptr (GError) error = NULL;
+  const char *master = muster_master_target (behind.remote) + strlen ("grpc://");
+  const char *target = muster_master_target (gateway.remote);
+  g_autofree char *text =
+      g_strdup_printf ("'%s' gets no answer from its master '%s': Connection refused",
+                       target + strlen ("grpc://"), master);
+  g_clear_pointer (&behind.server, muster_server_free);
+
+  g_autoptr (MusterSession) session =
+      wait_at ((guint16)atoi (strrchr (target, ':') + 1), MUSTER_SECOND, NULL, &report, &error);
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
+  expect_server_state (&report, "unavailable");
+  MUSTER_EXPECT_STREQ (muster_reasons_find (report.reasons, "server")->text, text);
+}
+
 MUSTER_TEST (NobodyThere, names_the_tasks_of_the_cluster_that_do_not_answer)
 {
   guint16 port, other;
