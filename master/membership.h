@@ -98,7 +98,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterJoin, muster_join_free)
  * @epoch: of its last chief; 0: it never had one
  * @is_over: the job is over
  * @is_gathering: the server has restarted, and members that it had may be missing in @slots: they
- *   have as long as a lease lasts to come back
+ *   have a few seconds to come back
  *
  * The members of a job, and the state of its chief.
  */

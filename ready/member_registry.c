@@ -259,7 +259,7 @@ gather (MusterMemberRegistry *self, Model *model, gint64 now_us)
 {
   if (model->gathers_us != 0)
     return;
-  model->gathers_us = muster_deadline_after (now_us, self->lease_us);
+  model->gathers_us = muster_deadline_after (now_us, MUSTER_GATHER_US);
   self->looks_us = MIN (self->looks_us, model->gathers_us);
 }
 

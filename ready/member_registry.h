@@ -20,8 +20,8 @@ G_BEGIN_DECLS
  * train with fewer, so the job isn't complete before.
  *
  * A member that comes back with a number of another registry says that the server has restarted:
- * others may come back, too. For as long as a lease lasts, the model is gathering them, and a slot
- * without a member needn't be free.
+ * others may come back, too. For MUSTER_GATHER_US the model is gathering them, and a slot without a
+ * member needn't be free.
  *
  * A member that hasn't reported for as long as a lease lasts (ready/lease_look.h) is removed by
  * muster_member_registry_expire (). Numbers of members aren't used again, and those of another
@@ -31,6 +31,9 @@ G_BEGIN_DECLS
  * members are kept. Time is read only from its clock. Any thread. */
 
 typedef struct _MusterMemberRegistry MusterMemberRegistry;
+
+/* A member that goes on tries to join again at least every two seconds. */
+#define MUSTER_GATHER_US (3 * MUSTER_SECOND)
 
 /* Called after each change of who is a member, without the registry's lock, on the thread that made
  * the change. is_takeover: the tasks are the same. */

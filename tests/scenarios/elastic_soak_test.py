@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """An elastic job of 1 to 8 equal tasks (`muster train --task=auto`). Tasks join, leave (SIGTERM), are killed, and are
-stopped (SIGSTOP) and later woken or killed, at random, the chief among them. Each job ends with every batch trained
+stopped (SIGSTOP) and later woken or killed, at random, the chief among them; muster's server is killed and started again,
+and so loses the model. Each job ends with every batch trained
 exactly once by the model's own count, every checkpoint that was published agrees with its positions, epochs of chiefs
 only grow, and nobody hangs. MUSTER_LONG=1: 500 events (on TensorFlow's server, with the argument --tensorflow, 50);
-MUSTER_SEED says when and whom, MUSTER_EVENTS how many. It prints the longest times in which no step was made: while nobody was
-stopped, and while somebody was."""
+MUSTER_SEED says when and whom, MUSTER_EVENTS how many. It prints the longest times in which no step was made: while every
+process went on, and while a task was stopped or the server down."""
 import os
 import random
 import re
@@ -32,6 +33,7 @@ WORK = 200  # of a step, between its writes: a millisecond or three
 EVERY = (0.2, 1.5)  # seconds between two events
 STOPPED = (0.1, 2)
 LEASE = 15  # seconds after which a stopped task counts as gone
+BACK = 3  # seconds after the server is back in which the model is restored, and its tasks may come back
 SECONDS = 120  # a job that takes longer without an event hangs
 PREEMPTED, OVER = 6, 5  # exit codes
 
@@ -53,17 +55,17 @@ class Task:
 
 
 class Job:
-    """Its master stays; its tasks come and go."""
+    """A server, and tasks that come and go. TensorFlow's server stays."""
 
     def __init__(self, test, directory):
         self.test, self.directory = test, directory
         self.model, self.rows = directory + ".meta", directory + ".npy"
         soak_model.write(self.model, self.rows, WORK)
-        self.master = self.start_master()
+        self.masters = [self.start_master()]
         self.watch = test.start(soak_model.TASK, "watch", self.target, self.model)
         self.tasks, self.n_started, self.checked = [], 0, set()
-        self.events, self.stops = [], []  # (when, what); (from, until, the task's number)
-        self.longest_s, self.longest_beside_stopped_s = 0.0, 0.0
+        self.events, self.stops = [], []  # (when, what); (from, until, who)
+        self.longest_s, self.longest_beside_stop_s = 0.0, 0.0
         self.join()
 
     def start_master(self):
@@ -83,6 +85,15 @@ class Job:
         self.tasks.append(Task(self.test, self.n_started, argv))
         self.n_started += 1
 
+    def kill_master(self):
+        """Another one serves at its address, without the model."""
+        began = time.monotonic()
+        self.note("SIGKILL the server")
+        self.masters[-1].end()
+        self.masters[-1].end_of_output(10)
+        self.masters.append(self.test.serve(int(self.target.rsplit(":", 1)[1]))[0])
+        self.stops.append((began, time.monotonic() + BACK, "the server"))
+
     def note(self, what):
         self.events.append((time.monotonic(), what))
 
@@ -97,7 +108,7 @@ class Job:
 
     def what(self):
         return "MUSTER_SEED=%d\n%s\nthe master:\n%s" % (SEED, "\n".join(task.tell() for task in self.tasks[-12:]),
-                                                       "\n".join("  " + line for line in self.master.lines[-20:]))
+                                                       "\n".join("  " + line for line in self.masters[-1].lines[-20:]))
 
     def wait(self, seconds, until=lambda: False):
         """Goes on for so long, or until the job is over; TRUE if it is. Who ends without having been asked to fails."""
@@ -132,23 +143,28 @@ class Job:
         self.watch.process.stdin.close()
         self.watch.wait(10)
         self.watch.end_of_output(10)
-        self.master.end()
+        self.masters[-1].end()
 
     def check_chiefs(self):
-        """The master's record: each claim it granted has a higher epoch than the one before."""
-        epochs = [int(epoch) for epoch in re.findall(r" claimed '.* epoch=(\d+)", self.master.text())]
-        self.test.assertEqual(epochs, sorted(set(epochs)), self.what())
-        self.test.assertNotEqual(epochs, [], self.what())
-        self.n_chiefs = len(epochs)
+        """The servers' record: each claim that was granted has a higher epoch than the one before, unless a chief that
+        lost its session claimed again."""
+        self.n_chiefs = 0
+        for master in self.masters:
+            claims = re.findall(r" (\S+) claimed '.* epoch=(\d+)", master.text())
+            chiefs = [claim for claim, before in zip(claims, [None] + claims) if claim != before]
+            epochs = [int(epoch) for _, epoch in chiefs]
+            self.test.assertEqual(epochs, sorted(set(epochs)), self.what())
+            self.n_chiefs += len(epochs)
+        self.test.assertNotEqual(self.n_chiefs, 0, self.what())
 
     def tell_stands(self, seconds):
         """What happened before and while no step was made for so long. A task that is stopped keeps its batch until its
         lease runs out, and the job's last batches wait for it: such stands are counted apart."""
         for stood, step, until in re.findall(r"^stood (\S+) (\S+) (\S+)", self.watch.text(), re.MULTILINE):
             begin, until = float(until) - float(stood), float(until)
-            stopped = ["%d since %+.2f s" % (number, at - begin) for at, woken, number in self.stops if at < until and woken > begin]
+            stopped = ["%s since %+.2f s" % (who, at - begin) for at, ended, who in self.stops if at < until and ended > begin]
             if stopped:
-                self.longest_beside_stopped_s = max(self.longest_beside_stopped_s, float(stood))
+                self.longest_beside_stop_s = max(self.longest_beside_stop_s, float(stood))
             else:
                 self.longest_s = max(self.longest_s, float(stood))
             if float(stood) > seconds:
@@ -168,6 +184,8 @@ class ElasticSoakTest(processes.TestCase):
         choices = ["join"] * 3 if len(job.alive()) < MOST_TASKS else []
         if len(job.running()) > 1:
             choices += ["SIGTERM", "SIGKILL", "SIGSTOP, SIGCONT", "SIGSTOP, SIGKILL"]
+        if not TENSORFLOW:
+            choices += ["SIGKILL the server"]
         return self.random.choice(choices) if choices else None
 
     def strike(self, job, how):
@@ -183,7 +201,7 @@ class ElasticSoakTest(processes.TestCase):
                 seconds = LEASE + 2 if LONG and self.random.random() < 0.03 else self.random.uniform(*STOPPED)
                 began = time.monotonic()
                 job.wait(seconds)
-                job.stops.append((began, time.monotonic(), task.number))
+                job.stops.append((began, time.monotonic(), "task %d" % task.number))
         task.is_stopped = False
         if task.struck is not None:
             task.process.wait(30)
@@ -192,6 +210,8 @@ class ElasticSoakTest(processes.TestCase):
         how = self.choose(job)
         if how == "join":
             job.join()
+        elif how == "SIGKILL the server":
+            job.kill_master()
         elif how is not None:
             self.strike(job, how)
         if how is not None:
@@ -200,7 +220,7 @@ class ElasticSoakTest(processes.TestCase):
 
     def test_each_batch_is_trained_once(self):
         n_events, n_jobs, n_chiefs, n_checked, began = 0, 0, 0, 0, time.monotonic()
-        longest_s, beside_stopped_s = 0.0, 0.0
+        longest_s, beside_stop_s = 0.0, 0.0
         while n_events < EVENTS:
             n_jobs += 1
             job = Job(self, os.path.join(self.folder(), "run"))
@@ -214,10 +234,10 @@ class ElasticSoakTest(processes.TestCase):
             n_chiefs += job.n_chiefs
             job.tell_stands(0.5)
             longest_s = max(longest_s, job.longest_s)
-            beside_stopped_s = max(beside_stopped_s, job.longest_beside_stopped_s)
+            beside_stop_s = max(beside_stop_s, job.longest_beside_stop_s)
         print("%d events in %d jobs of %d batches, %d chiefs, %d checkpoints checked; no step for %.2f s at most, %.2f s while a task was "
-              "stopped; %.0f s: %s" % (n_events, n_jobs, N_STEPS, n_chiefs, n_checked, longest_s, beside_stopped_s,
-                                       time.monotonic() - began, sorted(self.events.items())), flush=True)
+              "stopped or the server down; %.0f s: %s" % (n_events, n_jobs, N_STEPS, n_chiefs, n_checked, longest_s, beside_stop_s,
+                                                          time.monotonic() - began, sorted(self.events.items())), flush=True)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,9 @@ class TestCase(processes.TestCase):
     def roles(self, task):
         return [event["role"] for event in self.events(task) if event["event"] == "role"]
 
+    def names(self, task):
+        return [event["event"] for event in self.events(task)]
+
     def events(self, task):
         with task.changed:
             return [json.loads(line) for line in task.lines if line.startswith("{")]
@@ -183,9 +186,8 @@ class ElasticTest(TestCase):
         server.end()
         server, _ = self.serve(int(target.rsplit(":", 1)[1]))
         for task in (chief, third):
-            lost = self.last_step(task)
             task.expect('"event":"lost"')
-            task.expect_later(lambda: self.last_step(task) > lost + 1000)
+            task.expect_later(lambda: self.names(task)[-2:] == ["ready", "step"])
         server_has = server.text()
         second.signal(signal.SIGCONT)
         for slot, task in enumerate((chief, second, third)):
