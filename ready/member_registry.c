@@ -164,7 +164,7 @@ count_tasks (const Model *model)
   MusterMemberCounts counts = {.n_slots = model->n_slots,
                                .n_tasks = model->n_tasks,
                                .is_gathering = model->gathers_us != 0};
-  for (guint slot = 0; slot < model->slots->len; slot++)
+  for (guint slot = 0; !counts.is_gathering && slot < model->slots->len; slot++)
     if (at_slot (model, slot) != NULL)
       counts.min_tasks = MAX (counts.min_tasks, at_slot (model, slot)->min_tasks);
   return counts;

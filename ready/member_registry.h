@@ -80,8 +80,8 @@ gint64 muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone);
 typedef struct {
   guint n_slots;
   guint n_tasks;
-  guint min_tasks; /* the job waits while it has fewer */
-  gboolean is_gathering;
+  guint min_tasks;       /* the job waits while it has fewer; 0 while it gathers its tasks */
+  gboolean is_gathering; /* after a restart of the server */
 } MusterMemberCounts;
 
 /* All are 0 without members. */

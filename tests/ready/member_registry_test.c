@@ -409,6 +409,14 @@ is_gathering (Fixture *f)
   return counts.is_gathering;
 }
 
+static guint
+n_needed (Fixture *f)
+{
+  MusterMemberCounts counts;
+  muster_member_registry_count (f->registry, "digits", &counts);
+  return counts.min_tasks;
+}
+
 MUSTER_TEST (MemberRegistry, gathers_those_that_a_registry_before_it_had)
 {
   g_auto (Fixture) before = {0}, f = {0};
@@ -426,8 +434,10 @@ MUSTER_TEST (MemberRegistry, gathers_those_that_a_registry_before_it_had)
 
   join (&f, &slot); /* a new one doesn't know of any */
   MUSTER_EXPECT_FALSE (is_gathering (&f));
+  returns.min_tasks = 3;
   MUSTER_EXPECT_NE (muster_member_registry_join (f.registry, &returns, &slot, NULL), 0u);
   MUSTER_EXPECT_TRUE (is_gathering (&f));
+  MUSTER_EXPECT_EQ (n_needed (&f), 0u);
 
   muster_fake_clock_pass (f.clock, MUSTER_GATHER_US - 1);
   const guint n_told = f.n_told;
@@ -437,6 +447,7 @@ MUSTER_TEST (MemberRegistry, gathers_those_that_a_registry_before_it_had)
   muster_fake_clock_pass (f.clock, 1);
   expire (&f, gone);
   MUSTER_EXPECT_FALSE (is_gathering (&f));
+  MUSTER_EXPECT_EQ (n_needed (&f), 3u);
   MUSTER_EXPECT_GT (f.n_told, n_told);
 }
 

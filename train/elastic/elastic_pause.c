@@ -17,7 +17,8 @@ n_needed (const MusterElastic *self, const MusterRoster *roster)
 gboolean
 muster_elastic_has_few (const MusterElastic *self, const MusterRoster *roster)
 {
-  return !roster->is_over && roster->n_tasks < n_needed (self, roster);
+  return !roster->is_over && !roster->is_gathering &&
+         roster->n_tasks < n_needed (self, roster);
 }
 
 char *
