@@ -35,10 +35,11 @@ struct Model {
   guint n_slots;
   guint n_members; /* with takeovers */
   guint n_tasks;
-  guint lowest;     /* no slot below is free */
-  gint64 gathers_us; /* until when those may come back that the server had before it restarted; 0: none */
-  GPtrArray *slots; /* (owned) (element-type Member) (nullable elements) by slot */
-  GQueue left;      /* (owned) (element-type Member) the latest first */
+  guint lowest;      /* no slot below is free */
+  gint64 gathers_us; /* until when those may come back that the server had before it restarted; 0:
+                        none */
+  GPtrArray *slots;  /* (owned) (element-type Member) (nullable elements) by slot */
+  GQueue left;       /* (owned) (element-type Member) the latest first */
 };
 
 struct _MusterMemberRegistry {
@@ -161,9 +162,8 @@ at_slot (const Model *model, guint slot)
 static MusterMemberCounts
 count_tasks (const Model *model)
 {
-  MusterMemberCounts counts = {.n_slots = model->n_slots,
-                               .n_tasks = model->n_tasks,
-                               .is_gathering = model->gathers_us != 0};
+  MusterMemberCounts counts = {
+      .n_slots = model->n_slots, .n_tasks = model->n_tasks, .is_gathering = model->gathers_us != 0};
   for (guint slot = 0; !counts.is_gathering && slot < model->slots->len; slot++)
     if (at_slot (model, slot) != NULL)
       counts.min_tasks = MAX (counts.min_tasks, at_slot (model, slot)->min_tasks);

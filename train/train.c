@@ -5,6 +5,27 @@
 #include "train/train_elastic.h"
 #include "train/train_round.h"
 
+/* The whole of a training whose role is given. */
+static gboolean
+train (const MusterTraining *training, MusterTrained *trained, GCancellable *cancellable,
+       GError **error)
+{
+  guint n_cut = 0;
+
+  for (;;) {
+    MusterRoundEnd end = {0};
+    GError *failure = NULL;
+    if (muster_train_round (training, NULL, trained, &end, cancellable, &failure))
+      return TRUE;
+    if (!muster_train_goes_on (training, &end, &n_cut, failure, cancellable)) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
+    g_error_free (failure);
+    trained->is_reached = FALSE;
+  }
+}
+
 gboolean
 muster_train (const MusterTraining *training, MusterTrained *trained, GCancellable *cancellable,
               GError **error)
@@ -15,7 +36,6 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
 
   g_auto (MusterTrained) own = {0};
   MusterTraining with = *training;
-  gboolean is_replaced = FALSE;
 
   if (with.listener == NULL && with.observer != NULL)
     with.listener = muster_training_observer_listener (with.observer);
@@ -24,7 +44,6 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   *trained = (MusterTrained){.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
   if (cancellable == NULL && training->preemption != NULL)
     cancellable = muster_preemption_cancellable (training->preemption);
-  return training->is_elastic
-             ? muster_train_elastic (&with, trained, cancellable, error)
-             : muster_train_round (&with, NULL, trained, &is_replaced, cancellable, error);
+  return training->is_elastic ? muster_train_elastic (&with, trained, cancellable, error)
+                              : train (&with, trained, cancellable, error);
 }

@@ -73,13 +73,6 @@ make_elastic (const MusterTraining *training)
   return muster_elastic_new (&options);
 }
 
-static gboolean
-is_stopped (const MusterTraining *training, GCancellable *cancellable)
-{
-  return g_cancellable_is_cancelled (cancellable) ||
-         (training->preemption != NULL && muster_preemption_is_requested (training->preemption));
-}
-
 /* What a round adds to those before it. */
 static void
 add_up (MusterTrained *trained, MusterTrained *round)
@@ -93,46 +86,93 @@ add_up (MusterTrained *trained, MusterTrained *round)
   trained->n_recoveries += before.n_recoveries;
 }
 
+/* The rounds of a task. */
+typedef struct {
+  const MusterTraining *training;
+  MusterElastic *elastic;
+  MusterTrained *trained;
+  GCancellable *cancellable; /* (nullable) */
+  guint n_cut;
+  gboolean was_chief; /* in the round before */
+  gint slot_before;   /* likewise; -1: there was none */
+} Rounds;
+
+/* A round for another reason isn't news. */
+static void
+tell_role (Rounds *self, gboolean is_chief)
+{
+  const MusterTrainingListener *listener = self->training->listener;
+  const guint slot = muster_elastic_slot (self->elastic);
+  const gboolean is_news = self->was_chief != is_chief || self->slot_before != (gint)slot;
+
+  self->was_chief = is_chief;
+  self->slot_before = (gint)slot;
+  if (is_news && listener != NULL && listener->role != NULL)
+    listener->role (is_chief, slot, listener->user_data);
+}
+
+static gboolean
+run_round (Rounds *self, MusterElasticRole role, MusterTrained *round, MusterRoundEnd *end,
+           GError **error)
+{
+  MusterTraining with = *self->training;
+  MusterRestoreOptions restore = with.restore != NULL ? *with.restore : (MusterRestoreOptions){0};
+
+  with.is_worker = role == MUSTER_ELASTIC_WORKER;
+  with.timeout_us = muster_elastic_timeout (self->elastic, with.timeout_us);
+  /* The others train the model that a takeover continues: a chief that dies soon says nothing of
+   * it. */
+  restore.count_deaths = restore.count_deaths && !muster_elastic_is_takeover (self->elastic);
+  with.restore = &restore;
+  tell_role (self, !with.is_worker);
+  return muster_train_round (&with, self->elastic, round, end,
+                             muster_elastic_cancellable (self->elastic), error);
+}
+
 /* FALSE: the training has ended, well unless there is an error. */
 static gboolean
-train_round (const MusterTraining *training, MusterElastic *elastic, MusterElasticRole role,
-             MusterTrained *trained, GCancellable *cancellable, GError **error)
+train_round (Rounds *self, MusterElasticRole role, GError **error)
 {
   g_auto (MusterTrained)
       round = {.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
-  MusterTraining with = *training;
-  MusterRestoreOptions restore =
-      training->restore != NULL ? *training->restore : (MusterRestoreOptions){0};
-  gboolean is_replaced = FALSE;
+  MusterTrained *trained = self->trained;
+  MusterRoundEnd end = {0};
   GError *failure = NULL;
 
-  with.is_worker = role == MUSTER_ELASTIC_WORKER;
-  with.timeout_us = muster_elastic_timeout (elastic, training->timeout_us);
-  /* The others train the model that a takeover continues: a chief that dies soon says nothing of
-   * it. */
-  restore.count_deaths = restore.count_deaths && !muster_elastic_is_takeover (elastic);
-  with.restore = &restore;
-  if (training->listener != NULL && training->listener->role != NULL)
-    training->listener->role (!with.is_worker, muster_elastic_slot (elastic),
-                              training->listener->user_data);
-  (void)muster_train_round (&with, elastic, &round, &is_replaced,
-                            muster_elastic_cancellable (elastic), &failure);
+  (void)run_round (self, role, &round, &end, &failure);
   add_up (trained, &round);
   if (failure != NULL && trained->report.outcome == MUSTER_OUTCOME_OVER) {
     trained->step = MAX (trained->step, trained->report.final_step);
     trained->is_reached = TRUE;
     g_clear_error (&failure);
   }
-  const gboolean goes_on = muster_elastic_goes_on (elastic, is_replaced, failure);
-  if (goes_on && !trained->is_reached && !is_stopped (training, cancellable)) {
+  gboolean goes_on =
+      muster_elastic_goes_on (self->elastic, end.is_replaced, failure) && !trained->is_reached;
+  const gboolean is_stopped = muster_train_is_stopped (self->training, self->cancellable);
+  if (failure != NULL &&
+      muster_train_goes_on (self->training, &end, &self->n_cut, failure, self->cancellable)) {
+    trained->is_reached = FALSE;
+    goes_on = TRUE;
+  }
+  if (goes_on && !is_stopped) {
     g_clear_error (&failure);
     return TRUE;
   }
   if (failure != NULL)
     g_propagate_error (error, failure);
-  else if (!trained->is_reached && !is_stopped (training, cancellable))
-    (void)muster_elastic_check_pause (elastic, error);
+  else if (!trained->is_reached && !is_stopped)
+    (void)muster_elastic_check_pause (self->elastic, error);
   return FALSE;
+}
+
+/* Why there was no round. */
+static void
+note_reasons (Rounds *self)
+{
+  MusterSessionReport *report = &self->trained->report;
+
+  g_clear_pointer (&report->reasons, g_ptr_array_unref);
+  report->reasons = muster_elastic_reasons (self->elastic);
 }
 
 gboolean
@@ -143,17 +183,24 @@ muster_train_elastic (const MusterTraining *training, MusterTrained *trained,
     return FALSE;
   g_autoptr (MusterElastic) elastic = make_elastic (training);
   const gint64 timeout_us = training->timeout_us > 0 ? training->timeout_us : DEFAULT_WAIT_US;
+  Rounds rounds = {.training = training,
+                   .elastic = elastic,
+                   .trained = trained,
+                   .cancellable = cancellable,
+                   .slot_before = -1};
   GError *failure = NULL;
 
   for (;;) {
     MusterElasticRole role;
-    if (!muster_elastic_next (elastic, timeout_us, cancellable, &role, &failure))
+    if (!muster_elastic_next (elastic, timeout_us, cancellable, &role, &failure)) {
+      note_reasons (&rounds);
       break;
+    }
     if (role == MUSTER_ELASTIC_OVER) {
       trained->is_reached = TRUE;
       return TRUE;
     }
-    if (!train_round (training, elastic, role, trained, cancellable, &failure))
+    if (!train_round (&rounds, role, &failure))
       break;
     if (training->preemption != NULL)
       muster_preemption_begin_again (training->preemption);

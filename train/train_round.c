@@ -2,6 +2,8 @@
 #include "train/train_round.h"
 
 #include "base/error.h"
+#include "base/log.h"
+#include "ready/backoff.h"
 #include "train/elastic/elastic_hook.h"
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/run_context_private.h"
@@ -313,9 +315,17 @@ run (const Parts *self, MusterMonitoredSession *session, GError **error)
   return TRUE;
 }
 
+/* The end of a training isn't repeated in another session, as a step is. */
+static gboolean
+is_lost (const GError *failure)
+{
+  const MusterFailure class = muster_failure_of (failure);
+  return class == MUSTER_FAILURE_UNREACHABLE || class == MUSTER_FAILURE_LOST_SESSION;
+}
+
 gboolean
 muster_train_round (const MusterTraining *training, MusterElastic *elastic, MusterTrained *trained,
-                    gboolean *is_replaced, GCancellable *cancellable, GError **error)
+                    MusterRoundEnd *end, GCancellable *cancellable, GError **error)
 {
   g_auto (Parts) parts = {.training = training, .elastic = elastic};
   g_autoptr (GError) failure = NULL;
@@ -324,10 +334,10 @@ muster_train_round (const MusterTraining *training, MusterElastic *elastic, Must
     return FALSE;
   g_autoptr (MusterMonitoredSession) session = open_session (&parts, cancellable, error);
   if (session == NULL) {
-    *is_replaced = trained->report.outcome == MUSTER_OUTCOME_FENCED;
+    *end = (MusterRoundEnd){.is_replaced = trained->report.outcome == MUSTER_OUTCOME_FENCED};
     return FALSE;
   }
-  (void)run (&parts, session, &failure);
+  const gboolean is_done = run (&parts, session, &failure);
   GError *ended = NULL;
   gboolean is_well =
       muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);
@@ -337,8 +347,28 @@ muster_train_round (const MusterTraining *training, MusterElastic *elastic, Must
     ended = g_steal_pointer (&failure);
   else if (is_well)
     return TRUE;
-  *is_replaced = muster_training_hook_is_replaced (parts.training_hook) ||
-                 trained->report.outcome == MUSTER_OUTCOME_FENCED;
+  end->is_replaced = muster_training_hook_is_replaced (parts.training_hook) ||
+                     trained->report.outcome == MUSTER_OUTCOME_FENCED;
+  end->is_cut = is_done && !end->is_replaced && is_lost (ended);
   g_propagate_error (error, muster_training_hook_blame (parts.training_hook, ended));
   return FALSE;
+}
+
+gboolean
+muster_train_is_stopped (const MusterTraining *training, GCancellable *cancellable)
+{
+  return g_cancellable_is_cancelled (cancellable) ||
+         (training->preemption != NULL && muster_preemption_is_requested (training->preemption));
+}
+
+gboolean
+muster_train_goes_on (const MusterTraining *training, const MusterRoundEnd *end, guint *n_cut,
+                      const GError *why, GCancellable *cancellable)
+{
+  *n_cut = end->is_cut ? *n_cut + 1 : 0;
+  if (!end->is_cut || *n_cut > MUSTER_MOST_CUT || muster_train_is_stopped (training, cancellable))
+    return FALSE;
+  muster_log (G_LOG_LEVEL_MESSAGE, "end-repeated", "MESSAGE",
+              "lost the session while training ended; ending it in another: %s", why->message);
+  return TRUE;
 }

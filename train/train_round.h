@@ -9,11 +9,27 @@ G_BEGIN_DECLS
 /* The slots of an elastic job's model. */
 guint muster_train_n_slots (const MusterTraining *training);
 
-/* One round of an elastic job's task, or the whole of a training whose role is given: then elastic
- * is NULL. *is_replaced is set on failure: another chief has the model. cancellable is (nullable).
- */
+/* Why a round failed. */
+typedef struct {
+  gboolean is_replaced; /* another chief has the model */
+  gboolean is_cut;      /* all steps were done, but the session was lost before the end was */
+} MusterRoundEnd;
+
+/* After a round that was cut, another one does the rest, from what the master has or the last
+ * checkpoint. At most as often in a row. */
+#define MUSTER_MOST_CUT 20
+
+/* One round of an elastic job's task, or of a training whose role is given: then elastic is NULL.
+ * *end is set on failure. cancellable is (nullable). */
 gboolean muster_train_round (const MusterTraining *training, MusterElastic *elastic,
-                             MusterTrained *trained, gboolean *is_replaced,
-                             GCancellable *cancellable, GError **error);
+                             MusterTrained *trained, MusterRoundEnd *end, GCancellable *cancellable,
+                             GError **error);
+
+/* TRUE if another round is to follow one that was cut; *n_cut counts those in a row. Logs why. */
+gboolean muster_train_goes_on (const MusterTraining *training, const MusterRoundEnd *end,
+                               guint *n_cut, const GError *why, GCancellable *cancellable);
+
+/* The training has been told to stop: by cancellable or a preemption. */
+gboolean muster_train_is_stopped (const MusterTraining *training, GCancellable *cancellable);
 
 G_END_DECLS

@@ -42,8 +42,7 @@ static const GOptionEntry entries[] = {
      "1)",
      "N"},
     {"max-tasks", 0, 0, G_OPTION_ARG_INT, AT (max_tasks),
-     "with --task=auto: maximum number of tasks; further ones wait for a place (default: 64)",
-     "N"},
+     "with --task=auto: maximum number of tasks; further ones wait for a place (default: 64)", "N"},
     {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (feeds),
      "data to feed in batches of rows: a NumPy file or a JSON list (default: none; the graph has "
      "its own input)",

@@ -31,7 +31,7 @@ muster_cli_result_exit (const MusterCliResult *self)
     return MUSTER_EXIT_FAILED;
   MusterExit code = muster_cli_exit_of (self->error);
   const MusterReason *server = muster_reasons_find (report->reasons, "server");
-  gboolean no_answer = report->sessions == 0 || (server != NULL && !server->is_well);
+  const gboolean no_answer = server != NULL ? !server->is_well : report->sessions == 0;
   return code == MUSTER_EXIT_NOT_READY && no_answer ? MUSTER_EXIT_NO_ANSWER : code;
 }
 

@@ -79,7 +79,7 @@ class DrainTest(processes.TestCase):
         server, target = self.serve(0, "--grace=2s")
         chief = self.chief(target)
         chief.expect('"durable_step":0,')
-        chief.signal(signal.SIGSTOP)
+        chief.stop()
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait(PATIENCE), 0, server.text())
 
@@ -87,7 +87,7 @@ class DrainTest(processes.TestCase):
         server, target = self.serve(0, "--grace=1h", "--chief-lease=1h")
         chief = self.chief(target)
         chief.expect('"durable_step":0,')
-        chief.signal(signal.SIGSTOP)
+        chief.stop()
         server.signal(signal.SIGTERM)
         peer.await_true(lambda: "draining" in self.status(target), "it drains")
         self.assertIsNone(server.process.poll())
@@ -109,7 +109,7 @@ class DrainTest(processes.TestCase):
         page = [line.split()[1] for line in server.lines if line.startswith("http ")][0]
         chief = self.chief(target)
         chief.expect('"durable_step":0,')
-        chief.signal(signal.SIGSTOP)
+        chief.stop()
         server.signal(signal.SIGTERM)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 

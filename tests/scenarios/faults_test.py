@@ -107,21 +107,21 @@ class FaultsTest(processes.TestCase):
 
     def test_a_stopped_server_is_given_up_at_the_deadline(self):
         server, target = self.serve()
-        server.signal(signal.SIGSTOP)
+        server.stop()
         self.expect_end(self.wait_command(target, "1s"), 2, timeout=1)
 
     def test_a_server_that_stops_while_somebody_waits(self):
         server, target = self.serve()
         waiting = self.wait_command(target, "3s")
         waiting.expect("waiting for digits")
-        server.signal(signal.SIGSTOP)
+        server.stop()
         self.expect_end(waiting, 1, timeout=3)
 
     def test_a_server_that_was_stopped_goes_on(self):
         server, target = self.serve()
         waiting = self.wait_command(target, "60s")
         waiting.expect("waiting for digits")
-        server.signal(signal.SIGSTOP)
+        server.stop()
         time.sleep(1)  # the fault itself
         server.signal(signal.SIGCONT)
         self.prepare(target)

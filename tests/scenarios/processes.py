@@ -4,9 +4,11 @@
 commands of a chief, a worker and a server."""
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 sys.path.insert(0, "tests/tensorflow")
 import peer
@@ -56,6 +58,15 @@ class Process:
 
     def signal(self, number):
         self.process.send_signal(number)
+
+    def stop(self, seconds=10):
+        """Returns when the process has stopped: until then its threads may go on."""
+        self.signal(signal.SIGSTOP)
+        until = time.monotonic() + seconds
+        while os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG) is None:
+            if time.monotonic() > until:
+                raise AssertionError("it doesn't stop:\n" + self.text())
+            time.sleep(0.001)
 
     def wait(self, seconds):
         """The exit code; a process that goes on for longer hangs."""

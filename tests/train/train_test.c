@@ -433,14 +433,20 @@ stop_when_back (gpointer data)
 }
 
 static void
+start_server_again (Job *job)
+{
+  g_autofree char *address = g_strdup (muster_master_target (job->master) + strlen ("grpc://"));
+  g_clear_pointer (&job->server, muster_server_free);
+  (void)serve (job, address);
+}
+
+static void
 restart_server (gpointer data)
 {
   Job *job = data;
   if (job->durable_step < 10)
     return;
-  g_autofree char *address = g_strdup (muster_master_target (job->master) + strlen ("grpc://"));
-  g_clear_pointer (&job->server, muster_server_free);
-  (void)serve (job, address);
+  start_server_again (job);
   job->at_progress = stop_when_back;
 }
 
@@ -460,6 +466,37 @@ MUSTER_TEST (Training, comes_back_when_its_master_was_lost)
   MUSTER_ASSERT_NO_ERROR (error);
   MUSTER_EXPECT_GE (trained.n_recoveries, 1u);
   MUSTER_EXPECT_TRUE (strstr (job.told->str, "lost 1 ") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (job.told->str, " restored ") != NULL);
+  MUSTER_EXPECT_EQ (job.durable_step, trained.step);
+}
+
+/* The end is to follow, without a server that knows the session. */
+static void
+stop_and_restart_server (gpointer data)
+{
+  Job *job = data;
+  if (strstr (job->told->str, "saved 0 ") == NULL)
+    return;
+  start_server_again (job);
+  job->at_progress = stop_when_back;
+  job->stops = TRUE;
+}
+
+MUSTER_TEST (Training, ends_in_another_session_when_its_master_is_lost_at_the_end)
+{
+  g_auto (Job) job = {0};
+  g_auto (MusterTrained) trained = {0};
+  g_autoptr (GError) error = NULL;
+  set_up_served (&job);
+  job.at_progress = stop_and_restart_server;
+  job.training.checkpoint_dir = job.directory;
+  job.training.save_steps = 1000000;
+  job.training.until_step = G_MAXINT64;
+
+  muster_train (&job.training, &trained, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (trained.n_recoveries, 0u);
   MUSTER_EXPECT_TRUE (strstr (job.told->str, " restored ") != NULL);
   MUSTER_EXPECT_EQ (job.durable_step, trained.step);
 }

@@ -50,6 +50,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterElastic, muster_elastic_free)
 gboolean muster_elastic_next (MusterElastic *self, gint64 timeout_us, GCancellable *cancellable,
                               MusterElasticRole *role, GError **error);
 
+/* After a failure of next: why, as of a session that isn't ready; NULL if the master didn't answer.
+ * (transfer full) (nullable) (element-type MusterReason) */
+GPtrArray *muster_elastic_reasons (MusterElastic *self);
+
 /* In a round: this task's slot, the other tasks' slots, and the cancellable that ends a wait for
  * the model when the role changes or the caller's cancellable is cancelled. Borrowed. */
 guint muster_elastic_slot (MusterElastic *self);

@@ -2,6 +2,7 @@
 #include "train/elastic/elastic_private.h"
 
 #include "base/error.h"
+#include "ready/situation.h"
 
 /* A task for which there is no slot asks again after this. */
 #define ASK_AGAIN_US MUSTER_SECOND
@@ -61,11 +62,52 @@ muster_elastic_copy_roster (MusterElastic *self)
 
 /* --- a member --- */
 
+/* FALSE if the job doesn't wait for tasks: then no more is known than that the master answers. */
+static gboolean
+fill_readiness (MusterElastic *self, MusterReadiness *readiness)
+{
+  if (self->membership == NULL)
+    return FALSE;
+  g_autoptr (MusterRoster) roster = muster_elastic_copy_roster (self);
+  if (!muster_elastic_has_few (self, roster))
+    return FALSE;
+  readiness->keeps_announcements = TRUE;
+  readiness->n_tasks = roster->n_tasks;
+  readiness->min_tasks = muster_elastic_n_needed (self, roster);
+  return TRUE;
+}
+
+GPtrArray *
+muster_elastic_reasons (MusterElastic *self)
+{
+  MusterReadiness readiness = {0};
+  const MusterSituation situation = {
+      .version = 1, .target = muster_master_target (self->options.master), .readiness = &readiness};
+  g_autoptr (MusterReasons) reasons = muster_reasons_new (NULL);
+
+  if (!self->has_answered)
+    return NULL;
+  const gboolean has_few = fill_readiness (self, &readiness);
+  muster_reasons_update (reasons, &situation);
+  GPtrArray *known = muster_reasons_copy (reasons);
+  if (!has_few)
+    g_ptr_array_set_size (known, 1); /* the server */
+  return known;
+}
+
+gboolean
+muster_elastic_time_out (const MusterElastic *self, GError **error)
+{
+  const char *colon = g_str_has_prefix (self->said, "waiting ") ? "" : ":";
+  return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "timed out%s %s", colon, self->said);
+}
+
 void
 muster_elastic_say_waiting (MusterElastic *self, const char *message)
 {
   const MusterReadiness nothing = {0};
-  g_autoptr (GPtrArray) reasons = g_ptr_array_new ();
+  g_autoptr (GPtrArray) known = muster_elastic_reasons (self);
+  g_autoptr (GPtrArray) reasons = known != NULL ? g_steal_pointer (&known) : g_ptr_array_new ();
 
   if (g_strcmp0 (message, self->said) == 0)
     return;
@@ -99,6 +141,7 @@ join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError
   self->membership =
       muster_master_join (self->options.master, &task,
                           MIN (muster_elastic_in_us (JOIN_US), deadline_us), cancellable, &failure);
+  self->has_answered = !muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
   if (self->membership == NULL && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED) &&
       !muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE)) {
     g_propagate_error (error, g_steal_pointer (&failure));
@@ -134,8 +177,7 @@ muster_elastic_ensure_member (MusterElastic *self, gint64 deadline_us, GCancella
     if (g_cancellable_set_error_if_cancelled (cancellable, error))
       return FALSE;
     if (muster_elastic_now_us () >= deadline_us)
-      return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                          "'%s' had no place for this task in time", self->options.model);
+      return muster_elastic_time_out (self, error);
   }
   return TRUE;
 }

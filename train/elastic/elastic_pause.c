@@ -8,8 +8,8 @@
  * lost. */
 #define LOOK_US MUSTER_SECOND
 
-static guint
-n_needed (const MusterElastic *self, const MusterRoster *roster)
+guint
+muster_elastic_n_needed (const MusterElastic *self, const MusterRoster *roster)
 {
   return MAX (self->options.min_tasks, roster->min_tasks);
 }
@@ -18,14 +18,14 @@ gboolean
 muster_elastic_has_few (const MusterElastic *self, const MusterRoster *roster)
 {
   return !roster->is_over && !roster->is_gathering &&
-         roster->n_tasks < n_needed (self, roster);
+         roster->n_tasks < muster_elastic_n_needed (self, roster);
 }
 
 char *
 muster_elastic_few_text (const MusterElastic *self, const MusterRoster *roster)
 {
   return g_strdup_printf ("waiting for tasks: %u of at least %u", roster->n_tasks,
-                          n_needed (self, roster));
+                          muster_elastic_n_needed (self, roster));
 }
 
 char *
@@ -52,7 +52,7 @@ give_up (MusterElastic *self, MusterCoordinator *coordinator)
       MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
       "'%s' had %u of at least %u tasks for %s; start more tasks, or restart all with a "
       "smaller --min-tasks",
-      self->options.model, roster->n_tasks, n_needed (self, roster), waited);
+      self->options.model, roster->n_tasks, muster_elastic_n_needed (self, roster), waited);
   (void)muster_coordinator_request_stop (coordinator, NULL, NULL);
 }
 

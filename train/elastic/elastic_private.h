@@ -14,9 +14,10 @@ struct _MusterElastic {
   guint n_rounds;
   guint n_refusals; /* of claims, in a row */
   gint64 n_batches;
-  char *said;       /* (owned) (nullable) what it waits for before the round, as last said */
-  gint64 paused_us; /* since when it waits for tasks between two steps; 0: it doesn't */
-  GError *gave_up;  /* (owned) (nullable) why it waits no longer */
+  gboolean has_answered; /* the master, at the last try to join */
+  char *said;            /* (owned) (nullable) what it waits for before the round, as last said */
+  gint64 paused_us;      /* since when it waits for tasks between two steps; 0: it doesn't */
+  GError *gave_up;       /* (owned) (nullable) why it waits no longer */
   GCancellable *cancellable; /* (owned) (nullable) of the round */
   GCancellable *callers;     /* (owned) (nullable) what cancels it, too */
   gulong callers_id;
@@ -62,6 +63,9 @@ MusterRoster *muster_elastic_copy_roster (MusterElastic *self);
 /* Says it once, until something else is said or a round begins. */
 void muster_elastic_say_waiting (MusterElastic *self, const char *message);
 
+/* DEADLINE_EXCEEDED, with what was said. */
+gboolean muster_elastic_time_out (const MusterElastic *self, GError **error);
+
 /* --- the slots (elastic_slots.c) --- */
 
 /* elastic must outlive its use. */
@@ -85,6 +89,8 @@ void muster_elastic_note_fenced (MusterElastic *self, const GError *failure);
 
 /* --- the pause (elastic_pause.c) --- */
 
+/* How many tasks the job needs. */
+guint muster_elastic_n_needed (const MusterElastic *self, const MusterRoster *roster);
 /* TRUE if the job isn't over and has fewer tasks than it needs. */
 gboolean muster_elastic_has_few (const MusterElastic *self, const MusterRoster *roster);
 /* "waiting for tasks: 1 of at least 3" (transfer full) */

@@ -111,6 +111,8 @@ wait_for_change (MusterElastic *self, const MusterRoster *roster, gint64 wake_us
        muster_elastic_now_us () < deadline_us) ||
       muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION))
     return TRUE;
+  if (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) && self->said != NULL)
+    return muster_elastic_time_out (self, error);
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;
 }
