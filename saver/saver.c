@@ -10,6 +10,7 @@
 #include "saver/saver_private.h"
 
 #include <math.h>
+#include <string.h>
 
 #define DEFAULT_BASE_NAME "model.ckpt"
 #define HOUR              3600.0
@@ -274,6 +275,13 @@ muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 d
   if (!muster_saver_check_directory (self, directory, error))
     return FALSE;
   return muster_saver_claim_tiers (self, directory, deadline_us, cancellable, error);
+}
+
+gboolean
+muster_saver_is_taken_over (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_FAILED_PRECONDITION) &&
+         strstr (error->message, MUSTER_TAKEN_OVER) != NULL;
 }
 
 char *

@@ -73,6 +73,16 @@ gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory,
                                        GCancellable *cancellable, GError **error);
 
 /**
+ * muster_saver_is_taken_over:
+ * @error: (nullable): why a claim or a save failed
+ *
+ * Tests whether the cause is that another chief has claimed the directory: this one was replaced.
+ *
+ * Returns: %TRUE if so
+ */
+gboolean muster_saver_is_taken_over (const GError *error);
+
+/**
  * muster_saver_metric:
  * @self: a saver
  *

@@ -348,7 +348,8 @@ muster_train_round (const MusterTraining *training, MusterElastic *elastic, Must
   else if (is_well)
     return TRUE;
   end->is_replaced = muster_training_hook_is_replaced (parts.training_hook) ||
-                     trained->report.outcome == MUSTER_OUTCOME_FENCED;
+                     trained->report.outcome == MUSTER_OUTCOME_FENCED ||
+                     muster_saver_is_taken_over (ended);
   end->is_cut = is_done && !end->is_replaced && is_lost (ended);
   g_propagate_error (error, muster_training_hook_blame (parts.training_hook, ended));
   return FALSE;

@@ -253,7 +253,7 @@ muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, Muster
   if (record->epoch > epoch || (record->epoch == epoch && !is_noted)) {
     return muster_fail (
         error, MUSTER_ERROR_FAILED_PRECONDITION,
-        "'%s' was taken over by %s, with epoch %" G_GINT64_FORMAT
+        "'%s'" MUSTER_TAKEN_OVER "%s, with epoch %" G_GINT64_FORMAT
         " (this chief's is %" G_GINT64_FORMAT "); this chief saves no more checkpoints there",
         directory, record->chief != NULL ? record->chief : "another chief", record->epoch, epoch);
   }

@@ -83,7 +83,11 @@ char *muster_path_for_master (MusterStorage *storage, const char *path);
 /* A prefix's directory has none at its end. */
 char *muster_path_without_slash (const char *path);
 
-/* fence.c: claims the directory for the lease's chief, or checks that it still holds it. Needs the
+/* In the error of a chief whose directory another one has claimed. It is in the text because the
+ * status is only FAILED_PRECONDITION. */
+#define MUSTER_TAKEN_OVER " was taken over by "
+
+/* Claims the directory for the lease's chief, or checks that it still holds it. Needs the
  * directory's lock and its record. *changed: the record must be written. TRUE without a lease. */
 gboolean muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self,
                                                   MusterLease *lease, const char *directory,

@@ -36,6 +36,8 @@ MUSTER_TEST (OneWriter, a_chief_that_was_replaced_is_refused_before_it_writes)
   MUSTER_EXPECT_NULL (prefix);
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   MUSTER_EXPECT_TRUE (error != NULL && strstr (error->message, "was taken over by"));
+  MUSTER_EXPECT_TRUE (muster_saver_is_taken_over (error));
+  MUSTER_EXPECT_FALSE (muster_saver_is_taken_over (NULL));
   MUSTER_EXPECT_EQ (muster_fake_master_n_calls (f.master, "save/control_dependency"), n);
   save (&g, 4);
   g_autofree char *there = steps_there ();
