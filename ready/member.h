@@ -5,7 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* The members of a model's job at one instant, as values, for status and logs. */
+/* The members of a model's job, as values: the request of one, and what it or the job is at one
+ * instant, for rosters, status and logs. */
 
 typedef enum {
   MUSTER_MEMBER_STAYS,
@@ -34,6 +35,27 @@ typedef struct {
 
 /* "its process ended, or its connection broke"; NULL of one that stays. (transfer full) */
 char *muster_member_why (const MusterMember *member);
+
+/* What a task asks for. */
+typedef struct {
+  const char *model;
+  const char *task;
+  const char *who;
+  gint slot; /* -1: any */
+  gint n_slots;
+  guint64 id;       /* of a member that comes back; else 0 */
+  gint64 n_batches; /* that it has done before */
+  gint min_tasks;   /* the job needs at least as many tasks; 0: any number */
+  gboolean is_takeover;
+} MusterMemberRequest;
+
+/* How many tasks the job of a model has. */
+typedef struct {
+  guint n_slots;
+  guint n_tasks;
+  guint min_tasks;       /* the job waits while it has fewer; 0 while it gathers its tasks */
+  gboolean is_gathering; /* after a restart of the server */
+} MusterMemberCounts;
 
 /* The members of a model, by slot, and the last few that left, the latest first. */
 typedef struct {

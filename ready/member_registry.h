@@ -47,19 +47,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMemberRegistry, muster_member_registry_free
 
 gint64 muster_member_registry_lease_us (MusterMemberRegistry *self);
 
-/* What a task asks for. */
-typedef struct {
-  const char *model;
-  const char *task;
-  const char *who;
-  gint slot; /* -1: any */
-  gint n_slots;
-  guint64 id;       /* of a member that comes back; else 0 */
-  gint64 n_batches; /* that it has done before */
-  gint min_tasks;   /* the job needs at least as many tasks; 0: any number */
-  gboolean is_takeover;
-} MusterMemberRequest;
-
 /* Adds a member. Returns its number, and its slot in *slot; 0 with INVALID_ARGUMENT,
  * FAILED_PRECONDITION (the slot has a member) or RESOURCE_EXHAUSTED. */
 guint64 muster_member_registry_join (MusterMemberRegistry *self, const MusterMemberRequest *request,
@@ -76,13 +63,6 @@ gboolean muster_member_registry_remove (MusterMemberRegistry *self, guint64 id,
 /* Removes those that are silent, and appends their numbers to gone (element-type guint64); ends the
  * gathering. Returns when to look again, or MUSTER_WAIT_FOREVER without members. */
 gint64 muster_member_registry_expire (MusterMemberRegistry *self, GArray *gone);
-
-typedef struct {
-  guint n_slots;
-  guint n_tasks;
-  guint min_tasks;       /* the job waits while it has fewer; 0 while it gathers its tasks */
-  gboolean is_gathering; /* after a restart of the server */
-} MusterMemberCounts;
 
 /* All are 0 without members. */
 void muster_member_registry_count (MusterMemberRegistry *self, const char *model,
