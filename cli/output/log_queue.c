@@ -37,7 +37,7 @@ write_dropped (MusterLogQueue *self, guint n_dropped)
   self->write (&message, self->user_data);
 }
 
-/* Takes all that waits, and writes it without the lock. */
+/* Takes all queued messages, and writes them without the lock. */
 static void
 write_waiting_locked (MusterLogQueue *self)
 {
@@ -76,7 +76,7 @@ write_all (gpointer data)
   return NULL;
 }
 
-/* Its thread gets no signals: they are for those that wait for them. */
+/* The thread blocks signals: other threads wait for them. */
 MusterLogQueue *
 muster_log_queue_new (gsize max_bytes, MusterLogWrite write, gpointer user_data)
 {
@@ -109,7 +109,8 @@ muster_log_queue_free (MusterLogQueue *self)
   g_free (self);
 }
 
-/* After one that was dropped all are, until the queue is empty: so the notice is in its place. */
+/* After a dropped message, further ones are dropped until the thread takes the queue's. So the
+ * event "dropped" is at their place. */
 void
 muster_log_queue_add (MusterLogQueue *self, const MusterLogMessage *message)
 {

@@ -30,7 +30,7 @@ muster_elastic_leave (MusterMembership **membership)
   (void)muster_membership_leave (left, muster_elastic_in_us (LEAVE_US), NULL, NULL);
 }
 
-/* --- hearing of changes --- */
+/* --- changes of the roster --- */
 
 /* On a thread of the client's. */
 static void

@@ -8,28 +8,28 @@ G_BEGIN_DECLS
 struct _MusterElastic {
   MusterElasticOptions options;
   MusterPositionSlots *slots;   /* (owned) */
-  MusterMembership *membership; /* (owned) (nullable) while it is a member */
-  MusterMembership *lent;       /* (owned) (nullable) in another's slot */
+  MusterMembership *membership; /* (owned) (nullable) NULL: it isn't a member */
+  MusterMembership *lent;       /* (owned) (nullable) in the slot that it has taken over */
   MusterElasticRole role;
   guint n_rounds;
-  guint n_refusals; /* of claims, in a row */
+  guint n_refusals; /* of its claims, in a row */
   gint64 n_batches;
-  gboolean has_answered; /* the master, at the last try to join */
-  char *said;            /* (owned) (nullable) what it waits for before the round, as last said */
-  gint64 paused_us;      /* since when it waits for tasks between two steps; 0: it doesn't */
-  GError *gave_up;       /* (owned) (nullable) why it waits no longer */
+  gboolean has_answered; /* the master answered the last request to join */
+  char *said;            /* (owned) (nullable) the last message to options.waiting since a round */
+  gint64 paused_us;      /* when the pause for more tasks began; 0: it isn't paused */
+  GError *gave_up;       /* (owned) (nullable) of a pause that timed out */
   GCancellable *cancellable; /* (owned) (nullable) of the round */
-  GCancellable *callers;     /* (owned) (nullable) what cancels it, too */
+  GCancellable *callers;     /* (owned) (nullable) the caller's, which cancels the round's */
   gulong callers_id;
 
   GMutex lock;            /* guards what follows */
-  MusterRoster *roster;   /* (owned) (nullable) the last one heard */
-  gboolean is_lost;       /* the membership */
-  gint64 no_chief_us;     /* since when there is none; 0: there is one */
-  gint64 not_before_us;   /* when this task may claim the model again */
-  gboolean is_leaderless; /* this task works on, since it can't be the chief now */
+  MusterRoster *roster;   /* (owned) (nullable) the latest */
+  gboolean is_lost;       /* the membership was lost */
+  gint64 no_chief_us;     /* since when the model has no chief; 0: it has one */
+  gint64 not_before_us;   /* the earliest time of this task's next claim */
+  gboolean is_leaderless; /* this task trains without a chief, and can't be it now */
   gboolean is_in_round;
-  gboolean is_changing;           /* the round ends for another role */
+  gboolean is_changing;           /* the round ends: another role, or a lost membership */
   MusterCoordinator *coordinator; /* (owned) (nullable) the round's, while it has a session */
 };
 
@@ -47,28 +47,31 @@ muster_elastic_in_us (gint64 timeout_us)
 
 /* --- the membership (elastic_member.c) --- */
 
-/* What a task asks for: any slot. */
+/* This task's request for any slot. */
 MusterJoin muster_elastic_any_slot (const MusterElastic *self);
 
-/* Joins if it isn't a member, as soon as there is a place. */
+/* Joins if it isn't a member. Retries while no slot is free, the job has max_tasks tasks, or the
+ * master is unavailable. */
 gboolean muster_elastic_ensure_member (MusterElastic *self, gint64 deadline_us,
                                        GCancellable *cancellable, GError **error);
 
-/* Whoever leaves without an answer is missed by the server soon. */
+/* Leaves, and clears *membership (nullable). If the call fails, the server removes the member when
+ * its stream breaks or its lease ends. */
 void muster_elastic_leave (MusterMembership **membership);
 
-/* Returns the last roster heard (transfer full). */
+/* Returns the latest roster (transfer full). */
 MusterRoster *muster_elastic_copy_roster (MusterElastic *self);
 
-/* Says it once, until something else is said or a round begins. */
+/* Reports to options.waiting what this task waits for. Skips a message that is equal to the last
+ * one, unless a round began since. */
 void muster_elastic_say_waiting (MusterElastic *self, const char *message);
 
-/* DEADLINE_EXCEEDED, with what was said. */
+/* FALSE with DEADLINE_EXCEEDED and the last message to options.waiting. */
 gboolean muster_elastic_time_out (const MusterElastic *self, GError **error);
 
 /* --- the slots (elastic_slots.c) --- */
 
-/* elastic must outlive its use. */
+/* elastic must outlive the object's use. */
 MusterPositionSlots *muster_elastic_slots_new (MusterElastic *elastic);
 
 /* --- the role (elastic_role.c) --- */
@@ -76,15 +79,17 @@ MusterPositionSlots *muster_elastic_slots_new (MusterElastic *elastic);
 /* How many members are in lower slots. With the lock held. */
 guint muster_elastic_rank (const MusterElastic *self);
 
-/* Whether the round of a worker ends, for its membership or its role. While it waits for the model
- * no chief prepares it: the wait has no other end. With the lock held. */
+/* TRUE if the round should end: the membership was lost, or this task is a worker without a chief
+ * and it is time for its claim. If it still waits for the model, the round ends before that: no
+ * chief prepares the model. With the lock held. */
 gboolean muster_elastic_should_change (const MusterElastic *self);
 
-/* Of a task that couldn't be the chief: whether it could now, if it is time to try again. The round
- * goes on if not. */
+/* Calls options.may_lead again if it failed before and it is time for this task's claim. The round
+ * continues while it fails. */
 void muster_elastic_try_again (MusterElastic *self);
 
-/* A claim was refused, or the role was lost to another's. */
+/* This task's claim was refused, or another task replaced it as the chief. Logs that, and delays
+ * the next claim. */
 void muster_elastic_note_fenced (MusterElastic *self, const GError *failure);
 
 /* --- the pause (elastic_pause.c) --- */
@@ -101,7 +106,8 @@ char *muster_elastic_few_text (const MusterElastic *self, const MusterRoster *ro
 void muster_elastic_begin_round (MusterElastic *self, MusterElasticRole role,
                                  GCancellable *cancellable);
 
-/* Ends the round if its time has come: between two steps, or in a wait for the model. */
+/* Ends the round if it should end: after the present step, or by cancelling the wait for the model.
+ */
 void muster_elastic_end_round_if_due (MusterElastic *self);
 
 G_END_DECLS

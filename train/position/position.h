@@ -325,7 +325,7 @@ MusterPositionOptions *muster_position_options_new (MusterMaster *master, Muster
 /**
  * muster_position_options_set_slots:
  * @self: options from new or copy
- * @slots: (nullable): if batches are dealt: who is in which slot
+ * @slots: (nullable): if batches are dealt: which slots have a task
  *
  * Sets @slots of [struct@PositionOptions].
  */

@@ -8,10 +8,10 @@ G_BEGIN_DECLS
 /**
  * MusterPositionSlots:
  *
- * Who is in which slot of a job whose batches are dealt, and how a task takes over a slot that
- * nobody is in. A master that keeps members knows both ([class@Membership]).
+ * The slots of a job whose batches are dealt: which ones have a task, and how a task takes over one
+ * that has none. A master that keeps members provides both ([class@Membership]).
  *
- * All functions are called on the thread that runs the steps. Each is required.
+ * All functions are required. They are called on the thread that runs the steps.
  */
 #define MUSTER_TYPE_POSITION_SLOTS (muster_position_slots_get_type ())
 G_DECLARE_INTERFACE (MusterPositionSlots, muster_position_slots, MUSTER, POSITION_SLOTS, GObject)
@@ -24,7 +24,7 @@ G_DECLARE_INTERFACE (MusterPositionSlots, muster_position_slots, MUSTER, POSITIO
  * @claim: see [vfunc@PositionSlots.claim]
  * @release: see [vfunc@PositionSlots.release]
  *
- * What slots implement.
+ * What an implementation provides.
  */
 struct _MusterPositionSlotsInterface {
   GTypeInterface parent;
@@ -39,9 +39,9 @@ struct _MusterPositionSlotsInterface {
  * MusterPositionSlotsInterface::version:
  * @self: the slots
  *
- * Called at every step.
+ * Called before each step.
  *
- * Returns: a number that changes whenever a task comes or goes
+ * Returns: a number that changes whenever a task joins or leaves
  */
 
 /**
@@ -49,23 +49,24 @@ struct _MusterPositionSlotsInterface {
  * @self: the slots
  * @slot: a slot
  *
- * Whether a task is in the slot.
+ * Whether the slot has a task.
  *
- * Returns: `TRUE` also for this task's own slots
+ * Returns: `TRUE` if it has one. This task counts, also in a slot that it has claimed
  */
 
 /**
  * MusterPositionSlotsInterface::claim:
  * @self: the slots
- * @slot: a slot that nobody is in
+ * @slot: a slot without a task
  * @deadline_us: when to give up, on the system's clock
- * @cancellable: (nullable): stops it
+ * @cancellable: (nullable): cancels the call
  * @error: return location for an error
  *
- * Makes the slot this task's own beside the one that it has, and excludes every other process from
- * it until [vfunc@PositionSlots.release].
+ * Takes over the slot, in addition to the one that this task has. No other process gets it until
+ * [vfunc@PositionSlots.release].
  *
- * Returns: `FALSE` if another task has it, with an error, which is only logged
+ * Returns: `FALSE` with an error if it wasn't taken over, for example because another task has it.
+ *   The error is only logged
  */
 
 /**
@@ -73,7 +74,7 @@ struct _MusterPositionSlotsInterface {
  * @self: the slots
  * @slot: a slot that was claimed
  *
- * Gives up the slot; at the end of the hook at the latest.
+ * Releases the slot. Called at the latest when the hook ends.
  */
 
 G_END_DECLS
