@@ -6,9 +6,9 @@
 
 G_BEGIN_DECLS
 
-/* /muster.Readiness: Join and Report. Its thread alone sends rosters: whoever changes something
- * about a model says so, and the thread tells each of its members what then is, once, however many
- * changes there were. It also removes silent members. */
+/* /muster.Readiness: Join and Report. Its thread alone sends rosters: a change is reported to
+ * it as the name of the model, and it sends the current roster to each of the model's members, one
+ * for all changes since the last. It also removes silent members. */
 
 typedef struct _MusterMemberService MusterMemberService;
 
