@@ -10,6 +10,64 @@
 #define N_SLOTS     4
 #define PATIENCE_US (30 * MUSTER_SECOND)
 
+/* A master of which the first join isn't answered in time. */
+typedef struct {
+  GObject parent;
+  MusterMaster *inner; /* (owned) */
+  guint n_joins;
+} MusterLateMaster;
+
+typedef struct {
+  GObjectClass parent;
+} MusterLateMasterClass;
+
+static void muster_late_master_iface (MusterMasterInterface *iface);
+
+G_DEFINE_TYPE_WITH_CODE (MusterLateMaster, muster_late_master, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (MUSTER_TYPE_MASTER, muster_late_master_iface))
+
+static MusterMembership *
+muster_late_master_join (MusterMaster *master, const MusterJoin *join, gint64 deadline_us,
+                         GCancellable *cancellable, GError **error)
+{
+  MusterLateMaster *self = (MusterLateMaster *)master;
+  if (self->n_joins++ > 0)
+    return muster_master_join (self->inner, join, deadline_us, cancellable, error);
+  muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, "the join isn't answered in time");
+  return NULL;
+}
+
+static const char *
+muster_late_master_target (MusterMaster *master G_GNUC_UNUSED)
+{
+  return "grpc://late:2222";
+}
+
+static void
+muster_late_master_finalize (GObject *object)
+{
+  g_clear_object (&((MusterLateMaster *)object)->inner);
+  G_OBJECT_CLASS (muster_late_master_parent_class)->finalize (object);
+}
+
+static void
+muster_late_master_iface (MusterMasterInterface *iface)
+{
+  iface->join = muster_late_master_join;
+  iface->target = muster_late_master_target;
+}
+
+static void
+muster_late_master_class_init (MusterLateMasterClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = muster_late_master_finalize;
+}
+
+static void
+muster_late_master_init (MusterLateMaster *self G_GNUC_UNUSED)
+{
+}
+
 typedef struct {
   MusterServer *server;
   MusterMaster *master;
@@ -75,4 +133,30 @@ MUSTER_TEST (ElasticTask, takes_no_slot_for_free_while_the_server_gathers_its_me
   receive (task, FALSE);
   MUSTER_EXPECT_FALSE (has_task (task, 1));
   MUSTER_EXPECT_TRUE (has_task (task, 0));
+}
+
+MUSTER_TEST (ElasticTask, joins_again_at_a_server_that_did_not_answer_in_time)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GObject) late = g_object_new (muster_late_master_get_type (), NULL);
+  ((MusterLateMaster *)late)->inner = g_object_ref (f.master);
+  g_autoptr (MusterElastic) task = make_task (MUSTER_MASTER (late), 0);
+  MusterElasticRole role;
+
+  MUSTER_EXPECT_TRUE (muster_elastic_next (task, PATIENCE_US, NULL, &role, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (((MusterLateMaster *)late)->n_joins, 2u);
+}
+
+MUSTER_TEST (ElasticTask, names_what_kept_it_from_joining_until_its_time_was_over)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GObject) late = g_object_new (muster_late_master_get_type (), NULL);
+  g_autoptr (MusterElastic) task = make_task (MUSTER_MASTER (late), 0);
+  MusterElasticRole role;
+
+  MUSTER_EXPECT_FALSE (muster_elastic_next (task, MUSTER_MILLISECOND, NULL, &role, &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                      "isn't answered in time");
 }
