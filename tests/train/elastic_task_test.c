@@ -160,3 +160,25 @@ MUSTER_TEST (ElasticTask, names_what_kept_it_from_joining_until_its_time_was_ove
   MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED,
                       "isn't answered in time");
 }
+
+/* The time of a pause is over at once, since the options have none. */
+MUSTER_TEST (ElasticTask, forgets_in_another_round_that_it_gave_up)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterElastic) task = make_task (f.master, 2);
+  g_autoptr (MusterCoordinator) coordinator = muster_coordinator_new (NULL, FALSE);
+  g_autoptr (MusterMembership) other =
+      muster_master_join (f.master, &(MusterJoin){.model = "seen", .slot = 3, .n_slots = N_SLOTS},
+                          muster_elastic_in_us (PATIENCE_US), NULL, NULL);
+  MusterElasticRole role;
+  MUSTER_ASSERT_TRUE (muster_elastic_next (task, PATIENCE_US, NULL, &role, &error));
+
+  muster_elastic_pause (task, 0, coordinator);
+  MUSTER_EXPECT_FALSE (muster_elastic_check_pause (task, &error));
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "of at least 2 tasks");
+
+  muster_elastic_pause (task, 0, coordinator);
+  MUSTER_ASSERT_TRUE (muster_elastic_next (task, PATIENCE_US, NULL, &role, NULL));
+  MUSTER_EXPECT_TRUE (muster_elastic_check_pause (task, NULL));
+}
