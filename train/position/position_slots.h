@@ -51,7 +51,8 @@ struct _MusterPositionSlotsInterface {
  *
  * Whether a task is in the slot.
  *
- * Returns: `TRUE` also for this task's own slots
+ * Returns: `TRUE` also for this task's own slots, and for every slot while a server gathers its
+ *   members ([struct@Roster], is_gathering)
  */
 
 /**
