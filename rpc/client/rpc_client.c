@@ -9,9 +9,10 @@
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 
-/* Queues kept for later unary calls; more threads than this at once create their own. */
 /* What errors of a server that can't be reached begin with. */
-#define NO_ANSWER_FROM  "no answer from "
+#define NO_ANSWER_FROM "no answer from "
+
+/* Queues kept for later unary calls; more threads than this at once create their own. */
 #define MAX_IDLE_QUEUES 16
 
 /* How often gRPC reconnects by itself. A worker may wait for its master for hours, and a failed

@@ -68,6 +68,27 @@ MUSTER_TEST (PositionRefused, fails_if_another_process_keeps_making_its_steps)
   MUSTER_EXPECT_TRUE (chief.error && strstr (chief.error->message, "another process runs as"));
 }
 
+/* A job that waits for tasks makes no steps. */
+MUSTER_TEST (PositionRefused, goes_on_after_a_pause_that_began_with_a_refused_step)
+{
+  g_auto (Job) job = job_set_up_dealt (FALSE, "rests");
+  g_auto (Life) chief = {.job = &job};
+  const SlotFuncs funcs = {make_its_step, has_nobody, NULL, NULL};
+  g_autoptr (MusterPositionSlots) slots = slots_new (&funcs, &chief);
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  chief.slots = slots;
+  chief.clock = MUSTER_CLOCK (clock);
+  life_begin (&chief);
+  MUSTER_ASSERT_NO_ERROR (chief.error);
+  MUSTER_ASSERT_TRUE (life_step (&chief));
+
+  muster_fake_clock_pass (clock, 20 * MUSTER_SECOND);
+  MUSTER_EXPECT_TRUE (muster_position_run_idle (chief.hook, chief.session, NULL));
+
+  MUSTER_EXPECT_TRUE (life_step (&chief));
+  MUSTER_EXPECT_NO_ERROR (chief.error);
+}
+
 /* A process that has no batch in hand between its steps. */
 typedef struct {
   Life *life;

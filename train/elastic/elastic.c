@@ -85,6 +85,7 @@ muster_elastic_begin_round (MusterElastic *self, MusterElasticRole role, GCancel
   self->role = role;
   self->n_rounds++;
   g_clear_pointer (&self->said, g_free);
+  g_clear_error (&self->gave_up);
   unlink_cancellable (self);
   self->cancellable = g_cancellable_new ();
   if (g_set_object (&self->callers, cancellable))

@@ -131,7 +131,14 @@ is_crowded (MusterElastic *self)
   return self->options.max_tasks > 0 && muster_elastic_rank (self) >= self->options.max_tasks;
 }
 
-/* FALSE if there is no place for this task, or with an error. */
+static gboolean
+is_no_answer (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+         muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED);
+}
+
+/* FALSE if it may join later, or with an error. */
 static gboolean
 join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
@@ -141,9 +148,9 @@ join (MusterElastic *self, gint64 deadline_us, GCancellable *cancellable, GError
   self->membership =
       muster_master_join (self->options.master, &task,
                           MIN (muster_elastic_in_us (JOIN_US), deadline_us), cancellable, &failure);
-  self->has_answered = !muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
-  if (self->membership == NULL && !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED) &&
-      !muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE)) {
+  self->has_answered = !is_no_answer (failure);
+  if (self->membership == NULL && self->has_answered &&
+      !muster_error_is (failure, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }

@@ -23,12 +23,13 @@ slots_version (MusterPositionSlots *slots)
   return elastic->roster->version;
 }
 
+/* While the server gathers its members, any slot may have one that isn't back yet. */
 static gboolean
 slots_has_task (MusterPositionSlots *slots, guint slot)
 {
   MusterElastic *elastic = MUSTER_ELASTIC_SLOTS (slots)->elastic;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&elastic->lock);
-  return muster_roster_has (elastic->roster, slot);
+  return elastic->roster->is_gathering || muster_roster_has (elastic->roster, slot);
 }
 
 static gboolean

@@ -87,6 +87,7 @@ position_after_create (MusterHook *hook, MusterSession *session, MusterCoordinat
 
   g_set_object (&self->stopped, muster_coordinator_cancellable (coordinator));
   self->is_held = FALSE;
+  self->refused_us = 0;
   muster_position_reset_end (self);
   return muster_position_settle (self, session, deadline_us, error);
 }
@@ -302,6 +303,7 @@ muster_position_run_idle (MusterHook *hook, MusterMonitoredSession *session, GEr
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
   const MusterStep nothing = {.deadline_us = MUSTER_WAIT_FOREVER};
 
+  self->refused_us = 0; /* time without steps doesn't count */
   self->is_idle = TRUE;
   const gboolean ran = muster_monitored_session_run (session, &nothing, NULL, NULL, error);
   self->is_idle = FALSE;

@@ -51,7 +51,8 @@ struct _MusterPositionSlotsInterface {
  *
  * Whether the slot has a task.
  *
- * Returns: `TRUE` if it has one. This task counts, also in a slot that it has claimed
+ * Returns: `TRUE` if it has one. This task counts, also in a slot that it has claimed; and every
+ *   slot counts while a server gathers its members ([struct@Roster], is_gathering)
  */
 
 /**
