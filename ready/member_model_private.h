@@ -28,10 +28,11 @@ struct MusterMemberModel {
   guint n_slots;
   guint n_members; /* with takeovers */
   guint n_tasks;
-  guint lowest;      /* no slot below is free */
-  gint64 gathers_us; /* end of the gathering after a restart of the server; 0: none */
-  GPtrArray *slots;  /* (owned) (element-type MusterMemberEntry) (nullable elements) by slot */
-  GQueue left;       /* (owned) (element-type MusterMemberEntry) the latest first */
+  guint lowest;          /* no slot below is free */
+  gint64 gathers_us;     /* end of the gathering after a restart of the server; 0: none */
+  gboolean has_gathered; /* it does so once */
+  GPtrArray *slots;      /* (owned) (element-type MusterMemberEntry) (nullable elements) by slot */
+  GQueue left;           /* (owned) (element-type MusterMemberEntry) the latest first */
 };
 
 MusterMemberModel *muster_member_model_new (const char *name);

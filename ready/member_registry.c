@@ -107,8 +107,9 @@ is_of_another (const MusterMemberRegistry *self, guint64 id)
 static void
 gather (MusterMemberRegistry *self, MusterMemberModel *model, gint64 now_us)
 {
-  if (model->gathers_us != 0)
+  if (model->has_gathered)
     return;
+  model->has_gathered = TRUE;
   model->gathers_us = muster_deadline_after (now_us, MUSTER_GATHER_US);
   self->looks_us = MIN (self->looks_us, model->gathers_us);
 }

@@ -20,8 +20,8 @@ G_BEGIN_DECLS
  * train with fewer, so the job isn't complete before.
  *
  * A member that comes back with a number of another registry says that the server has restarted:
- * others may come back, too. For MUSTER_GATHER_US the model is gathering them, and a slot without a
- * member needn't be free.
+ * others may come back, too. For MUSTER_GATHER_US, once, the model is gathering them, and a slot
+ * without a member needn't be free.
  *
  * A member that hasn't reported for as long as a lease lasts (ready/lease_look.h) is removed by
  * muster_member_registry_expire (). Numbers of members aren't used again, and those of another

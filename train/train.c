@@ -2,6 +2,7 @@
 #include "train/train.h"
 
 #include "base/require.h"
+#include "train/preemption/preemption_private.h"
 #include "train/train_elastic.h"
 #include "train/train_round.h"
 
@@ -13,9 +14,14 @@ train (const MusterTraining *training, MusterTrained *trained, GCancellable *can
   guint n_cut = 0;
 
   for (;;) {
+    const guint n_recoveries = trained->n_recoveries;
     MusterRoundEnd end = {0};
     GError *failure = NULL;
-    if (muster_train_round (training, NULL, trained, &end, cancellable, &failure))
+    trained->n_recoveries = 0;
+    const gboolean is_well =
+        muster_train_round (training, NULL, trained, &end, cancellable, &failure);
+    trained->n_recoveries += n_recoveries;
+    if (is_well)
       return TRUE;
     if (!muster_train_goes_on (training, &end, &n_cut, failure, cancellable)) {
       g_propagate_error (error, failure);
@@ -23,6 +29,8 @@ train (const MusterTraining *training, MusterTrained *trained, GCancellable *can
     }
     g_error_free (failure);
     trained->is_reached = FALSE;
+    if (training->preemption != NULL)
+      muster_preemption_begin_again (training->preemption);
   }
 }
 

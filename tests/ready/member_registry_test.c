@@ -449,6 +449,9 @@ MUSTER_TEST (MemberRegistry, gathers_those_that_a_registry_before_it_had)
   MUSTER_EXPECT_FALSE (is_gathering (&f));
   MUSTER_EXPECT_EQ (n_needed (&f), 3u);
   MUSTER_EXPECT_GT (f.n_told, n_told);
+  returns.slot = 2; /* one that is late */
+  MUSTER_EXPECT_NE (muster_member_registry_join (f.registry, &returns, &slot, NULL), 0u);
+  MUSTER_EXPECT_FALSE (is_gathering (&f));
 }
 
 MUSTER_TEST (MemberRegistry, knows_one_of_its_own_that_comes_back_too_late)

@@ -106,13 +106,13 @@ void
 muster_elastic_say_waiting (MusterElastic *self, const char *message)
 {
   const MusterReadiness nothing = {0};
-  g_autoptr (GPtrArray) known = muster_elastic_reasons (self);
-  g_autoptr (GPtrArray) reasons = known != NULL ? g_steal_pointer (&known) : g_ptr_array_new ();
 
   if (g_strcmp0 (message, self->said) == 0)
     return;
   g_free (self->said);
   self->said = g_strdup (message);
+  g_autoptr (GPtrArray) known = muster_elastic_reasons (self);
+  g_autoptr (GPtrArray) reasons = known != NULL ? g_steal_pointer (&known) : g_ptr_array_new ();
   if (self->options.waiting != NULL)
     self->options.waiting (message, &nothing, reasons, self->options.waiting_data);
 }
@@ -128,7 +128,8 @@ static gboolean
 is_crowded (MusterElastic *self)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  return self->options.max_tasks > 0 && muster_elastic_rank (self) >= self->options.max_tasks;
+  return self->options.max_tasks > 0 && self->roster->n_tasks > self->options.max_tasks &&
+         muster_elastic_rank (self) >= self->options.max_tasks;
 }
 
 static gboolean
