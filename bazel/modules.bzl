@@ -38,7 +38,7 @@ MODULES = {
     "train/preemption": ["base", "saver", "train/monitored"],
     "train/hooks": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "master", "saver", "saver/async", "session", "train/goodput", "train/monitored", "train/preemption"],
     "train/position": ["base", "graph", "graph/meta_graph", "checkpoint/format", "master", "saver/builder", "saver", "train/monitored"],
-    "train/elastic": ["base", "master", "ready", "session", "train/monitored", "train/position"],
+    "train/elastic": ["base", "master", "ready", "session", "train/goodput", "train/monitored", "train/position"],
     "train": ["base", "ready", "checkpoint/store", "checkpoint/stores", "saver", "train/monitored", "train/preemption", "train/hooks", "train/position", "train/elastic"],
     "callbacks": ["base", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "checkpoint/state", "master", "saver/builder", "saver"],
     "jobs": ["base", "graph", "graph/meta_graph", "checkpoint/store", "checkpoint/stores", "checkpoint/format", "master", "saver/builder", "saver", "saver/async", "session", "train/goodput", "train/monitored"],

@@ -97,7 +97,7 @@ muster_status_member (const Muster__Member *member)
     g_string_append_printf (text, "%s ago: %s, after %s and %" G_GINT64_FORMAT " batches", left,
                             member->why, stay, member->batches);
   else
-    g_string_append_printf (text, "%s for %s, %" G_GINT64_FORMAT " batches, %.1f/s",
+    g_string_append_printf (text, "%s, joined %s ago, %" G_GINT64_FORMAT " batches, %.1f/s",
                             member->chief ? "chief" : "worker", stay, member->batches,
                             member->batches_per_second);
   return g_string_free (text, FALSE);

@@ -198,8 +198,10 @@ muster_heartbeat_add_session (MusterHeartbeat *self, gconstpointer session, cons
   g_mutex_lock (&self->lock);
   gboolean is_first = g_hash_table_size (self->sessions) == 0;
   g_hash_table_insert (self->sessions, (gpointer)session, g_strdup (handle));
-  if (is_first)
+  if (is_first) {
     self->due_us = muster_deadline_after (now_us, self->pace.renew_us);
+    self->n_unanswered = 0;
+  }
   if (self->task == NULL)
     self->task = muster_background_task_new ("muster-sessions", renew, self, self->due_us);
   else if (is_first && !self->is_unimplemented)

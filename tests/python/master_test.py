@@ -303,7 +303,7 @@ class Members(case.TestCase):
         self.assertTrue(gone.leave(soon(), None))
         shown = self.status(target)
         self.assertRegex(shown, r"tasks +1 in 4 slots of linreg\n")
-        self.assertRegex(shown, r"task +worker:0 \(.+:%d\)  slot 0, worker for .+, 0 batches, 0.0/s\n" % os.getpid())
+        self.assertRegex(shown, r"task +worker:0 \(.+:%d\)  slot 0, worker, joined .+ ago, 0 batches, 0.0/s\n" % os.getpid())
         self.assertRegex(shown, r"left +worker:1 \(.+\)  slot 1, .+ ago: left, after .+ and 0 batches\n")
         job, = json.loads(self.status(target, "--json"))["jobs"]
         self.assertEqual((job["model"], job["slots"], job["tasks"]), ("linreg", 4, 1))

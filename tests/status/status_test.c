@@ -23,7 +23,8 @@ MUSTER_TEST (StatusMember, has_its_role_and_how_long_it_is_a_member)
   const Muster__Member member = member_of ("");
   g_autofree char *text = muster_status_member (&member);
 
-  MUSTER_EXPECT_STREQ (text, "task:3 (host:7)  slot 2, worker for 50.0 s, 120 batches, 4.0/s");
+  MUSTER_EXPECT_STREQ (text,
+                       "task:3 (host:7)  slot 2, worker, joined 50.0 s ago, 120 batches, 4.0/s");
 }
 
 MUSTER_TEST (StatusMember, that_left_has_how_long_it_was_a_member)

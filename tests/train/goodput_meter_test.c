@@ -152,8 +152,8 @@ MUSTER_TEST (GoodputMeter, continues_the_run_before)
     MUSTER_TRACE ("end %d", (int)cases[i].end);
     pass (&f, 6);
     muster_goodput_meter_offer (f.meter, &written);
-    muster_goodput_meter_resume (f.meter, NULL, 0);
-    muster_goodput_meter_resume (f.meter, NULL, 0); /* of another session */
+    muster_goodput_meter_resume (f.meter, NULL, 0, FALSE);
+    muster_goodput_meter_resume (f.meter, NULL, 0, FALSE); /* of another session */
     train (&f, 40, 60, 1);
 
     const MusterGoodput goodput = reading (&f);
@@ -182,7 +182,7 @@ MUSTER_TEST (GoodputMeter, prefers_what_was_announced_of_the_same_job)
     announced.spent_us[MUSTER_TIME_TRAINING] += 2 * MUSTER_SECOND;
     const gint64 started_us = muster_clock_now_us (MUSTER_CLOCK (f.clock));
     muster_goodput_meter_offer (f.meter, &written);
-    muster_goodput_meter_resume (f.meter, &announced, started_us - 4 * MUSTER_SECOND);
+    muster_goodput_meter_resume (f.meter, &announced, started_us - 4 * MUSTER_SECOND, FALSE);
 
     const MusterGoodput goodput = reading (&f);
     MUSTER_EXPECT_EQ (goodput.step, is_same ? 80 : 50);
@@ -202,7 +202,8 @@ MUSTER_TEST (GoodputMeter, prefers_the_end_that_was_written_after_the_last_annou
   announced.spent_us[MUSTER_TIME_TRAINING] -= MUSTER_SECOND;
   muster_goodput_meter_offer (f.meter, &written);
   muster_goodput_meter_resume (f.meter, &announced,
-                               muster_clock_now_us (MUSTER_CLOCK (f.clock)) - 31 * MUSTER_SECOND);
+                               muster_clock_now_us (MUSTER_CLOCK (f.clock)) - 31 * MUSTER_SECOND,
+                               FALSE);
 
   const MusterGoodput goodput = reading (&f);
   MUSTER_EXPECT_EQ (goodput.step, 50);
@@ -221,12 +222,34 @@ MUSTER_TEST (GoodputMeter, counts_once_the_time_in_which_the_run_before_went_on)
   pass (&f, 100); /* this process waits, and for 90 s of it the chief before trains */
   announced.spent_us[MUSTER_TIME_TRAINING] += 120 * MUSTER_SECOND;
   muster_goodput_meter_resume (f.meter, &announced,
-                               muster_clock_now_us (MUSTER_CLOCK (f.clock)) - 10 * MUSTER_SECOND);
+                               muster_clock_now_us (MUSTER_CLOCK (f.clock)) - 10 * MUSTER_SECOND,
+                               FALSE);
 
   const MusterGoodput goodput = reading (&f);
   MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_TRAINING], 220 * MUSTER_SECOND);
   MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_WAITING], 10 * MUSTER_SECOND + 3);
   MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_DOWN], (gint64)6);
+}
+
+MUSTER_TEST (GoodputMeter, counts_the_time_without_a_chief_as_training_if_others_trained)
+{
+  for (int i = 0; i < 4; i++) {
+    const gboolean others_train = i % 2 == 1, is_continued = i / 2 == 1;
+    g_auto (Fixture) f = set_up ();
+    const MusterGoodput written = of_a_run_before (MUSTER_RUN_UNENDED);
+    const gint64 down_us = 30 * MUSTER_SECOND;
+    muster_goodput_meter_offer (f.meter, &written);
+    if (others_train)
+      muster_goodput_meter_set_others_train (f.meter);
+    muster_goodput_meter_resume (f.meter, NULL, 0, is_continued);
+
+    const MusterGoodput goodput = reading (&f);
+    const gint64 training_us = goodput.spent_us[MUSTER_TIME_TRAINING];
+    MUSTER_EXPECT_EQ (training_us - written.spent_us[MUSTER_TIME_TRAINING],
+                      others_train && is_continued ? down_us : 0);
+    MUSTER_EXPECT_EQ (goodput.spent_us[MUSTER_TIME_DOWN] - written.spent_us[MUSTER_TIME_DOWN],
+                      others_train && is_continued ? 0 : down_us);
+  }
 }
 
 MUSTER_TEST (GoodputMeter, begins_anew_with_a_new_model)
@@ -235,7 +258,7 @@ MUSTER_TEST (GoodputMeter, begins_anew_with_a_new_model)
   const MusterGoodput written = of_a_run_before (MUSTER_RUN_UNENDED);
   muster_goodput_meter_offer (f.meter, &written);
   muster_goodput_meter_forget (f.meter);
-  muster_goodput_meter_resume (f.meter, &written, 0); /* a recovery */
+  muster_goodput_meter_resume (f.meter, &written, 0, FALSE); /* a recovery */
 
   EXPECT_SPENT (&f, 0, 0, 0, 0, 0, 0, 0);
   MUSTER_EXPECT_EQ (reading (&f).step, -1);

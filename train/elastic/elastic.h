@@ -61,6 +61,8 @@ MusterPositionSlots *muster_elastic_slots (MusterElastic *self);
 GCancellable *muster_elastic_cancellable (MusterElastic *self);
 /* TRUE if the model had a chief before this round, at this server. */
 gboolean muster_elastic_is_takeover (MusterElastic *self);
+/* TRUE if this task had another round before. */
+gboolean muster_elastic_has_worked (MusterElastic *self);
 /* The timeout of this round's wait for the model: timeout_us (0: no limit) or less. */
 gint64 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us);
 

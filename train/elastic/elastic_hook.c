@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/elastic/elastic_hook.h"
 
+#include "train/goodput/goodput_meter.h"
 #include "train/monitored/run_context.h"
 
 #define MUSTER_TYPE_ELASTIC_HOOK (muster_elastic_hook_get_type ())
@@ -12,6 +13,15 @@ struct _MusterElasticHook {
 };
 
 G_DEFINE_FINAL_TYPE (MusterElasticHook, muster_elastic_hook, MUSTER_TYPE_HOOK)
+
+static void
+elastic_measure (MusterHook *hook, MusterGoodputMeter *meter)
+{
+  MusterElastic *elastic = MUSTER_ELASTIC_HOOK (hook)->elastic;
+
+  if (muster_elastic_is_takeover (elastic) && muster_elastic_has_worked (elastic))
+    muster_goodput_meter_set_others_train (meter);
+}
 
 static gboolean
 elastic_after_create (MusterHook *hook, MusterSession *session G_GNUC_UNUSED,
@@ -48,6 +58,7 @@ elastic_after_run (MusterHook *hook, MusterRunContext *context, GError **error G
 static void
 muster_elastic_hook_class_init (MusterElasticHookClass *klass)
 {
+  MUSTER_HOOK_CLASS (klass)->measure = elastic_measure;
   MUSTER_HOOK_CLASS (klass)->after_create_session = elastic_after_create;
   MUSTER_HOOK_CLASS (klass)->session_lost = elastic_session_lost;
   MUSTER_HOOK_CLASS (klass)->before_run = elastic_before_run;

@@ -171,6 +171,12 @@ muster_elastic_is_takeover (MusterElastic *self)
   return self->role == MUSTER_ELASTIC_CHIEF && self->roster->epoch > 0;
 }
 
+gboolean
+muster_elastic_has_worked (MusterElastic *self)
+{
+  return self->n_rounds > 1;
+}
+
 gint64
 muster_elastic_timeout (MusterElastic *self, gint64 timeout_us)
 {

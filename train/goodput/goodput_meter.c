@@ -18,6 +18,7 @@ struct _MusterGoodputMeter {
   gint64 offered_us;
   gboolean is_settled; /* resumed or forgotten */
   gboolean was_made;   /* a session */
+  gboolean others_train;
 };
 
 G_DEFINE_BOXED_TYPE (MusterGoodputMeter, muster_goodput_meter, muster_goodput_meter_ref,
@@ -123,8 +124,11 @@ leave_out_overlap (MusterGoodputMeter *self, gint64 until_us)
 /* With the lock held. at_us is when before was measured. */
 static void
 add_before (MusterGoodputMeter *self, const MusterGoodput *before, gint64 at_us,
-            gboolean is_announced)
+            gboolean is_announced, gboolean is_continued)
 {
+  const MusterTimeUse between =
+      is_continued && self->others_train ? MUSTER_TIME_TRAINING : MUSTER_TIME_DOWN;
+
   leave_out_overlap (self, at_us);
   self->sum.began_us = before->began_us;
   for (guint i = 0; i < MUSTER_N_TIMES; i++)
@@ -139,12 +143,22 @@ add_before (MusterGoodputMeter *self, const MusterGoodput *before, gint64 at_us,
   self->sum.n_restarts++;
   self->sum.n_failures += before->end == MUSTER_RUN_UNENDED;
   self->sum.is_least |= before->end == MUSTER_RUN_UNENDED && !is_announced;
-  self->sum.spent_us[MUSTER_TIME_DOWN] += MAX (self->began_us - at_us, 0);
+  self->sum.spent_us[between] += MAX (self->began_us - at_us, 0);
+}
+
+void
+muster_goodput_meter_set_others_train (MusterGoodputMeter *self)
+{
+  g_return_if_fail (self != NULL);
+
+  g_mutex_lock (&self->lock);
+  self->others_train = TRUE;
+  g_mutex_unlock (&self->lock);
 }
 
 void
 muster_goodput_meter_resume (MusterGoodputMeter *self, const MusterGoodput *announced,
-                             gint64 announced_us)
+                             gint64 announced_us, gboolean is_continued)
 {
   g_return_if_fail (self != NULL);
 
@@ -157,7 +171,7 @@ muster_goodput_meter_resume (MusterGoodputMeter *self, const MusterGoodput *anno
                                                 muster_goodput_total_us (&self->offered);
   if (is_known && !self->is_settled)
     add_before (self, is_later ? announced : &self->offered,
-                is_later ? announced_us : self->offered_us, is_announced);
+                is_later ? announced_us : self->offered_us, is_announced, is_continued);
   self->is_settled = TRUE;
   g_mutex_unlock (&self->lock);
 }

@@ -59,16 +59,26 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGoodputMeter, muster_goodput_meter_unref)
 void muster_goodput_meter_offer (MusterGoodputMeter *self, const MusterGoodput *written);
 
 /**
+ * muster_goodput_meter_set_others_train:
+ * @self: the meter
+ *
+ * The job's other tasks train while it has no chief. If this run continues with their model, the
+ * time between the run before and this one counts as training, not as down.
+ */
+void muster_goodput_meter_set_others_train (MusterGoodputMeter *self);
+
+/**
  * muster_goodput_meter_resume:
  * @self: the meter
  * @announced: (nullable): what the run before has announced
  * @announced_us: when that was measured
+ * @is_continued: this run continues with the model on the master, rather than a checkpoint
  *
  * The job goes on from a run before: adds what that run has written or, if it is of the same job
  * and later, announced. Only the first call counts, and none after forget.
  */
 void muster_goodput_meter_resume (MusterGoodputMeter *self, const MusterGoodput *announced,
-                                  gint64 announced_us);
+                                  gint64 announced_us, gboolean is_continued);
 
 /**
  * muster_goodput_meter_forget:

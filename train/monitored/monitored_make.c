@@ -150,7 +150,8 @@ measure (MusterMonitoredSession *self, const MusterSessionReport *report)
   if (is_new)
     muster_goodput_meter_forget (self->meter);
   else
-    muster_goodput_meter_resume (self->meter, report->goodput, report->goodput_at_us);
+    muster_goodput_meter_resume (self->meter, report->goodput, report->goodput_at_us,
+                                 report->continued);
   muster_goodput_meter_made (self->meter, phase_us (report, "restore"),
                              phase_us (report, "init") + phase_us (report, "local init"), step);
 }
