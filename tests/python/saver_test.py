@@ -186,6 +186,10 @@ class Saver(SaverCase):
         saver = self.saver()
         saver.set_lease(None)
         self.assertTrue(saver.claim_directory(self.run, FOREVER, None))
+        taken = GLib.Error.new_literal(Muster.error_quark(), "'run' was taken over by worker:1", Muster.Error.FAILED_PRECONDITION)
+        self.assertTrue(Muster.Saver.is_taken_over(taken))
+        taken.code = Muster.Error.ABORTED
+        self.assertFalse(Muster.Saver.is_taken_over(taken))
         self.assertTrue(saver.begin_run(self.run, None, -1, FOREVER, None))
         self.assertEqual(saver.has_whole_checkpoint(self.run, None), (True, False))
         prefix = saver.save(self.session, self.run, 3, FOREVER, None)
