@@ -81,9 +81,7 @@ muster_member_model_count (const MusterMemberModel *self)
 {
   MusterMemberCounts counts = {
       .n_slots = self->n_slots, .n_tasks = self->n_tasks, .is_gathering = self->gathers_us != 0};
-  for (guint slot = 0; !counts.is_gathering && slot < self->slots->len; slot++)
-    if (muster_member_model_at (self, slot) != NULL)
-      counts.min_tasks = MAX (counts.min_tasks, muster_member_model_at (self, slot)->min_tasks);
+  counts.min_tasks = counts.is_gathering ? 0 : self->min_tasks;
   return counts;
 }
 
@@ -139,6 +137,7 @@ muster_member_model_add (MusterMemberModel *self, const MusterMemberRequest *req
     g_ptr_array_set_size (self->slots, (gint)slot + 1);
   self->slots->pdata[slot] = entry;
   self->n_members++;
+  self->min_tasks = MAX (self->min_tasks, entry->min_tasks);
   if (!request->is_takeover)
     self->n_tasks++;
   return entry;
@@ -150,6 +149,16 @@ keep_left (MusterMemberModel *self, MusterMemberEntry *entry)
   g_queue_push_head (&self->left, entry);
   if (self->left.length > MAX_LEFT)
     muster_member_entry_free (g_queue_pop_tail (&self->left));
+}
+
+/* The most that a present member asks for. */
+static void
+find_min_tasks (MusterMemberModel *self)
+{
+  self->min_tasks = 0;
+  for (guint slot = 0; slot < self->slots->len; slot++)
+    if (muster_member_model_at (self, slot) != NULL)
+      self->min_tasks = MAX (self->min_tasks, muster_member_model_at (self, slot)->min_tasks);
 }
 
 void
@@ -164,6 +173,8 @@ muster_member_model_remove (MusterMemberEntry *entry, MusterMemberEnd end, gint6
   self->slots->pdata[slot] = NULL;
   self->lowest = MIN (self->lowest, slot);
   self->n_members--;
+  if (entry->min_tasks == self->min_tasks && self->min_tasks > 0)
+    find_min_tasks (self);
   if (entry->member.is_takeover) {
     muster_member_entry_free (entry);
     return;

@@ -27,6 +27,7 @@ struct MusterMemberModel {
   char *name; /* (owned) */
   guint n_slots;
   guint n_members; /* with takeovers */
+  guint min_tasks; /* the most that one of them asks for */
   guint n_tasks;
   guint lowest;          /* no slot below is free */
   gint64 gathers_us;     /* end of the gathering after a restart of the server; 0: none */

@@ -293,8 +293,8 @@ MUSTER_TEST (Member, is_refused_by_a_master_that_keeps_none)
 
 /* So that their rosters don't fit into the buffers on the way, nor among those that the client
  * reads ahead. */
-#define MANY    20000
-#define CHANGES 600
+#define MANY    50000
+#define CHANGES 400
 
 /* Adds members without processes. */
 static void
