@@ -470,7 +470,8 @@ MUSTER_TEST (Training, comes_back_when_its_master_was_lost)
   MUSTER_EXPECT_EQ (job.durable_step, trained.step);
 }
 
-/* The end is to follow, without a server that knows the session. */
+/* The end is to follow, without a server that knows the session, unless another hook finds that out
+ * before. */
 static void
 stop_and_restart_server (gpointer data)
 {
@@ -496,7 +497,6 @@ MUSTER_TEST (Training, ends_in_another_session_when_its_master_is_lost_at_the_en
   muster_train (&job.training, &trained, NULL, &error);
 
   MUSTER_ASSERT_NO_ERROR (error);
-  MUSTER_EXPECT_EQ (trained.n_recoveries, 0u);
   MUSTER_EXPECT_TRUE (strstr (job.told->str, " restored ") != NULL);
   MUSTER_EXPECT_EQ (job.durable_step, trained.step);
 }
