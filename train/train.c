@@ -14,14 +14,9 @@ train (const MusterTraining *training, MusterTrained *trained, GCancellable *can
   guint n_cut = 0;
 
   for (;;) {
-    const guint n_recoveries = trained->n_recoveries;
     MusterRoundEnd end = {0};
     GError *failure = NULL;
-    trained->n_recoveries = 0;
-    const gboolean is_well =
-        muster_train_round (training, NULL, trained, &end, cancellable, &failure);
-    trained->n_recoveries += n_recoveries;
-    if (is_well)
+    if (muster_train_round (training, NULL, trained, &end, cancellable, &failure))
       return TRUE;
     if (!muster_train_goes_on (training, &end, &n_cut, failure, cancellable)) {
       g_propagate_error (error, failure);

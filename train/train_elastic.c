@@ -73,19 +73,6 @@ make_elastic (const MusterTraining *training)
   return muster_elastic_new (&options);
 }
 
-/* What a round adds to those before it. */
-static void
-add_up (MusterTrained *trained, MusterTrained *round)
-{
-  const MusterTrained before = *trained;
-
-  muster_session_report_clear (&trained->report);
-  *trained = *round;
-  round->report = (MusterSessionReport){.final_step = -1};
-  trained->step = MAX (before.step, trained->step);
-  trained->n_recoveries += before.n_recoveries;
-}
-
 /* The rounds of a task. */
 typedef struct {
   const MusterTraining *training;
@@ -112,8 +99,7 @@ tell_role (Rounds *self, gboolean is_chief)
 }
 
 static gboolean
-run_round (Rounds *self, MusterElasticRole role, MusterTrained *round, MusterRoundEnd *end,
-           GError **error)
+run_round (Rounds *self, MusterElasticRole role, MusterRoundEnd *end, GError **error)
 {
   MusterTraining with = *self->training;
   MusterRestoreOptions restore = with.restore != NULL ? *with.restore : (MusterRestoreOptions){0};
@@ -125,7 +111,7 @@ run_round (Rounds *self, MusterElasticRole role, MusterTrained *round, MusterRou
   restore.count_deaths = restore.count_deaths && !muster_elastic_is_takeover (self->elastic);
   with.restore = &restore;
   tell_role (self, !with.is_worker);
-  return muster_train_round (&with, self->elastic, round, end,
+  return muster_train_round (&with, self->elastic, self->trained, end,
                              muster_elastic_cancellable (self->elastic), error);
 }
 
@@ -133,14 +119,11 @@ run_round (Rounds *self, MusterElasticRole role, MusterTrained *round, MusterRou
 static gboolean
 train_round (Rounds *self, MusterElasticRole role, GError **error)
 {
-  g_auto (MusterTrained)
-      round = {.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
   MusterTrained *trained = self->trained;
   MusterRoundEnd end = {0};
   GError *failure = NULL;
 
-  (void)run_round (self, role, &round, &end, &failure);
-  add_up (trained, &round);
+  (void)run_round (self, role, &end, &failure);
   if (failure != NULL && trained->report.outcome == MUSTER_OUTCOME_OVER) {
     trained->step = MAX (trained->step, trained->report.final_step);
     trained->is_reached = TRUE;

@@ -11,6 +11,8 @@
 #include "train/train_hook.h"
 
 #define DEFAULT_SLOTS 64
+/* Rounds in a row whose end is repeated in another. */
+#define MOST_CUT 20
 
 guint
 muster_train_n_slots (const MusterTraining *training)
@@ -323,9 +325,9 @@ is_lost (const GError *failure)
   return class == MUSTER_FAILURE_UNREACHABLE || class == MUSTER_FAILURE_LOST_SESSION;
 }
 
-gboolean
-muster_train_round (const MusterTraining *training, MusterElastic *elastic, MusterTrained *trained,
-                    MusterRoundEnd *end, GCancellable *cancellable, GError **error)
+static gboolean
+train (const MusterTraining *training, MusterElastic *elastic, MusterTrained *trained,
+       MusterRoundEnd *end, GCancellable *cancellable, GError **error)
 {
   g_auto (Parts) parts = {.training = training, .elastic = elastic};
   g_autoptr (GError) failure = NULL;
@@ -355,6 +357,32 @@ muster_train_round (const MusterTraining *training, MusterElastic *elastic, Must
   return FALSE;
 }
 
+/* What a round adds to those before it. */
+static void
+add_up (MusterTrained *trained, MusterTrained *round)
+{
+  const MusterTrained before = *trained;
+
+  muster_session_report_clear (&trained->report);
+  *trained = *round;
+  round->report = (MusterSessionReport){.final_step = -1};
+  if (trained->step < 0) /* there was no session */
+    trained->step = before.step;
+  trained->n_recoveries += before.n_recoveries;
+}
+
+gboolean
+muster_train_round (const MusterTraining *training, MusterElastic *elastic, MusterTrained *trained,
+                    MusterRoundEnd *end, GCancellable *cancellable, GError **error)
+{
+  g_auto (MusterTrained)
+      round = {.step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
+  const gboolean is_well = train (training, elastic, &round, end, cancellable, error);
+
+  add_up (trained, &round);
+  return is_well;
+}
+
 gboolean
 muster_train_is_stopped (const MusterTraining *training, GCancellable *cancellable)
 {
@@ -367,7 +395,7 @@ muster_train_goes_on (const MusterTraining *training, const MusterRoundEnd *end,
                       const GError *why, GCancellable *cancellable)
 {
   *n_cut = end->is_cut ? *n_cut + 1 : 0;
-  if (!end->is_cut || *n_cut > MUSTER_MOST_CUT || muster_train_is_stopped (training, cancellable))
+  if (!end->is_cut || *n_cut > MOST_CUT || muster_train_is_stopped (training, cancellable))
     return FALSE;
   muster_log (G_LOG_LEVEL_MESSAGE, "end-repeated", "MESSAGE",
               "lost the session while training ended; ending it in another: %s", why->message);

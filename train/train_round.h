@@ -15,17 +15,15 @@ typedef struct {
   gboolean is_cut;      /* all steps were done, but the session was lost before the end was */
 } MusterRoundEnd;
 
-/* After a round that was cut, another one does the rest, from what the master has or the last
- * checkpoint. At most as often in a row. */
-#define MUSTER_MOST_CUT 20
-
 /* One round of an elastic job's task, or of a training whose role is given: then elastic is NULL.
- * *end is set on failure. cancellable is (nullable). */
+ * Its result is added to those of the rounds before, in *trained. *end is set on failure.
+ * cancellable is (nullable). */
 gboolean muster_train_round (const MusterTraining *training, MusterElastic *elastic,
                              MusterTrained *trained, MusterRoundEnd *end, GCancellable *cancellable,
                              GError **error);
 
-/* TRUE if another round is to follow one that was cut; *n_cut counts those in a row. Logs why. */
+/* TRUE if another round is to do the rest of one that was cut, from what the master has or the last
+ * checkpoint; *n_cut counts those in a row. Logs why. */
 gboolean muster_train_goes_on (const MusterTraining *training, const MusterRoundEnd *end,
                                guint *n_cut, const GError *why, GCancellable *cancellable);
 
