@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import urllib.error
 import urllib.request
 
@@ -75,6 +74,9 @@ class TestCase(processes.TestCase):
         self.assertEqual(self.roles(third), ["worker"])
         how = [event["how"] for event in self.events(second) if event["event"] == "ready"]
         self.assertEqual(how, ["joined", "continued"], second.text())
+
+    def last_time(self, task):
+        return max(event["time"] for event in self.events(task) if event["event"] == "step")
 
     def last_step(self, task):
         return max([event["step"] for event in self.events(task) if event["event"] == "step"], default=0)
@@ -213,9 +215,11 @@ class ElasticTest(TestCase):
                           "stopped, continue or end it" % (path, socket.gethostname(), chief.process.pid))
             self.assertIn("in 64 slots; no chief: no checkpoints are written", peer.muster("status", target))
             self.assertIs(peer.muster_json("status", target)["jobs"][0]["has_chief"], False)
-            time.sleep(3)  # it tries again meanwhile, in the same session
-            step = self.last_step(second)
-            second.expect_later(lambda: self.last_step(second) > step + 100)
+            second.expect_later(lambda: self.names(second)[-1] == "step")
+            rounds, step, began = self.names(second).count("ready"), self.last_step(second), self.last_time(second)
+            # It tries again meanwhile, in the same session.
+            second.expect_later(lambda: self.last_time(second) > began + 3 and self.last_step(second) > step + 100)
+            self.assertEqual(self.names(second).count("ready"), rounds)
             self.assertEqual(self.roles(second), ["worker"])
         second.expect('"how":"continued"')
         chief.signal(signal.SIGCONT)

@@ -48,17 +48,24 @@ has_nobody (guint slot G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
   return FALSE;
 }
 
+static const SlotFuncs fight = {make_its_step, has_nobody, NULL, NULL};
+
+static void
+begin_with (Life *life, MusterPositionSlots *slots, MusterFakeClock *clock)
+{
+  life->slots = slots;
+  life->clock = MUSTER_CLOCK (clock);
+  life_begin (life);
+  MUSTER_ASSERT_NO_ERROR (life->error);
+}
+
 MUSTER_TEST (PositionRefused, fails_if_another_process_keeps_making_its_steps)
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "fights");
   g_auto (Life) chief = {.job = &job};
-  const SlotFuncs funcs = {make_its_step, has_nobody, NULL, NULL};
-  g_autoptr (MusterPositionSlots) slots = slots_new (&funcs, &chief);
+  g_autoptr (MusterPositionSlots) slots = slots_new (&fight, &chief);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
-  chief.slots = slots;
-  chief.clock = MUSTER_CLOCK (clock);
-  life_begin (&chief);
-  MUSTER_ASSERT_NO_ERROR (chief.error);
+  begin_with (&chief, slots, clock);
 
   for (int i = 0; i < 10000 && life_step (&chief); i++)
     ;
@@ -73,13 +80,9 @@ MUSTER_TEST (PositionRefused, goes_on_after_a_pause_that_began_with_a_refused_st
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "rests");
   g_auto (Life) chief = {.job = &job};
-  const SlotFuncs funcs = {make_its_step, has_nobody, NULL, NULL};
-  g_autoptr (MusterPositionSlots) slots = slots_new (&funcs, &chief);
+  g_autoptr (MusterPositionSlots) slots = slots_new (&fight, &chief);
   g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
-  chief.slots = slots;
-  chief.clock = MUSTER_CLOCK (clock);
-  life_begin (&chief);
-  MUSTER_ASSERT_NO_ERROR (chief.error);
+  begin_with (&chief, slots, clock);
   MUSTER_ASSERT_TRUE (life_step (&chief));
 
   muster_fake_clock_pass (clock, 20 * MUSTER_SECOND);
