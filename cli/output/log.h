@@ -6,7 +6,8 @@
 G_BEGIN_DECLS
 
 /* The command's log, on stderr: one line for each message, as text or JSON, or journald's entries.
- * A thread writes it (cli/output/log_queue.h): nobody who logs waits for a disk or a reader.
+ * A separate thread writes it (cli/output/log_queue.h), so logging never waits for a disk or a
+ * reader.
  *
  *   2026-11-23T03:17:10.123Z info    claim  'digits' has a chief  model=digits epoch=4
  *   {"time":"2026-11-23T03:17:10.123Z","level":"info","event":"claim","message":…,"model":"digits"}

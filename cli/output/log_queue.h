@@ -5,7 +5,7 @@
 
 G_BEGIN_DECLS
 
-/* MusterLogQueue writes messages in order on a thread of its own, so that logging doesn't block: a
+/* MusterLogQueue writes messages in order on a separate thread, so that logging doesn't block: a
  * write to a file may take seconds on a busy disk, and a write to a pipe may wait for its reader.
  * Messages that don't fit in the queue are dropped; the event "dropped" reports their number at the
  * same place. Any thread. */
