@@ -3,6 +3,8 @@
 #include "rpc/client/diagnose.h"
 
 #include "base/blocking.h"
+#include "graph/device_name.h"
+#include "graph/graph_nodes.h"
 #include "ready/pause.h"
 #include "rpc/address.h"
 #include "session/session_private.h"
@@ -160,14 +162,29 @@ is_missing (const Check *task)
   return task->diagnosis.text != NULL && task->diagnosis.stage != MUSTER_REACH_ANSWERS;
 }
 
+/* A parameter server of the graph, such as "ps:0" (transfer full) (nullable). */
+static char *
+find_ps (MusterGraph *graph)
+{
+  const gsize n_nodes = graph != NULL ? muster_graph_n_nodes (graph) : 0;
+  for (gsize i = 0; i < n_nodes; i++) {
+    g_autofree char *task = muster_device_task (muster_graph_node (graph, i)->kind->device);
+    if (task != NULL && g_str_has_prefix (task, "ps"))
+      return g_steal_pointer (&task);
+  }
+  return NULL;
+}
+
 /* Appends the tasks that a running server may be waiting for, or how to find out. */
 static void
-append_tasks (GString *text, GPtrArray *checks)
+append_tasks (const MusterOperation *self, GString *text, GPtrArray *checks)
 {
   guint n_missing = 0;
 
   if (checks->len == 1) {
-    g_string_append (text, "; use --cluster=ps:0=HOST:PORT to find the missing task");
+    g_autofree char *ps = find_ps (self->manager->graph);
+    if (ps != NULL)
+      g_string_append_printf (text, "; use --cluster=%s=HOST:PORT to find the missing task", ps);
     return;
   }
   for (guint i = 1; i < checks->len; i++) {
@@ -196,7 +213,7 @@ describe_keeping (const MusterOperation *self, GPtrArray *checks)
 
   g_string_append_printf (text, "%s, but CreateSession has had no answer for %s",
                           master->tls ? master->diagnosis.text : "up", duration);
-  append_tasks (text, checks);
+  append_tasks (self, text, checks);
   return g_string_free (text, FALSE);
 }
 

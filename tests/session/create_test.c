@@ -38,17 +38,34 @@ on_progress (const char *message G_GNUC_UNUSED, const MusterReadiness *readiness
 
 /* Another manager for the job, without ops. */
 static void
-set_up (Waiter *self, const char *target, const char *const *cluster, gint64 cost_us)
+set_up_graph (Waiter *self, MusterGraph *graph, const char *target, const char *const *cluster,
+              gint64 cost_us)
 {
   *self = (Waiter){.job = muster_small_job_new (), .heard = g_string_new (NULL)};
   MusterSessionManagerOptions options = {.clock = MUSTER_CLOCK (self->job.clock),
                                          .cluster = cluster};
 
   g_clear_object (&self->job.manager);
-  self->job.manager = muster_session_manager_new (NULL, &options, NULL);
+  self->job.manager = muster_session_manager_new (graph, &options, NULL);
   muster_session_manager_set_progress (self->job.manager, on_progress, self, NULL);
   muster_fake_master_set_target (self->job.master, target);
   muster_fake_master_set_cost (self->job.master, "create", cost_us);
+}
+
+static void
+set_up (Waiter *self, const char *target, const char *const *cluster, gint64 cost_us)
+{
+  set_up_graph (self, NULL, target, cluster, cost_us);
+}
+
+static MusterGraph *
+graph_on (const char *device)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  muster_graph_builder_node (builder, "NoOp", "local");
+  muster_graph_builder_node (builder, "NoOp", "placed");
+  muster_graph_builder_device (builder, device);
+  return muster_graph_builder_end (builder, NULL);
 }
 
 static gpointer
@@ -134,10 +151,33 @@ MUSTER_TEST (Create, reports_that_a_server_that_is_up_keeps_it)
 
   /* and not again, as it stays so */
   MUSTER_EXPECT_STREQ (waiter.heard->str, "2: silent -|");
-  MUSTER_EXPECT_STREQ (waiter.text, "up, but CreateSession has had no answer for 2.0 s; use "
-                                    "--cluster=ps:0=HOST:PORT to find the missing task");
-  EXPECT_SAYS (waiter.job.error,
-               "up, but CreateSession has had no answer for 23.5 s; use --cluster");
+  MUSTER_EXPECT_STREQ (waiter.text, "up, but CreateSession has had no answer for 2.0 s");
+  EXPECT_SAYS (waiter.job.error, "up, but CreateSession has had no answer for 23.5 s");
+}
+
+MUSTER_TEST (Create, asks_for_the_tasks_address_where_the_graph_has_a_parameter_server)
+{
+  const struct {
+    const char *device, *hint;
+  } cases[] = {
+      {"/job:ps/task:1/cpu:0", "; use --cluster=ps:1=HOST:PORT to find the missing task"},
+      {"/job:worker/task:0", ""},
+      {"/cpu:0", ""},
+  };
+  g_auto (Served) served = served_start ();
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (Waiter) waiter;
+    g_autoptr (MusterGraph) graph = graph_on (cases[i].device);
+    g_autofree char *expected =
+        g_strconcat ("up, but CreateSession has had no answer for 2.0 s", cases[i].hint, NULL);
+    set_up_graph (&waiter, graph, muster_master_target (served.remote), NULL, MUSTER_WAIT_FOREVER);
+
+    start (&waiter);
+    go_on (&waiter, 2);
+    go_to_the_end (&waiter);
+
+    MUSTER_EXPECT_STREQ (waiter.text, expected);
+  }
 }
 
 MUSTER_TEST (Create, names_the_task_it_waits_for)
