@@ -8,7 +8,7 @@
 #define SILENT_PAUSE_US (1 * MUSTER_SECOND)
 
 static const MusterHeartbeatPace default_pace = {
-    .renew_us = 20 * MUSTER_SECOND,
+    .renew_us = 15 * MUSTER_SECOND,
     .answer_us = 10 * MUSTER_SECOND,
     .n_unanswered = 2,
 };

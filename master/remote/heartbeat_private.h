@@ -18,7 +18,7 @@ typedef struct {
   guint n_unanswered; /* consecutive failures after which the server counts as silent */
 } MusterHeartbeatPace;
 
-/* pace (nullable): 20 s, 10 s, 2. */
+/* pace (nullable): 15 s, 10 s, 2. */
 MusterHeartbeat *muster_heartbeat_new (MusterRpcClient *client, const MusterHeartbeatPace *pace);
 MusterHeartbeat *muster_heartbeat_ref (MusterHeartbeat *self);
 void muster_heartbeat_unref (MusterHeartbeat *self);

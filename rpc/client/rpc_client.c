@@ -23,6 +23,9 @@
 /* Minimum interval between two lookups of a name whose address doesn't answer. */
 #define MIN_RESOLVE_MS 5000
 
+/* A call that ends at a deadline after less than this says nothing about its connection. */
+#define LEAST_SILENCE_US MUSTER_SECOND
+
 /* gRPC's deadlines are in milliseconds: a call may end this much before its own. */
 #define DEADLINE_GRAIN_US (2 * MUSTER_MILLISECOND)
 
@@ -41,8 +44,19 @@ target_of (const char *address)
   return g_strconcat (scheme, address, NULL);
 }
 
-static grpc_channel *
-create_channel (const char *address, MusterRpcCredentials *credentials, guint *version)
+static MusterRpcChannel *
+channel_new (grpc_channel *channel, guint version)
+{
+  MusterRpcChannel *self = g_new0 (MusterRpcChannel, 1);
+  self->channel = channel;
+  self->version = version;
+  g_mutex_init (&self->lock);
+  g_atomic_ref_count_init (&self->refs);
+  return self;
+}
+
+MusterRpcChannel *
+muster_rpc_client_open_channel (MusterRpcClient *self, gboolean is_apart)
 {
   grpc_arg args[] = {
       muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MUSTER_MAX_MESSAGE),
@@ -54,19 +68,15 @@ create_channel (const char *address, MusterRpcCredentials *credentials, guint *v
       muster_grpc_arg (GRPC_ARG_ENABLE_RETRIES, 0),
       /* A proxy in the environment is for the web, not for a cluster. */
       muster_grpc_arg (GRPC_ARG_ENABLE_HTTP_PROXY, 0),
+      /* Equal channels of a process share their connections. */
+      muster_grpc_arg (GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, is_apart),
+      muster_grpc_socket_arg (),
   };
-  g_autofree char *target = target_of (address);
-  return muster_rpc_credentials_open_channel (
-      credentials, target, &(grpc_channel_args){G_N_ELEMENTS (args), args}, version);
-}
-
-static MusterRpcChannel *
-channel_new (grpc_channel *channel, guint version)
-{
-  MusterRpcChannel *self = g_new (MusterRpcChannel, 1);
-  *self = (MusterRpcChannel){.channel = channel, .version = version};
-  g_atomic_ref_count_init (&self->refs);
-  return self;
+  guint version;
+  g_autofree char *target = target_of (self->address);
+  grpc_channel *channel = muster_rpc_credentials_open_channel (
+      self->credentials, target, &(grpc_channel_args){G_N_ELEMENTS (args), args}, &version);
+  return channel_new (channel, version);
 }
 
 void
@@ -75,7 +85,34 @@ muster_rpc_channel_unref (MusterRpcChannel *self)
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   grpc_channel_destroy (self->channel);
+  g_mutex_clear (&self->lock);
   g_free (self);
+}
+
+MusterRpcChannel *
+muster_rpc_channel_ref (MusterRpcChannel *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+void
+muster_rpc_channel_enter (MusterRpcChannel *self, GList *open)
+{
+  g_mutex_lock (&self->lock);
+  g_queue_push_tail_link (&self->open, open);
+  const gboolean is_dead = self->is_dead;
+  g_mutex_unlock (&self->lock);
+  if (is_dead)
+    muster_rpc_channel_fail (open->data);
+}
+
+void
+muster_rpc_channel_leave (MusterRpcChannel *self, GList *open)
+{
+  g_mutex_lock (&self->lock);
+  g_queue_unlink (&self->open, open);
+  g_mutex_unlock (&self->lock);
 }
 
 MusterRpcClient *
@@ -88,6 +125,7 @@ muster_rpc_client_new_over (grpc_channel *channel, const char *address)
   g_mutex_init (&self->channel_lock);
   g_mutex_init (&self->lock);
   muster_rpc_client_init_reach (self);
+  self->silence = muster_rpc_silence;
   self->idle = g_ptr_array_new ();
   return self;
 }
@@ -112,12 +150,9 @@ muster_rpc_client_hold_channel (MusterRpcClient *self)
   if (self->channel == NULL ||
       self->channel->version != muster_rpc_credentials_version (self->credentials)) {
     before = self->channel;
-    guint version;
-    grpc_channel *channel = create_channel (self->address, self->credentials, &version);
-    g_atomic_pointer_set (&self->channel, channel_new (channel, version));
+    g_atomic_pointer_set (&self->channel, muster_rpc_client_open_channel (self, FALSE));
   }
-  MusterRpcChannel *held = self->channel;
-  g_atomic_ref_count_inc (&held->refs);
+  MusterRpcChannel *held = muster_rpc_channel_ref (self->channel);
   g_mutex_unlock (&self->channel_lock);
   muster_rpc_channel_unref (before);
   return held;
@@ -327,6 +362,14 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
 }
 
 void
+muster_rpc_unary_drop_call (MusterRpcUnary *self)
+{
+  if (self->call != NULL)
+    muster_rpc_channel_leave (self->channel, &self->open);
+  g_clear_pointer (&self->call, grpc_call_unref);
+}
+
+void
 muster_rpc_unary_clear (MusterRpcUnary *self)
 {
   g_clear_pointer (&self->request, grpc_byte_buffer_destroy);
@@ -335,7 +378,7 @@ muster_rpc_unary_clear (MusterRpcUnary *self)
   grpc_metadata_array_destroy (&self->trailing);
   grpc_slice_unref (self->outcome.text);
   gpr_free ((void *)self->cause);
-  g_clear_pointer (&self->call, grpc_call_unref);
+  muster_rpc_unary_drop_call (self);
   g_clear_pointer (&self->channel, muster_rpc_channel_unref);
 }
 
@@ -348,6 +391,8 @@ muster_rpc_unary_start (MusterRpcUnary *self, MusterRpcClient *client, MusterRpc
   muster_rpc_metadata_init (&metadata, client, options);
   self->channel = channel;
   self->call = call;
+  self->open.data = call;
+  muster_rpc_channel_enter (channel, &self->open);
   self->request = request;
   self->outcome.text = grpc_empty_slice ();
   grpc_metadata_array_init (&self->initial);
@@ -376,12 +421,18 @@ on_cancelled (GCancellable *cancellable G_GNUC_UNUSED, gpointer call)
 
 /* Waits for the end, also after a cancellation: gRPC owns the memory until then. */
 static void
-unary_wait (MusterRpcUnary *self, grpc_completion_queue *queue, GCancellable *cancellable)
+unary_wait (MusterRpcUnary *self, MusterRpcClient *client, grpc_completion_queue *queue,
+            GCancellable *cancellable)
 {
   gulong id = cancellable != NULL
                   ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), self->call, NULL)
                   : 0;
-  grpc_completion_queue_pluck (queue, self, gpr_inf_future (GPR_CLOCK_MONOTONIC), NULL);
+  const gpr_timespec pause = gpr_time_from_micros (client->silence.call_us, GPR_TIMESPAN);
+  gpr_timespec until = gpr_time_add (gpr_now (GPR_CLOCK_MONOTONIC), pause);
+  while (grpc_completion_queue_pluck (queue, self, until, NULL).type == GRPC_QUEUE_TIMEOUT) {
+    muster_rpc_client_note_silence (client, self->channel);
+    until = gpr_time_add (until, pause);
+  }
   if (id != 0)
     g_cancellable_disconnect (cancellable, id);
 }
@@ -427,10 +478,19 @@ call_once (MusterRpcClient *self, const char *method, MusterRope *request,
   log_call (self, method, options);
   muster_rpc_unary_start (unary, self, channel, call, muster_grpc_buffer_from_rope (request),
                           options, unary);
-  unary_wait (unary, queue, cancellable);
+  unary_wait (unary, self, queue, cancellable);
   give_queue (self, queue);
   if (muster_log_enabled (G_LOG_LEVEL_DEBUG))
     log_answer (self, method, options, &unary->outcome);
+}
+
+/* The renewals of leases have short deadlines. */
+static void
+note_timeout (MusterRpcClient *self, const MusterRpcUnary *unary)
+{
+  const gint64 waited_us = muster_clock_now_us (muster_system_clock ()) - unary->outcome.started_us;
+  if (unary->outcome.status == GRPC_STATUS_DEADLINE_EXCEEDED && waited_us >= LEAST_SILENCE_US)
+    muster_rpc_client_note_silence (self, unary->channel);
 }
 
 /* A call that was refused for its token reached no handler. If the token was replaced meanwhile,
@@ -457,10 +517,11 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
   }
 
   if (unary.outcome.status != GRPC_STATUS_OK) {
+    note_timeout (self, &unary);
     muster_rpc_client_set_error (self, &unary.outcome, cancellable, error);
     return NULL;
   }
-  muster_rpc_client_note_answer (self);
+  muster_rpc_client_note_answer (self, unary.channel);
   if (unary.answer != NULL)
     return muster_rpc_message_take_bytes (unary.answer, NULL, error);
   muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s' answered '%s' without a message", self->address,

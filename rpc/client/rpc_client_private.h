@@ -16,10 +16,39 @@ typedef struct {
   gatomicrefcount refs;
   grpc_channel *channel; /* (owned) */
   guint version;         /* of the files of credentials that it uses */
+  guint n_heard;         /* atomic: answers and messages */
+  GMutex lock;
+  GQueue open;      /* guarded by lock: (element-type grpc_call) */
+  gboolean is_dead; /* guarded by lock */
 } MusterRpcChannel;
 
+MusterRpcChannel *muster_rpc_channel_ref (MusterRpcChannel *self);
 void muster_rpc_channel_unref (MusterRpcChannel *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRpcChannel, muster_rpc_channel_unref)
+
+/* From enter to leave, open->data is a call that fails if the channel's connection is found dead.
+ */
+void muster_rpc_channel_enter (MusterRpcChannel *self, GList *open);
+void muster_rpc_channel_leave (MusterRpcChannel *self, GList *open);
+void muster_rpc_channel_fail (grpc_call *call);
+
+static inline void
+muster_rpc_channel_note_heard (MusterRpcChannel *self)
+{
+  __atomic_fetch_add (&self->n_heard, 1, __ATOMIC_RELAXED);
+}
+
+/* After how much silence a connection is examined, by a call on it that any server answers. If that
+ * isn't answered within answer_us, the same call is made on another connection. If it is answered
+ * there, and still not on the first, that is dead: its calls fail with UNAVAILABLE, and the other
+ * takes its place. A server that is silent on both keeps its connection. */
+typedef struct {
+  gint64 call_us;   /* of a unary call */
+  gint64 stream_us; /* of a stream, and from an examination to the next */
+  gint64 answer_us;
+} MusterRpcSilence;
+
+extern const MusterRpcSilence muster_rpc_silence; /* 5, 15 and 4 s */
 
 struct _MusterRpcClient {
   gatomicrefcount refs;
@@ -36,6 +65,11 @@ struct _MusterRpcClient {
    * the first of them. Its thread owns it, and ends when the client is freed and the queue empty.
    */
   grpc_completion_queue *pump;
+
+  /* Silence (rpc_silence.c) */
+  MusterRpcSilence silence; /* constant, but for tests */
+  gboolean is_examined;     /* guarded by lock */
+  gint64 examine_us;        /* guarded by lock: no examination before */
 
   /* Reconnecting (rpc_reach.c); guarded by lock. */
   MusterReachProber prober;
@@ -56,6 +90,8 @@ MusterRpcClient *muster_rpc_client_new_over (grpc_channel *channel, const char *
  * use, since gRPC's threads wake about five times a second. (transfer full) */
 MusterRpcChannel *muster_rpc_client_hold_channel (MusterRpcClient *self);
 gboolean muster_rpc_client_has_channel (MusterRpcClient *self);
+/* Another channel (transfer full). is_apart: it shares no connection with others. */
+MusterRpcChannel *muster_rpc_client_open_channel (MusterRpcClient *self, gboolean is_apart);
 gboolean muster_rpc_client_is_connected (MusterRpcClient *self);
 
 /* FALSE with UNAVAILABLE if there is no channel and nothing listens at the address. */
@@ -64,12 +100,14 @@ gboolean muster_rpc_client_probe_first (MusterRpcClient *self, const MusterRpcOp
 
 grpc_completion_queue *muster_rpc_client_pump (MusterRpcClient *self);
 
-/* Notes that a call failed without a connection. */
 /* For a new client. */
 void muster_rpc_client_init_reach (MusterRpcClient *self);
+/* Notes that a call failed without a connection. */
 void muster_rpc_client_note_unreachable (MusterRpcClient *self);
 /* Notes that a call was answered. */
-void muster_rpc_client_note_answer (MusterRpcClient *self);
+void muster_rpc_client_note_answer (MusterRpcClient *self, MusterRpcChannel *channel);
+/* Notes that nothing has come on a channel for long. Doesn't wait. */
+void muster_rpc_client_note_silence (MusterRpcClient *self, MusterRpcChannel *channel);
 
 /* A call that isn't started. Free it with grpc_call_unref (), then the channel. */
 grpc_call *muster_rpc_channel_new_call (MusterRpcChannel *self, const char *method,
@@ -125,6 +163,7 @@ char *muster_rpc_size_cause (const char *text);
 typedef struct {
   MusterRpcChannel *channel; /* (owned) */
   grpc_call *call;           /* (owned) */
+  GList open;                /* in the channel's list, while there is the call */
   grpc_byte_buffer *request; /* (owned) */
   grpc_byte_buffer *answer;  /* (owned) (nullable) */
   grpc_metadata_array initial, trailing;
@@ -137,6 +176,8 @@ typedef struct {
 void muster_rpc_unary_start (MusterRpcUnary *self, MusterRpcClient *client,
                              MusterRpcChannel *channel, grpc_call *call, grpc_byte_buffer *request,
                              const MusterRpcOptions *options, gpointer tag);
+/* After its end: frees the call before the rest. */
+void muster_rpc_unary_drop_call (MusterRpcUnary *self);
 void muster_rpc_unary_clear (MusterRpcUnary *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRpcUnary, muster_rpc_unary_clear)
 

@@ -111,8 +111,9 @@ muster_rpc_client_note_unreachable (MusterRpcClient *self)
 }
 
 void
-muster_rpc_client_note_answer (MusterRpcClient *self)
+muster_rpc_client_note_answer (MusterRpcClient *self, MusterRpcChannel *channel)
 {
+  muster_rpc_channel_note_heard (channel);
   if (!g_atomic_int_get (&self->is_down)) /* the common case, without the lock */
     return;
   g_mutex_lock (&self->lock);

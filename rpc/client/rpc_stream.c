@@ -14,6 +14,7 @@ struct _MusterRpcStream {
   MusterRpcClient *client;   /* (owned) (nullable) until it is freed */
   MusterRpcChannel *channel; /* (owned) */
   grpc_call *call;           /* (owned) */
+  GList open;                /* in the channel's list */
   MusterRpcTag opened, received, ended;
   grpc_byte_buffer *request; /* (owned) */
   grpc_metadata_array initial, trailing;
@@ -27,6 +28,7 @@ struct _MusterRpcStream {
   gboolean is_at_end; /* no more messages */
   gboolean has_ended; /* outcome is there */
   gboolean is_freed;
+  gint64 quiet_us;              /* since when nothing has come, or silence was noted */
   GError *broken;               /* (owned) (nullable) an error of a message, or the reason of
                                    muster_rpc_stream_end () */
   MusterRpcStreamNotify notify; /* (nullable) */
@@ -38,6 +40,7 @@ stream_unref (MusterRpcStream *self)
 {
   if (!g_atomic_ref_count_dec (&self->refs))
     return;
+  muster_rpc_channel_leave (self->channel, &self->open);
   grpc_call_unref (self->call);
   muster_rpc_channel_unref (self->channel);
   g_clear_pointer (&self->request, grpc_byte_buffer_destroy);
@@ -91,8 +94,10 @@ static void
 on_received (gpointer owner, gboolean ok)
 {
   MusterRpcStream *self = owner;
+  muster_rpc_channel_note_heard (self->channel);
   g_mutex_lock (&self->lock);
   self->is_receiving = FALSE;
+  self->quiet_us = muster_clock_now_us (muster_system_clock ());
   g_autoptr (grpc_byte_buffer) message = g_steal_pointer (&self->message);
   GBytes *bytes = ok && message != NULL && self->broken == NULL
                       ? muster_grpc_buffer_take_bytes (message, &self->broken)
@@ -155,6 +160,9 @@ muster_rpc_client_open (MusterRpcClient *client, const char *method, MusterRope 
   self->channel = muster_rpc_client_hold_channel (client);
   self->call = muster_rpc_channel_new_call (self->channel, method, options->deadline_us, now_us,
                                             muster_rpc_client_pump (client));
+  self->open.data = self->call;
+  muster_rpc_channel_enter (self->channel, &self->open);
+  self->quiet_us = now_us;
   self->opened = (MusterRpcTag){.done = on_opened, .owner = self};
   self->received = (MusterRpcTag){.done = on_received, .owner = self};
   self->ended = (MusterRpcTag){.done = on_ended, .owner = self};
@@ -201,6 +209,24 @@ take_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
   return message;
 }
 
+/* FALSE, before the deadline, if the stream has been quiet for long. Call with the lock held. */
+static gboolean
+wait_until (MusterRpcStream *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  const gint64 quiet_until_us = self->quiet_us + self->client->silence.stream_us;
+  const gint64 until_us = MIN (deadline_us, quiet_until_us);
+  return muster_wait_for (&self->changed, &self->lock, has_next, self, until_us, cancellable) ||
+         g_cancellable_is_cancelled (cancellable) || deadline_us <= quiet_until_us;
+}
+
+/* Call with the lock held. */
+static void
+note_silence (MusterRpcStream *self)
+{
+  self->quiet_us = muster_clock_now_us (muster_system_clock ());
+  muster_rpc_client_note_silence (self->client, self->channel);
+}
+
 GBytes *
 muster_rpc_stream_next (MusterRpcStream *self, GCancellable *cancellable, GError **error)
 {
@@ -214,7 +240,8 @@ muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us, GCancel
   if (deadline_us > 0)
     muster_about_to_block ();
   g_mutex_lock (&self->lock);
-  (void)muster_wait_for (&self->changed, &self->lock, has_next, self, deadline_us, cancellable);
+  while (!wait_until (self, deadline_us, cancellable))
+    note_silence (self);
   GBytes *message = take_next (self, cancellable, error);
   g_mutex_unlock (&self->lock);
   return message;

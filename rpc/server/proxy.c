@@ -81,8 +81,8 @@ set_error (MusterRpcProxied *self)
 static void
 end_upstream (MusterRpcProxied *self)
 {
-  muster_rpc_client_note_answer (self->client);
-  g_clear_pointer (&self->unary.call, grpc_call_unref);
+  muster_rpc_client_note_answer (self->client, self->unary.channel);
+  muster_rpc_unary_drop_call (&self->unary);
 }
 
 /* The call counts as open until its end has been handled, so that the queue that reports it exists.

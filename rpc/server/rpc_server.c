@@ -16,7 +16,8 @@
 /* Calls requested in advance, for each method. */
 #define REQUESTED_AHEAD 4
 
-/* A peer that vanished silently (power loss) is detected after these. */
+/* A peer that vanished silently (power loss) is detected after these where the connection's other
+ * end isn't the peer itself. */
 #define KEEPALIVE_MS         60000
 #define KEEPALIVE_TIMEOUT_MS 20000
 /* The minimum interval of client pings that gRPC accepts. */
@@ -70,6 +71,7 @@ create_server (int max_request, guint max_streams)
       muster_grpc_arg (GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS),
       muster_grpc_arg (GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
       muster_grpc_arg (GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, MIN_PING_INTERVAL_MS),
+      muster_grpc_socket_arg (),
   };
   return grpc_server_create (&(grpc_channel_args){G_N_ELEMENTS (args), args}, NULL);
 }
