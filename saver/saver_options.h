@@ -22,8 +22,8 @@ G_BEGIN_DECLS
  * @keep_every_n_hours: preserve a checkpoint every so many hours; 0: the SaverDef's; below 0: none
  *   is preserved
  * @keep_rule: which ones are preserved
- * @keep_every_steps: preserve each checkpoint whose step is divisible by it; 0: as the directory's
- *   last saver; below 0: none
+ * @keep_every_steps: preserve the first checkpoint at or after each multiple of so many steps; 0:
+ * as the directory's last saver; below 0: none
  * @keep_best: beside the newest, keep this many with the best @metric; 0: as the directory's last
  *   saver; below 0: none
  * @metric: (nullable): the metric of the best: `NAME:max` or `NAME:min`. Values are set before a

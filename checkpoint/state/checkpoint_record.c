@@ -187,6 +187,14 @@ find_rules (const MusterCheckpointRecord *self, const char *state_file)
   return NULL;
 }
 
+gboolean
+muster_side_checkpoint_is_left (const MusterSideCheckpoint *one,
+                                const MusterCheckpointRecord *record)
+{
+  return one != NULL && one->run != NULL && record->run != NULL &&
+         strcmp (one->run, record->run) != 0 && one->step > record->resumed_step;
+}
+
 const MusterKeepRules *
 muster_checkpoint_record_rules (const MusterCheckpointRecord *self, const char *state_file)
 {

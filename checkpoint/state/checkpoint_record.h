@@ -108,6 +108,11 @@ void muster_side_checkpoint_set_metric (MusterSideCheckpoint *self, const char *
 /* NAN if it has none; self and name are (nullable). */
 double muster_side_checkpoint_metric (const MusterSideCheckpoint *self, const char *name);
 
+/* TRUE if it is known to be of a branch that the job has left: another run's, beyond the step that
+ * the current run started from. one is (nullable). */
+gboolean muster_side_checkpoint_is_left (const MusterSideCheckpoint *one,
+                                         const MusterCheckpointRecord *record);
+
 /* The rules of a state file (nullable), borrowed; NULL: none are known. set copies them. */
 const MusterKeepRules *muster_checkpoint_record_rules (const MusterCheckpointRecord *self,
                                                        const char *state_file);

@@ -125,15 +125,32 @@ keep_best (const MusterKeepRules *rules, MusterKeepOne *all, gsize n)
   }
 }
 
+/* TRUE for the first one of its branch at or after a multiple; reached has the multiples of each
+ * branch before it. What is kept for another reason stands for its multiple, too. */
+static gboolean
+reaches_multiple (const MusterKeepRules *rules, const MusterKeepOne *one, GHashTable *reached[2])
+{
+  gint64 multiple = one->step / rules->every_steps;
+  const gboolean is_first =
+      multiple > 0 &&
+      g_hash_table_add (reached[one->is_left ? 1 : 0], g_memdup2 (&multiple, sizeof multiple));
+  return is_first || one->step % rules->every_steps == 0;
+}
+
 static void
 keep_steps (const MusterKeepRules *rules, MusterKeepOne *all, gsize n)
 {
+  g_autoptr (GHashTable) now = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  g_autoptr (GHashTable) left = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  GHashTable *reached[2] = {now, left};
+
   for (gsize i = 0; rules->every_steps > 0 && i < n; i++)
-    if (is_managed (&all[i]) && all[i].step >= 0 && all[i].step % rules->every_steps == 0)
+    if (all[i].step >= 0 && reaches_multiple (rules, &all[i], reached) && is_managed (&all[i]))
       all[i].reasons |= MUSTER_KEEP_FOR_STEP;
 }
 
-/* SAV.54, SAV.83 */
+/* SAV.54, SAV.83. After a gap the saver's mark moves over the periods in which nothing was saved:
+ * they keep nothing. */
 static gboolean
 is_of_its_time (const MusterKeepRules *rules, double time, double *mark)
 {
@@ -147,7 +164,7 @@ is_of_its_time (const MusterKeepRules *rules, double time, double *mark)
   }
   if (time <= *mark + rules->every_s)
     return FALSE;
-  *mark += rules->every_s;
+  *mark += floor ((time - *mark) / rules->every_s) * rules->every_s;
   return TRUE;
 }
 

@@ -22,7 +22,7 @@ typedef struct {
   double every_s;        /* one in each period of so many seconds; 0: none for its time */
   gboolean by_last_kept; /* such a period begins with the last preserved one (CheckpointManager's
                             rule); else it follows the one before (Saver's) */
-  gint64 every_steps;    /* each one whose step is divisible by it; 0: none for its step */
+  gint64 every_steps;    /* the first at or after each multiple of it; 0: none for its step */
   int best;              /* this many of the best; 0: none for its value */
   char *metric;          /* (owned) (nullable) the name of the value that best ones are chosen by */
   gboolean least_is_best;
@@ -68,12 +68,13 @@ typedef struct {
   double time;  /* seconds since 1970; INFINITY: it is never removed */
   double value; /* of the metric; one that isn't finite is never best, as NAN: none yet */
   gboolean is_latest;
-  guint reasons; /* set by the decision: a set of MusterKeepReason */
+  gboolean is_left; /* of a branch that the job has left: its steps are counted by themselves */
+  guint reasons;    /* set by the decision: a set of MusterKeepReason */
 } MusterKeepOne;
 
 /* Decides for all of them, oldest first, and sets their reasons. *mark is the time of the last
- * preserved one, and moves on with each that is kept for its time. Of two equal values the newer is
- * the better. */
+ * preserved one, or by the Saver's rule the beginning of its period, and moves on with each that is
+ * kept for its time. Of two equal values the newer is the better. */
 void muster_keep_decide (const MusterKeepRules *rules, MusterKeepOne *all, gsize n, double *mark);
 
 /* TRUE if it stays for good from now on: kept for its step or time, and no newest one. */

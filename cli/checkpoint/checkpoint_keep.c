@@ -111,12 +111,14 @@ static MusterKeepOne
 one_of (const Group *self, guint i)
 {
   const MusterListed *it = self->listed->pdata[i];
+  const MusterSideCheckpoint *known = known_of (self, i);
   return (MusterKeepOne){
       .standing = standing_of (self, i),
       .step = it->step,
       .time = (double)it->when_us / (double)MUSTER_SECOND,
-      .value = muster_side_checkpoint_metric (known_of (self, i), self->rules.metric),
+      .value = muster_side_checkpoint_metric (known, self->rules.metric),
       .is_latest = it->is_head,
+      .is_left = muster_side_checkpoint_is_left (known, self->record),
   };
 }
 

@@ -437,8 +437,8 @@ muster_cli_checkpoint_prune (int argc, char **argv)
       {"keep-every", 0, 0, G_OPTION_ARG_DOUBLE, &given.hours,
        "of older checkpoints, keep one per period of this many hours (default: none)", "HOURS"},
       {"keep-every-steps", 0, 0, G_OPTION_ARG_INT64, &given.steps,
-       "of older checkpoints, keep those whose step is divisible by N (0: none; default: as the "
-       "job that saved them)",
+       "of older checkpoints, keep the first at or after each multiple of N steps (0: none; "
+       "default: as the job that saved them)",
        "N"},
       {"keep-best", 0, 0, G_OPTION_ARG_INT, &given.best,
        "number of checkpoints with the best --metric to keep (0: none; default: as the job)", "N"},

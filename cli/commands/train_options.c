@@ -82,8 +82,8 @@ static const GOptionEntry entries[] = {
      "as the directory's last job)",
      "N"},
     {"keep-every-steps", 0, 0, G_OPTION_ARG_INT64, AT (keep_every_steps),
-     "keep checkpoints whose step is divisible by N for good (-1: none; default: as the "
-     "directory's last job)",
+     "keep for good the first checkpoint at or after each multiple of N steps (-1: none; default: "
+     "as the directory's last job)",
      "N"},
     {"metric", 0, 0, G_OPTION_ARG_STRING, AT (metric),
      "metric of --keep-best: a tensor or op of the graph, loss (that of --loss), or a name that "

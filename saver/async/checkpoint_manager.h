@@ -69,8 +69,8 @@ typedef gboolean (*MusterInitialize) (MusterSession *session, gint64 deadline_us
  * MusterCheckpointManagerOptions:
  * @max_to_keep: the number of checkpoints to keep; 0: the SaverDef's; %MUSTER_KEEP_ALL: all
  * @keep_every_n_hours: 0: none is preserved beyond max_to_keep
- * @keep_every_steps: preserve each checkpoint whose number is divisible by it; 0: as the
- *   directory's last saver; below 0: none
+ * @keep_every_steps: preserve the first checkpoint at or after each multiple of it, by their
+ *   numbers; 0: as the directory's last saver; below 0: none
  * @keep_best: beside the newest, keep this many with the best @metric; 0: as the directory's last
  *   saver; below 0: none
  * @metric: (nullable): the metric of the best: `NAME:max` or `NAME:min`. Its value is set before a

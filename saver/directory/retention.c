@@ -11,18 +11,20 @@
 #include <math.h>
 #include <string.h>
 
-/* prefix at its end, and nowhere else. */
+/* prefix at its end, and nowhere else. What is ahead of the clock, since the clock was set back, is
+ * of now. */
 static void
 list_with (MusterCheckpointDirectory *self, const char *prefix, double now,
            MusterRetentionChange *change)
 {
   g_mutex_lock (&self->lock);
-  change->mark = self->mark;
+  change->mark = MIN (self->mark, now);
   for (guint i = 0; i < self->kept->len; i++) {
     const MusterKept *kept = self->kept->pdata[i];
     if (strcmp (kept->prefix, prefix) == 0)
       continue;
-    MusterKept *copy = muster_kept_new (kept->prefix, kept->time);
+    const double time = isfinite (kept->time) ? MIN (kept->time, now) : kept->time;
+    MusterKept *copy = muster_kept_new (kept->prefix, time);
     copy->is_beside = kept->is_beside;
     g_ptr_array_add (change->kept, copy);
   }

@@ -77,7 +77,8 @@ add_others (Decision *self)
     const MusterKeepOne other = {.standing = MUSTER_KEEP_UNMANAGED,
                                  .step = one->step,
                                  .time = one->time,
-                                 .value = muster_side_checkpoint_metric (one, metric)};
+                                 .value = muster_side_checkpoint_metric (one, metric),
+                                 .is_left = muster_side_checkpoint_is_left (one, self->record)};
     if (!g_hash_table_contains (managed, one->name) && one->bad == NULL && !one->pending_delete &&
         muster_checkpoint_directory_names (self->owner, one->name) &&
         g_strcmp0 (one->state_file, self->owner->latest_filename) == 0)
@@ -135,7 +136,8 @@ add_managed (Decision *self, const MusterKept *kept)
       .time = kept->time,
       .value = is_new ? value_of_new (self)
                       : muster_side_checkpoint_metric (one, self->change->rules.metric),
-      .is_latest = is_new};
+      .is_latest = is_new,
+      .is_left = !is_new && muster_side_checkpoint_is_left (one, self->record)};
 
   g_array_append_val (self->all, added);
 }

@@ -176,6 +176,53 @@ MUSTER_TEST (KeepRules, keep_every_so_many_steps_for_good)
   MUSTER_EXPECT_FALSE (muster_keep_is_for_good (&all[8])); /* it is a newest one still */
 }
 
+/* After a resume at an odd step, and where saves in the background come when they can. */
+MUSTER_TEST (KeepRules, keep_the_first_at_or_after_each_multiple)
+{
+  static const gint64 steps[] = {0, 777, 1277, 1777, 2277, 2300, 3000, 3100, 5999, 6001};
+  const MusterKeepRules rules = {.newest = 1, .every_steps = 1000};
+  g_autofree MusterKeepOne *all = hourly (G_N_ELEMENTS (steps));
+  for (gsize i = 0; i < G_N_ELEMENTS (steps); i++)
+    all[i].step = steps[i];
+
+  decide (&rules, all, G_N_ELEMENTS (steps));
+
+  expect (all, G_N_ELEMENTS (steps), MUSTER_KEEP_FOR_STEP, "0 1277 2277 3000 5999 6001");
+}
+
+/* Whatever the earlier one is kept for, another is not needed for that multiple. */
+MUSTER_TEST (KeepRules, what_is_kept_stands_for_its_multiple)
+{
+  static const MusterKeepStanding standings[] = {MUSTER_KEEP_PINNED, MUSTER_KEEP_PRESERVED,
+                                                 MUSTER_KEEP_UNMANAGED};
+  const MusterKeepRules rules = {.newest = 1, .every_steps = 3};
+  for (gsize i = 0; i < G_N_ELEMENTS (standings); i++) {
+    g_autofree MusterKeepOne *all = hourly (8);
+    all[2].step = 4;
+    all[2].standing = standings[i];
+
+    decide (&rules, all, 8);
+
+    expect (all, 8, MUSTER_KEEP_FOR_STEP, "6");
+    expect (all, 8, ~0u, "4 6 8");
+  }
+}
+
+MUSTER_TEST (KeepRules, a_branch_that_was_left_stands_for_no_other)
+{
+  static const gint64 steps[] = {0, 1100, 2100, 3100, 1600, 2050, 2150};
+  const MusterKeepRules rules = {.newest = 1, .every_steps = 1000};
+  g_autofree MusterKeepOne *all = hourly (G_N_ELEMENTS (steps));
+  for (gsize i = 0; i < G_N_ELEMENTS (steps); i++)
+    all[i].step = steps[i];
+  all[2].is_left = all[3].is_left = TRUE;
+  all[2].standing = MUSTER_KEEP_PRESERVED;
+
+  decide (&rules, all, G_N_ELEMENTS (steps));
+
+  expect (all, G_N_ELEMENTS (steps), MUSTER_KEEP_FOR_STEP, "0 1100 3100 2050");
+}
+
 MUSTER_TEST (KeepRules, a_step_that_is_not_known_is_no_such_step)
 {
   const MusterKeepRules rules = {.newest = 1, .every_steps = 1};
@@ -199,6 +246,21 @@ MUSTER_TEST (KeepRules, keep_for_their_time_by_the_savers_rule)
   expect (all, 9, MUSTER_KEEP_FOR_TIME, "3 5 7");
   MUSTER_EXPECT_EQ (mark, 6 * HOUR);
   MUSTER_EXPECT_TRUE (muster_keep_is_for_good (&all[2]));
+}
+
+/* SAV.54: three days without a checkpoint, then one every ten minutes */
+MUSTER_TEST (KeepRules, keep_one_for_a_gap_by_the_savers_rule)
+{
+  const MusterKeepRules rules = {.newest = 1, .every_s = 2 * HOUR};
+  g_autofree MusterKeepOne *all = hourly (30);
+  double mark = 0;
+  for (gsize i = 2; i < 30; i++)
+    all[i].time = 72.5 * HOUR + (double)(i - 2) * HOUR / 6;
+
+  muster_keep_decide (&rules, all, 30, &mark);
+
+  expect (all, 30, MUSTER_KEEP_FOR_TIME, "3 13 25"); /* at 72:30, 74:10 and 76:10 */
+  MUSTER_EXPECT_EQ (mark, 76 * HOUR);
 }
 
 /* SAV.83 */

@@ -438,6 +438,11 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual((code, self.there()), (DONE, [3, 6, 7]))
         self.assertIn("; every 3 steps\n", out)
 
+    def test_prune_keeps_the_first_at_or_after_so_many_steps(self):
+        self.copies([2, 4, 5, 7, 9, 11])
+        code, out, _ = run("prune", self.directory, "--keep=1", "--keep-every-steps=3")
+        self.assertEqual((code, self.there()), (DONE, [4, 7, 9, 11]))
+
     def test_prune_keeps_the_best(self):
         self.copies([1, 2, 3, 4])
         for step, value in ((1, "0.5"), (2, "0.97"), (3, "nan")):

@@ -27,6 +27,7 @@ struct _MusterFakeClock {
   GPtrArray *waiters; /* (owned) (element-type Waiter) on the stacks of their threads */
   guint n_waits;
   double chance;
+  gint64 wall_ahead_us;
   gboolean held;
   gint64 shift_us; /* from what is said here to what others hear (base/clock.h) */
 };
@@ -99,6 +100,14 @@ muster_fake_clock_set_random (MusterFakeClock *self, double value)
 {
   g_mutex_lock (&self->lock);
   self->chance = value;
+  g_mutex_unlock (&self->lock);
+}
+
+void
+muster_fake_clock_set_wall (MusterFakeClock *self, gint64 ahead_us)
+{
+  g_mutex_lock (&self->lock);
+  self->wall_ahead_us = ahead_us;
   g_mutex_unlock (&self->lock);
 }
 
@@ -251,7 +260,12 @@ muster_fake_clock_now_us (MusterClock *clock)
 static gint64
 muster_fake_clock_wall_us (MusterClock *clock)
 {
-  return 1700000000 * MUSTER_SECOND + muster_fake_clock_elapsed_us (MUSTER_FAKE_CLOCK (clock));
+  MusterFakeClock *self = MUSTER_FAKE_CLOCK (clock);
+
+  g_mutex_lock (&self->lock);
+  const gint64 ahead_us = self->wall_ahead_us;
+  g_mutex_unlock (&self->lock);
+  return 1700000000 * MUSTER_SECOND + ahead_us + muster_fake_clock_elapsed_us (self);
 }
 
 static double

@@ -34,6 +34,9 @@ guint muster_fake_clock_n_waits (MusterFakeClock *self);
 /* What chance says from now on: every number drawn is value (0.5 until set). */
 void muster_fake_clock_set_random (MusterFakeClock *self, double value);
 
+/* Sets the time of day ahead by so much, or behind if it is below 0, from now on. */
+void muster_fake_clock_set_wall (MusterFakeClock *self, gint64 ahead_us);
+
 /* Lets time pass, as work does that takes that long; runs events on the way. */
 void muster_fake_clock_pass (MusterFakeClock *self, gint64 duration_us);
 

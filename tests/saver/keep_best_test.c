@@ -260,6 +260,53 @@ MUSTER_TEST (KeepSteps, stay_for_good)
   expect_there (&f, "13", "4 8 13");
 }
 
+/* A job that is preempted at any step, or whose saves in the background come late, has milestones.
+ */
+MUSTER_TEST (KeepSteps, are_the_first_at_or_after_each_multiple)
+{
+  const MusterSaverOptions options = {.max_to_keep = 2, .keep_every_steps = 10};
+  g_auto (Fixture) f = set_up (options);
+
+  for (gint64 step = 0; step <= 5; step += 5)
+    save (&f, step);
+  restart (&f, options);
+  for (gint64 step = 8; step <= 53; step += 5) { /* 8 13 18 23 … */
+    save (&f, step);
+    if (step == 33)
+      restart (&f, options);
+  }
+
+  expect_there (&f, "48 53", "0 13 23 33 43 48 53");
+}
+
+static void
+begin_run (Fixture *f, gint64 from)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *base = g_strdup_printf ("model.ckpt-%d", (int)from);
+  g_autofree char *prefix = below_tmpdir (base);
+
+  muster_saver_begin_run (f->saver, muster_test_tmpdir (), from < 0 ? NULL : prefix, from,
+                          MUSTER_WAIT_FOREVER, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (KeepSteps, of_a_branch_that_was_left_stand_for_no_other)
+{
+  const MusterSaverOptions options = {.max_to_keep = 1, .keep_every_steps = 10};
+  g_auto (Fixture) f = set_up (options);
+  begin_run (&f, -1);
+  for (gint64 step = 1; step <= 41; step += 5) /* 11 21 31 41 */
+    save (&f, step);
+  restart (&f, options);
+
+  begin_run (&f, 21);
+  for (gint64 step = 22; step <= 57; step += 5) /* 22 27 32 37 42 … */
+    save (&f, step);
+
+  expect_there (&f, "57", "11 21 31 32 41 42 52 57");
+}
+
 MUSTER_TEST (KeepSteps, are_the_directorys_without_its_own)
 {
   g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1, .keep_every_steps = 4});

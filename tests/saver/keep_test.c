@@ -56,6 +56,71 @@ MUSTER_TEST (Keep, goes_by_the_stored_mark_after_a_restart)
   expect_there (&f, "9", "3 5 7 9");
 }
 
+static void
+expect_one_after_a_weekend (gboolean restarts)
+{
+  MusterSaverOptions options = {.max_to_keep = 1, .keep_every_n_hours = 1};
+  g_auto (Fixture) f = set_up (options);
+  save_hourly (&f, 1, 1);
+  muster_fake_clock_pass (f.clock, 72 * HOUR);
+  if (restarts)
+    restart (&f, options);
+
+  for (gint64 step = 2; step <= 30; step++) {
+    muster_fake_clock_pass (f.clock, HOUR / 60);
+    save (&f, step);
+  }
+
+  expect_there (&f, "30", "2 30");
+}
+
+/* SAV.54, where a process stood still */
+MUSTER_TEST (Keep, one_after_a_gap_by_the_savers_rule)
+{
+  expect_one_after_a_weekend (FALSE);
+}
+
+/* SAV.54 */
+MUSTER_TEST (Keep, one_after_a_gap_between_two_lives_by_the_savers_rule)
+{
+  expect_one_after_a_weekend (TRUE);
+}
+
+/* The clock is set two weeks ahead, and back. */
+static void
+expect_one_after_jumps (MusterKeepRule rule)
+{
+  g_auto (Fixture) f =
+      set_up ((MusterSaverOptions){.max_to_keep = 3, .keep_every_n_hours = 2, .keep_rule = rule});
+  save_hourly (&f, 1, 1);
+  muster_fake_clock_set_wall (f.clock, 14 * 24 * HOUR);
+  for (gint64 step = 2; step <= 9; step++)
+    save (&f, step);
+  expect_there (&f, "7 8 9", "2 7 8 9");
+  muster_fake_clock_set_wall (f.clock, 0);
+  for (gint64 step = 10; step <= 19; step++)
+    save (&f, step);
+  expect_there (&f, "17 18 19", "2 17 18 19");
+
+  save_hourly (&f, 20, 26);
+}
+
+/* SAV.54 */
+MUSTER_TEST (Keep, one_after_a_jump_of_the_clock_by_the_savers_rule)
+{
+  expect_one_after_jumps (MUSTER_KEEP_SAVER);
+  g_autofree char *files = steps_there ();
+  MUSTER_EXPECT_STREQ (files, "2 22 24 25 26");
+}
+
+/* SAV.85 */
+MUSTER_TEST (Keep, one_after_a_jump_of_the_clock_by_the_managers_rule)
+{
+  expect_one_after_jumps (MUSTER_KEEP_MANAGER);
+  g_autofree char *files = steps_there ();
+  MUSTER_EXPECT_STREQ (files, "2 21 23 24 25 26");
+}
+
 /* SAV.83 */
 MUSTER_TEST (Keep, by_the_managers_rule_from_the_last_one_kept)
 {
