@@ -35,7 +35,9 @@ static void
 look_in_fast_tiers (MusterSaver *self, MusterStorage *storage, MusterGoodput *goodput)
 {
   const MusterTiers *tiers = self->tiers;
-  const MusterTierLook look = {storage, self->directory.latest_filename, FALSE};
+  const MusterTierLook look = {.storage = storage,
+                               .base_name = self->directory.base_name,
+                               .latest_filename = self->directory.latest_filename};
   const char *directories[MUSTER_MAX_FAST_TIERS];
 
   if (tiers->n == 0)

@@ -229,8 +229,8 @@ list_tiers (const Restore *self)
 {
   MusterSaver *saver = self->saver;
   const MusterTiers *tiers = saver->tiers;
-  const MusterTierLook look = {self->storage, saver->directory.latest_filename,
-                               self->options->fall_back_to_files};
+  const MusterTierLook look = {self->storage, saver->directory.base_name,
+                               saver->directory.latest_filename, self->options->fall_back_to_files};
   const char *directories[MUSTER_MAX_FAST_TIERS + 1];
 
   for (guint i = 0; i < tiers->n; i++)
@@ -361,6 +361,23 @@ try_one (Restore *self, const char *prefix, MusterRestored *result, Verdict *ver
   return FALSE;
 }
 
+/* Where all that the directory names are gone, its other files may do. */
+static void
+add_way_out (const Restore *self, GError *failure)
+{
+  gboolean are_gone = !self->options->fall_back_to_files;
+
+  for (guint i = 0; i < self->faults->len; i++)
+    are_gone = are_gone && muster_error_is (((const Fault *)self->faults->pdata[i])->error,
+                                            MUSTER_ERROR_NOT_FOUND);
+  if (!are_gone)
+    return;
+  g_autofree char *message = failure->message;
+  failure->message = g_strdup_printf ("%s; to restore the newest of the directory's files, use "
+                                      "--from-files (fall_back_to_files)",
+                                      message);
+}
+
 /* Restores the first that will do; where none does, the newest one's fault counts. */
 static gboolean
 restore_first (Restore *self, GPtrArray *prefixes, MusterRestored *result, GError **error)
@@ -378,8 +395,9 @@ restore_first (Restore *self, GPtrArray *prefixes, MusterRestored *result, GErro
     *fault = (Fault){g_strdup (prefixes->pdata[i]), failure, verdict.is_torn};
     g_ptr_array_add (self->faults, fault);
   }
-  const Fault *newest = self->faults->pdata[0];
-  g_propagate_error (error, g_error_copy (newest->error));
+  GError *newest = g_error_copy (((const Fault *)self->faults->pdata[0])->error);
+  add_way_out (self, newest);
+  g_propagate_error (error, newest);
   if (self->faults->len > 1)
     g_prefix_error (error, "none of %u checkpoints in '%s' can be restored; the newest: ",
                     self->faults->len, self->options->directory);
@@ -475,6 +493,15 @@ note_nothing (Restore *self, MusterRestored *result)
   g_autoptr (GString) lines = g_string_new (NULL);
 
   note_refused (self, -1, lines);
+  g_auto (GStrv) nobodys =
+      muster_checkpoint_directory_nobodys (self->storage, self->options->directory);
+  if (*nobodys != NULL) {
+    g_autofree char *which = muster_checkpoint_directory_describe_nobodys (
+        self->options->directory, (const char *const *)nobodys);
+    g_autofree char *line = g_strdup_printf (
+        "%s; they were passed over: to restore the newest, use --from-files", which);
+    add_line (lines, line);
+  }
   result->passed_over = lines->len > 0 ? g_strdup (lines->str) : NULL;
 }
 
@@ -492,8 +519,11 @@ restore_newest (Restore *self, MusterRestored *result, GError **error)
       muster_tiers_note_restored (self->saver->tiers, result->prefix, self->is_doubtful);
       /* Where the state can't be read, and the files stood in for it, nothing is anybody's to
        * delete. */
-      (void)muster_saver_adopt_tiers (self->saver, self->options->directory, self->deadline_us,
-                                      self->cancellable, NULL);
+      (void)muster_saver_adopt_tiers (self->saver, self->options->directory,
+                                      self->options->fall_back_to_files ? MUSTER_ADOPT_FROM_FILES
+                                                                        : 0,
+                                      self->deadline_us, self->cancellable, NULL);
+      muster_checkpoint_directory_take_in (&self->saver->directory, result->prefix);
       return TRUE;
     }
     GPtrArray *now = list_again (self, prefixes);

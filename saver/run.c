@@ -31,7 +31,7 @@ begin_in_fast_tiers (MusterSaver *self, MusterStorage *storage, MusterLease *lea
                                                &own, deadline_us, cancellable, &failure)) {
       if (is_in_use)
         (void)muster_checkpoint_directory_adopt (&fast->checkpoints, storage, fast->rule.directory,
-                                                 NULL);
+                                                 0, NULL);
       continue;
     }
     if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||

@@ -342,7 +342,18 @@ muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError *
   muster_require (error, FALSE, self, directory);
   g_autoptr (MusterStorage) storage = muster_saver_bound_storage (self);
   return muster_saver_check_directory (self, directory, error) &&
-         muster_checkpoint_directory_adopt (&self->directory, storage, directory, error);
+         muster_checkpoint_directory_adopt (&self->directory, storage, directory, 0, error);
+}
+
+gboolean
+muster_saver_adopt_for_job (MusterSaver *self, const char *directory, gboolean from_files,
+                            GError **error)
+{
+  muster_require (error, FALSE, self, directory);
+  g_autoptr (MusterStorage) storage = muster_saver_bound_storage (self);
+  const MusterAdoptFlags flags = MUSTER_ADOPT_FOR_JOB | (from_files ? MUSTER_ADOPT_FROM_FILES : 0);
+  return muster_saver_check_directory (self, directory, error) &&
+         muster_checkpoint_directory_adopt (&self->directory, storage, directory, flags, error);
 }
 
 const char *

@@ -386,13 +386,32 @@ void muster_saver_recover_last_checkpoints (MusterSaver *self, const char *const
  * Rebuilds the list from a directory, as a new process needs it before its first save, so that
  * earlier checkpoints are listed and later removed: those in the state file, and those with this
  * base name that the side file records (adopt_unknown: all). Preserved and quarantined ones are
- * left out. Without a directory or state file the list is empty; a state file that can't be read is
+ * left out. A file that neither names is never removed; a save of the same name sets it aside
+ * first. Without a directory or state file the list is empty; a state file that can't be read is
  * `DATA_LOSS`. Removes files of savers that died: running savers hold a lock; if the store has no
  * locks, files changed within a day are kept.
  *
  * Returns: `TRUE` if the list was rebuilt
  */
 gboolean muster_saver_adopt_directory (MusterSaver *self, const char *directory, GError **error);
+
+/**
+ * muster_saver_adopt_for_job:
+ * @self: a saver
+ * @directory: a directory of checkpoints
+ * @from_files: the files stand in for a state file that is missing or can't be read, as with
+ *   fall_back_to_files of [struct@RestoreOptions]
+ * @error: return location for an error
+ *
+ * [method@Saver.adopt_directory] for a job that restores from a directory and then saves there. If
+ * the directory has checkpoints with this saver's names, but no state file, and its side file knows
+ * neither of them nor of a run, the job would start anew beside them: `FAILED_PRECONDITION`, which
+ * names them, unless @from_files.
+ *
+ * Returns: `TRUE` if the list was rebuilt
+ */
+gboolean muster_saver_adopt_for_job (MusterSaver *self, const char *directory, gboolean from_files,
+                                     GError **error);
 
 /**
  * muster_saver_is_empty:

@@ -88,8 +88,8 @@ const char *muster_saver_place (MusterSaver *self, const char *directory, Muster
 gboolean muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error);
 /* Rebuilds the lists of all tiers in use. A fast tier's failure isn't an error. */
-gboolean muster_saver_adopt_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
-                                   GCancellable *cancellable, GError **error);
+gboolean muster_saver_adopt_tiers (MusterSaver *self, const char *directory, MusterAdoptFlags flags,
+                                   gint64 deadline_us, GCancellable *cancellable, GError **error);
 /* The store for an operation that has no deadline of its own: bound to a minute (transfer full). */
 MusterStorage *muster_saver_bound_storage (MusterSaver *self);
 /* restore.c: whether prefix, restored from a fast tier while the directory couldn't be read, is the

@@ -166,8 +166,8 @@ muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadl
 }
 
 gboolean
-muster_saver_adopt_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
-                          GCancellable *cancellable, GError **error)
+muster_saver_adopt_tiers (MusterSaver *self, const char *directory, MusterAdoptFlags flags,
+                          gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_autoptr (MusterStorage) storage =
       muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
@@ -175,10 +175,10 @@ muster_saver_adopt_tiers (MusterSaver *self, const char *directory, gint64 deadl
   for (guint i = 0; i < self->tiers->n; i++) {
     MusterFastTier *fast = &self->tiers->fast[i];
     if (is_in_use (self, i))
-      (void)muster_checkpoint_directory_adopt (&fast->checkpoints, storage, fast->rule.directory,
+      (void)muster_checkpoint_directory_adopt (&fast->checkpoints, storage, fast->rule.directory, 0,
                                                NULL);
   }
-  return muster_checkpoint_directory_adopt (&self->directory, storage, directory, error);
+  return muster_checkpoint_directory_adopt (&self->directory, storage, directory, flags, error);
 }
 
 /* --- for those who save --- */

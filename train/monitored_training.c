@@ -100,6 +100,8 @@ add_checkpoint_hook (Assembly *self, GError **error)
                                           .save_share = o->save_share,
                                           .saver = self->saver,
                                           .is_blocking = o->save_blocking,
+                                          .from_files =
+                                              o->restore != NULL && o->restore->fall_back_to_files,
                                           .listeners = o->saver_listeners,
                                           .n_listeners = o->n_saver_listeners,
                                           .observer = o->saver_observer,

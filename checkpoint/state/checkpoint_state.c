@@ -84,11 +84,20 @@ or_local (MusterStorage *storage)
   return storage != NULL ? storage : muster_default_storage ();
 }
 
+/* A path that no directory is put in front of, of another store ("gs://…", "file://…") or of
+ * Windows ("C:\…", "\\…"). */
+static gboolean
+is_of_elsewhere (const char *path)
+{
+  return strstr (path, "://") != NULL || g_str_has_prefix (path, "\\\\") ||
+         (g_ascii_isalpha (path[0]) && path[1] == ':' && (path[2] == '\\' || path[2] == '/'));
+}
+
 /* Like TensorFlow: an absolute path is kept, and nothing is normalised. */
 static char *
 put_behind (const char *directory, const char *path)
 {
-  if (*directory == '\0' || g_path_is_absolute (path))
+  if (*directory == '\0' || g_path_is_absolute (path) || is_of_elsewhere (path))
     return g_strdup (path);
   return g_strconcat (directory, g_str_has_suffix (directory, "/") ? "" : "/", path, NULL);
 }
@@ -147,7 +156,8 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
   }
   if (self == NULL || self->latest == NULL) {
     muster_fail (error, MUSTER_ERROR_DATA_LOSS,
-                 "Invalid checkpoint state '%s': %s; repair it, or remove it to start without one",
+                 "Invalid checkpoint state '%s': %s; repair it, or use --from-files "
+                 "(fall_back_to_files) to restore the newest of the directory's files",
                  path, why != NULL ? why->message : "it names no checkpoint");
     return NULL;
   }
@@ -334,16 +344,28 @@ muster_checkpoint_matches (MusterStorage *storage, const char *pattern)
   return FALSE;
 }
 
+static char *
+file_name (const char *path)
+{
+  const char *at = strrchr (path, '\\');
+  return is_of_elsewhere (path) && strstr (path, "://") == NULL && at != NULL
+             ? g_path_get_basename (at + 1)
+             : g_path_get_basename (path);
+}
+
 char *
 muster_checkpoint_locate (MusterStorage *storage, const char *directory, const char *prefix)
 {
   g_return_val_if_fail (directory != NULL && prefix != NULL, NULL);
-  if (!g_path_is_absolute (prefix) || inside (directory, prefix) != NULL ||
-      muster_checkpoint_exists (storage, prefix))
+  if (inside (directory, prefix) != NULL ||
+      (!is_of_elsewhere (prefix) && muster_checkpoint_exists (storage, prefix)))
     return g_strdup (prefix);
-  g_autofree char *base = g_path_get_basename (prefix);
+  g_autofree char *base = file_name (prefix);
   g_autofree char *here = put_behind (directory, base);
-  return muster_checkpoint_exists (storage, here) ? g_steal_pointer (&here) : g_strdup (prefix);
+  /* What a file names isn't a reason to ask another store. */
+  return is_of_elsewhere (prefix) || muster_checkpoint_exists (storage, here)
+             ? g_steal_pointer (&here)
+             : g_strdup (prefix);
 }
 
 char *
@@ -374,7 +396,8 @@ muster_latest_checkpoint_named (MusterStorage *storage, const char *directory, c
     /* A running saver may have saved another and removed this one since the state was read. */
     if (g_strcmp0 (before, latest) == 0) {
       (void)muster_fail (error, MUSTER_ERROR_NOT_FOUND,
-                         "Couldn't match files for checkpoint '%s', which the state of '%s' names",
+                         "Couldn't match files for checkpoint '%s', which the state of '%s' "
+                         "names; to restore the newest of its files, use --from-files",
                          state->latest, directory);
       return NULL;
     }

@@ -184,8 +184,9 @@ gboolean muster_checkpoint_matches (MusterStorage *storage, const char *pattern)
  * @error: return location for an error
  *
  * The latest checkpoint of a directory, as its state file names it, like
- * `tf.train.latest_checkpoint`. `NOT_FOUND` if the state names a checkpoint without files. If an
- * absolute path doesn't exist, the directory is searched for its base name.
+ * `tf.train.latest_checkpoint`. `NOT_FOUND` if the state names a checkpoint without files. A path
+ * that doesn't exist is looked for in the directory by its base name
+ * ([func@checkpoint_locate]).
  *
  * Returns: (transfer full) (nullable): its prefix; `NULL` without an error if there is no state
  */
@@ -234,9 +235,9 @@ char *muster_checkpoint_meta_path (const char *prefix);
  * @directory: a directory of checkpoints
  * @prefix: a prefix that the directory's state names
  *
- * The path of a checkpoint that a directory's state names. If it is absolute and doesn't exist, but
- * its base name exists in the directory, that one is returned, since the directory may have been
- * moved.
+ * The path of a checkpoint that a directory's state names. If it doesn't exist, but its base name
+ * exists in the directory, that one is returned, since the directory may have been moved. A path of
+ * another store (`gs://…`) or of Windows (`C:\…`) is always looked for in the directory.
  *
  * Returns: (transfer full): the path
  */

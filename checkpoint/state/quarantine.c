@@ -341,6 +341,16 @@ move_to_quarantine (MusterStorage *storage, const char *directory, const char *n
 }
 
 gboolean
+muster_checkpoint_quarantine_locked (MusterStorage *storage, const char *prefix, const char *reason,
+                                     char **quarantined, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autofree char *name = g_path_get_basename (prefix);
+
+  return move_to_quarantine (storage, directory, name, reason, quarantined, error);
+}
+
+gboolean
 muster_checkpoint_quarantine_by (MusterStorage *storage, const char *prefix, const char *reason,
                                  char **quarantined, gint64 deadline_us, MusterClock *clock,
                                  GCancellable *cancellable, GError **error)

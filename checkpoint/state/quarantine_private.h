@@ -13,4 +13,9 @@ gboolean muster_checkpoint_quarantine_by (MusterStorage *storage, const char *pr
                                           gint64 deadline_us, MusterClock *clock,
                                           GCancellable *cancellable, GError **error);
 
+/* The same under the directory's lock, which the caller holds; storage is the lock's. */
+gboolean muster_checkpoint_quarantine_locked (MusterStorage *storage, const char *prefix,
+                                              const char *reason, char **quarantined,
+                                              GError **error);
+
 G_END_DECLS

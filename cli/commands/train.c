@@ -178,6 +178,7 @@ train (Job *self, MusterMaster *master, MusterTrainShow *show, MusterTrained *tr
                                     .fast = command->fast,
                                     .n_fast = command->n_fast};
   const MusterRestoreOptions restore = {.allow_missing = command->allow_missing,
+                                        .fall_back_to_files = command->from_files,
                                         .count_deaths = TRUE,
                                         .progress = muster_live_restoring,
                                         .user_data = show->live};

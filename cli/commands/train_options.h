@@ -37,6 +37,7 @@ typedef struct {
   gboolean overwrite;
   gboolean restore;
   gboolean allow_missing;
+  gboolean from_files;
   gboolean no_positions;
   gboolean example;
   /* parsed from the strings above */

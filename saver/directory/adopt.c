@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
 #include "base/log.h"
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/bundle_publish.h"
@@ -268,6 +269,7 @@ typedef struct {
   GHashTable *seen;               /* (owned) (element-type utf8) prefixes */
   GPtrArray *list;                /* (owned) (element-type MusterKept) */
   GPtrArray *pending_deletes;     /* (owned) (element-type utf8) */
+  GHashTable *strangers;          /* (owned) (element-type utf8) prefixes */
   MusterKeepRules rules;          /* in force */
   double now;
   double mark;
@@ -281,6 +283,7 @@ adoption_clear (Adoption *self)
   g_clear_pointer (&self->seen, g_hash_table_unref);
   g_clear_pointer (&self->list, g_ptr_array_unref);
   g_clear_pointer (&self->pending_deletes, g_ptr_array_unref);
+  g_clear_pointer (&self->strangers, g_hash_table_unref);
   muster_keep_rules_clear (&self->rules);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Adoption, adoption_clear)
@@ -371,15 +374,8 @@ is_beside (const Adoption *self, const MusterSideCheckpoint *one)
                           isfinite (muster_side_checkpoint_metric (one, self->rules.metric))));
 }
 
-/* TRUE if muster published it; what the record tells of others doesn't make them muster's. */
-static gboolean
-is_published (const MusterSideCheckpoint *one)
-{
-  return one != NULL && one->files->len > 0;
-}
-
-/* Files that the state doesn't name, if the record or the caller says that they are muster's.
- * Unknown files mustn't be deleted. */
+/* Files that the state doesn't name, if the record or the caller says that they are this saver's.
+ * Others mustn't be deleted or replaced. */
 static GPtrArray *
 find_unlisted (Adoption *self, GError **error)
 {
@@ -397,8 +393,11 @@ find_unlisted (Adoption *self, GError **error)
       continue;
     if (one != NULL && (one->preserved || one->pending_delete))
       continue;
-    if (!is_published (one) && !self->owner->adopt_unknown)
+    if (!self->owner->adopt_unknown && (one == NULL || one->files->len == 0)) {
+      if (muster_checkpoint_directory_is_stranger (self->owner, self->record, *file))
+        g_hash_table_add (self->strangers, g_strdup (*file));
       continue;
+    }
     MusterKept *kept = muster_kept_new (*file, time_of (self, *file, 0));
     kept->is_beside = is_beside (self, one);
     g_ptr_array_add (found, kept);
@@ -474,15 +473,57 @@ take_over (Adoption *self)
 
   g_mutex_lock (&owner->lock);
   g_autoptr (GPtrArray) before = owner->kept, doomed = owner->pending_deletes;
+  g_autoptr (GHashTable) strangers = owner->strangers;
+  owner->strangers = g_steal_pointer (&self->strangers);
   owner->kept = g_steal_pointer (&self->list);
   owner->pending_deletes = g_steal_pointer (&self->pending_deletes);
   owner->mark = self->mark;
   g_mutex_unlock (&owner->lock);
 }
 
+/* Without a state, a side file that knows a run tells that files which it doesn't know were left by
+ * a save that was cut off. Without either nothing tells whose they are: perhaps what is left of
+ * this job, which mustn't start anew beside them. */
+static gboolean
+check_strangers (const Adoption *self, GError **error)
+{
+  if (self->state != NULL || self->record->run != NULL ||
+      g_hash_table_size (self->strangers) == 0 || self->list->len > 0)
+    return TRUE;
+  g_auto (GStrv) nobodys = muster_checkpoint_directory_nobodys (self->storage, self->directory);
+  g_autofree char *which =
+      muster_checkpoint_directory_describe_nobodys (self->directory, (const char *const *)nobodys);
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "%s; to resume from the newest, use --from-files (fall_back_to_files); to "
+                      "start anew, use another directory",
+                      which);
+}
+
+void
+muster_checkpoint_directory_take_in (MusterCheckpointDirectory *self, const char *prefix)
+{
+  g_mutex_lock (&self->lock);
+  g_hash_table_remove (self->strangers, prefix);
+  g_mutex_unlock (&self->lock);
+}
+
+static MusterCheckpointState *
+read_state (MusterCheckpointDirectory *self, MusterStorage *storage, const char *directory,
+            MusterAdoptFlags flags, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  MusterCheckpointState *state =
+      muster_checkpoint_state_read_named (storage, directory, self->latest_filename, &failure);
+
+  if (failure != NULL && !((flags & MUSTER_ADOPT_FROM_FILES) != 0 &&
+                           muster_error_is (failure, MUSTER_ERROR_DATA_LOSS)))
+    g_propagate_error (error, g_steal_pointer (&failure));
+  return state;
+}
+
 gboolean
 muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, MusterStorage *storage,
-                                   const char *directory, GError **error)
+                                   const char *directory, MusterAdoptFlags flags, GError **error)
 {
   g_autoptr (GError) failure = NULL;
 
@@ -495,21 +536,28 @@ muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, MusterStorag
       .seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
       .list = g_ptr_array_new_with_free_func (muster_kept_free),
       .pending_deletes = g_ptr_array_new_with_free_func (g_free),
+      .strangers = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
       .now = muster_checkpoint_directory_now (self),
   };
-  adoption.state =
-      muster_checkpoint_state_read_named (storage, directory, self->latest_filename, &failure);
+  adoption.state = read_state (self, storage, directory, flags, &failure);
   if (failure != NULL) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
   /* A damaged one is ignored here; the next writer renames it. */
-  adoption.record = muster_checkpoint_record_read (storage, directory, NULL);
+  adoption.record = muster_checkpoint_record_read (storage, directory, &failure);
+  if (adoption.record == NULL && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS)) {
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
   if (adoption.record == NULL)
     adoption.record = muster_checkpoint_record_new ();
   muster_checkpoint_directory_rules (self, adoption.record, &adoption.rules);
-  if (!scan_directory (&adoption, error))
+  if (!scan_directory (&adoption, error) ||
+      (flags == MUSTER_ADOPT_FOR_JOB && !check_strangers (&adoption, error)))
     return FALSE;
+  if (failure != NULL) /* then nothing tells strangers from this saver's own */
+    g_hash_table_remove_all (adoption.strangers);
   take_over (&adoption);
   (void)sweep_quietly (self, storage, directory);
   return TRUE;

@@ -45,6 +45,7 @@ muster_checkpoint_directory_init (MusterCheckpointDirectory *self)
   self->kept = g_ptr_array_new_with_free_func (muster_kept_free);
   self->pending_deletes = g_ptr_array_new_with_free_func (g_free);
   self->swept = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->strangers = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 }
 
 void
@@ -61,6 +62,7 @@ muster_checkpoint_directory_clear (MusterCheckpointDirectory *self)
   g_ptr_array_unref (self->kept);
   g_ptr_array_unref (self->pending_deletes);
   g_hash_table_unref (self->swept);
+  g_hash_table_unref (self->strangers);
   g_free (self->run);
   g_mutex_clear (&self->publishing);
   g_mutex_clear (&self->lock);
@@ -74,16 +76,6 @@ muster_checkpoint_directory_open (MusterCheckpointDirectory *self, MusterStorage
   self->clock = g_object_ref (clock);
   /* Nothing is preserved yet, as in both of TensorFlow's classes. */
   self->mark = muster_checkpoint_directory_now (self) - (self->rules.by_last_kept ? 1 : 0);
-}
-
-gboolean
-muster_checkpoint_directory_names (const MusterCheckpointDirectory *self, const char *prefix)
-{
-  g_autofree char *name = g_path_get_basename (prefix);
-  const gsize n = strlen (self->base_name);
-  return strncmp (name, self->base_name, n) == 0 &&
-         (name[n] == '\0' || (name[n] == '-' && name[n + 1] != '\0' &&
-                              strspn (name + n + 1, "0123456789") == strlen (name + n + 1)));
 }
 
 void

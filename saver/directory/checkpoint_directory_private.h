@@ -50,6 +50,8 @@ typedef struct {
   GMutex lock;
   /* guarded by lock */
   GHashTable *swept;     /* (owned) (element-type utf8) directories */
+  GHashTable *strangers; /* (owned) (element-type utf8) prefixes with this saver's names that aren't
+                            its own: a save of that name sets them aside */
   char *run;             /* (owned) (nullable) the run that saves: see MusterRun */
   MusterGoodput goodput; /* for the side file; began_us 0: none */
   double goodput_time;
@@ -72,9 +74,24 @@ void muster_checkpoint_directory_open (MusterCheckpointDirectory *self, MusterSt
 void muster_checkpoint_directory_set_lease (MusterCheckpointDirectory *self, MusterLease *lease);
 /* (transfer full) (nullable) */
 MusterLease *muster_checkpoint_directory_lease (MusterCheckpointDirectory *self);
-/* TRUE for "model.ckpt" and "model.ckpt-STEP", by this base name. */
+/* owned.c: TRUE for "model.ckpt" and "model.ckpt-STEP", by this base name. */
+gboolean muster_checkpoint_has_base (const char *prefix, const char *base_name);
 gboolean muster_checkpoint_directory_names (const MusterCheckpointDirectory *self,
                                             const char *prefix);
+/* TRUE if the side file says that the saver with that base name (NULL: any) and state file
+ * published it, and not that it is damaged. */
+gboolean muster_checkpoint_is_published_by (const MusterSideCheckpoint *one, const char *base_name,
+                                            const char *state_file);
+/* TRUE for files that have the name of one of this saver's saves, which the side file doesn't
+ * know. */
+gboolean muster_checkpoint_directory_is_stranger (const MusterCheckpointDirectory *self,
+                                                  const MusterCheckpointRecord *record,
+                                                  const char *prefix);
+/* The checkpoints of a directory without a state file that its side file doesn't know, newest
+ * first (transfer full), and a text that names them (transfer full). */
+char **muster_checkpoint_directory_nobodys (MusterStorage *storage, const char *directory);
+char *muster_checkpoint_directory_describe_nobodys (const char *directory,
+                                                    const char *const *prefixes);
 /* Seconds since 1970. */
 double muster_checkpoint_directory_now (MusterCheckpointDirectory *self);
 
@@ -187,8 +204,16 @@ void muster_checkpoint_directory_rules (const MusterCheckpointDirectory *self,
                                         const MusterCheckpointRecord *record,
                                         MusterKeepRules *rules);
 /* adopt.c: reads the list from a directory, as in a new process. */
+typedef enum {
+  MUSTER_ADOPT_FOR_JOB = 1 << 0,    /* fails if a job would start anew beside checkpoints with this
+                                       saver's names that nothing names */
+  MUSTER_ADOPT_FROM_FILES = 1 << 1, /* the files stand in for a state that can't be read */
+} MusterAdoptFlags;
 gboolean muster_checkpoint_directory_adopt (MusterCheckpointDirectory *self, MusterStorage *storage,
-                                            const char *directory, GError **error);
+                                            const char *directory, MusterAdoptFlags flags,
+                                            GError **error);
+/* A checkpoint that was restored may be replaced by one of the same name. */
+void muster_checkpoint_directory_take_in (MusterCheckpointDirectory *self, const char *prefix);
 
 /* A checkpoint that is being published. */
 typedef struct {

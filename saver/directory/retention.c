@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/log.h"
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine_private.h"
 #include "checkpoint/state/state_text.h"
 #include "checkpoint/store/directory_lock.h"
 #include "saver/directory/checkpoint_directory_private.h"
@@ -307,6 +309,29 @@ read_versions (MusterCheckpointDirectory *self, MusterStorage *storage,
   return are_known;
 }
 
+/* Files of that name that aren't this saver's may be somebody's only copy. */
+static gboolean
+set_stranger_aside (MusterCheckpointDirectory *self, MusterStorage *storage, const char *prefix,
+                    GError **error)
+{
+  g_autofree char *aside = NULL;
+
+  g_mutex_lock (&self->lock);
+  const gboolean is_one = g_hash_table_contains (self->strangers, prefix);
+  g_mutex_unlock (&self->lock);
+  if (is_one && muster_checkpoint_exists (storage, prefix)) {
+    if (!muster_checkpoint_quarantine_locked (
+            storage, prefix, "a save had its name, and nothing said whose it was", &aside, error))
+      return FALSE;
+    muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
+                "'%s' was there before, and neither the state file nor '%s' names it: it was "
+                "renamed '%s'",
+                prefix, MUSTER_RECORD_FILE, aside);
+  }
+  muster_checkpoint_directory_take_in (self, prefix);
+  return TRUE;
+}
+
 static gboolean
 publish_files (MusterStorage *storage, MusterNewCheckpoint *checkpoint, const char *version,
                GError **error)
@@ -332,7 +357,10 @@ publish_once (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewChec
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
       self->storage, directory, deadline_us, self->clock, cancellable, error);
   MusterStorage *storage = lock != NULL ? muster_directory_lock_storage (lock) : NULL;
-  if (lock == NULL || !read_versions (self, storage, checkpoint, &versions, error))
+  if (lock == NULL ||
+      (!checkpoint->is_published &&
+       !set_stranger_aside (self, storage, checkpoint->prefix, error)) ||
+      !read_versions (self, storage, checkpoint, &versions, error))
     return FALSE;
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_directory_read_claimed (self, lease, lock, directory, changed, error);

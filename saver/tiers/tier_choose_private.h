@@ -21,6 +21,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterTierListing, muster_tier_listing_free)
 
 typedef struct {
   MusterStorage *storage;
+  const char *base_name;       /* (nullable) of the saver's checkpoints; NULL: any */
   const char *latest_filename; /* (nullable) */
   gboolean from_files; /* search the files if the state file is missing, unreadable or names only
                           missing checkpoints */

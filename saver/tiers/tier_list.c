@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/wait.h"
+#include "checkpoint/format/bundle_index.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
+#include "saver/directory/checkpoint_directory_private.h"
 #include "saver/tiers/tier_choose_private.h"
 
 void
@@ -18,23 +20,11 @@ muster_tier_listing_free (MusterTierListing *self)
   g_free (self);
 }
 
-/* A checkpoint whose directory has been moved is looked for by its name in the directory. */
-static char *
-locate (MusterStorage *storage, const char *directory, const char *prefix)
-{
-  g_autofree char *name = g_path_get_basename (prefix);
-  g_autofree char *moved = g_build_filename (directory, name, NULL);
-
-  if (!muster_checkpoint_exists (storage, prefix) && muster_checkpoint_exists (storage, moved))
-    return g_steal_pointer (&moved);
-  return g_strdup (prefix);
-}
-
 static void
 add (MusterStorage *storage, const char *directory, const char *named, GPtrArray *found,
      GHashTable *seen)
 {
-  g_autofree char *prefix = locate (storage, directory, named);
+  g_autofree char *prefix = muster_checkpoint_locate (storage, directory, named);
 
   /* Adding it again would keep this copy in the place of the first. */
   if (g_hash_table_contains (seen, prefix))
@@ -57,20 +47,57 @@ listed (MusterStorage *storage, const char *directory, const MusterCheckpointSta
   return found;
 }
 
+static GHashTable *
+set_of (const GPtrArray *prefixes)
+{
+  GHashTable *set = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < prefixes->len; i++)
+    g_hash_table_add (set, prefixes->pdata[i]);
+  return set;
+}
+
+/* Then those that the side file says the saver published, the last one first. Of a directory whose
+ * state file is missing or names only missing ones, these are what is left of the job. */
+static gboolean
+add_published (const MusterTierLook *self, const char *directory,
+               const MusterCheckpointRecord *record, GPtrArray *found, GError **error)
+{
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GHashTable) seen = set_of (found);
+  g_auto (GStrv) files = NULL;
+
+  for (guint i = record != NULL ? record->checkpoints->len : 0; i-- > 0;) {
+    const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
+    g_autofree char *prefix = g_build_filename (directory, one->name, NULL);
+    g_autofree char *index = muster_bundle_index_path (one->name);
+    if (one->pending_delete || g_hash_table_contains (seen, prefix) ||
+        !muster_checkpoint_is_published_by (one, self->base_name, self->latest_filename))
+      continue;
+    if (files == NULL)
+      files = muster_storage_list (self->storage, directory, &failure);
+    if (files == NULL) {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
+    if (g_strv_contains ((const char *const *)files, index))
+      add (self->storage, directory, prefix, found, seen);
+  }
+  return TRUE;
+}
+
 /* Then those that merely lie there. */
 static gboolean
 add_files (MusterStorage *storage, const char *directory, GPtrArray *found, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_auto (GStrv) prefixes = muster_checkpoint_list (storage, directory, &failure);
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) seen = set_of (found);
 
   if (prefixes == NULL && muster_error_to_wire (failure) != MUSTER_ERROR_NOT_FOUND) {
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  for (guint i = 0; i < found->len; i++)
-    g_hash_table_add (seen, found->pdata[i]);
   for (guint i = prefixes != NULL ? g_strv_length (prefixes) : 0; i-- > 0;)
     add (storage, directory, prefixes[i], found, seen);
   return TRUE;
@@ -79,7 +106,8 @@ add_files (MusterStorage *storage, const char *directory, GPtrArray *found, GErr
 /* A state that can't be read is an error unless the files may stand in for it: it must not look
  * like none. */
 static GPtrArray *
-find_prefixes (const MusterTierLook *self, const char *directory, char **warning, GError **error)
+find_prefixes (const MusterTierLook *self, const char *directory,
+               const MusterCheckpointRecord *record, char **warning, GError **error)
 {
   g_autoptr (GError) failure = NULL;
   g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read_named (
@@ -90,7 +118,8 @@ find_prefixes (const MusterTierLook *self, const char *directory, char **warning
     return NULL;
   }
   g_autoptr (GPtrArray) prefixes = listed (self->storage, directory, state);
-  if (self->from_files && !add_files (self->storage, directory, prefixes, error))
+  if (!add_published (self, directory, record, prefixes, error) ||
+      (self->from_files && !add_files (self->storage, directory, prefixes, error)))
     return NULL;
   if (failure != NULL && prefixes->len == 0) {
     g_propagate_error (error, g_steal_pointer (&failure));
@@ -105,10 +134,18 @@ MusterTierListing *
 muster_tier_list (const MusterTierLook *self, const char *directory)
 {
   MusterTierListing *listing = g_new0 (MusterTierListing, 1);
+  g_autoptr (GError) failure = NULL;
 
   listing->directory = g_strdup (directory);
-  listing->prefixes = find_prefixes (self, directory, &listing->warning, &listing->error);
-  listing->record = muster_checkpoint_record_read (self->storage, directory, NULL);
+  listing->record = muster_checkpoint_record_read (self->storage, directory, &failure);
+  listing->prefixes =
+      find_prefixes (self, directory, listing->record, &listing->warning, &listing->error);
+  /* A side file that can't be read now may name some. */
+  if (failure != NULL && !muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) &&
+      listing->prefixes != NULL && listing->prefixes->len == 0) {
+    g_clear_pointer (&listing->prefixes, g_ptr_array_unref);
+    listing->error = g_steal_pointer (&failure);
+  }
   return listing;
 }
 
@@ -118,6 +155,7 @@ muster_tier_list (const MusterTierLook *self, const char *directory)
 typedef struct {
   gatomicrefcount refs;
   MusterStorage *storage; /* (owned) */
+  char *base_name;        /* (owned) */
   char *latest_filename;  /* (owned) (nullable) */
   gboolean from_files;
   gsize n;
@@ -143,6 +181,7 @@ looks_unref (Looks *self)
     muster_tier_listing_free (self->listings[i]);
   g_free (self->listings);
   g_object_unref (self->storage);
+  g_free (self->base_name);
   g_free (self->latest_filename);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
@@ -154,7 +193,8 @@ look (gpointer data)
 {
   Look *self = data;
   Looks *looks = self->looks;
-  const MusterTierLook how = {looks->storage, looks->latest_filename, looks->from_files};
+  const MusterTierLook how = {looks->storage, looks->base_name, looks->latest_filename,
+                              looks->from_files};
   MusterTierListing *listing = muster_tier_list (&how, self->directory);
 
   g_mutex_lock (&looks->lock);
@@ -219,6 +259,7 @@ muster_tier_list_all (const MusterTierLook *self, const char *const *directories
 
   g_atomic_ref_count_init (&looks->refs);
   looks->storage = muster_storage_bound (self->storage, deadline_us, NULL, NULL);
+  looks->base_name = g_strdup (self->base_name);
   looks->latest_filename = g_strdup (self->latest_filename);
   looks->from_files = self->from_files;
   looks->n = looks->n_left = n;

@@ -34,7 +34,8 @@ checkpoint_begin (MusterHook *hook, MusterScaffold *scaffold, GError **error)
   self->scaffold = muster_scaffold_ref (scaffold);
   if (self->saver == NULL)
     self->saver = muster_saver_new (muster_scaffold_meta_graph (scaffold), NULL, error);
-  if (self->saver == NULL || !muster_saver_adopt_directory (self->saver, self->directory, error))
+  if (self->saver == NULL ||
+      !muster_saver_adopt_for_job (self->saver, self->directory, self->from_files, error))
     return FALSE;
   muster_hook_metric_find (&self->metric, self->saver, scaffold);
   muster_saved_goodput_offer (self->meter, self->saver, self->directory);
@@ -685,6 +686,7 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   }
   self->steps_per_run = MAX (options->steps_per_run, 1);
   self->is_blocking = options->is_blocking;
+  self->from_files = options->from_files;
   self->most_failures = options->most_failures_in_a_row;
   self->clock = g_object_ref (options->clock ? options->clock : muster_system_clock ());
   self->preemption = options->preemption != NULL ? g_object_ref (options->preemption) : NULL;

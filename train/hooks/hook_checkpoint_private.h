@@ -17,6 +17,7 @@ struct _MusterCheckpointSaverHook {
   char *directory;      /* (owned) */
   MusterSaver *saver;   /* (owned) from begin on */
   gboolean is_blocking; /* a save is made in the step's time */
+  gboolean from_files;  /* the directory's files stand in for its state file */
   MusterBackgroundSave background;
   MusterGoodputMeter *meter;     /* (owned) from before begin on */
   MusterScaffold *scaffold;      /* (owned) from begin on */

@@ -67,6 +67,8 @@ G_DECLARE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, M
  * @save_share: of @save_auto: saves hold training for at most this share of the time; 0: 0.01
  * @saver: (nullable): NULL: one for the scaffold's SaverDef
  * @is_blocking: TRUE: training waits until each checkpoint is durable
+ * @from_files: of a job that restores with fall_back_to_files of [struct@RestoreOptions]: adopts
+ * the directory in the same way ([method@Saver.adopt_for_job])
  * @steps_per_run: steps by which a run advances the global step; 0: 1
  * @listeners: (nullable) (array length=n_listeners): functions that are called around each save
  * @n_listeners: the number of @listeners
@@ -87,6 +89,7 @@ typedef struct {
   double save_share;
   MusterSaver *saver;
   gboolean is_blocking;
+  gboolean from_files;
   gint64 steps_per_run;
   const MusterSaverListener *listeners;
   gsize n_listeners;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "saver/restore.h"
+#include "tests/saver/directory_fixture.h"
+
+#include <glib/gstdio.h>
+
+/* Which checkpoints of a directory are a saver's, and what becomes of others. */
+
+static void
+begin_run (Fixture *f)
+{
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_saver_begin_run (f->saver, muster_test_tmpdir (), NULL, -1,
+                                              MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* A checkpoint that neither the state file nor the side file names. */
+static void
+leave_a_strange_one (Fixture *f, gint64 step)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaver) other = saver_with (f, (MusterSaverOptions){.unlisted = TRUE});
+  g_autofree char *prefix = save_by (f, other, step, &error);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+static gboolean
+adopt (Fixture *f, gboolean from_files, GError **error)
+{
+  g_clear_object (&f->saver);
+  f->saver = saver_with (f, (MusterSaverOptions){0});
+  return muster_saver_adopt_for_job (f->saver, muster_test_tmpdir (), from_files, error);
+}
+
+MUSTER_TEST (Owned, a_job_starts_nothing_anew_beside_what_nothing_names)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  g_autoptr (GError) error = NULL;
+  leave_a_strange_one (&f, 7);
+
+  MUSTER_EXPECT_FALSE (adopt (&f, FALSE, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "'model.ckpt-7'") != NULL);
+  MUSTER_EXPECT_TRUE (adopt (&f, TRUE, NULL));
+}
+
+/* Between the index and the state file: the side file knows of the run. */
+MUSTER_TEST (Owned, a_first_save_that_was_cut_off_stops_nobody)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  g_autoptr (GError) error = NULL;
+  begin_run (&f);
+  leave_a_strange_one (&f, 0);
+
+  MUSTER_EXPECT_TRUE (adopt (&f, FALSE, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+  save (&f, 0);
+
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "0");
+}
+
+MUSTER_TEST (Owned, a_save_sets_aside_what_has_its_name)
+{
+  g_auto (Fixture) f = set_up_with_def (1, (MusterSaverOptions){0});
+  g_autofree char *aside = below_tmpdir ("model.ckpt-2.bad.index");
+  save (&f, 1);
+  leave_a_strange_one (&f, 2);
+  restart (&f, (MusterSaverOptions){0});
+
+  save (&f, 2);
+  save (&f, 3);
+
+  MUSTER_EXPECT_TRUE (g_file_test (aside, G_FILE_TEST_EXISTS));
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "3");
+}
+
+MUSTER_TEST (Owned, what_is_restored_without_a_state_file_is_what_is_trimmed)
+{
+  g_auto (Fixture) f = set_up_with_def (2, (MusterSaverOptions){0});
+  g_autofree char *state = below_tmpdir ("checkpoint");
+  gboolean found = FALSE;
+  save (&f, 1);
+  save (&f, 2);
+  leave_a_strange_one (&f, 9);
+  g_unlink (state);
+
+  restart (&f, (MusterSaverOptions){0});
+
+  MUSTER_EXPECT_TRUE (
+      muster_saver_has_whole_checkpoint (f.saver, muster_test_tmpdir (), NULL, &found, NULL));
+  MUSTER_EXPECT_TRUE (found);
+  g_autofree char *listed = steps_listed (&f);
+  MUSTER_EXPECT_STREQ (listed, "1 2");
+}
