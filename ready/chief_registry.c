@@ -42,6 +42,7 @@ struct _MusterChiefRegistry {
   GHashTable
       *models;      /* (element-type utf8 Model) owned; the keys are the values'; guarded by lock */
   guint64 n_claims; /* guarded by lock */
+  gint64 forgotten; /* the highest epoch of a model that isn't kept any more; guarded by lock */
 };
 
 static void
@@ -134,17 +135,22 @@ muster_chief_registry_check_name (const char *what, const char *name, GError **e
 }
 
 static gboolean
+refuse_epoch (gint64 epoch, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid epoch %" G_GINT64_FORMAT " (use 1 to %" G_GINT64_FORMAT
+                      ", or 0 for the next)",
+                      epoch, MAX_EPOCH);
+}
+
+static gboolean
 check_claim (const MusterClaim *claim, const char *who, GError **error)
 {
   if (!muster_chief_registry_check_name ("model's name", claim->model, error) ||
       !check_optional ("chief's task", claim->task, MAX_NAME, error) ||
       !check_optional ("chief's process", who, MAX_NAME, error))
     return FALSE;
-  if (claim->epoch >= 0 && claim->epoch <= MAX_EPOCH)
-    return TRUE;
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "invalid epoch %" G_GINT64_FORMAT " (use 1 or more, or 0 for the next)",
-                      claim->epoch);
+  return claim->epoch >= 0 || refuse_epoch (claim->epoch, error);
 }
 
 static gboolean
@@ -252,6 +258,8 @@ may_claim (const Model *model, const MusterClaim *claim, gint64 now_us, GError *
 {
   if (claim->epoch != 0 && claim->epoch < model->highest)
     return refuse_old_epoch (model, claim->epoch, error);
+  if (claim->epoch > MAX (MAX_EPOCH, model->highest))
+    return refuse_epoch (claim->epoch, error);
   if (claim->take_over)
     return TRUE;
   if (model->chief.phase == MUSTER_CHIEF_OVER)
@@ -329,18 +337,79 @@ grant (MusterChiefRegistry *self, Model *model, const MusterClaim *claim, const 
   model->graph = graph != NULL ? muster_graph_ref (graph) : NULL;
 }
 
-static Model *
-add (MusterChiefRegistry *self, const char *name, gint64 now_us, GError **error)
+/* What may be forgotten: neither a living chief nor a model whose variables a job still wants. Jobs
+ * that are over are the last: they can't be started again while they are known. */
+static guint
+rank (const Model *model)
 {
-  if (g_hash_table_size (self->models) >= MAX_MODELS) {
-    muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                 "can't keep the model '%s': models are limited to %d", name, MAX_MODELS);
-    return NULL;
+  if (model->chief.alive)
+    return 0;
+  if (model->chief.phase == MUSTER_CHIEF_OVER)
+    return 1;
+  return model->chief.prepared ? 0 : 2;
+}
+
+/* The one to forget, which was lost first; NULL if none may be. */
+static Model *
+find_dispensable (MusterChiefRegistry *self, gint64 now_us)
+{
+  Model *found = NULL;
+  GHashTableIter iter;
+  gpointer name;
+  g_hash_table_iter_init (&iter, self->models);
+  while (g_hash_table_iter_next (&iter, &name, NULL)) {
+    Model *model = find (self, name, now_us);
+    const guint order = rank (model), best = found != NULL ? rank (found) : 0;
+    if (order > best || (order == best && order > 0 && model->lost_us < found->lost_us))
+      found = model;
   }
+  return found;
+}
+
+/* Sets *forgotten (transfer full) to the name of the model that made room. */
+static gboolean
+make_room (MusterChiefRegistry *self, const char *name, gint64 now_us, char **forgotten,
+           GError **error)
+{
+  if (g_hash_table_size (self->models) < MAX_MODELS)
+    return TRUE;
+  const Model *model = find_dispensable (self, now_us);
+  if (model == NULL)
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "can't keep the model '%s': models are limited to %d", name, MAX_MODELS);
+  self->forgotten = MAX (self->forgotten, model->highest);
+  *forgotten = g_strdup (model->chief.model);
+  g_hash_table_remove (self->models, *forgotten);
+  return TRUE;
+}
+
+/* Whether a model that isn't kept may be claimed: it may be one that was forgotten. */
+static gboolean
+may_claim_new (MusterChiefRegistry *self, const MusterClaim *claim, GError **error)
+{
+  if (claim->epoch > MAX (MAX_EPOCH, self->forgotten))
+    return refuse_epoch (claim->epoch, error);
+  if (claim->epoch == 0 || claim->epoch >= self->forgotten)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "can't claim '%s' with epoch %" G_GINT64_FORMAT
+                      ": the server has forgotten models with epochs up to %" G_GINT64_FORMAT
+                      ", so the epoch may be a replaced chief's; claim the next (0)",
+                      claim->model, claim->epoch, self->forgotten);
+}
+
+static Model *
+add (MusterChiefRegistry *self, const MusterClaim *claim, gint64 now_us, char **forgotten,
+     GError **error)
+{
+  if (!may_claim_new (self, claim, error) ||
+      !make_room (self, claim->model, now_us, forgotten, error))
+    return NULL;
   Model *model = g_new0 (Model, 1);
   model->chief = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
-  model->chief.model = g_strdup (name);
+  model->chief.model = g_strdup (claim->model);
   model->lost_us = now_us;
+  model->highest = self->forgotten;
   g_hash_table_insert (self->models, model->chief.model, model);
   return model;
 }
@@ -354,6 +423,7 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
   if (!check_claim (claim, who, error))
     return 0;
   g_autoptr (MusterAnnouncement) stood = NULL;
+  g_autofree char *forgotten = NULL;
   gboolean was_lost = FALSE; /* and nobody was told yet */
   gint64 epoch = 0;
   gint64 now_us = muster_clock_now_us (self->clock);
@@ -362,7 +432,7 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
   g_mutex_lock (&self->lock);
   Model *model = find (self, claim->model, now_us);
   if (model == NULL)
-    model = add (self, claim->model, now_us, error);
+    model = add (self, claim, now_us, &forgotten, error);
   else if (may_claim (model, claim, now_us, error))
     stood = describe_before (model, graph, now_us);
   else
@@ -375,6 +445,8 @@ muster_chief_registry_claim (MusterChiefRegistry *self, const MusterClaim *claim
   g_mutex_unlock (&self->lock);
   if (was_lost && stood != NULL)
     muster_model_log_lost (stood);
+  if (forgotten != NULL)
+    notify (self, forgotten, MUSTER_MODEL_CHANGED);
   if (epoch != 0)
     notify (self, claim->model, MUSTER_MODEL_CLAIMED);
   if (before != NULL)

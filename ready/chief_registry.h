@@ -20,8 +20,12 @@ G_BEGIN_DECLS
  * in its phase.
  *
  * Names come from the network. A model's name has 1 to 256 bytes of printable UTF-8, as have task
- * and process names, which may be empty; details and checkpoint names have at most 4,096. At most
- * 10,000 models are kept.
+ * and process names, which may be empty; details and checkpoint names have at most 4,096.
+ *
+ * At most 10,000 models are kept. For another one, the model is forgotten whose chief was lost
+ * first, of those that aren't prepared; jobs that are over are the last. From then on, a name that
+ * isn't known may be a forgotten one: an epoch below the highest of theirs is refused, and the next
+ * is above it.
  *
  * Time is read only from its clock, and it has no thread: an expired lease counts as lost at the
  * next call; listeners are notified by muster_chief_registry_expire (). Any thread. */

@@ -719,18 +719,133 @@ MUSTER_TEST (ChiefRegistry, refuses_an_announcement_that_makes_no_sense)
   EXPECT_POLL (&f, "worker:0 (host:1), starting for 0 µs; epoch 1");
 }
 
+/* Ten thousand models, "model 0" and so on, with living chiefs of epoch 1. */
+static void
+fill (Fixture *f)
+{
+  for (int i = 0; i < 10000; i++) {
+    g_autofree char *name = g_strdup_printf ("model %d", i);
+    MUSTER_ASSERT_TRUE (claim_model (f, name, "", NULL) == 1);
+  }
+}
+
+static gint64
+claim_epoch (Fixture *f, const char *model, gint64 epoch, GError **error)
+{
+  const MusterClaim mine = {.model = model, .task = "", .epoch = epoch};
+  return muster_chief_registry_claim (f->registry, &mine, "host:1", NULL, NULL, error);
+}
+
+static void
+set_phase (Fixture *f, const char *model, gint64 epoch, MusterChiefPhase phase)
+{
+  MusterAnnouncement announced = MUSTER_ANNOUNCEMENT_INIT;
+  announced.model = (char *)model;
+  announced.epoch = epoch;
+  announced.phase = phase;
+  MUSTER_EXPECT_TRUE (muster_chief_registry_announce (f->registry, &announced, NULL));
+}
+
+static gboolean
+is_known (Fixture *f, const char *model)
+{
+  g_autoptr (MusterAnnouncement) found = muster_chief_registry_find (f->registry, model);
+  return found != NULL;
+}
+
 MUSTER_TEST (ChiefRegistry, keeps_ten_thousand_models_at_most)
 {
   g_auto (Fixture) f = fixture ();
-  for (int i = 0; i < 10000; i++) {
-    g_autofree char *name = g_strdup_printf ("model %d", i);
-    MUSTER_ASSERT_TRUE (claim_model (&f, name, "", NULL) == 1);
-  }
+  fill (&f);
 
   EXPECT_REFUSED (claim_model (&f, "one more", "", &error_), MUSTER_ERROR_RESOURCE_EXHAUSTED,
                   "10000");
   muster_chief_registry_release (f.registry, "model 7", 1);
   MUSTER_EXPECT_EQ (claim_model (&f, "model 7", "", NULL), (gint64)2);
+}
+
+MUSTER_TEST (ChiefRegistry, forgets_the_model_that_was_lost_first_for_another)
+{
+  g_auto (Fixture) f = fixture ();
+  fill (&f);
+  muster_chief_registry_release (f.registry, "model 8", 1);
+  pass (&f, 1);
+  muster_chief_registry_release (f.registry, "model 7", 1);
+  g_string_truncate (f.told, 0);
+
+  MUSTER_EXPECT_EQ (claim_model (&f, "one more", "", NULL), (gint64)2);
+
+  MUSTER_EXPECT_STREQ (f.told->str, "model 8 changed; one more claimed");
+  MUSTER_EXPECT_FALSE (is_known (&f, "model 8"));
+  MUSTER_EXPECT_TRUE (is_known (&f, "model 7"));
+}
+
+/* What ten thousand dead names once did: nobody else could ever claim. */
+MUSTER_TEST (ChiefRegistry, has_room_after_ten_thousand_chiefs_that_died)
+{
+  g_auto (Fixture) f = fixture ();
+  fill (&f);
+  for (int i = 0; i < 4; i++) {
+    pass (&f, 14);
+    (void)muster_chief_registry_expire (f.registry);
+  }
+
+  EXPECT_CLAIM (&f, "host:2", 0, 2);
+}
+
+MUSTER_TEST (ChiefRegistry, forgets_no_prepared_model_and_jobs_that_are_over_last)
+{
+  g_auto (Fixture) f = fixture ();
+  fill (&f);
+  set_phase (&f, "model 1", 1, MUSTER_CHIEF_PREPARED);
+  set_phase (&f, "model 2", 1, MUSTER_CHIEF_OVER);
+  muster_chief_registry_release (f.registry, "model 1", 1);
+  muster_chief_registry_release (f.registry, "model 2", 1);
+  pass (&f, 1);
+  muster_chief_registry_release (f.registry, "model 3", 1);
+
+  MUSTER_EXPECT_EQ (claim_model (&f, "one more", "", NULL), (gint64)2);
+  MUSTER_EXPECT_FALSE (is_known (&f, "model 3"));
+  MUSTER_EXPECT_TRUE (is_known (&f, "model 2"));
+  MUSTER_EXPECT_EQ (claim_model (&f, "and another", "", NULL), (gint64)2);
+  MUSTER_EXPECT_FALSE (is_known (&f, "model 2"));
+  EXPECT_REFUSED (claim_model (&f, "a third", "", &error_), MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                  "10000");
+  MUSTER_EXPECT_TRUE (is_known (&f, "model 1"));
+}
+
+/* A chief that was replaced doesn't get its model back because the model was forgotten. */
+MUSTER_TEST (ChiefRegistry, refuses_epochs_below_those_of_forgotten_models)
+{
+  g_auto (Fixture) f = fixture ();
+  fill (&f);
+  MUSTER_EXPECT_EQ (claim_epoch (&f, "model 8", 5, NULL), (gint64)5);
+  muster_chief_registry_release (f.registry, "model 8", 5);
+  MUSTER_EXPECT_EQ (claim_model (&f, "one more", "", NULL), (gint64)6);
+  muster_chief_registry_release (f.registry, "model 9", 1);
+  muster_chief_registry_release (f.registry, "model 10", 1);
+
+  EXPECT_REFUSED (claim_epoch (&f, "model 8", 4, &error_), MUSTER_ERROR_FAILED_PRECONDITION,
+                  "may be a replaced chief's");
+  MUSTER_EXPECT_EQ (claim_epoch (&f, "model 8", 5, NULL), (gint64)5);
+  MUSTER_EXPECT_EQ (claim_model (&f, "new", "", NULL), (gint64)6);
+}
+
+/* Whoever claims the highest epoch there is takes none from others. */
+MUSTER_TEST (ChiefRegistry, has_epochs_left_above_the_highest_that_can_be_claimed)
+{
+  g_auto (Fixture) f = fixture ();
+  const gint64 highest = G_MAXINT64 / 2;
+  fill (&f);
+  MUSTER_EXPECT_EQ (claim_epoch (&f, "model 8", highest, NULL), highest);
+  muster_chief_registry_release (f.registry, "model 8", highest);
+
+  MUSTER_EXPECT_EQ (claim_model (&f, "one more", "", NULL), highest + 1);
+
+  muster_chief_registry_release (f.registry, "one more", highest + 1);
+  MUSTER_EXPECT_EQ (claim_epoch (&f, "one more", highest + 1, NULL), highest + 1);
+  EXPECT_REFUSED (claim_epoch (&f, "one more", highest + 2, &error_), MUSTER_ERROR_INVALID_ARGUMENT,
+                  "epoch");
 }
 
 /* Many claim at once: each epoch is given once, and the board ends with the highest. */
