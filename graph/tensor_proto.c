@@ -472,15 +472,43 @@ put_shape (GByteArray *out, const MusterTensor *tensor)
 #define BY_REFERENCE_FROM 4096
 
 static void
+put_string (MusterRope *rope, MusterTensor *tensor, MusterString string)
+{
+  if (string.size < BY_REFERENCE_FROM) {
+    muster_proto_put_bytes (muster_rope_tail (rope), FIELD_STRING, string.data, string.size);
+    return;
+  }
+  muster_proto_put_head (muster_rope_tail (rope), FIELD_STRING, string.size);
+  g_autoptr (GBytes) bytes = g_bytes_new_with_free_func (
+      string.data, string.size, (GDestroyNotify)muster_tensor_unref, muster_tensor_ref (tensor));
+  muster_rope_append (rope, bytes);
+}
+
+/* What a piece of a message takes, whose bytes are elsewhere. */
+#define PIECE_SIZE 256
+
+gsize
+muster_tensor_proto_copied_size (const MusterTensor *tensor)
+{
+  const gsize size = muster_tensor_proto_size (tensor), n_bytes = muster_tensor_n_bytes (tensor);
+  gsize by_reference = n_bytes >= BY_REFERENCE_FROM ? n_bytes - PIECE_SIZE : 0;
+  for (gint64 i = 0;
+       muster_tensor_dtype (tensor) == MUSTER_STRING && i < muster_tensor_n_elements (tensor);
+       i++) {
+    const gsize own = muster_tensor_string (tensor, i).size;
+    by_reference += own >= BY_REFERENCE_FROM ? own - PIECE_SIZE : 0;
+  }
+  return size - by_reference;
+}
+
+static void
 put_elements (MusterRope *rope, MusterTensor *tensor)
 {
   const gsize n_bytes = muster_tensor_n_bytes (tensor);
   GByteArray *out = muster_rope_tail (rope);
   if (muster_tensor_dtype (tensor) == MUSTER_STRING) {
-    for (gint64 i = 0; i < muster_tensor_n_elements (tensor); i++) {
-      const MusterString string = muster_tensor_string (tensor, i);
-      muster_proto_put_bytes (out, FIELD_STRING, string.data, string.size);
-    }
+    for (gint64 i = 0; i < muster_tensor_n_elements (tensor); i++)
+      put_string (rope, tensor, muster_tensor_string (tensor, i));
   } else if (n_bytes >= BY_REFERENCE_FROM) {
     muster_proto_put_head (out, FIELD_CONTENT, n_bytes);
     g_autoptr (GBytes) bytes = muster_tensor_to_bytes (tensor);

@@ -37,6 +37,9 @@ void muster_tensor_proto_put (MusterRope *out, guint32 number, MusterTensor *ten
  * is far more than the tensor takes in memory. */
 gsize muster_tensor_proto_size (const MusterTensor *tensor);
 
+/* How much of it is copied. */
+gsize muster_tensor_proto_copied_size (const MusterTensor *tensor);
+
 /* A TensorProto message. */
 GBytes *muster_tensor_proto_write (MusterTensor *tensor);
 

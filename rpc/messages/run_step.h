@@ -9,7 +9,8 @@ G_BEGIN_DECLS
 /* Codecs of RunStep and RunCallable, for clients (encode requests, decode responses) and servers
  * (the reverse). They are hand-written, since these messages are frequent and their tensors may be
  * large. A decoded request is one allocation with its names; its tensors may be views of the
- * message's bytes. Sizes and UTF-8 are checked; errors are INVALID_ARGUMENT. */
+ * message's bytes. Sizes and UTF-8 are checked; errors are INVALID_ARGUMENT, or
+ * RESOURCE_EXHAUSTED over the limit of memory. */
 
 /* A step request. A decoded one owns its arrays; one to be encoded borrows everything. */
 typedef struct {
@@ -22,6 +23,7 @@ typedef struct {
   gint64 callable;           /* RunCallable: the handle */
   MusterTensor **bare_feeds; /* RunCallable: n_bare_feeds, in the callable's order */
   gsize n_bare_feeds;
+  gsize n_counted; /* bytes of a decoded one, in the process's memory */
 } MusterStepRequest;
 
 MusterStepRequest *muster_step_request_decode_run (GBytes *message, GError **error);

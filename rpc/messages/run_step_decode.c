@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory_account.h"
 #include "graph/run_options.h"
 
 /* A NamedTensorProto's two fields, as bytes in the message. */
@@ -164,6 +165,8 @@ count_fields (Layout *layout, GBytes *message, GError **error)
          refuse_message (layout->what, "it ends in the middle of a field", error);
 }
 
+#define SMALL 65536
+
 /* The struct, its arrays and its text in one allocation; all zero, so that it can be freed as it
  * is. */
 static MusterStepRequest *
@@ -173,8 +176,13 @@ allocate (const Layout *layout, Remainder *rest, GError **error)
   gsize n_pointers = n_bare + layout->n_fetches + layout->n_targets;
   gsize size = sizeof (MusterStepRequest) + n_feeds * sizeof (MusterFeed) +
                n_pointers * sizeof (gpointer) + layout->text;
+  /* A few names don't count: a step may free memory. */
+  const gsize n_counted = size > SMALL ? size : 0;
+  if (!muster_memory_take (MUSTER_MEMORY_MESSAGES, n_counted, error))
+    return NULL;
   MusterStepRequest *self = g_try_malloc0 (size);
   if (self == NULL) {
+    muster_memory_release (MUSTER_MEMORY_MESSAGES, n_counted);
     muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
                  "no memory for a %s of %" G_GSIZE_FORMAT " names", layout->what,
                  n_feeds + n_pointers);
@@ -185,6 +193,7 @@ allocate (const Layout *layout, Remainder *rest, GError **error)
   rest->fetches = (const char **)(rest->bare + n_bare);
   rest->targets = rest->fetches + layout->n_fetches;
   rest->text = (char *)(rest->targets + layout->n_targets);
+  self->n_counted = n_counted;
   self->session_handle = "";
   self->step =
       (MusterStep){.feeds = rest->feeds, .fetches = rest->fetches, .targets = rest->targets};
@@ -348,6 +357,7 @@ muster_step_request_free (MusterStepRequest *self)
   for (gsize i = 0; i < self->n_bare_feeds; i++)
     muster_tensor_unref (self->bare_feeds[i]);
   g_clear_pointer (&self->step.options, g_bytes_unref);
+  muster_memory_release (MUSTER_MEMORY_MESSAGES, self->n_counted);
   g_free (self);
 }
 

@@ -489,17 +489,22 @@ refuse_empty (MusterRpcCall *self)
   muster_rpc_call_refuse (self, error);
 }
 
-/* Counts the request in the process's memory. Small ones aren't refused: they may free some. */
+/* Small ones aren't refused: they may free some. */
+gboolean
+muster_rpc_call_count_memory (MusterRpcCall *self, gsize n_bytes, GError **error)
+{
+  if (n_bytes <= SMALL_MESSAGE)
+    muster_memory_add (MUSTER_MEMORY_MESSAGES, n_bytes);
+  else if (!muster_memory_take (MUSTER_MEMORY_MESSAGES, n_bytes, error))
+    return FALSE;
+  self->n_counted += n_bytes;
+  return TRUE;
+}
+
 static gboolean
 admit_message (MusterRpcCall *self, GError **error)
 {
-  const gsize size = grpc_byte_buffer_length (self->request);
-  if (size <= SMALL_MESSAGE)
-    muster_memory_add (MUSTER_MEMORY_MESSAGES, size);
-  else if (!muster_memory_take (MUSTER_MEMORY_MESSAGES, size, error))
-    return FALSE;
-  self->n_counted = size;
-  return TRUE;
+  return muster_rpc_call_count_memory (self, grpc_byte_buffer_length (self->request), error);
 }
 
 typedef struct {

@@ -111,6 +111,10 @@ const char *muster_rpc_call_peer (MusterRpcCall *self);
  * as there are any. (transfer full) */
 char *muster_rpc_call_describe (MusterRpcCall *self);
 
+/* Counts bytes in the process's memory as the call's, until it is gone. Over the limit of memory, a
+ * few are counted too: RESOURCE_EXHAUSTED if they are many. Before the call is answered. */
+gboolean muster_rpc_call_count_memory (MusterRpcCall *self, gsize n_bytes, GError **error);
+
 /* Answers a unary call. The pieces aren't copied. */
 void muster_rpc_call_reply (MusterRpcCall *self, MusterRope *reply);
 /* Ends a unary call or a stream with a status (NULL: OK, for a stream). */

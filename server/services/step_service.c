@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "graph/positioned_step.h"
 #include "graph/run_options.h"
+#include "graph/tensor_proto.h"
 #include "rpc/messages/run_step.h"
 #include "rpc/proto/master.pb-c.h"
 #include "server/core/server_private.h"
@@ -73,6 +74,21 @@ typedef struct {
   gboolean is_step;           /* it counts among the server's steps */
   gboolean is_lasting;        /* it is run to its end */
 } Admission;
+
+/* What a fetch takes in a response, with its name. */
+#define PIECE_SIZE 256
+
+/* Counts what the response takes beside its tensors, until it is sent. What is copied into it grows
+ * in an array that may be twice as large. A few bytes of a repeated string may be gigabytes in it.
+ */
+static gboolean
+count_response (MusterRpcCall *call, MusterTensor *const *tensors, gsize n, GError **error)
+{
+  gsize n_bytes = n * PIECE_SIZE;
+  for (gsize i = 0; i < n && n_bytes < G_MAXINT32; i++)
+    n_bytes += 2 * muster_tensor_proto_copied_size (tensors[i]);
+  return muster_rpc_call_count_memory (call, n_bytes, error);
+}
 
 /* An admitted request: a use of its session and, if it is a step, one of the server's steps. */
 typedef struct {
@@ -184,8 +200,9 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
           : muster_session_run_part (served->session, read->partial_run, step, tensors, &metadata,
                                      cancellable, &error);
   leave (&self);
-  if (done && muster_step_response_encode_run (&rope, step->fetches, tensors, step->n_fetches,
-                                               metadata, &error))
+  if (done && count_response (call, tensors, step->n_fetches, &error) &&
+      muster_step_response_encode_run (&rope, step->fetches, tensors, step->n_fetches, metadata,
+                                       &error))
     muster_rpc_call_reply (call, &rope);
   else
     reply_step_error (served, call, in_body, error);
@@ -347,7 +364,7 @@ reply_callable (Admitted *self, MusterRpcCall *call, const MusterStepRequest *re
                                                read->n_bare_feeds, deadline_us, tensors, &metadata,
                                                cancellable, &error);
   leave (self);
-  if (done &&
+  if (done && count_response (call, tensors, callable->n_fetches, &error) &&
       muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata, &error))
     muster_rpc_call_reply (call, &rope);
   else
