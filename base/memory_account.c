@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/log.h"
 
+#include <malloc.h>
+
 /* What a thread counts on its own. An addition to a counter that all threads share takes as long as
  * a small tensor's allocation. */
 #define BATCH ((gssize)16 << 10)
@@ -19,13 +21,14 @@ static _Thread_local Local local;
 static gssize used[MUSTER_N_MEMORY_USES]; /* atomic */
 static gssize in_all;                     /* atomic: their sum */
 static gsize limit;                       /* atomic */
+static gsize freed;                       /* atomic: bytes since malloc () gave some back */
 static guint64 n_refused;                 /* atomic */
 static void (*reserve) (void);            /* atomic */
 
 const char *
 muster_memory_use_name (MusterMemoryUse use)
 {
-  static const char *const names[] = {"tensors", "graphs", "resources", "messages"};
+  static const char *const names[] = {"tensors", "graphs", "resources", "messages", "operations"};
   G_STATIC_ASSERT (G_N_ELEMENTS (names) == MUSTER_N_MEMORY_USES);
   return names[use];
 }
@@ -48,11 +51,27 @@ muster_memory_set_reserve (void (*free_reserve) (void))
   __atomic_store_n (&reserve, free_reserve, __ATOMIC_RELEASE);
 }
 
+/* malloc () keeps freed memory for the threads that it was freed by. Others get more from the
+ * system, until the process has far more than it uses: so it gives that back each time that this
+ * fraction of the limit has been freed. */
+#define FREED_SHARE 8
+
+static __attribute__ ((noinline)) void
+note_freed (gsize n_bytes, gsize most)
+{
+  if (__atomic_add_fetch (&freed, n_bytes, __ATOMIC_RELAXED) >= most / FREED_SHARE &&
+      __atomic_exchange_n (&freed, 0, __ATOMIC_RELAXED) >= most / FREED_SHARE)
+    (void)malloc_trim (0);
+}
+
 static void
 change (MusterMemoryUse use, gssize by)
 {
+  const gsize most = __atomic_load_n (&limit, __ATOMIC_RELAXED);
   (void)__atomic_add_fetch (&used[use], by, __ATOMIC_RELAXED);
   (void)__atomic_add_fetch (&in_all, by, __ATOMIC_RELAXED);
+  if (by < 0 && most > 0)
+    note_freed ((gsize)-by, most);
 }
 
 static void
@@ -165,7 +184,7 @@ gboolean
 muster_memory_take (MusterMemoryUse use, gsize n_bytes, GError **error)
 {
   const gsize most = __atomic_load_n (&limit, __ATOMIC_RELAXED);
-  if (most == 0) {
+  if (most == 0 || n_bytes == 0) {
     muster_memory_add (use, n_bytes);
     return TRUE;
   }
@@ -190,6 +209,13 @@ guint64
 muster_memory_used_in_all (void)
 {
   return read_counter (&in_all);
+}
+
+gsize
+muster_memory_left (void)
+{
+  const guint64 most = muster_memory_limit ();
+  return most == 0 ? G_MAXSIZE : (gsize)(most - MIN (muster_memory_used_in_all (), most));
 }
 
 guint64

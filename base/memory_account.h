@@ -12,17 +12,18 @@ G_BEGIN_DECLS
  * figure may be off by 16 KiB for each. */
 
 typedef enum {
-  MUSTER_MEMORY_TENSORS,   /* elements, and the buffers kept for the next ones */
-  MUSTER_MEMORY_GRAPHS,    /* graphs and compiled steps; what sessions share counts once */
-  MUSTER_MEMORY_RESOURCES, /* lookup tables */
-  MUSTER_MEMORY_MESSAGES,  /* requests, and the tensors that still refer to their bytes */
+  MUSTER_MEMORY_TENSORS,    /* elements, and the buffers kept for the next ones */
+  MUSTER_MEMORY_GRAPHS,     /* graphs and compiled steps; what sessions share counts once */
+  MUSTER_MEMORY_RESOURCES,  /* lookup tables, queues */
+  MUSTER_MEMORY_MESSAGES,   /* requests, and the tensors that still refer to their bytes */
+  MUSTER_MEMORY_OPERATIONS, /* working space of the operations that run (base/budget.h) */
   MUSTER_N_MEMORY_USES,
 } MusterMemoryUse;
 
 /* "tensors", "graphs", … */
 const char *muster_memory_use_name (MusterMemoryUse use);
 
-/* 0: none, the default. */
+/* 0: none, the default. With a limit, freed memory goes back to the system sooner. */
 void muster_memory_set_limit (guint64 n_bytes);
 guint64 muster_memory_limit (void);
 
@@ -34,6 +35,8 @@ void muster_memory_release (MusterMemoryUse use, gsize n_bytes);
 
 guint64 muster_memory_used (MusterMemoryUse use);
 guint64 muster_memory_used_in_all (void);
+/* The bytes below the limit; G_MAXSIZE without one. */
+gsize muster_memory_left (void);
 /* How often bytes were refused. */
 guint64 muster_memory_n_refused (void);
 

@@ -50,7 +50,7 @@ MODULES = {
     "engine/kernels/data_flow": ["base", "graph", "engine/resources", "engine/run", "engine/kernels/common"],
     "engine/kernels/io": ["base", "graph", "engine/run", "engine/kernels/common"],
     "engine/kernels/nn": ["engine/run", "engine/kernels/common"],
-    "engine/kernels/random": ["engine/run", "engine/kernels/common"],
+    "engine/kernels/random": ["base", "engine/run", "engine/kernels/common"],
     "engine/kernels/sparse": ["engine/resources", "engine/run", "engine/kernels/common", "engine/kernels/math"],
     "engine/kernels/state": ["checkpoint/format", "engine/resources", "engine/run", "engine/kernels/common", "engine/kernels/math", "engine/kernels/array"],
     "engine/kernels/string": ["graph", "engine/resources", "engine/run", "engine/kernels/common"],

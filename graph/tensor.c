@@ -100,17 +100,22 @@ inline_capacity (gsize n_stored)
   return MAX (n_stored, 1) + inline_alignment (n_stored) - 1;
 }
 
-/* A tensor whose data is the buffer (transfer full), or, without one, inline room for n_stored
- * bytes, or unset where with_data is FALSE. */
+/* What a tensor's own allocation takes in all. */
+static gsize
+own_size (int n_dims, gsize n_stored, gboolean is_inline)
+{
+  return head_size (n_dims) + (is_inline ? inline_capacity (n_stored) : 0);
+}
+
+/* A tensor whose own allocation is counted already, and whose data is the buffer (transfer full),
+ * or, without one, inline room for n_stored bytes, or unset where with_data is FALSE. */
 static MusterTensor *
 assemble (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, gsize n_stored,
           gboolean with_data, gpointer buffer)
 {
   const gsize head = head_size (n_dims), alignment = inline_alignment (n_stored);
   const gboolean is_inline = with_data && buffer == NULL;
-  const gsize capacity = is_inline ? inline_capacity (n_stored) : 0;
-  MusterTensor *self = g_malloc (head + capacity);
-  muster_memory_add (MUSTER_MEMORY_TENSORS, head + capacity);
+  MusterTensor *self = g_malloc (own_size (n_dims, n_stored, is_inline));
   self->ref_count = 1;
   self->store = is_inline ? STORE_INLINE : STORE_BUFFER;
   self->dtype = dtype;
@@ -129,6 +134,7 @@ assemble (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, 
 static MusterTensor *
 without_data (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, gsize n_stored)
 {
+  muster_memory_add (MUSTER_MEMORY_TENSORS, head_size (n_dims));
   return assemble (dtype, n_dims, dims, n_elements, n_stored, FALSE, NULL);
 }
 
@@ -140,6 +146,7 @@ allocate (MusterDType dtype, int n_dims, const gint64 *dims, gint64 n_elements, 
   gpointer buffer = NULL;
   if (n_stored > INLINE_MAX && (buffer = muster_buffer_alloc (n_stored)) == NULL)
     return NULL;
+  muster_memory_add (MUSTER_MEMORY_TENSORS, own_size (n_dims, n_stored, buffer == NULL));
   return assemble (dtype, n_dims, dims, n_elements, n_stored, TRUE, buffer);
 }
 
@@ -188,9 +195,14 @@ allocate_within (MusterBudget *budget, MusterDType dtype, int n_dims, const gint
                  gint64 n_elements, gsize n_bytes, GError **error)
 {
   gpointer buffer = NULL;
-  if (!muster_budget_take (budget, n_bytes, error) ||
+  if (!muster_budget_take_owned (budget, n_bytes, error) ||
       (n_bytes > INLINE_MAX && (buffer = muster_buffer_try_alloc (n_bytes, error)) == NULL))
     return NULL;
+  if (!muster_memory_take (MUSTER_MEMORY_TENSORS, own_size (n_dims, n_bytes, buffer == NULL),
+                           error)) {
+    muster_buffer_free (buffer, n_bytes);
+    return NULL;
+  }
   return assemble (dtype, n_dims, dims, n_elements, n_bytes, TRUE, buffer);
 }
 
@@ -469,10 +481,9 @@ muster_tensor_unref (MusterTensor *self)
 {
   if (self == NULL || !g_atomic_int_dec_and_test (&self->ref_count))
     return;
-  gsize size = head_size (self->n_dims);
+  const gsize size = own_size (self->n_dims, self->n_stored, self->store == STORE_INLINE);
   switch ((Store)self->store) {
   case STORE_INLINE:
-    size += inline_capacity (self->n_stored);
     break;
   case STORE_BUFFER:
     muster_buffer_free (self->data, self->n_stored);

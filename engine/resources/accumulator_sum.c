@@ -2,6 +2,7 @@
 #include "engine/resources/accumulator_sum.h"
 
 #include "base/error.h"
+#include "base/memory_account.h"
 
 #include <string.h>
 
@@ -11,6 +12,8 @@ muster_accumulator_sum_clear (MusterAccumulatorSum *self)
   g_clear_pointer (&self->values, muster_tensor_unref);
   g_clear_pointer (&self->indices, muster_tensor_unref);
   g_clear_pointer (&self->counts, g_free);
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, self->n_counted);
+  self->n_counted = 0;
 }
 
 /* to = a + b; each may be the same memory as to. half is rounded after each operation, as Eigen
@@ -214,12 +217,14 @@ muster_accumulator_sum_add_rows (MusterAccumulatorSum *self, MusterTensor *indic
       muster_tensor_dtype (values), muster_tensor_n_dims (values), dims, error);
   g_autoptr (MusterTensor) places =
       sums != NULL ? muster_tensor_try_new (MUSTER_INT64, 1, &n, error) : NULL;
-  g_autofree gint32 *counts = places != NULL ? g_try_new (gint32, (gsize)n + 1) : NULL;
-  if (counts == NULL) {
-    if (places != NULL)
-      muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                   "not enough memory for %" G_GINT64_FORMAT " accumulated rows", n);
+  const gsize n_counted = ((gsize)n + 1) * sizeof (gint32);
+  if (places == NULL || !muster_memory_take (MUSTER_MEMORY_RESOURCES, n_counted, error))
     return FALSE;
+  g_autofree gint32 *counts = g_try_malloc (n_counted);
+  if (counts == NULL) {
+    muster_memory_release (MUSTER_MEMORY_RESOURCES, n_counted);
+    return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                        "not enough memory for %" G_GINT64_FORMAT " accumulated rows", n);
   }
   const gint64 n_row = row_length (values);
   const Merged to = {.dtype = muster_tensor_dtype (values),
@@ -232,7 +237,8 @@ muster_accumulator_sum_add_rows (MusterAccumulatorSum *self, MusterTensor *indic
   muster_accumulator_sum_clear (self);
   *self = (MusterAccumulatorSum){.values = g_steal_pointer (&sums),
                                  .indices = g_steal_pointer (&places),
-                                 .counts = g_steal_pointer (&counts)};
+                                 .counts = g_steal_pointer (&counts),
+                                 .n_counted = n_counted};
   return TRUE;
 }
 

@@ -12,6 +12,7 @@ typedef struct {
   MusterTensor *values;  /* (owned) (nullable) */
   MusterTensor *indices; /* (owned) (nullable) of a sparse one: int64 */
   gint32 *counts;        /* (owned) (nullable) number of additions to each row; NULL: 1 */
+  gsize n_counted;       /* their bytes, in the process's memory */
 } MusterAccumulatorSum;
 
 void muster_accumulator_sum_clear (MusterAccumulatorSum *self);

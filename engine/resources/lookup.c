@@ -340,7 +340,7 @@ static MusterTensor *
 row_tensor (const MusterLookupStore *store, guint32 position)
 {
   const gint64 n = (gint64)store->n_row;
-  MusterBudget budget = {.limit = MAX_SHOWN};
+  g_auto (MusterBudget) budget = {.limit = MAX_SHOWN};
   MusterLookupRows rows;
   if (!muster_lookup_rows_begin (&rows, store->value_dtype, 1, &n, &budget, NULL))
     return NULL;

@@ -174,9 +174,11 @@ buckets_begin (const MusterDenseTable *self, Buckets *buckets, gint64 n, MusterB
   if (n > G_MAXINT32 || key_size (self) > G_MAXINT32 || self->row_size > G_MAXINT32)
     return out_of_memory (error, n);
   if (buckets_count (self, buckets, error) &&
-      (buckets->state = muster_budget_alloc0 (budget, (gsize)n, 1, error)) != NULL &&
-      (buckets->keys = muster_budget_alloc0 (budget, (gsize)n, key_size (self), error)) != NULL &&
-      (buckets->values = muster_budget_alloc0 (budget, (gsize)n, self->row_size, error)) != NULL)
+      (buckets->state = muster_budget_alloc0_owned (budget, (gsize)n, 1, error)) != NULL &&
+      (buckets->keys = muster_budget_alloc0_owned (budget, (gsize)n, key_size (self), error)) !=
+          NULL &&
+      (buckets->values = muster_budget_alloc0_owned (budget, (gsize)n, self->row_size, error)) !=
+          NULL)
     return TRUE;
   buckets->n = 0;
   buckets_clear (self, buckets);
@@ -189,7 +191,7 @@ copy_string (MusterString from, MusterString *to, MusterBudget *budget, GError *
 {
   if (!muster_memory_take (MUSTER_MEMORY_RESOURCES, from.size + 1, error))
     return FALSE;
-  char *copy = muster_budget_alloc (budget, from.size + 1, 1, error);
+  char *copy = muster_budget_alloc_owned (budget, from.size + 1, 1, error);
   if (copy == NULL) {
     muster_memory_release (MUSTER_MEMORY_RESOURCES, from.size + 1);
     return FALSE;

@@ -90,18 +90,29 @@ resize (gpointer *array, guint64 n, gsize size)
   return TRUE;
 }
 
-/* Counts the arrays of so many entries in place of those of now. */
+/* Counts the arrays of so many entries, beside those of now while they are copied. */
 static gboolean
-count_arrays (MusterLookupStore *self, guint32 capacity, GError **error)
+count_arrays (const MusterLookupStore *self, guint32 capacity, gsize *n_counted, GError **error)
 {
   const gsize each = 2 * sizeof (guint32) + sizeof *self->hashes + key_size (self) + self->row_size;
-  gsize n_bytes;
-  if (!g_size_checked_mul (&n_bytes, capacity, each))
-    n_bytes = G_MAXSIZE;
-  if (n_bytes > self->n_counted &&
-      !muster_memory_take (MUSTER_MEMORY_RESOURCES, n_bytes - self->n_counted, error))
+  if (!g_size_checked_mul (n_counted, capacity, each))
+    *n_counted = G_MAXSIZE;
+  return muster_memory_take (MUSTER_MEMORY_RESOURCES, *n_counted, error);
+}
+
+/* Moves the arrays to larger ones. On failure, those of now stay; some may have grown. */
+static gboolean
+move_arrays (MusterLookupStore *self, guint32 capacity)
+{
+  guint32 *buckets = g_try_new0 (guint32, (gsize)capacity * 2);
+  if (buckets == NULL || !resize ((gpointer *)&self->hashes, capacity, sizeof *self->hashes) ||
+      !resize (&self->keys, capacity, key_size (self)) ||
+      !resize ((gpointer *)&self->rows, capacity, self->row_size)) {
+    g_free (buckets);
     return FALSE;
-  self->n_counted = MAX (n_bytes, self->n_counted);
+  }
+  g_free (self->buckets);
+  self->buckets = buckets;
   return TRUE;
 }
 
@@ -125,22 +136,19 @@ muster_lookup_store_reserve (MusterLookupStore *self, gint64 n, MusterBudget *bu
   if (n > MAX_ENTRIES - self->n)
     return out_of_memory (error, self->n + n);
   guint32 capacity = MAX (self->capacity, MIN_ENTRIES);
+  gsize n_counted;
   while (capacity < self->n + (guint32)n)
     capacity *= 2;
-  if (!muster_budget_take_items (
+  if (!muster_budget_take_owned_items (
           budget, capacity, 2 * sizeof (guint32) + sizeof *self->hashes + key_size (self), error) ||
-      !muster_budget_take_items (budget, capacity, self->row_size, error) ||
-      !count_arrays (self, capacity, error))
+      !muster_budget_take_owned_items (budget, capacity, self->row_size, error) ||
+      !count_arrays (self, capacity, &n_counted, error))
     return FALSE;
-  guint32 *buckets = g_try_new0 (guint32, (gsize)capacity * 2);
-  if (buckets == NULL || !resize ((gpointer *)&self->hashes, capacity, sizeof *self->hashes) ||
-      !resize (&self->keys, capacity, key_size (self)) ||
-      !resize ((gpointer *)&self->rows, capacity, self->row_size)) {
-    g_free (buckets);
+  const gboolean has_moved = move_arrays (self, capacity);
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, has_moved ? self->n_counted : n_counted);
+  if (!has_moved)
     return out_of_memory (error, self->n + n);
-  }
-  g_free (self->buckets);
-  self->buckets = buckets;
+  self->n_counted = n_counted;
   self->n_buckets = capacity * 2;
   self->capacity = capacity;
   for (guint32 i = 0; i < self->n; i++)
@@ -197,7 +205,7 @@ copy_string (MusterString from, MusterString *to, MusterBudget *budget, GError *
 {
   if (!muster_memory_take (MUSTER_MEMORY_RESOURCES, from.size, error))
     return FALSE;
-  char *data = from.size > 0 ? muster_budget_alloc (budget, from.size, 1, error) : NULL;
+  char *data = from.size > 0 ? muster_budget_alloc_owned (budget, from.size, 1, error) : NULL;
   if (from.size > 0 && data == NULL) {
     muster_memory_release (MUSTER_MEMORY_RESOURCES, from.size);
     return FALSE;

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/resources/resource.h"
 
+#include "base/memory_account.h"
+
+#include <string.h>
+
+/* What a resource takes beside its names and what grows: its contents, its place in a table. */
+#define FIXED_SIZE 1024
+
 struct _MusterResource {
   gatomicrefcount refs;
   const MusterResourceType *type; /* (not owned) */
   char *container;                /* (owned) */
   char *name;                     /* (owned) */
   gpointer data;                  /* (owned) the type's contents */
+  gsize n_counted;                /* bytes, in the process's memory */
 };
 
 MusterResource *
@@ -19,6 +27,8 @@ muster_resource_new (const MusterResourceType *type, const char *container, cons
   self->container = g_strdup (container);
   self->name = g_strdup (name);
   self->data = data;
+  self->n_counted = FIXED_SIZE + strlen (container) + 2 * strlen (name);
+  muster_memory_add (MUSTER_MEMORY_RESOURCES, self->n_counted);
   return self;
 }
 
@@ -37,6 +47,7 @@ muster_resource_unref (MusterResource *self)
   self->type->free (self->data);
   g_free (self->container);
   g_free (self->name);
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, self->n_counted);
   g_free (self);
 }
 

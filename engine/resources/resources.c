@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/resources/resources.h"
 
+#include "base/memory_account.h"
 #include "engine/resources/variable_private.h"
 
 #include <string.h>
+
+/* What is certainly needed for a variable or a resource, beside its name. */
+#define SMALLEST 256
 
 struct _MusterResources {
   gatomicrefcount refs;
@@ -124,9 +128,23 @@ muster_resources_hash (const char *container, const char *name, gboolean is_reso
   return g_str_hash (name) * 31 + g_str_hash (container) + (guint)is_resource;
 }
 
-static MusterVariable *
-add_variable (MusterResources *self, const MusterVariableRequest *wanted, guint hash)
+/* Whether something may be added that is counted with its name; most is known only then. */
+static gboolean
+has_room (const char *name, GError **error)
 {
+  const gsize n_bytes = strlen (name) + SMALLEST;
+  if (!muster_memory_take (MUSTER_MEMORY_RESOURCES, n_bytes, error))
+    return FALSE;
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, n_bytes);
+  return TRUE;
+}
+
+static MusterVariable *
+add_variable (MusterResources *self, const MusterVariableRequest *wanted, guint hash,
+              GError **error)
+{
+  if (!has_room (wanted->name, error))
+    return NULL;
   gint64 dims[MUSTER_MAX_DIMS];
   int n_dims = muster_node_shape (wanted->def, "shape", dims, MUSTER_MAX_DIMS);
   if (n_dims > MUSTER_MAX_DIMS)
@@ -156,13 +174,13 @@ find_variable (MusterResources *self, const MusterVariableRequest *wanted, GErro
                    .hash = hash};
   Entry *entry = g_hash_table_lookup (self->variables, &key);
   if (entry == NULL)
-    return add_variable (self, wanted, hash);
+    return add_variable (self, wanted, hash, error);
   const MusterDType dtype = muster_variable_dtype (entry->variable);
   if (dtype == wanted->dtype)
     return muster_variable_ref (entry->variable);
   /* A variable without a value may be replaced. */
   if (!muster_variable_is_initialized (entry->variable))
-    return add_variable (self, wanted, hash);
+    return add_variable (self, wanted, hash, error);
   muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                "Variable '%s' in container '%s' holds %s, but is wanted as %s: two variables share "
                "a name, or the master still holds another model's (reset it)",
@@ -194,6 +212,8 @@ static MusterResource *
 add_resource (MusterResources *self, const MusterResourceRequest *wanted, GError **error)
 {
   static guint last_private; /* atomic */
+  if (!has_room (wanted->name, error))
+    return NULL;
   g_autofree char *numbered =
       wanted->is_private
           ? g_strdup_printf ("_%u_%s", g_atomic_int_add (&last_private, 1), wanted->name)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/resources/variable.h"
 
+#include "base/memory_account.h"
 #include "engine/resources/variable_private.h"
 
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 struct _MusterVariable {
   gatomicrefcount refs;
+  gsize n_counted; /* bytes of it, without its value, in the process's memory */
   MusterDType dtype;
   gboolean is_resource;
   int n_dims;   /* as declared; -1: unknown */
@@ -20,6 +22,9 @@ struct _MusterVariable {
   gint was_refused;     /* atomic: there was no memory for the last update's copy */
 };
 
+/* What a variable takes in the table of its master. */
+#define ENTRY_SIZE 96
+
 static _Thread_local guint64 version;
 
 MusterVariable *
@@ -30,6 +35,8 @@ muster_variable_new (const char *container, const char *name, MusterDType dtype,
   const gsize dims_size = (gsize)MAX (n_dims, 0) * sizeof *dims, name_size = strlen (name) + 1;
   MusterVariable *self = g_malloc0 (sizeof *self + dims_size + name_size);
   g_atomic_ref_count_init (&self->refs);
+  self->n_counted = sizeof *self + dims_size + name_size + ENTRY_SIZE;
+  muster_memory_add (MUSTER_MEMORY_RESOURCES, self->n_counted);
   self->dtype = dtype;
   self->is_resource = is_resource;
   self->n_dims = n_dims;
@@ -70,6 +77,7 @@ muster_variable_unref (MusterVariable *self)
   muster_tensor_unref (self->value);
   g_mutex_clear (&self->lock);
   g_ref_string_release (self->container);
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, self->n_counted);
   g_free (self);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory_account.h"
 #include "base/parallel.h"
 #include "engine/resources/variable_private.h"
 #include "engine/run/core_ops.h"
@@ -45,20 +46,38 @@ muster_slot_handle_text (const MusterSlot *slot)
 
 /* --- creating and freeing a run --- */
 
+gsize
+muster_kernel_size (guint32 max_inputs)
+{
+  return sizeof (MusterKernel) + 2 * max_inputs * sizeof (MusterTensor *);
+}
+
 MusterKernel *
 muster_kernel_new (MusterRun *run, guint32 max_inputs)
 {
-  MusterKernel *k = g_malloc0 (sizeof *k + 2 * max_inputs * sizeof (MusterTensor *));
+  MusterKernel *k = g_malloc0 (muster_kernel_size (max_inputs));
   k->run = run;
   k->inputs = (MusterTensor **)(k + 1);
   k->held = k->inputs + max_inputs;
   return k;
 }
 
-static MusterRun *
-scratch_new (const MusterPlan *plan)
+/* With what it needs once a kernel is suspended, beside the kernel. */
+static gsize
+scratch_size (const MusterPlan *plan)
 {
+  return sizeof (MusterRun) + (plan->n_slots + 1) * sizeof (MusterSlot) +
+         muster_kernel_size (plan->max_inputs) + plan->n_nodes * (plan->has_switch ? 2 : 1);
+}
+
+static MusterRun *
+scratch_new (const MusterPlan *plan, GError **error)
+{
+  const gsize n_counted = scratch_size (plan);
+  if (!muster_memory_take (MUSTER_MEMORY_GRAPHS, n_counted, error))
+    return NULL;
   MusterRun *self = g_new0 (MusterRun, 1);
+  self->n_counted = n_counted;
   self->slots = g_new0 (MusterSlot, plan->n_slots + 1);
   self->kernel = muster_kernel_new (self, plan->max_inputs);
   if (plan->has_switch)
@@ -78,19 +97,20 @@ muster_run_free_scratch (MusterRun *self)
   g_free (self->kernel);
   g_free (self->dead);
   g_free (self->slots);
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, self->n_counted);
   g_free (self);
 }
 
 /* The memory of a run that has ended, or new memory. */
 static MusterRun *
-take_scratch (MusterPlan *plan, const MusterRunContext *context)
+take_scratch (MusterPlan *plan, const MusterRunContext *context, GError **error)
 {
   MusterRun *self = NULL;
   for (int i = 0; i < MUSTER_N_SPARES && self == NULL; i++)
     if (__atomic_load_n (&plan->spares[i], __ATOMIC_RELAXED) != NULL)
       self = __atomic_exchange_n (&plan->spares[i], NULL, __ATOMIC_ACQ_REL);
-  if (self == NULL)
-    self = scratch_new (plan);
+  if (self == NULL && (self = scratch_new (plan, error)) == NULL)
+    return NULL;
   self->plan = muster_plan_ref (plan);
   self->context = *context;
   return self;
@@ -118,7 +138,8 @@ muster_run_free (MusterRun *self)
   self->values_changed = self->has_changed = self->has_written = FALSE;
   self->end_by_us = 0;
   self->stop = MUSTER_STOP_NONE;
-  for (int i = 0; i < MUSTER_N_SPARES && self != NULL && plan->n_slots <= MAX_SPARE_SLOTS; i++) {
+  const gboolean is_spare = plan->n_slots <= MAX_SPARE_SLOTS && self->kernel != NULL;
+  for (int i = 0; i < MUSTER_N_SPARES && self != NULL && is_spare; i++) {
     MusterRun *empty = NULL;
     if (__atomic_compare_exchange_n (&plan->spares[i], &empty, self, FALSE, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
@@ -191,8 +212,8 @@ MusterRun *
 muster_run_new (MusterPlan *plan, const MusterRunFeeds *feeds, const MusterRunContext *context,
                 GError **error)
 {
-  MusterRun *self = take_scratch (plan, context);
-  if (feeds == NULL || feed_all (self, feeds, error))
+  MusterRun *self = take_scratch (plan, context, error);
+  if (self == NULL || feeds == NULL || feed_all (self, feeds, error))
     return self;
   muster_run_free (self);
   return NULL;
@@ -485,6 +506,8 @@ muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error)
   MusterRun *run = k->run;
   k->has_random = FALSE;
   release_held (k);
+  if (G_UNLIKELY (k->budget.counted > 0))
+    muster_budget_clear (&k->budget);
   if (ok && check_outputs (k, &error)) {
     set_done (k);
     return TRUE;

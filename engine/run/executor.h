@@ -19,7 +19,8 @@ typedef struct {
   MusterTensor *const *bare; /* if named is NULL */
 } MusterRunFeeds;
 
-/* A run of plan, with memory from the plan's spares if available. INVALID_ARGUMENT for a feed with
+/* A run of plan, with memory from the plan's spares if available, else RESOURCE_EXHAUSTED over the
+ * limit of memory. INVALID_ARGUMENT for a feed with
  * a wrong dtype, or a shape that doesn't fit its placeholder. feeds is NULL for a run in parts. */
 MusterRun *muster_run_new (MusterPlan *plan, const MusterRunFeeds *feeds,
                            const MusterRunContext *context, GError **error);
@@ -34,7 +35,8 @@ gboolean muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *
  * they need. feed sets feed i, with the errors of muster_run_new (). go_on runs as far as possible
  * and sets *values_changed like execute; after a failure, or muster_run_fail (), the run has ended.
  * fetch returns plan->fetches[i] (transfer full). */
-MusterRun *muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context);
+MusterRun *muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context,
+                                    GError **error);
 gboolean muster_run_feed (MusterRun *self, guint32 i, MusterTensor *tensor, GError **error);
 gboolean muster_run_continue (MusterRun *self, gint64 deadline_us, GCancellable *cancellable,
                               MusterTrace *trace, gboolean *values_changed, GError **error);

@@ -2,6 +2,7 @@
 #include "engine/run/partial.h"
 
 #include "base/error.h"
+#include "base/memory_account.h"
 #include "base/wait.h"
 #include "engine/run/executor.h"
 #include "engine/run/plan.h"
@@ -14,8 +15,12 @@ typedef struct {
   gboolean is_used; /* already fed, or fetched */
 } Endpoint;
 
+/* The maximum memory of a name and its key in a GHashTable, beside its bytes. */
+#define ENTRY_SIZE 128
+
 struct _MusterPartial {
   gatomicrefcount refs;
+  gsize n_counted;      /* bytes of it, in the process's memory */
   MusterPlan *plan;     /* (owned) */
   MusterRun *run;       /* (owned) */
   MusterTrace *trace;   /* (owned) (nullable) */
@@ -42,13 +47,31 @@ add_endpoint (Endpoint *all, guint32 i, const char *name, GHashTable *by_name)
   return &all[i];
 }
 
-MusterPartial *
-muster_partial_new (MusterPlan *plan, const MusterStep *step, const MusterRunContext *context)
+/* Each name is there once, in the plan's key too, and in a table. */
+static gsize
+size_of (const MusterPlan *plan)
 {
+  return sizeof (MusterPartial) + g_bytes_get_size (plan->key) +
+         ((gsize)plan->n_feeds + plan->n_fetches) * (sizeof (Endpoint) + ENTRY_SIZE);
+}
+
+MusterPartial *
+muster_partial_new (MusterPlan *plan, const MusterStep *step, const MusterRunContext *context,
+                    GError **error)
+{
+  const gsize n_counted = size_of (plan);
+  if (!muster_memory_take (MUSTER_MEMORY_GRAPHS, n_counted, error))
+    return NULL;
+  MusterRun *run = muster_run_new_in_parts (plan, context, error);
+  if (run == NULL) {
+    muster_memory_release (MUSTER_MEMORY_GRAPHS, n_counted);
+    return NULL;
+  }
   MusterPartial *self = g_new0 (MusterPartial, 1);
+  self->n_counted = n_counted;
   g_atomic_ref_count_init (&self->refs);
   self->plan = muster_plan_ref (plan);
-  self->run = muster_run_new_in_parts (plan, context);
+  self->run = run;
   self->feeds = g_new0 (Endpoint, plan->n_feeds);
   self->fetches = g_new0 (Endpoint, plan->n_fetches);
   self->by_feed = g_hash_table_new (g_str_hash, g_str_equal);
@@ -84,6 +107,7 @@ muster_partial_unref (MusterPartial *self)
     g_free (self->fetches[i].name);
   g_free (self->feeds);
   g_free (self->fetches);
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, self->n_counted);
   muster_plan_unref (self->plan);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->is_free);

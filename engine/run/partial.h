@@ -13,9 +13,10 @@ G_BEGIN_DECLS
 typedef struct _MusterPartial MusterPartial;
 
 /* step is the one that plan was made for; its names are copied. context is borrowed until the
- * partial run is freed, except for what each part provides. */
+ * partial run is freed, except for what each part provides. RESOURCE_EXHAUSTED over the limit of
+ * memory. */
 MusterPartial *muster_partial_new (MusterPlan *plan, const MusterStep *step,
-                                   const MusterRunContext *context);
+                                   const MusterRunContext *context, GError **error);
 MusterPartial *muster_partial_ref (MusterPartial *self);
 void muster_partial_unref (MusterPartial *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterPartial, muster_partial_unref)

@@ -141,13 +141,14 @@ muster_plan_unref (MusterPlan *self)
   g_free (self);
 }
 
-/* Its arrays, and those of a run of it. */
+/* Its arrays. A run counts its own. */
 static gsize
 size_of_plan (const MusterPlan *self)
 {
-  const gsize n_slots = (gsize)self->n_slots + self->n_nodes;
   return self->n_nodes * (sizeof (MusterPlanNode) + 2 * sizeof (MusterPlanInput)) +
-         n_slots * (sizeof (MusterSlot) + sizeof (guint32)) + g_bytes_get_size (self->key);
+         ((gsize)self->n_slots + self->n_nodes) * sizeof (guint32) +
+         self->n_feeds * sizeof (MusterPlanFeed) + self->n_fetches * sizeof (MusterPlanFetch) +
+         g_bytes_get_size (self->key);
 }
 
 static gboolean

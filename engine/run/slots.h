@@ -49,10 +49,12 @@ struct _MusterRun {
   MusterPlan *plan; /* (owned) while it runs */
   MusterRunContext context;
   MusterSlot *slots;    /* (owned) the plan's n_slots */
-  MusterKernel *kernel; /* (owned) of the node being run */
+  MusterKernel *kernel; /* (owned) of the node being run; NULL: no memory for one, it has failed */
   guint8 *dead;         /* (owned) (nullable) by position, where the plan has a Switch */
   guint32 next;         /* position of the next node, while none waits */
   gboolean values_changed;
+  gsize n_counted;      /* bytes of this memory, in the process's, without those of: */
+  gsize n_suspended;    /* the kernels that took the place of suspended ones */
   GError *error;        /* (owned) (nullable) the first */
   gint stop;            /* atomic: MusterStop */
   gboolean has_written; /* once it was to stop: it has changed a variable */
@@ -102,6 +104,7 @@ void muster_run_free_scratch (MusterRun *self);
 /* --- executor.c runs nodes in order; suspended.c takes over once a kernel was suspended --- */
 
 MusterKernel *muster_kernel_new (MusterRun *run, guint32 max_inputs);
+gsize muster_kernel_size (guint32 max_inputs);
 /* Ends a kernel that has returned or was resumed. error: (transfer full) (nullable) of the
  * kernel. */
 gboolean muster_kernel_finish (MusterKernel *k, gboolean ok, GError *error);

@@ -3,6 +3,7 @@
  * the thread of the step's caller: the thread that resumes a kernel may hold locks, and mustn't be
  * delayed by the rest of the step. */
 #include "base/error.h"
+#include "base/memory_account.h"
 #include "base/wait.h"
 #include "engine/resources/variable_private.h"
 #include "engine/run/executor.h"
@@ -11,6 +12,23 @@
 #include "engine/run/trace.h"
 
 #include <string.h>
+
+/* Of the nodes that still run. Over the limit of memory, none does: many nodes may wait, each with
+ * room for the most inputs of any. */
+static MusterKernel *
+next_kernel (MusterRun *self)
+{
+  const guint32 max_inputs = self->plan->max_inputs;
+  GError *refused = NULL;
+  if (muster_memory_take (MUSTER_MEMORY_GRAPHS, muster_kernel_size (max_inputs), &refused)) {
+    self->n_suspended += muster_kernel_size (max_inputs);
+    return muster_kernel_new (self, max_inputs);
+  }
+  if (self->error == NULL)
+    self->error = g_steal_pointer (&refused);
+  g_clear_error (&refused);
+  return NULL;
+}
 
 void
 muster_run_suspend (MusterRun *self, MusterKernel *k)
@@ -26,7 +44,7 @@ muster_run_suspend (MusterRun *self, MusterKernel *k)
   g_ptr_array_add (self->suspended, k);
   g_mutex_unlock (&self->lock);
   self->n_waiting++;
-  self->kernel = muster_kernel_new (self, self->plan->max_inputs);
+  self->kernel = next_kernel (self);
 }
 
 void
@@ -34,6 +52,8 @@ muster_run_drop_suspended (MusterRun *self)
 {
   for (guint i = 0; self->suspended != NULL && i < self->suspended->len; i++)
     g_free (g_ptr_array_index (self->suspended, i));
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, self->n_suspended);
+  self->n_suspended = 0;
   g_clear_pointer (&self->suspended, g_ptr_array_unref);
   g_clear_pointer (&self->done, g_free);
   self->n_waiting = 0;
@@ -200,9 +220,11 @@ muster_run_notify (MusterRun *self)
 /* A run in parts records from the start which nodes are done, like a run with a suspended kernel.
  */
 MusterRun *
-muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context)
+muster_run_new_in_parts (MusterPlan *plan, const MusterRunContext *context, GError **error)
 {
-  MusterRun *self = muster_run_new (plan, NULL, context, NULL);
+  MusterRun *self = muster_run_new (plan, NULL, context, error);
+  if (self == NULL)
+    return NULL;
   self->done = g_malloc0 (plan->n_nodes + 1);
   self->suspended = g_ptr_array_new ();
   return self;

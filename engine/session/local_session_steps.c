@@ -174,7 +174,9 @@ muster_local_session_set_up_partial_run (MusterSession *session, const MusterSte
   g_autoptr (MusterPlan) plan = find_plan (self, step, error);
   if (plan == NULL)
     return NULL;
-  g_autoptr (MusterPartial) partial = muster_partial_new (plan, step, &context);
+  g_autoptr (MusterPartial) partial = muster_partial_new (plan, step, &context, error);
+  if (partial == NULL)
+    return NULL;
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   if (!check_open (self, error) || !check_partial_limit (self, error))
     return NULL;

@@ -17,27 +17,28 @@ static const char whole[] = "\x0a\x32"
                             "\x0a\7\x0a\5\x0a\1s\x12\0";
 
 static const MusterFeature *
-feature_at (GArray *features, guint i, const char *name)
+feature_at (const MusterText *features, gsize i, const char *name)
 {
-  const MusterFeature *feature = &g_array_index (features, MusterFeature, i);
+  const MusterFeature *feature = muster_example_feature (features, i);
   MUSTER_EXPECT_MEMEQ (feature->name.data, feature->name.size, name, strlen (name));
   return feature;
 }
 
 MUSTER_TEST (Example, has_its_features_in_their_order)
 {
-  g_autoptr (GArray) features = g_array_new (FALSE, FALSE, sizeof (MusterFeature));
+  g_auto (MusterBudget) budget = {.limit = 1 << 20};
+  g_auto (MusterText) features = {.budget = &budget};
   MusterString strings[2];
   gint64 ints[2];
   float number;
   MusterDType dtype;
-  MUSTER_ASSERT_TRUE (muster_example_read (BYTES (whole), NULL, features, NULL));
-  MUSTER_ASSERT_TRUE (features->len == 5);
-  const MusterString text = feature_at (features, 0, "s")->value;
-  const MusterString whole_numbers = feature_at (features, 1, "i")->value;
-  const MusterString numbers = feature_at (features, 2, "f")->value;
-  const MusterString empty = feature_at (features, 3, "e")->value;
-  (void)feature_at (features, 4, "s");
+  MUSTER_ASSERT_TRUE (muster_example_read (BYTES (whole), &features, NULL));
+  MUSTER_ASSERT_TRUE (muster_example_n_features (&features) == 5);
+  const MusterString text = feature_at (&features, 0, "s")->value;
+  const MusterString whole_numbers = feature_at (&features, 1, "i")->value;
+  const MusterString numbers = feature_at (&features, 2, "f")->value;
+  const MusterString empty = feature_at (&features, 3, "e")->value;
+  (void)feature_at (&features, 4, "s");
   MUSTER_EXPECT_TRUE (muster_feature_dtype (text, &dtype) && dtype == MUSTER_STRING);
   MUSTER_EXPECT_TRUE (muster_feature_dtype (whole_numbers, &dtype) && dtype == MUSTER_INT64);
   MUSTER_EXPECT_TRUE (muster_feature_dtype (numbers, &dtype) && dtype == MUSTER_FLOAT);
@@ -58,12 +59,13 @@ MUSTER_TEST (Example, has_its_features_in_their_order)
 MUSTER_TEST (Example, that_is_truncated_is_none_or_has_less)
 {
   for (gsize size = 0; size < sizeof whole - 1; size++) {
-    g_autoptr (GArray) features = g_array_new (FALSE, FALSE, sizeof (MusterFeature));
+    g_auto (MusterBudget) budget = {.limit = 1 << 20};
+    g_auto (MusterText) features = {.budget = &budget};
     g_autofree char *copy = size > 0 ? g_memdup2 (whole, size) : NULL;
-    if (!muster_example_read ((MusterString){.data = copy, .size = size}, NULL, features, NULL))
+    if (!muster_example_read ((MusterString){.data = copy, .size = size}, &features, NULL))
       continue;
-    for (guint i = 0; i < features->len; i++) {
-      const MusterString value = g_array_index (features, MusterFeature, i).value;
+    for (gsize i = 0; i < muster_example_n_features (&features); i++) {
+      const MusterString value = muster_example_feature (&features, i)->value;
       MusterDType dtype;
       if (muster_feature_dtype (value, &dtype) && dtype != MUSTER_INVALID)
         MUSTER_EXPECT_LE (muster_feature_count (value, dtype), 2);

@@ -26,12 +26,13 @@ read_as (MusterString feature, MusterDType dtype, gsize size)
 int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
-  g_autoptr (GArray) features = g_array_new (FALSE, FALSE, sizeof (MusterFeature));
+  g_auto (MusterBudget) budget = {.limit = (gsize)1 << 30};
+  g_auto (MusterText) features = {.budget = &budget};
   const MusterString bytes = {.data = (const char *)data, .size = size};
-  const gboolean is_good = muster_example_read (bytes, NULL, features, NULL);
-  g_assert_true (features->len <= size);
-  for (guint i = 0; is_good && i < features->len; i++) {
-    const MusterFeature *feature = &g_array_index (features, MusterFeature, i);
+  const gboolean is_good = muster_example_read (bytes, &features, NULL);
+  g_assert_true (muster_example_n_features (&features) <= size);
+  for (gsize i = 0; is_good && i < muster_example_n_features (&features); i++) {
+    const MusterFeature *feature = muster_example_feature (&features, i);
     MusterDType dtype;
     if (muster_feature_dtype (feature->value, &dtype) && dtype != MUSTER_INVALID)
       read_as (feature->value, dtype, size);

@@ -347,7 +347,7 @@ sort_unique (MusterKernel *k, MusterTensor *indices, Rows *rows, GError **error)
   const gint64 n = muster_tensor_n_elements (indices);
   gint64 *all = rows->indices = muster_kernel_alloc (k, n, sizeof (gint64), error);
 
-  if (all == NULL)
+  if (all == NULL || !muster_kernel_may_sort (k, n, sizeof (gint64), error))
     return FALSE;
   for (gint64 i = 0; i < n; i++)
     all[i] = muster_int_at (indices, i);

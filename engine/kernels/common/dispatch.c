@@ -379,3 +379,9 @@ muster_dims_product (const gint64 *dims, int from, int to)
     n = (gint64)((guint64)n * (guint64)dims[i]); /* may overflow for an empty tensor */
   return n;
 }
+
+gboolean
+muster_kernel_may_sort (MusterKernel *k, gint64 n, gsize size, GError **error)
+{
+  return muster_budget_take_items (muster_kernel_budget (k), (gsize)n, size, error);
+}

@@ -166,4 +166,8 @@ gint64 muster_dims_product (const gint64 *dims, int from, int to);
 /* A kernel's tensors come from its budget: muster_kernel_output () and similar functions. */
 #pragma GCC poison muster_tensor_new muster_tensor_new_strings muster_tensor_try_new
 
+/* Whether there is room to sort n items of size bytes, which copies them; the copy counts until the
+ * kernel ends. */
+gboolean muster_kernel_may_sort (MusterKernel *k, gint64 n, gsize size, GError **error);
+
 G_END_DECLS

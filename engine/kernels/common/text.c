@@ -34,25 +34,20 @@ muster_text_check (MusterText *self, GError **error)
   return FALSE;
 }
 
-/* Grows by half, so that appending has constant amortised cost; near the budget's limit, by half of
- * what is left of it. */
+/* Grows by half, so that appending has constant amortised cost; near the limit, by half of what is
+ * left. */
 static gboolean
 grow (MusterText *self, gsize needed)
 {
-  const gsize left = self->budget->limit - self->budget->taken;
+  const gsize left = muster_budget_left (self->budget);
   const gsize more = needed - self->capacity;
   gsize capacity = MAX (MAX (needed, MIN_CAPACITY), self->capacity + self->capacity / 2);
-  char *data;
 
   if (capacity - self->capacity > left)
     capacity = more < left ? needed + (left - more) / 2 : needed;
-  if (!muster_budget_take (self->budget, capacity - self->capacity, &self->error))
+  if (!muster_budget_grow (self->budget, (gpointer *)&self->data, self->capacity, capacity,
+                           &self->error))
     return FALSE;
-  data = g_try_realloc (self->data, capacity);
-  if (data == NULL)
-    return muster_fail (&self->error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                        "There is no memory for a text of %" G_GSIZE_FORMAT " bytes", capacity);
-  self->data = data;
   self->capacity = capacity;
   return TRUE;
 }

@@ -2,6 +2,7 @@
 #include "engine/kernels/data_flow/queue.h"
 
 #include "base/error.h"
+#include "base/memory_account.h"
 #include "engine/kernels/data_flow/queue_batch.h"
 #include "engine/kernels/data_flow/queue_heap.h"
 #include "engine/run/randoms.h"
@@ -58,6 +59,13 @@ element_at (MusterQueue *self, gsize i)
   return self->ring + ((self->first + i) & (self->capacity - 1)) * self->spec.n_components;
 }
 
+static gsize
+ring_bytes (const MusterQueue *self, gsize capacity)
+{
+  return capacity * self->spec.n_components * sizeof (MusterTensor *);
+}
+
+/* What was taken from the queue goes back whether there is room or not. */
 static void
 grow_ring (MusterQueue *self)
 {
@@ -66,12 +74,35 @@ grow_ring (MusterQueue *self)
     return;
   const gsize capacity = MAX (self->capacity * 2, 8);
   MusterTensor **ring = g_new0 (MusterTensor *, capacity * size);
+  muster_memory_add (MUSTER_MEMORY_RESOURCES, ring_bytes (self, capacity - self->capacity));
   for (gsize i = 0; i < self->n; i++)
     memcpy (ring + i * size, element_at (self, i), size * sizeof *ring);
   g_free (self->ring);
   self->ring = ring;
   self->capacity = capacity;
   self->first = 0;
+}
+
+/* Makes room for an element, within the limit of memory. */
+static gboolean
+reserve (MusterQueue *self, GError **error)
+{
+  const gsize n_bytes = ring_bytes (self, MAX (self->capacity, 4));
+  if (self->n < self->capacity)
+    return TRUE;
+  if (!muster_memory_take (MUSTER_MEMORY_RESOURCES, n_bytes, error))
+    return FALSE;
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, n_bytes);
+  grow_ring (self);
+  return TRUE;
+}
+
+static void
+drop_ring (MusterQueue *self)
+{
+  g_clear_pointer (&self->ring, g_free);
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, ring_bytes (self, self->capacity));
+  self->capacity = self->first = 0;
 }
 
 static void
@@ -126,8 +157,7 @@ take_one (MusterQueue *self, Attempt *attempt)
   attempt->left--;
   if (self->n > 0 || self->capacity <= MAX_SPARE)
     return;
-  g_clear_pointer (&self->ring, g_free);
-  self->capacity = self->first = 0;
+  drop_ring (self);
 }
 
 /* Returns an attempt's elements to the queue. */
@@ -197,6 +227,8 @@ put (MusterQueue *self, Attempt *attempt)
                          self->name);
   for (; attempt->left > 0 && self->n < (gsize)self->spec.capacity; attempt->left--) {
     outcome = MOVED;
+    if (!reserve (self, &attempt->error))
+      return COMPLETE;
     if (attempt->action == PUT_MANY) {
       if (!push_slice (self, attempt))
         return COMPLETE;
@@ -521,7 +553,7 @@ queue_destroy (MusterQueue *self)
   for (gsize i = 0; i < self->n; i++)
     for (guint c = 0; c < self->spec.n_components; c++)
       muster_tensor_unref (element_at (self, i)[c]);
-  g_free (self->ring);
+  drop_ring (self);
   g_free (self->name);
   muster_queue_spec_clear (&self->spec);
   g_mutex_clear (&self->lock);

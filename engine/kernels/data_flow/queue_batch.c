@@ -29,7 +29,7 @@ muster_queue_take_slices (MusterTensor *const *tuple, guint n_components, Muster
                           GError **error)
 {
   for (guint c = 0; c < n_components; c++)
-    if (!muster_budget_take (muster_kernel_budget (k), sliced_size (tuple[c]), error))
+    if (!muster_budget_take_owned (muster_kernel_budget (k), sliced_size (tuple[c]), error))
       return FALSE;
   return TRUE;
 }

@@ -40,10 +40,13 @@ typedef struct {
   gint64 n;                         /* examples */
   Column *columns;                  /* (owned) */
   guint n_columns;
-  GHashTable *by_key; /* (owned) MusterString to Column */
-  Cell *cells;        /* (owned) by example and column */
-  GArray *features;   /* (owned) of MusterFeature, of the current example */
+  GHashTable *by_key;  /* (owned) MusterString to Column */
+  Cell *cells;         /* (owned) by example and column */
+  MusterText features; /* of the current example */
 } Parse;
+
+/* The maximum memory of a key in a GHashTable, while the table grows. */
+#define KEY_SIZE 96
 
 static guint
 hash_key (gconstpointer key)
@@ -66,7 +69,7 @@ parse_clear (Parse *p)
   g_clear_pointer (&p->columns, g_free);
   g_clear_pointer (&p->by_key, g_hash_table_unref);
   g_clear_pointer (&p->cells, g_free);
-  g_clear_pointer (&p->features, g_array_unref);
+  muster_text_clear (&p->features);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parse, parse_clear)
 
@@ -162,7 +165,8 @@ begin_columns (Parse *p, const Wanted *w, int first_default, GError **error)
     return FALSE;
   p->n_columns = (guint)(ns + nd + nr);
   p->columns = muster_kernel_alloc0 (p->k, (gint64)p->n_columns + 1, sizeof *p->columns, error);
-  if (p->columns == NULL)
+  if (p->columns == NULL ||
+      !muster_budget_take_items (muster_kernel_budget (p->k), p->n_columns, KEY_SIZE, error))
     return FALSE;
   for (int i = 0; i < ns; i++)
     p->columns[i] = (Column){.kind = SPARSE,
@@ -334,15 +338,12 @@ check_missing (const Parse *p, gint64 e, GError **error)
 }
 
 static gboolean
-parse_example (const Parse *p, gint64 e, GError **error)
+parse_example (Parse *p, gint64 e, GError **error)
 {
   const MusterString bytes = muster_tensor_string (p->serialized, e);
-  g_array_set_size (p->features, 0);
-  MusterBudget *budget = muster_kernel_budget (p->k);
+  p->features.size = 0;
   g_autoptr (GError) own = NULL;
-  const gboolean is_read = muster_example_read (bytes, budget, p->features, &own);
-  /* the next example reuses the array */
-  muster_budget_release (budget, p->features->len * sizeof (MusterFeature));
+  const gboolean is_read = muster_example_read (bytes, &p->features, &own);
   if (muster_error_is (own, MUSTER_ERROR_RESOURCE_EXHAUSTED)) {
     g_propagate_error (error, g_steal_pointer (&own));
     return FALSE;
@@ -352,8 +353,8 @@ parse_example (const Parse *p, gint64 e, GError **error)
         muster_string_text ((MusterString){.data = bytes.data, .size = MIN (bytes.size, 256)});
     return muster_invalid (error, "Could not parse example input, value: '%s'", text);
   }
-  for (guint i = p->features->len; i-- > 0;) {
-    const MusterFeature *feature = &g_array_index (p->features, MusterFeature, i);
+  for (gsize i = muster_example_n_features (&p->features); i-- > 0;) {
+    const MusterFeature *feature = muster_example_feature (&p->features, i);
     const Column *column = g_hash_table_lookup (p->by_key, &feature->name);
     if (column != NULL && !take_feature (p, e, column, feature->value, error))
       return FALSE;
@@ -369,7 +370,7 @@ parse_all (Parse *p, GError **error)
     return FALSE;
   for (gsize i = 0; i < (gsize)p->n * p->n_columns; i++)
     p->cells[i] = (Cell){.n = -1};
-  p->features = g_array_new (FALSE, FALSE, sizeof (MusterFeature));
+  p->features = (MusterText)MUSTER_TEXT_INIT (p->k);
   for (gint64 e = 0; e < p->n; e++)
     if (!parse_example (p, e, error))
       return FALSE;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/kernels/io/example_parser.h"
 
-#include "base/budget.h"
 #include "base/error.h"
 #include "base/protowire.h"
 
@@ -108,9 +107,6 @@ skip_field (MusterProtoReader *r)
   }
 }
 
-/* Limited so that an array can still grow by half. */
-#define MAX_FEATURES (1u << 26)
-
 static gboolean
 refuse_malformed (GError **error)
 {
@@ -118,7 +114,7 @@ refuse_malformed (GError **error)
 }
 
 gboolean
-muster_example_read (MusterString bytes, MusterBudget *budget, GArray *features, GError **error)
+muster_example_read (MusterString bytes, MusterText *features, GError **error)
 {
   MusterProtoReader r = muster_proto_reader (bytes.data, bytes.size);
   while (!at_end (&r)) {
@@ -134,12 +130,9 @@ muster_example_read (MusterString bytes, MusterBudget *budget, GArray *features,
     while (!at_end (&list)) {
       if (!read_feature (&list, &feature))
         return refuse_malformed (error);
-      if (features->len == MAX_FEATURES)
-        return muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
-                            "An example has more than %u features", MAX_FEATURES);
-      if (!muster_budget_take (budget, sizeof feature, error))
-        return FALSE;
-      g_array_append_val (features, feature);
+      muster_text_append (features, &feature, sizeof feature);
+      if (features->failed)
+        return muster_text_check (features, error);
     }
   }
   return TRUE;

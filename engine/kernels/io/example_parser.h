@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/budget.h"
-#include "graph/tensor.h"
+#include "engine/kernels/common/text.h"
 
 G_BEGIN_DECLS
 
@@ -16,10 +15,21 @@ typedef struct {
   MusterString value; /* a Feature, not parsed yet */
 } MusterFeature;
 
-/* Appends the features in their order, including duplicate names, to an array of MusterFeature,
- * each taken from the budget. INVALID_ARGUMENT if this isn't an Example. */
-gboolean muster_example_read (MusterString bytes, MusterBudget *budget, GArray *features,
-                              GError **error);
+/* Appends the features in their order, including duplicate names, as an array of MusterFeature.
+ * INVALID_ARGUMENT if this isn't an Example, RESOURCE_EXHAUSTED if there are too many. */
+gboolean muster_example_read (MusterString bytes, MusterText *features, GError **error);
+
+static inline gsize
+muster_example_n_features (const MusterText *features)
+{
+  return features->size / sizeof (MusterFeature);
+}
+
+static inline const MusterFeature *
+muster_example_feature (const MusterText *features, gsize i)
+{
+  return (const MusterFeature *)(gconstpointer)features->data + i;
+}
 
 /* The type of a feature's values: STRING, FLOAT or INT64; INVALID: none. FALSE if it is malformed.
  */

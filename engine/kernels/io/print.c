@@ -159,7 +159,7 @@ compute_assert (MusterKernel *k, GError **error)
 {
   gint64 limit = muster_kernel_attr_int (k, "summarize", 3);
   MusterTensor *condition = muster_kernel_input (k, 0);
-  MusterBudget budget = {.limit = MAX_ASSERTION};
+  g_auto (MusterBudget) budget = {.limit = MAX_ASSERTION};
   g_auto (MusterText) text = {.budget = &budget};
 
   if (!muster_check_scalar (k, 0, "In[0] should be a scalar: condition", error))

@@ -130,13 +130,13 @@ static gboolean
 read_equation (MusterKernel *k, Einsum *e, GError **error)
 {
   g_autofree char *equation = muster_kernel_attr_text (k, "equation");
-  g_auto (GStrv) sides = g_strsplit (equation, "->", -1);
+  g_auto (GStrv) sides = g_strsplit (equation, "->", 3);
   g_auto (GStrv) inputs = NULL;
   const char *mistake;
 
   if (g_strv_length (sides) != 2)
     return refuse_equation (equation, "exactly one '->' is required", error);
-  inputs = g_strsplit (sides[0], ",", -1);
+  inputs = g_strsplit (sides[0], ",", e->n_inputs + 1);
   if (g_strv_length (inputs) != (guint)e->n_inputs &&
       !(e->n_inputs == 1 && g_strv_length (inputs) == 0))
     return refuse_equation (equation, "its number of inputs isn't the node's", error);

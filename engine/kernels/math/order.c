@@ -75,8 +75,8 @@ top_k (MusterKernel *k, gint64 count, GError **error)
     return FALSE;
   rows = muster_dims_product (dims, 0, n_dims - 1);
   order = orders[muster_wide (muster_tensor_dtype (wide))];
-  found = muster_kernel_alloc (k, n, sizeof (gint64), error);
-  if (found == NULL)
+  if (!muster_kernel_may_sort (k, n, sizeof (gint64), error) ||
+      (found = muster_kernel_alloc (k, n, sizeof (gint64), error)) == NULL)
     return FALSE;
   for (gint64 r = 0; r < rows && count > 0; r++) {
     const gsize wide_size = muster_dtype_size (muster_tensor_dtype (wide));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Candidate samplers with class frequencies, learned or from a list. */
+#include "base/memory_account.h"
 #include "engine/kernels/common/strings.h"
 #include "engine/kernels/random/candidate.h"
 #include "engine/kernels/random/tables.h"
@@ -123,6 +124,7 @@ typedef struct {
   float *weights;
   float *shares;
   gint32 *others;
+  gsize n_counted; /* bytes of all, which are kept from step to step */
   float total;
   gint64 n_reachable; /* classes whose weight isn't zero */
 } Fixed;
@@ -134,6 +136,7 @@ fixed_free (gpointer data)
   g_free (self->weights);
   g_free (self->shares);
   g_free (self->others);
+  muster_memory_release (MUSTER_MEMORY_RESOURCES, self->n_counted);
   g_free (self);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Fixed, fixed_free)
@@ -180,7 +183,12 @@ begin_weights (MusterKernel *k, Fixed *self, Source *from, gint64 n_words, GErro
     from->n_filled += n_words;
     return fail_size (self->n, from, error);
   }
-  self->weights = muster_kernel_alloc0 (k, self->n, sizeof (float), error);
+  const gsize n_bytes = (gsize)self->n * (2 * sizeof (float) + sizeof (gint32));
+  if (!muster_memory_take (MUSTER_MEMORY_RESOURCES, n_bytes, error))
+    return FALSE;
+  self->n_counted = n_bytes;
+  self->weights =
+      muster_budget_alloc0_owned (muster_kernel_budget (k), (gsize)self->n, sizeof (float), error);
   return self->weights != NULL;
 }
 
@@ -289,8 +297,10 @@ make_aliases (MusterKernel *k, Fixed *self, GError **error)
   double sum = 0;
   if (p == NULL || (high = muster_kernel_alloc (k, n, sizeof (gint32), error)) == NULL ||
       (low = muster_kernel_alloc (k, n, sizeof (gint32), error)) == NULL ||
-      (self->shares = muster_kernel_alloc (k, n, sizeof (float), error)) == NULL ||
-      (self->others = muster_kernel_alloc0 (k, n, sizeof (gint32), error)) == NULL)
+      (self->shares = muster_budget_alloc_owned (muster_kernel_budget (k), (gsize)n, sizeof (float),
+                                                 error)) == NULL ||
+      (self->others = muster_budget_alloc0_owned (muster_kernel_budget (k), (gsize)n,
+                                                  sizeof (gint32), error)) == NULL)
     return FALSE;
   for (gint64 i = 0; i < n; i++)
     sum += (double)self->weights[i];

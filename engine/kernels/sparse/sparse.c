@@ -436,8 +436,8 @@ muster_sparse_sort (MusterKernel *k, const gint64 *indices, gint64 n, int n_dims
                  "%" G_GINT64_FORMAT " values are too many to be sorted", n);
     return NULL;
   }
-  order = muster_kernel_alloc (k, n, sizeof *order, error);
-  if (order == NULL)
+  if (!muster_kernel_may_sort (k, n, sizeof *order, error) ||
+      (order = muster_kernel_alloc (k, n, sizeof *order, error)) == NULL)
     return NULL;
   for (gint64 i = 0; i < n; i++) {
     order[i] = i;

@@ -178,12 +178,8 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 static gboolean
 check_size (MusterKernel *k, gsize n_bytes, GError **error)
 {
-  MusterBudget *budget = muster_kernel_budget (k);
-
-  if (!muster_budget_take (budget, n_bytes, error))
-    return FALSE;
-  muster_budget_release (budget, n_bytes);
-  return TRUE;
+  MusterBudget own = *muster_kernel_budget (k);
+  return muster_budget_take_owned (&own, n_bytes, error);
 }
 
 static gboolean

@@ -339,7 +339,7 @@ parse (MusterKernel *k, MusterString string, GError **error)
     muster_invalid (error, "Could not parse `serialized` as TensorProto: %s", own->message);
     return NULL;
   }
-  return muster_budget_take (budget, muster_tensor_n_stored (parsed), error)
+  return muster_budget_take_owned (budget, muster_tensor_n_stored (parsed), error)
              ? g_steal_pointer (&parsed)
              : NULL;
 }
