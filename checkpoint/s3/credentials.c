@@ -8,6 +8,12 @@
 /* Temporary keys are replaced so long before they expire. */
 #define REPLACED_BEFORE (5 * 60 * MUSTER_SECOND)
 
+/* How long keys count as valid whose date can't be read: the shortest that AWS gives out. */
+#define UNREAD_DATE (15 * 60 * MUSTER_SECOND)
+
+/* Shorter ones are no secrets, and would blank out words. */
+#define SECRET_MIN 6
+
 typedef enum {
   SOURCE_NONE,
   SOURCE_ENVIRONMENT,
@@ -50,6 +56,56 @@ muster_s3_keys_copy (const MusterS3Keys *self, MusterS3Keys *copy)
 {
   *copy = (MusterS3Keys){g_strdup (self->id), g_strdup (self->secret), g_strdup (self->token),
                          self->expires_us};
+}
+
+/* The text without a secret that it holds. (transfer full) */
+static char *
+hide (const char *text, const char *secret)
+{
+  if (secret == NULL || strlen (secret) < SECRET_MIN || strstr (text, secret) == NULL)
+    return g_strdup (text);
+  g_auto (GStrv) parts = g_strsplit (text, secret, -1);
+  return g_strjoinv ("[hidden]", parts);
+}
+
+char *
+muster_s3_keys_hide (const MusterS3Keys *self, const char *text)
+{
+  if (self == NULL)
+    return g_strdup (text);
+  g_autofree char *without = hide (text, self->secret);
+  return hide (without, self->token);
+}
+
+/* A header is a line, and a key has no blanks. */
+static gboolean
+can_be_key (const char *text)
+{
+  for (const char *at = text; *at != '\0'; at++)
+    if (!g_ascii_isgraph (*at))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+muster_s3_keys_set (const char *what, const char *id, const char *secret, const char *token,
+                    gint64 expires_us, MusterS3Keys *keys, GError **error)
+{
+  const char *const values[] = {id, secret, token};
+  static const char *const names[] = {"access key ID", "secret access key", "session token"};
+  for (gsize i = 0; i < G_N_ELEMENTS (values); i++) {
+    if (i < 2 && (values[i] == NULL || *values[i] == '\0'))
+      return muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED, "%s has no %s", what, names[i]);
+    if (values[i] != NULL && !can_be_key (values[i]))
+      return muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED,
+                          "%s has a %s with a blank, a line break or a character that isn't ASCII; "
+                          "remove it",
+                          what, names[i]);
+  }
+  const gboolean has_token = token != NULL && *token != '\0';
+  *keys = (MusterS3Keys){g_strdup (id), g_strdup (secret), has_token ? g_strdup (token) : NULL,
+                         expires_us};
+  return TRUE;
 }
 
 static gboolean
@@ -116,30 +172,52 @@ check_profile (const MusterS3Config *config, GError **error)
 }
 
 static gboolean
-take_fixed (const char *what, const char *id, const char *secret, const char *token,
-            MusterS3Keys *keys, GError **error)
-{
-  if (id == NULL || secret == NULL)
-    return muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED, "%s has no %s", what,
-                        id == NULL ? "access key ID" : "secret access key");
-  *keys = (MusterS3Keys){g_strdup (id), g_strdup (secret), g_strdup (token), G_MAXINT64};
-  return TRUE;
-}
-
-static gboolean
 fetch_from_environment (MusterS3Keys *keys, GError **error)
 {
-  return take_fixed ("the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
-                     muster_s3_env ("AWS_ACCESS_KEY_ID"), muster_s3_env ("AWS_SECRET_ACCESS_KEY"),
-                     muster_s3_env ("AWS_SESSION_TOKEN"), keys, error);
+  return muster_s3_keys_set ("the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
+                             muster_s3_env ("AWS_ACCESS_KEY_ID"),
+                             muster_s3_env ("AWS_SECRET_ACCESS_KEY"),
+                             muster_s3_env ("AWS_SESSION_TOKEN"), G_MAXINT64, keys, error);
+}
+
+/* The profile as its files have it now: a script may have replaced its keys. (transfer full) */
+static GHashTable *
+read_profile (const MusterS3Config *config, GError **error)
+{
+  GHashTable *settings = muster_s3_config_read_settings (config);
+  if (settings == NULL)
+    muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED,
+                 "the AWS profile '%s' isn't in its files any more", config->profile);
+  return settings;
 }
 
 static gboolean
 fetch_from_profile (const MusterS3Config *config, MusterS3Keys *keys, GError **error)
 {
-  return take_fixed ("the profile", muster_s3_config_setting (config, "aws_access_key_id"),
-                     muster_s3_config_setting (config, "aws_secret_access_key"),
-                     muster_s3_config_setting (config, "aws_session_token"), keys, error);
+  g_autoptr (GHashTable) settings = read_profile (config, error);
+  g_autofree char *what = g_strdup_printf ("the AWS profile '%s'", config->profile);
+  return settings != NULL &&
+         muster_s3_keys_set (what, muster_s3_setting (settings, "aws_access_key_id"),
+                             muster_s3_setting (settings, "aws_secret_access_key"),
+                             muster_s3_setting (settings, "aws_session_token"), G_MAXINT64, keys,
+                             error);
+}
+
+static gboolean
+fetch_from_profile_identity (const MusterS3Config *config, const MusterS3Bound *bound,
+                             MusterS3Keys *keys, GError **error)
+{
+  g_autoptr (GHashTable) settings = read_profile (config, error);
+  const char *file =
+      settings != NULL ? muster_s3_setting (settings, "web_identity_token_file") : NULL;
+  if (settings != NULL && file == NULL)
+    return muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED,
+                        "the AWS profile '%s' has no web_identity_token_file any more",
+                        config->profile);
+  return settings != NULL &&
+         muster_s3_keys_from_web_identity (config, file, muster_s3_setting (settings, "role_arn"),
+                                           muster_s3_setting (settings, "role_session_name"), bound,
+                                           keys, error);
 }
 
 static gboolean
@@ -156,10 +234,7 @@ fetch (MusterS3Credentials *self, const MusterS3Bound *bound, MusterS3Keys *keys
         config, muster_s3_env ("AWS_WEB_IDENTITY_TOKEN_FILE"), muster_s3_env ("AWS_ROLE_ARN"),
         muster_s3_env ("AWS_ROLE_SESSION_NAME"), bound, keys, error);
   case SOURCE_PROFILE_WEB_IDENTITY:
-    return muster_s3_keys_from_web_identity (
-        config, muster_s3_config_setting (config, "web_identity_token_file"),
-        muster_s3_config_setting (config, "role_arn"),
-        muster_s3_config_setting (config, "role_session_name"), bound, keys, error);
+    return fetch_from_profile_identity (config, bound, keys, error);
   case SOURCE_PROFILE:
     return fetch_from_profile (config, keys, error);
   case SOURCE_CONTAINER:
@@ -208,6 +283,8 @@ replace_keys (MusterS3Credentials *self, const MusterS3Bound *bound, GError **er
   g_mutex_lock (&self->lock);
   self->is_fetching = FALSE;
   g_cond_broadcast (&self->changed);
+  if (is_fetched && fresh.expires_us == 0)
+    fresh.expires_us = muster_clock_wall_us (bound->clock) + UNREAD_DATE;
   if (is_fetched) {
     muster_s3_keys_clear (&self->keys);
     self->keys = fresh;
@@ -240,15 +317,31 @@ muster_s3_credentials_get (MusterS3Credentials *self, const MusterS3Bound *bound
   return TRUE;
 }
 
+static gboolean
+are_same (const MusterS3Keys *a, const MusterS3Keys *b)
+{
+  return g_strcmp0 (a->id, b->id) == 0 && g_strcmp0 (a->secret, b->secret) == 0 &&
+         g_strcmp0 (a->token, b->token) == 0;
+}
+
+/* A file or a service may have others at any time; the environment only if this process sets it. */
+static gboolean
+may_have_others (MusterS3Credentials *self, const MusterS3Keys *keys)
+{
+  g_auto (MusterS3Keys) now = {0};
+  return self->source != SOURCE_ENVIRONMENT ||
+         (fetch_from_environment (&now, NULL) && !are_same (&now, keys));
+}
+
 gboolean
 muster_s3_credentials_expire (MusterS3Credentials *self, const MusterS3Keys *keys)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
-  const gboolean can_change = self->source != SOURCE_ENVIRONMENT && self->source != SOURCE_PROFILE;
-  if (self->has_keys && g_strcmp0 (self->keys.id, keys->id) == 0 &&
-      g_strcmp0 (self->keys.token, keys->token) == 0)
-    self->is_refused = can_change;
-  return can_change;
+  const gboolean is_current = self->has_keys && are_same (&self->keys, keys);
+  if (!is_current)
+    return TRUE; /* another thread has fetched others */
+  self->is_refused = may_have_others (self, keys);
+  return self->is_refused;
 }
 
 char *

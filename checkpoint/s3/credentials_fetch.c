@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "checkpoint/s3/credentials_private.h"
+#include "checkpoint/s3/s3_failure.h"
 #include "checkpoint/s3/s3_uri.h"
 #include "checkpoint/s3/s3_xml.h"
 
@@ -18,6 +19,30 @@
 #define CONTAINER     "http://169.254.170.2"
 #define TOKEN_SECONDS "21600"
 
+/* Services of this machine refuse for a while what they give out later: while a role is attached,
+ * an agent starts, or a token runs out. The token service says what passes. */
+static gboolean
+is_passing (const MusterHttpRequest *request, const MusterHttpAnswer *answer,
+            const MusterS3Xml *xml)
+{
+  if (answer->outcome != MUSTER_HTTP_ANSWERED)
+    return answer->outcome != MUSTER_HTTP_LATE;
+  const MusterS3Class class =
+      muster_s3_class_of_code (xml != NULL ? xml->code : NULL, answer->status);
+  return request->is_direct || (class != MUSTER_S3_FINAL && class != MUSTER_S3_EXPIRED);
+}
+
+static void
+set_refusal (const char *what, const MusterHttpAnswer *answer, const MusterS3Xml *xml,
+             GError **error)
+{
+  const gboolean is_refused =
+      answer->outcome == MUSTER_HTTP_ANSWERED && answer->status < 500 && answer->status != 429;
+  g_autofree char *why = muster_s3_failure_describe (answer, xml, NULL);
+  muster_fail (error, is_refused ? MUSTER_ERROR_UNAUTHENTICATED : MUSTER_ERROR_UNAVAILABLE,
+               "no credentials from %s: %s", what, why);
+}
+
 /* One exchange with a service, tried again where that can help. what names the service. NULL with
  * UNAVAILABLE, or UNAUTHENTICATED if it refuses. (transfer full) */
 static char *
@@ -33,15 +58,9 @@ ask (const char *what, const MusterHttpRequest *request, const MusterS3Bound *bo
     }
     if (answer.outcome == MUSTER_HTTP_ANSWERED && answer.status == 200)
       return g_string_free (g_steal_pointer (&answer.text), FALSE);
-    const gboolean is_refused =
-        answer.outcome == MUSTER_HTTP_ANSWERED && answer.status < 500 && answer.status != 429;
-    if (is_refused || i == TRIES || answer.outcome == MUSTER_HTTP_LATE) {
-      g_autoptr (MusterS3Xml) xml = muster_s3_xml_parse (answer.text->str, answer.text->len, NULL);
-      muster_fail (error, is_refused ? MUSTER_ERROR_UNAUTHENTICATED : MUSTER_ERROR_UNAVAILABLE,
-                   "no credentials from %s: status %ld, %s", what, answer.status,
-                   answer.detail != NULL              ? answer.detail
-                   : xml != NULL && xml->code != NULL ? xml->code
-                                                      : "no reason given");
+    g_autoptr (MusterS3Xml) xml = muster_s3_xml_parse (answer.text->str, answer.text->len, NULL);
+    if (i == TRIES || !is_passing (request, &answer, xml)) {
+      set_refusal (what, &answer, xml, error);
       return NULL;
     }
     const gint64 pause_us = (gint64)(muster_clock_random (bound->clock) * PAUSE_US * (1u << i));
@@ -67,20 +86,24 @@ read_token (const char *path, GError **error)
   return NULL;
 }
 
+/* 0: there is a date, and it can't be read. */
+static gint64
+read_date (const char *text)
+{
+  g_autoptr (GTimeZone) utc = g_time_zone_new_utc ();
+  g_autoptr (GDateTime) date =
+      text != NULL && *text != '\0' ? g_date_time_new_from_iso8601 (text, utc) : NULL;
+  return date != NULL                    ? g_date_time_to_unix (date) * MUSTER_SECOND
+         : text != NULL && *text != '\0' ? 0
+                                         : G_MAXINT64;
+}
+
 static gboolean
 set_keys (const char *what, const char *id, const char *secret, const char *token,
           const char *expiration, MusterS3Keys *keys, GError **error)
 {
-  g_autoptr (GTimeZone) utc = g_time_zone_new_utc ();
-  g_autoptr (GDateTime) expires =
-      expiration != NULL ? g_date_time_new_from_iso8601 (expiration, utc) : NULL;
-  if (id == NULL || secret == NULL || *id == '\0' || *secret == '\0')
-    return muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED,
-                        "no credentials from %s: its answer has none", what);
-  *keys =
-      (MusterS3Keys){g_strdup (id), g_strdup (secret), g_strdup (token),
-                     expires != NULL ? g_date_time_to_unix (expires) * MUSTER_SECOND : G_MAXINT64};
-  return TRUE;
+  g_autofree char *answer = g_strdup_printf ("no credentials from %s: its answer", what);
+  return muster_s3_keys_set (answer, id, secret, token, read_date (expiration), keys, error);
 }
 
 static const char *

@@ -21,6 +21,12 @@ gboolean muster_s3_keys_from_container (const MusterS3Config *config, const Must
 gboolean muster_s3_keys_from_machine (const MusterS3Config *config, const MusterS3Bound *bound,
                                       MusterS3Keys *keys, GError **error);
 
+/* Checks and copies keys: they become headers. UNAUTHENTICATED if one is missing, or can't be a
+ * key. expires_us is as in MusterS3Keys; what names the source in the error. */
+gboolean muster_s3_keys_set (const char *what, const char *id, const char *secret,
+                             const char *token, gint64 expires_us, MusterS3Keys *keys,
+                             GError **error);
+
 /* From the JSON or XML of a service. what names the service in the error. */
 gboolean muster_s3_keys_from_json (const char *what, const char *text, MusterS3Keys *keys,
                                    GError **error);

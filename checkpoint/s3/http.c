@@ -120,11 +120,7 @@ on_write (char *data, size_t size, size_t n, void *user_data)
   GString *text = self->answer->text;
   long status = 0;
   self->curl->easy_getinfo (self->line->easy, CURLINFO_RESPONSE_CODE, &status);
-  if (IS_SUCCESS (status) && self->request->wants_part && status != 206) {
-    self->fault = "the store ignores ranges";
-    return 0;
-  }
-  if (IS_SUCCESS (status) && self->request->sink != NULL)
+  if (status == 206 && self->request->sink != NULL)
     return sink (self, data, length);
   if (IS_SUCCESS (status) && length > most - text->len) {
     self->fault = "the answer is too long";

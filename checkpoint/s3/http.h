@@ -33,8 +33,7 @@ typedef struct {
   gint64 stall_us;         /* without a byte for so long, the attempt has failed */
   gint64 connect_us;       /* 0: ten seconds */
   /* of an answer with success */
-  gboolean wants_part; /* the status must be 206 */
-  guint8 *sink;        /* (nullable) where its bytes go; if NULL, to text */
+  guint8 *sink; /* (nullable) where the bytes of a part go (status 206); others go to text */
   gsize sink_size;
   gsize text_max; /* 0: MUSTER_HTTP_TEXT_MAX */
 } MusterHttpRequest;

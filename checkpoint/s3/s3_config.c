@@ -22,10 +22,16 @@ muster_s3_env (const char *name)
 }
 
 const char *
+muster_s3_setting (GHashTable *settings, const char *name)
+{
+  const char *value = g_hash_table_lookup (settings, name);
+  return value != NULL && *value != '\0' ? value : NULL;
+}
+
+const char *
 muster_s3_config_setting (const MusterS3Config *self, const char *name)
 {
-  const char *value = g_hash_table_lookup (self->settings, name);
-  return value != NULL && *value != '\0' ? value : NULL;
+  return muster_s3_setting (self->settings, name);
 }
 
 /* The first that isn't NULL. */
@@ -54,6 +60,19 @@ read_file (const char *variable, const char *name, const char *section, GHashTab
 }
 
 /* The credentials file comes over the configuration. */
+GHashTable *
+muster_s3_config_read_settings (const MusterS3Config *self)
+{
+  g_autoptr (GHashTable) settings = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  g_autofree char *section = strcmp (self->profile, "default") == 0
+                                 ? g_strdup ("default")
+                                 : g_strconcat ("profile ", self->profile, NULL);
+  const gboolean is_configured = read_file ("AWS_CONFIG_FILE", "config", section, settings);
+  const gboolean has_keys =
+      read_file ("AWS_SHARED_CREDENTIALS_FILE", "credentials", self->profile, settings);
+  return is_configured || has_keys ? g_steal_pointer (&settings) : NULL;
+}
+
 static gboolean
 read_profile (MusterS3Config *self, const MusterS3Options *options, GError **error)
 {
@@ -61,13 +80,11 @@ read_profile (MusterS3Config *self, const MusterS3Options *options, GError **err
                              muster_s3_env ("AWS_DEFAULT_PROFILE"));
   self->profile = g_strdup (named != NULL ? named : "default");
   self->is_chosen = options->profile != NULL;
-  g_autofree char *section = strcmp (self->profile, "default") == 0
-                                 ? g_strdup ("default")
-                                 : g_strconcat ("profile ", self->profile, NULL);
-  const gboolean is_configured = read_file ("AWS_CONFIG_FILE", "config", section, self->settings);
-  const gboolean has_keys =
-      read_file ("AWS_SHARED_CREDENTIALS_FILE", "credentials", self->profile, self->settings);
-  return is_configured || has_keys || named == NULL ||
+  self->settings = muster_s3_config_read_settings (self);
+  if (self->settings != NULL)
+    return TRUE;
+  self->settings = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  return named == NULL ||
          muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "the AWS profile '%s' is neither in ~/.aws/config nor in ~/.aws/credentials; "
                       "fix AWS_PROFILE, or the files that AWS_CONFIG_FILE and "
@@ -120,7 +137,6 @@ muster_s3_config_new (const MusterS3Options *options, GError **error)
   static const MusterS3Options defaults;
   options = options != NULL ? options : &defaults;
   g_autoptr (MusterS3Config) self = g_new0 (MusterS3Config, 1);
-  self->settings = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   self->stall_us = options->stall_us > 0 ? options->stall_us : STALL_US;
   self->retry_us = options->retry_us > 0 ? options->retry_us : RETRY_US;
   if (!read_profile (self, options, error))
@@ -146,7 +162,7 @@ muster_s3_config_free (MusterS3Config *self)
   g_free (self->endpoint);
   g_free (self->region);
   g_free (self->profile);
-  g_hash_table_unref (self->settings);
+  g_clear_pointer (&self->settings, g_hash_table_unref);
   g_free (self->authorities);
   g_free (self);
 }

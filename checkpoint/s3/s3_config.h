@@ -27,6 +27,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterS3Config, muster_s3_config_free)
 /* A setting of the profile, or NULL; an empty one counts as none. */
 const char *muster_s3_config_setting (const MusterS3Config *self, const char *name);
 
+/* The profile's settings as its files have them now. NULL if it is in neither. (transfer full) */
+GHashTable *muster_s3_config_read_settings (const MusterS3Config *self);
+
+/* The same of such settings. */
+const char *muster_s3_setting (GHashTable *settings, const char *name);
+
 /* An environment variable, or NULL; an empty one counts as none. */
 const char *muster_s3_env (const char *name);
 

@@ -63,7 +63,7 @@ muster_s3_open (MusterS3Storage *self, const char *path, guint64 *size, GError *
     input = new_input (path, &uri, &answer);
     input->head = g_realloc (g_steal_pointer (&head), MAX (1, answer.n_read));
     input->n_head = answer.n_read;
-  } else if (answer.status == 416)
+  } else if (g_strcmp0 (answer.code, "InvalidRange") == 0)
     input = open_empty (self, path, &uri, error);
   else
     g_propagate_error (error, g_steal_pointer (&why));

@@ -2,6 +2,7 @@
 #include "checkpoint/s3/s3_failure.h"
 
 #include "base/error.h"
+#include "checkpoint/s3/s3_origin.h"
 
 #include <string.h>
 
@@ -12,14 +13,29 @@ static const struct {
   const char *code;
   MusterS3Class class;
 } classes[] = {
-    {"SlowDown", MUSTER_S3_THROTTLED},
-    {"ServiceUnavailable", MUSTER_S3_THROTTLED},
-    {"TooManyRequests", MUSTER_S3_THROTTLED},
+    /* AWS's tools take these for throttling, with whatever status they come. */
+    {"BandwidthLimitExceeded", MUSTER_S3_THROTTLED},
+    {"EC2ThrottledException", MUSTER_S3_THROTTLED},
+    {"LimitExceededException", MUSTER_S3_THROTTLED},
+    {"PriorRequestNotComplete", MUSTER_S3_THROTTLED},
+    {"ProvisionedThroughputExceededException", MUSTER_S3_THROTTLED},
     {"RequestLimitExceeded", MUSTER_S3_THROTTLED},
+    {"RequestThrottled", MUSTER_S3_THROTTLED},
+    {"RequestThrottledException", MUSTER_S3_THROTTLED},
+    {"SlowDown", MUSTER_S3_THROTTLED},
+    {"ThrottledException", MUSTER_S3_THROTTLED},
+    {"Throttling", MUSTER_S3_THROTTLED},
+    {"ThrottlingException", MUSTER_S3_THROTTLED},
+    {"TooManyRequests", MUSTER_S3_THROTTLED},
+    {"TooManyRequestsException", MUSTER_S3_THROTTLED},
+    {"TransactionInProgressException", MUSTER_S3_THROTTLED},
+    {"ServiceUnavailable", MUSTER_S3_THROTTLED},
     {"InternalError", MUSTER_S3_FAILED},
     {"OperationAborted", MUSTER_S3_FAILED},
     {"ConditionalRequestConflict", MUSTER_S3_FAILED},
+    {"IDPCommunicationError", MUSTER_S3_FAILED}, /* of the token service */
     {"RequestTimeout", MUSTER_S3_LOST},
+    {"RequestTimeoutException", MUSTER_S3_LOST},
     {"IncompleteBody", MUSTER_S3_LOST},
     {"BadDigest", MUSTER_S3_DAMAGED},
     {"InvalidDigest", MUSTER_S3_DAMAGED},
@@ -28,6 +44,10 @@ static const struct {
     {"ExpiredToken", MUSTER_S3_EXPIRED},
     {"ExpiredTokenException", MUSTER_S3_EXPIRED},
     {"TokenRefreshRequired", MUSTER_S3_EXPIRED},
+    {"InvalidAccessKeyId", MUSTER_S3_EXPIRED},
+    {"InvalidToken", MUSTER_S3_EXPIRED},
+    {"SignatureDoesNotMatch", MUSTER_S3_EXPIRED},
+    {"XMinioStorageFull", MUSTER_S3_FINAL},
 };
 
 static MusterS3Class
@@ -36,20 +56,48 @@ class_of_status (long status)
   switch (status) {
   case 429:
   case 503:
+  case 509:
     return MUSTER_S3_THROTTLED;
   case 408:
     return MUSTER_S3_LOST;
-  case 500:
-  case 502:
-  case 504:
-    return MUSTER_S3_FAILED;
+  case 501:
+  case 505:
+    return MUSTER_S3_FINAL;
   default:
-    return status / 100 == 2 ? MUSTER_S3_SUCCEEDED : MUSTER_S3_FINAL;
+    return status / 100 == 5 ? MUSTER_S3_FAILED : MUSTER_S3_FINAL;
   }
 }
 
 MusterS3Class
-muster_s3_class_of (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
+muster_s3_class_of_code (const char *code, long status)
+{
+  for (gsize i = 0; code != NULL && i < G_N_ELEMENTS (classes); i++)
+    if (strcmp (code, classes[i].code) == 0)
+      return classes[i].class;
+  return class_of_status (status);
+}
+
+/* Of an answer that isn't a success. A page in place of an object, or one that says that nothing is
+ * there, is gone once the gateway has its route. */
+static MusterS3Class
+class_of_answer (const MusterS3Request *request, const MusterHttpAnswer *answer,
+                 const MusterS3Xml *xml)
+{
+  const char *code = muster_s3_code_of (answer, xml);
+  const gboolean is_head = strcmp (request->method, "HEAD") == 0;
+  if (code != NULL)
+    return muster_s3_class_of_code (code, answer->status);
+  if (answer->status == 200 && (is_head || request->sink != NULL) &&
+      muster_s3_is_of_object (answer))
+    return MUSTER_S3_FINAL; /* a store without ranges, or without lengths */
+  if (answer->status / 100 == 2 || (answer->status == 404 && !is_head))
+    return MUSTER_S3_FAILED;
+  return class_of_status (answer->status);
+}
+
+MusterS3Class
+muster_s3_class_of (const MusterS3Request *request, guint64 from, const MusterHttpAnswer *answer,
+                    const MusterS3Xml *xml)
 {
   switch (answer->outcome) {
   case MUSTER_HTTP_UNREACHABLE:
@@ -62,24 +110,22 @@ muster_s3_class_of (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
   case MUSTER_HTTP_CANCELLED:
     return MUSTER_S3_CANCELLED;
   case MUSTER_HTTP_UNEXPECTED:
+    return muster_s3_is_of_object (answer) ? MUSTER_S3_FINAL : MUSTER_S3_FAILED;
   case MUSTER_HTTP_IMPOSSIBLE:
     return MUSTER_S3_FINAL;
   case MUSTER_HTTP_ANSWERED:
     break;
   }
-  for (gsize i = 0; xml != NULL && xml->code != NULL && i < G_N_ELEMENTS (classes); i++)
-    if (strcmp (xml->code, classes[i].code) == 0)
-      return classes[i].class;
-  const MusterS3Class class = class_of_status (answer->status);
-  /* Completing an upload and copying can fail after "200 OK". */
-  return class == MUSTER_S3_SUCCEEDED && xml != NULL && xml->code != NULL ? MUSTER_S3_FINAL : class;
+  return muster_s3_is_done (request, from, answer, xml) ? MUSTER_S3_SUCCEEDED
+                                                        : class_of_answer (request, answer, xml);
 }
 
-/* A store's text, in one short line. */
+/* Others' text, in one short line and without the secrets that it tells back. (transfer full) */
 static char *
-tidy (const char *text)
+tidy (const char *text, const MusterS3Keys *keys)
 {
-  g_autofree char *valid = g_utf8_make_valid (text, -1);
+  g_autofree char *hidden = muster_s3_keys_hide (keys, text);
+  g_autofree char *valid = g_utf8_make_valid (hidden, -1);
   g_autofree char *end = g_utf8_strlen (valid, -1) > MESSAGE_MAX
                              ? g_utf8_substring (valid, 0, MESSAGE_MAX)
                              : g_strdup (valid);
@@ -89,8 +135,31 @@ tidy (const char *text)
   return g_steal_pointer (&end);
 }
 
-char *
-muster_s3_failure_describe (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
+/* Statuses of the store's machine that have no code of S3. */
+static const char *
+name_of_status (long status)
+{
+  return status == 507   ? " (insufficient storage)"
+         : status == 509 ? " (bandwidth limit exceeded)"
+                         : "";
+}
+
+/* An answer without a code of S3. */
+static char *
+describe_status (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
+{
+  const char *name = name_of_status (answer->status);
+  g_autofree char *origin = muster_s3_describe_origin (answer);
+  if (muster_s3_code_of (answer, xml) != NULL)
+    return g_strdup_printf ("status %ld%s", answer->status, name);
+  if (answer->status / 100 == 2 && muster_s3_is_of_object (answer))
+    return g_strdup_printf ("status %ld: the store ignores ranges", answer->status);
+  return g_strdup_printf ("status %ld%s, which isn't S3's answer%s%s%s", answer->status, name,
+                          *origin != '\0' ? " (" : "", origin, *origin != '\0' ? ")" : "");
+}
+
+static char *
+describe (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
 {
   switch (answer->outcome) {
   case MUSTER_HTTP_UNREACHABLE:
@@ -109,12 +178,20 @@ muster_s3_failure_describe (const MusterHttpAnswer *answer, const MusterS3Xml *x
   case MUSTER_HTTP_ANSWERED:
     break;
   }
-  if (xml == NULL || xml->code == NULL)
-    return g_strdup_printf ("status %ld", answer->status);
-  g_autofree char *code = tidy (xml->code);
-  g_autofree char *message = tidy (xml->message != NULL ? xml->message : "");
-  return g_strdup_printf ("%ld %s%s%s", answer->status, code, *message != '\0' ? ": " : "",
-                          message);
+  const char *code = muster_s3_code_of (answer, xml);
+  if (code == NULL || xml == NULL)
+    return describe_status (answer, xml);
+  const gboolean has_message = xml->message != NULL && *xml->message != '\0';
+  return g_strdup_printf ("%ld %s%s%s", answer->status, code, has_message ? ": " : "",
+                          has_message ? xml->message : "");
+}
+
+char *
+muster_s3_failure_describe (const MusterHttpAnswer *answer, const MusterS3Xml *xml,
+                            const MusterS3Keys *keys)
+{
+  g_autofree char *text = describe (answer, xml);
+  return tidy (text, keys);
 }
 
 /* What a code of S3 means to the user: the error's code, its cause and its remedy. "%s" stands for
@@ -164,26 +241,6 @@ static const struct {
     {"XMinioStorageFull", MUSTER_ERROR_RESOURCE_EXHAUSTED, OF_STORE, "%s is full"},
 };
 
-/* What an answer without XML says, as one to HEAD. */
-static const char *
-code_of_status (long status)
-{
-  switch (status) {
-  case 301:
-  case 307:
-    return "PermanentRedirect";
-  case 401:
-  case 403:
-    return "AccessDenied";
-  case 412:
-    return "PreconditionFailed";
-  case 501:
-    return "NotImplemented";
-  default:
-    return "";
-  }
-}
-
 static char *
 fill (MusterS3Client *client, const MusterS3Request *request, Of of, const char *text)
 {
@@ -204,36 +261,72 @@ find_region (const MusterHttpAnswer *answer, const MusterS3Xml *xml)
 {
   const char *region = muster_http_header (answer, "x-amz-bucket-region");
   region = region != NULL ? region : xml != NULL ? xml->region : NULL;
-  return region != NULL ? tidy (region) : NULL;
+  return region != NULL ? tidy (region, NULL) : NULL;
+}
+
+/* Without the right to list, S3 denies what isn't there. */
+static const char *
+hint_of (const MusterS3Request *request, const char *code)
+{
+  const gboolean reads = strcmp (request->operation, "GetObject") == 0 ||
+                         strcmp (request->operation, "HeadObject") == 0;
+  return reads && strcmp (code, "AccessDenied") == 0
+             ? "; if there is no such object, s3:ListBucket is missing"
+             : "";
+}
+
+static void
+set_meaning (MusterS3Client *client, const MusterS3Request *request, const MusterHttpAnswer *answer,
+             const MusterS3Xml *xml, gsize i, const char *what, GError **error)
+{
+  g_autofree char *cause = fill (client, request, meanings[i].of, meanings[i].text);
+  g_autofree char *region =
+      g_str_has_suffix (cause, "AWS_REGION") ? find_region (answer, xml) : NULL;
+  muster_fail (error, meanings[i].error, "'%s': %s failed: %s%s%s%s (%s)", request->path,
+               request->operation, cause, region != NULL ? "=" : "", region != NULL ? region : "",
+               hint_of (request, meanings[i].code), what);
+}
+
+/* Whoever answered may be in front of the store, or in its place. */
+static void
+set_unknown (MusterS3Client *client, const MusterS3Request *request, const MusterHttpAnswer *answer,
+             const char *what, GError **error)
+{
+  const gboolean is_mute = answer->text->len == 0;
+  if (is_mute && (answer->status == 401 || answer->status == 403)) {
+    g_autofree char *keys = muster_s3_credentials_describe (client->credentials);
+    muster_fail (error, MUSTER_ERROR_PERMISSION_DENIED,
+                 "'%s': %s failed: access was denied without a reason; check the credentials (from "
+                 "%s) and the proxies in front of the store (%s)",
+                 request->path, request->operation, keys, what);
+  } else
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE,
+                 "'%s': %s failed: %s; check the endpoint and the proxies in front of it",
+                 request->path, request->operation, what);
 }
 
 void
 muster_s3_failure_set (MusterS3Client *client, const MusterS3Request *request,
-                       const MusterHttpAnswer *answer, const MusterS3Xml *xml, GError **error)
+                       const MusterHttpAnswer *answer, const MusterS3Xml *xml, const char *what,
+                       GError **error)
 {
-  g_autofree char *what = muster_s3_failure_describe (answer, xml);
-  const char *code = xml != NULL && xml->code != NULL ? xml->code : code_of_status (answer->status);
-  if (answer->outcome == MUSTER_HTTP_ANSWERED && answer->status == 404 &&
-      (strcmp (code, "NoSuchKey") == 0 || *code == '\0')) {
+  const char *code = muster_s3_code_of (answer, xml);
+  if (g_strcmp0 (code, "NoSuchKey") == 0) {
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "'%s': no such object", request->path);
     return;
   }
-  for (gsize i = 0; answer->outcome == MUSTER_HTTP_ANSWERED && i < G_N_ELEMENTS (meanings); i++) {
-    if (strcmp (code, meanings[i].code) != 0)
-      continue;
-    g_autofree char *cause = fill (client, request, meanings[i].of, meanings[i].text);
-    g_autofree char *region =
-        g_str_has_suffix (cause, "AWS_REGION") ? find_region (answer, xml) : NULL;
-    muster_fail (error, meanings[i].error, "'%s': %s failed: %s%s%s (%s)", request->path,
-                 request->operation, cause, region != NULL ? "=" : "", region != NULL ? region : "",
-                 what);
-    return;
-  }
+  for (gsize i = 0; code != NULL && i < G_N_ELEMENTS (meanings); i++)
+    if (strcmp (code, meanings[i].code) == 0) {
+      set_meaning (client, request, answer, xml, i, what, error);
+      return;
+    }
   if (answer->outcome == MUSTER_HTTP_IMPOSSIBLE)
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "'%s': %s failed: %s; fix the endpoint, or name the file of the store's "
                  "certificate authority in AWS_CA_BUNDLE",
                  request->path, request->operation, what);
+  else if (answer->outcome == MUSTER_HTTP_ANSWERED && code == NULL && answer->status / 100 != 2)
+    set_unknown (client, request, answer, what, error);
   else
     muster_fail (error, MUSTER_ERROR_UNKNOWN, "'%s': %s failed: %s", request->path,
                  request->operation, what);

@@ -22,15 +22,21 @@ typedef enum {
   MUSTER_S3_FINAL,
 } MusterS3Class;
 
-/* xml is the answer's, or NULL. */
-MusterS3Class muster_s3_class_of (const MusterHttpAnswer *answer, const MusterS3Xml *xml);
+/* Of an attempt that reads from an offset on; xml is the answer's, or NULL. */
+MusterS3Class muster_s3_class_of (const MusterS3Request *request, guint64 from,
+                                  const MusterHttpAnswer *answer, const MusterS3Xml *xml);
+
+/* Of a failure with a code, or NULL, and a status: of the token service, too. */
+MusterS3Class muster_s3_class_of_code (const char *code, long status);
 
 /* What happened, in a few words, without a secret: "503 SlowDown: Please reduce your request rate."
- * (transfer full) */
-char *muster_s3_failure_describe (const MusterHttpAnswer *answer, const MusterS3Xml *xml);
+ * keys are those that the request was signed with. (transfer full) */
+char *muster_s3_failure_describe (const MusterHttpAnswer *answer, const MusterS3Xml *xml,
+                                  const MusterS3Keys *keys);
 
-/* Sets the error of a failure that is final. */
+/* Sets the error of a failure that is final; what describes it. */
 void muster_s3_failure_set (MusterS3Client *client, const MusterS3Request *request,
-                            const MusterHttpAnswer *answer, const MusterS3Xml *xml, GError **error);
+                            const MusterHttpAnswer *answer, const MusterS3Xml *xml,
+                            const char *what, GError **error);
 
 G_END_DECLS

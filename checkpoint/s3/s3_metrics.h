@@ -10,12 +10,12 @@ G_BEGIN_DECLS
  * @requests: requests that were sent, retries included
  * @bytes_sent: bytes of their bodies
  * @bytes_received: bytes of the answers' bodies
- * @retries_throttled: retries because the store asked for fewer requests (503, 429)
- * @retries_failed: because it failed (500, 502, 504, or an answer that isn't one)
+ * @retries_throttled: retries because the store asked for fewer requests (503, 429, 509 or a code)
+ * @retries_failed: because it failed (another 5xx, or an answer that isn't the store's)
  * @retries_lost: because the connection couldn't be made, or ended in the middle
  * @retries_stalled: because no byte came
  * @retries_damaged: because bytes had changed on their way
- * @retries_expired: because the credentials had expired
+ * @retries_expired: because the store refused the credentials
  * @failures: requests that failed in the end; not those that found no object, or another than a
  *   condition said, and not cancelled ones
  * @buffered_max: the most bytes that were held for uploads at the same time

@@ -26,7 +26,7 @@ begin (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const ch
                                    .headers = {"content-type:application/octet-stream",
                                                wants_sums ? sums : header,
                                                wants_sums ? header : NULL},
-                                   .has_xml = TRUE};
+                                   .root = "InitiateMultipartUploadResult"};
   return muster_s3_request (self->client, &request, &self->bound, answer, error);
 }
 
@@ -41,7 +41,7 @@ muster_s3_upload_begin (MusterS3Storage *self, const char *path, const MusterS3U
   g_auto (MusterS3Answer) answer = {0};
   g_autoptr (GError) why = NULL;
   gboolean is_begun = begin (self, path, uri, mark, may_have_sums, &answer, &why);
-  if (!is_begun && may_have_sums && answer.status == 501) {
+  if (!is_begun && may_have_sums && g_strcmp0 (answer.code, "NotImplemented") == 0) {
     g_clear_error (&why);
     muster_s3_answer_clear (&answer);
     is_begun = begin (self, path, uri, mark, FALSE, &answer, &why);
@@ -126,7 +126,7 @@ muster_s3_upload_copy (MusterS3Storage *self, const char *path, const MusterS3Ur
                                    .uri = uri,
                                    .query = query,
                                    .headers = {header},
-                                   .has_xml = TRUE};
+                                   .root = "CopyPartResult"};
   return muster_s3_request (self->client, &request, &self->bound, &answer, error)
              ? describe_part (path, answer.xml->etag, NULL, error)
              : NULL;
@@ -150,7 +150,9 @@ static gboolean
 was_completed (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const char *mark,
                const MusterS3Answer *answer)
 {
-  const gboolean may_be = answer->is_unsure && (answer->status == 404 || answer->status == 412);
+  const gboolean may_be =
+      answer->is_unsure && (g_strcmp0 (answer->code, "NoSuchUpload") == 0 ||
+                            g_strcmp0 (answer->code, "PreconditionFailed") == 0);
   return may_be && mark != NULL && muster_s3_is_own (self, path, uri, mark);
 }
 
@@ -174,7 +176,7 @@ muster_s3_upload_complete (MusterS3Storage *self, const char *path, const Muster
                                    .headers = {"content-type:application/xml", condition},
                                    .body = body,
                                    .size = strlen (body),
-                                   .has_xml = TRUE};
+                                   .root = "CompleteMultipartUploadResult"};
   if (muster_s3_request (self->client, &request, &self->bound, &answer, &why) ||
       was_completed (self, path, uri, mark, &answer)) {
     muster_s3_client_remove_upload (self->client, upload->id);
@@ -197,7 +199,8 @@ abort_upload (MusterS3Client *client, const char *path, const MusterS3Uri *uri, 
                                    .method = "DELETE",
                                    .uri = uri,
                                    .query = query};
-  if (muster_s3_request (client, &request, bound, &answer, &why) || answer.status == 404)
+  if (muster_s3_request (client, &request, bound, &answer, &why) ||
+      g_strcmp0 (answer.code, "NoSuchUpload") == 0)
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&why));
   return FALSE;
@@ -226,7 +229,8 @@ list_uploads (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, c
       {"uploads", ""},
   };
   g_autofree char *query = muster_s3_query (pairs, G_N_ELEMENTS (pairs));
-  return muster_s3_ask_list (self, "ListMultipartUploads", path, uri, query, error);
+  return muster_s3_ask_list (self, "ListMultipartUploads", path, uri, query,
+                             "ListMultipartUploadsResult", error);
 }
 
 /* One whose age isn't known is young. */
@@ -273,8 +277,10 @@ muster_s3_sweep (MusterS3Storage *self, const char *directory, gint64 before_us,
     list = next;
     if (list == NULL || !abort_listed (self, directory, &uri, prefix, list, before_us, error))
       return FALSE;
-    if (!list->is_truncated || list->next_key_marker == NULL)
+    if (!list->is_truncated)
       return TRUE;
+    if (list->next_key_marker == NULL)
+      return muster_s3_fail_cut_list (directory, error);
   }
   return muster_fail (error, MUSTER_ERROR_INTERNAL, "'%s': the list of uploads has no end",
                       directory);

@@ -30,7 +30,7 @@ muster_s3_object_uri (const char *path, MusterS3Uri *uri, GError **error)
 
 MusterS3Xml *
 muster_s3_ask_list (MusterS3Storage *self, const char *operation, const char *path,
-                    const MusterS3Uri *uri, const char *query, GError **error)
+                    const MusterS3Uri *uri, const char *query, const char *root, GError **error)
 {
   g_auto (MusterS3Answer) answer = {0};
   const MusterS3Request request = {.operation = operation,
@@ -40,10 +40,19 @@ muster_s3_ask_list (MusterS3Storage *self, const char *operation, const char *pa
                                    .is_of_bucket = TRUE,
                                    .query = query,
                                    .text_max = LIST_TEXT_MAX,
-                                   .has_xml = TRUE};
+                                   .root = root};
   return muster_s3_request (self->client, &request, &self->bound, &answer, error)
              ? g_steal_pointer (&answer.xml)
              : NULL;
+}
+
+gboolean
+muster_s3_fail_cut_list (const char *directory, GError **error)
+{
+  return muster_fail (error, MUSTER_ERROR_INTERNAL,
+                      "'%s': the store cut its list and didn't say where the list goes on; "
+                      "update the store",
+                      directory);
 }
 
 static MusterS3Xml *
@@ -58,7 +67,7 @@ list_page (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, cons
       {"prefix", prefix},
   };
   g_autofree char *query = muster_s3_query (pairs, G_N_ELEMENTS (pairs));
-  return muster_s3_ask_list (self, "ListObjectsV2", path, uri, query, error);
+  return muster_s3_ask_list (self, "ListObjectsV2", path, uri, query, "ListBucketResult", error);
 }
 
 /* The name in the directory, without a '/' at its end. */
@@ -114,8 +123,12 @@ muster_s3_list (MusterS3Storage *self, const char *directory, GError **error)
       return NULL;
     add_names (names, page->keys, prefix);
     add_names (names, page->prefixes, prefix);
-    if (!page->is_truncated || page->next_token == NULL)
+    if (!page->is_truncated)
       return sort_names (names);
+    if (page->next_token == NULL) {
+      muster_s3_fail_cut_list (directory, error);
+      return NULL;
+    }
     g_free (token);
     token = g_steal_pointer (&page->next_token);
   }

@@ -27,11 +27,11 @@ typedef struct {
   gsize sink_size;
   gboolean is_pinned; /* a header names the version: where a connection is lost, go on there */
   gsize text_max;     /* of an XML answer; 0: MUSTER_HTTP_TEXT_MAX */
-  gboolean has_xml;
+  const char *root;   /* (nullable) the element that an answer with success is, in XML */
 } MusterS3Request;
 
 typedef struct {
-  long status;        /* of the last attempt; 0: no answer */
+  char *code;         /* (owned) (nullable) the store's own, of the last failure */
   MusterS3Xml *xml;   /* (owned) (nullable) */
   char *etag;         /* (owned) (nullable) */
   char *mark;         /* (owned) (nullable) the object's MUSTER_S3_MARK */
@@ -39,6 +39,7 @@ typedef struct {
   guint64 size;       /* the object's */
   gint64 mtime_us;    /* the object's */
   gsize n_read;       /* bytes in the sink */
+  gboolean is_mute;   /* a failure in answer to HEAD, which has no body to explain it */
   gboolean is_unsure; /* an attempt before the last may have succeeded, too */
 } MusterS3Answer;
 
@@ -50,6 +51,7 @@ static inline void
 muster_s3_answer_clear (MusterS3Answer *answer)
 {
   g_clear_pointer (&answer->xml, muster_s3_xml_free);
+  g_clear_pointer (&answer->code, g_free);
   g_clear_pointer (&answer->etag, g_free);
   g_clear_pointer (&answer->mark, g_free);
 }

@@ -78,9 +78,12 @@ gboolean muster_s3_is_own (MusterS3Storage *self, const char *path, const Muster
                            const char *mark);
 gboolean muster_s3_head (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
                          MusterS3Answer *answer, GError **error);
-/* (transfer full) one answer of an operation that lists. */
+/* (transfer full) one answer of an operation that lists, whose XML is a root. */
 MusterS3Xml *muster_s3_ask_list (MusterS3Storage *self, const char *operation, const char *path,
-                                 const MusterS3Uri *uri, const char *query, GError **error);
+                                 const MusterS3Uri *uri, const char *query, const char *root,
+                                 GError **error);
+/* FALSE: a list says that it goes on, and not where. */
+gboolean muster_s3_fail_cut_list (const char *directory, GError **error);
 char **muster_s3_list (MusterS3Storage *self, const char *directory, GError **error);
 gboolean muster_s3_remove (MusterS3Storage *self, const char *path, GError **error);
 gboolean muster_s3_copy (MusterS3Storage *self, const char *from, const char *to, GError **error);

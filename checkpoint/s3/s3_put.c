@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "checkpoint/s3/s3_private.h"
+#include "checkpoint/store/storage_failure.h"
 
 #include <string.h>
 
@@ -27,13 +28,40 @@ put_once (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, const
   return muster_s3_request (self->client, &request, &self->bound, answer, error);
 }
 
+static gboolean
+ask_for_head (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, gboolean has_body,
+              MusterS3Answer *answer, GError **error)
+{
+  guint8 first;
+  const MusterS3Request request = {.operation = "HeadObject",
+                                   .path = path,
+                                   .method = has_body ? "GET" : "HEAD",
+                                   .uri = uri,
+                                   .sink = has_body ? &first : NULL,
+                                   .sink_size = has_body ? sizeof first : 0};
+  muster_s3_answer_clear (answer);
+  return muster_s3_request (self->client, &request, &self->bound, answer, error);
+}
+
+/* A failure in answer to HEAD has no body, so that nothing says whose it is and what it means. The
+ * same question by GET has one; of an object that is there but empty, HEAD is asked again. */
 gboolean
 muster_s3_head (MusterS3Storage *self, const char *path, const MusterS3Uri *uri,
                 MusterS3Answer *answer, GError **error)
 {
-  const MusterS3Request request = {
-      .operation = "HeadObject", .path = path, .method = "HEAD", .uri = uri};
-  return muster_s3_request (self->client, &request, &self->bound, answer, error);
+  for (guint i = 0;; i++) {
+    g_autoptr (GError) of_head = NULL, of_get = NULL;
+    if (ask_for_head (self, path, uri, FALSE, answer, &of_head))
+      return TRUE;
+    const gboolean is_mute = answer->is_mute;
+    if (is_mute && ask_for_head (self, path, uri, TRUE, answer, &of_get))
+      return TRUE;
+    if (is_mute && i == 0 && g_strcmp0 (answer->code, "InvalidRange") == 0)
+      continue;
+    GError **why = is_mute ? &of_get : &of_head;
+    g_propagate_error (error, g_steal_pointer (why));
+    return FALSE;
+  }
 }
 
 gboolean
@@ -77,11 +105,11 @@ find_out (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, GErro
   g_autoptr (GError) why = NULL;
   const gboolean is_written =
       put_once (self, path, &probe, "", 0, unique, "if-match:" NO_ETAG, &answer, &why);
-  const gboolean is_heeded = !is_written && (answer.status == 412 || answer.status == 404) &&
-                             !muster_error_is (why, MUSTER_ERROR_INVALID_ARGUMENT);
+  const gboolean is_heeded = g_strcmp0 (answer.code, "PreconditionFailed") == 0 ||
+                             g_strcmp0 (answer.code, "NoSuchKey") == 0;
   if (is_written)
     remove_probe (self, path, &probe);
-  if (!is_written && !is_heeded && answer.status != 501) {
+  if (!is_written && !is_heeded && g_strcmp0 (answer.code, "NotImplemented") != 0) {
     g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
   }
@@ -107,7 +135,7 @@ check_version (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, 
   g_auto (MusterS3Answer) answer = {0};
   g_autoptr (GError) why = NULL;
   const gboolean is_there = muster_s3_head (self, path, uri, &answer, &why);
-  if (!is_there && answer.status != 404) {
+  if (!is_there && !muster_storage_failure_is_absent (why)) {
     g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
   }
@@ -155,8 +183,9 @@ muster_s3_put (MusterS3Storage *self, const char *path, const MusterS3Uri *uri, 
     return NULL;
   if (put_once (self, path, uri, data, size, mark, condition, &answer, &why))
     return answer.etag != NULL ? g_steal_pointer (&answer.etag) : g_strdup ("");
-  const gboolean is_absent = g_error_matches (why, G_FILE_ERROR, G_FILE_ERROR_NOENT);
-  if (condition != NULL && (answer.status == 412 || is_absent))
+  const gboolean is_changed =
+      g_strcmp0 (answer.code, "PreconditionFailed") == 0 || muster_storage_failure_is_absent (why);
+  if (condition != NULL && is_changed)
     return lose_race (self, path, uri, mark, answer.is_unsure, error);
   g_propagate_error (error, g_steal_pointer (&why));
   return NULL;

@@ -5,6 +5,7 @@
 #include "checkpoint/s3/curl_library.h"
 #include "checkpoint/s3/s3_failure.h"
 #include "checkpoint/s3/s3_metrics_private.h"
+#include "checkpoint/s3/s3_origin.h"
 
 #include <openssl/evp.h>
 #include <string.h>
@@ -18,6 +19,9 @@
 /* Bytes that change on their way four times change always. */
 #define DAMAGED_MAX 3
 
+/* Other keys are fetched so often: a file of them may be half written. */
+#define RENEWED_MAX 3
+
 #define HASH_SIZE 32
 
 /* An operation while it runs. */
@@ -28,10 +32,11 @@ typedef struct {
   MusterS3Answer *answer;
   char hash[2 * HASH_SIZE + 1]; /* of the body, or why there is none */
   char *url;                    /* (owned) */
+  guint64 from;                 /* the first byte that the attempt reads */
   guint n_attempts;
-  guint n_in_row;  /* failures without a byte between them */
-  guint n_damaged; /* failures by checksums */
-  gboolean is_renewed;
+  guint n_in_row;         /* failures without a byte between them */
+  guint n_damaged;        /* failures by checksums */
+  guint n_renewed;        /* that other keys were asked for */
   gboolean is_no_failure; /* what ended it without success */
   gint64 failing_since_us;
 } Operation;
@@ -76,6 +81,7 @@ attempt (Operation *self, const MusterS3Keys *keys, MusterHttpAnswer *answer, GE
   const MusterS3Request *request = self->request;
   self->answer->n_read = request->is_pinned ? self->answer->n_read : 0;
   const gsize n_read = self->answer->n_read;
+  self->from = request->offset + n_read;
   g_autoptr (GPtrArray) headers = make_headers (self, keys);
   const MusterHttpRequest http = {
       .method = request->method,
@@ -89,7 +95,6 @@ attempt (Operation *self, const MusterS3Keys *keys, MusterHttpAnswer *answer, GE
       .password = keys->secret,
       .authorities = self->client->config->authorities,
       .stall_us = self->client->config->stall_us,
-      .wants_part = request->sink != NULL,
       .sink = request->sink != NULL ? request->sink + n_read : NULL,
       .sink_size = request->sink_size - n_read,
       .text_max = request->text_max,
@@ -104,8 +109,9 @@ attempt (Operation *self, const MusterS3Keys *keys, MusterHttpAnswer *answer, GE
     MUSTER_S3_COUNT (retries_lost, 1);
     self->answer->is_unsure = TRUE;
   }
+  if (request->sink == NULL || !muster_s3_is_done (request, self->from, answer, NULL))
+    return TRUE; /* no bytes of the object */
   self->answer->n_read += answer->n_sunk;
-  self->answer->status = answer->status;
   if (answer->n_sunk > 0) {
     self->n_in_row = 0;
     self->failing_since_us = 0;
@@ -188,10 +194,8 @@ may_retry (Operation *self, MusterS3Class class, const MusterS3Keys *keys)
   case MUSTER_S3_DAMAGED:
     return ++self->n_damaged <= DAMAGED_MAX;
   case MUSTER_S3_EXPIRED:
-    if (self->is_renewed || !muster_s3_credentials_expire (self->client->credentials, keys))
-      return FALSE;
-    self->is_renewed = TRUE;
-    return TRUE;
+    return ++self->n_renewed <= RENEWED_MAX &&
+           muster_s3_credentials_expire (self->client->credentials, keys);
   default:
     return FALSE;
   }
@@ -204,7 +208,9 @@ choose_pause (Operation *self, MusterS3Class class, const MusterHttpAnswer *answ
   const gint64 longest = MIN (most, FIRST_PAUSE_US << MIN (self->n_in_row, 16));
   const gint64 jittered = (gint64)(muster_clock_random (self->bound->clock) * (double)longest);
   self->n_in_row++;
-  return class == MUSTER_S3_EXPIRED ? 0 : MAX (jittered, answer->retry_after_us);
+  return class == MUSTER_S3_EXPIRED && self->n_renewed == 1
+             ? 0
+             : MAX (jittered, answer->retry_after_us);
 }
 
 /* The instant after which nothing is tried again. */
@@ -245,12 +251,11 @@ wait_to_retry (Operation *self, MusterS3Class class, const MusterHttpAnswer *ans
 
 /* Nothing is wrong with the store where an object isn't there, or isn't as a condition says. */
 static gboolean
-is_no_failure (MusterS3Class class, const MusterHttpAnswer *answer, const MusterS3Xml *xml)
+is_no_failure (MusterS3Class class, const MusterS3Answer *answer)
 {
-  const gboolean has_no_bucket = xml != NULL && g_strcmp0 (xml->code, "NoSuchBucket") == 0;
-  return class == MUSTER_S3_CANCELLED ||
-         (class == MUSTER_S3_FINAL && answer->outcome == MUSTER_HTTP_ANSWERED &&
-          (answer->status == 412 || (answer->status == 404 && !has_no_bucket)));
+  static const char *const codes[] = {"NoSuchKey", "NoSuchUpload", "PreconditionFailed", NULL};
+  return class == MUSTER_S3_CANCELLED || answer->is_mute ||
+         (answer->code != NULL && g_strv_contains (codes, answer->code));
 }
 
 /* TRUE: it is to be tried again. */
@@ -258,8 +263,12 @@ static gboolean
 judge (Operation *self, MusterS3Class class, const MusterS3Keys *keys,
        const MusterHttpAnswer *answer, const MusterS3Xml *xml, GError **error)
 {
-  g_autofree char *what = muster_s3_failure_describe (answer, xml);
-  self->is_no_failure = is_no_failure (class, answer, xml);
+  g_autofree char *what = muster_s3_failure_describe (answer, xml, keys);
+  self->answer->is_mute = class == MUSTER_S3_FINAL && answer->outcome == MUSTER_HTTP_ANSWERED &&
+                          strcmp (self->request->method, "HEAD") == 0;
+  g_free (self->answer->code);
+  self->answer->code = g_strdup (muster_s3_code_of (answer, xml));
+  self->is_no_failure = is_no_failure (class, self->answer);
   if (class == MUSTER_S3_CANCELLED)
     return !g_cancellable_set_error_if_cancelled (self->bound->cancellable, error);
   if (class == MUSTER_S3_LATE)
@@ -274,7 +283,7 @@ judge (Operation *self, MusterS3Class class, const MusterS3Keys *keys,
                         "'%s': %s failed: checksum mismatch: the bytes that arrive aren't those "
                         "that were sent, in %u attempts (%s); check the network and its proxies",
                         self->request->path, self->request->operation, self->n_attempts, what);
-  muster_s3_failure_set (self->client, self->request, answer, xml, error);
+  muster_s3_failure_set (self->client, self->request, answer, xml, what, error);
   return FALSE;
 }
 
@@ -284,9 +293,30 @@ has_read_all (Operation *self, const MusterHttpAnswer *answer)
 {
   const MusterS3Request *request = self->request;
   const guint64 size = find_size (answer);
-  if (request->sink == NULL || answer->status != 206 || size <= request->offset)
+  if (request->sink == NULL || !muster_s3_is_done (request, self->from, answer, NULL) ||
+      size <= request->offset)
     return FALSE;
   return self->answer->n_read == MIN (request->sink_size, size - request->offset);
+}
+
+/* A file of keys that has just changed may be half written: it is read again. */
+static gboolean
+get_keys (Operation *self, MusterS3Keys *keys, GError **error)
+{
+  static const MusterHttpAnswer nothing;
+  for (;;) {
+    g_autoptr (GError) why = NULL;
+    if (muster_s3_credentials_get (self->client->credentials, self->bound, keys, &why))
+      return TRUE;
+    if (self->n_renewed > 0 && ++self->n_renewed <= RENEWED_MAX &&
+        muster_error_is (why, MUSTER_ERROR_UNAUTHENTICATED)) {
+      if (wait_to_retry (self, MUSTER_S3_EXPIRED, &nothing, why->message, error))
+        continue;
+      return FALSE;
+    }
+    g_propagate_prefixed_error (error, g_steal_pointer (&why), "'%s': ", self->request->path);
+    return FALSE;
+  }
 }
 
 /* One attempt and its verdict. TRUE in *is_done: it has succeeded. */
@@ -296,19 +326,13 @@ try_once (Operation *self, gboolean *is_done, GError **error)
   g_auto (MusterS3Keys) keys = {0};
   g_auto (MusterHttpAnswer) answer = {0};
   g_autoptr (MusterS3Xml) xml = NULL;
-  if (!muster_s3_credentials_get (self->client->credentials, self->bound, &keys, error)) {
-    g_prefix_error (error, "'%s': ", self->request->path);
+  if (!get_keys (self, &keys, error))
     return FALSE;
-  }
   if (!attempt (self, &keys, &answer, error))
     return FALSE;
-  const gboolean is_answered = answer.outcome == MUSTER_HTTP_ANSWERED;
-  const gboolean wants_xml = is_answered && answer.status / 100 == 2 && self->request->has_xml;
-  if (is_answered && answer.text->len > 0)
+  if (answer.outcome == MUSTER_HTTP_ANSWERED && answer.text->len > 0)
     xml = muster_s3_xml_parse (answer.text->str, answer.text->len, NULL);
-  MusterS3Class class = muster_s3_class_of (&answer, xml);
-  if (class == MUSTER_S3_SUCCEEDED && wants_xml && xml == NULL)
-    class = MUSTER_S3_FAILED; /* a proxy's page, or half an answer */
+  MusterS3Class class = muster_s3_class_of (self->request, self->from, &answer, xml);
   if (class == MUSTER_S3_LOST && has_read_all (self, &answer))
     class = MUSTER_S3_SUCCEEDED;
   if (class == MUSTER_S3_SUCCEEDED)

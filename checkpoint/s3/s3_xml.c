@@ -29,6 +29,8 @@ on_start (GMarkupParseContext *context G_GNUC_UNUSED, const char *name,
     return;
   }
   name = colon != NULL ? colon + 1 : name;
+  if (self->xml->root == NULL)
+    self->xml->root = g_strdup (name);
   self->names[self->depth++] = g_strdup (name);
   if (strcmp (name, "Upload") == 0)
     g_ptr_array_add (self->xml->uploads, g_new0 (MusterS3Pending, 1));
@@ -78,10 +80,11 @@ take_listed (Parser *self, const char *parent, const char *name, const char *tex
   return FALSE;
 }
 
-/* What an answer has once. */
+/* What an answer has once. Code and message are of an Error only. */
 static char **
-find_field (MusterS3Xml *xml, const char *name)
+find_field (MusterS3Xml *xml, const char *parent, const char *name)
 {
+  const gboolean is_of_error = strcmp (parent, "Error") == 0;
   const struct {
     const char *name;
     char **field;
@@ -91,9 +94,9 @@ find_field (MusterS3Xml *xml, const char *name)
       {"NextUploadIdMarker", &xml->next_upload_marker},
       {"UploadId", &xml->upload_id},
       {"ETag", &xml->etag},
-      {"Code", &xml->code},
-      {"Message", &xml->message},
-      {"Region", &xml->region},
+      {"Code", is_of_error ? &xml->code : NULL},
+      {"Message", is_of_error ? &xml->message : NULL},
+      {"Region", is_of_error ? &xml->region : NULL},
       {"AccessKeyId", &xml->access_key_id},
       {"SecretAccessKey", &xml->secret_access_key},
       {"SessionToken", &xml->session_token},
@@ -110,7 +113,7 @@ take (Parser *self, const char *parent, const char *name, const char *text)
 {
   if (take_listed (self, parent, name, text))
     return;
-  char **field = find_field (self->xml, name);
+  char **field = find_field (self->xml, parent, name);
   if (field != NULL && *field == NULL)
     *field = g_strdup (text);
   else if (strcmp (name, "IsTruncated") == 0)
@@ -201,7 +204,8 @@ muster_s3_xml_free (MusterS3Xml *self)
   g_ptr_array_unref (self->keys);
   g_ptr_array_unref (self->prefixes);
   g_ptr_array_unref (self->uploads);
-  char *const texts[] = {self->next_token,
+  char *const texts[] = {self->root,
+                         self->next_token,
                          self->next_key_marker,
                          self->next_upload_marker,
                          self->upload_id,

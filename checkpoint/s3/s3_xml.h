@@ -10,6 +10,7 @@ G_BEGIN_DECLS
 
 /* One answer, of any kind: elements that it lacks are NULL or empty. */
 typedef struct {
+  char *root; /* (owned) the outermost element's name */
   /* lists */
   GPtrArray *keys;     /* (owned) of strings */
   GPtrArray *prefixes; /* (owned) of strings, each with its '/' at the end */
@@ -21,7 +22,7 @@ typedef struct {
   /* uploads, copies */
   char *upload_id; /* (owned) */
   char *etag;      /* (owned) */
-  /* failures */
+  /* failures: of an element Error */
   char *code;    /* (owned) */
   char *message; /* (owned) */
   char *region;  /* (owned) */

@@ -279,11 +279,11 @@ class NamedTest(peer.S3Test):
         self.assert_fails(store.ask("list", DIR), "unavailable", "no connection", "attempts")
 
     def test_an_answer_that_is_too_long(self):
-        self.proxy.rule = lambda request: (206, {"content-range": "bytes 0-65535/65536"}, "x" * 70000)
+        self.proxy.rule = lambda request: (206, {"content-range": "bytes 0-65535/65536", "etag": '"e"'}, "x" * 70000)
         self.assert_fails(self.store().ask("read", DIR + "/a"), "unknown", "longer than was asked for")
 
     def test_a_store_without_ranges(self):
-        self.proxy.rule = lambda request: (200, {}, "xyz")
+        self.proxy.rule = lambda request: (200, {"etag": '"e"'}, "xyz")
         self.assert_fails(self.store().ask("read", DIR + "/a"), "unknown", "ignores ranges")
 
 
@@ -292,6 +292,8 @@ class SecretsTest(peer.S3Test):
     def test_secrets_are_in_no_error_log_or_command_line(self):
         store = self.store(fake_clock=True, AWS_SESSION_TOKEN=peer.TOKEN, G_MESSAGES_DEBUG="all")
         verdicts = [error(403, code, "the token %s" % code) for code in ("AccessDenied", "SignatureDoesNotMatch", "InvalidToken")]
+        verdicts += [error(403, "InvalidToken", "the token %s is no token" % peer.TOKEN), error(400, peer.TOKEN, peer.SECRET)]
+        verdicts += [(403, {"server": peer.TOKEN}, peer.SECRET), (302, {"location": "http://x/" + peer.TOKEN}, "")]
         verdicts += [error(400, "ExpiredToken"), error(500, "InternalError"), error(404, "NoSuchBucket"), "cut", (200, {}, "<a>")]
         for verdict in verdicts:
             self.proxy.rule = lambda request, verdict=verdict: verdict

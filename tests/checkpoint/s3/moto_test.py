@@ -405,6 +405,110 @@ class CredentialsTest(peer.S3Test):
         self.assertEqual(first.method, "PUT")
         self.assertEqual(second.headers["x-aws-ec2-metadata-token"], "imds-token")
 
+    def write_keys(self, name, key, secret="s"):
+        with open(name + ".new", "w", encoding="utf-8") as file:
+            file.write("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\naws_session_token = t%s\n" % (key, secret, key))
+        os.rename(name + ".new", name)
+
+    def refuse(self, key, code, then=lambda: None):
+        """Requests with that key are refused, those to HEAD without a body."""
+
+        def rule(request):
+            if "Credential=%s/" % key not in request.headers.get("authorization", ""):
+                return None
+            then()
+            return (400, {}, "") if request.method == "HEAD" else peer.error(400 if "Expired" in code else 403, code)
+
+        self.proxy.rule = rule
+
+    def test_keys_that_were_replaced_in_their_file_are_read_again(self):
+        self.s3.put_object(Bucket=peer.BUCKET, Key="run/a", Body=b"one")
+        for code in ("ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"):
+            for command in (("list", DIR), ("stat", DIR + "/a"), ("put", DIR + "/a", "any", "x"), ("get", DIR + "/a")):
+                with self.subTest(code=code, command=command[0]):
+                    keys = self.file("")
+                    self.write_keys(keys, "OLD")
+                    store = self.store(fake_clock=True, AWS_SHARED_CREDENTIALS_FILE=keys, **self.NONE)
+                    self.proxy.rule = None
+                    store.do("list", DIR)
+                    self.write_keys(keys, "NEW")
+                    self.refuse("OLD", code)
+                    store.do(*command)
+                    self.assertEqual(self.used(), ("NEW", "tNEW"))
+                    store.close()
+
+    def test_a_file_of_keys_that_is_half_written_is_read_once_more(self):
+        keys = self.file("")
+        self.write_keys(keys, "OLD", "another")
+        store = self.store(fake_clock=True, AWS_SHARED_CREDENTIALS_FILE=keys, **self.NONE)
+        self.refuse("OLD", "SignatureDoesNotMatch", lambda: len(self.proxy.requests) == 2 and self.write_keys(keys, "NEW"))
+        store.do("list", DIR)
+        self.assertEqual(self.used(), ("NEW", "tNEW"))
+
+    def test_keys_that_stay_refused_are_looked_up_again_a_few_times_and_at_the_next_request(self):
+        keys = self.file("")
+        self.write_keys(keys, "OLD")
+        store = self.store(fake_clock=True, AWS_SHARED_CREDENTIALS_FILE=keys, **self.NONE)
+        self.refuse("OLD", "ExpiredToken")
+        self.assert_fails(store.ask("list", DIR), "unauthenticated", "have expired; renew them")
+        self.assertEqual(len(self.proxy.requests), 4)
+        self.write_keys(keys, "NEW")
+        store.do("list", DIR)
+
+    def test_a_date_that_cannot_be_read_is_not_never(self):
+        served = []
+
+        def rule(request):
+            if request.target == "/keys":
+                served.append(1)
+                return 200, {}, self.JSON.replace("2099-01-01T00:00:00Z", "soon") % ("K%d" % len(served))
+            slow = self.proxy.requests[-2:-1] and self.proxy.requests[-2].target == "/keys" and len(served) == 1
+            return peer.error(503, "SlowDown", retry_after="700") if slow else None
+
+        self.proxy.rule = rule
+        store = self.store(fake_clock=True, RETRY_MS="1000000", AWS_CONTAINER_CREDENTIALS_FULL_URI=self.proxy.url + "/keys", **self.NONE)
+        store.do("list", DIR)
+        self.assertEqual(self.used(), ("K2", "t"))
+
+    def test_what_a_service_refuses_for_a_while_is_asked_again(self):
+        token = self.file("token")
+        answers = {"/latest/api/token": "imds-token", "/latest/meta-data/iam/security-credentials/": "role",
+                   "/latest/meta-data/iam/security-credentials/role": self.JSON % "MACHINE"}
+        machine = dict(self.NONE, AWS_EC2_METADATA_DISABLED=None, AWS_EC2_METADATA_SERVICE_ENDPOINT=self.proxy.url)
+        identity = dict(self.NONE, AWS_WEB_IDENTITY_TOKEN_FILE=token, AWS_ROLE_ARN="r")
+        of_sts = "<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>m</Message></Error></ErrorResponse>"
+        for environment, verdict in ((machine, (401, {}, "")), (machine, (404, {}, "Not Found")), (machine, (429, {}, "")),
+                                     (identity, (400, {}, of_sts % "IDPCommunicationError")), (identity, (400, {}, of_sts % "Throttling")),
+                                     (identity, (503, {}, ""))):
+            with self.subTest(verdict=verdict):
+                left = [verdict]
+                self.identities = 1
+
+                def rule(request, left=left):
+                    if request.target == "/" or "security-credentials" in request.target:
+                        if left:
+                            return left.pop()
+                        if request.target == "/":
+                            return self.answer_identity(request)
+                    return (200, {}, answers[request.target]) if request.target in answers else None
+
+                self.proxy.rule = rule
+                self.store(fake_clock=True, **environment).do("list", DIR)
+        self.proxy.rule = lambda request: (403, {}, of_sts % "AccessDenied")
+        self.proxy.requests.clear()
+        self.assert_fails(self.store(fake_clock=True, **identity).ask("list", DIR), "unauthenticated", "403 AccessDenied: m")
+        self.assertEqual(len(self.proxy.requests), 1)
+
+    def test_keys_with_a_line_break_become_no_headers(self):
+        answers = [self.JSON.replace('"t"', '"t\\r\\nx-amz-acl: public-read"') % "A", self.JSON % "A\\nb", self.JSON.replace('"s"', '"s s"') % "A"]
+        for answer in answers:
+            self.proxy.requests.clear()
+            self.proxy.rule = lambda request, answer=answer: (200, {}, answer)
+            store = self.store(AWS_CONTAINER_CREDENTIALS_FULL_URI=self.proxy.url + "/keys", **self.NONE)
+            self.assert_fails(store.ask("list", DIR), "unauthenticated", "a line break")
+            self.assertEqual(self.sent(), ["GET /keys"])
+        self.assert_fails(self.store(AWS_SESSION_TOKEN="t\tu").ask("list", DIR), "unauthenticated", "session token with a blank")
+
     def test_an_endpoint_or_a_profile_that_cannot_be_is_refused_at_once(self):
         for environment, words in (({"AWS_ENDPOINT_URL": "ftp://x"}, "invalid endpoint 'ftp://x'"),
                                    ({"AWS_ENDPOINT_URL": "http://user:hidden@x"}, "invalid endpoint"),
