@@ -24,10 +24,16 @@ check_record (MusterStorage *storage, const char *directory, const MusterListedB
               GError **error)
 {
   g_autofree char *path = muster_backup_record_path (directory, listed->metadata.variables);
+  g_autoptr (GError) why = NULL;
   MusterBackupMetadata record;
 
-  if (!muster_backup_metadata_read (storage, path, &record, NULL) ||
-      memcmp (&record, &listed->metadata, sizeof record) == 0)
+  if (!muster_backup_metadata_read (storage, path, &record, &why)) {
+    if (muster_storage_failure_is_damage (why))
+      return TRUE; /* it isn't there, or says nothing */
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  if (memcmp (&record, &listed->metadata, sizeof record) == 0)
     return TRUE;
   return muster_fail (error, MUSTER_ERROR_DATA_LOSS,
                       "'%s' belongs to another backup: according to '%s' the variables were saved "

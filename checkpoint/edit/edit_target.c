@@ -3,6 +3,7 @@
 #include "checkpoint/edit/edit_work_private.h"
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/state/checkpoint_look.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/alive_mark.h"
 #include "checkpoint/store/directory_lock.h"
@@ -26,9 +27,11 @@ discard (MusterEditTarget *self)
 static gboolean
 check_absent (const MusterEditTarget *self, gboolean replaces, GError **error)
 {
-  if (replaces || !muster_checkpoint_exists (self->work->storage, self->prefix))
-    return TRUE;
-  return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
+  gboolean is_there = FALSE;
+  if (!replaces && !muster_checkpoint_look (self->work->storage, self->prefix, &is_there, error))
+    return FALSE;
+  return !is_there ||
+         muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS,
                       "the checkpoint '%s' exists; give another name, or have it replaced",
                       self->prefix);
 }

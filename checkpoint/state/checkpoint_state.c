@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/require.h"
 #include "checkpoint/format/bundle_index.h"
+#include "checkpoint/state/checkpoint_look.h"
 #include "checkpoint/state/state_text.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
@@ -143,7 +144,7 @@ muster_checkpoint_state_read_named (MusterStorage *storage, const char *director
       muster_storage_read_versioned (or_local (storage), path, &version, &why);
   if (text == NULL && muster_storage_failure_is_absent (why))
     return NULL;
-  if (text == NULL && why->domain == MUSTER_ERROR) {
+  if (text == NULL && !muster_storage_failure_is_damage (why)) {
     /* The store doesn't answer, or refuses: that says nothing about the file. */
     g_propagate_error (error, g_steal_pointer (&why));
     return NULL;
@@ -298,12 +299,32 @@ muster_checkpoint_state_write_named (MusterStorage *storage, const char *directo
 }
 
 gboolean
+muster_checkpoint_look (MusterStorage *storage, const char *prefix, gboolean *is_there,
+                        GError **error)
+{
+  g_autofree char *path = muster_bundle_index_path (prefix);
+  g_autoptr (GError) why = NULL;
+  MusterStorageInfo info;
+  *is_there = muster_storage_stat (or_local (storage), path, &info, &why);
+  if (*is_there || muster_storage_failure_is_absent (why))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&why));
+  return FALSE;
+}
+
+gboolean
+muster_checkpoint_is_gone (MusterStorage *storage, const char *prefix)
+{
+  gboolean is_there;
+  return muster_checkpoint_look (storage, prefix, &is_there, NULL) && !is_there;
+}
+
+gboolean
 muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
 {
   g_return_val_if_fail (prefix != NULL, FALSE);
-  g_autofree char *path = muster_bundle_index_path (prefix);
-  MusterStorageInfo info;
-  return muster_storage_stat (or_local (storage), path, &info, NULL);
+  gboolean is_there;
+  return muster_checkpoint_look (storage, prefix, &is_there, NULL) && is_there;
 }
 
 /* '?' is one character, '*' any number: after a mismatch only the last '*' is extended, so that no
@@ -391,7 +412,10 @@ muster_latest_checkpoint_named (MusterStorage *storage, const char *directory, c
       return NULL;
     }
     g_autofree char *latest = muster_checkpoint_locate (storage, directory, state->latest);
-    if (muster_checkpoint_exists (storage, latest))
+    gboolean is_there;
+    if (!muster_checkpoint_look (storage, latest, &is_there, error))
+      return NULL;
+    if (is_there)
       return g_steal_pointer (&latest);
     /* A running saver may have saved another and removed this one since the state was read. */
     if (g_strcmp0 (before, latest) == 0) {

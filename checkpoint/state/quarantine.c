@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/require.h"
+#include "checkpoint/state/checkpoint_look.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/directory_lock.h"
@@ -264,11 +265,17 @@ note (MusterStorage *storage, const char *directory, const char *name, const cha
   return muster_checkpoint_record_write (storage, directory, record, error);
 }
 
+/* Sets *is_gone if the path has that name and the store says that it isn't there. */
 static gboolean
-is_gone (MusterStorage *storage, const char *path, const char *name)
+look_for (MusterStorage *storage, const char *path, const char *name, gboolean *is_gone,
+          GError **error)
 {
   g_autofree char *base = g_path_get_basename (path);
-  return strcmp (base, name) == 0 && !muster_checkpoint_exists (storage, path);
+  gboolean is_there = TRUE;
+  if (strcmp (base, name) == 0 && !muster_checkpoint_look (storage, path, &is_there, error))
+    return FALSE;
+  *is_gone = !is_there;
+  return TRUE;
 }
 
 /* A state file that can't be read isn't changed: repairing it is the user's decision. */
@@ -276,13 +283,20 @@ static gboolean
 forget_once (MusterStorage *storage, const char *directory, const char *state_file,
              const char *name, GError **error)
 {
+  g_autoptr (GError) why = NULL;
   g_autoptr (MusterCheckpointState) state =
-      muster_checkpoint_state_read_named (storage, directory, state_file, NULL);
-  if (state == NULL)
+      muster_checkpoint_state_read_named (storage, directory, state_file, &why);
+  if (state == NULL && (why == NULL || muster_error_is (why, MUSTER_ERROR_DATA_LOSS)))
     return TRUE;
-  gboolean is_changed = FALSE;
+  if (state == NULL) {
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  gboolean is_changed = FALSE, is_gone;
   for (guint i = state->all->len; i-- > 0;) {
-    if (!is_gone (storage, state->all->pdata[i], name))
+    if (!look_for (storage, state->all->pdata[i], name, &is_gone, error))
+      return FALSE;
+    if (!is_gone)
       continue;
     is_changed = TRUE;
     g_ptr_array_remove_index (state->all, i);
@@ -291,7 +305,9 @@ forget_once (MusterStorage *storage, const char *directory, const char *state_fi
   }
   if (state->all->len == 0)
     return TRUE;
-  if (is_gone (storage, state->latest, name)) {
+  if (!look_for (storage, state->latest, name, &is_gone, error))
+    return FALSE;
+  if (is_gone) {
     is_changed = TRUE;
     g_free (state->latest);
     state->latest = g_strdup (state->all->pdata[state->all->len - 1]);

@@ -10,18 +10,20 @@ muster_storage_failure_is_absent (const GError *failure)
          g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
 }
 
-/* The file may be whole; this process couldn't read it at this time. */
+/* It isn't there, it isn't a file, or the device can't read it. Others may pass, such as those of a
+ * file server that is away (ESTALE, ENOTCONN): they say nothing about the file. */
 static gboolean
-is_passing (const GError *failure)
+is_of_file (const GError *failure)
 {
   static const GFileError of_file[] = {
-      G_FILE_ERROR_MFILE, G_FILE_ERROR_NFILE, G_FILE_ERROR_NOMEM, G_FILE_ERROR_ACCES,
-      G_FILE_ERROR_PERM,  G_FILE_ERROR_AGAIN, G_FILE_ERROR_INTR,
+      G_FILE_ERROR_NOENT,
+      G_FILE_ERROR_NOTDIR,
+      G_FILE_ERROR_ISDIR,
+      G_FILE_ERROR_IO,
   };
   static const GIOErrorEnum of_io[] = {
-      G_IO_ERROR_CANCELLED,         G_IO_ERROR_BUSY,
-      G_IO_ERROR_TIMED_OUT,         G_IO_ERROR_TOO_MANY_OPEN_FILES,
-      G_IO_ERROR_PERMISSION_DENIED, G_IO_ERROR_NO_SPACE,
+      G_IO_ERROR_NOT_FOUND,    G_IO_ERROR_NOT_DIRECTORY, G_IO_ERROR_IS_DIRECTORY,
+      G_IO_ERROR_INVALID_DATA, G_IO_ERROR_PARTIAL_INPUT, G_IO_ERROR_NOT_REGULAR_FILE,
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (of_file); i++)
@@ -37,7 +39,5 @@ gboolean
 muster_storage_failure_is_damage (const GError *failure)
 {
   return muster_error_is (failure, MUSTER_ERROR_NOT_FOUND) ||
-         muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) ||
-         ((failure->domain == G_FILE_ERROR || failure->domain == G_IO_ERROR) &&
-          !is_passing (failure));
+         muster_error_is (failure, MUSTER_ERROR_DATA_LOSS) || is_of_file (failure);
 }

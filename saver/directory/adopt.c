@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/state/checkpoint_look.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/alive_mark.h"
@@ -346,7 +347,7 @@ add_listed (Adoption *self, const char *named, double told)
 
   if (g_hash_table_contains (self->seen, prefix) ||
       !muster_checkpoint_directory_names (self->owner, prefix) ||
-      !muster_checkpoint_exists (storage, prefix))
+      muster_checkpoint_is_gone (storage, prefix))
     return;
   /* The manager's rule uses the state's times only. */
   if (told <= 0 && self->owner->rules.by_last_kept)

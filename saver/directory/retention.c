@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_publish.h"
+#include "checkpoint/state/checkpoint_look.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine_private.h"
 #include "checkpoint/state/state_text.h"
@@ -107,8 +108,41 @@ drop_pruned (MusterCheckpointRecord *record, const char *directory, MusterRetent
     const MusterSideCheckpoint *one = muster_retention_entry (record, directory, kept->prefix);
     gboolean is_known =
         (one != NULL && !one->pending_delete) || strcmp (kept->prefix, just_saved) == 0;
-    if (!is_known && !muster_checkpoint_exists (change->storage, kept->prefix))
+    if (!is_known && muster_checkpoint_is_gone (change->storage, kept->prefix))
       g_ptr_array_remove_index (change->kept, i);
+  }
+}
+
+static gboolean
+is_named (const MusterCheckpointState *state, const char *name)
+{
+  for (guint i = 0; i < state->all->len; i++) {
+    g_autofree char *named = g_path_get_basename (state->all->pdata[i]);
+    if (strcmp (named, name) == 0)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* An earlier save may have doomed what it failed to take from the state. What the state names and
+ * this list keeps isn't doomed. What another process prunes isn't in the state any more. */
+static void
+spare_kept (MusterCheckpointDirectory *self, MusterCheckpointRecord *record, const char *directory,
+            const MusterRetentionChange *change)
+{
+  g_autoptr (MusterCheckpointState) state = NULL;
+
+  for (guint i = 0; i < change->kept->len; i++) {
+    const MusterKept *kept = change->kept->pdata[i];
+    MusterSideCheckpoint *one = muster_retention_entry (record, directory, kept->prefix);
+    if (one == NULL || !one->pending_delete)
+      continue;
+    if (state == NULL)
+      state = muster_checkpoint_state_read_named (change->storage, directory, self->latest_filename,
+                                                  NULL);
+    if (state == NULL)
+      return; /* it stays doomed, as before */
+    one->pending_delete = !is_named (state, one->name);
   }
 }
 
@@ -147,7 +181,7 @@ forget_gone (MusterCheckpointDirectory *self, MusterStorage *storage,
     gboolean waits =
         g_ptr_array_find_with_equal_func (self->pending_deletes, prefix, g_str_equal, NULL);
     g_mutex_unlock (&self->lock);
-    if (!waits && !muster_checkpoint_exists (storage, prefix))
+    if (!waits && muster_checkpoint_is_gone (storage, prefix))
       muster_checkpoint_record_forget (record, one->name);
   }
 }
@@ -196,6 +230,7 @@ write_record (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
   const char *directory = checkpoint->directory;
 
   forget_gone (self, change->storage, record, directory);
+  spare_kept (self, record, directory, change);
   mark_leaving (record, directory, change);
   const gboolean is_described = describe (self, change->storage, record, checkpoint, now, error);
   checkpoint->bytes = muster_checkpoint_record_find (record, checkpoint->prefix)->bytes;

@@ -29,7 +29,8 @@ typedef struct {
   Bucket *bucket; /* (owned) */
   guint calls_to_stop, calls_to_failure;
   gboolean has_effect, has_stopped, has_failed;
-  guint n_calls, stalls_from;
+  gboolean loses; /* what fails is done */
+  guint n_calls, stalls_from, misses;
   gint64 latest_us;
   char *unbound; /* (owned) (nullable) */
   char *awaited; /* (owned) (nullable) */
@@ -211,6 +212,21 @@ object_storage_fail_at (MusterObjectStorage *self, guint n)
   self->process->calls_to_failure = n;
 }
 
+void
+object_storage_lose_at (MusterObjectStorage *self, guint n)
+{
+  object_storage_fail_at (self, n);
+  g_autoptr (GMutexLocker) locker = lock (self);
+  self->process->loses = TRUE;
+}
+
+void
+object_storage_miss_at (MusterObjectStorage *self, guint n)
+{
+  g_autoptr (GMutexLocker) locker = lock (self);
+  self->process->misses = self->process->n_calls + n;
+}
+
 gboolean
 object_storage_has_failed (MusterObjectStorage *self)
 {
@@ -326,6 +342,10 @@ begin (MusterObjectStorage *self, const char *path, GError **error)
     return stall (self, path, error);
   if (self->process->has_stopped)
     return fail (error, path, "this process has ended");
+  if (self->process->n_calls == self->process->misses) {
+    self->process->has_failed = TRUE;
+    return muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "'%s': no connection", path);
+  }
   if (g_cancellable_set_error_if_cancelled (self->cancellable, error))
     return FALSE;
   return self->deadline_us == MUSTER_WAIT_FOREVER ||
@@ -350,7 +370,8 @@ begin_change (MusterObjectStorage *self, const char *path, gboolean *is_lost, GE
   if (process->calls_to_failure == 0 || --process->calls_to_failure > 0)
     return TRUE;
   process->has_failed = TRUE;
-  return fail (error, path, "the store has failed");
+  *is_lost = process->loses;
+  return *is_lost || fail (error, path, "the store has failed");
 }
 
 static gboolean

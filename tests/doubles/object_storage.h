@@ -26,6 +26,10 @@ gboolean object_storage_has_stopped (MusterObjectStorage *self);
 /* The n-th call that changes something fails; the next ones don't. 0: none does. */
 void object_storage_fail_at (MusterObjectStorage *self, guint n);
 gboolean object_storage_has_failed (MusterObjectStorage *self);
+/* The same; that call is done, and only its answer is lost. */
+void object_storage_lose_at (MusterObjectStorage *self, guint n);
+/* The n-th call from now on, of those that only read, too, finds no store: UNAVAILABLE. */
+void object_storage_miss_at (MusterObjectStorage *self, guint n);
 
 /* From the n-th call on, counted from 1 with those that only read, the store doesn't answer this
  * process: a call ends at its deadline, which comes at once here. 0: never. */

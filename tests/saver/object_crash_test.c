@@ -199,6 +199,111 @@ MUSTER_TEST (ObjectFailure, loses_nothing_at_any_call_of_a_save)
   }
 }
 
+/* A checkpoint that the list has isn't doomed, and the list is as long as it should be. */
+static char *
+fault_of_doomed (MusterStorage *storage, int n_kept)
+{
+  g_autoptr (MusterCheckpointState) state = muster_checkpoint_state_read (storage, DIRECTORY, NULL);
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (storage, DIRECTORY, NULL);
+
+  if (state == NULL || record == NULL)
+    return g_strdup ("no state or no record");
+  if (state->all->len > (guint)n_kept)
+    return g_strdup_printf ("%u are listed", state->all->len);
+  for (guint i = 0; i < state->all->len; i++) {
+    const MusterSideCheckpoint *one = muster_checkpoint_record_find (record, state->all->pdata[i]);
+    if (one == NULL || one->pending_delete)
+      return g_strdup_printf ("'%s' is %s", (char *)state->all->pdata[i],
+                              one == NULL ? "unknown" : "doomed");
+  }
+  return NULL;
+}
+
+/* The process that had a failure goes on, and keeps more than before. */
+static char *
+fault_of_next (ModelLife *life, const Story *story)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (!save (life, NEXT, 40, &error))
+    return g_strdup_printf ("the next save: %s", error->message);
+  if (restore (life, &error) != NEXT)
+    return g_strdup ("the next save isn't what is restored");
+  char *fault = fault_of_listed (life->storage);
+  return fault != NULL ? fault : fault_of_doomed (life->storage, story->model.max_to_keep);
+}
+
+typedef void (*Harm) (MusterObjectStorage *process, guint n);
+
+/* At each call of a save and of the restore before it. */
+static void
+expect_no_loss_by (const Story *story, Harm harm, const char *what)
+{
+  g_autoptr (MusterObjectStorage) first = begin (story);
+  gboolean has_failed = TRUE;
+  guint n = 1;
+
+  for (; has_failed && !muster_test_has_failed (); n++) {
+    g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
+    g_autoptr (GError) error = NULL;
+    g_autofree char *next = NULL;
+    {
+      g_auto (ModelLife) life = live (story, process);
+      harm (process, n);
+      if (restore (&life, NULL) == OLD)
+        (void)save (&life, NEW, story->steps[2], &error);
+      has_failed = object_storage_has_failed (process);
+      harm (process, 0);
+      next = fault_of_next (&life, story);
+    }
+    MUSTER_TRACE ("%s at call %u, keeping %d: %s", what, n, story->model.max_to_keep,
+                  error != NULL ? error->message : "and the save is well");
+    MUSTER_EXPECT_STREQ (next, NULL);
+    g_autofree char *fault = fault_of (story, process, NEXT, NEXT);
+    MUSTER_EXPECT_STREQ (fault, NULL);
+  }
+  MUSTER_EXPECT_GT (n, 6u);
+}
+
+MUSTER_TEST (ObjectFailure, dooms_nothing_that_is_listed_and_loses_nothing_by_a_passing_failure)
+{
+  for (int keep = 1; keep <= 2; keep++) {
+    const Story story = {.model = {.is_whole = TRUE, .max_to_keep = keep}, .steps = {10, 20, 30}};
+    expect_no_loss_by (&story, object_storage_fail_at, "a failure");
+    expect_no_loss_by (&story, object_storage_lose_at, "a lost answer");
+    expect_no_loss_by (&story, object_storage_miss_at, "no connection");
+  }
+}
+
+/* The record dooms what leaves the list; the state, which is written after it, stays as it was.
+ * Then a job that keeps more takes over. */
+MUSTER_TEST (ObjectFailure, what_stays_in_the_list_is_not_doomed)
+{
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 2}, .steps = {10, 20, 30}};
+  const Story more = {.model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 30}};
+  g_autoptr (MusterObjectStorage) first = begin (&story);
+  gboolean has_failed = TRUE;
+
+  for (guint n = 1; has_failed && !muster_test_has_failed (); n++) {
+    g_autoptr (MusterObjectStorage) process = object_storage_copy (first);
+    gboolean is_saved;
+    {
+      g_auto (ModelLife) life = live (&story, process);
+      MUSTER_EXPECT_EQ (restore (&life, NULL), OLD);
+      object_storage_fail_at (process, n);
+      is_saved = save (&life, NEW, 30, NULL);
+      has_failed = object_storage_has_failed (process);
+    }
+    g_auto (ModelLife) life = live (&more, process);
+    MUSTER_EXPECT_EQ (restore (&life, NULL), is_saved ? NEW : OLD);
+    MUSTER_EXPECT_TRUE (save (&life, NEXT, 40, NULL));
+    g_autofree char *fault = fault_of_doomed (life.storage, 5);
+    MUSTER_TRACE ("call %u fails", n);
+    MUSTER_EXPECT_STREQ (fault, NULL);
+  }
+}
+
 /* --- what it costs --- */
 
 MUSTER_TEST (ObjectSave, sends_each_byte_once)
