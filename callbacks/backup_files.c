@@ -2,9 +2,9 @@
 /* The files of a backup's directory. */
 #include "callbacks/backup_files_private.h"
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/json_text.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/require.h"
 #include "checkpoint/edit/copy_data_private.h"
 #include "checkpoint/edit/copy_register_private.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/require.h"
 #include "checkpoint/edit/average_private.h"
 #include "checkpoint/edit/stored_private.h"
-#include "checkpoint/format/crc32c.h"
 
 #include <string.h>
 

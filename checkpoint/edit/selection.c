@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/edit/selection_private.h"
 
+#include "base/crc32c.h"
 #include "base/error.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/object_graph.h"
 
 #include <string.h>

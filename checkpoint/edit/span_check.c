@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "checkpoint/edit/span_check_private.h"
-#include "checkpoint/format/crc32c.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/format/bundle_data.h"
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "checkpoint/format/bundle_strings.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 

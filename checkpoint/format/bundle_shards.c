@@ -2,10 +2,10 @@
 #include "checkpoint/format/bundle_shards.h"
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_strings.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/format/leveldb_table.h"
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/protowire.h"
-#include "checkpoint/format/crc32c.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Uploads in parts, and what is left of those that nobody completed. */
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "checkpoint/s3/s3_private.h"
 
-#include <isa-l.h>
 #include <string.h>
 
 /* How long an abort may take after its operation has failed: what it leaves, a sweep finds. */
@@ -84,8 +84,7 @@ describe_part (const char *path, const char *etag, const char *sum, GError **err
 static char *
 sum_bytes (const void *data, gsize size)
 {
-  const guint32 state = crc32_iscsi ((unsigned char *)data, (int)size, G_MAXUINT32);
-  const guint32 sum = GUINT32_TO_BE (~state); /* its caller inverts */
+  const guint32 sum = GUINT32_TO_BE (muster_crc32c_extend (0, data, size));
   return g_base64_encode ((const guchar *)&sum, sizeof sum);
 }
 

@@ -2,10 +2,10 @@
 #include "checkpoint/state/checkpoint_check.h"
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/require.h"
 #include "checkpoint/format/bundle_index.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the side file says of a checkpoint's files. */
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "checkpoint/format/bundle_index.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/state/checkpoint_record.h"
 
 #include <string.h>

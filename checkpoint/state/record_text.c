@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/require.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/record_keys_private.h"
 

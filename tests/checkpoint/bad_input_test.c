@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Damaged files: an error or the right values, never a crash, never other values. */
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/protowire.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/leveldb_table.h"
 #include "checkpoint/state/state_text.h"
 #include "tests/checkpoint/bundle_fixture.h"

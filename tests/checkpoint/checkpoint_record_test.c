@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/state/checkpoint_record.h"
 
+#include "base/crc32c.h"
 #include "base/error.h"
-#include "checkpoint/format/crc32c.h"
 #include "tests/checkpoint/bundle_fixture.h"
 #include "tests/doubles/heard.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* PREFIX.index, with checksums that fit: what a program, or somebody, may have written on purpose.
  */
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/protowire.h"
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/bundle_reader.h"
-#include "checkpoint/format/crc32c.h"
 #include "tests/doubles/memory_storage.h"
 #include "tests/fuzz/fuzz.h"
 

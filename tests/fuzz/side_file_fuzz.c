@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A side file, read, written and read again. Its checksum is put right, so that what lies behind it
  * is met. */
-#include "checkpoint/format/crc32c.h"
+#include "base/crc32c.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "tests/fuzz/fuzz.h"
 

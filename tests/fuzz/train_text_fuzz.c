@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The small files and texts that a training task reads: job.muster, a backup's metadata, TF_CONFIG
  * and NumPy arrays; the first byte picks. */
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "callbacks/backup_files_private.h"
-#include "checkpoint/format/crc32c.h"
 #include "cli/commands/train_role.h"
 #include "graph/npy.h"
 #include "jobs/job_metadata.h"

@@ -3,7 +3,7 @@
 
 #include <glib/gstdio.h>
 
-#include "checkpoint/format/crc32c.h"
+#include "base/crc32c.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "graph/graph_builder.h"
 #include "graph/meta_graph/meta_graph_edit.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/hooks/event_writer.h"
 
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/protowire.h"
 #include "base/require.h"
-#include "checkpoint/format/crc32c.h"
 #include "checkpoint/store/storage.h"
 
 #include <errno.h>

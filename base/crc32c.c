@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/format/crc32c.h"
+#include "base/crc32c.h"
 
 #include <isa-l.h>
 
