@@ -6,6 +6,29 @@
 /* The library counts bytes in an int. */
 #define CHUNK_MAX ((gsize)1 << 30)
 
+/* On processors with AVX-512, ISA-L leaves the upper halves of the vector registers in use. Until
+ * they are cleared, the thread's SSE instructions depend on their old contents: after a save, steps
+ * took up to twice their processor time. */
+#ifdef __x86_64__
+__attribute__ ((target ("avx"))) static void
+clear_by_avx (void)
+{
+  __builtin_ia32_vzeroupper ();
+}
+
+static void
+clear_upper_halves (void)
+{
+  if (__builtin_cpu_supports ("avx"))
+    clear_by_avx ();
+}
+#else
+static void
+clear_upper_halves (void)
+{
+}
+#endif
+
 guint32
 muster_crc32c_extend (guint32 crc, const void *data, gsize size)
 {
@@ -14,6 +37,7 @@ muster_crc32c_extend (guint32 crc, const void *data, gsize size)
   while (size > 0) {
     const gsize n = MIN (size, CHUNK_MAX);
     state = crc32_iscsi ((unsigned char *)at, (int)n, state);
+    clear_upper_halves ();
     at += n;
     size -= n;
   }
