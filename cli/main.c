@@ -62,9 +62,9 @@ print_help (FILE *to)
     muster_table_add (table, name, commands[i].what, NULL);
   }
   muster_table_add (table, "  help", "show the help of a command", NULL);
-  muster_cli_say (to, "Usage: muster COMMAND [OPTION…]\n\n%s\nCommands:\n", before);
+  muster_cli_put (to, "Usage: muster COMMAND [OPTION…]\n\n%s\nCommands:\n", before);
   muster_table_print (table, to);
-  muster_cli_say (to, "\n%s", after);
+  muster_cli_put (to, "\n%s", after);
 }
 
 static int

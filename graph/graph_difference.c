@@ -2,6 +2,7 @@
 #include "graph/graph_difference.h"
 
 #include "base/hash.h"
+#include "base/safe_text.h"
 #include "graph/device_name.h"
 #include "graph/graph_nodes.h"
 
@@ -156,13 +157,7 @@ attrs_equal (const Attr *a, const Attr *b)
 static char *
 shown (const char *text, gsize size)
 {
-  gboolean is_shortened = size > MAX_SHOWN;
-  g_autofree char *start = g_strndup (text, is_shortened ? MAX_SHOWN : size);
-  g_autofree char *valid = g_utf8_make_valid (start, -1);
-  for (char *at = valid; *at != '\0'; at++)
-    if (g_ascii_iscntrl (*at))
-      *at = '?';
-  return g_strconcat (valid, is_shortened ? "…" : "", NULL);
+  return muster_safe_text (text, (gssize)size, MAX_SHOWN);
 }
 
 static char *

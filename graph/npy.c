@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/require.h"
+#include "base/safe_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 /* The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 
 #define MAX_HEADER (64 * 1024)
+/* Of what a header holds in errors. */
+#define MAX_SHOWN 64
 /* Of what is written: the header's place, and what the elements are aligned to. */
 #define START     10
 #define ALIGNMENT 64
@@ -57,7 +60,7 @@ read_dtype (const char *header, MusterDType *dtype, GError **error)
       return TRUE;
     }
   }
-  g_autofree char *found = g_utf8_make_valid (descr, (gssize)strcspn (descr, ","));
+  g_autofree char *found = muster_safe_text (descr, (gssize)strcspn (descr, ","), MAX_SHOWN);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "unsupported element type %s; save the array as little-endian numbers, such "
                       "as float32 or int64",

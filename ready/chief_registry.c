@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/chief_registry.h"
 
+#include "base/safe_text.h"
 #include "ready/chief_gate.h"
 #include "ready/lease_look.h"
 #include "ready/model_log.h"
@@ -110,7 +111,7 @@ check_text (const char *what, const char *text, gsize max, GError **error)
   }
   gboolean is_printable = g_utf8_validate_len (text, size, NULL);
   for (const char *at = text; is_printable && *at != '\0'; at = g_utf8_next_char (at))
-    is_printable = g_unichar_isprint (g_utf8_get_char (at));
+    is_printable = muster_is_printable (g_utf8_get_char (at));
   if (is_printable)
     return TRUE;
   g_autofree char *start = g_strndup (text, SHOWN_NAME);

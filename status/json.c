@@ -2,6 +2,7 @@
 #include "status/json.h"
 
 #include "base/clock.h"
+#include "base/safe_text.h"
 
 #include <float.h>
 #include <math.h>
@@ -181,13 +182,14 @@ append_unit (GString *out, guint unit)
 static void
 append_character (GString *out, gunichar c, gboolean is_ascii)
 {
+  const gboolean is_escaped = !muster_is_printable (c) || (is_ascii && c > 0x7f);
   if (c == '"' || c == '\\') {
     g_string_append_printf (out, "\\%c", (int)c);
   } else if (c == '\n' || c == '\t') {
     g_string_append (out, c == '\n' ? "\\n" : "\\t");
-  } else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (is_ascii && c > 0x7f && c < 0x10000)) {
+  } else if (is_escaped && c < 0x10000) {
     append_unit (out, c);
-  } else if (is_ascii && c > 0x7f) {
+  } else if (is_escaped) {
     append_unit (out, 0xd800 + ((c - 0x10000) >> 10));
     append_unit (out, 0xdc00 + ((c - 0x10000) & 0x3ff));
   } else {

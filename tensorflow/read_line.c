@@ -2,6 +2,7 @@
 #include "tensorflow/read_line.h"
 
 #include "base/clock.h"
+#include "base/safe_text.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -63,7 +64,7 @@ muster_runtime_read_line (int fd, gint64 deadline_us, GCancellable *cancellable,
       break;
     g_string_append_c (line, byte);
   }
-  return g_utf8_make_valid (line->str, (gssize)line->len);
+  return muster_safe_text (line->str, (gssize)line->len, 0);
 }
 
 gboolean

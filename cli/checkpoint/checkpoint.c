@@ -84,9 +84,9 @@ print_usage (gboolean asked)
     g_autofree char *name = g_strdup_printf ("  %s %s", verbs[i].verb, verbs[i].words);
     muster_table_add (table, name, verbs[i].what, NULL);
   }
-  muster_cli_say (to, "Usage: muster checkpoint VERB [OPTION…]\n\n%s\n", before);
+  muster_cli_put (to, "Usage: muster checkpoint VERB [OPTION…]\n\n%s\n", before);
   muster_table_print (table, to);
-  muster_cli_say (to, "\n%s", after);
+  muster_cli_put (to, "\n%s", after);
   return asked ? MUSTER_EXIT_DONE : MUSTER_EXIT_BAD_INPUT;
 }
 

@@ -196,7 +196,7 @@ print_help (const char *command, const char *usage, const char *summary, const G
     muster_table_add (table, option, it->description, NULL);
   }
   muster_table_add (table, "  --help", "show this", NULL);
-  muster_cli_say (stdout, "Usage:\n  muster %s [OPTION…]%s%s\n\n%s\nOptions:\n", command,
+  muster_cli_put (stdout, "Usage:\n  muster %s [OPTION…]%s%s\n\n%s\nOptions:\n", command,
                   *usage != '\0' ? " " : "", usage, about);
   muster_table_print (table, stdout);
 }

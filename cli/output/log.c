@@ -72,7 +72,7 @@ static void
 print_plain (const MusterLogMessage *message)
 {
   g_autofree char *line = muster_log_message_as_plain (message, FALSE);
-  g_autofree char *shown = muster_cli_sanitise (line);
+  g_autofree char *shown = muster_cli_statement (line);
   g_autofree char *ended = g_strconcat (shown, "\n", NULL);
   write_whole (ended, strlen (ended));
 }

@@ -126,18 +126,10 @@ muster_log_message_copy (const MusterLogMessage *self, gsize *size)
 
 /* --- as text --- */
 
-/* A text in one line. (transfer full) */
-static char *
-one_line (const char *text)
-{
-  g_autofree char *sanitised = muster_cli_sanitise (text);
-  return g_strdelimit (g_steal_pointer (&sanitised), "\n", ' ');
-}
-
 static void
 append_value (GString *line, const char *value)
 {
-  g_autofree char *shown = one_line (value);
+  g_autofree char *shown = muster_cli_one_line (value);
   if (strpbrk (shown, " \"=") == NULL) {
     g_string_append (line, shown);
     return;
@@ -168,7 +160,7 @@ muster_log_message_as_text (const MusterLogMessage *self)
   g_autofree char *time = time_of (self);
   g_autofree char *event = muster_log_message_find (self, "MUSTER_EVENT");
   g_autofree char *text = muster_log_message_find (self, "MESSAGE");
-  g_autofree char *shown = one_line (text != NULL ? text : "");
+  g_autofree char *shown = muster_cli_one_line (text != NULL ? text : "");
   GString *line = g_string_new (NULL);
   g_string_printf (line, "%s %-7s %s  %s", time, levels[place_of (self->level)].name,
                    event != NULL ? event : UNKNOWN, shown);

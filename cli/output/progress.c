@@ -68,7 +68,7 @@ void
 muster_progress_part (MusterProgress *self, const char *what, guint64 before, guint64 all)
 {
   g_free (self->what);
-  self->what = muster_cli_sanitise (what);
+  self->what = muster_cli_one_line (what);
   self->before = before;
   self->all = all;
 }

@@ -32,13 +32,13 @@ split (MusterRow *self, const MusterReason *reason)
       reason->n_total > 0) {
     self->state =
         g_strdup_printf ("%u of %u", reason->n_total - reason->n_missing, reason->n_total);
-    self->text = muster_cli_sanitise (reason->text);
+    self->text = muster_cli_one_line (reason->text);
   } else if (g_str_has_prefix (reason->text, state) &&
              (reason->text[n] == '\0' || reason->text[n] == ' ')) {
     self->state = g_steal_pointer (&state);
-    self->text = muster_cli_sanitise (reason->text[n] == ' ' ? reason->text + n + 1 : "");
+    self->text = muster_cli_one_line (reason->text[n] == ' ' ? reason->text + n + 1 : "");
   } else {
-    self->text = muster_cli_sanitise (reason->text);
+    self->text = muster_cli_one_line (reason->text);
   }
 }
 
@@ -70,7 +70,7 @@ muster_rows_new (const char *message, GPtrArray *reasons)
   }
   if (rows->len == 0) {
     MusterRow *row = g_new0 (MusterRow, 1);
-    row->text = muster_cli_sanitise (message);
+    row->text = muster_cli_one_line (message);
     g_ptr_array_add (rows, row);
   }
   return rows;
@@ -81,7 +81,7 @@ muster_rows_summary (const char *message, GPtrArray *reasons)
 {
   const MusterReason *first = muster_reasons_first (reasons);
   if (first == NULL)
-    return muster_cli_sanitise (message);
+    return muster_cli_one_line (message);
   const MusterReason *variables = muster_reasons_find (reasons, "variables");
   GString *text = g_string_new (NULL);
   if (first == variables && first->n_missing > 0)
@@ -92,7 +92,7 @@ muster_rows_summary (const char *message, GPtrArray *reasons)
   if (first != variables && variables != NULL && variables->n_missing > 0)
     g_string_append_printf (text, "; variables missing: %u", variables->n_missing);
   g_autofree char *all = g_string_free (text, FALSE);
-  return muster_cli_sanitise (all);
+  return muster_cli_one_line (all);
 }
 
 char *

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/sanitise.h"
 
+#include "base/safe_text.h"
+
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #define DEFAULT_COLUMNS 80
+#define INDENT          "    "
 #define BAR_COLOUR      "\033[32m"
 #define NO_COLOUR       "\033[0m"
 
@@ -15,18 +18,10 @@ is_utf8_locale (void)
   return g_get_charset (NULL);
 }
 
-char *
-muster_cli_sanitise (const char *text)
+/* (transfer full), of what is passed as well */
+static char *
+for_locale (char *utf8)
 {
-  g_autofree char *valid = g_utf8_make_valid (text, -1);
-  GString *sanitised = g_string_sized_new (strlen (valid));
-  for (const char *at = valid; *at != '\0'; at = g_utf8_next_char (at)) {
-    gunichar c = g_utf8_get_char (at);
-    GUnicodeType type = g_unichar_type (c);
-    gboolean is_odd = type == G_UNICODE_CONTROL || type == G_UNICODE_FORMAT;
-    g_string_append_unichar (sanitised, c == '\t' ? ' ' : is_odd && c != '\n' ? '?' : c);
-  }
-  char *utf8 = g_string_free (sanitised, FALSE);
   if (is_utf8_locale ())
     return utf8;
   char *ascii = g_str_to_ascii (utf8, "C");
@@ -34,8 +29,48 @@ muster_cli_sanitise (const char *text)
   return ascii;
 }
 
+char *
+muster_cli_sanitise (const char *text)
+{
+  return for_locale (muster_safe_lines (text));
+}
+
+char *
+muster_cli_one_line (const char *text)
+{
+  return for_locale (muster_safe_text (text, -1, 0));
+}
+
+char *
+muster_cli_statement (const char *text)
+{
+  g_autofree char *sanitised = muster_cli_sanitise (text);
+  gsize end = strlen (sanitised);
+  while (end > 0 && sanitised[end - 1] == '\n')
+    end--;
+  GString *statement = g_string_sized_new (end);
+  for (gsize i = 0; sanitised[i] != '\0'; i++) {
+    g_string_append_c (statement, sanitised[i]);
+    if (sanitised[i] == '\n' && i < end)
+      g_string_append (statement, INDENT);
+  }
+  return g_string_free (statement, FALSE);
+}
+
 void
 muster_cli_say (FILE *stream, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_autofree char *statement = muster_cli_statement (text);
+  fputs (statement, stream);
+  fflush (stream);
+}
+
+void
+muster_cli_put (FILE *stream, const char *format, ...)
 {
   va_list arguments;
   va_start (arguments, format);

@@ -6,13 +6,19 @@
 
 G_BEGIN_DECLS
 
-/* Prints text safely: text from a file or the network can't control the terminal. Tabs become
- * spaces, other control characters except newlines '?', and invalid UTF-8 U+FFFD. In a locale that
- * isn't UTF-8 everything is converted to the nearest ASCII. */
+/* Prints text safely: text from a file or the network can't control the terminal
+ * (base/safe_text.h). In a locale that isn't UTF-8 everything is converted to the nearest ASCII. */
 
+/* One statement. Its further lines are indented, so that no text of others in it begins a line as
+ * muster's own do. */
 void muster_cli_say (FILE *stream, const char *format, ...) G_GNUC_PRINTF (2, 3);
-/* The same, as a string. (transfer full) */
+/* muster's own text, of any number of lines. */
+void muster_cli_put (FILE *stream, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+/* As strings: with the text's line breaks; on one line; as a statement. (transfer full) */
 char *muster_cli_sanitise (const char *text);
+char *muster_cli_one_line (const char *text);
+char *muster_cli_statement (const char *text);
 
 /* The width of a plain text in columns. */
 guint muster_cli_columns (const char *text);

@@ -56,8 +56,7 @@ muster_table_add (MusterTable *self, ...)
   va_start (arguments, self);
   const char *cell = va_arg (arguments, const char *);
   for (guint i = 0; i < self->n_columns; i++) {
-    g_autofree char *sanitised = muster_cli_sanitise (cell != NULL ? cell : "");
-    row.cells[i] = g_strdelimit (g_steal_pointer (&sanitised), "\n", ' ');
+    row.cells[i] = muster_cli_one_line (cell != NULL ? cell : "");
     self->widths[i] = MAX (self->widths[i], muster_cli_columns (row.cells[i]));
     cell = cell != NULL ? va_arg (arguments, const char *) : NULL;
   }

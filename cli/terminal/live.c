@@ -63,7 +63,7 @@ subject_of (const MusterLive *self)
 {
   g_autofree char *text =
       g_strdup_printf ("%s %s at %s", self->doing, self->options->model, self->options->target);
-  return muster_cli_sanitise (text);
+  return muster_cli_one_line (text);
 }
 
 /* "9m46s left", or the elapsed time if there is no limit. */

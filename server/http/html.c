@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http/html.h"
 
+#include "base/safe_text.h"
+
 void
 muster_html_put (GString *out, const char *format, ...)
 {
@@ -17,11 +19,8 @@ muster_html_put_text (GString *out, const char *text)
 {
   if (text == NULL)
     return;
-  g_autofree char *valid = g_utf8_make_valid (text, -1);
-  for (char *at = valid; *at != '\0'; at++)
-    if ((guchar)*at < 0x20)
-      *at = ' ';
-  g_autofree char *escaped = g_markup_escape_text (valid, -1);
+  g_autofree char *safe = muster_safe_text (text, -1, 0);
+  g_autofree char *escaped = g_markup_escape_text (safe, -1);
   g_string_append (out, escaped);
 }
 

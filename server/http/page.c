@@ -216,11 +216,13 @@ put_member (GString *out, const Muster__Members *job, const Muster__Member *memb
   g_string_append (out, "</td><td>");
   muster_html_put_text (out, job->model);
   g_string_append (out, "</td><td class=\"why\">");
-  if (has (member->why))
-    muster_html_put (out, "%s ago: %s", left, member->why);
-  else
+  if (has (member->why)) {
+    muster_html_put (out, "%s ago: ", left);
+    muster_html_put_text (out, member->why);
+  } else {
     muster_html_put (out, "%s in slot %d, %s batches/s", member->chief ? "chief" : "worker",
                      member->slot, rate);
+  }
   muster_html_put (out, "</td><td class=\"number\">%" G_GINT64_FORMAT "</td>", member->batches);
   muster_html_put (out, "<td class=\"number\">%s</td></tr>", stay);
 }

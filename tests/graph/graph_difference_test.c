@@ -180,7 +180,7 @@ MUSTER_TEST (GraphDifference, reports_every_kind_of_attribute)
   expect (int_one, int_two, "node 'z' (Op): attr v is 1, but 2 in the chief's");
   expect (float_one, float_two, "node 'z' (Op): attr v is 1, but 2 in the chief's");
   expect (is_true, is_false, "node 'z' (Op): attr v is true, but false in the chief's");
-  expect (text_a, text_b, "node 'z' (Op): attr v is 'a', but 'b?' in the chief's");
+  expect (text_a, text_b, "node 'z' (Op): attr v is 'a', but 'b ' in the chief's");
   expect (type_float, type_int, "node 'z' (Op): attr v is float, but int32 in the chief's");
   expect (types_one, types_two, "node 'z' (Op): attr v differs");
   expect (tensor_one, tensor_two, "node 'z' (Op): attr v differs");
