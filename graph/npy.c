@@ -2,11 +2,13 @@
 #include "graph/npy.h"
 
 #include "base/error.h"
+#include "base/files/read_file.h"
 #include "base/require.h"
 #include "base/safe_text.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 
@@ -131,14 +133,35 @@ muster_npy_read (GBytes *bytes, GError **error)
   return muster_tensor_new_from_bytes (dtype, n_dims, dims, elements, error);
 }
 
+/* A file is mapped, since the array may be larger than memory; a pipe is read. */
+static GBytes *
+load (const char *path, GError **error)
+{
+  const MusterFile file = {path, NULL, MUSTER_MAX_PROTO_FILE, TRUE};
+  g_autoptr (GMappedFile) mapped = NULL;
+  char *data;
+  gsize size;
+  struct stat is;
+  const int fd = muster_file_open (&file, &is, error);
+  if (fd < 0)
+    return NULL;
+  const gboolean is_read =
+      !S_ISREG (is.st_mode) && muster_file_read_fd (&file, fd, &is, &data, &size, error);
+  if (S_ISREG (is.st_mode))
+    mapped = g_mapped_file_new_from_fd (fd, FALSE, error);
+  close (fd);
+  return mapped != NULL ? g_mapped_file_get_bytes (mapped)
+         : is_read      ? g_bytes_new_take (data, size)
+                        : NULL;
+}
+
 MusterTensor *
 muster_npy_load (const char *path, GError **error)
 {
   muster_require (error, NULL, path);
-  g_autoptr (GMappedFile) file = g_mapped_file_new (path, FALSE, error);
-  if (file == NULL)
+  g_autoptr (GBytes) bytes = load (path, error);
+  if (bytes == NULL)
     return NULL;
-  g_autoptr (GBytes) bytes = g_mapped_file_get_bytes (file);
   MusterTensor *tensor = muster_npy_read (bytes, error);
   if (tensor == NULL)
     g_prefix_error (error, "'%s': ", path);

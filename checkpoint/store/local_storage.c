@@ -147,9 +147,16 @@ fsync_retrying (int fd)
 static MusterStorageFile *
 local_create (MusterStorage *self, const char *path, GError **error)
 {
-  const int fd = open_retrying (self, path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  /* Not blocking: opening a pipe would wait for its reader. */
+  const int fd = open_retrying (self, path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, 0666);
+  struct stat is;
   if (fd < 0) {
     fail_open (self, error, path, "create the file");
+    return NULL;
+  }
+  if (fstat (fd, &is) == 0 && S_ISFIFO (is.st_mode)) { /* it has one, and may be full */
+    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "'%s' is not a regular file", path);
+    close (fd);
     return NULL;
   }
   MusterStorageFile *file = g_new (MusterStorageFile, 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/certs/certs.h"
 
+#include "base/files/read_file.h"
 #include "cli/certs/issuer.h"
 #include "cli/common/cli.h"
 
@@ -13,6 +14,7 @@
 #define MOST_DAYS    36500
 #define CA_DAYS      3650
 #define TOKEN_BYTES  32
+#define MAX_TOKENS   ((gsize)1 << 20) /* bytes of the file */
 
 static const char summary[] =
     "Makes in DIR what a secured server and its clients need, as far as it isn't there yet: a\n"
@@ -166,7 +168,8 @@ make_tokens (const Certs *self, GError **error)
     muster_cli_say (stdout, "kept %s; --renew-tokens adds new ones\n", path);
     return TRUE;
   }
-  if (g_file_test (path, G_FILE_TEST_EXISTS) && !g_file_get_contents (path, &before, NULL, error))
+  const MusterFile file = {path, "the tokens", MAX_TOKENS, FALSE};
+  if (g_file_test (path, G_FILE_TEST_EXISTS) && !muster_file_read (&file, &before, NULL, error))
     return FALSE;
   g_autoptr (GString) lines = g_string_new (NULL);
   for (gsize i = 0; i < G_N_ELEMENTS (roles); i++)

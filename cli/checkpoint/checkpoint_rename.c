@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/files/read_file.h"
 #include "cli/checkpoint/checkpoint.h"
 #include "cli/checkpoint/checkpoint_edit.h"
 #include "cli/checkpoint/checkpoint_open.h"
 
 #include <string.h>
+
+#define MAX_FILE ((gsize)16 << 20)
 
 static const char summary[] =
     "Writes a checkpoint with other names for its variables as OUT. A rule OLD=NEW changes one\n"
@@ -47,7 +50,8 @@ read_file (Rename *self, GError **error)
   g_autofree char *text = NULL;
   if (self->file == NULL)
     return TRUE;
-  if (!g_file_get_contents (self->file, &text, NULL, error))
+  const MusterFile file = {self->file, "the rules", MAX_FILE, TRUE};
+  if (!muster_file_read (&file, &text, NULL, error))
     return FALSE;
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   for (char **line = lines; *line != NULL; line++)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/common/config_file.h"
 
+#include "base/files/read_file.h"
+
 #include <string.h>
 
 /* The most letters in which a misspelt name may differ from the one that is suggested. */
 #define MOST_TYPOS   3
 #define LONGEST_NAME 64
+#define MAX_FILE     ((gsize)1 << 20)
 
 struct _MusterConfigFile {
   char *path;
@@ -36,8 +39,8 @@ note_group (MusterConfigFile *self, const char *line, guint number, GError **err
   g_autofree char *wanted = g_strdup_printf ("[%s]", self->group);
   if (g_str_equal (line, wanted))
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s:%u: unknown group '%s' (use %s)",
-                      self->path, number, line, wanted);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s:%u: unknown group (use %s)",
+                      self->path, number, wanted);
 }
 
 static gboolean
@@ -46,7 +49,7 @@ note_key (MusterConfigFile *self, const char *line, guint number, GError **error
   const char *equals = strchr (line, '=');
   if (equals == NULL || equals == line) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "%s:%u: '%s' isn't a setting (use NAME=VALUE)", self->path, number, line);
+                        "%s:%u: this line isn't a setting (use NAME=VALUE)", self->path, number);
   }
   g_autofree char *key = g_strchomp (g_strndup (line, (gsize)(equals - line)));
   guint before = GPOINTER_TO_UINT (g_hash_table_lookup (self->lines, key));
@@ -70,7 +73,7 @@ note_lines (MusterConfigFile *self, const char *text, GError **error)
       continue;
     if (*line != '[' && !in_group) {
       return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "%s:%u: '%s' is before the line '[%s]'", self->path, i + 1, line,
+                          "%s:%u: this line is before the line '[%s]'", self->path, i + 1,
                           self->group);
     }
     if (*line == '[' ? !note_group (self, line, i + 1, error)
@@ -84,9 +87,10 @@ note_lines (MusterConfigFile *self, const char *text, GError **error)
 MusterConfigFile *
 muster_config_file_load (const char *path, const char *group, GError **error)
 {
+  const MusterFile file = {path, NULL, MAX_FILE, FALSE};
   g_autofree char *text = NULL;
   gsize size;
-  if (!g_file_get_contents (path, &text, &size, error)) {
+  if (!muster_file_read (&file, &text, &size, error)) {
     g_prefix_error (error, "--config: ");
     return NULL;
   }

@@ -2,6 +2,7 @@
 #include "graph/meta_graph/meta_graph.h"
 
 #include "base/error.h"
+#include "base/files/read_file.h"
 #include "base/protowire.h"
 #include "base/require.h"
 #include "base/rope.h"
@@ -482,10 +483,11 @@ MusterMetaGraph *
 muster_meta_graph_load (const char *path, GError **error)
 {
   muster_require (error, NULL, path);
+  const MusterFile file = {path, NULL, MUSTER_MAX_PROTO_FILE, TRUE};
   char *contents;
   gsize size;
   MusterMetaGraph *self = NULL;
-  if (g_file_get_contents (path, &contents, &size, error)) {
+  if (muster_file_read (&file, &contents, &size, error)) {
     g_autoptr (GBytes) bytes = g_bytes_new_take (contents, size);
     self = muster_meta_graph_new (bytes, error);
   }

@@ -2,6 +2,7 @@
 #include "graph/meta_graph/meta_graph_io.h"
 
 #include "base/error.h"
+#include "base/files/read_file.h"
 #include "base/protowire.h"
 #include "base/require.h"
 #include "graph/graph_nodes.h"
@@ -386,9 +387,10 @@ MusterMetaGraph *
 muster_import_meta_graph (const char *path, const MusterImport *how, GError **error)
 {
   muster_require (error, NULL, path);
+  const MusterFile file = {path, NULL, MUSTER_MAX_PROTO_FILE, TRUE};
   g_autofree char *contents = NULL;
   gsize size;
-  if (!g_file_get_contents (path, &contents, &size, error))
+  if (!muster_file_read (&file, &contents, &size, error))
     return NULL;
   g_autoptr (MusterMetaGraph) read = read_meta_graph (contents, size, error);
   MusterMetaGraph *imported = read != NULL ? muster_meta_graph_import (read, how, error) : NULL;
@@ -432,9 +434,10 @@ muster_graph_load (const char *path, GError **error)
     g_autoptr (MusterMetaGraph) meta = muster_meta_graph_load (path, error);
     return meta != NULL ? muster_graph_ref (muster_meta_graph_graph (meta)) : NULL;
   }
+  const MusterFile file = {path, NULL, MUSTER_MAX_PROTO_FILE, TRUE};
   char *contents;
   gsize size;
-  if (!g_file_get_contents (path, &contents, &size, error)) {
+  if (!muster_file_read (&file, &contents, &size, error)) {
     g_prefix_error (error, "Loading the graph '%s': ", path);
     return NULL;
   }

@@ -99,14 +99,14 @@ class ConfigTest(peer.TestCase):
             self.refuse("%s:2: unknown option '%s'" % (self.file, alone))
 
     def test_names_the_line_of_what_is_no_setting(self):
-        for line, words in [("[server]", "unknown group '[server]' (use [serve])"),
-                            ("max-sessions", "'max-sessions' isn't a setting (use NAME=VALUE)"),
-                            ("=7", "'=7' isn't a setting"),
+        for line, words in [("[server]", "unknown group (use [serve])"),
+                            ("max-sessions", "this line isn't a setting (use NAME=VALUE)"),
+                            ("=7", "this line isn't a setting"),
                             ("listen=localhost:1", "'listen' is already set in line 2")]:
             self.write("[serve]", "listen=localhost:0", line)
             self.refuse("%s:3: %s" % (self.file, words))
         self.write("listen=localhost:0", "[serve]")
-        self.refuse("%s:1: 'listen=localhost:0' is before the line '[serve]'" % self.file)
+        self.refuse("%s:1: this line is before the line '[serve]'" % self.file)
 
     def test_names_the_line_of_a_wrong_value(self):
         for line, words in [("max-sessions=many", "max-sessions: invalid value 'many' (use a number)"),
@@ -137,8 +137,24 @@ class ConfigTest(peer.TestCase):
         self.write("[serve]", "http=localhost:many")
         self.refuse("localhost:many")
 
+    def test_prints_nothing_of_a_file_that_is_none(self):
+        for text in "run s3cret-token\n", "[s3cret-token]\n", "[serve]\ns3cret-token\n":
+            self.write(*text.splitlines())
+            self.assertNotIn("s3cret-token", self.check().stderr)
+
     def test_refuses_a_file_that_it_cannot_read(self):
-        self.refuse("--config: Failed to open")
+        self.refuse("--config: can't read '%s': No such file" % self.file)
+        os.mkfifo(self.file)
+        self.refuse("it is a pipe; use a regular file")
+        os.remove(self.file)
+        with open(self.file, "wb") as file:
+            file.truncate(1 << 40)
+        self.refuse("is too large: the limit is 1048576 bytes")
+        for path, words in [("/dev/zero", "it is a device"), ("/", "it is a directory")]:
+            said = subprocess.run([peer.MUSTER, "serve", "--check-config", "--config=" + path], capture_output=True,
+                                  text=True, timeout=PATIENCE, check=False)
+            self.assertEqual(said.returncode, 3)
+            self.assertIn(words, said.stderr)
         with open(self.file, "wb") as file:
             file.write(b"[serve]\nlisten=\xff\n")
         self.refuse("isn't UTF-8 text")
