@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/require.h"
+#include "base/wait.h"
 #include "rpc/grpc_private.h"
 #include "rpc/pem_private.h"
 #include "rpc/roles_private.h"
@@ -17,6 +18,8 @@
 
 /* The minimum interval of looks at the files. */
 #define LOOK_INTERVAL_US MUSTER_SECOND
+/* How long others wait for a look. */
+#define PATIENCE_US (5 * MUSTER_SECOND)
 
 static const char scheme[] = "Bearer ";
 
@@ -37,12 +40,20 @@ struct _MusterRpcCredentials {
   GHashTable *roles; /* (owned) (element-type utf8 MusterRole) */
   gint64 looked_us;  /* atomic: last look at the files */
 
+  /* Files are read on a thread of its own, one look at a time. */
+  GMutex look_lock; /* guards what follows, up to lock */
+  GCond looked;     /* of is_looking */
+  gboolean is_looking;
+  gint64 look_began_us;
+  GError *look_error;   /* (owned) (nullable) of the last look */
+  gboolean is_asked;    /* atomic; it reads whether they changed or not, and who asked reports */
+  gboolean is_in_doubt; /* of the looking thread: refused once, warned about if they stay so */
+
   GMutex lock; /* guards all below */
   Material material;
   guint version;                 /* of certificate, key and ca; also read without the lock */
   guint token_version;           /* the same of the tokens */
   MusterFileMark marks[N_FILES]; /* of the files that were read or refused last */
-  gboolean is_in_doubt;          /* they were refused once: warned about if they stay so */
   /* (nullable) One for all clients, which thus can share connections; from the first channel on,
    * since it starts gRPC. */
   grpc_channel_credentials *channel;
@@ -198,6 +209,8 @@ muster_rpc_credentials_new (const MusterRpcSecurity *security, GError **error)
   g_autoptr (MusterRpcCredentials) self = g_new0 (MusterRpcCredentials, 1);
   g_atomic_ref_count_init (&self->refs);
   g_mutex_init (&self->lock);
+  g_mutex_init (&self->look_lock);
+  g_cond_init (&self->looked);
   self->paths[CERTIFICATE] = g_strdup (security->certificate_file);
   self->paths[KEY] = g_strdup (security->key_file);
   self->paths[CA] = g_strdup (security->ca_file);
@@ -231,7 +244,10 @@ muster_rpc_credentials_unref (MusterRpcCredentials *self)
   g_clear_pointer (&self->roles, g_hash_table_unref);
   for (int i = 0; i < N_FILES; i++)
     g_free (self->paths[i]);
+  g_clear_error (&self->look_error);
   g_mutex_clear (&self->lock);
+  g_mutex_clear (&self->look_lock);
+  g_cond_clear (&self->looked);
   g_free (self);
 }
 
@@ -298,15 +314,20 @@ take_over (MusterRpcCredentials *self, Material *material, Outcome *outcome)
   *material = before; /* wiped by the caller */
 }
 
-/* Call with the lock held. */
+/* Reads all files; what is in use is replaced only if all of them are good. On the looking thread.
+ */
 static void
 read_again (MusterRpcCredentials *self, Outcome *outcome)
 {
   g_auto (Material) material = {0};
-  look_at_files (self, self->marks);
+  MusterFileMark marks[N_FILES];
+  look_at_files (self, marks);
   outcome->is_read = read_material (self, &material, &outcome->error);
+  g_mutex_lock (&self->lock);
+  memcpy (self->marks, marks, sizeof marks);
   if (outcome->is_read)
     take_over (self, &material, outcome);
+  g_mutex_unlock (&self->lock);
 }
 
 static void
@@ -334,50 +355,108 @@ log_outcome (const MusterRpcCredentials *self, const Outcome *outcome)
                 outcome->n_tokens);
 }
 
-gboolean
-muster_rpc_credentials_reload (MusterRpcCredentials *self, GError **error)
-{
-  muster_require (error, FALSE, self);
-  Outcome outcome = {0};
-  g_mutex_lock (&self->lock);
-  read_again (self, &outcome);
-  self->is_in_doubt = FALSE;
-  g_mutex_unlock (&self->lock);
-  if (outcome.is_read)
-    log_outcome (self, &outcome);
-  else
-    g_propagate_error (error, outcome.error);
-  return outcome.is_read;
-}
-
-/* Call with the lock held. FALSE if nothing has changed. Two files are never replaced at once: a
+/* FALSE if nothing has changed, or not for good: two files are never replaced at once, so that a
  * pair that doesn't fit is reported when it is still there at the next look. */
 static gboolean
-refresh (MusterRpcCredentials *self, Outcome *outcome)
+read_changed (MusterRpcCredentials *self, Outcome *outcome)
 {
   MusterFileMark marks[N_FILES];
   gboolean has_changed = FALSE;
   look_at_files (self, marks);
+  g_mutex_lock (&self->lock);
   for (int i = 0; i < N_FILES; i++)
     has_changed = has_changed || !muster_file_mark_equal (&marks[i], &self->marks[i]);
-  gboolean is_second_look = self->is_in_doubt && !has_changed;
-  if (!has_changed && !self->is_in_doubt)
+  const gboolean was_in_doubt = self->is_in_doubt;
+  g_mutex_unlock (&self->lock);
+  if (!has_changed && !was_in_doubt)
     return FALSE;
   read_again (self, outcome);
-  self->is_in_doubt = !outcome->is_read && !is_second_look;
+  self->is_in_doubt = !outcome->is_read && has_changed;
   return !self->is_in_doubt;
+}
+
+/* --- the looking thread --- */
+
+static gpointer
+look (gpointer data)
+{
+  MusterRpcCredentials *self = data;
+  Outcome outcome = {0};
+  gboolean is_news = TRUE;
+  if (g_atomic_int_get (&self->is_asked)) {
+    read_again (self, &outcome);
+    self->is_in_doubt = FALSE;
+  } else {
+    is_news = read_changed (self, &outcome);
+  }
+  if (is_news && (outcome.is_read || !g_atomic_int_get (&self->is_asked)))
+    log_outcome (self, &outcome);
+  g_mutex_lock (&self->look_lock);
+  g_clear_error (&self->look_error);
+  self->look_error = outcome.error;
+  self->is_looking = FALSE;
+  g_cond_broadcast (&self->looked);
+  g_mutex_unlock (&self->look_lock);
+  muster_rpc_credentials_unref (self);
+  return NULL;
+}
+
+/* Waits for the end of the look that has begun, as long as a disk may take. Call with look_lock. */
+static gboolean
+await_look (MusterRpcCredentials *self)
+{
+  const gint64 until_us = muster_deadline_after (self->look_began_us, PATIENCE_US);
+  while (self->is_looking)
+    if (!muster_wait_change (&self->looked, &self->look_lock, until_us))
+      return FALSE;
+  return TRUE;
+}
+
+/* A file system that hangs holds up this thread, and those that serve for PATIENCE_US once. Call
+ * with look_lock. */
+static void
+begin_look (MusterRpcCredentials *self, gboolean is_asked)
+{
+  self->is_looking = TRUE;
+  g_atomic_int_set (&self->is_asked, is_asked);
+  self->look_began_us = muster_clock_now_us (muster_system_clock ());
+  GThread *thread =
+      g_thread_try_new ("muster-files", look, muster_rpc_credentials_ref (self), NULL);
+  if (thread != NULL) {
+    g_thread_unref (thread);
+    return;
+  }
+  self->is_looking = FALSE; /* no more threads: at the next look */
+  g_atomic_ref_count_dec (&self->refs);
+}
+
+gboolean
+muster_rpc_credentials_reload (MusterRpcCredentials *self, GError **error)
+{
+  muster_require (error, FALSE, self);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->look_lock);
+  gboolean is_done = await_look (self);
+  if (is_done) {
+    begin_look (self, TRUE);
+    is_done = await_look (self);
+  }
+  if (!is_done)
+    return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                        "the files of certificates and tokens can't be read in 5 s; their file "
+                        "system doesn't answer");
+  if (self->look_error != NULL && error != NULL)
+    *error = g_error_copy (self->look_error);
+  return self->look_error == NULL;
 }
 
 static void
 look_now (MusterRpcCredentials *self)
 {
-  Outcome outcome = {0};
-  g_mutex_lock (&self->lock);
-  gboolean is_news = refresh (self, &outcome);
-  g_mutex_unlock (&self->lock);
-  if (is_news)
-    log_outcome (self, &outcome);
-  g_clear_error (&outcome.error);
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->look_lock);
+  if (!await_look (self)) /* that one may have begun before the files changed */
+    return;
+  begin_look (self, FALSE);
+  (void)await_look (self);
 }
 
 void
@@ -500,21 +579,21 @@ hold_tokens (MusterRpcCredentials *self)
 }
 
 static MusterRole
-find_token (MusterRpcCredentials *self, const char *token, gsize size, guint *line)
+find_token (MusterRpcCredentials *self, const char *token, gsize size, guint *line, guint64 *mark)
 {
   g_autoptr (MusterTokens) tokens = hold_tokens (self);
-  return muster_tokens_find (tokens, token, size, line);
+  return muster_tokens_find (tokens, token, size, line, mark);
 }
 
 /* A client may send a new token before the next look at the file that it was added to. */
 static MusterRole
-role_of (MusterRpcCredentials *self, const char *token, gsize size, guint *line)
+role_of (MusterRpcCredentials *self, const char *token, gsize size, guint *line, guint64 *mark)
 {
-  MusterRole role = find_token (self, token, size, line);
+  MusterRole role = find_token (self, token, size, line, mark);
   if (role != MUSTER_ROLE_NONE)
     return role;
   look_now (self);
-  return find_token (self, token, size, line);
+  return find_token (self, token, size, line, mark);
 }
 
 /* shown (nullable) is "Bearer TOKEN". */
@@ -529,7 +608,8 @@ identify_token (MusterRpcCredentials *self, const grpc_slice *shown, MusterRpcCa
   const char *text = (const char *)GRPC_SLICE_START_PTR (*shown);
   gsize size = GRPC_SLICE_LENGTH (*shown);
   if (size > head && memcmp (text, scheme, head) == 0)
-    caller->role = role_of (self, text + head, size - head, &caller->token_line);
+    caller->role =
+        role_of (self, text + head, size - head, &caller->token_line, &caller->token_mark);
   caller->is_unknown = caller->role == MUSTER_ROLE_NONE;
 }
 
@@ -558,5 +638,5 @@ muster_rpc_credentials_role (MusterRpcCredentials *self, const char *token, gssi
     return muster_rpc_credentials_has_ca (self) ? MUSTER_ROLE_NONE : MUSTER_ROLE_ADMIN;
   if (token == NULL)
     return MUSTER_ROLE_NONE;
-  return role_of (self, token, size >= 0 ? (gsize)size : strlen (token), NULL);
+  return role_of (self, token, size >= 0 ? (gsize)size : strlen (token), NULL, NULL);
 }

@@ -56,6 +56,7 @@ typedef struct {
   gboolean lacks_token; /* the server requires a token, and there was none */
   gboolean is_unknown;  /* the token is wrong */
   guint token_line;     /* the token's line of the token file; 0: none */
+  guint64 token_mark;   /* tells the token from others; 0: none */
   char name[256];       /* the certificate's name that gave the role, or its common name; or "" */
 } MusterRpcCaller;
 

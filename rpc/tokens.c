@@ -67,26 +67,43 @@ strip (Line *line)
     line->size--;
 }
 
-/* Takes a role at the beginning of the line, which otherwise means admin. */
+/* The role of that name, in lower case only; MUSTER_ROLE_NONE. *is_meant: in any case. */
+static MusterRole
+find_role (const char *name, gsize size, gboolean *is_meant)
+{
+  static const MusterRole roles[] = {MUSTER_ROLE_READ, MUSTER_ROLE_RUN, MUSTER_ROLE_ADMIN};
+  *is_meant = FALSE;
+  for (gsize i = 0; i < G_N_ELEMENTS (roles); i++) {
+    const char *known = muster_role_name (roles[i]);
+    if (strlen (known) != size || g_ascii_strncasecmp (name, known, size) != 0)
+      continue;
+    *is_meant = TRUE;
+    return memcmp (name, known, size) == 0 ? roles[i] : MUSTER_ROLE_NONE;
+  }
+  return MUSTER_ROLE_NONE;
+}
+
+/* Takes the role before the line's first blank. A line of one word is an administrator's token: a
+ * misspelt role must not become one. */
 static gboolean
 take_role (Line *line, MusterRole *role, GError **error)
 {
-  static const MusterRole roles[] = {MUSTER_ROLE_READ, MUSTER_ROLE_RUN, MUSTER_ROLE_ADMIN};
-  *role = MUSTER_ROLE_ADMIN;
-  for (gsize i = 0; i < G_N_ELEMENTS (roles); i++) {
-    gsize n = strlen (muster_role_name (roles[i]));
-    if (line->size < n || memcmp (line->text, muster_role_name (roles[i]), n) != 0)
-      continue;
-    if (line->size == n)
-      return bad_line (line, "has a role without a token", error);
-    if (!g_ascii_isspace (line->text[n]))
-      continue;
-    *role = roles[i];
-    line->text += n;
-    line->size -= n;
-    strip (line);
+  gsize n = 0;
+  gboolean is_meant;
+  while (n < line->size && !g_ascii_isspace (line->text[n]))
+    n++;
+  *role = find_role (line->text, n, &is_meant);
+  if (n == line->size && is_meant)
+    return bad_line (line, "has a role without a token", error);
+  if (n == line->size) {
+    *role = MUSTER_ROLE_ADMIN;
     return TRUE;
   }
+  if (*role == MUSTER_ROLE_NONE)
+    return bad_line (line, "has an unknown role before the blank (use read, run or admin)", error);
+  line->text += n;
+  line->size -= n;
+  strip (line);
   return TRUE;
 }
 
@@ -94,6 +111,21 @@ static gboolean
 is_hashed (const Line *line)
 {
   return line->size >= strlen (HASHED) && memcmp (line->text, HASHED, strlen (HASHED)) == 0;
+}
+
+/* "SHA256:", "sha-256=" and the like: taken for a token, it would be one that everybody may read.
+ */
+static gboolean
+looks_hashed (const Line *line)
+{
+  gsize i = strlen ("sha");
+  if (line->size <= i || g_ascii_strncasecmp (line->text, "sha", i) != 0)
+    return FALSE;
+  i += line->text[i] == '-' || line->text[i] == '_';
+  const gsize digits = i;
+  while (i < line->size && g_ascii_isdigit (line->text[i]))
+    i++;
+  return i > digits && i < line->size && strchr (":=-_$", line->text[i]) != NULL;
 }
 
 static gboolean
@@ -116,9 +148,10 @@ check_token (const Line *line, GError **error)
   if (line->size > MAX_TOKEN)
     return bad_line (line, "is too long: the limit is 4096 bytes", error);
   for (gsize i = 0; i < line->size; i++)
-    if (!g_ascii_isprint (line->text[i]))
-      return bad_line (line, "must be printable ASCII", error);
-  return TRUE;
+    if (!g_ascii_isgraph (line->text[i]))
+      return bad_line (line, "must be printable ASCII without blanks", error);
+  return !looks_hashed (line) ||
+         bad_line (line, "looks like a hash (use " HASHED " and 64 hexadecimal digits)", error);
 }
 
 /* own is as in muster_tokens_read (). */
@@ -226,7 +259,8 @@ muster_tokens_equal (const MusterTokens *self, const MusterTokens *other)
 }
 
 MusterRole
-muster_tokens_find (const MusterTokens *self, const char *token, gsize size, guint *line)
+muster_tokens_find (const MusterTokens *self, const char *token, gsize size, guint *line,
+                    guint64 *mark)
 {
   MusterRole found = MUSTER_ROLE_NONE;
   guint8 hash[HASH_BYTES];
@@ -240,6 +274,8 @@ muster_tokens_find (const MusterTokens *self, const char *token, gsize size, gui
     found = item->role;
     if (line != NULL)
       *line = item->line;
+    if (mark != NULL)
+      memcpy (mark, hash, sizeof *mark);
   }
   return found;
 }

@@ -22,8 +22,9 @@ gsize muster_tokens_size (const MusterTokens *self);
 gboolean muster_tokens_equal (const MusterTokens *self, const MusterTokens *other);
 
 /* MUSTER_ROLE_NONE for an unknown token. Takes the same time for all tokens of one length. line
- * (out) (nullable) is the token's line of the file. */
-MusterRole muster_tokens_find (const MusterTokens *self, const char *token, gsize size,
-                               guint *line);
+ * (out) (nullable) is the token's line of the file. mark (out) (nullable) tells the token from
+ * others, whatever becomes of the file: the beginning of its hash. */
+MusterRole muster_tokens_find (const MusterTokens *self, const char *token, gsize size, guint *line,
+                               guint64 *mark);
 
 G_END_DECLS

@@ -142,6 +142,9 @@ open_claim (MusterRemoteLease *self, const MusterClaim *claim, GError **error)
   message.session_handle = self->session_handle;
   message.ready_op = muster_remote_string (claim->ready_op);
   message.take_over = claim->take_over;
+  g_autofree char *proof =
+      muster_remote_proof (muster_rpc_client_address (self->client), claim->model);
+  message.proof = proof;
   return muster_remote_open (self->client, "/muster.Readiness/Claim", &message.base, on_stream,
                              self, error);
 }
@@ -292,6 +295,9 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
     announcement.goodput = &goodput;
   }
   message.announcement = &announcement;
+  g_autofree char *proof =
+      muster_remote_proof (muster_rpc_client_address (self->client), self->announced.model);
+  message.proof = proof;
   muster_remote_pack (&request, &message.base);
   g_mutex_unlock (&self->lock);
   MusterRpcOptions options = {.deadline_us = deadline_us};

@@ -47,6 +47,10 @@ MusterMembership *muster_remote_join (MusterRpcClient *client, const char *targe
 /* This process in servers' messages: "HOST:PID" (transfer full). */
 char *muster_remote_who (void);
 
+/* This process's secret for a model at a server, which it proves its claims by: another server
+ * can't use it (transfer full). */
+char *muster_remote_proof (const char *address, const char *model);
+
 /* A server's text, cut to `most` bytes between two characters (transfer full). NULL for an empty
  * one. */
 char *muster_remote_text (const char *text, gsize most);

@@ -191,6 +191,16 @@ muster_rpc_call_peer (MusterRpcCall *self)
 }
 
 char *
+muster_rpc_call_caller (MusterRpcCall *self)
+{
+  MusterRpcCaller caller;
+  identify (self, &caller);
+  if (caller.token_mark == 0 && *caller.name == '\0')
+    return g_strdup ("");
+  return g_strdup_printf ("%016" G_GINT64_MODIFIER "x %s", caller.token_mark, caller.name);
+}
+
+char *
 muster_rpc_call_describe (MusterRpcCall *self)
 {
   MusterRpcCaller caller;

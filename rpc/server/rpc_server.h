@@ -107,6 +107,9 @@ MusterRole muster_rpc_call_role (MusterRpcCall *self);
 /* The caller's address, such as "127.0.0.1:4711" or "unix:…"; it stays the same for all calls of
  * one connection. Borrowed from the call. */
 const char *muster_rpc_call_peer (MusterRpcCall *self);
+/* What tells the caller from others, however it connects: its token and its certificate; "" where
+ * neither is required. (transfer full) */
+char *muster_rpc_call_caller (MusterRpcCall *self);
 /* The caller for a log: its address, the name in its certificate and the line of its token, as far
  * as there are any. (transfer full) */
 char *muster_rpc_call_describe (MusterRpcCall *self);

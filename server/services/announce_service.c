@@ -35,6 +35,9 @@ typedef struct {
   MusterAnnounceService *service;  /* (not owned) */
   char *model;                     /* (owned) */
   char *session_handle;            /* (owned) */
+  char *caller;                    /* (owned) whose claim it is */
+  char *proof;                     /* (owned) the claim's secret; or "" */
+  gboolean has_ousted;             /* set by the grant: another caller's living chief */
   char *ready_op;                  /* (owned) (nullable) */
   gint64 epoch;                    /* set by the grant */
   guint64 claim;                   /* set by the grant: the number of the claim in the registry */
@@ -54,6 +57,8 @@ lease_new (MusterAnnounceService *service, MusterRpcCall *call, const Muster__Cl
   lease->service = service;
   lease->model = g_strdup (request->model);
   lease->session_handle = g_strdup (request->session_handle);
+  lease->caller = muster_rpc_call_caller (call);
+  lease->proof = g_strdup (request->proof);
   lease->ready_op = *request->ready_op != '\0' ? g_strdup (request->ready_op) : NULL;
   lease->call = muster_rpc_call_ref (call);
   return lease;
@@ -75,6 +80,8 @@ lease_unref (gpointer data)
   g_clear_pointer (&self->call, muster_rpc_call_unref);
   g_free (self->model);
   g_free (self->session_handle);
+  g_free (self->caller);
+  g_free (self->proof);
   g_free (self->ready_op);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -184,6 +191,16 @@ send_grant (Lease *lease, const MusterAnnouncement *before)
   g_mutex_unlock (&lease->lock);
 }
 
+/* TRUE if the lease is the other caller's, or was taken from another one before: coming back to
+ * what one has taken makes it no more one's own. */
+static gboolean
+ousts (const Lease *lease, const Lease *loser, gboolean was_alive)
+{
+  if (loser == NULL)
+    return FALSE;
+  return g_str_equal (lease->caller, loser->caller) ? loser->has_ousted : was_alive;
+}
+
 /* Grants the lease. Call with the lock held. *loser (out) (nullable) is the previous lease; *orphan
  * (nullable out) is its session, which starts no further steps. The caller owns both. */
 static gboolean
@@ -212,6 +229,7 @@ grant (MusterAnnounceService *self, Lease *lease, const Muster__ClaimRequest *re
   lease->claim = muster_chief_registry_n_claims (
       self->server->registry); /* no other claim can be made meanwhile */
   g_hash_table_steal_extended (self->leases, lease->model, NULL, (gpointer *)loser);
+  lease->has_ousted = ousts (lease, *loser, *before != NULL && (*before)->alive);
   g_hash_table_insert (self->leases, lease->model, lease_ref (lease));
   if (*loser != NULL && !g_str_equal ((*loser)->session_handle, served->handle))
     *orphan = muster_sessions_take (self->server->sessions, (*loser)->session_handle, NULL);
@@ -319,6 +337,8 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
     return;
   }
   log_claim (lease, request, before);
+  if (lease->has_ousted)
+    muster_server_audit (call, "Claim", lease->model, NULL);
   attend_to_lease (self);
   if (loser != NULL)
     fence (self, call, loser, orphan);
@@ -326,6 +346,35 @@ open_claim (MusterAnnounceService *self, MusterRpcCall *call, const Muster__Clai
   send_grant (lease, before);
   g_cancellable_connect (muster_rpc_call_cancellable (call), G_CALLBACK (on_caller_gone),
                          lease_ref (lease), lease_unref);
+}
+
+/* How long it takes doesn't tell where they differ. */
+static gboolean
+is_proof (const char *shown, const char *known)
+{
+  const gsize size = strlen (known);
+  guint difference = 0;
+  if (size == 0 || strlen (shown) != size)
+    return FALSE;
+  for (gsize i = 0; i < size; i++)
+    difference |= (guint)(shown[i] ^ known[i]);
+  return difference == 0;
+}
+
+/* TRUE if the model's last claim is the caller's, which shows its secret; by_caller: one without a
+ * secret is known by its caller. */
+static gboolean
+is_claimants (MusterAnnounceService *self, MusterRpcCall *call, const char *model,
+              const char *proof, gboolean by_caller)
+{
+  g_autofree char *caller = muster_rpc_call_caller (call);
+  g_mutex_lock (&self->lock);
+  const Lease *lease = g_hash_table_lookup (self->leases, model);
+  const gboolean is_its =
+      lease == NULL || is_proof (proof, lease->proof) ||
+      (by_caller && *lease->proof == '\0' && g_str_equal (caller, lease->caller));
+  g_mutex_unlock (&self->lock);
+  return is_its;
 }
 
 /* A chief may take its own model over from itself; from another one, that is an administrator's. */
@@ -337,7 +386,8 @@ may_claim (MusterServer *server, MusterRpcCall *call, const Muster__ClaimRequest
     return TRUE;
   g_autoptr (MusterAnnouncement) chief =
       muster_chief_registry_find (server->registry, request->model);
-  if (chief == NULL || g_strcmp0 (chief->who, request->who) == 0)
+  if (chief == NULL ||
+      is_claimants (server->announcing, call, request->model, request->proof, FALSE))
     return TRUE;
   g_autoptr (GError) refused = NULL;
   if (muster_rpc_call_role (call) < MUSTER_ROLE_ADMIN) {
@@ -403,6 +453,20 @@ take_in (MusterServer *server, const Muster__AnnounceRequest *request, GError **
   return TRUE;
 }
 
+/* What names a chief (its epoch, its process) isn't secret. */
+static gboolean
+may_announce (MusterServer *server, MusterRpcCall *call, const Muster__AnnounceRequest *request,
+              GError **error)
+{
+  const char *model = request->announcement != NULL ? request->announcement->model : "";
+  return is_claimants (server->announcing, call, model, request->proof, TRUE) ||
+         muster_rpc_call_role (call) >= MUSTER_ROLE_ADMIN ||
+         muster_fail (
+             error, MUSTER_ERROR_PERMISSION_DENIED,
+             "announcing for the chief of '%s' needs its claim's secret, or the role 'admin'",
+             model);
+}
+
 static void
 announce (MusterRpcCall *call, GBytes *request, gpointer data)
 {
@@ -413,7 +477,7 @@ announce (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_server_unpack (call, request, &muster__announce_request__descriptor, arena);
   if (read == NULL)
     return;
-  if (!take_in (server, read, &error)) {
+  if (!may_announce (server, call, read, &error) || !take_in (server, read, &error)) {
     muster_rpc_call_finish (call, error);
     return;
   }
@@ -469,17 +533,18 @@ muster_announce_service_enter (MusterAnnounceService *self)
   muster_server_add_method (self->server, "/muster.Readiness/Announce", announce);
 }
 
-/* TRUE if the caller's connection holds the lease. */
+/* TRUE if the caller holds the lease, by the same connection, and hasn't taken it from another. */
 static gboolean
-is_callers (MusterAnnounceService *self, MusterRpcCall *caller, const char *model)
+is_callers (MusterAnnounceService *self, MusterRpcCall *call, const char *model)
 {
+  g_autofree char *caller = muster_rpc_call_caller (call);
   gboolean is_same = FALSE;
   g_mutex_lock (&self->lock);
   Lease *lease = g_hash_table_lookup (self->leases, model);
   if (lease != NULL) {
     g_mutex_lock (&lease->lock);
-    is_same = lease->call != NULL &&
-              g_str_equal (muster_rpc_call_peer (lease->call), muster_rpc_call_peer (caller));
+    is_same = lease->call != NULL && !lease->has_ousted && g_str_equal (lease->caller, caller) &&
+              g_str_equal (muster_rpc_call_peer (lease->call), muster_rpc_call_peer (call));
     g_mutex_unlock (&lease->lock);
   }
   g_mutex_unlock (&self->lock);

@@ -5,6 +5,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Credentials of these files of the folder (nullable); those that aren't wanted fail the test. */
@@ -223,7 +224,6 @@ MUSTER_TEST (Tokens, have_roles_and_any_number_counts)
   g_autoptr (MusterRpcCredentials) served =
       make_server ("# two for the rotation\n\n"
                    "run first-token\n  run\tsecond-token  \r\n"
-                   "read a token with spaces\n"
                    "read sha256:550643F45E135491C47BEA94823B37278D5DD91375B285D44001D005D1603A33\n"
                    "the-oldest-form\nadministrator",
                    &error);
@@ -231,7 +231,6 @@ MUSTER_TEST (Tokens, have_roles_and_any_number_counts)
 
   MUSTER_EXPECT_EQ (role_of (served, "first-token"), MUSTER_ROLE_RUN);
   MUSTER_EXPECT_EQ (role_of (served, "second-token"), MUSTER_ROLE_RUN);
-  MUSTER_EXPECT_EQ (role_of (served, "a token with spaces"), MUSTER_ROLE_READ);
   MUSTER_EXPECT_EQ (role_of (served, "hashed-token"), MUSTER_ROLE_READ);
   MUSTER_EXPECT_EQ (role_of (served, "the-oldest-form"), MUSTER_ROLE_ADMIN);
   MUSTER_EXPECT_EQ (role_of (served, "administrator"), MUSTER_ROLE_ADMIN);
@@ -251,6 +250,53 @@ MUSTER_TEST (Tokens, of_a_server_that_are_bad_are_named_by_line_and_never_shown)
   expect_bad_tokens ("read s3cr\u00ebt", "line 1, must be printable");
   expect_bad_tokens ("one\nrun sha256:07e25c\n", "line 2, is invalid");
   expect_bad_tokens (long_line, "line 2, is too long");
+}
+
+/* A line of one word is an administrator's token, so no misspelling may become one. */
+MUSTER_TEST (Tokens, with_a_misspelt_role_or_hash_make_no_administrator)
+{
+  static const char *const unknown[] = {"Read s3cret",   "root s3cret",   "READ\ts3cret",
+                                        "reader s3cret", "admin: s3cret", "run, s3cret"};
+  static const char *const blanks[] = {"read s3cret token", "run s3cret\ttoken",
+                                       "admin s3cret # the chief's"};
+  static const char *const hashes[] = {"read SHA256:550643F45E", "run Sha256:550643f45e",
+                                       "sha-256:550643f45e",     "admin sha512:550643f45e",
+                                       "run sha256=550643f45e",  "sha256-VQZD9F4="};
+  for (gsize i = 0; i < G_N_ELEMENTS (unknown); i++)
+    expect_bad_tokens (unknown[i], "line 1, has an unknown role before the blank");
+  for (gsize i = 0; i < G_N_ELEMENTS (blanks); i++)
+    expect_bad_tokens (blanks[i], "line 1, must be printable ASCII without blanks");
+  for (gsize i = 0; i < G_N_ELEMENTS (hashes); i++)
+    expect_bad_tokens (hashes[i], "line 1, looks like a hash");
+  expect_bad_tokens ("Admin", "line 1, has a role without a token");
+  expect_bad_tokens ("read sha256: 550643f45e", "line 1, is invalid");
+
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterRpcCredentials) served = make_server ("shadow\nSHA256abc\nsha-ft:1\n", &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+/* A server that opens one at SIGHUP must not wait for its writer. */
+MUSTER_TEST (Credentials, are_read_from_regular_files_alone)
+{
+  g_autofree char *huge = certificates_path (muster_test_tmpdir (), "huge");
+  g_autofree char *pipe = certificates_path (muster_test_tmpdir (), "pipe");
+  certificates_make (muster_test_tmpdir ());
+  MUSTER_ASSERT_EQ (mkfifo (pipe, 0600), 0);
+  write_file ("huge", "");
+  MUSTER_ASSERT_EQ (truncate (huge, (off_t)1 << 40), 0);
+  g_autofree char *zero = certificates_path (muster_test_tmpdir (), "zero");
+  MUSTER_ASSERT_EQ (symlink ("/dev/zero", zero), 0);
+  const char *const files[][2] = {{"pipe", "it is a pipe"},
+                                  {"zero", "it is a device"},
+                                  {".", "it is a directory"},
+                                  {"huge", "is too large"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (files); i++) {
+    expect_refused (NULL, NULL, NULL, files[i][0], "the token file", files[i][1]);
+    expect_refused (NULL, NULL, files[i][0], NULL, "the CA file", files[i][1]);
+    expect_refused (files[i][0], "client.key", NULL, NULL, "the certificate file", files[i][1]);
+    expect_refused ("client.pem", files[i][0], NULL, NULL, "the key file", files[i][1]);
+  }
 }
 
 MUSTER_TEST (Tokens, of_a_client_may_have_a_role_but_are_one_and_no_hash)

@@ -29,7 +29,7 @@ serve (MusterMaster *master, char **address)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterRpcCredentials) own =
-      read_token ("tokens", "run works\nread looks\nadmin rules\n", TRUE);
+      read_token ("tokens", "run works\nread looks\nadmin rules\nrun attacks\n", TRUE);
   const MusterServerOptions options = {.credentials = own};
   MusterServer *server = muster_server_new (master, &options);
   int port = muster_server_listen (server, "127.0.0.1:0", &error);
@@ -192,7 +192,7 @@ MUSTER_TEST (Roles, a_chief_does_not_reset_anothers_model)
 /* `muster finish` and --overwrite. In one process both chiefs have one name: the model's chief is
  * another one by a bare call. */
 static gboolean
-take_over_as (const char *address, const char *token, const char *who, GError **error)
+take_over_as (const char *address, const char *token, const char *proof, GError **error)
 {
   g_autoptr (MusterRpcCredentials) own = read_token (token, token, FALSE);
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new (address, own);
@@ -203,8 +203,9 @@ take_over_as (const char *address, const char *token, const char *who, GError **
   Muster__ClaimRequest request = MUSTER__CLAIM_REQUEST__INIT;
   request.model = (char *)"digits";
   request.task = (char *)"chief:0";
-  request.who = (char *)who;
+  request.who = (char *)"host:1"; /* as `muster status` shows it */
   request.take_over = TRUE;
+  request.proof = (char *)proof;
   request.session_handle = (char *)muster_session_handle (session);
   g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
   g_autoptr (GBytes) packed = muster_pack (&request.base);
@@ -225,17 +226,104 @@ MUSTER_TEST (Roles, only_an_administrator_takes_a_model_from_another_chief)
   g_autoptr (GError) error = NULL;
   g_autoptr (GError) refused = NULL;
 
-  MUSTER_EXPECT_TRUE (take_over_as (f.address, "works", "host:1", &error)); /* nobody's yet */
-  MUSTER_EXPECT_TRUE (take_over_as (f.address, "works", "host:1", &error)); /* its own */
+  MUSTER_EXPECT_TRUE (take_over_as (f.address, "works", "its own", &error)); /* nobody's yet */
+  MUSTER_EXPECT_TRUE (take_over_as (f.address, "works", "its own", &error));
   MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (take_over_as (f.address, "works", "", NULL));
   heard_begin (G_LOG_LEVEL_INFO);
-  MUSTER_EXPECT_FALSE (take_over_as (f.address, "works", "host:2", &refused));
+  MUSTER_EXPECT_FALSE (take_over_as (f.address, "works", "another", &refused));
   expect_refused (refused, "taking 'digits' from its chief");
   MUSTER_EXPECT_TRUE (heard_wait ("audit", "Claim of digits by *: taking 'digits' from*"));
-  MUSTER_EXPECT_TRUE (take_over_as (f.address, "rules", "host:2", &error));
+  MUSTER_EXPECT_TRUE (take_over_as (f.address, "rules", "another", &error));
   MUSTER_EXPECT_TRUE (heard_wait ("audit", "Claim of digits by *, token of line 3: done"));
   g_autofree char *role = heard_field ("audit", "MUSTER_ROLE");
   MUSTER_EXPECT_STREQ (role, "admin");
   heard_end ();
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+static MusterLease *
+claim_epoch (MusterSession *session, gint64 epoch, GError **error)
+{
+  const MusterClaim claim = {.model = "digits", .task = "worker:0", .epoch = epoch};
+  return muster_session_claim (session, &claim, NULL, test_deadline (), NULL, error);
+}
+
+/* A higher epoch wins the model, but not what a reset would take from others. */
+static void
+an_ouster_does_not_reset (gboolean by_gateway)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f, by_gateway);
+  g_autoptr (MusterMaster) victim = connect_to (f.address, "works");
+  g_autoptr (MusterMaster) attacker = connect_to (f.address, "attacks");
+  g_autoptr (GError) error = NULL, refused = NULL, again = NULL;
+  g_autoptr (MusterSession) session = new_session (victim, &error);
+  g_autoptr (MusterSession) hostile = new_session (attacker, &error);
+  g_autoptr (MusterLease) lease = claim (session, "digits", FALSE, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  heard_begin (G_LOG_LEVEL_INFO);
+  MusterLease *taken = claim_epoch (hostile, 7, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_TRUE (heard_wait ("audit", "Claim of digits by *, token of line 4: done"));
+  heard_end ();
+  MUSTER_EXPECT_FALSE (reset (attacker, &refused));
+  expect_refused (refused, "Reset also ends 'digits'");
+
+  /* nor after it has claimed what nobody holds any more */
+  g_object_unref (taken);
+  g_autoptr (MusterLease) later = claim_epoch (hostile, 8, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (reset (attacker, &again));
+  expect_refused (again, "Reset also ends 'digits'");
+
+  /* the chief that was ousted comes back, and may */
+  g_autoptr (MusterSession) next = new_session (victim, &error);
+  g_autoptr (MusterLease) back = claim_epoch (next, 9, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+}
+
+MUSTER_TEST (Roles, who_ousts_anothers_living_chief_does_not_reset)
+{
+  an_ouster_does_not_reset (FALSE);
+}
+
+MUSTER_TEST (Roles, who_ousts_anothers_living_chief_does_not_reset_at_a_gateway)
+{
+  an_ouster_does_not_reset (TRUE);
+}
+
+/* What names a chief is in every status: it must not be enough to end its job. */
+MUSTER_TEST (Roles, nobody_announces_for_anothers_chief)
+{
+  g_auto (Fixture) f = {0};
+  fixture_start (&f, FALSE);
+  g_autoptr (MusterMaster) victim = connect_to (f.address, "works");
+  g_autoptr (MusterRpcCredentials) own = read_token ("attacks", "attacks", FALSE);
+  g_autoptr (MusterRpcClient) attacker = muster_rpc_client_new (f.address, own);
+  g_autoptr (GError) error = NULL, refused = NULL;
+  g_autoptr (MusterSession) session = new_session (victim, &error);
+  g_autoptr (MusterLease) lease = claim (session, "digits", FALSE, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  Muster__AnnounceRequest request = MUSTER__ANNOUNCE_REQUEST__INIT;
+  Muster__Announcement announcement = MUSTER__ANNOUNCEMENT__INIT;
+  announcement.model = (char *)"digits";
+  announcement.epoch = muster_lease_epoch (lease);
+  announcement.phase = MUSTER__PHASE__OVER;
+  request.announcement = &announcement;
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  g_autoptr (GBytes) packed = muster_pack (&request.base);
+  muster_rope_append (&rope, packed);
+  const MusterRpcOptions options = {.deadline_us = test_deadline ()};
+
+  g_autoptr (GBytes) answer = muster_rpc_client_call (attacker, "/muster.Readiness/Announce", &rope,
+                                                      &options, NULL, &refused);
+
+  MUSTER_EXPECT_NULL (answer);
+  expect_refused (refused, "announcing for the chief of 'digits'");
+  g_auto (MusterAnnouncement) mine = MUSTER_ANNOUNCEMENT_INIT;
+  mine.phase = MUSTER_CHIEF_PREPARED;
+  MUSTER_EXPECT_TRUE (muster_lease_announce (lease, &mine, test_deadline (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
 }
