@@ -3,6 +3,10 @@
 
 #include <sys/socket.h>
 
+/* gRPC's policy on the other port: TLS 1.2 and later, ephemeral keys, authenticated encryption. */
+#define TLS_POLICY                                                                                 \
+  "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"                 \
+  "-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:-MAC-ALL:+AEAD:%SERVER_PRECEDENCE"
 /* Bounds a request's headers, and what is sent at once. */
 #define CONNECTION_BYTES ((size_t)32 << 10)
 /* The service has a smaller limit. */
@@ -70,11 +74,12 @@ muster_http_daemon_new (GMainContext *context, const MusterHttpCallbacks *callba
 {
   const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
                          (tls != NULL ? MHD_USE_TLS : 0);
-  struct MHD_OptionItem items[3] = {{MHD_OPTION_END, 0, NULL}};
+  struct MHD_OptionItem items[4] = {{MHD_OPTION_END, 0, NULL}};
   if (tls != NULL) {
     items[0] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, (gpointer)tls->certificate};
     items[1] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, (gpointer)tls->key};
-    items[2] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    items[2] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0, (gpointer)TLS_POLICY};
+    items[3] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
   }
   struct MHD_Daemon *daemon = MHD_start_daemon (
       flags, 0, NULL, NULL, callbacks->answer, callbacks->user_data,

@@ -7,10 +7,13 @@ import json
 import os
 import re
 import signal
+import socket
+import ssl
 import stat
 import subprocess
 import sys
 import unittest
+import warnings
 
 sys.path.insert(0, "tests/tensorflow")
 import peer
@@ -214,6 +217,75 @@ class Certs(peer.TestCase):
                 os.kill(pid, signal.SIGHUP)
                 self.assertEqual(self.status(target, ["--token-file=" + self.path("read.token")]), 0)
                 self.assertTrue(peer.is_running(pid))
+
+    def test_goes_on_and_ends_whatever_its_files_become(self):
+        """A pipe without a writer would block who opens it, a device who reads it."""
+        odd = {"pipe": os.mkfifo, "folder": os.mkdir, "device": lambda path: os.symlink("/dev/zero", path),
+               "sparse": lambda path: open(path, "wb").truncate(1 << 40)}
+        for name, make in odd.items():
+            make(self.path(name))
+        for file in "tokens", "server.pem", "server.key", "ca.pem":
+            kept = self.path(file + ".kept")
+            with peer.muster_process(*self.server()) as (target, pid):
+                os.rename(self.path(file), kept)
+                for name in odd:
+                    os.link(self.path(name), self.path(file)) if name in ("pipe", "sparse") else \
+                        os.symlink(self.path(name), self.path(file))
+                    os.kill(pid, signal.SIGHUP)
+                    flags = [flag.replace("ca.pem", "ca.pem.kept") if file == "ca.pem" else flag
+                             for flag in self.client("read")]
+                    self.assertEqual(self.status(target, flags), 0, (file, name))
+                    os.remove(self.path(file))
+            os.rename(kept, self.path(file))  # the server has ended by SIGTERM
+
+    def test_has_one_policy_of_tls_on_both_ports(self):
+        """What gRPC takes on its port, HTTP takes on the other: TLS 1.2 and later, ephemeral keys, AEAD."""
+        old, tls12, tls13 = [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1], ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+        for kind, key in ("ECDSA", ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]), ("RSA", ["rsa:2048"]):
+            refused = [(version, "ALL") for version in old]
+            refused += [(tls12, suite) for suite in (
+                "ECDHE-%s-AES128-SHA" % kind, "ECDHE-%s-AES128-SHA256" % kind, "ECDHE-%s-AES256-SHA384" % kind,
+                "AES128-GCM-SHA256", "AES128-SHA", "DHE-RSA-AES128-GCM-SHA256", "AES128-CCM", "aNULL")]
+            taken = [(tls12, "ECDHE-%s-AES128-GCM-SHA256" % kind), (tls12, "ECDHE-%s-AES256-GCM-SHA384" % kind),
+                     (tls13, "ALL")]
+            files = {name: self.path(kind + name) for name in ("cert", "key")}
+            subprocess.run(["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                            "-keyout", files["key"], "-out", files["cert"]], check=True, capture_output=True)
+            for port in self.ports(files):
+                for version, suites in refused:
+                    with self.assertRaises((ssl.SSLError, OSError), msg=(kind, port, version, suites)):
+                        self.shake(port, version, suites)
+                for version, suites in taken:
+                    self.shake(port, version, suites)
+
+    @contextlib.contextmanager
+    def served(self, files):
+        process = subprocess.Popen(
+            [peer.MUSTER, "serve", "--listen=localhost:0", "--http=localhost:0", "--tls-cert=" + files["cert"],
+             "--tls-key=" + files["key"]], stdout=subprocess.PIPE, text=True, preexec_fn=peer.die_with_parent)
+        try:
+            yield [int(process.stdout.readline().rsplit(":", 1)[1].split("/")[0]) for _ in range(2)]
+        finally:
+            process.terminate()
+            process.wait(peer.COMMAND_SECONDS)
+            process.stdout.close()
+
+    def ports(self, files):
+        with self.served(files) as ports:
+            yield from ports
+
+    @staticmethod
+    def shake(port, version, suites):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # old versions are deprecated
+            context.minimum_version = context.maximum_version = version
+        context.set_ciphers(suites + ":@SECLEVEL=0")
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        with socket.create_connection(("localhost", port), timeout=peer.COMMAND_SECONDS) as plain:
+            with context.wrap_socket(plain) as made:
+                assert made.version() is not None
 
     @staticmethod
     def kill(job):
