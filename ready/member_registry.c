@@ -22,7 +22,7 @@ muster_member_registry_new (MusterClock *clock, gint64 lease_us, MusterMembersCh
   self->looks_us = MUSTER_WAIT_FOREVER;
   /* The upper half is random, so that a number from before a restart of the server isn't given to
    * another member. */
-  self->next_id = (guint64)(muster_clock_random (self->clock) * G_MAXINT32) << 32;
+  self->run = (guint64)(muster_clock_random (self->clock) * G_MAXINT32) << 32;
   return self;
 }
 
@@ -101,7 +101,7 @@ find_returning (MusterMemberRegistry *self, const MusterMemberRequest *request)
 static gboolean
 is_of_another (const MusterMemberRegistry *self, guint64 id)
 {
-  return id != 0 && id >> 32 != self->next_id >> 32;
+  return id != 0 && id >> 32 != self->run >> 32;
 }
 
 static void
@@ -114,12 +114,24 @@ gather (MusterMemberRegistry *self, MusterMemberModel *model, gint64 now_us)
   self->looks_us = MIN (self->looks_us, model->gathers_us);
 }
 
+/* The lower half is drawn, too: a number is all that a member proves itself by, and its neighbours'
+ * numbers must not follow from its own. */
+static guint64
+new_id (MusterMemberRegistry *self)
+{
+  guint64 id = (self->run & ~(guint64)G_MAXUINT32) |
+               (guint64)(muster_clock_random (self->clock) * G_MAXUINT32);
+  do
+    id = (id & ~(guint64)G_MAXUINT32) | (guint32)(id + 1);
+  while ((guint32)id == 0 || g_hash_table_contains (self->members, &id));
+  return id;
+}
+
 static MusterMemberEntry *
 add (MusterMemberRegistry *self, MusterMemberModel *model, const MusterMemberRequest *request,
      guint slot, gint64 now_us)
 {
-  MusterMemberEntry *member =
-      muster_member_model_add (model, request, slot, ++self->next_id, now_us);
+  MusterMemberEntry *member = muster_member_model_add (model, request, slot, new_id (self), now_us);
   g_hash_table_insert (self->members, &member->member.id, member);
   if (!request->is_takeover)
     self->n_joined++;

@@ -16,8 +16,8 @@ struct _MusterMemberRegistry {
   /* guarded by lock; the tables own their values, which have the keys */
   GHashTable *models;  /* (element-type utf8 MusterMemberModel) */
   GHashTable *members; /* (element-type guint64 MusterMemberEntry) */
-  guint64 next_id;
-  gint64 looks_us; /* no lease or gathering ends before */
+  guint64 run;         /* its upper half begins all numbers */
+  gint64 looks_us;     /* no lease or gathering ends before */
   guint64 n_joined;
   guint64 n_left[MUSTER_N_MEMBER_ENDS];
 };

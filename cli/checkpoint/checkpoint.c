@@ -59,7 +59,10 @@ muster_cli_checkpoint_latest (int argc, char **argv)
   if (error != NULL)
     return muster_cli_fail (error);
   if (!options.json) {
-    printf ("%s\n", prefix); /* verbatim, for scripts */
+    if (muster_cli_is_terminal (stdout))
+      muster_cli_say (stdout, "%s\n", prefix);
+    else
+      printf ("%s\n", prefix); /* verbatim, for scripts */
     return MUSTER_EXIT_DONE;
   }
   g_autoptr (JsonBuilder) builder = muster_json_new_line ();

@@ -2,6 +2,7 @@
 #include "cli/commands/commands.h"
 
 #include "base/log.h"
+#include "base/safe_text.h"
 #include "base/version.h"
 #include "cli/commands/serve_files.h"
 #include "cli/commands/serve_listen.h"
@@ -24,6 +25,10 @@
 #define REPORT_INTERVAL_US MUSTER_SECOND
 /* The interval of looks at the files of certificates and tokens. */
 #define LOOK_INTERVAL_US (2 * MUSTER_SECOND)
+
+/* Of what graphs print: in ten seconds, and bytes of each. */
+#define MOST_PRINTS   100
+#define LONGEST_PRINT 4096
 
 /* The ports in use; 0: not asked for. */
 typedef struct {
@@ -286,6 +291,20 @@ stop (MusterServer *server, gint64 grace_us, const sigset_t *signals)
   muster_server_stop (server, drain (server, grace_us));
 }
 
+/* What graphs print (Print, PrintV2) is their clients' text: neither a line of the log, nor what
+ * the ports are told by, nor anything that could block a step. */
+static void
+log_print (const char *text)
+{
+  static MusterLogLimit limit = {.most = MOST_PRINTS};
+  char left_out[MUSTER_LOG_COUNT_SIZE];
+  if (!muster_log_bounded (G_LOG_LEVEL_MESSAGE, &limit, left_out))
+    return;
+  g_autofree char *safe = muster_safe_text (text, -1, LONGEST_PRINT);
+  muster_log (G_LOG_LEVEL_MESSAGE, "print", "MUSTER_LEFT_OUT", left_out, "MESSAGE",
+              "a graph printed: %s", g_strchomp (safe));
+}
+
 /* Why the server doesn't start, where its log is read. */
 static MusterExit
 fail (const GError *error)
@@ -338,6 +357,8 @@ muster_cli_serve (int argc, char **argv)
   pthread_sigmask (SIG_BLOCK, &signals, NULL);
   signal (SIGPIPE, SIG_IGN); /* a log whose reader is gone doesn't end a server */
 
+  g_set_print_handler (log_print);
+  g_set_printerr_handler (log_print);
   muster_open_files_raise ();
   g_autoptr (MusterServer) server = make_server (&options, &error);
   if (server == NULL)

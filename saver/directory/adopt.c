@@ -337,13 +337,26 @@ add (Adoption *self, const char *prefix, double time, gboolean is_beside)
   g_ptr_array_add (self->list, kept);
 }
 
+/* Where it is in the directory. A state file may name any path: what lies elsewhere isn't this
+ * job's to remove. (transfer full) */
+static char *
+find_inside (const Adoption *self, const char *named)
+{
+  g_autofree char *prefix = muster_checkpoint_locate (self->storage, self->directory, named);
+  g_autofree char *folder = g_path_get_dirname (prefix), *name = g_path_get_basename (prefix);
+  g_autofree char *there = g_canonicalize_filename (folder, NULL);
+  g_autofree char *here = g_canonicalize_filename (self->directory, NULL);
+  return g_str_equal (there, here) ? g_steal_pointer (&prefix)
+                                   : g_build_filename (self->directory, name, NULL);
+}
+
 /* Adds one that the state names, unless its files are missing or it is another saver's: two savers
  * of a directory may share a state file, which names what either saved last. */
 static void
 add_listed (Adoption *self, const char *named, double told)
 {
   MusterStorage *storage = self->storage;
-  g_autofree char *prefix = muster_checkpoint_locate (storage, self->directory, named);
+  g_autofree char *prefix = find_inside (self, named);
 
   if (g_hash_table_contains (self->seen, prefix) ||
       !muster_checkpoint_directory_names (self->owner, prefix) ||

@@ -199,6 +199,31 @@ MUSTER_TEST (Retention, adopts_what_a_directory_lists)
   expect_steps (&f, "2 3 4");
 }
 
+/* Whoever may write into a shared directory could otherwise have another job's files removed. */
+MUSTER_TEST (Retention, adopts_nothing_that_lies_in_another_directory)
+{
+  g_auto (Fixture) other = keeping (9, 0);
+  save_steps (&other, 1, 3);
+  g_autofree char *job = below_tmpdir ("job");
+  g_autofree char *state = g_build_filename (job, "checkpoint", NULL);
+  g_autofree char *one = below_tmpdir ("model.ckpt-1");
+  g_autofree char *text =
+      g_strdup_printf ("model_checkpoint_path: \"%s\"\nall_model_checkpoint_paths: \"%s\"\n"
+                       "all_model_checkpoint_paths: \"../model.ckpt-2\"\n"
+                       "all_model_checkpoint_paths: \"x/../../model.ckpt-3\"\n",
+                       one, one);
+  MUSTER_ASSERT_EQ (g_mkdir (job, 0700), 0);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (state, text, -1, NULL));
+  g_auto (Fixture) f = keeping (1, 0);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_TRUE (muster_saver_adopt_directory (f.saver, job, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  g_autofree char *listed = steps_listed (&f);
+  MUSTER_EXPECT_STREQ (listed, "");
+}
+
 MUSTER_TEST (Retention, adopts_nothing_from_a_directory_without_a_state_and_refuses_a_broken_one)
 {
   g_auto (Fixture) f = keeping (3, 0);

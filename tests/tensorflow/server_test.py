@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The muster command on TensorFlow's own server, and on `muster serve` for the same story."""
 import os
+import subprocess
+import sys
 
 import numpy as np
 import tensorflow as tf
@@ -147,6 +149,24 @@ class Nobody(peer.TestCase):
             pass
         peer.muster("run", "--meta-graph=" + DIGITS, "--master=" + target, "--timeout=2",
                     "--fetch=global_step:0", code=2)
+
+
+class Prints(peer.TestCase):
+    def test_what_a_graph_prints_is_one_line_of_the_log(self):
+        """Else a client could forge lines of it, or control the terminal on which it is read."""
+        process = subprocess.Popen([peer.MUSTER, "serve", "--listen=localhost:0"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, preexec_fn=peer.die_with_parent)
+        target = process.stdout.readline().split()[1]
+        with tf.Graph().as_default(), v1.Session(target) as session:
+            for stream in sys.stdout, sys.stderr:
+                session.run(tf.print("one\n2026-11-27T00:00:00.000Z info    audit  forged\u2028\x1b[2Jend",
+                                     output_stream=stream))
+        process.terminate()
+        out, err = process.communicate(timeout=peer.COMMAND_SECONDS)
+        self.assertEqual(out, "")
+        printed = [line.split("  ", 1)[1] for line in err.splitlines() if "forged" in line]
+        self.assertEqual(printed, ["print  a graph printed: one 2026-11-27T00:00:00.000Z info    audit  "
+                                   "forged??[2Jend"] * 2, err)
 
 
 if __name__ == "__main__":
