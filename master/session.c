@@ -202,6 +202,15 @@ muster_session_close_quietly_within (MusterSession *self, gint64 timeout_us)
   (void)muster_session_close (self, muster_deadline_after (now_us, timeout_us), NULL, NULL);
 }
 
+void
+muster_session_give_up (MusterSession *self)
+{
+  if (self != NULL && MUSTER_SESSION_GET_CLASS (self)->give_up != NULL)
+    MUSTER_SESSION_GET_CLASS (self)->give_up (self);
+  else
+    muster_session_close_quietly (self);
+}
+
 gint64
 muster_session_make_callable (MusterSession *self, const MusterStep *step, gint64 deadline_us,
                               GCancellable *cancellable, GError **error)

@@ -211,6 +211,8 @@ struct _MusterSessionClass {
                       GCancellable *cancellable, GError **error);
   gboolean (*close) (MusterSession *self, gint64 deadline_us, GCancellable *cancellable,
                      GError **error);
+  /* (nullable) without it, give_up closes */
+  void (*give_up) (MusterSession *self);
   gint64 (*make_callable) (MusterSession *self, const MusterStep *step, gint64 deadline_us,
                            GCancellable *cancellable, GError **error);
   gboolean (*run_callable) (MusterSession *self, gint64 callable, MusterTensor *const *feeds,
@@ -420,6 +422,15 @@ void muster_session_close_quietly (MusterSession *self);
  * server then closes the session when its lease expires.
  */
 void muster_session_close_quietly_within (MusterSession *self, gint64 timeout_us);
+
+/**
+ * muster_session_give_up:
+ * @self: (nullable): a session
+ *
+ * Closes a session that is lost, or whose master may not answer, without waiting for the master:
+ * it is told in the background, within five seconds. The session can't be used any more.
+ */
+void muster_session_give_up (MusterSession *self);
 
 /**
  * muster_session_make_callable: (skip)

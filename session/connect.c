@@ -9,10 +9,6 @@
 #include "rpc/address.h"
 #include "session/session_private.h"
 
-/* Limits of the time for a close: the operation's remaining time, within these. */
-#define SHORTEST_CLOSE_US (250 * MUSTER_MILLISECOND)
-#define LONGEST_CLOSE_US  (5 * MUSTER_SECOND)
-
 /* A server may not answer CreateSession: TensorFlow's doesn't while a task of its cluster is
  * missing, and a stopped one never does. After this time without an answer the cause is diagnosed,
  * and again after each such interval. */
@@ -415,13 +411,7 @@ void
 muster_operation_give_up_session (MusterOperation *self)
 {
   g_clear_object (&self->lease);
-  if (self->session == NULL)
-    return;
-  gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
-  /* Calls to a master use the machine's clock. The result of the close doesn't matter. */
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  gint64 limit_us = CLAMP (left_us, SHORTEST_CLOSE_US, LONGEST_CLOSE_US);
-  (void)muster_session_close (self->session, now_us + limit_us, NULL, NULL);
+  muster_session_give_up (self->session);
   g_clear_object (&self->session);
 }
 

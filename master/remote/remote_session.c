@@ -424,18 +424,26 @@ remote_claim (MusterSession *session, const MusterClaim *claim, MusterAnnounceme
                                     cancellable, error);
 }
 
+static void
+remote_give_up (MusterSession *session)
+{
+  MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
+  if (!g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE))
+    return;
+  muster_heartbeat_remove_session (self->heartbeat, self);
+  g_auto (MusterRope) request = MUSTER_ROPE_INIT;
+  encode_close (self, &request);
+  muster_rpc_client_send_and_forget (self->client, MUSTER_MASTER_METHOD ("CloseSession"), &request,
+                                     MUSTER_FORGET_US);
+}
+
 /* A session that was freed is closed in the background. */
 static void
 muster_remote_session_dispose (GObject *object)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (object);
-  if (self->client != NULL && g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE)) {
-    muster_heartbeat_remove_session (self->heartbeat, self);
-    g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-    encode_close (self, &request);
-    muster_rpc_client_send_and_forget (self->client, MUSTER_MASTER_METHOD ("CloseSession"),
-                                       &request, MUSTER_FORGET_US);
-  }
+  if (self->client != NULL)
+    remote_give_up (MUSTER_SESSION (self));
   g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   G_OBJECT_CLASS (muster_remote_session_parent_class)->dispose (object);
@@ -460,6 +468,7 @@ muster_remote_session_class_init (MusterRemoteSessionClass *klass)
   session->run_part = remote_run_part;
   session->extend = remote_extend;
   session->close = remote_close;
+  session->give_up = remote_give_up;
   session->make_callable = remote_make_callable;
   session->run_callable = remote_run_callable;
   session->release_callable = remote_release_callable;

@@ -536,6 +536,24 @@ MUSTER_TEST (RemoteSession, that_is_given_up_is_closed_in_the_time_given)
   MUSTER_EXPECT_STREQ (closed, "tiny");
 }
 
+/* A parameter server that is away keeps TensorFlow's CloseSession for long. */
+MUSTER_TEST (RemoteSession, that_is_lost_is_closed_without_waiting_for_the_answer)
+{
+  g_auto (TinyMaster) f = {0};
+  tiny_master_start (&f);
+  g_autoptr (MusterSession) session = create_session (&f);
+  g_atomic_int_set (&f.is_deaf, TRUE);
+
+  muster_session_give_up (session);
+
+  g_autofree char *closed = pop_closed (&f);
+  MUSTER_EXPECT_STREQ (closed, "tiny");
+  MusterRpcCall *call = g_async_queue_timeout_pop (f.hanging, 30 * MUSTER_SECOND);
+  MUSTER_ASSERT_TRUE (call != NULL);
+  MUSTER_EXPECT_FALSE (g_cancellable_is_cancelled (muster_rpc_call_cancellable (call)));
+  g_async_queue_push (f.hanging, call);
+}
+
 static void
 expect_refused (const char *target, MusterRpcCredentials *credentials, const char *text)
 {

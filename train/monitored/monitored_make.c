@@ -111,7 +111,8 @@ muster_monitored_drop (MusterMonitoredSession *self)
       muster_log (G_LOG_LEVEL_INFO, "further-error", "MESSAGE", "ignored with the lost session: %s",
                   reported->message);
   }
-  muster_monitored_close (self);
+  muster_session_give_up (self->session);
+  g_clear_object (&self->session);
 }
 
 void
