@@ -23,7 +23,7 @@ is_plausible_host (const char *host)
   if (*host == '\0')
     return FALSE;
   for (const char *c = host; *c != '\0'; c++)
-    if (!g_ascii_isalnum (*c) && strchr ("-._%:", *c) == NULL)
+    if (!g_ascii_isalnum (*c) && strchr ("-._:", *c) == NULL)
       return FALSE;
   return TRUE;
 }
@@ -49,6 +49,8 @@ muster_address_parse (const char *address, char **host, guint16 *port, GError **
   gboolean bracketed = address[0] == '[';
   g_autofree char *name = bracketed ? g_strndup (address + 1, colon - address - 2)
                                     : g_strndup (address, colon - address);
+  if (strchr (name, '%') != NULL)
+    return bad_address (address, "an IPv6 address with a zone ('%') isn't supported", error);
   if (!is_plausible_host (name))
     return bad_address (address, "malformed host", error);
   if (!bracketed && strchr (name, ':') != NULL)

@@ -18,6 +18,8 @@
 #define DEFAULT_TIMEOUT_US (10 * MUSTER_SECOND)
 #define REDRAWN_US         (2 * MUSTER_SECOND)  /* on a terminal, where nothing changes */
 #define ASKED_AGAIN_US     (30 * MUSTER_SECOND) /* elsewhere */
+#define LONGEST_LOOK_US    MUSTER_SECOND        /* why there is no answer */
+#define PART_FOR_LOOK      4                    /* of the time, at most */
 #define LEAST_INTERVAL_US  (100 * MUSTER_MILLISECOND)
 #define CLEAR              "\033[H\033[J" /* the terminal, from its first line on */
 
@@ -48,8 +50,9 @@ typedef struct {
   const char *address; /* HOST:PORT or unix:/PATH, a part of the target */
   gboolean tls;
   gint64 deadline_us;
-  gint64 after;   /* the changes that were shown last; 0: show what is now */
-  gint64 wait_us; /* for another one */
+  gint64 call_deadline_us; /* leaves time to find out why there is no answer */
+  gint64 after;            /* the changes that were shown last; 0: show what is now */
+  gint64 wait_us;          /* for another one */
 } Place;
 
 static gboolean
@@ -67,6 +70,14 @@ find_place (const MusterCliOptions *options, Place *place, GError **error)
   return muster_address_check (place->address, error);
 }
 
+static void
+set_deadline (Place *place, gint64 started_us, gint64 timeout_us)
+{
+  const gint64 kept_us = MIN (LONGEST_LOOK_US, timeout_us / PART_FOR_LOOK);
+  place->deadline_us = muster_deadline_after (started_us, timeout_us);
+  place->call_deadline_us = muster_deadline_after (started_us, timeout_us - kept_us);
+}
+
 /* The message lives in arena. */
 static Muster__StatusResponse *
 ask (const Place *place, MusterRpcCredentials *credentials, MusterArena *arena, GError **error)
@@ -77,7 +88,7 @@ ask (const Place *place, MusterRpcCredentials *credentials, MusterArena *arena, 
   message.wait_us = place->wait_us;
   g_autoptr (GBytes) packed = muster_pack (&message.base);
   muster_rope_append (&request, packed);
-  MusterRpcOptions options = {.deadline_us = place->deadline_us};
+  MusterRpcOptions options = {.deadline_us = place->call_deadline_us};
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new (place->address, credentials);
   g_autoptr (GBytes) bytes =
       muster_rpc_client_call (client, METHOD, &request, &options, NULL, error);
@@ -114,7 +125,8 @@ report_another (const Place *place)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterMaster) master = muster_cli_master (options, &error);
   g_autoptr (GPtrArray) devices =
-      master == NULL ? NULL : muster_master_list_devices (master, place->deadline_us, NULL, &error);
+      master == NULL ? NULL
+                     : muster_master_list_devices (master, place->call_deadline_us, NULL, &error);
   if (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED)) {
     muster_cli_say (
         stderr,
@@ -145,12 +157,11 @@ report_another (const Place *place)
 static MusterExit
 report_cause (const Place *place, gint64 started_us, const GError *error)
 {
-  gint64 now_us = muster_clock_now_us (muster_system_clock ());
-  gint64 probe_until_us = MAX (place->deadline_us, now_us + MUSTER_SECOND);
+  MusterClock *clock = muster_system_clock ();
+  const gint64 until_us = MIN (place->deadline_us, muster_clock_now_us (clock) + LONGEST_LOOK_US);
   g_auto (MusterDiagnosis) diagnosis = {0};
-  muster_diagnose (place->address, place->tls, MIN (probe_until_us, now_us + 5 * MUSTER_SECOND),
-                   NULL, &diagnosis);
-  g_autofree char *took = muster_format_duration (now_us - started_us);
+  muster_diagnose (place->address, place->tls, until_us, NULL, &diagnosis);
+  g_autofree char *took = muster_format_duration (muster_clock_now_us (clock) - started_us);
   gboolean found = diagnosis.stage != MUSTER_REACH_ANSWERS;
   if (place->options->json) {
     g_autoptr (JsonBuilder) builder = muster_json_new_line ();
@@ -226,8 +237,8 @@ watch (Place *place, MusterRpcCredentials *credentials, gint64 interval_us)
   for (;;) {
     gint64 started_us = muster_clock_now_us (clock);
     gint64 seen;
-    place->deadline_us = muster_deadline_after (
-        started_us, muster_deadline_after (timeout_us, place->after > 0 ? place->wait_us : 0));
+    set_deadline (place, started_us,
+                  muster_deadline_after (timeout_us, place->after > 0 ? place->wait_us : 0));
     (void)show (place, credentials, started_us, redraws, again, &seen);
     if (fflush (stdout) != 0)
       return MUSTER_EXIT_FAILED; /* nobody reads it any more */
@@ -266,7 +277,7 @@ check_ready (const Place *place, MusterRpcCredentials *credentials, const char *
   MusterHealth health = MUSTER_HEALTH_NOT_READY;
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterRpcClient) client = muster_rpc_client_new (place->address, credentials);
-  if (muster_cli_health_check (client, model, &health, place->deadline_us, &error)) {
+  if (muster_cli_health_check (client, model, &health, place->call_deadline_us, &error)) {
     report_health (place->options, model, health);
     return health == MUSTER_HEALTH_READY ? MUSTER_EXIT_DONE : MUSTER_EXIT_NOT_READY;
   }
@@ -346,8 +357,8 @@ muster_cli_status (int argc G_GNUC_UNUSED, char **argv)
   if (!parse (&own, &options, argv, &error) || !find_place (&options, &place, &error))
     return muster_cli_fail (error);
   gint64 started_us = muster_clock_now_us (muster_system_clock ());
-  place.deadline_us = muster_deadline_after (
-      started_us, options.timeout != NULL ? options.timeout_us : DEFAULT_TIMEOUT_US);
+  set_deadline (&place, started_us,
+                options.timeout != NULL ? options.timeout_us : DEFAULT_TIMEOUT_US);
   g_autoptr (MusterRpcCredentials) credentials = NULL;
   if (!muster_cli_credentials (&options, &credentials, &error))
     return muster_cli_fail (error);

@@ -9,6 +9,7 @@
 #include "status/saves.h"
 #include "status/status.h"
 
+#define MODELS_SHOWN  1000
 #define WAITERS_SHOWN 10
 #define TASKS_SHOWN   32
 #define LONGEST_WHY   100 /* characters */
@@ -88,7 +89,7 @@ add_goodput_row (MusterTable *table, const Muster__Announcement *model)
 static void
 add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
 {
-  for (gsize i = 0; i < status->n_models; i++) {
+  for (gsize i = 0; i < MIN (status->n_models, MODELS_SHOWN); i++) {
     const Muster__Announcement *model = status->models[i];
     if (status->n_models > 1) {
       g_autoptr (GString) text = g_string_new (NULL);
@@ -99,6 +100,11 @@ add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
     add_chief_row (table, model);
     add_saves_row (table, model);
     add_goodput_row (table, model);
+  }
+  if (status->n_models > MODELS_SHOWN) {
+    g_autofree char *more = g_strdup_printf ("… and %" G_GSIZE_FORMAT " more; --json prints all",
+                                             status->n_models - MODELS_SHOWN);
+    muster_table_add (table, "  model", more, NULL);
   }
 }
 
@@ -216,7 +222,7 @@ muster_cli_status_text (const Muster__StatusResponse *status)
   add_first_row (status);
   add_drain_row (table, status);
   add_model_rows (table, status);
-  for (gsize i = 0; i < status->n_jobs; i++)
+  for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)
     add_job_rows (table, status, status->jobs[i]);
   add_waiter_rows (table, status);
   add_load_row (table, status);

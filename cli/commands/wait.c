@@ -162,10 +162,19 @@ note_health (Wait *self, MusterHealth health)
           health == MUSTER_HEALTH_UNREGISTERED ? "no chief has ever registered" : "not ready");
 }
 
+/* Before the end, time is kept to find out why there is no answer. */
+static gint64
+until_us (const Wait *self)
+{
+  if (self->has_answered || self->deadline_us == MUSTER_WAIT_FOREVER)
+    return self->deadline_us;
+  return self->deadline_us - MIN (MUSTER_SECOND, (self->deadline_us - self->started_us) / 4);
+}
+
 static gboolean
 is_waiting (const Wait *self)
 {
-  return self->report.outcome == MUSTER_OUTCOME_NOT_READY && now_us () < self->deadline_us;
+  return self->report.outcome == MUSTER_OUTCOME_NOT_READY && now_us () < until_us (self);
 }
 
 /* Reads a stream until it says ready, the time is up, or it breaks, with an error. */
@@ -177,8 +186,8 @@ read_stream (Wait *self, GError **error)
   MusterHealth health = MUSTER_HEALTH_UNREGISTERED;
   while (stream != NULL && is_waiting (self)) {
     g_autoptr (GError) failure = NULL;
-    const gint64 until_us = MIN (self->deadline_us, now_us () + LOOK_US);
-    if (muster_cli_health_next (stream, &health, until_us, &failure)) {
+    const gint64 look_us = MIN (until_us (self), now_us () + LOOK_US);
+    if (muster_cli_health_next (stream, &health, look_us, &failure)) {
       note_health (self, health);
     } else if (!muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
       g_propagate_error (error, g_steal_pointer (&failure));
@@ -205,7 +214,7 @@ await_model (Wait *self, GError **error)
     }
     say (self, self->has_answered ? "the master is gone" : "no answer from the master");
     (void)muster_clock_wait_until (muster_system_clock (),
-                                   MIN (self->deadline_us, now_us () + RETRY_US), NULL, NULL);
+                                   MIN (until_us (self), now_us () + RETRY_US), NULL, NULL);
   }
   return TRUE;
 }
@@ -214,7 +223,6 @@ await_model (Wait *self, GError **error)
 static GError *
 failure_of (const Wait *self)
 {
-  g_autofree char *took = muster_format_duration (now_us () - self->started_us);
   g_auto (MusterDiagnosis) diagnosis = {0};
   switch (self->report.outcome) {
   case MUSTER_OUTCOME_READY:
@@ -225,11 +233,13 @@ failure_of (const Wait *self)
   default:
     break;
   }
+  if (!self->has_answered)
+    muster_diagnose (self->address, g_str_has_prefix (self->options->target, "grpcs://"),
+                     MIN (self->deadline_us, now_us () + MUSTER_SECOND), NULL, &diagnosis);
+  g_autofree char *took = muster_format_duration (now_us () - self->started_us);
   if (self->has_answered)
     return g_error_new (MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "not ready after %s: %s",
                         took, self->why != NULL ? self->why : "not ready");
-  muster_diagnose (self->address, g_str_has_prefix (self->options->target, "grpcs://"),
-                   now_us () + MUSTER_SECOND, NULL, &diagnosis);
   return g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "no answer from %s in %s: %s",
                       self->options->target, took, diagnosis.text);
 }

@@ -20,6 +20,9 @@
  * and at a lower cost. */
 #define FIRST_RECONNECT_MS 100
 #define LAST_RECONNECT_MS  30000
+/* How long an attempt may take, up to HTTP/2's settings: only after it gRPC looks the name up
+ * again, whose old address may be silent. Later attempts take longer, as their pauses do. */
+#define CONNECT_MS 5000
 /* Minimum interval between two lookups of a name whose address doesn't answer. */
 #define MIN_RESOLVE_MS 5000
 
@@ -63,6 +66,7 @@ muster_rpc_client_open_channel (MusterRpcClient *self, gboolean is_apart)
       muster_grpc_arg (GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
       muster_grpc_arg (GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, FIRST_RECONNECT_MS),
       muster_grpc_arg (GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, LAST_RECONNECT_MS),
+      muster_grpc_arg (GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_MS),
       muster_grpc_arg (GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, MIN_RESOLVE_MS),
       /* A step mustn't be retried without the caller's knowledge. */
       muster_grpc_arg (GRPC_ARG_ENABLE_RETRIES, 0),
@@ -473,8 +477,8 @@ call_once (MusterRpcClient *self, const char *method, MusterRope *request,
 {
   grpc_completion_queue *queue = take_queue (self);
   MusterRpcChannel *channel = muster_rpc_client_hold_channel (self);
-  grpc_call *call = muster_rpc_channel_new_call (channel, method, options->deadline_us,
-                                                 unary->outcome.started_us, queue);
+  grpc_call *call = muster_rpc_channel_new_call (
+      channel, method, options->deadline_us, muster_clock_now_us (muster_system_clock ()), queue);
   log_call (self, method, options);
   muster_rpc_unary_start (unary, self, channel, call, muster_grpc_buffer_from_rope (request),
                           options, unary);

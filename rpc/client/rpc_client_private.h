@@ -44,11 +44,12 @@ muster_rpc_channel_note_heard (MusterRpcChannel *self)
  * takes its place. A server that is silent on both keeps its connection. */
 typedef struct {
   gint64 call_us;   /* of a unary call */
-  gint64 stream_us; /* of a stream, and from an examination to the next */
+  gint64 stream_us; /* of a stream, and from an answer to the next question */
   gint64 answer_us;
+  gint64 again_us; /* of the last question: a server that was stopped until then answers soon */
 } MusterRpcSilence;
 
-extern const MusterRpcSilence muster_rpc_silence; /* 5, 15 and 4 s */
+extern const MusterRpcSilence muster_rpc_silence; /* 5, 15, 3 and 1 s */
 
 struct _MusterRpcClient {
   gatomicrefcount refs;

@@ -13,7 +13,8 @@
 const MusterRpcSilence muster_rpc_silence = {
     .call_us = 5 * MUSTER_SECOND,
     .stream_us = 15 * MUSTER_SECOND,
-    .answer_us = 4 * MUSTER_SECOND,
+    .answer_us = 3 * MUSTER_SECOND,
+    .again_us = MUSTER_SECOND,
 };
 
 typedef struct {
@@ -32,12 +33,19 @@ now_us (void)
   return muster_clock_now_us (muster_system_clock ());
 }
 
+static gboolean
+is_answered (const Examination *self)
+{
+  return self->question.outcome.status != GRPC_STATUS_DEADLINE_EXCEEDED &&
+         self->question.outcome.status != GRPC_STATUS_UNAVAILABLE;
+}
+
 static void
 examination_free (Examination *self)
 {
   g_mutex_lock (&self->client->lock);
   self->client->is_examined = FALSE;
-  self->client->examine_us = now_us () + self->client->silence.stream_us;
+  self->client->examine_us = is_answered (self) ? now_us () + self->client->silence.stream_us : 0;
   g_mutex_unlock (&self->client->lock);
   muster_rpc_unary_clear (&self->question);
   g_clear_pointer (&self->other, muster_rpc_channel_unref);
@@ -47,12 +55,14 @@ examination_free (Examination *self)
 }
 
 static void
-ask (Examination *self, MusterRpcChannel *channel, gboolean wait_for_ready)
+ask (Examination *self, MusterRpcChannel *channel)
 {
   MusterRpcClient *client = self->client;
   const gint64 at_us = now_us ();
-  const MusterRpcOptions options = {.deadline_us = at_us + client->silence.answer_us,
-                                    .wait_for_ready = wait_for_ready};
+  const gint64 most_us =
+      self->stage == AGAIN ? client->silence.again_us : client->silence.answer_us;
+  const MusterRpcOptions options = {.deadline_us = at_us + most_us,
+                                    .wait_for_ready = self->stage == ON_OTHER};
   grpc_call *call = muster_rpc_channel_new_call (channel, QUESTION, options.deadline_us, at_us,
                                                  muster_rpc_client_pump (client));
   muster_rpc_unary_clear (&self->question);
@@ -101,13 +111,6 @@ is_silent (const Examination *self)
          __atomic_load_n (&self->suspect->n_heard, __ATOMIC_RELAXED) == self->n_heard;
 }
 
-static gboolean
-is_answered (const Examination *self)
-{
-  return self->question.outcome.status != GRPC_STATUS_DEADLINE_EXCEEDED &&
-         self->question.outcome.status != GRPC_STATUS_UNAVAILABLE;
-}
-
 static void
 judge (Examination *self)
 {
@@ -129,10 +132,10 @@ on_answered (gpointer owner, gboolean ok G_GNUC_UNUSED)
   if (self->stage == FIRST && is_silent (self)) {
     self->stage = ON_OTHER;
     self->other = muster_rpc_client_open_channel (self->client, TRUE);
-    ask (self, self->other, TRUE);
+    ask (self, self->other);
   } else if (self->stage == ON_OTHER && is_answered (self)) {
     self->stage = AGAIN;
-    ask (self, self->suspect, FALSE);
+    ask (self, self->suspect);
   } else {
     if (self->stage == AGAIN)
       judge (self);
@@ -162,5 +165,5 @@ muster_rpc_client_note_silence (MusterRpcClient *self, MusterRpcChannel *channel
   examination->suspect = muster_rpc_channel_ref (channel);
   examination->n_heard = __atomic_load_n (&channel->n_heard, __ATOMIC_RELAXED);
   examination->answered = (MusterRpcTag){.done = on_answered, .owner = examination};
-  ask (examination, channel, FALSE);
+  ask (examination, channel);
 }

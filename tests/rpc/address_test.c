@@ -20,7 +20,6 @@ MUSTER_TEST (Address, is_a_host_and_a_port)
   expect_address ("10.0.0.1:0", "10.0.0.1", 0);
   expect_address ("ps-0.train.svc:65535", "ps-0.train.svc", 65535);
   expect_address ("[::1]:2222", "::1", 2222);
-  expect_address ("[fe80::1%eth0]:1", "fe80::1%eth0", 1);
 }
 
 MUSTER_TEST (Address, says_what_is_wrong_with_it)
@@ -28,7 +27,7 @@ MUSTER_TEST (Address, says_what_is_wrong_with_it)
   static const char *const bad[] = {
       "",        "host",    ":2222",     "host:",     "host:65536", "host:-1",  "host:2222x",
       "::1:22",  "[::1]",   "[::1]2222", "[]:1",      "a b:1",      "a/b:1",    "grpc://a:1",
-      "host: 1", "host:+1", "[::1:2222", "host:0x10", "host:1:2",   "host:22 ",
+      "host: 1", "host:+1", "[::1:2222", "host:0x10", "host:1:2",   "host:22 ", "[fe80::1%eth0]:1",
   };
   for (gsize i = 0; i < G_N_ELEMENTS (bad); i++) {
     g_autoptr (GError) error = NULL;

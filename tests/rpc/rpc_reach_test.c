@@ -321,6 +321,28 @@ MUSTER_TEST (RpcReach, does_not_take_a_slow_name_service_for_a_server_that_is_do
   muster_rpc_client_unref (client);
 }
 
+/* The second that the first look waits for the name service isn't added to the call's time. */
+MUSTER_TEST (RpcReach, keeps_the_deadline_of_a_call_after_a_slow_name_service)
+{
+  g_auto (Echo) f = {0};
+  echo_start (&f);
+  g_autoptr (GResolver) usual = g_resolver_get_default ();
+  g_autoptr (MusterStubResolver) silent = g_object_new (TYPE_STUB_RESOLVER, NULL);
+  g_autofree char *address = g_strdup_printf ("localhost%s", strchr (f.address, ':'));
+  g_resolver_set_default (G_RESOLVER (silent));
+  muster_rpc_client_unref (f.client);
+  f.client = muster_rpc_client_new (address, NULL);
+  EchoThread thread;
+
+  g_autoptr (MusterRpcCall) call = echo_thread_start_waiting (&thread, &f);
+
+  const gint64 late_us = muster_rpc_call_deadline_us (call) - thread.options.deadline_us;
+  MUSTER_EXPECT_LE (late_us, 900 * MUSTER_MILLISECOND);
+  muster_rpc_call_finish (call, NULL);
+  g_autoptr (GError) error = echo_thread_join (&thread);
+  g_resolver_set_default (usual);
+}
+
 #define SIX_IN(net) net "1", net "2", net "3", net "4", net "5", net "6"
 
 MUSTER_TEST (ReachProbe, finds_the_server_at_any_of_many_addresses)

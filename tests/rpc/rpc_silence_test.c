@@ -44,6 +44,7 @@ static const MusterRpcSilence soon = {
     .call_us = 20 * MUSTER_MILLISECOND,
     .stream_us = 20 * MUSTER_MILLISECOND,
     .answer_us = 200 * MUSTER_MILLISECOND,
+    .again_us = 200 * MUSTER_MILLISECOND,
 };
 
 static void
@@ -104,7 +105,8 @@ MUSTER_TEST (RpcSilence, is_noticed_by_calls_that_end_at_a_deadline)
 {
   const MusterRpcSilence late = {.call_us = MUSTER_WAIT_FOREVER / 2,
                                  .stream_us = MUSTER_WAIT_FOREVER / 2,
-                                 .answer_us = soon.answer_us};
+                                 .answer_us = soon.answer_us,
+                                 .again_us = soon.again_us};
   g_auto (Behind) f = {0};
   g_autoptr (GError) error = NULL, ended = NULL;
   const MusterRpcOptions options = echo_options_for (1100 * MUSTER_MILLISECOND);
