@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How gi/overrides/Muster.py calls the library's functions: optional arguments, timeouts, options as keywords, awaitables.
+"""How gi/overrides/Muster.py calls the library's functions: optional arguments, timeouts, options as keywords, awaitables, Ctrl-C.
 
 Nothing here knows a function by its name: all is decided by the names and types of its arguments.
 """
 import threading
+
+from muster import _signals
 
 _TIMES = ("deadline_us", "timeout_us")
 
@@ -39,9 +41,11 @@ class Signature:
             ((argument.get_name(), _options_type(argument, namespace)) for argument in passed if _options_type(argument, namespace)), (None, None))
         self.has_report = "report" in self.names
         self.is_async = self.name.endswith("_async") and "callback" in self.names
+        self.cancellable = self.names.index("cancellable") if "cancellable" in self.names else None
+        self.blocks = not self.is_async and (self.time is not None or (self.cancellable is not None and info.can_throw_gerror()))
 
     def is_plain(self):
-        return not (self.time or self.options or self.has_report or self.is_async)
+        return not (self.time or self.options or self.has_report or self.is_async or self.blocks)
 
     def bind(self, args, keywords, namespace):
         """All arguments in order, from those that were given."""
@@ -87,6 +91,8 @@ def adapt(raw, info, namespace):
         return None
 
     takes_first = info.is_method() or info.is_constructor()  # the object, or the class
+    if signature.blocks:
+        raw = _interruptible(raw, signature, int(takes_first), namespace)
 
     def call(*args, **keywords):
         first = args[:1] if takes_first else ()
@@ -102,6 +108,53 @@ def adapt(raw, info, namespace):
     call.__doc__ = "%s (%s)" % (signature.name, ", ".join(signature.names))
     call.raw = raw
     return call if info.is_method() else classmethod(call) if info.is_constructor() else staticmethod(call)
+
+
+# --- Ctrl-C ---
+
+
+def _interruptible(raw, signature, n_before, namespace):
+    """raw, to which the main thread passes a cancellable of its own: as the argument or, where there is none, as GLib's current."""
+    at = n_before + signature.cancellable if signature.cancellable is not None else None
+
+    def call(*args):
+        if threading.get_ident() != _signals.main_thread:
+            return raw(*args)
+        own = namespace.Gio.Cancellable()
+        with _signals.Call(own):
+            if signature.cancellable is None:
+                return call_with_current(own, args)
+            given = args[at]
+            args = (*args[:at], own, *args[at + 1:])
+            return raw(*args) if given is None else call_linked(given, own, args)
+
+    def call_with_current(own, args):
+        own.push_current()
+        try:
+            return raw(*args)
+        finally:
+            own.pop_current()
+
+    def call_linked(given, own, args):
+        unlink, result = _link(given, own, namespace), None
+        try:
+            result = raw(*args)
+            return result
+        finally:
+            if isinstance(result, namespace.GObject.Object):
+                result.weak_ref(unlink)  # it may heed its cancellable as long as it lives
+            else:
+                unlink()
+
+    return call
+
+
+def _link(given, own, namespace):
+    """Cancels own when given is cancelled. Returns a function that ends this."""
+    link = namespace.GObject.Object.connect(given, "cancelled", lambda _: own.cancel())
+    if given.is_cancelled():
+        own.cancel()
+    return lambda: namespace.GObject.Object.disconnect(given, link)
 
 
 # --- asyncio ---

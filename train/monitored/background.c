@@ -2,21 +2,17 @@
 #include "train/monitored/background.h"
 
 #include "base/background.h"
-#include "base/cancel_link.h"
 #include "graph/step_copy.h"
 #include "master/step_builder_copy.h"
-#include "train/monitored/monitored_session_private.h"
 
-/* The blocking verbs are ended by the session's cancellable alone; a call in the background also by
- * its own, which doesn't end the session. */
-#define CALL_WITH(self, cancellable, call)                                                         \
+/* A call in the background has a cancellable, where the blocking verbs heed GLib's current one. */
+#define CALL_WITH(cancellable, call)                                                               \
   do {                                                                                             \
-    if ((self) == NULL || (cancellable) == NULL)                                                   \
+    if ((cancellable) == NULL)                                                                     \
       return call;                                                                                 \
-    g_auto (MusterCancelLink) either = muster_cancel_link ((self)->cancellable, cancellable);      \
-    (self)->calling = either.cancellable;                                                          \
+    g_cancellable_push_current (cancellable);                                                      \
     const __typeof__ (call) result_ = call;                                                        \
-    (self)->calling = NULL;                                                                        \
+    g_cancellable_pop_current (cancellable);                                                       \
     return result_;                                                                                \
   } while (0)
 
@@ -24,15 +20,14 @@ static gboolean
 run (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
      GBytes **metadata, GCancellable *cancellable, GError **error)
 {
-  CALL_WITH (self, cancellable,
-             muster_monitored_session_run (self, step, fetched, metadata, error));
+  CALL_WITH (cancellable, muster_monitored_session_run (self, step, fetched, metadata, error));
 }
 
 static gboolean
 run_without_hooks (MusterMonitoredSession *self, const MusterStep *step, MusterTensor **fetched,
                    GBytes **metadata, GCancellable *cancellable, GError **error)
 {
-  CALL_WITH (self, cancellable,
+  CALL_WITH (cancellable,
              muster_monitored_session_run_without_hooks (self, step, fetched, metadata, error));
 }
 
@@ -40,7 +35,7 @@ static GPtrArray *
 run_builder (MusterMonitoredSession *self, MusterStepBuilder *step, gboolean with_hooks,
              gint64 timeout_us, GCancellable *cancellable, GError **error)
 {
-  CALL_WITH (self, cancellable,
+  CALL_WITH (cancellable,
              muster_monitored_session_run_builder (self, step, with_hooks, timeout_us, error));
 }
 
@@ -48,15 +43,14 @@ static gboolean
 end (MusterMonitoredSession *self, const GError *failure, gint64 deadline_us,
      GCancellable *cancellable, GError **error)
 {
-  CALL_WITH (self, cancellable,
-             muster_monitored_session_finish (self, failure, deadline_us, error));
+  CALL_WITH (cancellable, muster_monitored_session_finish (self, failure, deadline_us, error));
 }
 
 static gboolean
 end_well (MusterMonitoredSession *self, gint64 deadline_us, GCancellable *cancellable,
           GError **error)
 {
-  CALL_WITH (self, cancellable, muster_monitored_session_end (self, deadline_us, error));
+  CALL_WITH (cancellable, muster_monitored_session_end (self, deadline_us, error));
 }
 
 static void

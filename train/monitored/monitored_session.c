@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/monitored/monitored_session.h"
 
+#include "base/cancel_link.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/require.h"
@@ -341,6 +342,35 @@ leave_lost_session (MusterMonitoredSession *self, GError **error)
   return muster_monitored_pause (self, g_steal_pointer (&reported), error);
 }
 
+/* What ends a call beside the session's own cancellable: GLib's current one of the thread, which
+ * doesn't end the session. */
+typedef struct {
+  MusterMonitoredSession *self;
+  GCancellable *before; /* (not owned) (nullable) calling, of the call around this one */
+  MusterCancelLink either;
+} Call;
+
+static Call
+begin_call (MusterMonitoredSession *self)
+{
+  GCancellable *current = g_cancellable_get_current ();
+  Call call = {.self = self, .before = self->calling};
+
+  if (current != NULL) {
+    call.either = muster_cancel_link (self->cancellable, current);
+    self->calling = call.either.cancellable;
+  }
+  return call;
+}
+
+static void
+end_call (Call *call)
+{
+  call->self->calling = call->before;
+  muster_cancel_link_clear (&call->either);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Call, end_call)
+
 /* One attempt of the operation. */
 typedef gboolean (*Attempt) (MusterMonitoredSession *self, gpointer data, GError **error);
 
@@ -351,6 +381,8 @@ static gboolean
 run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, gint64 deadline_us,
                GError **error)
 {
+  G_GNUC_UNUSED g_auto (Call) call = begin_call (self);
+
   if (!self->in_step_function)
     self->deadline_us = deadline_us == 0 ? MUSTER_WAIT_FOREVER : deadline_us;
   for (;;) {
@@ -601,6 +633,7 @@ muster_monitored_session_finish (MusterMonitoredSession *self, const GError *fai
   if (g_atomic_int_get (&self->is_closed)) {
     return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION, "Session is already closed.");
   }
+  G_GNUC_UNUSED g_auto (Call) call = begin_call (self);
   if (!is_clean_end (self, failure)) {
     first = g_error_copy (failure);
   } else {

@@ -158,7 +158,8 @@ void muster_monitored_session_options_set_clock (MusterMonitoredSessionOptions *
  * muster_monitored_session_new:
  * @options: the model, the master and the hooks
  * @report: (nullable): set by the manager, also on failure
- * @cancellable: (nullable): ends every wait during the session's life and stops its threads
+ * @cancellable: (nullable): ends every wait during the session's life and stops its threads. To end
+ *   a single call, cancel the calling thread's g_cancellable_get_current ()
  *
  * Calls the hooks' begin and creates the first session, then starts the graph's queue runners (of
  * the meta graph's collection "queue_runners", like TensorFlow's QueueRunner). Two hooks with the

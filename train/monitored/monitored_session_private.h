@@ -32,8 +32,8 @@ struct _MusterMonitoredSession {
   guint n_recoveries;
   MusterClock *clock;        /* (owned) */
   GCancellable *cancellable; /* (owned) (nullable) */
-  GCancellable *calling;     /* (not owned) (nullable) during a call in the background: cancelled
-                                if the call or cancellable is */
+  GCancellable *calling;     /* (not owned) (nullable) during a call that GLib's current
+                                cancellable ends: cancelled if that or cancellable is */
   gulong cancel_id;          /* handler that stops the coordinator's threads; 0: none */
   MusterRunContext *context; /* (owned) */
   MusterGoodputMeter *meter; /* (owned) */

@@ -18,7 +18,7 @@ import threading
 import typing
 
 from gi import _gi
-from gi.repository import Gio, GLib
+from gi.repository import Gio, GLib, GObject
 from muster import _calls, _tensors
 
 from ..module import get_introspection_module
@@ -315,7 +315,7 @@ def wait_events(self, master, timeout=None):
 class _Namespace:
     """What _calls needs of this module."""
 
-    GLib, Gio = GLib, Gio
+    GLib, Gio, GObject = GLib, Gio, GObject
     forever = Muster.WAIT_FOREVER
     us, deadline, reported = staticmethod(_us), staticmethod(deadline), staticmethod(_reported)
     tag_interface = int(_gi.TypeTag.INTERFACE)
