@@ -146,13 +146,16 @@ gather (Save *self, GError **error)
   self->tensors = self->how->tensors != NULL ? self->how->tensors : self->copied;
   if (self->tensors == NULL && !saver->is_empty)
     return FALSE;
-  self->space = (MusterSpaceCheck){.directory = self->made.directory,
+  self->space = (MusterSpaceCheck){.home = self->home,
+                                   .made = &self->made,
+                                   .directory = self->made.directory,
                                    .bytes = muster_saver_estimate (saver, self->tensors),
                                    .deadline_us = self->deadline_us,
                                    .cancellable = self->cancellable,
                                    .started_us = self->began_us};
   self->made.is_here = muster_session_is_here (self->session);
   self->lease = muster_checkpoint_directory_lease (&saver->directory);
+  self->space.lease = self->lease;
   self->path = muster_path_for_master (saver->storage, self->made.temporary);
   return TRUE;
 }

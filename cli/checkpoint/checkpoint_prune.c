@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint.h"
 
+#include "checkpoint/state/checkpoint_removal.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"
@@ -24,6 +25,11 @@ static const char summary[] =
 
 /* A saver that is alive may still be sending what is younger. */
 #define ABANDONED_US (24 * 3600 * MUSTER_SECOND)
+
+#define IN_USE "in use"
+
+/* So many failures of one cause are the store's: nothing more is tried. */
+#define MOST_ALIKE 16
 
 /* One checkpoint, and what becomes of it. */
 typedef struct {
@@ -60,13 +66,6 @@ prune_clear (Prune *self)
   g_clear_pointer (&self->state_files, g_ptr_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Prune, prune_clear)
-
-static gboolean
-is_same (const char *a, const char *b)
-{
-  g_autofree char *x = g_path_get_basename (a), *y = g_path_get_basename (b);
-  return strcmp (x, y) == 0;
-}
 
 static gboolean
 mark_latest (Prune *self, GError **error)
@@ -122,8 +121,9 @@ decide (Prune *self)
 }
 
 static void
-set_why (Plan *plan, const char *why)
+leave (Plan *plan, const char *why)
 {
+  plan->action = "left";
   g_free (plan->why);
   plan->why = g_strdup (why);
 }
@@ -132,32 +132,13 @@ set_why (Plan *plan, const char *why)
 static void
 spare_those_in_use (Prune *self)
 {
-  MusterStorage *storage = muster_cli_storage ();
   for (guint i = 0; i < self->plans->len; i++) {
     Plan *plan = self->plans->pdata[i];
-    g_autoptr (GError) error = NULL;
-    if (!plan->goes)
-      continue;
-    g_autofree char *index = g_strconcat (plan->listed->prefix, ".index", NULL);
-    MusterStorageLock *lock = muster_storage_lock (storage, index, MUSTER_LOCK_UNUSED, &error);
-    muster_storage_unlock (storage, lock);
-    if (lock == NULL && g_error_matches (error, G_IO_ERROR, G_IO_ERROR_BUSY)) {
+    if (plan->goes && muster_checkpoint_is_read (muster_cli_storage (), plan->listed->prefix)) {
       plan->goes = FALSE;
-      plan->action = "left";
-      set_why (plan, "in use");
+      leave (plan, IN_USE);
     }
   }
-}
-
-static gboolean
-goes (const Prune *self, const char *prefix)
-{
-  for (guint i = 0; i < self->plans->len; i++) {
-    const Plan *plan = self->plans->pdata[i];
-    if (plan->goes && is_same (plan->listed->prefix, prefix))
-      return TRUE;
-  }
-  return FALSE;
 }
 
 /* Removes the checkpoints to delete from the state file. */
@@ -173,17 +154,14 @@ rewrite_state (const Prune *self, const char *name, GError **error)
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
-  const guint before = state->all->len;
-  const gboolean has_times = state->timestamps->len == before;
-  for (guint i = before; i-- > 0;)
-    if (goes (self, state->all->pdata[i])) {
-      g_ptr_array_remove_index (state->all, i);
-      if (has_times)
-        g_array_remove_index (state->timestamps, i);
-    }
-  return state->all->len == before ||
-         muster_checkpoint_state_write_named (muster_cli_storage (), self->directory, name, state,
-                                              error);
+  gboolean changed = FALSE;
+  for (guint i = 0; i < self->plans->len; i++) {
+    const Plan *plan = self->plans->pdata[i];
+    if (plan->goes && muster_checkpoint_state_forget (state, plan->listed->prefix))
+      changed = TRUE;
+  }
+  return !changed || muster_checkpoint_state_write_named (muster_cli_storage (), self->directory,
+                                                          name, state, error);
 }
 
 /* Marks pending deletes, as a saver does: if this command dies, the next saver or prune continues.
@@ -203,7 +181,8 @@ mark_pending_deletes (Prune *self, gboolean *is_known, GError **error)
                                                        self->record, error);
 }
 
-/* Returns FALSE if the checkpoint couldn't be removed, unless it is being read. */
+/* Returns FALSE if the checkpoint couldn't be removed, unless it is being read. Then the next saver
+ * or prune tries again, since it is a pending delete. */
 static gboolean
 remove_one (Prune *self, Plan *plan, GError **error)
 {
@@ -213,29 +192,51 @@ remove_one (Prune *self, Plan *plan, GError **error)
     muster_checkpoint_record_forget (self->record, plan->listed->prefix);
     return TRUE;
   }
-  plan->action = "left";
   plan->goes = FALSE;
-  set_why (plan, "in use");
-  if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY))
+  const gboolean is_read = g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_BUSY);
+  leave (plan, is_read ? IN_USE : "removal failed");
+  if (!is_read)
+    g_propagate_error (error, g_steal_pointer (&failure));
+  return is_read;
+}
+
+/* Goes on after a failure, unless the next one has the same cause: that is the store's. */
+static gboolean
+remove_plans (Prune *self, GError **error)
+{
+  g_autoptr (GError) first = NULL;
+  guint n_alike = 0;
+  for (guint i = 0; i < self->plans->len; i++) {
+    Plan *plan = self->plans->pdata[i];
+    g_autoptr (GError) failure = NULL;
+    if (plan->goes && n_alike >= MOST_ALIKE) {
+      plan->goes = FALSE;
+      leave (plan, "not tried");
+    }
+    if (!plan->goes || remove_one (self, plan, &failure))
+      continue;
+    n_alike += first == NULL || g_error_matches (first, failure->domain, failure->code);
+    if (first == NULL)
+      first = g_steal_pointer (&failure);
+    else if (!g_error_matches (first, failure->domain, failure->code))
+      muster_cli_say (stderr, "muster: %s\n", failure->message);
+  }
+  if (first == NULL)
     return TRUE;
-  set_why (plan, "removal failed");
-  g_propagate_error (error, g_steal_pointer (&failure));
+  g_propagate_error (error, g_steal_pointer (&first));
   return FALSE;
 }
 
 static gboolean
 remove_all (Prune *self, GError **error)
 {
-  gboolean is_known = FALSE, is_well = TRUE;
+  gboolean is_known = FALSE;
   for (guint i = 0; i < self->state_files->len; i++)
     if (!rewrite_state (self, self->state_files->pdata[i], error))
       return FALSE;
   if (!mark_pending_deletes (self, &is_known, error))
     return FALSE;
-  for (guint i = 0; i < self->plans->len && is_well; i++) {
-    Plan *plan = self->plans->pdata[i];
-    is_well = !plan->goes || remove_one (self, plan, error);
-  }
+  gboolean is_well = remove_plans (self, error);
   if (is_known)
     is_well = muster_checkpoint_record_write (muster_cli_storage (), self->directory, self->record,
                                               is_well ? error : NULL) &&
@@ -270,18 +271,22 @@ print_plans (const Prune *self)
 static void
 print_text (const Prune *self)
 {
-  guint n_goes = 0, n_left = 0;
+  guint n_goes = 0, n_used = 0, n_left = 0;
   guint64 bytes = 0;
   for (guint i = 0; i < self->plans->len; i++) {
     const Plan *plan = self->plans->pdata[i];
     const gboolean has_gone = plan->goes && plan->action != NULL;
     n_goes += has_gone;
     n_left += g_strcmp0 (plan->action, "left") == 0;
+    n_used += g_strcmp0 (plan->action, "left") == 0 && g_strcmp0 (plan->why, IN_USE) == 0;
     bytes += has_gone ? (guint64)plan->listed->bytes : 0;
   }
   print_plans (self);
   g_autofree char *reservation = muster_format_size (bytes);
-  if (n_goes == 0)
+  if (n_goes == 0 && n_left > 0)
+    muster_cli_say (stdout, "removed none of %u checkpoints in %s\n", self->plans->len,
+                    self->directory);
+  else if (n_goes == 0)
     muster_cli_say (stdout, "nothing to remove: %u checkpoint%s in %s\n", self->plans->len,
                     self->plans->len == 1 ? "" : "s", self->directory);
   else
@@ -289,9 +294,12 @@ print_text (const Prune *self)
                     self->dry_run ? "would remove" : "removed", n_goes, self->plans->len,
                     self->is_one ? "" : " in ", self->is_one ? "" : self->directory,
                     self->dry_run ? "freeing" : "freed", reservation);
-  if (n_left > 0)
-    muster_cli_say (stdout, "not removed, in use: %u checkpoint%s; prune again later\n", n_left,
-                    n_left == 1 ? "" : "s");
+  if (n_used > 0)
+    muster_cli_say (stdout, "not removed, in use: %u checkpoint%s; prune again later\n", n_used,
+                    n_used == 1 ? "" : "s");
+  if (n_left > n_used)
+    muster_cli_say (stdout, "removal failed: %u checkpoint%s\n", n_left - n_used,
+                    n_left - n_used == 1 ? "" : "s");
 }
 
 static void

@@ -44,6 +44,7 @@ muster_checkpoint_directory_init (MusterCheckpointDirectory *self)
   g_array_set_clear_func (self->claimed, claimed_clear);
   self->kept = g_ptr_array_new_with_free_func (muster_kept_free);
   self->pending_deletes = g_ptr_array_new_with_free_func (g_free);
+  self->causes = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->swept = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->strangers = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
 }
@@ -61,6 +62,7 @@ muster_checkpoint_directory_clear (MusterCheckpointDirectory *self)
   g_array_unref (self->claimed);
   g_ptr_array_unref (self->kept);
   g_ptr_array_unref (self->pending_deletes);
+  g_hash_table_unref (self->causes);
   g_hash_table_unref (self->swept);
   g_hash_table_unref (self->strangers);
   g_free (self->run);

@@ -63,6 +63,7 @@ typedef struct {
   GPtrArray *kept;    /* (owned) (element-type MusterKept) oldest first */
   GPtrArray
       *pending_deletes; /* (owned) (element-type utf8) prefixes that couldn't be removed yet */
+  GHashTable *causes;   /* (owned) (element-type utf8) why; each was reported */
 } MusterCheckpointDirectory;
 
 void muster_checkpoint_directory_init (MusterCheckpointDirectory *self);

@@ -7,13 +7,17 @@
 #define LAST_PAUSE  (60 * MUSTER_SECOND)
 #define NO_SPACE    "not enough free space: "
 
-/* G_MAXUINT64 if unknown. */
+guint64
+muster_free_space_look (MusterStorage *storage, const char *directory)
+{
+  guint64 bytes;
+  return muster_storage_free_space (storage, directory, &bytes, NULL) ? bytes : G_MAXUINT64;
+}
+
 static guint64
 look (const MusterFreeSpace *self, const MusterSpaceCheck *space)
 {
-  guint64 bytes;
-  return muster_storage_free_space (self->storage, space->directory, &bytes, NULL) ? bytes
-                                                                                   : G_MAXUINT64;
+  return muster_free_space_look (self->storage, space->directory);
 }
 
 static char *
@@ -63,6 +67,8 @@ gboolean
 muster_free_space_find (const MusterFreeSpace *self, MusterSpaceCheck *space, GError **error)
 {
   while (look (self, space) < space->bytes) {
+    if (muster_checkpoint_directory_make_room (space->home, space, space->bytes))
+      continue;
     switch (self->when_full) {
     case MUSTER_WHEN_FULL_SKIP:
       space->why = describe (self, space);
@@ -96,16 +102,18 @@ muster_free_space_after_full (const MusterFreeSpace *self, MusterSpaceCheck *spa
                               GError **error)
 {
   g_autoptr (GError) owned = failure;
-  guint64 there = look (self, space);
+  const guint64 there = look (self, space);
+  /* The available space wasn't enough, whatever the estimate. */
+  const guint64 bytes = there < G_MAXUINT64 ? MAX (space->bytes, there + 1) : space->bytes;
 
+  if (muster_checkpoint_directory_make_room (space->home, space, bytes))
+    return TRUE;
   switch (self->when_full) {
   case MUSTER_WHEN_FULL_SKIP:
     space->why = g_strdup (failure->message);
     return TRUE;
   case MUSTER_WHEN_FULL_PAUSE:
-    /* The available space wasn't enough, whatever the estimate. */
-    if (there < G_MAXUINT64)
-      space->bytes = MAX (space->bytes, there + 1);
+    space->bytes = bytes;
     return pause_once (self, space, error) && muster_free_space_find (self, space, error);
   case MUSTER_WHEN_FULL_FAIL:
   default:

@@ -12,8 +12,8 @@ G_BEGIN_DECLS
  * @MUSTER_WHEN_FULL_SKIP: no checkpoint this time ([struct@Saved])
  * @MUSTER_WHEN_FULL_PAUSE: wait for space, until the deadline
  *
- * What to do if there isn't enough space for a checkpoint. Existing checkpoints are kept in any
- * case.
+ * What to do if there isn't enough space for a checkpoint, also without those that the rules give
+ * up with it. Those that the rules keep stay in any case.
  */
 typedef enum {
   MUSTER_WHEN_FULL_FAIL,

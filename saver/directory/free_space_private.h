@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "checkpoint/store/storage.h"
+#include "saver/directory/checkpoint_directory_private.h"
 #include "saver/directory/free_space.h"
 
 G_BEGIN_DECLS
@@ -18,6 +19,9 @@ typedef struct {
 
 /* A save's search for space. */
 typedef struct {
+  MusterCheckpointDirectory *home; /* (not owned) gives up what its rules don't keep, */
+  MusterLease *lease;              /* (not owned) (nullable) under this lease, */
+  const MusterNewCheckpoint *made; /* (not owned) for this checkpoint */
   const char *directory;
   guint64 bytes; /* space needed */
   gint64 deadline_us;
@@ -26,6 +30,14 @@ typedef struct {
   gint64 pause_us; /* the next pause */
   char *why;       /* (owned) (nullable) why the save is skipped, if it is */
 } MusterSpaceCheck;
+
+/* The free bytes in a directory; G_MAXUINT64 if unknown. */
+guint64 muster_free_space_look (MusterStorage *storage, const char *directory);
+
+/* make_room.c: removes what the rules give up with the checkpoint that is made, until so many bytes
+ * are free. TRUE if something was removed. */
+gboolean muster_checkpoint_directory_make_room (MusterCheckpointDirectory *self,
+                                                const MusterSpaceCheck *space, guint64 bytes);
 
 /* FALSE with an error if there isn't enough space. TRUE if there is, or if the save is to be
  * skipped (why is set). */

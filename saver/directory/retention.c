@@ -14,11 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-/* prefix at its end, and nowhere else. What is ahead of the clock, since the clock was set back, is
- * of now. */
-static void
-list_with (MusterCheckpointDirectory *self, const char *prefix, double now,
-           MusterRetentionChange *change)
+void
+muster_retention_list_with (MusterCheckpointDirectory *self, const char *prefix, double now,
+                            MusterRetentionChange *change)
 {
   g_mutex_lock (&self->lock);
   change->mark = MIN (self->mark, now);
@@ -167,50 +165,6 @@ mark_leaving (MusterCheckpointRecord *record, const char *directory,
   }
 }
 
-/* What has gone since it was doomed, here or by a hand. */
-static void
-forget_gone (MusterCheckpointDirectory *self, MusterStorage *storage,
-             MusterCheckpointRecord *record, const char *directory)
-{
-  for (guint i = record->checkpoints->len; i-- > 0;) {
-    const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
-    if (!one->pending_delete)
-      continue;
-    g_autofree char *prefix = g_build_filename (directory, one->name, NULL);
-    g_mutex_lock (&self->lock);
-    gboolean waits =
-        g_ptr_array_find_with_equal_func (self->pending_deletes, prefix, g_str_equal, NULL);
-    g_mutex_unlock (&self->lock);
-    if (!waits && muster_checkpoint_is_gone (storage, prefix))
-      muster_checkpoint_record_forget (record, one->name);
-  }
-}
-
-/* Removes what has left the list. One that can't be removed, or that somebody reads, stays doomed
- * until it can; the save itself is well (SAV.55). */
-static void
-remove_pending_deletes (MusterCheckpointDirectory *self, const MusterRetentionChange *change,
-                        const char *just_saved)
-{
-  g_autoptr (GPtrArray) remaining = g_ptr_array_new_with_free_func (g_free);
-
-  g_mutex_lock (&self->lock);
-  g_autoptr (GPtrArray) pending_deletes = g_steal_pointer (&self->pending_deletes);
-  self->pending_deletes = g_ptr_array_new_with_free_func (g_free);
-  g_mutex_unlock (&self->lock);
-  for (guint i = 0; i < change->leaving->len; i++)
-    g_ptr_array_add (pending_deletes, g_strdup (change->leaving->pdata[i]));
-  for (guint i = 0; i < pending_deletes->len; i++) {
-    const char *prefix = pending_deletes->pdata[i];
-    if (strcmp (prefix, just_saved) != 0 &&
-        !muster_remove_checkpoint (change->storage, prefix, NULL))
-      g_ptr_array_add (remaining, g_strdup (prefix));
-  }
-  g_mutex_lock (&self->lock);
-  g_ptr_array_extend_and_steal (self->pending_deletes, g_steal_pointer (&remaining));
-  g_mutex_unlock (&self->lock);
-}
-
 static void
 commit (MusterCheckpointDirectory *self, MusterRetentionChange *change, guint64 bytes)
 {
@@ -229,7 +183,7 @@ write_record (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
 {
   const char *directory = checkpoint->directory;
 
-  forget_gone (self, change->storage, record, directory);
+  muster_retention_forget_gone (self, change->storage, record, directory);
   spare_kept (self, record, directory, change);
   mark_leaving (record, directory, change);
   const gboolean is_described = describe (self, change->storage, record, checkpoint, now, error);
@@ -256,7 +210,7 @@ record_it (MusterCheckpointDirectory *self, MusterStorage *storage, MusterCheckp
   muster_retention_change_init (&change);
   change.storage = storage;
   change.state_version = state_version;
-  list_with (self, prefix, now, &change);
+  muster_retention_list_with (self, prefix, now, &change);
   drop_pruned (record, directory, &change, prefix);
   muster_retention_decide (self, record, checkpoint, &change);
   if (is_first && !write_record (self, record, checkpoint, &change, now, error))
@@ -266,7 +220,7 @@ record_it (MusterCheckpointDirectory *self, MusterStorage *storage, MusterCheckp
   if (!is_first && !write_record (self, record, checkpoint, &change, now, &failure))
     checkpoint->trouble = g_strdup (failure->message);
   commit (self, &change, checkpoint->bytes);
-  remove_pending_deletes (self, &change, prefix);
+  (void)muster_retention_remove (self, storage, change.leaving, prefix);
   return TRUE;
 }
 

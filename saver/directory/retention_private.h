@@ -30,10 +30,25 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRetentionChange, muster_retention_change
 MusterSideCheckpoint *muster_retention_entry (MusterCheckpointRecord *record, const char *directory,
                                               const char *prefix);
 
+/* Lists those that the saver manages in change->kept: prefix, as saved now, at its end and nowhere
+ * else. What is ahead of the clock, since the clock was set back, is of now. */
+void muster_retention_list_with (MusterCheckpointDirectory *self, const char *prefix, double now,
+                                 MusterRetentionChange *change);
+
 /* Decides by keep_rules.h which of change->kept stay when the checkpoint, its last one, is
  * published: moves the others to leaving and preserved. Those that only the record knows take part
  * in the choice of the best. */
 void muster_retention_decide (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
                               const MusterNewCheckpoint *checkpoint, MusterRetentionChange *change);
+
+/* retention_remove.c: removes what has left the list: leaving (element-type utf8), and what
+ * couldn't be removed before; but not what was just saved (nullable). One that can't be removed, or
+ * that somebody reads, stays doomed until it can; the save itself is well (SAV.55). Returns how
+ * many were removed. */
+guint muster_retention_remove (MusterCheckpointDirectory *self, MusterStorage *storage,
+                               const GPtrArray *leaving, const char *just_saved);
+/* Forgets what has gone since it was doomed, here or by a hand. */
+void muster_retention_forget_gone (MusterCheckpointDirectory *self, MusterStorage *storage,
+                                   MusterCheckpointRecord *record, const char *directory);
 
 G_END_DECLS

@@ -356,7 +356,8 @@ copy_to (MusterCopier *self, const MusterCopyRequest *request, guint tier,
                         .to = to,
                         .free_space = is_fast ? &tiers->free_space : request->free_space,
                         .lease = muster_checkpoint_directory_lease (to),
-                        .space = {.deadline_us = MUSTER_WAIT_FOREVER,
+                        .space = {.home = to,
+                                  .deadline_us = MUSTER_WAIT_FOREVER,
                                   .cancellable = cancellable,
                                   .started_us = now_us},
                         .began_us = now_us,
@@ -364,6 +365,8 @@ copy_to (MusterCopier *self, const MusterCopyRequest *request, guint tier,
   g_autoptr (GError) failure = NULL;
 
   name_files (&copy);
+  copy.space.made = &copy.made;
+  copy.space.lease = copy.lease;
   if (!copy_to_tier (&copy, &failure))
     judge (&copy, failure);
   else if (!copy.made.is_stale)

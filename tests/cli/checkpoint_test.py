@@ -403,6 +403,19 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual(self.there(), [1, 4, 7])
 
     @place.local_only
+    def test_prune_reports_what_cannot_be_removed(self):
+        self.copies([1, 2, 3])
+        os.makedirs(self.path("m-1.meta/inside"))  # nothing removes that
+        code, out, err = run("prune", self.directory, "--keep=1")
+        self.assertNotEqual(code, DONE)
+        self.assertEqual(self.there(), [3])
+        self.assertIn("m-1.meta", err)
+        self.assertNotIn("in use", out)
+        self.assertIn("; removal failed\n", out)
+        self.assertIn("removal failed: 1 checkpoint\n", out)
+        self.assertIn("removed 1 of 3 checkpoints", out)
+
+    @place.local_only
     def test_prune_leaves_what_is_read(self):
         self.copies([1, 2, 3])
         with being_read(self.path("m-1")):

@@ -164,7 +164,9 @@ faulty_free_space (MusterStorage *storage, const char *directory, guint64 *bytes
   if (fault == MUSTER_FAULT_NO_SPACE)
     *bytes = 0;
   return fault == MUSTER_FAULT_NO_SPACE ||
-         muster_storage_free_space (inner (), directory, bytes, error);
+         muster_storage_free_space (
+             muster_forwarding_storage_inner (MUSTER_FORWARDING_STORAGE (storage)), directory,
+             bytes, error);
 }
 
 static MusterStorageLock *

@@ -4,6 +4,7 @@
 struct _MusterNarrowStorage {
   MusterForwardingStorage parent;
   guint64 is_free;
+  guint64 size; /* of a disk; 0: is_free counts */
 };
 
 static void narrow_storage_iface_init (MusterStorageInterface *iface);
@@ -13,11 +14,29 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (MusterNarrowStorage, muster_narrow_storage,
                                G_IMPLEMENT_INTERFACE (MUSTER_TYPE_STORAGE,
                                                       narrow_storage_iface_init))
 
+guint64
+muster_narrow_storage_used (MusterStorage *storage, const char *directory)
+{
+  g_auto (GStrv) files = muster_storage_list (storage, directory, NULL);
+  guint64 used = 0;
+
+  for (char **file = files; file != NULL && *file != NULL; file++) {
+    g_autofree char *path = g_build_filename (directory, *file, NULL);
+    MusterStorageInfo info;
+    if (muster_storage_stat (storage, path, &info, NULL))
+      used += info.size;
+  }
+  return used;
+}
+
 static gboolean
-narrow_free_space (MusterStorage *storage, const char *directory G_GNUC_UNUSED, guint64 *bytes,
+narrow_free_space (MusterStorage *storage, const char *directory, guint64 *bytes,
                    GError **error G_GNUC_UNUSED)
 {
-  *bytes = MUSTER_NARROW_STORAGE (storage)->is_free;
+  const MusterNarrowStorage *self = MUSTER_NARROW_STORAGE (storage);
+  const guint64 used = self->size > 0 ? muster_narrow_storage_used (storage, directory) : 0;
+
+  *bytes = self->size > 0 ? self->size - MIN (self->size, used) : self->is_free;
   return TRUE;
 }
 
@@ -48,4 +67,16 @@ void
 muster_narrow_storage_set_free (MusterNarrowStorage *self, guint64 bytes)
 {
   self->is_free = bytes;
+}
+
+void
+muster_narrow_storage_set_size (MusterNarrowStorage *self, guint64 bytes)
+{
+  self->size = bytes;
+}
+
+void
+muster_narrow_storage_fill (MusterNarrowStorage *self, const char *directory, guint64 is_free)
+{
+  self->size = muster_narrow_storage_used (MUSTER_STORAGE (self), directory) + is_free;
 }

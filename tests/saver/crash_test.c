@@ -2,8 +2,10 @@
 /* A save stopped at its every call, and after each stop every state of the store that a power cut
  * may leave: a new process restores the old model or the new one, byte for byte, and its next save
  * works. */
+#include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "tests/doubles/crash_storage.h"
+#include "tests/doubles/narrow_storage.h"
 #include "tests/gtest_shim.h"
 #include "tests/saver/model_life.h"
 
@@ -19,12 +21,23 @@ typedef struct {
   gint64 steps[3];     /* of OLDEST, OLD and NEW; -1: without a number; -2: there is no such save */
   gboolean is_damaged; /* NEW is saved and damaged; it is a restore that is stopped */
   gboolean is_async;   /* saved in the background */
+  gboolean is_full;    /* there is no room for NEW, unless OLDEST goes */
 } Story;
 
+/* Of the disk that has no room for a third. */
+static guint64 full_size;
+
+/* Starts another life; on such a disk, once two are there, by a rule that keeps one. */
 static ModelLife
 live (const Story *story, MusterCrashStorage *crash)
 {
-  const MusterSaverOptions options = {.storage = MUSTER_STORAGE (crash)};
+  g_autoptr (MusterNarrowStorage) disk = muster_narrow_storage_new ();
+  muster_forwarding_storage_set_inner (MUSTER_FORWARDING_STORAGE (disk), MUSTER_STORAGE (crash));
+  const gboolean has_two =
+      muster_checkpoint_exists (MUSTER_STORAGE (crash), DIRECTORY "/model.ckpt-20");
+  const MusterSaverOptions options = {.storage = story->is_full ? MUSTER_STORAGE (disk)
+                                                                : MUSTER_STORAGE (crash),
+                                      .max_to_keep = story->is_full && has_two ? 1 : 0};
   ModelLife life = model_life_new (&story->model, &options, NULL);
 
   if (story->is_async)
@@ -44,6 +57,17 @@ restore (ModelLife *life, GError **error)
   return model_life_restore (life, DIRECTORY, error);
 }
 
+static void
+note_size (const ModelLife *life)
+{
+  MusterCheckpointOverview one = {0};
+
+  MUSTER_EXPECT_TRUE (
+      muster_checkpoint_inspect (life->storage, DIRECTORY "/model.ckpt-10", &one, NULL));
+  full_size = muster_narrow_storage_used (life->storage, DIRECTORY) +
+              muster_saver_estimate_bytes (life->saver) - one.bytes / 2;
+}
+
 /* The store with the saves of before. */
 static MusterCrashStorage *
 begin (const Story *story, GError **error)
@@ -55,6 +79,8 @@ begin (const Story *story, GError **error)
   for (int i = 0; i < 2; i++)
     if (story->steps[i] >= -1 && !save (&life, (guint8)(OLDEST + i), story->steps[i], error))
       return NULL;
+  if (story->is_full)
+    note_size (&life);
   return muster_crash_storage_copy (crash);
 }
 
@@ -180,6 +206,8 @@ stop_at (const Story *story, const Trial *trial, MusterCrashStorage *crash, guin
   int old = restore (&life, NULL);
 
   MUSTER_EXPECT_EQ (old, story->steps[1] >= -1 ? OLD : 0);
+  if (story->is_full)
+    muster_narrow_storage_set_size (MUSTER_NARROW_STORAGE (life.storage), full_size);
   muster_crash_storage_stop_at (crash, n);
   MUSTER_SESSION_GET_CLASS (life.session)->is_here = !trial->is_lazy;
   gboolean saved = save (&life, NEW, story->steps[2], NULL);
@@ -250,6 +278,24 @@ MUSTER_TEST (Crash, in_a_save_that_lets_an_old_one_go)
 MUSTER_TEST (Crash, in_a_save_that_keeps_none_beside_it)
 {
   const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 1}, .steps = {10, 20, 30}};
+
+  expect_no_fault (&story);
+}
+
+MUSTER_TEST (Crash, in_a_save_that_needs_the_room_of_an_old_one)
+{
+  const Story story = {
+      .model = {.is_whole = TRUE, .max_to_keep = 5}, .steps = {10, 20, 30}, .is_full = TRUE};
+
+  expect_no_fault (&story);
+}
+
+MUSTER_TEST (Crash, in_a_save_in_the_background_that_needs_the_room_of_an_old_one)
+{
+  const Story story = {.model = {.is_whole = TRUE, .max_to_keep = 5},
+                       .steps = {10, 20, 30},
+                       .is_async = TRUE,
+                       .is_full = TRUE};
 
   expect_no_fault (&story);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/state/checkpoint_mark.h"
 #include "tests/doubles/narrow_storage.h"
 #include "tests/saver/directory_fixture.h"
 
@@ -196,4 +197,167 @@ MUSTER_TEST (FullDisk, a_masters_lack_of_memory_is_none_of_the_disks)
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
   MUSTER_EXPECT_EQ (story.n_pauses, 0u);
+}
+
+/* --- room is made by what the rules give up --- */
+
+static const MusterSaverOptions keep_one = {.max_to_keep = 1};
+
+/* Steps 1 and 2 are there; then the job starts again with other rules. */
+static void
+begin_again (Story *self, MusterSaverOptions options)
+{
+  begin (self, MUSTER_WHEN_FULL_FAIL);
+  save (&self->f, 1);
+  save (&self->f, 2);
+  options.storage = MUSTER_STORAGE (self->disk);
+  restart (&self->f, options);
+}
+
+/* There is no room for a third. */
+static void
+fill (Story *self)
+{
+  muster_narrow_storage_fill (self->disk, muster_test_tmpdir (),
+                              muster_saver_estimate_bytes (self->f.saver) - 1);
+}
+
+static gboolean
+write_once_alone (MusterFakeMaster *master G_GNUC_UNUSED, const MusterStep *step G_GNUC_UNUSED,
+                  MusterTensor **value G_GNUC_UNUSED, gpointer user_data,
+                  GError **error G_GNUC_UNUSED)
+{
+  g_autofree char *there = steps_there ();
+  g_autoptr (MusterCheckpointState) state =
+      muster_checkpoint_state_read (NULL, muster_test_tmpdir (), NULL);
+  *(char **)user_data = g_strdup_printf ("%s; %u listed", there, state->all->len);
+  return TRUE;
+}
+
+MUSTER_TEST (Room, is_made_before_the_save_by_what_the_rules_give_up)
+{
+  g_auto (Story) story = {0};
+  g_autofree char *before = NULL;
+  begin_again (&story, keep_one);
+  fill (&story);
+  muster_fake_master_op_calls (story.f.master, "save/control_dependency", write_once_alone,
+                               &before);
+
+  save (&story.f, 3);
+
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "3");
+  MUSTER_EXPECT_STREQ (before, "2; 1 listed");
+}
+
+MUSTER_TEST (Room, is_made_when_the_disk_fills_up_in_the_middle)
+{
+  g_auto (Story) story = {0};
+  int n_left = 1;
+  begin (&story, MUSTER_WHEN_FULL_FAIL);
+  save (&story.f, 1);
+  save (&story.f, 2);
+  restart (&story.f,
+           (MusterSaverOptions){.max_to_keep = 1, .storage = MUSTER_STORAGE (story.disk)});
+  muster_narrow_storage_set_free (story.disk, G_MAXUINT64); /* unknown, as a quota's */
+  muster_fake_master_op_calls (story.f.master, "save/control_dependency", write_until_full,
+                               &n_left);
+
+  save (&story.f, 3);
+
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "3");
+  MUSTER_EXPECT_EQ (n_left, -1);
+}
+
+/* The save fails as before, and nothing was removed for it. */
+static void
+expect_no_room (Story *story, const char *expected)
+{
+  g_auto (MusterSaved) saved = {0};
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_FALSE (save_within (story, 3, MUSTER_WAIT_FOREVER, &saved, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, expected);
+}
+
+MUSTER_TEST (Room, is_not_made_by_what_the_rules_keep)
+{
+  static const MusterSaverOptions rules[] = {
+      {.max_to_keep = 3},
+      {.max_to_keep = 1, .keep_every_steps = 1},
+      {.max_to_keep = 1, .keep_best = 1, .metric = "a:max"},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (rules); i++) {
+    g_auto (Story) story = {0};
+    g_autofree char *one = below_tmpdir ("model.ckpt-1");
+    begin_again (&story, rules[i]);
+    muster_checkpoint_set_metric (NULL, one, "a", 0.9, MUSTER_WAIT_FOREVER, NULL, NULL);
+    fill (&story);
+    expect_no_room (&story, "1 2");
+  }
+}
+
+MUSTER_TEST (Room, is_not_made_by_what_is_pinned)
+{
+  g_auto (Story) story = {0};
+  g_autofree char *one = below_tmpdir ("model.ckpt-1");
+  begin_again (&story, keep_one);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_pin (NULL, one, "a test", MUSTER_WAIT_FOREVER, NULL, NULL));
+  fill (&story);
+
+  expect_no_room (&story, "1 2");
+}
+
+MUSTER_TEST (Room, is_not_made_by_what_is_read)
+{
+  g_auto (Story) story = {0};
+  g_autofree char *index = below_tmpdir ("model.ckpt-1.index");
+  MusterStorage *storage = muster_local_storage ();
+  begin_again (&story, keep_one);
+  MusterStorageLock *reads = muster_storage_lock (storage, index, MUSTER_LOCK_SHARED, NULL);
+  fill (&story);
+
+  expect_no_room (&story, "1 2");
+
+  muster_storage_unlock (storage, reads);
+}
+
+MUSTER_TEST (Room, is_not_made_by_what_the_run_was_restored_from)
+{
+  g_auto (Story) story = {0};
+  begin_again (&story, keep_one);
+  g_autoptr (MusterCheckpointRecord) trial = record ();
+  trial->life = g_strdup ("model.ckpt-1");
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_write (NULL, muster_test_tmpdir (), trial, NULL));
+  fill (&story);
+
+  expect_no_room (&story, "1 2");
+}
+
+/* By its bytes, not by its index alone: the last whole one stays. */
+MUSTER_TEST (Room, is_not_made_by_the_only_whole_one)
+{
+  g_auto (Story) story = {0};
+  g_autofree char *data = below_tmpdir ("model.ckpt-2.data-00000-of-00001"), *text = NULL;
+  gsize size = 0;
+  begin_again (&story, keep_one);
+  MUSTER_ASSERT_TRUE (g_file_get_contents (data, &text, &size, NULL) && size > 0);
+  text[0] ^= 1;
+  g_file_set_contents (data, text, (gssize)size, NULL);
+  fill (&story);
+
+  expect_no_room (&story, "1 2");
+}
+
+MUSTER_TEST (Room, is_not_made_where_all_of_it_is_not_enough)
+{
+  g_auto (Story) story = {0};
+  begin_again (&story, keep_one);
+  muster_narrow_storage_fill (story.disk, "/nowhere", 1);
+
+  expect_no_room (&story, "1 2");
 }

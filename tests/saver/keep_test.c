@@ -673,3 +673,67 @@ MUSTER_TEST (Keep, leaves_alone_what_another_saver_has_saved)
   g_autofree char *there = steps_there ();
   MUSTER_EXPECT_STREQ (there, "1 2 4");
 }
+
+/* Nothing removes a directory that has something in it. */
+static void
+make_stuck (gint64 step)
+{
+  g_autofree char *base = g_strdup_printf ("model.ckpt-%d.meta", (int)step);
+  g_autofree char *meta = below_tmpdir (base), *inside = g_build_filename (meta, "inside", NULL);
+  g_unlink (meta);
+  MUSTER_EXPECT_EQ (g_mkdir_with_parents (inside, 0700), 0);
+}
+
+static void
+free_stuck (gint64 step)
+{
+  g_autofree char *base = g_strdup_printf ("model.ckpt-%d.meta", (int)step);
+  g_autofree char *meta = below_tmpdir (base), *inside = g_build_filename (meta, "inside", NULL);
+  g_rmdir (inside);
+  g_rmdir (meta);
+}
+
+/* SAV.55, DIFF.19 */
+MUSTER_TEST (Removal, that_fails_is_reported_once_and_tried_again)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
+  save (&f, 1);
+  make_stuck (1);
+  heard_begin (G_LOG_LEVEL_WARNING);
+
+  save (&f, 2);
+  make_stuck (2);
+  save (&f, 3);
+  MUSTER_EXPECT_EQ (
+      heard_count ("retention", "can't remove an old checkpoint: *model.ckpt-1.meta*"), 1U);
+  MUSTER_EXPECT_EQ (heard_count ("retention", "*"), 1U);
+  free_stuck (1);
+  free_stuck (2);
+  save (&f, 4);
+
+  g_autofree char *names = names_there ();
+  MUSTER_EXPECT_NULL (strstr (names, "ckpt-1"));
+  MUSTER_EXPECT_NULL (strstr (names, "ckpt-2"));
+  make_stuck (4);
+  save (&f, 5); /* that is another one */
+  MUSTER_EXPECT_EQ (heard_count ("retention", "*model.ckpt-4.meta*"), 1U);
+  heard_end ();
+  free_stuck (4);
+}
+
+/* What a reader holds isn't a failure. */
+MUSTER_TEST (Removal, of_what_is_read_is_not_reported)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){.max_to_keep = 1});
+  g_autofree char *index = below_tmpdir ("model.ckpt-1.index");
+  MusterStorage *storage = muster_local_storage ();
+  save (&f, 1);
+  MusterStorageLock *reads = muster_storage_lock (storage, index, MUSTER_LOCK_SHARED, NULL);
+  heard_begin (G_LOG_LEVEL_WARNING);
+
+  save (&f, 2);
+
+  MUSTER_EXPECT_EQ (heard_count ("retention", "*"), 0U);
+  heard_end ();
+  muster_storage_unlock (storage, reads);
+}

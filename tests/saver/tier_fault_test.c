@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A tier that is full, broken, gone or silent. */
 #include "tests/doubles/heard.h"
+#include "tests/doubles/narrow_storage.h"
 #include "tests/saver/tiers_fixture.h"
 
 #include <glib/gstdio.h>
@@ -119,6 +120,32 @@ expect_failed_copy (MusterFault fault)
   MUSTER_EXPECT_EQ (n_left (f.run), 0u);
   tiers_save_all (&f, 30, 30, BOTH);
   MUSTER_EXPECT_EQ (tiers_w_in (f.run, 30), 30);
+}
+
+/* In each of the tiers the oldest one, which the rules don't keep any more, goes before the save or
+ * the copy. */
+MUSTER_TEST (TierFault, a_full_tier_gives_up_what_its_rules_do_not_keep)
+{
+  g_auto (Tiers) f = tiers_set_up ();
+  g_autoptr (MusterNarrowStorage) disk = muster_narrow_storage_new ();
+  muster_forwarding_storage_set_inner (MUSTER_FORWARDING_STORAGE (f.storage),
+                                       MUSTER_STORAGE (disk));
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), -1);
+  tiers_save_all (&f, 10, 10, BOTH);
+  tiers_save_all (&f, 20, 20, BOTH);
+  f.keep = 1;
+  muster_meta_graph_unref (f.meta_graph);
+  f.meta_graph = muster_small_model_new (muster_small_variables, 2, 1);
+  MUSTER_EXPECT_EQ (tiers_resume (&f, NULL), 20);
+  muster_narrow_storage_fill (disk, f.fast, muster_saver_estimate_bytes (f.saver) - 1);
+
+  tiers_save_all (&f, 30, 30, BOTH);
+
+  MUSTER_EXPECT_EQ (muster_saver_tiers_in_use (f.saver), BOTH);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.fast, 30), 30);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.run, 30), 30);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.fast, 10), -1);
+  MUSTER_EXPECT_EQ (tiers_w_in (f.run, 10), -1);
 }
 
 MUSTER_TEST (TierFault, a_copy_without_space_is_reported_once)
