@@ -35,7 +35,7 @@ const char *
 muster_time_use_name (MusterTimeUse use)
 {
   static const char *const names[] = {"training",     "repeated",  "saving", "waiting",
-                                      "initialising", "restoring", "down"};
+                                      "initialising", "restoring", "down",   "paused"};
   return (guint)use < G_N_ELEMENTS (names) ? names[use] : "unknown";
 }
 
@@ -84,12 +84,15 @@ muster_goodput_text (const MusterGoodput *self)
   g_autofree char *lost = muster_format_duration (muster_goodput_lost_us (self));
   g_autofree char *total = muster_format_duration (muster_goodput_total_us (self));
   g_autofree char *saves = muster_format_duration (self->spent_us[MUSTER_TIME_SAVING]);
+  g_autofree char *paused = muster_format_duration (self->spent_us[MUSTER_TIME_PAUSED]);
   /* Rounded down: 100.0 % is nothing lost. */
   const double percent = floor (muster_goodput_share (self) * 1000) / 10;
   GString *text = g_string_new (NULL);
 
   g_string_append_printf (text, "goodput %.1f %%: %s of %s lost (", percent, lost, total);
   append_starts (text, self);
+  if (self->spent_us[MUSTER_TIME_PAUSED] > 0)
+    g_string_append_printf (text, "; waiting for tasks %s", paused);
   g_string_append_printf (text, "; saves %s)", saves);
   return g_string_free (text, FALSE);
 }

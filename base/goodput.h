@@ -16,6 +16,7 @@ G_BEGIN_DECLS
  * @MUSTER_TIME_INITIALISING: the init ops, and preparations of the training
  * @MUSTER_TIME_RESTORING: restoring a checkpoint
  * @MUSTER_TIME_DOWN: from the last sign of a run to the start of the next
+ * @MUSTER_TIME_PAUSED: no step, because the job waits for tasks
  * @MUSTER_N_TIMES: the number of uses
  *
  * What a job's time is spent on.
@@ -28,6 +29,7 @@ typedef enum {
   MUSTER_TIME_INITIALISING,
   MUSTER_TIME_RESTORING,
   MUSTER_TIME_DOWN,
+  MUSTER_TIME_PAUSED,
   MUSTER_N_TIMES,
 } MusterTimeUse;
 
@@ -50,7 +52,7 @@ typedef enum {
  * @began_us: when the job was first started, in microseconds since 1970; identifies the job. 0:
  *   none
  * @age_us: the microseconds since this was measured
- * @spent_us: (array fixed-size=7): the time by use, in microseconds, indexed by #MusterTimeUse
+ * @spent_us: (array fixed-size=8): the time by use, in microseconds, indexed by #MusterTimeUse
  * @n_restarts: the restarts of the chief's process, and of its session
  * @n_failures: those of the restarts that didn't follow a run that was stopped on request
  * @steps_again: steps trained again
@@ -131,7 +133,8 @@ double muster_goodput_share (const MusterGoodput *self);
  * muster_time_use_name:
  * @use: a use
  *
- * The use's name: "training", "repeated", "saving", "waiting", "initialising", "restoring", "down".
+ * The use's name: "training", "repeated", "saving", "waiting", "initialising", "restoring", "down",
+ * "paused".
  *
  * Returns: the name
  */

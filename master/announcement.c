@@ -32,6 +32,7 @@ muster_announcement_clear (MusterAnnouncement *self)
   g_free (self->detail);
   muster_save_status_free (self->saves);
   g_free (self->holder);
+  g_free (self->ended);
   g_free (self->goodput);
   *self = (MusterAnnouncement)MUSTER_ANNOUNCEMENT_INIT;
 }
@@ -48,6 +49,7 @@ muster_announcement_copy (const MusterAnnouncement *self)
   copy->detail = g_strdup (self->detail);
   copy->saves = muster_save_status_copy (self->saves);
   copy->holder = g_strdup (self->holder);
+  copy->ended = g_strdup (self->ended);
   copy->goodput = muster_goodput_copy (self->goodput);
   return copy;
 }
@@ -83,6 +85,8 @@ muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *l
   if (later->holder != NULL)
     put (&self->holder, later->holder);
   self->failed |= later->failed;
+  if (later->ended != NULL)
+    put (&self->ended, later->ended);
   if (later->drain != MUSTER_DRAIN_NONE)
     self->drain = later->drain;
   if (later->saves != NULL) {
@@ -120,8 +124,16 @@ muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement
          a->is_ready == b->is_ready && g_strcmp0 (a->model, b->model) == 0 &&
          g_strcmp0 (a->task, b->task) == 0 && g_strcmp0 (a->who, b->who) == 0 &&
          g_strcmp0 (a->durable, b->durable) == 0 && g_strcmp0 (a->detail, b->detail) == 0 &&
-         g_strcmp0 (a->holder, b->holder) == 0 && a->failed == b->failed && a->drain == b->drain &&
+         g_strcmp0 (a->holder, b->holder) == 0 && g_strcmp0 (a->ended, b->ended) == 0 &&
+         a->failed == b->failed && a->drain == b->drain &&
          muster_save_status_equal (a->saves, b->saves) && is_same_goodput (a->goodput, b->goodput);
+}
+
+const char *
+muster_announcement_ended (const MusterAnnouncement *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->failed ? "failed" : self->ended != NULL ? self->ended : "lost";
 }
 
 char *
@@ -145,6 +157,8 @@ muster_announcement_describe (const MusterAnnouncement *self)
   g_autofree char *name = muster_announcement_owner (self);
   if (self->alive)
     return g_strdup_printf ("%s, %s for %s", name, phase, duration);
-  return g_strdup_printf ("%s, %s %s ago, last phase %s", name, self->failed ? "failed" : "lost",
-                          duration, phase);
+  const char *why = self->failed && self->ended != NULL ? self->ended : NULL;
+  return g_strdup_printf ("%s, %s %s ago, last phase %s%s%s", name,
+                          muster_announcement_ended (self), duration, phase,
+                          why != NULL ? ": " : "", why != NULL ? why : "");
 }

@@ -88,6 +88,8 @@ typedef enum {
  * @holder: this chief's name in the checkpoint directory that it holds; NULL: it holds none (owned,
  *   nullable)
  * @failed: its run has failed: no other chief continues with the model as it is
+ * @ended: why its run ended, for messages: the error of a run that failed, or "preempted"; NULL:
+ *   unknown (owned, nullable)
  * @same_graph: of a claim's result: that chief's graph is also the claimant's
  * @goodput: of the job (owned, nullable)
  * @drain: what it does when the master is about to stop
@@ -114,6 +116,7 @@ typedef struct {
   MusterSaveStatus *saves;
   char *holder;
   gboolean failed;
+  char *ended;
   gboolean same_graph;
   MusterGoodput *goodput;
   MusterChiefDrain drain;
@@ -194,7 +197,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterAnnouncement, muster_announcement_free)
  *
  * Updates it: phase (unless UNKNOWN), step and durable checkpoint (unless -1), saves and goodput
  * (unless %NULL), detail (%NULL keeps it while the phase stays the same), holder (%NULL keeps it),
- * drain (NONE keeps it) and failed (which stays).
+ * ended (%NULL keeps it), drain (NONE keeps it) and
+ * failed (which stays).
  */
 void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnouncement *later);
 
@@ -208,6 +212,16 @@ void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnounceme
  * Returns: %TRUE if they are equal except for ages
  */
 gboolean muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement *b);
+
+/**
+ * muster_announcement_ended:
+ * @self: an announcement of a chief that isn't alive
+ *
+ * How its run ended, in a word: "failed", "preempted", or "lost" if it gave no reason.
+ *
+ * Returns: (transfer none): the word
+ */
+const char *muster_announcement_ended (const MusterAnnouncement *self);
 
 /**
  * muster_announcement_owner:

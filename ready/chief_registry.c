@@ -160,6 +160,7 @@ check_announcement (const MusterAnnouncement *announced, GError **error)
   if (!check_optional ("announcement's detail", announced->detail, MAX_DETAIL, error) ||
       !check_optional ("checkpoint's name", announced->durable, MAX_DETAIL, error) ||
       !check_optional ("name in the directory", announced->holder, MAX_DETAIL, error) ||
+      !check_optional ("reason of its end", announced->ended, MAX_DETAIL, error) ||
       (announced->saves != NULL &&
        !check_optional ("checkpoint's name", announced->saves->saving, MAX_DETAIL, error)))
     return FALSE;
@@ -307,6 +308,7 @@ begin_phase (Model *model, MusterChiefPhase phase, gint64 now_us)
   model->chief.drain = MUSTER_DRAIN_NONE;
   g_clear_pointer (&model->chief.detail, g_free);
   g_clear_pointer (&model->chief.holder, g_free);
+  g_clear_pointer (&model->chief.ended, g_free);
 }
 
 /* Of another chief; what it announced of the job's time is told to the next one. */
@@ -515,6 +517,8 @@ apply_announcement (Model *model, const MusterAnnouncement *announced, gint64 no
   if (announced->holder != NULL && *announced->holder != '\0')
     set_nullable (&model->chief.holder, announced->holder);
   model->chief.failed |= announced->failed;
+  if (announced->ended != NULL && *announced->ended != '\0')
+    set_nullable (&model->chief.ended, announced->ended);
   if (announced->drain != MUSTER_DRAIN_NONE)
     model->chief.drain = announced->drain;
   if (announced->durable_step >= 0 && (announced->durable_step != model->chief.durable_step ||

@@ -257,6 +257,15 @@ muster_readiness_hub_members_changed (MusterReadinessHub *self, const char *mode
   note_model (self, model, MUSTER_MODEL_CHANGED);
 }
 
+gboolean
+muster_readiness_hub_waits_for_tasks (MusterReadinessHub *self, const char *model)
+{
+  MusterMemberCounts counts = {0};
+  if (self->members != NULL)
+    muster_member_registry_count (self->members, model, &counts);
+  return counts.n_tasks < counts.min_tasks;
+}
+
 void
 muster_readiness_hub_watch_models (MusterReadinessHub *self, MusterModelFunc func,
                                    gpointer user_data)
@@ -538,7 +547,7 @@ plan_poll (MusterReadinessHub *self, MusterWatchKey *watch_key, gboolean has_run
                            has_run, muster_clock_random (self->clock));
 }
 
-/* Without the lock. */
+/* A job that waits for tasks isn't ready. Without the lock. */
 static void
 take_tasks (MusterReadinessHub *self, const MusterWatchKey *watch_key, MusterReadiness *now)
 {
@@ -551,6 +560,10 @@ take_tasks (MusterReadinessHub *self, const MusterWatchKey *watch_key, MusterRea
     return;
   now->n_tasks = counts.n_tasks;
   now->min_tasks = counts.min_tasks;
+  if (!now->is_ready)
+    return;
+  now->is_ready = FALSE; /* the job stands still, although its model is whole */
+  now->why_not_ready = muster_member_counts_why (&counts);
 }
 
 /* Computes the current answer, from the ops first and then the registry, so that a chief that has

@@ -36,6 +36,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterReadinessHub, muster_readiness_hub_free)
  * members must outlive the hub. */
 void muster_readiness_hub_set_members (MusterReadinessHub *self, MusterMemberRegistry *members);
 void muster_readiness_hub_members_changed (MusterReadinessHub *self, const char *model);
+/* Whether the job that trains a model has fewer tasks than it needs. */
+gboolean muster_readiness_hub_waits_for_tasks (MusterReadinessHub *self, const char *model);
 
 /* Called on the hub's thread with a change or, at the end, with an error (the session is lost, the
  * op failed). Not called after muster_readiness_hub_unsubscribe () has returned. Subscribers

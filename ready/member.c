@@ -23,6 +23,15 @@ muster_member_why (const MusterMember *member)
   return g_strdup_printf ("silent for %s", silent);
 }
 
+char *
+muster_member_counts_why (const MusterMemberCounts *counts)
+{
+  return counts->n_tasks < counts->min_tasks
+             ? g_strdup_printf ("waiting for tasks: %u of at least %u", counts->n_tasks,
+                                counts->min_tasks)
+             : NULL;
+}
+
 void
 muster_member_clear (MusterMember *self)
 {

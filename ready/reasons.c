@@ -374,16 +374,17 @@ waits_for_tasks (const MusterReadiness *readiness)
          readiness->n_tasks < readiness->min_tasks;
 }
 
-/* A job doesn't start before it has enough tasks. A living chief prepares the model even if tasks
- * have left since; they are missing for the training. */
+/* A job doesn't start before it has enough tasks, and stands still while it has fewer. A living
+ * chief prepares the model even if tasks have left since; they are missing for the training. */
 static void
 add_job_with_too_few (GPtrArray *list, const MusterSituation *situation)
 {
   const MusterReadiness *readiness = situation->readiness;
   const MusterAnnouncement *chief = readiness->chief;
   const guint n_missing = readiness->min_tasks - readiness->n_tasks;
-  MusterReason *it = reason_new ("job", "waiting-for-tasks",
-                                 readiness->is_ready || (chief != NULL && chief->alive),
+  const gboolean is_preparing =
+      chief != NULL && chief->alive && muster_chief_phase_is_preparing (chief->phase);
+  MusterReason *it = reason_new ("job", "waiting-for-tasks", readiness->is_ready || is_preparing,
                                  g_strdup_printf ("waiting for tasks: %u of at least %u",
                                                   readiness->n_tasks, readiness->min_tasks));
   it->owner = chief != NULL ? g_strdup (or_null (chief->model)) : NULL;
@@ -435,7 +436,9 @@ chief_reason (const MusterReadiness *readiness)
   gboolean is_lost = !chief->alive && !has_left;
   gboolean has_prepared =
       chief->phase == MUSTER_CHIEF_PREPARED || chief->phase == MUSTER_CHIEF_TRAINING;
-  GString *text = g_string_new (is_lost ? "lost while it was " : NULL);
+  GString *text = g_string_new (NULL);
+  if (is_lost)
+    g_string_append_printf (text, "%s while it was ", muster_announcement_ended (chief));
   g_string_append (text, chief->phase == MUSTER_CHIEF_LOCAL_INIT
                              ? "in local init"
                              : muster_chief_phase_name (chief->phase));
@@ -445,6 +448,8 @@ chief_reason (const MusterReadiness *readiness)
     g_string_append (text, " the model and exited");
   if (who != NULL)
     g_string_append_printf (text, " (%s)", who);
+  if (is_lost && chief->failed && or_null (chief->ended) != NULL)
+    g_string_append_printf (text, ": %s", chief->ended);
   MusterReason *it =
       reason_new ("chief", is_lost ? "lost" : state_of_phase (chief->phase),
                   readiness->is_ready || (has_prepared && !is_lost), g_string_free (text, FALSE));

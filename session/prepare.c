@@ -348,6 +348,7 @@ put_back (MusterOperation *self)
   announcement.durable_age_us = before->durable_age_us;
   announcement.holder = g_strdup (before->holder);
   announcement.failed = before->failed;
+  announcement.ended = g_strdup (before->ended);
   /* The operation has failed in any case. */
   (void)muster_lease_announce (self->lease, &announcement, self->call_deadline_us,
                                self->cancellable, NULL);

@@ -9,21 +9,56 @@
 
 #include <string.h>
 
+#define STALL_US (10 * MUSTER_SECOND)
+
 static gboolean
 has (const char *text)
 {
   return *text != '\0';
 }
 
-const char *
-muster_status_word (const Muster__Announcement *model)
+static gboolean
+waits_for_tasks (const Muster__StatusResponse *status, const char *model)
 {
-  MusterChiefPhase phase = (MusterChiefPhase)model->phase;
+  for (gsize i = 0; i < status->n_jobs; i++)
+    if (strcmp (status->jobs[i]->model, model) == 0)
+      return status->jobs[i]->waiting;
+  return FALSE;
+}
+
+/* In a word, how the run of a chief that isn't alive ended. */
+static const char *
+ended (const Muster__Announcement *model)
+{
+  return model->failed ? "failed" : has (model->ended) ? model->ended : "lost";
+}
+
+MusterStatusState
+muster_status_state (const Muster__StatusResponse *status, const Muster__Announcement *model)
+{
+  const MusterChiefPhase phase = (MusterChiefPhase)model->phase;
+  const gboolean has_left = phase == MUSTER_CHIEF_PREPARED && model->prepared;
   if (phase == MUSTER_CHIEF_OVER)
-    return "over";
+    return (MusterStatusState){"over", MUSTER_STATUS_IDLE};
   if (model->alive && muster_chief_phase_is_preparing (phase))
-    return muster_chief_phase_name (phase);
-  return model->ready ? "ready" : "not ready";
+    return (MusterStatusState){muster_chief_phase_name (phase), MUSTER_STATUS_WARNING};
+  if (waits_for_tasks (status, model->model))
+    return (MusterStatusState){"waiting for tasks", MUSTER_STATUS_WARNING};
+  if (model->failed)
+    return (MusterStatusState){"failed", MUSTER_STATUS_BAD};
+  if (!model->alive && !has_left && has (model->ended))
+    return (MusterStatusState){"preempted", MUSTER_STATUS_WARNING};
+  if (!model->alive && !has_left)
+    return (MusterStatusState){"chief lost", MUSTER_STATUS_BAD};
+  return model->ready ? (MusterStatusState){"ready", MUSTER_STATUS_GOOD}
+                      : (MusterStatusState){"not ready", MUSTER_STATUS_WARNING};
+}
+
+char *
+muster_status_stall (const Muster__StatusResponse *status)
+{
+  g_autofree char *age = muster_format_duration (status->stalled_us);
+  return status->stalled_us >= STALL_US ? g_strdup_printf ("no step has ended for %s", age) : NULL;
 }
 
 char *
@@ -40,8 +75,9 @@ muster_status_chief (const Muster__Announcement *model)
   if (model->phase == MUSTER__PHASE__PREPARED && model->prepared)
     return g_strdup_printf ("prepared the model and exited, %s ago", lost);
   const gboolean is_known = model->phase != MUSTER__PHASE__UNKNOWN; /* a reset clears it */
-  return g_strdup_printf ("%s %s ago%s%s", model->failed ? "failed" : "lost", lost,
-                          is_known ? ", while " : "", is_known ? phase : "");
+  const gboolean has_why = model->failed && has (model->ended);
+  return g_strdup_printf ("%s %s ago%s%s%s%s", ended (model), lost, is_known ? ", while " : "",
+                          is_known ? phase : "", has_why ? ": " : "", has_why ? model->ended : "");
 }
 
 static void
@@ -60,6 +96,8 @@ models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
       MUSTER_JSON_FIELD (Muster__Announcement, alive, BOOLEAN, "alive"),
       MUSTER_JSON_FIELD (Muster__Announcement, prepared, BOOLEAN, "prepared"),
       MUSTER_JSON_FIELD (Muster__Announcement, ready, BOOLEAN, "ready"),
+      MUSTER_JSON_FIELD (Muster__Announcement, failed, BOOLEAN, "failed"),
+      MUSTER_JSON_FIELD (Muster__Announcement, ended, STRING, "ended"),
   };
   json_builder_set_member_name (builder, "models");
   json_builder_begin_array (builder);
@@ -68,7 +106,7 @@ models_json (JsonBuilder *builder, const Muster__StatusResponse *status)
     g_autoptr (MusterSaveStatus) saves = muster_save_status_read (model->saves);
     g_autofree MusterGoodput *goodput = muster_goodput_read (model->goodput);
     json_builder_begin_object (builder);
-    muster_json_add_string (builder, "state", muster_status_word (model));
+    muster_json_add_string (builder, "state", muster_status_state (status, model).word);
     muster_json_add_string (builder, "phase",
                             muster_chief_phase_name ((MusterChiefPhase)model->phase));
     muster_json_add_fields (builder, fields, G_N_ELEMENTS (fields), model);
@@ -212,6 +250,7 @@ muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status)
       MUSTER_JSON_FIELD (Muster__StatusResponse, watchers, INT, "watchers"),
       MUSTER_JSON_FIELD (Muster__StatusResponse, steps, INT64, "steps"),
       MUSTER_JSON_FIELD (Muster__StatusResponse, steps_per_second, DOUBLE, "steps_per_second"),
+      MUSTER_JSON_FIELD (Muster__StatusResponse, stalled_us, SECONDS, "stalled"),
       MUSTER_JSON_FIELD (Muster__StatusResponse, median_step_us, SECONDS, "median_step"),
       MUSTER_JSON_FIELD (Muster__StatusResponse, memory_bytes, INT64, "memory_bytes"),
   };

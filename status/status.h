@@ -8,10 +8,30 @@ G_BEGIN_DECLS
 
 /* A server's status as it is shown: by `muster status`, and by the server's page and API. */
 
-/* The model's state in a word: "ready", "not ready", "over", or the phase while it is prepared. */
-const char *muster_status_word (const Muster__Announcement *model);
+typedef enum {
+  MUSTER_STATUS_GOOD,
+  MUSTER_STATUS_WARNING,
+  MUSTER_STATUS_BAD,
+  MUSTER_STATUS_IDLE,
+} MusterStatusKind;
 
-/* "training for 12 s", "lost 3 s ago, while initialising", "failed 3 s ago, …" (transfer full) */
+/* A model's state in a word: "ready", "not ready", "over", the phase while it is prepared, "waiting
+ * for tasks" if its job has too few, or how its chief's run ended: "failed", "preempted", "chief
+ * lost". */
+typedef struct {
+  const char *word; /* static */
+  MusterStatusKind kind;
+} MusterStatusState;
+
+MusterStatusState muster_status_state (const Muster__StatusResponse *status,
+                                       const Muster__Announcement *model);
+
+/* "no step has ended for 45 s", while steps run or a chief trains; NULL below ten seconds (transfer
+ * full) */
+char *muster_status_stall (const Muster__StatusResponse *status);
+
+/* "training for 12 s", "lost 3 s ago, while initialising", "failed 3 s ago, while training: the
+ * loss is NaN" (transfer full) */
 char *muster_status_chief (const Muster__Announcement *model);
 
 /* "worker:3 (host:71)  slot 3, worker for 12 s, 140 batches, 11.5/s", "…  slot 3, 2 s ago: silent

@@ -6,6 +6,7 @@
 #include "saver/tiered.h"
 #include "train/monitored/run_context_private.h"
 #include "train/position/position.h"
+#include "train/preemption/preemption.h"
 
 #include <math.h>
 
@@ -79,12 +80,20 @@ mark_checkpoint_good (MusterTrainingHook *self)
 /* --- announcements --- */
 
 static gboolean
+is_preempted (MusterTrainingHook *self)
+{
+  MusterPreemption *preemption = self->training->preemption;
+  return preemption != NULL && muster_preemption_is_requested (preemption);
+}
+
+static gboolean
 announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
           GCancellable *cancellable, GError **error)
 {
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
   g_auto (MusterSaveStatus) saves = MUSTER_SAVE_STATUS_INIT;
   MusterGoodput goodput = MUSTER_GOODPUT_INIT;
+  static char preempted[] = "preempted";
 
   muster_goodput_meter_read (self->meter, &goodput);
   if (phase == MUSTER_CHIEF_OVER)
@@ -92,6 +101,8 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
   announcement.goodput = &goodput;
   announcement.phase = phase;
   announcement.step = self->state.step;
+  if (is_preempted (self) && phase != MUSTER_CHIEF_OVER)
+    announcement.ended = preempted;
   if (self->saver != NULL) {
     muster_saver_status (self->saver, &saves);
     announcement.saves = &saves;
@@ -324,9 +335,20 @@ is_reached (MusterTrainingHook *self)
                                 : self->state.step >= self->state.until_step;
 }
 
+/* Others would take an end without a word for a crash. One that is not heard is only that. */
+static void
+announce_preemption (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable)
+{
+  if (self->lease != NULL && is_preempted (self))
+    (void)announce (self, MUSTER_CHIEF_UNKNOWN, MIN (in_us (self, ANNOUNCE_US), deadline_us),
+                    cancellable, NULL);
+}
+
 static gboolean
 end_job (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
+  if (!self->trained->is_reached)
+    announce_preemption (self, deadline_us, cancellable);
   if (self->lease == NULL || !self->training->ends_job || !self->trained->is_reached ||
       announce (self, MUSTER_CHIEF_OVER, MIN (in_us (self, ANNOUNCE_OVER_US), deadline_us),
                 cancellable, error))
@@ -452,7 +474,7 @@ muster_training_hook_begin_pause (MusterHook *hook)
 {
   MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
 
-  self->use_before = muster_goodput_meter_enter (self->meter, MUSTER_TIME_WAITING);
+  self->use_before = muster_goodput_meter_enter (self->meter, MUSTER_TIME_PAUSED);
 }
 
 void

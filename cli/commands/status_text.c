@@ -36,11 +36,11 @@ add_first_row (const Muster__StatusResponse *status)
   g_autoptr (GString) text = g_string_new (NULL);
   gsize n_ready = 0;
   for (gsize i = 0; i < status->n_models; i++)
-    n_ready += status->models[i]->ready && status->models[i]->phase != MUSTER__PHASE__OVER;
+    n_ready += muster_status_state (status, status->models[i]).kind == MUSTER_STATUS_GOOD;
   if (status->n_models == 0) {
     g_string_append (text, "up  no chief has ever registered");
   } else if (status->n_models == 1) {
-    g_string_append_printf (text, "%s  %s", muster_status_word (status->models[0]),
+    g_string_append_printf (text, "%s  %s", muster_status_state (status, status->models[0]).word,
                             status->models[0]->model);
     append_step (text, status->models[0]->step);
   } else {
@@ -93,7 +93,7 @@ add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
     const Muster__Announcement *model = status->models[i];
     if (status->n_models > 1) {
       g_autoptr (GString) text = g_string_new (NULL);
-      g_string_append_printf (text, "%s  %s", model->model, muster_status_word (model));
+      g_string_append_printf (text, "%s  %s", model->model, muster_status_state (status, model).word);
       append_step (text, model->step);
       muster_table_add (table, "  model", text->str, NULL);
     }
@@ -189,6 +189,7 @@ add_load_row (MusterTable *table, const Muster__StatusResponse *status)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   g_autofree char *rate = muster_figure_steps_rate (status->steps_per_second);
+  g_autofree char *stall = muster_status_stall (status);
   g_string_append_printf (text, "%d", status->sessions);
   if (status->watchers > 0)
     g_string_append_printf (text, ", %d watched", status->watchers);
@@ -197,6 +198,8 @@ add_load_row (MusterTable *table, const Muster__StatusResponse *status)
     g_autofree char *median = muster_format_duration (status->median_step_us);
     g_string_append_printf (text, ", p50 %s", median);
   }
+  if (stall != NULL)
+    g_string_append_printf (text, "; %s", stall);
   muster_table_add (table, "  sessions", text->str, NULL);
 }
 

@@ -66,6 +66,7 @@ muster_remote_announcement (const Muster__Announcement *message)
       .saves = muster_save_status_read (message->saves),
       .holder = muster_remote_text (message->holder, MOST_PATH),
       .failed = message->failed,
+      .ended = muster_remote_text (message->ended, MOST_DETAIL),
       .goodput = muster_goodput_read (message->goodput),
       .drain = message->drain >= MUSTER_DRAIN_NONE && message->drain <= MUSTER_DRAIN_SAVED
                    ? (MusterChiefDrain)message->drain

@@ -280,6 +280,7 @@ send_announcement (MusterRemoteLease *self, gint64 deadline_us, GCancellable *ca
   announcement.detail = muster_remote_string (self->announced.detail);
   announcement.holder = muster_remote_string (self->announced.holder);
   announcement.failed = self->announced.failed;
+  announcement.ended = muster_remote_string (self->announced.ended);
   announcement.drain = (gint32)self->announced.drain;
   Muster__SaveStatus saves;
   g_autoptr (MusterSaveStatus) status = saves_now_locked (self);

@@ -15,6 +15,9 @@
 struct _MusterStepMeter {
   guint64 n_steps;            /* atomic */
   gint64 total_us;            /* atomic */
+  gint64 ended_us;            /* atomic: when the last step ended */
+  gint64 busy_us;             /* atomic: since when steps are running */
+  gint n_running;             /* atomic */
   guint64 seconds[N_SECONDS]; /* atomic */
   guint32 last_us[N_LAST];    /* atomic */
   MusterStepHistory *history; /* (owned) */
@@ -52,12 +55,36 @@ count_second (MusterStepMeter *self, gint64 now_us)
 }
 
 void
+muster_step_meter_begin (MusterStepMeter *self, gint64 now_us)
+{
+  if (__atomic_fetch_add (&self->n_running, 1, __ATOMIC_RELAXED) == 0)
+    __atomic_store_n (&self->busy_us, now_us, __ATOMIC_RELAXED);
+}
+
+gint64
+muster_step_meter_stalled_us (MusterStepMeter *self, gint64 now_us)
+{
+  if (__atomic_load_n (&self->n_running, __ATOMIC_RELAXED) <= 0)
+    return 0;
+  const gint64 busy_us = __atomic_load_n (&self->busy_us, __ATOMIC_RELAXED);
+  return MAX (now_us - MAX (busy_us, muster_step_meter_last_us (self)), 0);
+}
+
+gint64
+muster_step_meter_last_us (MusterStepMeter *self)
+{
+  return __atomic_load_n (&self->ended_us, __ATOMIC_RELAXED);
+}
+
+void
 muster_step_meter_add (MusterStepMeter *self, gint64 now_us, gint64 duration_us)
 {
   guint32 reported_us = (guint32)CLAMP (duration_us, 0, G_MAXUINT32);
   guint64 n = __atomic_fetch_add (&self->n_steps, 1, __ATOMIC_RELAXED);
   __atomic_fetch_add (&self->total_us, MAX (duration_us, 0), __ATOMIC_RELAXED);
   __atomic_store_n (&self->last_us[n % N_LAST], reported_us, __ATOMIC_RELAXED);
+  __atomic_store_n (&self->ended_us, now_us, __ATOMIC_RELAXED);
+  __atomic_fetch_sub (&self->n_running, 1, __ATOMIC_RELAXED);
   count_second (self, now_us);
   muster_step_history_add (self->history, now_us, duration_us);
 }

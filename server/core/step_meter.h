@@ -14,8 +14,15 @@ MusterStepMeter *muster_step_meter_new (void);
 void muster_step_meter_free (MusterStepMeter *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterStepMeter, muster_step_meter_free)
 
-/* Records a step that ended at now_us. */
+/* A step begins. */
+void muster_step_meter_begin (MusterStepMeter *self, gint64 now_us);
+/* Records a step that has begun, and ended at now_us. */
 void muster_step_meter_add (MusterStepMeter *self, gint64 now_us, gint64 duration_us);
+
+/* For how long no step has ended while at least one was running; 0 if none runs. */
+gint64 muster_step_meter_stalled_us (MusterStepMeter *self, gint64 now_us);
+/* When the last step ended; 0: none has. */
+gint64 muster_step_meter_last_us (MusterStepMeter *self);
 
 /* The number of steps, and their total duration. */
 guint64 muster_step_meter_n_steps (MusterStepMeter *self);

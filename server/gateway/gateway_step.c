@@ -227,9 +227,11 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
       .callable = peek.callable,
       .is_positioned = peek.is_positioned,
   };
-  if (muster_gateway_is_step (kind))
+  if (muster_gateway_is_step (kind)) {
+    muster_step_meter_begin (server->steps, self->began_us);
     muster_log (G_LOG_LEVEL_DEBUG, "step", "MUSTER_SESSION", served->handle, "MUSTER_REQUEST",
                 MUSTER_LOG_INT (peek.request_id), "MESSAGE", "passed on to the master");
+  }
   guard = (MusterSessionGuard){0};
   self->seen = find_seen (server->gateway, &peek, &self->mark);
   return self;

@@ -49,6 +49,14 @@ add_steps (MusterMetrics *page, MusterServer *server)
 }
 
 static void
+add_stall (MusterMetrics *page, MusterServer *server)
+{
+  muster_metrics_gauge (page, "muster_step_stalled_seconds", "seconds",
+                        "Time for which no step has ended, while steps run or a chief trains.",
+                        MUSTER_METRICS_SECONDS (muster_server_stalled_us (server)));
+}
+
+static void
 add_histograms (MusterMetrics *page, MusterServer *server)
 {
   muster_metrics_histogram (
@@ -68,6 +76,12 @@ add_members (MusterMetrics *page, MusterServer *server)
   for (guint i = 0; i < jobs->len; i++) {
     const MusterMembers *job = jobs->pdata[i];
     muster_metrics_sample (page, "", "model", job->model, job->n_members);
+  }
+  muster_metrics_family (page, MUSTER_METRIC_GAUGE, "muster_members_needed", "",
+                         "Minimum number of tasks: with fewer, the job waits.");
+  for (guint i = 0; i < jobs->len; i++) {
+    const MusterMembers *job = jobs->pdata[i];
+    muster_metrics_sample (page, "", "model", job->model, job->min_tasks);
   }
   muster_metrics_counter (page, "muster_members_joined", "Number of tasks that joined a job.",
                           (double)muster_member_registry_n_joined (server->members));
@@ -141,6 +155,7 @@ muster_pages_metrics (MusterServer *server, gboolean open_metrics)
   MusterMetrics page = {g_string_new (NULL), open_metrics, NULL};
   add_server (&page, server);
   add_steps (&page, server);
+  add_stall (&page, server);
   add_histograms (&page, server);
   muster_metrics_add_models (&page, server);
   add_members (&page, server);

@@ -27,25 +27,12 @@ has (const char *text)
 
 /* --- models --- */
 
-typedef struct {
-  const char *word;       /* static */
-  const char *class_name; /* static */
-} State;
-
-static State
-state_of (const Muster__Announcement *model)
-{
-  MusterChiefPhase phase = (MusterChiefPhase)model->phase;
-  if (phase == MUSTER_CHIEF_OVER)
-    return (State){"over", "idle"};
-  if (model->alive && muster_chief_phase_is_preparing (phase))
-    return (State){muster_chief_phase_name (phase), "warn"};
-  if (model->failed)
-    return (State){"failed", "bad"};
-  if (!model->alive && !(phase == MUSTER_CHIEF_PREPARED && model->prepared))
-    return (State){"chief lost", "bad"};
-  return model->ready ? (State){"ready", "good"} : (State){"not ready", "warn"};
-}
+static const char *const class_names[] = {
+    [MUSTER_STATUS_GOOD] = "good",
+    [MUSTER_STATUS_WARNING] = "warn",
+    [MUSTER_STATUS_BAD] = "bad",
+    [MUSTER_STATUS_IDLE] = "idle",
+};
 
 static void
 put_chief (GString *out, const Muster__Announcement *model)
@@ -121,12 +108,13 @@ put_goodput (GString *out, const Muster__Announcement *model)
 }
 
 static void
-put_model (GString *out, const Muster__Announcement *model)
+put_model (GString *out, const Muster__StatusResponse *status, const Muster__Announcement *model)
 {
-  State state = state_of (model);
+  const MusterStatusState state = muster_status_state (status, model);
   g_string_append (out, "<section><div class=\"title\"><h2>");
   muster_html_put_text (out, model->model);
-  muster_html_put (out, "</h2><span class=\"state %s\">%s</span>", state.class_name, state.word);
+  muster_html_put (out, "</h2><span class=\"state %s\">%s</span>", class_names[state.kind],
+                   state.word);
   if (model->step >= 0)
     muster_html_put (out, "<span class=\"step\">step <b>%" G_GINT64_FORMAT "</b></span>",
                      model->step);
@@ -144,7 +132,7 @@ put_models (GString *out, const Muster__StatusResponse *status)
 {
   g_string_append (out, "<div class=\"cards\">");
   for (gsize i = 0; i < MIN (status->n_models, MODELS_SHOWN); i++)
-    put_model (out, status->models[i]);
+    put_model (out, status, status->models[i]);
   if (status->n_models == 0)
     g_string_append (out,
                      "<section><div class=\"title\"><h2>No model</h2><span class=\"state idle\">"
@@ -270,11 +258,14 @@ put_load (GString *out, const Muster__StatusResponse *status, const MusterStepPe
 {
   g_autofree char *median = muster_format_duration (status->median_step_us);
   g_autofree char *rate = muster_html_number (status->steps_per_second);
+  g_autofree char *stall = muster_status_stall (status);
   muster_html_put (
       out,
       "<div class=\"stack\"><section><h2>Steps</h2><p><span class=\"big\">%s</span> per second, ",
       rate);
   muster_html_put (out, "%" G_GINT64_FORMAT " in all</p>", status->steps);
+  if (stall != NULL)
+    muster_html_put (out, "<p class=\"bad\">%s</p>", stall);
   muster_chart_rate (out, periods);
   muster_html_put (out,
                    "</section><section><h2>Step duration</h2><p><span class=\"big\">%s</span> "

@@ -20,17 +20,37 @@ muster_pages_why_not_ready (const MusterAnnouncement *chief)
   return chief->is_ready ? NULL : "its ready op reports it not ready";
 }
 
+/* "waiting for tasks: 1 of at least 2", or NULL. (transfer full) */
+static char *
+why_waiting (MusterServer *server, const char *model)
+{
+  MusterMemberCounts counts;
+  muster_member_registry_count (server->members, model, &counts);
+  return muster_member_counts_why (&counts);
+}
+
+/* A line for a model that isn't ready. Nobody waits for a job that is over. */
+static void
+append_model (GString *text, MusterServer *server, const MusterAnnouncement *chief)
+{
+  g_autofree char *waits = why_waiting (server, chief->model);
+  const char *why = muster_pages_why_not_ready (chief);
+  g_autofree char *described = muster_announcement_describe (chief);
+  if (chief->phase == MUSTER_CHIEF_OVER || (why == NULL && waits == NULL))
+    return;
+  g_string_append_printf (text, "%s: %s; chief %s\n", chief->model, why != NULL ? why : waits,
+                          described);
+}
+
 /* A line for each expected model that no chief has announced, or whose job is over. */
 static void
 append_expected (GString *text, MusterServer *server)
 {
   for (char **it = server->expected; it != NULL && *it != NULL; it++) {
     g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (server->registry, *it);
-    MusterMemberCounts counts;
-    muster_member_registry_count (server->members, *it, &counts);
-    if (chief == NULL && counts.n_tasks < counts.min_tasks)
-      g_string_append_printf (text, "%s: waiting for tasks: %u of at least %u\n", *it,
-                              counts.n_tasks, counts.min_tasks);
+    g_autofree char *waits = why_waiting (server, *it);
+    if (chief == NULL && waits != NULL)
+      g_string_append_printf (text, "%s: %s\n", *it, waits);
     else if (chief == NULL)
       g_string_append_printf (text, "%s: no chief has ever registered\n", *it);
     else if (chief->phase == MUSTER_CHIEF_OVER)
@@ -43,15 +63,8 @@ muster_pages_ready (MusterServer *server, gboolean *is_ready)
 {
   g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (server->registry);
   GString *text = g_string_new (NULL);
-  for (guint i = 0; i < chiefs->len; i++) {
-    const MusterAnnouncement *chief = chiefs->pdata[i];
-    const char *why = muster_pages_why_not_ready (chief);
-    /* Nobody waits for a job that is over. */
-    if (why == NULL || chief->phase == MUSTER_CHIEF_OVER)
-      continue;
-    g_autofree char *described = muster_announcement_describe (chief);
-    g_string_append_printf (text, "%s: %s; chief %s\n", chief->model, why, described);
-  }
+  for (guint i = 0; i < chiefs->len; i++)
+    append_model (text, server, chiefs->pdata[i]);
   append_expected (text, server);
   gboolean serves = muster_pages_serves (server);
   if (!serves)

@@ -27,6 +27,7 @@ muster_server_fill_announcement (MusterAnnouncementMessage *self, const MusterAn
   message->ready = chief->is_ready;
   message->holder = muster_server_text (chief->holder);
   message->failed = chief->failed;
+  message->ended = muster_server_text (chief->ended);
   message->drain = (gint32)chief->drain;
   if (chief->saves != NULL) {
     muster_save_status_fill (&self->saves, chief->saves);
@@ -53,6 +54,7 @@ muster_server_read_announcement (const Muster__Announcement *message)
       .detail = message->detail,
       .holder = message->holder,
       .failed = message->failed,
+      .ended = message->ended,
       .drain = message->drain >= MUSTER_DRAIN_NONE && message->drain <= MUSTER_DRAIN_SAVED
                    ? (MusterChiefDrain)message->drain
                    : MUSTER_DRAIN_NONE,

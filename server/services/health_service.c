@@ -14,6 +14,7 @@ typedef Grpc__Health__V1__HealthCheckResponse__ServingStatus Status;
 #define SERVICE_UNKNOWN GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
 
 struct _MusterHealthService {
+  MusterReadinessHub *hub;       /* (not owned) */
   MusterChiefRegistry *registry; /* (not owned) */
 
   GMutex lock;
@@ -79,7 +80,9 @@ find_status (MusterHealthService *self, const char *name)
   g_autoptr (MusterAnnouncement) chief = muster_chief_registry_find (self->registry, name);
   if (chief == NULL)
     return SERVICE_UNKNOWN;
-  return is_serving (chief) && !is_ending ? SERVING : NOT_SERVING;
+  if (is_ending || muster_readiness_hub_waits_for_tasks (self->hub, name))
+    return NOT_SERVING;
+  return is_serving (chief) ? SERVING : NOT_SERVING;
 }
 
 static void
@@ -195,11 +198,9 @@ watch (MusterRpcCall *call, GBytes *request, gpointer data)
                          free_watch);
 }
 
-/* The hub's callback. */
-static void
-on_model_changed (const char *model, gpointer data)
+void
+muster_health_service_note_change (MusterHealthService *self, const char *model)
 {
-  MusterHealthService *self = data;
   GHashTableIter iter;
   gpointer value;
   g_mutex_lock (&self->lock);
@@ -215,10 +216,18 @@ on_model_changed (const char *model, gpointer data)
   g_mutex_unlock (&self->lock);
 }
 
+/* The hub's callback. */
+static void
+on_model_changed (const char *model, gpointer data)
+{
+  muster_health_service_note_change (data, model);
+}
+
 MusterHealthService *
 muster_health_service_new (MusterReadinessHub *hub, MusterChiefRegistry *registry)
 {
   MusterHealthService *self = g_new0 (MusterHealthService, 1);
+  self->hub = hub;
   self->registry = registry;
   g_mutex_init (&self->lock);
   self->watchers = g_hash_table_new (NULL, NULL);

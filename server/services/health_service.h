@@ -8,10 +8,11 @@ G_BEGIN_DECLS
 
 /* MusterHealthService answers gRPC's health calls (rpc/proto/health.proto) on any number of RPC
  * servers. The empty name is the server: SERVING until it drains or is stopped, then NOT_SERVING.
- * Other names are models announced by a chief: SERVING while the model is prepared and its ready op
- * passes. Check on an unannounced name is NOT_FOUND; Watch reports SERVICE_UNKNOWN and continues,
- * as gRPC specifies, since the model may be announced later. Its handlers never block, so they
- * don't run in the handler pool: probes are answered even if all steps are stuck. Any thread. */
+ * Other names are models announced by a chief: SERVING while the model is prepared, its ready op
+ * passes and its job doesn't wait for tasks. Check on an unannounced name is NOT_FOUND; Watch
+ * reports SERVICE_UNKNOWN and continues, as gRPC specifies, since the model may be announced later.
+ * Its handlers never block, so they don't run in the handler pool: probes are answered even if all
+ * steps are stuck. Any thread. */
 
 typedef struct _MusterHealthService MusterHealthService;
 
@@ -25,6 +26,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterHealthService, muster_health_service_free)
 
 /* Registers Check and Watch, before rpc is started. */
 void muster_health_service_enter (MusterHealthService *self, MusterRpcServer *rpc);
+
+/* The tasks of a model's job have changed; of its chief the hub reports it. */
+void muster_health_service_note_change (MusterHealthService *self, const char *model);
 
 /* The number of watchers. */
 guint muster_health_service_n_watchers (MusterHealthService *self);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "server/core/drain.h"
 #include "server/core/service.h"
+#include "server/services/health_service.h"
 #include "server/services/status_watch.h"
 
 static GError *
@@ -165,6 +166,7 @@ on_members_changed (const char *model, gboolean is_takeover, gpointer data)
   if (is_takeover)
     return;
   muster_readiness_hub_members_changed (server->hub, model);
+  muster_health_service_note_change (server->health, model);
   muster_status_watch_note (server->status_watch);
 }
 

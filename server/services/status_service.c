@@ -227,6 +227,31 @@ fill_jobs (Muster__StatusResponse *response, Lists *lists, MusterServer *server)
     response->jobs[i] = describe_job (lists->jobs->pdata[i], server, arena);
 }
 
+/* Since when a chief trains whose job doesn't wait for tasks; now_us if none does. */
+static gint64
+training_since_us (MusterServer *server, gint64 now_us)
+{
+  g_autoptr (GPtrArray) chiefs = muster_chief_registry_list (server->registry);
+  gint64 since_us = now_us;
+  for (guint i = 0; i < chiefs->len; i++) {
+    const MusterAnnouncement *chief = chiefs->pdata[i];
+    if (chief->alive && chief->phase == MUSTER_CHIEF_TRAINING &&
+        !muster_readiness_hub_waits_for_tasks (server->hub, chief->model))
+      since_us = MIN (since_us, now_us - chief->phase_age_us);
+  }
+  return since_us;
+}
+
+gint64
+muster_server_stalled_us (MusterServer *server)
+{
+  const gint64 now_us = muster_clock_now_us (server->clock);
+  const gint64 last_us = muster_step_meter_last_us (server->steps);
+  const gint64 idle_us =
+      last_us > 0 ? now_us - MAX (last_us, training_since_us (server, now_us)) : 0;
+  return MAX (muster_step_meter_stalled_us (server->steps, now_us), idle_us);
+}
+
 static void
 fill_steps (Muster__StatusResponse *response, MusterServer *server, gint64 now_us)
 {
@@ -235,6 +260,7 @@ fill_steps (Muster__StatusResponse *response, MusterServer *server, gint64 now_u
   response->steps_per_second =
       muster_step_meter_per_second (server->steps, now_us, server->started_us);
   muster_step_meter_quantiles (server->steps, &half, 1, &response->median_step_us);
+  response->stalled_us = muster_server_stalled_us (server);
 }
 
 MusterServerStatus *

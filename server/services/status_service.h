@@ -17,6 +17,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServerStatus, muster_server_status_free)
 /* (transfer none) */
 const Muster__StatusResponse *muster_server_status_read (const MusterServerStatus *self);
 
+/* For how long no step has ended, while steps run or a chief trains; 0 if none should end. */
+gint64 muster_server_stalled_us (MusterServer *server);
+
 /* Resident memory; 0 if unknown. */
 gint64 muster_server_resident_bytes (void);
 

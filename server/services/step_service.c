@@ -118,6 +118,8 @@ admit (MusterServer *server, const Admission *wanted, Admitted *self, GError **e
                      .method = wanted->method,
                      .request_id = wanted->request_id,
                      .began_us = muster_clock_now_us (server->clock)};
+  if (self->is_step)
+    muster_step_meter_begin (server->steps, self->began_us);
   muster_log (G_LOG_LEVEL_DEBUG, "step", "MUSTER_METHOD", self->method, "MUSTER_SESSION",
               guard.served->handle, "MUSTER_REQUEST", MUSTER_LOG_INT (self->request_id), "MESSAGE",
               "%s begins", self->method);

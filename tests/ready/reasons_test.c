@@ -406,6 +406,39 @@ MUSTER_TEST (Reason,
   MUSTER_EXPECT_TRUE (update (&it, "job")->is_well);
 }
 
+MUSTER_TEST (Reason, takes_missing_tasks_for_the_cause_while_a_job_that_trained_is_paused)
+{
+  g_auto (Fixture) it = {0};
+  set_up (&it);
+  it.readiness.n_tasks = 1;
+  it.readiness.min_tasks = 2;
+  (void)in_phase (&it, MUSTER_CHIEF_TRAINING);
+
+  const MusterReason *job = muster_reasons_find (muster_reasons_list (it.reasons), "job");
+
+  MUSTER_EXPECT_FALSE (job->is_well);
+  MUSTER_EXPECT_TRUE (strstr (job->hint, "start 1 more") != NULL);
+  MUSTER_EXPECT_PTR_EQ (muster_reasons_first (muster_reasons_list (it.reasons)), job);
+}
+
+MUSTER_TEST (Reason, says_how_a_chiefs_run_ended)
+{
+  g_auto (Fixture) it = {0};
+  set_up (&it);
+  it.chief.ended = (char *)"the loss is NaN";
+  it.chief.failed = TRUE;
+  it.chief.alive = FALSE;
+  const MusterReason *failed = in_phase (&it, MUSTER_CHIEF_TRAINING);
+  MUSTER_EXPECT_STREQ (failed->state, "lost");
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (failed->text, "failed while it was training"));
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (failed->text, ": the loss is NaN"));
+
+  it.chief.failed = FALSE;
+  it.chief.ended = (char *)"preempted";
+  const MusterReason *preempted = update (&it, "chief");
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (preempted->text, "preempted while it was training"));
+}
+
 MUSTER_TEST (Reason, knows_nothing_of_a_chief_where_no_announcements_are_kept)
 {
   g_auto (Fixture) it = {0};

@@ -275,6 +275,9 @@ class ElasticTest(TestCase):
         shown = peer.muster("status", target)
         self.assertRegex(shown, "tasks +1 in 64 slots; waiting for tasks: 1 of at least 2")
         self.assertRegex(shown, "chief .*training")
+        self.assertRegex(shown, "^waiting for tasks  digits")
+        peer.muster("status", "--ready=digits", target, code=1)
+        peer.muster("wait", "--model=digits", "--master=" + target, "--timeout=1", code=1)
         third = self.task(target, "--min-tasks=2")
         chief.expect('"waiting":null')
         self.expect_trained(chief)
@@ -293,6 +296,7 @@ class ElasticTest(TestCase):
         chief.end_of_output(10)
         last = self.events(chief)[-1]
         self.assertEqual(last["event"], "preempted")
+        self.assertRegex(peer.muster("status", target), "chief .*preempted .* ago, while training")
         self.assertEqual([event["step"] for event in self.events(chief) if event["event"] == "saved"][-1], last["step"])
 
     def test_a_task_pauses_no_longer_than_its_timeout(self):

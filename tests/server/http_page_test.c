@@ -9,7 +9,7 @@
 MUSTER_TEST (HttpPage, page_reads_without_a_script)
 {
   static const char *const words[] = {
-      "<h2>digits</h2><span class=\"state warn\">not ready</span>",
+      "<h2>digits</h2><span class=\"state warn\">waiting for tasks</span>",
       "step <b>120</b>",
       "<td>staged</td><td class=\"number\">110</td>",
       "<td>durable</td><td class=\"number\">–</td>",

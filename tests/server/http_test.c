@@ -62,6 +62,23 @@ MUSTER_TEST (Http, reports_each_model_that_is_not_ready_why)
   EXPECT_ANSWER (&f, "GET", "/readyz", "503", "digits: not prepared yet; ");
 }
 
+MUSTER_TEST (Http, is_not_ready_while_a_job_waits_for_tasks)
+{
+  const MusterMemberRequest request = {
+      .model = "digits", .task = "", .who = "host:1", .slot = -1, .n_slots = 4, .min_tasks = 2};
+  guint slot;
+  g_auto (HttpFixture) f = http_start ();
+  const gint64 epoch = http_claim (&f, "digits");
+  http_announce (&f, "digits", epoch, MUSTER_CHIEF_TRAINING, 7);
+  muster_chief_registry_set_ready (f.server->registry, "digits", epoch, TRUE);
+  EXPECT_ANSWER (&f, "GET", "/readyz", "200", "ready: 1 of 1 models\n");
+
+  MUSTER_EXPECT_NE (muster_member_registry_join (f.server->members, &request, &slot, NULL), 0u);
+  EXPECT_ANSWER (&f, "GET", "/readyz", "503", "digits: waiting for tasks: 1 of at least 2; chief ");
+  MUSTER_EXPECT_NE (muster_member_registry_join (f.server->members, &request, &slot, NULL), 0u);
+  EXPECT_ANSWER (&f, "GET", "/readyz", "200", "ready: 1 of 1 models\n");
+}
+
 /* --- metrics --- */
 
 MUSTER_TEST (Http, metrics_report_what_goes_on)

@@ -52,6 +52,27 @@ MUSTER_TEST (StepMeter, reports_quantiles_of_the_last_thousand)
   MUSTER_EXPECT_EQ (got[3], (gint64)1000);
 }
 
+MUSTER_TEST (StepMeter, reports_for_how_long_no_running_step_has_ended)
+{
+  g_autoptr (MusterStepMeter) meter = muster_step_meter_new ();
+  const gint64 start_us = 1000 * MUSTER_SECOND;
+  MUSTER_EXPECT_EQ (muster_step_meter_stalled_us (meter, start_us), (gint64)0);
+
+  muster_step_meter_begin (meter, start_us);
+  muster_step_meter_begin (meter, start_us + 2 * MUSTER_SECOND);
+  MUSTER_EXPECT_EQ (muster_step_meter_stalled_us (meter, start_us + 45 * MUSTER_SECOND),
+                    45 * MUSTER_SECOND);
+  muster_step_meter_add (meter, start_us + 50 * MUSTER_SECOND, 5);
+  MUSTER_EXPECT_EQ (muster_step_meter_stalled_us (meter, start_us + 51 * MUSTER_SECOND),
+                    MUSTER_SECOND);
+  muster_step_meter_add (meter, start_us + 52 * MUSTER_SECOND, 5);
+  MUSTER_EXPECT_EQ (muster_step_meter_stalled_us (meter, start_us + 90 * MUSTER_SECOND), (gint64)0);
+
+  muster_step_meter_begin (meter, start_us + 100 * MUSTER_SECOND); /* the idle time isn't a stall */
+  MUSTER_EXPECT_EQ (muster_step_meter_stalled_us (meter, start_us + 101 * MUSTER_SECOND),
+                    MUSTER_SECOND);
+}
+
 typedef struct {
   MusterStepMeter *meter; /* (not owned) */
 } Adder;

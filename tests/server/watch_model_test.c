@@ -113,6 +113,25 @@ MUSTER_TEST (WatchOfAModel, is_notified_while_its_job_waits_for_tasks)
   expect_tasks (watch, 1, 2);
 }
 
+MUSTER_TEST (WatchOfAModel, that_is_whole_is_not_ready_while_its_job_waits_for_tasks)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) worker = served_session (&f, &ready_op);
+  const MusterJoin wanted = {.model = "digits", .slot = -1, .n_slots = 4, .min_tasks = 2};
+  MUSTER_ASSERT_TRUE (served_run (worker, "init", &error));
+  g_autoptr (MusterWatch) watch = watch_model (worker, ready_op);
+  expect_of_model (watch, "nobody, ", "ready");
+
+  g_autoptr (MusterMembership) one =
+      muster_master_join (f.remote, &wanted, test_deadline (), NULL, NULL);
+  expect_of_model (watch, "nobody, ", "waiting for tasks: 1 of at least 2");
+  g_autoptr (MusterMembership) other =
+      muster_master_join (f.remote, &wanted, test_deadline (), NULL, NULL);
+  expect_of_model (watch, "nobody, ", "ready");
+}
+
 MUSTER_TEST (WatchOfAModel, is_notified_when_its_chief_dies_over_it)
 {
   g_autoptr (GError) error = NULL;

@@ -49,3 +49,68 @@ MUSTER_TEST (StatusChief, that_is_lost_has_its_last_phase_unless_a_reset_cleared
   MUSTER_EXPECT_STREQ (training, "lost 30.0 s ago, while training");
   MUSTER_EXPECT_STREQ (cleared, "lost 30.0 s ago");
 }
+
+/* The state of a model whose chief trains and whose job waits for tasks, or doesn't. */
+static MusterStatusState
+state_of (const Muster__Announcement *model, gboolean waits)
+{
+  Muster__Members job = MUSTER__MEMBERS__INIT, *jobs[] = {&job};
+  Muster__StatusResponse status = MUSTER__STATUS_RESPONSE__INIT;
+  job.model = model->model;
+  job.waiting = waits;
+  status.jobs = jobs;
+  status.n_jobs = 1;
+  return muster_status_state (&status, model);
+}
+
+static Muster__Announcement
+trained (gboolean alive)
+{
+  Muster__Announcement model = MUSTER__ANNOUNCEMENT__INIT;
+  model.model = (char *)"digits";
+  model.phase = MUSTER__PHASE__TRAINING;
+  model.alive = alive;
+  model.prepared = model.ready = TRUE;
+  return model;
+}
+
+MUSTER_TEST (StatusState, of_a_job_that_waits_for_tasks_is_not_good)
+{
+  const Muster__Announcement model = trained (TRUE);
+
+  MUSTER_EXPECT_STREQ (state_of (&model, FALSE).word, "ready");
+  MUSTER_EXPECT_EQ (state_of (&model, FALSE).kind, MUSTER_STATUS_GOOD);
+  MUSTER_EXPECT_STREQ (state_of (&model, TRUE).word, "waiting for tasks");
+  MUSTER_EXPECT_EQ (state_of (&model, TRUE).kind, MUSTER_STATUS_WARNING);
+}
+
+MUSTER_TEST (StatusState, tells_a_crash_a_failure_and_a_preemption_apart)
+{
+  Muster__Announcement lost = trained (FALSE), failed = lost, preempted = lost;
+  failed.failed = TRUE;
+  failed.ended = (char *)"the loss is NaN at step 7";
+  preempted.ended = (char *)"preempted";
+  failed.lost_age_us = preempted.lost_age_us = 3 * MUSTER_SECOND;
+  g_autofree char *why_failed = muster_status_chief (&failed);
+  g_autofree char *why_preempted = muster_status_chief (&preempted);
+
+  MUSTER_EXPECT_EQ (state_of (&lost, FALSE).kind, MUSTER_STATUS_BAD);
+  MUSTER_EXPECT_STREQ (state_of (&lost, FALSE).word, "chief lost");
+  MUSTER_EXPECT_STREQ (state_of (&failed, FALSE).word, "failed");
+  MUSTER_EXPECT_EQ (state_of (&preempted, FALSE).kind, MUSTER_STATUS_WARNING);
+  MUSTER_EXPECT_STREQ (state_of (&preempted, FALSE).word, "preempted");
+  MUSTER_EXPECT_STREQ (why_failed, "failed 3.0 s ago, while training: the loss is NaN at step 7");
+  MUSTER_EXPECT_STREQ (why_preempted, "preempted 3.0 s ago, while training");
+}
+
+MUSTER_TEST (StatusStall, is_named_once_it_is_long)
+{
+  Muster__StatusResponse status = MUSTER__STATUS_RESPONSE__INIT;
+  status.stalled_us = 9 * MUSTER_SECOND;
+  g_autofree char *brief = muster_status_stall (&status);
+  status.stalled_us = 45 * MUSTER_SECOND;
+  g_autofree char *lengthy = muster_status_stall (&status);
+
+  MUSTER_EXPECT_TRUE (brief == NULL);
+  MUSTER_EXPECT_STREQ (lengthy, "no step has ended for 45.0 s");
+}

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/require.h"
+#include "base/safe_text.h"
 #include "master/step_check.h"
 #include "session/options_own.h"
 #include "train/monitored/monitored_session_private.h"
@@ -15,6 +16,7 @@
 #define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
 #define ASK_LEASE_US     (5 * MUSTER_SECOND)
 #define POLL_US          (5 * MUSTER_SECOND)
+#define LONGEST_WHY      512 /* bytes of an error that is announced */
 
 static const MusterRetryPolicy default_recovery = {
     .budget = {[MUSTER_FAILURE_UNREACHABLE] = 10, [MUSTER_FAILURE_LOST_SESSION] = 10},
@@ -609,6 +611,7 @@ announce_failure (MusterMonitoredSession *self, const GError *failure)
   MusterLease *lease = lease_of (self);
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
   gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), ASK_LEASE_US);
+  g_autofree char *ended = muster_safe_text (failure->message, -1, LONGEST_WHY);
 
   if (lease == NULL || muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
       muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
@@ -616,6 +619,7 @@ announce_failure (MusterMonitoredSession *self, const GError *failure)
       g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     return;
   announcement.failed = TRUE;
+  announcement.ended = ended;
   (void)muster_lease_announce (lease, &announcement, deadline_us, NULL, NULL);
 }
 
