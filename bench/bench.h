@@ -113,6 +113,9 @@ int bench_serve_muster (void);
 /* What "bench --run-apart COMMAND..." does: runs it, and prints its seconds and its most bytes. */
 #define BENCH_RUN_APART "--run-apart"
 int bench_run_apart (char **argv);
+/* What "bench --first-save" does: prints the steps per second before and after a first save. */
+#define BENCH_FIRST_SAVE "--first-save"
+int bench_first_save (void);
 /* What "bench --wait-crowd HOST:PORT" runs: very many clients that wait for a server. */
 int bench_wait_crowd (const char *address);
 

@@ -95,6 +95,8 @@ main (int argc, char **argv)
     return bench_serve_bulk ();
   if (argc == 2 && strcmp (argv[1], "--serve-muster") == 0)
     return bench_serve_muster ();
+  if (argc == 2 && strcmp (argv[1], BENCH_FIRST_SAVE) == 0)
+    return bench_first_save ();
   if (argc >= 3 && strcmp (argv[1], BENCH_RUN_APART) == 0)
     return bench_run_apart (argv + 2);
   if (argc == 3 && strcmp (argv[1], "--wait-crowd") == 0)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Training that saves every second, in the background or blocking, against training that never
- * does: steps per second, and the slowest step. */
+ * does: steps per second, and the slowest step. Before that, steps after a process's first save
+ * against those before it. */
 #include "bench/bench.h"
 
 #include "engine/session/local_master.h"
+#include "saver/saver.h"
 #include "train/monitored_training.h"
 
 #include <glib/gstdio.h>
@@ -13,6 +15,9 @@
 #define N_ROUNDS    3
 #define N_WARM      3
 #define N_COPIES    7
+#define N_WINDOWS   5 /* on either side of the first save */
+#define WINDOW_S    0.5
+#define SMALL_SIDE  809
 
 typedef enum { NEVER, BACKGROUND, BLOCKING, N_WAYS } Way;
 
@@ -217,9 +222,84 @@ compare (const Model *model)
   (void)g_unlink (meta);
 }
 
+/* --- around the first save --- */
+
+/* Steps per second. */
+static double
+window (MusterSession *session)
+{
+  g_autoptr (GError) error = NULL;
+  const double started = bench_now_s ();
+  int n = 0;
+  for (; bench_now_s () - started < WINDOW_S; n++)
+    if (!muster_session_run_op (session, "train", MUSTER_WAIT_FOREVER, NULL, &error))
+      break;
+  bench_check (error, "a step around a save");
+  return n / (bench_now_s () - started);
+}
+
+static double
+windows (MusterSession *session)
+{
+  g_autoptr (GArray) rates = g_array_new (FALSE, FALSE, sizeof (double));
+  for (int i = 0; i < N_WINDOWS; i++) {
+    const double rate = window (session);
+    g_array_append_val (rates, rate);
+  }
+  return bench_median (rates);
+}
+
+int
+bench_first_save (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *directory = bench_make_folder ();
+  g_autoptr (MusterMetaGraph) meta_graph = bench_updated_model (N_VARIABLES, SMALL_SIDE);
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterSession) session =
+      bench_create_session (master, muster_meta_graph_graph (meta_graph));
+  g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, NULL, &error);
+  bench_check (error, "making a saver");
+  muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, &error);
+  bench_check (error, "initialising");
+  (void)window (session);
+  const double before = windows (session);
+  g_autofree char *prefix =
+      muster_saver_save (saver, session, directory, 1, MUSTER_WAIT_FOREVER, NULL, &error);
+  bench_check (error, "saving");
+  printf ("%g %g\n", before, windows (session));
+  bench_remove_folder (directory);
+  return 0;
+}
+
+/* In processes of their own: in this one something may have been saved already. */
+static void
+compare_around_first_save (void)
+{
+  g_autoptr (GArray) after = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autoptr (GArray) before = g_array_new (FALSE, FALSE, sizeof (double));
+  for (int i = 0; i < N_WINDOWS; i++) {
+    g_autoptr (BenchChild) child = bench_child_new_mode (BENCH_FIRST_SAVE);
+    g_autofree char *line = bench_child_line (child);
+    double rate_before = 0, rate_after = 0;
+    if (sscanf (line, "%lf %lf", &rate_before, &rate_after) != 2)
+      bench_fail ("'bench %s' printed '%s'", BENCH_FIRST_SAVE, line);
+    rate_before = 1 / rate_before;
+    rate_after = 1 / rate_after;
+    g_array_append_val (before, rate_before);
+    g_array_append_val (after, rate_after);
+  }
+  bench_print (&(BenchRow){.what = "10 MB, a step after the first save",
+                           .muster = bench_median (after),
+                           .other = bench_median (before),
+                           .name = "before it",
+                           .bound_ratio = 1 / 0.97});
+}
+
 void
 bench_saves (void)
 {
-  compare (&(Model){.size = "10 MB", .side = 809, .seconds = 5, .share = 0.97});
+  compare_around_first_save ();
+  compare (&(Model){.size = "10 MB", .side = SMALL_SIDE, .seconds = 5, .share = 0.97});
   compare (&(Model){.size = "1 GiB", .side = 8192, .seconds = 12, .share = 0.85});
 }
