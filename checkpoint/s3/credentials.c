@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/safe_text.h"
 #include "base/wait.h"
 #include "checkpoint/s3/credentials_private.h"
 
@@ -58,14 +59,11 @@ muster_s3_keys_copy (const MusterS3Keys *self, MusterS3Keys *copy)
                          self->expires_us};
 }
 
-/* The text without a secret that it holds. (transfer full) */
-static char *
-hide (const char *text, const char *secret)
+/* A shorter one would be hidden in words, too. */
+static const char *
+hidden (const char *secret)
 {
-  if (secret == NULL || strlen (secret) < SECRET_MIN || strstr (text, secret) == NULL)
-    return g_strdup (text);
-  g_auto (GStrv) parts = g_strsplit (text, secret, -1);
-  return g_strjoinv ("[hidden]", parts);
+  return secret != NULL && strlen (secret) >= SECRET_MIN ? secret : "";
 }
 
 char *
@@ -73,8 +71,8 @@ muster_s3_keys_hide (const MusterS3Keys *self, const char *text)
 {
   if (self == NULL)
     return g_strdup (text);
-  g_autofree char *without = hide (text, self->secret);
-  return hide (without, self->token);
+  return muster_hide_secrets (
+      text, (const char *const[]){hidden (self->secret), hidden (self->token), NULL});
 }
 
 /* A header is a line, and a key has no blanks. */

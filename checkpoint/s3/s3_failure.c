@@ -2,6 +2,7 @@
 #include "checkpoint/s3/s3_failure.h"
 
 #include "base/error.h"
+#include "base/safe_text.h"
 #include "checkpoint/s3/s3_origin.h"
 
 #include <string.h>
@@ -125,14 +126,7 @@ static char *
 tidy (const char *text, const MusterS3Keys *keys)
 {
   g_autofree char *hidden = muster_s3_keys_hide (keys, text);
-  g_autofree char *valid = g_utf8_make_valid (hidden, -1);
-  g_autofree char *end = g_utf8_strlen (valid, -1) > MESSAGE_MAX
-                             ? g_utf8_substring (valid, 0, MESSAGE_MAX)
-                             : g_strdup (valid);
-  for (char *at = end; *at != '\0'; at++)
-    if (g_ascii_iscntrl (*at))
-      *at = ' ';
-  return g_steal_pointer (&end);
+  return muster_safe_text (hidden, -1, MESSAGE_MAX);
 }
 
 /* Statuses of the store's machine that have no code of S3. */
