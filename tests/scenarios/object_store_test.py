@@ -53,9 +53,10 @@ class ObjectStoreTest(peer.S3Test):
         kept.update(more)
         return kept
 
-    def muster(self, *words, code=0):
-        done = subprocess.run([MUSTER, *words], env=self.environment(), capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+    def muster(self, *words, code=0, **environment):
+        done = subprocess.run([MUSTER, *words], env=self.environment(**environment), capture_output=True, text=True, timeout=120)
+        if code is not None:
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
     def start(self, *words):
@@ -162,6 +163,50 @@ class ObjectStoreTest(peer.S3Test):
                                   env=self.environment(AWS_ENDPOINT_URL=self.proxy.url), timeout=60)
             self.assertEqual(done.returncode, 1, (words, done.stdout + done.stderr))
             self.assertRegex(done.stderr, "before the deadline|not done in time", words)
+
+    PAGES = {
+        "404": (404, {"content-type": "text/plain"}, "404 page not found\n"),
+        "bare 404": (404, {}, ""),
+        "200": (200, {"content-type": "text/html"}, "<html><head><title>Sign in</title></head></html>"),
+        "XHTML": (200, {"content-type": "text/html"}, "<html xmlns='http://www.w3.org/1999/xhtml'><head/><body/></html>"),
+        "403": (403, {"content-type": "text/html", "server": "squid"}, "<html></html>"),
+    }
+
+    def content(self):
+        listed = self.s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        return {one["Key"]: one["ETag"] for one in listed}
+
+    def test_a_page_in_place_of_the_store_lets_nothing_start_afresh_or_go(self):
+        self.muster(*self.trained(RUN, "--steps=20", "--save-every=10"))
+        before = self.content()
+        prepare = ("prepare", "--meta-graph=%s/digits.meta" % FIXTURES, "--master=local", "--checkpoint-dir=" + RUN, "--timeout=3")
+        commands = [prepare, *(("checkpoint", *words, "--timeout=2") for words in (
+            ("latest", RUN), ("list", RUN), ("verify", RUN), ("prune", RUN, "--keep=1"), ("pin", RUN + "/model.ckpt-10"),
+            ("copy", RUN + "/model.ckpt-10", "s3://%s/other/model.ckpt-10" % BUCKET)))]
+        for name, page in self.PAGES.items():
+            self.proxy.rule = lambda request, page=page: page
+            for words in commands:
+                with self.subTest(page=name, command=words[:2]):
+                    said = self.muster(*words, code=None, AWS_ENDPOINT_URL=self.proxy.url)
+                    self.assertRegex(said, "isn't S3's answer|before the deadline")
+                    for never in ("initialised", "no checkpoint", "has no file", "removed", "damaged"):
+                        self.assertNotIn(never, said)
+        self.assertEqual(self.content(), before)
+
+    def test_a_gateway_whose_route_comes_up_delays_a_job_and_no_more(self):
+        self.muster(*self.trained(RUN, "--steps=20", "--save-every=10"))
+        for i, n in enumerate((1, 5, 9)):
+            for name in ("404", "bare 404", "200", "XHTML"):
+                with self.subTest(page=name, requests=n):
+                    left = [self.PAGES[name]] * n
+                    self.proxy.rule = lambda request, left=left: left.pop() if left else None
+                    steps = 30 + 10 * i
+                    said = self.muster(*self.trained(RUN, "--steps=%d" % steps, "--save-every=10", "--keep=-1"),
+                                       AWS_ENDPOINT_URL=self.proxy.url)
+                    self.assertNotIn("initialised", said)
+                    self.assertIn("digits at step", said)
+        self.assertEqual(self.left_over(), [])
+        self.assertEqual([one["prefix"].split("-")[-1] for one in self.listed()], ["50", "40", "30", "20", "10", "0"])
 
     def test_a_save_holds_little_besides_the_tensors(self):
         size = 1024 if os.environ.get("MUSTER_LONG") else 160
