@@ -6,6 +6,7 @@
 #include "cli/common/cli.h"
 #include "cli/output/log.h"
 #include "cli/output/table.h"
+#include "cli/terminal/interrupt.h"
 #include "engine/session/local_master.h"
 #include "tensorflow/tensorflow_master.h"
 
@@ -71,8 +72,10 @@ static int
 run (int argc, char **argv)
 {
   for (gsize i = 0; i < G_N_ELEMENTS (commands); i++)
-    if (strcmp (argv[0], commands[i].name) == 0)
+    if (strcmp (argv[0], commands[i].name) == 0) {
+      muster_take_signals (commands[i].name);
       return commands[i].run (argc, argv);
+    }
   muster_cli_say (stderr, "muster: unknown command '%s'; `muster help` lists the commands\n",
                   argv[0]);
   return MUSTER_EXIT_BAD_INPUT;

@@ -4,6 +4,7 @@
 #include "cli/output/log.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -16,16 +17,56 @@ struct _MusterInterrupt {
   GThread *thread;
 };
 
-void
-muster_end_by_signal (int number)
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+static const char *running = "";
+
+static void
+say_signal (int number)
+{
+  const char *parts[] = {"muster ", running, ": ended by SIG", sigabbrev_np (number), "\n"};
+  char line[64] = "";
+  for (gsize i = 0; i < G_N_ELEMENTS (parts); i++)
+    g_strlcat (line, parts[i], sizeof line);
+  (void)!write (STDERR_FILENO, line, strlen (line));
+}
+
+/* Also as a handler: it calls only what a handler may. */
+G_GNUC_NORETURN static void
+end_by_signal (int number)
 {
   sigset_t one;
-  muster_cli_log_flush ();
+  say_signal (number);
   sigemptyset (&one);
   sigaddset (&one, number);
   signal (number, SIG_DFL);
   raise (number);
   pthread_sigmask (SIG_UNBLOCK, &one, NULL);
+  _exit (128 + number); /* the first process of a container, where the default action is none */
+}
+
+void
+muster_end_by_signal (int number)
+{
+  muster_cli_log_flush ();
+  end_by_signal (number);
+}
+
+/* What is ignored, as by nohup, stays so. */
+static gboolean
+is_ignored (int number)
+{
+  struct sigaction action;
+  return sigaction (number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void
+muster_take_signals (const char *command)
+{
+  const struct sigaction action = {.sa_handler = end_by_signal};
+  running = command;
+  for (gsize i = 0; i < G_N_ELEMENTS (ends); i++)
+    if (!is_ignored (ends[i]))
+      sigaction (ends[i], &action, NULL);
 }
 
 static void
@@ -54,18 +95,14 @@ watch (gpointer data)
   return NULL;
 }
 
-/* What is ignored, as by nohup, stays so. */
 static void
 block_signals (MusterInterrupt *self)
 {
-  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   sigset_t set;
   sigemptyset (&set);
-  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++) {
-    struct sigaction action;
-    if (sigaction (numbers[i], NULL, &action) != 0 || action.sa_handler != SIG_IGN)
-      sigaddset (&set, numbers[i]);
-  }
+  for (gsize i = 0; i < G_N_ELEMENTS (ends); i++)
+    if (!is_ignored (ends[i]))
+      sigaddset (&set, ends[i]);
   pthread_sigmask (SIG_BLOCK, &set, &self->mask_before);
   self->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -19,7 +19,12 @@ GCancellable *muster_interrupt_cancellable (MusterInterrupt *self);
 /* If a signal has arrived it doesn't return: the process ends by that signal. */
 void muster_interrupt_end (MusterInterrupt *self);
 
-/* Performs the default action of a signal that all threads block. */
-void muster_end_by_signal (int number);
+/* From now on SIGINT, SIGTERM and SIGHUP end the process as muster_end_by_signal () does, unless
+ * they are ignored. Borrows command, for the text. */
+void muster_take_signals (const char *command);
+
+/* Names a signal that all threads block on stderr, and ends the process by it; as the first process
+ * of a container, which a signal's default action doesn't end, with 128 + number. */
+void muster_end_by_signal (int number) G_GNUC_NORETURN;
 
 G_END_DECLS

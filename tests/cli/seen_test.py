@@ -103,7 +103,8 @@ def brings_the_cursor_back(model):
         os.kill(it.pid, number)
         code = it.end()
         check(code == -number, "ended by the signal", code)
-        check(it.seen.count(HIDE) == it.seen.count(SHOW) and it.seen.endswith(SHOW), "the cursor", it.seen)
+        check(it.seen.count(HIDE) == it.seen.count(SHOW) and it.seen.rindex(SHOW) > it.seen.rindex(HIDE), "the cursor", it.seen)
+        check(it.seen.endswith("muster wait: ended by %s\r\n" % number.name), "the signal's name", it.seen)
         check("  server     up\r\n" in it.seen, "no colour", it.seen)
 
 
