@@ -13,6 +13,7 @@ import weakref
 sys.path.insert(0, os.path.abspath(os.path.join(os.path.dirname(__file__), "../../python")))
 import case
 from case import FOREVER, GLib, Muster, MusterEngine
+from gi import _gi
 
 try:
     import numpy
@@ -357,6 +358,25 @@ class Monitored(case.TestCase):
             with self.assertRaises(type(failure)):
                 with self.open():
                     raise failure
+
+
+class Structs(case.TestCase):
+    def test_a_misspelled_field_is_refused(self):
+        for info in _gi.Repository.get_default().get_infos("Muster"):
+            if isinstance(info, _gi.StructInfo) and not info.is_gtype_struct():
+                cls = getattr(Muster, info.get_name())
+                made = cls.__new__(cls) if info.get_name() in ("Readiness", "Diagnosis", "SessionReport") else None
+                with self.subTest(struct=info.get_name()), self.assertRaisesRegex(AttributeError, "no attribute 'no_such_field'"):
+                    cls.__setattr__(made, "no_such_field", 1)
+
+    def test_the_error_names_what_is_near(self):
+        options = Muster.PrepareOptions()
+        for name, near in ("init_opp", "init_op"), ("max_wait", "max_wait_us"), ("set_savr", "set_saver"):
+            with self.assertRaises(AttributeError) as caught:
+                setattr(options, name, None)
+            self.assertEqual(str(caught.exception), "PrepareOptions has no attribute '%s'; did you mean '%s'?" % (name, near))
+        options.init_op = "init"
+        self.assertEqual(options.init_op, "init")
 
 
 class Asyncio(case.TestCase):

@@ -12,6 +12,7 @@ The raw names stay as they are. What is added:
 """
 import collections.abc
 import datetime
+import difflib
 import math
 import queue
 import threading
@@ -225,6 +226,19 @@ def _make_options(cls, new, fields):
     return options
 
 
+def _refuse_unknown(cls):
+    """A misspelled field of a struct is an error, not an attribute that nobody reads."""
+
+    def __setattr__(self, name, value):
+        if not name.startswith("_") and not hasattr(cls, name):
+            near = difflib.get_close_matches(name, [each for each in vars(cls) if not each.startswith("_")], 1)
+            way = "; did you mean '%s'?" % near[0] if near else ""
+            raise AttributeError("%s has no attribute '%s'%s" % (cls.__name__, name, way))
+        super(cls, self).__setattr__(name, value)
+
+    cls.__setattr__ = __setattr__
+
+
 def _options_class(cls, new):
     cls.__new__ = staticmethod(lambda cls, **fields: _make_options(cls, new, fields))
     cls.__init__ = lambda self, **fields: None
@@ -335,6 +349,8 @@ class _Namespace:
 
 def _adapt_class(info):
     cls = None
+    if isinstance(info, _gi.StructInfo):
+        _refuse_unknown(getattr(Muster, info.get_name()))
     for method in info.get_methods():
         if isinstance(info, _gi.StructInfo) and method.is_constructor() and method.get_name() == "new" and info.get_name().endswith("Options"):
             _options_class(getattr(Muster, info.get_name()), method)
