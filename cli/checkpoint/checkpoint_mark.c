@@ -8,6 +8,7 @@
 #include "cli/checkpoint/checkpoint_open.h"
 #include "cli/output/json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -135,8 +136,10 @@ parse_metric (const char *text, Metric *metric, GError **error)
 {
   const char *equals = strrchr (text, '=');
   char *end = NULL;
+  errno = 0;
   const double value = equals != NULL ? g_ascii_strtod (equals + 1, &end) : 0;
-  if (equals == NULL || end == equals + 1 || *end != '\0')
+  const gboolean is_too_large = errno == ERANGE && fabs (value) > 1;
+  if (equals == NULL || end == equals + 1 || *end != '\0' || is_too_large)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "invalid --metric '%s' (use NAME=VALUE, such as eval/accuracy=0.97)", text);
   g_autofree char *name = g_strndup (text, (gsize)(equals - text));

@@ -456,6 +456,15 @@ class CheckpointTest(unittest.TestCase):
         code, out, _ = run("prune", self.directory, "--keep=1", "--keep-every-steps=3")
         self.assertEqual((code, self.there()), (DONE, [4, 7, 9, 11]))
 
+    def test_refuses_a_value_that_no_number_holds(self):
+        self.copies([1])
+        for value in ("1e999", "-1e999", "0,5", ""):
+            code, _, err = run("mark", self.path("m-1"), "--metric=acc=" + value)
+            self.assertEqual(code, BAD_INPUT, value)
+            self.assertIn("invalid --metric 'acc=%s'" % value, err)
+        for value in ("1e-999", "inf", "nan", "1e308"):
+            self.assertEqual(run("mark", self.path("m-1"), "--metric=acc=" + value)[0], DONE, value)
+
     def test_prune_keeps_the_best(self):
         self.copies([1, 2, 3, 4])
         for step, value in ((1, "0.5"), (2, "0.97"), (3, "nan")):
