@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/state/checkpoint_removal.h"
+#include "checkpoint/state/checkpoint_removal_private.h"
 
 #include "checkpoint/format/bundle_place.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint.h"
 
-#include "checkpoint/state/checkpoint_removal.h"
+#include "checkpoint/state/checkpoint_removal_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/directory_lock.h"

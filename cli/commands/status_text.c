@@ -93,7 +93,8 @@ add_model_rows (MusterTable *table, const Muster__StatusResponse *status)
     const Muster__Announcement *model = status->models[i];
     if (status->n_models > 1) {
       g_autoptr (GString) text = g_string_new (NULL);
-      g_string_append_printf (text, "%s  %s", model->model, muster_status_state (status, model).word);
+      g_string_append_printf (text, "%s  %s", model->model,
+                              muster_status_state (status, model).word);
       append_step (text, model->step);
       muster_table_add (table, "  model", text->str, NULL);
     }

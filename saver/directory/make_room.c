@@ -3,7 +3,7 @@
 #include "checkpoint/format/bundle_place.h"
 #include "checkpoint/format/bundle_reader.h"
 #include "checkpoint/state/checkpoint_check.h"
-#include "checkpoint/state/checkpoint_removal.h"
+#include "checkpoint/state/checkpoint_removal_private.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/store/directory_lock.h"
 #include "saver/directory/free_space_private.h"
