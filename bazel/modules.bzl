@@ -14,7 +14,7 @@ MODULES = {
     "graph/meta_graph": ["base", "base/files", "graph/proto", "graph", "graph/text"],
     "checkpoint/proto": [],
     "checkpoint/store": ["base"],
-    "checkpoint/s3": ["base", "checkpoint/store"],
+    "checkpoint/s3": ["base", "base/files", "checkpoint/store"],
     "checkpoint/stores": ["base", "checkpoint/store", "checkpoint/s3"],
     "checkpoint/format": ["base", "graph", "checkpoint/proto", "checkpoint/store", "checkpoint/stores"],
     "checkpoint/state": ["base", "graph/text", "checkpoint/proto", "checkpoint/store", "checkpoint/stores", "checkpoint/format"],

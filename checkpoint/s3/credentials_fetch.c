@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/files/read_file.h"
 #include "base/json_text.h"
+#include "base/safe_text.h"
 #include "checkpoint/s3/credentials_private.h"
 #include "checkpoint/s3/s3_failure.h"
 #include "checkpoint/s3/s3_uri.h"
@@ -75,12 +77,12 @@ ask (const char *what, const MusterHttpRequest *request, const MusterS3Bound *bo
 static char *
 read_token (const char *path, GError **error)
 {
+  const MusterFile file = {path, "the token file", TOKEN_MAX, FALSE};
   g_autofree char *text = NULL;
-  gsize size;
-  if (!g_file_get_contents (path, &text, &size, error))
+  if (!muster_file_read (&file, &text, NULL, error))
     return NULL;
   g_strstrip (text);
-  if (size <= TOKEN_MAX && strlen (text) > 0 && strpbrk (text, "\r\n") == NULL)
+  if (muster_is_secret (text, strlen (text)))
     return g_steal_pointer (&text);
   muster_fail (error, MUSTER_ERROR_UNAUTHENTICATED, "'%s' holds no token", path);
   return NULL;

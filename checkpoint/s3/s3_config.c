@@ -2,6 +2,7 @@
 #include "checkpoint/s3/s3_config.h"
 
 #include "base/error.h"
+#include "base/files/read_file.h"
 #include "checkpoint/s3/ini.h"
 #include "checkpoint/s3/s3_uri.h"
 
@@ -53,9 +54,10 @@ read_file (const char *variable, const char *name, const char *section, GHashTab
 {
   g_autofree char *standard = g_build_filename (g_get_home_dir (), ".aws", name, NULL);
   const char *path = FIRST (muster_s3_env (variable), standard);
+  const MusterFile file = {path, NULL, FILE_MAX, FALSE};
   g_autofree char *text = NULL;
   gsize size;
-  return g_file_get_contents (path, &text, &size, NULL) && size <= FILE_MAX &&
+  return muster_file_read (&file, &text, &size, NULL) &&
          muster_ini_read (text, size, section, settings);
 }
 
