@@ -4,7 +4,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "base/json_text.h"
+#include "base/files/json_text.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/json_text.h"
+#include "base/files/json_text.h"
 #include "rpc/address.h"
 #include "session/cluster/cluster_spec_private.h"
 
