@@ -59,6 +59,8 @@ muster_error_to_wire (const GError *error)
   if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NO_SPACE) ||
       g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC))
     return MUSTER_ERROR_RESOURCE_EXHAUSTED;
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE))
+    return MUSTER_ERROR_DEADLINE_EXCEEDED;
   return MUSTER_ERROR_UNKNOWN;
 }
 

@@ -31,6 +31,8 @@ muster_failure_name (MusterFailure failure)
 MusterFailure
 muster_failure_of (const GError *error)
 {
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE))
+    return MUSTER_FAILURE_UNREACHABLE;
   if (error == NULL || error->domain != MUSTER_ERROR)
     return MUSTER_FAILURE_MISTAKE;
 

@@ -5,6 +5,7 @@
 #include "checkpoint/format/bundle_publish.h"
 #include "checkpoint/format/bundle_writer.h"
 #include "checkpoint/store/alive_mark.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 #include "graph/graph_nodes.h"
 #include "saver/probe_private.h"
@@ -335,6 +336,20 @@ discard_quietly (Save *self)
   self->is_written = FALSE;
 }
 
+/* A master that didn't write in time has given its store up, which it tells in that code, since no
+ * other neither says that the session is lost nor that the directory can't be used. */
+static gboolean
+judge_writing (const Save *self, gboolean is_written, GError *failure, GError **error)
+{
+  if (is_written)
+    return TRUE;
+  if (muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
+      muster_clock_now_us (self->saver->clock) < self->deadline_us)
+    muster_storage_failure_set_outage (failure);
+  g_propagate_error (error, failure);
+  return FALSE;
+}
+
 /* Runs the save op with the prefix fed: its tensor depends on the files being there. */
 static gboolean
 run_save (const Save *self, const char *path, GError **error)
@@ -353,7 +368,10 @@ run_save (const Save *self, const char *path, GError **error)
                      .targets = &save_tensor,
                      .n_targets = is_tensor ? 0 : 1,
                      .deadline_us = self->deadline_us};
-  return muster_session_run (self->session, &step, &written, NULL, self->cancellable, error);
+  GError *failure = NULL;
+  const gboolean is_written =
+      muster_session_run (self->session, &step, &written, NULL, self->cancellable, &failure);
+  return judge_writing (self, is_written, failure, error);
 }
 
 /* What the master holds, and what lies outside the graph beside it: two parts of one checkpoint. */

@@ -378,7 +378,7 @@ is_from_outside (MusterTrainingHook *self, const GError *failure)
 {
   return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
          muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
-         muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+         muster_failure_of (failure) == MUSTER_FAILURE_UNREACHABLE ||
          muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
          muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
          (self->lease != NULL && !muster_lease_check (self->lease, NULL));

@@ -317,12 +317,28 @@ run (const Parts *self, MusterMonitoredSession *session, GError **error)
   return TRUE;
 }
 
+/* What looks at the store before there is a session, by operations that take no cancellable, ends
+ * with a preemption too. */
+static MusterMonitoredSession *
+begin (Parts *self, MusterTrained *trained, GCancellable *cancellable, GError **error)
+{
+  MusterPreemption *preemption = self->training->preemption;
+
+  if (preemption != NULL)
+    g_cancellable_push_current (muster_preemption_cancellable (preemption));
+  MusterMonitoredSession *session =
+      assemble (self, trained, error) ? open_session (self, cancellable, error) : NULL;
+  if (preemption != NULL)
+    g_cancellable_pop_current (muster_preemption_cancellable (preemption));
+  return session;
+}
+
 /* The end of a training isn't repeated in another session, as a step is. */
 static gboolean
 is_lost (const GError *failure)
 {
-  const MusterFailure class = muster_failure_of (failure);
-  return class == MUSTER_FAILURE_UNREACHABLE || class == MUSTER_FAILURE_LOST_SESSION;
+  return muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+         muster_error_is (failure, MUSTER_ERROR_ABORTED);
 }
 
 static gboolean
@@ -332,9 +348,7 @@ train (const MusterTraining *training, MusterElastic *elastic, MusterTrained *tr
   g_auto (Parts) parts = {.training = training, .elastic = elastic};
   g_autoptr (GError) failure = NULL;
 
-  if (!assemble (&parts, trained, error))
-    return FALSE;
-  g_autoptr (MusterMonitoredSession) session = open_session (&parts, cancellable, error);
+  g_autoptr (MusterMonitoredSession) session = begin (&parts, trained, cancellable, error);
   if (session == NULL) {
     *end = (MusterRoundEnd){.is_replaced = trained->report.outcome == MUSTER_OUTCOME_FENCED};
     return FALSE;

@@ -63,6 +63,20 @@ muster_storage_is_file_path (const char *path)
 }
 
 static gboolean
+done (gboolean is_done, GError **error)
+{
+  if (!is_done && error != NULL && muster_error_is (*error, MUSTER_ERROR_UNAVAILABLE))
+    muster_storage_failure_set_outage (*error);
+  return is_done;
+}
+
+static gpointer
+got (gpointer result, GError **error)
+{
+  return done (result != NULL, error) ? result : NULL;
+}
+
+static gboolean
 check (MusterStorage *self, const char *path, GError **error)
 {
   return muster_storage_check_path (self, "path", path, error);
@@ -72,8 +86,9 @@ MusterStorageFile *
 muster_storage_create (MusterStorage *self, const char *path, GError **error)
 {
   muster_require (error, NULL, self, path);
-  return check (self, path, error) ? MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error)
-                                   : NULL;
+  return check (self, path, error)
+             ? got (MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error), error)
+             : NULL;
 }
 
 gboolean
@@ -81,7 +96,8 @@ muster_storage_reserve (MusterStorage *self, MusterStorageFile *file, guint64 si
 {
   muster_require (error, FALSE, self, file);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
-  return iface->reserve == NULL || size == 0 || iface->reserve (self, file, size, error);
+  return iface->reserve == NULL || size == 0 ||
+         done (iface->reserve (self, file, size, error), error);
 }
 
 gboolean
@@ -90,21 +106,22 @@ muster_storage_append (MusterStorage *self, MusterStorageFile *file, const void 
 {
   muster_require (error, FALSE, self, file);
   muster_require_array (error, FALSE, data, size);
-  return size == 0 || MUSTER_STORAGE_GET_IFACE (self)->append (self, file, data, size, error);
+  return size == 0 ||
+         done (MUSTER_STORAGE_GET_IFACE (self)->append (self, file, data, size, error), error);
 }
 
 gboolean
 muster_storage_sync (MusterStorage *self, MusterStorageFile *file, GError **error)
 {
   muster_require (error, FALSE, self, file);
-  return MUSTER_STORAGE_GET_IFACE (self)->sync (self, file, error);
+  return done (MUSTER_STORAGE_GET_IFACE (self)->sync (self, file, error), error);
 }
 
 gboolean
 muster_storage_close (MusterStorage *self, MusterStorageFile *file, GError **error)
 {
   muster_require (error, FALSE, self, file);
-  return MUSTER_STORAGE_GET_IFACE (self)->close (self, file, error);
+  return done (MUSTER_STORAGE_GET_IFACE (self)->close (self, file, error), error);
 }
 
 void
@@ -122,8 +139,9 @@ MusterStorageInput *
 muster_storage_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
 {
   muster_require (error, NULL, self, path, size);
-  return check (self, path, error) ? MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error)
-                                   : NULL;
+  return check (self, path, error)
+             ? got (MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error), error)
+             : NULL;
 }
 
 gssize
@@ -131,7 +149,10 @@ muster_storage_read_at (MusterStorage *self, MusterStorageInput *input, guint64 
                         void *buffer, gsize size, GError **error)
 {
   muster_require (error, -1, self, input, buffer);
-  return MUSTER_STORAGE_GET_IFACE (self)->read_at (self, input, offset, buffer, size, error);
+  const gssize n =
+      MUSTER_STORAGE_GET_IFACE (self)->read_at (self, input, offset, buffer, size, error);
+  (void)done (n >= 0, error);
+  return n;
 }
 
 GBytes *
@@ -198,14 +219,15 @@ muster_storage_rename (MusterStorage *self, const char *from, const char *to, GE
 {
   muster_require (error, FALSE, self, from, to);
   return check (self, from, error) && check (self, to, error) &&
-         MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error);
+         done (MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error), error);
 }
 
 gboolean
 muster_storage_remove (MusterStorage *self, const char *path, GError **error)
 {
   muster_require (error, FALSE, self, path);
-  return check (self, path, error) && MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error);
+  return check (self, path, error) &&
+         done (MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error), error);
 }
 
 char **
@@ -213,7 +235,7 @@ muster_storage_list (MusterStorage *self, const char *directory, GError **error)
 {
   muster_require (error, NULL, self, directory);
   return check (self, directory, error)
-             ? MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error)
+             ? got (MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error), error)
              : NULL;
 }
 
@@ -222,7 +244,7 @@ muster_storage_sync_directory (MusterStorage *self, const char *directory, GErro
 {
   muster_require (error, FALSE, self, directory);
   return check (self, directory, error) &&
-         MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error);
+         done (MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error), error);
 }
 
 gboolean
@@ -230,7 +252,7 @@ muster_storage_stat (MusterStorage *self, const char *path, MusterStorageInfo *i
 {
   muster_require (error, FALSE, self, path, info);
   return check (self, path, error) &&
-         MUSTER_STORAGE_GET_IFACE (self)->stat (self, path, info, error);
+         done (MUSTER_STORAGE_GET_IFACE (self)->stat (self, path, info, error), error);
 }
 
 gboolean
@@ -239,7 +261,8 @@ muster_storage_make_directory (MusterStorage *self, const char *directory, GErro
   muster_require (error, FALSE, self, directory);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   return check (self, directory, error) &&
-         (iface->make_directory == NULL || iface->make_directory (self, directory, error));
+         (iface->make_directory == NULL ||
+          done (iface->make_directory (self, directory, error), error));
 }
 
 gboolean
@@ -250,7 +273,8 @@ muster_storage_free_space (MusterStorage *self, const char *directory, guint64 *
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   *bytes = G_MAXUINT64;
   return check (self, directory, error) &&
-         (iface->free_space == NULL || iface->free_space (self, directory, bytes, error));
+         (iface->free_space == NULL ||
+          done (iface->free_space (self, directory, bytes, error), error));
 }
 
 /* The lock of a store without locks. */
@@ -264,7 +288,7 @@ muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode,
   if (!check (self, path, error))
     return NULL;
   return iface->lock == NULL ? (MusterStorageLock *)&no_lock
-                             : iface->lock (self, path, mode, error);
+                             : got (iface->lock (self, path, mode, error), error);
 }
 
 void
@@ -360,7 +384,8 @@ muster_storage_copy (MusterStorage *self, const char *from, const char *to, GErr
   if (!check (self, from, error) || !check (self, to, error))
     return FALSE;
   const gboolean copies = iface->copy != NULL && !muster_storage_can_rename (self, to);
-  if (copies ? iface->copy (self, from, to, error) : copy_through_here (self, from, to, error))
+  if (copies ? done (iface->copy (self, from, to, error), error)
+             : copy_through_here (self, from, to, error))
     return TRUE;
   g_prefix_error (error, "Copying '%s' to '%s': ", from, to);
   return FALSE;
@@ -379,7 +404,7 @@ muster_storage_read_versioned (MusterStorage *self, const char *path, char **ver
   if (!check (self, path, error))
     return NULL;
   GBytes *bytes = iface->read_versioned (self, path, version, &why);
-  if (bytes != NULL)
+  if (got (bytes, &why) != NULL)
     return bytes;
   g_free (*version);
   *version = muster_storage_failure_is_absent (why) ? g_strdup ("") : NULL;
@@ -402,7 +427,7 @@ muster_storage_replace (MusterStorage *self, const char *path, const void *data,
   const gboolean is_replaced =
       muster_storage_can_rename (self, path)
           ? muster_storage_publish (self, path, data, size, error)
-          : iface->replace (self, path, data, size, version, new_version, error);
+          : done (iface->replace (self, path, data, size, version, new_version, error), error);
   if (!is_replaced)
     g_clear_pointer (new_version, g_free);
   g_free (unused);
@@ -415,7 +440,7 @@ muster_storage_sweep (MusterStorage *self, const char *directory, gint64 before_
   muster_require (error, FALSE, self, directory);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   return check (self, directory, error) &&
-         (iface->sweep == NULL || iface->sweep (self, directory, before_us, error));
+         (iface->sweep == NULL || done (iface->sweep (self, directory, before_us, error), error));
 }
 
 MusterStorage *
@@ -429,22 +454,23 @@ muster_storage_bound (MusterStorage *self, gint64 deadline_us, MusterClock *cloc
 }
 
 static MusterStorage *
-bound_for (MusterStorage *self, gint64 time_us, MusterClock *clock)
+bound_for (MusterStorage *self, gint64 time_us, MusterClock *clock, GCancellable *cancellable)
 {
   return muster_storage_bound (self, muster_deadline_after (muster_clock_now_us (clock), time_us),
-                               clock, NULL);
+                               clock, cancellable);
 }
 
 MusterStorage *
 muster_storage_bound_to_default (MusterStorage *self, MusterClock *clock)
 {
-  return bound_for (self, DEFAULT_US, clock != NULL ? clock : muster_system_clock ());
+  return bound_for (self, DEFAULT_US, clock != NULL ? clock : muster_system_clock (),
+                    g_cancellable_get_current ());
 }
 
 MusterStorage *
 muster_storage_for_cleanup (MusterStorage *self)
 {
-  return bound_for (self, QUIETLY_US, muster_system_clock ());
+  return bound_for (self, QUIETLY_US, muster_system_clock (), NULL);
 }
 
 void

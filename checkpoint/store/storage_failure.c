@@ -3,6 +3,13 @@
 
 #include "base/error.h"
 
+void
+muster_storage_failure_set_outage (GError *failure)
+{
+  failure->domain = G_IO_ERROR;
+  failure->code = G_IO_ERROR_HOST_UNREACHABLE;
+}
+
 gboolean
 muster_storage_failure_is_absent (const GError *failure)
 {

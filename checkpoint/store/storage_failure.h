@@ -7,6 +7,10 @@ G_BEGIN_DECLS
 
 /* Classifies a store's error. */
 
+/* Makes an error that is UNAVAILABLE or ABORTED, which from a master say that a session is lost,
+ * one of a store that can't be reached for now: G_IO_ERROR_HOST_UNREACHABLE. */
+void muster_storage_failure_set_outage (GError *failure);
+
 /* TRUE if the file doesn't exist. */
 gboolean muster_storage_failure_is_absent (const GError *failure);
 

@@ -11,8 +11,8 @@ G_BEGIN_DECLS
 gboolean muster_storage_write_synced (MusterStorage *self, const char *path, const void *data,
                                       gsize size, GError **error);
 
-/* The store for an operation that takes no deadline: bound to a minute (transfer full). clock
- * (nullable): as muster_storage_bound (). */
+/* The store for an operation that takes no deadline: bound to a minute, and to the thread's
+ * g_cancellable_get_current () (transfer full). clock (nullable): as muster_storage_bound (). */
 MusterStorage *muster_storage_bound_to_default (MusterStorage *self, MusterClock *clock);
 
 /* The store for what is tidied up after a failure (transfer full): what is cancelled or late has a

@@ -13,10 +13,11 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* The time after the grace at which the process ends in any case. */
-#define OVERDUE_SECONDS 5
+#define OVERDUE_US (500 * MUSTER_MILLISECOND)
 
 /* The loss to report: the one given, or the first of the graph's collection, or NULL. */
 static gboolean
@@ -141,11 +142,11 @@ static void
 bound_grace (gint64 grace_us)
 {
   const struct sigaction late = {.sa_handler = end_preempted};
-  const gint64 seconds = grace_us / MUSTER_SECOND + OVERDUE_SECONDS;
-  if (seconds > G_MAXINT)
-    return;
+  const gint64 late_us = muster_deadline_after (grace_us, OVERDUE_US);
+  const struct itimerval timer = {
+      .it_value = {.tv_sec = late_us / MUSTER_SECOND, .tv_usec = late_us % MUSTER_SECOND}};
   sigaction (SIGALRM, &late, NULL);
-  alarm ((guint)seconds);
+  (void)setitimer (ITIMER_REAL, &timer, NULL);
 }
 
 static gboolean

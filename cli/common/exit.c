@@ -29,6 +29,8 @@ muster_cli_exit_of (const GError *error)
 {
   if (is_failing_disk (error))
     return MUSTER_EXIT_FAILED;
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE))
+    return MUSTER_EXIT_NO_ANSWER;
   if (error->domain == G_OPTION_ERROR || error->domain == G_FILE_ERROR ||
       error->domain == G_KEY_FILE_ERROR)
     return MUSTER_EXIT_BAD_INPUT;

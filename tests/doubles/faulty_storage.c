@@ -58,6 +58,8 @@ passes (MusterStorage *storage, const char *path, GError **error)
 
   if (fault == MUSTER_FAULT_BROKEN)
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_IO, "'%s': Input/output error", path);
+  else if (fault == MUSTER_FAULT_AWAY)
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "'%s': no connection", path);
   else if (fault == MUSTER_FAULT_ABSENT)
     g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "'%s': No such file", path);
   else
@@ -93,6 +95,8 @@ fits (MusterStorage *storage, MusterStorageFile *file, GError **error)
     g_set_error_literal (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "could not write: no space left");
   else if (fault == MUSTER_FAULT_EXHAUSTED)
     g_set_error_literal (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, "quota exceeded");
+  else if (fault == MUSTER_FAULT_AWAY)
+    muster_fail (error, MUSTER_ERROR_UNAVAILABLE, "the connection was lost");
   else if (fault == MUSTER_FAULT_BROKEN)
     g_set_error_literal (error, G_FILE_ERROR, G_FILE_ERROR_IO, "could not write: I/O error");
   else

@@ -17,6 +17,7 @@ typedef enum {
   MUSTER_FAULT_FILLS_UP,  /* data can't be written, though a check tells of space */
   MUSTER_FAULT_EXHAUSTED, /* the same, in a master's words: RESOURCE_EXHAUSTED */
   MUSTER_FAULT_BROKEN,    /* whatever is asked fails: an input/output error */
+  MUSTER_FAULT_AWAY,      /* nothing answers, as an object store says it: UNAVAILABLE */
   MUSTER_FAULT_ABSENT,    /* no file is there, as on a host that doesn't share the directory */
   MUSTER_FAULT_HANGS,     /* whoever opens, lists or looks at a file waits until this ends, a minute
                              at most */

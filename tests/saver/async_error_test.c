@@ -44,13 +44,13 @@ MUSTER_TEST (AsyncError, is_reported_by_sync_once_and_stays_readable)
   MUSTER_EXPECT_NULL (muster_async_saver_last_failure (f.async));
   g_autoptr (MusterSaveTicket) failed = async_save (&f, 1, &error);
   MUSTER_EXPECT_FALSE (async_sync (&f, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
   g_clear_error (&error);
   MUSTER_EXPECT_TRUE (async_sync (&f, &error));
 
   MUSTER_EXPECT_NO_ERROR (error);
   g_autoptr (GError) last = muster_async_saver_last_failure (f.async);
-  MUSTER_EXPECT_ERROR (last, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_ERROR (last, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
   g_auto (MusterSaveStatus) status = MUSTER_SAVE_STATUS_INIT;
   muster_async_saver_status (f.async, &status);
   MUSTER_EXPECT_EQ (status.step[MUSTER_SAVE_STAGED], 1);
@@ -72,7 +72,7 @@ MUSTER_TEST (AsyncError, is_left_alone_by_restore)
   MUSTER_EXPECT_TRUE (muster_async_saver_read (f.async, prefix, async_soon (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);
   MUSTER_EXPECT_FALSE (async_sync (&f, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
 }
 
 MUSTER_TEST (AsyncError, is_reported_by_shutdown)
@@ -83,7 +83,7 @@ MUSTER_TEST (AsyncError, is_reported_by_shutdown)
   g_autoptr (MusterSaveTicket) failed = async_save (&f, 1, &error);
 
   MUSTER_EXPECT_FALSE (muster_async_saver_shutdown (f.async, async_soon (), NULL, &error));
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE);
+  MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
   g_clear_error (&error);
   MUSTER_EXPECT_TRUE (muster_async_saver_shutdown (f.async, async_soon (), NULL, &error));
   MUSTER_EXPECT_NO_ERROR (error);

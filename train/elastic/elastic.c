@@ -155,12 +155,13 @@ static gboolean
 is_passing (const GError *failure)
 {
   static const MusterError codes[] = {MUSTER_ERROR_CANCELLED, MUSTER_ERROR_DEADLINE_EXCEEDED,
-                                      MUSTER_ERROR_ABORTED, MUSTER_ERROR_UNAVAILABLE};
+                                      MUSTER_ERROR_ABORTED};
 
   for (gsize i = 0; i < G_N_ELEMENTS (codes); i++)
     if (muster_error_is (failure, codes[i]))
       return TRUE;
-  return failure == NULL || g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  return failure == NULL || muster_failure_of (failure) == MUSTER_FAILURE_UNREACHABLE ||
+         g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
 gboolean

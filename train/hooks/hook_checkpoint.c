@@ -3,7 +3,9 @@
 #include "base/cancel_link.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "checkpoint/store/storage_failure.h"
 #include "checkpoint/stores/default_storage.h"
+#include "ready/backoff.h"
 #include "session/manager.h"
 #include "train/hooks/hook_checkpoint_private.h"
 #include "train/hooks/saved_goodput_private.h"
@@ -12,6 +14,12 @@
 
 #define NAME               "CheckpointSaverHook"
 #define REPORT_FAILURES_US (10 * MUSTER_SECOND)
+#define ASK_SESSION_US     (5 * MUSTER_SECOND)
+
+/* How long the save at the end of a job is repeated for a store that can't be reached, and how
+ * often. */
+#define LAST_SAVE_US (10 * 60 * MUSTER_SECOND)
+#define REPEAT_US    (5 * MUSTER_SECOND)
 
 G_DEFINE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER_TYPE_HOOK)
 
@@ -58,6 +66,13 @@ note_durable (MusterCheckpointSaverHook *self, guint tier, gint64 step, char *pr
   self->durable_step = step;
 }
 
+static gboolean
+is_of_session (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
+         muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE);
+}
+
 /* A disk that fails may do so at each step: the first failure is reported, then the others from
  * time to time. */
 static void
@@ -82,10 +97,30 @@ report_failure (MusterCheckpointSaverHook *self, gint64 step, guint n_in_a_row)
   muster_saver_listeners_failed (self->listeners, &failed);
 }
 
+/* Only the session itself tells that it is lost: a save fails with the same codes if the master's
+ * store does, as TensorFlow's do, or a parameter server. Otherwise the failure is the store's. */
+static gboolean
+is_session_lost (const MusterSaveCall *call, GError *failure)
+{
+  if (!is_of_session (failure))
+    return FALSE;
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  const MusterStep nothing = {
+      .deadline_us = MIN (call->deadline_us, muster_deadline_after (now_us, ASK_SESSION_US))};
+  g_autoptr (GError) own = NULL;
+
+  if (call->session == NULL ||
+      (!muster_session_run (call->session, &nothing, NULL, NULL, call->cancellable, &own) &&
+       (is_of_session (own) || muster_error_is (own, MUSTER_ERROR_DEADLINE_EXCEEDED))))
+    return TRUE;
+  muster_storage_failure_set_outage (failure);
+  return FALSE;
+}
+
 /* A lost lease isn't a failed save: another chief continues the training. */
 static gboolean
-judge_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, guint *n_in_a_row,
-               GError **error)
+judge_failure (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError *failure,
+               gint64 step, guint *n_in_a_row, GError **error)
 {
   g_clear_error (&self->last_failure);
   self->last_failure = failure;
@@ -93,8 +128,7 @@ judge_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, gu
   (*n_in_a_row)++;
   gboolean is_fatal =
       muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) ||
-      muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
-      muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+      is_session_lost (call, failure) ||
       (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) && !is_preempted (self)) ||
       (self->most_failures > 0 && *n_in_a_row >= self->most_failures);
   if (is_fatal) {
@@ -108,20 +142,21 @@ judge_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step, gu
 }
 
 gboolean
-muster_checkpoint_hook_note_failure (MusterCheckpointSaverHook *self, GError *failure, gint64 step,
-                                     GError **error)
+muster_checkpoint_hook_note_failure (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
+                                     GError *failure, gint64 step, GError **error)
 {
-  return judge_failure (self, failure, step, &self->n_failures_in_a_row, error);
+  return judge_failure (self, call, failure, step, &self->n_failures_in_a_row, error);
 }
 
 /* Handles a save that was skipped for lack of space. If somebody listens, it is no failure. */
 static gboolean
-note_skipped (MusterCheckpointSaverHook *self, const MusterSaved *saved, GError **error)
+note_skipped (MusterCheckpointSaverHook *self, const MusterSaveCall *call, const MusterSaved *saved,
+              GError **error)
 {
   if (muster_saver_listeners_saved (self->listeners, saved))
     return TRUE;
   return muster_checkpoint_hook_note_failure (
-      self, g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
+      self, call, g_error_new_literal (MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED, saved->why),
       saved->step, error);
 }
 
@@ -154,7 +189,7 @@ conclude (MusterCheckpointSaverHook *self, const MusterSaveCall *call, const Mus
           gboolean *wants_stop, GError **error)
 {
   if (saved->skipped)
-    return note_skipped (self, saved, error);
+    return note_skipped (self, call, saved, error);
   self->n_failures_in_a_row = 0;
   note_durable (self, saved->tier, saved->step, g_strdup (saved->prefix));
   muster_tier_cadence_note_saved (&self->cadence);
@@ -198,7 +233,7 @@ save_blocking (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint
   gboolean is_done = write_checkpoint (self, call, step, due, &saved, &failure);
   trigger (self, due, step);
   return is_done ? conclude (self, call, &saved, wants_stop, error)
-                 : muster_checkpoint_hook_note_failure (self, failure, step, error);
+                 : muster_checkpoint_hook_note_failure (self, call, failure, step, error);
 }
 
 /* --- in the background --- */
@@ -212,8 +247,8 @@ muster_checkpoint_hook_collect (MusterCheckpointSaverHook *self, const MusterSav
       muster_background_save_take_ended (&self->background, call, &failure);
 
   if (failure != NULL)
-    return muster_checkpoint_hook_note_failure (self, failure, muster_save_ticket_step (ticket),
-                                                error);
+    return muster_checkpoint_hook_note_failure (self, call, failure,
+                                                muster_save_ticket_step (ticket), error);
   if (ticket == NULL)
     return TRUE;
   const MusterSaved *saved = muster_save_ticket_saved (ticket);
@@ -236,12 +271,13 @@ abandon_save (MusterCheckpointSaverHook *self, const MusterSaveCall bounded)
 
 /* Handles a copy that has ended. */
 static gboolean
-note_copied (MusterCheckpointSaverHook *self, const MusterTierCopied *copied, GError **error)
+note_copied (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
+             const MusterTierCopied *copied, GError **error)
 {
   if (copied->why != NULL) {
     const MusterSaved skipped = {
         .step = copied->step, .tier = copied->tier, .skipped = TRUE, .why = copied->why};
-    return note_skipped (self, &skipped, error);
+    return note_skipped (self, call, &skipped, error);
   }
   if (copied->tier == self->cadence.n) {
     if (self->preemption != NULL)
@@ -256,13 +292,7 @@ note_copied (MusterCheckpointSaverHook *self, const MusterTierCopied *copied, GE
 }
 
 static gboolean
-note_failed_copy (MusterCheckpointSaverHook *self, GError *failure, gint64 step, GError **error)
-{
-  return judge_failure (self, failure, step, &self->n_failed_copies_in_a_row, error);
-}
-
-static gboolean
-collect_copies (MusterCheckpointSaverHook *self, GError **error)
+collect_copies (MusterCheckpointSaverHook *self, const MusterSaveCall *call, GError **error)
 {
   gint64 step = -1;
 
@@ -272,19 +302,21 @@ collect_copies (MusterCheckpointSaverHook *self, GError **error)
     g_auto (MusterTierCopied) copied = {0};
     if (!muster_saver_take_copied (self->saver, &copied))
       break;
-    if (!note_copied (self, &copied, error))
+    if (!note_copied (self, call, &copied, error))
       return FALSE;
   }
   GError *failure = muster_saver_take_copy_failure (self->saver, &step);
-  return failure == NULL || note_failed_copy (self, failure, step, error);
+  return failure == NULL ||
+         judge_failure (self, call, failure, step, &self->n_failed_copies_in_a_row, error);
 }
 
 gboolean
-muster_checkpoint_hook_end_copies (MusterCheckpointSaverHook *self, GError **error)
+muster_checkpoint_hook_end_copies (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
+                                   GError **error)
 {
   if (self->cadence.n > 0)
     muster_saver_cancel_copies (self->saver);
-  return collect_copies (self, error);
+  return collect_copies (self, call, error);
 }
 
 static gboolean
@@ -301,7 +333,7 @@ save_in_background (MusterCheckpointSaverHook *self, const MusterSaveCall *call,
   }
   trigger (self, due, step);
   return is_started ? muster_checkpoint_hook_collect (self, call, wants_stop, error)
-                    : muster_checkpoint_hook_note_failure (self, failure, step, error);
+                    : muster_checkpoint_hook_note_failure (self, call, failure, step, error);
 }
 
 /* --- either way --- */
@@ -400,7 +432,7 @@ checkpoint_after_create (MusterHook *hook, MusterSession *session,
   gint64 step = muster_read_global_step (session, self->scaffold, deadline_us, cancellable, error);
 
   if (step < 0 || !write_graphs (self, step, error) || !begin_run (self, &call, error) ||
-      !collect_copies (self, error) ||
+      !collect_copies (self, &call, error) ||
       !(self->is_blocking ||
         muster_background_save_open (&self->background, self->saver, session, error)))
     return FALSE;
@@ -464,7 +496,7 @@ checkpoint_after_run (MusterHook *hook, MusterRunContext *context, GError **erro
   muster_tier_cadence_copy_restored (&self->cadence, self->directory);
   if (!muster_hook_metric_take (&self->metric, self->saver, context, error) ||
       !muster_checkpoint_hook_collect (self, &call, &wants_stop, error) ||
-      !collect_copies (self, error))
+      !collect_copies (self, &call, error))
     return FALSE;
   const gboolean drains =
       muster_drain_watch_is_due (&self->drain, &until_us) && !is_preempted (self);
@@ -493,6 +525,35 @@ save_preempted (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gin
   return FALSE;
 }
 
+/* FALSE if the last save isn't to be repeated: what it lacks isn't time, or there is none left. */
+static gboolean
+may_repeat (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 until_us)
+{
+  const gint64 next_us = muster_deadline_after (muster_clock_now_us (self->clock), REPEAT_US);
+
+  if (self->n_failures_in_a_row == 0 || is_preempted (self) || next_us >= until_us ||
+      muster_failure_of (self->last_failure) != MUSTER_FAILURE_UNREACHABLE)
+    return FALSE;
+  (void)muster_clock_wait_until (self->clock, next_us, call->cancellable, NULL);
+  return TRUE; /* a preemption's save ends at once if its time is over */
+}
+
+/* What a local master holds is nowhere else: a store that can't be reached is waited for. */
+static gboolean
+save_until_there (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step,
+                  GError **error)
+{
+  const gint64 now_us = muster_clock_now_us (self->clock);
+  const gint64 until_us = MIN (call->deadline_us, muster_deadline_after (now_us, LAST_SAVE_US));
+
+  do {
+    if (!(is_preempted (self) ? save_preempted (self, call, step, error)
+                              : save_blocking (self, call, step, 0, NULL, error)))
+      return FALSE;
+  } while (may_repeat (self, call, until_us));
+  return TRUE;
+}
+
 static gboolean
 save_last (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 step, GError **error)
 {
@@ -504,8 +565,7 @@ save_last (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64 s
   self->failure_due_us = 0; /* its failure is reported in any case */
   muster_saver_listeners_before_save (self->listeners, call->session, step, call->deadline_us,
                                       call->cancellable);
-  return is_preempted (self) ? save_preempted (self, call, step, error)
-                             : save_blocking (self, call, step, 0, NULL, error);
+  return save_until_there (self, call, step, error);
 }
 
 /* Waits for the background save at the end. If a preemption leaves no time for it, the preemption's
@@ -548,7 +608,8 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   self->chosen.share = 0; /* no more saves beside the training */
   muster_saved_goodput_note (self->meter, self->saver, MUSTER_RUN_UNENDED);
   if (step < 0 || !end_background (self, &call, error) ||
-      !muster_checkpoint_hook_end_copies (self, error) || !save_last (self, &call, step, error)) {
+      !muster_checkpoint_hook_end_copies (self, &call, error) ||
+      !save_last (self, &call, step, error)) {
     abandon_save (self, muster_background_save_bound (&self->background, &call));
     return FALSE;
   }

@@ -24,7 +24,7 @@ save_to_bottom (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gin
   if (!muster_checkpoint_hook_save (self, call, at, 0, wants_stop, error))
     return FALSE;
   if (!muster_background_save_wait (&self->background, call, &failure))
-    return muster_checkpoint_hook_note_failure (self, g_steal_pointer (&failure), at, error);
+    return muster_checkpoint_hook_note_failure (self, call, g_steal_pointer (&failure), at, error);
   if (!muster_checkpoint_hook_collect (self, call, wants_stop, error))
     return FALSE;
   if (self->bottom_step >= 0)
@@ -42,11 +42,11 @@ save_and_hold (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint
   g_autoptr (GError) failure = NULL;
 
   if (!muster_background_save_wait (&self->background, call, &failure) &&
-      !muster_checkpoint_hook_note_failure (self, g_steal_pointer (&failure), self->durable_step,
-                                            error))
+      !muster_checkpoint_hook_note_failure (self, call, g_steal_pointer (&failure),
+                                            self->durable_step, error))
     return FALSE;
   if (!muster_checkpoint_hook_collect (self, call, wants_stop, error) ||
-      !muster_checkpoint_hook_end_copies (self, error))
+      !muster_checkpoint_hook_end_copies (self, call, error))
     return FALSE;
   muster_saver_keep_cut (self->saver, TRUE);
   while (*step < 0 && !is_preempted (self)) {

@@ -63,11 +63,13 @@ gboolean muster_checkpoint_hook_collect (MusterCheckpointSaverHook *self,
                                          const MusterSaveCall *call, gboolean *wants_stop,
                                          GError **error);
 /* Handles a save of step that has failed. Takes failure. */
-gboolean muster_checkpoint_hook_note_failure (MusterCheckpointSaverHook *self, GError *failure,
+gboolean muster_checkpoint_hook_note_failure (MusterCheckpointSaverHook *self,
+                                              const MusterSaveCall *call, GError *failure,
                                               gint64 step, GError **error);
 /* A save to the directory itself follows, so no copy is needed any more, and none may take its
  * time. */
-gboolean muster_checkpoint_hook_end_copies (MusterCheckpointSaverHook *self, GError **error);
+gboolean muster_checkpoint_hook_end_copies (MusterCheckpointSaverHook *self,
+                                            const MusterSaveCall *call, GError **error);
 
 /* hook_checkpoint_drain.c */
 

@@ -247,10 +247,6 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
   gint64 uptime_us = self->session_since_us > 0 ? now_us - self->session_since_us : 0;
   gint64 pause_us;
 
-  if (!muster_monitored_is_recoverable (self, failure)) {
-    g_propagate_error (error, g_steal_pointer (&owned));
-    return FALSE;
-  }
   if (!muster_retries_next (&self->retries, muster_failure_of (failure), uptime_us,
                             muster_clock_random (self->clock), &pause_us)) {
     g_propagate_prefixed_error (
@@ -262,6 +258,14 @@ muster_monitored_pause (MusterMonitoredSession *self, GError *failure, GError **
   self->n_recoveries++;
   tell_lost (self, failure, pause_us);
   return pause_until (self, now_us, muster_deadline_after (now_us, pause_us), failure, error);
+}
+
+/* Without a session nothing is lost by another try, also for a store that can't be reached. */
+static gboolean
+may_create_again (const MusterMonitoredSession *self, const GError *failure)
+{
+  return muster_monitored_is_recoverable (self, failure) ||
+         (!self->never_recover && muster_failure_of (failure) == MUSTER_FAILURE_UNREACHABLE);
 }
 
 gboolean
@@ -277,6 +281,10 @@ muster_monitored_ensure (MusterMonitoredSession *self, MusterSessionReport *repo
     if (create (self, report, &failure))
       return TRUE;
     self->session_since_us = 0;
+    if (!may_create_again (self, failure)) {
+      g_propagate_error (error, failure);
+      return FALSE;
+    }
     if (!muster_monitored_pause (self, failure, error))
       return FALSE;
   }

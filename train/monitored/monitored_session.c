@@ -393,13 +393,13 @@ run_recovered (MusterMonitoredSession *self, Attempt attempt, gpointer data, gin
       return FALSE;
     if (attempt (self, data, &failure))
       return TRUE;
-    if (self->in_step_function) { /* the whole function is run again */
+    if (!self->in_step_function) /* else the whole function is run again */
+      failure = unless_replaced (self, unless_reset (self, cause_of (self, failure)));
+    if (self->in_step_function || !muster_monitored_is_recoverable (self, failure)) {
       g_propagate_error (error, failure);
       return FALSE;
     }
-    failure = unless_replaced (self, unless_reset (self, cause_of (self, failure)));
-    if (muster_monitored_is_recoverable (self, failure))
-      muster_monitored_drop (self);
+    muster_monitored_drop (self);
     if (!muster_monitored_pause (self, failure, error))
       return FALSE;
   }
@@ -604,7 +604,7 @@ blame_thread (MusterMonitoredSession *self, GError *first)
 }
 
 /* The model may be why the run has failed, as if its loss is NaN: the next chief restores it. A
- * failure of the master or the network, and a cancellation, say nothing of the model. */
+ * failure of the master, the store or the network, and a cancellation, say nothing of the model. */
 static void
 announce_failure (MusterMonitoredSession *self, const GError *failure)
 {
@@ -614,7 +614,7 @@ announce_failure (MusterMonitoredSession *self, const GError *failure)
   g_autofree char *ended = muster_safe_text (failure->message, -1, LONGEST_WHY);
 
   if (lease == NULL || muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
-      muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+      muster_failure_of (failure) == MUSTER_FAILURE_UNREACHABLE ||
       muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
       g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     return;

@@ -2,6 +2,7 @@
 #include "train/preemption/preemption_private.h"
 
 #include "base/require.h"
+#include "ready/backoff.h"
 #include "saver/tiered.h"
 
 #include <stdlib.h>
@@ -256,7 +257,9 @@ write_pieces (MusterStorage *storage, MusterStorageFile *file, guint n, GError *
 static double
 measure (MusterPreemption *self, MusterSaver *saver, const char *directory, guint64 bytes)
 {
-  MusterStorage *storage = muster_saver_storage (saver);
+  g_autoptr (MusterStorage) storage = /* one that hangs takes no more than the grace */
+      muster_storage_bound (muster_saver_storage (saver), MUSTER_WAIT_FOREVER, self->clock,
+                            self->cancellable);
   guint32 id = (guint32)(muster_clock_random (self->clock) * G_MAXUINT32);
   g_autofree char *name = g_strdup_printf (".saving-%08x-speed.index", id);
   g_autofree char *path = g_build_filename (directory, name, NULL);
@@ -611,7 +614,7 @@ muster_preemption_explains (MusterPreemption *self, const GError *failure)
   return failure == NULL || g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED) ||
          muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
          muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) ||
-         muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+         muster_failure_of (failure) == MUSTER_FAILURE_UNREACHABLE ||
          muster_error_is (failure, MUSTER_ERROR_ABORTED);
 }
 

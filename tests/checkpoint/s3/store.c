@@ -279,9 +279,10 @@ answer (Tool *self, char *line)
     tell_text (self, "error", error->message);
     tell_text (self, "code",
                error->domain == MUSTER_ERROR ? muster_error_name (error->code)
-               : g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT) ? "absent"
-               : g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) ? "stopped"
-                                                                           : "other");
+               : g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT)        ? "absent"
+               : g_error_matches (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE) ? "unavailable"
+               : g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED)        ? "stopped"
+                                                                                  : "other");
   }
   json_builder_end_object (self->out);
   g_autoptr (JsonNode) root = json_builder_get_root (self->out);
