@@ -50,6 +50,7 @@ muster_cli_end_job (MusterSession *session, const MusterCliOptions *options, gin
                         options->target, options->target);
   }
   if (lease == NULL) {
+    muster_cli_explain_no_answer (options, deadline_us, &failure);
     g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }

@@ -136,14 +136,32 @@ print_end (MusterTrainShow *self, const MusterCliResult *result, const MusterTra
   muster_train_event_end (builder);
 }
 
+static void
+say_resume (MusterTrainShow *self, FILE *to)
+{
+  if (self->durable != NULL)
+    muster_cli_say (to, "  the same command resumes from %s\n", self->durable);
+}
+
 /* Reports the preemption's outcome, and how to resume. */
 static void
 say_preempted (MusterTrainShow *self, const MusterPreemptionReport *preempted)
 {
   g_autofree char *text = muster_preemption_report_text (preempted);
   muster_cli_say (stdout, "%s\n", text);
-  if (self->durable != NULL)
-    muster_cli_say (stdout, "  the same command resumes from %s\n", self->durable);
+  say_resume (self, stdout);
+}
+
+/* Reports a failure, and how to resume. */
+static void
+say_failed (MusterTrainShow *self, const MusterCliResult *result, MusterExit code)
+{
+  if (self->ready_us == 0 || code == MUSTER_EXIT_OVER) {
+    muster_cli_report_failure (result);
+    return;
+  }
+  muster_cli_say (stderr, "muster: %s\n", result->error->message);
+  say_resume (self, stderr);
 }
 
 MusterExit
@@ -161,12 +179,8 @@ muster_train_show_end (MusterTrainShow *self, const MusterTrained *trained, cons
   muster_cli_trace_write (self->trace, self->options, "train");
   const gboolean is_told = preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED &&
                            muster_preemption_explains (self->preemption, error);
-  if (code != MUSTER_EXIT_DONE && !is_told && error != NULL) {
-    if (self->ready_us == 0 || code == MUSTER_EXIT_OVER)
-      muster_cli_report_failure (&result);
-    else
-      muster_cli_say (stderr, "muster: %s\n", error->message);
-  }
+  if (code != MUSTER_EXIT_DONE && !is_told && error != NULL)
+    say_failed (self, &result, code);
   if (self->options->json)
     print_end (self, &result, trained, &preempted, code);
   else if (preempted.outcome != MUSTER_PREEMPTION_NOT_ASKED &&

@@ -64,7 +64,8 @@ muster_cli_master (const MusterCliOptions *options, GError **error)
   return muster_cli_master_at (options->target, &files, NULL, error);
 }
 
-/* gRPC reports only a closed connection if one side uses TLS and the other doesn't. */
+/* gRPC reports only a closed connection if one side uses TLS and the other doesn't. A master that
+ * didn't answer in time gave no answer. */
 void
 muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_us, GError **error)
 {
@@ -72,6 +73,10 @@ muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_u
   gboolean tls;
   const char *target = options->target, *address = muster_address_in_target (target, &tls);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (muster_error_is (*error, MUSTER_ERROR_DEADLINE_EXCEEDED)) {
+    (*error)->code = MUSTER_ERROR_UNAVAILABLE;
+    return;
+  }
   if (address == NULL || !muster_error_is (*error, MUSTER_ERROR_UNAVAILABLE))
     return;
   const gint64 left_us = muster_deadline_remaining (deadline_us, now_us);

@@ -278,13 +278,14 @@ muster_rpc_client_opening_ops (grpc_op ops[3], MusterRpcMetadata *metadata,
   ops[2] = (grpc_op){.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT};
 }
 
-/* No answer came in time: reports whether there was a connection. */
+/* No answer came in time: reports whether gRPC had a connection, which takes a first word of the
+ * server's. */
 static void
 set_timeout_error (MusterRpcClient *self, gint64 waited_us, GError **error)
 {
   g_autofree char *waited = muster_format_duration (waited_us);
   muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED, NO_ANSWER_FROM "'%s' in %s%s", self->address,
-               waited, muster_rpc_client_is_connected (self) ? "" : ": not connected");
+               waited, muster_rpc_client_is_connected (self) ? "" : ": no gRPC connection");
 }
 
 static void

@@ -130,6 +130,11 @@ def says_why_while_nobody_answers():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         target = "grpc://127.0.0.1:%d" % silent.getsockname()[1]
         code, _, err = run("wait", "--meta-graph=" + MODEL, "--master=" + target, "--timeout=" + PATIENCE)
+        for others in (["run", "--meta-graph=" + MODEL, "--fetch=loss:0"], ["finish", "--model=digits"],
+                       ["save", "--meta-graph=" + MODEL, "--checkpoint-dir=x"]):
+            other, _, said = run(*others, "--master=" + target, "--timeout=1")
+            check(other == 2, "never answered " + others[0], other)
+            check("no answer from" in said and "not connected" not in said, "what happened", said)
     told = [line for line in err.splitlines() if line.startswith("waiting for digits")]
     check(code == 2, "never answered", code)
     check(any("no HTTP/2 settings received" in line for line in told), "why, before the end", err)

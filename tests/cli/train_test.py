@@ -274,8 +274,8 @@ class Alone(Case):
     def test_fails_where_the_loss_is_no_number(self):
         nan = npy(os.path.join(self.work, "nan.npy"), "<f4", (1797, 64), struct.pack("<f", float("nan")) * (1797 * 64))
         done = train(MODEL, "--master=local", "--feed=x:0=@" + nan, FEEDS[1], "--steps=10", "--loss=loss:0", "--json")
-        self.assertEqual(done.returncode, 3)
-        self.assertIn("NaN loss during training", done.stderr)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("NaN loss during training. 'loss:0' is NaN at step ", done.stderr)
         self.assertEqual(events(done.stdout)[-1]["event"], "failed")
 
     def test_fails_where_the_last_save_fails(self):

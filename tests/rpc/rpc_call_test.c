@@ -193,7 +193,7 @@ MUSTER_TEST (RpcCall, ends_at_its_deadline_on_both_sides)
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED);
   MUSTER_EXPECT_TRUE (g_str_has_prefix (error->message, "no answer from '127.0.0.1:"));
-  MUSTER_EXPECT_TRUE (strstr (error->message, "not connected") == NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "no gRPC connection") == NULL);
   g_autoptr (MusterRpcCall) call = echo_pop (f.arrived);
   MUSTER_ASSERT_NOT_NULL (call);
   MUSTER_EXPECT_TRUE (echo_pop (f.gone) == call);
@@ -280,7 +280,7 @@ MUSTER_TEST (RpcCall, that_waits_for_a_server_says_that_it_was_not_connected)
   MUSTER_EXPECT_NULL (
       muster_rpc_client_call (client, "/test.Echo/Echo", NULL, &options, NULL, &error));
 
-  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "not connected");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "no gRPC connection");
   MUSTER_EXPECT_TRUE (strstr (error->message, address) != NULL);
 }
 

@@ -110,7 +110,7 @@ MUSTER_TEST (BackgroundSave, finishes_what_it_had_begun_when_the_run_fails)
   MUSTER_ASSERT_TRUE (train (&job, 3, &error));
   MUSTER_ASSERT_TRUE (muster_gate_storage_wait_for_arrival (job.gates, MUSTER_GATE_BEGIN));
   muster_gate_storage_open_gate (job.gates, MUSTER_GATE_BEGIN);
-  muster_fail (&failure, MUSTER_ERROR_INVALID_ARGUMENT, "NaN loss during training.");
+  muster_fail (&failure, MUSTER_ERROR_INTERNAL, "NaN loss during training.");
 
   MUSTER_EXPECT_FALSE (
       muster_monitored_session_finish (job.session, failure, MUSTER_WAIT_FOREVER, &error));

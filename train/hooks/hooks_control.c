@@ -180,9 +180,11 @@ nan_after_run (MusterHook *hook, MusterRunContext *context, GError **error)
 
   if (!has_nan (muster_run_context_value (context, self->fetched)))
     return TRUE;
-  if (self->fails) {
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "NaN loss during training.");
-  }
+  if (self->fails)
+    return muster_fail (error, MUSTER_ERROR_INTERNAL,
+                        "NaN loss during training. '%s' is NaN at step %" G_GINT64_FORMAT
+                        ": the model diverged; use a lower learning rate, or fix its input",
+                        self->loss, muster_run_context_global_step (context));
   muster_log (G_LOG_LEVEL_WARNING, "nan", "MESSAGE", "Model diverged with loss = NaN.");
   muster_run_context_request_stop (context);
   return TRUE;
