@@ -11,6 +11,7 @@
 #include "tensorflow/tensorflow_master.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <string.h>
 
 static const struct {
@@ -103,6 +104,7 @@ main (int argc, char **argv)
 {
   setlocale (LC_ALL, "");
   setlocale (LC_NUMERIC, "C"); /* numbers don't depend on the locale */
+  signal (SIGPIPE, SIG_IGN);   /* output whose reader is gone ends no training and no server */
   muster_local_master_offer ();
   muster_tensorflow_master_offer ();
   muster_cli_log_begin ();

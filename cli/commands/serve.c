@@ -355,7 +355,6 @@ muster_cli_serve (int argc, char **argv)
   sigaddset (&signals, SIGTERM);
   sigaddset (&signals, SIGHUP);
   pthread_sigmask (SIG_BLOCK, &signals, NULL);
-  signal (SIGPIPE, SIG_IGN); /* a log whose reader is gone doesn't end a server */
 
   g_set_print_handler (log_print);
   g_set_printerr_handler (log_print);

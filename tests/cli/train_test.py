@@ -12,6 +12,7 @@ import re
 import resource
 import select
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -96,6 +97,57 @@ class Case(unittest.TestCase):
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(words, done.stderr)
             self.assertEqual(done.stdout, "")
+
+
+class GoneReader(Case):
+    """As `muster train ... | tee log` after Ctrl-C, which ends tee at once."""
+
+    def run_unread(self, *words):
+        """How a command ends that nobody reads, as a process: SIGPIPE isn't ignored before it."""
+        for_reading, for_writing = os.pipe()
+        os.close(for_reading)
+        try:
+            return subprocess.run([MUSTER, *words], stdin=subprocess.DEVNULL, stdout=for_writing, stderr=for_writing,
+                                  timeout=PATIENCE, env=environment(), restore_signals=True).returncode
+        finally:
+            os.close(for_writing)
+
+    def test_costs_no_step(self):
+        for more in [], ["--json"]:
+            directory = self.run_dir + "".join(more)
+            self.assertEqual(self.run_unread("train", *LOCAL, "--steps=300", "--checkpoint-dir=" + directory, *more), 0)
+            self.assertTrue(os.path.exists(directory + "/model.ckpt-300.index"))
+
+    def test_ends_no_command_by_a_signal(self):
+        _, target = self.serve()
+        train(*LOCAL, "--steps=10", "--checkpoint-dir=" + self.run_dir)
+        for words in (["prepare", MODEL, "--master=" + target], ["wait", MODEL, "--master=" + target], ["status", target],
+                      ["run", MODEL, "--master=" + target, "--fetch=global_step/Read/ReadVariableOp:0"], ["help"], ["train", "--help"],
+                      ["save", MODEL, "--master=" + target, "--checkpoint-dir=" + self.run_dir + "2"],
+                      ["checkpoint", "list", self.run_dir], ["finish", MODEL, "--master=" + target]):
+            with self.subTest(words=words):
+                self.assertEqual(self.run_unread(*words), 0)
+
+    def test_ends_what_is_only_shown(self):
+        _, target = self.serve()
+        self.assertGreater(self.run_unread("status", target, "--watch=100ms"), 0)
+
+
+class SilentStore(Case):
+    def test_does_not_keep_a_job_that_is_told_to_go(self):
+        """At the start there is nothing to save: however long the grace."""
+        with socket.create_server(("127.0.0.1", 0)) as store:
+            store.settimeout(PATIENCE)
+            own = dict(environment(), AWS_ENDPOINT_URL="http://127.0.0.1:%d" % store.getsockname()[1], AWS_REGION="us-east-1",
+                       AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret")
+            job = subprocess.Popen([MUSTER, "train", *LOCAL, "--steps=300", "--checkpoint-dir=s3://bucket/run", "--grace=1h"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=own)
+            self.addCleanup(job.wait)
+            self.addCleanup(job.kill)
+            connection, _ = store.accept()
+            with connection:
+                job.send_signal(signal.SIGTERM)
+                self.assertEqual(job.wait(PATIENCE / 2), 6)
 
 
 class FailingDisk(Case):
