@@ -510,6 +510,17 @@ end (Training *self, gint64 epoch, GError **error)
          run_stage (self, muster_job_exit_group (runner->job), "The exit group", error);
 }
 
+/* A job that ends without saving its last epoch has failed, though training went on. */
+static gboolean
+check_saved (MusterJobRunner *self, gint64 epoch, GError **error)
+{
+  if (self->failures_in_a_row == 0)
+    return TRUE;
+  g_propagate_prefixed_error (error, g_error_copy (self->last_failure),
+                              "the last epoch, %" G_GINT64_FORMAT ", isn't saved: ", epoch);
+  return FALSE;
+}
+
 /* From where it begins or resumes to its end. */
 static gboolean
 train (Training *self, gint64 resume_epoch, gboolean is_over, gint64 *last_epoch, GError **error)
@@ -528,7 +539,7 @@ train (Training *self, gint64 resume_epoch, gboolean is_over, gint64 *last_epoch
   if (!collect_save (self, error))
     return FALSE;
   muster_goodput_meter_stop (meter);
-  if (!end (self, epoch, error))
+  if (!end (self, epoch, error) || !check_saved (self->runner, epoch, error))
     return FALSE;
   if (last_epoch != NULL)
     *last_epoch = epoch;
