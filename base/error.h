@@ -92,8 +92,8 @@ MusterError muster_error_from_wire (int code);
  *
  * The wire's number for any error.
  *
- * Returns: the code of a muster error; 1 for %G_IO_ERROR_CANCELLED, 5 for a missing file, 7 for one
- *   without read permission, 8 for a full disk, else 2
+ * Returns: the code of a muster error; 1 for %G_IO_ERROR_CANCELLED, 4 for a store that can't be
+ *   reached, 5 for a missing file, 7 for one without read permission, 8 for a full disk, else 2
  */
 int muster_error_to_wire (const GError *error);
 

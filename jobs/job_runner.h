@@ -51,9 +51,10 @@ struct _MusterJobUploadBuilderClass {
  * Epochs are saved in the background: the next epoch begins once every node's variables are taken,
  * and the nodes' checkpoints, the metadata and the report follow, in this order. One save is under
  * way at a time: the next one, upload and the end wait for it. At least one epoch is run. A failed
- * save is counted once, with a warning, at the next save or the end, and training continues; any
- * other failure ends it, when the save under way is complete. One thread; the metadata is also
- * called on a thread of the save, never by two at once.
+ * save is counted once, with a warning, at the next save or the end, and training continues; once
+ * all groups have run, a job whose last epoch isn't saved has failed. Any other failure ends it
+ * when the save under way is complete. One thread; the metadata is also called on a thread of the
+ * save, never by two at once.
  */
 #define MUSTER_TYPE_JOB_RUNNER (muster_job_runner_get_type ())
 G_DECLARE_FINAL_TYPE (MusterJobRunner, muster_job_runner, MUSTER, JOB_RUNNER, GObject)

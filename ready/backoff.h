@@ -10,7 +10,8 @@ G_BEGIN_DECLS
 
 /**
  * MusterFailure:
- * @MUSTER_FAILURE_UNREACHABLE: UNAVAILABLE: no answer
+ * @MUSTER_FAILURE_UNREACHABLE: UNAVAILABLE: no answer; or G_IO_ERROR_HOST_UNREACHABLE: none of a
+ *   store
  * @MUSTER_FAILURE_LOST_SESSION: ABORTED: the master restarted or was reset
  * @MUSTER_FAILURE_PREEMPTED: CANCELLED by a master that is stopping
  * @MUSTER_FAILURE_LOST_DATA: DATA_LOSS: a checkpoint is damaged

@@ -67,7 +67,9 @@ typedef struct {
  * closed. A store of one's own needs its own interface struct, or a subclass of
  * [class@ForwardingStorage] that overrides some operations.
  * Paths are the caller's, separated by '/'. Errors are `G_IO_ERROR` or `G_FILE_ERROR` with the path
- * in front. Any thread; a file being written belongs to one thread, one being read to any.
+ * in front. A store that can't be reached for now is `G_IO_ERROR_HOST_UNREACHABLE`: operations that
+ * fail with `UNAVAILABLE`, which from a master says that a session is lost, are reported so.
+ * Any thread; a file being written belongs to one thread, one being read to any.
  *
  * Every operation first checks its path by [method@Storage.check_path].
  */

@@ -97,8 +97,8 @@ gboolean muster_cli_parse (int argc, char **argv, const char *usage, const char 
                            const GOptionEntry *entries, MusterCliWants wants,
                            MusterCliOptions *options, char ***rest, GError **error);
 
-/* Improves an UNAVAILABLE error: probes the master's port, and reports if only one side uses TLS.
- */
+/* Improves the error of a master that gave no answer: UNAVAILABLE also where the time ran out;
+ * probes the master's port, and reports if only one side uses TLS. */
 void muster_cli_explain_no_answer (const MusterCliOptions *options, gint64 deadline_us,
                                    GError **error);
 
