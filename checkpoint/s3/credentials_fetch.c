@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
-#include "base/files/read_file.h"
 #include "base/files/json_text.h"
+#include "base/files/read_file.h"
 #include "base/safe_text.h"
 #include "checkpoint/s3/credentials_private.h"
 #include "checkpoint/s3/s3_failure.h"
