@@ -65,12 +65,49 @@ void muster_saver_set_lease (MusterSaver *self, MusterLease *lease);
  * writes, and again before it publishes. A save claims by itself; a chief that trains claims before
  * its first step, and then announces it, so that the next chief knows that this directory is the
  * model's. Code that only restores doesn't claim: a job that reads another's checkpoints mustn't
- * prevent that one from saving. Without a lease this does nothing.
+ * prevent that one from saving.
+ *
+ * A job without a lease claims with an id of its own. On local files the claim holds the directory
+ * for this process until [method@Saver.release_directory] or the saver's end: `FAILED_PRECONDITION`
+ * while a job of another process lives that holds it, except between chiefs with leases. In a store
+ * without locks the newer job takes over with a warning, and the older one's next save is refused.
  *
  * Returns: `TRUE` if the directory is claimed
  */
 gboolean muster_saver_claim_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
                                        GCancellable *cancellable, GError **error);
+
+/**
+ * muster_saver_take_directory:
+ * @self: a saver
+ * @lease: (nullable): the chief's lease, if it has one: [method@Saver.set_lease]
+ * @directory: a directory of checkpoints
+ * @deadline_us: when to give up
+ * @cancellable: (nullable): stops it
+ * @error: return location for an error
+ *
+ * Takes a directory for a job that will save there, before it changes anything on a master: fails
+ * (`FAILED_PRECONDITION`) while another job uses it. Without a lease it is claimed at once
+ * ([method@Saver.claim_directory]); with one, [method@Saver.begin_run] claims it.
+ *
+ * Returns: `TRUE` if the job may go on
+ */
+gboolean muster_saver_take_directory (MusterSaver *self, MusterLease *lease, const char *directory,
+                                      gint64 deadline_us, GCancellable *cancellable,
+                                      GError **error);
+
+/**
+ * muster_saver_release_directory:
+ * @self: a saver
+ * @directory: a directory of checkpoints
+ * @deadline_us: when to give up telling it in a store without locks; 0: don't
+ * @cancellable: (nullable): stops it
+ *
+ * Gives a directory back at the end of a job, so that another process may use it. Otherwise that is
+ * done with the saver, or by the system with the process.
+ */
+void muster_saver_release_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
+                                     GCancellable *cancellable);
 
 /**
  * muster_saver_is_taken_over:

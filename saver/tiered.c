@@ -4,6 +4,7 @@
 #include "base/require.h"
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/store/storage_failure.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 
@@ -101,6 +102,26 @@ bound_for (MusterSaver *self, guint tier, gint64 deadline_us)
                     muster_deadline_after (muster_clock_now_us (self->clock), LOCK_US));
 }
 
+/* A directory that isn't there is made. */
+static gboolean
+claim_one (MusterCheckpointDirectory *tier, MusterStorage *storage, MusterLease *lease,
+           const char *directory, gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  GError *failure = NULL;
+
+  if (muster_checkpoint_directory_claim (tier, lease, directory, deadline_us, cancellable,
+                                         &failure))
+    return TRUE;
+  if (!muster_storage_failure_is_absent (failure)) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  g_error_free (failure);
+  return muster_storage_make_directory (storage, directory, error) &&
+         muster_checkpoint_directory_claim (tier, lease, directory, deadline_us, cancellable,
+                                            error);
+}
+
 /* The fastest first, the durable one last: so a fast tier is never behind the durable one because
  * a chief died in between. */
 static gboolean
@@ -113,10 +134,9 @@ claim_each (MusterSaver *self, MusterStorage *storage, MusterLease *lease, const
     const char *directory = durable;
     MusterCheckpointDirectory *tier = muster_saver_tier (self, i, &directory, &unused);
     GError *failure = NULL;
+    const gint64 bound_us = bound_for (self, i, deadline_us);
     if (is_in_use (self, i) &&
-        (!muster_storage_make_directory (storage, directory, &failure) ||
-         !muster_checkpoint_directory_claim (
-             tier, lease, directory, bound_for (self, i, deadline_us), cancellable, &failure)) &&
+        !claim_one (tier, storage, lease, directory, bound_us, cancellable, &failure) &&
         !may_go_on_without (self, i, durable, failure, error))
       return FALSE;
   }
@@ -139,6 +159,14 @@ is_any_behind (MusterSaver *self, const char *durable)
   return FALSE;
 }
 
+static void
+begin_jobs (MusterSaver *self)
+{
+  muster_checkpoint_directory_begin_job (&self->directory);
+  for (guint i = 0; i < self->tiers->n; i++)
+    muster_checkpoint_directory_begin_job (&self->tiers->fast[i].checkpoints);
+}
+
 gboolean
 muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadline_us,
                           GCancellable *cancellable, GError **error)
@@ -147,10 +175,9 @@ muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadl
   const gboolean is_new =
       muster_checkpoint_directory_claimed_epoch (&self->directory, directory) == 0;
 
-  if (lease == NULL)
-    return TRUE;
   g_autoptr (MusterStorage) storage =
       muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
+  begin_jobs (self);
   for (int i = 0; i < MOST_CLAIMS; i++) {
     if (self->tiers->n > 0)
       raise_epochs (self, storage, lease, directory);
@@ -159,10 +186,45 @@ muster_saver_claim_tiers (MusterSaver *self, const char *directory, gint64 deadl
     if (!is_any_behind (self, directory))
       break;
   }
-  if (is_new)
+  if (is_new && lease != NULL)
     muster_checkpoint_directory_announce (&self->directory, lease, directory, deadline_us,
                                           cancellable);
   return TRUE;
+}
+
+/* With a lease the claim comes with the run: until then the directory's record tells whether the
+ * model on the master is its own. */
+gboolean
+muster_saver_take_directory (MusterSaver *self, MusterLease *lease, const char *directory,
+                             gint64 deadline_us, GCancellable *cancellable, GError **error)
+{
+  muster_require (error, FALSE, self, directory);
+
+  if (!muster_saver_check_tiers (self, directory, error))
+    return FALSE;
+  if (self->is_empty)
+    return TRUE;
+  muster_saver_set_lease (self, lease);
+  if (lease == NULL)
+    return muster_saver_claim_tiers (self, directory, deadline_us, cancellable, error);
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
+  return muster_storage_make_directory (storage, directory, error) &&
+         muster_checkpoint_directory_hold (&self->directory, storage, lease, directory, error);
+}
+
+void
+muster_saver_release_directory (MusterSaver *self, const char *directory, gint64 deadline_us,
+                                GCancellable *cancellable)
+{
+  const MusterFreeSpace *unused;
+
+  g_return_if_fail (MUSTER_IS_SAVER (self) && directory != NULL);
+  for (guint i = 0; i <= self->tiers->n; i++) {
+    const char *where = directory;
+    MusterCheckpointDirectory *tier = muster_saver_tier (self, i, &where, &unused);
+    muster_checkpoint_directory_release (tier, where, deadline_us, cancellable);
+  }
 }
 
 gboolean

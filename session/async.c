@@ -18,6 +18,8 @@ muster_prepare_options_own (MusterPrepareOptions *options)
   options->checkpoint_filename = g_strdup (options->checkpoint_filename);
   if (options->saver != NULL)
     g_object_ref (options->saver);
+  if (options->taken_by != NULL)
+    g_object_ref (options->taken_by);
   if (options->restore != NULL)
     options->restore = muster_restore_options_copy (options->restore);
   options->init_feeds = muster_feeds_copy (options->init_feeds, options->n_init_feeds);
@@ -36,6 +38,7 @@ muster_prepare_options_clear (MusterPrepareOptions *options)
   g_free ((char *)options->checkpoint_dir);
   g_free ((char *)options->checkpoint_filename);
   g_clear_object (&options->saver);
+  g_clear_object (&options->taken_by);
   muster_restore_options_free ((MusterRestoreOptions *)options->restore);
   for (gsize i = 0; i < G_N_ELEMENTS (options->owners); i++)
     g_clear_pointer (&options->owners[i], g_bytes_unref);

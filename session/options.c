@@ -133,6 +133,13 @@ muster_prepare_options_set_saver (MusterPrepareOptions *self, MusterSaver *saver
 }
 
 void
+muster_prepare_options_set_taken_by (MusterPrepareOptions *self, MusterSaver *saver)
+{
+  g_return_if_fail (self != NULL);
+  g_set_object (&self->taken_by, saver);
+}
+
+void
 muster_prepare_options_set_restore (MusterPrepareOptions *self, const MusterRestoreOptions *restore)
 {
   g_return_if_fail (self != NULL);

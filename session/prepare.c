@@ -262,6 +262,16 @@ claim_in_session (MusterOperation *self, GError **error)
   return muster_operation_create_session (self, error) && claim (self, error);
 }
 
+static gboolean
+take_directory (MusterOperation *self, GError **error)
+{
+  const MusterPrepareOptions *options = self->options;
+
+  return options->taken_by == NULL || !muster_is_given (options->checkpoint_dir) ||
+         muster_saver_take_directory (options->taken_by, self->lease, options->checkpoint_dir,
+                                      self->call_deadline_us, self->cancellable, error);
+}
+
 /* Reset. */
 
 static gboolean
@@ -618,7 +628,8 @@ attempt (MusterOperation *self, gint64 *cost_us, GError **error)
 {
   GError *failure = NULL;
   gint64 started_us = muster_clock_now_us (self->clock);
-  gboolean has_begun = initialise_devices (self, &failure) && claim_in_session (self, &failure);
+  gboolean has_begun = initialise_devices (self, &failure) && claim_in_session (self, &failure) &&
+                       take_directory (self, &failure);
 
   if (has_begun)
     muster_operation_continue (self);

@@ -103,6 +103,8 @@ typedef gboolean (*MusterContinueFunc) (MusterSession *session, gint64 *step, gi
  * @continue_func_data: its data
  * @device_func: runs before each session that prepare and recover create (nullable)
  * @device_func_data: its data
+ * @taken_by: (nullable): the saver with which the chief will save in @checkpoint_dir: it takes the
+ *   directory ([method@Saver.take_directory]) before anything on the master is changed
  * @owners: (array fixed-size=4): what frees the functions' data in a copy (private)
  *
  * How a chief makes a model ready. Copies of the boxed type own everything but functions' data that
@@ -132,6 +134,7 @@ typedef struct {
   gpointer continue_func_data;
   MusterDeviceFunc device_func;
   gpointer device_func_data;
+  MusterSaver *taken_by;
   /*< private >*/
   GBytes *owners[4];
 } MusterPrepareOptions;
@@ -199,6 +202,15 @@ void muster_prepare_options_set_init_ops (MusterPrepareOptions *self, const char
  * Sets the field of that name in a copy.
  */
 void muster_prepare_options_set_saver (MusterPrepareOptions *self, MusterSaver *saver);
+
+/**
+ * muster_prepare_options_set_taken_by:
+ * @self: options of [ctor@PrepareOptions.new] or a copy
+ * @saver: (nullable): the saver with which the chief will save
+ *
+ * Sets the saver that takes the checkpoint directory first.
+ */
+void muster_prepare_options_set_taken_by (MusterPrepareOptions *self, MusterSaver *saver);
 
 /**
  * muster_prepare_options_set_restore:

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "checkpoint/stores/default_storage.h"
+#include "train/hooks/hooks_private.h"
 #include "train/position/position_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
@@ -203,6 +204,19 @@ assemble (Assembly *self, GError **error)
   return TRUE;
 }
 
+/* The saver of the hook that saves in the checkpoint directory; NULL: none does. */
+static MusterSaver *
+find_saving (const Assembly *self)
+{
+  MusterSaver *found = NULL;
+
+  for (guint i = 0; i < self->hooks->len && found == NULL && self->saver != NULL; i++)
+    if (MUSTER_IS_CHECKPOINT_SAVER_HOOK (self->hooks->pdata[i]))
+      found = muster_checkpoint_saver_hook_share (self->hooks->pdata[i],
+                                                  self->options->checkpoint_dir, self->saver);
+  return found;
+}
+
 static MusterSessionManager *
 make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
 {
@@ -345,6 +359,7 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
       !options->always_restore && (n_tasks > 0 || options->continue_without_positions);
   MusterPrepareOptions prepare = {.saver = parts.saver,
                                   .checkpoint_dir = options->checkpoint_dir,
+                                  .taken_by = find_saving (&parts),
                                   .restore = &restore,
                                   .overwrite = options->overwrite,
                                   .timeout_us = options->timeout_us,

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/require.h"
+#include "checkpoint/state/quarantine.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 #include "checkpoint/stores/default_storage.h"
@@ -259,6 +260,26 @@ muster_checkpoint_record_read (MusterStorage *storage, const char *directory, GE
   return self;
 }
 
+/* A record in the place of a damaged one, which may have pinned any of the directory's checkpoints:
+ * none is removed before somebody has looked. */
+static MusterCheckpointRecord *
+begin_anew (MusterStorage *storage, const char *directory, char *const *prefixes, GError **error)
+{
+  g_autoptr (MusterCheckpointRecord) self =
+      muster_checkpoint_record_read (storage, directory, error);
+
+  for (; self != NULL && *prefixes != NULL; prefixes++) {
+    MusterSideCheckpoint *one = muster_checkpoint_record_ensure (self, *prefixes);
+    one->step = muster_checkpoint_step (*prefixes);
+    one->pinned = TRUE;
+    g_free (one->pinned_for);
+    one->pinned_for = g_strdup ("the side file was damaged, which may have pinned it");
+  }
+  if (self == NULL || !muster_checkpoint_record_write (storage, directory, self, error))
+    return NULL;
+  return g_steal_pointer (&self);
+}
+
 MusterCheckpointRecord *
 muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *directory,
                                         GError **error)
@@ -273,12 +294,14 @@ muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *dire
   }
   g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
   g_autofree char *quarantined = g_strconcat (path, ".bad", NULL);
-  if (!muster_storage_move (or_local (storage), path, quarantined, error))
+  g_auto (GStrv) prefixes = muster_checkpoint_list (storage, directory, error);
+  if (prefixes == NULL || !muster_storage_move (or_local (storage), path, quarantined, error))
     return NULL;
   muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
-              "%s; it was renamed '%s' and replaced by a new one (checkpoints don't need it)",
-              why->message, quarantined);
-  return muster_checkpoint_record_read (storage, directory, error);
+              "%s; it was renamed '%s' and replaced by a new one; the %u checkpoints there are "
+              "pinned, as it may have pinned any: see `muster checkpoint unpin`",
+              why->message, quarantined, g_strv_length (prefixes));
+  return begin_anew (storage, directory, prefixes, error);
 }
 
 gboolean

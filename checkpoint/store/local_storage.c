@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/require.h"
 #include "checkpoint/store/data_dirs.h"
+#include "checkpoint/store/process_lock_private.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <dirent.h>
@@ -27,7 +28,8 @@ struct _MusterStorageInput {
 };
 
 struct _MusterStorageLock {
-  int fd;
+  int fd;                     /* -1: the process's */
+  MusterProcessLock *process; /* (owned) (nullable) */
 };
 
 /* One write () or read () moves less than 2 GiB; less than that keeps signals answered. */
@@ -424,12 +426,56 @@ local_free_space (MusterStorage *self, const char *directory, guint64 *bytes, GE
   return is_known;
 }
 
+static MusterStorageLock *
+fail_lock (GError **error, const char *path)
+{
+  if (errno == EWOULDBLOCK)
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_BUSY, "'%s': another process holds its lock", path);
+  else if (errno == ENOLCK)
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                 "'%s': its file system has no locks of a process", path);
+  else
+    fail_path (error, path, "lock it");
+  return NULL;
+}
+
+/* Not opened again if the process has locked it: closing that descriptor would drop the lock. */
+static MusterStorageLock *
+lock_for_process (MusterStorage *self, const char *path, gboolean is_shared, GError **error)
+{
+  gboolean known = FALSE;
+  MusterProcessLock *process = NULL;
+  const int there = open_retrying (self, path, O_PATH, 0);
+
+  if (there >= 0) {
+    process = muster_process_lock_again (there, is_shared, &known);
+    const int code = errno;
+    close (there);
+    errno = code;
+  }
+  if (!known) {
+    const int fd = open_retrying (self, path, O_RDWR | O_CREAT | O_NONBLOCK, 0666);
+    if (fd < 0) {
+      fail_open (self, error, path, "open it to lock it");
+      return NULL;
+    }
+    process = muster_process_lock_new (fd, is_shared);
+  }
+  if (process == NULL)
+    return fail_lock (error, path);
+  MusterStorageLock *lock = g_new (MusterStorageLock, 1);
+  *lock = (MusterStorageLock){-1, process};
+  return lock;
+}
+
 /* flock: it belongs to the open file, so that two locks of one process exclude each other as well,
  * and it ends with the last process that holds it. */
 static MusterStorageLock *
 local_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError **error)
 {
   const gboolean makes = mode == MUSTER_LOCK_EXCLUSIVE;
+  if (mode == MUSTER_LOCK_PROCESS || mode == MUSTER_LOCK_PROCESS_SHARED)
+    return lock_for_process (self, path, mode == MUSTER_LOCK_PROCESS_SHARED, error);
   const int fd = open_retrying (
       self, path, makes ? O_RDWR | O_CREAT | O_NONBLOCK : O_RDONLY | O_NONBLOCK, 0666);
   if (fd < 0) {
@@ -443,13 +489,10 @@ local_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError *
   /* Without locks in the file system, the store has none. */
   if (result == 0 || errno == EOPNOTSUPP || errno == ENOLCK || errno == ENOSYS) {
     MusterStorageLock *lock = g_new (MusterStorageLock, 1);
-    lock->fd = fd;
+    *lock = (MusterStorageLock){fd, NULL};
     return lock;
   }
-  if (errno == EWOULDBLOCK)
-    g_set_error (error, G_IO_ERROR, G_IO_ERROR_BUSY, "'%s': another process holds its lock", path);
-  else
-    fail_path (error, path, "lock it");
+  fail_lock (error, path);
   close (fd);
   return NULL;
 }
@@ -457,7 +500,9 @@ local_lock (MusterStorage *self, const char *path, MusterLockMode mode, GError *
 static void
 local_unlock (MusterStorage *self G_GNUC_UNUSED, MusterStorageLock *lock)
 {
-  close (lock->fd);
+  if (lock->fd >= 0)
+    close (lock->fd);
+  muster_process_lock_free (lock->process);
   g_free (lock);
 }
 

@@ -287,8 +287,12 @@ muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode,
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   if (!check (self, path, error))
     return NULL;
-  return iface->lock == NULL ? (MusterStorageLock *)&no_lock
-                             : got (iface->lock (self, path, mode, error), error);
+  if (iface->lock != NULL)
+    return got (iface->lock (self, path, mode, error), error);
+  if (mode != MUSTER_LOCK_PROCESS && mode != MUSTER_LOCK_PROCESS_SHARED)
+    return (MusterStorageLock *)&no_lock;
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, "'%s': the store has no locks", path);
+  return NULL;
 }
 
 void

@@ -35,6 +35,9 @@ typedef struct _MusterStorageLock MusterStorageLock;
  * @MUSTER_LOCK_SHARED: of an existing file, which is being read
  * @MUSTER_LOCK_EXCLUSIVE: no other lock; creates the file if necessary
  * @MUSTER_LOCK_UNUSED: like %MUSTER_LOCK_EXCLUSIVE, for an existing file
+ * @MUSTER_LOCK_PROCESS: against other processes only; a child that the process forks doesn't hold
+ *   it; creates the file if necessary. `G_IO_ERROR_NOT_SUPPORTED` where there are no such locks
+ * @MUSTER_LOCK_PROCESS_SHARED: the same, beside others that are shared
  *
  * How [method@Storage.lock] locks a file.
  */
@@ -42,6 +45,8 @@ typedef enum {
   MUSTER_LOCK_SHARED,
   MUSTER_LOCK_EXCLUSIVE,
   MUSTER_LOCK_UNUSED,
+  MUSTER_LOCK_PROCESS,
+  MUSTER_LOCK_PROCESS_SHARED,
 } MusterLockMode;
 
 /**
@@ -453,7 +458,8 @@ gboolean muster_storage_free_space (MusterStorage *self, const char *directory, 
  *
  * Locks a file against other processes and other locks of this process, without waiting:
  * `G_IO_ERROR_BUSY` if it is locked. The lock ends with its process. A store without locks always
- * succeeds; there only the chief's lease and epoch exclude other writers.
+ * succeeds, except with a lock of the process; there only the chief's lease and epoch exclude other
+ * writers.
  *
  * Returns: (transfer none): the lock, until [method@Storage.unlock], which must follow
  */

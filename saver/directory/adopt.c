@@ -388,6 +388,36 @@ is_beside (const Adoption *self, const MusterSideCheckpoint *one)
                           isfinite (muster_side_checkpoint_metric (one, self->rules.metric))));
 }
 
+/* TRUE for what a save of that name was about to record when it was cut off: its temporary files
+ * are there, or were when this saver looked before. A store without renames keeps none of them, but
+ * only the run that the record names saves there. */
+static gboolean
+is_left_by_save (Adoption *self, const char *prefix)
+{
+  g_autofree char *name = g_path_get_basename (prefix);
+  const gsize skip = strlen (MUSTER_SAVING_PREFIX "01234567-"), n = strlen (name);
+  g_auto (GStrv) files = NULL;
+  gboolean is_left = FALSE;
+
+  if (!muster_storage_can_rename (self->storage, self->directory))
+    return self->record->run != NULL;
+  g_mutex_lock (&self->owner->lock);
+  is_left = g_hash_table_contains (self->owner->left, prefix);
+  g_mutex_unlock (&self->owner->lock);
+  if (!is_left)
+    files = muster_storage_list (self->storage, self->directory, NULL);
+  for (char **file = files; file != NULL && *file != NULL && !is_left; file++)
+    is_left = g_str_has_prefix (*file, MUSTER_SAVING_PREFIX) && strlen (*file) > skip + n &&
+              strncmp (*file + skip, name, n) == 0 &&
+              ((*file)[skip + n] == '-' || (*file)[skip + n] == '.');
+  if (!is_left)
+    return FALSE;
+  g_mutex_lock (&self->owner->lock);
+  g_hash_table_add (self->owner->left, g_strdup (prefix));
+  g_mutex_unlock (&self->owner->lock);
+  return TRUE;
+}
+
 /* Files that the state doesn't name, if the record or the caller says that they are this saver's.
  * Others mustn't be deleted or replaced. */
 static GPtrArray *
@@ -408,7 +438,8 @@ find_unlisted (Adoption *self, GError **error)
     if (one != NULL && (one->preserved || one->pending_delete))
       continue;
     if (!self->owner->adopt_unknown && (one == NULL || one->files->len == 0)) {
-      if (muster_checkpoint_directory_is_stranger (self->owner, self->record, *file))
+      if (muster_checkpoint_directory_is_stranger (self->owner, self->record, *file) &&
+          !is_left_by_save (self, *file))
         g_hash_table_add (self->strangers, g_strdup (*file));
       continue;
     }

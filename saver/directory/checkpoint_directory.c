@@ -2,6 +2,7 @@
 #include "saver/directory/checkpoint_directory_private.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/stores/default_storage.h"
 
@@ -47,11 +48,28 @@ muster_checkpoint_directory_init (MusterCheckpointDirectory *self)
   self->causes = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->swept = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->strangers = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->left = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->held = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->id = g_uuid_string_random ();
+}
+
+static void
+unlock_all (MusterCheckpointDirectory *self)
+{
+  GHashTableIter iter;
+  gpointer lock;
+
+  g_hash_table_iter_init (&iter, self->held);
+  while (g_hash_table_iter_next (&iter, NULL, &lock))
+    muster_storage_unlock (self->storage, lock);
+  g_hash_table_unref (self->held);
 }
 
 void
 muster_checkpoint_directory_clear (MusterCheckpointDirectory *self)
 {
+  unlock_all (self);
+  g_free (self->id);
   g_clear_object (&self->storage);
   g_clear_object (&self->clock);
   g_clear_object (&self->lease);
@@ -65,6 +83,7 @@ muster_checkpoint_directory_clear (MusterCheckpointDirectory *self)
   g_hash_table_unref (self->causes);
   g_hash_table_unref (self->swept);
   g_hash_table_unref (self->strangers);
+  g_hash_table_unref (self->left);
   g_free (self->run);
   g_mutex_clear (&self->publishing);
   g_mutex_clear (&self->lock);
@@ -128,7 +147,9 @@ muster_path_without_slash (const char *path)
 /* --- whose a directory is --- */
 
 /* One chief writes to a directory: the one that claimed it last. A master counts its chiefs' epochs
- * anew when it is started again, so the directory counts on for itself, in the side file. */
+ * anew when it is started again, so the directory counts on for itself, in the side file. A job
+ * without a lease claims with an id of its own; a saver that nobody told that it is a job's claims
+ * nothing (`muster save` beside the job's chief). */
 
 static gpointer
 copy_id (gpointer id, gpointer user_data G_GNUC_UNUSED)
@@ -139,8 +160,11 @@ copy_id (gpointer id, gpointer user_data G_GNUC_UNUSED)
 /* Who holds a directory, so that two savers of one chief are one. Host and process don't tell one
  * chief from another: in a container both are often what they were a life before. */
 static char *
-name_of (MusterLease *lease)
+name_of (const MusterCheckpointDirectory *self, MusterLease *lease)
 {
+  if (lease == NULL)
+    return g_strdup_printf ("the job at %s:%d (%.8s)", g_get_host_name (), (int)getpid (),
+                            self->id);
   char *id = g_uuid_string_random ();
 
   if (!g_object_replace_data (G_OBJECT (lease), "muster-chief", NULL, id, g_free, NULL))
@@ -182,11 +206,35 @@ note_claim (MusterCheckpointDirectory *self, MusterLease *lease, const char *dir
   g_mutex_unlock (&self->lock);
 }
 
+static gboolean
+is_job (MusterCheckpointDirectory *self)
+{
+  g_mutex_lock (&self->lock);
+  const gboolean is_one = self->is_job;
+  g_mutex_unlock (&self->lock);
+  return is_one;
+}
+
+static gboolean
+claims (MusterCheckpointDirectory *self, MusterLease *lease)
+{
+  return lease != NULL || is_job (self);
+}
+
+void
+muster_checkpoint_directory_begin_job (MusterCheckpointDirectory *self)
+{
+  g_mutex_lock (&self->lock);
+  self->is_job = TRUE;
+  g_mutex_unlock (&self->lock);
+}
+
 /* What a claim takes that hasn't been made. */
 static gint64
 epoch_for (MusterLease *lease, const MusterCheckpointRecord *record, gboolean is_noted)
 {
-  return is_noted ? record->epoch : MAX (muster_lease_epoch (lease), record->epoch + 1);
+  const gint64 own = lease != NULL ? muster_lease_epoch (lease) : 0;
+  return is_noted ? record->epoch : MAX (own, record->epoch + 1);
 }
 
 gint64
@@ -195,11 +243,11 @@ muster_checkpoint_directory_next_epoch (MusterCheckpointDirectory *self, MusterS
 {
   const gint64 claimed = muster_checkpoint_directory_claimed_epoch (self, directory);
 
-  if (lease == NULL || claimed != 0)
+  if (!claims (self, lease) || claimed != 0)
     return claimed;
   g_autoptr (MusterCheckpointRecord) record =
       muster_checkpoint_record_read (storage, directory, NULL);
-  g_autofree char *chief = name_of (lease);
+  g_autofree char *chief = name_of (self, lease);
   return record != NULL ? epoch_for (lease, record, g_strcmp0 (record->chief, chief) == 0) : 0;
 }
 
@@ -229,20 +277,34 @@ write_holder (MusterCheckpointRecord *record, const char *chief, gint64 epoch, g
   *changed = TRUE;
 }
 
+/* Who has the lock knows that the one before is gone. */
+static void
+warn_of_other (MusterCheckpointDirectory *self, const char *directory,
+               const MusterCheckpointRecord *record)
+{
+  if (record->chief != NULL && !muster_checkpoint_directory_is_held (self, directory))
+    muster_log (G_LOG_LEVEL_WARNING, "taken-over", "MESSAGE",
+                "'%s' is taken over from %s, which hasn't ended its run there; if that job still "
+                "runs, its next save is refused",
+                directory, record->chief);
+}
+
 gboolean
 muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self, MusterLease *lease,
                                          const char *directory, MusterCheckpointRecord *record,
                                          gboolean *changed, GError **error)
 {
-  if (lease == NULL)
+  if (!claims (self, lease))
     return TRUE;
   gint64 epoch = muster_checkpoint_directory_claimed_epoch (self, directory);
-  g_autofree char *chief = name_of (lease);
+  g_autofree char *chief = name_of (self, lease);
   gboolean is_noted = g_strcmp0 (record->chief, chief) == 0;
 
   if (epoch == 0) {
     epoch = epoch_for (lease, record, is_noted);
     note_claim (self, lease, directory, epoch);
+    if (lease == NULL && !is_noted)
+      warn_of_other (self, directory, record);
   }
   if (record->epoch > epoch || (record->epoch == epoch && !is_noted)) {
     return muster_fail (
@@ -332,8 +394,14 @@ muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease 
                                    const char *directory, gint64 deadline_us,
                                    GCancellable *cancellable, GError **error)
 {
-  return lease == NULL || muster_checkpoint_directory_change (self, lease, directory, NULL, NULL,
-                                                              deadline_us, cancellable, error);
+  g_autoptr (MusterStorage) storage =
+      muster_storage_bound (self->storage, deadline_us, self->clock, cancellable);
+
+  return !claims (self, lease) ||
+         ((!is_job (self) ||
+           muster_checkpoint_directory_hold (self, storage, lease, directory, error)) &&
+          muster_checkpoint_directory_change (self, lease, directory, NULL, NULL, deadline_us,
+                                              cancellable, error));
 }
 
 char *
@@ -351,7 +419,7 @@ muster_checkpoint_directory_announce (MusterCheckpointDirectory *self, MusterLea
 {
   const gint64 soon_us =
       muster_deadline_after (muster_clock_now_us (muster_system_clock ()), ANNOUNCE_US);
-  g_autofree char *chief = name_of (lease);
+  g_autofree char *chief = name_of (self, lease);
   g_autofree char *holder = muster_checkpoint_directory_holding (self, chief, directory);
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
 

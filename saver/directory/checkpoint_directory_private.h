@@ -45,6 +45,7 @@ typedef struct {
   gboolean absolute_paths;
   gboolean unlisted;
   gboolean adopt_unknown;
+  char *id;              /* (owned) of a job without a lease */
   gboolean needs_record; /* a checkpoint that the side file doesn't tell of doesn't count here */
   GMutex publishing;     /* held while one checkpoint is published */
   GMutex lock;
@@ -52,9 +53,12 @@ typedef struct {
   GHashTable *swept;     /* (owned) (element-type utf8) directories */
   GHashTable *strangers; /* (owned) (element-type utf8) prefixes with this saver's names that aren't
                             its own: a save of that name sets them aside */
-  char *run;             /* (owned) (nullable) the run that saves: see MusterRun */
+  GHashTable *left; /* (owned) (element-type utf8) prefixes that a save left that was cut off */
+  char *run;        /* (owned) (nullable) the run that saves: see MusterRun */
   MusterGoodput goodput; /* for the side file; began_us 0: none */
   double goodput_time;
+  gboolean is_job;    /* it claims without a lease, too */
+  GHashTable *held;   /* (owned) (element-type utf8 MusterStorageLock) by directory: hold.c */
   gint64 least_epoch; /* a claim takes this one or a higher one */
   MusterLease *lease; /* (owned) (nullable) */
   GArray *claimed;    /* (owned) (element-type MusterClaimed) under that lease */
@@ -106,7 +110,8 @@ char *muster_path_without_slash (const char *path);
 #define MUSTER_TAKEN_OVER " was taken over by "
 
 /* Claims the directory for the lease's chief, or checks that it still holds it. Needs the
- * directory's lock and its record. *changed: the record must be written. TRUE without a lease. */
+ * directory's lock and its record. *changed: the record must be written. TRUE without a lease,
+ * except for a job's. */
 gboolean muster_checkpoint_directory_check_claim (MusterCheckpointDirectory *self,
                                                   MusterLease *lease, const char *directory,
                                                   MusterCheckpointRecord *record, gboolean *changed,
@@ -132,6 +137,19 @@ gboolean muster_checkpoint_directory_change (MusterCheckpointDirectory *self, Mu
                                              gpointer data, gint64 deadline_us,
                                              GCancellable *cancellable, GError **error);
 
+/* From now on it is a job's, which claims directories also without a lease. */
+void muster_checkpoint_directory_begin_job (MusterCheckpointDirectory *self);
+/* hold.c: takes the directory for this process and keeps it, against jobs of other processes that
+ * live: FAILED_PRECONDITION names the one. A job's claim does it first. */
+gboolean muster_checkpoint_directory_hold (MusterCheckpointDirectory *self, MusterStorage *storage,
+                                           MusterLease *lease, const char *directory,
+                                           GError **error);
+gboolean muster_checkpoint_directory_is_held (MusterCheckpointDirectory *self,
+                                              const char *directory);
+/* Gives it back at a job's end. deadline_us is that of telling it in a store without locks; 0: it
+ * isn't told there. */
+void muster_checkpoint_directory_release (MusterCheckpointDirectory *self, const char *directory,
+                                          gint64 deadline_us, GCancellable *cancellable);
 gboolean muster_checkpoint_directory_claim (MusterCheckpointDirectory *self, MusterLease *lease,
                                             const char *directory, gint64 deadline_us,
                                             GCancellable *cancellable, GError **error);

@@ -271,6 +271,27 @@ MUSTER_TEST (CheckpointRecord, a_damaged_one_is_kept_beside_before_another_is_wr
   MUSTER_EXPECT_MEMEQ (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes), "noise", 5);
 }
 
+/* It may have pinned any: nothing is removed before somebody has looked. */
+MUSTER_TEST (CheckpointRecord, the_one_after_a_damaged_one_pins_what_is_there)
+{
+  g_autoptr (GError) error = NULL;
+  put_file ("model.ckpt-7.index", "", 0);
+  put_file (MUSTER_RECORD_FILE, "noise", 5);
+  heard_begin (G_LOG_LEVEL_WARNING);
+  g_autoptr (MusterCheckpointRecord) anew =
+      muster_checkpoint_record_read_to_write (NULL, muster_test_tmpdir (), &error);
+  heard_end ();
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  g_autoptr (MusterCheckpointRecord) read =
+      muster_checkpoint_record_read (NULL, muster_test_tmpdir (), &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (read, "model.ckpt-7");
+  MUSTER_ASSERT_TRUE (one != NULL);
+  MUSTER_EXPECT_TRUE (one->pinned && one->pinned_for != NULL);
+  MUSTER_EXPECT_EQ (one->step, 7);
+}
+
 MUSTER_TEST (CheckpointRecord, entries_are_found_renamed_and_forgotten)
 {
   g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();

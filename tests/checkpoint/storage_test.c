@@ -6,6 +6,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 MUSTER_TEST (Storage, publish_replaces_a_file_whole_and_leaves_nothing_beside_it)
@@ -152,6 +153,73 @@ MUSTER_TEST (Storage, a_lock_excludes_and_ends)
   muster_storage_unlock (storage, other);
   muster_storage_unlock (storage, muster_storage_lock (storage, path, MUSTER_LOCK_UNUSED, &error));
   MUSTER_ASSERT_NO_ERROR (error);
+}
+
+/* In a child, and as seen by it: 0 if it got the lock. */
+static int
+lock_in_child (const char *path, MusterLockMode mode)
+{
+  int status = -1;
+  const pid_t child = fork ();
+
+  if (child == 0) {
+    MusterStorageLock *lock = muster_storage_lock (muster_local_storage (), path, mode, NULL);
+    _exit (lock != NULL ? 0 : 1);
+  }
+  MUSTER_EXPECT_EQ (waitpid (child, &status, 0), child);
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+MUSTER_TEST (Storage, a_lock_of_a_process_is_against_others_and_not_against_itself)
+{
+  MusterStorage *storage = muster_local_storage ();
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "chief", NULL);
+  g_autoptr (GError) error = NULL;
+
+  MusterStorageLock *one = muster_storage_lock (storage, path, MUSTER_LOCK_PROCESS, &error);
+  MusterStorageLock *two = muster_storage_lock (storage, path, MUSTER_LOCK_PROCESS, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (lock_in_child (path, MUSTER_LOCK_PROCESS), 1);
+  MUSTER_EXPECT_EQ (lock_in_child (path, MUSTER_LOCK_PROCESS_SHARED), 1);
+  muster_storage_unlock (storage, one);
+  MUSTER_EXPECT_EQ (lock_in_child (path, MUSTER_LOCK_PROCESS), 1);
+  muster_storage_unlock (storage, two);
+  MUSTER_EXPECT_EQ (lock_in_child (path, MUSTER_LOCK_PROCESS), 0);
+}
+
+MUSTER_TEST (Storage, shared_locks_of_processes_go_together)
+{
+  MusterStorage *storage = muster_local_storage ();
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "chief", NULL);
+
+  MusterStorageLock *lock = muster_storage_lock (storage, path, MUSTER_LOCK_PROCESS_SHARED, NULL);
+  MUSTER_ASSERT_TRUE (lock != NULL);
+  MUSTER_EXPECT_EQ (lock_in_child (path, MUSTER_LOCK_PROCESS_SHARED), 0);
+  MUSTER_EXPECT_EQ (lock_in_child (path, MUSTER_LOCK_PROCESS), 1);
+  muster_storage_unlock (storage, lock);
+}
+
+/* A child that outlives its parent, as a data loader does, holds nothing. */
+MUSTER_TEST (Storage, a_child_has_no_part_in_a_lock_of_a_process)
+{
+  MusterStorage *storage = muster_local_storage ();
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), "chief", NULL);
+  int wait_for_end[2];
+
+  MusterStorageLock *lock = muster_storage_lock (storage, path, MUSTER_LOCK_PROCESS, NULL);
+  MUSTER_ASSERT_TRUE (lock != NULL);
+  MUSTER_ASSERT_EQ (pipe (wait_for_end), 0);
+  const pid_t child = fork ();
+  if (child == 0) {
+    char byte;
+    close (wait_for_end[1]);
+    _exit (read (wait_for_end[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  muster_storage_unlock (storage, lock);
+  MUSTER_EXPECT_EQ (lock_in_child (path, MUSTER_LOCK_PROCESS), 0);
+  close (wait_for_end[0]);
+  close (wait_for_end[1]);
+  MUSTER_EXPECT_EQ (waitpid (child, NULL, 0), child);
 }
 
 MUSTER_TEST (Storage, a_directory_is_made_with_those_above_it)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 
 MUSTER = os.path.abspath("cli/muster")
@@ -134,6 +135,41 @@ class Files(Case):
         aside = self.files(directory, 60)
         for name, content in before.items():
             self.assertEqual(aside[name.replace("-40.", "-60.bad.")], content)
+
+
+class TwoJobs(Case):
+    """Each with a master of its own, in one directory."""
+
+    def start(self, directory):
+        """A job that goes on until it is ended, once it has saved."""
+        own = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+        process = subprocess.Popen(
+            [MUSTER, "train", *LOCAL, "--steps=1000000000", "--checkpoint-dir=" + directory, "--save-every=10", "--json"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=own)
+        watchdog = threading.Timer(PATIENCE, process.kill)
+        watchdog.start()
+        self.addCleanup(watchdog.cancel)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertTrue(any('"saved"' in line for line in process.stdout))
+        return process
+
+    def test_the_second_is_refused_while_the_first_lives(self):
+        directory = os.path.join(self.all.name, "two")
+        first = self.start(directory)
+        code, said = self.train(directory, 10)
+        self.assertNotEqual(code, 0, said)
+        self.assertIn("is in use", said)
+        self.assertIn(":%d " % first.pid, said)
+        self.assertIsNone(first.poll())
+
+    def test_the_next_goes_on_after_one_that_was_killed(self):
+        directory = os.path.join(self.all.name, "killed")
+        first = self.start(directory)
+        first.kill()
+        first.wait()
+        self.start(directory)
 
 
 class OtherPlaces(Case):

@@ -334,6 +334,11 @@ static MusterStorageLock *
 crash_lock (MusterStorage *storage, const char *path, MusterLockMode mode, GError **error)
 {
   MusterCrashStorage *self = MUSTER_CRASH_STORAGE (storage);
+
+  if (mode == MUSTER_LOCK_PROCESS || mode == MUSTER_LOCK_PROCESS_SHARED) {
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED, "'%s': there is one process", path);
+    return NULL;
+  }
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   gboolean makes = mode == MUSTER_LOCK_EXCLUSIVE && !g_hash_table_contains (self->live, path);
 

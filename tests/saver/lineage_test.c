@@ -121,7 +121,7 @@ MUSTER_TEST (Lineage, leaves_out_a_fast_tier_that_a_run_went_without)
 
   MUSTER_EXPECT_EQ (tiers_resume (&f, &told), 12);
 
-  expect_told (told, "another run saved it");
+  expect_told (told, "behind: its directory was last claimed with epoch");
 }
 
 MUSTER_TEST (Lineage, takes_the_fast_tier_when_the_durable_one_is_away)

@@ -70,7 +70,7 @@ MUSTER_TEST (OneWriter, a_chief_that_is_replaced_meanwhile_publishes_nothing)
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
   g_auto (GStrv) left = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
   g_autofree char *names = g_strjoinv (" ", left);
-  MUSTER_EXPECT_STREQ (names, ".muster.lock checkpoint.muster");
+  MUSTER_EXPECT_STREQ (names, ".muster.chief .muster.lock checkpoint.muster");
 }
 
 /* A master that is started again counts its epochs from 1. */

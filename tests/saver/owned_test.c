@@ -80,6 +80,24 @@ MUSTER_TEST (Owned, a_save_sets_aside_what_has_its_name)
   MUSTER_EXPECT_STREQ (there, "3");
 }
 
+/* Its save had begun to record it: the temporary files tell. */
+MUSTER_TEST (Owned, what_a_save_left_that_was_cut_off_is_replaced)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  g_autofree char *mark = below_tmpdir (".saving-0123abcd-model.ckpt-2-alive");
+  g_autofree char *aside = below_tmpdir ("model.ckpt-2.bad.index");
+  save (&f, 1);
+  leave_a_strange_one (&f, 2);
+  MUSTER_ASSERT_TRUE (g_file_set_contents (mark, g_get_host_name (), -1, NULL));
+  restart (&f, (MusterSaverOptions){0});
+  muster_saver_adopt_directory (f.saver, muster_test_tmpdir (), NULL); /* as a restore does */
+
+  save (&f, 2);
+
+  MUSTER_EXPECT_FALSE (g_file_test (mark, G_FILE_TEST_EXISTS));
+  MUSTER_EXPECT_FALSE (g_file_test (aside, G_FILE_TEST_EXISTS));
+}
+
 MUSTER_TEST (Owned, what_is_restored_without_a_state_file_is_what_is_trimmed)
 {
   g_auto (Fixture) f = set_up_with_def (2, (MusterSaverOptions){0});
@@ -97,4 +115,59 @@ MUSTER_TEST (Owned, what_is_restored_without_a_state_file_is_what_is_trimmed)
   MUSTER_EXPECT_TRUE (found);
   g_autofree char *listed = steps_listed (&f);
   MUSTER_EXPECT_STREQ (listed, "1 2");
+}
+
+/* --- jobs without a lease --- */
+
+static gboolean
+take (MusterSaver *saver, GError **error)
+{
+  return muster_saver_take_directory (saver, NULL, muster_test_tmpdir (), MUSTER_WAIT_FOREVER, NULL,
+                                      error);
+}
+
+MUSTER_TEST (Owned, the_newer_job_of_a_process_takes_over_and_the_older_is_fenced)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (take (f.saver, &error));
+  save (&f, 1);
+  g_autoptr (MusterSaver) newer = saver_with (&f, (MusterSaverOptions){0});
+
+  MUSTER_EXPECT_TRUE (take (newer, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+
+  g_autofree char *refused = save_by (&f, f.saver, 2, &error);
+  MUSTER_EXPECT_NULL (refused);
+  MUSTER_EXPECT_TRUE (muster_saver_is_taken_over (error));
+  MUSTER_EXPECT_FALSE (take (f.saver, NULL)); /* nor does it come back with another session */
+  g_autofree char *saved = save_by (&f, newer, 2, NULL);
+  MUSTER_EXPECT_TRUE (saved != NULL);
+}
+
+/* `muster save` beside the job's chief. */
+MUSTER_TEST (Owned, a_saver_that_is_no_jobs_takes_turns_with_one)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterSaver) beside = saver_with (&f, (MusterSaverOptions){0});
+  MUSTER_EXPECT_TRUE (take (f.saver, &error));
+
+  g_autofree char *other = save_by (&f, beside, 1, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  save (&f, 2);
+}
+
+MUSTER_TEST (Owned, a_job_that_has_ended_leaves_the_directory_to_others)
+{
+  g_auto (Fixture) f = set_up ((MusterSaverOptions){0});
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (take (f.saver, &error));
+  muster_saver_release_directory (f.saver, muster_test_tmpdir (), MUSTER_WAIT_FOREVER, NULL);
+  g_autoptr (MusterSaver) next = saver_with (&f, (MusterSaverOptions){0});
+
+  MUSTER_EXPECT_TRUE (take (next, &error));
+
+  g_autofree char *saved = save_by (&f, next, 2, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
 }

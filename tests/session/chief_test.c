@@ -3,6 +3,9 @@
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 /* Chiefs that claim the model they prepare. */
 
 static const MusterPrepareOptions init = {.init_op = "init"};
@@ -53,6 +56,59 @@ MUSTER_TEST (Chief, reports_which_checkpoint_it_restores_and_its_step)
   MUSTER_EXPECT_EQ (chief->step, 1200);
   MUSTER_EXPECT_EQ (chief->durable_step, 1200);
   MUSTER_EXPECT_STREQ (chief->durable, prefix);
+}
+
+/* A process that has a job in the test's folder, until its standard input ends. */
+static pid_t
+start_other_job (int *end)
+{
+  g_autofree char *path = g_build_filename (muster_test_tmpdir (), ".muster.chief", NULL);
+  int begun[2], ends[2];
+  char byte;
+
+  if (pipe (begun) != 0 || pipe (ends) != 0)
+    return -1;
+  const pid_t child = fork ();
+  if (child == 0) {
+    close (ends[1]);
+    const gboolean is_held =
+        muster_storage_lock (muster_local_storage (), path, MUSTER_LOCK_PROCESS, NULL) != NULL;
+    _exit (write (begun[1], "x", 1) == 1 && read (ends[0], &byte, 1) == 0 && is_held ? 0 : 1);
+  }
+  MUSTER_EXPECT_EQ (read (begun[0], &byte, 1), 1);
+  close (begun[0]);
+  close (begun[1]);
+  close (ends[0]);
+  *end = ends[1];
+  return child;
+}
+
+/* On a master without claims nothing else keeps two jobs apart: a reset would end the other one. */
+MUSTER_TEST (Chief, changes_nothing_on_a_master_while_another_job_saves_in_its_directory)
+{
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  MusterPrepareOptions options = {.init_op = "init",
+                                  .saver = job.saver,
+                                  .taken_by = job.saver,
+                                  .checkpoint_dir = muster_test_tmpdir (),
+                                  .reset_unclaimed = TRUE};
+  int end = -1, status = -1;
+  const pid_t other = start_other_job (&end);
+  MUSTER_ASSERT_TRUE (other > 0);
+
+  g_autoptr (MusterSession) refused = muster_small_job_prepare (&job, options);
+
+  MUSTER_EXPECT_NULL (refused);
+  MUSTER_EXPECT_ERROR (job.error, MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION);
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, "is in use") != NULL);
+  muster_small_job_diary_is (&job, "create, close");
+  close (end);
+  MUSTER_EXPECT_EQ (waitpid (other, &status, 0), other);
+  MUSTER_EXPECT_EQ (status, 0);
+
+  options.reset_unclaimed = FALSE; /* which this master doesn't know */
+  g_autoptr (MusterSession) session = muster_small_job_prepare (&job, options);
+  MUSTER_EXPECT_TRUE (session != NULL);
 }
 
 /* The directory may be another job's, which goes on saving: that the model is claimed says nothing

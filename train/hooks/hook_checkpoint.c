@@ -11,6 +11,7 @@
 #include "train/hooks/saved_goodput_private.h"
 
 #include <math.h>
+#include <string.h>
 
 #define NAME               "CheckpointSaverHook"
 #define REPORT_FAILURES_US (10 * MUSTER_SECOND)
@@ -20,6 +21,8 @@
  * often. */
 #define LAST_SAVE_US (10 * 60 * MUSTER_SECOND)
 #define REPEAT_US    (5 * MUSTER_SECOND)
+/* How long the end of a job may take to be told in the directory. */
+#define RELEASE_US (5 * MUSTER_SECOND)
 
 G_DEFINE_FINAL_TYPE (MusterCheckpointSaverHook, muster_checkpoint_saver_hook, MUSTER_TYPE_HOOK)
 
@@ -595,10 +598,9 @@ end_goodput (MusterCheckpointSaverHook *self, const MusterSaveCall *call, gint64
 }
 
 static gboolean
-checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
-                GCancellable *cancellable, GError **error)
+end (MusterCheckpointSaverHook *self, MusterSession *session, gint64 deadline_us,
+     GCancellable *cancellable, GError **error)
 {
-  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
   g_auto (MusterCancelLink) either = muster_cancel_link (cancellable, self->preempted);
   const MusterSaveCall call = {session, deadline_us, either.cancellable};
   gint64 step =
@@ -625,6 +627,25 @@ checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
   return FALSE;
 }
 
+static gint64
+release_deadline_us (gint64 deadline_us)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  return MIN (deadline_us, muster_deadline_after (now_us, RELEASE_US));
+}
+
+static gboolean
+checkpoint_end (MusterHook *hook, MusterSession *session, gint64 deadline_us,
+                GCancellable *cancellable, GError **error)
+{
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
+  const gboolean is_done = end (self, session, deadline_us, cancellable, error);
+
+  muster_saver_release_directory (self->saver, self->directory, release_deadline_us (deadline_us),
+                                  cancellable);
+  return is_done;
+}
+
 /* A run that failed still finishes the checkpoint that it has begun, within the grace. */
 static void
 checkpoint_on_error (MusterHook *hook, const GError *failure G_GNUC_UNUSED)
@@ -633,6 +654,8 @@ checkpoint_on_error (MusterHook *hook, const GError *failure G_GNUC_UNUSED)
 
   abandon_save (self, muster_background_save_bound_by_grace (&self->background));
   (void)muster_background_save_shutdown (&self->background, NULL);
+  if (self->saver != NULL)
+    muster_saver_release_directory (self->saver, self->directory, 0, NULL);
 }
 
 /* Before another session restores: what was being written is durable then, or never will be. */
@@ -758,6 +781,18 @@ muster_checkpoint_saver_hook_new (const MusterCheckpointSaverOptions *options, G
   if (!init_timer (self, options, error))
     return NULL;
   return MUSTER_HOOK (g_steal_pointer (&self));
+}
+
+MusterSaver *
+muster_checkpoint_saver_hook_share (MusterHook *hook, const char *directory, MusterSaver *offered)
+{
+  MusterCheckpointSaverHook *self = MUSTER_CHECKPOINT_SAVER_HOOK (hook);
+
+  if (strcmp (self->directory, directory) != 0)
+    return NULL;
+  if (self->saver == NULL)
+    self->saver = g_object_ref (offered);
+  return self->saver;
 }
 
 guint

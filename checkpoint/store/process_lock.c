@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/store/process_lock_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct _MusterProcessLock {
+  dev_t device;
+  ino_t inode;
+  pid_t process; /* a child's copy of another process's lock isn't one */
+  int fd;
+  guint n; /* holders */
+  gboolean is_shared;
+};
+
+static GMutex lock;
+static GPtrArray *held; /* guarded by lock: (element-type MusterProcessLock) (not owned) */
+
+static MusterProcessLock *
+find (const struct stat *file)
+{
+  for (guint i = 0; held != NULL && i < held->len; i++) {
+    MusterProcessLock *one = held->pdata[i];
+    if (one->device == file->st_dev && one->inode == file->st_ino && one->process == getpid ())
+      return one;
+  }
+  return NULL;
+}
+
+/* Also makes an own shared lock an exclusive one. */
+static gboolean
+set (int fd, gboolean is_shared)
+{
+  struct flock how = {.l_type = is_shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET};
+  int result;
+
+  do
+    result = fcntl (fd, F_SETLK, &how);
+  while (result < 0 && errno == EINTR);
+  if (result < 0 && errno == EACCES)
+    errno = EAGAIN;
+  if (result < 0 && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP))
+    errno = ENOLCK;
+  return result == 0;
+}
+
+static MusterProcessLock *
+hold_again (MusterProcessLock *self, gboolean is_shared)
+{
+  is_shared = is_shared && self->is_shared;
+  if (!set (self->fd, is_shared))
+    return NULL;
+  self->is_shared = is_shared;
+  self->n++;
+  return self;
+}
+
+MusterProcessLock *
+muster_process_lock_again (int path_fd, gboolean is_shared, gboolean *known)
+{
+  struct stat file;
+  MusterProcessLock *found = NULL, *self = NULL;
+
+  g_mutex_lock (&lock);
+  if (fstat (path_fd, &file) == 0)
+    found = find (&file);
+  if (found != NULL)
+    self = hold_again (found, is_shared);
+  g_mutex_unlock (&lock);
+  *known = found != NULL;
+  return self;
+}
+
+/* Another thread may have locked the file since it was looked for: then this descriptor is kept,
+ * since closing it would drop the lock. */
+MusterProcessLock *
+muster_process_lock_new (int fd, gboolean is_shared)
+{
+  struct stat file;
+  MusterProcessLock *self = NULL;
+
+  g_mutex_lock (&lock);
+  if (fstat (fd, &file) == 0 && (self = find (&file)) != NULL) {
+    self = hold_again (self, is_shared);
+  } else if (set (fd, is_shared)) {
+    self = g_new (MusterProcessLock, 1);
+    *self = (MusterProcessLock){file.st_dev, file.st_ino, getpid (), fd, 1, is_shared};
+    if (held == NULL)
+      held = g_ptr_array_new ();
+    g_ptr_array_add (held, self);
+  } else {
+    const int code = errno;
+    close (fd);
+    errno = code;
+  }
+  g_mutex_unlock (&lock);
+  return self;
+}
+
+void
+muster_process_lock_free (MusterProcessLock *self)
+{
+  if (self == NULL)
+    return;
+  g_mutex_lock (&lock);
+  if (--self->n == 0) {
+    g_ptr_array_remove_fast (held, self);
+    close (self->fd);
+    g_free (self);
+  }
+  g_mutex_unlock (&lock);
+}
