@@ -9,6 +9,10 @@
 #include "rpc/address.h"
 #include "session/session_private.h"
 
+/* Limits of the time for a close: the operation's remaining time, within these. */
+#define SHORTEST_CLOSE_US (250 * MUSTER_MILLISECOND)
+#define LONGEST_CLOSE_US  (5 * MUSTER_SECOND)
+
 /* A server may not answer CreateSession: TensorFlow's doesn't while a task of its cluster is
  * missing, and a stopped one never does. After this time without an answer the cause is diagnosed,
  * and again after each such interval. */
@@ -407,11 +411,28 @@ call_create (MusterOperation *self, gint64 deadline_us, GError **error)
   return call.session;
 }
 
+static void
+close_session (MusterOperation *self)
+{
+  gint64 left_us = muster_deadline_remaining (self->deadline_us, muster_clock_now_us (self->clock));
+  /* Calls to a master use the machine's clock. The result of the close doesn't matter. */
+  gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  gint64 limit_us = CLAMP (left_us, SHORTEST_CLOSE_US, LONGEST_CLOSE_US);
+  (void)muster_session_close (self->session, now_us + limit_us, NULL, NULL);
+}
+
 void
-muster_operation_give_up_session (MusterOperation *self)
+muster_operation_give_up_session (MusterOperation *self, const GError *failure)
 {
   g_clear_object (&self->lease);
-  muster_session_give_up (self->session);
+  if (self->session == NULL)
+    return;
+  /* A process that ends now must have closed what is still there. */
+  if (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) ||
+      muster_error_is (failure, MUSTER_ERROR_ABORTED))
+    muster_session_give_up (self->session);
+  else
+    close_session (self);
   g_clear_object (&self->session);
 }
 
@@ -446,7 +467,7 @@ judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
 gboolean
 muster_operation_create_session (MusterOperation *self, GError **error)
 {
-  muster_operation_give_up_session (self);
+  muster_operation_give_up_session (self, NULL);
 
   GError *failure = NULL;
   gint64 deadline_us = self->call_deadline_us == MUSTER_WAIT_FOREVER

@@ -619,7 +619,7 @@ end_attempt (MusterOperation *self, GError **failure)
   judge_failure (self, failure);
   if (self->options->saver != NULL)
     (void)muster_saver_clear_crash_loop (self->options->saver, NULL);
-  muster_operation_give_up_session (self);
+  muster_operation_give_up_session (self, *failure);
 }
 
 /* A chief's phases, in order; a phase may have nothing to do. */

@@ -153,8 +153,9 @@ gboolean muster_cluster_check (const char *const *cluster, GError **error);
 /* Closes the current session, if any, and creates another. The phase is "connect" if that fails,
  * "create" if it succeeds. */
 gboolean muster_operation_create_session (MusterOperation *self, GError **error);
-/* Releases the lease and closes the session, if any, in the remaining time; errors are ignored. */
-void muster_operation_give_up_session (MusterOperation *self);
+/* Releases the lease and closes the session, if any, in the remaining time; errors are ignored. One
+ * that failure (nullable) says is lost is closed in the background. */
+void muster_operation_give_up_session (MusterOperation *self, const GError *failure);
 /* Pauses before another attempt, which must be able to finish before the deadline if it takes as
  * long as the last one; waits for a master that can't be reached. If there isn't enough time, it
  * waits for the rest of it and fails. */

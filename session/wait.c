@@ -113,7 +113,7 @@ attempt (MusterOperation *self, gint64 *cost_us, GError **error)
   if (muster_operation_create_session (self, error) && wait_until_ready (self, &had_polled, error))
     return TRUE;
   /* Closing is part of an attempt's cost. */
-  muster_operation_give_up_session (self);
+  muster_operation_give_up_session (self, error != NULL ? *error : NULL);
   *cost_us = had_polled ? 0 : muster_clock_now_us (self->clock) - started_us;
   return FALSE;
 }
