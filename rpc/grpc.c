@@ -3,10 +3,12 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "rpc/fork.h"
 
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +63,30 @@ muster_openssl_init (void)
   (void)OPENSSL_init_crypto (OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
+static gint is_forked; /* atomic */
+
+static void
+note_fork (void)
+{
+  g_atomic_int_set (&is_forked, TRUE);
+}
+
+gboolean
+muster_rpc_is_forked (void)
+{
+  return g_atomic_int_get (&is_forked);
+}
+
+gboolean
+muster_rpc_check_process (GError **error)
+{
+  return !muster_rpc_is_forked () ||
+         muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
+                      "this process was forked from one that uses gRPC, which doesn't work in it; "
+                      "fork before the first call to a server, or start a program of its own "
+                      "(in Python: multiprocessing's \"spawn\")");
+}
+
 void
 muster_grpc_init (void)
 {
@@ -70,6 +96,7 @@ muster_grpc_init (void)
   if (g_getenv ("GRPC_VERBOSITY") == NULL)
     gpr_set_log_function (log_as_debug);
   muster_openssl_init ();
+  (void)pthread_atfork (NULL, NULL, note_fork); /* fails only for lack of memory */
   grpc_init ();
   if (SSL_CTX_get_ex_new_index (0, NULL, save_memory, NULL, NULL) < 0)
     muster_log (G_LOG_LEVEL_DEBUG, "tls", "MESSAGE",

@@ -2,6 +2,7 @@
 #include "server/server.h"
 
 #include "base/log.h"
+#include "rpc/fork.h"
 #include "rpc/address.h"
 #include "server/core/drain.h"
 #include "server/core/server_private.h"
@@ -137,7 +138,7 @@ muster_server_new (MusterMaster *master, const MusterServerOptions *options)
 void
 muster_server_free (MusterServer *self)
 {
-  if (self == NULL)
+  if (self == NULL || muster_rpc_is_forked ()) /* its threads are the parent's */
     return;
   muster_server_stop (self, 0);
   muster_http_service_free (self->http);

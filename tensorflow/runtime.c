@@ -3,6 +3,7 @@
 
 #include "base/blocking.h"
 #include "base/wait.h"
+#include "rpc/fork.h"
 #include "tensorflow/read_line.h"
 
 #include <arpa/inet.h>
@@ -398,7 +399,7 @@ muster_runtime_ref (MusterRuntime *self)
 void
 muster_runtime_unref (MusterRuntime *self)
 {
-  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+  if (self == NULL || muster_rpc_is_forked () || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_cancellable_cancel (self->stop);
   g_clear_pointer (&self->keeper, g_thread_join);

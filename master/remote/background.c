@@ -2,6 +2,7 @@
 #include "master/remote/background_private.h"
 
 #include "base/wait.h"
+#include "rpc/fork.h"
 
 struct _MusterBackgroundTask {
   MusterBackgroundWork work;
@@ -57,6 +58,8 @@ muster_background_task_new (const char *name, MusterBackgroundWork work, gpointe
 void
 muster_background_task_wake (MusterBackgroundTask *self)
 {
+  if (muster_rpc_is_forked ())
+    return;
   g_mutex_lock (&self->lock);
   self->due_us = 0;
   g_cond_signal (&self->changed);
@@ -66,6 +69,8 @@ muster_background_task_wake (MusterBackgroundTask *self)
 void
 muster_background_task_stop (MusterBackgroundTask *self)
 {
+  if (muster_rpc_is_forked ())
+    return;
   g_mutex_lock (&self->lock);
   self->is_stopped = TRUE;
   g_cond_signal (&self->changed);
@@ -77,6 +82,8 @@ muster_background_task_stop (MusterBackgroundTask *self)
 void
 muster_background_task_free (MusterBackgroundTask *self)
 {
+  if (muster_rpc_is_forked ())
+    return;
   muster_background_task_stop (self);
   g_object_unref (self->cancellable);
   g_cond_clear (&self->changed);

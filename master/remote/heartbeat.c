@@ -2,6 +2,7 @@
 #include "master/remote/heartbeat_private.h"
 
 #include "master/remote/remote_call_private.h"
+#include "rpc/fork.h"
 #include "rpc/proto/muster.pb-c.h"
 
 /* Between the renewals that are sent to a silent server. */
@@ -51,7 +52,7 @@ muster_heartbeat_ref (MusterHeartbeat *self)
 void
 muster_heartbeat_unref (MusterHeartbeat *self)
 {
-  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+  if (self == NULL || muster_rpc_is_forked () || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_clear_pointer (&self->task, muster_background_task_free);
   g_hash_table_unref (self->sessions);
@@ -212,6 +213,8 @@ muster_heartbeat_add_session (MusterHeartbeat *self, gconstpointer session, cons
 void
 muster_heartbeat_remove_session (MusterHeartbeat *self, gconstpointer session)
 {
+  if (muster_rpc_is_forked ())
+    return;
   g_mutex_lock (&self->lock);
   g_hash_table_remove (self->sessions, session);
   g_mutex_unlock (&self->lock);
@@ -228,6 +231,8 @@ muster_heartbeat_watch_stream (MusterHeartbeat *self, MusterRpcStream *stream, c
 void
 muster_heartbeat_unwatch_stream (MusterHeartbeat *self, MusterRpcStream *stream)
 {
+  if (muster_rpc_is_forked ())
+    return;
   g_mutex_lock (&self->lock);
   g_hash_table_remove (self->streams, stream);
   g_mutex_unlock (&self->lock);

@@ -5,6 +5,7 @@
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_master_private.h"
 #include "master/remote/remote_private.h"
+#include "rpc/fork.h"
 #include "rpc/messages/run_step.h"
 #include "rpc/proto/master.pb-c.h"
 
@@ -265,7 +266,8 @@ static gboolean
 remote_close (MusterSession *session, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
-  if (!g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE))
+  if (!g_atomic_int_compare_and_exchange (&self->is_closed, FALSE, TRUE) ||
+      muster_rpc_is_forked ()) /* it is the parent's */
     return TRUE;
   muster_heartbeat_remove_session (self->heartbeat, self);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;

@@ -4,6 +4,7 @@
 #include "base/blocking.h"
 #include "base/log.h"
 #include "rpc/address.h"
+#include "rpc/fork.h"
 #include "rpc/messages/rpc_message.h"
 
 #include <grpc/support/alloc.h>
@@ -86,7 +87,7 @@ muster_rpc_client_open_channel (MusterRpcClient *self, gboolean is_apart)
 void
 muster_rpc_channel_unref (MusterRpcChannel *self)
 {
-  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+  if (self == NULL || muster_rpc_is_forked () || !g_atomic_ref_count_dec (&self->refs))
     return;
   grpc_channel_destroy (self->channel);
   g_mutex_clear (&self->lock);
@@ -171,7 +172,7 @@ muster_rpc_client_has_channel (MusterRpcClient *self)
 gboolean
 muster_rpc_client_is_connected (MusterRpcClient *self)
 {
-  if (!muster_rpc_client_has_channel (self))
+  if (muster_rpc_is_forked () || !muster_rpc_client_has_channel (self))
     return FALSE;
   g_autoptr (MusterRpcChannel) held = muster_rpc_client_hold_channel (self);
   return grpc_channel_check_connectivity_state (held->channel, 0) == GRPC_CHANNEL_READY;
@@ -187,7 +188,7 @@ muster_rpc_client_ref (MusterRpcClient *self)
 void
 muster_rpc_client_unref (MusterRpcClient *self)
 {
-  if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
+  if (self == NULL || muster_rpc_is_forked () || !g_atomic_ref_count_dec (&self->refs))
     return;
   for (guint i = 0; i < self->idle->len; i++)
     grpc_completion_queue_destroy (self->idle->pdata[i]);
@@ -300,6 +301,8 @@ gboolean
 muster_rpc_client_check (MusterRpcClient *self, const MusterRope *request,
                          const MusterRpcOptions *options, gint64 now_us, GError **error)
 {
+  if (!muster_rpc_check_process (error))
+    return FALSE;
   if (self->is_token_exposed) {
     set_exposed_error (self, error);
     return FALSE;

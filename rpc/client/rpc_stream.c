@@ -3,6 +3,7 @@
 
 #include "base/blocking.h"
 #include "base/wait.h"
+#include "rpc/fork.h"
 
 /* Maximum number of messages read before the caller takes them; then the server has to wait. */
 #define MAX_AHEAD 64
@@ -237,6 +238,8 @@ GBytes *
 muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us, GCancellable *cancellable,
                               GError **error)
 {
+  if (!muster_rpc_check_process (error))
+    return NULL;
   if (deadline_us > 0)
     muster_about_to_block ();
   g_mutex_lock (&self->lock);
@@ -250,6 +253,8 @@ muster_rpc_stream_next_until (MusterRpcStream *self, gint64 deadline_us, GCancel
 void
 muster_rpc_stream_end (MusterRpcStream *self, const GError *why)
 {
+  if (muster_rpc_is_forked ())
+    return;
   g_mutex_lock (&self->lock);
   if (self->broken == NULL && !self->has_ended)
     self->broken = g_error_copy (why);
@@ -270,7 +275,7 @@ muster_rpc_stream_set_notify (MusterRpcStream *self, MusterRpcStreamNotify notif
 void
 muster_rpc_stream_free (MusterRpcStream *self)
 {
-  if (self == NULL)
+  if (self == NULL || muster_rpc_is_forked ())
     return;
   g_mutex_lock (&self->lock);
   self->is_freed = TRUE;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/wait.h"
 #include "rpc/address.h"
+#include "rpc/fork.h"
 #include "rpc/listen.h"
 #include "rpc/server/frames.h"
 #include "rpc/server/open_files.h"
@@ -150,7 +151,7 @@ muster_rpc_server_unref_private (MusterRpcServer *self)
 void
 muster_rpc_server_free (MusterRpcServer *self)
 {
-  if (self == NULL)
+  if (self == NULL || muster_rpc_is_forked ())
     return;
   muster_rpc_server_stop (self, 0);
   muster_rpc_server_unref_private (self);
@@ -375,6 +376,8 @@ wait_until_shut (MusterRpcServer *self, gint64 grace_us)
 void
 muster_rpc_server_stop (MusterRpcServer *self, gint64 grace_us)
 {
+  if (muster_rpc_is_forked ())
+    return;
   g_mutex_lock (&self->stopping);
   if (self->server != NULL) {
     if (!self->is_started) /* the queue must be polled */
