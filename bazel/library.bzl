@@ -10,6 +10,32 @@ load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 # As base/version.h says it; tests/install looks whether they agree.
 VERSION = "0.1.0"
 
+def _archives(modules):
+    """The archives of these modules, by package."""
+    packages = {dep.label.package: None for dep in modules}
+    parts = depset(transitive = [dep[CcInfo].linking_context.linker_inputs for dep in modules]).to_list()
+    return [library.pic_static_library for part in parts if part.owner.package in packages for library in part.libraries]
+
+def _version_script(ctx):
+    """What the library exports: what its headers declare, and what another library of ours uses besides."""
+    output = ctx.actions.declare_file("exports/%s.lds" % ctx.label.name)
+    users = _archives(ctx.attr.used_by)
+    arguments = ctx.actions.args()
+    arguments.add(output)
+    arguments.add(ctx.attr.node)
+    arguments.add_all(users, format_each = "--users=%s")
+    arguments.add_all(ctx.files.headers)
+    ctx.actions.run_shell(
+        command = "exec /usr/bin/python3 -B %s \"$@\"" % ctx.file._exports.path,
+        arguments = [arguments],
+        inputs = users + ctx.files.headers + [ctx.file._exports],
+        outputs = [output],
+        mnemonic = "Exports",
+        progress_message = "Listing the exports of %s" % ctx.label.name,
+        use_default_shell_env = True,
+    )
+    return output
+
 def _impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     output = ctx.actions.declare_file(ctx.label.name)
@@ -28,12 +54,13 @@ def _impl(ctx):
             elif not ctx.files.over:
                 fail("%s uses %s, which isn't among its modules" % (ctx.label, part.owner))
 
+    exports = _version_script(ctx)
     arguments = ctx.actions.args()
     arguments.add("-shared")
     arguments.add_all(ctx.fragments.cpp.linkopts)
     arguments.add("-o", output)
     arguments.add("-Wl,-soname," + ctx.attr.soname)
-    arguments.add("-Wl,--version-script," + ctx.file.exports.path)
+    arguments.add("-Wl,--version-script," + exports.path)
     arguments.add_all(["-Wl,-z,defs", "-Wl,-z,relro", "-Wl,-z,now", "-Wl,--as-needed", "-Wl,--build-id=sha1"])
     arguments.add("-Wl,--whole-archive")
     arguments.add_all(whole.keys())
@@ -46,7 +73,7 @@ def _impl(ctx):
         executable = toolchain.compiler_executable,
         arguments = [arguments],
         inputs = depset(
-            whole.keys() + messages.keys() + ctx.files.over + [ctx.file.exports],
+            whole.keys() + messages.keys() + ctx.files.over + [exports],
             transitive = [toolchain.all_files],
         ),
         outputs = [output],
@@ -59,11 +86,16 @@ def _impl(ctx):
 shared_library = rule(
     implementation = _impl,
     attrs = {
-        "exports": attr.label(allow_single_file = True, mandatory = True),
+        "headers": attr.label_list(allow_files = True, mandatory = True),
+        # the version of the symbols
+        "node": attr.string(mandatory = True),
         # shared libraries that have what the modules use besides
         "over": attr.label_list(allow_files = True),
         "modules": attr.label_list(providers = [CcInfo], mandatory = True),
         "soname": attr.string(mandatory = True),
+        # modules of another library, which uses more than the headers
+        "used_by": attr.label_list(providers = [CcInfo]),
+        "_exports": attr.label(default = "//bazel:exports.py", allow_single_file = True),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],
