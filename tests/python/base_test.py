@@ -95,7 +95,7 @@ class Goodput(case.TestCase):
         goodput = Muster.Goodput.new()
         self.assertEqual(goodput.step, -1)
         self.assertEqual((goodput.total_us(), goodput.lost_us(), goodput.share()), (0, 0, 1))
-        self.assertEqual(list(goodput.spent_us), [0] * 7)
+        self.assertEqual(list(goodput.spent_us), [0] * 8)
         goodput.steps_again = 61000
         self.assertEqual(goodput.copy().steps_again, 61000)
         self.assertIn("goodput 100.0 %", goodput.text())

@@ -12,6 +12,10 @@ from case import Gio, GLib, Muster
 NO_UPLOADS = b"<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>"
 
 
+def refusal(code):
+    return b"<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>as S3 says it</Message></Error>" % code
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -34,7 +38,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers["content-length"]))
         if "if-match" in self.headers and self.headers["if-match"] != self.etag() or \
            "if-none-match" in self.headers and self.etag() is not None:
-            self.reply(412)
+            self.reply(412, refusal(b"PreconditionFailed"))
         else:
             self.server.objects[self.path] = data
             self.reply(200, etag=self.etag())
@@ -43,7 +47,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "uploads=" in self.path:
             self.reply(200, NO_UPLOADS)
         elif self.etag() is None:
-            self.reply(404)
+            self.reply(404, refusal(b"NoSuchKey"))
         else:
             data = self.server.objects[self.path]
             self.reply(206, data, etag=self.etag(), content_range="bytes 0-%d/%d" % (len(data) - 1, len(data)))

@@ -115,7 +115,7 @@ MUSTER_TEST (BackgroundSave, finishes_what_it_had_begun_when_the_run_fails)
   MUSTER_EXPECT_FALSE (
       muster_monitored_session_finish (job.session, failure, MUSTER_WAIT_FOREVER, &error));
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INTERNAL);
   MUSTER_EXPECT_STREQ (job.saved->str, " 0");
   MUSTER_EXPECT_EQ (latest_step (&job), 0);
 }
