@@ -10,7 +10,7 @@ import os
 from gi import _gi
 
 
-def load(namespace, name):
+def load(namespace: str, name: str) -> None:
     """Loads a namespace's library, of that name, from beside its typelib, as installed and as built, or else from where the linker finds it. It
     stays loaded under its name, by which gi finds it."""
     repository = _gi.Repository.get_default()
