@@ -124,13 +124,21 @@ class AlienTest(peer.S3Test):
         answer = self.tool.ask(*OPERATIONS[operation]("s3://%s/run" % bucket, old))
         self.proxy.rule = None
         answer.pop("mtime_us", None)
-        return answer, before, self.content(bucket), rule.seen
+        after = self.content(bucket)
+        if (bucket, old) != self.shared:
+            self.s3.delete_object(Bucket=bucket, Key="run/large")  # the server has them all in memory
+        return answer, before, after, rule.seen
 
     def check_failure(self, answer, before, after, wanted):
         self.assertIn(answer["code"], CODES, answer)
         self.assertNotIn("no such object", answer["error"])
         self.assertNotIn("another region", answer["error"])
         self.assertIn(after, (before, wanted))
+
+    def some(self, answers, turn):
+        """All answers with --config=long; else a third of them, another one for each request."""
+        step = 1 if os.environ.get("MUSTER_LONG") else 3
+        return list(answers.items())[turn % step::step]
 
     def each(self):
         for operation in OPERATIONS:
@@ -141,14 +149,14 @@ class AlienTest(peer.S3Test):
 
     def test_one_that_passes_is_as_if_it_had_not_come(self):
         for operation, i, expected, wanted in self.each():
-            for name, verdict in PASSING.items():
+            for name, verdict in self.some(PASSING, i + len(operation)):
                 with self.subTest(operation=operation, request=i, answer=name):
                     answer, _, after, _ = self.perform(operation, Nth(i, verdict, False))
                     self.assertEqual((answer, after), (expected, wanted))
 
     def test_one_that_lasts_is_no_answer_of_the_store(self):
         for operation, i, expected, wanted in self.each():
-            for name, verdict in {**LASTING, **{name: PASSING[name] for name in PERMANENT}}.items():
+            for name, verdict in self.some({**LASTING, **{name: PASSING[name] for name in PERMANENT}}, i + len(operation)):
                 with self.subTest(operation=operation, request=i, answer=name):
                     answer, before, after, _ = self.perform(operation, Nth(i, verdict, True))
                     if "error" not in answer:  # an abort or a probe's removal, which a sweep repeats
