@@ -15,11 +15,14 @@ with open("include/muster.h", encoding="utf-8") as file:
 LINE = re.compile(r"^(muster_\w+)(?:@@?(\w+))? (\S)", re.M)
 
 
-def symbols(library, kind):
-    """The names, with their versions, that a library has ("T") or needs ("U")."""
+HAS, NEEDS = "TDBR", "U"
+
+
+def symbols(library, kinds):
+    """The names, with their versions, that a library has or needs."""
     path, = glob.glob(library + ".so.*")
     listed = subprocess.run(["nm", "-DP", path], check=True, capture_output=True, text=True).stdout
-    return {name: version for name, version, letter in LINE.findall(listed) if letter == kind}
+    return {name: version for name, version, letter in LINE.findall(listed) if letter in kinds}
 
 
 class Exports(unittest.TestCase):
@@ -28,13 +31,13 @@ class Exports(unittest.TestCase):
         return {function.name for function in declarations.read(headers)}
 
     def test_are_what_public_headers_declare(self):
-        exported = symbols("libmuster", "T")
+        exported = symbols("libmuster", HAS)
         self.assertEqual({name for name, version in exported.items() if version == "MUSTER_0"}, self.declared(False))
-        self.assertEqual(set(symbols("libmuster-engine", "T")), self.declared(True))
+        self.assertEqual(set(symbols("libmuster-engine", HAS)), self.declared(True))
 
     def test_are_private_where_only_the_engines_library_needs_them(self):
-        private = {name for name, version in symbols("libmuster", "T").items() if version == "MUSTER_PRIVATE_0"}
-        needed = symbols("libmuster-engine", "U")
+        private = {name for name, version in symbols("libmuster", HAS).items() if version == "MUSTER_PRIVATE_0"}
+        needed = symbols("libmuster-engine", NEEDS)
         self.assertEqual(private, {name for name, version in needed.items() if version == "MUSTER_PRIVATE_0"})
         self.assertGreater(len(private), 0)
 

@@ -100,13 +100,14 @@ report_failure (MusterCheckpointSaverHook *self, gint64 step, guint n_in_a_row)
   muster_saver_listeners_failed (self->listeners, &failed);
 }
 
-/* Only the session itself tells that it is lost: a save fails with the same codes if the master's
- * store does, as TensorFlow's do, or a parameter server. Otherwise the failure is the store's. */
+/* ABORTED says that this session is of no use, because it is gone or because a step in it was torn
+ * (train/position/position.h). UNAVAILABLE is a code of the master's store, too, and of a parameter
+ * server: there the session itself tells whether it is lost. */
 static gboolean
 is_session_lost (const MusterSaveCall *call, GError *failure)
 {
-  if (!is_of_session (failure))
-    return FALSE;
+  if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE))
+    return muster_error_is (failure, MUSTER_ERROR_ABORTED);
   const gint64 now_us = muster_clock_now_us (muster_system_clock ());
   const MusterStep nothing = {
       .deadline_us = MIN (call->deadline_us, muster_deadline_after (now_us, ASK_SESSION_US))};
