@@ -110,13 +110,16 @@ buffer_grow (Buffer *self, gsize capacity, const MusterFile *file, GError **erro
   return TRUE;
 }
 
-/* Of a pipe: waits for more. */
+/* Of a pipe: waits for more, or for its first writer, without which reading finds an end. */
 static gboolean
 await (const MusterFile *file, int fd, GError **error)
 {
   struct pollfd ready = {.fd = fd, .events = POLLIN};
-  const int n = poll (&ready, 1, SILENCE_MS);
-  if (n > 0 || (n < 0 && errno == EINTR))
+  int n;
+  do
+    n = poll (&ready, 1, SILENCE_MS);
+  while (n < 0 && errno == EINTR);
+  if (n > 0)
     return TRUE;
   if (n < 0)
     return fail_errno (file, errno, error);
@@ -148,6 +151,8 @@ muster_file_read_fd (const MusterFile *file, int fd, const struct stat *is, char
   gboolean is_end = FALSE;
   if (S_ISREG (is->st_mode) && (guint64)is->st_size > file->max_size)
     return fail_too_large (file, error);
+  if (S_ISFIFO (is->st_mode) && !await (file, fd, error))
+    return FALSE;
   const gsize expected = S_ISREG (is->st_mode) ? (gsize)is->st_size + 1 : 0;
   if (!buffer_grow (&buffer, MAX (expected, FIRST_SIZE), file, error))
     return FALSE;

@@ -158,9 +158,8 @@ class EarlySignalTest(peer.TestCase):
 
     def test_while_a_file_is_read(self):
         train = ["train", "--meta-graph=" + self.pipe, "--master=local", "--steps=1"]
-        serve = ["serve", "--config=" + self.pipe]
         wait = ["wait", "--meta-graph=" + self.pipe, "--master=grpc://localhost:1"]
-        for arguments, code in (train, PREEMPTED), (serve, 0), (wait, -signal.SIGTERM):
+        for arguments, code in (train, PREEMPTED), (wait, -signal.SIGTERM):
             with self.subTest(command=arguments[0]):
                 process = self.start(*arguments)
                 writer = self.open_pipe()

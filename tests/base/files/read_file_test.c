@@ -87,12 +87,8 @@ MUSTER_TEST (ReadFile, waits_for_no_pipe)
 {
   g_auto (Fixture) f = set_up ();
   MUSTER_ASSERT_EQ (mkfifo (f.path, 0600), 0);
-  g_autofree char *text = NULL;
-  gsize size;
 
   expect_refused (f.path, FALSE, "it is a pipe; use a regular file");
-  MUSTER_EXPECT_TRUE (read_it (f.path, TRUE, &text, &size, NULL));
-  MUSTER_EXPECT_EQ (size, 0);
 }
 
 static gpointer
@@ -129,6 +125,31 @@ write_without_end (gpointer data)
   g_autofree char *all = g_strnfill (MAX_SIZE + 1, 'c');
   const gssize n = write (fd, all, MAX_SIZE + 1);
   return GINT_TO_POINTER (n == MAX_SIZE + 1);
+}
+
+static gpointer
+write_to_name (gpointer path)
+{
+  const int fd = open (path, O_WRONLY); /* waits for a reader */
+  MUSTER_EXPECT_EQ (write (fd, "late", 4), 4);
+  close (fd);
+  return NULL;
+}
+
+MUSTER_TEST (ReadFile, waits_for_the_first_writer_of_a_command_s_pipe)
+{
+  g_auto (Fixture) f = set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = NULL;
+  gsize size = 0;
+  MUSTER_ASSERT_EQ (mkfifo (f.path, 0600), 0);
+
+  GThread *writer = g_thread_new ("writer", write_to_name, f.path);
+  MUSTER_EXPECT_TRUE (read_it (f.path, TRUE, &text, &size, &error));
+  g_thread_join (writer);
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (text, "late");
 }
 
 MUSTER_TEST (ReadFile, reads_no_more_of_a_pipe_than_the_limit)
