@@ -509,16 +509,6 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
   g_ptr_array_add (list, it);
 }
 
-/* Whether all that is missing are the tasks' positions in their data, which training adds. */
-static gboolean
-lacks_positions (const MusterReadiness *readiness)
-{
-  for (char **name = readiness->missing; *name != NULL; name++)
-    if (!g_str_has_prefix (*name, "muster/"))
-      return FALSE;
-  return TRUE;
-}
-
 /* A worker's graph may differ; that is a reason only if variables are missing. */
 static void
 add_graph (GPtrArray *list, const MusterReadiness *readiness)
@@ -533,11 +523,7 @@ add_graph (GPtrArray *list, const MusterReadiness *readiness)
   MusterReason *it = reason_new ("graph", "differs", !missing,
                                  g_strdup_printf ("differs from the chief's: %s", difference));
   if (missing)
-    it->hint = g_strdup (
-        lacks_positions (readiness)
-            ? "the chief prepared the model without the tasks' positions: prepare it with as many "
-              "tasks (`muster prepare --overwrite --tasks=N`)"
-            : "use the same meta graph for the chief and its workers");
+    it->hint = g_strdup ("use the same meta graph for the chief and its workers");
   g_ptr_array_add (list, it);
 }
 

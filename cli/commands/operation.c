@@ -21,8 +21,7 @@ muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *op
                             GError **error)
 {
   self->options = options;
-  if (self->scaffold == NULL)
-    self->scaffold = muster_scaffold_load (options->meta_graph, error);
+  self->scaffold = muster_scaffold_load (options->meta_graph, error);
   if (self->scaffold == NULL)
     return FALSE;
   self->live = muster_live_new (doing, options, json_lines);

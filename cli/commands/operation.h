@@ -22,7 +22,7 @@ typedef struct {
 void muster_cli_operation_clear (MusterCliOperation *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterCliOperation, muster_cli_operation_clear)
 
-/* Loads the model, unless its scaffold is set already, creates the master and the manager from options, and starts the display. Must be
+/* Loads the model, creates the master and the manager from options, and starts the display. Must be
  * called before any thread is started. doing and json_lines as in muster_live_new (),
  * recovery_wait_us as in muster_cli_manager (). */
 gboolean muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *options,

@@ -4,7 +4,6 @@
 #include "cli/commands/operation.h"
 #include "cli/common/cli.h"
 #include "cli/output/json.h"
-#include "train/position/position.h"
 #include "train/train.h"
 
 #include <string.h>
@@ -24,7 +23,6 @@ typedef struct {
   char *prefix;    /* (owned) (nullable) */
   gint64 epoch;
   gboolean overwrite;
-  int n_tasks;                  /* of the job that trains the model; 0: its graph stays as it is */
   MusterRestoreOptions restore; /* names are owned */
   char **renamed;               /* (owned) (nullable) "VARIABLE=NAME" */
 } PrepareOptions;
@@ -113,29 +111,13 @@ read_step (MusterCliOperation *operation, MusterSession *session, GError **error
   return step;
 }
 
-/* The tasks of a job with fed batches have positions in its graph (train/position/position.h). */
-static MusterScaffold *
-load_for_tasks (const char *path, guint n_tasks, GError **error)
-{
-  g_autoptr (MusterScaffold) plain = muster_scaffold_load (path, error);
-  if (plain == NULL)
-    return NULL;
-  const MusterScaffoldOptions same = {.copy_from = plain};
-  g_autoptr (MusterMetaGraph) extended =
-      muster_position_add (muster_scaffold_meta_graph (plain), n_tasks, error);
-  return extended != NULL ? muster_scaffold_new_with (extended, &same, error) : NULL;
-}
-
 static MusterExit
 prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaver) saver = NULL;
   g_auto (MusterCliOperation) operation = {0};
-  if (prepare->n_tasks > 0)
-    operation.scaffold = load_for_tasks (options->meta_graph, (guint)prepare->n_tasks, &error);
-  if (error != NULL ||
-      !muster_cli_operation_begin (&operation, options, "preparing", 0, FALSE, &error))
+  if (!muster_cli_operation_begin (&operation, options, "preparing", 0, FALSE, &error))
     return muster_cli_fail (error);
   if (prepare->directory != NULL || prepare->prefix != NULL) {
     saver = muster_saver_new (muster_scaffold_meta_graph (operation.scaffold), NULL, &error);
@@ -194,11 +176,6 @@ muster_cli_prepare (int argc, char **argv)
        "use the directory's files if its file 'checkpoint' is missing or damaged", NULL},
       {"epoch", 0, 0, G_OPTION_ARG_INT64, &prepare.epoch,
        "the chief's epoch; the higher epoch wins (default: the next one)", "N"},
-      {"tasks", 0, 0, G_OPTION_ARG_INT, &prepare.n_tasks,
-       "number of the job's tasks (the chief and all workers), whose positions in the data are "
-       "added "
-       "to the model, as `muster train --feed` does (default: none are added)",
-       "N"},
       {"overwrite", 0, 0, G_OPTION_ARG_NONE, &prepare.overwrite,
        "initialise a model that another chief has prepared, or whose job is over", NULL},
       {NULL}};
@@ -209,13 +186,6 @@ muster_cli_prepare (int argc, char **argv)
       !muster_cli_check_path ("--checkpoint", prepare.prefix, &error) ||
       !parse_names (&prepare, &error))
     return muster_cli_fail (error);
-  if (prepare.n_tasks < 0) {
-    muster_cli_say (stderr,
-                    "muster: prepare: invalid --tasks '%d' (use the number of workers plus the "
-                    "chief)\n",
-                    prepare.n_tasks);
-    return MUSTER_EXIT_BAD_INPUT;
-  }
   if (prepare.epoch < 0) {
     fprintf (stderr, "muster: prepare: --epoch must be 1 or more\n");
     return MUSTER_EXIT_BAD_INPUT;

@@ -644,25 +644,6 @@ class Job(Case):
                               capture_output=True, text=True, timeout=PATIENCE)
         return json.loads(done.stdout)["accuracy:0"]
 
-    def prepare(self, target, *more):
-        return subprocess.run([MUSTER, "prepare", MODEL, "--master=" + target, *more], capture_output=True, text=True,
-                              timeout=PATIENCE, stdin=subprocess.DEVNULL, env=environment())
-
-    def test_a_worker_trains_what_prepare_has_prepared_for_as_many_tasks(self):
-        _, target = self.serve()
-        self.assertEqual(self.prepare(target).returncode, 0)
-        worker = self.task(target, "worker:0", "--steps=20", "--timeout=2")
-        code, said = self.ends(worker)
-        self.assertEqual(code, 1, said)
-        self.assertIn("muster prepare --overwrite --tasks=N", said)
-        prepared = self.prepare(target, "--overwrite", "--tasks=3")
-        self.assertEqual(prepared.returncode, 0, prepared.stderr)
-        code, said = self.ends(self.task(target, "worker:0", "--steps=20", "--timeout=60"))
-        self.assertEqual(code, 0, said)
-        refused = self.prepare(target, "--tasks=-1")
-        self.assertEqual(refused.returncode, 3, refused.stderr)
-        self.assertIn("invalid --tasks '-1'", refused.stderr)
-
     def test_trains_each_epoch_once(self):
         _, target = self.serve()
         tasks = [self.task(target, name, "--epochs=60", "--timeout=60") for name in ("worker:0", "worker:1", "chief:0")]
