@@ -80,20 +80,12 @@ mark_checkpoint_good (MusterTrainingHook *self)
 /* --- announcements --- */
 
 static gboolean
-is_preempted (MusterTrainingHook *self)
-{
-  MusterPreemption *preemption = self->training->preemption;
-  return preemption != NULL && muster_preemption_is_requested (preemption);
-}
-
-static gboolean
 announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
           GCancellable *cancellable, GError **error)
 {
   MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
   g_auto (MusterSaveStatus) saves = MUSTER_SAVE_STATUS_INIT;
   MusterGoodput goodput = MUSTER_GOODPUT_INIT;
-  static char preempted[] = "preempted";
 
   muster_goodput_meter_read (self->meter, &goodput);
   if (phase == MUSTER_CHIEF_OVER)
@@ -101,8 +93,6 @@ announce (MusterTrainingHook *self, MusterChiefPhase phase, gint64 deadline_us,
   announcement.goodput = &goodput;
   announcement.phase = phase;
   announcement.step = self->state.step;
-  if (is_preempted (self) && phase != MUSTER_CHIEF_OVER)
-    announcement.ended = preempted;
   if (self->saver != NULL) {
     muster_saver_status (self->saver, &saves);
     announcement.saves = &saves;
@@ -335,13 +325,20 @@ is_reached (MusterTrainingHook *self)
                                 : self->state.step >= self->state.until_step;
 }
 
-/* Others would take an end without a word for a crash. One that is not heard is only that. */
+/* Others would take an end without a word for a crash. The account of the job's time is in the last
+ * save, which knows that the run was stopped. */
 static void
 announce_preemption (MusterTrainingHook *self, gint64 deadline_us, GCancellable *cancellable)
 {
-  if (self->lease != NULL && is_preempted (self))
-    (void)announce (self, MUSTER_CHIEF_UNKNOWN, MIN (in_us (self, ANNOUNCE_US), deadline_us),
-                    cancellable, NULL);
+  static char preempted[] = "preempted";
+  MusterPreemption *preemption = self->training->preemption;
+  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
+
+  if (self->lease == NULL || preemption == NULL || !muster_preemption_is_requested (preemption))
+    return;
+  announcement.ended = preempted;
+  (void)muster_lease_announce (self->lease, &announcement,
+                               MIN (in_us (self, ANNOUNCE_US), deadline_us), cancellable, NULL);
 }
 
 static gboolean
