@@ -573,11 +573,13 @@ announce (Save *self, GError **error)
   return FALSE;
 }
 
-/* Tries a stage until it is done, the save is to be skipped, or it has failed. */
+/* Tries a stage until it is done, the save is to be skipped, or it has failed. A publishing that
+ * lacked space halfway can't always be repeated where room was made: it has failed for the space. */
 static gboolean
 go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError **error)
 {
   const MusterFreeSpace *free_space = self->free_space;
+  gboolean has_been_full = FALSE;
 
   for (;;) {
     GError *failure = NULL;
@@ -585,9 +587,11 @@ go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError *
     if (self->space.why != NULL || stage (self, &failure))
       return TRUE;
     if (!self->was_full && !muster_free_space_was_full (free_space, &self->space, failure)) {
+      self->gave_up_full = has_been_full;
       g_propagate_error (error, failure);
       return FALSE;
     }
+    has_been_full = TRUE;
     self->gave_up_full = !muster_free_space_after_full (free_space, &self->space, failure, error);
     if (self->gave_up_full)
       return FALSE;
