@@ -130,7 +130,7 @@ muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement
 }
 
 const char *
-muster_announcement_ended (const MusterAnnouncement *self)
+muster_announcement_end_word (const MusterAnnouncement *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
   return self->failed ? "failed" : self->ended != NULL ? self->ended : "lost";
@@ -159,6 +159,6 @@ muster_announcement_describe (const MusterAnnouncement *self)
     return g_strdup_printf ("%s, %s for %s", name, phase, duration);
   const char *why = self->failed && self->ended != NULL ? self->ended : NULL;
   return g_strdup_printf ("%s, %s %s ago, last phase %s%s%s", name,
-                          muster_announcement_ended (self), duration, phase,
+                          muster_announcement_end_word (self), duration, phase,
                           why != NULL ? ": " : "", why != NULL ? why : "");
 }

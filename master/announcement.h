@@ -214,14 +214,14 @@ void muster_announcement_merge (MusterAnnouncement *self, const MusterAnnounceme
 gboolean muster_announcement_equal (const MusterAnnouncement *a, const MusterAnnouncement *b);
 
 /**
- * muster_announcement_ended:
+ * muster_announcement_end_word:
  * @self: an announcement of a chief that isn't alive
  *
  * How its run ended, in a word: "failed", "preempted", or "lost" if it gave no reason.
  *
  * Returns: (transfer none): the word
  */
-const char *muster_announcement_ended (const MusterAnnouncement *self);
+const char *muster_announcement_end_word (const MusterAnnouncement *self);
 
 /**
  * muster_announcement_owner:

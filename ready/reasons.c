@@ -438,7 +438,7 @@ chief_reason (const MusterReadiness *readiness)
       chief->phase == MUSTER_CHIEF_PREPARED || chief->phase == MUSTER_CHIEF_TRAINING;
   GString *text = g_string_new (NULL);
   if (is_lost)
-    g_string_append_printf (text, "%s while it was ", muster_announcement_ended (chief));
+    g_string_append_printf (text, "%s while it was ", muster_announcement_end_word (chief));
   g_string_append (text, chief->phase == MUSTER_CHIEF_LOCAL_INIT
                              ? "in local init"
                              : muster_chief_phase_name (chief->phase));

@@ -201,6 +201,7 @@ class Served(case.TestCase):
         self.assertEqual((lease.model(), lease.epoch()), ("linreg", 1))
         self.assertTrue(lease.announce_phase(Muster.ChiefPhase.RESTORING, soon(), None))
         announcement = Muster.Announcement.new()
+        self.assertEqual(announcement.end_word(), "lost")
         announcement.phase, announcement.step, announcement.detail = Muster.ChiefPhase.TRAINING, 5, "words"
         self.assertTrue(lease.announce(announcement, soon(), None))
         self.assertTrue(lease.check())

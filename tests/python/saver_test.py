@@ -167,6 +167,16 @@ class Saver(SaverCase):
         self.assertEqual([Muster.checkpoint_step(prefix) for prefix in Muster.checkpoint_list(None, self.run)], [2, 4])
         self.assertEqual(saver.last_checkpoints(), [self.run + "/model.ckpt-4"])
 
+    def test_takes_a_directory_for_a_job_and_gives_it_back(self):
+        saver = self.saver()
+        saver.save(self.session, self.run, 1, FOREVER, None)
+        self.assertTrue(saver.adopt_for_job(self.run, False))
+        self.assertTrue(saver.take_directory(None, self.run, FOREVER, None))
+        options = Muster.PrepareOptions.new("init", saver, self.run)
+        options.set_taken_by(saver)
+        self.assertIs(options.taken_by, saver)
+        saver.release_directory(self.run, 0, None)
+
     def test_has_a_list(self):
         saver = self.saver()
         paths = [saver.save(self.session, self.run, step, FOREVER, None) for step in (1, 2)]
