@@ -337,6 +337,7 @@ MUSTER_TEST (TrainTiers, save_the_last_step_again_after_a_session_that_went_back
   g_auto (Job) job = set_up ();
   g_autoptr (GError) error = NULL;
   MUSTER_ASSERT_TRUE (open_job (&job, 7, TRUE));
+  wait_for_copies (&job); /* that of 0, which a later save would replace */
   train (&job, 8);
   wait_for_copies (&job);
   damage (job.fast, 6);
