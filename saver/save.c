@@ -574,7 +574,8 @@ announce (Save *self, GError **error)
 }
 
 /* Tries a stage until it is done, the save is to be skipped, or it has failed. A publishing that
- * lacked space halfway can't always be repeated where room was made: it has failed for the space. */
+ * lacked space halfway can't always be repeated where room was made: it has failed for the space.
+ */
 static gboolean
 go_through (Save *self, gboolean (*stage) (Save *self, GError **error), GError **error)
 {

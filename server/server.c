@@ -2,8 +2,8 @@
 #include "server/server.h"
 
 #include "base/log.h"
-#include "rpc/fork.h"
 #include "rpc/address.h"
+#include "rpc/fork.h"
 #include "server/core/drain.h"
 #include "server/core/server_private.h"
 #include "server/gateway/gateway.h"
