@@ -6,8 +6,9 @@
 G_BEGIN_DECLS
 
 /* Reads and writes LevelDB's table format, the format of PREFIX.index, in memory
- * (docs/decisions/0003). Malformed bytes are DATA_LOSS. Blocks must be uncompressed, as TensorFlow
- * writes them; a compressed block is UNIMPLEMENTED. */
+ * (docs/decisions/0003). Malformed bytes are DATA_LOSS. Blocks are written uncompressed, as
+ * TensorFlow writes them; those that are compressed with Snappy are read, too. Another method is
+ * UNIMPLEMENTED. */
 
 /* Receives one entry, whose bytes are valid during the call. FALSE with an error stops the
  * iteration. */

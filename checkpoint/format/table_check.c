@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/protowire.h"
 
+#include <snappy-c.h>
 #include <string.h>
 
 #define FOOTER_SIZE  48
@@ -38,9 +39,71 @@ read_block_place (MusterProtoReader *reader, Block *block)
          muster_proto_read_varint (reader, &block->size);
 }
 
-/* Place, trailer and checksum; blocks_end is where the footer starts. */
+/* The contents of a block: the file's bytes, or what they are decompressed to. */
+typedef struct {
+  const guint8 *data;
+  gsize size;
+  guint8 *buffer; /* (owned) (nullable) for decompressed blocks, one after the other */
+  gsize capacity;
+} Contents;
+
+static void
+contents_clear (Contents *self)
+{
+  g_free (self->buffer);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Contents, contents_clear)
+
 static gboolean
-check_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
+reserve (Contents *self, gsize size, GError **error)
+{
+  if (size <= self->capacity)
+    return TRUE;
+  g_free (self->buffer);
+  self->buffer = g_try_malloc (size);
+  self->capacity = self->buffer != NULL ? size : 0;
+  return self->buffer != NULL ||
+         muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+                      "not enough memory for a block of %" G_GSIZE_FORMAT " bytes", size);
+}
+
+/* The block says how long its contents are. Snappy's longest copy, of 64 bytes, takes 3; what
+ * claims more than all copies could give isn't decompressed, so memory is bounded by the file's
+ * size. */
+static gboolean
+decompress (Contents *self, const guint8 *data, gsize size, GError **error)
+{
+  enum { COPY_MAX = 64, COPY_MIN_SIZE = 3 };
+  size_t length;
+  if (snappy_uncompressed_length ((const char *)data, size, &length) != SNAPPY_OK ||
+      length > size / COPY_MIN_SIZE * COPY_MAX + COPY_MAX || length > MUSTER_TABLE_MAX)
+    return fail_table (error, "the length of a compressed block is invalid");
+  if (!reserve (self, MAX (length, 1), error))
+    return FALSE;
+  if (snappy_uncompress ((const char *)data, size, (char *)self->buffer, &length) != SNAPPY_OK)
+    return fail_table (error, "a compressed block is damaged");
+  self->data = self->buffer;
+  self->size = length;
+  return TRUE;
+}
+
+static gboolean
+contents_of (Contents *self, const guint8 *data, Block block, GError **error)
+{
+  enum { UNCOMPRESSED = 0, SNAPPY = 1 };
+  const guint8 *stored = data + block.offset;
+  if (stored[block.size] == SNAPPY)
+    return decompress (self, stored, block.size, error);
+  self->data = stored;
+  self->size = block.size;
+  return stored[block.size] == UNCOMPRESSED ||
+         muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      "a block is compressed by the unknown method %d", stored[block.size]);
+}
+
+/* Checks place, trailer and checksum first; blocks_end is where the footer starts. */
+static gboolean
+open_block (Contents *self, const guint8 *data, gsize blocks_end, Block block, GError **error)
 {
   if (block.offset > blocks_end || blocks_end - block.offset < TRAILER_SIZE ||
       block.size > blocks_end - block.offset - TRAILER_SIZE)
@@ -49,18 +112,15 @@ check_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
   const guint32 crc = muster_crc32c_extend (0, contents, block.size + 1);
   if (muster_crc32c_unmask (read_le32 (contents + block.size + 1)) != crc)
     return fail_table (error, "a block's checksum doesn't match");
-  if (contents[block.size] == 0)
-    return TRUE;
-  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-                      "the table is compressed (type %d), which isn't "
-                      "supported",
-                      contents[block.size]);
+  return contents_of (self, data, block, error);
 }
 
 /* The entries of a block, before its list of restarts. */
 static gboolean
-entries_of (const guint8 *contents, gsize size, MusterProtoReader *entries, GError **error)
+entries_of (const Contents *block, MusterProtoReader *entries, GError **error)
 {
+  const guint8 *contents = block->data;
+  const gsize size = block->size;
   if (size < 2 * sizeof (guint32))
     return fail_table (error, "a block is too short");
   const guint64 n_restarts = read_le32 (contents + size - sizeof (guint32));
@@ -98,13 +158,14 @@ next_entry (MusterProtoReader *entries, guint64 *key_size, Entry *entry, GError 
 }
 
 static gboolean
-check_data_block (const guint8 *data, gsize blocks_end, Block block, GError **error)
+check_data_block (Contents *contents, const guint8 *data, gsize blocks_end, Block block,
+                  GError **error)
 {
   MusterProtoReader entries;
   Entry entry;
   guint64 key_size = 0;
-  if (!check_block (data, blocks_end, block, error) ||
-      !entries_of (data + block.offset, block.size, &entries, error))
+  if (!open_block (contents, data, blocks_end, block, error) ||
+      !entries_of (contents, &entries, error))
     return FALSE;
   while (!muster_proto_at_end (&entries))
     if (!next_entry (&entries, &key_size, &entry, error))
@@ -120,11 +181,13 @@ check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *e
 {
   MusterProtoReader entries;
   Entry entry;
+  g_auto (Contents) contents = {0};
+  g_auto (Contents) data_contents = {0};
   guint64 key_size = 0;
   *end = 0;
   *is_tight = TRUE;
-  if (!check_block (data, blocks_end, index, error) ||
-      !entries_of (data + index.offset, index.size, &entries, error))
+  if (!open_block (&contents, data, blocks_end, index, error) ||
+      !entries_of (&contents, &entries, error))
     return FALSE;
   while (!muster_proto_at_end (&entries)) {
     Block block;
@@ -132,7 +195,7 @@ check_index_block (const guint8 *data, gsize blocks_end, Block index, guint64 *e
       return FALSE;
     if (!read_block_place (&entry.value, &block) || block.offset < *end)
       return fail_table (error, "a block is out of place");
-    if (!check_data_block (data, blocks_end, block, error))
+    if (!check_data_block (&data_contents, data, blocks_end, block, error))
       return FALSE;
     *is_tight = *is_tight && block.offset == *end;
     *end = block.offset + block.size + TRAILER_SIZE;
@@ -160,13 +223,14 @@ static const char *
 find_flaw (const guint8 *data, gsize blocks_end, Block metaindex, Block index, guint64 data_end,
            gboolean is_tight)
 {
+  g_auto (Contents) contents = {0};
   if (!is_plain_footer (data + blocks_end, metaindex, index))
     return "its footer is damaged";
   if (!is_tight || metaindex.offset != data_end ||
       index.offset != metaindex.offset + metaindex.size + TRAILER_SIZE ||
       blocks_end != index.offset + index.size + TRAILER_SIZE)
     return "it has bytes outside its blocks";
-  if (!check_block (data, blocks_end, metaindex, NULL))
+  if (!open_block (&contents, data, blocks_end, metaindex, NULL))
     return "the checksum of its metaindex block doesn't match";
   return NULL;
 }
@@ -229,12 +293,12 @@ take_key (Walk *self, const Entry *entry, gsize key_size)
 }
 
 static gboolean
-walk_block (Walk *self, const guint8 *data, Block block, GError **error)
+walk_block (Walk *self, const Contents *contents, GError **error)
 {
   MusterProtoReader entries;
   Entry entry;
   guint64 key_size = 0;
-  if (!entries_of (data + block.offset, block.size, &entries, error))
+  if (!entries_of (contents, &entries, error))
     return FALSE;
   while (!muster_proto_at_end (&entries)) {
     if (!next_entry (&entries, &key_size, &entry, error))
@@ -253,12 +317,16 @@ walk_blocks (Walk *self, const guint8 *data, Block index, GError **error)
   MusterProtoReader entries;
   Entry entry;
   Block block;
+  g_auto (Contents) contents = {0};
+  g_auto (Contents) data_contents = {0};
   guint64 key_size = 0;
-  if (!entries_of (data + index.offset, index.size, &entries, error))
+  if (!contents_of (&contents, data, index, error) || !entries_of (&contents, &entries, error))
     return FALSE;
   while (!muster_proto_at_end (&entries))
     if (!next_entry (&entries, &key_size, &entry, error) ||
-        !read_block_place (&entry.value, &block) || !walk_block (self, data, block, error))
+        !read_block_place (&entry.value, &block) ||
+        !contents_of (&data_contents, data, block, error) ||
+        !walk_block (self, &data_contents, error))
       return FALSE;
   return TRUE;
 }

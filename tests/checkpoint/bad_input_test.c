@@ -122,6 +122,7 @@ MUSTER_TEST (BadInput, a_truncated_index)
 {
   truncate_everywhere ("dtypes", ".index", 1);
   truncate_everywhere ("shards", ".index", 1);
+  truncate_everywhere ("snappy", ".index", 1);
 }
 
 MUSTER_TEST (BadInput, a_truncated_data_file)
@@ -136,6 +137,7 @@ MUSTER_TEST (BadInput, flipped_bytes_in_an_index)
   flip_bytes ("dtypes", ".index", 1000);
   flip_bytes ("shards", ".index", 1000);
   flip_bytes ("slices", ".index", 500);
+  flip_bytes ("snappy", ".index", 500);
 }
 
 MUSTER_TEST (BadInput, flipped_bytes_in_a_data_file)
@@ -164,64 +166,120 @@ put_le32 (guint8 *at, guint32 value)
   memcpy (at, &value, sizeof value);
 }
 
-/* Damage that the checksums don't see: what LevelDB itself would trust. The golden tables have one
- * data block; its place stands in the index block, and that of the index block in the footer. */
-MUSTER_TEST (BadInput, a_table_that_lies_with_checksums_that_fit)
-{
-  g_autofree char *path = golden ("slices.index");
-  g_autoptr (GBytes) bytes = get_file (path);
+/* A recorded table of one data block; its place stands in the index block, and that of the index
+ * block in the footer. */
+typedef struct {
+  guint8 *data; /* (owned) */
   gsize size;
-  const guint8 *sound = g_bytes_get_data (bytes, &size);
-  g_autoptr (GRand) rand = g_rand_new_with_seed (SEED);
-  /* The data block ends where the empty block behind it starts: five bytes of trailer between. */
-  const MusterProtoReader footer = muster_proto_reader (sound + size - 48, 40);
-  guint64 places[4];
-  MusterProtoReader reader = footer;
-  for (int i = 0; i < 4; i++)
-    MUSTER_ASSERT_TRUE (muster_proto_read_varint (&reader, &places[i]));
-  const gsize starts[] = {0, places[2]}, sizes[] = {places[0] - 5, places[3]};
+  gsize starts[2], sizes[2]; /* of the data block and the index block, without their trailers */
+} Table;
 
-  guint n_refused = 0, sum = 0;
-  for (guint i = 0; i < n_rounds (4000); i++) {
-    const guint which = i % 2;
-    g_autofree guint8 *data = g_memdup2 (sound, size);
-    guint8 *block = data + starts[which];
-    damage (rand, block, sizes[which]);
-    put_le32 (block + sizes[which] + 1,
-              muster_crc32c_mask (muster_crc32c_extend (0, block, sizes[which] + 1)));
-    g_autoptr (GBytes) table = g_bytes_new_static (data, size);
+static Table
+open_table (const char *name)
+{
+  g_autofree char *path = golden (name);
+  g_autoptr (GBytes) bytes = get_file (path);
+  Table table = {.size = g_bytes_get_size (bytes)};
+  table.data = g_memdup2 (g_bytes_get_data (bytes, NULL), table.size);
+  /* The data block ends where the empty block behind it starts: five bytes of trailer between. */
+  guint64 places[4] = {0};
+  MusterProtoReader reader = muster_proto_reader (table.data + table.size - 48, 40);
+  for (int i = 0; i < 4; i++)
+    MUSTER_EXPECT_TRUE (muster_proto_read_varint (&reader, &places[i]));
+  table.starts[1] = places[2];
+  table.sizes[0] = places[0] - 5;
+  table.sizes[1] = places[3];
+  return table;
+}
+
+static void
+close_table (Table *table)
+{
+  g_free (table->data);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Table, close_table)
+
+/* Makes the checksum of a block fit. */
+static void
+mend (Table *table, int which)
+{
+  guint8 *block = table->data + table->starts[which];
+  const gsize size = table->sizes[which];
+  put_le32 (block + size + 1, muster_crc32c_mask (muster_crc32c_extend (0, block, size + 1)));
+}
+
+static gboolean
+walk (const Table *table, GError **error)
+{
+  guint sum = 0;
+  g_autoptr (GBytes) bytes = g_bytes_new_static (table->data, table->size);
+  return muster_table_foreach (bytes, ignore, &sum, NULL, error);
+}
+
+static void
+read_what_opens (const Table *table)
+{
+  g_autofree char *prefix = in_tmpdir ("lie");
+  put_file ("lie.index", table->data, table->size);
+  g_autoptr (MusterBundleReader) opened = muster_bundle_reader_open (NULL, prefix, NULL);
+  for (gsize k = 0; opened != NULL && k < muster_bundle_reader_n_entries (opened); k++) {
+    g_autoptr (MusterTensor) tensor =
+        muster_bundle_reader_read (opened, muster_bundle_reader_entry (opened, k)->name, NULL);
+  }
+}
+
+static guint
+damage_with_checksums_that_fit (const char *name, guint rounds)
+{
+  g_auto (Table) table = open_table (name);
+  g_autofree guint8 *sound = g_memdup2 (table.data, table.size);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (SEED);
+  guint n_refused = 0;
+  for (guint i = 0; i < n_rounds (rounds); i++) {
+    const int which = i % 2;
+    memcpy (table.data, sound, table.size);
+    damage (rand, table.data + table.starts[which], table.sizes[which]);
+    mend (&table, which);
     g_autoptr (GError) error = NULL;
-    if (!muster_table_foreach (table, ignore, &sum, NULL, &error)) {
+    if (!walk (&table, &error)) {
       n_refused++;
       MUSTER_EXPECT_TRUE (is_verdict (error));
     }
-    put_file ("lie.index", data, size);
-    g_autofree char *prefix = in_tmpdir ("lie");
-    g_autoptr (MusterBundleReader) opened = muster_bundle_reader_open (NULL, prefix, NULL);
-    for (gsize k = 0; opened != NULL && k < muster_bundle_reader_n_entries (opened); k++) {
-      g_autoptr (MusterTensor) tensor =
-          muster_bundle_reader_read (opened, muster_bundle_reader_entry (opened, k)->name, NULL);
-    }
+    read_what_opens (&table);
   }
-  MUSTER_EXPECT_GT (n_refused, 1000u);
+  return n_refused;
 }
 
-MUSTER_TEST (BadInput, a_compressed_table_is_refused_by_name)
+/* What LevelDB itself would trust. */
+MUSTER_TEST (BadInput, a_table_that_lies_with_checksums_that_fit)
 {
-  g_autofree char *path = golden ("slices.index");
-  g_autoptr (GBytes) bytes = get_file (path);
-  const gsize size = g_bytes_get_size (bytes);
-  g_autofree guint8 *data = g_memdup2 (g_bytes_get_data (bytes, NULL), size);
-  MusterProtoReader footer = muster_proto_reader (data + size - 48, 40);
-  guint64 end = 0;
-  guint sum = 0;
-  MUSTER_ASSERT_TRUE (muster_proto_read_varint (&footer, &end)); /* of the data block */
-  data[end - 5] = 1;
-  put_le32 (data + end - 4, muster_crc32c_mask (muster_crc32c_extend (0, data, end - 4)));
-  g_autoptr (GBytes) table = g_bytes_new_static (data, size);
-  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_GT (damage_with_checksums_that_fit ("slices.index", 4000), 1000u);
+  MUSTER_EXPECT_GT (damage_with_checksums_that_fit ("snappy.index", 2000), 1000u);
+}
 
-  MUSTER_EXPECT_FALSE (muster_table_foreach (table, ignore, &sum, NULL, &error));
+/* Refused before any memory is allocated for it. */
+MUSTER_TEST (BadInput, a_compressed_block_that_claims_more_than_it_can_hold)
+{
+  static const guint64 lengths[] = {G_GUINT64_CONSTANT (1) << 40, G_MAXUINT32, 1 << 30, 100 * 64};
+  for (gsize i = 0; i < G_N_ELEMENTS (lengths); i++) {
+    g_auto (Table) table = open_table ("snappy.index");
+    g_autoptr (GError) error = NULL;
+    muster_proto_store_varint (table.data, lengths[i]);
+    mend (&table, 0);
+    MUSTER_EXPECT_FALSE (walk (&table, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+    MUSTER_EXPECT_TRUE (strstr (error->message, "length of a compressed block") != NULL);
+  }
+}
+
+MUSTER_TEST (BadInput, a_table_compressed_by_another_method_is_refused_by_name)
+{
+  g_auto (Table) table = open_table ("slices.index");
+  g_autoptr (GError) error = NULL;
+  table.data[table.sizes[0]] = 4;
+  mend (&table, 0);
+
+  MUSTER_EXPECT_FALSE (walk (&table, &error));
 
   MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_UNIMPLEMENTED);
 }

@@ -57,6 +57,23 @@ MUSTER_TEST (Golden, every_dtype_reads_as_tensorflow_wrote_it)
   MUSTER_EXPECT_EQ (muster_bundle_reader_n_shards (reader), 1);
 }
 
+MUSTER_TEST (Golden, an_index_that_tensorflow_compressed_with_snappy)
+{
+  static const struct {
+    const char *name;
+    float value;
+  } cases[] = {{"a", 0.5f}, {"b", 2}, {"c", 3}};
+  g_autoptr (MusterBundleReader) reader = open_golden ("snappy");
+  g_autoptr (GError) error = NULL;
+  MUSTER_ASSERT_NOT_NULL (reader);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
+    expect_equal (reader, cases[i].name, NULL, muster_tensor_new_float (cases[i].value));
+
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (reader, NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
 MUSTER_TEST (Golden, strings_scalars_and_empty_tensors)
 {
   char x[200];

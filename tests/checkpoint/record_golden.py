@@ -5,6 +5,9 @@
 The values are fixed, and golden_test.c knows them: a change here is a change there.
 
     PYTHON tests/checkpoint/record_golden.py tests/checkpoint/testdata
+
+It doesn't record snappy.*, which TensorFlow doesn't write any more: an early TensorFlow 1 wrote it, and it is the
+variables of saved_model_half_plus_two_cpu in TensorFlow Serving's test data (Apache-2.0).
 """
 
 import os

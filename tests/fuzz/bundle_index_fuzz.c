@@ -31,7 +31,7 @@ read_place (MusterProtoReader *reader, gsize end, guint64 *offset, guint64 *size
 static void
 mend_sum (guint8 *block, guint64 size)
 {
-  block[size] = 0; /* not compressed */
+  block[size] = block[size] == 1; /* compressed with Snappy, or not */
   put_le32 (block + size + 1, muster_crc32c_mask (muster_crc32c_extend (0, block, size + 1)));
 }
 
@@ -123,7 +123,7 @@ muster_fuzz_seeds (void)
   static const char *const paths[] = {
       "tests/checkpoint/testdata/dtypes.index", "tests/checkpoint/testdata/shards.index",
       "tests/checkpoint/testdata/slices.index", "tests/checkpoint/testdata/objects-1.index",
-      "tests/fixtures/mlp_adam_ref.after5.index"};
+      "tests/checkpoint/testdata/snappy.index", "tests/fixtures/mlp_adam_ref.after5.index"};
   for (gsize i = 0; i < G_N_ELEMENTS (paths); i++) {
     g_autoptr (GError) error = NULL;
     g_autofree char *text = NULL;
