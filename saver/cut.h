@@ -8,8 +8,11 @@ G_BEGIN_DECLS
 /**
  * MusterCut:
  *
- * Makes a consistent save of a model that several tasks train: [struct@SaverConsistentCut] as an
- * object, which other languages can implement.
+ * Makes a consistent save of a model that several tasks or threads train:
+ * [struct@SaverConsistentCut] as an object, which other languages can implement.
+ *
+ * Without one, a save reads one variable after the other, blocking or in the background: steps that
+ * run meanwhile, of any session, leave variables of different steps in the checkpoint.
  *
  * All functions are called on the saving thread, while no other save runs.
  */
@@ -20,7 +23,7 @@ G_DECLARE_INTERFACE (MusterCut, muster_cut, MUSTER, CUT, GObject)
  * MusterCutInterface:
  * @parent: the parent interface
  * @quiesce: (nullable): stops changes of the model, before each attempt to write it
- * @check: (nullable): called after the master has written
+ * @check: (nullable): called after the master has written and the saveables were copied
  * @number: (nullable): the step for the checkpoint's name, instead of the save's step. Called
  * before
  *   @check, so that it matches what was written
@@ -56,13 +59,14 @@ struct _MusterCutInterface {
  * MusterCutInterface::check:
  * @self: a cut
  * @session: the session of the save
- * @is_consistent: (out): `FALSE` discards the files, which are never published, and another attempt
- *   is made, at most five
+ * @is_consistent: (out): `FALSE` discards what was written and copied, which is never published,
+ *   and another attempt is made, at most five
  * @deadline_us: when to give up
  * @cancellable: (nullable): stops it
  * @error: return location for an error
  *
- * Whether the model stayed the same; called after the master has written.
+ * Whether the model stayed the same; called after the master has written and the saveables were
+ * copied.
  *
  * Returns: `TRUE` if @is_consistent was set
  */

@@ -40,9 +40,10 @@ typedef struct {
   char *path;                        /* (owned) where the master writes, as it knows it */
   char *staged;      /* (owned) (nullable) where it writes what it can't write into the directory */
   GArray *metrics;   /* (owned) (nullable) (element-type MusterSideMetric) */
-  GPtrArray *copied; /* (owned) (nullable) what the saveables hold */
-  const GPtrArray *tensors; /* (nullable) those, or how's */
+  GPtrArray *copied; /* (owned) (nullable) what the saveables hold, of the last try */
+  char **left_out;   /* (owned) (nullable) those that couldn't be copied */
   MusterStorageLock *alive; /* (owned) (nullable) while it is written */
+  gboolean has_parts;       /* the master writes one part, this process another */
   gboolean is_written;      /* by the master */
   gboolean was_full;        /* that is what the last stage failed with */
   gboolean has_begun;       /* it had the lock */
@@ -67,6 +68,7 @@ save_clear (Save *self)
   g_free (self->path);
   g_free (self->staged);
   g_clear_pointer (&self->copied, g_ptr_array_unref);
+  g_strfreev (self->left_out);
   g_free (self->space.why);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Save, save_clear)
@@ -136,21 +138,24 @@ start (Save *self, const char *directory, gint64 deadline_us, GError **error)
   return TRUE;
 }
 
-/* What is saved, and what that needs. */
-static gboolean
-gather (Save *self, GError **error)
+/* What lies outside the graph, as far as it is known by now. */
+static const GPtrArray *
+tensors_beside (const Save *self)
+{
+  return self->how->tensors != NULL ? self->how->tensors : self->copied;
+}
+
+/* What the save needs. The saveables' part of the size is known by the checkpoint before, or once
+ * they have been copied. */
+static void
+gather (Save *self)
 {
   MusterSaver *saver = self->saver;
 
-  if (self->how->tensors == NULL && !saver->is_empty)
-    self->copied = muster_saveables_copy (saver->saveables, NULL, error);
-  self->tensors = self->how->tensors != NULL ? self->how->tensors : self->copied;
-  if (self->tensors == NULL && !saver->is_empty)
-    return FALSE;
   self->space = (MusterSpaceCheck){.home = self->home,
                                    .made = &self->made,
                                    .directory = self->made.directory,
-                                   .bytes = muster_saver_estimate (saver, self->tensors),
+                                   .bytes = muster_saver_estimate (saver, tensors_beside (self)),
                                    .deadline_us = self->deadline_us,
                                    .cancellable = self->cancellable,
                                    .started_us = self->began_us};
@@ -158,7 +163,6 @@ gather (Save *self, GError **error)
   self->lease = muster_checkpoint_directory_lease (&saver->directory);
   self->space.lease = self->lease;
   self->path = muster_path_for_master (saver->storage, self->made.temporary);
-  return TRUE;
 }
 
 /* --- the lock: one save at a time --- */
@@ -374,26 +378,38 @@ run_save (const Save *self, const char *path, GError **error)
   return judge_writing (self, is_written, failure, error);
 }
 
-/* What the master holds, and what lies outside the graph beside it: two parts of one checkpoint. */
-static gboolean
-write_files (const Save *self, GError **error)
+/* Where the files are, as this process knows it, until they are sent or published. */
+static const char *
+temporary_of (const Save *self)
 {
-  if (self->tensors->len == 0)
-    return run_save (self, self->path, error);
-  const char *temporary = self->staged != NULL ? self->staged : self->made.temporary;
-  MusterStorage *storage = self->storage;
-  /* A store without a rename copies parts; their names mustn't be those of what is being placed. */
-  const char *between = muster_storage_can_rename (storage, temporary) ? "." : "_temp_parts/";
-  g_autofree char *masters_path = g_strconcat (self->path, between, "master", NULL);
-  g_autofree char *masters = g_strconcat (temporary, between, "master", NULL);
-  g_autofree char *chiefs = g_strconcat (temporary, between, "chief", NULL);
-  const char *parts[] = {masters, chiefs, NULL};
-  return run_save (self, masters_path, error) &&
-         muster_named_tensors_write (self->tensors, storage, chiefs, error) &&
-         muster_bundle_merge (storage, parts, temporary, error);
+  return self->staged != NULL ? self->staged : self->made.temporary;
 }
 
-/* Over what a try before has written, where the model had moved. */
+/* A part of the checkpoint to be at path (transfer full). A store without a rename copies parts;
+ * their names mustn't be those of what is being placed. */
+static char *
+part_of (const Save *self, const char *path, const char *part)
+{
+  const char *between =
+      muster_storage_can_rename (self->storage, temporary_of (self)) ? "." : "_temp_parts/";
+  return g_strconcat (path, between, part, NULL);
+}
+
+/* What lies outside the graph belongs to the moment of the variables. */
+static gboolean
+copy_saveables (Save *self, GError **error)
+{
+  if (self->how->tensors != NULL || !self->has_parts)
+    return TRUE;
+  g_clear_pointer (&self->copied, g_ptr_array_unref);
+  g_clear_pointer (&self->left_out, g_strfreev);
+  self->copied = muster_saveables_copy (self->saver->saveables, &self->left_out, error);
+  if (self->copied != NULL)
+    self->space.bytes = muster_saver_estimate (self->saver, self->copied);
+  return self->copied != NULL;
+}
+
+/* In the cut, over what a try before has written, where the model had moved. */
 static gboolean
 write_once (gpointer data, GError **error)
 {
@@ -401,8 +417,28 @@ write_once (gpointer data, GError **error)
 
   if (self->is_written)
     discard_quietly (self);
-  self->is_written = write_files (self, error);
-  return self->is_written;
+  self->has_parts = self->how->tensors != NULL ? self->how->tensors->len > 0
+                                               : muster_saveables_has_any (self->saver->saveables);
+  g_autofree char *path =
+      self->has_parts ? part_of (self, self->path, "master") : g_strdup (self->path);
+  self->is_written = run_save (self, path, error);
+  return self->is_written && copy_saveables (self, error);
+}
+
+/* Writes what was copied in the cut, and joins it with what the master has written. */
+static gboolean
+join_parts (const Save *self, GError **error)
+{
+  if (!self->has_parts)
+    return TRUE;
+  const char *temporary = temporary_of (self);
+  g_autofree char *masters = part_of (self, temporary, "master");
+  g_autofree char *chiefs = part_of (self, temporary, "chief");
+  const GPtrArray *tensors = tensors_beside (self);
+  const char *parts[] = {masters, tensors->len > 0 ? chiefs : NULL, NULL};
+  return (tensors->len == 0 ||
+          muster_named_tensors_write (tensors, self->storage, chiefs, error)) &&
+         muster_bundle_merge (self->storage, parts, temporary, error);
 }
 
 /* By the step that the cut says, unless the caller has told the name. */
@@ -432,11 +468,11 @@ write_consistent_cut (Save *self, GError **error)
   gint64 step = self->made.step;
 
   if (self->how->save_tensor != NULL)
-    return write_once (self, error);
+    return write_once (self, error) && join_parts (self, error);
   return muster_saver_work_in_consistent_cut (self->saver, self->session, write_once, self,
                                               self->how->prefix != NULL ? NULL : &step,
                                               self->deadline_us, self->cancellable, error) &&
-         rename_to (self, step, error);
+         join_parts (self, error) && rename_to (self, step, error);
 }
 
 /* What was written is judged before it is taken away: that may make room. */
@@ -662,8 +698,9 @@ save_in_tier (Save *self, const char *directory, gint64 deadline_us, GError **er
 {
   gboolean done = FALSE;
 
-  if (!start (self, directory, deadline_us, error) || !gather (self, error))
+  if (!start (self, directory, deadline_us, error))
     return FALSE;
+  gather (self);
   follow (self);
   g_autofree char *named = g_strdup (self->made.prefix); /* the cut may call it otherwise */
   if (self->saver->is_empty) {
@@ -704,8 +741,8 @@ drop_tier (const Save *self, const char *durable, gint64 deadline_us, const GErr
 gboolean
 muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char *directory,
                            gint64 step, const MusterSaveHow *how, MusterSaveTrack *given,
-                           MusterSaved *saved, gint64 deadline_us, GCancellable *cancellable,
-                           GError **error)
+                           MusterSaved *saved, char ***left_out, gint64 deadline_us,
+                           GCancellable *cancellable, GError **error)
 {
   static const MusterSaveHow plain;
 
@@ -733,6 +770,8 @@ muster_saver_save_tracked (MusterSaver *self, MusterSession *session, const char
         muster_saver_queue_copies (self, save.storage, directory, save.made.prefix, save.made.step,
                                    how->due);
       report (&save, saved);
+      if (left_out != NULL)
+        *left_out = g_steal_pointer (&save.left_out);
       return TRUE;
     }
     if (!drop_tier (&save, directory, deadline_us, failure)) {
@@ -751,8 +790,8 @@ muster_saver_save_with (MusterSaver *self, MusterSession *session, const char *d
                         gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   muster_require (error, FALSE, self, session, directory, saved);
-  return muster_saver_save_tracked (self, session, directory, step, how, NULL, saved, deadline_us,
-                                    cancellable, error);
+  return muster_saver_save_tracked (self, session, directory, step, how, NULL, saved, NULL,
+                                    deadline_us, cancellable, error);
 }
 
 char *

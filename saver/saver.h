@@ -260,9 +260,11 @@ gboolean muster_saver_add_saveable (MusterSaver *self, const char *name, MusterS
  * @cancellable: (nullable): stops it
  * @error: return location for an error
  *
- * Saves as `DIRECTORY/BASE-STEP`, and returns once that is durable and "latest". Before the first
- * save in a directory, files of savers that died are removed. `RESOURCE_EXHAUSTED` if the save is
- * skipped for lack of space; `FAILED_PRECONDITION` if there is nothing to save.
+ * Saves as `DIRECTORY/BASE-STEP`, and returns once that is durable and "latest". Steps of other
+ * threads or tasks that run meanwhile can leave variables of different steps in it; a [iface@Cut]
+ * stops them ([method@Saver.set_cut]). Before the first save in a directory, files of savers that
+ * died are removed. `RESOURCE_EXHAUSTED` if the save is skipped for lack of space;
+ * `FAILED_PRECONDITION` if there is nothing to save.
  *
  * Returns: (transfer full): the checkpoint's prefix
  */

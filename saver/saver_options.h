@@ -281,8 +281,8 @@ void muster_save_how_add_tensor (MusterSaveHow *self, const char *name, MusterTe
 /**
  * MusterSaverConsistentCut:
  * @quiesce: stops changes of the model, before each attempt to write it
- * @check: called after the master has written. @is_consistent `FALSE` discards the files, which are
- *   never published, and another attempt is made, at most five
+ * @check: called after the master has written and the saveables were copied. @is_consistent `FALSE`
+ *   discards both, which are never published, and another attempt is made, at most five
  * @number: (nullable): the step for the checkpoint's name, instead of the save's step. Called
  * before
  *   @check, so that it matches what was written

@@ -72,11 +72,12 @@ gboolean muster_saver_work_in_consistent_cut (MusterSaver *self, MusterSession *
                                               gint64 deadline_us, GCancellable *cancellable,
                                               GError **error);
 
-/* muster_saver_save_with () for a save that is followed already: track (nullable). */
+/* muster_saver_save_with () for a save that is followed already: track (nullable). *left_out
+ * (nullable out) becomes the names of the saveables that couldn't be copied, or NULL. */
 gboolean muster_saver_save_tracked (MusterSaver *self, MusterSession *session,
                                     const char *directory, gint64 step, const MusterSaveHow *how,
-                                    MusterSaveTrack *track, MusterSaved *saved, gint64 deadline_us,
-                                    GCancellable *cancellable, GError **error);
+                                    MusterSaveTrack *track, MusterSaved *saved, char ***left_out,
+                                    gint64 deadline_us, GCancellable *cancellable, GError **error);
 /* tiered.c: the tier with this number, its directory and its rules for lack of space. directory is
  * the durable one. */
 MusterCheckpointDirectory *muster_saver_tier (MusterSaver *self, guint tier, const char **directory,

@@ -11,6 +11,9 @@ G_BEGIN_DECLS
 
 #define MUSTER_MAX_SNAPSHOTS 4
 
+/* How long the master may take to drop the snapshot of a save that was given up. */
+#define MUSTER_DROP_GIVEN_UP_US (100 * MUSTER_MILLISECOND)
+
 /* The model that is saved: reference-counted, so that a running save keeps the one that it began
  * with. */
 typedef struct {

@@ -242,11 +242,13 @@ prepare_slot (const MusterAsyncCall *call, MusterAsyncSlot *slot, MusterAsyncMod
   return slot->snapshot != NULL;
 }
 
+/* What lies outside the graph belongs to the moment of the variables. */
 static gboolean
 copy_saveables (MusterAsyncRequest *request, GError **error)
 {
   char **left_out = NULL;
 
+  g_clear_pointer (&request->tensors, g_ptr_array_unref);
   request->tensors = muster_saveables_copy (request->model->saver->saveables, &left_out, error);
   muster_save_ticket_set_left_out (request->ticket, left_out);
   return request->tensors != NULL;
@@ -254,15 +256,17 @@ copy_saveables (MusterAsyncRequest *request, GError **error)
 
 typedef struct {
   const MusterAsyncCall *call;
-  MusterSnapshot *snapshot;
+  MusterAsyncRequest *request;
+  gboolean is_taken;
 } Take;
 
 static gboolean
 take (gpointer data, GError **error)
 {
-  const Take *self = data;
-  return muster_snapshot_take (self->snapshot, self->call->deadline_us, self->call->cancellable,
-                               error);
+  Take *self = data;
+  self->is_taken = muster_snapshot_take (self->request->slot->snapshot, self->call->deadline_us,
+                                         self->call->cancellable, error);
+  return self->is_taken && copy_saveables (self->request, error);
 }
 
 /* With several tasks the step of the cut isn't the one that the caller has read: the checkpoint is
@@ -284,20 +288,23 @@ rename_to (MusterAsyncRequest *request, gint64 step, GError **error)
 static gboolean
 take_consistent_cut (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
 {
-  Take what = {call, request->slot->snapshot};
+  Take what = {call, request, FALSE};
   gint64 step = muster_save_ticket_step (request->ticket);
-  return muster_saver_work_in_consistent_cut (request->model->saver, request->model->session, take,
-                                              &what, request->unlisted ? NULL : &step,
-                                              call->deadline_us, call->cancellable, error) &&
-         rename_to (request, step, error);
+  if (muster_saver_work_in_consistent_cut (request->model->saver, request->model->session, take,
+                                           &what, request->unlisted ? NULL : &step,
+                                           call->deadline_us, call->cancellable, error) &&
+      rename_to (request, step, error))
+    return TRUE;
+  if (what.is_taken)
+    muster_snapshot_drop (request->slot->snapshot, MUSTER_DROP_GIVEN_UP_US);
+  return FALSE;
 }
 
 /* Without the lock, in the turn: takes the snapshot. */
 static gboolean
 stage (const MusterAsyncCall *call, MusterAsyncRequest *request, GError **error)
 {
-  if (copy_saveables (request, error) &&
-      prepare_slot (call, request->slot, request->model, error) &&
+  if (prepare_slot (call, request->slot, request->model, error) &&
       take_consistent_cut (call, request, error))
     return TRUE;
   g_prefix_error (error, "Saving '%s': ", muster_save_ticket_path (request->ticket));
@@ -364,7 +371,6 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, MusterSaveT
   g_autofree char *budget = muster_format_size (core->options.budget_bytes);
   g_autofree char *why =
       g_strdup_printf ("saved at once: a snapshot takes %s, and the budget is %s", size, budget);
-  MusterAsyncRequest request = {.ticket = ticket, .model = model};
   g_auto (MusterSaved) done = {0};
   const char *path = muster_save_ticket_path (ticket);
   g_autofree char *directory =
@@ -372,14 +378,13 @@ save_at_once (const MusterAsyncCall *call, MusterSaveTicket *ticket, MusterSaveT
   MusterSaveHow how = {.prefix = unlisted ? path : NULL, .unlisted = unlisted, .due = call->due};
   const gint64 step = muster_save_ticket_step (ticket);
   const gint64 started_us = muster_clock_now_us (core->clock);
+  char **left_out = NULL;
 
   g_mutex_unlock (&core->lock);
-  gboolean saved = copy_saveables (&request, error);
-  how.tensors = request.tensors;
-  saved = saved &&
-          muster_saver_save_tracked (model->saver, model->session, directory, step, &how, track,
-                                     &done, call->deadline_us, call->cancellable, error);
-  g_clear_pointer (&request.tensors, g_ptr_array_unref);
+  const gboolean saved =
+      muster_saver_save_tracked (model->saver, model->session, directory, step, &how, track, &done,
+                                 &left_out, call->deadline_us, call->cancellable, error);
+  muster_save_ticket_set_left_out (ticket, left_out);
   muster_save_meter_saved (core->meter, started_us, saved && !done.skipped);
   g_mutex_lock (&core->lock);
   if (!saved)

@@ -17,6 +17,11 @@ G_BEGIN_DECLS
  * thread of the saver then writes it through the [class@Saver], with lease, publishing, state file
  * and retention. "latest" changes only when a checkpoint is durable.
  *
+ * The snapshot has the values at the time of the call as long as the caller is the only one that
+ * trains. Steps of other threads, tasks or sessions that run during the call, not after it, can
+ * leave variables of different steps in it, as in TensorFlow's. If there are any, set a
+ * [iface@Cut] on the saver ([method@Saver.set_cut]), which stops them for that moment.
+ *
  * Any thread. A call on the saver from its own saveable or `finished` callback fails with
  * `FAILED_PRECONDITION`, since it would wait for itself.
  */

@@ -9,8 +9,7 @@
 /* Training has priority. On an engine in this process the writing threads inherit it. */
 #define NICE 10
 
-#define DROP_US          (5 * MUSTER_SECOND)
-#define DROP_GIVEN_UP_US (100 * MUSTER_MILLISECOND)
+#define DROP_US (5 * MUSTER_SECOND)
 
 MusterAsyncModel *
 muster_async_model_new (MusterSaver *saver, MusterSession *session)
@@ -128,7 +127,8 @@ static void
 drop_once (Write *self)
 {
   GCancellable *cancellable = muster_save_ticket_cancellable (self->request->ticket);
-  const gint64 timeout_us = g_cancellable_is_cancelled (cancellable) ? DROP_GIVEN_UP_US : DROP_US;
+  const gint64 timeout_us =
+      g_cancellable_is_cancelled (cancellable) ? MUSTER_DROP_GIVEN_UP_US : DROP_US;
 
   if (!self->is_dropped)
     muster_snapshot_drop (self->request->slot->snapshot, timeout_us);
@@ -241,7 +241,7 @@ write_one (MusterAsyncCore *self, MusterAsyncRequest *request)
               muster_snapshot_device (snapshot));
   (void)muster_saver_save_tracked (request->model->saver, request->model->session, directory,
                                    muster_save_ticket_step (request->ticket), &how, request->track,
-                                   &saved, MUSTER_WAIT_FOREVER,
+                                   &saved, NULL, MUSTER_WAIT_FOREVER,
                                    muster_save_ticket_cancellable (request->ticket), &failure);
   drop_once (&write);
   settle (self, request, started_us, &(Outcome){failure, &saved});

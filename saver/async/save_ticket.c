@@ -151,6 +151,7 @@ muster_save_ticket_cancellable (MusterSaveTicket *self)
 void
 muster_save_ticket_set_left_out (MusterSaveTicket *self, char **names)
 {
+  g_strfreev (self->left_out);
   self->left_out = names;
 }
 

@@ -121,7 +121,9 @@ MusterTensor *muster_saveable_tensors_get (MusterSaveableTensors *self, const ch
  * A saver adds it under a name ([method@Saver.add_saveable]); its tensors are `NAME/KEY` in the
  * checkpoint, in a part written by the chief. The functions run on the thread that saves or
  * restores, never on a background thread: a background save writes copies made when it was
- * requested. C code implements copy_to_host and restore, other languages collect and assign.
+ * requested. At each save, and at each attempt of a save with a consistent cut, it is copied after
+ * the variables, while the model is quiet ([method@Saver.set_cut]). C code implements copy_to_host
+ * and restore, other languages collect and assign.
  */
 #define MUSTER_TYPE_SAVEABLE (muster_saveable_get_type ())
 G_DECLARE_INTERFACE (MusterSaveable, muster_saveable, MUSTER, SAVEABLE, GObject)

@@ -77,6 +77,8 @@ faulty_create (MusterStorage *storage, const char *path, GError **error)
   g_mutex_lock (&self->lock);
   if (file != NULL && is_under (self, path))
     g_hash_table_add (self->files, file);
+  else /* one that was abandoned may have had its address */
+    g_hash_table_remove (self->files, file);
   g_mutex_unlock (&self->lock);
   return file;
 }

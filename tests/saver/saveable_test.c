@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/format/bundle_reader.h"
 #include "engine/session/local_master.h"
+#include "saver/async/async_saver.h"
 #include "saver/saver.h"
+#include "tests/doubles/faulty_storage.h"
 #include "tests/doubles/notebook.h"
+#include "tests/doubles/object_storage.h"
 #include "tests/saver/restore_fixture.h"
 
 /* State outside the graph, in the same checkpoint: B001.10 to B001.14, B001.21, B001.33, B001.34
@@ -78,6 +81,24 @@ MUSTER_TEST (Saveable, that_can_not_be_copied_is_left_out)
   MUSTER_ASSERT_NO_ERROR (error);
   g_autofree char *names = muster_small_model_names (prefix);
   MUSTER_EXPECT_STREQ (names, "other/n v w");
+}
+
+MUSTER_TEST (Saveable, that_can_not_be_copied_is_left_out_though_it_is_the_only_one)
+{
+  g_auto (Fixture) f = set_up_model ();
+  g_autoptr (MusterNotebook) notebook = muster_notebook_new (7);
+  g_autoptr (GError) error = NULL;
+  notebook->fails_to_copy = MUSTER_ERROR_UNIMPLEMENTED;
+  add (&f, "stuck", notebook, MUSTER_SAVEABLE_DEFAULT);
+
+  g_autofree char *prefix = save (&f, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autofree char *names = muster_small_model_names (prefix);
+  MUSTER_EXPECT_STREQ (names, "v w");
+  g_auto (GStrv) files = muster_storage_list (muster_local_storage (), muster_test_tmpdir (), NULL);
+  for (char **file = files; *file; file++)
+    MUSTER_EXPECT_FALSE (g_str_has_prefix (*file, ".saving"));
 }
 
 MUSTER_TEST (Saveable, that_can_not_be_copied_is_refused_where_it_is_required)
@@ -295,4 +316,185 @@ MUSTER_TEST (Saveable, is_judged_by_its_own_kind)
   MUSTER_ASSERT_NO_ERROR (error);
   g_autofree char *names = muster_small_model_names (prefix);
   MUSTER_EXPECT_STREQ (names, "slate/keys slate/values v w");
+}
+
+/* --- in a consistent cut --- */
+
+/* A job of two tasks. The other one's last step lands while the model becomes quiet, and once more
+ * after the first attempt; each step changes the variable and the position alike. */
+typedef struct {
+  MusterSession *session; /* (not owned) */
+  MusterNotebook *position;
+  GThread *caller;
+  gint64 step;
+  gboolean is_quiet;
+  guint n_quiesced, n_checked;
+  guint n_copied_in_quiet, n_copied_elsewhere;
+} Job;
+
+static void
+set_w (MusterSession *session, gint64 value)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterTensor) tensor = muster_tensor_new_int64 (value);
+  const MusterFeed feed = {"w/initial_value:0", tensor};
+  const char *target = "w/Assign";
+  const MusterStep step = {.feeds = &feed, .n_feeds = 1, .targets = &target, .n_targets = 1};
+
+  (void)muster_session_run (session, &step, NULL, NULL, NULL, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+static void
+take_step (Job *job)
+{
+  job->step++;
+  set_w (job->session, job->step);
+  job->position->number = job->step;
+}
+
+static gboolean
+quiesce (MusterSession *session G_GNUC_UNUSED, gint64 deadline_us G_GNUC_UNUSED,
+         GCancellable *cancellable G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+  Job *job = data;
+
+  take_step (job);
+  job->n_quiesced++;
+  job->is_quiet = TRUE;
+  return TRUE;
+}
+
+static gboolean
+check (MusterSession *session G_GNUC_UNUSED, gboolean *is_consistent,
+       gint64 deadline_us G_GNUC_UNUSED, GCancellable *cancellable G_GNUC_UNUSED, gpointer data,
+       GError **error G_GNUC_UNUSED)
+{
+  Job *job = data;
+
+  job->is_quiet = FALSE;
+  *is_consistent = ++job->n_checked > 1;
+  return TRUE;
+}
+
+static void
+release (MusterSession *session G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
+{
+}
+
+/* What changes the variable here comes too late for the checkpoint: the variables come first. */
+static void
+on_copy (gpointer data)
+{
+  Job *job = data;
+
+  job->n_copied_in_quiet += job->is_quiet;
+  job->n_copied_elsewhere += g_thread_self () != job->caller;
+  set_w (job->session, -1);
+}
+
+static gint64
+number_in (MusterStorage *storage, const char *prefix, const char *name)
+{
+  g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, prefix, NULL);
+  g_autoptr (MusterTensor) number =
+      reader != NULL ? muster_bundle_reader_read (reader, name, NULL) : NULL;
+  return number != NULL ? *(const gint64 *)muster_tensor_data (number) : -2;
+}
+
+typedef struct {
+  const char *name;
+  gboolean is_background;
+  guint64 budget_bytes; /* of a background save */
+  gboolean is_object_store;
+  gboolean has_fast_tier;
+  gboolean is_fast_tier_full; /* so that the durable one takes the save, in a cut of its own */
+} Way;
+
+static char *
+save_by (const Way *way, MusterSaver *saver, MusterSession *session, const char *directory,
+         GError **error)
+{
+  const MusterTierSet due = way->has_fast_tier ? MUSTER_TIER_BIT (0) : 0;
+  const gint64 soon_us = g_get_monotonic_time () + 30 * MUSTER_SECOND;
+  const MusterSaveHow how = {.due = due};
+  g_auto (MusterSaved) saved = {0};
+
+  if (!way->is_background)
+    return muster_saver_save_with (saver, session, directory, 1, &how, &saved, soon_us, NULL, error)
+               ? g_steal_pointer (&saved.prefix)
+               : NULL;
+  const MusterAsyncOptions options = {.budget_bytes = way->budget_bytes};
+  g_autoptr (MusterAsyncSaver) async = muster_async_saver_new (saver, session, &options, error);
+  g_autoptr (MusterSaveTicket) ticket =
+      muster_async_saver_save_in_tiers (async, directory, 1, due, soon_us, NULL, error);
+  if (ticket == NULL ||
+      !muster_save_ticket_wait (ticket, MUSTER_SAVE_DURABLE, soon_us, NULL, error))
+    return NULL;
+  return g_strdup (muster_save_ticket_path (ticket));
+}
+
+static void
+expect_one_moment (const Way *way)
+{
+  g_autoptr (MusterObjectStorage) objects = object_storage_new ();
+  g_autoptr (MusterFaultyStorage) disk = muster_faulty_storage_new ();
+  MusterStorage *storage = way->is_object_store ? MUSTER_STORAGE (objects) : MUSTER_STORAGE (disk);
+  g_autofree char *directory = way->is_object_store
+                                   ? g_strdup ("s3://bucket/run")
+                                   : g_build_filename (muster_test_tmpdir (), way->name, NULL);
+  g_autofree char *fast = g_build_filename (muster_test_tmpdir (), "fast", way->name, NULL);
+  const MusterTier tier = {.directory = fast, .save_steps = 1, .max_to_keep = 5};
+  const MusterSaverOptions options = {
+      .storage = storage, .fast = &tier, .n_fast = way->has_fast_tier};
+  const MusterLocalMasterOptions masters = {.storage = storage};
+  const MusterSaverConsistentCut cut = {.quiesce = quiesce, .check = check, .release = release};
+  g_autoptr (MusterMetaGraph) meta_graph = muster_small_model_new (muster_small_variables, 2, 0);
+  g_autoptr (MusterSaver) saver = muster_saver_new (meta_graph, &options, NULL);
+  g_autoptr (MusterMaster) master = muster_local_master_new_with_options (&masters);
+  g_autoptr (MusterSession) session = muster_master_create_session (
+      master, muster_meta_graph_graph (meta_graph), NULL, MUSTER_WAIT_FOREVER, NULL, NULL);
+  g_autoptr (MusterNotebook) position = muster_notebook_new (0);
+  g_autoptr (GError) error = NULL;
+  Job job = {.session = session, .position = position, .caller = g_thread_self ()};
+  (void)muster_session_run_op (session, "init", MUSTER_WAIT_FOREVER, NULL, NULL);
+  position->copying = on_copy;
+  position->copying_data = &job;
+  muster_saver_add_saveable (saver, "position", MUSTER_SAVEABLE (position), MUSTER_SAVEABLE_DEFAULT,
+                             NULL);
+  muster_saver_set_consistent_cut (saver, &cut, &job, NULL);
+  if (way->is_fast_tier_full)
+    muster_faulty_storage_set (disk, fast, MUSTER_FAULT_FILLS_UP);
+
+  g_autofree char *prefix = save_by (way, saver, session, directory, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  const guint n_cuts = way->is_fast_tier_full ? 3 : 2;
+  MUSTER_EXPECT_EQ (job.n_quiesced, n_cuts);
+  MUSTER_EXPECT_EQ (job.n_checked, 2u);
+  MUSTER_EXPECT_EQ (position->n_copied, 2u);
+  MUSTER_EXPECT_EQ (job.n_copied_in_quiet, 2u);
+  MUSTER_EXPECT_EQ (job.n_copied_elsewhere, 0u);
+  MUSTER_EXPECT_EQ (number_in (storage, prefix, "w"), (gint64)n_cuts);
+  MUSTER_EXPECT_EQ (number_in (storage, prefix, "position/n"), (gint64)n_cuts);
+}
+
+/* B001.82: after the variables, on the caller's thread; and of their moment, however it is saved */
+MUSTER_TEST (Saveable, is_copied_in_the_cut_at_each_attempt)
+{
+  static const Way ways[] = {
+      {.name = "blocking"},
+      {.name = "background", .is_background = TRUE},
+      {.name = "over_budget", .is_background = TRUE, .budget_bytes = 1},
+      {.name = "tiers", .has_fast_tier = TRUE},
+      {.name = "tiers_background", .has_fast_tier = TRUE, .is_background = TRUE},
+      {.name = "full_tier", .has_fast_tier = TRUE, .is_fast_tier_full = TRUE},
+      {.name = "objects", .is_object_store = TRUE},
+      {.name = "objects_background", .is_object_store = TRUE, .is_background = TRUE},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
+    MUSTER_TRACE ("%s", ways[i].name);
+    expect_one_moment (&ways[i]);
+  }
 }
