@@ -139,18 +139,20 @@ train (Job *job, int n, GError **error)
   return TRUE;
 }
 
-/* Trains until a save of that step has been reported. */
+/* Trains until a save of that step has been reported; one run may report the next one, too. */
 static inline gboolean
 train_until_saved (Job *job, gint64 step, GError **error)
 {
-  g_autofree char *sought = g_strdup_printf (" %" G_GINT64_FORMAT, step);
+  g_autofree char *sought = g_strdup_printf ("%" G_GINT64_FORMAT, step);
   const gint64 until_us = g_get_monotonic_time () + LIMIT_US;
 
-  while (!g_str_has_suffix (job->saved->str, sought)) {
+  for (;;) {
+    g_auto (GStrv) steps = g_strsplit (job->saved->str, " ", -1);
+    if (g_strv_contains ((const char *const *)steps, sought))
+      return TRUE;
     if (!train (job, 1, error) || g_get_monotonic_time () > until_us)
       return FALSE;
   }
-  return TRUE;
 }
 
 static inline gboolean
