@@ -69,11 +69,14 @@ muster_clock_random (MusterClock *self)
   return MUSTER_CLOCK_GET_IFACE (self)->random (self);
 }
 
+/* Half of what muster_deadline_check () allows, since another clock may be ahead. */
+#define LONGEST_TIMEOUT_US (5 * 365 * 24 * 3600 * MUSTER_SECOND)
+
 gint64
 muster_deadline_after (gint64 now_us, gint64 timeout_us)
 {
   gint64 deadline_us;
-  if (now_us == MUSTER_WAIT_FOREVER || timeout_us == MUSTER_WAIT_FOREVER ||
+  if (now_us == MUSTER_WAIT_FOREVER || timeout_us > LONGEST_TIMEOUT_US ||
       __builtin_add_overflow (now_us, MAX (timeout_us, 0), &deadline_us))
     return MUSTER_WAIT_FOREVER;
   return deadline_us;

@@ -117,8 +117,10 @@ MusterClock *muster_system_clock (void);
  * muster_deadline_check:
  * @deadline_us: an instant in microseconds
  *
- * Checks that a clock can have returned @deadline_us. INVALID_ARGUMENT if it is below 0, or above 0
- * and before this process started, as a duration passed by mistake is.
+ * Checks that @deadline_us can be an instant of a #MusterClock, as of g_get_monotonic_time ().
+ * INVALID_ARGUMENT if it is below 0, or above 0 and before this process started, as a duration
+ * passed by mistake is, or more than ten years ahead, as a time of g_get_real_time () is;
+ * %MUSTER_WAIT_FOREVER is valid.
  *
  * Returns: %TRUE, or %FALSE with an error
  */
@@ -131,7 +133,8 @@ gboolean muster_deadline_check (gint64 deadline_us, GError **error);
  *
  * Computes a deadline.
  *
- * Returns: the sum; %MUSTER_WAIT_FOREVER if either has that value or the sum would overflow
+ * Returns: the sum; %MUSTER_WAIT_FOREVER if either has that value or the timeout is longer than
+ * five years
  */
 gint64 muster_deadline_after (gint64 now_us, gint64 timeout_us);
 

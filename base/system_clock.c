@@ -43,18 +43,33 @@ record_start (void)
   start_us = g_get_monotonic_time ();
 }
 
+#define FARTHEST_US (10 * 365 * 24 * 3600 * MUSTER_SECOND)
+
+/* NULL: it can be an instant. */
+static char *
+describe_wrong_deadline (gint64 deadline_us)
+{
+  if (deadline_us < 0)
+    return g_strdup ("below 0");
+  if (deadline_us > 0 && deadline_us < start_us) {
+    g_autofree char *duration = muster_format_duration (deadline_us);
+    return g_strdup_printf ("a duration of %s", duration);
+  }
+  if (deadline_us != MUSTER_WAIT_FOREVER && deadline_us - g_get_monotonic_time () > FARTHEST_US)
+    return g_strdup ("more than ten years ahead, as a time of g_get_real_time () is");
+  return NULL;
+}
+
 gboolean
 muster_deadline_check (gint64 deadline_us, GError **error)
 {
-  if (deadline_us == 0 || deadline_us >= start_us)
-    return TRUE;
-  g_autofree char *duration = muster_format_duration (deadline_us);
-  g_autofree char *description =
-      deadline_us < 0 ? g_strdup ("below 0") : g_strdup_printf ("a duration of %s", duration);
-  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                      "invalid deadline_us '%" G_GINT64_FORMAT "': it is %s, not an instant (use "
-                      "muster_deadline_after () or MUSTER_WAIT_FOREVER)",
-                      deadline_us, description);
+  g_autofree char *wrong = describe_wrong_deadline (deadline_us);
+  return wrong == NULL ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "invalid deadline_us '%" G_GINT64_FORMAT "': it is %s, not an instant of "
+                      "g_get_monotonic_time () (use muster_deadline_after () or "
+                      "MUSTER_WAIT_FOREVER)",
+                      deadline_us, wrong);
 }
 
 static gint64

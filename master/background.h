@@ -19,7 +19,7 @@ G_BEGIN_DECLS
  * @self: a master
  * @graph: (nullable): the graph; %NULL only if the master has its own
  * @config: (nullable): a serialised ConfigProto
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -45,7 +45,7 @@ MusterSession *muster_master_create_session_finish (MusterMaster *self, GAsyncRe
 /**
  * muster_master_list_devices_async:
  * @self: a master
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -72,7 +72,7 @@ GPtrArray *muster_master_list_devices_finish (MusterMaster *self, GAsyncResult *
  * muster_master_reset_async:
  * @self: a master
  * @containers: (array zero-terminated=1) (nullable): names of containers; %NULL: all
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -128,7 +128,7 @@ gboolean muster_session_run_finish (MusterSession *self, GAsyncResult *result,
  * muster_session_run_op_async:
  * @self: a session
  * @op: the op
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -154,7 +154,7 @@ gboolean muster_session_run_op_finish (MusterSession *self, GAsyncResult *result
  * muster_session_fetch_async:
  * @self: a session
  * @tensor: the tensor, such as "loss:0"
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -181,7 +181,7 @@ MusterTensor *muster_session_fetch_finish (MusterSession *self, GAsyncResult *re
  * muster_session_extend_async:
  * @self: a session
  * @graph: the nodes to add
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -206,7 +206,7 @@ gboolean muster_session_extend_finish (MusterSession *self, GAsyncResult *result
 /**
  * muster_session_close_async:
  * @self: a session
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -231,7 +231,7 @@ gboolean muster_session_close_finish (MusterSession *self, GAsyncResult *result,
  * muster_session_set_up_partial_run_async: (skip)
  * @self: a session
  * @step: the whole step, which is copied
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -288,7 +288,7 @@ gboolean muster_session_run_part_finish (MusterSession *self, GAsyncResult *resu
  * muster_session_make_callable_async: (skip)
  * @self: a session
  * @step: the step, which is copied
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -318,7 +318,7 @@ gint64 muster_session_make_callable_finish (MusterSession *self, GAsyncResult *r
  * @feeds: (array length=n_feeds): the tensors to feed, which are referenced
  * @n_feeds: their number
  * @n_fetches: the number of tensors that the step fetches
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -350,7 +350,7 @@ gboolean muster_session_run_callable_finish (MusterSession *self, GAsyncResult *
  * muster_session_release_callable_async:
  * @self: a session
  * @callable: the number of the step
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -430,7 +430,7 @@ gboolean muster_watch_next_finish (MusterWatch *self, GAsyncResult *result,
  * muster_session_claim_async:
  * @self: a session
  * @claim: what is claimed; copied
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -458,7 +458,7 @@ MusterLease *muster_session_claim_finish (MusterSession *self, GAsyncResult *res
  * muster_lease_announce_async:
  * @self: a lease
  * @announcement: what is announced; copied
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -484,7 +484,7 @@ gboolean muster_lease_announce_finish (MusterLease *self, GAsyncResult *result, 
  * muster_lease_announce_phase_async:
  * @self: a lease
  * @phase: the phase
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -511,7 +511,7 @@ gboolean muster_lease_announce_phase_finish (MusterLease *self, GAsyncResult *re
  * muster_master_join_async:
  * @self: a master
  * @join: what is asked for; copied
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -538,7 +538,7 @@ MusterMembership *muster_master_join_finish (MusterMaster *self, GAsyncResult *r
  * muster_membership_wait_async:
  * @self: a membership
  * @after_version: a roster's version
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -564,7 +564,7 @@ gboolean muster_membership_wait_finish (MusterMembership *self, GAsyncResult *re
 /**
  * muster_membership_leave_async:
  * @self: a membership
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback

@@ -92,7 +92,7 @@ struct _MusterLeaseClass {
  * @claim: what is claimed
  * @before: (out) (optional) (nullable) (transfer full): the model's previous announcement; %NULL:
  *   it had none
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -131,7 +131,7 @@ const char *muster_lease_model (MusterLease *self);
  * @self: a lease
  * @announcement: of it, the phase, step, durable step and checkpoint, saves, goodput, drain and
  *   detail are used; unset fields keep their values ([method@Announcement.merge])
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -147,7 +147,7 @@ gboolean muster_lease_announce (MusterLease *self, const MusterAnnouncement *ann
  * muster_lease_announce_phase:
  * @self: a lease
  * @phase: what the chief does
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -171,7 +171,7 @@ gboolean muster_lease_check (MusterLease *self, GError **error);
 /**
  * muster_lease_is_draining:
  * @self: a lease
- * @until_us: (out) (optional): when it stops at the latest, on the system clock
+ * @until_us: (out) (optional): when it stops at the latest, an instant of g_get_monotonic_time ()
  *
  * Tests whether the master has said that it is about to stop. A chief that has announced
  * %MUSTER_DRAIN_OFFERED saves then, and announces %MUSTER_DRAIN_SAVED; the master stops when all

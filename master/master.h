@@ -118,7 +118,7 @@ const char *muster_master_target (MusterMaster *self);
  * @graph: (nullable): the session's graph; %NULL if the master has its own, otherwise that is
  *   INVALID_ARGUMENT
  * @config: (nullable): a serialised ConfigProto, passed on unchanged
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -133,7 +133,7 @@ MusterSession *muster_master_create_session (MusterMaster *self, MusterGraph *gr
 /**
  * muster_master_list_devices:
  * @self: a master
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -148,7 +148,7 @@ GPtrArray *muster_master_list_devices (MusterMaster *self, gint64 deadline_us,
  * muster_master_reset:
  * @self: a master
  * @containers: (array zero-terminated=1) (nullable): names of containers; %NULL or empty: all
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -195,7 +195,7 @@ gboolean muster_master_is_remote (MusterMaster *self);
 /**
  * muster_master_remote:
  * @self: a master
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -211,7 +211,7 @@ MusterMaster *muster_master_remote (MusterMaster *self, gint64 deadline_us,
  * muster_master_join:
  * @self: a master
  * @join: what is asked for
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -237,7 +237,7 @@ gboolean muster_master_can_reach (MusterMaster *self);
 /**
  * muster_master_reach:
  * @self: a master
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *

@@ -199,7 +199,7 @@ MusterRoster *muster_membership_roster (MusterMembership *self);
  * muster_membership_wait:
  * @self: a membership
  * @after_version: a roster's version
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -234,7 +234,7 @@ gboolean muster_membership_check (MusterMembership *self, GError **error);
 /**
  * muster_membership_leave:
  * @self: a membership
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *

@@ -16,11 +16,11 @@ G_BEGIN_DECLS
  * and behind gRPC. Any thread may run steps, several at once. A session that is freed without a
  * close is closed in the background; the caller isn't blocked.
  *
- * Every operation takes an absolute deadline, an instant of any clock (%MUSTER_WAIT_FOREVER: none;
- * a duration in its place is INVALID_ARGUMENT if detectable: [func@deadline_check]), and a
- * #GCancellable, which may be %NULL. A step's errors have TensorFlow's code, and name the node and
- * the op. ABORTED: the master no longer knows the session. UNAVAILABLE: the master can't be
- * reached.
+ * Every operation takes an absolute deadline, an instant of g_get_monotonic_time () or any
+ * #MusterClock (%MUSTER_WAIT_FOREVER: none; a duration or a time of day in its place is
+ * INVALID_ARGUMENT if detectable: [func@deadline_check]), and a #GCancellable, which may be %NULL.
+ * A step's errors have TensorFlow's code, and name the node and the op. ABORTED: the master no
+ * longer knows the session. UNAVAILABLE: the master can't be reached.
  */
 
 #define MUSTER_TYPE_SESSION (muster_session_get_type ())
@@ -177,8 +177,8 @@ struct _MusterWatchClass {
  * @cancellable: (nullable): cancels the call
  *
  * Waits for the next change; the first call returns at once. ABORTED if the session is lost,
- * UNIMPLEMENTED (at the first call) if the master can't push, DEADLINE_EXCEEDED at the deadline
- * that [method@Session.watch] was given.
+ * UNIMPLEMENTED (at the first call) if the master can't push, DEADLINE_EXCEEDED if nothing changed
+ * by the deadline that [method@Session.watch] was given, or, at the first call, no answer came.
  *
  * Returns: %TRUE, or %FALSE with an error
  */
@@ -243,7 +243,7 @@ struct _MusterSessionClass {
  * muster_session_ran_out:
  * @failure: (nullable): the failure of a call that just returned
  * @deadline_us: the call's deadline
- * @now_us: the present, on the system clock in microseconds
+ * @now_us: the present, as g_get_monotonic_time () returns it
  *
  * Tells whether a call has failed because of its deadline.
  *
@@ -302,7 +302,7 @@ gboolean muster_session_run (MusterSession *self, const MusterStep *step, Muster
  * muster_session_set_up_partial_run: (skip)
  * @self: a session
  * @step: of it, only the feeds' names, fetches and targets are used
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -340,7 +340,7 @@ gboolean muster_session_run_part (MusterSession *self, const char *partial_run,
  * muster_session_run_op:
  * @self: a session
  * @op: the op's name
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -355,7 +355,7 @@ gboolean muster_session_run_op (MusterSession *self, const char *op, gint64 dead
  * muster_session_fetch:
  * @self: a session
  * @tensor: a tensor, such as "loss:0"
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -379,7 +379,7 @@ MusterTensor *muster_session_fetch (MusterSession *self, const char *tensor, gin
  * muster_session_extend:
  * @self: a session
  * @graph: the nodes to add
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -394,7 +394,7 @@ gboolean muster_session_extend (MusterSession *self, MusterGraph *graph, gint64 
 /**
  * muster_session_close:
  * @self: a session
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -436,7 +436,7 @@ void muster_session_give_up (MusterSession *self);
  * muster_session_make_callable: (skip)
  * @self: a session
  * @step: of it, only the feeds' names, fetches, targets and options are used
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -453,7 +453,7 @@ gint64 muster_session_make_callable (MusterSession *self, const MusterStep *step
  * @callable: the number of a registered step
  * @feeds: the values of its feeds, in their order
  * @n_feeds: their number
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @fetched: (nullable): as in muster_session_run ()
  * @metadata: (nullable): as in muster_session_run ()
@@ -472,7 +472,7 @@ gboolean muster_session_run_callable (MusterSession *self, gint64 callable,
  * muster_session_release_callable:
  * @self: a session
  * @callable: the number of a registered step
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -487,7 +487,7 @@ gboolean muster_session_release_callable (MusterSession *self, gint64 callable, 
  * muster_session_watch:
  * @self: a session
  * @what: what is watched
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  *
  * Watches readiness, pushed by the master. UNIMPLEMENTED if this kind of master can't push.

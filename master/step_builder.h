@@ -131,7 +131,7 @@ GPtrArray *muster_step_builder_run_with_metadata (MusterStepBuilder *self, Muste
  * muster_step_builder_set_up_partial_run:
  * @self: a step
  * @session: the session that runs it
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *
@@ -167,7 +167,7 @@ GPtrArray *muster_step_builder_run_part (MusterStepBuilder *self, MusterSession 
  * muster_step_builder_make_callable:
  * @self: a step
  * @session: the session that will run it
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *

@@ -221,10 +221,17 @@ static gboolean
 receive (MusterWaiter *self, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
   g_auto (MusterReadiness) now = {0};
+  g_autoptr (GError) failure = NULL;
 
-  if (!ensure_watch (self, deadline_us, error) ||
-      !muster_watch_next (self->watch, &now, cancellable, error))
+  if (!ensure_watch (self, deadline_us, error))
     return FALSE;
+  if (!muster_watch_next (self->watch, &now, cancellable, &failure)) {
+    if (!self->is_fresh &&
+        muster_session_ran_out (failure, deadline_us, muster_clock_now_us (self->clock)))
+      return fail_timeout (self, error);
+    g_propagate_error (error, g_steal_pointer (&failure));
+    return FALSE;
+  }
   /* After its first message a watch sends only changes. */
   muster_readiness_keep (&self->readiness, &now, !self->is_fresh || is_change (self, &now));
   self->is_fresh = FALSE;

@@ -15,7 +15,7 @@ G_BEGIN_DECLS
  * @session: a session of the model
  * @directory: the checkpoint directory
  * @step: the step in the checkpoint's name; below 0: none
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -43,7 +43,7 @@ char *muster_saver_save_finish (MusterSaver *self, GAsyncResult *result, GError 
  * @self: a saver
  * @session: a session of the model
  * @options: (nullable): the checkpoint or directory, and what is compatible; copied
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -100,7 +100,7 @@ gboolean muster_saver_check_compatible_finish (MusterSaver *self, GAsyncResult *
  * muster_saver_claim_directory_async:
  * @self: a saver
  * @directory: the checkpoint directory
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -131,7 +131,7 @@ gboolean muster_saver_claim_directory_finish (MusterSaver *self, GAsyncResult *r
  * @resumed_prefix: (nullable): the checkpoint that was restored
  * @resumed_step: without one: the step at which the model was on the master; -1: it was
  * initialised
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback

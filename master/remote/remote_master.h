@@ -41,7 +41,7 @@ MusterMaster *muster_remote_master_new_secured (const char *target,
 /**
  * muster_remote_master_await:
  * @self: a remote master
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  *

@@ -13,6 +13,8 @@ struct _MusterRemoteWatch {
   MusterWatch parent;
   MusterHeartbeat *heartbeat; /* (owned) ends the stream if the session is lost */
   MusterRpcStream *stream;    /* (owned) */
+  gint64 deadline_us;
+  gboolean has_answered;
 };
 
 G_DEFINE_FINAL_TYPE (MusterRemoteWatch, muster_remote_watch, MUSTER_TYPE_WATCH)
@@ -43,9 +45,24 @@ muster_remote_watch_new (MusterRpcClient *client, MusterHeartbeat *heartbeat,
     return NULL;
   MusterRemoteWatch *self = g_object_new (MUSTER_TYPE_REMOTE_WATCH, NULL);
   self->stream = stream;
+  self->deadline_us = deadline_us;
   self->heartbeat = muster_heartbeat_ref (heartbeat);
   muster_heartbeat_watch_stream (heartbeat, stream, session_handle);
   return MUSTER_WATCH (self);
+}
+
+/* After its first message a server is silent until something changes. */
+static void
+pass_on (const MusterRemoteWatch *self, GError *failure, GError **error)
+{
+  const gint64 now_us = muster_clock_now_us (muster_system_clock ());
+  if (self->has_answered && muster_session_ran_out (failure, self->deadline_us, now_us)) {
+    g_error_free (failure);
+    muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
+                 "the readiness didn't change before the watch's deadline");
+    return;
+  }
+  g_propagate_error (error, failure);
 }
 
 /* The next message, in arena. */
@@ -56,7 +73,7 @@ next_message (MusterRemoteWatch *self, MusterArena *arena, GCancellable *cancell
   g_autoptr (GError) failure = NULL;
   g_autoptr (GBytes) bytes = muster_rpc_stream_next (self->stream, cancellable, &failure);
   if (bytes == NULL && failure != NULL) {
-    g_propagate_error (error, g_steal_pointer (&failure));
+    pass_on (self, g_steal_pointer (&failure), error);
     return NULL;
   }
   if (bytes == NULL) {
@@ -78,10 +95,11 @@ remote_watch_next (MusterWatch *watch, MusterReadiness *readiness, GCancellable 
                    GError **error)
 {
   g_autoptr (MusterArena) arena = muster_arena_new ();
-  const Muster__ReadinessState *from =
-      next_message (MUSTER_REMOTE_WATCH (watch), arena, cancellable, error);
+  MusterRemoteWatch *self = MUSTER_REMOTE_WATCH (watch);
+  const Muster__ReadinessState *from = next_message (self, arena, cancellable, error);
   if (from == NULL)
     return FALSE;
+  self->has_answered = TRUE;
   *readiness = (MusterReadiness){
       .gate_open = from->gate_open,
       .is_ready = from->ready,

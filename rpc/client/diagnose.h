@@ -86,7 +86,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterDiagnosis, muster_diagnosis_free)
  * muster_diagnose:
  * @address: HOST:PORT or unix:/PATH
  * @tls: whether the first record of a TLS handshake counts as an answer
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  * @out: where the result goes, to be freed with [method@Diagnosis.clear]
@@ -101,7 +101,7 @@ void muster_diagnose (const char *address, gboolean tls, gint64 deadline_us,
 /**
  * muster_diagnose_master:
  * @address: HOST:PORT or unix:/PATH
- * @deadline_us: the instant by which it returns, on the system clock in microseconds; 0: now;
+ * @deadline_us: the instant of g_get_monotonic_time () by which it returns; 0: now;
  *   %MUSTER_WAIT_FOREVER: no limit
  * @cancellable: (nullable): cancels the call
  * @out: where the result goes, to be freed with [method@Diagnosis.clear]

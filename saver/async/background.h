@@ -14,7 +14,7 @@ G_BEGIN_DECLS
  * muster_save_ticket_wait_async:
  * @self: a ticket
  * @state: a state from %MUSTER_SAVE_STAGED to %MUSTER_SAVE_DURABLE
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -40,7 +40,7 @@ gboolean muster_save_ticket_wait_finish (MusterSaveTicket *self, GAsyncResult *r
 /**
  * muster_async_saver_prepare_async:
  * @self: an async saver
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -68,7 +68,7 @@ gboolean muster_async_saver_prepare_finish (MusterAsyncSaver *self, GAsyncResult
  * @self: an async saver
  * @directory: the checkpoint directory
  * @step: the number in the checkpoint's name; below 0: the save counter's next
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -97,7 +97,7 @@ MusterSaveTicket *muster_async_saver_save_finish (MusterAsyncSaver *self, GAsync
  * @directory: the checkpoint directory
  * @step: the number in the checkpoint's name; below 0: the save counter's next
  * @due: the fast tiers that are due
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -125,7 +125,7 @@ MusterSaveTicket *muster_async_saver_save_in_tiers_finish (MusterAsyncSaver *sel
  * muster_async_saver_write_async:
  * @self: an async saver
  * @prefix: the checkpoint to write
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -153,7 +153,7 @@ MusterSaveTicket *muster_async_saver_write_finish (MusterAsyncSaver *self, GAsyn
  * muster_async_saver_restore_async:
  * @self: an async saver
  * @options: (nullable): the checkpoint or directory, and what is compatible; copied
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -181,7 +181,7 @@ gboolean muster_async_saver_restore_finish (MusterAsyncSaver *self, GAsyncResult
  * muster_async_saver_read_async:
  * @self: an async saver
  * @prefix: the checkpoint to restore
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -207,7 +207,7 @@ gboolean muster_async_saver_read_finish (MusterAsyncSaver *self, GAsyncResult *r
 /**
  * muster_async_saver_sync_async:
  * @self: an async saver
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -233,7 +233,7 @@ gboolean muster_async_saver_sync_finish (MusterAsyncSaver *self, GAsyncResult *r
 /**
  * muster_async_saver_sync_saves_async:
  * @self: an async saver
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -259,7 +259,7 @@ gboolean muster_async_saver_sync_saves_finish (MusterAsyncSaver *self, GAsyncRes
 /**
  * muster_async_saver_shutdown_async:
  * @self: an async saver
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -289,7 +289,7 @@ gboolean muster_async_saver_shutdown_finish (MusterAsyncSaver *self, GAsyncResul
  * @session: a session of the model
  * @number: the number in the checkpoint's name; below 0: the save counter
  * @check_interval: skip it within the interval
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -317,7 +317,7 @@ gboolean muster_checkpoint_manager_save_finish (MusterCheckpointManager *self, G
 /**
  * muster_checkpoint_manager_sync_async:
  * @self: a checkpoint manager
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -344,7 +344,7 @@ gboolean muster_checkpoint_manager_sync_finish (MusterCheckpointManager *self, G
  * muster_checkpoint_manager_restore_or_initialize_async:
  * @self: a checkpoint manager
  * @session: a session of the model
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback

@@ -6,6 +6,7 @@
 #include "tests/gtest_shim.h"
 
 #define LONG_TIME (30 * MUSTER_SECOND)
+#define YEAR      (365 * 24 * 3600 * MUSTER_SECOND)
 
 MUSTER_TEST (clock, goes_forward)
 {
@@ -108,6 +109,7 @@ MUSTER_TEST (deadline, is_reckoned_once)
   MUSTER_EXPECT_EQ (muster_deadline_after (100, MUSTER_WAIT_FOREVER), MUSTER_WAIT_FOREVER);
   MUSTER_EXPECT_EQ (muster_deadline_after (MUSTER_WAIT_FOREVER, -1), MUSTER_WAIT_FOREVER);
   MUSTER_EXPECT_EQ (muster_deadline_after (100, G_MAXINT64 - 50), MUSTER_WAIT_FOREVER);
+  MUSTER_EXPECT_EQ (muster_deadline_after (100, 6 * YEAR), MUSTER_WAIT_FOREVER);
   MUSTER_EXPECT_EQ (muster_deadline_after (-100, 30), -70);
 }
 
@@ -202,15 +204,23 @@ MUSTER_TEST (deadline, that_no_clock_has_said_is_refused)
     const char *says;
   } wrong[] = {{3 * MUSTER_MILLISECOND, "'3000': it is a duration of 3 ms"},
                {-1, "'-1': it is below 0"},
-               {G_MININT64, "below 0"}};
+               {G_MININT64, "below 0"},
+               {g_get_real_time (), "as a time of g_get_real_time () is"},
+               {now_us + 11 * YEAR, "more than ten years ahead"},
+               {MUSTER_WAIT_FOREVER - 1, "more than ten years ahead"}};
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) error = NULL;
     MUSTER_TRACE ("%s", wrong[i].says);
     MUSTER_EXPECT_FALSE (muster_deadline_check (wrong[i].deadline_us, &error));
     MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong[i].says);
   }
-  const gint64 right[] = {0, now_us, now_us + LONG_TIME, MUSTER_WAIT_FOREVER,
-                          muster_deadline_after (now_us, -1)};
+  const gint64 right[] = {0,
+                          now_us,
+                          now_us + 9 * YEAR,
+                          MUSTER_WAIT_FOREVER,
+                          muster_deadline_after (now_us, -1),
+                          muster_deadline_after (now_us + 4 * YEAR, 5 * YEAR),
+                          muster_deadline_after (now_us, 100 * YEAR)};
   for (gsize i = 0; i < G_N_ELEMENTS (right); i++)
     MUSTER_EXPECT_TRUE (muster_deadline_check (right[i], NULL));
 }

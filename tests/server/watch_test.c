@@ -67,6 +67,22 @@ MUSTER_TEST (Watch, reports_the_present_readiness_at_once)
   g_auto (Watched) w = watched_start ();
 }
 
+/* A client's deadline passes while the server has nothing to say. */
+MUSTER_TEST (Watch, that_sees_no_change_before_its_deadline_blames_no_silence)
+{
+  g_auto (Watched) w = watched_start ();
+  g_autoptr (GError) error = NULL;
+  const MusterWatchFor what = {.ready_op = w.ready_op};
+  g_autoptr (MusterWatch) brief =
+      muster_session_watch (w.session, &what, test_deadline_in (MUSTER_SECOND), &error);
+  MUSTER_ASSERT_NOT_NULL (brief);
+  EXPECT_NEXT (brief, "missing v, w");
+
+  g_autofree char *heard = next_words (brief, &error);
+  MUSTER_EXPECT_STREQ (heard, "error");
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_DEADLINE_EXCEEDED, "didn't change");
+}
+
 MUSTER_TEST (Watch, is_notified_when_another_session_makes_the_model_ready)
 {
   g_autoptr (GError) error = NULL;

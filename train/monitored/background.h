@@ -135,7 +135,7 @@ GPtrArray *muster_monitored_session_run_builder_finish (MusterMonitoredSession *
  * muster_monitored_session_finish_async:
  * @self: a monitored session
  * @failure: (nullable): the caller's result; copied
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback
@@ -161,7 +161,7 @@ gboolean muster_monitored_session_finish_finish (MusterMonitoredSession *self, G
 /**
  * muster_monitored_session_end_async:
  * @self: a monitored session
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call early
  * @callback: (scope async) (nullable): called when it is over
  * @user_data: for @callback

@@ -163,7 +163,7 @@ gint64 muster_run_context_step_now (MusterRunContext *self, GError **error);
  * muster_read_global_step:
  * @session: a session of the model
  * @scaffold: the model
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * Reads the model's global step in a step of its own. INVALID_ARGUMENT if the model has none.

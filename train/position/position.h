@@ -249,7 +249,7 @@ void muster_position_guard (MusterSaver *saver, MusterMetaGraph *meta_graph,
  * @master: the job's master
  * @meta_graph: the model
  * @config: (nullable): a serialised `ConfigProto`
- * @deadline_us: an instant, or %MUSTER_WAIT_FOREVER
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
  * @cancellable: (nullable): ends the call
  *
  * For a save by a process that isn't one of the job's tasks (`muster save`): the meta graph as the
