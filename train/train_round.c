@@ -59,6 +59,10 @@ check (const MusterTraining *training, GError **error)
     wrong = "the meta graph has no train op; add it to the collection 'train_op' before exporting";
   else if (muster_scaffold_global_step (training->scaffold) == NULL)
     wrong = "the model has no global step; create it with tf.compat.v1.train.create_global_step ()";
+  else if (training->until_step < 0 || training->epochs < 0)
+    wrong = "until_step and epochs must be 1 or more, or 0 for the other";
+  else if (training->until_step == 0 && training->epochs == 0)
+    wrong = "nothing ends the training; set until_step, the global step to reach, or epochs";
   else if (training->epochs > 0 && training->batches == NULL)
     wrong = "epochs need batches to feed; set a step to train until instead";
   else if (training->epochs > 0 && training->until_step > 0)

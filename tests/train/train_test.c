@@ -157,6 +157,30 @@ train (Job *job, GError **error)
   return muster_train (&job->training, NULL, NULL, error);
 }
 
+/* It trained nothing, and announced that the job was over. */
+MUSTER_TEST (Training, without_an_end_is_refused)
+{
+  static const struct {
+    gint64 until_step, epochs;
+    const char *says;
+  } wrong[] = {{0, 0, "nothing ends the training; set until_step"},
+               {-1, 0, "until_step and epochs must be 1 or more"},
+               {0, -1, "until_step and epochs must be 1 or more"},
+               {3, -1, "until_step and epochs must be 1 or more"},
+               {3, 1, "not both"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_auto (Job) job = {0};
+    g_autoptr (GError) error = NULL;
+    set_up (&job);
+    job.training.until_step = wrong[i].until_step;
+    job.training.epochs = wrong[i].epochs;
+    MUSTER_TRACE ("case %u", (guint)i);
+    MUSTER_EXPECT_FALSE (train (&job, &error));
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong[i].says);
+    MUSTER_EXPECT_STREQ (job.told->str, "");
+  }
+}
+
 MUSTER_TEST (Training, reaches_its_step_and_the_loss_falls)
 {
   g_auto (Job) job = {0};
