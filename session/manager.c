@@ -24,6 +24,41 @@ copy_ops (const char *op, const char *const *ops, char **name)
   return g_strdupv ((char *[]){(char *)op, NULL});
 }
 
+gboolean
+muster_session_check_op (MusterGraph *graph, const char *what, const char *name, GError **error)
+{
+  g_autofree char *op = NULL;
+
+  if (graph == NULL || name == NULL || !muster_graph_parse (graph, NULL))
+    return TRUE;
+  (void)muster_graph_split_input (name, &op);
+  return muster_graph_has_node (graph, op) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "%s '%s' isn't in the graph; name an operation of the graph that the session "
+                      "is created with",
+                      what, name);
+}
+
+gboolean
+muster_session_check_ops (MusterGraph *graph, const char *what, const char *const *names,
+                          GError **error)
+{
+  for (; names != NULL && *names != NULL; names++)
+    if (!muster_session_check_op (graph, what, *names, error))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+check_ops (MusterGraph *graph, const MusterSessionManagerOptions *options, GError **error)
+{
+  return muster_session_check_op (graph, "local_init_op", options->local_init_op, error) &&
+         muster_session_check_ops (graph, "local_init_op", options->local_init_ops, error) &&
+         muster_session_check_op (graph, "ready_op", options->ready_op, error) &&
+         muster_session_check_op (graph, "ready_for_local_init_op",
+                                  options->ready_for_local_init_op, error);
+}
+
 static gboolean
 check_options (const MusterSessionManagerOptions *options, GError **error)
 {
@@ -92,7 +127,7 @@ muster_session_manager_new (MusterGraph *graph, const MusterSessionManagerOption
 
   if (options == NULL)
     options = &defaults;
-  if (!check_options (options, error))
+  if (!check_options (options, error) || !check_ops (graph, options, error))
     return NULL;
 
   MusterSessionManager *self = g_object_new (MUSTER_TYPE_SESSION_MANAGER, NULL);

@@ -33,7 +33,7 @@ G_DECLARE_FINAL_TYPE (MusterSessionManager, muster_session_manager, MUSTER, SESS
  * @options: (nullable): %NULL: all defaults
  *
  * Creates a manager. INVALID_ARGUMENT: "If you pass a ready_for_local_init_op you must also pass a
- * local_init_op" (B002.2).
+ * local_init_op" (B002.2), or an op that isn't in @graph.
  *
  * Returns: (transfer full): a manager
  */

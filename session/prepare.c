@@ -67,7 +67,8 @@ check_options (const MusterSessionManager *manager, const MusterPrepareOptions *
   }
   if (initialises && !muster_operation_can_restore (options) && !has_init (manager, options))
     return refuse_without_init (error);
-  return TRUE;
+  return muster_session_check_op (manager->graph, "init_op", options->init_op, error) &&
+         muster_session_check_ops (manager->graph, "init_op", options->init_ops, error);
 }
 
 /* Devices. */

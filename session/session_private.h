@@ -101,6 +101,13 @@ typedef struct {
   gboolean has_fallen_short;   /* a recovery whose model isn't ready */
 } MusterOperation;
 
+/* manager.c: FALSE if the graph (nullable: unknown) lacks the op: a session would be created, and a
+ * model claimed, before a step says so. A graph that can't be parsed is the master's to judge. */
+gboolean muster_session_check_op (MusterGraph *graph, const char *what, const char *name,
+                                  GError **error);
+gboolean muster_session_check_ops (MusterGraph *graph, const char *what, const char *const *names,
+                                   GError **error);
+
 #define MUSTER_SINGLE_POLL_LIMIT_US (30 * MUSTER_SECOND)
 
 /* operation.c */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/graph_builder.h"
 #include "tests/gtest_shim.h"
 #include "tests/session/fixture.h"
 
@@ -14,6 +15,60 @@ MUSTER_TEST (SessionManager, refuses_a_gate_without_a_local_init_op)
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "If you pass a ready_for_local_init_op you must "
                                                   "also pass a local_init_op"));
   MUSTER_EXPECT_TRUE (strstr (job.error->message, "[gate:0]"));
+}
+
+static MusterGraph *
+graph_of_ops (void)
+{
+  static const char *const names[] = {"init", "ready", "gate", "local"};
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++)
+    muster_graph_builder_node (builder, "NoOp", names[i]);
+  return muster_graph_builder_end (builder, NULL);
+}
+
+/* A session was created, and the model claimed, before a step failed with NOT_FOUND. */
+MUSTER_TEST (SessionManager, refuses_an_op_that_the_graph_lacks)
+{
+  static const char *const ops[] = {"local", "no", NULL};
+  const struct {
+    MusterSessionManagerOptions options;
+    const char *says;
+  } wrong[] = {{{.ready_op = "no:0"}, "ready_op 'no:0' isn't in the graph"},
+               {{.local_init_op = "no"}, "local_init_op 'no' isn't in the graph"},
+               {{.local_init_ops = ops}, "local_init_op 'no' isn't in the graph"},
+               {{.local_init_op = "local", .ready_for_local_init_op = "no"},
+                "ready_for_local_init_op 'no' isn't in the graph"}};
+  g_autoptr (MusterGraph) graph = graph_of_ops ();
+  for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterSessionManager) manager =
+        muster_session_manager_new (graph, &wrong[i].options, &error);
+    MUSTER_TRACE ("%s", wrong[i].says);
+    MUSTER_EXPECT_NULL (manager);
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong[i].says);
+  }
+}
+
+MUSTER_TEST (SessionManager, prepares_nothing_with_an_init_op_that_the_graph_lacks)
+{
+  static const char *const ops[] = {"init", "no", NULL};
+  const MusterPrepareOptions wrong[] = {{.init_op = "no"}, {.init_ops = ops}};
+  const MusterSessionManagerOptions options = {
+      .ready_op = "ready:0", .ready_for_local_init_op = "gate", .local_init_op = "local"};
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autoptr (MusterGraph) graph = graph_of_ops ();
+  g_autoptr (MusterSessionManager) manager =
+      muster_session_manager_new (graph, &options, &job.error);
+  MUSTER_ASSERT_NO_ERROR (job.error);
+  for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_NULL (muster_session_manager_prepare_session (
+        manager, MUSTER_MASTER (job.master), &wrong[i], NULL, NULL, &error));
+    MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "init_op 'no' isn't in the graph");
+    MUSTER_EXPECT_TRUE (muster_small_job_diary_is (&job, ""));
+  }
 }
 
 /* B002.3, B002.60: then local init always runs */
