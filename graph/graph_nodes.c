@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+/* tensorflow.GraphDef, VersionDef */
+enum { GRAPH_VERSIONS = 4, VERSION_PRODUCER = 1, VERSION_MIN_CONSUMER = 2, VERSION_BAD = 3 };
+
+/* TensorFlow's shape function of Placeholder has this bound. */
+#define LAST_SHAPELESS_PRODUCER 21
+
 const Tensorflow__AttrValue *
 muster_attr_find (Tensorflow__NodeDef__AttrEntry *const *attrs, gsize n, const char *name)
 {
@@ -145,4 +151,68 @@ muster_graph_placeholder_dtype (MusterGraph *self, const char *tensor)
   if (node == NULL || !g_str_has_prefix (node->kind->op, "Placeholder"))
     return MUSTER_INVALID;
   return muster_node_dtype (node, "dtype", MUSTER_INVALID);
+}
+
+/* --- versions --- */
+
+static gboolean
+has_bad_consumer (const MusterProtoField *field, gint32 consumer)
+{
+  guint64 value = field->value;
+  gboolean is_bad = field->type == MUSTER_WIRE_VARINT && (gint32)value == consumer;
+  if (field->type != MUSTER_WIRE_BYTES)
+    return is_bad;
+  MusterProtoReader packed = muster_proto_reader (field->data, field->size);
+  while (!muster_proto_at_end (&packed) && muster_proto_read_varint (&packed, &value))
+    is_bad = is_bad || (gint32)value == consumer;
+  return is_bad;
+}
+
+static void
+read_versions (const MusterProtoField *from, gint32 consumer, MusterGraphVersions *versions)
+{
+  MusterProtoReader reader = muster_proto_reader (from->data, from->size);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field)) {
+    if (field.number == VERSION_PRODUCER && field.type == MUSTER_WIRE_VARINT)
+      versions->producer = (gint32)field.value;
+    else if (field.number == VERSION_MIN_CONSUMER && field.type == MUSTER_WIRE_VARINT)
+      versions->min_consumer = (gint32)field.value;
+    else if (field.number == VERSION_BAD && has_bad_consumer (&field, consumer))
+      versions->is_bad = TRUE;
+  }
+}
+
+static void
+read_graph_versions (GBytes *graph, gint32 consumer, MusterGraphVersions *versions)
+{
+  gsize size;
+  const void *data = g_bytes_get_data (graph, &size);
+  MusterProtoReader reader = muster_proto_reader (data, size);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == GRAPH_VERSIONS && field.type == MUSTER_WIRE_BYTES)
+      read_versions (&field, consumer, versions);
+}
+
+MusterGraphVersions
+muster_graph_versions (MusterGraph *self, gint32 consumer)
+{
+  MusterGraphVersions versions = {0};
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_graph_put (self, &rope);
+  const GPtrArray *pieces = muster_rope_pieces (&rope);
+  for (guint i = 0; i < pieces->len; i++)
+    read_graph_versions (pieces->pdata[i], consumer, &versions);
+  return versions;
+}
+
+int
+muster_graph_feed_shape (MusterGraph *self, const MusterNode *placeholder, gint64 *dims, int max)
+{
+  const int n_dims = muster_node_shape (placeholder, "shape", dims, max);
+  if (n_dims == 0 && strcmp (placeholder->kind->op, "Placeholder") == 0 &&
+      muster_graph_versions (self, 0).producer <= LAST_SHAPELESS_PRODUCER)
+    return -1;
+  return n_dims;
 }

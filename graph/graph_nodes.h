@@ -58,4 +58,18 @@ char *muster_node_string (const MusterNode *node, const char *name);
  * at most max sizes to dims; -1 is an unknown size. */
 int muster_node_shape (const MusterNode *node, const char *name, gint64 *dims, int max);
 
+/* A graph's VersionDef. */
+typedef struct {
+  gint32 producer; /* of the TensorFlow that made it; 0: none is given */
+  gint32 min_consumer;
+  gboolean is_bad; /* the consumer that was asked for is among the bad ones */
+} MusterGraphVersions;
+
+MusterGraphVersions muster_graph_versions (MusterGraph *self, gint32 consumer);
+
+/* The same as muster_node_shape () for the shape that a placeholder is fed with: TensorFlow up to
+ * producer 21 wrote {}, a scalar's, where the shape was unknown. */
+int muster_graph_feed_shape (MusterGraph *self, const MusterNode *placeholder, gint64 *dims,
+                             int max);
+
 G_END_DECLS

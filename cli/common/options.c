@@ -137,9 +137,10 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
   const GOptionEntry all[] = {
       {"meta-graph", 0, 0, G_OPTION_ARG_FILENAME, &options->meta_graph,
        wants & MUSTER_CLI_BY_NAME
-           ? "model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes (required, or "
-             "--model)"
-           : "model: a MetaGraphDef file, as TensorFlow's export_meta_graph writes (required)",
+           ? "model: a file of TensorFlow's export_meta_graph, or a SavedModel, as DIR or DIR:TAGS "
+             "(required, or --model)"
+           : "model: a file of TensorFlow's export_meta_graph, or a SavedModel, as DIR or DIR:TAGS "
+             "(required)",
        "FILE"},
       {"master", 0, 0, G_OPTION_ARG_STRING, &options->target,
        "master to connect to: local, tensorflow[:PATH], grpc://HOST:PORT, with TLS "

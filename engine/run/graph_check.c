@@ -2,69 +2,14 @@
 #include "engine/run/graph_check.h"
 
 #include "base/error.h"
-#include "base/protowire.h"
 #include "engine/run/types.h"
 #include "graph/device_name.h"
 #include "graph/graph_nodes.h"
 
-/* tensorflow.GraphDef and VersionDef */
-enum { GRAPH_VERSIONS = 4, VERSION_PRODUCER = 1, VERSION_MIN_CONSUMER = 2, VERSION_BAD = 3 };
-
-typedef struct {
-  gint32 producer;
-  gint32 min_consumer;
-  gboolean is_bad; /* the engine's version is among the bad consumers */
-} Versions;
-
-static void
-read_bad_consumers (const MusterProtoField *field, Versions *versions)
-{
-  guint64 value = field->value;
-  if (field->type == MUSTER_WIRE_VARINT)
-    versions->is_bad = versions->is_bad || (gint32)value == MUSTER_GRAPH_DEF_VERSION;
-  if (field->type != MUSTER_WIRE_BYTES)
-    return;
-  MusterProtoReader packed = muster_proto_reader (field->data, field->size);
-  while (!muster_proto_at_end (&packed) && muster_proto_read_varint (&packed, &value))
-    versions->is_bad = versions->is_bad || (gint32)value == MUSTER_GRAPH_DEF_VERSION;
-}
-
-static void
-read_versions (const void *data, gsize size, Versions *versions)
-{
-  MusterProtoReader reader = muster_proto_reader (data, size);
-  MusterProtoField field;
-  while (muster_proto_read_field (&reader, &field)) {
-    if (field.number == VERSION_PRODUCER && field.type == MUSTER_WIRE_VARINT)
-      versions->producer = (gint32)field.value;
-    else if (field.number == VERSION_MIN_CONSUMER && field.type == MUSTER_WIRE_VARINT)
-      versions->min_consumer = (gint32)field.value;
-    else if (field.number == VERSION_BAD)
-      read_bad_consumers (&field, versions);
-  }
-}
-
-static void
-read_graph_versions (GBytes *graph, Versions *versions)
-{
-  gsize size;
-  const void *data = g_bytes_get_data (graph, &size);
-  MusterProtoReader reader = muster_proto_reader (data, size);
-  MusterProtoField field;
-  while (muster_proto_read_field (&reader, &field))
-    if (field.number == GRAPH_VERSIONS && field.type == MUSTER_WIRE_BYTES)
-      read_versions (field.data, field.size, versions);
-}
-
 static gboolean
 check_versions (MusterGraph *graph, GError **error)
 {
-  Versions versions = {0};
-  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_graph_put (graph, &rope);
-  const GPtrArray *pieces = muster_rope_pieces (&rope);
-  for (guint i = 0; i < pieces->len; i++)
-    read_graph_versions (pieces->pdata[i], &versions);
+  const MusterGraphVersions versions = muster_graph_versions (graph, MUSTER_GRAPH_DEF_VERSION);
   if (versions.producer < 0)
     return muster_fail (
         error, MUSTER_ERROR_INVALID_ARGUMENT,

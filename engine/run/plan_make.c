@@ -128,13 +128,14 @@ output_dtype (Maker *m, const MusterNode *def, gint64 output, MusterDType *dtype
 
 /* Feeds of a placeholder must fit its shape. */
 static void
-read_feed_shape (const MusterNode *def, MusterPlanFeed *feed)
+read_feed_shape (const Maker *m, const MusterNode *def, MusterPlanFeed *feed)
 {
   gint64 dims[MUSTER_MAX_DIMS];
   feed->n_dims = -1;
   if (!g_str_has_prefix (def->kind->op, "Placeholder"))
     return;
-  feed->n_dims = MIN (muster_node_shape (def, "shape", dims, MUSTER_MAX_DIMS), MUSTER_MAX_DIMS);
+  feed->n_dims =
+      MIN (muster_graph_feed_shape (m->graph, def, dims, MUSTER_MAX_DIMS), MUSTER_MAX_DIMS);
   if (feed->n_dims > 0)
     feed->dims = g_memdup2 (dims, (gsize)feed->n_dims * sizeof *dims);
 }
@@ -151,7 +152,7 @@ add_feed (Maker *m, const char *name, MusterPlanFeed *feed, GError **error)
   if (!output_dtype (m, def, end.output, &feed->dtype, error))
     return FALSE;
   feed->dtype %= MUSTER_REF;
-  read_feed_shape (def, feed);
+  read_feed_shape (m, def, feed);
   if (fed_slot (m, (guint32)found, end.output) != 0)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Endpoint \"%s\" fed more than once.",
                         name);

@@ -2,7 +2,6 @@
 #include "graph/meta_graph/meta_graph.h"
 
 #include "base/error.h"
-#include "base/files/read_file.h"
 #include "base/protowire.h"
 #include "base/require.h"
 #include "base/rope.h"
@@ -477,23 +476,6 @@ muster_meta_graph_new (GBytes *bytes, GError **error)
   if (!muster_graph_parse (self->graph, error) || !read_rest (self, rest, error))
     return NULL;
   return g_steal_pointer (&self);
-}
-
-MusterMetaGraph *
-muster_meta_graph_load (const char *path, GError **error)
-{
-  muster_require (error, NULL, path);
-  const MusterFile file = {path, NULL, MUSTER_MAX_PROTO_FILE, TRUE};
-  char *contents;
-  gsize size;
-  MusterMetaGraph *self = NULL;
-  if (muster_file_read (&file, &contents, &size, error)) {
-    g_autoptr (GBytes) bytes = g_bytes_new_take (contents, size);
-    self = muster_meta_graph_new (bytes, error);
-  }
-  if (self == NULL)
-    g_prefix_error (error, "Loading the meta graph '%s': ", path);
-  return self;
 }
 
 MusterMetaGraph *

@@ -159,9 +159,14 @@ MusterMetaGraph *muster_meta_graph_new (GBytes *bytes, GError **error);
 
 /**
  * muster_meta_graph_load:
- * @path: a .meta file
+ * @path: a file with a MetaGraphDef, or a SavedModel: its directory, as "DIR" or "DIR:TAGS", or its
+ *   file
  *
- * Reads a .meta file. Errors begin with its path.
+ * Reads a meta graph, serialised or in protobuf's text format, whose unknown fields are skipped:
+ * the contents decide, not the name. TAGS, separated by commas, choose a meta graph of the
+ * SavedModel, which has exactly those; one that has a single meta graph needs none. Errors begin
+ * with the path. INVALID_ARGUMENT names what else the file is: a GraphDef, a V1 checkpoint, a Git
+ * LFS pointer, ….
  *
  * Returns: (transfer full): a meta graph
  */

@@ -2,7 +2,6 @@
 #include "graph/meta_graph/meta_graph_io.h"
 
 #include "base/error.h"
-#include "base/files/read_file.h"
 #include "base/protowire.h"
 #include "base/require.h"
 #include "graph/graph_nodes.h"
@@ -346,56 +345,14 @@ muster_export_meta_graph (MusterMetaGraph *self, const MusterExport *how, const 
   return text != NULL && write_file (path, text->str, text->len, error);
 }
 
-/* The text form begins with one of MetaGraphDef's fields. */
-static gboolean
-looks_like_text (const char *contents, gsize size)
-{
-  static const char *const fields[] = {"meta_info_def",   "graph_def",     "saver_def",
-                                       "collection_def",  "signature_def", "asset_file_def",
-                                       "object_graph_def"};
-  gsize at = 0;
-  while (at < size && g_ascii_isspace (contents[at]))
-    at++;
-  for (gsize i = 0; i < G_N_ELEMENTS (fields); i++)
-    if (size - at > strlen (fields[i]) &&
-        strncmp (contents + at, fields[i], strlen (fields[i])) == 0)
-      return TRUE;
-  return at < size && contents[at] == '#';
-}
-
-/* Binary first, like TensorFlow: a binary file may begin like text. */
-static MusterMetaGraph *
-read_meta_graph (const char *contents, gsize size, GError **error)
-{
-  g_autoptr (GBytes) bytes = g_bytes_new (contents, size);
-  g_autoptr (GError) failure = NULL;
-  MusterMetaGraph *read = muster_meta_graph_new (bytes, &failure);
-  if (read == NULL && looks_like_text (contents, size)) {
-    g_clear_error (&failure);
-    g_autoptr (GByteArray) parsed =
-        muster_proto_text_parse (&tensorflow_text__meta_graph_def__descriptor,
-                                 MUSTER_PROTO_TEXT_STRICT, contents, size, &failure);
-    g_autoptr (GBytes) binary = parsed != NULL ? g_bytes_new (parsed->data, parsed->len) : NULL;
-    read = binary != NULL ? muster_meta_graph_new (binary, &failure) : NULL;
-  }
-  if (read == NULL)
-    g_propagate_prefixed_error (error, g_steal_pointer (&failure), "Cannot parse file: ");
-  return read;
-}
-
 MusterMetaGraph *
 muster_import_meta_graph (const char *path, const MusterImport *how, GError **error)
 {
   muster_require (error, NULL, path);
-  const MusterFile file = {path, NULL, MUSTER_MAX_PROTO_FILE, TRUE};
-  g_autofree char *contents = NULL;
-  gsize size;
-  if (!muster_file_read (&file, &contents, &size, error))
-    return NULL;
-  g_autoptr (MusterMetaGraph) read = read_meta_graph (contents, size, error);
+  g_autoptr (MusterMetaGraph) read = muster_meta_graph_load (path, error);
   MusterMetaGraph *imported = read != NULL ? muster_meta_graph_import (read, how, error) : NULL;
-  if (imported == NULL)
-    g_prefix_error (error, "Reading '%s': ", path);
+  if (read != NULL && imported == NULL)
+    g_prefix_error (error, "Importing '%s': ", path);
   return imported;
 }
 
@@ -406,44 +363,4 @@ muster_graph_print (MusterGraph *self, GError **error)
   gsize size;
   const void *data = g_bytes_get_data (muster_graph_bytes (self), &size);
   return muster_proto_text_print (&tensorflow_text__graph_def__descriptor, data, size, error);
-}
-
-/* A MetaGraphDef without its meta_info reads as a GraphDef of no nodes; so nodes decide. */
-static MusterGraph *
-graph_of_either_kind (GBytes *bytes, GError **error)
-{
-  g_autoptr (MusterGraph) graph = muster_graph_new (bytes);
-  g_autoptr (GError) not_a_graph = NULL;
-  const gboolean is_graph = muster_graph_parse (graph, &not_a_graph);
-  if (is_graph && muster_graph_n_nodes (graph) > 0)
-    return g_steal_pointer (&graph);
-  g_autoptr (MusterMetaGraph) meta = muster_meta_graph_new (bytes, NULL);
-  if (meta != NULL && muster_graph_n_nodes (muster_meta_graph_graph (meta)) > 0)
-    return muster_graph_ref (muster_meta_graph_graph (meta));
-  if (is_graph)
-    return g_steal_pointer (&graph);
-  g_propagate_error (error, g_steal_pointer (&not_a_graph));
-  return NULL;
-}
-
-MusterGraph *
-muster_graph_load (const char *path, GError **error)
-{
-  muster_require (error, NULL, path);
-  if (g_str_has_suffix (path, ".meta")) {
-    g_autoptr (MusterMetaGraph) meta = muster_meta_graph_load (path, error);
-    return meta != NULL ? muster_graph_ref (muster_meta_graph_graph (meta)) : NULL;
-  }
-  const MusterFile file = {path, NULL, MUSTER_MAX_PROTO_FILE, TRUE};
-  char *contents;
-  gsize size;
-  if (!muster_file_read (&file, &contents, &size, error)) {
-    g_prefix_error (error, "Loading the graph '%s': ", path);
-    return NULL;
-  }
-  g_autoptr (GBytes) bytes = g_bytes_new_take (contents, size);
-  MusterGraph *graph = graph_of_either_kind (bytes, error);
-  if (graph == NULL)
-    g_prefix_error (error, "Loading the graph '%s': ", path);
-  return graph;
 }

@@ -143,12 +143,10 @@ gboolean muster_export_meta_graph (MusterMetaGraph *self, const MusterExport *ho
 
 /**
  * muster_import_meta_graph:
- * @path: a .meta file, binary or in protobuf's text format, which is detected from its beginning
+ * @path: what muster_meta_graph_load () reads
  * @how: (nullable): what to change; %NULL: nothing
  *
- * Imports a meta graph from a file. INVALID_ARGUMENT for a file that has neither form, and for text
- * with an unknown field (object_graph_def, any_list and any_info included), which the error names
- * with its line.
+ * Imports a meta graph from a file.
  *
  * Returns: (transfer full): a meta graph
  */
@@ -170,7 +168,8 @@ GString *muster_graph_print (MusterGraph *self, GError **error);
  * muster_graph_load:
  * @path: a file
  *
- * Reads the serialised GraphDef, or the graph of the MetaGraphDef, in a file.
+ * Reads a GraphDef, serialised or in protobuf's text format, or the graph of what
+ * muster_meta_graph_load () reads.
  *
  * Returns: (transfer full): the graph
  */

@@ -112,6 +112,47 @@ MUSTER_TEST (Plan, says_what_is_fed_wrongly)
   }
 }
 
+/* x of no known shape, as TensorFlow of a producer wrote it. */
+static MusterGraph *
+graph_of_producer (const char *op, guint8 producer)
+{
+  g_autoptr (GString) bytes = g_string_new (NULL);
+  /* node { name: "x" op: op attr { dtype: DT_FLOAT } attr { shape {} } } versions { producer } */
+  static const char attrs[] = "\x2a\x0b\x0a\x05"
+                              "dtype\x12\x02\x30\x01\x2a\x0b\x0a\x05"
+                              "shape\x12\x02\x3a";
+  const gsize size = strlen (op);
+  g_string_append_c (bytes, '\x0a');
+  g_string_append_c (bytes, (char)(3 + 2 + size + sizeof attrs));
+  g_string_append_len (bytes, "\x0a\x01x\x12", 4);
+  g_string_append_c (bytes, (char)size);
+  g_string_append (bytes, op);
+  g_string_append_len (bytes, attrs, sizeof attrs); /* its NUL is the shape's size */
+  g_string_append_len (bytes, "\x22\x02\x08", 3);
+  g_string_append_c (bytes, (char)producer);
+  g_autoptr (GBytes) graph = g_bytes_new (bytes->str, bytes->len);
+  return muster_graph_new (graph);
+}
+
+/* TensorFlow's bound, which tests/tensorflow/foreign_graph_test.py compares with it. */
+MUSTER_TEST (Plan, takes_an_empty_shape_for_an_unknown_one_of_early_producers_alone)
+{
+  static const struct {
+    const char *op;
+    guint8 producer;
+    int n_dims;
+  } cases[] = {{"Placeholder", 0, -1},   {"Placeholder", 21, -1},
+               {"Placeholder", 22, 0},   {"Placeholder", 100, 0},
+               {"PlaceholderV2", 21, 0}, {"PlaceholderWithDefault", 21, 0}};
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (MusterGraph) graph = graph_of_producer (cases[i].op, cases[i].producer);
+    gint64 dims[1];
+    MUSTER_ASSERT_TRUE (muster_graph_parse (graph, NULL));
+    MUSTER_EXPECT_EQ (muster_graph_feed_shape (graph, muster_graph_node (graph, 0), dims, 1),
+                      cases[i].n_dims);
+  }
+}
+
 MUSTER_TEST (Plan, says_which_target_is_missing_and_that_something_must_run)
 {
   g_autoptr (GError) missing = NULL;

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs as their authors exported them, in every form that TensorFlow writes: each is loaded, fed and trained by the
+command as it stands, beside TensorFlow."""
+import os
+import unittest
+
+import tensorflow as tf
+
+import peer
+
+v1 = tf.compat.v1
+v1.disable_v2_behavior()
+v1.logging.set_verbosity(v1.logging.ERROR)
+
+
+def run(place, *arguments, code=0):
+    return peer.muster("run", "--master=local", "--meta-graph=" + place, *arguments, code=code)
+
+
+class Forms(peer.TestCase):
+    """What --meta-graph takes."""
+
+    def setUp(self):
+        self.place = self.folder()
+        self.graph = self.enterContext(tf.Graph().as_default())
+
+    def path(self, name):
+        return os.path.join(self.place, name)
+
+    def test_text(self):
+        w = v1.get_variable("w", initializer=[1.0, 2.0])
+        tf.identity(w * 2, name="y")
+        v1.train.Saver()
+        v1.train.export_meta_graph(self.path("text.meta"), as_text=True)
+        with open(self.path("text.meta"), "a") as file:
+            file.write("of_a_later_version { x: [1, 2] }\n")
+        self.assertEqual("y:0 float[2] = [2, 4]\n", run(self.path("text.meta"), "--fetch=y:0"))
+
+    def test_a_saved_model(self):
+        w = v1.get_variable("w", initializer=[1.0, 2.0])
+        tf.identity(w * 2, name="y")
+        builder = v1.saved_model.Builder(self.path("saved"))
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            builder.add_meta_graph_and_variables(session, ["train"])
+        with tf.Graph().as_default():
+            tf.identity(v1.get_variable("w", initializer=[1.0, 2.0]) * 3, name="y")
+            builder.add_meta_graph(["serve", "gpu"])
+        for as_text in False, True:
+            builder.save(as_text=as_text)
+            self.assertEqual("y:0 float[2] = [2, 4]\n", run(self.path("saved:train"), "--fetch=y:0"))
+            self.assertEqual("y:0 float[2] = [3, 6]\n", run(self.path("saved:gpu,serve"), "--fetch=y:0"))
+            said = run(self.path("saved"), "--fetch=y:0", code=3)
+            self.assertIn("2 meta graphs", said)
+            self.assertIn("'train', 'gpu,serve'", said)
+            os.remove(self.path("saved/saved_model.pb" + ("txt" if as_text else "")))
+
+    def test_a_placeholder_of_early_versions(self):
+        """A shape {} is unknown up to a producer, of which TensorFlow is the judge."""
+        x = v1.placeholder(tf.float32, [], name="x")
+        tf.add(x, x, name="y")
+        definition = v1.MetaGraphDef(graph_def=self.graph.as_graph_def())  # without shapes inferred by this version
+        for producer in 0, 20, 21, 22, 23, 100:
+            definition.graph_def.versions.producer = producer
+            with tf.Graph().as_default() as graph:
+                tf.import_graph_def(definition.graph_def, name="")
+                takes_rows = graph.get_tensor_by_name("x:0").shape.ndims is None
+            definition.meta_info_def.tensorflow_version = "0.12.head"  # TensorFlow's own import fails on it by now
+            with open(self.path("old.meta"), "wb") as file:
+                file.write(definition.SerializeToString())
+            with self.subTest(producer=producer):
+                run(self.path("old.meta"), "--feed=x:0=2", "--fetch=y:0")
+                said = run(self.path("old.meta"), "--feed=x:0=[1, 2]", "--fetch=y:0", code=0 if takes_rows else 3)
+                self.assertIn("[2, 4]" if takes_rows else "x:0", said)
+
+
+if __name__ == "__main__":
+    peer.main()
