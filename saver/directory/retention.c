@@ -298,27 +298,69 @@ read_versions (MusterCheckpointDirectory *self, MusterStorage *storage,
   return are_known;
 }
 
+static gboolean
+set_aside (MusterStorage *storage, const char *prefix, const char *reason, const char *what,
+           GError **error)
+{
+  g_autofree char *aside = NULL;
+
+  if (!muster_checkpoint_exists (storage, prefix))
+    return TRUE;
+  if (!muster_checkpoint_quarantine_locked (storage, prefix, reason, &aside, error))
+    return FALSE;
+  muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE", "'%s' %s: it was renamed '%s'", prefix,
+              what, aside);
+  return TRUE;
+}
+
 /* Files of that name that aren't this saver's may be somebody's only copy. */
 static gboolean
 set_stranger_aside (MusterCheckpointDirectory *self, MusterStorage *storage, const char *prefix,
                     GError **error)
 {
-  g_autofree char *aside = NULL;
-
   g_mutex_lock (&self->lock);
   const gboolean is_one = g_hash_table_contains (self->strangers, prefix);
   g_mutex_unlock (&self->lock);
-  if (is_one && muster_checkpoint_exists (storage, prefix)) {
-    if (!muster_checkpoint_quarantine_locked (
-            storage, prefix, "a save had its name, and nothing said whose it was", &aside, error))
-      return FALSE;
-    muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
-                "'%s' was there before, and neither the state file nor '%s' names it: it was "
-                "renamed '%s'",
-                prefix, MUSTER_RECORD_FILE, aside);
-  }
+  if (is_one && !set_aside (storage, prefix, "a save had its name, and nothing said whose it was",
+                            "was there before, and neither the state file nor '" MUSTER_RECORD_FILE
+                            "' names it",
+                            error))
+    return FALSE;
   muster_checkpoint_directory_take_in (self, prefix);
   return TRUE;
+}
+
+/* What publishing goes by: the versions of the files, then the record (transfer full). */
+static MusterCheckpointRecord *
+read_place (MusterCheckpointDirectory *self, MusterLease *lease, MusterDirectoryLock *lock,
+            const MusterNewCheckpoint *checkpoint, Versions *versions, gboolean *changed,
+            GError **error)
+{
+  versions_clear (versions);
+  *versions = (Versions){0};
+  return read_versions (self, muster_directory_lock_storage (lock), checkpoint, versions, error)
+             ? muster_checkpoint_directory_read_claimed (self, lease, lock, checkpoint->directory,
+                                                         changed, error)
+             : NULL;
+}
+
+/* The same, once the name is free of a checkpoint that was to be kept. */
+static MusterCheckpointRecord *
+free_place (MusterCheckpointDirectory *self, MusterLease *lease, MusterDirectoryLock *lock,
+            const MusterNewCheckpoint *checkpoint, Versions *versions, gboolean *changed,
+            GError **error)
+{
+  g_autoptr (MusterCheckpointRecord) record =
+      read_place (self, lease, lock, checkpoint, versions, changed, error);
+
+  if (record == NULL || checkpoint->is_published ||
+      !muster_retention_would_lose (self, record, checkpoint->prefix))
+    return g_steal_pointer (&record);
+  return set_aside (muster_directory_lock_storage (lock), checkpoint->prefix,
+                    "a save of another branch had its name",
+                    "was to be kept, and is of a branch that the job has left", error)
+             ? read_place (self, lease, lock, checkpoint, versions, changed, error)
+             : NULL;
 }
 
 static gboolean
@@ -341,18 +383,15 @@ static gboolean
 publish_once (MusterCheckpointDirectory *self, MusterLease *lease, MusterNewCheckpoint *checkpoint,
               gboolean *changed, gint64 deadline_us, GCancellable *cancellable, GError **error)
 {
-  const char *directory = checkpoint->directory;
   g_auto (Versions) versions = {0};
   g_autoptr (MusterDirectoryLock) lock = muster_directory_lock (
-      self->storage, directory, deadline_us, self->clock, cancellable, error);
+      self->storage, checkpoint->directory, deadline_us, self->clock, cancellable, error);
   MusterStorage *storage = lock != NULL ? muster_directory_lock_storage (lock) : NULL;
   if (lock == NULL ||
-      (!checkpoint->is_published &&
-       !set_stranger_aside (self, storage, checkpoint->prefix, error)) ||
-      !read_versions (self, storage, checkpoint, &versions, error))
+      (!checkpoint->is_published && !set_stranger_aside (self, storage, checkpoint->prefix, error)))
     return FALSE;
   g_autoptr (MusterCheckpointRecord) record =
-      muster_checkpoint_directory_read_claimed (self, lease, lock, directory, changed, error);
+      free_place (self, lease, lock, checkpoint, &versions, changed, error);
   if (record == NULL)
     return FALSE;
   checkpoint->is_stale = is_stale (self, record, checkpoint);

@@ -48,6 +48,46 @@ muster_checkpoint_directory_rules (const MusterCheckpointDirectory *self,
   muster_keep_rules_inherit (rules, muster_checkpoint_record_rules (record, self->latest_filename));
 }
 
+static gboolean
+is_one_of (const MusterCheckpointDirectory *self, const MusterSideCheckpoint *one)
+{
+  return one->bad == NULL && !one->pending_delete &&
+         muster_checkpoint_directory_names (self, one->name) &&
+         g_strcmp0 (one->state_file, self->latest_filename) == 0;
+}
+
+static gboolean
+is_among_best (const MusterCheckpointDirectory *self, const MusterCheckpointRecord *record,
+               const MusterSideCheckpoint *sought)
+{
+  g_auto (MusterKeepRules) rules = {0};
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (MusterKeepOne));
+  double mark = 0;
+  guint at = 0;
+
+  muster_checkpoint_directory_rules (self, record, &rules);
+  for (guint i = 0; i < record->checkpoints->len; i++) {
+    const MusterSideCheckpoint *one = record->checkpoints->pdata[i];
+    const MusterKeepOne added = {.value = muster_side_checkpoint_metric (one, rules.metric)};
+    if (!is_one_of (self, one))
+      continue;
+    at = one == sought ? all->len : at;
+    g_array_append_val (all, added);
+  }
+  muster_keep_decide (&rules, (MusterKeepOne *)(gpointer)all->data, all->len, &mark);
+  return (g_array_index (all, MusterKeepOne, at).reasons & MUSTER_KEEP_FOR_BEST) != 0;
+}
+
+gboolean
+muster_retention_would_lose (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
+                             const char *prefix)
+{
+  const MusterSideCheckpoint *one = muster_checkpoint_record_find (record, prefix);
+
+  return muster_side_checkpoint_is_left (one, record) && is_one_of (self, one) &&
+         (one->pinned || one->preserved || is_among_best (self, record, one));
+}
+
 /* One decision: first those that only the record knows, then the managed ones. */
 typedef struct {
   MusterCheckpointDirectory *owner;
@@ -79,9 +119,7 @@ add_others (Decision *self)
                                  .time = one->time,
                                  .value = muster_side_checkpoint_metric (one, metric),
                                  .is_left = muster_side_checkpoint_is_left (one, self->record)};
-    if (!g_hash_table_contains (managed, one->name) && one->bad == NULL && !one->pending_delete &&
-        muster_checkpoint_directory_names (self->owner, one->name) &&
-        g_strcmp0 (one->state_file, self->owner->latest_filename) == 0)
+    if (!g_hash_table_contains (managed, one->name) && is_one_of (self->owner, one))
       g_array_append_val (self->all, other);
   }
   self->n_others = self->all->len;

@@ -41,6 +41,11 @@ void muster_retention_list_with (MusterCheckpointDirectory *self, const char *pr
 void muster_retention_decide (MusterCheckpointDirectory *self, MusterCheckpointRecord *record,
                               const MusterNewCheckpoint *checkpoint, MusterRetentionChange *change);
 
+/* TRUE if a save of that name would lose what is to stay: the record's checkpoint is of a branch
+ * that the job has left, and was pinned, kept for good, or is one of the best. */
+gboolean muster_retention_would_lose (MusterCheckpointDirectory *self,
+                                      MusterCheckpointRecord *record, const char *prefix);
+
 /* retention_remove.c: removes what has left the list: leaving (element-type utf8), and what
  * couldn't be removed before; but not what was just saved (nullable). One that can't be removed, or
  * that somebody reads, stays doomed until it can; the save itself is well (SAV.55). Returns how

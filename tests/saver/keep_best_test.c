@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Retention beyond the newest: the best, every N steps, pins, and all of them over restarts. */
 #include "checkpoint/state/checkpoint_mark.h"
+#include "checkpoint/state/quarantine.h"
 #include "tests/saver/directory_fixture.h"
 
 #include <math.h>
@@ -371,6 +372,69 @@ MUSTER_TEST (Pin, stays_on_a_name_that_is_saved_again)
   g_autoptr (MusterCheckpointRecord) saved = record ();
   const MusterSideCheckpoint *one = muster_checkpoint_record_find (saved, "model.ckpt-1");
   MUSTER_EXPECT_STREQ (one->pinned_for, "for a test");
+}
+
+/* A job that was set back to 10 reaches 20 again: the steps that were set aside (transfer full). */
+static char *
+reach_20_again (MusterSaverOptions options, gboolean is_pinned)
+{
+  g_auto (Fixture) f = set_up (options);
+  begin_run (&f, -1);
+  save_with (&f, 10, 0.1);
+  save_with (&f, 20, 0.9);
+  save_with (&f, 30, 0.2);
+  if (is_pinned)
+    pin (20);
+
+  restart (&f, options);
+  begin_run (&f, 10);
+  save_with (&f, 20, 0.3);
+  save_with (&f, 20, 0.4); /* its own is replaced */
+
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_TRUE (strstr (there, "20") != NULL);
+  g_auto (GStrv) aside = muster_checkpoint_list_quarantined (NULL, muster_test_tmpdir (), NULL);
+  return steps_of (aside);
+}
+
+MUSTER_TEST (Branch, that_was_left_keeps_what_is_pinned)
+{
+  g_autofree char *aside = reach_20_again ((MusterSaverOptions){.max_to_keep = 3}, TRUE);
+
+  MUSTER_EXPECT_STREQ (aside, "20");
+  g_autoptr (MusterCheckpointRecord) saved = record ();
+  const MusterSideCheckpoint *left = muster_checkpoint_record_find (saved, "model.ckpt-20.bad"),
+                             *own = muster_checkpoint_record_find (saved, "model.ckpt-20");
+  MUSTER_ASSERT_TRUE (left != NULL && own != NULL);
+  MUSTER_EXPECT_TRUE (left->pinned && !own->pinned);
+  MUSTER_EXPECT_STREQ (left->pinned_for, "for a test");
+}
+
+MUSTER_TEST (Branch, that_was_left_keeps_its_best)
+{
+  g_autofree char *aside = reach_20_again (
+      (MusterSaverOptions){.max_to_keep = 3, .keep_best = 1, .metric = "accuracy:max"}, FALSE);
+
+  MUSTER_EXPECT_STREQ (aside, "20");
+  g_autoptr (MusterCheckpointRecord) saved = record ();
+  const MusterSideCheckpoint *left = muster_checkpoint_record_find (saved, "model.ckpt-20.bad");
+  MUSTER_EXPECT_EQ (muster_side_checkpoint_metric (left, "accuracy"), 0.9);
+}
+
+MUSTER_TEST (Branch, that_was_left_keeps_what_was_kept_for_good)
+{
+  g_autofree char *aside =
+      reach_20_again ((MusterSaverOptions){.max_to_keep = 1, .keep_every_steps = 10}, FALSE);
+
+  MUSTER_EXPECT_STREQ (aside, "20");
+}
+
+MUSTER_TEST (Branch, that_was_left_gives_its_other_names)
+{
+  g_autofree char *aside = reach_20_again (
+      (MusterSaverOptions){.max_to_keep = 3, .keep_best = 0, .metric = "accuracy:max"}, FALSE);
+
+  MUSTER_EXPECT_STREQ (aside, "");
 }
 
 MUSTER_TEST (Pin, is_kept_in_a_directory_that_the_saver_has_left)
