@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "ready/backoff.h"
 #include "train/elastic/elastic_hook.h"
+#include "train/feed_check.h"
 #include "train/hooks/hooks_private.h"
 #include "train/monitored/run_context_private.h"
 #include "train/position/position_private.h"
@@ -44,10 +45,17 @@ parts_clear (Parts *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Parts, parts_clear)
 
+/* Values that are the same in each step alone have no epoch and no position. */
+static gboolean
+has_rows (const MusterTraining *training)
+{
+  return training->batches != NULL && muster_batches_per_epoch (training->batches) > 0;
+}
+
 static gboolean
 has_positions (const MusterTraining *training)
 {
-  return training->batches != NULL && !training->without_positions;
+  return has_rows (training) && !training->without_positions;
 }
 
 static gboolean
@@ -63,7 +71,7 @@ check (const MusterTraining *training, GError **error)
     wrong = "until_step and epochs must be 1 or more, or 0 for the other";
   else if (training->until_step == 0 && training->epochs == 0)
     wrong = "nothing ends the training; set until_step, the global step to reach, or epochs";
-  else if (training->epochs > 0 && training->batches == NULL)
+  else if (training->epochs > 0 && !has_rows (training))
     wrong = "epochs need batches to feed; set a step to train until instead";
   else if (training->epochs > 0 && training->until_step > 0)
     wrong = "set either a final step or a number of epochs, not both";
@@ -72,10 +80,7 @@ check (const MusterTraining *training, GError **error)
   if (wrong != NULL) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
   }
-  for (gsize i = 0; i < training->n_feeds; i++)
-    if (!muster_hook_need_node (training->scaffold, training->feeds[i], error))
-      return FALSE;
-  return TRUE;
+  return muster_train_check_feeds (training, error);
 }
 
 /* Creates the scaffold; its model has positions if batches are fed. */

@@ -42,6 +42,13 @@ shape_text (int n_dims, const gint64 *dims)
   return g_strdup (text->str);
 }
 
+/* A value that is the same in each step. */
+static gboolean
+is_constant (const MusterTensor *array)
+{
+  return muster_tensor_n_dims (array) == 0;
+}
+
 /* The batch size must be that of the placeholder, if it has one. */
 static gboolean
 check_batch (MusterTrainData *self, const char *feed, gint64 rows, GError **error)
@@ -58,8 +65,8 @@ check_batch (MusterTrainData *self, const char *feed, gint64 rows, GError **erro
 }
 
 static gboolean
-check_compatible (MusterTrainData *self, const MusterNode *node, const char *argument,
-                  const char *feed, const MusterTensor *array, GError **error)
+check_compatible (MusterTrainData *self, MusterGraph *graph, const MusterNode *node,
+                  const char *argument, const char *feed, const MusterTensor *array, GError **error)
 {
   gint64 wanted[MUSTER_MAX_DIMS];
   const int n_dims = muster_tensor_n_dims (array);
@@ -71,9 +78,14 @@ check_compatible (MusterTrainData *self, const MusterNode *node, const char *arg
                                    "convert it with a.astype (numpy.%s)",
                                    argument, numpy_name (muster_tensor_dtype (array)), feed,
                                    numpy_name (dtype), numpy_name (dtype));
-  const int rank = muster_node_shape (node, "shape", wanted, MUSTER_MAX_DIMS);
-  gboolean fits =
-      rank <= 0 || rank == n_dims; /* 0: unknown, as early TensorFlow versions wrote it */
+  const int rank = muster_graph_feed_shape (graph, node, wanted, MUSTER_MAX_DIMS);
+  gboolean fits = rank < 0 || rank == n_dims;
+  if (rank == 0 && !fits)
+    return muster_cli_usage_error (error,
+                                   "--feed=%s: '%s' of the graph takes a single value, but the "
+                                   "array has %" G_GINT64_FORMAT
+                                   " rows; feed a number, as in --feed=%s=1",
+                                   argument, feed, dims[0], feed);
   for (int i = 1; fits && i < rank; i++)
     fits = wanted[i] < 0 || wanted[i] == dims[i];
   if (!fits) {
@@ -82,21 +94,23 @@ check_compatible (MusterTrainData *self, const MusterNode *node, const char *arg
                                    "--feed=%s: its shape is %s, but '%s' of the graph needs %s",
                                    argument, has, feed, wants);
   }
-  return rank <= 0 || check_batch (self, feed, wanted[0], error);
+  return rank <= 0 || is_constant (array) || check_batch (self, feed, wanted[0], error);
 }
 
 static gboolean
 check_rows (MusterTrainData *self, const char *argument, const MusterTensor *array, GError **error)
 {
-  if (muster_tensor_n_dims (array) == 0 || muster_tensor_dims (array)[0] == 0)
-    return muster_cli_usage_error (error, "--feed=%s: the array has no rows", argument);
+  if (is_constant (array))
+    return TRUE;
   const gint64 n = muster_tensor_dims (array)[0];
-  if (self->n_feeds > 0 && n != self->n_rows)
+  if (n == 0)
+    return muster_cli_usage_error (error, "--feed=%s: the array has no rows", argument);
+  if (self->n_rows > 0 && n != self->n_rows)
     return muster_cli_usage_error (error,
                                    "--feed=%s: the array has %" G_GINT64_FORMAT
                                    " rows, but that of '%s' has %" G_GINT64_FORMAT
                                    "; all arrays need the same number of rows",
-                                   argument, n, self->feeds[0], self->n_rows);
+                                   argument, n, self->first_rows, self->n_rows);
   self->n_rows = n;
   return TRUE;
 }
@@ -121,52 +135,18 @@ add_feed (MusterTrainData *self, MusterGraph *graph, const char *argument, const
   if (is_fed (self, feed))
     return muster_cli_usage_error (error, "--feed=%s: '%s' is fed twice", argument, feed);
   (void)muster_graph_split_input (feed, &op);
-  if (!check_rows (self, argument, array, error) ||
-      !check_compatible (self, muster_graph_find_node (graph, op), argument, feed, array, error))
+  const MusterNode *node = muster_graph_find_node (graph, op);
+  if (!check_compatible (self, graph, node, argument, feed, array, error) ||
+      !check_rows (self, argument, array, error))
     return FALSE;
+  if (self->first_rows == NULL && !is_constant (array))
+    self->first_rows = feed;
   self->feeds[self->n_feeds] = g_steal_pointer (&feed);
   self->arrays[self->n_feeds++] = g_steal_pointer (&array);
   return TRUE;
 }
 
 /* --- all feeds --- */
-
-/* A placeholder that the train op needs and that isn't fed would fail the first step. */
-static gboolean
-check_all_fed (const MusterTrainData *self, MusterScaffold *scaffold, GError **error)
-{
-  MusterGraph *graph = muster_scaffold_graph (scaffold);
-  const char *train_op = muster_scaffold_train_op (scaffold);
-  const gsize n_nodes = muster_graph_n_nodes (graph);
-  g_autofree gboolean *is_seen = g_new0 (gboolean, n_nodes + 1);
-  g_autoptr (GArray) open = g_array_new (FALSE, FALSE, sizeof (gsize));
-  const gssize first =
-      train_op == NULL ? -1 : muster_graph_find (graph, train_op, strlen (train_op));
-  if (first < 0) /* muster_train () reports it */
-    return TRUE;
-  gsize next = (gsize)first;
-  is_seen[next] = TRUE;
-  g_array_append_val (open, next);
-  while (open->len > 0) {
-    const gsize at = g_array_index (open, gsize, open->len - 1);
-    const MusterNode *node = muster_graph_node (graph, at);
-    g_autofree char *feed = g_strconcat (node->name, ":0", NULL);
-    g_array_set_size (open, open->len - 1);
-    if (is_fed (self, feed))
-      continue;
-    if (strcmp (node->kind->op, "Placeholder") == 0)
-      return muster_cli_usage_error (
-          error, "training needs a value for '%s'; use --feed=%s=@FILE.npy", feed, feed);
-    for (gsize i = 0; i < node->n_input; i++) {
-      next = muster_node_input (node, i, NULL);
-      if (is_seen[next])
-        continue;
-      is_seen[next] = TRUE;
-      g_array_append_val (open, next);
-    }
-  }
-  return TRUE;
-}
 
 gboolean
 muster_train_data_read (MusterTrainData *self, MusterScaffold *scaffold, char **arguments,
@@ -179,11 +159,11 @@ muster_train_data_read (MusterTrainData *self, MusterScaffold *scaffold, char **
   for (guint i = 0; i < n; i++)
     if (!add_feed (self, muster_scaffold_graph (scaffold), arguments[i], rows, error))
       return FALSE;
-  if (!check_all_fed (self, scaffold, error))
-    return FALSE;
   if (self->batch_size == 0)
-    self->batch_size = n == 0 ? 0 : MIN (DEFAULT_BATCH, self->n_rows);
-  return n == 0 || self->batch_size <= self->n_rows ||
+    self->batch_size = MIN (DEFAULT_BATCH, self->n_rows);
+  if (self->n_rows == 0 && (rows != NULL || batch_size > 0))
+    return muster_cli_usage_error (error, "--rows and --batch-size need --feed=NAME=@FILE.npy");
+  return self->n_rows == 0 || self->batch_size <= self->n_rows ||
          muster_cli_usage_error (
              error, "--batch-size=%" G_GINT64_FORMAT ": the data has %" G_GINT64_FORMAT " rows",
              self->batch_size, self->n_rows);

@@ -49,6 +49,42 @@ collect (Literal *self, JsonNode *node, int depth, GError **error)
   return TRUE;
 }
 
+/* The range of an integer dtype; of the unsigned 64 bits, what JSON has. FALSE for another dtype.
+ */
+static gboolean
+range_of (MusterDType dtype, gint64 *low, gint64 *high)
+{
+  static const struct {
+    MusterDType dtype;
+    gint64 low, high;
+  } ranges[] = {{MUSTER_INT8, G_MININT8, G_MAXINT8},    {MUSTER_UINT8, 0, G_MAXUINT8},
+                {MUSTER_INT16, G_MININT16, G_MAXINT16}, {MUSTER_UINT16, 0, G_MAXUINT16},
+                {MUSTER_INT32, G_MININT32, G_MAXINT32}, {MUSTER_UINT32, 0, G_MAXUINT32},
+                {MUSTER_INT64, G_MININT64, G_MAXINT64}, {MUSTER_UINT64, 0, G_MAXINT64}};
+  for (gsize i = 0; i < G_N_ELEMENTS (ranges); i++)
+    if (ranges[i].dtype == dtype) {
+      *low = ranges[i].low;
+      *high = ranges[i].high;
+      return TRUE;
+    }
+  return FALSE;
+}
+
+/* FALSE for 0.5 or 300 where the dtype has no such number. */
+static gboolean
+is_exact (MusterDType dtype, JsonNode *leaf)
+{
+  gint64 low, high;
+  if (!range_of (dtype, &low, &high) || json_node_get_value_type (leaf) == G_TYPE_BOOLEAN)
+    return TRUE;
+  const double real = json_node_get_double (leaf);
+  if (json_node_get_value_type (leaf) != G_TYPE_INT64)
+    return real == trunc (real) && real >= (double)low && real <= (double)high &&
+           fabs (real) < 9e18;
+  const gint64 whole = json_node_get_int (leaf);
+  return whole >= low && whole <= high;
+}
+
 static gboolean
 store_number (void *to, MusterDType dtype, gint64 i, JsonNode *leaf)
 {
@@ -113,7 +149,7 @@ numbers_of (const Literal *self, GError **error)
     return NULL;
   for (guint i = 0; i < self->leaves->len; i++) {
     JsonNode *leaf = g_ptr_array_index (self->leaves, i);
-    if (json_node_get_value_type (leaf) == G_TYPE_STRING ||
+    if (json_node_get_value_type (leaf) == G_TYPE_STRING || !is_exact (self->dtype, leaf) ||
         !store_number (muster_tensor_data_mutable (tensor), self->dtype, i, leaf)) {
       muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                    "element %u can't be converted to %s; feed a .npy file with @FILE", i,

@@ -432,6 +432,13 @@ class Data(case.TestCase):
         self.assertEqual(case.values(batches.next_list()[0]), first[0])
         self.assertFails(Muster.Error.INVALID_ARGUMENT, "batch size", Muster.Batches.new, [case.tensor("f", [1])], 2, 0)
 
+    def test_a_value_without_rows_is_the_same_in_each_batch(self):
+        batches = Muster.Batches.new([case.tensor("f", [1, 2, 3, 4]), Muster.Tensor.new_float(0.5)], 2, 7)
+        self.assertEqual([[0.5], [0.5]], [case.values(batches.next_list()[1]) for _ in range(2)])
+        self.assertEqual(case.values(batches.array(1)), [0.5])
+        self.assertIsNone(batches.array(2))
+        self.assertEqual(Muster.Batches.new([Muster.Tensor.new_float(1)], 0, 0).per_epoch(), 0)
+
     def test_numpy_files_are_tensors(self):
         with open(case.fixture("digits_x.npy"), "rb") as file:
             read = Muster.npy_read(GLib.Bytes.new(file.read()))

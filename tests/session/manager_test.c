@@ -63,8 +63,8 @@ MUSTER_TEST (SessionManager, prepares_nothing_with_an_init_op_that_the_graph_lac
   MUSTER_ASSERT_NO_ERROR (job.error);
   for (gsize i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) error = NULL;
-    MUSTER_EXPECT_NULL (muster_session_manager_prepare_session (
-        manager, MUSTER_MASTER (job.master), &wrong[i], NULL, NULL, &error));
+    MUSTER_EXPECT_NULL (muster_session_manager_prepare_session (manager, MUSTER_MASTER (job.master),
+                                                                &wrong[i], NULL, NULL, &error));
     MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
                         "init_op 'no' isn't in the graph");
     MUSTER_EXPECT_TRUE (muster_small_job_diary_is (&job, ""));

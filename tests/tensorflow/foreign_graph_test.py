@@ -74,5 +74,59 @@ class Forms(peer.TestCase):
                 self.assertIn("[2, 4]" if takes_rows else "x:0", said)
 
 
+class Feeds(peer.TestCase):
+    """What `muster train` feeds beside the rows of its data: rates, flags, words."""
+
+    def setUp(self):
+        self.graph = self.enterContext(tf.Graph().as_default())
+        self.place = self.folder()
+
+    def export(self, step):
+        """w is the sum of a row, times keep in training and as it is otherwise, counted in words; TensorFlow's own too."""
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        keep = v1.placeholder(tf.float32, name="keep_prob")
+        flag = v1.placeholder_with_default(False, [], name="keras_learning_phase")
+        word = v1.placeholder(tf.string, [], name="word")
+        n = v1.placeholder(tf.int64, [], name="n")
+        w = v1.get_variable("w", initializer=0.0)
+        counted = v1.get_variable("counted", initializer=tf.zeros([], tf.int64))
+        add = w.assign_add(tf.reduce_sum(x) * tf.where(flag, keep, 1.0))
+        count = counted.assign_add(n + tf.cast(tf.equal(word, "a word"), tf.int64))
+        v1.add_to_collection("train_op", tf.group(add, count, step.assign_add(1), name="train"))
+        v1.train.Saver()
+        v1.train.export_meta_graph(os.path.join(self.place, "feeds.meta"))
+
+    def test_a_value_without_rows_is_the_same_in_every_step(self):
+        self.export(v1.train.get_or_create_global_step())
+        model = ["--master=local", "--meta-graph=" + os.path.join(self.place, "feeds.meta")]
+        said = peer.muster("train", *model, "--steps=4", code=3)
+        for option in ("--feed=x:0=@FILE.npy (float[?,2])", "--feed=keep_prob:0=VALUE (float, any shape)",
+                       "--feed=word:0=TEXT (string)", "--feed=n:0=NUMBER (int64)"):
+            self.assertIn(option, said)
+        self.assertNotIn("keras_learning_phase", said)
+        values = ["--feed=x:0=[[1, 2], [1, 2]]", "--feed=keep_prob:0=0.5", "--feed=word:0=a word", "--feed=n:0=3"]
+        said = peer.muster("train", *model, *values[:3], "--feed=n:0=[1, 2]", "--steps=4", code=3)
+        self.assertIn("'n:0' of the graph takes a single value, but the array has 2 rows", said)
+        for flag, sum_of in ("true", 6), ("false", 12):
+            run_dir = os.path.join(self.place, flag)
+            peer.muster("train", *model, *values, "--feed=keras_learning_phase:0=" + flag, "--steps=4", "--batch-size=1",
+                        "--checkpoint-dir=" + run_dir)
+            saved = v1.train.load_checkpoint(run_dir)
+            self.assertEqual((sum_of, 16), (saved.get_tensor("w"), saved.get_tensor("counted")))
+
+    def test_values_alone_have_no_epochs(self):
+        rate = v1.placeholder(tf.float32, [], name="rate")
+        w = v1.get_variable("w", initializer=0.0)
+        step = v1.train.get_or_create_global_step()
+        v1.add_to_collection("train_op", tf.group(w.assign_add(rate), step.assign_add(1), name="train"))
+        v1.train.Saver()
+        v1.train.export_meta_graph(os.path.join(self.place, "rate.meta"))
+        model = ["--master=local", "--meta-graph=" + os.path.join(self.place, "rate.meta"), "--feed=rate:0=0.5"]
+        self.assertIn("epochs need batches", peer.muster("train", *model, "--epochs=1", code=3))
+        self.assertIn("need --feed", peer.muster("train", *model, "--steps=1", "--batch-size=2", code=3))
+        peer.muster("train", *model, "--steps=3", "--checkpoint-dir=" + self.place)
+        self.assertEqual(1.5, v1.train.load_checkpoint(self.place).get_tensor("w"))
+
+
 if __name__ == "__main__":
     peer.main()

@@ -3,6 +3,8 @@
 #include "tests/gtest_shim.h"
 #include "train/position/batches.h"
 
+#include <string.h>
+
 /* Rows that say their own number. */
 static MusterTensor *
 numbered (gint64 rows)
@@ -83,6 +85,45 @@ MUSTER_TEST (batches, another_seed_is_another_order)
     same += first_of (a) == first_of (b);
 
   MUSTER_EXPECT_LT (same, 20);
+}
+
+MUSTER_TEST (batches, have_the_same_value_without_rows_in_each)
+{
+  const gint64 n = 3;
+  const MusterString words[] = {{"a", 1}, {"bc", 2}, {"", 0}};
+  g_autoptr (MusterTensor) rate = muster_tensor_new_float (0.5f);
+  g_autoptr (MusterTensor) text = muster_tensor_new_strings (1, &n, words);
+  g_autoptr (MusterTensor) rows = numbered (n);
+  MusterTensor *arrays[] = {rate, text, rows};
+  g_autoptr (MusterBatches) batches = muster_batches_new (arrays, 3, 2, 1, NULL);
+  MUSTER_ASSERT_NOT_NULL (batches);
+
+  for (int i = 0; i < 3; i++) {
+    MusterTensor *batch[3];
+    muster_batches_next (batches, batch);
+    const MusterString first = muster_tensor_string (batch[1], 0);
+    const MusterString *own = &words[*(const gint64 *)muster_tensor_data (batch[2])];
+    MUSTER_EXPECT_PTR_EQ (batch[0], rate);
+    MUSTER_EXPECT_TRUE (first.size == own->size && memcmp (first.data, own->data, own->size) == 0);
+    for (int k = 0; k < 3; k++)
+      muster_tensor_unref (batch[k]);
+  }
+  MUSTER_EXPECT_EQ (muster_batches_per_epoch (batches), 1);
+  MUSTER_EXPECT_PTR_EQ (muster_batches_array (batches, 2), rows);
+  MUSTER_EXPECT_NULL (muster_batches_array (batches, 3));
+}
+
+MUSTER_TEST (batches, of_single_values_have_no_epoch)
+{
+  g_autoptr (MusterTensor) rate = muster_tensor_new_float (0.5f);
+  g_autoptr (MusterBatches) batches = muster_batches_new (&rate, 1, 0, 1, NULL);
+  MUSTER_ASSERT_NOT_NULL (batches);
+  MUSTER_EXPECT_EQ (muster_batches_per_epoch (batches), 0);
+  for (int i = 0; i < 2; i++) {
+    g_autoptr (MusterTensor) value = NULL;
+    muster_batches_next (batches, &value);
+    MUSTER_EXPECT_PTR_EQ (value, rate);
+  }
 }
 
 MUSTER_TEST (batches, refuse_arrays_of_other_lengths_and_a_batch_too_large)

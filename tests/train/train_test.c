@@ -355,6 +355,20 @@ MUSTER_TEST (Training, says_what_is_wrong_before_there_is_a_session)
   MUSTER_EXPECT_STREQ (job.told->str, "");
 }
 
+MUSTER_TEST (Training, names_what_is_not_fed_with_the_option_that_feeds_it)
+{
+  g_auto (Job) job = {0};
+  g_autoptr (GError) error = NULL;
+  set_up (&job);
+
+  job.training.n_feeds = 1;
+  MUSTER_EXPECT_FALSE (train (&job, &error));
+
+  MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "add --feed=y:0=@FILE.npy");
+  MUSTER_EXPECT_STREQ (job.told->str, "");
+}
+
 /* --- the job's end --- */
 
 /* Everybody else hears of it: who comes late leaves. */

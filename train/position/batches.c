@@ -43,10 +43,44 @@ shuffle (MusterBatches *self, gint64 epoch)
   self->epoch = epoch;
 }
 
-static gint64
-rows_of (const MusterTensor *array)
+static gboolean
+has_rows (const MusterTensor *array)
 {
-  return muster_tensor_n_dims (array) == 0 ? 0 : muster_tensor_dims (array)[0];
+  return muster_tensor_n_dims (array) > 0;
+}
+
+/* The number of rows of all arrays that have any; -1, with an error, if they differ. */
+static gint64
+common_rows (MusterTensor *const *arrays, gsize n_arrays, GError **error)
+{
+  gint64 n_rows = 0;
+  gssize first = -1;
+  for (gsize i = 0; i < n_arrays; i++) {
+    if (!has_rows (arrays[i]))
+      continue;
+    const gint64 rows = muster_tensor_dims (arrays[i])[0];
+    if (first < 0) {
+      first = (gssize)i;
+      n_rows = rows;
+    } else if (rows != n_rows) {
+      muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                   "array %" G_GSIZE_FORMAT " has %" G_GINT64_FORMAT
+                   " rows, array %" G_GSSIZE_FORMAT " has %" G_GINT64_FORMAT
+                   "; all arrays need the same number of rows",
+                   i, rows, first, n_rows);
+      return -1;
+    }
+  }
+  return n_rows;
+}
+
+static gboolean
+has_any_rows (MusterTensor *const *arrays, gsize n_arrays)
+{
+  for (gsize i = 0; i < n_arrays; i++)
+    if (has_rows (arrays[i]))
+      return TRUE;
+  return FALSE;
 }
 
 MusterBatches *
@@ -60,19 +94,10 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "muster_batches_new: no arrays");
     return NULL;
   }
-  gint64 n_rows = rows_of (arrays[0]);
-  for (gsize i = 0; i < n_arrays; i++)
-    if (rows_of (arrays[i]) != n_rows || muster_tensor_dtype (arrays[i]) == MUSTER_STRING) {
-      muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                   "array %" G_GSIZE_FORMAT " has %" G_GINT64_FORMAT
-                   " rows of %s, the first has %" G_GINT64_FORMAT
-                   ": arrays of numbers with as many rows are "
-                   "needed",
-                   i, rows_of (arrays[i]), muster_dtype_name (muster_tensor_dtype (arrays[i])),
-                   n_rows);
-      return NULL;
-    }
-  if (batch_size < 1 || batch_size > n_rows) {
+  const gint64 n_rows = common_rows (arrays, n_arrays, error);
+  if (n_rows < 0)
+    return NULL;
+  if (has_any_rows (arrays, n_arrays) && (batch_size < 1 || batch_size > n_rows)) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                  "invalid batch size %" G_GINT64_FORMAT ", number of rows: %" G_GINT64_FORMAT,
                  batch_size, n_rows);
@@ -85,7 +110,7 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
     self->arrays[i] = muster_tensor_ref (arrays[i]);
   self->n_arrays = n_arrays;
   self->n_rows = n_rows;
-  self->batch_size = batch_size;
+  self->batch_size = n_rows > 0 ? batch_size : 0;
   self->seed = seed;
   self->epoch = -1;
   self->order = g_new (gint64, n_rows);
@@ -114,6 +139,19 @@ muster_batches_free (MusterBatches *self)
   g_free (self);
 }
 
+static MusterTensor *
+gather_strings (const MusterTensor *array, const gint64 *rows, int n_dims, const gint64 *dims)
+{
+  gint64 width = 1;
+  for (int i = 1; i < n_dims; i++)
+    width *= dims[i];
+  g_autofree MusterString *strings = g_new (MusterString, dims[0] * width + 1);
+  for (gint64 i = 0; i < dims[0]; i++)
+    for (gint64 k = 0; k < width; k++)
+      strings[i * width + k] = muster_tensor_string (array, rows[i] * width + k);
+  return muster_tensor_new_strings (n_dims, dims, strings);
+}
+
 /* Copies n rows of an array, in the given order, to a new tensor. */
 static MusterTensor *
 gather (const MusterTensor *array, const gint64 *rows, gint64 n)
@@ -121,8 +159,10 @@ gather (const MusterTensor *array, const gint64 *rows, gint64 n)
   int n_dims = muster_tensor_n_dims (array);
   gint64 dims[MUSTER_MAX_DIMS];
   memcpy (dims, muster_tensor_dims (array), (gsize)n_dims * sizeof *dims);
-  gsize row_size = muster_tensor_n_bytes (array) / (gsize)dims[0];
+  const gsize row_size = muster_tensor_n_bytes (array) / (gsize)dims[0];
   dims[0] = n;
+  if (muster_tensor_dtype (array) == MUSTER_STRING)
+    return gather_strings (array, rows, n_dims, dims);
   MusterTensor *batch = muster_tensor_new (muster_tensor_dtype (array), n_dims, dims);
   guint8 *to = muster_tensor_data_mutable (batch);
   const guint8 *from = muster_tensor_data (array);
@@ -131,17 +171,27 @@ gather (const MusterTensor *array, const gint64 *rows, gint64 n)
   return batch;
 }
 
+/* The rows of the batch at the position; NULL if no array has rows. */
+static const gint64 *
+next_rows (MusterBatches *self)
+{
+  const gint64 per_epoch = muster_batches_per_epoch (self);
+  if (per_epoch == 0)
+    return NULL;
+  const gint64 epoch = self->position / per_epoch;
+  if (epoch != self->epoch)
+    shuffle (self, epoch);
+  return self->order + (self->position % per_epoch) * self->batch_size;
+}
+
 void
 muster_batches_next (MusterBatches *self, MusterTensor **batch)
 {
   g_return_if_fail (self != NULL && batch != NULL);
-  gint64 per_epoch = muster_batches_per_epoch (self);
-  gint64 epoch = self->position / per_epoch;
-  if (epoch != self->epoch)
-    shuffle (self, epoch);
-  const gint64 *rows = self->order + (self->position % per_epoch) * self->batch_size;
+  const gint64 *rows = next_rows (self);
   for (gsize i = 0; i < self->n_arrays; i++)
-    batch[i] = gather (self->arrays[i], rows, self->batch_size);
+    batch[i] = has_rows (self->arrays[i]) ? gather (self->arrays[i], rows, self->batch_size)
+                                          : muster_tensor_ref (self->arrays[i]);
   self->position++;
 }
 
@@ -160,7 +210,14 @@ gint64
 muster_batches_per_epoch (MusterBatches *self)
 {
   g_return_val_if_fail (self != NULL, 0);
-  return self->n_rows / self->batch_size;
+  return self->batch_size > 0 ? self->n_rows / self->batch_size : 0;
+}
+
+MusterTensor *
+muster_batches_array (MusterBatches *self, gsize index)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+  return index < self->n_arrays ? self->arrays[index] : NULL;
 }
 
 gint64

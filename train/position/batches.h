@@ -8,9 +8,9 @@ G_BEGIN_DECLS
 /**
  * MusterBatches:
  *
- * Returns the rows of arrays in batches. The order depends only on the seed and the epoch: each row
- * at most once in an epoch, reshuffled for the next. The position is a number, so a resumed job can
- * continue there. Reference-counted; not thread-safe.
+ * Returns the rows of arrays in batches, and values without rows with each. The order depends only
+ * on the seed and the epoch: each row at most once in an epoch, reshuffled for the next. The
+ * position is a number, so a resumed job can continue there. Reference-counted; not thread-safe.
  */
 typedef struct _MusterBatches MusterBatches;
 
@@ -19,10 +19,10 @@ GType muster_batches_get_type (void);
 
 /**
  * muster_batches_new:
- * @arrays: (array length=n_arrays): arrays with the same number of rows (their first dimension);
- *   referenced
+ * @arrays: (array length=n_arrays): arrays with the same number of rows (their first dimension),
+ *   and scalars, which are the same in each batch; referenced
  * @n_arrays: the number of @arrays
- * @batch_size: the rows of a batch, from 1 to the number of rows
+ * @batch_size: the rows of a batch, from 1 to the number of rows; of no meaning if all are scalars
  * @seed: of the order
  *
  * Batches of arrays. INVALID_ARGUMENT for other arrays and sizes.
@@ -76,9 +76,21 @@ GPtrArray *muster_batches_next_list (MusterBatches *self);
  *
  * How many batches an epoch has.
  *
- * Returns: the rows by the batch size, rounded down
+ * Returns: the rows by the batch size, rounded down; 0 if all arrays are scalars: then there is no
+ *   epoch
  */
 gint64 muster_batches_per_epoch (MusterBatches *self);
+
+/**
+ * muster_batches_array:
+ * @self: the batches
+ * @index: from 0
+ *
+ * One of the arrays.
+ *
+ * Returns: (transfer none) (nullable): the array; %NULL from their number on
+ */
+MusterTensor *muster_batches_array (MusterBatches *self, gsize index);
 
 /**
  * muster_batches_position:

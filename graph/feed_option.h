@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/graph.h"
+#include "graph/node.h"
+
+G_BEGIN_DECLS
+
+/* The options of the command that feed placeholders, to paste into a shell: what is to be filled in
+ * stands in capitals. */
+
+/* "float[?,64]", "bool"; "float, any shape". (transfer full) */
+char *muster_feed_type (MusterGraph *graph, const MusterNode *placeholder);
+
+/* "--feed=x:0=@FILE.npy", "--feed=keep_prob:0=NUMBER", "--feed=is_training:0=true". (transfer full)
+ */
+char *muster_feed_option (MusterGraph *graph, const MusterNode *placeholder);
+
+/* TRUE for a placeholder that fails unless it is fed. */
+gboolean muster_feed_is_needed (const MusterNode *node);
+
+/* The options of all placeholders among the marked nodes (a byte for each), with their types. NULL
+ * if there are none. (transfer full) */
+char *muster_feed_options (MusterGraph *graph, const guint8 *marked);
+
+G_END_DECLS

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/feed_check.h"
+
+#include "base/error.h"
+#include "graph/feed_option.h"
+#include "graph/graph_nodes.h"
+#include "train/hooks/hooks_private.h"
+
+#include <string.h>
+
+/* An array's rows don't go into a single value. */
+static gboolean
+check_rows (MusterGraph *graph, const char *feed, const MusterTensor *array, GError **error)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  g_autofree char *op = NULL;
+
+  (void)muster_graph_split_input (feed, &op);
+  if (array == NULL || muster_tensor_n_dims (array) == 0 ||
+      muster_graph_feed_shape (graph, muster_graph_find_node (graph, op), dims, MUSTER_MAX_DIMS) !=
+          0)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "'%s' takes a single value, but is fed with an array of %" G_GINT64_FORMAT
+                      " rows; feed a number, as in --feed=%s=1",
+                      feed, muster_tensor_dims (array)[0], feed);
+}
+
+static gboolean
+check_feeds (const MusterTraining *training, GError **error)
+{
+  MusterGraph *graph = muster_scaffold_graph (training->scaffold);
+
+  for (gsize i = 0; i < training->n_feeds; i++) {
+    MusterTensor *array =
+        training->batches != NULL ? muster_batches_array (training->batches, i) : NULL;
+    if (!muster_hook_need_node (training->scaffold, training->feeds[i], error) ||
+        !check_rows (graph, training->feeds[i], array, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gssize
+find (MusterGraph *graph, const char *name)
+{
+  g_autofree char *op = NULL;
+
+  if (name == NULL)
+    return -1;
+  (void)muster_graph_split_input (name, &op);
+  return muster_graph_find (graph, op, strlen (op));
+}
+
+/* Marks from and what it depends on, up to nodes that are marked already. */
+static void
+mark_needed (MusterGraph *graph, gsize from, guint8 *marked)
+{
+  g_autoptr (GArray) open = g_array_new (FALSE, FALSE, sizeof (gsize));
+
+  if (marked[from])
+    return;
+  marked[from] = TRUE;
+  g_array_append_val (open, from);
+  while (open->len > 0) {
+    const MusterNode *node = muster_graph_node (graph, g_array_index (open, gsize, open->len - 1));
+    g_array_set_size (open, open->len - 1);
+    for (gsize i = 0; i < node->n_input; i++) {
+      const gsize input = muster_node_input (node, i, NULL);
+      if (marked[input])
+        continue;
+      marked[input] = TRUE;
+      g_array_append_val (open, input);
+    }
+  }
+}
+
+gboolean
+muster_train_check_feeds (const MusterTraining *training, GError **error)
+{
+  MusterGraph *graph = muster_scaffold_graph (training->scaffold);
+  const char *const roots[] = {muster_scaffold_train_op (training->scaffold), training->loss};
+  g_autofree guint8 *fed = g_new0 (guint8, muster_graph_n_nodes (graph) + 1);
+  g_autofree guint8 *needed = g_new0 (guint8, muster_graph_n_nodes (graph) + 1);
+
+  if (!check_feeds (training, error))
+    return FALSE;
+  for (gsize i = 0; i < training->n_feeds; i++)
+    fed[find (graph, training->feeds[i])] = TRUE;
+  memcpy (needed, fed, muster_graph_n_nodes (graph));
+  for (gsize i = 0; i < G_N_ELEMENTS (roots); i++)
+    if (find (graph, roots[i]) >= 0)
+      mark_needed (graph, (gsize)find (graph, roots[i]), needed);
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    needed[i] = needed[i] && !fed[i];
+  g_autofree char *options = muster_feed_options (graph, needed);
+  return options == NULL || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                                         "training needs values for placeholders; add %s", options);
+}
