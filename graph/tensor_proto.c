@@ -231,11 +231,7 @@ check_count (const Parts *parts, gint64 n_read, guint per, gsize element_size, G
   gsize n_bytes;
   if (n_read % per != 0)
     return refuse_tensor (error, "half of a complex number is missing");
-  if (n_read / per > parts->n_elements)
-    return refuse_tensor (error,
-                          "it has %" G_GINT64_FORMAT " values for %" G_GINT64_FORMAT " elements",
-                          n_read / per, parts->n_elements);
-  if (n_read / per == parts->n_elements)
+  if (n_read / per >= parts->n_elements) /* TensorFlow ignores spare ones, too */
     return TRUE;
   if (!g_size_checked_mul (&n_bytes, (gsize)parts->n_elements, element_size) ||
       n_bytes > *parts->budget)

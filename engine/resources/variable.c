@@ -142,6 +142,20 @@ muster_variable_assign (MusterVariable *self, MusterTensor *value)
   muster_tensor_unref (old);
 }
 
+gboolean
+muster_variable_replace (MusterVariable *self, const MusterTensor *old, MusterTensor *value)
+{
+  g_return_val_if_fail (muster_tensor_dtype (value) == self->dtype, FALSE);
+  MusterTensor *kept = muster_tensor_keep (value);
+  g_mutex_lock (&self->lock);
+  const gboolean is_replaced = self->value == old;
+  if (is_replaced)
+    g_atomic_pointer_set (&self->value, kept);
+  g_mutex_unlock (&self->lock);
+  muster_tensor_unref (is_replaced ? (MusterTensor *)old : kept);
+  return is_replaced;
+}
+
 void
 muster_variable_set_uninitialized (MusterVariable *self, GError **error)
 {

@@ -34,6 +34,10 @@ gboolean muster_variable_is_initialized (MusterVariable *self);
 /* Replaces the value; NULL removes it. */
 void muster_variable_assign (MusterVariable *self, MusterTensor *value);
 
+/* Replaces the value if it still is old; else FALSE. */
+gboolean muster_variable_replace (MusterVariable *self, const MusterTensor *old,
+                                  MusterTensor *value);
+
 /* Starts an update: locks the variable and returns the value's elements for writing, copied first
  * if the tensor is referenced elsewhere; NULL (and no lock) if there is no value. Shape and dtype
  * can't change. muster_variable_end_update () ends it. Lock several variables with

@@ -46,6 +46,14 @@ identity (MusterKernel *k, GError **error G_GNUC_UNUSED)
   return TRUE;
 }
 
+static gboolean
+identities (MusterKernel *k, GError **error G_GNUC_UNUSED)
+{
+  for (int i = 0; i < muster_kernel_n_outputs (k); i++)
+    pass (k, i, i);
+  return TRUE;
+}
+
 /* Later updates of the variable don't change the value: tensors are immutable, so a reference is
  * enough. */
 static gboolean
@@ -143,6 +151,7 @@ const MusterOp muster_core_ops[] = {
     {"PlaceholderWithDefault", "input:dtype -> output:dtype", "dtype:all", identity,
      MUSTER_OP_PASSES_REF},
     {"Identity", "input:T -> output:T", "T:all", identity, MUSTER_OP_PASSES_REF},
+    {"IdentityN", "input:*T -> output:*T", "T:all", identities, MUSTER_OP_PASSES_REF},
     {"Snapshot", "input:T -> output:T", "T:any", snapshot, 0},
     {"Switch", "data:T, pred:bool -> output_false:T, output_true:T", "T:all", switch_branch,
      MUSTER_OP_PASSES_REF | MUSTER_OP_SWITCHES},

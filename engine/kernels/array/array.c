@@ -328,8 +328,8 @@ compute_range (MusterKernel *k, GError **error)
   MusterWide wide;
   gint64 n;
 
-  if (!muster_check_scalar (k, 0, "start", error) || !muster_check_scalar (k, 1, "limit", error) ||
-      !muster_check_scalar (k, 2, "delta", error))
+  if (!muster_check_one (k, 0, "start", error) || !muster_check_one (k, 1, "limit", error) ||
+      !muster_check_one (k, 2, "delta", error))
     return FALSE;
   start = muster_wide_input (k, 0, error);
   delta = start == NULL ? NULL : muster_wide_input (k, 2, error);
@@ -388,7 +388,9 @@ static gboolean
 read_pair (MusterKernel *k, ShapePair *pair, GError **error)
 {
   gint64 a[MUSTER_MAX_DIMS], b[MUSTER_MAX_DIMS];
-  int n_a = muster_kernel_input_ints (k, 0, a, MUSTER_MAX_DIMS, error);
+  const gboolean fits =
+      muster_check_vector (k, 0, "In[0]", error) && muster_check_vector (k, 1, "In[1]", error);
+  int n_a = !fits ? -1 : muster_kernel_input_ints (k, 0, a, MUSTER_MAX_DIMS, error);
   int n_b = n_a < 0 ? -1 : muster_kernel_input_ints (k, 1, b, MUSTER_MAX_DIMS, error);
 
   if (n_b < 0)
@@ -455,6 +457,9 @@ compute_concat_offset (MusterKernel *k, GError **error)
 
   if (n_dims < 0 || !muster_check_scalar (k, 0, "Concat dim", error))
     return FALSE;
+  for (int i = 0; i < n; i++)
+    if (!muster_check_vector (k, i + 1, "shape", error))
+      return FALSE;
   if (!muster_check_axis (muster_kernel_input_int (k, 0), n_dims, &axis, error))
     return FALSE;
   for (int i = 0; i < n; i++) {

@@ -105,16 +105,12 @@ muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int
   return muster_result_end (&result, k, 0, error);
 }
 
-static gboolean
-compute_gather_v2 (MusterKernel *k, GError **error)
+gboolean
+muster_gather_batched (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int axis,
+                       gint64 batch, GError **error)
 {
-  MusterTensor *params = muster_kernel_input (k, 0), *indices = muster_kernel_input (k, 1);
-  gint64 batch = muster_kernel_attr_int (k, "batch_dims", 0);
-  int n = muster_tensor_n_dims (params), n_index = muster_tensor_n_dims (indices), axis = 0;
+  const int n_index = muster_tensor_n_dims (indices);
 
-  if (!muster_check_scalar (k, 2, "axis", error) ||
-      !muster_check_axis (muster_kernel_input_int (k, 2), n, &axis, error))
-    return FALSE;
   batch += batch < 0 ? n_index : 0;
   if (batch < 0 || batch > n_index || batch > axis)
     return muster_invalid (error,
@@ -125,6 +121,19 @@ compute_gather_v2 (MusterKernel *k, GError **error)
     if (muster_tensor_dims (params)[i] != muster_tensor_dims (indices)[i])
       return muster_invalid (error, "params.shape[%d] should be equal to indices.shape[%d]", i, i);
   return muster_gather (k, params, indices, axis, (int)batch, error);
+}
+
+static gboolean
+compute_gather_v2 (MusterKernel *k, GError **error)
+{
+  MusterTensor *params = muster_kernel_input (k, 0);
+  int axis = 0;
+
+  return muster_check_scalar (k, 2, "axis", error) &&
+         muster_check_axis (muster_kernel_input_int (k, 2), muster_tensor_n_dims (params), &axis,
+                            error) &&
+         muster_gather_batched (k, params, muster_kernel_input (k, 1), axis,
+                                muster_kernel_attr_int (k, "batch_dims", 0), error);
 }
 
 static gboolean

@@ -12,7 +12,9 @@ transpose (MusterKernel *k, gboolean conjugates, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   gint64 perm[MUSTER_MAX_DIMS], dims[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS];
   gint64 own_steps[MUSTER_MAX_DIMS], to_steps[MUSTER_MAX_DIMS];
-  int n = muster_kernel_input_ints (k, 1, perm, MUSTER_MAX_DIMS, error);
+  int n = !muster_check_vector (k, 1, "perm", error)
+              ? -1
+              : muster_kernel_input_ints (k, 1, perm, MUSTER_MAX_DIMS, error);
   gboolean seen[MUSTER_MAX_DIMS] = {FALSE};
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
@@ -140,7 +142,7 @@ concat (MusterKernel *k, int first, int n, gint64 wanted_axis, GError **error)
 static gboolean
 compute_concat (MusterKernel *k, GError **error)
 {
-  return muster_check_scalar (k, 0, "Concat dim", error) &&
+  return muster_check_one (k, 0, "Concat dim", error) &&
          concat (k, 1, muster_kernel_n_inputs (k) - 1, muster_kernel_input_int (k, 0), error);
 }
 
@@ -148,7 +150,7 @@ static gboolean
 compute_concat_v2 (MusterKernel *k, GError **error)
 {
   int n = muster_kernel_n_inputs (k) - 1;
-  return muster_check_scalar (k, n, "Concat dim", error) &&
+  return muster_check_one (k, n, "Concat dim", error) &&
          concat (k, 0, n, muster_kernel_input_int (k, n), error);
 }
 
@@ -303,7 +305,7 @@ compute_split_v (MusterKernel *k, GError **error)
   g_autofree gint64 *sizes = muster_kernel_alloc (k, n, sizeof *sizes, error);
   int given = sizes == NULL ? -1 : muster_kernel_input_ints (k, 1, sizes, n, error);
 
-  if (given < 0 || !muster_check_scalar (k, 2, "split_dim", error) ||
+  if (given < 0 || !muster_check_one (k, 2, "split_dim", error) ||
       !muster_check_axis (muster_kernel_input_int (k, 2), muster_tensor_n_dims (x), &axis, error))
     return FALSE;
   if (given != n)
@@ -319,7 +321,9 @@ compute_slice (MusterKernel *k, GError **error)
   gint64 begin[MUSTER_MAX_DIMS], size[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS];
   gint64 to_steps[MUSTER_MAX_DIMS], start = 0;
   int n = muster_tensor_n_dims (x);
-  int n_begin = muster_kernel_input_ints (k, 1, begin, MUSTER_MAX_DIMS, error);
+  const gboolean fits =
+      muster_check_vector (k, 1, "begin", error) && muster_check_vector (k, 2, "size", error);
+  int n_begin = !fits ? -1 : muster_kernel_input_ints (k, 1, begin, MUSTER_MAX_DIMS, error);
   int n_size = n_begin < 0 ? -1 : muster_kernel_input_ints (k, 2, size, MUSTER_MAX_DIMS, error);
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
@@ -363,7 +367,9 @@ compute_tile (MusterKernel *k, GError **error)
   int n = muster_tensor_n_dims (x);
   gint64 times[MUSTER_MAX_DIMS], dims[MUSTER_MAX_DIMS], own[MUSTER_MAX_DIMS];
   gint64 out[MUSTER_MAX_DIMS], sizes[MUSTER_MAX_DIMS], to[MUSTER_MAX_DIMS], steps[MUSTER_MAX_DIMS];
-  int n_times = muster_kernel_input_ints (k, 1, times, MUSTER_MAX_DIMS, error);
+  int n_times = !muster_check_vector (k, 1, "multiples", error)
+                    ? -1
+                    : muster_kernel_input_ints (k, 1, times, MUSTER_MAX_DIMS, error);
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 

@@ -12,6 +12,7 @@ typedef struct {
   MusterTensor *indices;
   int depth;
   gint64 n, run;
+  gboolean ignores; /* indices outside: nothing is read or written there */
 } Slices;
 
 static gboolean
@@ -54,17 +55,31 @@ place_of (const Slices *s, gint64 row, const gint64 *dims)
 static gboolean
 check_places (const Slices *s, int n_dims, const gint64 *dims, const char *verb, GError **error)
 {
-  for (gint64 i = 0; i < s->n; i++)
+  for (gint64 i = 0; !s->ignores && i < s->n; i++)
     if (place_of (s, i, dims) < 0)
       return refuse_index (s, i, n_dims, dims, verb, error);
   return TRUE;
 }
 
 static gboolean
-slices_init (Slices *s, MusterTensor *indices, int n_dims, const gint64 *dims, GError **error)
+read_policy (MusterKernel *k, gboolean *ignores, GError **error)
+{
+  g_autofree char *policy = muster_node_string (muster_kernel_node (k), "bad_indices_policy");
+
+  *ignores = g_strcmp0 (policy, "IGNORE") == 0;
+  return *ignores || policy == NULL || policy[0] == '\0' || strcmp (policy, "DEFAULT") == 0 ||
+         strcmp (policy, "ERROR") == 0 ||
+         muster_invalid (error, "Unknown bad indices handling attribute: %s", policy);
+}
+
+static gboolean
+slices_init (Slices *s, MusterKernel *k, MusterTensor *indices, int n_dims, const gint64 *dims,
+             GError **error)
 {
   int n = muster_tensor_n_dims (indices);
 
+  if (!read_policy (k, &s->ignores, error))
+    return FALSE;
   if (n < 1)
     return muster_invalid (error, "indices must be at least a vector");
   if (muster_tensor_dims (indices)[n - 1] > n_dims)
@@ -91,7 +106,7 @@ gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, GError **e
 
   if (n < 1)
     return muster_invalid (error, "params must be at least a vector");
-  if (!slices_init (&s, indices, n, dims, error))
+  if (!slices_init (&s, k, indices, n, dims, error))
     return FALSE;
   for (int d = 0; d < n_out; d++)
     out[d] = muster_tensor_dims (indices)[d];
@@ -102,9 +117,12 @@ gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, GError **e
   if (result.n > 0) {
     if (!check_places (&s, n, dims, "param shape", error))
       return FALSE;
-    for (gint64 i = 0; i < s.n; i++)
-      memcpy (result.data + (gsize)(i * s.run) * result.size,
-              from.data + (gsize)place_of (&s, i, dims) * result.size, (gsize)s.run * result.size);
+    for (gint64 i = 0; i < s.n; i++) {
+      const gint64 place = place_of (&s, i, dims);
+      if (place >= 0)
+        memcpy (result.data + (gsize)(i * s.run) * result.size,
+                from.data + (gsize)place * result.size, (gsize)s.run * result.size);
+    }
   }
   return muster_result_end (&result, k, 0, error);
 }
@@ -167,8 +185,11 @@ scatter (const Slices *s, MusterTensor *updates, const MusterLoop2 *loops, int n
   if (!check_places (s, n_dims, dims, "shape", error))
     return FALSE;
   for (gint64 i = 0; i < s->n; i++) {
-    guint8 *at = to + (gsize)place_of (s, i, dims) * from.size;
+    const gint64 place = place_of (s, i, dims);
+    guint8 *at = to + (gsize)MAX (place, 0) * from.size;
     const guint8 *update = from.data + (gsize)(i * s->run) * from.size;
+    if (place < 0)
+      continue;
     if (loops == NULL)
       memcpy (at, update, (gsize)s->run * from.size);
     else
@@ -184,12 +205,64 @@ check_arithmetic (MusterTensor *updates, const MusterLoop2 *loops, GError **erro
   return loops == NULL || muster_check_loop2 (loops, dtype, error);
 }
 
+/* Where the i-th string goes; NULL: nowhere. */
+static MusterString *
+string_at (const Slices *s, MusterString *to, gint64 i, const gint64 *dims)
+{
+  const gint64 place = place_of (s, i / s->run, dims);
+  return place >= 0 ? &to[place + i % s->run] : NULL;
+}
+
+/* Strings of one place are joined, in their order: each place is given its part of one buffer,
+ * whose size is what they have together. */
+static gboolean
+join_strings (MusterKernel *k, const Slices *s, MusterTensor *updates, int n_dims,
+              const gint64 *dims, MusterString *to, char **joined, GError **error)
+{
+  const MusterString *from = muster_tensor_strings (updates);
+  const gint64 n = s->n * s->run, n_to = muster_dims_product (dims, 0, n_dims);
+  gsize total = 0, at = 0;
+  MusterString *place;
+
+  if (!check_updates (s, updates, n_dims, dims, error) ||
+      (n > 0 && !check_places (s, n_dims, dims, "shape", error)))
+    return FALSE;
+  for (gint64 i = 0; i < n; i++)
+    if ((place = string_at (s, to, i, dims)) != NULL) {
+      place->size += from[i].size;
+      total += from[i].size;
+    }
+  *joined = muster_kernel_alloc (k, (gint64)total, 1, error);
+  if (*joined == NULL)
+    return FALSE;
+  for (gint64 i = 0; i < n_to; i++) {
+    to[i].data = *joined + at;
+    at += to[i].size;
+    to[i].size = 0;
+  }
+  for (gint64 i = 0; i < n; i++)
+    if ((place = string_at (s, to, i, dims)) != NULL && from[i].size > 0) {
+      memcpy ((char *)place->data + place->size, from[i].data, from[i].size);
+      place->size += from[i].size;
+    }
+  return TRUE;
+}
+
+/* NULL: strings are joined. */
+static const MusterLoop2 *
+loops_to_add (MusterDType dtype)
+{
+  if (dtype == MUSTER_BOOL)
+    return muster_or_loops; /* a loop of numbers would write numbers */
+  return muster_loop_index (dtype) == MUSTER_N_WIDE ? NULL : muster_add_loops;
+}
+
 static gboolean
 compute_scatter_nd (MusterKernel *k, GError **error)
 {
+  g_autofree char *joined = NULL;
   MusterTensor *indices = muster_kernel_input (k, 0), *updates = muster_kernel_input (k, 1);
-  const MusterLoop2 *loops =
-      muster_loop_index (muster_tensor_dtype (updates)) == MUSTER_N_WIDE ? NULL : muster_add_loops;
+  const MusterLoop2 *loops = loops_to_add (muster_tensor_dtype (updates));
   gint64 dims[MUSTER_MAX_DIMS];
   int n;
   g_auto (MusterResult) result = {0};
@@ -198,12 +271,14 @@ compute_scatter_nd (MusterKernel *k, GError **error)
   if (muster_tensor_n_dims (muster_kernel_input (k, 2)) != 1)
     return muster_invalid (error, "Shape must be a vector");
   n = muster_kernel_input_ints (k, 2, dims, MUSTER_MAX_DIMS, error);
-  if (n < 0 || !slices_init (&s, indices, n, dims, error) ||
+  if (n < 0 || !slices_init (&s, k, indices, n, dims, error) ||
       !muster_result_begin (&result, k, muster_tensor_dtype (updates), n, dims, error))
     return FALSE;
   if (result.n == 0 && muster_tensor_n_elements (updates) > 0)
     return muster_invalid (error, "Indices and updates specified for empty output");
-  if (!scatter (&s, updates, loops, n, dims, result.data, error))
+  if (muster_tensor_dtype (updates) == MUSTER_STRING
+          ? !join_strings (k, &s, updates, n, dims, result.strings, &joined, error)
+          : !scatter (&s, updates, loops, n, dims, result.data, error))
     return FALSE;
   return muster_result_end (&result, k, 0, error);
 }
@@ -221,7 +296,7 @@ scatter_copy (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   if (n < 1)
     return muster_invalid (error, "Output must be at least 1-D, got shape: []");
   if (!check_arithmetic (updates, loops, error) ||
-      !slices_init (&s, muster_kernel_input (k, 1), n, muster_tensor_dims (x), error) ||
+      !slices_init (&s, k, muster_kernel_input (k, 1), n, muster_tensor_dims (x), error) ||
       !muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
     return FALSE;
   if (result.n == 0 && muster_tensor_n_elements (updates) > 0)
@@ -231,6 +306,18 @@ scatter_copy (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   if (!scatter (&s, updates, loops, n, muster_tensor_dims (x), result.data, error))
     return FALSE;
   return muster_result_end (&result, k, 0, error);
+}
+
+static gboolean
+scatter_strings (MusterTensor *value, guint8 *strings, gpointer user_data, GError **error)
+{
+  MusterKernel *k = user_data;
+  const int n = muster_tensor_n_dims (value);
+  Slices s;
+
+  return slices_init (&s, k, muster_kernel_input (k, 1), n, muster_tensor_dims (value), error) &&
+         scatter (&s, muster_kernel_input (k, 2), NULL, n, muster_tensor_dims (value), strings,
+                  error);
 }
 
 static gboolean
@@ -245,15 +332,19 @@ scatter_variable (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   if (!muster_check_variable_dtype (variable, muster_tensor_dtype (updates), error) ||
       !check_arithmetic (updates, loops, error))
     return FALSE;
-  if (muster_tensor_dtype (updates) == MUSTER_STRING)
-    return muster_invalid (error, "Strings of a variable can't be updated in place");
+  if (muster_tensor_dtype (updates) == MUSTER_STRING) {
+    done = muster_change_strings (k, variable, scatter_strings, k, error);
+    if (done && muster_kernel_n_outputs (k) > 0)
+      muster_kernel_forward_ref (k, 0, 0);
+    return done;
+  }
   data = muster_variable_begin_update (variable);
   if (data == NULL) {
     muster_variable_set_not_updated (variable, error);
     return FALSE;
   }
   value = muster_variable_peek (variable);
-  done = slices_init (&s, muster_kernel_input (k, 1), muster_tensor_n_dims (value),
+  done = slices_init (&s, k, muster_kernel_input (k, 1), muster_tensor_n_dims (value),
                       muster_tensor_dims (value), error) &&
          scatter (&s, updates, loops, muster_tensor_n_dims (value), muster_tensor_dims (value),
                   data, error);

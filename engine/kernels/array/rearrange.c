@@ -274,6 +274,7 @@ compute_bitcast (MusterKernel *k, GError **error)
     return FALSE;
   if (muster_tensor_n_bytes (out) > 0)
     memcpy (muster_tensor_data_mutable (out), muster_tensor_data (x), muster_tensor_n_bytes (out));
+  muster_make_bools (out);
   return TRUE;
 }
 

@@ -73,10 +73,11 @@ fill (MusterDType dtype, Reduction reduction, guint8 *to, gint64 n)
   muster_copy_block (size, 1, &n, to, &one, value, &zero);
 }
 
+/* The new row comes first: of two that can't be compared it is the larger, and the smaller. */
 static void
 reduce_row (MusterDType dtype, const MusterLoop2 *loops, gint64 run, guint8 *to, const guint8 *from)
 {
-  muster_run_loop2 (loops, dtype, dtype, run, to, 1, from, 1, to);
+  muster_run_loop2 (loops, dtype, dtype, run, from, 1, to, 1, to);
 }
 
 /* Multiplies a row of floats or of complex numbers. */

@@ -34,6 +34,10 @@ read_spec (MusterKernel *k, int first, Spec *spec, GError **error)
 {
   int n, n_end, n_stride;
 
+  if (!muster_check_vector (k, first, "begin", error) ||
+      !muster_check_vector (k, first + 1, "end", error) ||
+      !muster_check_vector (k, first + 2, "strides", error))
+    return FALSE;
   n = muster_kernel_input_ints (k, first, spec->begin, MAX_SPEC, error);
   if (n < 0)
     return FALSE;

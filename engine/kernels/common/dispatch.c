@@ -283,6 +283,16 @@ muster_shape_text (const MusterTensor *tensor)
   return muster_shape_to_string (muster_tensor_n_dims (tensor), muster_tensor_dims (tensor));
 }
 
+void
+muster_make_bools (MusterTensor *tensor)
+{
+  guint8 *data = muster_tensor_data_mutable (tensor);
+
+  if (muster_tensor_dtype (tensor) == MUSTER_BOOL)
+    for (gint64 i = 0; i < muster_tensor_n_elements (tensor); i++)
+      data[i] = data[i] != 0;
+}
+
 gboolean
 muster_same_shape (const MusterTensor *a, const MusterTensor *b)
 {
@@ -293,15 +303,60 @@ muster_same_shape (const MusterTensor *a, const MusterTensor *b)
 }
 
 gboolean
+muster_change_strings (MusterKernel *k, MusterVariable *variable, MusterStringsChange change,
+                       gpointer user_data, GError **error)
+{
+  for (;;) {
+    g_autoptr (MusterTensor) old = muster_variable_read (variable), changed = NULL;
+    g_auto (MusterResult) result = {0};
+    if (old == NULL) {
+      muster_variable_set_not_updated (variable, error);
+      return FALSE;
+    }
+    if (!muster_result_begin (&result, k, MUSTER_STRING, muster_tensor_n_dims (old),
+                              muster_tensor_dims (old), error))
+      return FALSE;
+    if (result.n > 0)
+      memcpy (result.data, muster_elements (old).data, (gsize)result.n * result.size);
+    if (!change (old, result.data, user_data, error) ||
+        (changed = muster_result_end_tensor (&result, k, error)) == NULL)
+      return FALSE;
+    if (muster_variable_replace (variable, old, changed))
+      return TRUE;
+  }
+}
+
+gboolean
 muster_check_scalar (MusterKernel *k, int i, const char *name, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, i);
   g_autofree char *shape = NULL;
 
-  if (muster_tensor_n_elements (x) == 1 && muster_tensor_n_dims (x) <= 1)
+  if (muster_tensor_n_dims (x) == 0)
     return TRUE;
   shape = muster_shape_text (x);
   return muster_invalid (error, "%s must be a scalar, got shape %s", name, shape);
+}
+
+gboolean
+muster_check_one (MusterKernel *k, int i, const char *name, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, i);
+
+  return (muster_tensor_n_elements (x) == 1 && muster_tensor_n_dims (x) == 1) ||
+         muster_check_scalar (k, i, name, error);
+}
+
+gboolean
+muster_check_vector (MusterKernel *k, int i, const char *name, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, i);
+  g_autofree char *shape = NULL;
+
+  if (muster_tensor_n_dims (x) == 1)
+    return TRUE;
+  shape = muster_shape_text (x);
+  return muster_invalid (error, "%s must be a vector, got shape %s", name, shape);
 }
 
 gboolean

@@ -126,10 +126,23 @@ gboolean muster_invalid (GError **error, const char *format, ...) G_GNUC_PRINTF 
 /* The shape as text, (transfer full). */
 char *muster_shape_text (const MusterTensor *tensor);
 
+/* Makes 1 of every true element of a tensor of bools that was copied from other bytes. */
+void muster_make_bools (MusterTensor *tensor);
+
 gboolean muster_same_shape (const MusterTensor *a, const MusterTensor *b);
 
-/* TRUE if input i is a scalar or, as TensorFlow allows, has one element. name is for the error. */
+/* TRUE if input i is a scalar; a scalar or a vector of one element, where TensorFlow allows that; a
+ * vector. name is for the error. */
 gboolean muster_check_scalar (MusterKernel *k, int i, const char *name, GError **error);
+gboolean muster_check_one (MusterKernel *k, int i, const char *name, GError **error);
+gboolean muster_check_vector (MusterKernel *k, int i, const char *name, GError **error);
+
+/* Updates a variable of strings, which can't be changed in place: change gets the value and a copy
+ * of its strings to overwrite; again if another step has assigned a value in between. */
+typedef gboolean (*MusterStringsChange) (MusterTensor *value, guint8 *strings, gpointer user_data,
+                                         GError **error);
+gboolean muster_change_strings (MusterKernel *k, MusterVariable *variable,
+                                MusterStringsChange change, gpointer user_data, GError **error);
 
 /* Checks the dtype of a variable, which a resource handle doesn't contain. */
 gboolean muster_check_variable_dtype (MusterVariable *variable, MusterDType dtype, GError **error);

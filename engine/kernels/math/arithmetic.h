@@ -10,9 +10,12 @@ extern const MusterLoop2 muster_add_loops[];
 extern const MusterLoop2 muster_sub_loops[];
 extern const MusterLoop2 muster_mul_loops[];
 extern const MusterLoop2 muster_div_loops[];
-extern const MusterLoop2 muster_min_loops[];
+extern const MusterLoop2 muster_min_loops[]; /* the first of two that can't be compared */
 extern const MusterLoop2 muster_max_loops[];
-extern const MusterLoop2 muster_less_loops[], muster_less_equal_loops[]; /* into bool */
+extern const MusterLoop2 muster_minimum_loops[]; /* NaN if either is */
+extern const MusterLoop2 muster_maximum_loops[];
+/* into bool */
+extern const MusterLoop2 muster_less_loops[], muster_less_equal_loops[], muster_or_loops[];
 
 /* TRUE if an integer divisor contains a zero. */
 gboolean muster_has_zero_divisor (MusterTensor *divisor);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Arithmetic and comparison of two tensors. */
+#include "engine/kernels/common/strings.h"
 #include "engine/kernels/math/arithmetic.h"
 #include "engine/kernels/math/complex.h"
 #include "engine/kernels/math/tables.h"
@@ -92,8 +93,13 @@ NUMBER (quotient, a / b, signed_quotient (a, b), a / b, a / b)
 ARITHMETIC (remains, fmod (a, b), signed_remainder (a, b), a % b)
 ARITHMETIC (floor_div, floor (a / b), signed_floor_div (a, b), a / b)
 ARITHMETIC (floor_mod, (type)real_floor_mod (a, b), signed_floor_mod (a, b), a % b)
-ARITHMETIC (minimum, b < a ? b : a, b < a ? b : a, b < a ? b : a)
-ARITHMETIC (maximum, a < b ? b : a, a < b ? b : a, a < b ? b : a)
+ARITHMETIC (truncate_div, trunc (a / b), signed_quotient (a, b), a / b)
+/* NaN where either is NaN. */
+ARITHMETIC (minimum, b < a || b != b ? b : a, b < a ? b : a, b < a ? b : a)
+ARITHMETIC (maximum, a < b || b != b ? b : a, a < b ? b : a, a < b ? b : a)
+/* a where they can't be compared. */
+ARITHMETIC (lesser, b < a ? b : a, b < a ? b : a, b < a ? b : a)
+ARITHMETIC (greater_one, a < b ? b : a, a < b ? b : a, a < b ? b : a)
 NUMBER (power, pow (a, b), (gint64)wrapped_power ((guint64)a, (guint64)b), wrapped_power (a, b),
         pow (a, b))
 NUMBER (squared_difference, (a - b) * (a - b),
@@ -139,8 +145,8 @@ ANALYTIC (sigmoid_grad, b *a *((type)1 - a), b *a *((type)1 - a))
 ANALYTIC (sqrt_grad, b *(type)0.5 / a, b *(type)0.5 / conj (a))
 ANALYTIC (rsqrt_grad, b *(type)-0.5 * (a * a * a), b *(type)-0.5 * conj (a * a * a))
 ANALYTIC (reciprocal_grad, -b *a *a, -b *conj (a) * conj (a))
-FLOATING (relu_grad, b > 0 ? a : 0)
-FLOATING (relu6_grad, b > 0 && b < 6 ? a : 0)
+ARITHMETIC (relu_grad, a *(type)(b > 0), b > 0 ? a : 0, b > 0 ? a : 0)
+ARITHMETIC (relu6_grad, a *(type)(b > 0 && b < 6), b > 0 && b < 6 ? a : 0, b > 0 && b < 6 ? a : 0)
 FLOATING (leaky_relu_grad, b > 0 ? a : a * (type)0.2f)
 FLOATING (elu_grad, b < 0 ? (b + 1) * a : a)
 /* From the function's value; for a negative x, the constant is the scale times alpha. */
@@ -153,8 +159,11 @@ const MusterLoop2 muster_add_loops[] = MUSTER_NUMBER_TABLE (add);
 const MusterLoop2 muster_sub_loops[] = MUSTER_NUMBER_TABLE (sub);
 const MusterLoop2 muster_mul_loops[] = MUSTER_NUMBER_TABLE (mul);
 const MusterLoop2 muster_div_loops[] = MUSTER_NUMBER_TABLE (quotient);
-const MusterLoop2 muster_min_loops[] = MUSTER_WIDE_TABLE (minimum);
-const MusterLoop2 muster_max_loops[] = MUSTER_WIDE_TABLE (maximum);
+const MusterLoop2 muster_minimum_loops[] = MUSTER_WIDE_TABLE (minimum);
+const MusterLoop2 muster_maximum_loops[] = MUSTER_WIDE_TABLE (maximum);
+const MusterLoop2 muster_min_loops[] = MUSTER_WIDE_TABLE (lesser);
+const MusterLoop2 muster_max_loops[] = MUSTER_WIDE_TABLE (greater_one);
+const MusterLoop2 muster_or_loops[] = MUSTER_WIDE_TABLE (logical_or);
 const MusterLoop2 muster_less_loops[] = MUSTER_WIDE_TABLE (less);
 const MusterLoop2 muster_less_equal_loops[] = MUSTER_WIDE_TABLE (less_equal);
 
@@ -169,7 +178,7 @@ const MusterLoop2 muster_less_equal_loops[] = MUSTER_WIDE_TABLE (less_equal);
     return muster_compute2_same (k, loops, error);                                                 \
   }
 
-BINARY (compute_add, add_loops)
+BINARY (compute_add_numbers, add_loops)
 BINARY (compute_sub, sub_loops)
 BINARY (compute_mul, mul_loops)
 BINARY (compute_minimum, minimum_loops)
@@ -200,6 +209,29 @@ BINARY_SAME (compute_softplus_grad, softplus_grad_loops)
 BINARY_SAME (compute_softsign_grad, softsign_grad_loops)
 BINARY_SAME (compute_selu_grad, selu_grad_loops)
 
+/* Add joins strings; AddV2 doesn't take them. */
+static gboolean
+compute_add (MusterKernel *k, GError **error)
+{
+  MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
+  g_auto (MusterStrings) out = {0};
+  MusterPlace place = {0};
+  MusterBroadcast b;
+
+  if (muster_tensor_dtype (operands[0]) != MUSTER_STRING)
+    return compute_add_numbers (k, error);
+  if (!muster_broadcast_init (&b, operands, 2, error) ||
+      !muster_strings_begin (&out, k, b.n_dims, b.dims, error))
+    return FALSE;
+  for (gint64 n = 0; n < b.n && !out.text.failed; n++) {
+    for (int i = 0; i < 2; i++)
+      muster_text_append_string (&out.text, muster_tensor_string (operands[i], place.from[i]));
+    muster_strings_close (&out, n);
+    muster_broadcast_next (&b, 2, 0, &place);
+  }
+  return muster_strings_end (&out, k, 0, error);
+}
+
 static gboolean
 is_integer (MusterDType dtype)
 {
@@ -221,11 +253,12 @@ muster_has_zero_divisor (MusterTensor *divisor)
   return FALSE;
 }
 
-/* Integer division by zero anywhere fails the step. */
+/* Integer division by zero anywhere fails the step, unless nothing is divided. */
 static gboolean
 divide (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
-  if (muster_has_zero_divisor (muster_kernel_input (k, 1)))
+  if (muster_tensor_n_elements (muster_kernel_input (k, 0)) > 0 &&
+      muster_has_zero_divisor (muster_kernel_input (k, 1)))
     return muster_invalid (error, "Integer division by zero");
   return muster_compute2 (k, loops, error);
 }
@@ -234,6 +267,12 @@ static gboolean
 compute_quotient (MusterKernel *k, GError **error)
 {
   return divide (k, quotient_loops, error);
+}
+
+static gboolean
+compute_truncate_div (MusterKernel *k, GError **error)
+{
+  return divide (k, truncate_div_loops, error);
 }
 
 static gboolean
@@ -396,7 +435,7 @@ compute_add_n (MusterKernel *k, GError **error)
 static gboolean
 compute_clip (MusterKernel *k, GError **error)
 {
-  static const MusterLoop2 *const loops[] = {NULL, maximum_loops, minimum_loops};
+  static const MusterLoop2 *const loops[] = {NULL, greater_one_loops, lesser_loops};
   MusterTensor *x = muster_kernel_input (k, 0), *out;
   MusterDType dtype = muster_tensor_dtype (x);
   gint64 n = muster_tensor_n_elements (x);
@@ -415,7 +454,7 @@ compute_clip (MusterKernel *k, GError **error)
   out = muster_kernel_output (k, 0, muster_tensor_n_dims (x), muster_tensor_dims (x), error);
   if (out == NULL)
     return FALSE;
-  for (int i = 1; i < 3; i++) {
+  for (int i = 2; i > 0; i--) { /* the lower bound wins over the upper one */
     MusterTensor *bound = muster_kernel_input (k, i);
     muster_run_loop2 (loops[i], dtype, dtype, n, from, 1, muster_tensor_data (bound),
                       muster_tensor_n_dims (bound) != 0 || n == 1,
@@ -429,19 +468,22 @@ compute_clip (MusterKernel *k, GError **error)
 #define XY         "x:T, y:T -> z:T"
 #define CMP        "x:T, y:T -> z:bool"
 #define ANALYTIC_T "T:float|double|half|bfloat16|complex64|complex128"
-#define GRAD       "y:T, dy:T -> z:T"
-#define NN_GRAD    "gradients:T, features:T -> backprops:T"
+#define NUMBER_OR_STRING                                                                           \
+  "T:float|double|int32|uint8|int16|int8|string|complex64|int64|bfloat16|uint16|complex128|half|"  \
+  "uint32|uint64"
+#define GRAD    "y:T, dy:T -> z:T"
+#define NN_GRAD "gradients:T, features:T -> backprops:T"
 
 const MusterOp muster_binary_ops[] = {
-    {"Add", XY, "T:number", compute_add, F},
-    {"AddV2", XY, "T:number", compute_add, F},
+    {"Add", XY, NUMBER_OR_STRING, compute_add, F},
+    {"AddV2", XY, "T:number", compute_add_numbers, F},
     {"AccumulateNV2", "inputs:N*T -> sum:T", "T:number", compute_add_n, 0},
     {"AddN", "inputs:N*T -> sum:T", "T:number", compute_add_n, 0},
     {"Sub", XY, "T:number", compute_sub, F},
     {"Mul", XY, "T:number", compute_mul, F},
     {"Div", XY, "T:number", compute_quotient, F},
     {"RealDiv", XY, "T:number", compute_quotient, F},
-    {"TruncateDiv", XY, "T:real", compute_quotient, F},
+    {"TruncateDiv", XY, "T:real", compute_truncate_div, F},
     {"DivNoNan", XY, ANALYTIC_T, compute_div_no_nan, F},
     {"FloorDiv", XY, "T:real", compute_floor_div, F},
     {"FloorMod", XY, "T:real", compute_floor_mod, F},
@@ -473,8 +515,8 @@ const MusterOp muster_binary_ops[] = {
     {"RsqrtGrad", GRAD, ANALYTIC_T, compute_rsqrt_grad, F},
     {"ReciprocalGrad", GRAD, ANALYTIC_T, compute_reciprocal_grad, F},
     {"InvGrad", GRAD, ANALYTIC_T, compute_reciprocal_grad, F},
-    {"ReluGrad", NN_GRAD, "T:float", compute_relu_grad, F},
-    {"Relu6Grad", NN_GRAD, "T:float", compute_relu6_grad, F},
+    {"ReluGrad", NN_GRAD, "T:real", compute_relu_grad, F},
+    {"Relu6Grad", NN_GRAD, "T:real", compute_relu6_grad, F},
     {"LeakyReluGrad", NN_GRAD, "T:float", compute_leaky_relu_grad, 0},
     {"EluGrad", "gradients:T, outputs:T -> backprops:T", "T:float", compute_elu_grad, F},
     {"SeluGrad", "gradients:T, outputs:T -> backprops:T", "T:float", compute_selu_grad, F},

@@ -15,6 +15,7 @@
 #define REAL(x)    (x)
 #define IMAG(x)    0.0
 #define SIZE(x)    fabs (x)
+#define SIGN(x)    ((x) > 0 ? 1 : (x) < 0 ? -1 : (x)) /* zero and NaN are their own */
 #include "engine/kernels/math/linalg_loops.h"
 #undef T
 #undef NAME
@@ -22,6 +23,7 @@
 #undef REAL
 #undef IMAG
 #undef SIZE
+#undef SIGN
 
 #define T          double complex
 #define NAME(name) name##_complex
@@ -29,6 +31,7 @@
 #define REAL(x)    creal (x)
 #define IMAG(x)    cimag (x)
 #define SIZE(x)    cabs (x)
+#define SIGN(x)    ((x) == 0 ? 0 : (x) / cabs (x))
 #include "engine/kernels/math/linalg_loops.h"
 
 /* An input as double or complex double, (transfer full). */

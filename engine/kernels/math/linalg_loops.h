@@ -106,7 +106,7 @@ NAME (determine) (const T *a, gint64 n, T *work, gint64 *rows, T *determinant, T
   for (gint64 i = 0; i < n; i++) {
     const T x = work[i * n + i];
     *determinant *= x;
-    *sign *= x == 0 ? 0 : x / SIZE (x);
+    *sign *= SIGN (x);
     *log_size += log (SIZE (x));
   }
 }

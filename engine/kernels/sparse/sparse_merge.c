@@ -258,13 +258,13 @@ combine_all (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 static gboolean
 compute_maximum (MusterKernel *k, GError **error)
 {
-  return combine_all (k, muster_max_loops, error);
+  return combine_all (k, muster_maximum_loops, error);
 }
 
 static gboolean
 compute_minimum (MusterKernel *k, GError **error)
 {
-  return combine_all (k, muster_min_loops, error);
+  return combine_all (k, muster_minimum_loops, error);
 }
 
 /* Broadcasts a dense tensor to the shape of s: returns the position in it for each element of s. */

@@ -272,6 +272,17 @@ compute_slice_grad (MusterKernel *k, GError **error)
                       muster_tensor_n_elements (grad), used);
 }
 
+static gboolean
+is_inside (const MusterSparse *s, gint64 i)
+{
+  for (int d = 0; d < s->n_dims; d++) {
+    const gint64 index = muster_int_at (s->indices, i * s->n_dims + d);
+    if (index < 0 || index >= s->dims[d])
+      return FALSE;
+  }
+  return TRUE;
+}
+
 /* Splits into parts whose sizes differ by at most one; the first ones are larger. */
 static gboolean
 compute_split (MusterKernel *k, GError **error)
@@ -285,11 +296,14 @@ compute_split (MusterKernel *k, GError **error)
       !muster_sparse_read (k, 1, 2, 3, &s, error))
     return FALSE;
   axis = muster_kernel_input_int (k, 0);
-  if (axis < 0 || axis >= s.n_dims)
+  if (axis < -s.n_dims || axis >= s.n_dims)
     return muster_invalid (error,
-                           "Input split_dim should be between 0 and rank (%d), got "
-                           "%" G_GINT64_FORMAT,
-                           s.n_dims, axis);
+                           "Input split_dim should be in range [%d, %d), got %" G_GINT64_FORMAT,
+                           -s.n_dims, s.n_dims, axis);
+  axis += axis < 0 ? s.n_dims : 0;
+  for (gint64 i = 0; i < s.n; i++)
+    if (!is_inside (&s, i))
+      return muster_sparse_refuse_index (s.indices, i, s.n_dims, s.dims, error);
   size = s.dims[axis];
   if (n < 1 || n > size)
     return muster_invalid (error,

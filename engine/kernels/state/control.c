@@ -70,7 +70,6 @@ compute_nothing (MusterKernel *k G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 const MusterOp muster_control_ops[] = {
     {"StopGradient", "input:T -> output:T", "T:any", compute_pass, 0},
     {"PreventGradient", "input:T -> output:T", "T:any", compute_pass, 0},
-    {"IdentityN", "input:*T -> output:*T", "", compute_pass, 0},
     {"GuaranteeConst", "input:T -> output:T", "T:any", compute_pass, MUSTER_OP_STATEFUL},
     {"CheckNumericsV2", "tensor:T -> output:T", "T:float", compute_check_numerics,
      MUSTER_OP_STATEFUL},

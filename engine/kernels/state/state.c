@@ -257,9 +257,10 @@ compute_resource_gather (MusterKernel *k, GError **error)
     return FALSE;
   if (muster_tensor_n_dims (value) < 1)
     return muster_invalid (error, "params must be at least 1 dimensional");
-  if (batch != 0)
-    return muster_invalid (error, "batch_dims %" G_GINT64_FORMAT " isn't supported", batch);
-  return muster_gather (k, value, muster_kernel_input (k, 1), 0, 0, error);
+  if (batch < 0 || batch >= muster_tensor_n_dims (value))
+    return muster_invalid (error, "batch_dims (%" G_GINT64_FORMAT ") must be in [0, %d)", batch,
+                           muster_tensor_n_dims (value));
+  return muster_gather_batched (k, value, muster_kernel_input (k, 1), (int)batch, batch, error);
 }
 
 /* Scatter ops run a loop over each row that is selected by an index; without a loop (NULL) the row
@@ -304,8 +305,9 @@ scatter_rows (MusterTensor *value, guint8 *data, MusterTensor *indices, MusterTe
                     ? 0
                     : 1;
   gint64 run = rows == 0 ? 0 : muster_tensor_n_elements (value) / rows;
-  gsize size = muster_dtype_size (dtype);
-  const guint8 *from = muster_tensor_data (updates);
+  const MusterElements elements = muster_elements (updates);
+  gsize size = elements.size;
+  const guint8 *from = elements.data;
 
   for (gint64 i = 0; i < n; i++)
     if (!muster_check_index (muster_int_at (indices, i), rows, i, error))
@@ -325,6 +327,16 @@ scatter_rows (MusterTensor *value, guint8 *data, MusterTensor *indices, MusterTe
 }
 
 static gboolean
+scatter_strings (MusterTensor *value, guint8 *strings, gpointer user_data, GError **error)
+{
+  MusterKernel *k = user_data;
+  MusterTensor *indices = muster_kernel_input (k, 1), *updates = muster_kernel_input (k, 2);
+
+  return check_updates (value, indices, updates, error) &&
+         scatter_rows (value, strings, indices, updates, NULL, error);
+}
+
+static gboolean
 scatter (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
   MusterVariable *variable = muster_kernel_variable (k, 0);
@@ -335,10 +347,16 @@ scatter (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 
   if (!muster_check_variable_dtype (variable, dtype, error))
     return FALSE;
-  if (!muster_check_loop2 (loops != NULL ? loops : muster_add_loops, dtype, error))
+  if (loops != NULL && !muster_check_loop2 (loops, dtype, error))
     return FALSE;
   if (loops == muster_div_loops && muster_has_zero_divisor (updates))
     return muster_invalid (error, "Integer division by zero");
+  if (dtype == MUSTER_STRING) {
+    done = muster_change_strings (k, variable, scatter_strings, k, error);
+    if (done)
+      pass_reference (k);
+    return done;
+  }
   data = muster_variable_begin_update (variable);
   if (data == NULL) {
     muster_variable_set_not_updated (variable, error);
@@ -398,13 +416,14 @@ const MusterOp muster_state_ops[] = {
     {"ScatterDiv", REF_ROWS, REF_T, compute_scatter_div, S},
     {"ScatterMin", REF_ROWS, REF_T, compute_scatter_min, S},
     {"ScatterMax", REF_ROWS, REF_T, compute_scatter_max, S},
-    {"ScatterUpdate", REF_ROWS, REF_T, compute_scatter_update, S},
+    {"ScatterUpdate", REF_ROWS, "T:any Tindices:int32|int64", compute_scatter_update, S},
     {"ResourceScatterAdd", VAR_ROWS, VAR_T, compute_scatter_add, S},
     {"ResourceScatterSub", VAR_ROWS, VAR_T, compute_scatter_sub, S},
     {"ResourceScatterMul", VAR_ROWS, VAR_T, compute_scatter_mul, S},
     {"ResourceScatterDiv", VAR_ROWS, VAR_T, compute_scatter_div, S},
     {"ResourceScatterMin", VAR_ROWS, VAR_T, compute_scatter_min, S},
     {"ResourceScatterMax", VAR_ROWS, VAR_T, compute_scatter_max, S},
-    {"ResourceScatterUpdate", VAR_ROWS, VAR_T, compute_scatter_update, S},
+    {"ResourceScatterUpdate", VAR_ROWS, "dtype:any Tindices:int32|int64", compute_scatter_update,
+     S},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -30,6 +30,20 @@ new_value (MusterKernel *k, MusterDType dtype, int n_dims, const gint64 *dims, G
              : NULL;
 }
 
+/* The step has a variable of this name, which it hasn't destroyed. */
+static gboolean
+is_taken (const MusterKernel *k, const char *name)
+{
+  for (guint32 i = 0; i < k->run->plan->n_slots; i++) {
+    const MusterSlot *slot = &k->run->slots[i];
+    if (slot->kind == MUSTER_SLOT_REF &&
+        g_str_equal (muster_variable_container (slot->value), CONTAINER) &&
+        g_str_equal (muster_variable_name (slot->value), name))
+      return TRUE;
+  }
+  return FALSE;
+}
+
 static gboolean
 compute_temporary (MusterKernel *k, GError **error)
 {
@@ -50,6 +64,9 @@ compute_temporary (MusterKernel *k, GError **error)
   if (value == NULL)
     return FALSE;
   g_autofree char *name = name_of (node);
+  if (is_taken (k, name))
+    return muster_fail (error, MUSTER_ERROR_ALREADY_EXISTS, "Resource %s/%s already exists.",
+                        CONTAINER, name);
   MusterVariable *variable = muster_variable_new (CONTAINER, name, dtype, FALSE, n_dims, dims);
   muster_variable_begin_with (variable, value);
   MusterSlot *slot = muster_kernel_output_slot (k, 0);

@@ -24,8 +24,9 @@ compute_string_join (MusterKernel *k, GError **error)
     if (shape == NULL || muster_tensor_n_dims (shape) == 0)
       shape = x;
   }
-  if (shape == NULL || !muster_strings_begin_like (&out, k, shape, error))
-    return shape != NULL ? FALSE : muster_invalid (error, "StringJoin has no inputs");
+  if (shape == NULL ? !muster_strings_begin (&out, k, 0, NULL, error)
+                    : !muster_strings_begin_like (&out, k, shape, error))
+    return FALSE;
   for (gint64 i = 0; i < out.result.n && !out.text.failed; i++) {
     for (int j = 0; j < muster_kernel_n_inputs (k); j++) {
       MusterTensor *x = muster_kernel_input (k, j);

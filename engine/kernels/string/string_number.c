@@ -305,6 +305,7 @@ compute_decode_raw (MusterKernel *k, GError **error)
     swapped /= 2;
   if (!muster_kernel_attr_bool (k, "little_endian", TRUE))
     swap_bytes (muster_tensor_data_mutable (out), muster_tensor_n_bytes (out), swapped);
+  muster_make_bools (out);
   return TRUE;
 }
 
