@@ -292,10 +292,15 @@ muster_worker_training_state_initial (MusterWorkerTrainingState *self, MusterTra
   return initial;
 }
 
+/* The state first: a worker that reads meanwhile finds that there is none any more. */
 static gboolean
 delete_backup (MusterWorkerTrainingState *self, MusterStorage *storage, GError **error)
 {
-  return self->is_worker || remove_all (storage, self->read_dir, 0, error);
+  if (self->is_worker)
+    return TRUE;
+  g_autofree char *state = g_build_filename (self->read_dir, "checkpoint", NULL);
+  (void)muster_storage_remove (storage, state, NULL); /* what can't be removed fails below */
+  return remove_all (storage, self->read_dir, 0, error);
 }
 
 gboolean

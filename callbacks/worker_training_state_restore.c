@@ -19,6 +19,20 @@ muster_training_state_list (MusterStorage *storage, const char *directory, GErro
   return NULL;
 }
 
+/* TRUE if the chief has replaced or removed what was read meanwhile: its state names it no more. A
+ * chief changes the state before it removes files, so what the state still names is damaged. */
+static gboolean
+has_changed (MusterWorkerTrainingState *self, const char *prefix, const GError *failure,
+             const MusterBounds *bounds)
+{
+  if (!muster_storage_failure_is_damage (failure))
+    return FALSE;
+  if (prefix == NULL)
+    return muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
+  g_autofree char *named = muster_latest_checkpoint (bounds->storage, self->read_dir, NULL);
+  return g_strcmp0 (named, prefix) != 0;
+}
+
 /* Restores the one that the directory's state names. If the chief has replaced it during the read,
  * the new one is read (D000.6). NULL without an error if there is no state; *prefix is set even if
  * it can't be restored. */
@@ -36,9 +50,7 @@ restore_named (MusterWorkerTrainingState *self, gboolean may_retry, char **prefi
     return TRUE;
   if (failure == NULL)
     return FALSE;
-  gboolean is_removed = *prefix != NULL ? !muster_checkpoint_exists (bounds->storage, *prefix)
-                                        : muster_error_is (failure, MUSTER_ERROR_NOT_FOUND);
-  if (may_retry && is_removed)
+  if (may_retry && has_changed (self, *prefix, failure, bounds))
     return restore_named (self, FALSE, prefix, bounds, error);
   g_propagate_error (error, g_steal_pointer (&failure));
   return FALSE;

@@ -533,6 +533,54 @@ MUSTER_TEST (WorkerTrainingState, reads_the_new_one_where_the_chief_has_replaced
   MUSTER_EXPECT_EQ (weights (&worker), 11);
 }
 
+/* As far as its end has come when the worker reads. */
+typedef struct {
+  const char *in;
+  gboolean is_half_done; /* the index is still there */
+} Ending;
+
+static void
+end (gpointer data)
+{
+  const Ending *ending = data;
+  static const char *const files[] = {"checkpoint", "ckpt-1.data-00000-of-00002",
+                                      "ckpt-1.data-00001-of-00002", "ckpt-1.index"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (files) - (ending->is_half_done ? 1 : 0); i++) {
+    g_autofree char *path = g_build_filename (ending->in, "chief", files[i], NULL);
+    MUSTER_EXPECT_EQ (unlink (path), 0);
+  }
+}
+
+/* The chief's training has ended: there is no state, which isn't damage. */
+MUSTER_TEST (WorkerTrainingState, begins_anew_where_the_chief_removes_it_meanwhile)
+{
+  static const char *const read_before[] = {"/ckpt-1.index", "/ckpt-1.data-00000-of-00002"};
+
+  for (int i = 0; i < 4; i++) {
+    g_autofree char *in = directory ();
+    g_auto (Task) chief = {0}, worker = {0};
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterWatchedStorage) storage = muster_watched_storage_new ();
+    gboolean restored = TRUE;
+    Ending ending = {in, i & 1};
+    MUSTER_TRACE ("before '%s', %s", read_before[i / 2], i & 1 ? "half" : "whole");
+    set_up (&chief, in, (MusterWorkerTrainingStateOptions){0});
+    back_up (&chief, 0, 10);
+    set_up (
+        &worker, in,
+        (MusterWorkerTrainingStateOptions){.is_worker = TRUE, .storage = MUSTER_STORAGE (storage)});
+    muster_watched_storage_call (storage, read_before[i / 2], end, &ending);
+
+    MUSTER_EXPECT_TRUE (muster_worker_training_state_restore (worker.state, &restored,
+                                                              MUSTER_WAIT_FOREVER, NULL, &error));
+
+    MUSTER_EXPECT_NO_ERROR (error);
+    MUSTER_EXPECT_FALSE (restored);
+    (void)muster_worker_training_state_delete_backup (chief.state, NULL);
+  }
+}
+
 /* --- damage --- */
 
 /* Two whole checkpoints, of epochs 0 and 1, as a crash between naming and removing leaves them. */
