@@ -378,7 +378,8 @@ warn_of_no_directory (Training *self)
           checkpoint, stage_deadline (self->runner, self->deadline_us), self->cancellable))
     muster_log (
         G_LOG_LEVEL_WARNING, "no-checkpoints", "MESSAGE",
-        "the checkpoint directory '%s' doesn't exist and can't be created; no epoch will be saved",
+        "the checkpoint directory '%s' doesn't exist, so no epoch will be saved; create it where "
+        "every node's master sees it",
         checkpoint->directory);
 }
 

@@ -280,6 +280,22 @@ begin_anew (MusterStorage *storage, const char *directory, char *const *prefixes
   return g_steal_pointer (&self);
 }
 
+/* Where a damaged one goes (transfer full): earlier ones stay. */
+static char *
+name_for_damaged (MusterStorage *storage, const char *directory, GError **error)
+{
+  g_auto (GStrv) files = muster_storage_list (or_local (storage), directory, error);
+  g_autofree char *name = g_strdup (MUSTER_RECORD_FILE ".bad");
+
+  if (files == NULL)
+    return NULL;
+  for (guint n = 2; g_strv_contains ((const char *const *)files, name); n++) {
+    g_free (name);
+    name = g_strdup_printf (MUSTER_RECORD_FILE ".bad-%u", n);
+  }
+  return g_build_filename (directory, name, NULL);
+}
+
 MusterCheckpointRecord *
 muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *directory,
                                         GError **error)
@@ -293,9 +309,10 @@ muster_checkpoint_record_read_to_write (MusterStorage *storage, const char *dire
     return self;
   }
   g_autofree char *path = g_build_filename (directory, MUSTER_RECORD_FILE, NULL);
-  g_autofree char *quarantined = g_strconcat (path, ".bad", NULL);
   g_auto (GStrv) prefixes = muster_checkpoint_list (storage, directory, error);
-  if (prefixes == NULL || !muster_storage_move (or_local (storage), path, quarantined, error))
+  g_autofree char *quarantined =
+      prefixes != NULL ? name_for_damaged (storage, directory, error) : NULL;
+  if (quarantined == NULL || !muster_storage_move (or_local (storage), path, quarantined, error))
     return NULL;
   muster_log (G_LOG_LEVEL_WARNING, "quarantine", "MESSAGE",
               "%s; it was renamed '%s' and replaced by a new one; the %u checkpoints there are "

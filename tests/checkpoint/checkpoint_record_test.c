@@ -292,6 +292,30 @@ MUSTER_TEST (CheckpointRecord, the_one_after_a_damaged_one_pins_what_is_there)
   MUSTER_EXPECT_EQ (one->step, 7);
 }
 
+MUSTER_TEST (CheckpointRecord, a_damaged_one_is_kept_beside_those_before)
+{
+  static const char *const texts[] = {"first", "second", "third"};
+  static const char *const names[] = {MUSTER_RECORD_FILE ".bad", MUSTER_RECORD_FILE ".bad-2",
+                                      MUSTER_RECORD_FILE ".bad-3"};
+
+  heard_begin (G_LOG_LEVEL_WARNING);
+  for (gsize i = 0; i < G_N_ELEMENTS (texts); i++) {
+    g_autoptr (GError) error = NULL;
+    put_file (MUSTER_RECORD_FILE, texts[i], strlen (texts[i]));
+    g_autoptr (MusterCheckpointRecord) anew =
+        muster_checkpoint_record_read_to_write (NULL, muster_test_tmpdir (), &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+  }
+  heard_end ();
+
+  for (gsize i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *path = in_tmpdir (names[i]);
+    g_autofree char *text = NULL;
+    MUSTER_EXPECT_TRUE (g_file_get_contents (path, &text, NULL, NULL));
+    MUSTER_EXPECT_STREQ (text, texts[i]);
+  }
+}
+
 MUSTER_TEST (CheckpointRecord, entries_are_found_renamed_and_forgotten)
 {
   g_autoptr (MusterCheckpointRecord) record = muster_checkpoint_record_new ();

@@ -454,8 +454,8 @@ MUSTER_TEST (JobRunner, writes_no_metadata_for_a_save_that_failed)
   MUSTER_EXPECT_FALSE (story_train (&it, (How)FROM_SCRATCH, &error));
 
   MUSTER_EXPECT_EQ (heard_count ("no-checkpoints",
-                                 "the checkpoint directory '*nowhere' doesn't exist*; no epoch "
-                                 "will be saved"),
+                                 "the checkpoint directory '*nowhere' doesn't exist, so no epoch "
+                                 "will be saved; create it*"),
                     1U);
   MUSTER_EXPECT_EQ (heard_count ("save-failed", "Unable to write checkpoint for epoch *"), 5U);
   heard_end ();
