@@ -14,7 +14,9 @@
 /* Makes room for a checkpoint in a directory that is full: what the rules give up with the next one
  * goes before it. That is decided as it is when a checkpoint is published. The newest one that is
  * whole stays, and so do the latest one, the one that the run was restored from until it has saved,
- * and what is being read. As after a save, state and record are written first, then files go. */
+ * and what is being read. As after a save, state and record are written first, then files go; on a
+ * disk without a free byte they can only be written afterwards. Until then they name one that is
+ * gone, and as before the latest one, which is there. */
 
 #define LOCK_US (30 * MUSTER_SECOND)
 
@@ -129,26 +131,43 @@ forget (MusterCheckpointDirectory *self, const char *prefix)
   g_mutex_unlock (&self->lock);
 }
 
+/* FALSE unless it could be written, or is_full. */
+static gboolean
+note (const Room *self, MusterStorage *storage, MusterCheckpointRecord *record,
+      MusterCheckpointState *state, gboolean *is_full)
+{
+  const char *directory = self->space->directory;
+  g_autoptr (GError) why = NULL;
+
+  if (muster_checkpoint_state_write_named (storage, directory, self->owner->latest_filename, state,
+                                           &why) &&
+      muster_checkpoint_record_write (storage, directory, record, &why))
+    return TRUE;
+  *is_full = g_error_matches (why, G_FILE_ERROR, G_FILE_ERROR_NOSPC) ||
+             g_error_matches (why, G_IO_ERROR, G_IO_ERROR_NO_SPACE);
+  return *is_full;
+}
+
 static gboolean
 remove_one (const Room *self, MusterStorage *storage, MusterCheckpointRecord *record,
             MusterCheckpointState *state, const char *prefix)
 {
   MusterCheckpointDirectory *owner = self->owner;
-  const char *directory = self->space->directory;
   MusterSideCheckpoint *one = muster_checkpoint_record_find (record, prefix);
   g_autoptr (GPtrArray) leaving = g_ptr_array_new ();
+  gboolean is_full = FALSE, is_still_full = FALSE;
 
   muster_checkpoint_state_forget (state, prefix);
   if (one != NULL)
     one->pending_delete = TRUE;
-  if (!muster_checkpoint_state_write_named (storage, directory, owner->latest_filename, state,
-                                            NULL) ||
-      (one != NULL && !muster_checkpoint_record_write (storage, directory, record, NULL)))
+  if (!note (self, storage, record, state, &is_full))
     return FALSE;
   forget (owner, prefix);
   g_ptr_array_add (leaving, (gpointer)prefix);
   if (muster_retention_remove (owner, storage, leaving, NULL) == 0)
     return FALSE;
+  if (is_full) /* the save's own will do, where this fails */
+    (void)note (self, storage, record, state, &is_still_full);
   muster_log (G_LOG_LEVEL_MESSAGE, "retention", "MESSAGE",
               "'%s' was removed before '%s' is saved, since there isn't enough free space for both",
               prefix, self->space->made->prefix);

@@ -40,9 +40,24 @@ narrow_free_space (MusterStorage *storage, const char *directory, guint64 *bytes
   return TRUE;
 }
 
+static MusterStorageFile *
+narrow_create (MusterStorage *storage, const char *path, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (path);
+  guint64 is_free = 0;
+
+  (void)narrow_free_space (storage, directory, &is_free, NULL);
+  if (is_free > 0)
+    return muster_storage_create (
+        muster_forwarding_storage_inner (MUSTER_FORWARDING_STORAGE (storage)), path, error);
+  g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "'%s': no space left", path);
+  return NULL;
+}
+
 static void
 narrow_storage_iface_init (MusterStorageInterface *iface)
 {
+  iface->create = narrow_create;
   iface->free_space = narrow_free_space;
 }
 

@@ -5,7 +5,8 @@
 
 G_BEGIN_DECLS
 
-/* Local files, or another store's, on a disk of which the test says how much is free. */
+/* Local files, or another store's, on a disk of which the test says how much is free. Without a
+ * free byte no file is begun, however small. */
 #define MUSTER_TYPE_NARROW_STORAGE (muster_narrow_storage_get_type ())
 G_DECLARE_FINAL_TYPE (MusterNarrowStorage, muster_narrow_storage, MUSTER, NARROW_STORAGE,
                       MusterForwardingStorage)

@@ -250,6 +250,27 @@ MUSTER_TEST (Room, is_made_before_the_save_by_what_the_rules_give_up)
   MUSTER_EXPECT_STREQ (before, "2; 1 listed");
 }
 
+/* Not even for the state, which otherwise is written before the files go. */
+MUSTER_TEST (Room, is_made_on_a_disk_without_a_free_byte)
+{
+  g_auto (Story) story = {0};
+  g_autofree char *before = NULL;
+  g_autofree char *meta = below_tmpdir ("model.ckpt-1.meta");
+  begin_again (&story, keep_one);
+  const gsize size = muster_saver_estimate_bytes (story.f.saver);
+  g_autofree char *large = g_strnfill (size, 'x'); /* so that one is enough for another */
+  MUSTER_EXPECT_TRUE (g_file_set_contents (meta, large, (gssize)size, NULL));
+  muster_narrow_storage_fill (story.disk, muster_test_tmpdir (), 0);
+  muster_fake_master_op_calls (story.f.master, "save/control_dependency", write_once_alone,
+                               &before);
+
+  save (&story.f, 3);
+
+  g_autofree char *there = steps_there ();
+  MUSTER_EXPECT_STREQ (there, "3");
+  MUSTER_EXPECT_STREQ (before, "2; 1 listed");
+}
+
 MUSTER_TEST (Room, is_made_when_the_disk_fills_up_in_the_middle)
 {
   g_auto (Story) story = {0};
