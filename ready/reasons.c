@@ -140,6 +140,14 @@ describe_missing (MusterReason *self, const MusterSituation *situation)
     self->owner = g_strdup (largest->owner);
 }
 
+/* The master is there, but a store that can't be reached for now holds the chief up. */
+static const char *
+why_not_asked (const GError *failure)
+{
+  return g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE) ? failure->message
+                                                                            : NULL;
+}
+
 /* The reason for the variables: the number of missing ones, their tasks and names. The caller sets
  * since_us. (transfer full) */
 static MusterReason *
@@ -161,7 +169,7 @@ reason_for_variables (const MusterSituation *situation)
                                    : g_strdup ("initialised");
     return self;
   }
-  const char *why = readiness == NULL                  ? NULL
+  const char *why = readiness == NULL                  ? why_not_asked (situation->failure)
                     : readiness->why_not_ready != NULL ? readiness->why_not_ready
                                                        : readiness->why_gate;
   self->state = "unknown";

@@ -453,14 +453,14 @@ judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
 
   g_autofree char *prefix = prefix_of (self);
   g_prefix_error_literal (&failure, prefix);
-  if (failure->domain != MUSTER_ERROR)
+  self->ran_out = ran_out;
+  if (failure->domain != MUSTER_ERROR || (ran_out && muster_operation_has_no_store (self)))
     return;
   if (ran_out || (muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) && !is_known (self, failure)))
     diagnose (self, ran_out ? NULL : failure);
   else if (!muster_error_is (failure, MUSTER_ERROR_UNAVAILABLE) &&
            !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED))
     muster_operation_forget_diagnosis (self); /* it has answered */
-  self->ran_out = ran_out;
   muster_operation_receive_failure (self, failure);
 }
 

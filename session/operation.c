@@ -148,12 +148,19 @@ muster_operation_receive_failure (MusterOperation *self, const GError *failure)
   update (self, NULL, is_change);
 }
 
+gboolean
+muster_operation_has_no_store (const MusterOperation *self)
+{
+  return g_error_matches (self->failure, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
+}
+
+/* That says nothing of a store that couldn't be reached. */
 void
 muster_operation_receive_session (MusterOperation *self)
 {
   gboolean is_change = self->failure != NULL || self->knows_readiness;
 
-  if (!self->has_situation)
+  if (!self->has_situation || muster_operation_has_no_store (self))
     return;
   g_clear_error (&self->failure);
   update (self, NULL, is_change);

@@ -158,6 +158,7 @@ restore_one (MusterOperation *self, GError **error)
       !muster_saver_restore (options->saver, self->session, &how, &restored, self->call_deadline_us,
                              self->cancellable, error))
     return FALSE;
+  g_clear_error (&self->failure); /* the store has answered */
   self->report.restored_from = g_steal_pointer (&restored.prefix);
   self->report.passed_over = g_steal_pointer (&restored.passed_over);
   self->report.restore_warning = g_steal_pointer (&restored.warning);

@@ -161,6 +161,26 @@ MUSTER_TEST (Reason, keeps_what_failed_before_the_deadline_cut_an_attempt_short)
   MUSTER_EXPECT_STREQ (server->text, "connection refused");
 }
 
+/* The master answers; what holds the chief up is the store. */
+MUSTER_TEST (Reason, keeps_the_failure_of_a_store_where_nothing_else_is_known)
+{
+  g_auto (Fixture) it = {0};
+  g_autoptr (GError) failure =
+      g_error_new (G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE, "'s3://bucket/run': no connection");
+  set_up (&it);
+  it.situation.readiness = NULL;
+  it.situation.failure = failure;
+
+  const MusterReason *variables = update (&it, "variables");
+
+  MUSTER_ASSERT_NOT_NULL (variables);
+  MUSTER_EXPECT_FALSE (variables->is_well);
+  MUSTER_EXPECT_STREQ (variables->text, failure->message);
+  const MusterReason *server = muster_reasons_find (muster_reasons_list (it.reasons), "server");
+  MUSTER_EXPECT_STREQ (server->state, "up");
+  MUSTER_EXPECT_TRUE (muster_reasons_first (muster_reasons_list (it.reasons)) == variables);
+}
+
 MUSTER_TEST (Reason, believes_the_diagnosis_before_the_failure)
 {
   const char *const states[] = {"not-resolved", "refused", "unreachable", "silent", "unavailable"};

@@ -184,6 +184,12 @@ def operations(users, engine):
         rows.append(("`%s`" % op, cell([LOCAL if op in engine else TENSORFLOW]), str(len(using)) if using else "",
                      engine[op].replace("|", ", ") if op in engine else why(op)))
     return """
+## Checkpoints without a state file
+
+TensorFlow's training starts a new model if the directory has no file `checkpoint`, and its saves replace checkpoints
+that lie there. muster's doesn't: it resumes from what `checkpoint.muster` names, or refuses to start beside files with
+its saves' names ([operating.md](operating.md#saving-and-restoring)). `tf.compat.v1.train.Saver` itself is unchanged on any master.
+
 ## Object stores
 
 The operations of a saver (`SaveV2`, `RestoreV2`, `MergeV2Checkpoints`) take `s3://` paths on muster's
