@@ -4,6 +4,9 @@
 #include "base/require.h"
 #include "checkpoint/edit/copy_data_private.h"
 #include "checkpoint/edit/copy_register_private.h"
+#include "checkpoint/format/bundle_reader.h"
+#include "checkpoint/format/bundle_writer.h"
+#include "checkpoint/format/v1_table.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/store/storage_failure.h"
@@ -24,6 +27,7 @@ typedef struct {
   MusterCheckpointRecord *record; /* (owned) (nullable) of the original's directory */
   double time;
   GBytes *meta_graph; /* (owned) (nullable) */
+  gboolean is_v1;     /* the original is of the old format */
   gboolean repairs;   /* the same checkpoint is there, but damaged */
   MusterEditReport made;
 } Copy;
@@ -70,6 +74,25 @@ read_meta_graph (Copy *self, GError **error)
   return self->meta_graph != NULL;
 }
 
+/* Of a V1 checkpoint, which becomes one of today's. */
+static gboolean
+read_v1 (Copy *self, GError **error)
+{
+  MusterStorage *storage = storage_of (self);
+  g_autofree char *path = muster_v1_file (self->from, 0);
+  g_autoptr (GBytes) data = NULL;
+  MusterStorageInfo info = {0};
+  self->index = muster_v1_load (storage, self->from, &data, error);
+  if (self->index == NULL || !muster_storage_stat (storage, path, &info, error))
+    return FALSE;
+  self->made.bytes = g_bytes_get_size (data);
+  self->index_file = muster_bundle_index_save (self->index, error);
+  if (self->index_file == NULL)
+    return FALSE;
+  self->time = (double)info.mtime_us / (double)MUSTER_SECOND;
+  return read_meta_graph (self, error);
+}
+
 /* What is known of the original. Its side file isn't needed. */
 static gboolean
 read_original (Copy *self, GError **error)
@@ -79,6 +102,9 @@ read_original (Copy *self, GError **error)
   g_autofree char *directory = g_path_get_dirname (self->from);
   MusterStorageInfo info = {0};
   self->reading = muster_edit_lock_source (&self->work, self->from);
+  self->is_v1 = muster_v1_is_there (storage, self->from);
+  if (self->is_v1)
+    return read_v1 (self, error);
   self->index = muster_bundle_index_load (storage, self->from, error);
   if (self->index == NULL)
     return FALSE;
@@ -160,6 +186,47 @@ replaces (const Copy *self)
   return self->repairs || (self->options != NULL && self->options->replaces);
 }
 
+/* Each tensor, or each slice of it, as the index has it. */
+static gboolean
+add_stored (MusterBundleWriter *writer, MusterBundleReader *reader, const MusterIndexEntry *entry,
+            GError **error)
+{
+  const char *name = entry->entry.name;
+  const gsize n = MAX (entry->n_slices, 1);
+  for (gsize i = 0; i < n; i++) {
+    gint32 shard;
+    g_autofree char *slice =
+        entry->n_slices > 0 ? muster_bundle_reader_slice (reader, name, i, &shard) : NULL;
+    g_autoptr (GString) spec = g_string_new (NULL);
+    for (int d = 0; d < entry->entry.n_dims; d++)
+      g_string_append_printf (spec, "%" G_GINT64_FORMAT " ", entry->entry.dims[d]);
+    g_string_append (spec, slice != NULL ? slice : "");
+    g_autoptr (MusterTensor) tensor = muster_bundle_reader_read_slice (reader, name, slice, error);
+    if (tensor == NULL ||
+        !(slice != NULL ? muster_bundle_writer_add_slice (writer, name, spec->str, tensor, error)
+                        : muster_bundle_writer_add (writer, name, tensor, error)))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+write_converted (Copy *self, const char *to, GError **error)
+{
+  MusterEditWork *work = &self->work;
+  g_autoptr (MusterBundleReader) reader =
+      muster_bundle_reader_open (work->storage, self->from, error);
+  if (reader == NULL)
+    return FALSE;
+  g_autoptr (MusterBundleWriter) writer = muster_bundle_writer_new (work->storage, to, error);
+  for (guint i = self->index->n_parts; writer != NULL && i < self->index->entries->len; i++)
+    if (!add_stored (writer, reader, &g_array_index (self->index->entries, MusterIndexEntry, i),
+                     error))
+      return FALSE;
+  return writer != NULL && muster_bundle_writer_finish (writer, error) &&
+         muster_edit_work_verify (work, to, error);
+}
+
 /* The files under their hidden name, complete and read back. */
 static gboolean
 copy_files (Copy *self, GError **error)
@@ -175,6 +242,8 @@ copy_files (Copy *self, GError **error)
                          .to = self->target.temporary,
                          .resumes = TRUE};
   index = muster_bundle_index_path (copy.to);
+  if (self->is_v1)
+    return write_converted (self, copy.to, error);
   if (!muster_edit_copy_data (&copy, error) ||
       !muster_storage_remove (work->storage, index, error) || /* of an interrupted one */
       !muster_edit_write (work, index, self->index_file, error))
@@ -247,8 +316,8 @@ copy (Copy *self, GError **error)
 {
   MusterEditWork *work = &self->work;
   if (!read_original (self, error) ||
-      !muster_edit_measure (work->storage, self->from, self->index->n_shards, &self->made.bytes,
-                            error))
+      (!self->is_v1 && !muster_edit_measure (work->storage, self->from, self->index->n_shards,
+                                             &self->made.bytes, error)))
     return FALSE;
   self->made.n_tensors = self->index->entries->len - self->index->n_parts;
   work->total = self->made.bytes;

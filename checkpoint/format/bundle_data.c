@@ -22,7 +22,8 @@ struct _MusterBundleData {
   char *prefix;           /* (owned) */
   gint32 n_shards;
   GMutex lock;
-  GHashTable *files; /* (owned) (element-type int MusterDataFile); guarded by lock */
+  GHashTable *files;      /* (owned) (element-type int MusterDataFile); guarded by lock */
+  MusterDataFile *memory; /* (owned) (nullable) the only file */
 };
 
 MusterBundleData *
@@ -37,11 +38,24 @@ muster_bundle_data_new (MusterStorage *storage, const char *prefix, gint32 n_sha
   return self;
 }
 
+MusterBundleData *
+muster_bundle_data_new_in_memory (MusterStorage *storage, const char *prefix, GBytes *bytes)
+{
+  MusterBundleData *self = muster_bundle_data_new (storage, prefix, 1);
+  self->memory = g_atomic_rc_box_new (MusterDataFile);
+  *self->memory = (MusterDataFile){.storage = g_object_ref (storage),
+                                   .bytes = g_bytes_ref (bytes),
+                                   .path = g_strdup (prefix),
+                                   .size = g_bytes_get_size (bytes)};
+  return self;
+}
+
 void
 muster_bundle_data_free (MusterBundleData *self)
 {
   if (self == NULL)
     return;
+  muster_data_file_unref (self->memory);
   g_hash_table_unref (self->files);
   g_mutex_clear (&self->lock);
   g_object_unref (self->storage);
@@ -55,7 +69,7 @@ muster_bundle_data_damaged (MusterBundleData *self, const MusterIndexEntry *entr
                             GError **error)
 {
   g_autofree char *path =
-      entry->entry.is_sliced
+      entry->entry.is_sliced || self->memory != NULL
           ? g_strdup (self->prefix)
           : muster_bundle_data_path (self->prefix, entry->entry.shard, self->n_shards);
   const gboolean is_part = muster_index_entry_is_part (entry);
@@ -68,7 +82,9 @@ static void
 clear_file (gpointer data)
 {
   MusterDataFile *file = data;
-  muster_storage_close_input (file->storage, file->input);
+  if (file->input != NULL)
+    muster_storage_close_input (file->storage, file->input);
+  g_clear_pointer (&file->bytes, g_bytes_unref);
   g_object_unref (file->storage);
   g_free (file->path);
 }
@@ -107,6 +123,8 @@ open_file (MusterBundleData *self, gint32 shard, GError **error)
 MusterDataFile *
 muster_bundle_data_open (MusterBundleData *self, gint32 shard, GError **error)
 {
+  if (self->memory != NULL)
+    return g_atomic_rc_box_acquire (self->memory);
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   MusterDataFile *file = g_hash_table_lookup (self->files, GINT_TO_POINTER (shard));
   if (file != NULL)
@@ -292,6 +310,13 @@ damaged (Worker *self, const MusterDataSpan *span, GError **error)
 static gboolean
 read_block (Worker *self, guint64 offset, guint8 *into, gsize size, gsize *n_read, GError **error)
 {
+  const MusterDataFile *file = self->file;
+  if (file->bytes != NULL) {
+    *n_read = (gsize)MIN (size, file->size - MIN (offset, file->size));
+    if (*n_read > 0)
+      memcpy (into, (const guint8 *)g_bytes_get_data (file->bytes, NULL) + offset, *n_read);
+    return TRUE;
+  }
   const gssize n =
       muster_storage_read_at (self->file->storage, self->file->input, offset, into, size, error);
   *n_read = (gsize)MAX (n, 0);

@@ -12,6 +12,9 @@ typedef struct _MusterBundleData MusterBundleData;
 
 MusterBundleData *muster_bundle_data_new (MusterStorage *storage, const char *prefix,
                                           gint32 n_shards);
+/* The same for the only data file of a checkpoint, in memory (docs/checkpoint-format.md, V1). */
+MusterBundleData *muster_bundle_data_new_in_memory (MusterStorage *storage, const char *prefix,
+                                                    GBytes *bytes);
 void muster_bundle_data_free (MusterBundleData *self);
 
 /* Sets DATA_LOSS, which names the entry's tensor and its file; why completes the sentence. Always
@@ -22,7 +25,8 @@ gboolean muster_bundle_data_damaged (MusterBundleData *self, const MusterIndexEn
 /* An open data file. Release it with muster_data_file_unref (). */
 typedef struct {
   MusterStorage *storage;    /* (owned) */
-  MusterStorageInput *input; /* (owned) */
+  MusterStorageInput *input; /* (owned) (nullable) */
+  GBytes *bytes;             /* (owned) (nullable) the file, if it is in memory */
   char *path;                /* (owned) */
   guint64 size;              /* when it was opened */
 } MusterDataFile;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/protowire.h"
 #include "checkpoint/format/leveldb_table.h"
+#include "checkpoint/format/v1_files.h"
 #include "checkpoint/proto/tensor_bundle.pb-c.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
@@ -148,6 +149,24 @@ muster_bundle_index_add_slice (MusterBundleIndex *self, MusterIndexEntry *entry,
   }
   memcpy ((char *)entry->slices + entry->n_slices * one, slice, one);
   entry->n_slices++;
+}
+
+/* What comes in order, as most does, is only looked at. */
+static void
+sort (GArray *entries)
+{
+  for (guint i = 1; i < entries->len; i++)
+    if (compare_entries (&g_array_index (entries, MusterIndexEntry, i - 1),
+                         &g_array_index (entries, MusterIndexEntry, i)) > 0) {
+      g_array_sort (entries, compare_entries);
+      return;
+    }
+}
+
+void
+muster_bundle_index_sort (MusterBundleIndex *self)
+{
+  sort (self->entries);
 }
 
 /* Loading */
@@ -404,8 +423,8 @@ load_one (const guint8 *key, gsize key_size, const guint8 *value, gsize value_si
 }
 
 /* Reads the file; no memory is allocated if it can't be an index. */
-static GBytes *
-read_file (MusterStorage *storage, const char *path, GError **error)
+GBytes *
+muster_bundle_read_table (MusterStorage *storage, const char *path, GError **error)
 {
   guint64 size = 0;
   MusterStorageInput *input = muster_storage_open (storage, path, &size, error);
@@ -466,10 +485,13 @@ walk_index (MusterStorage *storage, const char *prefix, MusterTableFunc func, gp
 {
   g_autofree char *path = muster_bundle_index_path (prefix);
   g_autoptr (GError) why = NULL;
-  g_autoptr (GBytes) bytes = read_file (storage, path, &why);
+  g_autoptr (GBytes) bytes = muster_bundle_read_table (storage, path, &why);
   if (bytes == NULL && muster_storage_failure_is_absent (why)) {
-    return muster_fail (error, MUSTER_ERROR_NOT_FOUND, "There is no checkpoint '%s' (no file '%s')",
-                        prefix, path);
+    return muster_fail (error, MUSTER_ERROR_NOT_FOUND,
+                        "There is no checkpoint '%s' (no file '%s')%s", prefix, path,
+                        muster_v1_is_there (storage, prefix)
+                            ? ": it is a V1 checkpoint; convert it with `muster checkpoint copy`"
+                            : "");
   }
   if (bytes == NULL) {
     g_propagate_prefixed_error (error, g_steal_pointer (&why),
@@ -583,18 +605,6 @@ pack_header (const MusterBundleIndex *self)
   header.num_shards = self->n_shards;
   header.version = &version;
   return muster_pack (&header.base);
-}
-
-/* What comes in order, as most does, is only looked at. */
-static void
-sort (GArray *entries)
-{
-  for (guint i = 1; i < entries->len; i++)
-    if (compare_entries (&g_array_index (entries, MusterIndexEntry, i - 1),
-                         &g_array_index (entries, MusterIndexEntry, i)) > 0) {
-      g_array_sort (entries, compare_entries);
-      return;
-    }
 }
 
 GBytes *

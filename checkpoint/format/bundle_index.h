@@ -51,6 +51,12 @@ gboolean muster_bundle_index_count_shards (MusterStorage *storage, const char *p
  */
 GBytes *muster_bundle_index_save (MusterBundleIndex *self, GError **error);
 
+/* Sorts the entries that were added. */
+void muster_bundle_index_sort (MusterBundleIndex *self);
+
+/* A file's bytes, at most MUSTER_TABLE_MAX: no memory is allocated if it can't be a table. */
+GBytes *muster_bundle_read_table (MusterStorage *storage, const char *path, GError **error);
+
 /* The entry with a key, or NULL. The index must be sorted. */
 const MusterIndexEntry *muster_bundle_index_find (const MusterBundleIndex *self, const void *key,
                                                   gsize key_size);

@@ -6,6 +6,7 @@
 #include "checkpoint/format/bundle_data.h"
 #include "checkpoint/format/bundle_pieces.h"
 #include "checkpoint/format/bundle_strings.h"
+#include "checkpoint/format/v1_table.h"
 #include "checkpoint/stores/default_storage.h"
 
 #include <string.h>
@@ -48,14 +49,16 @@ muster_bundle_reader_open (MusterStorage *storage, const char *prefix, GError **
 {
   muster_require (error, NULL, prefix);
   storage = storage != NULL ? storage : muster_default_storage ();
-  MusterBundleIndex *index = muster_bundle_index_load (storage, prefix, error);
+  g_autoptr (GBytes) v1 = NULL;
+  MusterBundleIndex *index = muster_any_index_load (storage, prefix, &v1, error);
   if (index == NULL)
     return NULL;
   MusterBundleReader *self = g_new0 (MusterBundleReader, 1);
   self->ref_count = 1;
   self->prefix = g_strdup (prefix);
   self->index = index;
-  self->data = muster_bundle_data_new (storage, prefix, index->n_shards);
+  self->data = v1 != NULL ? muster_bundle_data_new_in_memory (storage, prefix, v1)
+                          : muster_bundle_data_new (storage, prefix, index->n_shards);
   return self;
 }
 

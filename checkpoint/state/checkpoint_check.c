@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/require.h"
 #include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/v1_table.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
@@ -79,13 +80,16 @@ muster_checkpoint_inspect (MusterStorage *storage, const char *prefix,
   storage = storage != NULL ? storage : muster_default_storage ();
   *overview = (MusterCheckpointOverview){0};
   read_index (storage, prefix, overview);
-  g_autoptr (MusterBundleIndex) index = muster_bundle_index_load (storage, prefix, error);
+  g_autoptr (GBytes) v1 = NULL;
+  g_autoptr (MusterBundleIndex) index = muster_any_index_load (storage, prefix, &v1, error);
   if (index == NULL)
     return FALSE;
+  if (v1 != NULL)
+    overview->bytes += g_bytes_get_size (v1);
   overview->n_shards = index->n_shards;
   overview->n_tensors = index->entries->len - index->n_parts;
   g_autoptr (GHashTable) ends = ends_of_shards (index);
-  for (gint32 shard = 0; shard < index->n_shards; shard++) {
+  for (gint32 shard = 0; v1 == NULL && shard < index->n_shards; shard++) {
     const guint64 *end = g_hash_table_lookup (ends, GINT_TO_POINTER (shard));
     if (!check_shard (storage, prefix, shard, end != NULL ? *end : 0, overview, error))
       return FALSE;

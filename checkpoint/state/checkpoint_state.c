@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/require.h"
 #include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/v1_files.h"
 #include "checkpoint/state/checkpoint_look.h"
 #include "checkpoint/state/state_text.h"
 #include "checkpoint/store/storage_failure.h"
@@ -305,7 +306,8 @@ muster_checkpoint_look (MusterStorage *storage, const char *prefix, gboolean *is
   g_autofree char *path = muster_bundle_index_path (prefix);
   g_autoptr (GError) why = NULL;
   MusterStorageInfo info;
-  *is_there = muster_storage_stat (or_local (storage), path, &info, &why);
+  *is_there = muster_storage_stat (or_local (storage), path, &info, &why) ||
+              muster_v1_is_there (or_local (storage), prefix);
   if (*is_there || muster_storage_failure_is_absent (why))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&why));
@@ -541,6 +543,8 @@ muster_remove_checkpoint (MusterStorage *storage, const char *prefix, GError **e
   storage = or_local (storage);
   if (!lock_unused (storage, index, &lock, error))
     return FALSE;
+  if (lock == NULL && muster_v1_is_there (storage, prefix)) /* muster wrote none of it */
+    return TRUE;
   const gboolean is_removed = (lock == NULL || remove_index (storage, index, error)) &&
                               muster_storage_remove (storage, meta, error) &&
                               remove_data (storage, prefix, error);

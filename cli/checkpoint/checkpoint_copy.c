@@ -71,6 +71,9 @@ copy_one (Copy *self, const char *from, MusterCopyLatest latest, GError **error)
   MusterCliEdit *edit = &self->edit;
   MusterEditReport report;
   g_autofree char *name = g_path_get_basename (from);
+  char *files = g_strrstr (name, "-\?\?\?\?\?-of-"); /* of a V1 checkpoint */
+  if (files != NULL)
+    *files = '\0';
   g_autofree char *to = g_build_filename (self->to, name, NULL);
   edit->edit.latest = latest;
   muster_cli_edit_part (edit, "copying", from);

@@ -74,6 +74,39 @@ MUSTER_TEST (Golden, an_index_that_tensorflow_compressed_with_snappy)
   MUSTER_EXPECT_NO_ERROR (error);
 }
 
+/* Equal to what the same TensorFlow wrote in the format of today; n: how many there are. */
+static void
+expect_as (const char *v1, const char *v2, gsize n)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterBundleReader) old = open_golden (v1), new = open_golden (v2);
+  MUSTER_ASSERT_TRUE (old != NULL && new != NULL);
+  MUSTER_EXPECT_EQ (muster_bundle_reader_n_entries (old), n);
+  for (gsize i = 0; i < muster_bundle_reader_n_entries (old); i++) {
+    const char *name = muster_bundle_reader_entry (old, i)->name;
+    MusterTensor *wanted = muster_bundle_reader_read (new, name, &error);
+    MUSTER_EXPECT_NO_ERROR (error);
+    if (wanted != NULL)
+      expect_equal (old, name, NULL, wanted);
+  }
+  MUSTER_EXPECT_TRUE (muster_bundle_reader_verify (old, NULL, NULL, NULL, &error));
+  MUSTER_EXPECT_NO_ERROR (error);
+}
+
+MUSTER_TEST (Golden, v1_checkpoints_read_as_tensorflow_wrote_them)
+{
+  expect_as ("v1", "dtypes", 18);
+  expect_as ("v1_parts-\?\?\?\?\?-of-00002", "shards", 3);
+}
+
+MUSTER_TEST (Golden, a_part_of_a_partitioned_variable_of_a_v1_checkpoint)
+{
+  const gint64 dims[] = {2, 4};
+  g_autoptr (MusterBundleReader) reader = open_golden ("v1_parts-\?\?\?\?\?-of-00002");
+  MUSTER_ASSERT_NOT_NULL (reader);
+  expect_equal (reader, "w", "5 4 2,2:-", counting_int32 (2, dims, 8));
+}
+
 MUSTER_TEST (Golden, strings_scalars_and_empty_tensors)
 {
   char x[200];

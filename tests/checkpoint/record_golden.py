@@ -52,6 +52,16 @@ def save(prefix, tensors):
                 tensors=[tf.constant(v, dtype=d) for v, d, _ in tensors.values()]))
 
 
+def save_v1(path, tensors):
+    """The same by the op that wrote checkpoints before 0.12; path is the file."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        session.run(
+            tf.raw_ops.SaveSlices(
+                filename=path, tensor_names=[name.split("#")[0] for name in tensors],
+                shapes_and_slices=[part for _, _, part in tensors.values()],
+                data=[tf.constant(v, dtype=d) for v, d, _ in tensors.values()]))
+
+
 def every_dtype(directory):
     tensors = {
         "dtype/" + dtype: (pattern(dtype, 6).reshape(2, 3), tf.as_dtype(dtype), "")
@@ -64,6 +74,14 @@ def every_dtype(directory):
     tensors["empty"] = (np.zeros([0, 3], dtype=np.float32), tf.float32, "")
     tensors["large"] = (np.arange(1000, dtype=np.float32), tf.float32, "")
     save(os.path.join(directory, "dtypes"), tensors)
+    # The V1 format has all but these.
+    old = {n: t for n, t in tensors.items() if n not in ("dtype/bfloat16", "dtype/uint32", "dtype/uint64")}
+    save_v1(os.path.join(directory, "v1"), old)
+    whole = np.arange(20).reshape(5, 4)
+    save_v1(os.path.join(directory, "v1_parts-00000-of-00002"), {"a": (np.float32([1, 2, 3]), tf.float32, ""),
+                                                                 "w#0": (whole[:3], tf.int32, "5 4 0,3:-")})
+    save_v1(os.path.join(directory, "v1_parts-00001-of-00002"), {"b": (np.int64([[4], [5]]), tf.int64, ""),
+                                                                 "w#1": (whole[3:], tf.int32, "5 4 3,2:-")})
 
 
 def two_shards(directory):

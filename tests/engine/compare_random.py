@@ -75,7 +75,7 @@ def other_values(value, rng):
             break
         at = rng.randrange(value.size)
         if kind in "fVc":
-            value.flat[at] = rng.choice([np.nan, np.inf, -np.inf, 0, -0., 1, -1, 1e30, value.flat[rng.randrange(value.size)]])
+            value.flat[at] = rng.choice([*([] if kind == "c" else [np.nan, np.inf, -np.inf]), 0, -0., 1, -1, 1e30, value.flat[rng.randrange(value.size)]])
         elif kind in "iu":
             number = rng.choice([0, 1, -1, 2, 3, 5, -2, -7, np.iinfo(value.dtype).max, np.iinfo(value.dtype).min, int(value.flat[0])])
             value.flat[at] = number if number in range(np.iinfo(value.dtype).min, np.iinfo(value.dtype).max + 1) else 0

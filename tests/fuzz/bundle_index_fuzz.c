@@ -92,6 +92,22 @@ check_rewritten (MusterMemoryStorage *storage)
   g_assert_true (g_bytes_equal (first, second));
 }
 
+/* The same bytes as a V1 checkpoint. */
+static void
+read_as_v1 (MusterMemoryStorage *storage)
+{
+  const GByteArray *table = memory_storage_file (storage, "c.index");
+  g_autoptr (GError) error = NULL;
+  memory_storage_put (storage, "v1", table->data, table->len);
+  g_autoptr (MusterBundleReader) reader =
+      muster_bundle_reader_open (MUSTER_STORAGE (storage), "v1", &error);
+  g_assert_true ((reader == NULL) == (error != NULL));
+  for (gsize i = 0; reader != NULL && i < muster_bundle_reader_n_entries (reader); i++) {
+    g_autoptr (MusterTensor) tensor =
+        muster_bundle_reader_read (reader, muster_bundle_reader_entry (reader, i)->name, NULL);
+  }
+}
+
 int
 LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 {
@@ -100,6 +116,7 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   memory_storage_put (storage, "c.index", data, size);
   if (size >= FOOTER_SIZE)
     mend (memory_storage_file (storage, "c.index")->data, size);
+  read_as_v1 (storage);
   g_autoptr (MusterBundleReader) reader =
       muster_bundle_reader_open (MUSTER_STORAGE (storage), "c", &error);
   g_assert_true ((reader == NULL) == (error != NULL));
@@ -120,10 +137,14 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
 void
 muster_fuzz_seeds (void)
 {
-  static const char *const paths[] = {
-      "tests/checkpoint/testdata/dtypes.index", "tests/checkpoint/testdata/shards.index",
-      "tests/checkpoint/testdata/slices.index", "tests/checkpoint/testdata/objects-1.index",
-      "tests/checkpoint/testdata/snappy.index", "tests/fixtures/mlp_adam_ref.after5.index"};
+  static const char *const paths[] = {"tests/checkpoint/testdata/dtypes.index",
+                                      "tests/checkpoint/testdata/shards.index",
+                                      "tests/checkpoint/testdata/slices.index",
+                                      "tests/checkpoint/testdata/objects-1.index",
+                                      "tests/checkpoint/testdata/snappy.index",
+                                      "tests/checkpoint/testdata/v1",
+                                      "tests/checkpoint/testdata/v1_parts-00000-of-00002",
+                                      "tests/fixtures/mlp_adam_ref.after5.index"};
   for (gsize i = 0; i < G_N_ELEMENTS (paths); i++) {
     g_autoptr (GError) error = NULL;
     g_autofree char *text = NULL;

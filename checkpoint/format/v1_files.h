@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "checkpoint/store/storage.h"
+
+G_BEGIN_DECLS
+
+/* The files of a V1 checkpoint (v1_table.h). PREFIX is the only one, or names all of them:
+ * "model.ckpt-7-?????-of-00002". */
+
+/* TRUE if there is no PREFIX.index, and PREFIX is a table. Any failure is FALSE. */
+gboolean muster_v1_is_there (MusterStorage *storage, const char *prefix);
+
+int muster_v1_count_files (const char *prefix);
+
+/* The name of its i-th file (transfer full). */
+char *muster_v1_file (const char *prefix, int i);
+
+G_END_DECLS
