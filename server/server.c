@@ -68,11 +68,18 @@ max_streams (MusterLimits *limits)
                      G_MAXINT);
 }
 
+static gboolean
+admit_request (gsize n_bytes, gpointer limits, GError **error)
+{
+  return muster_limits_allow (limits, MUSTER_LIMIT_REQUEST_BYTES, n_bytes, error);
+}
+
 static MusterRpcServer *
 new_rpc_server (MusterLimits *limits)
 {
   const MusterRpcServerLimits of_rpc = {
-      .request_bytes = muster_limits_max (limits, MUSTER_LIMIT_REQUEST_BYTES),
+      .admit = admit_request,
+      .admit_data = limits,
       .streams = max_streams (limits),
       .bare = (guint)MIN (muster_limits_max (limits, MUSTER_LIMIT_STEPS) + SPARE_BARE, G_MAXINT),
   };

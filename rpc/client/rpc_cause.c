@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/client/rpc_client_private.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* gRPC's text, the credentials to which it applies, and our text. */
@@ -78,18 +77,4 @@ muster_rpc_cause (const char *text, MusterRpcCredentials *credentials, MusterErr
     return causes[i].cause;
   }
   return text;
-}
-
-char *
-muster_rpc_size_cause (const char *text)
-{
-  guint64 size, limit;
-  if (sscanf (text,
-              "Received message larger than max (%" G_GUINT64_FORMAT " vs. %" G_GUINT64_FORMAT,
-              &size, &limit) != 2)
-    return NULL;
-  return g_strdup_printf ("the request has %" G_GUINT64_FORMAT
-                          " bytes, over the server's limit of %" G_GUINT64_FORMAT
-                          "; raise it with --max-request-bytes",
-                          size, limit);
 }

@@ -361,12 +361,8 @@ muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outc
     muster_fail (error, muster_error_from_wire (outcome->status),
                  "'%s' answered '%s' without details", self->address,
                  muster_error_name ((int)outcome->status));
-  else {
-    g_autofree char *too_large =
-        outcome->status == GRPC_STATUS_RESOURCE_EXHAUSTED ? muster_rpc_size_cause (text) : NULL;
-    muster_fail (error, muster_error_from_wire (outcome->status), "%s",
-                 too_large != NULL ? too_large : text);
-  }
+  else
+    muster_fail (error, muster_error_from_wire (outcome->status), "%s", text);
 }
 
 void

@@ -156,10 +156,6 @@ const char *muster_rpc_cause (const char *text, MusterRpcCredentials *credential
 /* TRUE if gRPC's text reports that no connection was established. */
 gboolean muster_rpc_is_unconnected (const char *text);
 
-/* The cause if a request was too large for the server, with the limit (transfer full). NULL for any
- * other text. */
-char *muster_rpc_size_cause (const char *text);
-
 /* The state of a unary call, set by gRPC. Must be zero initially. */
 typedef struct {
   MusterRpcChannel *channel; /* (owned) */

@@ -514,7 +514,10 @@ muster_rpc_call_count_memory (MusterRpcCall *self, gsize n_bytes, GError **error
 static gboolean
 admit_message (MusterRpcCall *self, GError **error)
 {
-  return muster_rpc_call_count_memory (self, grpc_byte_buffer_length (self->request), error);
+  const MusterRpcServer *server = self->server;
+  const gsize n_bytes = grpc_byte_buffer_length (self->request);
+  return (server->admit == NULL || server->admit (n_bytes, server->admit_data, error)) &&
+         muster_rpc_call_count_memory (self, n_bytes, error);
 }
 
 typedef struct {

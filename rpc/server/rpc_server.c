@@ -58,10 +58,10 @@ on_shut (gpointer owner, gboolean ok G_GNUC_UNUSED)
 }
 
 static grpc_server *
-create_server (int max_request, guint max_streams)
+create_server (guint max_streams)
 {
   grpc_arg args[] = {
-      muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max_request),
+      muster_grpc_arg (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MUSTER_MAX_MESSAGE),
       muster_grpc_arg (GRPC_ARG_MAX_CONCURRENT_STREAMS, (int)MIN (max_streams, (guint)G_MAXINT)),
       muster_grpc_arg (GRPC_ARG_MAX_METADATA_SIZE, MAX_METADATA),
       muster_grpc_arg (GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, NO_COMPRESSION),
@@ -99,7 +99,6 @@ on_connection_ended (const char *peer, const char *why, gpointer data)
 MusterRpcServer *
 muster_rpc_server_new_with_limits (const MusterRpcServerLimits *limits)
 {
-  const gsize n_bytes = limits->request_bytes != 0 ? limits->request_bytes : MUSTER_MAX_MESSAGE;
   const guint n_streams = limits->streams != 0 ? limits->streams : MAX_STREAMS;
   const MusterRpcPeerLimits of_peers = {.max_calls = n_streams,
                                         .max_bare = limits->bare != 0 ? limits->bare : MAX_BARE,
@@ -119,8 +118,10 @@ muster_rpc_server_new_with_limits (const MusterRpcServerLimits *limits)
   self->sockets = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_unix_socket_free);
   self->queue = grpc_completion_queue_create_for_next (NULL);
   self->peers = muster_rpc_peers_new (&of_peers, on_connection_ended, self);
+  self->admit = limits->admit;
+  self->admit_data = limits->admit_data;
   muster_frames_allow (&(MusterFramesLimits){MAX_UNSETTLED, of_peers.max_bare});
-  self->server = create_server ((int)MIN (n_bytes, (gsize)MUSTER_MAX_MESSAGE), n_streams);
+  self->server = create_server (n_streams);
   grpc_server_register_completion_queue (self->server, self->queue, NULL);
   return self;
 }

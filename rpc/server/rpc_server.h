@@ -26,11 +26,14 @@ typedef void (*MusterRpcHandler) (MusterRpcCall *call, GBytes *request, gpointer
 typedef void (*MusterRpcMessageHandler) (MusterRpcCall *call, MusterRpcMessage *request,
                                          gpointer user_data);
 
+/* FALSE with the error that the caller gets: a request of so many bytes reaches no handler. */
+typedef gboolean (*MusterRpcAdmit) (gsize n_bytes, gpointer data, GError **error);
+
 MusterRpcServer *muster_rpc_server_new (void);
 /* 0 is the default, given beside each. */
 typedef struct {
-  gsize
-      request_bytes; /* 2 GiB, the most: larger ones are RESOURCE_EXHAUSTED and reach no handler */
+  MusterRpcAdmit admit; /* none: all requests; gRPC has received the whole message by then */
+  gpointer admit_data;  /* (not owned) */
   guint streams; /* 64,000: calls of one connection at a time; a client that opens more, since it
                     ignores the settings, loses the connection */
   guint bare;    /* 2,048: calls of all connections that have no message yet, or need no token; over

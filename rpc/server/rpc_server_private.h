@@ -36,6 +36,8 @@ struct _MusterRpcServer {
   GArray *users;             /* (owned) (element-type guint32) */
   GPtrArray *sockets;        /* (owned) (element-type MusterUnixSocket) */
   MusterRpcPeers *peers;     /* (owned) */
+  MusterRpcAdmit admit;      /* (nullable) */
+  gpointer admit_data;       /* (not owned) */
   MusterRpcTag shut;
 
   GMutex stopping; /* held during a stop */

@@ -28,7 +28,6 @@ typedef struct {
   const char *name; /* static: "sessions", "graph_bytes", "steps", … */
   guint64 used;     /* current; for a limit of one item's size, the largest so far */
   guint64 max;      /* 0: none */
-  /* Requests that are too large are refused before they can be counted: always 0 for these. */
   guint64 refused;
 } MusterLimitUse;
 

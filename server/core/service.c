@@ -17,9 +17,6 @@ static void
 on_call (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   const MusterServerMethod *method = data;
-  gsize n_bytes = g_bytes_get_size (request);
-  /* The RPC server has refused larger requests; this records the largest. */
-  (void)muster_limits_allow (method->server->limits, MUSTER_LIMIT_REQUEST_BYTES, n_bytes, NULL);
   muster_handler_pool_run (method->server->handler_pool, method->handler, call, request,
                            method->server);
 }

@@ -14,7 +14,7 @@ typedef struct {
   gsize graph_bytes;   /* 1 GiB: of one session's graph */
   guint steps;         /* 1,000: running at once */
   guint watchers;      /* 50,000 */
-  gsize request_bytes; /* 2 GiB - 1: of one message (refused by gRPC itself) */
+  gsize request_bytes; /* 2 GiB - 1: of one message */
   guint spare_files;   /* 64: file descriptors kept free for the master's own files */
   gsize memory_bytes;  /* none: of the whole process (tensors, graphs, resources, messages), for all
                           of its servers and masters; the last server's */

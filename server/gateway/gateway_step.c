@@ -203,9 +203,6 @@ open_call (MusterServer *server, MusterRpcCall *call, const MusterRpcMessage *re
   g_autoptr (GError) error = NULL;
   MusterGatewayPeek peek = {0};
   g_auto (MusterSessionGuard) guard = {0};
-  /* The RPC server has refused larger requests; this records the largest. */
-  (void)muster_limits_allow (server->limits, MUSTER_LIMIT_REQUEST_BYTES,
-                             muster_rpc_message_size (request), NULL);
   if (!muster_gateway_peek (request, kind, &peek, &error) ||
       !admit (server, &peek, kind, &guard, &error)) {
     refuse_call (call, &peek, error);

@@ -212,7 +212,12 @@ MUSTER_TEST (Limits, refuse_a_request_too_large_and_keep_serving)
 
   MUSTER_EXPECT_FALSE (served_bare_step (&f, handle, "init", &error));
 
-  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_RESOURCE_EXHAUSTED);
+  expect_refused (error, "over the limit of bytes of a request (10000; requested: 20");
+  EXPECT_SAYS (error, "raise it with --max-request-bytes");
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  Muster__Limit *requests = served_limit (served_status (&f, arena), "request_bytes");
+  MUSTER_ASSERT_TRUE (requests != NULL);
+  MUSTER_EXPECT_EQ (requests->refused, 1);
   g_autoptr (MusterSession) session = served_session (&f, NULL);
   MUSTER_EXPECT_TRUE (session != NULL);
 }
