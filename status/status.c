@@ -141,6 +141,15 @@ muster_status_member (const Muster__Member *member)
   return g_string_free (text, FALSE);
 }
 
+char *
+muster_status_task (const Muster__Task *task)
+{
+  const gboolean has_who = has (task->who);
+  g_autofree char *age = muster_format_duration (task->age_us);
+  return g_strdup_printf ("%s%s%s%s  ready for %s", task->task, has_who ? " (" : "", task->who,
+                          has_who ? ")" : "", age);
+}
+
 /* The job's chief, or the last one; NULL: it never had one. */
 static const Muster__Announcement *
 chief_of (const Muster__StatusResponse *status, const Muster__Members *job)
@@ -262,6 +271,12 @@ muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status)
       MUSTER_JSON_FIELD (Muster__Waiter, waits_for, STRING, "waits_for"),
       MUSTER_JSON_FIELD (Muster__Waiter, why, STRING, "why"),
   };
+  static const MusterJsonField of_tasks[] = {
+      MUSTER_JSON_FIELD (Muster__Task, task, STRING, "task"),
+      MUSTER_JSON_FIELD (Muster__Task, who, STRING, "who"),
+      MUSTER_JSON_FIELD (Muster__Task, model, STRING, "model"),
+      MUSTER_JSON_FIELD (Muster__Task, age_us, SECONDS, "age"),
+  };
   static const MusterJsonField of_limits[] = {
       MUSTER_JSON_FIELD (Muster__Limit, name, STRING, "name"),
       MUSTER_JSON_FIELD (Muster__Limit, used, INT64, "used"),
@@ -273,6 +288,8 @@ muster_status_json (JsonBuilder *builder, const Muster__StatusResponse *status)
   jobs_json (builder, status);
   muster_json_add_list (builder, "waiters", of_waiters, G_N_ELEMENTS (of_waiters),
                         (gpointer const *)status->waiters, status->n_waiters);
+  muster_json_add_list (builder, "tasks", of_tasks, G_N_ELEMENTS (of_tasks),
+                        (gpointer const *)status->tasks, status->n_tasks);
   muster_json_add_list (builder, "limits", of_limits, G_N_ELEMENTS (of_limits),
                         (gpointer const *)status->limits, status->n_limits);
 }

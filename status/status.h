@@ -38,6 +38,9 @@ char *muster_status_chief (const Muster__Announcement *model);
  * for 15 s, after 40 s and 140 batches" (transfer full) */
 char *muster_status_member (const Muster__Member *member);
 
+/* "worker:3 (host:71)  ready for 12 s" (transfer full) */
+char *muster_status_task (const Muster__Task *task);
+
 /* "waiting for tasks: 1 of at least 3", or NULL if the job has enough (transfer full) */
 char *muster_status_waits (const Muster__Members *job);
 /* The same after "no chief: no checkpoints are written", if a job that had a chief has none and

@@ -133,6 +133,24 @@ add_job_rows (MusterTable *table, const Muster__StatusResponse *status, const Mu
   }
 }
 
+/* The tasks of jobs with a fixed number, with their model where there are several. */
+static void
+add_task_rows (MusterTable *table, const Muster__StatusResponse *status)
+{
+  for (gsize i = 0; i < MIN (status->n_tasks, TASKS_SHOWN); i++) {
+    const Muster__Task *task = status->tasks[i];
+    g_autofree char *text = muster_status_task (task);
+    g_autofree char *row =
+        status->n_models == 1 ? g_strdup (text) : g_strconcat (text, ", of ", task->model, NULL);
+    muster_table_add (table, "  task", row, NULL);
+  }
+  if (status->n_tasks > TASKS_SHOWN) {
+    g_autofree char *more =
+        g_strdup_printf ("… and %" G_GSIZE_FORMAT " more", status->n_tasks - TASKS_SHOWN);
+    muster_table_add (table, "  task", more, NULL);
+  }
+}
+
 static void
 add_waiter_row (MusterTable *table, const Muster__Waiter *waiter)
 {
@@ -228,6 +246,7 @@ muster_cli_status_text (const Muster__StatusResponse *status)
   add_model_rows (table, status);
   for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)
     add_job_rows (table, status, status->jobs[i]);
+  add_task_rows (table, status);
   add_waiter_rows (table, status);
   add_load_row (table, status);
   add_limit_rows (table, status);

@@ -7,6 +7,7 @@
 #include "ready/lease_look.h"
 
 #include <malloc.h>
+#include <string.h>
 
 /* After this many closed sessions, memory is returned to the system. */
 #define MANY_LEFT 32
@@ -41,6 +42,26 @@ served_new (char *handle, MusterSession *session, gint64 timeout_us, gint64 leas
   return self;
 }
 
+void
+muster_served_task_free (MusterServedTask *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->task);
+  g_free (self->who);
+  g_free (self->model);
+  g_free (self);
+}
+
+void
+muster_served_set_task (MusterServed *self, MusterServedTask *task)
+{
+  g_mutex_lock (&self->lock);
+  g_autoptr (MusterServedTask) before = g_steal_pointer (&self->task);
+  self->task = task;
+  g_mutex_unlock (&self->lock);
+}
+
 MusterServed *
 muster_served_ref (MusterServed *self)
 {
@@ -54,6 +75,7 @@ muster_served_unref (MusterServed *self)
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   g_hash_table_unref (self->callables);
+  muster_served_task_free (self->task);
   g_mutex_clear (&self->extending);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->settled);
@@ -443,4 +465,45 @@ muster_sessions_size (MusterSessions *self)
   guint size = g_hash_table_size (self->table);
   g_rw_lock_reader_unlock (&self->lock);
   return size;
+}
+
+static MusterServedTask *
+copy_task (MusterServed *served)
+{
+  MusterServedTask *copy = NULL;
+  g_mutex_lock (&served->lock);
+  const MusterServedTask *task = served->task;
+  if (task != NULL) {
+    copy = g_new (MusterServedTask, 1);
+    *copy = (MusterServedTask){g_strdup (task->task), g_strdup (task->who), g_strdup (task->model),
+                               task->since_us};
+  }
+  g_mutex_unlock (&served->lock);
+  return copy;
+}
+
+static int
+compare_tasks (gconstpointer a, gconstpointer b)
+{
+  const MusterServedTask *x = *(MusterServedTask *const *)a, *y = *(MusterServedTask *const *)b;
+  const int by_model = strcmp (x->model, y->model);
+  return by_model != 0 ? by_model : strcmp (x->task, y->task);
+}
+
+GPtrArray *
+muster_sessions_tasks (MusterSessions *self, guint max)
+{
+  GPtrArray *tasks = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_served_task_free);
+  GHashTableIter iter;
+  gpointer served;
+  g_rw_lock_reader_lock (&self->lock);
+  g_hash_table_iter_init (&iter, self->table);
+  while (tasks->len < max && g_hash_table_iter_next (&iter, NULL, &served)) {
+    MusterServedTask *task = copy_task (served);
+    if (task != NULL)
+      g_ptr_array_add (tasks, task);
+  }
+  g_rw_lock_reader_unlock (&self->lock);
+  g_ptr_array_sort (tasks, compare_tasks);
+  return tasks;
 }

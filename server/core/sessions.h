@@ -14,6 +14,14 @@ G_BEGIN_DECLS
 
 typedef struct _MusterSessions MusterSessions;
 
+/* The task whose session it is. */
+typedef struct {
+  char *task;  /* (owned) "worker:3"; "" if unknown */
+  char *who;   /* (owned) "HOST:PID"; "" if unknown */
+  char *model; /* (owned) */
+  gint64 since_us;
+} MusterServedTask;
+
 /* A served session. */
 typedef struct {
   gatomicrefcount refs;
@@ -33,9 +41,10 @@ typedef struct {
   guint64 graph_bytes;  /* guarded by extending */
 
   GMutex lock;
-  GHashTable *callables; /* (owned) (element-type gint64 MusterServedCallable) guarded by lock */
-  gint64 last_callable;  /* the highest one registered; guarded by lock */
-  GCond settled;         /* signals, under lock, that n_lasting is 0 */
+  GHashTable *callables;  /* (owned) (element-type gint64 MusterServedCallable) guarded by lock */
+  gint64 last_callable;   /* the highest one registered; guarded by lock */
+  MusterServedTask *task; /* (owned) (nullable) guarded by lock */
+  GCond settled;          /* signals, under lock, that n_lasting is 0 */
 } MusterServed;
 
 /* What a server records of a callable; the master has the rest. */
@@ -49,6 +58,11 @@ typedef struct {
 MusterServed *muster_served_ref (MusterServed *self);
 void muster_served_unref (MusterServed *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServed, muster_served_unref)
+
+void muster_served_task_free (MusterServedTask *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterServedTask, muster_served_task_free)
+/* Sets the session's task (transfer full) (nullable). */
+void muster_served_set_task (MusterServed *self, MusterServedTask *task);
 
 void muster_served_add_callable (MusterServed *self, gint64 handle, MusterServedCallable callable);
 /* INVALID_ARGUMENT for an unknown or released handle. */
@@ -114,5 +128,8 @@ gint64 muster_sessions_take_expired (MusterSessions *self, gint64 now_us, GPtrAr
 void muster_sessions_trim (MusterSessions *self);
 
 guint muster_sessions_size (MusterSessions *self);
+
+/* (transfer full) (element-type MusterServedTask) copies of at most max tasks, by name. */
+GPtrArray *muster_sessions_tasks (MusterSessions *self, guint max);
 
 G_END_DECLS

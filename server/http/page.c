@@ -234,20 +234,36 @@ put_job (GString *out, const Muster__StatusResponse *status, const Muster__Membe
     put_member (out, job, job->left[i]);
 }
 
+/* A task of a job with a fixed number. */
+static void
+put_task (GString *out, const Muster__Task *task)
+{
+  g_autofree char *age = muster_format_duration (task->age_us);
+  g_string_append (out, "<tr><td>");
+  muster_html_put_text (out, task->task);
+  g_string_append (out, "</td><td>");
+  muster_html_put_text (out, task->model);
+  muster_html_put (out,
+                   "</td><td class=\"why\">ready</td><td class=\"number\">–</td>"
+                   "<td class=\"number\">%s</td></tr>",
+                   age);
+}
+
 static void
 put_jobs (GString *out, const Muster__StatusResponse *status)
 {
-  gint n = 0;
-  if (status->n_jobs == 0)
+  gint n = (gint)status->n_tasks;
+  if (status->n_jobs == 0 && n == 0)
     return;
   for (gsize i = 0; i < status->n_jobs; i++)
     n += status->jobs[i]->n;
   muster_html_put (out, "<section><h2>Tasks: %d</h2>", n);
-  g_string_append (out,
-                   "<table><tr><th>task</th><th>model</th><th>role</th>"
-                   "<th class=\"number\">batches</th><th class=\"number\">member for</th></tr>");
+  g_string_append (out, "<table><tr><th>task</th><th>model</th><th>role</th>"
+                        "<th class=\"number\">batches</th><th class=\"number\">since</th></tr>");
   for (gsize i = 0; i < MIN (status->n_jobs, MODELS_SHOWN); i++)
     put_job (out, status, status->jobs[i]);
+  for (gsize i = 0; i < MIN (status->n_tasks, TASKS_SHOWN); i++)
+    put_task (out, status->tasks[i]);
   g_string_append (out, "</table></section>");
 }
 

@@ -72,6 +72,19 @@ leave (Watcher *watcher, MusterSubscriber *subscriber)
   watcher_unref (watcher);
 }
 
+/* A task that has heard that its model is ready works in the session from now on. Call with the
+ * watcher's lock held. */
+static MusterServedTask *
+task_of (const Watcher *self)
+{
+  if (*self->waits_for != '\0' || *self->task == '\0' || *self->model == '\0')
+    return NULL;
+  MusterServedTask *task = g_new (MusterServedTask, 1);
+  *task = (MusterServedTask){g_strdup (self->task), g_strdup (self->who), g_strdup (self->model),
+                             muster_clock_now_us (self->service->server->clock)};
+  return task;
+}
+
 /* Ends a watch with a status. Any thread, including the hub's; only the first call has an effect.
  * Releases the call, as the call holds the cancellable, which holds the watcher. */
 static void
@@ -93,6 +106,8 @@ end_watch (Watcher *watcher, const GError *error)
   g_mutex_lock (&watcher->lock);
   MusterSubscriber *subscriber = g_steal_pointer (&watcher->subscriber);
   g_autoptr (MusterRpcCall) call = g_steal_pointer (&watcher->call);
+  if (was_listed)
+    muster_served_set_task (watcher->served, task_of (watcher));
   g_mutex_unlock (&watcher->lock);
   if (subscriber != NULL)
     leave (watcher, subscriber);
@@ -227,6 +242,7 @@ watcher_new (MusterReadinessService *service, MusterServed *served, MusterRpcCal
   watcher->since_us = muster_clock_now_us (service->server->clock);
   watcher->link.data = watcher;
   watcher->waits_for = "gate";
+  muster_served_set_task (served, NULL);
   return watcher;
 }
 

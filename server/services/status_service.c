@@ -74,6 +74,7 @@ typedef struct {
   MusterAnnouncementMessage *models;     /* (owned) */
   Muster__Announcement **model_pointers; /* (owned) */
   GPtrArray *jobs;                       /* (owned) (element-type MusterMembers) */
+  GPtrArray *tasks;                      /* (owned) (element-type MusterServedTask) */
   MusterArena *arena;                    /* (owned) of the messages about these */
 } Lists;
 
@@ -92,6 +93,7 @@ lists_clear (Lists *self)
   g_free (self->models);
   g_free (self->model_pointers);
   g_clear_pointer (&self->jobs, g_ptr_array_unref);
+  g_clear_pointer (&self->tasks, g_ptr_array_unref);
   g_clear_pointer (&self->arena, muster_arena_free);
 }
 
@@ -227,6 +229,36 @@ fill_jobs (Muster__StatusResponse *response, Lists *lists, MusterServer *server)
     response->jobs[i] = describe_job (lists->jobs->pdata[i], server, arena);
 }
 
+static gboolean
+has_members (const Muster__StatusResponse *response, const char *model)
+{
+  for (gsize i = 0; i < response->n_jobs; i++)
+    if (strcmp (response->jobs[i]->model, model) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+/* After fill_jobs (). */
+static void
+fill_tasks (Muster__StatusResponse *response, Lists *lists, MusterServer *server, gint64 now_us)
+{
+  lists->tasks = muster_sessions_tasks (server->sessions, MAX_MEMBERS);
+  const guint n = lists->tasks->len;
+  response->tasks = muster_arena_alloc (lists->arena, n * sizeof *response->tasks);
+  for (guint i = 0; i < n; i++) {
+    const MusterServedTask *task = lists->tasks->pdata[i];
+    if (has_members (response, task->model))
+      continue;
+    Muster__Task *message = muster_arena_alloc (lists->arena, sizeof *message);
+    muster__task__init (message);
+    message->task = task->task;
+    message->who = task->who;
+    message->model = task->model;
+    message->age_us = now_us - task->since_us;
+    response->tasks[response->n_tasks++] = message;
+  }
+}
+
 /* Since when a chief trains whose job doesn't wait for tasks; now_us if none does. */
 static gint64
 training_since_us (MusterServer *server, gint64 now_us)
@@ -283,6 +315,7 @@ muster_server_status_new (MusterServer *server)
   fill_waiters (response, &self->lists, server->readiness);
   fill_models (response, &self->lists, server->registry);
   fill_jobs (response, &self->lists, server);
+  fill_tasks (response, &self->lists, server, now_us);
   return self;
 }
 

@@ -125,6 +125,38 @@ MUSTER_TEST (Status, reports_what_goes_on)
   MUSTER_EXPECT_TRUE (status->steps_per_second > 0);
 }
 
+/* A job with a fixed number of tasks has no members: its workers were to be seen while they waited.
+ */
+MUSTER_TEST (Status, lists_the_tasks_that_wait_no_longer)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterArena) arena = muster_arena_new ();
+  g_auto (Served) f = served_start ();
+  g_autofree char *ready_op = NULL;
+  g_autoptr (MusterSession) session = served_session (&f, &ready_op);
+  MUSTER_ASSERT_TRUE (session != NULL && served_run (session, "init", &error));
+  const MusterWatchFor what = {.ready_op = ready_op, .model = "digits", .task = "worker:3"};
+  MusterWatch *watch = muster_session_watch (session, &what, test_deadline (), &error);
+  g_auto (MusterReadiness) readiness = {0};
+  MUSTER_ASSERT_TRUE (watch != NULL && muster_watch_next (watch, &readiness, NULL, &error));
+  MUSTER_EXPECT_TRUE (readiness.is_ready);
+
+  g_object_unref (watch);
+  const gint64 until_us = test_deadline ();
+  const Muster__StatusResponse *status = served_status (&f, arena);
+  while (status != NULL && status->n_tasks == 0 &&
+         muster_clock_now_us (muster_system_clock ()) < until_us)
+    status = served_status (&f, arena);
+
+  MUSTER_ASSERT_TRUE (status != NULL);
+  MUSTER_ASSERT_EQ (status->n_tasks, 1u);
+  MUSTER_EXPECT_STREQ (status->tasks[0]->task, "worker:3");
+  MUSTER_EXPECT_STREQ (status->tasks[0]->model, "digits");
+  MUSTER_EXPECT_TRUE (*status->tasks[0]->who != '\0' && status->tasks[0]->age_us >= 0);
+  MUSTER_EXPECT_TRUE (muster_session_close (session, test_deadline (), NULL, &error));
+  MUSTER_EXPECT_EQ (served_status (&f, arena)->n_tasks, 0u);
+}
+
 MUSTER_TEST (Status, lists_who_waits_and_for_what)
 {
   g_autoptr (GError) error = NULL;
