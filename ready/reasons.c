@@ -517,6 +517,17 @@ add_chief (GPtrArray *list, const MusterSituation *situation)
   g_ptr_array_add (list, it);
 }
 
+/* Whether all that is missing are the tasks' positions in their data (train/position/position.h).
+ */
+static gboolean
+lacks_positions (const MusterReadiness *readiness)
+{
+  for (char **name = readiness->missing; *name != NULL; name++)
+    if (!g_str_has_prefix (*name, "muster/"))
+      return FALSE;
+  return TRUE;
+}
+
 /* A worker's graph may differ; that is a reason only if variables are missing. */
 static void
 add_graph (GPtrArray *list, const MusterReadiness *readiness)
@@ -530,8 +541,15 @@ add_graph (GPtrArray *list, const MusterReadiness *readiness)
       !readiness->is_ready && readiness->missing != NULL && readiness->missing[0] != NULL;
   MusterReason *it = reason_new ("graph", "differs", !missing,
                                  g_strdup_printf ("differs from the chief's: %s", difference));
-  if (missing)
+  if (missing && lacks_positions (readiness)) {
+    g_free (it->text);
+    it->text =
+        g_strdup ("positions are missing: the model was prepared without those of its tasks");
+    it->hint = g_strdup ("prepare it for the job's tasks with `muster prepare --overwrite "
+                         "--tasks=N`, or by its chief's `muster train`");
+  } else if (missing) {
     it->hint = g_strdup ("use the same meta graph for the chief and its workers");
+  }
   g_ptr_array_add (list, it);
 }
 

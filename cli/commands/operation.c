@@ -4,6 +4,7 @@
 #include "cli/common/cli.h"
 #include "cli/output/notify.h"
 #include "cli/terminal/trace.h"
+#include "train/position/position.h"
 
 void
 muster_cli_operation_clear (MusterCliOperation *self)
@@ -15,6 +16,21 @@ muster_cli_operation_clear (MusterCliOperation *self)
   muster_session_report_clear (&self->report);
 }
 
+/* As a task that trains with fed batches does. */
+static gboolean
+add_positions (MusterCliOperation *self, GError **error)
+{
+  if (self->n_tasks == 0)
+    return TRUE;
+  g_autoptr (MusterScaffold) plain = g_steal_pointer (&self->scaffold);
+  const MusterScaffoldOptions same = {.copy_from = plain};
+  g_autoptr (MusterMetaGraph) extended =
+      muster_position_add (muster_scaffold_meta_graph (plain), self->n_tasks, error);
+  if (extended != NULL)
+    self->scaffold = muster_scaffold_new_with (extended, &same, error);
+  return self->scaffold != NULL;
+}
+
 gboolean
 muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *options,
                             const char *doing, gint64 recovery_wait_us, gboolean json_lines,
@@ -22,7 +38,7 @@ muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *op
 {
   self->options = options;
   self->scaffold = muster_scaffold_load (options->meta_graph, error);
-  if (self->scaffold == NULL)
+  if (self->scaffold == NULL || !add_positions (self, error))
     return FALSE;
   self->live = muster_live_new (doing, options, json_lines);
   muster_live_begin (self->live, NULL, NULL);

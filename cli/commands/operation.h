@@ -11,6 +11,7 @@ G_BEGIN_DECLS
 
 typedef struct {
   const MusterCliOptions *options; /* (not owned) */
+  guint n_tasks;                   /* set before begin: positions are added for so many; 0: none */
   MusterScaffold *scaffold;        /* (owned) */
   MusterMaster *master;            /* (owned) */
   MusterSessionManager *manager;   /* (owned) */

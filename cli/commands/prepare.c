@@ -4,6 +4,7 @@
 #include "cli/commands/operation.h"
 #include "cli/common/cli.h"
 #include "cli/output/json.h"
+#include "train/position/position_private.h"
 #include "train/train.h"
 
 #include <string.h>
@@ -23,6 +24,7 @@ typedef struct {
   char *prefix;    /* (owned) (nullable) */
   gint64 epoch;
   gboolean overwrite;
+  int n_tasks;                  /* of the job that is to train the model; 0: it has no positions */
   MusterRestoreOptions restore; /* names are owned */
   char **renamed;               /* (owned) (nullable) "VARIABLE=NAME" */
 } PrepareOptions;
@@ -111,12 +113,26 @@ read_step (MusterCliOperation *operation, MusterSession *session, GError **error
   return step;
 }
 
+/* A model with positions holds its tasks until its chief trains; here no chief does. */
+static gboolean
+release_tasks (MusterCliOperation *operation, MusterSession *session, GError **error)
+{
+  const gint64 deadline_us =
+      muster_deadline_after (operation->started_us, operation->options->timeout_us);
+  if (operation->n_tasks == 0 ||
+      muster_position_set_hold (session, MUSTER_POSITION_GO, deadline_us,
+                                muster_live_cancellable (operation->live), error))
+    return TRUE;
+  operation->report.outcome = MUSTER_OUTCOME_FAILED;
+  return FALSE;
+}
+
 static MusterExit
 prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterSaver) saver = NULL;
-  g_auto (MusterCliOperation) operation = {0};
+  g_auto (MusterCliOperation) operation = {.n_tasks = (guint)prepare->n_tasks};
   if (!muster_cli_operation_begin (&operation, options, "preparing", 0, FALSE, &error))
     return muster_cli_fail (error);
   if (prepare->directory != NULL || prepare->prefix != NULL) {
@@ -142,7 +158,9 @@ prepare_model (const MusterCliOptions *options, const PrepareOptions *prepare)
   g_autoptr (MusterSession) session = muster_session_manager_prepare_session (
       operation.manager, operation.master, &what, &operation.report,
       muster_live_cancellable (operation.live), &error);
-  gint64 step = session != NULL ? read_step (&operation, session, &error) : -1;
+  gint64 step = session != NULL && release_tasks (&operation, session, &error)
+                    ? read_step (&operation, session, &error)
+                    : -1;
   MusterCliResult result;
   muster_cli_operation_end (&operation, "prepare", session, error, &result);
   report_result (&result, muster_scaffold_n_variables (operation.scaffold), step);
@@ -176,6 +194,10 @@ muster_cli_prepare (int argc, char **argv)
        "use the directory's files if its file 'checkpoint' is missing or damaged", NULL},
       {"epoch", 0, 0, G_OPTION_ARG_INT64, &prepare.epoch,
        "the chief's epoch; the higher epoch wins (default: the next one)", "N"},
+      {"tasks", 0, 0, G_OPTION_ARG_INT, &prepare.n_tasks,
+       "prepare for `muster train --feed` with this number of tasks, chief and workers: add their "
+       "positions in the data to the model (default: none)",
+       "N"},
       {"overwrite", 0, 0, G_OPTION_ARG_NONE, &prepare.overwrite,
        "initialise a model that another chief has prepared, or whose job is over", NULL},
       {NULL}};
@@ -186,6 +208,13 @@ muster_cli_prepare (int argc, char **argv)
       !muster_cli_check_path ("--checkpoint", prepare.prefix, &error) ||
       !parse_names (&prepare, &error))
     return muster_cli_fail (error);
+  if (prepare.n_tasks < 0) {
+    muster_cli_say (stderr,
+                    "muster: prepare: invalid --tasks '%d' (use the number of workers plus the "
+                    "chief)\n",
+                    prepare.n_tasks);
+    return MUSTER_EXIT_BAD_INPUT;
+  }
   if (prepare.epoch < 0) {
     fprintf (stderr, "muster: prepare: --epoch must be 1 or more\n");
     return MUSTER_EXIT_BAD_INPUT;

@@ -645,6 +645,26 @@ class Job(Case):
                               capture_output=True, text=True, timeout=PATIENCE)
         return json.loads(done.stdout)["accuracy:0"]
 
+    def prepare(self, target, *more):
+        return subprocess.run([MUSTER, "prepare", MODEL, "--master=" + target, *more], capture_output=True, text=True,
+                              timeout=PATIENCE, stdin=subprocess.DEVNULL, env=environment())
+
+    def test_a_worker_trains_what_prepare_has_prepared_for_as_many_tasks(self):
+        _, target = self.serve()
+        self.assertEqual(self.prepare(target).returncode, 0)
+        code, said = self.ends(self.task(target, "worker:0", "--steps=20", "--timeout=2"))
+        self.assertEqual(code, 1, said)
+        self.assertIn("positions are missing", said)
+        self.assertIn("muster prepare --overwrite --tasks=N", said)
+        prepared = self.prepare(target, "--overwrite", "--tasks=3")
+        self.assertEqual(prepared.returncode, 0, prepared.stderr)
+        # Without a release by `prepare` a worker makes its first step after a minute.
+        code, said = self.ends(self.task(target, "worker:0", "--steps=20", "--timeout=30"))
+        self.assertEqual(code, 0, said)
+        refused = self.prepare(target, "--tasks=-1")
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertIn("invalid --tasks '-1'", refused.stderr)
+
     def test_trains_each_epoch_once(self):
         _, target = self.serve()
         tasks = [self.task(target, name, "--epochs=60", "--timeout=60") for name in ("worker:0", "worker:1", "chief:0")]

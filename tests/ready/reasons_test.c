@@ -491,6 +491,10 @@ MUSTER_TEST (Reason, takes_another_graph_for_a_fault_only_where_variables_are_mi
 
   it.readiness.missing = missing;
   MUSTER_EXPECT_FALSE (update (&it, "graph")->is_well);
+  MUSTER_EXPECT_TRUE (strstr (update (&it, "graph")->hint, "the same meta graph") != NULL);
+  missing[0] = (char *)"muster/begun"; /* `prepare` without --tasks */
+  MUSTER_EXPECT_TRUE (g_str_has_prefix (update (&it, "graph")->text, "positions are missing"));
+  MUSTER_EXPECT_TRUE (strstr (update (&it, "graph")->hint, "--tasks=N") != NULL);
 
   (void)in_phase (&it, MUSTER_CHIEF_OVER); /* then it is of no interest */
   MUSTER_EXPECT_NULL (update (&it, "graph"));
