@@ -43,13 +43,26 @@ answer_health (MusterHttpAnswers *self, struct MHD_Connection *connection G_GNUC
   *answer = (Answer){serves ? 200 : 503, PLAIN, g_strdup (serves ? "serving\n" : "stopping\n")};
 }
 
+static gboolean
+is_own_host (MusterHttpAnswers *self, struct MHD_Connection *connection)
+{
+  const char *host = MHD_lookup_connection_value (connection, MHD_HEADER_KIND, "Host");
+  return muster_http_host_is_own (host, (const char *const *)self->names->pdata);
+}
+
+/* A probe by a service's or a proxy's name needs the code alone. The models' names aren't for
+ * somebody else's web page. */
 static void
-answer_ready (MusterHttpAnswers *self, struct MHD_Connection *connection G_GNUC_UNUSED,
-              Answer *answer)
+answer_ready (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *answer)
 {
   gboolean is_ready;
-  char *text = muster_pages_ready (self->server, &is_ready);
-  *answer = (Answer){is_ready ? 200 : 503, PLAIN, text};
+  g_autofree char *text = muster_pages_ready (self->server, &is_ready);
+  *answer = (Answer){is_ready ? 200 : 503, PLAIN,
+                     is_own_host (self, connection) ? g_steal_pointer (&text)
+                     : is_ready                     ? g_strdup ("ready\n")
+                                                    : g_strdup ("not ready; for the reasons, use "
+                                                                                    "the server's IP address, or "
+                                                                                    "start it with --http-host=NAME\n")};
 }
 
 static gboolean
@@ -113,15 +126,15 @@ answer_events (MusterHttpAnswers *self G_GNUC_UNUSED, struct MHD_Connection *con
 static const struct {
   const char *path;
   void (*answer) (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *answer);
-  gboolean is_open;  /* without a token */
-  gboolean any_host; /* it tells nothing that somebody else's web page mustn't know */
+  gboolean is_open; /* without a token, by any name: it tells nothing that somebody else's web page
+                       mustn't know */
 } pages[] = {
-    {"/", answer_page, FALSE, FALSE},
-    {"/api/status", answer_status, FALSE, FALSE},
-    {"/api/events", answer_events, FALSE, FALSE},
-    {"/metrics", answer_metrics, FALSE, FALSE},
-    {"/readyz", answer_ready, TRUE, FALSE},
-    {"/healthz", answer_health, TRUE, TRUE},
+    {"/", answer_page, FALSE},
+    {"/api/status", answer_status, FALSE},
+    {"/api/events", answer_events, FALSE},
+    {"/metrics", answer_metrics, FALSE},
+    {"/readyz", answer_ready, TRUE},
+    {"/healthz", answer_health, TRUE},
 };
 
 /* --- requests --- */
@@ -134,10 +147,9 @@ refuse (Answer *answer, guint status, const char *why)
 }
 
 static gboolean
-is_own_host (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *answer)
+check_host (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *answer)
 {
-  const char *host = MHD_lookup_connection_value (connection, MHD_HEADER_KIND, "Host");
-  return muster_http_host_is_own (host, (const char *const *)self->names->pdata) ||
+  return is_own_host (self, connection) ||
          refuse (answer, 421,
                  "this server isn't known by that name; use its IP address, or start it with "
                  "--http-host=NAME\n");
@@ -180,7 +192,7 @@ may_read (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *an
   case MUSTER_HTTP_LET_IN:
     return TRUE;
   case MUSTER_HTTP_OPEN:
-    return is_own_host (self, connection, answer);
+    return check_host (self, connection, answer);
   case MUSTER_HTTP_STOPPED:
     return refuse (answer, 401,
                    "a token with the role read is needed: as Bearer, or as the password of Basic "
@@ -202,8 +214,7 @@ choose (MusterHttpAnswers *self, struct MHD_Connection *connection, const char *
       continue;
     if (strcmp (method, "GET") != 0 && strcmp (method, "HEAD") != 0)
       *answer = (Answer){405, PLAIN, g_strdup ("use GET\n")};
-    else if (pages[i].any_host || (pages[i].is_open ? is_own_host (self, connection, answer)
-                                                    : may_read (self, connection, answer)))
+    else if (pages[i].is_open || may_read (self, connection, answer))
       pages[i].answer (self, connection, answer);
     else
       log_refusal (self, connection, pages[i].path, answer);

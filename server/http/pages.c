@@ -35,9 +35,9 @@ append_model (GString *text, MusterServer *server, const MusterAnnouncement *chi
 {
   g_autofree char *waits = why_waiting (server, chief->model);
   const char *why = muster_pages_why_not_ready (chief);
-  g_autofree char *described = muster_announcement_describe (chief);
   if (chief->phase == MUSTER_CHIEF_OVER || (why == NULL && waits == NULL))
     return;
+  g_autofree char *described = muster_announcement_describe (chief);
   g_string_append_printf (text, "%s: %s; chief %s\n", chief->model, why != NULL ? why : waits,
                           described);
 }

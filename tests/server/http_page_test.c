@@ -168,7 +168,7 @@ MUSTER_TEST (HttpPage, tells_nothing_to_the_page_of_another_name)
       {"127.0.0.1.evil.example", FALSE},
       {"[evil]", FALSE},
   };
-  static const char *const paths[] = {"/", "/api/status", "/api/events", "/metrics", "/readyz"};
+  static const char *const paths[] = {"/", "/api/status", "/api/events", "/metrics"};
   g_auto (HttpFixture) f = http_start ();
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     MUSTER_TRACE ("%s", cases[i].host);
@@ -183,6 +183,22 @@ MUSTER_TEST (HttpPage, tells_nothing_to_the_page_of_another_name)
   }
   g_autofree char *healthy = http_ask_as (&f, "/healthz", "evil.example");
   EXPECT_RECEIVED (healthy, "200", "serving");
+}
+
+/* A kubelet, a service mesh or a proxy may ask by any name; a web page of somebody else that does
+ * so learns no model's name. */
+MUSTER_TEST (HttpPage, probes_get_their_code_by_any_name)
+{
+  g_auto (HttpFixture) f = http_start ();
+  g_autofree char *ready = http_ask_as (&f, "/readyz", "muster.training.svc.cluster.local");
+  (void)http_claim (&f, "secret");
+  g_autofree char *unready = http_ask_as (&f, "/readyz", "muster.training.svc.cluster.local");
+  g_autofree char *own = http_ask_as (&f, "/readyz", "localhost");
+
+  EXPECT_RECEIVED (ready, "200", "ready\n");
+  EXPECT_RECEIVED (unready, "503", "not ready; ");
+  EXPECT_RECEIVED (own, "503", "secret: ");
+  MUSTER_EXPECT_NULL (strstr (unready, "secret"));
 }
 
 MUSTER_TEST (HttpPage, answers_by_the_names_that_it_is_given)
