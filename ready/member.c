@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/member.h"
 
-#include "base/log.h"
+#include "base/log_bounded.h"
 
 const char *
 muster_member_end_name (MusterMemberEnd end)
@@ -24,11 +24,16 @@ muster_member_why (const MusterMember *member)
 }
 
 char *
+muster_waiting_for_tasks (guint n_tasks, guint min_tasks)
+{
+  return g_strdup_printf ("waiting for tasks: %u of at least %u", n_tasks, min_tasks);
+}
+
+char *
 muster_member_counts_why (const MusterMemberCounts *counts)
 {
   return counts->n_tasks < counts->min_tasks
-             ? g_strdup_printf ("waiting for tasks: %u of at least %u", counts->n_tasks,
-                                counts->min_tasks)
+             ? muster_waiting_for_tasks (counts->n_tasks, counts->min_tasks)
              : NULL;
 }
 
@@ -60,9 +65,6 @@ muster_members_free (MusterMembers *self)
 
 /* --- the log --- */
 
-/* A job of many tasks may start at once. */
-#define MOST_LOGGED 100
-
 /* The task's own name, or its process. */
 static const char *
 name_of (const MusterMember *member)
@@ -75,37 +77,30 @@ name_of (const MusterMember *member)
 static void
 log_takeover (const char *model, const MusterMember *member)
 {
-  static MusterLogLimit limit = {.most = MOST_LOGGED};
-  char left_out[MUSTER_LOG_COUNT_SIZE];
-  if (!muster_log_bounded (G_LOG_LEVEL_INFO, &limit, left_out))
-    return;
-  muster_log (G_LOG_LEVEL_INFO, "slot-taken-over", "MUSTER_MODEL", model, "MUSTER_TASK",
-              member->task, "MUSTER_CLIENT", member->who, "MUSTER_SLOT",
-              MUSTER_LOG_INT (member->slot), "MUSTER_LEFT_OUT", left_out, "MESSAGE",
-              "%s takes over slot %u of '%s' for one step", name_of (member), member->slot, model);
+  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "slot-taken-over", "MUSTER_MODEL", model,
+                      "MUSTER_TASK", member->task, "MUSTER_CLIENT", member->who, "MUSTER_SLOT",
+                      MUSTER_LOG_INT (member->slot), "MESSAGE",
+                      "%s takes over slot %u of '%s' for one step", name_of (member), member->slot,
+                      model);
 }
 
 void
 muster_member_log_joined (const char *model, const MusterMember *member)
 {
-  static MusterLogLimit limit = {.most = MOST_LOGGED};
-  char left_out[MUSTER_LOG_COUNT_SIZE];
   if (member->is_takeover) {
     log_takeover (model, member);
     return;
   }
-  if (!muster_log_bounded (G_LOG_LEVEL_INFO, &limit, left_out))
-    return;
-  muster_log (G_LOG_LEVEL_INFO, "member-joined", "MUSTER_MODEL", model, "MUSTER_TASK", member->task,
-              "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
-              "MUSTER_LEFT_OUT", left_out, "MESSAGE", "%s joined the job of '%s' in slot %u",
-              name_of (member), model, member->slot);
+  muster_log_at_most (
+      MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "member-joined", "MUSTER_MODEL", model, "MUSTER_TASK",
+      member->task, "MUSTER_CLIENT", member->who, "MUSTER_SLOT", MUSTER_LOG_INT (member->slot),
+      "MESSAGE", "%s joined the job of '%s' in slot %u", name_of (member), model, member->slot);
 }
 
 void
 muster_member_log_left (const char *model, const MusterMember *member)
 {
-  static MusterLogLimit limit = {.most = MOST_LOGGED};
+  static MusterLogLimit limit = {.most = MUSTER_LOG_EVENTS};
   char left_out[MUSTER_LOG_COUNT_SIZE] = "";
   const gboolean has_left = member->end == MUSTER_MEMBER_LEFT;
   const gboolean is_silent = member->end == MUSTER_MEMBER_SILENT; /* once in a lease at most */

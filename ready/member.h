@@ -57,7 +57,9 @@ typedef struct {
   gboolean is_gathering; /* after a restart of the server */
 } MusterMemberCounts;
 
-/* "waiting for tasks: 1 of at least 2"; NULL of a job that has enough. (transfer full) */
+/* "waiting for tasks: 1 of at least 2" (transfer full) */
+char *muster_waiting_for_tasks (guint n_tasks, guint min_tasks);
+/* The same; NULL of a job that has enough. (transfer full) */
 char *muster_member_counts_why (const MusterMemberCounts *counts);
 
 /* The members of a model, by slot, and the last few that left, the latest first. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/model_log.h"
 
-#include "base/log.h"
+#include "base/log_bounded.h"
 
 #define EPOCH "%" G_GINT64_FORMAT
 
@@ -37,12 +37,13 @@ log_phase (const MusterAnnouncement *before, const MusterAnnouncement *now)
                       : now->prepared && !before->prepared  ? "prepared"
                       : now->phase == MUSTER_CHIEF_TRAINING ? "training"
                                                             : "phase";
-  muster_log (level, event, "MUSTER_MODEL", now->model, "MUSTER_TASK", text_of (now->task),
-              "MUSTER_CLIENT", text_of (now->who), "MUSTER_EPOCH", MUSTER_LOG_INT (now->epoch),
-              "MUSTER_PHASE", muster_chief_phase_name (now->phase), "MUSTER_STEP", step, "MESSAGE",
-              "the %s of '%s' is %s%s%s", now->phase == MUSTER_CHIEF_OVER ? "job" : "chief",
-              now->model, muster_chief_phase_name (now->phase), now->detail != NULL ? ": " : "",
-              text_of (now->detail));
+  muster_log_at_most (MUSTER_LOG_EVENTS, level, event, "MUSTER_MODEL", now->model, "MUSTER_TASK",
+                      text_of (now->task), "MUSTER_CLIENT", text_of (now->who), "MUSTER_EPOCH",
+                      MUSTER_LOG_INT (now->epoch), "MUSTER_PHASE",
+                      muster_chief_phase_name (now->phase), "MUSTER_STEP", step, "MESSAGE",
+                      "the %s of '%s' is %s%s%s", now->phase == MUSTER_CHIEF_OVER ? "job" : "chief",
+                      now->model, muster_chief_phase_name (now->phase),
+                      now->detail != NULL ? ": " : "", text_of (now->detail));
 }
 
 static void
@@ -50,20 +51,21 @@ log_checkpoint (const MusterAnnouncement *now)
 {
   g_autofree char *bytes =
       now->saves != NULL ? g_strdup_printf ("%" G_GUINT64_FORMAT, now->saves->last_bytes) : NULL;
-  muster_log (G_LOG_LEVEL_INFO, "checkpoint", "MUSTER_MODEL", now->model, "MUSTER_EPOCH",
-              MUSTER_LOG_INT (now->epoch), "MUSTER_STEP", MUSTER_LOG_INT (now->durable_step),
-              "MUSTER_CHECKPOINT", text_of (now->durable), "MUSTER_BYTES", text_of (bytes),
-              "MESSAGE", "'%s' is durable at step %" G_GINT64_FORMAT, now->model,
-              now->durable_step);
+  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "checkpoint", "MUSTER_MODEL", now->model,
+                      "MUSTER_EPOCH", MUSTER_LOG_INT (now->epoch), "MUSTER_STEP",
+                      MUSTER_LOG_INT (now->durable_step), "MUSTER_CHECKPOINT",
+                      text_of (now->durable), "MUSTER_BYTES", text_of (bytes), "MESSAGE",
+                      "'%s' is durable at step %" G_GINT64_FORMAT, now->model, now->durable_step);
 }
 
 static void
 log_failed_saves (const MusterAnnouncement *now, guint64 n)
 {
-  muster_log (G_LOG_LEVEL_MESSAGE, "save-failed", "MUSTER_MODEL", now->model, "MUSTER_EPOCH",
-              MUSTER_LOG_INT (now->epoch), "MUSTER_COUNT", MUSTER_LOG_INT (n), "MESSAGE",
-              "the chief of '%s' could not save: %" G_GUINT64_FORMAT " saves failed in this run",
-              now->model, now->saves->n_failed);
+  muster_log_at_most (
+      MUSTER_LOG_EVENTS, G_LOG_LEVEL_MESSAGE, "save-failed", "MUSTER_MODEL", now->model,
+      "MUSTER_EPOCH", MUSTER_LOG_INT (now->epoch), "MUSTER_COUNT", MUSTER_LOG_INT (n), "MESSAGE",
+      "the chief of '%s' could not save: %" G_GUINT64_FORMAT " saves failed in this run",
+      now->model, now->saves->n_failed);
 }
 
 void
@@ -84,16 +86,17 @@ muster_model_log_lost (const MusterAnnouncement *chief)
 {
   g_autofree char *text = muster_announcement_describe (chief);
   g_autofree char *step = step_text (chief->step);
-  muster_log (G_LOG_LEVEL_MESSAGE, "chief-lost", "MUSTER_MODEL", chief->model, "MUSTER_TASK",
-              text_of (chief->task), "MUSTER_CLIENT", text_of (chief->who), "MUSTER_EPOCH",
-              MUSTER_LOG_INT (chief->epoch), "MUSTER_STEP", step, "MESSAGE",
-              "the chief of '%s' is lost: its lease wasn't renewed: %s", chief->model, text);
+  muster_log_at_most (
+      MUSTER_LOG_EVENTS, G_LOG_LEVEL_MESSAGE, "chief-lost", "MUSTER_MODEL", chief->model,
+      "MUSTER_TASK", text_of (chief->task), "MUSTER_CLIENT", text_of (chief->who), "MUSTER_EPOCH",
+      MUSTER_LOG_INT (chief->epoch), "MUSTER_STEP", step, "MESSAGE",
+      "the chief of '%s' is lost: its lease wasn't renewed: %s", chief->model, text);
 }
 
 void
 muster_model_log_ready (const char *model, gint64 epoch, gboolean is_ready)
 {
-  muster_log (G_LOG_LEVEL_INFO, is_ready ? "ready" : "not-ready", "MUSTER_MODEL", model,
-              "MUSTER_EPOCH", MUSTER_LOG_INT (epoch), "MESSAGE",
-              is_ready ? "'%s' is ready" : "'%s' isn't ready any more", model);
+  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, is_ready ? "ready" : "not-ready",
+                      "MUSTER_MODEL", model, "MUSTER_EPOCH", MUSTER_LOG_INT (epoch), "MESSAGE",
+                      is_ready ? "'%s' is ready" : "'%s' isn't ready any more", model);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/core/service.h"
 
-#include "base/log.h"
+#include "base/log_bounded.h"
 #include "server/core/server_private.h"
 
 #define MILLISECONDS_AT_MOST (MUSTER_WAIT_FOREVER / MUSTER_MILLISECOND)
@@ -36,12 +36,12 @@ muster_server_audit (MusterRpcCall *call, const char *what, const char *model, c
   if (!muster_log_enabled (G_LOG_LEVEL_INFO))
     return;
   g_autofree char *who = muster_rpc_call_describe (call);
-  muster_log (G_LOG_LEVEL_INFO, "audit", "MUSTER_METHOD", what, "MUSTER_MODEL", model,
-              "MUSTER_PEER", muster_rpc_call_peer (call), "MUSTER_ROLE",
-              muster_role_name (muster_rpc_call_role (call)), "MUSTER_CLIENT", who, "MUSTER_ERROR",
-              error != NULL ? error->message : NULL, "MESSAGE", "%s%s%s by %s: %s", what,
-              model != NULL ? " of " : "", model != NULL ? model : "", who,
-              error != NULL ? error->message : "done");
+  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "audit", "MUSTER_METHOD", what,
+                      "MUSTER_MODEL", model, "MUSTER_PEER", muster_rpc_call_peer (call),
+                      "MUSTER_ROLE", muster_role_name (muster_rpc_call_role (call)),
+                      "MUSTER_CLIENT", who, "MUSTER_ERROR", error != NULL ? error->message : NULL,
+                      "MESSAGE", "%s%s%s by %s: %s", what, model != NULL ? " of " : "",
+                      model != NULL ? model : "", who, error != NULL ? error->message : "done");
 }
 
 void

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/announce_service.h"
 
-#include "base/log.h"
+#include "base/log_bounded.h"
 #include "rpc/proto/muster.pb-c.h"
 #include "server/core/alarm.h"
 #include "server/core/drain.h"
@@ -248,10 +248,11 @@ fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterSer
       g_error_new (MUSTER_ERROR, MUSTER_ERROR_FAILED_PRECONDITION,
                    "the lease on '%s' was lost: its chief is %s, of epoch %" G_GINT64_FORMAT " now",
                    loser->model, text, chief->epoch);
-  muster_log (G_LOG_LEVEL_INFO, "fenced", "MUSTER_MODEL", loser->model, "MUSTER_EPOCH",
-              MUSTER_LOG_INT (loser->epoch), "MUSTER_SESSION", loser->session_handle, "MESSAGE",
-              "the chief of epoch %" G_GINT64_FORMAT " lost '%s' to %s%s", loser->epoch,
-              loser->model, text, orphan != NULL ? "; its session was closed" : "");
+  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "fenced", "MUSTER_MODEL", loser->model,
+                      "MUSTER_EPOCH", MUSTER_LOG_INT (loser->epoch), "MUSTER_SESSION",
+                      loser->session_handle, "MESSAGE",
+                      "the chief of epoch %" G_GINT64_FORMAT " lost '%s' to %s%s", loser->epoch,
+                      loser->model, text, orphan != NULL ? "; its session was closed" : "");
   end_lease (loser, error);
   muster_readiness_tracker_stop (
       g_steal_pointer (&loser->tracker)); /* it is no longer in the table */
@@ -267,9 +268,10 @@ fence (MusterAnnounceService *self, MusterRpcCall *call, Lease *loser, MusterSer
 static void
 log_release (const Lease *lease)
 {
-  muster_log (G_LOG_LEVEL_INFO, "chief-left", "MUSTER_MODEL", lease->model, "MUSTER_EPOCH",
-              MUSTER_LOG_INT (lease->epoch), "MUSTER_SESSION", lease->session_handle, "MESSAGE",
-              "the chief of '%s' ended, or released its lease", lease->model);
+  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "chief-left", "MUSTER_MODEL",
+                      lease->model, "MUSTER_EPOCH", MUSTER_LOG_INT (lease->epoch), "MUSTER_SESSION",
+                      lease->session_handle, "MESSAGE",
+                      "the chief of '%s' ended, or released its lease", lease->model);
 }
 
 static void
@@ -293,13 +295,9 @@ on_caller_gone (GCancellable *cancellable G_GNUC_UNUSED, gpointer data)
 static void
 log_refusal (const Muster__ClaimRequest *request, const GError *error)
 {
-  static MusterLogLimit limit;
-  char left_out[MUSTER_LOG_COUNT_SIZE];
-  if (!muster_log_bounded (G_LOG_LEVEL_INFO, &limit, left_out))
-    return;
-  muster_log (G_LOG_LEVEL_INFO, "claim-refused", "MUSTER_MODEL", request->model, "MUSTER_TASK",
-              request->task, "MUSTER_CLIENT", request->who, "MUSTER_LEFT_OUT", left_out, "MESSAGE",
-              "refused a chief: %s", error->message);
+  muster_log_at_most (0, G_LOG_LEVEL_INFO, "claim-refused", "MUSTER_MODEL", request->model,
+                      "MUSTER_TASK", request->task, "MUSTER_CLIENT", request->who, "MESSAGE",
+                      "refused a chief: %s", error->message);
 }
 
 static void
@@ -310,11 +308,11 @@ log_claim (const Lease *lease, const Muster__ClaimRequest *request,
     return;
   g_autofree char *stood =
       before != NULL ? muster_announcement_describe (before) : g_strdup ("none");
-  muster_log (G_LOG_LEVEL_INFO, "claim", "MUSTER_MODEL", lease->model, "MUSTER_TASK", request->task,
-              "MUSTER_CLIENT", request->who, "MUSTER_EPOCH", MUSTER_LOG_INT (lease->epoch),
-              "MUSTER_SESSION", lease->session_handle, "MESSAGE",
-              "%s claimed '%s'; the chief before: %s",
-              *request->who != '\0' ? request->who : "a chief", lease->model, stood);
+  muster_log_at_most (MUSTER_LOG_EVENTS, G_LOG_LEVEL_INFO, "claim", "MUSTER_MODEL", lease->model,
+                      "MUSTER_TASK", request->task, "MUSTER_CLIENT", request->who, "MUSTER_EPOCH",
+                      MUSTER_LOG_INT (lease->epoch), "MUSTER_SESSION", lease->session_handle,
+                      "MESSAGE", "%s claimed '%s'; the chief before: %s",
+                      *request->who != '\0' ? request->who : "a chief", lease->model, stood);
 }
 
 static void

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/services/member_service_private.h"
 
-#include "base/log.h"
+#include "base/log_bounded.h"
 #include "server/core/drain.h"
 #include "server/core/service.h"
 #include "server/services/health_service.h"
@@ -78,13 +78,9 @@ admit (MusterMemberService *self, MusterRpcCall *call, const Muster__JoinRequest
 static void
 log_refusal (const Muster__JoinRequest *request, const GError *error)
 {
-  static MusterLogLimit limit;
-  char left_out[MUSTER_LOG_COUNT_SIZE];
-  if (!muster_log_bounded (G_LOG_LEVEL_INFO, &limit, left_out))
-    return;
-  muster_log (G_LOG_LEVEL_INFO, "join-refused", "MUSTER_MODEL", request->model, "MUSTER_TASK",
-              request->task, "MUSTER_CLIENT", request->who, "MUSTER_LEFT_OUT", left_out, "MESSAGE",
-              "refused a member: %s", error->message);
+  muster_log_at_most (0, G_LOG_LEVEL_INFO, "join-refused", "MUSTER_MODEL", request->model,
+                      "MUSTER_TASK", request->task, "MUSTER_CLIENT", request->who, "MESSAGE",
+                      "refused a member: %s", error->message);
 }
 
 static void

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ready/member_registry.h"
+#include "ready/model_log.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/heard.h"
 #include "tests/gtest_shim.h"
@@ -566,4 +567,37 @@ MUSTER_TEST (MemberRegistry, refuses_what_makes_no_sense)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     expect_refused (&f, &cases[i].request, MUSTER_ERROR_INVALID_ARGUMENT, cases[i].words);
   MUSTER_EXPECT_EQ (f.n_told, 0u);
+}
+
+/* The role `run` suffices for a chief that announces as fast as it can, under any names. */
+MUSTER_TEST (ModelLog, bounds_what_chiefs_can_write)
+{
+  static const char *const events[] = {"checkpoint", "save-failed", "training", "chief-lost",
+                                       "ready"};
+  MusterSaveStatus saves = {0};
+  const MusterAnnouncement before = {.model = (char *)"digits",
+                                     .phase = MUSTER_CHIEF_PREPARED,
+                                     .prepared = TRUE,
+                                     .durable_step = -1};
+  heard_begin (G_LOG_LEVEL_INFO);
+
+  for (gint64 i = 0; i < 2000; i++) {
+    MusterAnnouncement now = before;
+    now.phase = MUSTER_CHIEF_TRAINING;
+    now.durable_step = i;
+    now.durable = (char *)"model.ckpt";
+    now.saves = &saves;
+    saves.n_failed = 1;
+    muster_model_log_change (&before, &now);
+    muster_model_log_lost (&now);
+    muster_model_log_ready ("digits", 1, TRUE);
+  }
+
+  for (gsize i = 0; i < G_N_ELEMENTS (events); i++) {
+    MUSTER_TRACE ("%s", events[i]);
+    MUSTER_EXPECT_GE (heard_count (events[i], NULL), 100U);
+    MUSTER_EXPECT_LE (heard_count (events[i], NULL),
+                      400U); /* 100 in ten seconds, on a slow machine */
+  }
+  heard_end ();
 }
