@@ -303,8 +303,8 @@ muster_s3_credentials_get (MusterS3Credentials *self, const MusterS3Bound *bound
   const gint64 wall_us = muster_clock_wall_us (bound->clock);
   while (self->is_fetching && !is_usable (self, wall_us))
     if (!muster_wait_for (&self->changed, &self->lock, is_not_fetching, self, bound->deadline_us,
-                          bound->cancellable)) {
-      if (g_cancellable_set_error_if_cancelled (bound->cancellable, error))
+                          muster_s3_cancellable (bound))) {
+      if (g_cancellable_set_error_if_cancelled (muster_s3_cancellable (bound), error))
         return FALSE;
       return muster_fail (error, MUSTER_ERROR_DEADLINE_EXCEEDED,
                           "the deadline passed while credentials were fetched");

@@ -55,7 +55,7 @@ ask (const char *what, const MusterHttpRequest *request, const MusterS3Bound *bo
     if (!muster_http_perform (request, bound, &answer, error))
       return NULL;
     if (answer.outcome == MUSTER_HTTP_CANCELLED) {
-      g_cancellable_set_error_if_cancelled (bound->cancellable, error);
+      g_cancellable_set_error_if_cancelled (muster_s3_cancellable (bound), error);
       return NULL;
     }
     if (answer.outcome == MUSTER_HTTP_ANSWERED && answer.status == 200)
@@ -68,7 +68,7 @@ ask (const char *what, const MusterHttpRequest *request, const MusterS3Bound *bo
     const gint64 pause_us = (gint64)(muster_clock_random (bound->clock) * PAUSE_US * (1u << i));
     const gint64 wake_us = muster_clock_now_us (bound->clock) + pause_us;
     if (!muster_clock_wait_until (bound->clock, MIN (wake_us, bound->deadline_us),
-                                  bound->cancellable, error))
+                                  muster_s3_cancellable (bound), error))
       return NULL;
   }
 }

@@ -299,7 +299,7 @@ run (Transfer *self, const MusterS3Bound *bound)
   const gint64 end_us = ends_at (bound);
   for (;;) {
     int n_running, outcome;
-    if (g_cancellable_is_cancelled (bound->cancellable))
+    if (g_cancellable_is_cancelled (muster_s3_cancellable (bound)))
       return MUSTER_HTTP_CANCELLED;
     if (curl->multi_perform (self->line->multi, &n_running) != CURLM_OK)
       return MUSTER_HTTP_LOST;
@@ -330,13 +330,14 @@ static MusterHttpOutcome
 run_cancellable (Transfer *self, const MusterS3Bound *bound)
 {
   const Wakeup wakeup = {self->curl, self->line->multi};
-  const gulong id = bound->cancellable != NULL
-                        ? g_cancellable_connect (bound->cancellable, G_CALLBACK (on_cancelled),
-                                                 (gpointer)&wakeup, NULL)
-                        : 0;
+  GCancellable *cancellable = muster_s3_cancellable (bound);
+  const gulong id =
+      cancellable != NULL
+          ? g_cancellable_connect (cancellable, G_CALLBACK (on_cancelled), (gpointer)&wakeup, NULL)
+          : 0;
   muster_about_to_block ();
   const MusterHttpOutcome outcome = run (self, bound);
-  g_cancellable_disconnect (bound->cancellable, id);
+  g_cancellable_disconnect (cancellable, id);
   return outcome;
 }
 

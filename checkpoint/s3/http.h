@@ -17,6 +17,14 @@ typedef struct {
   GCancellable *cancellable; /* (nullable) */
 } MusterS3Bound;
 
+/* What cancels a wait: the bound's, or GLib's current one of the thread, for functions that take
+ * none. */
+static inline GCancellable *
+muster_s3_cancellable (const MusterS3Bound *bound)
+{
+  return bound->cancellable != NULL ? bound->cancellable : g_cancellable_get_current ();
+}
+
 typedef struct {
   const char *method;
   const char *url;

@@ -246,7 +246,7 @@ wait_to_retry (Operation *self, MusterS3Class class, const MusterHttpAnswer *ans
   if (wake_us >= gives_up_at (self))
     return fail_late (self, what, error);
   count_retry (class);
-  return muster_clock_wait_until (clock, wake_us, self->bound->cancellable, error);
+  return muster_clock_wait_until (clock, wake_us, muster_s3_cancellable (self->bound), error);
 }
 
 /* Nothing is wrong with the store where an object isn't there, or isn't as a condition says. */
@@ -270,7 +270,7 @@ judge (Operation *self, MusterS3Class class, const MusterS3Keys *keys,
   self->answer->code = g_strdup (muster_s3_code_of (answer, xml));
   self->is_no_failure = is_no_failure (class, self->answer);
   if (class == MUSTER_S3_CANCELLED)
-    return !g_cancellable_set_error_if_cancelled (self->bound->cancellable, error);
+    return !g_cancellable_set_error_if_cancelled (muster_s3_cancellable (self->bound), error);
   if (class == MUSTER_S3_LATE)
     return fail_late (self, what, error);
   if (class == MUSTER_S3_THROTTLED || class == MUSTER_S3_FAILED || class == MUSTER_S3_LOST ||

@@ -8,6 +8,9 @@ import threading
 from muster import _signals
 
 _TIMES = ("deadline_us", "timeout_us")
+# What reads or writes files, which may be an object store's: by its arguments, or as a method.
+_FILES = {"storage", "directory", "path", "prefix"}
+_STORES = {"Storage", "Saver", "BundleReader", "BundleWriter", "Backup", "JobCheckpoint", "WorkerTrainingState", "CheckpointState"}
 
 
 def _type_of(argument):
@@ -42,7 +45,10 @@ class Signature:
         self.has_report = "report" in self.names
         self.is_async = self.name.endswith("_async") and "callback" in self.names
         self.cancellable = self.names.index("cancellable") if "cancellable" in self.names else None
-        self.blocks = not self.is_async and (self.time is not None or (self.cancellable is not None and info.can_throw_gerror()))
+        container = info.get_container()
+        uses_files = bool(_FILES & set(self.names)) or (container is not None and container.get_name() in _STORES)
+        self.blocks = not self.is_async and not self.name.endswith("_finish") and (
+            self.time is not None or (info.can_throw_gerror() and (self.cancellable is not None or uses_files)))
 
     def is_plain(self):
         return not (self.time or self.options or self.has_report or self.is_async or self.blocks)

@@ -185,6 +185,22 @@ class Sessions(TestCase):
         opened.end()
 
 
+class Files(TestCase):
+    """Functions without a time or a cancellable."""
+
+    def test_of_a_store_that_never_answers_end_by_ctrl_c(self):
+        os.environ.update(AWS_ACCESS_KEY_ID="id", AWS_SECRET_ACCESS_KEY="secret", no_proxy="127.0.0.1")
+        options = Muster.S3Options.new()
+        options.endpoint_url, options.region = self.silent().replace("grpc", "http"), "eu-central-1"
+        options.set_clock(Muster.system_clock())
+        store = Muster.s3_storage_new(options)
+        self.assertInterrupted(store.read, "s3://bucket/run/checkpoint")
+        self.assertInterrupted(Muster.latest_checkpoint, store, "s3://bucket/run")
+        saver = Muster.SaverOptions.new()
+        saver.set_storage(store)
+        self.assertInterrupted(Muster.Saver.new(case.linreg().meta_graph(), saver).latest_checkpoint, "s3://bucket/run")
+
+
 class Signals(TestCase):
     def wait(self):
         Muster.system_clock().wait_until(FOREVER)
