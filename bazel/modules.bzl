@@ -57,7 +57,7 @@ MODULES = {
     "engine/kernels/string": ["graph", "engine/resources", "engine/run", "engine/kernels/common"],
     "engine/kernels/training": ["base", "engine/run", "engine/kernels/common"],
     "engine/session": ["base", "graph", "checkpoint/store", "checkpoint/stores", "master", "master/remote", "engine/resources", "engine/run", "engine/kernels/math", "engine/kernels/array", "engine/kernels/data_flow", "engine/kernels/io", "engine/kernels/nn", "engine/kernels/random", "engine/kernels/sparse", "engine/kernels/state", "engine/kernels/string", "engine/kernels/training"],
-    "status": ["base", "rpc/proto", "master"],
+    "status": ["base", "rpc/proto", "master", "ready"],
     "server/core": ["base", "rpc", "rpc/server", "master", "ready"],
     "server/services": ["base", "graph", "rpc/proto", "rpc/messages", "rpc/server", "master", "ready", "server/core"],
     "server/gateway": ["base", "graph", "rpc/messages", "rpc/server", "master/remote", "ready", "server/core", "server/services"],

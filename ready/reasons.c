@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "graph/device_name.h"
 #include "ready/backoff.h"
+#include "ready/member.h"
 
 #include <string.h>
 
@@ -392,9 +393,9 @@ add_job_with_too_few (GPtrArray *list, const MusterSituation *situation)
   const guint n_missing = readiness->min_tasks - readiness->n_tasks;
   const gboolean is_preparing =
       chief != NULL && chief->alive && muster_chief_phase_is_preparing (chief->phase);
-  MusterReason *it = reason_new ("job", "waiting-for-tasks", readiness->is_ready || is_preparing,
-                                 g_strdup_printf ("waiting for tasks: %u of at least %u",
-                                                  readiness->n_tasks, readiness->min_tasks));
+  MusterReason *it =
+      reason_new ("job", "waiting-for-tasks", readiness->is_ready || is_preparing,
+                  muster_waiting_for_tasks (readiness->n_tasks, readiness->min_tasks));
   it->owner = chief != NULL ? g_strdup (or_null (chief->model)) : NULL;
   if (!it->is_well)
     it->hint =

@@ -4,6 +4,7 @@
 #include "master/announcement.h"
 #include "master/goodput_message_private.h"
 #include "master/save_status_message_private.h"
+#include "ready/member.h"
 #include "status/goodput.h"
 #include "status/saves.h"
 
@@ -54,11 +55,23 @@ muster_status_state (const Muster__StatusResponse *status, const Muster__Announc
                       : (MusterStatusState){"not ready", MUSTER_STATUS_WARNING};
 }
 
+static gint64
+n_running_steps (const Muster__StatusResponse *status)
+{
+  for (gsize i = 0; i < status->n_limits; i++)
+    if (strcmp (status->limits[i]->name, "steps") == 0)
+      return status->limits[i]->used;
+  return 0;
+}
+
 char *
 muster_status_stall (const Muster__StatusResponse *status)
 {
   g_autofree char *age = muster_format_duration (status->stalled_us);
-  return status->stalled_us >= STALL_US ? g_strdup_printf ("no step has ended for %s", age) : NULL;
+  return status->stalled_us >= STALL_US
+             ? g_strdup_printf ("no step has ended for %s, %" G_GINT64_FORMAT " running", age,
+                                n_running_steps (status))
+             : NULL;
 }
 
 char *
@@ -172,9 +185,7 @@ no_chief (const Muster__StatusResponse *status, const Muster__Members *job)
 char *
 muster_status_waits (const Muster__Members *job)
 {
-  return job->waiting
-             ? g_strdup_printf ("waiting for tasks: %d of at least %d", job->n, job->min_tasks)
-             : NULL;
+  return job->waiting ? muster_waiting_for_tasks ((guint)job->n, (guint)job->min_tasks) : NULL;
 }
 
 char *

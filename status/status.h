@@ -26,8 +26,8 @@ typedef struct {
 MusterStatusState muster_status_state (const Muster__StatusResponse *status,
                                        const Muster__Announcement *model);
 
-/* "no step has ended for 45 s", while steps run or a chief trains; NULL below ten seconds (transfer
- * full) */
+/* "no step has ended for 45 s, 1 running", while steps run or a chief trains; NULL below ten
+ * seconds (transfer full) */
 char *muster_status_stall (const Muster__StatusResponse *status);
 
 /* "training for 12 s", "lost 3 s ago, while initialising", "failed 3 s ago, while training: the

@@ -258,6 +258,7 @@ run (Job *job)
   MusterLive *live =
       muster_live_new (may_wait ? "waiting for" : "preparing", job->options, job->options->json);
   muster_train_show_init (&show, job->options, live);
+  muster_live_set_tick (live, muster_train_show_tick, &show);
   muster_live_begin (live, on_signal, &show);
   g_autoptr (MusterMaster) master = muster_cli_master (job->options, &error);
   if (master != NULL && muster_preemption_watch (job->preemption, &error))

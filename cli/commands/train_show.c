@@ -14,6 +14,7 @@
 
 #define LINE_EVERY_US  (10 * MUSTER_SECOND) /* if the output isn't a terminal */
 #define JSON_EVERY_US  (MUSTER_SECOND / 10)
+#define STALL_EVERY_US (30 * MUSTER_SECOND)
 #define SAVED_EVERY_US MUSTER_SECOND /* checkpoints in between are shown only in the bar */
 
 static void say (MusterTrainShow *self, FILE *to, const char *format, ...) G_GNUC_PRINTF (3, 4);
@@ -29,6 +30,27 @@ say (MusterTrainShow *self, FILE *to, const char *format, ...)
     muster_live_say (self->live, to, text);
   else
     muster_cli_say (to, "%s\n", text);
+}
+
+/* --- steps that don't end --- */
+
+static void
+note_step (MusterTrainShow *self, gint64 at_us)
+{
+  __atomic_store_n (&self->step_us, at_us, __ATOMIC_RELAXED);
+}
+
+void
+muster_train_show_tick (gpointer user_data)
+{
+  MusterTrainShow *self = user_data;
+  const gint64 step_us = __atomic_load_n (&self->step_us, __ATOMIC_RELAXED);
+  const gint64 now_us = muster_train_now_us ();
+  if (step_us == 0 || now_us - MAX (step_us, self->stall_us) < STALL_EVERY_US)
+    return;
+  self->stall_us = now_us;
+  g_autofree char *age = muster_format_duration (now_us - step_us);
+  say (self, stderr, "no step has ended for %s", age);
 }
 
 /* --- ready --- */
@@ -70,6 +92,7 @@ on_ready (const MusterSessionReport *report, gint64 step, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   const gint64 at_us = muster_train_now_us (), took_us = at_us - self->made_us;
+  note_step (self, at_us);
   muster_cli_trace_add_report (self->trace, report, self->made_us);
   if (report->passed_over != NULL)
     say (self, stderr, "warning: %s", report->passed_over);
@@ -138,6 +161,7 @@ on_lost (const GError *why, guint n, gint64 pause_us, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   self->made_us = muster_train_now_us ();
+  note_step (self, 0);
   if (!self->options->json) {
     say_lost (self, why, pause_us);
     return;
@@ -201,6 +225,7 @@ on_progress (const MusterTrainingState *state, gpointer user_data)
 {
   MusterTrainShow *self = user_data;
   const gint64 at_us = muster_train_now_us ();
+  note_step (self, state->paused == NULL ? at_us : 0);
   muster_save_status_free (self->saves);
   self->saves = muster_save_status_copy (state->saves);
   self->state = *state;

@@ -28,13 +28,15 @@ typedef struct {
   MusterTrainingState state; /* the last one reported */
   gint64 ready_us;           /* when the model was first ready; 0: not yet */
   gint64 ready_step;
-  gint64 made_us;          /* when creating the current session began */
-  gint64 reported_us;      /* when the last step was printed */
-  gint64 said_us;          /* when the last checkpoint was printed */
-  gint64 copied_us;        /* the last copy shown */
-  char *durable;           /* (owned) (nullable) the last checkpoint's prefix */
-  gint64 saved_step;       /* its step */
-  char *paused;            /* (owned) (nullable) why steps waited, as last reported */
+  gint64 made_us;     /* when creating the current session began */
+  gint64 reported_us; /* when the last step was printed */
+  gint64 said_us;     /* when the last checkpoint was printed */
+  gint64 copied_us;   /* the last copy shown */
+  gint64 step_us;     /* atomic: when a step last ended, or the model was ready; 0: none runs */
+  gint64 stall_us;    /* used by the drawing thread: when it was last said that none ends */
+  char *durable;      /* (owned) (nullable) the last checkpoint's prefix */
+  gint64 saved_step;  /* its step */
+  char *paused;       /* (owned) (nullable) why steps waited, as last reported */
   MusterSaveStatus *saves; /* (owned) (nullable) the last one reported; that of state */
   MusterCliTrace *trace;   /* (owned) */
 } MusterTrainShow;
@@ -42,6 +44,9 @@ typedef struct {
 void muster_train_show_init (MusterTrainShow *self, const MusterCliOptions *options,
                              MusterLive *live);
 void muster_train_show_clear (MusterTrainShow *self);
+
+/* A MusterLiveTick: says that no step ends; user_data is the MusterTrainShow. */
+void muster_train_show_tick (gpointer user_data);
 
 /* For MusterTraining.listener. */
 MusterTrainingListener muster_train_show_listener (MusterTrainShow *self);

@@ -46,6 +46,8 @@ struct _MusterLive {
   gboolean is_seen_to; /* used by the thread: a callback has handled the signal */
   MusterLiveSignal on_signal; /* (nullable) */
   gpointer signal_data;
+  MusterLiveTick tick; /* (nullable) */
+  gpointer tick_data;
 
   GMutex lock;
   GPtrArray *rows;              /* (owned) guarded by lock, as are all below */
@@ -167,6 +169,8 @@ on_tick (MusterLive *self)
            now_us - self->printed_us >= REPEAT_US)
     print_line (self, now_us, TRUE);
   g_mutex_unlock (&self->lock);
+  if (self->tick != NULL && (self->shows == SHOWS_BLOCK || self->shows == SHOWS_LINES))
+    self->tick (self->tick_data);
 }
 
 static void
@@ -338,6 +342,13 @@ muster_live_progress (const char *message, const MusterReadiness *readiness G_GN
   else if (self->shows == SHOWS_JSON)
     print_json (reasons, self->summary);
   g_mutex_unlock (&self->lock);
+}
+
+void
+muster_live_set_tick (MusterLive *self, MusterLiveTick tick, gpointer user_data)
+{
+  self->tick = tick;
+  self->tick_data = user_data;
 }
 
 /* Drawn at the next tick. */

@@ -26,6 +26,11 @@ typedef gboolean (*MusterLiveSignal) (int number, gpointer user_data);
 /* Starts the thread. signal is (nullable): the first signal cancels the operation. */
 void muster_live_begin (MusterLive *self, MusterLiveSignal signal, gpointer user_data);
 
+/* Called on the drawing thread from time to time, at most once a second; not with --json. Before
+ * muster_live_begin (). */
+typedef void (*MusterLiveTick) (gpointer user_data);
+void muster_live_set_tick (MusterLive *self, MusterLiveTick tick, gpointer user_data);
+
 /* For the operation. */
 GCancellable *muster_live_cancellable (MusterLive *self);
 /* A MusterSessionProgress; user_data is the MusterLive. */

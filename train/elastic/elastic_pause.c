@@ -3,6 +3,7 @@
 #include "train/elastic/elastic_private.h"
 
 #include "base/error.h"
+#include "ready/member.h"
 
 /* A pause ends for a run without a step at least that often: a save may be due, or the session
  * lost. */
@@ -24,8 +25,7 @@ muster_elastic_has_few (const MusterElastic *self, const MusterRoster *roster)
 char *
 muster_elastic_few_text (const MusterElastic *self, const MusterRoster *roster)
 {
-  return g_strdup_printf ("waiting for tasks: %u of at least %u", roster->n_tasks,
-                          muster_elastic_n_needed (self, roster));
+  return muster_waiting_for_tasks (roster->n_tasks, muster_elastic_n_needed (self, roster));
 }
 
 char *
