@@ -357,9 +357,11 @@ train (const MusterTraining *training, MusterElastic *elastic, MusterTrained *tr
   g_auto (Parts) parts = {.training = training, .elastic = elastic};
   g_autoptr (GError) failure = NULL;
 
-  g_autoptr (MusterMonitoredSession) session = begin (&parts, trained, cancellable, error);
-  if (session == NULL) {
-    *end = (MusterRoundEnd){.is_replaced = trained->report.outcome == MUSTER_OUTCOME_FENCED};
+  g_autoptr (MusterMonitoredSession) session = begin (&parts, trained, cancellable, &failure);
+  if (session == NULL) { /* another may have become chief since this one was told that it is */
+    *end = (MusterRoundEnd){.is_replaced = trained->report.outcome == MUSTER_OUTCOME_FENCED ||
+                                           muster_saver_is_taken_over (failure)};
+    g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
   }
   const gboolean is_done = run (&parts, session, &failure);

@@ -2,6 +2,7 @@
 /* Elastic jobs in one process: each task is a thread with a connection of its own. */
 #include "train/train.h"
 
+#include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"
@@ -41,6 +42,7 @@ typedef struct {
   Pair *pair; /* (nullable) */
   GCancellable *cancellable;
   gint64 leaves_at;  /* the step at which it is cancelled; 0: never */
+  guint n_takeovers; /* how often another chief takes the directory, as soon as this one is ready */
   gint64 until_step; /* instead of epochs, if above 0 */
   gint64 timeout_us;
   GMutex lock;
@@ -152,6 +154,26 @@ note_pair (Task *task, Pair *pair, const MusterTrainingState *state)
   g_cond_broadcast (&pair->changed);
 }
 
+/* Another task becomes chief, and ends or is stopped before anybody hears of it. */
+static void
+note_ready (const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_UNUSED,
+            gpointer user_data)
+{
+  Task *task = user_data;
+  g_autoptr (GError) error = NULL;
+  if (!task->is_chief || task->n_takeovers == 0)
+    return;
+  task->n_takeovers--;
+  g_autoptr (MusterCheckpointRecord) record =
+      muster_checkpoint_record_read (muster_local_storage (), task->job->directory, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  record->epoch++;
+  g_free (record->chief);
+  record->chief = g_strdup ("another");
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_write (muster_local_storage (),
+                                                      task->job->directory, record, &error));
+}
+
 static gboolean
 note_progress (const MusterTrainingState *state, gpointer user_data)
 {
@@ -191,6 +213,7 @@ run_task (gpointer data)
   g_autoptr (MusterBatches) batches = make_batches ();
   const MusterTrainingListener listener = {.waiting = note_waiting,
                                            .waiting_data = task,
+                                           .ready = note_ready,
                                            .role = note_role,
                                            .progress = note_progress,
                                            .user_data = task};
@@ -285,6 +308,19 @@ MUSTER_TEST (Elastic, trains_each_batch_once_with_equal_tasks)
   MUSTER_EXPECT_GE (n_chiefs, 1);
   expect_exactly_once (&job);
   clear_tasks (tasks, N_TASKS);
+}
+
+MUSTER_TEST (Elastic, goes_on_where_another_has_taken_over_meanwhile)
+{
+  g_auto (Job) job = set_up ("taken");
+  Task task = {.job = &job, .n_takeovers = 2};
+
+  run_tasks (&task, 1);
+
+  MUSTER_EXPECT_NO_ERROR (task.error);
+  MUSTER_EXPECT_EQ (task.n_takeovers, 0u);
+  expect_exactly_once (&job);
+  clear_tasks (&task, 1);
 }
 
 MUSTER_TEST (Elastic, goes_on_without_each_chief_that_leaves)
