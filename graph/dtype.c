@@ -60,6 +60,31 @@ static const char *const ref_names[] = {
     "complex128_ref", "half_ref",      "resource_ref", "variant_ref", "uint32_ref",   "uint64_ref",
 };
 
+/* TensorFlow's types that muster can't hold, by number: for messages. */
+static const char *const foreign_names[] = {
+    [11] = "qint8",
+    [12] = "quint8",
+    [13] = "qint32",
+    [15] = "qint16",
+    [16] = "quint16",
+    [24] = "float8_e5m2",
+    [25] = "float8_e4m3fn",
+    [26] = "float8_e4m3fnuz",
+    [27] = "float8_e4m3b11fnuz",
+    [28] = "float8_e5m2fnuz",
+    [29] = "int4",
+    [30] = "uint4",
+    [31] = "int2",
+    [32] = "uint2",
+};
+
+static const char *
+foreign_name (int dtype)
+{
+  const gboolean is_known = dtype > 0 && dtype < (int)G_N_ELEMENTS (foreign_names);
+  return is_known && foreign_names[dtype] != NULL ? foreign_names[dtype] : "unknown";
+}
+
 const char *
 muster_dtype_name (MusterDType dtype)
 {
@@ -67,7 +92,7 @@ muster_dtype_name (MusterDType dtype)
   if (row != NULL)
     return row->name;
   row = (int)dtype > MUSTER_REF ? find_row ((int)dtype - MUSTER_REF) : NULL;
-  return row != NULL ? ref_names[row - rows] : "unknown";
+  return row != NULL ? ref_names[row - rows] : foreign_name ((int)dtype);
 }
 
 MusterDType

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/require.h"
 #include "checkpoint/format/slice.h"
+#include "checkpoint/state/checkpoint_state.h"
+#include "checkpoint/state/quarantine.h"
 #include "saver/builder/suggestion_private.h"
 #include "saver/compatibility_private.h"
 
@@ -44,6 +46,58 @@ muster_match_clear (MusterMatch *self)
   g_clear_pointer (&self->reader, muster_bundle_reader_unref);
 }
 
+/* Most names of other checkpoints in a message. */
+#define MOST_OTHERS 5
+
+/* The checkpoint of which a path is a file (transfer full) (nullable). */
+static char *
+checkpoint_of_file (MusterStorage *storage, const char *path)
+{
+  static const char *const ends[] = {".index", ".meta", ".data-"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (ends); i++) {
+    const char *end = g_strrstr (path, ends[i]);
+    g_autofree char *prefix = end != NULL ? g_strndup (path, (gsize)(end - path)) : NULL;
+    if (prefix != NULL && muster_checkpoint_exists (storage, prefix))
+      return g_steal_pointer (&prefix);
+  }
+  return NULL;
+}
+
+/* Those of its directory whose names it begins (transfer full) (nullable). */
+static char *
+names_beginning (MusterStorage *storage, const char *prefix)
+{
+  g_autofree char *directory = g_path_get_dirname (prefix);
+  g_autofree char *start = g_strconcat (prefix, "-", NULL);
+  g_auto (GStrv) all = muster_checkpoint_list (storage, directory, NULL);
+  g_autoptr (GString) names = g_string_new (NULL);
+  guint n = 0;
+
+  for (guint i = all != NULL ? g_strv_length (all) : 0; i > 0 && n < MOST_OTHERS; i--) {
+    if (!g_str_has_prefix (all[i - 1], start))
+      continue;
+    g_string_append_printf (names, "%s'%s'", n++ > 0 ? ", " : "", all[i - 1]);
+  }
+  return n > 0 ? g_string_free (g_steal_pointer (&names), FALSE) : NULL;
+}
+
+/* What was probably meant, for the end of a message (transfer full). */
+static char *
+suggest_prefix (MusterStorage *storage, const char *path)
+{
+  g_autofree char *prefix = checkpoint_of_file (storage, path);
+  if (prefix != NULL)
+    return g_strdup_printf ("; it is a file of the checkpoint '%s': use that name", prefix);
+  g_autofree char *others = names_beginning (storage, path);
+  if (others != NULL)
+    return g_strdup_printf ("; use one of %s", others);
+  g_auto (GStrv) files = muster_storage_list (storage, path, NULL);
+  return g_strdup (files != NULL && files[0] != NULL
+                       ? "; it is a directory: use --checkpoint-dir, or one of its checkpoints"
+                       : "");
+}
+
 static MusterBundleReader *
 open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 {
@@ -52,11 +106,15 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 
   if (reader != NULL)
     return reader;
-  if (muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND)
+  g_autofree char *whole = muster_error_is (failure, MUSTER_ERROR_DATA_LOSS)
+                               ? checkpoint_of_file (storage, prefix)
+                               : NULL; /* a file in another format than is read by its own name */
+  if (whole != NULL || muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND) {
+    g_autofree char *suggestion = suggest_prefix (storage, prefix);
     muster_fail (error, MUSTER_ERROR_NOT_FOUND,
-                 "The passed save_path is not a valid checkpoint: %s (%s)", prefix,
-                 failure->message);
-  else
+                 "The passed save_path is not a valid checkpoint: %s (%s)%s", prefix,
+                 failure->message, suggestion);
+  } else
     g_propagate_error (error, g_steal_pointer (&failure));
   return NULL;
 }

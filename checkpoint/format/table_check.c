@@ -249,11 +249,35 @@ read_footer (const guint8 *data, gsize blocks_end, Footer *footer, GError **erro
          fail_table (error, "its footer is invalid");
 }
 
+/* What lies in place of a table, in a clone without its large files or from a proxy. */
+static const char *
+name_other_content (const guint8 *data, gsize size)
+{
+  static const struct {
+    const char *start, *flaw;
+  } contents[] = {
+      {"version https://git-lfs", "it is a Git LFS pointer; `git lfs pull` fetches the file"},
+      {"<!DOCTYPE html", "it is an HTML page, not a table"},
+      {"<!doctype html", "it is an HTML page, not a table"},
+      {"<html", "it is an HTML page, not a table"},
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (contents); i++) {
+    const gsize n = strlen (contents[i].start);
+    if (size >= n && memcmp (data, contents[i].start, n) == 0)
+      return contents[i].flaw;
+  }
+  return NULL;
+}
+
 /* Checks all blocks before they are read: checksums, and that no length or offset points outside
  * the table. A correct checksum alone doesn't ensure that. */
 static gboolean
 check_table (const guint8 *data, gsize size, const char **flaw, GError **error)
 {
+  const char *other = name_other_content (data, size);
+  if (other != NULL)
+    return fail_table (error, other);
   if (size < FOOTER_SIZE)
     return fail_table (error, "it is too short");
   if (size > MUSTER_TABLE_MAX)

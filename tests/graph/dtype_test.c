@@ -28,12 +28,17 @@ MUSTER_TEST (dtype, has_a_name_and_is_found_by_it)
 {
   for (int dtype = 1; dtype < 124; dtype++) {
     const char *name = muster_dtype_name ((MusterDType)dtype);
-    if (!g_str_equal (name, "unknown"))
+    if (muster_dtype_from_name (name) != MUSTER_INVALID)
       MUSTER_EXPECT_EQ ((int)muster_dtype_from_name (name), dtype);
+    else
+      MUSTER_EXPECT_FALSE (muster_dtype_is_supported ((MusterDType)dtype));
   }
   MUSTER_EXPECT_STREQ (muster_dtype_name (MUSTER_INT32), "int32");
   MUSTER_EXPECT_STREQ (muster_dtype_name ((MusterDType)101), "float_ref");
   MUSTER_EXPECT_STREQ (muster_dtype_name ((MusterDType)123), "uint64_ref");
+  MUSTER_EXPECT_STREQ (muster_dtype_name ((MusterDType)11), "qint8"); /* for messages alone */
+  MUSTER_EXPECT_STREQ (muster_dtype_name ((MusterDType)24), "float8_e5m2");
+  MUSTER_EXPECT_STREQ (muster_dtype_name ((MusterDType)29), "int4");
   MUSTER_EXPECT_STREQ (muster_dtype_name (MUSTER_INVALID), "unknown");
   MUSTER_EXPECT_STREQ (muster_dtype_name ((MusterDType)G_MININT), "unknown");
   MUSTER_EXPECT_EQ ((int)muster_dtype_from_name ("floaty"), MUSTER_INVALID);

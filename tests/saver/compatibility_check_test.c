@@ -85,6 +85,61 @@ MUSTER_TEST (CompatibilityCheck, says_that_there_is_no_such_checkpoint)
       error->message, "The passed save_path is not a valid checkpoint: /nowhere/model"));
 }
 
+static void
+expect_named (const char *given, const char *expected)
+{
+  g_autoptr (MusterSaver) saver = saver_for (graph, 1);
+  g_autoptr (GError) error = NULL;
+  MUSTER_TRACE ("%s", given);
+
+  MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, given, NULL, &error));
+
+  MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_NOT_FOUND);
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, expected) != NULL);
+}
+
+MUSTER_TEST (CompatibilityCheck, names_the_checkpoint_that_was_meant)
+{
+  static const char *const ends[] = {".index", ".data-00000-of-00001", ".meta"};
+  g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "model.ckpt-40", NULL);
+  g_autofree char *start = g_build_filename (muster_test_tmpdir (), "model.ckpt", NULL);
+  g_autoptr (GError) error = NULL;
+  muster_small_model_write (prefix, graph, 1, 1, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (ends); i++) {
+    g_autofree char *given = g_strconcat (prefix, ends[i], NULL);
+    g_autofree char *meant = g_strdup_printf ("of the checkpoint '%s'", prefix);
+    expect_named (given, meant);
+  }
+  g_autofree char *one = g_strdup_printf ("use one of '%s'", prefix);
+  expect_named (start, one);
+  expect_named (muster_test_tmpdir (), "use --checkpoint-dir");
+}
+
+MUSTER_TEST (CompatibilityCheck, names_what_lies_in_the_place_of_an_index)
+{
+  static const struct {
+    const char *text, *name;
+  } cases[] = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "Git LFS"},
+      {"<!DOCTYPE html><html><body>Sign in</body></html>\n", "HTML"},
+  };
+  g_autoptr (MusterSaver) saver = saver_for (graph, 1);
+  g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "m", NULL);
+  g_autofree char *index = g_strconcat (prefix, ".index", NULL);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    MUSTER_EXPECT_TRUE (g_file_set_contents (index, cases[i].text, -1, NULL));
+    MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, NULL, &error));
+    MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_DATA_LOSS);
+    MUSTER_ASSERT_TRUE (error != NULL);
+    MUSTER_EXPECT_TRUE (strstr (error->message, cases[i].name) != NULL);
+  }
+}
+
 /* Changes one byte of each part of the data file in turn, and cuts it. */
 MUSTER_TEST (CompatibilityCheck, finds_damage_wherever_it_is)
 {
