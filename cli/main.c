@@ -26,6 +26,8 @@ static const struct {
      "wait until another task has made a model ready, and show what is missing"},
     {"train", muster_cli_train,
      "train a model from the last checkpoint to a global step, as its chief or a worker"},
+    {"inspect", muster_cli_inspect,
+     "describe a graph: what it needs, and the commands that train, prepare and evaluate it"},
     {"status", muster_cli_status, "show a master's state: models, chiefs, waiting clients, limits"},
     {"run", muster_cli_run, "run steps of a model: feed, fetch, train"},
     {"save", muster_cli_save, "save a model's variables as a checkpoint"},

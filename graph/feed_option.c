@@ -33,6 +33,43 @@ muster_feed_type (MusterGraph *graph, const MusterNode *placeholder)
   return g_strconcat (text->str, "]", NULL);
 }
 
+/* Ops that take no single value. */
+static gboolean
+takes_rows (const char *op)
+{
+  static const char *const prefixes[] = {
+      "MatMul",  "BatchMatMul", "Conv",    "Gather", "Reshape",          "Sparse",
+      "Softmax", "OneHot",      "Dynamic", "Concat", "SquaredDifference"};
+  for (gsize i = 0; i < G_N_ELEMENTS (prefixes); i++)
+    if (g_str_has_prefix (op, prefixes[i]))
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+muster_feed_takes_rows (MusterGraph *graph, const MusterNode *placeholder)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  const int n_dims = muster_graph_feed_shape (graph, placeholder, dims, MUSTER_MAX_DIMS);
+  if (n_dims >= 0)
+    return n_dims > 0;
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
+    const MusterNode *node = muster_graph_node (graph, i);
+    for (gsize k = 0; k < node->n_input && takes_rows (node->kind->op); k++)
+      if (!muster_node_input_is_control (node, k) &&
+          muster_graph_node (graph, muster_node_input (node, k, NULL)) == placeholder)
+        return TRUE;
+  }
+  return FALSE;
+}
+
+const char *
+muster_feed_example (const MusterNode *placeholder)
+{
+  const MusterDType dtype = muster_node_dtype (placeholder, "dtype", MUSTER_INVALID);
+  return dtype == MUSTER_BOOL ? "true" : dtype == MUSTER_STRING ? "text" : "1";
+}
+
 /* A value of no shape is mostly a single one: a rate, a flag. */
 static const char *
 value_of (MusterGraph *graph, const MusterNode *placeholder)

@@ -16,6 +16,12 @@ char *muster_feed_type (MusterGraph *graph, const MusterNode *placeholder);
  */
 char *muster_feed_option (MusterGraph *graph, const MusterNode *placeholder);
 
+/* TRUE if it is fed with rows: of a placeholder of unknown shape its users tell. */
+gboolean muster_feed_takes_rows (MusterGraph *graph, const MusterNode *placeholder);
+
+/* A single value that it takes: "1", "true", "text". */
+const char *muster_feed_example (const MusterNode *placeholder);
+
 /* TRUE for a placeholder that fails unless it is fed. */
 gboolean muster_feed_is_needed (const MusterNode *node);
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "graph/feed_option.h"
+#include "graph/graph_needs.h"
 #include "graph/graph_nodes.h"
 #include "train/hooks/hooks_private.h"
 
@@ -52,29 +53,6 @@ find (MusterGraph *graph, const char *name)
   return muster_graph_find (graph, op, strlen (op));
 }
 
-/* Marks from and what it depends on, up to nodes that are marked already. */
-static void
-mark_needed (MusterGraph *graph, gsize from, guint8 *marked)
-{
-  g_autoptr (GArray) open = g_array_new (FALSE, FALSE, sizeof (gsize));
-
-  if (marked[from])
-    return;
-  marked[from] = TRUE;
-  g_array_append_val (open, from);
-  while (open->len > 0) {
-    const MusterNode *node = muster_graph_node (graph, g_array_index (open, gsize, open->len - 1));
-    g_array_set_size (open, open->len - 1);
-    for (gsize i = 0; i < node->n_input; i++) {
-      const gsize input = muster_node_input (node, i, NULL);
-      if (marked[input])
-        continue;
-      marked[input] = TRUE;
-      g_array_append_val (open, input);
-    }
-  }
-}
-
 gboolean
 muster_train_check_feeds (const MusterTraining *training, GError **error)
 {
@@ -89,11 +67,12 @@ muster_train_check_feeds (const MusterTraining *training, GError **error)
     fed[find (graph, training->feeds[i])] = TRUE;
   memcpy (needed, fed, muster_graph_n_nodes (graph));
   for (gsize i = 0; i < G_N_ELEMENTS (roots); i++)
-    if (find (graph, roots[i]) >= 0)
-      mark_needed (graph, (gsize)find (graph, roots[i]), needed);
+    muster_graph_mark_needs (graph, roots[i], needed);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
     needed[i] = needed[i] && !fed[i];
   g_autofree char *options = muster_feed_options (graph, needed);
   return options == NULL || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                                         "training needs values for placeholders; add %s", options);
+                                         "training needs values for placeholders; add %s "
+                                         "(`muster inspect` describes the graph)",
+                                         options);
 }

@@ -9,6 +9,7 @@ G_BEGIN_DECLS
 int muster_cli_serve (int argc, char **argv);
 int muster_cli_prepare (int argc, char **argv);
 int muster_cli_wait (int argc, char **argv);
+int muster_cli_inspect (int argc, char **argv);
 int muster_cli_train (int argc, char **argv);
 int muster_cli_status (int argc, char **argv);
 int muster_cli_run (int argc, char **argv);

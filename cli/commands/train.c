@@ -9,6 +9,7 @@
 #include "cli/commands/train_show.h"
 #include "cli/common/cli.h"
 #include "cli/common/example.h"
+#include "engine/session/local_master.h"
 #include "master/remote/target.h"
 
 #include <signal.h>
@@ -114,6 +115,30 @@ load (Job *self, GError **error)
   self->batches = muster_batches_new (self->data.arrays, self->data.n_feeds, self->data.batch_size,
                                       seed_of (self), error);
   return self->batches != NULL;
+}
+
+/* What a training runs, of the engine in this process: a missing operation is reported before
+ * anything is initialised or saved. */
+static gboolean
+check_ops (const Job *self, GError **error)
+{
+  MusterScaffold *scaffold = self->scaffold;
+  const char *const all[] = {muster_scaffold_init_op (scaffold),
+                             muster_scaffold_local_init_op (scaffold),
+                             muster_scaffold_ready_op (scaffold),
+                             muster_scaffold_ready_for_local_init_op (scaffold),
+                             muster_scaffold_summary_op (scaffold),
+                             muster_scaffold_train_op (scaffold),
+                             self->loss};
+  const char *names[G_N_ELEMENTS (all) + 1];
+  gsize n = 0;
+  if (strcmp (self->options->target, "local") != 0)
+    return TRUE;
+  for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
+    if (all[i] != NULL)
+      names[n++] = all[i];
+  names[n] = NULL;
+  return muster_local_master_check_ops (muster_scaffold_graph (scaffold), names, error);
 }
 
 static void
@@ -280,7 +305,7 @@ train_task (const MusterTrainOptions *command, const MusterTrainRole *role)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Job) job = {.command = command, .options = &command->common, .role = role};
-  if (!load (&job, &error))
+  if (!load (&job, &error) || !check_ops (&job, &error))
     return muster_cli_fail (error);
   job.preemption = muster_preemption_new (command->grace_us, NULL);
   return run (&job);

@@ -98,8 +98,8 @@ refuse_unknown_op (Maker *m, const char *op, GError **error)
   return muster_fail (
       error, MUSTER_ERROR_NOT_FOUND,
       "Op type not registered '%s' in binary running on muster's own engine. It is used by %s. "
-      "TensorFlow's own runtime has all ops: restart the server with `muster serve "
-      "--master=tensorflow`, or name a TensorFlow server with --master=grpc://HOST:PORT",
+      "TensorFlow's own runtime has all ops: use --master=tensorflow, also with `muster serve`, or "
+      "name a TensorFlow server with --master=grpc://HOST:PORT",
       op, users->str);
 }
 

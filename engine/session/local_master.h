@@ -92,6 +92,20 @@ void muster_local_master_options_set_storage (MusterLocalMasterOptions *self,
 MusterMaster *muster_local_master_new_with_options (const MusterLocalMasterOptions *options);
 
 /**
+ * muster_local_master_check_ops:
+ * @graph: a graph
+ * @names: (array zero-terminated=1): the ops and tensors to run; those that the graph lacks are
+ *   ignored
+ *
+ * Looks whether the engine has all operations that these need, before anything is run.
+ * UNIMPLEMENTED lists the missing ones with the number of their nodes.
+ *
+ * Returns: %TRUE if it has
+ */
+gboolean muster_local_master_check_ops (MusterGraph *graph, const char *const *names,
+                                        GError **error);
+
+/**
  * muster_local_master_offer:
  *
  * Offers "local" to Muster.Master.new_for_target: all such targets are the same master.

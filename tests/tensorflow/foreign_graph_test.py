@@ -2,8 +2,11 @@
 """Graphs as their authors exported them, in every form that TensorFlow writes: each is loaded, fed and trained by the
 command as it stands, beside TensorFlow."""
 import os
-import unittest
+import shlex
+import shutil
+import subprocess
 
+import numpy as np
 import tensorflow as tf
 
 import peer
@@ -126,6 +129,96 @@ class Feeds(peer.TestCase):
         self.assertIn("need --feed", peer.muster("train", *model, "--steps=1", "--batch-size=2", code=3))
         peer.muster("train", *model, "--steps=3", "--checkpoint-dir=" + self.place)
         self.assertEqual(1.5, v1.train.load_checkpoint(self.place).get_tensor("w"))
+
+
+class Inspect(peer.TestCase):
+    """What `muster inspect` says of graphs that others exported, and that its commands work as printed."""
+
+    def setUp(self):
+        self.graph = self.enterContext(tf.Graph().as_default())
+        self.place = self.folder()
+
+    def path(self, name):
+        return os.path.join(self.place, name)
+
+    def commands(self, meta):
+        return {fact["name"]: shlex.split(fact["text"])[1:] for fact in peer.muster_json("inspect", meta)["command"]}
+
+    def follow(self, words, code=0):
+        """A printed command, in the folder that has the data."""
+        done = subprocess.run([peer.MUSTER, *words], cwd=self.place, text=True, capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=peer.COMMAND_SECONDS)
+        self.assertEqual(code, done.returncode, done.stderr)
+        return done.stdout
+
+    def model(self, keep_shape):
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        y = v1.placeholder(tf.float32, [None, 1], name="in/y")
+        keep = v1.placeholder(tf.float32, keep_shape, name="keep_prob")
+        v1.placeholder(tf.float32, [3], name="unused")
+        w = v1.get_variable("w", [2, 1], initializer=v1.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w) * keep - y), name="loss")
+        step = v1.train.get_or_create_global_step()
+        v1.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step, name="train")
+        v1.get_variable("average", [], initializer=v1.zeros_initializer(), use_resource=False).assign_add(1.0, name="ema")
+        tf.lookup.StaticVocabularyTable(tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([1], tf.int64)), 1)
+        v1.train.export_meta_graph(self.path("a model.meta"), saver_def=v1.train.Saver().as_saver_def())
+        np.save(self.path("x.npy"), np.ones((64, 2), np.float32))
+        np.save(self.path("y.npy"), np.ones((64, 1), np.float32))
+        return self.path("a model.meta")
+
+    def test_its_commands_work_as_printed(self):
+        for shape in [], None:
+            with tf.Graph().as_default():
+                meta = self.model(shape)
+                commands = self.commands(meta)
+                self.follow(commands["train"])
+                self.assertEqual(2, v1.train.load_checkpoint(self.path("run")).get_tensor("global_step"))
+                with peer.muster_server() as target:
+                    there = [word.replace("grpc://localhost:2222", target) for word in commands["prepare"]]
+                    self.assertEqual(["serve", "--listen=localhost:2222"], commands["serve"])
+                    self.follow(there)
+                    said = self.follow([word.replace("grpc://localhost:2222", target) for word in commands["evaluate"]])
+                    self.assertIn("loss:0 float[] = ", said)
+                shutil.rmtree(self.path("run"))
+
+    def test_what_it_says(self):
+        meta = self.model([])
+        facts = {topic: {fact["name"]: fact["text"] for fact in given} for topic, given in
+                 peer.muster_json("inspect", meta).items()}
+        self.assertEqual({"x:0": "float[?,2], needed to train", "in/y:0": "float[?,1], needed to train",
+                          "keep_prob:0": "float, needed to train", "unused:0": "float[3], not needed to train"},
+                         facts["placeholder"])
+        self.assertEqual(["train"], list(facts["train op"]))
+        self.assertIn("ema", facts["other writer"])
+        self.assertEqual(["local"], list(facts["master"]))
+        self.assertIn("V2 format", "".join(facts["saver"].values()))
+        self.assertIn("table", facts)
+        text = peer.muster("inspect", meta)
+        self.assertIn("\nTo train it:\n  muster train '--meta-graph=", text)
+        self.assertIn("inspect needs one FILE", peer.muster("inspect", code=3))
+        self.assertIn("Git LFS", self.refused("version https://git-lfs.github.com/spec/v1\n"))
+
+    def refused(self, contents):
+        with open(self.path("other"), "w") as file:
+            file.write(contents)
+        return peer.muster("inspect", self.path("other"), code=3)
+
+    def test_operations_that_the_engine_lacks_are_said_first(self):
+        x = v1.get_variable("x", initializer=1.0)
+        looped = v1.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, v * 2.0), [0, x], name="loop")[1]
+        step = v1.train.get_or_create_global_step()
+        plain = tf.group(x.assign_add(1.0), step.assign_add(1), name="plain")
+        v1.add_to_collection("train_op", tf.group(x.assign_add(looped), step.assign_add(1), name="train"))
+        v1.train.Saver()
+        v1.train.export_meta_graph(self.path("loop.meta"))
+        model = ["--meta-graph=" + self.path("loop.meta"), "--master=local"]
+        said = peer.muster("train", *model, "--steps=1", "--checkpoint-dir=" + self.path("run"), code=3)
+        self.assertRegex(said, r"needs \d+ operations that muster's own engine hasn't \(.*Enter in \d+ nodes.*\); add --master=tensorflow")
+        self.assertFalse(os.path.exists(self.path("run")))
+        self.assertIn("Enter", peer.muster("run", *model, "--fetch=loop/Exit_1:0", code=3))
+        self.assertEqual("tensorflow", peer.muster_json("inspect", self.path("loop.meta"))["master"][0]["name"])
+        peer.muster("run", *model, "--target=" + plain.name)  # which needs none of them
 
 
 if __name__ == "__main__":

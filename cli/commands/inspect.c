@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/commands.h"
+
+#include "cli/common/cli.h"
+#include "cli/output/json.h"
+#include "cli/output/table.h"
+#include "engine/session/local_master.h"
+#include "train/inspect.h"
+
+#include <string.h>
+
+static const char summary[] =
+    "Describes a graph that somebody else has exported: a file of TensorFlow's export_meta_graph,\n"
+    "or a SavedModel, as DIR or DIR:TAGS. Nothing is run.\n\n"
+    "The commands at the end work as printed once the data has the names in them: for the\n"
+    "placeholder x:0 the NumPy file x.npy.";
+
+/* The master that has all operations of a training, and what the engine lacks for it (nullable). */
+static const char *
+choose_master (MusterScaffold *scaffold, char **lacks)
+{
+  const char *const all[] = {muster_scaffold_init_op (scaffold),
+                             muster_scaffold_local_init_op (scaffold),
+                             muster_scaffold_train_op (scaffold)};
+  const char *names[G_N_ELEMENTS (all) + 1] = {NULL};
+  g_autoptr (GError) why = NULL;
+  gsize n = 0;
+  for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
+    if (all[i] != NULL)
+      names[n++] = all[i];
+  if (muster_local_master_check_ops (muster_scaffold_graph (scaffold), names, &why))
+    return "local";
+  *lacks = g_strdup (why->message);
+  return "tensorflow";
+}
+
+static void
+print_json (const GPtrArray *facts)
+{
+  g_autoptr (JsonBuilder) builder = muster_json_new_line ();
+  const char *topic = "";
+  for (guint i = 0; i < facts->len; i++) {
+    const MusterGraphFact *fact = facts->pdata[i];
+    if (strcmp (fact->topic, topic) != 0) {
+      if (*topic != '\0')
+        json_builder_end_array (builder);
+      topic = fact->topic;
+      json_builder_set_member_name (builder, topic);
+      json_builder_begin_array (builder);
+    }
+    json_builder_begin_object (builder);
+    json_builder_set_member_name (builder, "name");
+    json_builder_add_string_value (builder, fact->name);
+    json_builder_set_member_name (builder, "text");
+    json_builder_add_string_value (builder, fact->text);
+    json_builder_end_object (builder);
+  }
+  if (*topic != '\0')
+    json_builder_end_array (builder);
+  muster_json_print_line (builder);
+}
+
+static const char *
+title_of (const char *command)
+{
+  static const char *const titles[][2] = {{"train", "To train it:"},
+                                          {"serve", "To serve it, in a terminal of its own:"},
+                                          {"prepare", "To prepare it there:"},
+                                          {"evaluate", "To evaluate it there:"}};
+  for (gsize i = 0; i < G_N_ELEMENTS (titles); i++)
+    if (strcmp (titles[i][0], command) == 0)
+      return titles[i][1];
+  return "";
+}
+
+/* Commands aren't wrapped: they are to be pasted. */
+static void
+print_command (const MusterGraphFact *fact)
+{
+  const char *title = title_of (fact->name);
+  if (*title != '\0')
+    muster_cli_put (stdout, "\n%s\n", title);
+  muster_cli_say (stdout, "  %s\n", fact->text);
+}
+
+static void
+print_text (const GPtrArray *facts)
+{
+  g_autoptr (MusterTable) table = muster_table_new (3);
+  const char *topic = "";
+  for (guint i = 0; i < facts->len; i++) {
+    const MusterGraphFact *fact = facts->pdata[i];
+    if (strcmp (fact->topic, "command") == 0)
+      continue;
+    const gboolean is_next = strcmp (topic, fact->topic) == 0;
+    const gboolean is_named = *fact->name != '\0';
+    topic = fact->topic;
+    muster_table_add (table, is_next ? "" : topic, is_named ? fact->name : fact->text,
+                      is_named ? fact->text : "", NULL);
+  }
+  muster_table_print (table, stdout);
+  for (guint i = 0; i < facts->len; i++)
+    if (strcmp (((MusterGraphFact *)facts->pdata[i])->topic, "command") == 0)
+      print_command (facts->pdata[i]);
+}
+
+static GPtrArray *
+inspect (const char *path, GError **error)
+{
+  g_autofree char *lacks = NULL;
+  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (path, error);
+  if (scaffold == NULL)
+    return NULL;
+  const char *target = choose_master (scaffold, &lacks);
+  GPtrArray *facts = muster_graph_inspect (path, target, error);
+  if (facts != NULL)
+    g_ptr_array_insert (
+        facts, 1,
+        muster_graph_fact_new (
+            "master", target,
+            lacks != NULL ? lacks : "muster's own engine has all operations of its training"));
+  return facts;
+}
+
+int
+muster_cli_inspect (int argc, char **argv)
+{
+  g_auto (MusterCliOptions) options = {0};
+  g_auto (GStrv) words = NULL;
+  g_autoptr (GError) error = NULL;
+  if (!muster_cli_parse (argc, argv, "FILE", summary, NULL, MUSTER_CLI_JSON, &options, &words,
+                         &error))
+    return muster_cli_fail (error);
+  if (words == NULL || g_strv_length (words) != 1) {
+    muster_cli_say (stderr, "muster: inspect needs one FILE; see `muster help inspect`\n");
+    return MUSTER_EXIT_BAD_INPUT;
+  }
+  g_autoptr (GPtrArray) facts = inspect (words[0], &error);
+  if (facts == NULL)
+    return muster_cli_fail (error);
+  if (options.json)
+    print_json (facts);
+  else
+    print_text (facts);
+  return MUSTER_EXIT_DONE;
+}

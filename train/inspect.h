@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/meta_graph/meta_graph.h"
+
+G_BEGIN_DECLS
+
+/**
+ * MusterGraphFact:
+ * @topic: "graph", "placeholder", "train op", "global step", "loss", "metric", "variables",
+ *   "other writer", "saver", "table", "queue", "input", or "command"
+ * @name: the tensor or op; of "command" what it does: "train", "serve", "prepare", "evaluate"; ""
+ *   where the topic has none
+ * @text: what is known of it: "float[?,64]"; of "command" the command itself
+ *
+ * One thing that is known of a graph.
+ */
+typedef struct {
+  char *topic;
+  char *name;
+  char *text;
+} MusterGraphFact;
+
+#define MUSTER_TYPE_GRAPH_FACT (muster_graph_fact_get_type ())
+GType muster_graph_fact_get_type (void);
+
+/**
+ * muster_graph_fact_new:
+ * @topic: its topic
+ * @name: (nullable): of what
+ * @text: (nullable): what is known
+ *
+ * Creates a fact.
+ *
+ * Returns: (transfer full): a fact
+ */
+MusterGraphFact *muster_graph_fact_new (const char *topic, const char *name, const char *text);
+
+/**
+ * muster_graph_fact_copy:
+ * @self: a fact
+ *
+ * Copies it with all that it points to.
+ *
+ * Returns: (transfer full): a copy
+ */
+MusterGraphFact *muster_graph_fact_copy (const MusterGraphFact *self);
+
+/**
+ * muster_graph_fact_free:
+ * @self: (nullable): a fact
+ *
+ * Frees it.
+ */
+void muster_graph_fact_free (MusterGraphFact *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraphFact, muster_graph_fact_free)
+
+/**
+ * muster_graph_inspect:
+ * @path: what muster_meta_graph_load () reads
+ * @target: the master that the commands name: "local", "tensorflow"
+ *
+ * Describes a graph for somebody who hasn't made it: what is to be fed, what trains, what is
+ * reported and saved, and the commands that train it, prepare it on a server and evaluate it there.
+ * Nothing is run. Facts of a topic follow one another.
+ *
+ * Returns: (transfer container) (element-type MusterGraphFact): the facts
+ */
+GPtrArray *muster_graph_inspect (const char *path, const char *target, GError **error);
+
+G_END_DECLS

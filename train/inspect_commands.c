@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The commands for a graph, which work as they are printed once the data has the names in them. */
+#include "graph/feed_option.h"
+#include "graph/graph_needs.h"
+#include "graph/graph_nodes.h"
+#include "train/inspect_private.h"
+
+#include <string.h>
+
+/* What a metric is mostly called; TensorFlow has no collection of them. */
+#define ACCURACY "accuracy"
+
+#define SERVER "grpc://localhost:2222"
+
+static void
+append_word (GString *command, const char *word)
+{
+  static const char plain[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_=:@/.,%+";
+  g_autofree char *quoted = g_shell_quote (word);
+  g_string_append_printf (command, " %s", word[strspn (word, plain)] == '\0' ? word : quoted);
+}
+
+static void G_GNUC_PRINTF (2, 3) append (GString *command, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *word = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  append_word (command, word);
+}
+
+static gboolean
+has_rows (const MusterInspect *self, const MusterNode *placeholder)
+{
+  return muster_feed_takes_rows (self->graph, placeholder);
+}
+
+/* A tensor's own file: "x.npy" of "model/x:0". */
+static void
+append_feed (const MusterInspect *self, GString *command, const MusterNode *placeholder)
+{
+  const char *slash = strrchr (placeholder->name, '/');
+  const char *name = slash != NULL ? slash + 1 : placeholder->name;
+  if (has_rows (self, placeholder))
+    append (command, "--feed=%s:0=@%s.npy", placeholder->name, name);
+  else
+    append (command, "--feed=%s:0=%s", placeholder->name, muster_feed_example (placeholder));
+}
+
+/* Feeds what the marked nodes need. TRUE if some of it has rows. */
+static gboolean
+append_feeds (const MusterInspect *self, GString *command, const guint8 *marked)
+{
+  gboolean has_any = FALSE;
+  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
+    const MusterNode *node = muster_graph_node (self->graph, i);
+    if (!marked[i] || !muster_feed_is_needed (node))
+      continue;
+    has_any = has_any || has_rows (self, node);
+    append_feed (self, command, node);
+  }
+  return has_any;
+}
+
+/* The first loss that the graph has, as a tensor; NULL: none. */
+static char *
+find_loss (const MusterInspect *self)
+{
+  const char *named = muster_meta_graph_op (self->meta_graph, "losses");
+  g_autofree char *op = NULL;
+  if (named == NULL)
+    return muster_graph_has_node (self->graph, "loss") ? g_strdup ("loss:0") : NULL;
+  const int output = muster_graph_split_input (named, &op);
+  return output >= 0 && muster_graph_has_node (self->graph, op)
+             ? g_strdup_printf ("%s:%d", op, output)
+             : NULL;
+}
+
+static void
+add_train (MusterInspect *self, const char *loss)
+{
+  g_autoptr (GString) command = g_string_new ("muster train");
+  g_autofree guint8 *needed = g_memdup2 (self->trains_by, muster_graph_n_nodes (self->graph) + 1);
+  muster_graph_mark_needs (self->graph, loss, needed);
+  append (command, "--meta-graph=%s", self->path);
+  append (command, "--master=%s", self->target);
+  const gboolean has_rows = append_feeds (self, command, needed);
+  if (loss != NULL)
+    append (command, "--loss=%s", loss);
+  append (command, has_rows ? "--epochs=1" : "--steps=1000");
+  append (command, "--checkpoint-dir=run");
+  muster_inspect_add (self, "command", "train", command->str);
+}
+
+static void
+add_on_server (MusterInspect *self, const char *loss)
+{
+  g_autoptr (GString) serve = g_string_new ("muster serve --listen=localhost:2222");
+  g_autoptr (GString) prepare = g_string_new ("muster prepare");
+  g_autoptr (GString) evaluate = g_string_new ("muster run");
+  g_autofree guint8 *needed = g_new0 (guint8, muster_graph_n_nodes (self->graph) + 1);
+  if (strcmp (self->target, "local") != 0)
+    append (serve, "--master=%s", self->target);
+  muster_inspect_add (self, "command", "serve", serve->str);
+  append (prepare, "--meta-graph=%s", self->path);
+  append (prepare, "--master=" SERVER);
+  append (prepare, "--checkpoint-dir=run");
+  muster_inspect_add (self, "command", "prepare", prepare->str);
+  if (loss == NULL)
+    return;
+  muster_graph_mark_needs (self->graph, loss, needed);
+  muster_graph_mark_needs (self->graph, ACCURACY, needed);
+  append (evaluate, "--meta-graph=%s", self->path);
+  append (evaluate, "--master=" SERVER);
+  (void)append_feeds (self, evaluate, needed);
+  append (evaluate, "--fetch=%s", loss);
+  if (muster_graph_has_node (self->graph, ACCURACY))
+    append (evaluate, "--fetch=" ACCURACY ":0");
+  muster_inspect_add (self, "command", "evaluate", evaluate->str);
+}
+
+void
+muster_inspect_add_commands (MusterInspect *self)
+{
+  g_autofree char *loss = find_loss (self);
+  if (muster_scaffold_train_op (self->scaffold) != NULL)
+    add_train (self, loss);
+  add_on_server (self, loss);
+}

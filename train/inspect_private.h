@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/inspect.h"
+#include "train/monitored/scaffold.h"
+
+G_BEGIN_DECLS
+
+/* One inspection. */
+typedef struct {
+  const char *path;            /* (not owned) */
+  const char *target;          /* (not owned) */
+  MusterScaffold *scaffold;    /* (owned) */
+  MusterMetaGraph *meta_graph; /* (not owned) */
+  MusterGraph *graph;          /* (not owned) */
+  GPtrArray *facts;            /* (owned) (element-type MusterGraphFact) */
+  guint8 *trains_by;           /* (owned) marks the nodes that the train op needs */
+} MusterInspect;
+
+void muster_inspect_add (MusterInspect *self, const char *topic, const char *name,
+                         const char *text);
+
+void muster_inspect_add_commands (MusterInspect *self);
+
+G_END_DECLS
