@@ -209,7 +209,7 @@ def shown(value):
 def words(error):
     """An error's own text, without Python's frames."""
     lines = [l for l in error.message.split("\n\nOriginal stack")[0].splitlines() if l.strip() and not l.startswith(("\t", "    "))]
-    lines = [l for l in lines if not l.startswith(("Graph execution", "Detected at", "Node:", "  File"))]
+    lines = [l for l in lines if not l.startswith(("Graph execution", "Detected at", "Node:", "  File", "From /job"))]
     return lines[0][:200] if lines else ""
 
 

@@ -63,6 +63,7 @@ def divisions():
         for dtype in [I32, I64]:
             op(name, dict(x=np.zeros([0], dtype), y=np.array(0, dtype)))
             op(name, dict(x=np.zeros([0, 3], dtype), y=np.array([1, 0, 2], dtype)))
+    op("Pow", dict(x=np.zeros([0, 3], I32), y=np.array([1, -1, 0], I32)))
     op("ReluGrad", dict(gradients=np.array([1, 2, 3], I32), features=np.array([-1, 0, 2], I32)))
     op("Relu6Grad", dict(gradients=np.array([1, 2, 3], np.int8), features=np.array([-1, 7, 2], np.int8)))
 
@@ -185,6 +186,11 @@ def wrong_ranks():
     op("TopKV2", dict(input=x, k=np.array([2], I32)), words=True)
     op("RegexReplace", dict(input=np.array(["a"]), pattern=np.array(["a"]), rewrite=np.array("b")), words=True)
     op("StridedSlice", dict(input=numbers(F32, 3), begin=one, end=np.int32(3), strides=one), words=True)
+    op("BroadcastTo", dict(input=one, shape=np.int32(2)), words=True)
+    op("SplitV", dict(value=x, size_splits=np.array([[1, 1]], I32), axis=np.int32(0)), words=True, num_split=2)
+    op("ReverseV2", dict(tensor=x, axis=np.int32(0)), words=True)
+    op("SparseToDense", dict(sparse_indices=one, output_shape=np.array([3], I32), sparse_values=np.float32(1),
+                             default_value=f32(0)), words=True)
     op("Range", dict(start=np.array([0], I32), limit=np.array([3], I32), delta=np.array([1], I32)))
     op("ConcatV2", dict(values=[x, x], axis=np.array([0], I32)))
     op("SplitV", dict(value=x, size_splits=np.array([1, 1], I32), axis=np.array([0], I32)), num_split=2)

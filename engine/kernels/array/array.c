@@ -357,7 +357,9 @@ compute_broadcast_to (MusterKernel *k, GError **error)
   g_auto (MusterResult) result = {0};
   gint64 dims[MUSTER_MAX_DIMS], own_steps[MUSTER_MAX_DIMS];
   gint64 steps[MUSTER_MAX_DIMS], to_steps[MUSTER_MAX_DIMS];
-  int n = muster_kernel_input_ints (k, 1, dims, MUSTER_MAX_DIMS, error);
+  int n = !muster_check_vector (k, 1, "shape", error)
+              ? -1
+              : muster_kernel_input_ints (k, 1, dims, MUSTER_MAX_DIMS, error);
   int front = n - muster_tensor_n_dims (x);
 
   if (n < 0)

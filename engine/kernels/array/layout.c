@@ -303,7 +303,9 @@ compute_split_v (MusterKernel *k, GError **error)
   MusterTensor *x = muster_kernel_input (k, 0);
   int n = muster_kernel_n_outputs (k), axis = 0;
   g_autofree gint64 *sizes = muster_kernel_alloc (k, n, sizeof *sizes, error);
-  int given = sizes == NULL ? -1 : muster_kernel_input_ints (k, 1, sizes, n, error);
+  int given = sizes == NULL || !muster_check_vector (k, 1, "size_splits", error)
+                  ? -1
+                  : muster_kernel_input_ints (k, 1, sizes, n, error);
 
   if (given < 0 || !muster_check_one (k, 2, "split_dim", error) ||
       !muster_check_axis (muster_kernel_input_int (k, 2), muster_tensor_n_dims (x), &axis, error))
@@ -473,7 +475,8 @@ compute_reverse (MusterKernel *k, GError **error)
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
-  if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
+  if (!muster_check_vector (k, 1, "axis", error) ||
+      !muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
     return FALSE;
   muster_dense_steps (n, muster_tensor_dims (x), to);
   muster_dense_steps (n, muster_tensor_dims (x), steps);

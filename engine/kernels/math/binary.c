@@ -303,7 +303,8 @@ compute_power (MusterKernel *k, GError **error)
     exponents = muster_wide_input (k, 1, error);
     if (exponents == NULL)
       return FALSE;
-    for (gint64 i = 0; i < muster_tensor_n_elements (exponents); i++)
+    const gboolean is_empty = muster_tensor_n_elements (muster_kernel_input (k, 0)) == 0;
+    for (gint64 i = 0; !is_empty && i < muster_tensor_n_elements (exponents); i++)
       if (muster_int_at (exponents, i) < 0)
         return muster_invalid (error, "Integers to negative integer powers are not allowed");
   }

@@ -112,7 +112,7 @@ check_to_dense (MusterKernel *k, int n_dims, gint64 n, GError **error)
   if (values_rank > 1 || (values_rank == 1 && muster_tensor_dims (values)[0] != n))
     return muster_invalid (
         error, "sparse_values has incorrect shape, should be [] or [%" G_GINT64_FORMAT "]", n);
-  if (muster_tensor_n_elements (muster_kernel_input (k, 3)) != 1)
+  if (muster_tensor_n_dims (muster_kernel_input (k, 3)) != 0)
     return muster_invalid (error, "default_value should be a scalar.");
   return TRUE;
 }
