@@ -92,6 +92,23 @@ MUSTER_TEST (PositionRefused, goes_on_after_a_pause_that_began_with_a_refused_st
   MUSTER_EXPECT_NO_ERROR (chief.error);
 }
 
+/* A task that is stopped, or whose turn comes seldom: each time another has been there before it. */
+MUSTER_TEST (PositionRefused, goes_on_where_its_steps_are_far_apart)
+{
+  g_auto (Job) job = job_set_up_dealt (FALSE, "apart");
+  g_auto (Life) chief = {.job = &job};
+  g_autoptr (MusterPositionSlots) slots = slots_new (&fight, &chief);
+  g_autoptr (MusterFakeClock) clock = muster_fake_clock_new ();
+  begin_with (&chief, slots, clock);
+
+  for (int i = 0; i < 3; i++) {
+    MUSTER_EXPECT_TRUE (life_step (&chief));
+    muster_fake_clock_pass (clock, 20 * MUSTER_SECOND);
+  }
+
+  MUSTER_EXPECT_NO_ERROR (chief.error);
+}
+
 /* A process that has no batch in hand between its steps. */
 typedef struct {
   Life *life;

@@ -303,7 +303,6 @@ muster_position_run_idle (MusterHook *hook, MusterMonitoredSession *session, GEr
   MusterPositionHook *self = MUSTER_POSITION_HOOK (hook);
   const MusterStep nothing = {.deadline_us = MUSTER_WAIT_FOREVER};
 
-  self->refused_us = 0; /* time without steps doesn't count */
   self->is_idle = TRUE;
   const gboolean ran = muster_monitored_session_run (session, &nothing, NULL, NULL, error);
   self->is_idle = FALSE;

@@ -43,7 +43,7 @@ struct _MusterPositionHook {
   gboolean is_looking;  /* for what is left in slots that no task is in */
   guint claimed;        /* a slot that was claimed; n_tasks: none */
   gint64 claimed_us;
-  gint64 refused_us; /* since when every step was refused; 0: the last one wasn't */
+  gint64 refused_us; /* how long it has paused as each step was refused; 0: the last one wasn't */
   MusterPositionPause refused_pause;
   gboolean is_lent; /* the next step is made in the claimed slot: */
   MusterPositionPlace lent;

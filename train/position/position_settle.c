@@ -168,17 +168,15 @@ muster_position_looks_again (MusterPositionHook *self, const GError *failure)
   const gint64 now_us = muster_clock_now_us (self->clock);
 
   if (!self->is_dealt || !muster_error_is (failure, MUSTER_ERROR_INVALID_ARGUMENT) ||
-      strstr (failure->message, MUSTER_POSITION_REFUSED) == NULL)
+      strstr (failure->message, MUSTER_POSITION_REFUSED) == NULL || self->refused_us >= REFUSED_US)
     return FALSE;
-  if (self->refused_us == 0) {
-    self->refused_us = now_us;
+  if (self->refused_us == 0)
     self->refused_pause = (MusterPositionPause){.clock = self->clock};
-  }
-  const gint64 until_us = muster_deadline_after (self->refused_us, REFUSED_US);
-  if (now_us >= until_us)
-    return FALSE;
   /* a stop ends the pause, and is noticed before the next step */
-  (void)muster_position_pause (&self->refused_pause, until_us, self->stopped, NULL);
+  (void)muster_position_pause (&self->refused_pause,
+                               muster_deadline_after (now_us, REFUSED_US - self->refused_us),
+                               self->stopped, NULL);
+  self->refused_us += MAX (muster_clock_now_us (self->clock) - now_us, 1);
   return TRUE;
 }
 
