@@ -3,8 +3,10 @@
 #include "base/error.h"
 #include "base/require.h"
 #include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
+#include "saver/builder/saver_complete.h"
 #include "train/position/position_private.h"
 #include "train/position/position_step_private.h"
 
@@ -26,76 +28,6 @@ is_one_of (const char *op, const char *const *names)
     if (strcmp (op, *names) == 0)
       return TRUE;
   return FALSE;
-}
-
-static gboolean
-begins_with_one_of (const char *op, const char *const *prefixes)
-{
-  for (; *prefixes; prefixes++)
-    if (g_str_has_prefix (op, *prefixes))
-      return TRUE;
-  return FALSE;
-}
-
-static gboolean
-takes_a_variable (MusterGraph *graph, gsize node)
-{
-  const MusterNode *def = muster_graph_node (graph, node);
-
-  for (gsize i = 0; i < def->n_input; i++) {
-    int output;
-    const MusterNode *from = muster_graph_node (graph, muster_node_input (def, i, &output));
-    if (output >= 0 && strcmp (from->kind->op, "VarHandleOp") == 0)
-      return TRUE;
-  }
-  return FALSE;
-}
-
-/* A function call may write any variable that is passed to it. */
-static gboolean
-writes (MusterGraph *graph, gsize node)
-{
-  static const char *const writers[] = {"Assign",
-                                        "Apply",
-                                        "SparseApply",
-                                        "ResourceApply",
-                                        "Scatter",
-                                        "ResourceScatter",
-                                        "StridedSliceAssign",
-                                        "ResourceStridedSliceAssign",
-                                        "ResourceSparseApply",
-                                        "CountUpTo",
-                                        "ResourceCountUpTo",
-                                        NULL};
-  static const char *const pure[] = {"ScatterNd", "ScatterNdNonAliasingAdd", NULL};
-  static const char *const calls[] = {"StatefulPartitionedCall", "If", "While", "Case", NULL};
-  const char *op = muster_graph_node (graph, node)->kind->op;
-  return (begins_with_one_of (op, writers) && !is_one_of (op, pure)) ||
-         (is_one_of (op, calls) && takes_a_variable (graph, node));
-}
-
-/* Marks node and all nodes it depends on. */
-static guint8 *
-closure_of (MusterGraph *graph, gsize node)
-{
-  guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph));
-  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (gsize));
-
-  marked[node] = TRUE;
-  g_array_append_val (stack, node);
-  while (stack->len > 0) {
-    gsize at = g_array_index (stack, gsize, stack->len - 1);
-    g_array_set_size (stack, stack->len - 1);
-    const MusterNode *node = muster_graph_node (graph, at);
-    for (gsize i = 0; i < node->n_input; i++) {
-      gsize from = muster_node_input (node, i, NULL);
-      if (marked[from])
-        continue;
-      marked[from] = TRUE;
-      g_array_append_val (stack, from);
-    }
-  }
-  return marked;
 }
 
 /* Marks the nodes inside a loop's frame, which outside values can enter only through an Enter. */
@@ -126,12 +58,13 @@ find_loops (MusterGraph *graph)
 static guint8 *
 find_writers (MusterGraph *graph, gsize train_op, GError **error)
 {
-  g_autofree guint8 *needed = closure_of (graph, train_op);
+  g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph));
   g_autofree guint8 *in_loop = find_loops (graph);
   guint n_writers = 0;
 
+  muster_graph_mark_needed (graph, train_op, needed);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
-    needed[i] = needed[i] && writes (graph, i);
+    needed[i] = needed[i] && muster_graph_writes (graph, i);
     n_writers += needed[i];
     if (needed[i] && in_loop[i]) {
       refuse_graph ("its train op writes a variable within a loop, by",
@@ -216,9 +149,16 @@ describe (const Extension *self, MusterGraph *graph, GError **error)
                                            G_N_ELEMENTS (ops), error);
 }
 
+/* With the names of the model's saver, unless that saves what isn't a variable. */
 static MusterMetaGraph *
 with_saver (MusterMetaGraph *meta_graph, const MusterSaverInfo *before, GError **error)
 {
+  g_autofree char *why = NULL;
+  MusterMetaGraph *with =
+      before != NULL ? muster_saver_complete (meta_graph, &why, error) : NULL;
+  if (before != NULL && (with == NULL || with != meta_graph))
+    return with;
+  g_clear_pointer (&with, muster_meta_graph_unref);
   MusterSaverBuild how = {.sharded = TRUE, .scope = "muster/save"};
 
   if (before != NULL) {

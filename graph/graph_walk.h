@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/graph.h"
+
+G_BEGIN_DECLS
+
+/* What a node of a graph needs and what it writes. Nodes are identified by index; sets of nodes
+ * have a byte for each, in the graph's order. The graph is parsed. */
+
+/* Marks from and all nodes that it depends on, beside those that are marked already. */
+void muster_graph_mark_needed (MusterGraph *self, gsize from, guint8 *marked);
+
+/* TRUE if the node may change a variable. A function call may write any variable that is passed to
+ * it. */
+gboolean muster_graph_writes (MusterGraph *self, gsize node);
+
+/* TRUE for a call of a function. */
+gboolean muster_graph_calls (MusterGraph *self, gsize node);
+
+/* Adds the variables' nodes that the node changes (element-type gsize); none for one that doesn't
+ * write. */
+void muster_graph_written (MusterGraph *self, gsize node, GArray *variables);
+
+/* The node that an input's value comes from, through nodes that pass it on unchanged, and through
+ * the read of a variable; -1 if there is no such input. */
+gssize muster_graph_origin (MusterGraph *self, gsize node, gsize input);
+
+G_END_DECLS
