@@ -7,6 +7,7 @@
 #include "checkpoint/stores/default_storage.h"
 #include "graph/graph_nodes.h"
 #include "saver/builder/keep_private.h"
+#include "saver/builder/saver_complete.h"
 #include "saver/saver_private.h"
 
 #include <math.h>
@@ -20,12 +21,22 @@
 
 G_DEFINE_FINAL_TYPE (MusterSaver, muster_saver, G_TYPE_OBJECT)
 
+/* What a saver of the old format writes isn't what is looked for after a save. */
 static gboolean
-check_info (const MusterSaverInfo *info, GError **error)
+check_info (const MusterSaverInfo *info, MusterGraph *graph, GError **error)
 {
   if (info == NULL) {
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "the meta graph has no SaverDef; export it with a Saver");
+                        "the meta graph has no SaverDef; export it with a Saver, or add one with "
+                        "muster_meta_graph_complete ()");
+  }
+  const char *old = muster_saver_old_format (graph, info);
+  if (old != NULL) {
+    return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                        "the meta graph's saver is of the old format ('%s'), which muster doesn't "
+                        "write; export it with a Saver of the V2 format, or replace it with "
+                        "muster_meta_graph_complete ()",
+                        old);
   }
   if (info->filename_tensor != NULL && *info->filename_tensor && info->save_tensor != NULL &&
       *info->save_tensor && info->restore_op != NULL && *info->restore_op)
@@ -228,7 +239,8 @@ muster_saver_new (MusterMetaGraph *meta_graph, const MusterSaverOptions *options
     options = &defaults;
   const char *base_name = options->base_name != NULL ? options->base_name : DEFAULT_BASE_NAME;
   const gboolean is_empty = info == NULL && options->allow_empty;
-  if ((!is_empty && !check_info (info, error)) || !check_base_name (base_name, error) ||
+  if ((!is_empty && !check_info (info, muster_meta_graph_graph (meta_graph), error)) ||
+      !check_base_name (base_name, error) ||
       !check_latest_filename (options->latest_filename, error) ||
       !muster_check_max_to_keep (options->max_to_keep, error))
     return NULL;

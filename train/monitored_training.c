@@ -6,6 +6,7 @@
 #include "base/require.h"
 #include "checkpoint/stores/default_storage.h"
 #include "train/hooks/hooks_private.h"
+#include "train/hooks/sync_replicas_hook.h"
 #include "train/position/position_private.h"
 
 #define DEFAULT_SAVE_US       (600 * MUSTER_SECOND)
@@ -196,6 +197,7 @@ assemble (Assembly *self, GError **error)
       return FALSE;
     guard (self);
   }
+  (void)add (self, muster_sync_replicas_hook_new (o->scaffold, !o->is_worker));
   if (o->preemption != NULL)
     (void)add (self, muster_preemption_hook_new (o->preemption));
   if (!o->is_worker && !add_chiefs_hooks (self, error))

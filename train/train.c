@@ -2,6 +2,7 @@
 #include "train/train.h"
 
 #include "base/require.h"
+#include "train/completion/sync_replicas.h"
 #include "train/preemption/preemption_private.h"
 #include "train/train_elastic.h"
 #include "train/train_round.h"
@@ -29,6 +30,15 @@ train (const MusterTraining *training, MusterTrained *trained, GCancellable *can
   }
 }
 
+/* Replicas that wait for one another's gradients can't be held between two steps. */
+static gboolean
+is_synchronised (MusterScaffold *scaffold)
+{
+  g_auto (MusterSyncReplicas) sync = {0};
+
+  return muster_sync_replicas_find (muster_scaffold_meta_graph (scaffold), &sync);
+}
+
 gboolean
 muster_train (const MusterTraining *training, MusterTrained *trained, GCancellable *cancellable,
               GError **error)
@@ -40,6 +50,11 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   g_auto (MusterTrained) own = {0};
   MusterTraining with = *training;
 
+  g_autoptr (MusterScaffold) scaffold = muster_scaffold_complete (training->scaffold, error);
+  if (scaffold == NULL)
+    return FALSE;
+  with.scaffold = scaffold;
+  with.without_positions = with.without_positions || is_synchronised (scaffold);
   if (with.listener == NULL && with.observer != NULL)
     with.listener = muster_training_observer_listener (with.observer);
   if (trained == NULL)

@@ -29,12 +29,15 @@ G_BEGIN_DECLS
  * that is cancelled or preempted leaves; the others train the batch that it had in hand. A task of
  * a job that is over succeeds without training.
  *
- * INVALID_ARGUMENT if the scaffold has no train op or no global step, until_step and epochs are
- * both 0 or one is negative, a feed or the loss isn't in its graph, it can't be extended by
- * positions, or the checkpoint is from another number of tasks; OUT_OF_RANGE if the job is over,
- * unless it is elastic; FAILED_PRECONDITION if another chief holds the lease or the directory;
- * otherwise the error of creating the session, of a step, of the last save or of announcing the end
- * of the job.
+ * The scaffold is completed first ([method@Scaffold.complete]). The end of the graph's own input
+ * ends the training.
+ *
+ * INVALID_ARGUMENT if the graph has no train op, or several that write one variable, until_step and
+ * epochs are both 0 though the graph has no input of its own, or one is negative, a feed or the
+ * loss isn't in its graph, it can't be extended by positions, or the checkpoint is from another
+ * number of tasks; OUT_OF_RANGE if the job is over, unless it is elastic; FAILED_PRECONDITION if
+ * another chief holds the lease or the directory; otherwise the error of creating the session, of a
+ * step, of the last save or of announcing the end of the job.
  *
  * Returns: FALSE with an error
  */

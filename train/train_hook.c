@@ -51,6 +51,7 @@ struct _MusterTrainingHook {
   gboolean saves_loss; /* it is the saver's metric */
   gboolean in_step;    /* a failure now is caused by the step */
   gboolean is_done;
+  gboolean input_ended;
 };
 
 G_DEFINE_FINAL_TYPE (MusterTrainingHook, muster_training_hook, MUSTER_TYPE_HOOK)
@@ -321,8 +322,9 @@ is_reached (MusterTrainingHook *self)
 {
   if (self->saver != NULL && self->settled_step != self->state.step)
     return FALSE;
-  return self->position != NULL ? muster_position_hook_is_over (self->position)
-                                : self->state.step >= self->state.until_step;
+  return self->input_ended ||
+         (self->position != NULL ? muster_position_hook_is_over (self->position)
+                                 : self->state.step >= self->state.until_step);
 }
 
 /* Others would take an end without a word for a crash. The account of the job's time is in the last
@@ -436,9 +438,10 @@ muster_training_hook_new (const MusterTraining *training, MusterSaver *saver,
   self->saves_loss = saver != NULL && training->loss != NULL &&
                      g_strcmp0 (muster_saver_metric (saver), "loss") == 0;
   self->clock = g_object_ref (training->clock ? training->clock : muster_system_clock ());
-  self->state.until_step = training->until_step > 0 || training->epochs == 0
-                               ? training->until_step
-                               : training->epochs * muster_batches_per_epoch (training->batches);
+  self->state.until_step = training->until_step > 0 ? training->until_step
+                           : training->epochs > 0
+                               ? training->epochs * muster_batches_per_epoch (training->batches)
+                               : G_MAXINT64;
   return MUSTER_HOOK (self);
 }
 
@@ -450,6 +453,14 @@ muster_training_hook_set_epochs (MusterHook *hook, MusterHook *position, gint64 
   g_set_object (&self->position, position);
   self->n_batches = n_batches;
   self->state.until_step = n_batches;
+}
+
+void
+muster_training_hook_set_input_ended (MusterHook *hook)
+{
+  MusterTrainingHook *self = MUSTER_TRAINING_HOOK (hook);
+
+  self->input_ended = self->position == NULL;
 }
 
 /* --- a pause --- */

@@ -24,6 +24,9 @@ void muster_training_hook_set_paused (MusterHook *self, const char *why);
 /* Between these, time is spent on waiting. */
 void muster_training_hook_begin_pause (MusterHook *self);
 void muster_training_hook_end_pause (MusterHook *self);
+/* The graph's own input has ended, and the job with it; not that of a model with positions, whose
+ * batches are counted. */
+void muster_training_hook_set_input_ended (MusterHook *self);
 /* TRUE if the target was reached before the first step. */
 gboolean muster_training_hook_is_done (MusterHook *self);
 /* TRUE if the session's lease on the model is known to be lost. */

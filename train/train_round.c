@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "ready/backoff.h"
+#include "train/completion/completion.h"
+#include "train/completion/train_ops.h"
 #include "train/elastic/elastic_hook.h"
 #include "train/feed_check.h"
 #include "train/hooks/hooks_private.h"
@@ -63,13 +65,14 @@ check (const MusterTraining *training, GError **error)
 {
   const char *wrong = NULL;
 
-  if (muster_scaffold_train_op (training->scaffold) == NULL)
-    wrong = "the meta graph has no train op; add it to the collection 'train_op' before exporting";
-  else if (muster_scaffold_global_step (training->scaffold) == NULL)
+  if (!muster_train_ops_check_trainable (muster_scaffold_meta_graph (training->scaffold), error))
+    return FALSE;
+  if (muster_scaffold_global_step (training->scaffold) == NULL)
     wrong = "the model has no global step; create it with tf.compat.v1.train.create_global_step ()";
   else if (training->until_step < 0 || training->epochs < 0)
     wrong = "until_step and epochs must be 1 or more, or 0 for the other";
-  else if (training->until_step == 0 && training->epochs == 0)
+  else if (training->until_step == 0 && training->epochs == 0 &&
+           !muster_meta_graph_has_own_input (muster_scaffold_meta_graph (training->scaffold)))
     wrong = "nothing ends the training; set until_step, the global step to reach, or epochs";
   else if (training->epochs > 0 && !has_rows (training))
     wrong = "epochs need batches to feed; set a step to train until instead";
@@ -91,10 +94,8 @@ take_scaffold (Parts *self, GError **error)
   const MusterScaffoldOptions same = {.copy_from = training->scaffold};
 
   if (!has_positions (training)) {
-    self->scaffold = training->checkpoint_dir != NULL
-                         ? muster_scaffold_with_saver (training->scaffold, error)
-                         : muster_scaffold_ref (training->scaffold);
-    return self->scaffold != NULL;
+    self->scaffold = muster_scaffold_ref (training->scaffold);
+    return TRUE;
   }
   MusterMetaGraph *plain = muster_scaffold_meta_graph (training->scaffold);
   g_autoptr (MusterMetaGraph) extended =
@@ -365,6 +366,9 @@ train (const MusterTraining *training, MusterElastic *elastic, MusterTrained *tr
     return FALSE;
   }
   const gboolean is_done = run (&parts, session, &failure);
+  if (muster_error_is (failure, MUSTER_ERROR_OUT_OF_RANGE) ||
+      muster_monitored_session_end_of_input (session) != NULL)
+    muster_training_hook_set_input_ended (parts.training_hook);
   GError *ended = NULL;
   gboolean is_well =
       muster_monitored_session_finish (session, failure, MUSTER_WAIT_FOREVER, &ended);

@@ -28,7 +28,7 @@ G_BEGIN_DECLS
  * @feeds: (nullable) (array length=n_feeds): the tensors to feed: "x:0"
  * @n_feeds: the number of @feeds
  * @loss: (nullable): a float scalar to watch; NaN fails the run
- * @until_step: the global step to reach, or
+ * @until_step: the global step to reach, or, as a graph whose own input ends may have neither,
  * @epochs: the number of passes over the rows of @batches, by all tasks together
  * @without_positions: don't add positions to the model; a resumed job's batches start from the
  *   beginning, and each task uses its own batches

@@ -84,7 +84,7 @@ finish (const MusterCliOptions *options, gint64 step)
   g_autoptr (MusterScaffold) scaffold = NULL;
   g_autoptr (MusterGraph) graph = NULL;
   if (options->meta_graph != NULL) {
-    scaffold = muster_scaffold_load (options->meta_graph, &error);
+    scaffold = muster_cli_scaffold (options, &error);
     if (scaffold == NULL)
       return muster_cli_fail (error);
     graph = muster_graph_ref (muster_scaffold_graph (scaffold));

@@ -37,7 +37,7 @@ muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *op
                             GError **error)
 {
   self->options = options;
-  self->scaffold = muster_scaffold_load (options->meta_graph, error);
+  self->scaffold = muster_cli_scaffold (options, error);
   if (self->scaffold == NULL || !add_positions (self, error))
     return FALSE;
   self->live = muster_live_new (doing, options, json_lines);

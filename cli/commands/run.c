@@ -214,7 +214,7 @@ muster_cli_run (int argc, char **argv)
         "muster: run needs at least one --fetch=NAME or --target=OP, and --steps of 1 or more\n");
     return MUSTER_EXIT_BAD_INPUT;
   }
-  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options.meta_graph, &error);
+  g_autoptr (MusterScaffold) scaffold = muster_cli_scaffold (&options, &error);
   if (scaffold == NULL)
     return muster_cli_fail (error);
   return run_with_feeds (scaffold, &options, &run);

@@ -183,7 +183,7 @@ muster_cli_save (int argc, char **argv)
     return muster_cli_fail (error);
   if (!check_options (&command, &error))
     return muster_cli_fail (error);
-  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (options.meta_graph, &error);
+  g_autoptr (MusterScaffold) scaffold = muster_cli_scaffold (&options, &error);
   g_autoptr (MusterSaver) checked = /* check everything before creating a session */
       scaffold != NULL ? make_saver (muster_scaffold_meta_graph (scaffold), &command, &error)
                        : NULL;

@@ -11,6 +11,8 @@
 #include "cli/common/example.h"
 #include "engine/session/local_master.h"
 #include "master/remote/target.h"
+#include "train/completion/completion.h"
+#include "train/completion/sync_replicas.h"
 
 #include <signal.h>
 #include <string.h>
@@ -94,7 +96,20 @@ has_own_master (const MusterCliOptions *options)
 static guint64
 seed_of (const Job *self)
 {
-  return (guint64)self->command->seed + (has_own_master (self->options) ? self->role->index : 0);
+  const gboolean is_apart =
+      has_own_master (self->options) ||
+      muster_graph_has_node (muster_scaffold_graph (self->scaffold), MUSTER_SYNC_TOKENS);
+  return (guint64)self->command->seed + (is_apart ? self->role->index : 0);
+}
+
+/* Only the graph's own input can end by itself. */
+static gboolean
+check_end (const Job *self, GError **error)
+{
+  return self->command->steps > 0 || self->command->epochs > 0 ||
+         muster_meta_graph_has_own_input (muster_scaffold_meta_graph (self->scaffold)) ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "train needs either --steps=N, the global step to reach, or --epochs=N");
 }
 
 /* Checks all input before a session or thread is created. */
@@ -102,11 +117,11 @@ static gboolean
 load (Job *self, GError **error)
 {
   const MusterTrainOptions *command = self->command;
-  self->scaffold = muster_scaffold_load (self->options->meta_graph, error);
+  self->scaffold = muster_cli_scaffold (self->options, error);
   if (self->scaffold == NULL ||
       !muster_train_data_read (&self->data, self->scaffold, command->feeds, command->rows,
                                command->batch_size, error) ||
-      !find_loss (self->scaffold, command->loss, &self->loss, error))
+      !check_end (self, error) || !find_loss (self->scaffold, command->loss, &self->loss, error))
     return FALSE;
   if (!self->options->json && !self->role->is_worker)
     say_metric (self->scaffold, command, self->loss);

@@ -54,9 +54,11 @@ static const GOptionEntry entries[] = {
     {"seed", 0, 0, G_OPTION_ARG_INT64, AT (seed), "seed of the shuffle of the rows (default: 0)",
      "N"},
     {"steps", 0, 0, G_OPTION_ARG_INT64, AT (steps),
-     "global step, shared by all tasks, at which training ends (required, or --epochs)", "N"},
+     "global step, shared by all tasks, at which training ends (required, or --epochs, unless the "
+     "graph's own input ends)",
+     "N"},
     {"epochs", 0, 0, G_OPTION_ARG_INT64, AT (epochs),
-     "number of passes over the rows after which training ends (required, or --steps)", "N"},
+     "number of passes over the rows after which training ends (default: --steps)", "N"},
     {"checkpoint-dir", 0, 0, G_OPTION_ARG_FILENAME, AT (directory),
      "checkpoint directory: the latest checkpoint is restored, new ones are saved (default: "
      "none)",
@@ -176,8 +178,8 @@ parse_save_share (MusterTrainOptions *self, GError **error)
 static const char *
 find_conflict (const MusterTrainOptions *self)
 {
-  if ((self->steps != 0) == (self->epochs != 0))
-    return "train needs either --steps=N, the global step to reach, or --epochs=N";
+  if (self->steps != 0 && self->epochs != 0)
+    return "--steps can't be combined with --epochs";
   if (self->steps < 0 || self->epochs < 0)
     return "--steps and --epochs must be 1 or more";
   if (self->batch_size < 0)

@@ -32,6 +32,7 @@ typedef enum {
 /* The common options. Zero-initialise it. */
 typedef struct {
   char *meta_graph;  /* (owned) --meta-graph=FILE */
+  char **train_ops;  /* (owned) (nullable) --train-op=NAME, … */
   char *target;      /* (owned) --master=TARGET */
   char *timeout;     /* (owned) --timeout=SECONDS */
   gboolean json;     /* --json */
@@ -144,6 +145,10 @@ MusterMaster *muster_cli_master_at (const char *target, const MusterRpcSecurity 
                                     MusterRpcCredentials **credentials, GError **error);
 /* Creates the master for the options. */
 MusterMaster *muster_cli_master (const MusterCliOptions *options, GError **error);
+
+/* The scaffold of the options' meta graph, completed. What was added is said on stderr, except with
+ * --json. */
+MusterScaffold *muster_cli_scaffold (const MusterCliOptions *options, GError **error);
 
 /* A manager for a scaffold's ops, with the options' model and task; recovery_wait_us 0 is the
  * default. */

@@ -102,6 +102,18 @@ muster_cli_create_session (MusterMaster *master, MusterGraph *graph,
   return NULL;
 }
 
+MusterScaffold *
+muster_cli_scaffold (const MusterCliOptions *options, GError **error)
+{
+  MusterScaffold *scaffold = muster_scaffold_load_with (
+      options->meta_graph, (const char *const *)options->train_ops, error);
+  const char *const *added = scaffold != NULL ? muster_scaffold_completed (scaffold) : NULL;
+
+  for (; added != NULL && *added != NULL && !options->json; added++)
+    muster_cli_say (stderr, "%s: %s\n", options->model, *added);
+  return scaffold;
+}
+
 MusterSessionManager *
 muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
                     gint64 recovery_wait_us, GError **error)

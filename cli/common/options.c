@@ -14,6 +14,7 @@ void
 muster_cli_options_clear (MusterCliOptions *self)
 {
   g_clear_pointer (&self->meta_graph, g_free);
+  g_clear_pointer (&self->train_ops, g_strfreev);
   g_clear_pointer (&self->target, g_free);
   g_clear_pointer (&self->timeout, g_free);
   g_clear_pointer (&self->model, g_free);
@@ -161,12 +162,22 @@ collect_entries (const GOptionEntry *own, MusterCliWants wants, MusterCliOptions
       {"trace", 0, 0, G_OPTION_ARG_FILENAME, &options->trace,
        "file for a trace of the phases, for ui.perfetto.dev (default: none)", "FILE"},
   };
+  const GOptionEntry train_op = {
+      "train-op",
+      0,
+      0,
+      G_OPTION_ARG_STRING_ARRAY,
+      &options->train_ops,
+      "op that trains; may be repeated: a step runs all of them (default: the graph's)",
+      "NAME"};
   GArray *entries = g_array_new (TRUE, TRUE, sizeof (GOptionEntry));
   for (; own != NULL && own->long_name != NULL; own++)
     append_entries (entries, own, 1);
   for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
     if (wants & (1 << i))
       append_entries (entries, &all[i], 1);
+  if (wants & MUSTER_CLI_META_GRAPH)
+    append_entries (entries, &train_op, 1);
   if (wants & MUSTER_CLI_SECURITY)
     append_security (entries, options);
   if (wants & MUSTER_CLI_LOG)

@@ -329,8 +329,9 @@ info_clear (MusterSaverInfo *info)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSaverInfo, info_clear)
 
-static MusterMetaGraph *
-build (MusterMetaGraph *meta_graph, GArray *saveables, const MusterSaverBuild *how, GError **error)
+MusterMetaGraph *
+muster_saver_build_saveables (MusterMetaGraph *meta_graph, GArray *saveables,
+                              const MusterSaverBuild *how, GError **error)
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
   g_autofree char *scope = free_scope (graph, how->scope != NULL ? how->scope : DEFAULT_SCOPE);
@@ -367,7 +368,7 @@ muster_saver_build (MusterMetaGraph *meta_graph, const MusterSaverBuild *how, GE
   if (!check_each_once (choice.saveables, error))
     return NULL;
   if (choice.saveables->len > 0)
-    return build (meta_graph, choice.saveables, how, error);
+    return muster_saver_build_saveables (meta_graph, choice.saveables, how, error);
   if (how->allow_empty)
     return muster_meta_graph_ref (meta_graph);
   muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "No variables to save");

@@ -19,4 +19,8 @@ MusterGraph *muster_saver_add_nodes (MusterGraph *graph, const char *scope, GArr
                                      const MusterSaverBuild *how, MusterSaverInfo *info,
                                      GError **error);
 
+/* The meta graph with a saver of saveables, which are sorted by key. */
+MusterMetaGraph *muster_saver_build_saveables (MusterMetaGraph *meta_graph, GArray *saveables,
+                                               const MusterSaverBuild *how, GError **error);
+
 G_END_DECLS

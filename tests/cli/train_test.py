@@ -185,7 +185,7 @@ class Mistakes(Case):
         self.fails(3, "needs --meta-graph=FILE", "--steps=1")
         self.fails(3, "needs --master=TARGET", MODEL, *FEEDS, "--steps=1")
         self.fails(3, "--steps=N, the global step to reach, or --epochs=N", *LOCAL)
-        self.fails(3, "needs either --steps=N", *LOCAL, "--steps=1", "--epochs=1")
+        self.fails(3, "--steps can't be combined with --epochs", *LOCAL, "--steps=1", "--epochs=1")
         self.fails(3, "--steps and --epochs must be 1 or more", *LOCAL, "--steps=-1")
         self.fails(3, "can't be combined with --save-secs", *LOCAL, "--steps=1", "--save-every=1", "--save-secs=1")
         self.fails(3, "invalid --save-secs '0'", *LOCAL, "--steps=1", "--save-secs=0")

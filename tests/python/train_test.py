@@ -53,6 +53,20 @@ def run(hooks, n=3, scaffold=None):
     return session
 
 
+class Completion(case.TestCase):
+    def test_a_graph_gets_what_it_lacks(self):
+        path = case.fixture("linreg.meta")
+        plain = Muster.MetaGraph.load(path)
+        whole, notes = plain.complete(None)
+        self.assertIsNotNone(whole.saver())
+        self.assertFalse(whole.has_own_input())
+        scaffold = Muster.Scaffold.new(plain)
+        self.assertEqual(scaffold.completed(), [])
+        self.assertEqual(scaffold.complete().completed(), notes)
+        chosen = Muster.Scaffold.load_with(path, [plain.op("train_op")])
+        self.assertEqual(chosen.completed(), notes)
+
+
 class Train(case.TestCase):
     def test_tasks_are_equal_in_an_elastic_job(self):
         target, roles = self.serve(), []

@@ -7,7 +7,8 @@
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph/ready_op.h"
-#include "saver/builder/saver_builder.h"
+#include "saver/builder/saver_complete.h"
+#include "train/completion/completion.h"
 #include "train/monitored/scaffold_private.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ struct _MusterScaffold {
   MusterMetaGraph *meta_graph; /* (owned) */
   MusterGraph *graph;          /* (owned) */
   MusterScaffoldOptions given; /* (owned) the strings and feeds; copy_from isn't kept */
+  char **completed;            /* (owned) (nullable) */
   char *init_op;               /* (owned) (nullable), as the ones below */
   char *local_init_op;
   char *ready_op;
@@ -302,20 +304,56 @@ muster_scaffold_new (MusterMetaGraph *meta_graph, GError **error)
   return muster_scaffold_new_with (meta_graph, NULL, error);
 }
 
+/* With another meta graph: self itself if it is the same. Takes notes, after those of self. */
+static MusterScaffold *
+scaffold_of (MusterScaffold *self, MusterMetaGraph *meta_graph, char **notes, const char *train_op,
+             GError **error)
+{
+  const MusterScaffoldOptions with = {.copy_from = self, .train_op = train_op};
+  g_auto (GStrv) added = notes;
+  g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
+
+  if (meta_graph == self->meta_graph && g_strcmp0 (train_op, self->given.train_op) == 0)
+    return muster_scaffold_ref (self);
+  MusterScaffold *other = muster_scaffold_new_with (meta_graph, &with, error);
+  if (other == NULL)
+    return NULL;
+  if (self->completed != NULL)
+    g_strv_builder_addv (all, (const char **)self->completed);
+  if (added != NULL)
+    g_strv_builder_addv (all, (const char **)added);
+  other->completed = g_strv_builder_end (all);
+  return other;
+}
+
 MusterScaffold *
 muster_scaffold_with_saver (MusterScaffold *self, GError **error)
 {
   muster_require (error, NULL, self);
 
-  if (muster_meta_graph_saver (self->meta_graph) != NULL)
-    return muster_scaffold_ref (self);
-  const MusterScaffoldOptions with = {.copy_from = self};
-  g_autoptr (MusterMetaGraph) meta_graph = muster_saver_default (self->meta_graph, error);
-  return meta_graph != NULL ? muster_scaffold_new_with (meta_graph, &with, error) : NULL;
+  g_autofree char *why = NULL;
+  g_autoptr (MusterMetaGraph) meta_graph = muster_saver_complete (self->meta_graph, &why, error);
+  return meta_graph != NULL ? scaffold_of (self, meta_graph, NULL, NULL, error) : NULL;
 }
 
 MusterScaffold *
-muster_scaffold_load (const char *path, GError **error)
+muster_scaffold_complete (MusterScaffold *self, GError **error)
+{
+  muster_require (error, NULL, self);
+
+  const char *const own[] = {self->given.train_op, NULL};
+  char **notes = NULL;
+  g_autoptr (MusterMetaGraph) meta_graph =
+      muster_meta_graph_complete (self->meta_graph, own, &notes, error);
+  return meta_graph != NULL
+             ? scaffold_of (self, meta_graph, notes,
+                            own[0] != NULL ? muster_meta_graph_op (meta_graph, "train_op") : NULL,
+                            error)
+             : NULL;
+}
+
+MusterScaffold *
+muster_scaffold_load_with (const char *path, const char *const *train_ops, GError **error)
 {
   muster_require (error, NULL, path);
   if (g_str_has_suffix (path, META)) {
@@ -326,10 +364,22 @@ muster_scaffold_load (const char *path, GError **error)
   g_autoptr (MusterMetaGraph) meta_graph = muster_meta_graph_load (path, error);
   if (meta_graph == NULL)
     return NULL;
-  MusterScaffold *self = muster_scaffold_new (meta_graph, error);
+  g_auto (GStrv) notes = NULL;
+  g_autoptr (MusterMetaGraph) whole =
+      muster_meta_graph_complete (meta_graph, train_ops, &notes, error);
+  MusterScaffold *self = whole != NULL ? muster_scaffold_new (whole, error) : NULL;
   if (self == NULL)
     g_prefix_error (error, "'%s': ", path);
+  else
+    self->completed = g_steal_pointer (&notes);
   return self;
+}
+
+MusterScaffold *
+muster_scaffold_load (const char *path, GError **error)
+{
+  muster_require (error, NULL, path);
+  return muster_scaffold_load_with (path, NULL, error);
 }
 
 MusterScaffold *
@@ -346,6 +396,7 @@ muster_scaffold_unref (MusterScaffold *self)
   if (self == NULL || !g_atomic_ref_count_dec (&self->refs))
     return;
   clear_given (&self->given);
+  g_strfreev (self->completed);
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_clear_pointer (&self->graph, muster_graph_unref);
   g_free (self->init_op);
@@ -363,6 +414,15 @@ muster_scaffold_meta_graph (MusterScaffold *self)
 {
   g_return_val_if_fail (self != NULL, NULL);
   return self->meta_graph;
+}
+
+const char *const *
+muster_scaffold_completed (MusterScaffold *self)
+{
+  static const char *const none[] = {NULL};
+
+  g_return_val_if_fail (self != NULL, NULL);
+  return self->completed != NULL ? (const char *const *)self->completed : none;
 }
 
 MusterGraph *

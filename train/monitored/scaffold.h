@@ -158,20 +158,54 @@ MusterScaffold *muster_scaffold_new_with (MusterMetaGraph *meta_graph,
  * muster_scaffold_load:
  * @path: a .meta file
  *
- * A scaffold of a file's meta graph. Errors name the file. DATA_LOSS if a checkpoint's meta graph
- * was changed after the save.
+ * A scaffold of a file's meta graph, completed by [method@MetaGraph.complete]. Errors name the
+ * file. DATA_LOSS if a checkpoint's meta graph was changed after the save.
  *
  * Returns: (transfer full): the scaffold
  */
 MusterScaffold *muster_scaffold_load (const char *path, GError **error);
 
 /**
+ * muster_scaffold_load_with:
+ * @path: a .meta file
+ * @train_ops: (nullable) (array zero-terminated=1): the ops that train, together one step; %NULL:
+ *   the graph's
+ *
+ * Like [ctor@Scaffold.load], with other train ops.
+ *
+ * Returns: (transfer full): the scaffold
+ */
+MusterScaffold *muster_scaffold_load_with (const char *path, const char *const *train_ops,
+                                           GError **error);
+
+/**
+ * muster_scaffold_complete:
+ * @self: the scaffold
+ *
+ * A scaffold whose meta graph is completed by [method@MetaGraph.complete]: itself if it is. A
+ * train op that was passed in is the only one.
+ *
+ * Returns: (transfer full): the scaffold
+ */
+MusterScaffold *muster_scaffold_complete (MusterScaffold *self, GError **error);
+
+/**
+ * muster_scaffold_completed:
+ * @self: the scaffold
+ *
+ * What its meta graph lacked and was added, a line for each.
+ *
+ * Returns: (array zero-terminated=1) (transfer none): the lines, possibly none
+ */
+const char *const *muster_scaffold_completed (MusterScaffold *self);
+
+/**
  * muster_scaffold_with_saver:
  * @self: the scaffold
  *
- * A scaffold that can save and restore: itself if its meta graph has a SaverDef, else another with
- * a sharded saver of all global variables, like TensorFlow's scaffold (an init_func is called with
- * that one). FAILED_PRECONDITION if the collection "savers" has several.
+ * A scaffold that can save and restore all global variables in the V2 format: itself if its meta
+ * graph's saver does, else another with a saver of them all, like TensorFlow's scaffold (an
+ * init_func is called with that one).
  *
  * Returns: (transfer full): the scaffold
  */

@@ -154,8 +154,7 @@ static MusterMetaGraph *
 with_saver (MusterMetaGraph *meta_graph, const MusterSaverInfo *before, GError **error)
 {
   g_autofree char *why = NULL;
-  MusterMetaGraph *with =
-      before != NULL ? muster_saver_complete (meta_graph, &why, error) : NULL;
+  MusterMetaGraph *with = before != NULL ? muster_saver_complete (meta_graph, &why, error) : NULL;
   if (before != NULL && (with == NULL || with != meta_graph))
     return with;
   g_clear_pointer (&with, muster_meta_graph_unref);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a graph lacks is added; tests/tensorflow/graph_kinds_test.py has TensorFlow's own graphs. */
+#include "train/completion/completion.h"
+
+#include "base/error.h"
+#include "graph/graph_builder.h"
+#include "saver/builder/saver_builder.h"
+#include "tests/gtest_shim.h"
+
+#include <string.h>
+
+static void
+add_train_op (MusterGraphBuilder *builder, const char *name, const char *variable)
+{
+  g_autofree char *one = g_strconcat (name, "/one", NULL);
+  g_autoptr (MusterTensor) value = muster_tensor_new_float (1);
+
+  muster_graph_builder_constant (builder, one, value);
+  muster_graph_builder_node (builder, "AssignAdd", name);
+  muster_graph_builder_input (builder, variable);
+  muster_graph_builder_input (builder, one);
+  muster_graph_builder_attr_type (builder, "T", MUSTER_FLOAT);
+}
+
+/* Two variables, an op that trains each, another one for the first, and one for both. */
+static MusterMetaGraph *
+make_model (void)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) zero = muster_tensor_new_float (0);
+  static const char *const both[] = {"train_a", "train_b", NULL};
+  g_autoptr (GError) error = NULL;
+
+  muster_graph_builder_variable (builder, "a", zero);
+  muster_graph_builder_variable (builder, "b", zero);
+  add_train_op (builder, "train_a", "a");
+  add_train_op (builder, "train_b", "b");
+  add_train_op (builder, "again_a", "a");
+  muster_graph_builder_group (builder, "both", both);
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  g_assert_no_error (error);
+  return muster_meta_graph_new_for_graph (graph);
+}
+
+static MusterMetaGraph *
+complete (MusterMetaGraph *model, const char *one, const char *other, char ***notes, GError **error)
+{
+  const char *const ops[] = {one, other, NULL};
+
+  return muster_meta_graph_complete (model, ops, notes, error);
+}
+
+MUSTER_TEST (Completion, adds_a_step_one_train_op_and_a_saver)
+{
+  g_autoptr (MusterMetaGraph) model = make_model ();
+  g_auto (GStrv) notes = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterMetaGraph) whole = complete (model, "train_a", "train_b", &notes, &error);
+
+  g_assert_no_error (error);
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "train_op"), "muster/train");
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "global_step"), "global_step");
+  MUSTER_EXPECT_TRUE (muster_meta_graph_saver (whole) != NULL);
+  MUSTER_EXPECT_EQ (g_strv_length (notes), 4u);
+}
+
+MUSTER_TEST (Completion, leaves_what_is_complete_as_it_is)
+{
+  g_autoptr (MusterMetaGraph) model = make_model ();
+  g_auto (GStrv) notes = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) once = complete (model, "train_a", "train_b", NULL, &error);
+
+  g_autoptr (MusterMetaGraph) twice = muster_meta_graph_complete (once, NULL, &notes, &error);
+
+  g_assert_no_error (error);
+  MUSTER_EXPECT_TRUE (once == twice);
+  MUSTER_EXPECT_EQ (g_strv_length (notes), 0u);
+}
+
+MUSTER_TEST (Completion, makes_the_same_graph_in_every_process)
+{
+  g_autoptr (MusterMetaGraph) one = make_model ();
+  g_autoptr (MusterMetaGraph) other = make_model ();
+
+  g_autoptr (MusterMetaGraph) a = complete (one, "train_a", "train_b", NULL, NULL);
+  g_autoptr (MusterMetaGraph) b = complete (other, "train_a", "train_b", NULL, NULL);
+
+  MUSTER_EXPECT_TRUE (g_bytes_equal (muster_meta_graph_bytes (a), muster_meta_graph_bytes (b)));
+}
+
+MUSTER_TEST (Completion, runs_an_op_that_another_one_runs_once)
+{
+  g_autoptr (MusterMetaGraph) model = make_model ();
+  g_autoptr (GError) error = NULL;
+  static const char *const ops[] = {"both", "train_a", "train_b", NULL};
+  g_auto (GStrv) notes = NULL;
+
+  g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, ops, &notes, &error);
+
+  g_assert_no_error (error);
+  for (char **line = notes; *line != NULL; line++)
+    MUSTER_EXPECT_TRUE (strstr (*line, "train ops") == NULL);
+}
+
+MUSTER_TEST (Completion, refuses_two_train_ops_that_write_one_variable)
+{
+  g_autoptr (MusterMetaGraph) model = make_model ();
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_NULL (complete (model, "train_a", "again_a", NULL, &error));
+
+  MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_INVALID_ARGUMENT));
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "both write 'a'") != NULL);
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "--train-op=NAME") != NULL);
+}
+
+MUSTER_TEST (Completion, refuses_a_train_op_that_the_graph_lacks)
+{
+  g_autoptr (MusterMetaGraph) model = make_model ();
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_NULL (complete (model, "nothing", NULL, NULL, &error));
+  MUSTER_EXPECT_TRUE (error && strstr (error->message, "'nothing'") != NULL);
+}
+
+MUSTER_TEST (Completion, adds_no_step_to_a_graph_that_trains_nothing)
+{
+  g_autoptr (MusterMetaGraph) model = make_model ();
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, NULL, NULL, &error);
+
+  g_assert_no_error (error);
+  MUSTER_EXPECT_NULL (muster_meta_graph_op (whole, "global_step"));
+  MUSTER_EXPECT_FALSE (muster_meta_graph_has_own_input (whole));
+}
+
+/* A saver of a part is replaced, and the names that it gives are kept. */
+MUSTER_TEST (Completion, replaces_a_saver_that_leaves_a_variable_out)
+{
+  g_autoptr (MusterMetaGraph) model = make_model ();
+  static const MusterSaverKey map[] = {{"renamed", "a"}};
+  static const MusterSaverBuild part = {.map = map, .n_map = 1, .max_to_keep = 7};
+  g_auto (GStrv) notes = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) partial = muster_saver_build (model, &part, &error);
+  g_assert_no_error (error);
+
+  g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (partial, NULL, &notes, &error);
+
+  g_assert_no_error (error);
+  MUSTER_EXPECT_TRUE (strstr (notes[0], "leaves out 'b'") != NULL);
+  MUSTER_EXPECT_EQ (muster_meta_graph_saver (whole)->max_to_keep, 7);
+  g_autoptr (MusterMetaGraph) again = muster_meta_graph_complete (whole, NULL, NULL, &error);
+  MUSTER_EXPECT_TRUE (again == whole);
+}

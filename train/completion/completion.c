@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/completion/completion.h"
+
+#include "base/error.h"
+#include "base/require.h"
+#include "graph/graph_builder.h"
+#include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
+#include "graph/meta_graph/meta_graph_edit.h"
+#include "saver/builder/saver_complete.h"
+#include "train/completion/global_step.h"
+#include "train/completion/sync_replicas.h"
+#include "train/completion/train_ops.h"
+
+#include <string.h>
+
+#define TRAIN    "muster/train"
+#define ADVANCE  "muster/train/advance"
+#define ONE      "muster/train/one"
+#define INIT_OP  "muster/train/init"
+#define STEP     "global_step"
+#define OWN_STEP "muster/global_step"
+
+/* A meta graph that is completed. */
+typedef struct {
+  MusterMetaGraph *meta_graph; /* (owned) */
+  GPtrArray *ops;              /* (owned) (element-type utf8) the train ops */
+  GPtrArray *notes;            /* (owned) (element-type utf8) */
+} Completion;
+
+static void
+completion_clear (Completion *self)
+{
+  g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
+  g_clear_pointer (&self->ops, g_ptr_array_unref);
+  g_clear_pointer (&self->notes, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Completion, completion_clear)
+
+/* Takes meta_graph; FALSE for NULL. */
+static gboolean
+take (Completion *self, MusterMetaGraph *meta_graph)
+{
+  if (meta_graph == NULL)
+    return FALSE;
+  muster_meta_graph_unref (self->meta_graph);
+  self->meta_graph = meta_graph;
+  return TRUE;
+}
+
+static void G_GNUC_PRINTF (2, 3) note (Completion *self, const char *format, ...)
+{
+  va_list args;
+
+  va_start (args, format);
+  g_ptr_array_add (self->notes, g_strdup_vprintf (format, args));
+  va_end (args);
+}
+
+/* "'a', 'b'" */
+static char *
+quoted (const GPtrArray *names)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  for (guint i = 0; i < names->len; i++)
+    g_string_append_printf (text, "%s'%s'", i > 0 ? ", " : "", (const char *)names->pdata[i]);
+  return g_strdup (text->str);
+}
+
+/* --- the global step --- */
+
+/* The nodes of a resource variable of that name, an int64 of 0. */
+static void
+add_variable (MusterGraphBuilder *builder, const char *name, const char *device)
+{
+  g_autofree char *zero = g_strconcat (name, "/zero", NULL);
+  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
+  g_autofree char *read = g_strconcat (name, "/Read/ReadVariableOp", NULL);
+  g_autoptr (MusterTensor) value = muster_tensor_new_int64 (0);
+
+  muster_graph_builder_constant (builder, zero, value);
+  muster_graph_builder_node (builder, "VarHandleOp", name);
+  muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
+  muster_graph_builder_attr_shape (builder, "shape", 0, NULL);
+  muster_graph_builder_attr_string (builder, "shared_name", name);
+  muster_graph_builder_attr_string (builder, "container", "");
+  muster_graph_builder_device (builder, device);
+  muster_graph_builder_node (builder, "AssignVariableOp", assign);
+  muster_graph_builder_input (builder, name);
+  muster_graph_builder_input (builder, zero);
+  muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
+  muster_graph_builder_device (builder, device);
+  muster_graph_builder_node (builder, "ReadVariableOp", read);
+  muster_graph_builder_input (builder, name);
+  muster_graph_builder_attr_type (builder, "dtype", MUSTER_INT64);
+  muster_graph_builder_device (builder, device);
+}
+
+/* Its init op runs what a collection's did, and the step's. */
+static const char *
+add_init (MusterMetaGraph *meta_graph, MusterGraphBuilder *builder, const char *initializer)
+{
+  const char *const *ops = muster_meta_graph_collection (meta_graph, "init_op");
+  g_autofree char *first = NULL;
+
+  if (ops == NULL || ops[0] == NULL || !*ops[0] || ops[1] != NULL)
+    return NULL;
+  muster_graph_split_input (ops[0], &first);
+  const char *const both[] = {first, initializer, NULL};
+  muster_graph_builder_group (builder, INIT_OP, both);
+  return INIT_OP;
+}
+
+static gboolean
+has_any_of (MusterGraph *graph, const char *name)
+{
+  const gsize size = strlen (name);
+
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
+    const char *other = muster_graph_node (graph, i)->name;
+    if (g_ascii_strncasecmp (other, name, size) == 0 && (other[size] == '\0' || other[size] == '/'))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* The collections keep the global step and the init op; the ready op is built anew. */
+static gboolean
+add_step (Completion *self, GError **error)
+{
+  MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
+  const char *name = has_any_of (graph, STEP) ? OWN_STEP : STEP;
+  gsize n;
+  const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
+
+  if (self->ops->len == 0 || muster_global_step_of (self->meta_graph) != NULL)
+    return TRUE;
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
+  g_autofree char *read = g_strconcat (name, "/Read/ReadVariableOp:0", NULL);
+  add_variable (builder, name, n > 0 ? variables[0].device : "");
+  const char *init_op = add_init (self->meta_graph, builder, assign);
+  const MusterCollectedOp ops[] = {{"global_step", name}, {"ready_op", NULL}, {"init_op", init_op}};
+  const MusterVariableInfo variable = {
+      .name = name, .initializer = assign, .snapshot = read, .is_resource = TRUE};
+  g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
+  if (extra == NULL)
+    return FALSE;
+  g_autoptr (MusterGraph) whole = muster_graph_extended (graph, extra);
+  if (!take (self, muster_meta_graph_with_variables (self->meta_graph, whole, &variable, 1, ops,
+                                                     init_op != NULL ? 3 : 2, error)))
+    return FALSE;
+  note (self, "added the global step '%s': the graph has none", name);
+  return TRUE;
+}
+
+/* --- the train op --- */
+
+static void
+add_advance (MusterGraphBuilder *builder, const MusterVariableInfo *step, const GPtrArray *ops)
+{
+  g_autoptr (MusterTensor) one =
+      step->dtype == MUSTER_INT32 ? muster_tensor_new_int32 (1) : muster_tensor_new_int64 (1);
+
+  muster_graph_builder_constant (builder, ONE, one);
+  muster_graph_builder_node (builder, step->is_resource ? "AssignAddVariableOp" : "AssignAdd",
+                             ADVANCE);
+  muster_graph_builder_input (builder, step->name);
+  muster_graph_builder_input (builder, ONE);
+  for (guint i = 0; i < ops->len; i++) {
+    g_autofree char *after = g_strconcat ("^", ops->pdata[i], NULL);
+    muster_graph_builder_input (builder, after);
+  }
+  muster_graph_builder_attr_type (builder, step->is_resource ? "dtype" : "T", step->dtype);
+  muster_graph_builder_device (builder, step->device);
+}
+
+/* Whether a step of muster/train is to advance the global step: nobody else does. */
+static gboolean
+needs_advance (MusterMetaGraph *meta_graph, const MusterVariableInfo *step)
+{
+  if (step == NULL || step->n_dims != 0 ||
+      (step->dtype != MUSTER_INT64 && step->dtype != MUSTER_INT32))
+    return FALSE;
+  g_autoptr (GArray) writers = muster_train_ops_writers (meta_graph, step, NULL);
+  return writers->len == 0;
+}
+
+static void
+note_train_op (Completion *self, gboolean is_asked, const MusterVariableInfo *advanced)
+{
+  g_autofree char *names = quoted (self->ops);
+
+  if (self->ops->len > 1)
+    note (self, "a step runs %u train ops: %s%s", self->ops->len, names,
+          is_asked ? "" : "; choose others with --train-op=NAME");
+  if (advanced != NULL)
+    note (self, "a step advances the global step '%s': no other op does", advanced->name);
+}
+
+/* One op in the collection: the only train op, or one that runs all, and counts the step. */
+static gboolean
+add_train_op (Completion *self, gboolean is_asked, GError **error)
+{
+  MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
+  const char *const *before = muster_meta_graph_collection (self->meta_graph, "train_op");
+  const MusterVariableInfo *step = muster_global_step_of (self->meta_graph);
+  const MusterVariableInfo *advanced = needs_advance (self->meta_graph, step) ? step : NULL;
+  const gboolean is_one = self->ops->len == 1 && advanced == NULL;
+
+  if (self->ops->len == 0 || muster_graph_has_node (graph, TRAIN))
+    return TRUE;
+  if (is_one && before != NULL && before[0] != NULL && before[1] == NULL) {
+    g_autofree char *own = NULL;
+    muster_graph_split_input (before[0], &own);
+    if (strcmp (own, self->ops->pdata[0]) == 0)
+      return TRUE;
+  }
+  const MusterCollectedOp collected = {"train_op", is_one ? self->ops->pdata[0] : TRAIN};
+  g_autoptr (MusterGraph) whole = muster_graph_ref (graph);
+  if (!is_one) {
+    g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+    const char *const after_advance[] = {ADVANCE, NULL};
+    if (advanced != NULL)
+      add_advance (builder, advanced, self->ops);
+    g_ptr_array_add (self->ops, NULL);
+    muster_graph_builder_group (
+        builder, TRAIN, advanced != NULL ? after_advance : (const char *const *)self->ops->pdata);
+    g_ptr_array_set_size (self->ops, (gint)self->ops->len - 1);
+    g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
+    if (extra == NULL)
+      return FALSE;
+    muster_graph_unref (whole);
+    whole = muster_graph_extended (graph, extra);
+  }
+  note_train_op (self, is_asked, advanced);
+  return take (self, muster_meta_graph_with_variables (self->meta_graph, whole, NULL, 0, &collected,
+                                                       1, error));
+}
+
+static gboolean
+add_sync (Completion *self, GError **error)
+{
+  g_auto (MusterSyncReplicas) sync = {0};
+
+  if (!muster_sync_replicas_find (self->meta_graph, &sync) ||
+      muster_graph_has_node (muster_meta_graph_graph (self->meta_graph), MUSTER_SYNC_TOKENS))
+    return TRUE;
+  if (!take (self, muster_sync_replicas_add (&sync, self->meta_graph, error)))
+    return FALSE;
+  note (self,
+        "replicas are synchronised: the chief updates the variables by '%s', of %" G_GINT64_FORMAT
+        " gradients each time",
+        sync.update, sync.n_tokens);
+  return TRUE;
+}
+
+/* --- all --- */
+
+static gboolean
+add_saver (Completion *self, GError **error)
+{
+  g_autofree char *why = NULL;
+
+  if (!take (self, muster_saver_complete (self->meta_graph, &why, error)))
+    return FALSE;
+  if (why != NULL)
+    note (self, "added a saver of all variables: %s", why);
+  return TRUE;
+}
+
+/* FALSE without an error: the train ops stay as they are. */
+static gboolean
+choose_train_ops (Completion *self, const char *const *train_ops, GError **error)
+{
+  g_autoptr (GError) conflict = NULL;
+  const gboolean is_asked = train_ops != NULL && *train_ops != NULL;
+
+  self->ops = muster_train_ops_find (self->meta_graph, train_ops, error);
+  if (self->ops == NULL || muster_train_ops_check (self->meta_graph, self->ops, &conflict))
+    return self->ops != NULL;
+  if (is_asked)
+    g_propagate_error (error, g_steal_pointer (&conflict));
+  else
+    note (self, "%s", conflict->message);
+  return FALSE;
+}
+
+MusterMetaGraph *
+muster_meta_graph_complete (MusterMetaGraph *self, const char *const *train_ops, char ***notes,
+                            GError **error)
+{
+  muster_require (error, NULL, self);
+
+  g_auto (Completion) all = {.meta_graph = muster_meta_graph_ref (self),
+                             .notes = g_ptr_array_new_with_free_func (g_free)};
+  const gboolean is_asked = train_ops != NULL && *train_ops != NULL;
+  GError *failure = NULL;
+
+  if (!muster_graph_parse (muster_meta_graph_graph (self), error))
+    return NULL;
+  const gboolean is_chosen = choose_train_ops (&all, train_ops, &failure);
+  if (failure != NULL) {
+    g_propagate_error (error, failure);
+    return NULL;
+  }
+  if (!add_step (&all, error) || (is_chosen && !add_train_op (&all, is_asked, error)) ||
+      !add_sync (&all, error) || !add_saver (&all, error))
+    return NULL;
+  g_ptr_array_add (all.notes, NULL);
+  if (notes != NULL)
+    *notes = (char **)g_ptr_array_free (g_steal_pointer (&all.notes), FALSE);
+  return g_steal_pointer (&all.meta_graph);
+}
+
+/* --- own input --- */
+
+/* The queues that the graph's queue runners fill. */
+static guint8 *
+filled_queues (MusterMetaGraph *meta_graph)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  const gsize n = muster_graph_n_nodes (graph);
+  g_autofree guint8 *queued = muster_train_ops_queued (meta_graph);
+  guint8 *queues = g_malloc0 (n + 1);
+
+  for (gsize i = 0; i < n; i++) {
+    const gssize queue =
+        queued[i] && g_str_has_prefix (muster_graph_node (graph, i)->kind->op, "QueueEnqueue")
+            ? muster_graph_origin (graph, i, 0)
+            : -1;
+    if (queue >= 0)
+      queues[queue] = TRUE;
+  }
+  return queues;
+}
+
+static gboolean
+is_input (MusterGraph *graph, gsize node, const guint8 *queues)
+{
+  static const char *const inputs[] = {"IteratorGetNext", "IteratorGetNextSync", "OneShotIterator",
+                                       "MultiDeviceIteratorGetNextFromShard", NULL};
+  const char *op = muster_graph_node (graph, node)->kind->op;
+
+  if (g_strv_contains (inputs, op) || g_str_has_prefix (op, "ReaderRead"))
+    return TRUE;
+  const gssize queue =
+      g_str_has_prefix (op, "QueueDequeue") ? muster_graph_origin (graph, node, 0) : -1;
+  return queue >= 0 && queues[queue];
+}
+
+gboolean
+muster_meta_graph_has_own_input (MusterMetaGraph *self)
+{
+  g_return_val_if_fail (self != NULL, FALSE);
+
+  MusterGraph *graph = muster_meta_graph_graph (self);
+  g_autoptr (GPtrArray) ops = muster_train_ops_find (self, NULL, NULL);
+  g_auto (MusterSyncReplicas) sync = {0};
+  if (ops == NULL || ops->len == 0)
+    return FALSE;
+  g_autofree guint8 *needed = muster_train_ops_needed (graph, ops);
+  g_autofree guint8 *queues = filled_queues (self);
+  if (muster_sync_replicas_find (self, &sync)) /* tokens are no input */
+    queues[muster_graph_find (graph, sync.queue, strlen (sync.queue))] = FALSE;
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    if (needed[i] && is_input (graph, i, queues))
+      return TRUE;
+  return FALSE;
+}

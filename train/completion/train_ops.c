@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/completion/train_ops.h"
+
+#include "base/error.h"
+#include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
+#include "train/completion/global_step.h"
+#include "train/completion/queue_runner_def.h"
+#include "train/completion/sync_replicas.h"
+
+#include <string.h>
+
+static gssize
+find_op (MusterGraph *graph, const char *item, char **op)
+{
+  muster_graph_split_input (item, op);
+  return muster_graph_find (graph, *op, strlen (*op));
+}
+
+static void
+mark_op (MusterGraph *graph, const char *item, guint8 *marked)
+{
+  g_autofree char *op = NULL;
+  const gssize at = find_op (graph, item, &op);
+
+  if (at >= 0)
+    muster_graph_mark_needed (graph, (gsize)at, marked);
+}
+
+guint8 *
+muster_train_ops_needed (MusterGraph *graph, const GPtrArray *ops)
+{
+  guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+
+  for (guint i = 0; i < ops->len; i++)
+    mark_op (graph, ops->pdata[i], marked);
+  return marked;
+}
+
+guint8 *
+muster_train_ops_queued (MusterMetaGraph *meta_graph)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+  g_autoptr (GPtrArray) runners = muster_queue_runners_of (meta_graph, NULL);
+  g_auto (MusterSyncReplicas) sync = {0};
+
+  for (guint i = 0; runners != NULL && i < runners->len; i++) {
+    const MusterQueueRunner *runner = runners->pdata[i];
+    for (guint k = 0; k < runner->enqueues->len; k++)
+      mark_op (graph, runner->enqueues->pdata[k], marked);
+  }
+  if (muster_sync_replicas_find (meta_graph, &sync))
+    mark_op (graph, sync.update, marked);
+  return marked;
+}
+
+/* --- which ops train --- */
+
+static gboolean
+add_op (GPtrArray *found, MusterGraph *graph, const char *item, gboolean is_asked,
+        const guint8 *queued, GError **error)
+{
+  g_autofree char *op = NULL;
+  const gssize at = find_op (graph, item, &op);
+
+  if (at < 0 && is_asked)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "The graph has no op '%s', which was given as a train op", item);
+  if (at < 0 || (!is_asked && queued[at]) ||
+      g_ptr_array_find_with_equal_func (found, op, g_str_equal, NULL))
+    return TRUE;
+  g_ptr_array_add (found, g_steal_pointer (&op));
+  return TRUE;
+}
+
+/* Without those that another one runs. */
+static GPtrArray *
+roots_of (MusterGraph *graph, const GPtrArray *ops)
+{
+  GPtrArray *roots = g_ptr_array_new_with_free_func (g_free);
+
+  for (guint i = 0; i < ops->len; i++) {
+    const char *op = ops->pdata[i];
+    const gssize at = muster_graph_find (graph, op, strlen (op));
+    gboolean is_run = FALSE;
+    for (guint k = 0; k < ops->len && !is_run; k++) {
+      g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph));
+      if (k != i)
+        mark_op (graph, ops->pdata[k], marked);
+      is_run = marked[at];
+    }
+    if (!is_run)
+      g_ptr_array_add (roots, g_strdup (op));
+  }
+  return roots;
+}
+
+GPtrArray *
+muster_train_ops_find (MusterMetaGraph *meta_graph, const char *const *ops, GError **error)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  const gboolean is_asked = ops != NULL && *ops != NULL;
+  const char *const *items = is_asked ? ops : muster_meta_graph_collection (meta_graph, "train_op");
+  g_autofree guint8 *queued = muster_train_ops_queued (meta_graph);
+  g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (g_free);
+  g_auto (MusterSyncReplicas) sync = {0};
+
+  for (; items != NULL && *items != NULL; items++)
+    if (!add_op (found, graph, *items, is_asked, queued, error))
+      return NULL;
+  if (found->len == 0 && muster_sync_replicas_find (meta_graph, &sync))
+    g_ptr_array_add (found, g_strdup (sync.train));
+  return found->len > 1 ? roots_of (graph, found) : g_steal_pointer (&found);
+}
+
+/* --- what they write --- */
+
+/* A variable that a node runs twice in one step, in no order. */
+static const char *
+find_conflict (MusterGraph *graph, const guint8 *one, const guint8 *other)
+{
+  const gsize n = muster_graph_n_nodes (graph);
+  g_autofree guint8 *written = g_malloc0 (n);
+  g_autoptr (GArray) variables = g_array_new (FALSE, FALSE, sizeof (gsize));
+
+  for (gsize i = 0; i < n; i++)
+    if (one[i] && !other[i] && !muster_graph_calls (graph, i))
+      muster_graph_written (graph, i, variables);
+  for (guint i = 0; i < variables->len; i++)
+    written[g_array_index (variables, gsize, i)] = TRUE;
+  for (gsize i = 0; i < n; i++) {
+    g_array_set_size (variables, 0);
+    if (other[i] && !one[i] && !muster_graph_calls (graph, i))
+      muster_graph_written (graph, i, variables);
+    for (guint k = 0; k < variables->len; k++)
+      if (written[g_array_index (variables, gsize, k)])
+        return muster_graph_node (graph, g_array_index (variables, gsize, k))->name;
+  }
+  return NULL;
+}
+
+gboolean
+muster_train_ops_check (MusterMetaGraph *meta_graph, const GPtrArray *ops, GError **error)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+
+  for (guint i = 0; i < ops->len; i++)
+    for (guint k = i + 1; k < ops->len; k++) {
+      g_autofree guint8 *one = g_malloc0 (muster_graph_n_nodes (graph));
+      g_autofree guint8 *other = g_malloc0 (muster_graph_n_nodes (graph));
+      mark_op (graph, ops->pdata[i], one);
+      mark_op (graph, ops->pdata[k], other);
+      const char *variable = find_conflict (graph, one, other);
+      if (variable != NULL)
+        return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                            "the train ops '%s' and '%s' both write '%s', so they can't be one "
+                            "step; choose one with --train-op=NAME",
+                            (const char *)ops->pdata[i], (const char *)ops->pdata[k], variable);
+    }
+  return TRUE;
+}
+
+/* A value that comes from a checkpoint. */
+static gboolean
+restores (MusterGraph *graph, gsize node)
+{
+  static const char *const restore_ops[] = {"RestoreV2", "RestoreSlice", "Restore", NULL};
+  const gssize from = muster_graph_origin (graph, node, 1);
+
+  return from >= 0 &&
+         g_strv_contains (restore_ops, muster_graph_node (graph, (gsize)from)->kind->op);
+}
+
+GArray *
+muster_train_ops_writers (MusterMetaGraph *meta_graph, const MusterVariableInfo *variable,
+                          const guint8 *marked)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  g_autofree char *initializer = NULL;
+  const gssize wanted = muster_graph_find (graph, variable->name, strlen (variable->name));
+  const gssize first =
+      variable->initializer != NULL ? find_op (graph, variable->initializer, &initializer) : -1;
+  GArray *writers = g_array_new (FALSE, FALSE, sizeof (gsize));
+  g_autoptr (GArray) written = g_array_new (FALSE, FALSE, sizeof (gsize));
+
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
+    if ((marked != NULL && !marked[i]) || (gssize)i == first)
+      continue;
+    g_array_set_size (written, 0);
+    muster_graph_written (graph, i, written);
+    for (guint k = 0; k < written->len; k++)
+      if ((gssize)g_array_index (written, gsize, k) == wanted && !restores (graph, i)) {
+        g_array_append_val (writers, i);
+        break;
+      }
+  }
+  return writers;
+}
+
+/* --- whether it can be trained --- */
+
+static gboolean
+check_step (MusterMetaGraph *meta_graph, const GPtrArray *ops, GError **error)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  const MusterVariableInfo *step = muster_global_step_of (meta_graph);
+
+  if (step == NULL) /* what needs one says so */
+    return TRUE;
+  g_autofree guint8 *needed = muster_train_ops_needed (graph, ops);
+  g_autofree guint8 *queued = muster_train_ops_queued (meta_graph);
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    needed[i] |= queued[i];
+  g_autoptr (GArray) by_step = muster_train_ops_writers (meta_graph, step, needed);
+  g_autoptr (GArray) by_any = muster_train_ops_writers (meta_graph, step, NULL);
+  if (by_step->len > 0 || by_any->len == 0)
+    return TRUE;
+  return muster_fail (
+      error, MUSTER_ERROR_INVALID_ARGUMENT,
+      "the train op '%s' doesn't advance the global step '%s', but '%s' does; train both: "
+      "--train-op=%s --train-op=%s",
+      (const char *)ops->pdata[0], step->name,
+      muster_graph_node (graph, g_array_index (by_any, gsize, 0))->name,
+      (const char *)ops->pdata[0],
+      muster_graph_node (graph, g_array_index (by_any, gsize, 0))->name);
+}
+
+gboolean
+muster_train_ops_check_trainable (MusterMetaGraph *meta_graph, GError **error)
+{
+  if (!muster_graph_parse (muster_meta_graph_graph (meta_graph), error))
+    return FALSE;
+  g_autoptr (GPtrArray) ops = muster_train_ops_find (meta_graph, NULL, error);
+  if (ops == NULL)
+    return FALSE;
+  if (ops->len == 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the meta graph has no train op; name it with --train-op=NAME, or add it "
+                        "to the collection 'train_op' before exporting");
+  return muster_train_ops_check (meta_graph, ops, error) && check_step (meta_graph, ops, error);
+}
