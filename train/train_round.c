@@ -80,9 +80,8 @@ check (const MusterTraining *training, GError **error)
     wrong = "set either a final step or a number of epochs, not both";
   else if (training->is_elastic && !has_positions (training))
     wrong = "an elastic job needs batches with positions, which its tasks deal among themselves";
-  if (wrong != NULL) {
+  if (wrong != NULL)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "%s", wrong);
-  }
   return muster_train_check_feeds (training, error);
 }
 

@@ -45,7 +45,8 @@ muster_v1_is_there (MusterStorage *storage, const char *prefix)
   guint8 end[sizeof magic];
   guint64 size = 0;
   MusterStorageInfo info;
-  if (muster_storage_stat (storage, index, &info, NULL))
+  /* The index of a V2 checkpoint is such a table, too. */
+  if (g_str_has_suffix (path, ".index") || muster_storage_stat (storage, index, &info, NULL))
     return FALSE;
   MusterStorageInput *input = muster_storage_open (storage, path, &size, NULL);
   if (input == NULL)

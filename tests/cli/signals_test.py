@@ -18,7 +18,7 @@ PATIENCE = 60
 META = "--meta-graph=tests/fixtures/digits.meta"
 CONTAINER = ["unshare", "--pid", "--fork", "--kill-child"]
 GRACEFUL = {"train", "serve"}
-LOCAL = {"certs"}  # works on local files alone
+LOCAL = {"certs", "inspect"}  # work on local files alone
 
 # Each waits for a server that never answers.
 WAITING = {

@@ -65,8 +65,17 @@ expect_refused (Fixture *f, gconstpointer made)
 MUSTER_TEST (Places, a_training_refuses_one_with_a_scheme)
 {
   g_auto (Fixture) f = set_up ();
-  const MusterTraining training = {
-      .scaffold = f.scaffold, .master = f.master, .until_step = 1, .checkpoint_dir = PLACE};
+  static const char *const feeds[] = {"rows:0"};
+  g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
+  g_autoptr (MusterBatches) batches =
+      muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
+  const MusterTraining training = {.scaffold = f.scaffold,
+                                   .master = f.master,
+                                   .until_step = 1,
+                                   .batches = batches,
+                                   .feeds = feeds,
+                                   .n_feeds = 1,
+                                   .checkpoint_dir = PLACE};
   const MusterMonitoredTrainingOptions saved = {
       .scaffold = f.scaffold, .master = f.master, .checkpoint_dir = PLACE};
   const MusterMonitoredTrainingOptions told = {

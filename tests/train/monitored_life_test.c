@@ -108,11 +108,11 @@ MUSTER_TEST (MonitoredSession, makes_every_session_with_one_manager)
 {
   SET_UP (f);
   int n_changes = 0;
-  MusterSessionManagerOptions options = {.ready_op = "ready", .clock = MUSTER_CLOCK (f.clock)};
+  MusterSessionManagerOptions options = {.ready_op = "v", .clock = MUSTER_CLOCK (f.clock)};
   g_autoptr (MusterSessionManager) manager =
       muster_session_manager_new (muster_scaffold_graph (f.scaffold), &options, &error);
   muster_session_manager_set_progress (manager, count_changes, &n_changes, NULL);
-  muster_fake_master_op_reports (f.master, "ready", "v", NULL);
+  muster_fake_master_op_reports (f.master, "v", "v", NULL);
   f.options.manager = manager;
   f.options.is_worker = TRUE;
   muster_fake_clock_at (f.clock, 10 * MUSTER_SECOND, prepare_elsewhere, f.master);

@@ -92,7 +92,7 @@ MUSTER_TEST (PositionRefused, goes_on_after_a_pause_that_began_with_a_refused_st
   MUSTER_EXPECT_NO_ERROR (chief.error);
 }
 
-/* A task that is stopped, or whose turn comes seldom: each time another has been there before it. */
+/* A task that is stopped, or whose turn comes seldom: another has been there each time. */
 MUSTER_TEST (PositionRefused, goes_on_where_its_steps_are_far_apart)
 {
   g_auto (Job) job = job_set_up_dealt (FALSE, "apart");
