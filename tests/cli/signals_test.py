@@ -118,6 +118,9 @@ class SignalsTest(unittest.TestCase):
         command = subprocess.Popen([peer.MUSTER, "status", "--timeout=1h", self.words["grpc"]], stderr=subprocess.PIPE, text=True,
                                    preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         self.listener.accept()[0].close()
+        with open("/proc/%d/status" % command.pid) as status:
+            ignored = int(re.search(r"^SigIgn:\t(\w+)$", status.read(), re.M).group(1), 16)
+        self.assertTrue(ignored & 1 << signal.SIGHUP - 1)
         command.send_signal(signal.SIGHUP)
         command.send_signal(signal.SIGTERM)
         err = command.communicate(timeout=PATIENCE)[1]
