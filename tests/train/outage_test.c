@@ -8,14 +8,17 @@
 #include "tests/deadline.h"
 #include "tests/doubles/fake_clock.h"
 #include "tests/doubles/faulty_storage.h"
+#include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
+#include "tests/train/monitored_fixture.h"
+#include "train/hooks/hooks.h"
 #include "train/monitored_training.h"
 
-typedef enum { LOCAL, SERVED, IN_TIERS } Place;
+typedef enum { LOCAL, SERVED, AT_MASTER, IN_TIERS } Place; /* AT_MASTER: its store alone is away */
 
 typedef struct {
   MusterScaffold *scaffold;
-  MusterFaultyStorage *storage; /* the chief's and the master's */
+  MusterFaultyStorage *storage; /* the chief's and the master's, but AT_MASTER the master's */
   MusterFakeClock *clock;       /* (nullable) */
   MusterSaver *saver;
   MusterMaster *master;
@@ -49,7 +52,8 @@ set_up (Place place, const char *name, MusterFakeClock *clock)
              .fast = g_build_filename (muster_test_tmpdir (), name, "fast", NULL),
              .run = g_build_filename (muster_test_tmpdir (), name, "run", NULL)};
   const MusterTier fast = {.directory = job.fast, .save_steps = 2, .max_to_keep = 3};
-  const MusterSaverOptions options = {.storage = MUSTER_STORAGE (job.storage),
+  const MusterSaverOptions options = {.storage =
+                                          place != AT_MASTER ? MUSTER_STORAGE (job.storage) : NULL,
                                       .fast = &fast,
                                       .n_fast = place == IN_TIERS ? 1 : 0,
                                       .clock = clock != NULL ? MUSTER_CLOCK (clock) : NULL};
@@ -59,7 +63,7 @@ set_up (Place place, const char *name, MusterFakeClock *clock)
   g_assert_no_error (error);
   job.master = muster_local_master_new_with_options (
       &(MusterLocalMasterOptions){.storage = MUSTER_STORAGE (job.storage)});
-  if (place == SERVED)
+  if (place == SERVED || place == AT_MASTER)
     serve (&job);
   return job;
 }
@@ -145,16 +149,17 @@ finish (Job *job, GError **error)
 }
 
 /* MON.38: the store is away for some saves, blocking and in the background, on a local master, a
- * served one, whose SaveV2 fails, and in two tiers. */
+ * served one, one whose SaveV2 alone fails, and in two tiers. */
 MUSTER_TEST (Outage, costs_no_step_and_all_is_saved_once_the_store_is_back)
 {
   static const struct {
     const char *name;
     Place place;
     gboolean is_blocking;
-  } kinds[] = {{"local", LOCAL, FALSE},    {"local blocking", LOCAL, TRUE},
-               {"served", SERVED, FALSE},  {"served blocking", SERVED, TRUE},
-               {"tiers", IN_TIERS, FALSE}, {"tiers blocking", IN_TIERS, TRUE}};
+  } kinds[] = {{"local", LOCAL, FALSE},      {"local blocking", LOCAL, TRUE},
+               {"served", SERVED, FALSE},    {"served blocking", SERVED, TRUE},
+               {"master", AT_MASTER, FALSE}, {"master blocking", AT_MASTER, TRUE},
+               {"tiers", IN_TIERS, FALSE},   {"tiers blocking", IN_TIERS, TRUE}};
 
   for (gsize i = 0; i < G_N_ELEMENTS (kinds); i++) {
     MUSTER_TRACE ("%s", kinds[i].name);
@@ -214,7 +219,9 @@ MUSTER_TEST (Outage, that_does_not_end_is_a_failure_of_the_store)
   train (&job, 3);
 
   muster_faulty_storage_set (job.storage, job.run, MUSTER_FAULT_AWAY);
+  const gint64 began_us = muster_fake_clock_elapsed_us (clock);
   MUSTER_EXPECT_FALSE (finish (&job, &error));
+  MUSTER_EXPECT_LE (muster_fake_clock_elapsed_us (clock) - began_us, 10 * 60 * MUSTER_SECOND);
 
   MUSTER_EXPECT_ERROR (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE);
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (job.session), 0u);
@@ -237,4 +244,36 @@ MUSTER_TEST (Outage, at_the_beginning_of_a_session_is_waited_for)
 
   train (&job, 1);
   MUSTER_EXPECT_GE (muster_monitored_session_n_recoveries (job.session), 1u);
+}
+
+/* Other masters have UNAVAILABLE for it, as for a session that is lost: the session itself tells.
+ */
+MUSTER_TEST (Outage, of_a_masters_own_store_costs_no_session)
+{
+  g_auto (Monitored) job = monitored_set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *directory = g_build_filename (muster_test_tmpdir (), "run", NULL);
+  const MusterSaverOptions saver_options = {.clock = MUSTER_CLOCK (job.clock), .no_probe = TRUE};
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &saver_options, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  MusterHook *hook = muster_checkpoint_saver_hook_new (
+      &(MusterCheckpointSaverOptions){
+          .checkpoint_dir = directory, .save_steps = 2, .is_blocking = TRUE, .saver = saver},
+      &error);
+  monitored_script (&job);
+  muster_small_model_play (job.master);
+  muster_fake_master_set_variable (job.master, "v");
+  monitored_add (&job, hook);
+  MUSTER_ASSERT_TRUE (monitored_open (&job, &error));
+  muster_fake_master_fail (job.master, "save/control_dependency", 2, 1, MUSTER_ERROR_UNAVAILABLE,
+                           "the store is away");
+
+  for (int i = 0; i < 4; i++)
+    MUSTER_EXPECT_TRUE (monitored_train (&job, NULL, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, NULL), 1u);
+  MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (job.session), 0u);
+  MUSTER_EXPECT_EQ (latest_step (directory), 4);
 }
