@@ -174,6 +174,7 @@ MUSTER_TEST (Training, without_an_end_is_refused)
     set_up (&job);
     job.training.until_step = wrong[i].until_step;
     job.training.epochs = wrong[i].epochs;
+    job.stops = TRUE; /* should it train */
     MUSTER_TRACE ("case %u", (guint)i);
     MUSTER_EXPECT_FALSE (train (&job, &error));
     MUSTER_EXPECT_SAYS (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT, wrong[i].says);
