@@ -69,14 +69,17 @@ MUSTER_TEST (Owned, a_save_sets_aside_what_has_its_name)
 {
   g_auto (Fixture) f = set_up_with_def (1, (MusterSaverOptions){0});
   g_autofree char *aside = below_tmpdir ("model.ckpt-2.bad.index");
+  g_autofree char *another = below_tmpdir ("model.ckpt-2.bad-2.index");
   save (&f, 1);
   leave_a_strange_one (&f, 2);
   restart (&f, (MusterSaverOptions){0});
 
   save (&f, 2);
+  save (&f, 2); /* the saver's own by now */
   save (&f, 3);
 
   MUSTER_EXPECT_TRUE (g_file_test (aside, G_FILE_TEST_EXISTS));
+  MUSTER_EXPECT_FALSE (g_file_test (another, G_FILE_TEST_EXISTS));
   g_autofree char *there = steps_there ();
   MUSTER_EXPECT_STREQ (there, "3");
 }
