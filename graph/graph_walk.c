@@ -48,6 +48,19 @@ muster_graph_mark_needed (MusterGraph *self, gsize from, guint8 *marked)
   }
 }
 
+void
+muster_graph_mark_needs (MusterGraph *self, const char *name, guint8 *marked)
+{
+  g_autofree char *op = NULL;
+
+  if (name == NULL)
+    return;
+  (void)muster_graph_split_input (name, &op);
+  const gssize from = muster_graph_find (self, op, strlen (op));
+  if (from >= 0)
+    muster_graph_mark_needed (self, (gsize)from, marked);
+}
+
 gboolean
 muster_graph_calls (MusterGraph *self, gsize node)
 {

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "graph/feed_option.h"
-#include "graph/graph_needs.h"
 #include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
 #include "train/hooks/hooks_private.h"
 
 #include <string.h>

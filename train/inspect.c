@@ -4,8 +4,8 @@
 #include "base/fields.h"
 #include "base/require.h"
 #include "graph/feed_option.h"
-#include "graph/graph_needs.h"
 #include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
 #include "train/inspect_private.h"
 
 #include <string.h>

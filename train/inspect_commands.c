@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands for a graph, which work as they are printed once the data has the names in them. */
 #include "graph/feed_option.h"
-#include "graph/graph_needs.h"
 #include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
 #include "train/inspect_private.h"
 
 #include <string.h>

@@ -4,8 +4,8 @@
 #include "engine/run/registry.h"
 #include "engine/session/local_master.h"
 #include "engine/session/op_tables.h"
-#include "graph/graph_needs.h"
 #include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
 
 #include <string.h>
 

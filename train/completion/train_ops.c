@@ -17,23 +17,13 @@ find_op (MusterGraph *graph, const char *item, char **op)
   return muster_graph_find (graph, *op, strlen (*op));
 }
 
-static void
-mark_op (MusterGraph *graph, const char *item, guint8 *marked)
-{
-  g_autofree char *op = NULL;
-  const gssize at = find_op (graph, item, &op);
-
-  if (at >= 0)
-    muster_graph_mark_needed (graph, (gsize)at, marked);
-}
-
 guint8 *
 muster_train_ops_needed (MusterGraph *graph, const GPtrArray *ops)
 {
   guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
 
   for (guint i = 0; i < ops->len; i++)
-    mark_op (graph, ops->pdata[i], marked);
+    muster_graph_mark_needs (graph, ops->pdata[i], marked);
   return marked;
 }
 
@@ -48,10 +38,10 @@ muster_train_ops_queued (MusterMetaGraph *meta_graph)
   for (guint i = 0; runners != NULL && i < runners->len; i++) {
     const MusterQueueRunner *runner = runners->pdata[i];
     for (guint k = 0; k < runner->enqueues->len; k++)
-      mark_op (graph, runner->enqueues->pdata[k], marked);
+      muster_graph_mark_needs (graph, runner->enqueues->pdata[k], marked);
   }
   if (muster_sync_replicas_find (meta_graph, &sync))
-    mark_op (graph, sync.update, marked);
+    muster_graph_mark_needs (graph, sync.update, marked);
   return marked;
 }
 
@@ -87,7 +77,7 @@ roots_of (MusterGraph *graph, const GPtrArray *ops)
     for (guint k = 0; k < ops->len && !is_run; k++) {
       g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph));
       if (k != i)
-        mark_op (graph, ops->pdata[k], marked);
+        muster_graph_mark_needs (graph, ops->pdata[k], marked);
       is_run = marked[at];
     }
     if (!is_run)
@@ -149,8 +139,8 @@ muster_train_ops_check (MusterMetaGraph *meta_graph, const GPtrArray *ops, GErro
     for (guint k = i + 1; k < ops->len; k++) {
       g_autofree guint8 *one = g_malloc0 (muster_graph_n_nodes (graph));
       g_autofree guint8 *other = g_malloc0 (muster_graph_n_nodes (graph));
-      mark_op (graph, ops->pdata[i], one);
-      mark_op (graph, ops->pdata[k], other);
+      muster_graph_mark_needs (graph, ops->pdata[i], one);
+      muster_graph_mark_needs (graph, ops->pdata[k], other);
       const char *variable = find_conflict (graph, one, other);
       if (variable != NULL)
         return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
