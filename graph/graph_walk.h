@@ -11,8 +11,8 @@ G_BEGIN_DECLS
 /* Marks from and all nodes that it depends on, beside those that are marked already. */
 void muster_graph_mark_needed (MusterGraph *self, gsize from, guint8 *marked);
 
-/* The same from the node of an op's or a tensor's name (nullable); a name that the graph lacks marks
- * nothing. */
+/* The same from the node of an op's or a tensor's name (nullable); a name that the graph lacks
+ * marks nothing. */
 void muster_graph_mark_needs (MusterGraph *self, const char *name, guint8 *marked);
 
 /* TRUE if the node may change a variable. A function call may write any variable that is passed to

@@ -6,6 +6,7 @@
 #include "graph/feed_option.h"
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
+#include "train/completion/train_ops.h"
 #include "train/inspect_private.h"
 
 #include <string.h>
@@ -44,20 +45,53 @@ add_maker (MusterInspect *self)
 }
 
 static void
+add_completed (MusterInspect *self)
+{
+  const char *const *notes = muster_scaffold_completed (self->scaffold);
+  for (; *notes != NULL; notes++)
+    muster_inspect_add (self, "completed", NULL, *notes);
+}
+
+/* What savers take: muster feeds it. (transfer full) */
+static guint8 *
+mark_savers (MusterMetaGraph *meta_graph)
+{
+  static const char *const ops[] = {"Save",    "SaveSlices",   "SaveV2",    "ShardedFilename",
+                                    "Restore", "RestoreSlice", "RestoreV2", NULL};
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  const MusterSaverInfo *saver = muster_meta_graph_saver (meta_graph);
+  guint8 *marked = g_new0 (guint8, muster_graph_n_nodes (graph) + 1);
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    if (g_strv_contains (ops, muster_graph_node (graph, i)->kind->op))
+      muster_graph_mark_needed (graph, i, marked);
+  if (saver != NULL)
+    muster_graph_mark_needs (graph, saver->filename_tensor, marked);
+  return marked;
+}
+
+static const char *
+need_of (const MusterInspect *self, gsize placeholder)
+{
+  if (!muster_feed_is_needed (muster_graph_node (self->graph, placeholder)))
+    return ", has a default";
+  if (muster_scaffold_train_op (self->scaffold) == NULL)
+    return "";
+  return self->trains_by[placeholder] ? ", needed to train" : ", not needed to train";
+}
+
+static void
 add_placeholders (MusterInspect *self)
 {
+  g_autofree guint8 *savers = mark_savers (self->meta_graph);
   for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
     const MusterNode *node = muster_graph_node (self->graph, i);
-    const gboolean has_default = strcmp (node->kind->op, "PlaceholderWithDefault") == 0;
-    if ((!muster_feed_is_needed (node) && !has_default) || g_str_has_prefix (node->name, "save/"))
+    if (!muster_feed_is_needed (node) && strcmp (node->kind->op, "PlaceholderWithDefault") != 0)
+      continue;
+    if (savers[i] && !self->trains_by[i])
       continue;
     g_autofree char *feed = g_strconcat (node->name, ":0", NULL);
     g_autofree char *type = muster_feed_type (self->graph, node);
-    g_autofree char *text = g_strconcat (type,
-                                         has_default          ? ", has a default"
-                                         : self->trains_by[i] ? ", needed to train"
-                                                              : ", not needed to train",
-                                         NULL);
+    g_autofree char *text = g_strconcat (type, need_of (self, i), NULL);
     muster_inspect_add (self, "placeholder", feed, text);
   }
 }
@@ -114,17 +148,21 @@ add_saver (MusterInspect *self)
 {
   const MusterSaverInfo *saver = muster_meta_graph_saver (self->meta_graph);
   if (saver == NULL) {
-    muster_inspect_add (self, "saver", NULL, "none: muster adds its own");
+    muster_inspect_add (self, "saver", NULL, "none: there are no variables");
     return;
   }
+  g_autofree char *keeps = saver->max_to_keep > 0
+                               ? g_strdup_printf ("%d checkpoint%s", saver->max_to_keep,
+                                                  saver->max_to_keep == 1 ? "" : "s")
+                               : g_strdup ("all checkpoints");
   g_autofree char *text =
-      g_strdup_printf ("%s format%s, keeps %d checkpoints", saver->version == 2 ? "V2" : "V1",
-                       saver->sharded ? ", sharded" : "", saver->max_to_keep);
+      g_strdup_printf ("%s format%s, keeps %s", saver->version == 2 ? "V2" : "V1",
+                       saver->sharded ? ", sharded" : "", keeps);
   muster_inspect_add (self, "saver", saver->restore_op, text);
 }
 
-/* Ops that write a variable and that no train op runs: averages, batch norm's updates. Initialisers
- * and what restores don't count. */
+/* Ops that write a variable and that a training doesn't run: averages, batch norm's updates.
+ * Initialisers and what restores don't count. */
 static gboolean
 writes (const char *op)
 {
@@ -139,15 +177,17 @@ writes (const char *op)
 static void
 add_other_writers (MusterInspect *self)
 {
+  g_autofree guint8 *queued = muster_train_ops_queued (self->meta_graph);
   for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
     const MusterNode *node = muster_graph_node (self->graph, i);
-    if (self->trains_by[i] || !writes (node->kind->op) || g_str_has_prefix (node->name, "muster/"))
+    if (self->trains_by[i] || queued[i] || !writes (node->kind->op) ||
+        g_str_has_prefix (node->name, "muster/"))
       continue;
     const MusterNode *to = node->n_input > 0
                                ? muster_graph_node (self->graph, muster_node_input (node, 0, NULL))
                                : node;
     g_autofree char *text =
-        g_strdup_printf ("%s of '%s', which no train op runs", node->kind->op, to->name);
+        g_strdup_printf ("%s of '%s', which a step doesn't run", node->kind->op, to->name);
     muster_inspect_add (self, "other writer", node->name, text);
   }
 }
@@ -169,21 +209,67 @@ add_resources (MusterInspect *self)
   }
 }
 
+/* The ops that muster/train runs; after them it advances the global step. (transfer full) */
+static char *
+list_runs (MusterGraph *graph, gsize train)
+{
+  const MusterNode *node = muster_graph_node (graph, train);
+  g_autoptr (GString) text = g_string_new (NULL);
+  for (gsize i = 0; i < node->n_input; i++) {
+    const gsize input = muster_node_input (node, i, NULL);
+    const char *name = muster_graph_node (graph, input)->name;
+    if (!muster_node_input_is_control (node, i))
+      continue;
+    if (g_str_has_prefix (name, MUSTER_TRAIN "/"))
+      return list_runs (graph, input);
+    g_string_append_printf (text, "%s'%s'", text->len > 0 ? ", " : "runs ", name);
+  }
+  return g_strdup (text->str);
+}
+
+/* Of train ops that can't be one step, the others. */
+static void
+add_alternatives (MusterInspect *self)
+{
+  for (guint i = 1; self->others != NULL && i < self->others->len; i++) {
+    g_autofree char *text = g_strdup_printf ("not run; instead of '%s' with --train-op=%s",
+                                             (const char *)self->others->pdata[0],
+                                             (const char *)self->others->pdata[i]);
+    muster_inspect_add (self, "train op", self->others->pdata[i], text);
+  }
+}
+
+static void
+add_train_op (MusterInspect *self)
+{
+  const char *train = muster_scaffold_train_op (self->scaffold);
+  const gssize node = train != NULL ? muster_graph_find (self->graph, train, strlen (train)) : -1;
+  g_autofree char *runs =
+      node >= 0 && strcmp (train, MUSTER_TRAIN) == 0 ? list_runs (self->graph, (gsize)node) : NULL;
+  if (train == NULL)
+    muster_inspect_add (self, "train op", NULL,
+                        "none collected; to train, name one with --train-op=NAME");
+  else
+    muster_inspect_add (self, "train op", train, self->why_not != NULL ? self->why_not : runs);
+  add_alternatives (self);
+}
+
 static void
 add_scaffold (MusterInspect *self)
 {
   const char *step = muster_scaffold_global_step (self->scaffold);
-  const char *train = muster_scaffold_train_op (self->scaffold);
-  if (train == NULL)
-    muster_inspect_add (self, "train op", NULL, "none: the collection 'train_op' is empty");
-  add_collection (self, "train_op", "train op");
+  add_train_op (self);
   muster_inspect_add (self, "global step", step, step != NULL ? "" : "none");
+  if (muster_scaffold_init_op (self->scaffold) == NULL)
+    muster_inspect_add (self, "init op", NULL,
+                        "none: the variables have no initialisers, so `prepare` can't set them");
 }
 
 static void
 add_facts (MusterInspect *self)
 {
   add_maker (self);
+  add_completed (self);
   add_placeholders (self);
   add_scaffold (self);
   add_other_writers (self);
@@ -200,20 +286,44 @@ inspect_clear (MusterInspect *self)
 {
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_pointer (&self->facts, g_ptr_array_unref);
+  g_clear_pointer (&self->others, g_ptr_array_unref);
   g_free (self->trains_by);
+  g_free (self->why_not);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterInspect, inspect_clear)
+
+/* Of train ops that can't be one step, the first one is described. */
+static gboolean
+load (MusterInspect *self, GError **error)
+{
+  g_autoptr (GError) why_not = NULL;
+  self->scaffold = muster_scaffold_load (self->path, error);
+  if (self->scaffold == NULL)
+    return FALSE;
+  self->others = muster_train_ops_find (muster_scaffold_meta_graph (self->scaffold), NULL, error);
+  if (self->others == NULL)
+    return FALSE;
+  if (self->others->len > 1) {
+    const char *const first[] = {self->others->pdata[0], NULL};
+    muster_scaffold_unref (self->scaffold);
+    self->scaffold = muster_scaffold_load_with (self->path, first, error);
+    if (self->scaffold == NULL)
+      return FALSE;
+  }
+  self->meta_graph = muster_scaffold_meta_graph (self->scaffold);
+  self->graph = muster_meta_graph_graph (self->meta_graph);
+  if (self->others->len > 0 && !muster_train_ops_check_trainable (self->meta_graph, &why_not))
+    self->why_not = g_strdup (why_not->message);
+  return TRUE;
+}
 
 GPtrArray *
 muster_graph_inspect (const char *path, const char *target, GError **error)
 {
   muster_require (error, NULL, path, target);
   g_auto (MusterInspect) self = {.path = path, .target = target};
-  self.scaffold = muster_scaffold_load (path, error);
-  if (self.scaffold == NULL)
+  if (!load (&self, error))
     return NULL;
-  self.meta_graph = muster_scaffold_meta_graph (self.scaffold);
-  self.graph = muster_meta_graph_graph (self.meta_graph);
   self.facts = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_graph_fact_free);
   self.trains_by = g_new0 (guint8, muster_graph_n_nodes (self.graph) + 1);
   muster_graph_mark_needs (self.graph, muster_scaffold_train_op (self.scaffold), self.trains_by);

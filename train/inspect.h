@@ -7,8 +7,8 @@ G_BEGIN_DECLS
 
 /**
  * MusterGraphFact:
- * @topic: "graph", "placeholder", "train op", "global step", "loss", "metric", "variables",
- *   "other writer", "saver", "table", "queue", "input", or "command"
+ * @topic: "graph", "completed", "placeholder", "train op", "global step", "init op", "loss",
+ *   "metric", "variables", "other writer", "saver", "table", "queue", "input", or "command"
  * @name: the tensor or op; of "command" what it does: "train", "serve", "prepare", "evaluate"; ""
  *   where the topic has none
  * @text: what is known of it: "float[?,64]"; of "command" the command itself

@@ -47,6 +47,15 @@ append_feed (const MusterInspect *self, GString *command, const MusterNode *plac
     append (command, "--feed=%s:0=%s", placeholder->name, muster_feed_example (placeholder));
 }
 
+static void
+append_model (const MusterInspect *self, GString *command, const char *target)
+{
+  append (command, "--meta-graph=%s", self->path);
+  append (command, "--master=%s", target);
+  if (self->others->len > 1)
+    append (command, "--train-op=%s", (const char *)self->others->pdata[0]);
+}
+
 /* Feeds what the marked nodes need. TRUE if some of it has rows. */
 static gboolean
 append_feeds (const MusterInspect *self, GString *command, const guint8 *marked)
@@ -82,8 +91,7 @@ add_train (MusterInspect *self, const char *loss)
   g_autoptr (GString) command = g_string_new ("muster train");
   g_autofree guint8 *needed = g_memdup2 (self->trains_by, muster_graph_n_nodes (self->graph) + 1);
   muster_graph_mark_needs (self->graph, loss, needed);
-  append (command, "--meta-graph=%s", self->path);
-  append (command, "--master=%s", self->target);
+  append_model (self, command, self->target);
   const gboolean has_rows = append_feeds (self, command, needed);
   if (loss != NULL)
     append (command, "--loss=%s", loss);
@@ -102,16 +110,14 @@ add_on_server (MusterInspect *self, const char *loss)
   if (strcmp (self->target, "local") != 0)
     append (serve, "--master=%s", self->target);
   muster_inspect_add (self, "command", "serve", serve->str);
-  append (prepare, "--meta-graph=%s", self->path);
-  append (prepare, "--master=" SERVER);
+  append_model (self, prepare, SERVER);
   append (prepare, "--checkpoint-dir=run");
   muster_inspect_add (self, "command", "prepare", prepare->str);
   if (loss == NULL)
     return;
   muster_graph_mark_needs (self->graph, loss, needed);
   muster_graph_mark_needs (self->graph, ACCURACY, needed);
-  append (evaluate, "--meta-graph=%s", self->path);
-  append (evaluate, "--master=" SERVER);
+  append_model (self, evaluate, SERVER);
   (void)append_feeds (self, evaluate, needed);
   append (evaluate, "--fetch=%s", loss);
   if (muster_graph_has_node (self->graph, ACCURACY))
@@ -123,7 +129,9 @@ void
 muster_inspect_add_commands (MusterInspect *self)
 {
   g_autofree char *loss = find_loss (self);
-  if (muster_scaffold_train_op (self->scaffold) != NULL)
+  if (muster_scaffold_init_op (self->scaffold) == NULL) /* neither trains nor is it prepared */
+    return;
+  if (muster_scaffold_train_op (self->scaffold) != NULL && self->why_not == NULL)
     add_train (self, loss);
   add_on_server (self, loss);
 }

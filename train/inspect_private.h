@@ -14,6 +14,9 @@ typedef struct {
   MusterMetaGraph *meta_graph; /* (not owned) */
   MusterGraph *graph;          /* (not owned) */
   GPtrArray *facts;            /* (owned) (element-type MusterGraphFact) */
+  GPtrArray *others;           /* (owned) (nullable) (element-type utf8) train ops: the first is
+                                * described, the others can't be in a step with it */
+  char *why_not;               /* (owned) (nullable) the graph can't be trained as it is */
   guint8 *trains_by;           /* (owned) marks the nodes that the train op needs */
 } MusterInspect;
 

@@ -93,10 +93,8 @@ print_text (const GPtrArray *facts)
     if (strcmp (fact->topic, "command") == 0)
       continue;
     const gboolean is_next = strcmp (topic, fact->topic) == 0;
-    const gboolean is_named = *fact->name != '\0';
     topic = fact->topic;
-    muster_table_add (table, is_next ? "" : topic, is_named ? fact->name : fact->text,
-                      is_named ? fact->text : "", NULL);
+    muster_table_add (table, is_next ? "" : topic, fact->name, fact->text, NULL);
   }
   muster_table_print (table, stdout);
   for (guint i = 0; i < facts->len; i++)
@@ -112,13 +110,13 @@ inspect (const char *path, GError **error)
   if (scaffold == NULL)
     return NULL;
   const char *target = choose_master (scaffold, &lacks);
+  const char *has_all = muster_scaffold_train_op (scaffold) != NULL
+                            ? "muster's own engine has all operations of its training"
+                            : "muster's own engine has all operations of its initialisation";
   GPtrArray *facts = muster_graph_inspect (path, target, error);
   if (facts != NULL)
-    g_ptr_array_insert (
-        facts, 1,
-        muster_graph_fact_new (
-            "master", target,
-            lacks != NULL ? lacks : "muster's own engine has all operations of its training"));
+    g_ptr_array_insert (facts, 1,
+                        muster_graph_fact_new ("master", target, lacks != NULL ? lacks : has_all));
   return facts;
 }
 

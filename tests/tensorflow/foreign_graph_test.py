@@ -182,6 +182,54 @@ class Inspect(peer.TestCase):
                     self.assertIn("loss:0 float[] = ", said)
                 shutil.rmtree(self.path("run"))
 
+    def incomplete(self, kind):
+        """A graph without a saver; without a step; with two train ops that are one step, or that can't be."""
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        w = v1.get_variable("w", [2], initializer=v1.zeros_initializer())
+        b = v1.get_variable("b", [], initializer=v1.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(tf.reduce_sum(x * w, 1) + b - 1), name="loss")
+        step = None if kind == "no step" else v1.train.create_global_step()
+        first = [w] if kind == "two" else None
+        v1.train.GradientDescentOptimizer(0.01).minimize(loss, var_list=first, global_step=step, name="one")
+        if kind in ("two", "conflict"):
+            v1.train.GradientDescentOptimizer(0.01).minimize(-loss, var_list=[b], name="other",
+                                                             global_step=step if kind == "conflict" else None)
+        meta = self.path(kind + ".meta")
+        v1.train.export_meta_graph(meta)
+        np.save(self.path("x.npy"), np.ones((32, 2), np.float32))
+        return meta
+
+    def test_it_says_what_is_completed_and_its_commands_work(self):
+        completed = {"no saver": ["added a saver"], "no step": ["added the global step", "a step advances", "added a saver"],
+                     "two": ["a step runs 2 train ops: 'one', 'other'", "added a saver"], "conflict": ["added a saver"]}
+        ops = {"no saver": {"one": ""}, "no step": {"muster/train": "runs 'one'"},
+               "two": {"muster/train": "runs 'one', 'other'"},
+               "conflict": {"one": "", "other": "not run; instead of 'one' with --train-op=other"}}
+        for kind in completed:
+            with self.subTest(kind), tf.Graph().as_default(), peer.muster_server() as target:
+                meta = self.incomplete(kind)
+                facts = peer.muster_json("inspect", meta)
+                self.assertEqual(len(completed[kind]), len(facts["completed"]), facts["completed"])
+                for begin, fact in zip(completed[kind], facts["completed"]):
+                    self.assertTrue(fact["text"].startswith(begin), fact)
+                self.assertEqual(ops[kind], {fact["name"]: fact["text"] for fact in facts["train op"]})
+                self.assertEqual(["x:0"], [fact["name"] for fact in facts["placeholder"]])  # not the saver's
+                commands = self.commands(meta)
+                self.follow(commands["train"])
+                self.assertTrue(v1.train.latest_checkpoint(self.path("run")))
+                for name in "prepare", "evaluate":
+                    self.follow([word.replace("grpc://localhost:2222", target) for word in commands[name]])
+                shutil.rmtree(self.path("run"))
+
+    def test_a_graph_that_only_computes_has_no_command_to_train(self):
+        v1.placeholder(tf.float32, [None], name="x")
+        tf.Variable(1.0, name="w")
+        v1.train.export_meta_graph(self.path("computes.meta"))
+        facts = peer.muster_json("inspect", self.path("computes.meta"))
+        self.assertEqual([{"name": "x:0", "text": "float[?]"}], facts["placeholder"])
+        self.assertIn("--train-op=NAME", facts["train op"][0]["text"])
+        self.assertEqual({"serve", "prepare"}, {fact["name"] for fact in facts["command"]})
+
     def test_what_it_says(self):
         meta = self.model([])
         facts = {topic: {fact["name"]: fact["text"] for fact in given} for topic, given in

@@ -14,10 +14,9 @@
 
 #include <string.h>
 
-#define TRAIN    "muster/train"
-#define ADVANCE  "muster/train/advance"
-#define ONE      "muster/train/one"
-#define INIT_OP  "muster/train/init"
+#define ADVANCE  MUSTER_TRAIN "/advance"
+#define ONE      MUSTER_TRAIN "/one"
+#define INIT_OP  MUSTER_TRAIN "/init"
 #define STEP     "global_step"
 #define OWN_STEP "muster/global_step"
 
@@ -209,7 +208,7 @@ add_train_op (Completion *self, gboolean is_asked, GError **error)
   const MusterVariableInfo *advanced = needs_advance (self->meta_graph, step) ? step : NULL;
   const gboolean is_one = self->ops->len == 1 && advanced == NULL;
 
-  if (self->ops->len == 0 || muster_graph_has_node (graph, TRAIN))
+  if (self->ops->len == 0 || muster_graph_has_node (graph, MUSTER_TRAIN))
     return TRUE;
   if (is_one && before != NULL && before[0] != NULL && before[1] == NULL) {
     g_autofree char *own = NULL;
@@ -217,7 +216,7 @@ add_train_op (Completion *self, gboolean is_asked, GError **error)
     if (strcmp (own, self->ops->pdata[0]) == 0)
       return TRUE;
   }
-  const MusterCollectedOp collected = {"train_op", is_one ? self->ops->pdata[0] : TRAIN};
+  const MusterCollectedOp collected = {"train_op", is_one ? self->ops->pdata[0] : MUSTER_TRAIN};
   g_autoptr (MusterGraph) whole = muster_graph_ref (graph);
   if (!is_one) {
     g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
@@ -225,8 +224,9 @@ add_train_op (Completion *self, gboolean is_asked, GError **error)
     if (advanced != NULL)
       add_advance (builder, advanced, self->ops);
     g_ptr_array_add (self->ops, NULL);
-    muster_graph_builder_group (
-        builder, TRAIN, advanced != NULL ? after_advance : (const char *const *)self->ops->pdata);
+    muster_graph_builder_group (builder, MUSTER_TRAIN,
+                                advanced != NULL ? after_advance
+                                                 : (const char *const *)self->ops->pdata);
     g_ptr_array_set_size (self->ops, (gint)self->ops->len - 1);
     g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
     if (extra == NULL)
@@ -251,8 +251,8 @@ add_sync (Completion *self, GError **error)
     return FALSE;
   note (self,
         "replicas are synchronised: the chief updates the variables by '%s', of %" G_GINT64_FORMAT
-        " gradients each time",
-        sync.update, sync.n_tokens);
+        " gradient%s each time",
+        sync.update, sync.n_tokens, sync.n_tokens == 1 ? "" : "s");
   return TRUE;
 }
 

@@ -8,6 +8,8 @@ G_BEGIN_DECLS
 
 /* The train ops of a graph. */
 
+#define MUSTER_TRAIN "muster/train" /* runs all of them; beside it, "muster/train/…" */
+
 /* Each collected op once that no other one runs, nor a queue runner (transfer full) (element-type
  * utf8). ops (nullable) stand in for the collection; INVALID_ARGUMENT if the graph lacks one. */
 GPtrArray *muster_train_ops_find (MusterMetaGraph *meta_graph, const char *const *ops,
