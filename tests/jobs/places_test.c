@@ -66,10 +66,12 @@ MUSTER_TEST (Places, a_training_refuses_one_with_a_scheme)
 {
   g_auto (Fixture) f = set_up ();
   static const char *const feeds[] = {"rows:0"};
+  g_autoptr (MusterMetaGraph) plain = muster_seen_model_new (&(MusterSeenModel){0});
+  g_autoptr (MusterScaffold) scaffold = muster_scaffold_new (plain, NULL);
   g_autoptr (MusterTensor) rows = muster_seen_model_rows ();
   g_autoptr (MusterBatches) batches =
       muster_batches_new (&rows, 1, MUSTER_SEEN_BATCH, MUSTER_SEEN_SEED, NULL);
-  const MusterTraining training = {.scaffold = f.scaffold,
+  const MusterTraining training = {.scaffold = scaffold,
                                    .master = f.master,
                                    .until_step = 1,
                                    .batches = batches,

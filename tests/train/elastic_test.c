@@ -170,8 +170,8 @@ note_ready (const MusterSessionReport *report G_GNUC_UNUSED, gint64 step G_GNUC_
   record->epoch++;
   g_free (record->chief);
   record->chief = g_strdup ("another");
-  MUSTER_EXPECT_TRUE (muster_checkpoint_record_write (muster_local_storage (),
-                                                      task->job->directory, record, &error));
+  MUSTER_EXPECT_TRUE (muster_checkpoint_record_write (muster_local_storage (), task->job->directory,
+                                                      record, &error));
 }
 
 static gboolean
