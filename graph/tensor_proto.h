@@ -12,9 +12,9 @@ G_BEGIN_DECLS
  * all missing ones and no value means zeros. A large tensor_content becomes a view, not a copy. */
 
 /* Reads size bytes at data, which must be inside owner (nullable: the elements are copied).
- * INVALID_ARGUMENT describes the mistake: an unknown dtype, a bad shape, too many or too few
- * values. Missing values are filled in up to MUSTER_MAX_EXPANSION bytes, where each string counts
- * as often as it occurs; beyond that it fails with RESOURCE_EXHAUSTED. */
+ * INVALID_ARGUMENT describes the mistake: an unknown dtype, a bad shape, or too few
+ * values; spare ones are ignored. Missing values are filled in up to MUSTER_MAX_EXPANSION bytes,
+ * where each string counts as often as it occurs; beyond that it fails with RESOURCE_EXHAUSTED. */
 MusterTensor *muster_tensor_proto_read (const void *data, gsize size, GBytes *owner,
                                         GError **error);
 
