@@ -2,6 +2,7 @@
 #include "graph/graph_nodes.h"
 
 #include "base/protowire.h"
+#include "graph/tensor_proto.h"
 
 #include <string.h>
 
@@ -151,6 +152,28 @@ muster_graph_placeholder_dtype (MusterGraph *self, const char *tensor)
   if (node == NULL || !g_str_has_prefix (node->kind->op, "Placeholder"))
     return MUSTER_INVALID;
   return muster_node_dtype (node, "dtype", MUSTER_INVALID);
+}
+
+gssize
+muster_graph_find_named (MusterGraph *self, const char *name)
+{
+  g_autofree char *op = NULL;
+
+  if (name == NULL)
+    return -1;
+  (void)muster_graph_split_input (name, &op);
+  return muster_graph_find (self, op, strlen (op));
+}
+
+MusterTensor *
+muster_node_constant (const MusterNode *node)
+{
+  const Tensorflow__AttrValue *value = muster_node_attr (node, "value");
+
+  if (value == NULL || strcmp (node->kind->op, "Const") != 0 ||
+      value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
+    return NULL;
+  return muster_tensor_proto_read (value->tensor.data, value->tensor.len, NULL, NULL);
 }
 
 /* --- versions --- */

@@ -14,6 +14,12 @@ G_BEGIN_DECLS
 const MusterNode *muster_graph_node (MusterGraph *self, gsize index);
 gssize muster_graph_find (MusterGraph *self, const char *name, gsize name_size);
 const MusterNode *muster_graph_find_node (MusterGraph *self, const char *name);
+/* The node of an op's or a tensor's name, such as "x", "x:1" or "^x" (nullable). */
+gssize muster_graph_find_named (MusterGraph *self, const char *name);
+
+/* What a Const node holds (transfer full); NULL for a node of another op, or if it can't be read.
+ */
+MusterTensor *muster_node_constant (const MusterNode *node);
 
 /* The input as the graph has it: "x:1", "x" or "^x". The node is one of the graph's. */
 char *muster_graph_input_text (MusterGraph *self, const MusterNode *node, gsize i);

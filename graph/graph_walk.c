@@ -51,12 +51,8 @@ muster_graph_mark_needed (MusterGraph *self, gsize from, guint8 *marked)
 void
 muster_graph_mark_needs (MusterGraph *self, const char *name, guint8 *marked)
 {
-  g_autofree char *op = NULL;
+  const gssize from = muster_graph_find_named (self, name);
 
-  if (name == NULL)
-    return;
-  (void)muster_graph_split_input (name, &op);
-  const gssize from = muster_graph_find (self, op, strlen (op));
   if (from >= 0)
     muster_graph_mark_needed (self, (gsize)from, marked);
 }

@@ -42,17 +42,6 @@ check_feeds (const MusterTraining *training, GError **error)
   return TRUE;
 }
 
-static gssize
-find (MusterGraph *graph, const char *name)
-{
-  g_autofree char *op = NULL;
-
-  if (name == NULL)
-    return -1;
-  (void)muster_graph_split_input (name, &op);
-  return muster_graph_find (graph, op, strlen (op));
-}
-
 gboolean
 muster_train_check_feeds (const MusterTraining *training, GError **error)
 {
@@ -64,7 +53,7 @@ muster_train_check_feeds (const MusterTraining *training, GError **error)
   if (!check_feeds (training, error))
     return FALSE;
   for (gsize i = 0; i < training->n_feeds; i++)
-    fed[find (graph, training->feeds[i])] = TRUE;
+    fed[muster_graph_find_named (graph, training->feeds[i])] = TRUE;
   memcpy (needed, fed, muster_graph_n_nodes (graph));
   for (gsize i = 0; i < G_N_ELEMENTS (roots); i++)
     muster_graph_mark_needs (graph, roots[i], needed);

@@ -102,9 +102,7 @@ walk_from (Walk *self, MusterGraph *graph, const char *save_tensor, GError **err
                  .visited = g_hash_table_new (NULL, NULL)};
   if (!muster_graph_parse (graph, error))
     return FALSE;
-  g_autofree char *name = NULL;
-  (void)muster_graph_split_input (save_tensor, &name);
-  const gssize start = muster_graph_find (graph, name, strlen (name));
+  const gssize start = muster_graph_find_named (graph, save_tensor);
   if (start >= 0)
     walk (self, (gsize)start);
   if (self->order->len > 0)

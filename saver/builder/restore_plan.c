@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "checkpoint/format/slice.h"
-#include "graph/tensor_proto.h"
 
 #include <string.h>
 
@@ -196,13 +195,7 @@ constant_strings (const Maker *self, guint32 node, gsize input)
 
   if (!source_of (self, node, input, &index, &output, NULL))
     return NULL;
-  const MusterNode *source = node_at (self, index);
-  const Tensorflow__AttrValue *value = muster_node_attr (source, "value");
-  if (value == NULL || !is_op (source, "Const") ||
-      value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
-    return NULL;
-  g_autoptr (MusterTensor) tensor =
-      muster_tensor_proto_read (value->tensor.data, value->tensor.len, NULL, NULL);
+  g_autoptr (MusterTensor) tensor = muster_node_constant (node_at (self, index));
   return tensor != NULL && muster_tensor_dtype (tensor) == MUSTER_STRING ? g_steal_pointer (&tensor)
                                                                          : NULL;
 }

@@ -5,7 +5,6 @@
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
 #include "graph/meta_graph/meta_graph_edit.h"
-#include "graph/tensor_proto.h"
 #include "saver/builder/saver_builder.h"
 #include "saver/builder/saver_builder_private.h"
 
@@ -80,14 +79,9 @@ static MusterTensor *
 strings_of (MusterGraph *graph, gsize node, gsize input)
 {
   const gssize origin = muster_graph_origin (graph, node, input);
-  const MusterNode *source = origin >= 0 ? muster_graph_node (graph, (gsize)origin) : NULL;
-  const Tensorflow__AttrValue *value = source != NULL ? muster_node_attr (source, "value") : NULL;
-
-  if (value == NULL || strcmp (source->kind->op, "Const") != 0 ||
-      value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
-    return NULL;
   g_autoptr (MusterTensor) tensor =
-      muster_tensor_proto_read (value->tensor.data, value->tensor.len, NULL, NULL);
+      origin >= 0 ? muster_node_constant (muster_graph_node (graph, (gsize)origin)) : NULL;
+
   return tensor != NULL && muster_tensor_dtype (tensor) == MUSTER_STRING ? g_steal_pointer (&tensor)
                                                                          : NULL;
 }
@@ -136,13 +130,9 @@ keep_all_of (Kept *self, gsize node, const SaveOp *op)
 static guint8 *
 saving_nodes (MusterGraph *graph, const MusterSaverInfo *saver)
 {
-  g_autofree char *op = NULL;
-
-  if (saver->save_tensor == NULL || !muster_graph_parse (graph, NULL))
-    return NULL;
-  muster_graph_split_input (saver->save_tensor, &op);
-  const gssize from = muster_graph_find (graph, op, strlen (op));
+  const gssize from = muster_graph_find_named (graph, saver->save_tensor);
   guint8 *marked = from >= 0 ? g_malloc0 (muster_graph_n_nodes (graph)) : NULL;
+
   if (from >= 0)
     muster_graph_mark_needed (graph, (gsize)from, marked);
   return marked;

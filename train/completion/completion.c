@@ -363,7 +363,7 @@ muster_meta_graph_has_own_input (MusterMetaGraph *self)
   g_autofree guint8 *needed = muster_train_ops_needed (graph, ops);
   g_autofree guint8 *queues = filled_queues (self);
   if (muster_sync_replicas_find (self, &sync)) /* tokens are no input */
-    queues[muster_graph_find (graph, sync.queue, strlen (sync.queue))] = FALSE;
+    queues[muster_graph_find_named (graph, sync.queue)] = FALSE;
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
     if (needed[i] && is_input (graph, i, queues))
       return TRUE;

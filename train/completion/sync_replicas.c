@@ -5,7 +5,6 @@
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
 #include "graph/meta_graph/meta_graph_edit.h"
-#include "graph/tensor_proto.h"
 #include "train/completion/global_step.h"
 #include "train/completion/queue_runner_def.h"
 
@@ -81,14 +80,10 @@ static gint64
 constant_of (MusterGraph *graph, gsize node, gsize input, gint64 fallback)
 {
   const gssize origin = muster_graph_origin (graph, node, input);
-  const MusterNode *source = origin >= 0 ? muster_graph_node (graph, (gsize)origin) : NULL;
-  const Tensorflow__AttrValue *value = source != NULL ? muster_node_attr (source, "value") : NULL;
+  g_autoptr (MusterTensor) tensor =
+      origin >= 0 ? muster_node_constant (muster_graph_node (graph, (gsize)origin)) : NULL;
   double number;
 
-  if (value == NULL || value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR)
-    return fallback;
-  g_autoptr (MusterTensor) tensor =
-      muster_tensor_proto_read (value->tensor.data, value->tensor.len, NULL, NULL);
   if (tensor == NULL || muster_tensor_n_elements (tensor) != 1 ||
       !muster_tensor_get_double (tensor, &number, NULL) || number < 1 || number > G_MAXINT32)
     return fallback;
