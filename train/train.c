@@ -30,15 +30,6 @@ train (const MusterTraining *training, MusterTrained *trained, GCancellable *can
   }
 }
 
-/* Replicas that wait for one another's gradients can't be held between two steps. */
-static gboolean
-is_synchronised (MusterScaffold *scaffold)
-{
-  g_auto (MusterSyncReplicas) sync = {0};
-
-  return muster_sync_replicas_find (muster_scaffold_meta_graph (scaffold), &sync);
-}
-
 gboolean
 muster_train (const MusterTraining *training, MusterTrained *trained, GCancellable *cancellable,
               GError **error)
@@ -54,7 +45,10 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   if (scaffold == NULL)
     return FALSE;
   with.scaffold = scaffold;
-  with.without_positions = with.without_positions || is_synchronised (scaffold);
+  /* Replicas that wait for one another's gradients can't be held between two steps. */
+  with.without_positions =
+      with.without_positions ||
+      muster_graph_has_node (muster_scaffold_graph (scaffold), MUSTER_SYNC_TOKENS);
   if (with.listener == NULL && with.observer != NULL)
     with.listener = muster_training_observer_listener (with.observer);
   if (trained == NULL)

@@ -24,6 +24,7 @@
 typedef struct {
   MusterMetaGraph *meta_graph; /* (owned) */
   GPtrArray *ops;              /* (owned) (element-type utf8) the train ops */
+  gboolean is_asked;           /* for those; else they are the graph's own */
   GPtrArray *notes;            /* (owned) (element-type utf8) */
 } Completion;
 
@@ -186,21 +187,39 @@ needs_advance (MusterMetaGraph *meta_graph, const MusterVariableInfo *step)
   return writers->len == 0;
 }
 
+/* The graph with a node that runs all train ops, and after them advances a step (nullable).
+ * (transfer full) */
+static MusterGraph *
+with_train_op (const Completion *self, const MusterVariableInfo *advanced, GError **error)
+{
+  static const char *const last[] = {ADVANCE, NULL};
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  g_autofree const char **ops = g_new0 (const char *, self->ops->len + 1);
+
+  memcpy (ops, self->ops->pdata, self->ops->len * sizeof *ops);
+  if (advanced != NULL)
+    add_advance (builder, advanced, self->ops);
+  muster_graph_builder_group (builder, MUSTER_TRAIN, advanced != NULL ? last : ops);
+  g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
+  return extra != NULL ? muster_graph_extended (muster_meta_graph_graph (self->meta_graph), extra)
+                       : NULL;
+}
+
 static void
-note_train_op (Completion *self, gboolean is_asked, const MusterVariableInfo *advanced)
+note_train_op (Completion *self, const MusterVariableInfo *advanced)
 {
   g_autofree char *names = quoted (self->ops);
 
   if (self->ops->len > 1)
     note (self, "a step runs %u train ops: %s%s", self->ops->len, names,
-          is_asked ? "" : "; choose others with --train-op=NAME");
+          self->is_asked ? "" : "; choose others with --train-op=NAME");
   if (advanced != NULL)
     note (self, "a step advances the global step '%s': no other op does", advanced->name);
 }
 
 /* One op in the collection: the only train op, or one that runs all, and counts the step. */
 static gboolean
-add_train_op (Completion *self, gboolean is_asked, GError **error)
+add_train_op (Completion *self, GError **error)
 {
   MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
   const char *const *before = muster_meta_graph_collection (self->meta_graph, "train_op");
@@ -217,24 +236,11 @@ add_train_op (Completion *self, gboolean is_asked, GError **error)
       return TRUE;
   }
   const MusterCollectedOp collected = {"train_op", is_one ? self->ops->pdata[0] : MUSTER_TRAIN};
-  g_autoptr (MusterGraph) whole = muster_graph_ref (graph);
-  if (!is_one) {
-    g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
-    const char *const after_advance[] = {ADVANCE, NULL};
-    if (advanced != NULL)
-      add_advance (builder, advanced, self->ops);
-    g_ptr_array_add (self->ops, NULL);
-    muster_graph_builder_group (builder, MUSTER_TRAIN,
-                                advanced != NULL ? after_advance
-                                                 : (const char *const *)self->ops->pdata);
-    g_ptr_array_set_size (self->ops, (gint)self->ops->len - 1);
-    g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
-    if (extra == NULL)
-      return FALSE;
-    muster_graph_unref (whole);
-    whole = muster_graph_extended (graph, extra);
-  }
-  note_train_op (self, is_asked, advanced);
+  g_autoptr (MusterGraph) whole =
+      is_one ? muster_graph_ref (graph) : with_train_op (self, advanced, error);
+  if (whole == NULL)
+    return FALSE;
+  note_train_op (self, advanced);
   return take (self, muster_meta_graph_with_variables (self->meta_graph, whole, NULL, 0, &collected,
                                                        1, error));
 }
@@ -275,12 +281,11 @@ static gboolean
 choose_train_ops (Completion *self, const char *const *train_ops, GError **error)
 {
   g_autoptr (GError) conflict = NULL;
-  const gboolean is_asked = train_ops != NULL && *train_ops != NULL;
 
   self->ops = muster_train_ops_find (self->meta_graph, train_ops, error);
   if (self->ops == NULL || muster_train_ops_check (self->meta_graph, self->ops, &conflict))
     return self->ops != NULL;
-  if (is_asked)
+  if (self->is_asked)
     g_propagate_error (error, g_steal_pointer (&conflict));
   else
     note (self, "%s", conflict->message);
@@ -294,8 +299,8 @@ muster_meta_graph_complete (MusterMetaGraph *self, const char *const *train_ops,
   muster_require (error, NULL, self);
 
   g_auto (Completion) all = {.meta_graph = muster_meta_graph_ref (self),
-                             .notes = g_ptr_array_new_with_free_func (g_free)};
-  const gboolean is_asked = train_ops != NULL && *train_ops != NULL;
+                             .notes = g_ptr_array_new_with_free_func (g_free),
+                             .is_asked = train_ops != NULL && *train_ops != NULL};
   GError *failure = NULL;
 
   if (!muster_graph_parse (muster_meta_graph_graph (self), error))
@@ -305,7 +310,7 @@ muster_meta_graph_complete (MusterMetaGraph *self, const char *const *train_ops,
     g_propagate_error (error, failure);
     return NULL;
   }
-  if (!add_step (&all, error) || (is_chosen && !add_train_op (&all, is_asked, error)) ||
+  if (!add_step (&all, error) || (is_chosen && !add_train_op (&all, error)) ||
       !add_sync (&all, error) || !add_saver (&all, error))
     return NULL;
   g_ptr_array_add (all.notes, NULL);

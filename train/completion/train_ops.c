@@ -8,15 +8,6 @@
 #include "train/completion/queue_runner_def.h"
 #include "train/completion/sync_replicas.h"
 
-#include <string.h>
-
-static gssize
-find_op (MusterGraph *graph, const char *item, char **op)
-{
-  muster_graph_split_input (item, op);
-  return muster_graph_find (graph, *op, strlen (*op));
-}
-
 guint8 *
 muster_train_ops_needed (MusterGraph *graph, const GPtrArray *ops)
 {
@@ -51,8 +42,8 @@ static gboolean
 add_op (GPtrArray *found, MusterGraph *graph, const char *item, gboolean is_asked,
         const guint8 *queued, GError **error)
 {
-  g_autofree char *op = NULL;
-  const gssize at = find_op (graph, item, &op);
+  const gssize at = muster_graph_find_named (graph, item);
+  const char *op = at >= 0 ? muster_graph_node (graph, (gsize)at)->name : NULL;
 
   if (at < 0 && is_asked)
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
@@ -60,7 +51,7 @@ add_op (GPtrArray *found, MusterGraph *graph, const char *item, gboolean is_aske
   if (at < 0 || (!is_asked && queued[at]) ||
       g_ptr_array_find_with_equal_func (found, op, g_str_equal, NULL))
     return TRUE;
-  g_ptr_array_add (found, g_steal_pointer (&op));
+  g_ptr_array_add (found, g_strdup (op));
   return TRUE;
 }
 
@@ -69,20 +60,16 @@ static GPtrArray *
 roots_of (MusterGraph *graph, const GPtrArray *ops)
 {
   GPtrArray *roots = g_ptr_array_new_with_free_func (g_free);
+  g_autofree guint8 *run = g_malloc0 (muster_graph_n_nodes (graph)); /* by another node */
 
   for (guint i = 0; i < ops->len; i++) {
-    const char *op = ops->pdata[i];
-    const gssize at = muster_graph_find (graph, op, strlen (op));
-    gboolean is_run = FALSE;
-    for (guint k = 0; k < ops->len && !is_run; k++) {
-      g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph));
-      if (k != i)
-        muster_graph_mark_needs (graph, ops->pdata[k], marked);
-      is_run = marked[at];
-    }
-    if (!is_run)
-      g_ptr_array_add (roots, g_strdup (op));
+    const MusterNode *op = muster_graph_find_node (graph, ops->pdata[i]);
+    for (gsize k = 0; k < op->n_input; k++)
+      muster_graph_mark_needed (graph, muster_node_input (op, k, NULL), run);
   }
+  for (guint i = 0; i < ops->len; i++)
+    if (!run[muster_graph_find_named (graph, ops->pdata[i])])
+      g_ptr_array_add (roots, g_strdup (ops->pdata[i]));
   return roots;
 }
 
@@ -135,11 +122,11 @@ muster_train_ops_check (MusterMetaGraph *meta_graph, const GPtrArray *ops, GErro
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
 
-  for (guint i = 0; i < ops->len; i++)
+  for (guint i = 0; i < ops->len; i++) {
+    g_autofree guint8 *one = g_malloc0 (muster_graph_n_nodes (graph));
+    muster_graph_mark_needs (graph, ops->pdata[i], one);
     for (guint k = i + 1; k < ops->len; k++) {
-      g_autofree guint8 *one = g_malloc0 (muster_graph_n_nodes (graph));
       g_autofree guint8 *other = g_malloc0 (muster_graph_n_nodes (graph));
-      muster_graph_mark_needs (graph, ops->pdata[i], one);
       muster_graph_mark_needs (graph, ops->pdata[k], other);
       const char *variable = find_conflict (graph, one, other);
       if (variable != NULL)
@@ -148,6 +135,7 @@ muster_train_ops_check (MusterMetaGraph *meta_graph, const GPtrArray *ops, GErro
                             "step; choose one with --train-op=NAME",
                             (const char *)ops->pdata[i], (const char *)ops->pdata[k], variable);
     }
+  }
   return TRUE;
 }
 
@@ -167,10 +155,8 @@ muster_train_ops_writers (MusterMetaGraph *meta_graph, const MusterVariableInfo 
                           const guint8 *marked)
 {
   MusterGraph *graph = muster_meta_graph_graph (meta_graph);
-  g_autofree char *initializer = NULL;
-  const gssize wanted = muster_graph_find (graph, variable->name, strlen (variable->name));
-  const gssize first =
-      variable->initializer != NULL ? find_op (graph, variable->initializer, &initializer) : -1;
+  const gssize wanted = muster_graph_find_named (graph, variable->name);
+  const gssize first = muster_graph_find_named (graph, variable->initializer);
   GArray *writers = g_array_new (FALSE, FALSE, sizeof (gsize));
   g_autoptr (GArray) written = g_array_new (FALSE, FALSE, sizeof (gsize));
 
