@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/require.h"
 #include "checkpoint/format/slice.h"
+#include "checkpoint/state/checkpoint_look.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "saver/builder/suggestion_private.h"
@@ -49,21 +50,6 @@ muster_match_clear (MusterMatch *self)
 /* Most names of other checkpoints in a message. */
 #define MOST_OTHERS 5
 
-/* The checkpoint of which a path is a file (transfer full) (nullable). */
-static char *
-checkpoint_of_file (MusterStorage *storage, const char *path)
-{
-  static const char *const ends[] = {".index", ".meta", ".data-"};
-
-  for (gsize i = 0; i < G_N_ELEMENTS (ends); i++) {
-    const char *end = g_strrstr (path, ends[i]);
-    g_autofree char *prefix = end != NULL ? g_strndup (path, (gsize)(end - path)) : NULL;
-    if (prefix != NULL && muster_checkpoint_exists (storage, prefix))
-      return g_steal_pointer (&prefix);
-  }
-  return NULL;
-}
-
 /* Those of its directory whose names it begins (transfer full) (nullable). */
 static char *
 names_beginning (MusterStorage *storage, const char *prefix)
@@ -86,7 +72,7 @@ names_beginning (MusterStorage *storage, const char *prefix)
 static char *
 suggest_prefix (MusterStorage *storage, const char *path)
 {
-  g_autofree char *prefix = checkpoint_of_file (storage, path);
+  g_autofree char *prefix = muster_checkpoint_of_file (storage, path);
   if (prefix != NULL)
     return g_strdup_printf ("; it is a file of the checkpoint '%s': use that name", prefix);
   g_autofree char *others = names_beginning (storage, path);
@@ -106,10 +92,7 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 
   if (reader != NULL)
     return reader;
-  g_autofree char *whole = muster_error_is (failure, MUSTER_ERROR_DATA_LOSS)
-                               ? checkpoint_of_file (storage, prefix)
-                               : NULL; /* a file in another format than is read by its own name */
-  if (whole != NULL || muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND) {
+  if (muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND) {
     g_autofree char *suggestion = suggest_prefix (storage, prefix);
     muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                  "The passed save_path is not a valid checkpoint: %s (%s)%s", prefix,

@@ -17,6 +17,9 @@ typedef gboolean (*MusterTableFunc) (const guint8 *key, gsize key_size, const gu
 
 #define MUSTER_TABLE_MAX G_MAXINT32 /* bytes: other readers add lengths as 32-bit numbers */
 
+/* The magic number that a table ends with. */
+extern const guint8 muster_table_magic[8];
+
 /* Calls func for each entry of a table, in order, after checking the checksums. *flaw (nullable,
  * static) describes other damage, in bytes that readers don't use. */
 gboolean muster_table_foreach (GBytes *table, MusterTableFunc func, gpointer user_data,

@@ -13,7 +13,7 @@
 #define TRAILER_SIZE     5
 #define FOOTER_SIZE      48
 
-static const guint8 magic[] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
+const guint8 muster_table_magic[8] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
 
 typedef struct {
   gsize offset, size;
@@ -209,7 +209,8 @@ append_footer (MusterTableBuilder *self, Block metaindex, Block index)
   guint8 *at = muster_proto_store_varint (muster_proto_store_varint (footer, metaindex.offset),
                                           metaindex.size);
   muster_proto_store_varint (muster_proto_store_varint (at, index.offset), index.size);
-  memcpy (footer + FOOTER_SIZE - sizeof magic, magic, sizeof magic);
+  memcpy (footer + FOOTER_SIZE - sizeof muster_table_magic, muster_table_magic,
+          sizeof muster_table_magic);
   append (self, footer, sizeof footer);
 }
 

@@ -10,7 +10,6 @@
 
 #define FOOTER_SIZE  48
 #define TRAILER_SIZE 5 /* a block's type and checksum */
-#define MAGIC        G_GUINT64_CONSTANT (0xdb4775248b80fb57)
 
 /* Where a block lies, without its trailer. */
 typedef struct {
@@ -283,8 +282,8 @@ check_table (const guint8 *data, gsize size, const char **flaw, GError **error)
   if (size > MUSTER_TABLE_MAX)
     return fail_table (error, "it is larger than 2 GiB");
   const gsize blocks_end = size - FOOTER_SIZE;
-  const guint64 magic = read_le32 (data + size - 8) | (guint64)read_le32 (data + size - 4) << 32;
-  if (magic != MAGIC)
+  if (memcmp (data + size - sizeof muster_table_magic, muster_table_magic,
+              sizeof muster_table_magic) != 0)
     return fail_table (error, "its magic number is wrong");
   Footer footer;
   guint64 data_end;

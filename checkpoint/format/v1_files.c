@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/format/v1_files.h"
 
+#include "checkpoint/format/leveldb_table.h"
 #include "checkpoint/store/storage_private.h"
 
 #include <string.h>
 
 #define ANY_FILE "-\?\?\?\?\?-of-"
-
-static const guint8 magic[] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
 
 /* PREFIX with ANY_FILE and 00002: how many there are; 1 for another name. */
 static gint
@@ -42,7 +41,7 @@ muster_v1_is_there (MusterStorage *storage, const char *prefix)
 {
   g_autofree char *index = g_strconcat (prefix, ".index", NULL);
   g_autofree char *path = muster_v1_file (prefix, 0);
-  guint8 end[sizeof magic];
+  guint8 end[sizeof muster_table_magic];
   guint64 size = 0;
   MusterStorageInfo info;
   /* The index of a V2 checkpoint is such a table, too. */
@@ -54,7 +53,7 @@ muster_v1_is_there (MusterStorage *storage, const char *prefix)
   const gboolean is_table = size >= sizeof end &&
                             muster_storage_read_at (storage, input, size - sizeof end, end,
                                                     sizeof end, NULL) == (gssize)sizeof end &&
-                            memcmp (end, magic, sizeof end) == 0;
+                            memcmp (end, muster_table_magic, sizeof end) == 0;
   muster_storage_close_input (storage, input);
   return is_table;
 }

@@ -12,6 +12,10 @@ G_BEGIN_DECLS
 gboolean muster_checkpoint_look (MusterStorage *storage, const char *prefix, gboolean *is_there,
                                  GError **error);
 
+/* The checkpoint that is there, of which path is a file, as a shell completes it (transfer full)
+ * (nullable). */
+char *muster_checkpoint_of_file (MusterStorage *storage, const char *path);
+
 /* TRUE only if the store says that PREFIX.index isn't there. */
 gboolean muster_checkpoint_is_gone (MusterStorage *storage, const char *prefix);
 

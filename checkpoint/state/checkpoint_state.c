@@ -329,6 +329,22 @@ muster_checkpoint_exists (MusterStorage *storage, const char *prefix)
   return muster_checkpoint_look (storage, prefix, &is_there, NULL) && is_there;
 }
 
+char *
+muster_checkpoint_of_file (MusterStorage *storage, const char *path)
+{
+  static const char *const ends[] = {".index", ".meta", ".data-"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (ends); i++) {
+    const char *end = g_strrstr (path, ends[i]);
+    if (end == NULL || strchr (end, G_DIR_SEPARATOR) != NULL)
+      continue;
+    g_autofree char *prefix = g_strndup (path, (gsize)(end - path));
+    if (muster_checkpoint_exists (storage, prefix))
+      return g_steal_pointer (&prefix);
+  }
+  return NULL;
+}
+
 /* '?' is one character, '*' any number: after a mismatch only the last '*' is extended, so that no
  * pattern takes long. */
 static gboolean

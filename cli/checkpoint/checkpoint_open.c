@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint_open.h"
 
+#include "checkpoint/state/checkpoint_look.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/stores/default_storage.h"
@@ -71,23 +72,6 @@ muster_cli_saved_model (const char *directory)
                                                                   : NULL;
 }
 
-/* The prefix of a checkpoint's file, as entered with a shell's completion. */
-static char *
-prefix_of_file (const char *path)
-{
-  static const char *const ends[] = {".index", ".meta", ".data-"};
-  g_autofree char *prefix = g_strdup (path);
-  for (gsize i = 0; i < G_N_ELEMENTS (ends); i++) {
-    char *end = g_strrstr (prefix, ends[i]);
-    if (end == NULL || strchr (end, G_DIR_SEPARATOR) != NULL)
-      continue;
-    *end = '\0';
-    return muster_checkpoint_exists (muster_cli_storage (), prefix) ? g_steal_pointer (&prefix)
-                                                                    : NULL;
-  }
-  return NULL;
-}
-
 char *
 muster_cli_checkpoint_find (const char *place, GError **error)
 {
@@ -96,7 +80,7 @@ muster_cli_checkpoint_find (const char *place, GError **error)
     return NULL;
   if (muster_checkpoint_exists (muster_cli_storage (), place))
     return g_strdup (place);
-  char *prefix = prefix_of_file (place);
+  char *prefix = muster_checkpoint_of_file (muster_cli_storage (), place);
   if (prefix == NULL)
     prefix = muster_cli_saved_model (place);
   if (prefix != NULL)
