@@ -3,13 +3,13 @@
 
 #include "base/log.h"
 #include "checkpoint/s3/s3_metrics.h"
+#include "cli/commands/operation.h"
 #include "cli/commands/train_data.h"
 #include "cli/commands/train_options.h"
 #include "cli/commands/train_role.h"
 #include "cli/commands/train_show.h"
 #include "cli/common/cli.h"
 #include "cli/common/example.h"
-#include "engine/session/local_master.h"
 #include "master/remote/target.h"
 #include "train/completion/completion.h"
 #include "train/completion/sync_replicas.h"
@@ -145,15 +145,8 @@ check_ops (const Job *self, GError **error)
                              muster_scaffold_summary_op (scaffold),
                              muster_scaffold_train_op (scaffold),
                              self->loss};
-  const char *names[G_N_ELEMENTS (all) + 1];
-  gsize n = 0;
-  if (strcmp (self->options->target, "local") != 0)
-    return TRUE;
-  for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
-    if (all[i] != NULL)
-      names[n++] = all[i];
-  names[n] = NULL;
-  return muster_local_master_check_ops (muster_scaffold_graph (scaffold), names, error);
+  return strcmp (self->options->target, "local") != 0 ||
+         muster_cli_check_ops (scaffold, all, G_N_ELEMENTS (all), error);
 }
 
 static void
