@@ -326,16 +326,21 @@ muster_change_strings (MusterKernel *k, MusterVariable *variable, MusterStringsC
   }
 }
 
+static gboolean
+check_rank (MusterKernel *k, int i, int n_dims, const char *name, const char *kind, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, i);
+
+  if (muster_tensor_n_dims (x) == n_dims)
+    return TRUE;
+  g_autofree char *shape = muster_shape_text (x);
+  return muster_invalid (error, "%s must be a %s, got shape %s", name, kind, shape);
+}
+
 gboolean
 muster_check_scalar (MusterKernel *k, int i, const char *name, GError **error)
 {
-  MusterTensor *x = muster_kernel_input (k, i);
-  g_autofree char *shape = NULL;
-
-  if (muster_tensor_n_dims (x) == 0)
-    return TRUE;
-  shape = muster_shape_text (x);
-  return muster_invalid (error, "%s must be a scalar, got shape %s", name, shape);
+  return check_rank (k, i, 0, name, "scalar", error);
 }
 
 gboolean
@@ -350,13 +355,7 @@ muster_check_one (MusterKernel *k, int i, const char *name, GError **error)
 gboolean
 muster_check_vector (MusterKernel *k, int i, const char *name, GError **error)
 {
-  MusterTensor *x = muster_kernel_input (k, i);
-  g_autofree char *shape = NULL;
-
-  if (muster_tensor_n_dims (x) == 1)
-    return TRUE;
-  shape = muster_shape_text (x);
-  return muster_invalid (error, "%s must be a vector, got shape %s", name, shape);
+  return check_rank (k, i, 1, name, "vector", error);
 }
 
 gboolean
