@@ -56,13 +56,14 @@ static void
 answer_ready (MusterHttpAnswers *self, struct MHD_Connection *connection, Answer *answer)
 {
   gboolean is_ready;
-  g_autofree char *text = muster_pages_ready (self->server, &is_ready);
-  *answer = (Answer){is_ready ? 200 : 503, PLAIN,
-                     is_own_host (self, connection) ? g_steal_pointer (&text)
-                     : is_ready                     ? g_strdup ("ready\n")
-                                                    : g_strdup ("not ready; for the reasons, use "
-                                                                                    "the server's IP address, or "
-                                                                                    "start it with --http-host=NAME\n")};
+  char *text = muster_pages_ready (self->server, &is_ready);
+  if (!is_own_host (self, connection)) {
+    g_free (text);
+    text = g_strdup (is_ready ? "ready\n"
+                              : "not ready; for the reasons, use the server's IP address, or start "
+                                "it with --http-host=NAME\n");
+  }
+  *answer = (Answer){is_ready ? 200 : 503, PLAIN, text};
 }
 
 static gboolean
