@@ -102,12 +102,16 @@ read_original (Copy *self, GError **error)
   g_autofree char *directory = g_path_get_dirname (self->from);
   MusterStorageInfo info = {0};
   self->reading = muster_edit_lock_source (&self->work, self->from);
-  self->is_v1 = muster_v1_is_there (storage, self->from);
+  g_autoptr (GError) why = NULL;
+  self->index = muster_bundle_index_load (storage, self->from, &why);
+  self->is_v1 =
+      muster_error_is (why, MUSTER_ERROR_NOT_FOUND) && muster_v1_is_there (storage, self->from);
   if (self->is_v1)
     return read_v1 (self, error);
-  self->index = muster_bundle_index_load (storage, self->from, error);
-  if (self->index == NULL)
+  if (self->index == NULL) {
+    g_propagate_error (error, g_steal_pointer (&why));
     return FALSE;
+  }
   self->index_file = muster_storage_read (storage, path, error);
   if (self->index_file == NULL || !muster_storage_stat (storage, path, &info, error))
     return FALSE;

@@ -39,13 +39,10 @@ muster_v1_count_files (const char *prefix)
 gboolean
 muster_v1_is_there (MusterStorage *storage, const char *prefix)
 {
-  g_autofree char *index = g_strconcat (prefix, ".index", NULL);
   g_autofree char *path = muster_v1_file (prefix, 0);
   guint8 end[sizeof muster_table_magic];
   guint64 size = 0;
-  MusterStorageInfo info;
-  /* The index of a V2 checkpoint is such a table, too. */
-  if (g_str_has_suffix (path, ".index") || muster_storage_stat (storage, index, &info, NULL))
+  if (g_str_has_suffix (path, ".index")) /* such a table, too */
     return FALSE;
   MusterStorageInput *input = muster_storage_open (storage, path, &size, NULL);
   if (input == NULL)

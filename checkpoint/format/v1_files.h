@@ -8,8 +8,8 @@ G_BEGIN_DECLS
 /* The files of a V1 checkpoint (v1_table.h). PREFIX is the only one, or names all of them:
  * "model.ckpt-7-?????-of-00002". */
 
-/* TRUE if there is no PREFIX.index, and PREFIX is a table, but not the index of a V2 checkpoint.
- * Any failure is FALSE. */
+/* For a prefix of which the store says that there is no PREFIX.index: TRUE if PREFIX is a table,
+ * but not the index of a V2 checkpoint. Any failure is FALSE. */
 gboolean muster_v1_is_there (MusterStorage *storage, const char *prefix);
 
 int muster_v1_count_files (const char *prefix);

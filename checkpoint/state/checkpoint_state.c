@@ -306,8 +306,9 @@ muster_checkpoint_look (MusterStorage *storage, const char *prefix, gboolean *is
   g_autofree char *path = muster_bundle_index_path (prefix);
   g_autoptr (GError) why = NULL;
   MusterStorageInfo info;
-  *is_there = muster_storage_stat (or_local (storage), path, &info, &why) ||
-              muster_v1_is_there (or_local (storage), prefix);
+  *is_there =
+      muster_storage_stat (or_local (storage), path, &info, &why) ||
+      (muster_storage_failure_is_absent (why) && muster_v1_is_there (or_local (storage), prefix));
   if (*is_there || muster_storage_failure_is_absent (why))
     return TRUE;
   g_propagate_error (error, g_steal_pointer (&why));
