@@ -87,7 +87,7 @@ class Kinds(peer.TestCase):
             key = kind.keys.get(name, name)
             self.assertIn(key, have)
             if name not in kind.unlike:
-                np.testing.assert_allclose(have[key], value, rtol=kind.tolerance, atol=1e-6, err_msg=name)
+                np.testing.assert_allclose(have[key], value, rtol=kind.tolerance, atol=kind.tolerance / 100, err_msg=name)
 
     def hold_up(self, kind, master, folder):
         job = Job(kind, master, folder)
