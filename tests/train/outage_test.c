@@ -246,6 +246,30 @@ MUSTER_TEST (Outage, at_the_beginning_of_a_session_is_waited_for)
   MUSTER_EXPECT_GE (muster_monitored_session_n_recoveries (job.session), 1u);
 }
 
+/* A job whose saves another master writes, by its own store. */
+static MusterHook *
+save_by_master (Monitored *job, const char *directory)
+{
+  g_autoptr (GError) error = NULL;
+  const MusterSaverOptions saver_options = {.clock = MUSTER_CLOCK (job->clock), .no_probe = TRUE};
+  g_autoptr (MusterSaver) saver =
+      muster_saver_new (muster_scaffold_meta_graph (job->scaffold), &saver_options, &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  MusterHook *hook = muster_checkpoint_saver_hook_new (
+      &(MusterCheckpointSaverOptions){.checkpoint_dir = directory,
+                                      .save_steps = 2,
+                                      .is_blocking = TRUE,
+                                      .saver = saver,
+                                      .clock = MUSTER_CLOCK (job->clock)},
+      &error);
+  MUSTER_EXPECT_NO_ERROR (error);
+  monitored_script (job);
+  muster_small_model_play (job->master);
+  muster_fake_master_set_variable (job->master, "v");
+  monitored_add (job, hook);
+  return hook;
+}
+
 /* Other masters have UNAVAILABLE for it, as for a session that is lost: the session itself tells.
  */
 MUSTER_TEST (Outage, of_a_masters_own_store_costs_no_session)
@@ -253,18 +277,7 @@ MUSTER_TEST (Outage, of_a_masters_own_store_costs_no_session)
   g_auto (Monitored) job = monitored_set_up ();
   g_autoptr (GError) error = NULL;
   g_autofree char *directory = g_build_filename (muster_test_tmpdir (), "run", NULL);
-  const MusterSaverOptions saver_options = {.clock = MUSTER_CLOCK (job.clock), .no_probe = TRUE};
-  g_autoptr (MusterSaver) saver =
-      muster_saver_new (muster_scaffold_meta_graph (job.scaffold), &saver_options, &error);
-  MUSTER_ASSERT_NO_ERROR (error);
-  MusterHook *hook = muster_checkpoint_saver_hook_new (
-      &(MusterCheckpointSaverOptions){
-          .checkpoint_dir = directory, .save_steps = 2, .is_blocking = TRUE, .saver = saver},
-      &error);
-  monitored_script (&job);
-  muster_small_model_play (job.master);
-  muster_fake_master_set_variable (job.master, "v");
-  monitored_add (&job, hook);
+  MusterHook *hook = save_by_master (&job, directory);
   MUSTER_ASSERT_TRUE (monitored_open (&job, &error));
   muster_fake_master_fail (job.master, "save/control_dependency", 2, 1, MUSTER_ERROR_UNAVAILABLE,
                            "the store is away");
@@ -276,4 +289,26 @@ MUSTER_TEST (Outage, of_a_masters_own_store_costs_no_session)
   MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, NULL), 1u);
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (job.session), 0u);
   MUSTER_EXPECT_EQ (latest_step (directory), 4);
+}
+
+/* It may also give its store up by a time limit of its own: the last save is repeated. */
+MUSTER_TEST (Outage, of_a_masters_own_store_is_waited_for_at_the_end)
+{
+  g_auto (Monitored) job = monitored_set_up ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *directory = g_build_filename (muster_test_tmpdir (), "run", NULL);
+  MusterHook *hook = save_by_master (&job, directory);
+  MUSTER_ASSERT_TRUE (monitored_open (&job, &error));
+  for (int i = 0; i < 3; i++)
+    MUSTER_EXPECT_TRUE (monitored_train (&job, NULL, &error));
+  muster_fake_master_fail (job.master, "save/control_dependency", 3, 2,
+                           MUSTER_ERROR_DEADLINE_EXCEEDED, "the store is away");
+
+  const gint64 deadline_us =
+      muster_clock_now_us (MUSTER_CLOCK (job.clock)) + 60 * 60 * MUSTER_SECOND;
+  MUSTER_EXPECT_TRUE (muster_monitored_session_finish (job.session, NULL, deadline_us, &error));
+
+  MUSTER_EXPECT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, NULL), 2u);
+  MUSTER_EXPECT_EQ (latest_step (directory), 3);
 }
