@@ -57,6 +57,15 @@ muster_graph_mark_needs (MusterGraph *self, const char *name, guint8 *marked)
     muster_graph_mark_needed (self, (gsize)from, marked);
 }
 
+void
+muster_graph_mark_fed (MusterGraph *self, const char *name, guint8 *marked)
+{
+  const gssize node = muster_graph_find_named (self, name);
+
+  if (node >= 0)
+    marked[node] = MUSTER_GRAPH_FED;
+}
+
 gboolean
 muster_graph_calls (MusterGraph *self, gsize node)
 {

@@ -15,6 +15,10 @@ void muster_graph_mark_needed (MusterGraph *self, gsize from, guint8 *marked);
  * marks nothing. */
 void muster_graph_mark_needs (MusterGraph *self, const char *name, guint8 *marked);
 
+/* Marks the node of a tensor that is fed, so that what it alone needs isn't marked afterwards. */
+void muster_graph_mark_fed (MusterGraph *self, const char *name, guint8 *marked);
+#define MUSTER_GRAPH_FED 2 /* its mark; what is needed has TRUE */
+
 /* TRUE if the node may change a variable. A function call may write any variable that is passed to
  * it. */
 gboolean muster_graph_writes (MusterGraph *self, gsize node);

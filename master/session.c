@@ -2,6 +2,8 @@
 #include "master/session.h"
 
 #include "base/require.h"
+#include "graph/graph_walk.h"
+#include "graph/missing_ops.h"
 #include "graph/run_options.h"
 #include "master/step_check.h"
 
@@ -10,6 +12,7 @@
 typedef struct {
   char *handle;       /* (owned) (nullable) until set_identity */
   MusterGraph *graph; /* (owned) (nullable) */
+  char **lacks;       /* (owned) (nullable) */
 } MusterSessionPrivate;
 
 G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (MusterSession, muster_session, G_TYPE_OBJECT)
@@ -274,11 +277,55 @@ muster_session_set_identity (MusterSession *self, const char *handle, MusterGrap
   private->graph = graph != NULL ? muster_graph_ref (graph) : NULL;
 }
 
+const char *const *
+muster_session_lacks (MusterSession *self)
+{
+  g_return_val_if_fail (MUSTER_IS_SESSION (self), NULL);
+  return (const char *const *)private_of (self)->lacks;
+}
+
+void
+muster_session_set_lacks (MusterSession *self, const char *const *ops)
+{
+  g_return_if_fail (MUSTER_IS_SESSION (self));
+  MusterSessionPrivate *private = private_of (self);
+  g_return_if_fail (private->lacks == NULL);
+  private->lacks = ops != NULL && *ops != NULL ? g_strdupv ((char **)ops) : NULL;
+}
+
+gboolean
+muster_session_check_needs (MusterSession *self, MusterGraph *graph, const char *const *names,
+                            const char *const *feeds, GError **error)
+{
+  muster_require (error, FALSE, self, graph, names);
+  const char *const *lacks = muster_session_lacks (self);
+  if (lacks == NULL)
+    return TRUE;
+  if (!muster_graph_parse (graph, error))
+    return FALSE;
+  g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+  for (; feeds != NULL && *feeds != NULL; feeds++)
+    muster_graph_mark_fed (graph, *feeds, marked);
+  for (; *names != NULL; names++)
+    muster_graph_mark_needs (graph, *names, marked);
+  g_autofree char *missing = muster_graph_missing_ops (graph, marked, lacks);
+  if (missing == NULL)
+    return TRUE;
+  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                      muster_session_is_here (self)
+                          ? "this run needs %s that muster's own engine hasn't; add "
+                            "--master=tensorflow, which has all"
+                          : "this run needs %s that the server's engine hasn't; restart the server "
+                            "with `muster serve --master=tensorflow`, which has all",
+                      missing);
+}
+
 static void
 muster_session_finalize (GObject *object)
 {
   MusterSessionPrivate *private = private_of (MUSTER_SESSION (object));
   g_free (private->handle);
+  g_strfreev (private->lacks);
   g_clear_pointer (&private->graph, muster_graph_unref);
   G_OBJECT_CLASS (muster_session_parent_class)->finalize (object);
 }

@@ -507,4 +507,42 @@ MusterWatch *muster_session_watch (MusterSession *self, const MusterWatchFor *wh
  */
 void muster_session_set_identity (MusterSession *self, const char *handle, MusterGraph *graph);
 
+/**
+ * muster_session_check_needs:
+ * @self: a session
+ * @graph: the graph it was created with
+ * @names: (array zero-terminated=1): the ops and tensors that are to be run; those that the graph
+ *   lacks are ignored
+ * @feeds: (nullable) (array zero-terminated=1): the tensors that will be fed
+ *
+ * Looks whether the master has all operations that these need, before anything is run.
+ * UNIMPLEMENTED lists the missing ones with the number of their nodes. Masters that refuse a graph
+ * with unknown operations, as TensorFlow's do, lack none.
+ *
+ * Returns: %TRUE if it has
+ */
+gboolean muster_session_check_needs (MusterSession *self, MusterGraph *graph,
+                                     const char *const *names, const char *const *feeds,
+                                     GError **error);
+
+/**
+ * muster_session_lacks:
+ * @self: a session
+ *
+ * The operations of its graph that the master lacks.
+ *
+ * Returns: (transfer none) (nullable) (array zero-terminated=1): their names; %NULL: none
+ */
+const char *const *muster_session_lacks (MusterSession *self);
+
+/**
+ * muster_session_set_lacks:
+ * @self: a session
+ * @ops: (nullable) (array zero-terminated=1): operations
+ *
+ * For implementations: called once, after construction, with the operations of the graph that the
+ * master lacks.
+ */
+void muster_session_set_lacks (MusterSession *self, const char *const *ops);
+
 G_END_DECLS

@@ -464,6 +464,40 @@ judge_creation (MusterOperation *self, GError *failure, gint64 deadline_us)
   muster_operation_receive_failure (self, failure);
 }
 
+static void
+add_ops (GStrvBuilder *names, const char *const *ops)
+{
+  for (; ops != NULL && *ops != NULL; ops++)
+    g_strv_builder_add (names, *ops);
+}
+
+/* Whether the master has the operations of all that will run in the session. The init ops count
+ * unless a checkpoint may stand in for them. */
+static gboolean
+check_needs (MusterOperation *self, GError **error)
+{
+  const MusterSessionManager *manager = self->manager;
+  const MusterPrepareOptions *prepare = self->is_recovery ? NULL : self->options;
+  g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
+
+  if (manager->graph == NULL || muster_session_lacks (self->session) == NULL)
+    return TRUE;
+  const char *const own[] = {manager->ready_op, NULL};
+  const char *const gate[] = {manager->ready_for_local_init_op, NULL};
+  add_ops (names, own);
+  add_ops (names, gate);
+  add_ops (names, (const char *const *)manager->local_init_ops);
+  add_ops (names, (const char *const *)manager->will_run);
+  if (prepare != NULL && !muster_operation_can_restore (prepare)) {
+    const char *const init[] = {prepare->init_op, NULL};
+    add_ops (names, init);
+    add_ops (names, prepare->init_ops);
+  }
+  g_auto (GStrv) all = g_strv_builder_end (names);
+  return muster_session_check_needs (self->session, manager->graph, (const char *const *)all,
+                                     (const char *const *)manager->will_feed, error);
+}
+
 gboolean
 muster_operation_create_session (MusterOperation *self, GError **error)
 {
@@ -486,7 +520,7 @@ muster_operation_create_session (MusterOperation *self, GError **error)
   muster_operation_receive_session (self);
   self->down_since_us = 0;
   self->report.sessions++;
-  return TRUE;
+  return check_needs (self, error);
 }
 
 /* No further attempt can end in time: waits for the rest, and uses the reserved time for a last

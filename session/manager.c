@@ -115,6 +115,8 @@ take_options (MusterSessionManager *self, const MusterSessionManagerOptions *opt
     self->variables = muster_meta_graph_variables (self->meta_graph, &self->n_variables);
   self->cluster = g_strdupv ((char **)options->cluster);
   self->chief = g_strdup (options->chief);
+  self->will_run = g_strdupv ((char **)options->will_run);
+  self->will_feed = g_strdupv ((char **)options->will_feed);
   self->waiting = policy_of (self, options->waiting, &muster_retry_waiting);
   self->preparing = policy_of (self, options->preparing, &muster_retry_preparing);
 }
@@ -181,6 +183,8 @@ muster_session_manager_finalize (GObject *object)
   g_clear_pointer (&self->meta_graph, muster_meta_graph_unref);
   g_strfreev (self->cluster);
   g_free (self->chief);
+  g_strfreev (self->will_run);
+  g_strfreev (self->will_feed);
   G_OBJECT_CLASS (muster_session_manager_parent_class)->finalize (object);
 }
 

@@ -29,6 +29,10 @@ G_BEGIN_DECLS
  *   (nullable)
  * @chief: "chief:0=HOST:PORT": the chief's master, in a cluster whose tasks have their own masters;
  *   for remedies in reasons (nullable)
+ * @will_run: (array zero-terminated=1): the ops and tensors that the session will run: a master
+ * that lacks an operation they need is refused (UNIMPLEMENTED) before anything is claimed, restored
+ * or initialised (nullable)
+ * @will_feed: (array zero-terminated=1): the tensors that these runs are fed with (nullable)
  * @waiting: the retries of waiters; %NULL: muster_retry_waiting; copied
  * @preparing: the retries of the chief; %NULL: muster_retry_preparing; copied
  *
@@ -48,6 +52,8 @@ typedef struct {
   MusterMetaGraph *meta_graph;
   const char *const *cluster;
   const char *chief;
+  const char *const *will_run;
+  const char *const *will_feed;
   const MusterRetryPolicy *waiting;
   const MusterRetryPolicy *preparing;
 } MusterSessionManagerOptions;
@@ -103,6 +109,18 @@ void muster_session_manager_options_set_local_init_ops (MusterSessionManagerOpti
  */
 void muster_session_manager_options_set_cluster (MusterSessionManagerOptions *self,
                                                  const char *const *tasks);
+
+/**
+ * muster_session_manager_options_set_will_run:
+ * @self: a copy
+ * @names: (array zero-terminated=1) (nullable): ops and tensors
+ * @feeds: (array zero-terminated=1) (nullable): tensors that they are fed with
+ *
+ * Sets the fields will_run and will_feed of a copy.
+ */
+void muster_session_manager_options_set_will_run (MusterSessionManagerOptions *self,
+                                                  const char *const *names,
+                                                  const char *const *feeds);
 
 /**
  * muster_session_manager_options_set_local_init_run_options:

@@ -8,6 +8,8 @@
 enum {
   LOCAL_INIT_OPS,
   CLUSTER,
+  WILL_RUN,
+  WILL_FEED,
   LOCAL_INIT_RUN_OPTIONS,
   CONFIG,
   CLOCK,
@@ -20,6 +22,8 @@ static const MusterField fields[] = {
     [LOCAL_INIT_OPS] =
         MUSTER_TYPED_FIELD (MusterSessionManagerOptions, local_init_ops, g_strv_get_type),
     [CLUSTER] = MUSTER_TYPED_FIELD (MusterSessionManagerOptions, cluster, g_strv_get_type),
+    [WILL_RUN] = MUSTER_TYPED_FIELD (MusterSessionManagerOptions, will_run, g_strv_get_type),
+    [WILL_FEED] = MUSTER_TYPED_FIELD (MusterSessionManagerOptions, will_feed, g_strv_get_type),
     [LOCAL_INIT_RUN_OPTIONS] =
         MUSTER_TYPED_FIELD (MusterSessionManagerOptions, local_init_run_options, g_bytes_get_type),
     [CONFIG] = MUSTER_TYPED_FIELD (MusterSessionManagerOptions, config, g_bytes_get_type),
@@ -59,6 +63,15 @@ muster_session_manager_options_set_cluster (MusterSessionManagerOptions *self,
 {
   g_return_if_fail (self != NULL);
   muster_fields_set (self, &fields[CLUSTER], tasks);
+}
+
+void
+muster_session_manager_options_set_will_run (MusterSessionManagerOptions *self,
+                                             const char *const *names, const char *const *feeds)
+{
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &fields[WILL_RUN], names);
+  muster_fields_set (self, &fields[WILL_FEED], feeds);
 }
 
 void

@@ -27,8 +27,10 @@ struct _MusterSessionManager {
   MusterMetaGraph *meta_graph;         /* (owned) (nullable) */
   const MusterVariableInfo *variables; /* (not owned) (nullable) the meta graph's */
   gsize n_variables;
-  char **cluster; /* (owned) (nullable) */
-  char *chief;    /* (owned) (nullable) */
+  char **cluster;   /* (owned) (nullable) */
+  char *chief;      /* (owned) (nullable) */
+  char **will_run;  /* (owned) (nullable) */
+  char **will_feed; /* (owned) (nullable) */
   MusterRetryPolicy waiting;
   MusterRetryPolicy preparing;
   MusterSessionProgress progress;

@@ -5,9 +5,8 @@
 #include "graph/feed_option.h"
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
+#include "train/completion/queue_runner_def.h"
 #include "train/hooks/hooks_private.h"
-
-#include <string.h>
 
 /* An array's rows don't go into a single value. */
 static gboolean
@@ -42,24 +41,55 @@ check_feeds (const MusterTraining *training, GError **error)
   return TRUE;
 }
 
+/* A queue runner's op is run by itself, without the step's feeds. */
+static gboolean
+check_queue_runner (MusterGraph *graph, const MusterQueueRunner *runner, GError **error)
+{
+  for (guint i = 0; i < runner->enqueues->len; i++) {
+    const char *enqueue = runner->enqueues->pdata[i];
+    g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+    muster_graph_mark_needs (graph, enqueue, needed);
+    for (gsize k = 0; k < muster_graph_n_nodes (graph); k++) {
+      const MusterNode *node = muster_graph_node (graph, k);
+      if (needed[k] && muster_feed_is_needed (node))
+        return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                            "the queue runner's op '%s' needs the placeholder '%s', but queue "
+                            "runners run without feeds; export the graph without that queue "
+                            "runner, or with a constant or a reader in the placeholder's place",
+                            enqueue, node->name);
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+check_queue_runners (MusterScaffold *scaffold, GError **error)
+{
+  g_autoptr (GPtrArray) runners =
+      muster_queue_runners_of (muster_scaffold_meta_graph (scaffold), error);
+
+  for (guint i = 0; runners != NULL && i < runners->len; i++)
+    if (!check_queue_runner (muster_scaffold_graph (scaffold), runners->pdata[i], error))
+      return FALSE;
+  return runners != NULL;
+}
+
 gboolean
 muster_train_check_feeds (const MusterTraining *training, GError **error)
 {
   MusterGraph *graph = muster_scaffold_graph (training->scaffold);
   const char *const roots[] = {muster_scaffold_train_op (training->scaffold), training->loss};
-  g_autofree guint8 *fed = g_new0 (guint8, muster_graph_n_nodes (graph) + 1);
-  g_autofree guint8 *needed = g_new0 (guint8, muster_graph_n_nodes (graph) + 1);
+  g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
 
-  if (!check_feeds (training, error))
+  if (!check_feeds (training, error) || !check_queue_runners (training->scaffold, error))
     return FALSE;
   for (gsize i = 0; i < training->n_feeds; i++)
-    fed[muster_graph_find_named (graph, training->feeds[i])] = TRUE;
-  memcpy (needed, fed, muster_graph_n_nodes (graph));
+    muster_graph_mark_fed (graph, training->feeds[i], marked);
   for (gsize i = 0; i < G_N_ELEMENTS (roots); i++)
-    muster_graph_mark_needs (graph, roots[i], needed);
+    muster_graph_mark_needs (graph, roots[i], marked);
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
-    needed[i] = needed[i] && !fed[i];
-  g_autofree char *options = muster_feed_options (graph, needed);
+    marked[i] = marked[i] == TRUE;
+  g_autofree char *options = muster_feed_options (graph, marked);
   return options == NULL || muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                                          "training needs values for placeholders; add %s "
                                          "(`muster inspect` describes the graph)",

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "checkpoint/stores/default_storage.h"
+#include "train/completion/queue_runner_def.h"
 #include "train/hooks/hooks_private.h"
 #include "train/hooks/sync_replicas_hook.h"
 #include "train/position/position_private.h"
@@ -219,9 +220,42 @@ find_saving (const Assembly *self)
   return found;
 }
 
-static MusterSessionManager *
-make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
+/* All that sessions run beside what the manager itself does. (transfer full) */
+static char **
+list_runs (const Assembly *self, GPtrArray *queue_runners)
 {
+  const MusterMonitoredTrainingOptions *o = self->options;
+  const MusterSaverInfo *saver =
+      self->saver != NULL ? muster_meta_graph_saver (muster_scaffold_meta_graph (o->scaffold))
+                          : NULL;
+  const char *const own[] = {
+      self->writer != NULL && is_on (self->summary) ? muster_scaffold_summary_op (o->scaffold)
+                                                    : NULL,
+      saver != NULL ? saver->save_tensor : NULL, saver != NULL ? saver->restore_op : NULL};
+  g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
+
+  for (gsize i = 0; i < G_N_ELEMENTS (own); i++)
+    if (own[i] != NULL)
+      g_strv_builder_add (names, own[i]);
+  for (const char *const *name = o->will_run; name != NULL && *name != NULL; name++)
+    g_strv_builder_add (names, *name);
+  for (guint i = 0; i < queue_runners->len; i++) {
+    const MusterQueueRunner *runner = queue_runners->pdata[i];
+    for (guint k = 0; k < runner->enqueues->len; k++)
+      g_strv_builder_add (names, runner->enqueues->pdata[k]);
+  }
+  return g_strv_builder_end (names);
+}
+
+static MusterSessionManager *
+make_manager (const Assembly *self, GError **error)
+{
+  const MusterMonitoredTrainingOptions *o = self->options;
+  g_autoptr (GPtrArray) queue_runners =
+      muster_queue_runners_of (muster_scaffold_meta_graph (o->scaffold), error);
+  if (queue_runners == NULL)
+    return NULL;
+  g_auto (GStrv) runs = list_runs (self, queue_runners);
   MusterSessionManagerOptions options = {
       .local_init_op = muster_scaffold_local_init_op (o->scaffold),
       .ready_op = muster_scaffold_ready_op (o->scaffold),
@@ -233,7 +267,9 @@ make_manager (const MusterMonitoredTrainingOptions *o, GError **error)
       .task = o->task,
       .meta_graph = muster_scaffold_meta_graph (o->scaffold),
       .cluster = o->cluster,
-      .chief = o->chief};
+      .chief = o->chief,
+      .will_run = (const char *const *)runs,
+      .will_feed = o->will_feed};
   MusterSessionManager *manager =
       muster_session_manager_new (muster_scaffold_graph (o->scaffold), &options, error);
 
@@ -350,7 +386,7 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
   if (!check_places (options, error) || !assemble (&parts, error))
     return NULL;
   const MusterRestoreOptions restore = restore_options (options);
-  g_autoptr (MusterSessionManager) manager = make_manager (options, error);
+  g_autoptr (MusterSessionManager) manager = make_manager (&parts, error);
   if (manager == NULL)
     return NULL;
   /* With positions (train/position/position.h) a chief starts only when no earlier run of the job

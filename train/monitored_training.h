@@ -60,6 +60,9 @@ G_BEGIN_DECLS
  * @task: (nullable): "worker:0"
  * @cluster: (nullable) (array zero-terminated=1): "ps:0=HOST:PORT"
  * @chief: (nullable): "chief:0=HOST:PORT", as in the manager's options
+ * @will_run: (nullable) (array zero-terminated=1): the ops and tensors that steps will run, as in
+ *   [struct@SessionManagerOptions]; queue runners, summaries and saves are added
+ * @will_feed: (nullable) (array zero-terminated=1): the tensors that steps are fed with
  * @most_failed_saves: consecutive failed saves that fail the run; 0: no limit
  * @position_quiesce_us: with positions: quiesce_us of MusterPositionGuard
  * @preemption: (nullable): adds its hook, and limits the saves
@@ -111,6 +114,8 @@ typedef struct {
   const char *task;
   const char *const *cluster;
   const char *chief;
+  const char *const *will_run;
+  const char *const *will_feed;
   guint most_failed_saves;
   gint64 position_quiesce_us;
   MusterPreemption *preemption;
@@ -158,6 +163,18 @@ muster_monitored_training_options_copy (const MusterMonitoredTrainingOptions *se
 void muster_monitored_training_options_free (MusterMonitoredTrainingOptions *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterMonitoredTrainingOptions,
                                muster_monitored_training_options_free)
+
+/**
+ * muster_monitored_training_options_set_will_run:
+ * @self: options from new or copy
+ * @names: (array zero-terminated=1) (nullable): ops and tensors
+ * @feeds: (array zero-terminated=1) (nullable): tensors that they are fed with
+ *
+ * Sets the fields will_run and will_feed.
+ */
+void muster_monitored_training_options_set_will_run (MusterMonitoredTrainingOptions *self,
+                                                     const char *const *names,
+                                                     const char *const *feeds);
 
 /**
  * muster_monitored_training_options_set_saver:

@@ -13,6 +13,8 @@ enum {
   OBSERVER,
   CONFIG,
   CLUSTER,
+  WILL_RUN,
+  WILL_FEED,
   PREEMPTION,
   CLOCK
 };
@@ -31,6 +33,8 @@ static const MusterField owned[] = {
                                      muster_session_observer_get_type),
     [CONFIG] = MUSTER_TYPED_FIELD (MusterMonitoredTrainingOptions, config, g_bytes_get_type),
     [CLUSTER] = MUSTER_TYPED_FIELD (MusterMonitoredTrainingOptions, cluster, g_strv_get_type),
+    [WILL_RUN] = MUSTER_TYPED_FIELD (MusterMonitoredTrainingOptions, will_run, g_strv_get_type),
+    [WILL_FEED] = MUSTER_TYPED_FIELD (MusterMonitoredTrainingOptions, will_feed, g_strv_get_type),
     [PREEMPTION] =
         MUSTER_TYPED_FIELD (MusterMonitoredTrainingOptions, preemption, muster_preemption_get_type),
     [CLOCK] = MUSTER_TYPED_FIELD (MusterMonitoredTrainingOptions, clock, muster_clock_get_type),
@@ -51,6 +55,15 @@ muster_monitored_training_options_new (MusterScaffold *scaffold, MusterMaster *m
 
   const MusterMonitoredTrainingOptions options = {.scaffold = scaffold, .master = master};
   return muster_monitored_training_options_copy (&options);
+}
+
+void
+muster_monitored_training_options_set_will_run (MusterMonitoredTrainingOptions *self,
+                                                const char *const *names, const char *const *feeds)
+{
+  g_return_if_fail (self != NULL);
+  muster_fields_set (self, &owned[WILL_RUN], names);
+  muster_fields_set (self, &owned[WILL_FEED], feeds);
 }
 
 void

@@ -237,11 +237,17 @@ static MusterMonitoredSession *
 open_session (const Parts *self, GCancellable *cancellable, GError **error)
 {
   const MusterTraining *training = self->training;
+  const char *const will_run[] = {muster_scaffold_train_op (self->scaffold), training->loss, NULL};
+  g_autofree const char **will_feed = g_new0 (const char *, training->n_feeds + 1);
   const MusterTrainingListener *listener = training->listener;
   MusterSessionListener session = muster_training_hook_session_listener (self->training_hook);
   MusterSaverListener saver = muster_training_hook_saver_listener (self->training_hook);
+  for (gsize i = 0; i < training->n_feeds; i++)
+    will_feed[i] = training->feeds[i];
   MusterMonitoredTrainingOptions options = {
       .scaffold = self->scaffold,
+      .will_run = will_run,
+      .will_feed = will_feed,
       .master = training->master,
       .is_worker = training->is_worker,
       .checkpoint_dir = training->checkpoint_dir,

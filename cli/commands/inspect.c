@@ -5,6 +5,7 @@
 #include "cli/common/cli.h"
 #include "cli/output/json.h"
 #include "cli/output/table.h"
+#include "engine/session/local_master.h"
 #include "train/inspect.h"
 
 #include <string.h>
@@ -22,8 +23,13 @@ choose_master (MusterScaffold *scaffold, char **lacks)
   const char *const all[] = {muster_scaffold_init_op (scaffold),
                              muster_scaffold_local_init_op (scaffold),
                              muster_scaffold_train_op (scaffold)};
+  const char *given[G_N_ELEMENTS (all) + 1] = {NULL};
+  gsize n = 0;
   g_autoptr (GError) why = NULL;
-  if (muster_cli_check_ops (scaffold, all, G_N_ELEMENTS (all), &why))
+  for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
+    if (all[i] != NULL)
+      given[n++] = all[i];
+  if (muster_local_master_check_ops (muster_scaffold_graph (scaffold), given, &why))
     return "local";
   *lacks = g_strdup (why->message);
   return "tensorflow";

@@ -4,7 +4,6 @@
 #include "cli/common/cli.h"
 #include "cli/output/notify.h"
 #include "cli/terminal/trace.h"
-#include "engine/session/local_master.h"
 #include "train/position/position.h"
 
 void
@@ -45,7 +44,7 @@ muster_cli_operation_begin (MusterCliOperation *self, const MusterCliOptions *op
   muster_live_begin (self->live, NULL, NULL);
   self->master = muster_cli_master (options, error);
   if (self->master != NULL)
-    self->manager = muster_cli_manager (self->scaffold, options, recovery_wait_us, error);
+    self->manager = muster_cli_manager (self->scaffold, options, NULL, recovery_wait_us, error);
   if (self->manager == NULL) {
     g_clear_pointer (&self->live, muster_live_end);
     return FALSE;
@@ -75,16 +74,4 @@ muster_cli_operation_end (MusterCliOperation *self, const char *command, MusterS
     muster_notify_status (error->message);
     muster_cli_report_failure (result);
   }
-}
-
-gboolean
-muster_cli_check_ops (MusterScaffold *scaffold, const char *const *names, gsize n, GError **error)
-{
-  g_autofree const char **given = g_new0 (const char *, n + 1);
-  gsize n_given = 0;
-
-  for (gsize i = 0; i < n; i++)
-    if (names[i] != NULL)
-      given[n_given++] = names[i];
-  return muster_local_master_check_ops (muster_scaffold_graph (scaffold), given, error);
 }

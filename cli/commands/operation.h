@@ -37,9 +37,4 @@ void muster_cli_operation_end (MusterCliOperation *self, const char *command,
                                MusterSession *session, const GError *error,
                                MusterCliResult *result);
 
-/* Whether the engine in this process has what these n ops and tensors need (each nullable), before
- * anything is run: muster_local_master_check_ops (). */
-gboolean muster_cli_check_ops (MusterScaffold *scaffold, const char *const *names, gsize n,
-                               GError **error);
-
 G_END_DECLS

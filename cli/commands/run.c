@@ -5,7 +5,6 @@
 #include "cli/common/cli.h"
 #include "cli/common/feed.h"
 #include "cli/output/json.h"
-#include "engine/session/local_master.h"
 #include "master/remote/target.h"
 #include "train/train.h"
 
@@ -84,36 +83,18 @@ run_steps (MusterSession *session, MusterStep *step, const RunOptions *run, gboo
   return TRUE;
 }
 
-/* A missing operation is reported before the model is initialised. */
-static gboolean
-check_ops (MusterScaffold *scaffold, const RunOptions *run, GError **error)
-{
-  g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
-  if (run->fetches != NULL)
-    g_strv_builder_addv (names, (const char **)run->fetches);
-  if (run->targets != NULL)
-    g_strv_builder_addv (names, (const char **)run->targets);
-  if (muster_scaffold_init_op (scaffold) != NULL)
-    g_strv_builder_add (names, muster_scaffold_init_op (scaffold));
-  g_auto (GStrv) all = g_strv_builder_end (names);
-  return muster_local_master_check_ops (muster_scaffold_graph (scaffold), (const char *const *)all,
-                                        error);
-}
-
 /* Opens a session. On a master in this process or its child, the model is initialised first. */
 static MusterSession *
-open_session (MusterScaffold *scaffold, const MusterCliOptions *options, const RunOptions *run,
+open_session (MusterScaffold *scaffold, const MusterCliOptions *options, const MusterStep *step,
               gint64 deadline_us, GError **error)
 {
-  if (strcmp (options->target, "local") == 0 && !check_ops (scaffold, run, error))
-    return NULL;
   g_autoptr (MusterMaster) master = muster_cli_master (options, error);
   if (master == NULL)
     return NULL;
   if (!muster_master_is_offered (options->target))
     return muster_cli_create_session (master, muster_scaffold_graph (scaffold), options,
                                       deadline_us, error);
-  g_autoptr (MusterSessionManager) manager = muster_cli_manager (scaffold, options, 0, error);
+  g_autoptr (MusterSessionManager) manager = muster_cli_manager (scaffold, options, step, 0, error);
   if (manager == NULL)
     return NULL;
   gint64 now_us = muster_clock_now_us (muster_system_clock ());
@@ -173,7 +154,7 @@ run_with_feeds (MusterScaffold *scaffold, const MusterCliOptions *options, const
                        .targets = (const char *const *)run->targets,
                        .n_targets = count (run->targets),
                        .deadline_us = deadline_us};
-    session = open_session (scaffold, options, run, deadline_us, &error);
+    session = open_session (scaffold, options, &step, deadline_us, &error);
     if (session != NULL && run_steps (session, &step, run, options->json, &error) && run->ends_job)
       (void)end_job (scaffold, session, options, deadline_us, &error);
   }

@@ -132,23 +132,6 @@ load (Job *self, GError **error)
   return self->batches != NULL;
 }
 
-/* What a training runs, of the engine in this process: a missing operation is reported before
- * anything is initialised or saved. */
-static gboolean
-check_ops (const Job *self, GError **error)
-{
-  MusterScaffold *scaffold = self->scaffold;
-  const char *const all[] = {muster_scaffold_init_op (scaffold),
-                             muster_scaffold_local_init_op (scaffold),
-                             muster_scaffold_ready_op (scaffold),
-                             muster_scaffold_ready_for_local_init_op (scaffold),
-                             muster_scaffold_summary_op (scaffold),
-                             muster_scaffold_train_op (scaffold),
-                             self->loss};
-  return strcmp (self->options->target, "local") != 0 ||
-         muster_cli_check_ops (scaffold, all, G_N_ELEMENTS (all), error);
-}
-
 static void
 end_preempted (int number G_GNUC_UNUSED)
 {
@@ -313,7 +296,7 @@ train_task (const MusterTrainOptions *command, const MusterTrainRole *role)
 {
   g_autoptr (GError) error = NULL;
   g_auto (Job) job = {.command = command, .options = &command->common, .role = role};
-  if (!load (&job, &error) || !check_ops (&job, &error))
+  if (!load (&job, &error))
     return muster_cli_fail (error);
   job.preemption = muster_preemption_new (command->grace_us, NULL);
   return run (&job);

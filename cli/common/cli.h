@@ -150,9 +150,10 @@ MusterMaster *muster_cli_master (const MusterCliOptions *options, GError **error
  * --json. */
 MusterScaffold *muster_cli_scaffold (const MusterCliOptions *options, GError **error);
 
-/* A manager for a scaffold's ops, with the options' model and task; recovery_wait_us 0 is the
- * default. */
+/* A manager for a scaffold's ops, with the options' model and task; step (nullable) is what the
+ * session will run, recovery_wait_us 0 is the default. */
 MusterSessionManager *muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
-                                          gint64 recovery_wait_us, GError **error);
+                                          const MusterStep *step, gint64 recovery_wait_us,
+                                          GError **error);
 
 G_END_DECLS

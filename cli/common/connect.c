@@ -114,10 +114,32 @@ muster_cli_scaffold (const MusterCliOptions *options, GError **error)
   return scaffold;
 }
 
+/* What a step fetches and runs, and what it is fed with. (transfer full) */
+static void
+list_step (const MusterStep *step, char ***runs, char ***feeds)
+{
+  g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
+  g_autoptr (GStrvBuilder) fed = g_strv_builder_new ();
+
+  for (gsize i = 0; i < step->n_fetches; i++)
+    g_strv_builder_add (all, step->fetches[i]);
+  for (gsize i = 0; i < step->n_targets; i++)
+    g_strv_builder_add (all, step->targets[i]);
+  for (gsize i = 0; i < step->n_feeds; i++)
+    g_strv_builder_add (fed, step->feeds[i].name);
+  *runs = g_strv_builder_end (all);
+  *feeds = g_strv_builder_end (fed);
+}
+
 MusterSessionManager *
 muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
-                    gint64 recovery_wait_us, GError **error)
+                    const MusterStep *step, gint64 recovery_wait_us, GError **error)
 {
+  g_auto (GStrv) runs = NULL;
+  g_auto (GStrv) feeds = NULL;
+
+  if (step != NULL)
+    list_step (step, &runs, &feeds);
   MusterSessionManagerOptions manager = {
       .local_init_op = muster_scaffold_local_init_op (scaffold),
       .ready_op = muster_scaffold_ready_op (scaffold),
@@ -129,6 +151,8 @@ muster_cli_manager (MusterScaffold *scaffold, const MusterCliOptions *options,
       .cluster = (const char *const *)options->addresses,
       .chief = options->chief,
       .config = options->config,
+      .will_run = (const char *const *)runs,
+      .will_feed = (const char *const *)feeds,
   };
   return muster_session_manager_new (muster_scaffold_graph (scaffold), &manager, error);
 }

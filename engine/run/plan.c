@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory_account.h"
 #include "engine/run/graph_check.h"
+#include "engine/run/registry.h"
 #include "engine/run/slots.h"
 #include "graph/tensor_proto.h"
 
@@ -166,6 +167,7 @@ count_memory (MusterPlan *self, GError **error)
 struct _MusterProgram {
   gatomicrefcount refs;
   MusterGraph *graph; /* (owned) */
+  char **lacks;       /* (owned) */
   GMutex lock;
   GPtrArray *plans;        /* (owned) of MusterPlan; guarded by lock */
   guint64 clock;           /* counts look-ups; guarded by lock */
@@ -184,6 +186,7 @@ muster_program_new (MusterGraph *graph)
   MusterProgram *self = g_new0 (MusterProgram, 1);
   g_atomic_ref_count_init (&self->refs);
   self->graph = muster_graph_ref (graph);
+  self->lacks = muster_op_lacking (graph);
   g_mutex_init (&self->lock);
   self->plans = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_plan_unref);
   self->constants = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify)muster_tensor_unref);
@@ -207,6 +210,7 @@ muster_program_unref (MusterProgram *self)
   g_hash_table_unref (self->constants);
   g_clear_error (&self->graph_error);
   g_clear_error (&self->placement_error);
+  g_strfreev (self->lacks);
   muster_graph_unref (self->graph);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -216,6 +220,12 @@ MusterGraph *
 muster_program_graph (MusterProgram *self)
 {
   return self->graph;
+}
+
+const char *const *
+muster_program_lacks (MusterProgram *self)
+{
+  return (const char *const *)self->lacks;
 }
 
 gboolean

@@ -35,6 +35,9 @@ MusterGraph *muster_program_graph (MusterProgram *self); /* borrowed */
 /* Whether a session may be created with it, computed once: engine/run/graph_check.h. */
 gboolean muster_program_check (MusterProgram *self, gboolean soft_placement, GError **error);
 
+/* The ops of its graph that the engine lacks; borrowed. */
+const char *const *muster_program_lacks (MusterProgram *self);
+
 /* The plan for a step's feeds, fetches and targets (transfer full), from the cache or new.
  * INVALID_ARGUMENT or NOT_FOUND, with TensorFlow's text if it has one. The cache is bounded; the
  * least recently used plan is dropped. A very large one isn't kept before its second use. */

@@ -5,6 +5,8 @@
 #include "engine/run/core_ops.h"
 #include "engine/run/plan.h"
 #include "engine/run/registry.h"
+#include "graph/graph_walk.h"
+#include "graph/missing_ops.h"
 
 #include <string.h>
 
@@ -24,6 +26,7 @@ typedef struct {
 typedef struct {
   MusterProgram *program;
   MusterGraph *graph;
+  const MusterStep *step;
   gsize n_graph_nodes;
   guint8 *marks;     /* (owned) by graph index: UNSEEN, OPEN or DONE, and FED */
   guint32 *position; /* (owned) by graph index, for DONE nodes: position in nodes */
@@ -82,25 +85,27 @@ add_slot (Maker *m, guint8 dtype, guint32 node)
   return m->slot_dtypes->len - 1;
 }
 
+/* Names all that the step needs and the engine lacks, and not only the first. */
 static gboolean
-refuse_unknown_op (Maker *m, const char *op, GError **error)
+refuse_unknown_op (Maker *m, const MusterNode *def, GError **error)
 {
-  g_autoptr (GString) users = g_string_new (NULL);
-  gsize n = 0;
-  for (gsize i = 0; i < m->n_graph_nodes; i++) {
-    const MusterNode *def = muster_graph_node (m->graph, i);
-    if (!g_str_equal (def->kind->op, op) || ++n > 3)
-      continue;
-    g_string_append_printf (users, "%s'%s'", n > 1 ? ", " : "", def->name);
-  }
-  if (n > 3)
-    g_string_append_printf (users, " and %" G_GSIZE_FORMAT " more", n - 3);
+  const MusterStep *step = m->step;
+  g_autofree guint8 *marked = g_malloc0 (m->n_graph_nodes + 1);
+  for (gsize i = 0; i < step->n_feeds; i++)
+    muster_graph_mark_fed (m->graph, step->feeds[i].name, marked);
+  for (gsize i = 0; i < step->n_fetches; i++)
+    muster_graph_mark_needs (m->graph, step->fetches[i], marked);
+  for (gsize i = 0; i < step->n_targets; i++)
+    muster_graph_mark_needs (m->graph, step->targets[i], marked);
+  g_autofree char *missing =
+      muster_graph_missing_ops (m->graph, marked, muster_program_lacks (m->program));
   return muster_fail (
       error, MUSTER_ERROR_NOT_FOUND,
-      "Op type not registered '%s' in binary running on muster's own engine. It is used by %s. "
-      "TensorFlow's own runtime has all ops: use --master=tensorflow, also with `muster serve`, or "
-      "name a TensorFlow server with --master=grpc://HOST:PORT",
-      op, users->str);
+      "Op type not registered '%s' in binary running on muster's own engine: it is used by '%s'. "
+      "The step needs %s that the engine hasn't. TensorFlow's own runtime has all ops: use "
+      "--master=tensorflow, also with `muster serve`, or name a TensorFlow server with "
+      "--master=grpc://HOST:PORT",
+      def->kind->op, def->name, missing != NULL ? missing : "an operation");
 }
 
 /* The dtype that an output may be fed with; INVALID if the op is unknown. The last node's are
@@ -292,7 +297,7 @@ place (Maker *m, guint32 index, GError **error)
   MusterPlanNode node = {.def = muster_graph_node (m->graph, index), .graph_index = index};
   const MusterOpEntry *entry = muster_op_find_entry (node.def->kind->op);
   if (entry == NULL)
-    return refuse_unknown_op (m, node.def->kind->op, error);
+    return refuse_unknown_op (m, node.def, error);
   node.op = entry->op;
   m->has_switch = m->has_switch || (node.op->flags & MUSTER_OP_SWITCHES) != 0;
   if (!bind_inputs (m, &node, error))
@@ -479,7 +484,7 @@ mark_last_reads (MusterPlan *plan)
 static void
 maker_init (Maker *m, MusterProgram *program, const MusterStep *step)
 {
-  *m = (Maker){.program = program, .graph = muster_program_graph (program)};
+  *m = (Maker){.program = program, .graph = muster_program_graph (program), .step = step};
   m->n_graph_nodes = muster_graph_n_nodes (m->graph);
   m->marks = g_malloc0 (m->n_graph_nodes + 1);
   m->position = g_new (guint32, m->n_graph_nodes + 1);

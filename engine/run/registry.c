@@ -70,3 +70,19 @@ muster_op_names (void)
   g_ptr_array_sort (names, compare_names);
   return names;
 }
+
+char **
+muster_op_lacking (MusterGraph *graph)
+{
+  g_autoptr (GHashTable) unknown = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
+  const MusterNodeKind *last = NULL;
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
+    const MusterNodeKind *kind = muster_graph_node (graph, i)->kind;
+    if (kind != last && muster_op_find_entry (kind->op) == NULL &&
+        g_hash_table_add (unknown, (gpointer)kind->op))
+      g_strv_builder_add (names, kind->op);
+    last = kind;
+  }
+  return g_strv_builder_end (names);
+}

@@ -23,6 +23,9 @@ void muster_op_register_default (const MusterOp *table);
 /* Borrowed, valid forever; NULL for an unknown op. */
 const MusterOpEntry *muster_op_find_entry (const char *name);
 
+/* The ops of a parsed graph that are unknown here, each once. (transfer full) */
+char **muster_op_lacking (MusterGraph *graph);
+
 /* (transfer container) all names, sorted. */
 GPtrArray *muster_op_names (void);
 

@@ -316,6 +316,7 @@ muster_local_session_new (MusterLocalShared *shared, MusterGraph *graph,
   MusterGraph *known = muster_program_graph (self->program);
   muster_session_set_identity (MUSTER_SESSION (self), handle,
                                config->isolate_session_state ? NULL : known);
+  muster_session_set_lacks (MUSTER_SESSION (self), muster_program_lacks (self->program));
   g_mutex_lock (&shared->lock);
   g_ptr_array_add (shared->sessions, self);
   g_mutex_unlock (&shared->lock);

@@ -169,8 +169,15 @@ call_create (const Creation *self, const char *method, MusterRope *request, GErr
       &options, self->cancellable, error);
   if (response == NULL)
     return NULL;
-  return muster_remote_session_new (master->client, master->heartbeat, response->session_handle,
-                                    response->graph_version, self->graph);
+  MusterSession *session =
+      muster_remote_session_new (master->client, master->heartbeat, response->session_handle,
+                                 response->graph_version, self->graph);
+  g_autoptr (GStrvBuilder) lacks = g_strv_builder_new ();
+  for (gsize i = 0; i < response->n_muster_lacks; i++)
+    g_strv_builder_add (lacks, response->muster_lacks[i]);
+  g_auto (GStrv) all = g_strv_builder_end (lacks);
+  muster_session_set_lacks (session, (const char *const *)all);
+  return session;
 }
 
 /* Creates the session of a graph that the master may have, without sending it. NULL without an

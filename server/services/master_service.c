@@ -170,7 +170,10 @@ reply_created (MusterRpcCall *call, MusterServed *created, const GError *error)
     return;
   }
   Tensorflow__CreateSessionResponse response = TENSORFLOW__CREATE_SESSION_RESPONSE__INIT;
+  const char *const *lacks = muster_session_lacks (served->session);
   response.session_handle = served->handle;
+  response.n_muster_lacks = lacks != NULL ? g_strv_length ((char **)lacks) : 0;
+  response.muster_lacks = (char **)lacks;
   muster_server_reply (call, &response.base);
 }
 

@@ -185,8 +185,33 @@ MUSTER_TEST (Plan, names_an_op_it_lacks_when_a_step_needs_it_and_the_way_out)
 
   MUSTER_EXPECT_NULL (got);
   EXPECT_SAYS (error, MUSTER_ERROR_NOT_FOUND, "Op type not registered 'NoSuchOp' in binary");
-  EXPECT_SAYS (error, MUSTER_ERROR_NOT_FOUND, "'first', 'second'");
+  EXPECT_SAYS (error, MUSTER_ERROR_NOT_FOUND, "used by 'first'");
+  EXPECT_SAYS (error, MUSTER_ERROR_NOT_FOUND, "needs 1 operation (NoSuchOp in 1 node)");
   EXPECT_SAYS (error, MUSTER_ERROR_NOT_FOUND, "--master=grpc://");
+}
+
+MUSTER_TEST (Plan, knows_before_a_step_what_the_engine_lacks)
+{
+  static const char *const has[] = {"two", "not in the graph", NULL};
+  static const char *const lacks[] = {"sum:0", NULL};
+  static const char *const fed[] = {"first:0", "second", NULL};
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMaster) master = muster_local_master_new ();
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_constant (b, "two", 2);
+  add_unary (b, "NoSuchOp", "first", "two");
+  add_unary (b, "NoSuchOp", "second", "first");
+  add_unary (b, "Neg", "sum", "second");
+  g_autoptr (MusterSession) session = open_session (master, b);
+  MusterGraph *graph = muster_session_graph (session);
+
+  MUSTER_EXPECT_STREQ (muster_session_lacks (session)[0], "NoSuchOp");
+  MUSTER_EXPECT_NULL (muster_session_lacks (session)[1]);
+  MUSTER_EXPECT_TRUE (muster_session_check_needs (session, graph, has, NULL, NULL));
+  MUSTER_EXPECT_TRUE (muster_session_check_needs (session, graph, lacks, fed, NULL));
+  MUSTER_EXPECT_FALSE (muster_session_check_needs (session, graph, lacks, NULL, &error));
+  EXPECT_SAYS (error, MUSTER_ERROR_UNIMPLEMENTED, "needs 1 operation (NoSuchOp in 2 nodes)");
+  EXPECT_SAYS (error, MUSTER_ERROR_UNIMPLEMENTED, "add --master=tensorflow");
 }
 
 MUSTER_TEST (Plan, refuses_a_cycle)

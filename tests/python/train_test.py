@@ -114,6 +114,38 @@ class Train(case.TestCase):
         self.assertEqual(kept.report.restored_from, self.folder + "/model.ckpt-10")
         self.assertEqual(seen[0], ("ready", 10, self.folder + "/model.ckpt-10"))
 
+    def test_a_master_that_lacks_an_operation_is_refused_before_anything_is_initialised(self):
+        node = b"\x0a\x03odd\x12\x08NoSuchOp"
+        graph = b"\x0a" + bytes([len(node)]) + node
+        path = os.path.join(self.folder, "odd.meta")
+        with open(case.fixture("linreg.meta"), "rb") as file, open(path, "wb") as odd:
+            odd.write(file.read() + b"\x12" + bytes([len(graph)]) + graph)
+        scaffold = Muster.Scaffold.load_with(path, ["train", "odd"])
+        target, run = self.serve(), os.path.join(self.folder, "run")
+        served = Muster.Master.new_for_target(target)
+        os.mkdir(run)
+        for master, is_worker, remedy in (
+                (MusterEngine.Master.new(), False, "muster's own engine hasn't; add --master=tensorflow"),
+                (served, False, "the server's engine hasn't; restart the server with `muster serve --master=tensorflow`"),
+                (served, True, "the server's engine hasn't; restart the server")):
+            job = Muster.Training.new(scaffold, master)
+            job.set_batches(data(), ["x:0", "y:0"])
+            job.until_step, job.checkpoint_dir, job.is_worker, job.model = 1, run, is_worker, "linreg"
+            self.assertFails(Muster.Error.UNIMPLEMENTED, "needs 1 operation (NoSuchOp in 1 node) that " + remedy, Muster.train,
+                             job, None, None)
+            self.assertEqual([], [name for name in os.listdir(run) if not name.startswith("events.")])
+        options = Muster.SessionManagerOptions.new()
+        for names, feeds, fits in (["odd"], None, False), (["train"], None, True), (["muster/train"], ["odd"], True):
+            options.set_will_run(names, feeds)
+            manager = Muster.SessionManager.new(scaffold.graph(), options)
+            if fits:
+                self.assertIsNotNone(manager.wait_for_session(served, 0, None, None))
+            else:
+                self.assertFails(Muster.Error.UNIMPLEMENTED, "NoSuchOp", manager.wait_for_session, served, 0, None, None)
+        options = Muster.MonitoredTrainingOptions.new(scaffold, served)
+        options.set_will_run(["odd"], None)
+        self.assertFails(Muster.Error.UNIMPLEMENTED, "NoSuchOp", Muster.monitored_training_session_new, options, None, None)
+
     def test_a_handler_ends_it_early(self):
         observer = Muster.TrainingObserver.new()
         observer.connect("progress", lambda _, state: state.step >= 1)

@@ -117,6 +117,19 @@ class Feeds(peer.TestCase):
             saved = v1.train.load_checkpoint(run_dir)
             self.assertEqual((sum_of, 16), (saved.get_tensor("w"), saved.get_tensor("counted")))
 
+    def test_a_queue_runner_that_needs_a_feed_is_refused(self):
+        step = v1.train.get_or_create_global_step()
+        rows = v1.placeholder(tf.float32, [], name="rows")
+        queue = v1.FIFOQueue(8, [tf.float32], [[]], name="queue")
+        v1.train.add_queue_runner(v1.train.QueueRunner(queue, [queue.enqueue(rows, name="fill")]))
+        w = v1.get_variable("w", initializer=0.0)
+        v1.add_to_collection("train_op", tf.group(w.assign_add(queue.dequeue()), step.assign_add(1), name="train"))
+        path = os.path.join(self.place, "queue.meta")
+        v1.train.export_meta_graph(path)
+        for feeds in [], ["--feed=rows:0=1"]:
+            said = peer.muster("train", "--master=local", "--meta-graph=" + path, *feeds, "--steps=4", code=3)
+            self.assertIn("the queue runner's op 'fill' needs the placeholder 'rows'", said)
+
     def test_values_alone_have_no_epochs(self):
         rate = v1.placeholder(tf.float32, [], name="rate")
         w = v1.get_variable("w", initializer=0.0)
@@ -252,6 +265,9 @@ class Inspect(peer.TestCase):
             file.write(contents)
         return peer.muster("inspect", self.path("other"), code=3)
 
+    def assert_nothing_is_saved(self):
+        self.assertEqual([], [name for name in os.listdir(self.path("run")) if not name.startswith("events.")])
+
     def test_operations_that_the_engine_lacks_are_said_first(self):
         x = v1.get_variable("x", initializer=1.0)
         looped = v1.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, v * 2.0), [0, x], name="loop")[1]
@@ -262,9 +278,17 @@ class Inspect(peer.TestCase):
         v1.train.export_meta_graph(self.path("loop.meta"))
         model = ["--meta-graph=" + self.path("loop.meta"), "--master=local"]
         said = peer.muster("train", *model, "--steps=1", "--checkpoint-dir=" + self.path("run"), code=3)
-        self.assertRegex(said, r"needs \d+ operations that muster's own engine hasn't \(.*Enter in \d+ nodes.*\); add --master=tensorflow")
-        self.assertFalse(os.path.exists(self.path("run")))
-        self.assertIn("Enter", peer.muster("run", *model, "--fetch=loop/Exit_1:0", code=3))
+        self.assertRegex(said, r"needs \d+ operations \(.*Enter in \d+ nodes.*\) that muster's own engine hasn't; add --master=tensorflow")
+        self.assert_nothing_is_saved()
+        self.assertIn("Enter in 2 nodes", peer.muster("run", *model, "--fetch=loop/Exit_1:0", code=3))
+        served = ["--meta-graph=" + self.path("loop.meta"), "--master=" + self.serve()]
+        for role in [], ["--task=worker:0", "--tasks=2"]:
+            said = peer.muster("train", *served, *role, "--steps=1", "--checkpoint-dir=" + self.path("run"), code=3)
+            self.assertRegex(said, r"operations \(.*Enter in .*\) that the server's engine hasn't; restart the server")
+            self.assert_nothing_is_saved()
+        self.assertIn("no chief has ever registered", peer.muster("wait", *served, "--timeout=0", code=1))  # nothing has run
+        peer.muster("prepare", *served)  # which needs none of them
+        self.assertRegex(peer.muster("run", *served, "--fetch=loop/Exit_1:0", code=3), "Enter in 2 nodes, Exit in 1 node, LoopCond")
         self.assertEqual("tensorflow", peer.muster_json("inspect", self.path("loop.meta"))["master"][0]["name"])
         peer.muster("run", *model, "--target=" + plain.name)  # which needs none of them
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/missing_ops.h"
+
+#include "graph/graph_nodes.h"
+
+#include <string.h>
+
+#define MOST_NAMED 8
+
+/* The number of needed nodes of each op that is lacking; 0 for the others. (transfer full) */
+static GHashTable *
+count (MusterGraph *graph, const guint8 *marked, const char *const *lacks)
+{
+  GHashTable *counts = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (; *lacks != NULL; lacks++)
+    g_hash_table_insert (counts, (gpointer)*lacks, NULL);
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
+    gpointer op, n;
+    if (marked[i] == TRUE &&
+        g_hash_table_lookup_extended (counts, muster_graph_node (graph, i)->kind->op, &op, &n))
+      g_hash_table_insert (counts, op, GUINT_TO_POINTER (GPOINTER_TO_UINT (n) + 1));
+  }
+  return counts;
+}
+
+static gint
+compare_names (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(const char *const *)a, *(const char *const *)b);
+}
+
+static gboolean
+is_needless (gpointer op G_GNUC_UNUSED, gpointer n, gpointer data G_GNUC_UNUSED)
+{
+  return n == NULL;
+}
+
+char *
+muster_graph_missing_ops (MusterGraph *graph, const guint8 *marked, const char *const *lacks)
+{
+  g_autoptr (GHashTable) counts = count (graph, marked, lacks);
+  guint n;
+
+  g_hash_table_foreach_remove (counts, is_needless, NULL);
+  g_autofree gpointer *names = g_hash_table_get_keys_as_array (counts, &n);
+  if (n == 0)
+    return NULL;
+  qsort (names, n, sizeof *names, compare_names);
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_string_printf (text, "%u operation%s (", n, n == 1 ? "" : "s");
+  for (guint i = 0; i < MIN (n, MOST_NAMED); i++) {
+    const guint n_nodes = GPOINTER_TO_UINT (g_hash_table_lookup (counts, names[i]));
+    g_string_append_printf (text, "%s%s in %u node%s", i > 0 ? ", " : "", (char *)names[i], n_nodes,
+                            n_nodes == 1 ? "" : "s");
+  }
+  if (n > MOST_NAMED)
+    g_string_append_printf (text, " and %u more", n - MOST_NAMED);
+  g_string_append_c (text, ')');
+  return g_strdup (text->str);
+}
