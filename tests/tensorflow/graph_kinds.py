@@ -215,6 +215,30 @@ def dataset():
 
 
 @kind
+def begun_by_the_init_op():
+    """Nothing but the init op begins the iterator, which a restore doesn't run."""
+    iterator = tf.data.make_initializable_iterator(tf.data.Dataset.from_tensors(tf.ones([4])).repeat())
+    w = variable("w", [])
+    loss = tf.reduce_mean(tf.square(iterator.get_next() * w - 3), name="loss")
+    train = descend(loss, tf.train.create_global_step(), 0.1)
+    tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.group(tf.global_variables_initializer(), iterator.initializer))
+    return Kind(train, loss, on_engine=False, finalize=True, start=lambda session: session.run(iterator.initializer))
+
+
+@kind
+def table_of_the_init_op():
+    """The local init op is a program's own, and leaves the table to the init op."""
+    keys = tf.placeholder(tf.int64, [None], name="keys")
+    found = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(tf.range(10, dtype=tf.int64), tf.range(10, dtype=tf.int64) % 3), -1).lookup(keys)
+    loss = tf.reduce_mean(tf.square(variable("w", []) - tf.cast(found, tf.float32)), name="loss")
+    train = descend(loss, tf.train.create_global_step())
+    tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.group(tf.global_variables_initializer(), tf.tables_initializer()))
+    tf.add_to_collection(tf.GraphKeys.LOCAL_INIT_OP, tf.no_op(name="nothing"))
+    return Kind(train, loss, {keys.name: np.arange(ROWS, dtype="int64") % 10})
+
+
+@kind
 def old_saver():
     x, y, feeds = inputs()
     loss, _, _ = linear(x, y)
@@ -470,6 +494,6 @@ def train(made, steps):
         for _ in range(steps):
             session.run(made.train, made.feeds)
         values = session.run(made.variables)
-        if stop:
+        if callable(stop):
             stop()
     return values

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/graph_builder.h"
+#include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
 #include "tests/gtest_shim.h"
 
@@ -153,6 +154,29 @@ MUSTER_TEST (Completion, replaces_a_saver_that_leaves_a_variable_out)
   g_assert_no_error (error);
   MUSTER_EXPECT_TRUE (strstr (notes[0], "leaves out 'b'") != NULL);
   MUSTER_EXPECT_EQ (muster_meta_graph_saver (whole)->max_to_keep, 7);
+  g_autoptr (MusterMetaGraph) again = muster_meta_graph_complete (whole, NULL, NULL, &error);
+  MUSTER_EXPECT_TRUE (again == whole);
+}
+
+/* No checkpoint holds a table, and no init op runs after a restore. */
+MUSTER_TEST (Completion, runs_what_the_local_init_op_leaves_to_the_init_op)
+{
+  g_autoptr (MusterMetaGraph) model = make_model ();
+  g_autoptr (GError) error = NULL;
+  g_auto (GStrv) notes = NULL;
+  g_autoptr (MusterMetaGraph) table =
+      muster_meta_graph_with_op (model, "table_initializer", "train_b", &error);
+  g_autoptr (MusterMetaGraph) by_default = muster_meta_graph_complete (table, NULL, NULL, &error);
+  g_autoptr (MusterMetaGraph) own =
+      muster_meta_graph_with_op (table, "local_init_op", "train_a", &error);
+  g_assert_no_error (error);
+
+  g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (own, NULL, &notes, &error);
+
+  g_assert_no_error (error);
+  MUSTER_EXPECT_NULL (muster_meta_graph_op (by_default, "local_init_op"));
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "local_init_op"), "muster/train/local_init");
+  MUSTER_EXPECT_TRUE (strstr (notes[0], "'train_b' runs after a restore as well") != NULL);
   g_autoptr (MusterMetaGraph) again = muster_meta_graph_complete (whole, NULL, NULL, &error);
   MUSTER_EXPECT_TRUE (again == whole);
 }

@@ -9,6 +9,7 @@
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_complete.h"
 #include "train/completion/global_step.h"
+#include "train/completion/local_init.h"
 #include "train/completion/sync_replicas.h"
 #include "train/completion/train_ops.h"
 
@@ -246,6 +247,21 @@ add_train_op (Completion *self, GError **error)
 }
 
 static gboolean
+add_local_init (Completion *self, GError **error)
+{
+  g_autoptr (GPtrArray) missing = muster_local_init_missing (self->meta_graph, self->ops);
+
+  if (missing->len == 0)
+    return TRUE;
+  if (!take (self, muster_local_init_add (self->meta_graph, missing, error)))
+    return FALSE;
+  g_autofree char *names = quoted (missing);
+  note (self, "%s %s after a restore as well: no checkpoint holds what the init op makes there",
+        names, missing->len == 1 ? "runs" : "run");
+  return TRUE;
+}
+
+static gboolean
 add_sync (Completion *self, GError **error)
 {
   g_auto (MusterSyncReplicas) sync = {0};
@@ -311,7 +327,7 @@ muster_meta_graph_complete (MusterMetaGraph *self, const char *const *train_ops,
     return NULL;
   }
   if (!add_step (&all, error) || (is_chosen && !add_train_op (&all, error)) ||
-      !add_sync (&all, error) || !add_saver (&all, error))
+      !add_local_init (&all, error) || !add_sync (&all, error) || !add_saver (&all, error))
     return NULL;
   g_ptr_array_add (all.notes, NULL);
   if (notes != NULL)
