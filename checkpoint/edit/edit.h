@@ -103,6 +103,8 @@ void muster_edit_options_set_clock (MusterEditOptions *self, MusterClock *clock)
 /**
  * MusterEditReport:
  * @n_tensors: the number of tensors in the result
+ * @n_skipped: of an extraction to NumPy files: the tensors that a `*` or `?` matches and that aren't
+ *   numbers
  * @bytes: the size of its data
  * @kept_bytes: of a copy: those of @bytes that were there already, from an interrupted one
  * @was_there: of a copy: the same checkpoint was there, whole
@@ -113,6 +115,7 @@ void muster_edit_options_set_clock (MusterEditOptions *self, MusterClock *clock)
  */
 typedef struct {
   guint64 n_tensors;
+  guint64 n_skipped;
   guint64 bytes;
   guint64 kept_bytes;
   gboolean was_there;
@@ -214,7 +217,8 @@ gboolean muster_checkpoint_extract (const char *from, const char *const *pattern
  *
  * Writes the variables that match a pattern as NumPy files: `dense/kernel` as
  * `DIRECTORY/dense/kernel.npy`; in an object-based checkpoint after its path. bfloat16, which NumPy
- * lacks, becomes float. A string is `UNIMPLEMENTED`. All files appear when all are written. A name
+ * lacks, becomes float. What isn't numbers is skipped if only a pattern with `*` or `?` matches it,
+ * and else `UNIMPLEMENTED`. All files appear when all are written. A name
  * that isn't that of a file below the directory (`../x`) is `INVALID_ARGUMENT`.
  *
  * Returns: `TRUE` if all files are durable

@@ -25,6 +25,7 @@ typedef struct {
   const char *from;
   GArray *selected; /* (owned) (nullable) */
   GArray *outputs;  /* (owned) (element-type Output) */
+  guint n_skipped;
   guint64 bytes;
   gboolean is_done;
 } Extract;
@@ -82,6 +83,26 @@ check_dtype (const MusterSelected *one, GError **error)
   return FALSE;
 }
 
+/* Drops what a pattern happens to match and NumPy can't hold, such as the description of an
+ * object-based checkpoint; FALSE if nothing is left, or if such a variable was asked for by name. */
+static gboolean
+drop_unfit (Extract *self, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  for (guint i = self->selected->len; i-- > 0;) {
+    const MusterSelected *one = &g_array_index (self->selected, MusterSelected, i);
+    GError **reason = one->is_named || self->selected->len == 1 ? error : &why;
+    if (check_dtype (one, reason))
+      continue;
+    if (reason == error)
+      return FALSE;
+    g_clear_error (&why);
+    g_array_remove_index (self->selected, i);
+    self->n_skipped++;
+  }
+  return TRUE;
+}
+
 static gboolean
 check_absent (const Extract *self, const char *path, const MusterEditOptions *options,
               GError **error)
@@ -107,7 +128,7 @@ plan (Extract *self, const char *to, const MusterEditOptions *options, GError **
                         self->selected->len, to);
   for (guint i = 0; i < self->selected->len; i++) {
     const MusterSelected *one = &g_array_index (self->selected, MusterSelected, i);
-    if (!check_dtype (one, error) || (!is_file && !check_name (one->name, error)))
+    if (!is_file && !check_name (one->name, error))
       return FALSE;
     Output output = {.path =
                          is_file ? g_strdup (to) : g_strdup_printf ("%s/%s.npy", to, one->name)};
@@ -236,7 +257,7 @@ extract (Extract *self, const char *const *patterns, const char *to,
   if (!muster_stored_reader_open (&self->reader, &self->work, self->from, error))
     return FALSE;
   self->selected = muster_selection_new (&self->reader, self->from, patterns, error);
-  if (self->selected == NULL || !plan (self, to, options, error))
+  if (self->selected == NULL || !drop_unfit (self, error) || !plan (self, to, options, error))
     return FALSE;
   for (guint i = 0; i < self->selected->len; i++)
     if (!write_output (self, i, error))
@@ -260,7 +281,9 @@ muster_checkpoint_extract_npy (const char *from, const char *const *patterns, co
                                error))
     return FALSE;
   if (extract (&self, patterns, to, options, error)) {
-    const MusterEditReport made = {.n_tensors = self.selected->len, .bytes = self.bytes};
+    const MusterEditReport made = {.n_tensors = self.selected->len,
+                                   .n_skipped = self.n_skipped,
+                                   .bytes = self.bytes};
     muster_edit_report (&self.work, &made, report);
     return TRUE;
   }

@@ -8,7 +8,8 @@
 #include <string.h>
 
 typedef struct {
-  GPtrArray *specs;         /* (owned) (element-type GPatternSpec) */
+  const char *const *patterns; /* (not owned) */
+  GPtrArray *specs;         /* (owned) (element-type GPatternSpec) one for each */
   gboolean *is_used;        /* (owned) for each */
   MusterObjectNames *names; /* (owned) (nullable) */
 } Matcher;
@@ -34,9 +35,9 @@ fits (GPatternSpec *spec, const char *name)
   return name != NULL && g_pattern_spec_match_string (spec, name);
 }
 
-/* Every pattern that fits is used. */
+/* Every pattern that fits is used. *is_named (in and out): one of them is a name. */
 static gboolean
-matches (Matcher *self, const char *key, const MusterObjectName *object)
+matches (Matcher *self, const char *key, const MusterObjectName *object, gboolean *is_named)
 {
   gboolean is_any = FALSE;
   for (guint i = 0; i < self->specs->len; i++) {
@@ -45,6 +46,7 @@ matches (Matcher *self, const char *key, const MusterObjectName *object)
         (object == NULL || (!fits (spec, object->path) && !fits (spec, object->full_name))))
       continue;
     self->is_used[i] = TRUE;
+    *is_named = *is_named || strpbrk (self->patterns[i], "*?") == NULL;
     is_any = TRUE;
   }
   return is_any;
@@ -63,6 +65,7 @@ check_used (const Matcher *self, const char *prefix, const char *const *patterns
 static void
 read_patterns (Matcher *self, const char *const *patterns)
 {
+  self->patterns = patterns;
   self->specs = g_ptr_array_new_with_free_func ((GDestroyNotify)g_pattern_spec_free);
   for (const char *const *pattern = patterns; *pattern != NULL; pattern++)
     g_ptr_array_add (self->specs, g_pattern_spec_new (*pattern));
@@ -108,9 +111,11 @@ muster_selection_new (MusterStoredReader *reader, const char *prefix, const char
     const char *key = entry->entry.name;
     const MusterObjectName *object =
         matcher.names != NULL ? muster_object_names_find (matcher.names, key) : NULL;
-    if (!matches (&matcher, key, object))
+    gboolean is_named = FALSE;
+    if (!matches (&matcher, key, object, &is_named))
       continue;
     const MusterSelected one = {.entry = entry,
+                                .is_named = is_named,
                                 .name = g_strdup (object != NULL ? object->path : key)};
     g_array_append_val (selected, one);
   }

@@ -9,6 +9,7 @@ G_BEGIN_DECLS
 typedef struct {
   const MusterIndexEntry *entry; /* of the reader */
   char *name; /* (owned) as a person calls it: in an object-based checkpoint its path */
+  gboolean is_named; /* by a pattern without '*' and '?' */
 } MusterSelected;
 
 /* The variables of a checkpoint that match patterns, in the order of their keys: (transfer full)

@@ -122,10 +122,17 @@ muster_cli_edit_print (MusterCliEdit *self, const char *verb, const char *to, co
     else
       muster_json_add_string (builder, "from", from);
     muster_cli_edit_json (builder, report);
+    if (report->n_skipped > 0)
+      muster_json_add_int (builder, "skipped", (gint64)report->n_skipped);
     muster_json_print_line (builder);
     return;
   }
   g_autofree char *transfer = muster_figure_transfer (report->bytes, report->took_us);
   muster_cli_say (stdout, "%s %s, %" G_GUINT64_FORMAT " tensor%s, %s\n", verb, to,
                   report->n_tensors, report->n_tensors == 1 ? "" : "s", transfer);
+  if (report->n_skipped > 0)
+    muster_cli_say (stdout,
+                    "skipped %" G_GUINT64_FORMAT " tensor%s without numbers; --checkpoint=OUT "
+                    "extracts all\n",
+                    report->n_skipped, report->n_skipped == 1 ? "" : "s");
 }

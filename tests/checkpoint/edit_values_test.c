@@ -184,6 +184,26 @@ MUSTER_TEST (Extract, writes_npy_files)
   MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED));
 }
 
+MUSTER_TEST (Extract, skips_what_is_no_number_unless_it_is_named)
+{
+  g_autoptr (MusterStorage) storage = edit_store_with ("run/m-5", 1);
+  const MusterEditOptions options = {.storage = storage};
+  const char *const all[] = {"*", NULL}, *const named[] = {"*", "words", NULL};
+  MusterEditReport report;
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_FALSE (muster_checkpoint_extract_npy ("run/m-5", named, "to", &options, NULL, NULL,
+                                                      NULL, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_EXPECT_TRUE (muster_error_is (error, MUSTER_ERROR_UNIMPLEMENTED));
+  g_clear_error (&error);
+  MUSTER_EXPECT_TRUE (muster_checkpoint_extract_npy ("run/m-5", all, "to", &options, &report, NULL,
+                                                     NULL, MUSTER_WAIT_FOREVER, NULL, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (report.n_skipped, 1u);
+  g_autofree char *files = edit_files_in (storage, "to");
+  MUSTER_EXPECT_TRUE (strstr (files, "words") == NULL && strstr (files, "w.npy") != NULL);
+}
+
 /* A checkpoint's names are whoever's wrote it. */
 MUSTER_TEST (Extract, writes_nothing_outside_its_directory)
 {
