@@ -103,8 +103,8 @@ void muster_edit_options_set_clock (MusterEditOptions *self, MusterClock *clock)
 /**
  * MusterEditReport:
  * @n_tensors: the number of tensors in the result
- * @n_skipped: of an extraction to NumPy files: the tensors that a `*` or `?` matches and that aren't
- *   numbers
+ * @n_skipped: of an extraction to NumPy files: the tensors that a `*` or `?` matches and that
+ * aren't numbers
  * @bytes: the size of its data
  * @kept_bytes: of a copy: those of @bytes that were there already, from an interrupted one
  * @was_there: of a copy: the same checkpoint was there, whole

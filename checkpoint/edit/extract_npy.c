@@ -84,7 +84,8 @@ check_dtype (const MusterSelected *one, GError **error)
 }
 
 /* Drops what a pattern happens to match and NumPy can't hold, such as the description of an
- * object-based checkpoint; FALSE if nothing is left, or if such a variable was asked for by name. */
+ * object-based checkpoint; FALSE if nothing is left, or if such a variable was asked for by name.
+ */
 static gboolean
 drop_unfit (Extract *self, GError **error)
 {
@@ -281,9 +282,8 @@ muster_checkpoint_extract_npy (const char *from, const char *const *patterns, co
                                error))
     return FALSE;
   if (extract (&self, patterns, to, options, error)) {
-    const MusterEditReport made = {.n_tensors = self.selected->len,
-                                   .n_skipped = self.n_skipped,
-                                   .bytes = self.bytes};
+    const MusterEditReport made = {
+        .n_tensors = self.selected->len, .n_skipped = self.n_skipped, .bytes = self.bytes};
     muster_edit_report (&self.work, &made, report);
     return TRUE;
   }

@@ -9,9 +9,9 @@
 
 typedef struct {
   const char *const *patterns; /* (not owned) */
-  GPtrArray *specs;         /* (owned) (element-type GPatternSpec) one for each */
-  gboolean *is_used;        /* (owned) for each */
-  MusterObjectNames *names; /* (owned) (nullable) */
+  GPtrArray *specs;            /* (owned) (element-type GPatternSpec) one for each */
+  gboolean *is_used;           /* (owned) for each */
+  MusterObjectNames *names;    /* (owned) (nullable) */
 } Matcher;
 
 static void

@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 /* A variable that patterns chose. */
 typedef struct {
   const MusterIndexEntry *entry; /* of the reader */
-  char *name; /* (owned) as a person calls it: in an object-based checkpoint its path */
+  char *name;        /* (owned) as a person calls it: in an object-based checkpoint its path */
   gboolean is_named; /* by a pattern without '*' and '?' */
 } MusterSelected;
 

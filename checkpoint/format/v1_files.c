@@ -54,3 +54,44 @@ muster_v1_is_there (MusterStorage *storage, const char *prefix)
   muster_storage_close_input (storage, input);
   return is_table;
 }
+
+/* --- those of a directory --- */
+
+/* "m-7" of itself, "m-7-?????-of-00002" of "m-7-00000-of-00002"; NULL of other files. */
+static char *
+prefix_of (const char *file, GHashTable *files)
+{
+  static const char first[] = "-00000-of-";
+  const char *sharded = g_strrstr (file, first);
+  const char *dash = strrchr (file, '-');
+  g_autofree char *meta_graph = g_strconcat (file, ".meta", NULL);
+  g_autofree char *index = g_strconcat (file, ".index", NULL);
+  if (*file == '.' || strstr (file, ".data-") != NULL || g_hash_table_contains (files, index))
+    return NULL;
+  if (sharded != NULL && strlen (sharded) == strlen (first) + 5)
+    return g_strdup_printf ("%.*s" ANY_FILE "%s", (int)(sharded - file), file,
+                            sharded + strlen (first));
+  const gboolean has_step = dash != NULL && dash[1] != '\0' &&
+                            strspn (dash + 1, "0123456789") == strlen (dash + 1) &&
+                            strstr (file, "-of-") == NULL;
+  return has_step || g_hash_table_contains (files, meta_graph) ? g_strdup (file) : NULL;
+}
+
+char **
+muster_v1_list (MusterStorage *storage, const char *directory, GError **error)
+{
+  g_auto (GStrv) names = muster_storage_list (storage, directory, error);
+  g_autoptr (GHashTable) files = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GStrvBuilder) found = g_strv_builder_new ();
+  if (names == NULL)
+    return NULL;
+  for (char **name = names; *name != NULL; name++)
+    g_hash_table_add (files, *name);
+  for (char **name = names; *name != NULL; name++) {
+    g_autofree char *own = prefix_of (*name, files);
+    g_autofree char *prefix = own != NULL ? g_build_filename (directory, own, NULL) : NULL;
+    if (prefix != NULL && muster_v1_is_there (storage, prefix))
+      g_strv_builder_add (found, prefix);
+  }
+  return g_strv_builder_end (found);
+}

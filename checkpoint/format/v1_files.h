@@ -12,6 +12,10 @@ G_BEGIN_DECLS
  * but not the index of a V2 checkpoint. Any failure is FALSE. */
 gboolean muster_v1_is_there (MusterStorage *storage, const char *prefix);
 
+/* The prefixes of those in a directory, sorted: of files that have a step's number at their end, or
+ * a meta graph beside them. (transfer full) */
+char **muster_v1_list (MusterStorage *storage, const char *directory, GError **error);
+
 int muster_v1_count_files (const char *prefix);
 
 /* The name of its i-th file (transfer full). */

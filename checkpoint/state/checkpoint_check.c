@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/require.h"
 #include "checkpoint/format/bundle_index.h"
+#include "checkpoint/format/v1_files.h"
 #include "checkpoint/format/v1_table.h"
 #include "checkpoint/state/checkpoint_record.h"
 #include "checkpoint/store/storage_failure.h"
@@ -72,6 +73,18 @@ read_index (MusterStorage *storage, const char *prefix, MusterCheckpointOverview
     overview->bytes += info.size;
 }
 
+/* A V1 checkpoint has its index and its values in the same files. */
+static void
+read_v1 (MusterStorage *storage, const char *prefix, GBytes *values,
+         MusterCheckpointOverview *overview)
+{
+  MusterStorageInfo info;
+  g_autofree char *path = muster_v1_file (prefix, 0);
+  overview->bytes += g_bytes_get_size (values);
+  if (muster_storage_stat (storage, path, &info, NULL))
+    overview->when_us = info.mtime_us;
+}
+
 gboolean
 muster_checkpoint_inspect (MusterStorage *storage, const char *prefix,
                            MusterCheckpointOverview *overview, GError **error)
@@ -85,7 +98,7 @@ muster_checkpoint_inspect (MusterStorage *storage, const char *prefix,
   if (index == NULL)
     return FALSE;
   if (v1 != NULL)
-    overview->bytes += g_bytes_get_size (v1);
+    read_v1 (storage, prefix, v1, overview);
   overview->n_shards = index->n_shards;
   overview->n_tensors = index->entries->len - index->n_parts;
   g_autoptr (GHashTable) ends = ends_of_shards (index);

@@ -42,11 +42,15 @@ muster_checkpoint_is_quarantined (const char *prefix)
   return prefix[suffix_at (prefix)] != '\0';
 }
 
-/* The base name in front of "-STEP"; *step is -1 where there is none. */
+/* The base name in front of "-STEP"; *step is -1 where there is none. In the prefix of a V1
+ * checkpoint of several files ("m-7-?????-of-00002") the number of files isn't the step. */
 static char *
 split (const char *prefix, gint64 *step)
 {
   g_autofree char *name = g_path_get_basename (prefix);
+  char *of_files = strstr (name, "-\?\?\?\?\?-of-");
+  if (of_files != NULL)
+    *of_files = '\0';
   name[suffix_at (name)] = '\0';
   char *dash = strrchr (name, '-');
   guint64 number;

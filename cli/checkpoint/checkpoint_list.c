@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint_list.h"
 
+#include "checkpoint/format/v1_files.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/state/quarantine.h"
@@ -32,6 +33,8 @@ static const char summary[] =
     "  latest      the one that a job resumes from\n"
     "  verified    read back and found undamaged when it was saved\n"
     "  good        all files are present and have the right length; --verify reads them\n"
+    "  V1          the same of a checkpoint from before TensorFlow 0.12, read but never removed;\n"
+    "              `muster checkpoint copy` converts it\n"
     "  whole       --verify has read it, and every checksum is right\n"
     "  damaged     and why\n"
     "  set aside   muster took it out of use, and why\n"
@@ -91,6 +94,9 @@ muster_listed_directory (const char *directory, gboolean with_quarantined, GErro
           : NULL;
   if (with_quarantined && aside == NULL)
     return NULL;
+  g_auto (GStrv) old = muster_v1_list (muster_cli_storage (), directory, error);
+  if (old == NULL)
+    return NULL;
   g_autofree char *latest = muster_latest_checkpoint (muster_cli_storage (), directory, &warning);
   warn_and_clear (&warning);
   g_autoptr (MusterCheckpointRecord) record =
@@ -99,6 +105,11 @@ muster_listed_directory (const char *directory, gboolean with_quarantined, GErro
   GPtrArray *listed = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_listed_free);
   for (char **it = prefixes; *it != NULL; it++)
     g_ptr_array_add (listed, muster_listed_new (*it, record, latest));
+  for (char **it = old; *it != NULL; it++) {
+    MusterListed *one = muster_listed_new (*it, record, latest);
+    one->state = one->damage == NULL ? "V1" : one->state;
+    g_ptr_array_add (listed, one);
+  }
   for (char **it = aside; it != NULL && *it != NULL; it++)
     g_ptr_array_add (listed, muster_listed_new (*it, record, latest));
   muster_listed_drop_removed (listed);

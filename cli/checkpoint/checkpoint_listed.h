@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 typedef struct {
   char *prefix;      /* (owned) */
   char *name;        /* (owned) its base name */
-  const char *state; /* static: "good", "verified" (when it was saved), "whole" (read now),
+  const char *state; /* static: "good", "V1", "verified" (when it was saved), "whole" (read now),
                         "damaged", "set aside" */
   char *damage;      /* (owned) (nullable) why it is damaged */
   char *reason;      /* (owned) (nullable) why it was set aside */

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs as their authors exported them, in every form that TensorFlow writes: each is loaded, fed and trained by the
 command as it stands, beside TensorFlow."""
+import json
 import os
 import shlex
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import tensorflow as tf
@@ -291,6 +293,34 @@ class Inspect(peer.TestCase):
         self.assertRegex(peer.muster("run", *served, "--fetch=loop/Exit_1:0", code=3), "Enter in 2 nodes, Exit in 1 node, LoopCond")
         self.assertEqual("tensorflow", peer.muster_json("inspect", self.path("loop.meta"))["master"][0]["name"])
         peer.muster("run", *model, "--target=" + plain.name)  # which needs none of them
+
+
+class OldCheckpoints(peer.TestCase):
+    def test_are_listed_and_restored_by_the_graphs_own_op(self):
+        place = self.folder()
+        with tf.Graph().as_default(), v1.Session() as session:
+            w = v1.get_variable("w", initializer=[0.0, 0.0])
+            session.run(w.assign([1.0, 2.0]))
+            for name, sharded in ("old", False), ("parts", True):
+                saver = v1.train.Saver(write_version=v1.train.SaverDef.V1, sharded=sharded, name=name)
+                saver.save(session, os.path.join(place, name), global_step=7, write_state=False)
+            v1.train.Saver(name="new").save(session, os.path.join(place, "new"), global_step=9, write_state=False)
+        listed = [json.loads(line) for line in peer.muster("checkpoint", "list", place, "--json").splitlines()]
+        self.assertEqual([("new-9", "good", 9), ("old-7", "V1", 7), ("parts-7-?????-of-00001", "V1", 7)],
+                         sorted((os.path.basename(one["prefix"]), one["state"], one["step"]) for one in listed))
+        self.assertEqual({1}, {one["tensors"] for one in listed})
+        self.assertLess(max(one["time"] for one in listed) - min(one["time"] for one in listed), 600)
+        for master in (), ("--master=tensorflow:" + sys.prefix,):
+            target = ["--meta-graph=" + os.path.join(place, "new-9.meta"), "--master=" + self.serve(*master)]
+            peer.muster("prepare", *target)
+            for name, prefix in ("old", "old-7"), ("parts", "parts-7-?????-of-00001"), ("new", "old-7"):
+                with self.subTest(master=master, name=name):
+                    peer.muster("run", *target, "--target=w/Assign")
+                    peer.muster("run", *target, "--target=%s/restore_all" % name,
+                                "--feed=%s/Const:0=%s" % (name, os.path.join(place, prefix)))
+                    self.assertEqual("w:0 float[2] = [1, 2]\n", peer.muster("run", *target, "--fetch=w:0"))
+            peer.muster("prepare", *target, "--overwrite", "--checkpoint=" + os.path.join(place, "parts-7-?????-of-00001"))
+            self.assertEqual("w:0 float[2] = [1, 2]\n", peer.muster("run", *target, "--fetch=w:0"))
 
 
 if __name__ == "__main__":
