@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/inspect.h"
 
+#include "base/clock.h"
 #include "base/fields.h"
 #include "base/require.h"
 #include "graph/feed_option.h"
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
+#include "train/completion/completion.h"
+#include "train/completion/global_step.h"
 #include "train/completion/train_ops.h"
 #include "train/inspect_private.h"
 
@@ -47,7 +50,7 @@ add_maker (MusterInspect *self)
 static void
 add_completed (MusterInspect *self)
 {
-  const char *const *notes = muster_scaffold_completed (self->scaffold);
+  const char *const *notes = self->notes;
   for (; *notes != NULL; notes++)
     muster_inspect_add (self, "completed", NULL, *notes);
 }
@@ -136,7 +139,7 @@ add_variables (MusterInspect *self)
     n_trainable += variables[i].is_trainable != 0;
     bytes += bytes_of (&variables[i], &is_known);
   }
-  g_autofree char *size = g_format_size (bytes);
+  g_autofree char *size = muster_format_size (bytes);
   g_autofree char *text = g_strdup_printf (
       "%" G_GSIZE_FORMAT " (%" G_GSIZE_FORMAT " trainable, %" G_GSIZE_FORMAT " local), %s%s", n,
       n_trainable, n_local, is_known ? "" : "at least ", size);
@@ -161,31 +164,54 @@ add_saver (MusterInspect *self)
   muster_inspect_add (self, "saver", saver->restore_op, text);
 }
 
-/* Ops that write a variable and that a training doesn't run: averages, batch norm's updates.
- * Initialisers and what restores don't count. */
-static gboolean
-writes (const char *op)
+/* What writes variables by itself at some time: the training (of any train op), the queue runners,
+ * and all initialisers. (transfer full) */
+static guint8 *
+mark_writers (const MusterInspect *self)
 {
-  static const char *const writers[] = {"AssignAdd",           "AssignSub",  "AssignAddVariableOp",
-                                        "AssignSubVariableOp", "ScatterAdd", "ScatterSub"};
-  for (gsize i = 0; i < G_N_ELEMENTS (writers); i++)
-    if (strcmp (op, writers[i]) == 0)
-      return TRUE;
-  return g_str_has_prefix (op, "Apply") || g_str_has_prefix (op, "ResourceApply");
+  gsize n;
+  const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
+  guint8 *marked = muster_train_ops_queued (self->meta_graph);
+  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++)
+    marked[i] |= self->trains_by[i];
+  for (gsize i = 0; i < n; i++)
+    muster_graph_mark_needs (self->graph, variables[i].initializer, marked);
+  for (guint i = 0; i < self->others->len; i++)
+    muster_graph_mark_needs (self->graph, self->others->pdata[i], marked);
+  muster_graph_mark_needs (self->graph, muster_scaffold_init_op (self->scaffold), marked);
+  muster_graph_mark_needs (self->graph, muster_scaffold_local_init_op (self->scaffold), marked);
+  return marked;
 }
 
+/* Metrics' counts and a replica's own step are local. (transfer full) */
+static guint8 *
+mark_local (const MusterInspect *self)
+{
+  gsize n;
+  const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
+  guint8 *marked = g_malloc0 (muster_graph_n_nodes (self->graph) + 1);
+  for (gsize i = 0; i < n; i++)
+    if (variables[i].is_local)
+      muster_graph_mark_needs (self->graph, variables[i].name, marked);
+  return marked;
+}
+
+/* Ops that write a variable of the model and that nothing else runs: averages, batch norm's
+ * updates. */
 static void
 add_other_writers (MusterInspect *self)
 {
-  g_autofree guint8 *queued = muster_train_ops_queued (self->meta_graph);
+  g_autofree guint8 *local = mark_local (self);
+  g_autofree guint8 *marked = mark_writers (self);
+  g_autoptr (GArray) written = g_array_new (FALSE, FALSE, sizeof (gsize));
   for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
     const MusterNode *node = muster_graph_node (self->graph, i);
-    if (self->trains_by[i] || queued[i] || !writes (node->kind->op) ||
-        g_str_has_prefix (node->name, "muster/"))
+    g_array_set_size (written, 0);
+    muster_graph_written (self->graph, i, written);
+    if (marked[i] || written->len == 0 || local[g_array_index (written, gsize, 0)] ||
+        g_str_has_prefix (node->name, "muster/") || muster_train_ops_restores (self->graph, i))
       continue;
-    const MusterNode *to = node->n_input > 0
-                               ? muster_graph_node (self->graph, muster_node_input (node, 0, NULL))
-                               : node;
+    const MusterNode *to = muster_graph_node (self->graph, g_array_index (written, gsize, 0));
     g_autofree char *text =
         g_strdup_printf ("%s of '%s', which a step doesn't run", node->kind->op, to->name);
     muster_inspect_add (self, "other writer", node->name, text);
@@ -257,12 +283,27 @@ add_train_op (MusterInspect *self)
 static void
 add_scaffold (MusterInspect *self)
 {
-  const char *step = muster_scaffold_global_step (self->scaffold);
+  const MusterVariableInfo *step = muster_global_step_of (self->meta_graph);
   add_train_op (self);
-  muster_inspect_add (self, "global step", step, step != NULL ? "" : "none");
+  muster_inspect_add (self, "global step", step != NULL ? step->name : NULL,
+                      step != NULL ? "" : "none");
   if (muster_scaffold_init_op (self->scaffold) == NULL)
     muster_inspect_add (self, "init op", NULL,
                         "none: the variables have no initialisers, so `prepare` can't set them");
+}
+
+/* Which the commands report, and which others there are. */
+static void
+add_losses (MusterInspect *self)
+{
+  for (guint i = 0; i < self->losses->len; i++) {
+    const char *loss = self->losses->pdata[i];
+    const gboolean is_there = muster_graph_find_named (self->graph, loss) >= 0;
+    muster_inspect_add (self, "loss", loss,
+                        !is_there                                ? "missing in the graph"
+                        : muster_inspect_is_trained (self, loss) ? "the train op's"
+                                                                 : "");
+  }
 }
 
 static void
@@ -273,7 +314,7 @@ add_facts (MusterInspect *self)
   add_placeholders (self);
   add_scaffold (self);
   add_other_writers (self);
-  add_collection (self, "losses", "loss");
+  add_losses (self);
   add_collection (self, "metric_variables", "metric");
   add_variables (self);
   add_saver (self);
@@ -287,6 +328,7 @@ inspect_clear (MusterInspect *self)
   g_clear_pointer (&self->scaffold, muster_scaffold_unref);
   g_clear_pointer (&self->facts, g_ptr_array_unref);
   g_clear_pointer (&self->others, g_ptr_array_unref);
+  g_clear_pointer (&self->losses, g_ptr_array_unref);
   g_free (self->trains_by);
   g_free (self->why_not);
 }
@@ -294,19 +336,22 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterInspect, inspect_clear)
 
 /* Of train ops that can't be one step, the first one is described. */
 static gboolean
-load (MusterInspect *self, GError **error)
+choose (MusterInspect *self, MusterScaffold *scaffold, const char *const *train_ops, GError **error)
 {
   g_autoptr (GError) why_not = NULL;
-  self->scaffold = muster_scaffold_load (self->path, error);
-  if (self->scaffold == NULL)
-    return FALSE;
-  self->others = muster_train_ops_find (muster_scaffold_meta_graph (self->scaffold), NULL, error);
+  self->scaffold = muster_scaffold_ref (scaffold);
+  self->meta_graph = muster_scaffold_meta_graph (scaffold);
+  self->others = muster_train_ops_find (self->meta_graph, NULL, error);
   if (self->others == NULL)
     return FALSE;
-  if (self->others->len > 1) {
+  if (train_ops != NULL && *train_ops != NULL) {
+    self->asked = train_ops;
+  } else if (self->others->len > 1) {
     const char *const first[] = {self->others->pdata[0], NULL};
+    g_autoptr (MusterMetaGraph) whole =
+        muster_meta_graph_complete (self->meta_graph, first, NULL, error);
     muster_scaffold_unref (self->scaffold);
-    self->scaffold = muster_scaffold_load_with (self->path, first, error);
+    self->scaffold = whole != NULL ? muster_scaffold_new (whole, error) : NULL;
     if (self->scaffold == NULL)
       return FALSE;
   }
@@ -318,15 +363,18 @@ load (MusterInspect *self, GError **error)
 }
 
 GPtrArray *
-muster_graph_inspect (const char *path, const char *target, GError **error)
+muster_scaffold_inspect (MusterScaffold *self, const char *path, const char *const *train_ops,
+                         const char *target, GError **error)
 {
-  muster_require (error, NULL, path, target);
-  g_auto (MusterInspect) self = {.path = path, .target = target};
-  if (!load (&self, error))
+  muster_require (error, NULL, self, path, target);
+  g_auto (MusterInspect)
+      all = {.path = path, .target = target, .notes = muster_scaffold_completed (self)};
+  if (!choose (&all, self, train_ops, error))
     return NULL;
-  self.facts = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_graph_fact_free);
-  self.trains_by = g_new0 (guint8, muster_graph_n_nodes (self.graph) + 1);
-  muster_graph_mark_needs (self.graph, muster_scaffold_train_op (self.scaffold), self.trains_by);
-  add_facts (&self);
-  return g_steal_pointer (&self.facts);
+  all.facts = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_graph_fact_free);
+  all.trains_by = g_new0 (guint8, muster_graph_n_nodes (all.graph) + 1);
+  muster_graph_mark_needs (all.graph, muster_scaffold_train_op (all.scaffold), all.trains_by);
+  all.losses = muster_inspect_find_losses (&all);
+  add_facts (&all);
+  return g_steal_pointer (&all.facts);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "graph/meta_graph/meta_graph.h"
+#include "train/monitored/scaffold.h"
 
 G_BEGIN_DECLS
 
@@ -56,16 +56,23 @@ void muster_graph_fact_free (MusterGraphFact *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraphFact, muster_graph_fact_free)
 
 /**
- * muster_graph_inspect:
- * @path: what muster_meta_graph_load () reads
+ * muster_scaffold_inspect:
+ * @self: a loaded, completed graph
+ * @path: what it was loaded from, for the commands
+ * @train_ops: (nullable) (array zero-terminated=1): the train ops that it was loaded with, for the
+ *   commands; %NULL: those of the collection. Of collected ones that can't be one step, the first
+ * is described
  * @target: the master that the commands name: "local", "tensorflow"
  *
  * Describes a graph for somebody who hasn't made it: what is to be fed, what trains, what is
  * reported and saved, and the commands that train it, prepare it on a server and evaluate it there.
- * Nothing is run. Facts of a topic follow one another.
+ * Nothing is run. Facts of a topic follow one another; the loss that the commands report is the
+ * first one.
  *
  * Returns: (transfer container) (element-type MusterGraphFact): the facts
  */
-GPtrArray *muster_graph_inspect (const char *path, const char *target, GError **error);
+GPtrArray *muster_scaffold_inspect (MusterScaffold *self, const char *path,
+                                    const char *const *train_ops, const char *target,
+                                    GError **error);
 
 G_END_DECLS

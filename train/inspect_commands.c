@@ -52,7 +52,9 @@ append_model (const MusterInspect *self, GString *command, const char *target)
 {
   append (command, "--meta-graph=%s", self->path);
   append (command, "--master=%s", target);
-  if (self->others->len > 1)
+  for (const char *const *op = self->asked; op != NULL && *op != NULL; op++)
+    append (command, "--train-op=%s", *op);
+  if (self->asked == NULL && self->others->len > 1)
     append (command, "--train-op=%s", (const char *)self->others->pdata[0]);
 }
 
@@ -71,18 +73,74 @@ append_feeds (const MusterInspect *self, GString *command, const guint8 *marked)
   return has_any;
 }
 
-/* The first loss that the graph has, as a tensor; NULL: none. */
-static char *
+/* What a loss is mostly called, in any scope but that of the gradients. */
+static gboolean
+is_loss_name (const char *name)
+{
+  static const char *const names[] = {"loss", "total_loss", "cost", NULL};
+  const char *slash = strrchr (name, '/');
+  return g_strv_contains (names, slash != NULL ? slash + 1 : name) &&
+         strstr (name, "gradients") == NULL;
+}
+
+/* TensorFlow puts it in a scope of the loss's name; a step needs no loss itself. */
+gboolean
+muster_inspect_is_trained (const MusterInspect *self, const char *loss)
+{
+  g_autofree char *op = NULL;
+  (void)muster_graph_split_input (loss, &op);
+  g_autofree char *scope = g_strdup_printf ("/%s_grad/", op);
+  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++)
+    if (self->trains_by[i] && strstr (muster_graph_node (self->graph, i)->name, scope) != NULL)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+add_loss (const MusterInspect *self, GPtrArray *losses, const char *op, int output,
+          gboolean is_trained)
+{
+  g_autofree char *tensor = g_strdup_printf ("%s:%d", op, output);
+  if (muster_inspect_is_trained (self, tensor) == is_trained &&
+      !g_ptr_array_find_with_equal_func (losses, tensor, g_str_equal, NULL))
+    g_ptr_array_add (losses, g_steal_pointer (&tensor));
+}
+
+static void
+add_losses (const MusterInspect *self, GPtrArray *losses, gboolean is_trained)
+{
+  const char *const *items = muster_meta_graph_collection (self->meta_graph, "losses");
+  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
+    const char *name = muster_graph_node (self->graph, i)->name;
+    if (is_loss_name (name))
+      add_loss (self, losses, name, 0, is_trained);
+  }
+  for (; items != NULL && *items != NULL; items++) {
+    g_autofree char *op = NULL;
+    const int output = muster_graph_split_input (*items, &op);
+    if (output >= 0)
+      add_loss (self, losses, op, output, is_trained);
+  }
+}
+
+/* The train op's first. */
+GPtrArray *
+muster_inspect_find_losses (const MusterInspect *self)
+{
+  GPtrArray *losses = g_ptr_array_new_with_free_func (g_free);
+  add_losses (self, losses, TRUE);
+  add_losses (self, losses, FALSE);
+  return losses;
+}
+
+/* The first that the graph has; NULL: none. */
+static const char *
 find_loss (const MusterInspect *self)
 {
-  const char *named = muster_meta_graph_op (self->meta_graph, "losses");
-  g_autofree char *op = NULL;
-  if (named == NULL)
-    return muster_graph_has_node (self->graph, "loss") ? g_strdup ("loss:0") : NULL;
-  const int output = muster_graph_split_input (named, &op);
-  return output >= 0 && muster_graph_has_node (self->graph, op)
-             ? g_strdup_printf ("%s:%d", op, output)
-             : NULL;
+  for (guint i = 0; i < self->losses->len; i++)
+    if (muster_graph_find_named (self->graph, self->losses->pdata[i]) >= 0)
+      return self->losses->pdata[i];
+  return NULL;
 }
 
 static void
@@ -128,7 +186,7 @@ add_on_server (MusterInspect *self, const char *loss)
 void
 muster_inspect_add_commands (MusterInspect *self)
 {
-  g_autofree char *loss = find_loss (self);
+  const char *loss = find_loss (self);
   if (muster_scaffold_init_op (self->scaffold) == NULL) /* neither trains nor is it prepared */
     return;
   if (muster_scaffold_train_op (self->scaffold) != NULL && self->why_not == NULL)

@@ -104,17 +104,17 @@ print_text (const GPtrArray *facts)
 }
 
 static GPtrArray *
-inspect (const char *path, GError **error)
+inspect (const char *path, const char *const *train_ops, GError **error)
 {
   g_autofree char *lacks = NULL;
-  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load (path, error);
+  g_autoptr (MusterScaffold) scaffold = muster_scaffold_load_with (path, train_ops, error);
   if (scaffold == NULL)
     return NULL;
   const char *target = choose_master (scaffold, &lacks);
   const char *has_all = muster_scaffold_train_op (scaffold) != NULL
                             ? "muster's own engine has all operations of its training"
                             : "muster's own engine has all operations of its initialisation";
-  GPtrArray *facts = muster_graph_inspect (path, target, error);
+  GPtrArray *facts = muster_scaffold_inspect (scaffold, path, train_ops, target, error);
   if (facts != NULL)
     g_ptr_array_insert (facts, 1,
                         muster_graph_fact_new ("master", target, lacks != NULL ? lacks : has_all));
@@ -126,15 +126,20 @@ muster_cli_inspect (int argc, char **argv)
 {
   g_auto (MusterCliOptions) options = {0};
   g_auto (GStrv) words = NULL;
+  g_auto (GStrv) train_ops = NULL;
   g_autoptr (GError) error = NULL;
-  if (!muster_cli_parse (argc, argv, "FILE", summary, NULL, MUSTER_CLI_JSON, &options, &words,
+  const GOptionEntry entries[] = {
+      {"train-op", 0, 0, G_OPTION_ARG_STRING_ARRAY, &train_ops,
+       "op that trains; several together are one step (default: the graph's own)", "NAME"},
+      {NULL}};
+  if (!muster_cli_parse (argc, argv, "FILE", summary, entries, MUSTER_CLI_JSON, &options, &words,
                          &error))
     return muster_cli_fail (error);
   if (words == NULL || g_strv_length (words) != 1) {
     muster_cli_say (stderr, "muster: inspect needs one FILE; see `muster help inspect`\n");
     return MUSTER_EXIT_BAD_INPUT;
   }
-  g_autoptr (GPtrArray) facts = inspect (words[0], &error);
+  g_autoptr (GPtrArray) facts = inspect (words[0], (const char *const *)train_ops, &error);
   if (facts == NULL)
     return muster_cli_fail (error);
   if (options.json)

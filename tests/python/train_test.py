@@ -467,11 +467,13 @@ class Slots(case.TestCase):
 
 class Inspect(case.TestCase):
     def test_a_graph_is_described_with_the_commands_for_it(self):
-        facts = Muster.Graph.inspect(case.fixture("linreg.meta"), "local")
+        path = case.fixture("linreg.meta")
+        facts = Muster.Scaffold.load_with(path, ["train"]).inspect(path, ["train"], "local")
         placeholders = {fact.name: fact.text for fact in facts if fact.topic == "placeholder"}
         self.assertEqual(placeholders, {"x:0": "float[?], needed to train", "y:0": "float[?], needed to train"})
         train = next(fact.text for fact in facts if (fact.topic, fact.name) == ("command", "train"))
         self.assertTrue(train.startswith("muster train --meta-graph="), train)
+        self.assertIn(" --train-op=train ", train)
         graph = Muster.Graph.load(case.fixture("linreg.meta"))
         self.assertEqual(Muster.GraphFact.new("loss", "loss:0", None).copy().text, "")
         self.assertTrue(MusterEngine.Master.check_ops(graph, ["train"]))

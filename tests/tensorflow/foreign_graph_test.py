@@ -216,7 +216,8 @@ class Inspect(peer.TestCase):
 
     def test_it_says_what_is_completed_and_its_commands_work(self):
         completed = {"no saver": ["added a saver"], "no step": ["added the global step", "a step advances", "added a saver"],
-                     "two": ["a step runs 2 train ops: 'one', 'other'", "added a saver"], "conflict": ["added a saver"]}
+                     "two": ["a step runs 2 train ops: 'one', 'other'", "added a saver"],
+                     "conflict": ["the train ops 'one' and 'other' both write", "added a saver"]}
         ops = {"no saver": {"one": ""}, "no step": {"muster/train": "runs 'one'"},
                "two": {"muster/train": "runs 'one', 'other'"},
                "conflict": {"one": "", "other": "not run; instead of 'one' with --train-op=other"}}
@@ -234,6 +235,10 @@ class Inspect(peer.TestCase):
                 self.assertTrue(v1.train.latest_checkpoint(self.path("run")))
                 for name in "prepare", "evaluate":
                     self.follow([word.replace("grpc://localhost:2222", target) for word in commands[name]])
+                if kind == "conflict":
+                    other = peer.muster_json("inspect", meta, "--train-op=other")
+                    self.assertEqual(["other"], [fact["name"] for fact in other["train op"]])
+                    self.assertIn("--train-op=other", other["command"][0]["text"])
                 shutil.rmtree(self.path("run"))
 
     def test_a_graph_that_only_computes_has_no_command_to_train(self):
@@ -253,7 +258,9 @@ class Inspect(peer.TestCase):
                           "keep_prob:0": "float, needed to train", "unused:0": "float[3], not needed to train"},
                          facts["placeholder"])
         self.assertEqual(["train"], list(facts["train op"]))
-        self.assertIn("ema", facts["other writer"])
+        self.assertEqual(["ema"], list(facts["other writer"]))  # not the initialisers and what restores
+        self.assertEqual({"loss:0": "the train op's"}, facts["loss"])
+        self.assertEqual(["global_step"], list(facts["global step"]))
         self.assertEqual(["local"], list(facts["master"]))
         self.assertIn("V2 format", "".join(facts["saver"].values()))
         self.assertIn("table", facts)

@@ -139,9 +139,8 @@ muster_train_ops_check (MusterMetaGraph *meta_graph, const GPtrArray *ops, GErro
   return TRUE;
 }
 
-/* A value that comes from a checkpoint. */
-static gboolean
-restores (MusterGraph *graph, gsize node)
+gboolean
+muster_train_ops_restores (MusterGraph *graph, gsize node)
 {
   static const char *const restore_ops[] = {"RestoreV2", "RestoreSlice", "Restore", NULL};
   const gssize from = muster_graph_origin (graph, node, 1);
@@ -166,7 +165,8 @@ muster_train_ops_writers (MusterMetaGraph *meta_graph, const MusterVariableInfo 
     g_array_set_size (written, 0);
     muster_graph_written (graph, i, written);
     for (guint k = 0; k < written->len; k++)
-      if ((gssize)g_array_index (written, gsize, k) == wanted && !restores (graph, i)) {
+      if ((gssize)g_array_index (written, gsize, k) == wanted &&
+          !muster_train_ops_restores (graph, i)) {
         g_array_append_val (writers, i);
         break;
       }

@@ -29,6 +29,9 @@ guint8 *muster_train_ops_queued (MusterMetaGraph *meta_graph);
 GArray *muster_train_ops_writers (MusterMetaGraph *meta_graph, const MusterVariableInfo *variable,
                                   const guint8 *marked);
 
+/* TRUE for a node that writes a value from a checkpoint. */
+gboolean muster_train_ops_restores (MusterGraph *graph, gsize node);
+
 /* Whether a completed meta graph can be trained to a step (until_step) or to its input's end.
  * INVALID_ARGUMENT says what it lacks. */
 gboolean muster_train_ops_check_trainable (MusterMetaGraph *meta_graph, GError **error);
