@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MOST_SUGGESTIONS 50   /* maximum number of suggestions */
-#define MOST_LINES       1000 /* of faults in a text */
+#define MOST_LINES       50 /* of faults in a text */
 #define WIDEST_NAME      48   /* that texts behind it are still aligned to */
 
 static const MusterRestoreOptions plain_options;
@@ -487,7 +487,7 @@ incompatibility_to_text (const MusterIncompatibility *self)
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
-/* The faults, each a line "\n  NAME  TEXT" with aligned texts; "" for none. After a thousand the
+/* The faults, each a line "\n  NAME  TEXT" with aligned texts; "" for none. After the first ones the
  * rest is counted. (transfer full) */
 static char *
 faults_to_text (const MusterCompatibility *self)
@@ -517,6 +517,18 @@ faults_to_text (const MusterCompatibility *self)
   return g_string_free (text, FALSE);
 }
 
+static gboolean
+lacks_a_variable (const MusterCompatibility *self)
+{
+  for (guint i = 0; i < self->incompatibilities->len; i++) {
+    const MusterIncompatibility *one =
+        &g_array_index (self->incompatibilities, MusterIncompatibility, i);
+    if (one->is_fault && one->kind == MUSTER_INCOMPATIBLE_MISSING)
+      return TRUE;
+  }
+  return FALSE;
+}
+
 gboolean
 muster_match_check (MusterMatch *self, GError **error)
 {
@@ -527,9 +539,13 @@ muster_match_check (MusterMatch *self, GError **error)
   suggest (self);
   g_autofree char *faults = faults_to_text (compatibility);
   return muster_fail (
-      error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' does not fit the graph: %u of %u variables%s%s",
+      error, MUSTER_ERROR_INVALID_ARGUMENT, "'%s' does not fit the graph: %u of %u variables%s%s%s",
       muster_bundle_reader_prefix (self->reader), compatibility->n_faults, compatibility->n_wanted,
       faults,
+      lacks_a_variable (compatibility)
+          ? "\n"
+            "  to initialise what isn't in the checkpoint, use --allow-missing (allow_missing)"
+          : "",
       compatibility->object_based ? "\n"
                                     "  it is an object-based checkpoint of TensorFlow 2; names are "
                                     "matched with the names of its variables"

@@ -2,14 +2,18 @@
 /* Prepare and recover: in each session the same phases, listed in attempt (). */
 #include "base/log.h"
 #include "base/require.h"
+#include "base/safe_text.h"
 #include "master/lease.h"
 #include "ready/countdown.h"
 #include "ready/readiness.h"
+#include "session/failed.h"
 #include "session/session_private.h"
 
 #define LEASE_KEY     "muster-lease"
 #define RESTORED_KEY  "muster-restored-from"
 #define CONTINUED_KEY "muster-continued-step"
+
+#define LONGEST_WHY   4096 /* bytes of the variables' names */
 
 /* Timeout for reading the final step of a job. */
 #define FINAL_STEP_LIMIT_US MUSTER_SECOND
@@ -210,6 +214,7 @@ claim (MusterOperation *self, GError **error)
   keep_before (self, before);
   if (self->lease == NULL)
     return judge_refusal (self, failure, error);
+  self->announced = MUSTER_CHIEF_STARTING;
   self->claimed_epoch = muster_lease_epoch (self->lease);
   self->report.epoch = self->claimed_epoch;
   return TRUE;
@@ -244,6 +249,7 @@ muster_operation_announce (MusterOperation *self, MusterChiefPhase phase, const 
     return TRUE;
   announcement.phase = phase;
   announcement.detail = g_strdup (detail);
+  self->announced = phase;
   return send (self, &announcement, error);
 }
 
@@ -494,15 +500,32 @@ name_of_init (const MusterPrepareOptions *options)
   return options->init_op != NULL ? options->init_op : "None";
 }
 
+/* Why the model isn't ready. After a restore no init op has run, whatever TensorFlow's words say. */
+static char *
+blame (const MusterOperation *self, const char *why)
+{
+  const char *restored = self->report.restored_from;
+  g_autofree char *what = muster_safe_text (why, -1, LONGEST_WHY);
+
+  if (restored == NULL)
+    return g_steal_pointer (&what);
+  return g_strdup_printf ("%s; no init op runs after a restore, and the saver that restored '%s' "
+                          "leaves variables out: use a saver of all variables "
+                          "(muster_meta_graph_complete () adds one), or initialise them in "
+                          "local_init_op",
+                          what, restored);
+}
+
 static gboolean
 refuse_shut_gate (const MusterOperation *self, const char *why, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
+  g_autofree char *cause = blame (self, why);
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                       "Init operations did not make model ready for local_init.  "
                       "Init op: %s, init fn: %s, error: %s",
                       name_of_init (options), options->init_func != NULL ? "init_func" : "None",
-                      why);
+                      cause);
 }
 
 static gboolean
@@ -510,11 +533,12 @@ refuse_unready (const MusterOperation *self, const char *why, GError **error)
 {
   const MusterPrepareOptions *options = self->options;
   const char *local_init = self->manager->local_init_name;
+  g_autofree char *cause = blame (self, why);
   return muster_fail (error, MUSTER_ERROR_FAILED_PRECONDITION,
                       "Init operations did not make model ready.  "
                       "Init op: %s, init fn: %s, local_init_op: %s, error: %s",
                       name_of_init (options), options->init_func != NULL ? "init_func" : "None",
-                      local_init != NULL ? local_init : "None", why);
+                      local_init != NULL ? local_init : "None", cause);
 }
 
 /* For recover, a model that isn't ready isn't a failure. */
@@ -613,11 +637,22 @@ judge_failure (MusterOperation *self, GError **failure)
   *failure = lost;
 }
 
+/* Those who wait for the model are told why it isn't prepared; before its first phase, the model is
+ * as this chief has found it. */
+static void
+announce_failure (MusterOperation *self, const GError *failure)
+{
+  if (self->lease != NULL && self->announced != MUSTER_CHIEF_STARTING &&
+      self->report.outcome != MUSTER_OUTCOME_FENCED)
+    muster_announce_failure (self->lease, failure, self->clock);
+}
+
 /* Clears the crash record, since this run ends with an error; failing to write it is ignored. */
 static void
 end_attempt (MusterOperation *self, GError **failure)
 {
   judge_failure (self, failure);
+  announce_failure (self, *failure);
   if (self->options->saver != NULL)
     (void)muster_saver_clear_crash_loop (self->options->saver, NULL);
   muster_operation_give_up_session (self, *failure);

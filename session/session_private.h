@@ -100,6 +100,7 @@ typedef struct {
   MusterAnnouncement
       *before; /* (owned) (nullable) the model's announcement before the first claim */
   gboolean has_claimed_before; /* in an earlier session of this operation */
+  MusterChiefPhase announced;  /* the last phase under this claim */
   gboolean has_fallen_short;   /* a recovery whose model isn't ready */
 } MusterOperation;
 

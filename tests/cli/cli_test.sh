@@ -163,7 +163,7 @@ cp -r "$work/run" "$work/bad"
 truncate -s -20 "$work/bad/model.ckpt-5.data-00000-of-00001"
 expect 3 "model.ckpt-5" $muster prepare $model --checkpoint="$work/bad/model.ckpt-5"
 expect 0 "damaged" $muster checkpoint list "$work/bad"
-expect 3 "not found in checkpoint" $muster prepare --meta-graph=$fixtures/linreg.meta --master=local --checkpoint="$work/run/model.ckpt-5"
+expect 3 "use --allow-missing" $muster prepare --meta-graph=$fixtures/linreg.meta --master=local --checkpoint="$work/run/model.ckpt-5"
 printf 'nonsense' >"$work/bad/checkpoint"
 expect 3 "checkpoint" $muster prepare $model --checkpoint-dir="$work/bad"
 

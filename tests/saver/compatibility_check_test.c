@@ -3,6 +3,8 @@
 #include "tests/doubles/small_model.h"
 #include "tests/gtest_shim.h"
 
+#include <string.h>
+
 static const MusterSmallVariable graph[] = {
     {"dense_1/kernel", MUSTER_FLOAT, 2, {64, 256}},
     {"dense_1/bias", MUSTER_FLOAT, 1, {256, 0}},
@@ -66,9 +68,46 @@ MUSTER_TEST (CompatibilityCheck, lists_every_fault_at_once)
       g_strdup_printf ("'%s' does not fit the graph: 3 of 4 variables\n"
                        "  dense_1/kernel  shape [64,128] in the checkpoint, [64,256] in the graph\n"
                        "  dense_2/bias    not found in checkpoint; nearest: dense_2/biases\n"
-                       "  embedding       int32 in the checkpoint, float in the graph",
+                       "  embedding       int32 in the checkpoint, float in the graph\n"
+                       "  to initialise what isn't in the checkpoint, use --allow-missing "
+                       "(allow_missing)",
                        prefix);
   MUSTER_EXPECT_STREQ (error->message, expected);
+}
+
+MUSTER_TEST (CompatibilityCheck, names_the_first_of_many_that_are_missing)
+{
+  MusterSmallVariable all[200];
+  char names[G_N_ELEMENTS (all)][16];
+  g_autoptr (GError) error = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++) {
+    g_snprintf (names[i], sizeof names[i], "v%03u", i);
+    all[i] = (MusterSmallVariable){names[i], MUSTER_FLOAT, 1, {1, 0}};
+  }
+  g_autoptr (MusterSaver) saver = saver_for (all, G_N_ELEMENTS (all));
+  g_autofree char *prefix = write_model (graph, 1);
+
+  MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, NULL, &error));
+
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "200 of 200 variables\n  v000  not found") != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "\n  and 150 more\n") != NULL);
+  MUSTER_EXPECT_TRUE (g_str_has_suffix (error->message, "use --allow-missing (allow_missing)"));
+}
+
+/* A difference of shapes isn't mended by that. */
+MUSTER_TEST (CompatibilityCheck, proposes_to_initialise_only_what_is_missing)
+{
+  const MusterSmallVariable file[] = {{"dense_1/kernel", MUSTER_FLOAT, 2, {64, 128}}};
+  g_autoptr (MusterSaver) saver = saver_for (graph, 1);
+  g_autofree char *prefix = write_model (file, 1);
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_EXPECT_FALSE (muster_saver_check_compatible (saver, prefix, NULL, &error));
+
+  MUSTER_ASSERT_TRUE (error != NULL);
+  MUSTER_EXPECT_TRUE (strstr (error->message, "allow") == NULL);
 }
 
 /* SAV.61 */

@@ -481,7 +481,7 @@ MUSTER_TEST (Chief, is_cancelled_though_it_lost_its_lease)
   MUSTER_EXPECT_ERROR (job.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
-/* Waiters aren't told that a model is ready whose chief has failed. */
+/* Waiters aren't told that a model is ready whose chief has failed, but why it isn't. */
 MUSTER_TEST (Chief, lets_go_in_the_phase_it_failed_in)
 {
   g_auto (MusterSmallJob) job = muster_small_job_new ();
@@ -496,6 +496,8 @@ MUSTER_TEST (Chief, lets_go_in_the_phase_it_failed_in)
   MUSTER_EXPECT_EQ (chief->phase, MUSTER_CHIEF_INITIALISING);
   MUSTER_EXPECT_FALSE (chief->alive);
   MUSTER_EXPECT_FALSE (chief->prepared);
+  MUSTER_EXPECT_TRUE (chief->failed);
+  MUSTER_EXPECT_STREQ (chief->ended, job.error->message);
 }
 
 static void

@@ -5,6 +5,7 @@
 #include "tests/session/fixture.h"
 
 #include <glib/gstdio.h>
+#include <string.h>
 
 #define RESTORED    "create, run save/restore_all, run gate, run local_init, run ready"
 #define INITIALISED "create, run init, run gate, run local_init, run ready"
@@ -148,6 +149,26 @@ MUSTER_TEST (Restore, restores_a_named_checkpoint_without_waiting_or_listing_it)
   muster_small_job_diary_is (&job, RESTORED);
   g_auto (GStrv) kept = muster_saver_last_checkpoints (job.saver);
   MUSTER_EXPECT_EQ (g_strv_length (kept), 0u);
+}
+
+/* TensorFlow's words say that init ops did not make the model ready; none has run. */
+MUSTER_TEST (Restore, names_the_checkpoint_whose_saver_leaves_variables_out)
+{
+  g_auto (MusterSmallJob) job = muster_small_job_new ();
+  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
+  g_autofree char *many = g_strnfill (10000, 'x');
+  muster_fake_master_op_reports (job.master, "gate", many, NULL);
+
+  g_autoptr (MusterSession) session = muster_small_job_prepare (
+      &job, (MusterPrepareOptions){.saver = job.saver, .checkpoint_filename = prefix});
+
+  MUSTER_EXPECT_NULL (session);
+  MUSTER_ASSERT_TRUE (job.error != NULL);
+  g_autofree char *says = g_strdup_printf ("the saver that restored '%s' leaves variables out: use "
+                                           "a saver of all variables",
+                                           prefix);
+  MUSTER_EXPECT_TRUE (strstr (job.error->message, says) != NULL);
+  MUSTER_EXPECT_LT (strlen (job.error->message), 5000u);
 }
 
 /* B002.15, SAV.61 */

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/require.h"
-#include "base/safe_text.h"
 #include "master/step_check.h"
+#include "session/failed.h"
 #include "session/options_own.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/queue_runner.h"
@@ -16,7 +16,6 @@
 #define DEFAULT_GRACE_US (120 * MUSTER_SECOND)
 #define ASK_LEASE_US     (5 * MUSTER_SECOND)
 #define POLL_US          (5 * MUSTER_SECOND)
-#define LONGEST_WHY      512 /* bytes of an error that is announced */
 
 static const MusterRetryPolicy default_recovery = {
     .budget = {[MUSTER_FAILURE_UNREACHABLE] = 10, [MUSTER_FAILURE_LOST_SESSION] = 10},
@@ -603,24 +602,13 @@ blame_thread (MusterMonitoredSession *self, GError *first)
   return reported;
 }
 
-/* The model may be why the run has failed, as if its loss is NaN: the next chief restores it. A
- * failure of the master, the store or the network, and a cancellation, say nothing of the model. */
 static void
 announce_failure (MusterMonitoredSession *self, const GError *failure)
 {
   MusterLease *lease = lease_of (self);
-  MusterAnnouncement announcement = MUSTER_ANNOUNCEMENT_INIT;
-  gint64 deadline_us = muster_deadline_after (muster_clock_now_us (self->clock), ASK_LEASE_US);
-  g_autofree char *ended = muster_safe_text (failure->message, -1, LONGEST_WHY);
 
-  if (lease == NULL || muster_error_is (failure, MUSTER_ERROR_ABORTED) ||
-      muster_failure_of (failure) == MUSTER_FAILURE_UNREACHABLE ||
-      muster_error_is (failure, MUSTER_ERROR_CANCELLED) ||
-      g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-    return;
-  announcement.failed = TRUE;
-  announcement.ended = ended;
-  (void)muster_lease_announce (lease, &announcement, deadline_us, NULL, NULL);
+  if (lease != NULL)
+    muster_announce_failure (lease, failure, self->clock);
 }
 
 gboolean
