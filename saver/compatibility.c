@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SUGGESTIONS 50   /* maximum number of suggestions */
+#define MOST_SUGGESTIONS 50 /* maximum number of suggestions */
 #define MOST_LINES       50 /* of faults in a text */
-#define WIDEST_NAME      48   /* that texts behind it are still aligned to */
+#define WIDEST_NAME      48 /* that texts behind it are still aligned to */
 
 static const MusterRestoreOptions plain_options;
 
@@ -487,8 +487,8 @@ incompatibility_to_text (const MusterIncompatibility *self)
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
 
-/* The faults, each a line "\n  NAME  TEXT" with aligned texts; "" for none. After the first ones the
- * rest is counted. (transfer full) */
+/* The faults, each a line "\n  NAME  TEXT" with aligned texts; "" for none. After the first ones
+ * the rest is counted. (transfer full) */
 static char *
 faults_to_text (const MusterCompatibility *self)
 {

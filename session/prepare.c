@@ -13,7 +13,7 @@
 #define RESTORED_KEY  "muster-restored-from"
 #define CONTINUED_KEY "muster-continued-step"
 
-#define LONGEST_WHY   4096 /* bytes of the variables' names */
+#define LONGEST_WHY 4096 /* bytes of the variables' names */
 
 /* Timeout for reading the final step of a job. */
 #define FINAL_STEP_LIMIT_US MUSTER_SECOND
@@ -500,7 +500,8 @@ name_of_init (const MusterPrepareOptions *options)
   return options->init_op != NULL ? options->init_op : "None";
 }
 
-/* Why the model isn't ready. After a restore no init op has run, whatever TensorFlow's words say. */
+/* Why the model isn't ready. After a restore no init op has run, whatever TensorFlow's words say.
+ */
 static char *
 blame (const MusterOperation *self, const char *why)
 {

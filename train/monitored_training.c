@@ -6,6 +6,7 @@
 #include "base/require.h"
 #include "checkpoint/stores/default_storage.h"
 #include "train/completion/queue_runner_def.h"
+#include "train/completion/sync_replicas.h"
 #include "train/hooks/hooks_private.h"
 #include "train/hooks/sync_replicas_hook.h"
 #include "train/position/position_private.h"
@@ -198,7 +199,7 @@ assemble (Assembly *self, GError **error)
       return FALSE;
     guard (self);
   }
-  (void)add (self, muster_sync_replicas_hook_new (o->scaffold, !o->is_worker));
+  (void)add (self, muster_sync_replicas_hook_new (o->scaffold, !o->is_worker, o->n_tasks));
   if (o->preemption != NULL)
     (void)add (self, muster_preemption_hook_new (o->preemption));
   if (!o->is_worker && !add_chiefs_hooks (self, error))
@@ -377,6 +378,14 @@ check_places (const MusterMonitoredTrainingOptions *o, GError **error)
           muster_storage_check_path (NULL, "summary directory", o->summary_dir, error));
 }
 
+/* Whether replicas of an earlier run may be at a step on the master. */
+static gboolean
+is_shared_in_sync (const MusterMonitoredTrainingOptions *o)
+{
+  return o->n_tasks > 1 &&
+         muster_graph_has_node (muster_scaffold_graph (o->scaffold), MUSTER_SYNC_TOKENS);
+}
+
 static MusterMonitoredSession *
 open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport *report,
               GCancellable *cancellable, GError **error)
@@ -401,7 +410,7 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
                                   .restore = &restore,
                                   .overwrite = options->overwrite,
                                   .timeout_us = options->timeout_us,
-                                  .reset_master = n_tasks > 1,
+                                  .reset_master = n_tasks > 1 || is_shared_in_sync (options),
                                   .reset_unclaimed = n_tasks == 1,
                                   .quiesce_func = quiesce,
                                   .quiesce_func_data = living,

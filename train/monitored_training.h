@@ -65,6 +65,9 @@ G_BEGIN_DECLS
  * @will_feed: (nullable) (array zero-terminated=1): the tensors that steps are fed with
  * @most_failed_saves: consecutive failed saves that fail the run; 0: no limit
  * @position_quiesce_us: with positions: quiesce_us of MusterPositionGuard
+ * @n_tasks: of a model with a SyncReplicasOptimizer: the number of tasks, if @master is theirs
+ * alone; more than one: a chief that doesn't continue resets it. 0: unknown, and others may be at a
+ * step
  * @preemption: (nullable): adds its hook, and limits the saves
  * @waiting: (nullable): as [method@SessionManager.set_progress]
  * @waiting_data: passed to @waiting
@@ -118,6 +121,7 @@ typedef struct {
   const char *const *will_feed;
   guint most_failed_saves;
   gint64 position_quiesce_us;
+  guint n_tasks;
   MusterPreemption *preemption;
   MusterSessionProgress waiting;
   gpointer waiting_data;

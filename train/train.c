@@ -2,7 +2,6 @@
 #include "train/train.h"
 
 #include "base/require.h"
-#include "train/completion/sync_replicas.h"
 #include "train/preemption/preemption_private.h"
 #include "train/train_elastic.h"
 #include "train/train_round.h"
@@ -45,10 +44,6 @@ muster_train (const MusterTraining *training, MusterTrained *trained, GCancellab
   if (scaffold == NULL)
     return FALSE;
   with.scaffold = scaffold;
-  /* Replicas that wait for one another's gradients can't be held between two steps. */
-  with.without_positions =
-      with.without_positions ||
-      muster_graph_has_node (muster_scaffold_graph (scaffold), MUSTER_SYNC_TOKENS);
   if (with.listener == NULL && with.observer != NULL)
     with.listener = muster_training_observer_listener (with.observer);
   if (trained == NULL)

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "ready/backoff.h"
 #include "train/completion/completion.h"
+#include "train/completion/sync_replicas.h"
 #include "train/completion/train_ops.h"
 #include "train/elastic/elastic_hook.h"
 #include "train/feed_check.h"
@@ -55,9 +56,16 @@ has_rows (const MusterTraining *training)
 }
 
 static gboolean
+is_synchronised (const MusterTraining *training)
+{
+  return muster_graph_has_node (muster_scaffold_graph (training->scaffold), MUSTER_SYNC_TOKENS);
+}
+
+/* Replicas that wait for one another's gradients can't be held between two steps. */
+static gboolean
 has_positions (const MusterTraining *training)
 {
-  return has_rows (training) && !training->without_positions;
+  return has_rows (training) && !training->without_positions && !is_synchronised (training);
 }
 
 static gboolean
@@ -276,6 +284,7 @@ open_session (const Parts *self, GCancellable *cancellable, GError **error)
       .cluster = training->cluster,
       .chief = training->chief,
       .config = training->config,
+      .n_tasks = training->without_positions ? 0 : training->n_tasks,
       .preemption = training->preemption,
       .waiting = listener != NULL ? listener->waiting : NULL,
       .waiting_data = listener != NULL ? listener->waiting_data : NULL,

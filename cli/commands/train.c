@@ -260,6 +260,16 @@ log_object_store (void)
       counts.requests, sent, received, retries, counts.retries_throttled, counts.retries_stalled);
 }
 
+/* (transfer full) (nullable) */
+static char *
+what_steps_wait_for (MusterScaffold *scaffold)
+{
+  g_auto (MusterSyncReplicas) sync = {0};
+  return muster_sync_replicas_find (muster_scaffold_meta_graph (scaffold), &sync)
+             ? muster_sync_replicas_waits_for (&sync)
+             : NULL;
+}
+
 static MusterExit
 run (Job *job)
 {
@@ -269,7 +279,8 @@ run (Job *job)
                           .preemption = job->preemption,
                           .n_fast = job->command->n_fast,
                           .is_drill = job->command->drill,
-                          .is_worker = job->role->is_worker};
+                          .is_worker = job->role->is_worker,
+                          .waits_for = what_steps_wait_for (job->scaffold)};
   const gboolean may_wait = job->role->is_worker || job->role->is_elastic;
   MusterLive *live =
       muster_live_new (may_wait ? "waiting for" : "preparing", job->options, job->options->json);

@@ -50,7 +50,8 @@ muster_train_show_tick (gpointer user_data)
     return;
   self->stall_us = now_us;
   g_autofree char *age = muster_format_duration (now_us - step_us);
-  say (self, stderr, "no step has ended for %s", age);
+  say (self, stderr, "no step has ended for %s%s%s", age, self->waits_for != NULL ? "; " : "",
+       self->waits_for != NULL ? self->waits_for : "");
 }
 
 /* --- ready --- */
@@ -363,6 +364,7 @@ muster_train_show_init (MusterTrainShow *self, const MusterCliOptions *options, 
 void
 muster_train_show_clear (MusterTrainShow *self)
 {
+  g_clear_pointer (&self->waits_for, g_free);
   g_clear_pointer (&self->durable, g_free);
   g_clear_pointer (&self->paused, g_free);
   g_clear_pointer (&self->saves, muster_save_status_free);

@@ -24,6 +24,7 @@ typedef struct {
   gboolean is_drill;
   gsize n_fast; /* the number of fast tiers */
   gboolean is_worker;
+  char *waits_for; /* (owned) (nullable) what a step that doesn't end may wait for */
   /* internal: */
   MusterTrainingState state; /* the last one reported */
   gint64 ready_us;           /* when the model was first ready; 0: not yet */

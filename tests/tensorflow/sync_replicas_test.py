@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditional accumulators, and SyncReplicasOptimizer on top of them: on TensorFlow's server and on ours."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 
@@ -214,7 +220,7 @@ STEPS = 6
 class Replica:
     """A program of two replicas: words that are counted in, dense and sparse gradients averaged each step."""
 
-    def __init__(self, use_resource, optimizer, replicas=2):
+    def __init__(self, use_resource, optimizer, replicas=2, rate=0.1):
         self.step = v1.train.get_or_create_global_step()
         # The same batch for both: a step's mean doesn't depend on who was first.
         x = tf.constant([[0.1, 0.9, 0.4], [0.7, 0.2, 0.5], [0.3, 0.3, 0.8], [0.6, 0.1, 0.2]])
@@ -225,7 +231,7 @@ class Replica:
         rows = v1.get_variable("rows", [5, 1], initializer=v1.ones_initializer(), use_resource=use_resource)
         predicted = tf.matmul(x, w) + v1.nn.embedding_lookup(rows, places)
         self.loss = tf.reduce_mean(tf.square(predicted - y))
-        self.optimizer = v1.train.SyncReplicasOptimizer(optimizer(0.1), replicas, replicas)
+        self.optimizer = v1.train.SyncReplicasOptimizer(optimizer(rate), replicas, replicas)
         self.train = self.optimizer.minimize(self.loss, global_step=self.step)
         self.values = {"w": w.read_value() if use_resource else tf.identity(w),
                        "rows": rows.read_value() if use_resource else tf.identity(rows)}
@@ -342,6 +348,148 @@ class SyncReplicas(peer.TestCase):
         for use_resource in False, True:
             with self.subTest(use_resource=use_resource):
                 self.expect_same(managed, use_resource, v1.train.GradientDescentOptimizer)
+
+
+class Job:
+    """A chief and a worker of `muster train`, on a server that may be killed, too."""
+
+    def __init__(self, test, master):
+        self.directory = os.path.join(test.folder(), "job")
+        self.held = peer.hold_port()
+        test.addCleanup(self.held.close)
+        self.serving = [peer.MUSTER, "serve", "--listen=localhost:%d" % peer.port_of(self.held), *master]
+        self.target = "grpc://localhost:%d" % peer.port_of(self.held)
+        self.running = {}
+        test.addCleanup(lambda: [self.kill(who) for who in list(self.running)])
+        self.model = ["--meta-graph=" + test.meta_graph, "--master=" + self.target]
+
+    def start(self, who, steps=1000000, *more):
+        log = tempfile.TemporaryFile(mode="w+")
+        argv = self.serving
+        if who != "server":
+            argv = [peer.MUSTER, "train", *self.model, "--task=%s:0" % who, "--tasks=2", "--steps=%d" % steps]
+        if who == "chief":
+            argv += ["--checkpoint-dir=" + self.directory, "--restore", "--save-every=2", "--save-blocking", "--keep=-1",
+                     "--overwrite"]
+        argv += more
+        self.running[who] = subprocess.Popen(argv, stdout=log, stderr=log, preexec_fn=peer.die_with_parent), log
+
+    def kill(self, who):
+        process, log = self.running.pop(who)
+        process.send_signal(signal.SIGKILL)
+        process.wait(60)
+        log.close()
+
+    def steps(self):
+        """Of the checkpoints, in order."""
+        names = os.listdir(self.directory) if os.path.isdir(self.directory) else []
+        return sorted(int(name[11:-6]) for name in names if re.fullmatch(r"model\.ckpt-\d+\.index", name))
+
+    def said(self):
+        texts = []
+        for who, (_, log) in self.running.items():
+            log.seek(0)
+            texts.append("--- %s\n%s" % (who, log.read()))
+        return "\n".join(texts)
+
+    def await_more(self, n=6):
+        """Until the job has trained so many steps more."""
+        before = (self.steps() or [0])[-1]
+        try:
+            peer.await_true(lambda: (self.steps() or [0])[-1] >= before + n, "it trains")
+        except AssertionError as error:
+            raise AssertionError("%s\n%s" % (error, self.said()))
+
+    def end(self, who):
+        process, log = self.running.pop(who)
+        code = process.wait(60)
+        log.seek(0)
+        return code, log.read()
+
+
+RATE = 0.01
+
+
+class Killed(peer.TestCase):
+    """`muster train` of TensorFlow's graph, with two replicas, each of its processes killed."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.how = True, v1.train.GradientDescentOptimizer, 2, RATE
+        cls.meta_graph = os.path.join(cls.enterClassContext(tempfile.TemporaryDirectory()), "sync.meta")
+        with tf.Graph().as_default():
+            Replica(*cls.how)
+            v1.train.export_meta_graph(cls.meta_graph)
+
+    def curve(self, n):
+        """TensorFlow's own variables after each step, with two replicas on its server."""
+        prepared, values = threading.Event(), {}
+
+        def run(target, is_chief):
+            replica = Replica(*self.how)
+            hooks = [replica.optimizer.make_session_run_hook(is_chief, num_tokens=0), Prepared(is_chief, prepared),
+                     v1.train.StopAtStepHook(last_step=n)]
+            with v1.train.MonitoredTrainingSession(target, is_chief, hooks=hooks, max_wait_secs=60,
+                                                   stop_grace_period_secs=1) as session:
+                while not session.should_stop():
+                    session.run(replica.train)
+                    if is_chief:  # whose next gradient the other replica waits for
+                        step, now = session._tf_sess().run([replica.step, replica.values])
+                        values[step] = now
+        with peer.tensorflow_server() as target:
+            together(*[lambda i=i: run(target, i == 0) for i in range(2)])
+        return values
+
+    def queue_size(self, target):
+        with tf.Graph().as_default():
+            replica = Replica(*self.how)
+            with v1.Session(target) as session:
+                return session.run(replica.optimizer._sync_token_queue.size())
+
+    def live_and_die(self, *master):
+        job = Job(self, master)
+        for who in "server", "chief", "worker":
+            job.start(who)
+        job.await_more()
+        for who in "worker", "chief", "server":
+            job.kill(who)
+            job.start(who)
+            job.await_more()
+        for who in "chief", "worker":
+            job.kill(who)
+        last = job.steps()[-1] + 5
+        for who in "chief", "worker":
+            job.start(who, last)
+        for who in "chief", "worker":
+            code, said = job.end(who)
+            self.assertEqual(code, 0, said)
+        self.assertEqual(job.steps()[-1], last)
+        self.assertLessEqual(self.queue_size(job.target), 2)  # as after a fresh start
+        return job
+
+    def check(self, job):
+        steps = job.steps()
+        curve = self.curve(steps[-1])
+        for step in steps:
+            reader = tf.train.load_checkpoint(os.path.join(job.directory, "model.ckpt-%d" % step))
+            self.assertEqual(reader.get_tensor("global_step"), step)
+            if step > 0:
+                for name, value in curve[step].items():
+                    np.testing.assert_allclose(reader.get_tensor(name), value, 1e-4, 1e-6, err_msg="%s at %d" % (name, step))
+        return len(steps)
+
+    def test_a_chief_alone_says_what_its_step_waits_for(self):
+        job = Job(self, ())
+        job.start("server")
+        job.start("chief", 5, "--step-timeout=500ms")
+        waits = "timed out after 500 ms: .*; each step waits for a token in the queue '.*sync_token_q'.* after 2 gradients"
+        peer.await_true(lambda: re.search(waits, job.said()), "it says so")
+
+    def test_on_the_engine(self):
+        self.assertGreater(self.check(self.live_and_die()), 10)
+
+    def test_on_tensorflows_runtime(self):
+        self.assertGreater(self.check(self.live_and_die("--master=tensorflow:" + sys.prefix)), 10)
 
 
 if __name__ == "__main__":

@@ -161,6 +161,25 @@ muster_sync_replicas_find (MusterMetaGraph *meta_graph, MusterSyncReplicas *self
   return FALSE;
 }
 
+gboolean
+muster_sync_replicas_takes_token (const MusterSyncReplicas *self, MusterGraph *graph,
+                                  const char *name)
+{
+  g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+
+  muster_graph_mark_needs (graph, name, needed);
+  return needed[muster_graph_find_named (graph, self->token)];
+}
+
+char *
+muster_sync_replicas_waits_for (const MusterSyncReplicas *self)
+{
+  return g_strdup_printf ("each step waits for a token in the queue '%s', which the chief fills "
+                          "after %" G_GINT64_FORMAT " gradient%s of the replicas: check that the "
+                          "chief and the other replicas train",
+                          self->queue, self->n_tokens, self->n_tokens == 1 ? "" : "s");
+}
+
 /* --- adding --- */
 
 typedef struct {
@@ -186,6 +205,20 @@ add_step (const Nodes *self)
   muster_graph_builder_device (self->builder, self->step->device);
 }
 
+static void
+add_count (const Nodes *self, const MusterNode *accumulator, guint i)
+{
+  g_autofree char *name = g_strdup_printf (MUSTER_SYNC_COUNT "_%u", i);
+
+  muster_graph_builder_node (self->builder,
+                             g_str_has_prefix (accumulator->kind->op, "Resource")
+                                 ? "ResourceAccumulatorNumAccumulated"
+                                 : "AccumulatorNumAccumulated",
+                             name);
+  muster_graph_builder_input (self->builder, accumulator->name);
+  muster_graph_builder_device (self->builder, accumulator->kind->device);
+}
+
 /* Gradients of an earlier step than an accumulator's are dropped. */
 static void
 add_begin (const Nodes *self, const GArray *takes)
@@ -209,6 +242,7 @@ add_begin (const Nodes *self, const GArray *takes)
     muster_graph_builder_input (self->builder, node->name);
     muster_graph_builder_input (self->builder, PREFIX "step/int64");
     muster_graph_builder_device (self->builder, node->kind->device);
+    add_count (self, node, i);
     g_ptr_array_add (ops, name);
   }
   g_ptr_array_add (ops, NULL);

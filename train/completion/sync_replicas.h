@@ -10,7 +10,9 @@ G_BEGIN_DECLS
  * from them, updates the variables and puts as many tokens as there are replicas into a queue. */
 
 #define MUSTER_SYNC_BEGIN  "muster/sync/begin"  /* sets the accumulators' step */
-#define MUSTER_SYNC_TOKENS "muster/sync/tokens" /* fills the queue up to the tokens of a step */
+#define MUSTER_SYNC_TOKENS "muster/sync/tokens" /* fills the queue up to … */
+#define MUSTER_SYNC_LEVEL  "muster/sync/n:0"    /* … so many tokens, an int32: n_tokens */
+#define MUSTER_SYNC_COUNT  "muster/sync/count"  /* _0, …: the gradients in each accumulator */
 
 /* Clear it. */
 typedef struct {
@@ -20,7 +22,7 @@ typedef struct {
   char *queue;      /* (owned) the tokens' */
   GPtrArray *local; /* (owned) (element-type utf8) the tensors with the replica's own step */
   GArray *takes;    /* (owned) (element-type gsize) the nodes that take gradients */
-  gint64 n_tokens;  /* to begin with: one for each gradient of an update */
+  gint64 n_tokens;  /* one for each gradient of an update */
   gboolean is_run;  /* a queue runner of the graph runs update */
 } MusterSyncReplicas;
 
@@ -30,7 +32,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterSyncReplicas, muster_sync_replicas_clear
 /* FALSE if the graph has none. */
 gboolean muster_sync_replicas_find (MusterMetaGraph *meta_graph, MusterSyncReplicas *self);
 
-/* The meta graph with MUSTER_SYNC_BEGIN and MUSTER_SYNC_TOKENS. */
+/* Whether a run of that op or tensor takes a token, and may wait for it. */
+gboolean muster_sync_replicas_takes_token (const MusterSyncReplicas *self, MusterGraph *graph,
+                                           const char *name);
+
+/* What a step waits for, for a message. (transfer full) */
+char *muster_sync_replicas_waits_for (const MusterSyncReplicas *self);
+
+/* The meta graph with the ops above. */
 MusterMetaGraph *muster_sync_replicas_add (const MusterSyncReplicas *self,
                                            MusterMetaGraph *meta_graph, GError **error);
 

@@ -8,6 +8,7 @@
 #include "master/step_check.h"
 #include "session/failed.h"
 #include "session/options_own.h"
+#include "train/completion/sync_replicas.h"
 #include "train/monitored/monitored_session_private.h"
 #include "train/monitored/queue_runner.h"
 #include "train/monitored/scaffold_private.h"
@@ -268,13 +269,44 @@ limit_step (MusterMonitoredSession *self, const MusterStep *step, MusterStep *li
   return TRUE;
 }
 
+static gboolean
+takes_token (const MusterSyncReplicas *sync, MusterGraph *graph, const MusterStep *step)
+{
+  for (gsize i = 0; i < step->n_targets; i++)
+    if (muster_sync_replicas_takes_token (sync, graph, step->targets[i]))
+      return TRUE;
+  for (gsize i = 0; i < step->n_fetches; i++)
+    if (muster_sync_replicas_takes_token (sync, graph, step->fetches[i]))
+      return TRUE;
+  return FALSE;
+}
+
+/* A run that took too long may have waited for other replicas, while the master was there. */
+static void
+explain_wait (MusterMonitoredSession *self, const MusterStep *step, GError *late)
+{
+  MusterMetaGraph *meta_graph = muster_scaffold_meta_graph (self->scaffold);
+  g_auto (MusterSyncReplicas) sync = {0};
+
+  if (!muster_sync_replicas_find (meta_graph, &sync) ||
+      !takes_token (&sync, muster_meta_graph_graph (meta_graph), step))
+    return;
+  g_autofree char *message = late->message;
+  g_autofree char *why = muster_sync_replicas_waits_for (&sync);
+  late->message = g_strdup_printf ("%s; %s", message, why);
+}
+
 /* A run that exceeded the session's limit: the session is considered lost. */
 static void
-judge_limit (MusterMonitoredSession *self, GError **failure)
+judge_failure (MusterMonitoredSession *self, const MusterStep *step, gboolean is_limited,
+               GError **failure)
 {
   GError *late = *failure;
 
   if (!muster_error_is (late, MUSTER_ERROR_DEADLINE_EXCEEDED))
+    return;
+  explain_wait (self, step, late);
+  if (!is_limited)
     return;
   g_autofree char *limit = muster_format_duration (self->step_timeout_us);
   *failure = g_error_new (MUSTER_ERROR, MUSTER_ERROR_UNAVAILABLE, "a step timed out after %s: %s",
@@ -292,8 +324,7 @@ run_context (MusterMonitoredSession *self, const MusterStep *step, GError **erro
 
   if (muster_run_context_run (self->context, limited.deadline_us, error))
     return TRUE;
-  if (is_limited)
-    judge_limit (self, error);
+  judge_failure (self, step, is_limited, error);
   return FALSE;
 }
 
@@ -445,8 +476,7 @@ attempt_plain (MusterMonitoredSession *self, gpointer data, GError **error)
   if (muster_session_run (self->session, &limited, run->fetched, run->metadata,
                           muster_monitored_cancellable (self), error))
     return TRUE;
-  if (is_limited)
-    judge_limit (self, error);
+  judge_failure (self, run->step, is_limited, error);
   return FALSE;
 }
 
