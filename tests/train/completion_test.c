@@ -7,6 +7,7 @@
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
 #include "tests/gtest_shim.h"
+#include "train/completion/sync_replicas.h"
 
 #include <string.h>
 
@@ -177,6 +178,91 @@ MUSTER_TEST (Completion, runs_what_the_local_init_op_leaves_to_the_init_op)
   MUSTER_EXPECT_NULL (muster_meta_graph_op (by_default, "local_init_op"));
   MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "local_init_op"), "muster/train/local_init");
   MUSTER_EXPECT_TRUE (strstr (notes[0], "'train_b' runs after a restore as well") != NULL);
+  g_autoptr (MusterMetaGraph) again = muster_meta_graph_complete (whole, NULL, NULL, &error);
+  MUSTER_EXPECT_TRUE (again == whole);
+}
+
+/* --- a SyncReplicasOptimizer --- */
+
+static void
+node (MusterGraphBuilder *builder, const char *op, const char *name, const char *first,
+      const char *second)
+{
+  muster_graph_builder_node (builder, op, name);
+  if (first != NULL)
+    muster_graph_builder_input (builder, first);
+  if (second != NULL)
+    muster_graph_builder_input (builder, second);
+}
+
+/* One variable, whose gradient is aggregated from two replicas. */
+static MusterMetaGraph *
+make_replica (void)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) number = muster_tensor_new_float (0);
+  g_autoptr (MusterTensor) step = muster_tensor_new_int64 (0);
+  g_autoptr (MusterTensor) two = muster_tensor_new_int32 (2);
+  g_autoptr (GError) error = NULL;
+
+  muster_graph_builder_variable (builder, "a", number);
+  muster_graph_builder_variable (builder, "global_step", step);
+  muster_graph_builder_variable (builder, "local", step);
+  muster_graph_builder_constant (builder, "gradient", number);
+  muster_graph_builder_constant (builder, "two", two);
+  node (builder, "ConditionalAccumulator", "accumulator", NULL, NULL);
+  node (builder, "FIFOQueueV2", "queue", NULL, NULL);
+  node (builder, "AccumulatorTakeGradient", "take", "accumulator", "two");
+  node (builder, "AssignAdd", "update", "a", "take");
+  node (builder, "QueueEnqueueManyV2", "enqueue", "queue", "global_step");
+  muster_graph_builder_input (builder, "^update");
+  node (builder, "AccumulatorApplyGradient", "apply", "accumulator", "local");
+  muster_graph_builder_input (builder, "gradient");
+  node (builder, "QueueDequeueV2", "dequeue", "queue", "^apply");
+  node (builder, "Assign", "step", "local", "dequeue");
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  g_assert_no_error (error);
+  return muster_meta_graph_new_for_graph (graph);
+}
+
+MUSTER_TEST (Completion, finds_what_synchronises_replicas)
+{
+  g_autoptr (MusterMetaGraph) model = make_replica ();
+  g_auto (MusterSyncReplicas) sync = {0};
+  g_autoptr (GError) error = NULL;
+
+  MUSTER_ASSERT_TRUE (muster_sync_replicas_find (model, &sync));
+
+  MUSTER_EXPECT_STREQ (sync.update, "enqueue");
+  MUSTER_EXPECT_STREQ (sync.train, "step");
+  MUSTER_EXPECT_STREQ (sync.token, "dequeue:0");
+  MUSTER_EXPECT_STREQ (sync.queue, "queue");
+  MUSTER_EXPECT_EQ (sync.local->len, 1u);
+  MUSTER_EXPECT_STREQ (sync.local->pdata[0], "local:0");
+  MUSTER_EXPECT_EQ (sync.takes->len, 1u);
+  MUSTER_EXPECT_EQ (sync.n_tokens, 2);
+  MUSTER_EXPECT_FALSE (sync.is_run);
+  MusterGraph *graph = muster_meta_graph_graph (model);
+  MUSTER_EXPECT_TRUE (muster_sync_replicas_takes_token (&sync, graph, "step"));
+  MUSTER_EXPECT_FALSE (muster_sync_replicas_takes_token (&sync, graph, "update"));
+  MUSTER_EXPECT_FALSE (muster_sync_replicas_takes_token (&sync, graph, "a:0"));
+}
+
+MUSTER_TEST (Completion, trains_by_the_op_that_takes_a_token)
+{
+  g_autoptr (MusterMetaGraph) model = make_replica ();
+  g_auto (GStrv) notes = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, NULL, &notes, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MusterGraph *graph = muster_meta_graph_graph (whole);
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "train_op"), "muster/train");
+  MUSTER_EXPECT_TRUE (muster_graph_has_node (graph, MUSTER_SYNC_BEGIN));
+  MUSTER_EXPECT_TRUE (muster_graph_has_node (graph, MUSTER_SYNC_TOKENS));
+  MUSTER_EXPECT_TRUE (muster_graph_has_node (graph, MUSTER_SYNC_COUNT "_0"));
+  MUSTER_EXPECT_FALSE (muster_meta_graph_has_own_input (whole)); /* tokens are none */
   g_autoptr (MusterMetaGraph) again = muster_meta_graph_complete (whole, NULL, NULL, &error);
   MUSTER_EXPECT_TRUE (again == whole);
 }
