@@ -69,6 +69,8 @@ read_all (Fixture *f)
   g_autoptr (GError) error = NULL;
   g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (f->storage, f->prefix, &error);
   MUSTER_EXPECT_NO_ERROR (error);
+  if (reader == NULL)
+    return;
   f->n = muster_bundle_reader_n_entries (reader);
   f->names = g_new0 (char *, f->n + 1);
   f->tensors = g_new0 (MusterTensor *, f->n);
@@ -116,7 +118,7 @@ set_up_golden (const char *name)
   g_autofree char *directory = golden ("");
   g_autofree char *dotted = g_strconcat (name, ".", NULL);
   g_auto (GStrv) names = muster_storage_list (muster_local_storage (), directory, NULL);
-  for (gsize i = 0; names[i] != NULL; i++) {
+  for (gsize i = 0; names != NULL && names[i] != NULL; i++) {
     if (!g_str_has_prefix (names[i], dotted))
       continue;
     g_autofree char *from = golden (names[i]);

@@ -302,6 +302,36 @@ class Inspect(peer.TestCase):
         peer.muster("run", *model, "--target=" + plain.name)  # which needs none of them
 
 
+class Types(peer.TestCase):
+    def test_what_numpy_and_muster_lack_is_named_and_copied_bit_for_bit(self):
+        place = self.folder()
+        bits = {"float8_e5m2": None, "float8_e4m3fn": None, "int4": None, "uint4": None, "qint8": tf.int8,
+                "quint8": tf.uint8, "qint16": tf.int16, "quint16": tf.uint16, "qint32": tf.int32}
+        with tf.Graph().as_default(), v1.Session() as session:
+            values = [tf.cast(tf.constant([1, 2, 3, 5], tf.int32 if "int" in name else tf.float32), name) if like is None else
+                      tf.bitcast(tf.constant([1, 2, 3, 5], like), name) for name, like in bits.items()]
+            names = [*bits, "number"]
+            session.run(tf.raw_ops.SaveV2(prefix=os.path.join(place, "odd"), tensor_names=names,
+                                          shape_and_slices=[""] * len(names), tensors=[*values, tf.constant([1.0])]))
+        prefix, copied = os.path.join(place, "odd"), os.path.join(place, "copied")
+        shown = {line.split()[0]: line.split()[1:3] for line in peer.muster("checkpoint", "show", prefix).splitlines()
+                 if line.split()[:1] != [] and line.split()[0] in bits}
+        self.assertEqual({name: [name, "[4]"] for name in bits}, shown)
+        peer.muster("checkpoint", "copy", prefix, copied)
+        for suffix in ".index", ".data-00000-of-00001":
+            with open(prefix + suffix, "rb") as before, open(os.path.join(copied, "odd" + suffix), "rb") as after:
+                self.assertEqual(before.read(), after.read())
+        said = peer.muster("checkpoint", "extract", prefix, "--variables=*", "--to=" + os.path.join(place, "npy"))
+        self.assertIn("skipped 9 tensors without numbers", said)
+        self.assertEqual(["number.npy"], os.listdir(os.path.join(place, "npy")))
+        peer.muster("checkpoint", "extract", prefix, "--variables=*t*", "--checkpoint=" + os.path.join(place, "part"))
+        with tf.Graph().as_default(), v1.Session() as session:
+            for name in bits:
+                whole, part = (tf.raw_ops.RestoreV2(prefix=os.path.join(place, of), tensor_names=[name], shape_and_slices=[""],
+                                                    dtypes=[tf.as_dtype(name)])[0] for of in ("odd", "part"))
+                self.assertEqual(*(session.run(value).tobytes() for value in (whole, part)))
+
+
 class OldCheckpoints(peer.TestCase):
     def test_are_listed_and_restored_by_the_graphs_own_op(self):
         place = self.folder()
