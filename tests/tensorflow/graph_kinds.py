@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+from google.protobuf import text_format
 import tensorflow.compat.v1 as tf
 
 ROWS = 8
@@ -28,6 +29,9 @@ class Kind:
         self.tolerance = tolerance
         self.ends = ends  # by itself
         self.edit = edit  # changes the MetaGraphDef as written
+
+
+FORMS = {"plain": "text", "wide_and_deep": "saved model"}  # how a kind is exported once more
 
 
 def kind(make):
@@ -435,17 +439,16 @@ def sync_replicas():
     step = tf.train.create_global_step()
     optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.01), 1, 1)
     train = optimizer.minimize(loss, step)
-    tokens, runner = optimizer.get_init_tokens_op(), optimizer.get_chief_queue_runner()
+    runner = optimizer.get_chief_queue_runner()
 
     def start(session):
+        """Without tokens to begin with, so that no gradient is ahead of the update, and dropped then, or not."""
         session.run([optimizer.chief_init_op])
-        session.run([tokens])
         coordinator = tf.train.Coordinator()
         threads = runner.create_threads(session, coordinator, daemon=True, start=True)
         return lambda: coordinator.request_stop()
 
-    # The replica may be a gradient ahead of the update, which is dropped then, or not.
-    return Kind(train, loss, feeds, start=start, unlike=("global_step",), tolerance=0.5)
+    return Kind(train, loss, feeds, start=start)
 
 
 # --- writing and training ---
@@ -463,12 +466,12 @@ def whole_variables():
     return found
 
 
-def write(name, folder):
+def write(name, folder, form=None):
     """Exports the graph; gives the kind, with its graph, .meta file and arrays' files."""
-    with tf.Graph().as_default() as graph, tf.container(name.replace("_", "")):
+    with tf.Graph().as_default() as graph, tf.container((name + str(form)).replace("_", "").replace(" ", "")):
         made = KINDS[name]()
-        made.name, made.graph = name, graph
-        made.path = os.path.join(folder, name + ".meta")
+        made.name, made.graph = name + ("_as_" + form.replace(" ", "_") if form else ""), graph
+        made.path = os.path.join(folder, made.name + (".pbtxt" if form == "text" else "" if form else ".meta"))
         made.variables = whole_variables()
         made.init = tf.group(tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer())
         if made.finalize:
@@ -476,14 +479,30 @@ def write(name, folder):
         meta_graph = tf.train.export_meta_graph(saver_def=made.saver.as_saver_def() if made.saver else None)
         if made.edit:
             made.edit(meta_graph)
-        with open(made.path, "wb") as file:
-            file.write(meta_graph.SerializeToString())
+        if form == "text":
+            with open(made.path, "w") as file:
+                file.write(text_format.MessageToString(meta_graph))
+        elif form == "saved model":
+            builder = tf.saved_model.Builder(made.path)
+            with tf.Session() as session:
+                session.run(made.init)
+                builder.add_meta_graph_and_variables(session, ["train"])
+            builder.save()
+        else:
+            with open(made.path, "wb") as file:
+                file.write(meta_graph.SerializeToString())
     made.feed_options = []
+    made.data = os.path.join(folder, made.name + ".data")  # with the names that `muster inspect` proposes
+    os.mkdir(made.data)
     for tensor, array in made.feeds.items():
-        path = os.path.join(folder, "%s.%s.npy" % (name, tensor.split(":")[0].replace("/", "_")))
+        path = os.path.join(made.data, tensor.split(":")[0].split("/")[-1] + ".npy")
         np.save(path, array)
         made.feed_options.append("--feed=%s=@%s" % (tensor, path))
     return made
+
+
+def write_all(folder):
+    return [write(name, folder) for name in KINDS] + [write(name, folder, form) for name, form in FORMS.items()]
 
 
 def train(made, steps):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs of every kind (graph_kinds.py) are prepared, trained, killed, resumed and saved, on both masters; TensorFlow reads
-the result, and its own values after as many steps are the same."""
+"""Graphs of every kind (graph_kinds.py) are inspected, prepared, trained, killed, resumed and saved, on both masters;
+TensorFlow reads the result, and its own values after as many steps are the same."""
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,6 +29,29 @@ def newest(directory):
         return -1
 
 
+class Server:
+    """One that is killed; another one comes to its port."""
+
+    def __init__(self, test, arguments):
+        held = peer.hold_port()
+        test.addCleanup(held.close)
+        self.address = "localhost:%d" % peer.port_of(held)
+        self.target = "grpc://" + self.address
+        self.arguments = arguments
+        self.start()
+        test.addCleanup(self.kill)
+
+    def start(self):
+        self.process = subprocess.Popen([peer.MUSTER, "serve", "--listen=" + self.address, *self.arguments],
+                                        stdout=subprocess.PIPE, preexec_fn=peer.die_with_parent)
+        peer.first_line(self.process, "muster serve")
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(60)
+        self.process.stdout.close()
+
+
 class Job:
     """A graph on a master, with a directory for its checkpoints."""
 
@@ -37,18 +61,25 @@ class Job:
         self.model = ["--meta-graph=" + kind.path, "--master=" + master, *kind.options]
         self.training = ["train", *self.model, "--checkpoint-dir=" + self.directory, "--restore", *kind.feed_options]
 
-    def kill_in_training(self):
-        """Ends it with SIGKILL after some checkpoints; returns the step of the last."""
-        process = subprocess.Popen([peer.MUSTER, *self.training, "--steps=1000000", "--save-every=5", "--overwrite"],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=peer.die_with_parent)
+    def start(self):
+        self.said = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen([peer.MUSTER, *self.training, "--steps=1000000", "--save-every=5", "--overwrite"],
+                                        stdout=subprocess.DEVNULL, stderr=self.said, preexec_fn=peer.die_with_parent)
+
+    def await_more(self):
+        before = newest(self.directory)
         try:
-            peer.await_true(lambda: newest(self.directory) >= 5 or process.poll() is not None, "a checkpoint is saved")
+            peer.await_true(lambda: newest(self.directory) >= max(before, 0) + 5 or self.process.poll() is not None,
+                            "a checkpoint is saved")
         finally:
-            process.send_signal(signal.SIGKILL)
-            said = process.communicate()[1].decode()
-        if newest(self.directory) < 5:
-            raise AssertionError(said)
-        return newest(self.directory)
+            self.said.seek(0)
+        if newest(self.directory) < before + 5:
+            raise AssertionError("%s: %s" % (self.kind.name, self.said.read()))
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(60)
+        self.said.close()
 
     def train_to(self, step):
         peer.muster(*self.training, "--steps=%d" % step, "--overwrite")
@@ -79,7 +110,7 @@ class Kinds(peer.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.place = cls.enterClassContext(tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")))
-        cls.kinds = [graph_kinds.write(name, cls.place) for name in graph_kinds.KINDS]
+        cls.kinds = graph_kinds.write_all(cls.place)
 
     def check(self, kind, prefix, step):
         have = read(prefix, kind)
@@ -89,34 +120,73 @@ class Kinds(peer.TestCase):
             if name not in kind.unlike:
                 np.testing.assert_allclose(have[key], value, rtol=kind.tolerance, atol=kind.tolerance / 100, err_msg=name)
 
-    def hold_up(self, kind, master, folder):
-        job = Job(kind, master, folder)
-        step = job.kill_in_training() + MORE
+    def inspect(self, kind, master):
+        """It names what the kind says of itself, and its command trains as it is printed; on the runtime, on this one."""
+        facts = peer.muster_json("inspect", kind.path)
+        ops = {op.name.split(":")[0] for op in kind.train}
+        found = {word for fact in facts["train op"] for word in [fact["name"], *re.findall("'([^']+)'", fact["text"])]}
+        if "averages_outside" != kind.name:  # an op that no collection has isn't found
+            self.assertLessEqual(ops, found)
+        self.assertEqual({fact["name"] for fact in facts.get("placeholder", [])}, set(kind.feeds))
+        self.assertEqual(len(facts["global step"]), 1)
+        self.assertIn("V2 format", facts["saver"][0]["text"])
+        self.assertEqual(facts["master"][0]["name"], "local" if kind.on_engine else "tensorflow")
+        command = shlex.split(next(fact["text"] for fact in facts["command"] if fact["name"] == "train"))
+        command = ["--master=" + master if word == "--master=tensorflow" else word for word in command]
+        done = subprocess.run([peer.MUSTER, *command[1:]], cwd=kind.data, capture_output=True, text=True,
+                              timeout=peer.COMMAND_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreaterEqual(newest(os.path.join(kind.data, "run")), 1)
+
+    def test_inspect(self):
+        for kind in self.kinds:
+            if kind.on_engine:
+                with self.subTest(kind=kind.name):
+                    self.inspect(kind, None)
+
+    def live_and_die(self, job, server, is_served_anew):
+        """It trains, through a kill of the server too, and is killed."""
+        job.start()
+        try:
+            job.await_more()
+            if is_served_anew:
+                server.kill()
+                server.start()
+                job.await_more()
+        finally:
+            job.kill()
+
+    def hold_up(self, job):
+        step = newest(job.directory) + MORE
         prefix = job.train_to(step)
-        self.check(kind, prefix, step)
+        self.check(job.kind, prefix, step)
         self.assertEqual(import_and_restore(prefix), 0)
         saved = job.prepare_and_save()
-        again = read(saved, kind)
-        for key, value in read(prefix, kind).items():
+        again = read(saved, job.kind)
+        for key, value in read(prefix, job.kind).items():
             if not key.startswith("muster/"):
                 np.testing.assert_array_equal(again[key], value, err_msg=key)
 
-    def all_on(self, master, is_engine):
-        target = self.serve(*master)
-        n = 0
-        for kind in self.kinds:
-            if kind.ends or (is_engine and not kind.on_engine):
-                continue
-            with self.subTest(kind=kind.name, master=target):
-                self.hold_up(kind, target, self.folder())
-            n += 1
-        return n
+    def all_on(self, kinds, server_kills, *master):
+        """The server is killed under each server_kills-th kind. One job at a time: positions are of one container."""
+        server = Server(self, master)
+        kinds = [kind for kind in kinds if not kind.ends]
+        for i, kind in enumerate(kinds):
+            with self.subTest(kind=kind.name, master=server.target):
+                job = Job(kind, server.target, self.folder())
+                self.live_and_die(job, server, i % server_kills == 0)
+                self.hold_up(job)
+        for kind in kinds:
+            if not kind.on_engine:
+                with self.subTest(kind=kind.name):
+                    self.inspect(kind, server.target)
+        return len(kinds)
 
     def test_on_the_engine(self):
-        self.assertGreaterEqual(self.all_on((), True), 24)
+        self.assertGreaterEqual(self.all_on([kind for kind in self.kinds if kind.on_engine], 1), 24)
 
     def test_on_tensorflows_runtime(self):
-        self.assertGreaterEqual(self.all_on(("--master=tensorflow:" + sys.prefix,), False), 24)
+        self.assertGreaterEqual(self.all_on(self.kinds, 6, "--master=tensorflow:" + sys.prefix), 24)
 
     def test_phases_that_write_one_variable_are_refused(self):
         kind = next(kind for kind in self.kinds if kind.name == "gan_phase")
