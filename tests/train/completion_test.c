@@ -4,10 +4,12 @@
 
 #include "base/error.h"
 #include "graph/graph_builder.h"
+#include "graph/graph_nodes.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "saver/builder/saver_builder.h"
 #include "tests/gtest_shim.h"
 #include "train/completion/sync_replicas.h"
+#include "train/completion/train_ops.h"
 
 #include <string.h>
 
@@ -210,6 +212,11 @@ make_replica (void)
   muster_graph_builder_variable (builder, "local", step);
   muster_graph_builder_constant (builder, "gradient", number);
   muster_graph_builder_constant (builder, "two", two);
+  /* an input of the graph's own, and the local step of something else */
+  node (builder, "FIFOQueueV2", "rows", NULL, NULL);
+  node (builder, "QueueEnqueueManyV2", "enqueue_rows", "rows", "gradient");
+  node (builder, "QueueDequeueV2", "row", "rows", NULL);
+  node (builder, "Assign", "take_row", "a", "row");
   node (builder, "ConditionalAccumulator", "accumulator", NULL, NULL);
   node (builder, "FIFOQueueV2", "queue", NULL, NULL);
   node (builder, "AccumulatorTakeGradient", "take", "accumulator", "two");
@@ -265,4 +272,106 @@ MUSTER_TEST (Completion, trains_by_the_op_that_takes_a_token)
   MUSTER_EXPECT_FALSE (muster_meta_graph_has_own_input (whole)); /* tokens are none */
   g_autoptr (MusterMetaGraph) again = muster_meta_graph_complete (whole, NULL, NULL, &error);
   MUSTER_EXPECT_TRUE (again == whole);
+}
+
+/* What the chief runs all the time isn't a replica's step, though minimize () of the inner
+ * optimizer has collected it. */
+MUSTER_TEST (Completion, runs_no_op_that_the_chief_runs_for_all)
+{
+  g_autoptr (MusterMetaGraph) model = make_replica ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterMetaGraph) collected =
+      muster_meta_graph_with_op (model, "train_op", "update", &error);
+  g_assert_no_error (error);
+
+  g_autoptr (GPtrArray) ops = muster_train_ops_find (collected, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_EQ (ops->len, 1u);
+  MUSTER_EXPECT_STREQ (ops->pdata[0], "step");
+}
+
+/* The queue may outlive a chief. */
+MUSTER_TEST (Completion, fills_the_queue_by_what_it_lacks)
+{
+  g_autoptr (MusterMetaGraph) model = make_replica ();
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (model, NULL, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MusterGraph *graph = muster_meta_graph_graph (whole);
+  const MusterNode *lack = muster_graph_find_node (graph, "muster/sync/lack");
+  MUSTER_EXPECT_STREQ (muster_graph_node (graph, muster_node_input (lack, 0, NULL))->name,
+                       "muster/sync/n");
+  const MusterNode *size = muster_graph_node (graph, muster_node_input (lack, 1, NULL));
+  MUSTER_EXPECT_STREQ (size->kind->op, "QueueSizeV2");
+}
+
+/* --- the global step --- */
+
+static MusterMetaGraph *
+make_counter (const char *step_name)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) zero = muster_tensor_new_int64 (0);
+  g_autoptr (MusterTensor) one = muster_tensor_new_int64 (1);
+  g_autoptr (GError) error = NULL;
+
+  muster_graph_builder_variable (builder, step_name, zero);
+  muster_graph_builder_constant (builder, "one", one);
+  muster_graph_builder_node (builder, "AssignAdd", "count");
+  muster_graph_builder_input (builder, step_name);
+  muster_graph_builder_input (builder, "one");
+  muster_graph_builder_attr_type (builder, "T", MUSTER_INT64);
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  g_assert_no_error (error);
+  return muster_meta_graph_new_for_graph (graph);
+}
+
+MUSTER_TEST (Completion, never_advances_a_step_that_an_op_advances)
+{
+  g_autoptr (MusterMetaGraph) model = make_counter ("global_step");
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterMetaGraph) whole = complete (model, "count", NULL, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "train_op"), "count");
+  MUSTER_EXPECT_FALSE (
+      muster_graph_has_node (muster_meta_graph_graph (whole), "muster/train/advance"));
+}
+
+MUSTER_TEST (Completion, takes_no_name_that_the_graph_has)
+{
+  g_autoptr (MusterMetaGraph) model = make_counter ("Global_Step/of_another");
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterMetaGraph) whole = complete (model, "count", NULL, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "global_step"), "muster/global_step");
+}
+
+/* A restore writes the step, too, but no training does. */
+MUSTER_TEST (Completion, advances_a_step_that_only_a_saver_writes)
+{
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new ();
+  g_autoptr (MusterTensor) zero = muster_tensor_new_float (0);
+  g_autoptr (MusterTensor) step = muster_tensor_new_int64 (0);
+  g_autoptr (GError) error = NULL;
+  muster_graph_builder_variable (builder, "a", zero);
+  muster_graph_builder_variable (builder, "global_step", step);
+  add_train_op (builder, "train_a", "a");
+  g_autoptr (MusterGraph) graph = muster_graph_builder_end (builder, &error);
+  g_autoptr (MusterMetaGraph) model = muster_meta_graph_new_for_graph (graph);
+  g_autoptr (MusterMetaGraph) saved = muster_saver_build (model, NULL, &error);
+  g_assert_no_error (error);
+
+  g_autoptr (MusterMetaGraph) whole = complete (saved, "train_a", NULL, NULL, &error);
+
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "train_op"), "muster/train");
+  MUSTER_EXPECT_TRUE (
+      muster_graph_has_node (muster_meta_graph_graph (whole), "muster/train/advance"));
 }
