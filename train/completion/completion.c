@@ -126,6 +126,13 @@ has_any_of (MusterGraph *graph, const char *name)
   return FALSE;
 }
 
+/* Early programs count in a float, the default of get_variable (). */
+static gboolean
+is_integer (const MusterVariableInfo *step)
+{
+  return step->dtype == MUSTER_INT64 || step->dtype == MUSTER_INT32;
+}
+
 /* The collections keep the global step and the init op; the ready op is built anew. */
 static gboolean
 add_step (Completion *self, GError **error)
@@ -134,9 +141,14 @@ add_step (Completion *self, GError **error)
   const char *name = has_any_of (graph, STEP) ? OWN_STEP : STEP;
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
+  const MusterVariableInfo *before = muster_global_step_of (self->meta_graph);
 
-  if (self->ops->len == 0 || muster_global_step_of (self->meta_graph) != NULL)
+  if (self->ops->len == 0 ||
+      (before != NULL && (is_integer (before) || before->dtype == MUSTER_INVALID)))
     return TRUE;
+  g_autofree char *why =
+      before != NULL ? g_strdup_printf ("the graph's own, '%s', isn't an integer", before->name)
+                     : g_strdup ("the graph has none");
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
   g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
   g_autofree char *read = g_strconcat (name, "/Read/ReadVariableOp:0", NULL);
@@ -152,7 +164,7 @@ add_step (Completion *self, GError **error)
   if (!take (self, muster_meta_graph_with_variables (self->meta_graph, whole, &variable, 1, ops,
                                                      init_op != NULL ? 3 : 2, error)))
     return FALSE;
-  note (self, "added the global step '%s': the graph has none", name);
+  note (self, "added the global step '%s': %s", name, why);
   return TRUE;
 }
 
@@ -181,8 +193,7 @@ add_advance (MusterGraphBuilder *builder, const MusterVariableInfo *step, const 
 static gboolean
 needs_advance (MusterMetaGraph *meta_graph, const MusterVariableInfo *step)
 {
-  if (step == NULL || step->n_dims != 0 ||
-      (step->dtype != MUSTER_INT64 && step->dtype != MUSTER_INT32))
+  if (step == NULL || step->n_dims != 0 || !is_integer (step))
     return FALSE;
   g_autoptr (GArray) writers = muster_train_ops_writers (meta_graph, step, NULL);
   return writers->len == 0;

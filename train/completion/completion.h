@@ -18,8 +18,8 @@ G_BEGIN_DECLS
  * - one train op, in the collection "train_op": if there are several, `muster/train`, which runs
  *   all of them that no other one runs. An op that a queue runner runs isn't one. Of the graph of a
  *   SyncReplicasOptimizer: the op that it returned, and the ops of its tokens
- * - a global step, if it trains and has none; and `muster/train` advances the global step, if
- *   nothing but its initialiser writes it
+ * - a global step, if it trains and has none that is an integer; and `muster/train` advances the
+ *   global step, if nothing but its initialiser writes it
  * - what the train ops read and only the init op begins (an iterator, a table) begins after a
  *   restore as well: it is added to the local init op, or to "table_initializer"
  * - a saver of all global variables in the V2 format, if its own isn't one
