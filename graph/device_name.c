@@ -136,6 +136,17 @@ muster_device_cpu (const char *text)
 }
 
 char *
+muster_device_of_any_task (const char *text)
+{
+  MusterDeviceName name;
+  if (!muster_device_name_parse (text, &name))
+    return g_strdup (text);
+  name.job = NULL;
+  name.replica = name.task = -1;
+  return print (&name);
+}
+
+char *
 muster_device_task (const char *text)
 {
   MusterDeviceName name;

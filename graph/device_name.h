@@ -26,6 +26,9 @@ char *muster_device_canonical (const char *text);
 /* The CPU of the same task: "/job:ps/task:0/device:CPU:0"; for "": "/device:CPU:0". */
 char *muster_device_cpu (const char *text);
 
+/* The same device of any task: "/device:CPU:0" for "/job:ps/task:0/cpu:0"; "" for "/job:ps". */
+char *muster_device_of_any_task (const char *text);
+
 /* The device's task: "ps:1" for "/job:ps/replica:0/task:1/device:CPU:0", "ps" for "/job:ps"; NULL
  * if the name has none. */
 char *muster_device_task (const char *text);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "master/remote/remote_master.h"
+#include "master/remote/remote_master_private.h"
 #include "master/remote/target.h"
 #include "tensorflow/find.h"
 #include "tensorflow/runtime.h"
@@ -49,6 +50,7 @@ make_master (const char *path, const char *const *directories, GError **error)
   g_autoptr (MusterMaster) remote = muster_remote_master_new (target, error);
   if (remote == NULL)
     return NULL;
+  muster_remote_master_set_one_task (MUSTER_REMOTE_MASTER (remote));
   MusterTensorflowMaster *self = g_object_new (MUSTER_TYPE_TENSORFLOW_MASTER, NULL);
   self->target = path != NULL ? g_strconcat (SCHEME ":", path, NULL) : g_strdup (SCHEME);
   self->runtime = g_steal_pointer (&runtime);

@@ -3,6 +3,7 @@
 
 #include "base/protowire.h"
 #include "base/require.h"
+#include "graph/graph_devices.h"
 #include "graph/graph_nodes.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_master_private.h"
@@ -22,6 +23,7 @@ struct _MusterRemoteMaster {
   char *target;               /* (owned) "grpc://HOST:PORT", "unix:/PATH" */
   MusterRpcClient *client;    /* (owned) */
   MusterHeartbeat *heartbeat; /* (owned) */
+  GBytes *placing;            /* (owned) (nullable) the ConfigProto of sessions that have none */
 
   gint knows_no_graphs; /* atomic: the master doesn't have CreateKnown, or can't be asked */
   GMutex lock;
@@ -113,6 +115,23 @@ muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterHeartbeatPa
 {
   muster_heartbeat_unref (self->heartbeat);
   self->heartbeat = muster_heartbeat_new (self->client, pace);
+}
+
+void
+muster_remote_master_set_one_task (MusterRemoteMaster *self)
+{
+  static const guint8 soft_placement[] = {7 << 3, 1}; /* allow_soft_placement: true */
+  self->placing = g_bytes_new_static (soft_placement, sizeof soft_placement);
+}
+
+MusterGraph *
+muster_remote_master_place (MusterRemoteMaster *self, MusterGraph *graph, GBytes **config,
+                            GError **error)
+{
+  if (self->placing == NULL || *config != NULL)
+    return muster_graph_ref (graph);
+  *config = self->placing;
+  return muster_graph_of_any_task (graph, error);
 }
 
 static void
@@ -226,9 +245,16 @@ remote_create_session (MusterMaster *master, MusterGraph *graph, GBytes *config,
   if (session != NULL || failure != NULL)
     return session;
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
-  put_graph (&request, graph);
+  g_autoptr (MusterGraph) placed =
+      muster_remote_master_place (creation.master, graph, &config, error);
+  if (placed == NULL)
+    return NULL;
+  put_graph (&request, placed);
   put_field (&request, 2, config);
-  return call_create (&creation, MUSTER_MASTER_METHOD ("CreateSession"), &request, error);
+  session = call_create (&creation, MUSTER_MASTER_METHOD ("CreateSession"), &request, error);
+  if (session != NULL && placed != graph)
+    muster_remote_session_set_one_task (MUSTER_REMOTE_SESSION (session));
+  return session;
 }
 
 static void
@@ -353,6 +379,7 @@ muster_remote_master_finalize (GObject *object)
   g_clear_pointer (&self->heartbeat, muster_heartbeat_unref);
   g_clear_pointer (&self->client, muster_rpc_client_unref);
   g_clear_pointer (&self->named, muster_graph_unref);
+  g_clear_pointer (&self->placing, g_bytes_unref);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (muster_remote_master_parent_class)->finalize (object);
 }

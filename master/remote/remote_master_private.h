@@ -15,6 +15,16 @@ G_BEGIN_DECLS
 #define MUSTER_SESSION_LEASE_HEADER  "muster-lease"
 #define MUSTER_SESSION_LEASE_SECONDS "60"
 
+/* The master is a single task on this machine. Its sessions that are created without a ConfigProto,
+ * which only muster's own programs do, run any graph: nodes for a task of another cluster are
+ * placed on this one. */
+void muster_remote_master_set_one_task (MusterRemoteMaster *self);
+
+/* The graph that such a session is created with, (transfer full), and *config, the master's; of
+ * another one, or with a config (nullable), both are what is given. NULL for a malformed graph. */
+MusterGraph *muster_remote_master_place (MusterRemoteMaster *self, MusterGraph *graph,
+                                         GBytes **config, GError **error);
+
 /* The connection of its sessions; borrowed. */
 MusterRpcClient *muster_remote_master_client (MusterRemoteMaster *self);
 

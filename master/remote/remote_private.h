@@ -26,6 +26,9 @@ MusterSession *muster_remote_session_new (MusterRpcClient *client, MusterHeartbe
                                           const char *handle, gint64 graph_version,
                                           MusterGraph *graph);
 
+/* Extensions are placed as the session's graph was: muster_remote_master_set_one_task (). */
+void muster_remote_session_set_one_task (MusterRemoteSession *self);
+
 /* For tests; before the first session. */
 void muster_remote_master_set_pace (MusterRemoteMaster *self, const MusterHeartbeatPace *pace);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 #include "base/protowire.h"
+#include "graph/graph_devices.h"
 #include "graph/run_options.h"
 #include "master/remote/remote_call_private.h"
 #include "master/remote/remote_master_private.h"
@@ -20,6 +21,7 @@ struct _MusterRemoteSession {
   MusterRpcClient *client;    /* (owned) */
   MusterHeartbeat *heartbeat; /* (owned) */
   gint is_closed;             /* atomic */
+  gboolean has_one_task;      /* nodes of its graphs are for any task */
 
   GMutex extending;     /* one extension at a time: each needs the version from the previous one */
   gint64 graph_version; /* guarded by extending */
@@ -41,6 +43,12 @@ muster_remote_session_new (MusterRpcClient *client, MusterHeartbeat *heartbeat, 
   muster_session_set_identity (MUSTER_SESSION (self), handle, graph);
   muster_heartbeat_add_session (heartbeat, self, handle);
   return MUSTER_SESSION (self);
+}
+
+void
+muster_remote_session_set_one_task (MusterRemoteSession *self)
+{
+  self->has_one_task = TRUE;
 }
 
 static char *
@@ -238,7 +246,11 @@ remote_extend (MusterSession *session, MusterGraph *graph, gint64 deadline_us,
 {
   MusterRemoteSession *self = MUSTER_REMOTE_SESSION (session);
   g_autoptr (GMutexLocker) extending = g_mutex_locker_new (&self->extending);
-  GBytes *bytes = muster_graph_bytes (graph);
+  g_autoptr (MusterGraph) placed =
+      self->has_one_task ? muster_graph_of_any_task (graph, error) : muster_graph_ref (graph);
+  if (placed == NULL)
+    return FALSE;
+  GBytes *bytes = muster_graph_bytes (placed);
   g_auto (MusterRope) request = MUSTER_ROPE_INIT;
   GByteArray *tail = muster_rope_tail (&request);
   muster_proto_put_string (tail, 1, handle_of (self));

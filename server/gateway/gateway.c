@@ -144,32 +144,55 @@ forward_creation (Creation *creation, MusterRpcCall *call, MusterRpcMessage *mes
   muster_rpc_call_proxy (call, client, message, &options, on_created, creation);
 }
 
+/* The CreateSession for the master. */
+static MusterRpcMessage *
+message_with (GBytes *graph, GBytes *config)
+{
+  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
+  muster_proto_put_head (muster_rope_tail (&rope), CREATE_SESSION_GRAPH, g_bytes_get_size (graph));
+  muster_rope_append (&rope, graph);
+  if (config != NULL) {
+    muster_proto_put_head (muster_rope_tail (&rope), CREATE_SESSION_CONFIG,
+                           g_bytes_get_size (config));
+    muster_rope_append (&rope, config);
+  }
+  return muster_rpc_message_new (&rope);
+}
+
+/* Takes creation, which has begun. request (nullable) is passed on as it is if the master takes
+ * what it has: config (nullable), and the graph. */
+static void
+place_creation (Creation *creation, MusterRpcCall *call, GBytes *request, GBytes *config)
+{
+  g_autoptr (Creation) self = creation;
+  g_autoptr (GError) error = NULL;
+  GBytes *wanted = config;
+  g_autoptr (MusterGraph) placed = muster_remote_master_place (MUSTER_REMOTE_MASTER (self->remote),
+                                                               self->graph, &wanted, &error);
+  if (placed == NULL) {
+    muster_rpc_call_finish (call, error);
+    return;
+  }
+  MusterRpcMessage *message = request != NULL && wanted == config
+                                  ? message_of (request)
+                                  : message_with (muster_graph_bytes (placed), wanted);
+  forward_creation (g_steal_pointer (&self), call, message);
+}
+
 static void
 create_session (MusterRpcCall *call, GBytes *request, gpointer data)
 {
   MusterServer *server = data;
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) graph = muster_server_nested_graph (request, CREATE_SESSION_GRAPH, &error);
+  g_autoptr (GBytes) config = NULL;
   g_autoptr (Creation) creation = g_new0 (Creation, 1);
   creation->gateway = server->gateway;
-  if (begin_creation (creation, call, graph, request, &error))
-    forward_creation (g_steal_pointer (&creation), call, message_of (request));
+  if (begin_creation (creation, call, graph, request, &error) &&
+      muster_server_nested_message (request, CREATE_SESSION_CONFIG, &config, &error))
+    place_creation (g_steal_pointer (&creation), call, request, config);
   else
     muster_rpc_call_finish (call, error);
-}
-
-/* The CreateSession for a master to which the graph is new, or which can't be asked. */
-static MusterRpcMessage *
-message_with (GBytes *graph, const ProtobufCBinaryData *config)
-{
-  g_auto (MusterRope) rope = MUSTER_ROPE_INIT;
-  muster_proto_put_head (muster_rope_tail (&rope), CREATE_SESSION_GRAPH, g_bytes_get_size (graph));
-  muster_rope_append (&rope, graph);
-  if (config->len > 0) {
-    muster_proto_put_head (muster_rope_tail (&rope), CREATE_SESSION_CONFIG, config->len);
-    g_byte_array_append (muster_rope_tail (&rope), config->data, (guint)config->len);
-  }
-  return muster_rpc_message_new (&rope);
 }
 
 static void
@@ -183,10 +206,12 @@ create_known (MusterRpcCall *call, GBytes *request, gpointer data)
   if (read == NULL)
     return;
   g_autoptr (GBytes) graph = muster_server_find_graph (server, read, &error);
+  g_autoptr (GBytes) config =
+      read->config.len > 0 ? g_bytes_new (read->config.data, read->config.len) : NULL;
   g_autoptr (Creation) creation = g_new0 (Creation, 1);
   creation->gateway = server->gateway;
   if (begin_creation (creation, call, graph, request, &error))
-    forward_creation (g_steal_pointer (&creation), call, message_with (graph, &read->config));
+    place_creation (g_steal_pointer (&creation), call, NULL, config);
   else
     muster_rpc_call_finish (call, error);
 }

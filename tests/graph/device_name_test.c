@@ -36,25 +36,27 @@ MUSTER_TEST (DeviceName, is_refused_where_tensorflow_refuses_it)
 MUSTER_TEST (DeviceName, is_printed_as_tensorflow_compares_it)
 {
   const struct {
-    const char *text, *canonical, *cpu, *task;
+    const char *text, *canonical, *cpu, *task, *of_any;
   } cases[] = {
-      {"", "", "/device:CPU:0", NULL},
-      {"/", "", "/device:CPU:0", NULL},
-      {"/job:ps", "/job:ps", "/job:ps/device:CPU:0", "ps"},
-      {"/job:ps/task:1", "/job:ps/task:1", "/job:ps/task:1/device:CPU:0", "ps:1"},
-      {"/job:ps/task:0/cpu:0", "/job:ps/task:0/device:CPU:0", "/job:ps/task:0/device:CPU:0",
-       "ps:0"},
+      {"", "", "/device:CPU:0", NULL, ""},
+      {"/", "", "/device:CPU:0", NULL, ""},
+      {"/job:ps", "/job:ps", "/job:ps/device:CPU:0", "ps", ""},
+      {"/job:ps/task:1", "/job:ps/task:1", "/job:ps/task:1/device:CPU:0", "ps:1", ""},
+      {"/job:ps/task:0/cpu:0", "/job:ps/task:0/device:CPU:0", "/job:ps/task:0/device:CPU:0", "ps:0",
+       "/device:CPU:0"},
       {"/task:3/job:w/replica:0/gpu:1", "/job:w/replica:0/task:3/device:GPU:1",
-       "/job:w/replica:0/task:3/device:CPU:0", "w:3"},
-      {"/device:gpu:*", "/device:GPU:*", "/device:CPU:0", NULL},
-      {"no device", "no device", "no device", NULL},
+       "/job:w/replica:0/task:3/device:CPU:0", "w:3", "/device:GPU:1"},
+      {"/device:gpu:*", "/device:GPU:*", "/device:CPU:0", NULL, "/device:GPU:*"},
+      {"no device", "no device", "no device", NULL, "no device"},
   };
   for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *canonical = muster_device_canonical (cases[i].text);
     g_autofree char *cpu = muster_device_cpu (cases[i].text);
     g_autofree char *task = muster_device_task (cases[i].text);
+    g_autofree char *of_any = muster_device_of_any_task (cases[i].text);
     MUSTER_EXPECT_STREQ (canonical, cases[i].canonical);
     MUSTER_EXPECT_STREQ (cpu, cases[i].cpu);
     MUSTER_EXPECT_STREQ (task, cases[i].task);
+    MUSTER_EXPECT_STREQ (of_any, cases[i].of_any);
   }
 }

@@ -415,6 +415,29 @@ def old_producer():
 
 
 @kind
+def float_step():
+    """The default type of get_variable (): CIFAR-10's example for several GPUs has it."""
+    x, y, feeds = inputs()
+    loss, _, _ = linear(x, y)
+    step = tf.get_variable("global_step", [], initializer=tf.zeros_initializer(), trainable=False)
+    return Kind(descend(loss, step, tf.train.exponential_decay(0.1, step, 10, 0.5)), loss, feeds)
+
+
+@kind
+def devices_of_a_cluster():
+    """Variables of a parameter server, and two GPUs that compute."""
+    def edit(meta_graph):
+        for i, node in enumerate(meta_graph.graph_def.node):
+            is_state = node.op.startswith("Variable") or "global_step" in node.name
+            node.device = "/job:ps/task:0/cpu:0" if is_state else "/job:worker/replica:0/task:1/device:GPU:%d" % (i % 2)
+
+    x, y, feeds = inputs()
+    loss, _, _ = linear(x, y)
+    train = tf.train.AdamOptimizer(0.01).minimize(loss, tf.train.create_global_step())
+    return Kind(train, loss, feeds, edit=edit)
+
+
+@kind
 def convolution():
     x = tf.placeholder(tf.float32, [None, 4, 4, 1], name="x")
     found = tf.nn.conv2d(x, variable("kernel", [2, 2, 1, 2]), [1, 1, 1, 1], "SAME")

@@ -102,7 +102,7 @@ def read(prefix, kind):
 def import_and_restore(prefix):
     """TensorFlow imports the .meta file beside a checkpoint, and restores by its saver."""
     with tf.Graph().as_default(), tf.Session() as session:
-        tf.train.import_meta_graph(prefix + ".meta").restore(session, prefix)
+        tf.train.import_meta_graph(prefix + ".meta", clear_devices=True).restore(session, prefix)
         return len(session.run(tf.report_uninitialized_variables(tf.global_variables())))
 
 
