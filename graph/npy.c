@@ -5,6 +5,7 @@
 #include "base/files/read_file.h"
 #include "base/require.h"
 #include "base/safe_text.h"
+#include "graph/npy_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,12 +50,29 @@ value_of (const char *header, const char *key)
   return at + strspn (at, " ");
 }
 
+/* "|S5'", "<U5'" */
 static gboolean
-read_dtype (const char *header, MusterDType *dtype, GError **error)
+read_string_type (const char *descr, MusterNpyStrings *strings)
+{
+  char *end;
+  strings->is_text = g_str_has_prefix (descr, "<U");
+  if ((!strings->is_text && !g_str_has_prefix (descr, "|S")) || !g_ascii_isdigit (descr[2]))
+    return FALSE;
+  const guint64 n = g_ascii_strtoull (descr + 2, &end, 10);
+  strings->width = strings->is_text ? 4 * (gsize)n : (gsize)n;
+  return n > 0 && n <= G_MAXINT32 && *end == '\'';
+}
+
+static gboolean
+read_dtype (const char *header, MusterDType *dtype, MusterNpyStrings *strings, GError **error)
 {
   const char *descr = value_of (header, "descr");
   if (descr == NULL || *descr != '\'')
     return malformed (error, "its header has no simple 'descr'");
+  if (read_string_type (descr + 1, strings)) {
+    *dtype = MUSTER_STRING;
+    return TRUE;
+  }
   for (gsize i = 0; i < G_N_ELEMENTS (descrs); i++) {
     gsize n = strlen (descrs[i].descr);
     if (strncmp (descr + 1, descrs[i].descr, n) == 0 && descr[1 + n] == '\'') {
@@ -65,7 +83,7 @@ read_dtype (const char *header, MusterDType *dtype, GError **error)
   g_autofree char *found = muster_safe_text (descr, (gssize)strcspn (descr, ","), MAX_SHOWN);
   return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                       "unsupported element type %s; save the array as little-endian numbers, such "
-                      "as float32 or int64",
+                      "as float32 or int64, or as strings ('S' or 'U')",
                       found);
 }
 
@@ -126,11 +144,15 @@ muster_npy_read (GBytes *bytes, GError **error)
   MusterDType dtype = MUSTER_INVALID;
   gint64 dims[MUSTER_MAX_DIMS];
   int n_dims = 0;
-  if (!read_dtype (header, &dtype, error) || (n_dims = read_shape (header, dims, error)) < 0)
+  MusterNpyStrings strings;
+  if (!read_dtype (header, &dtype, &strings, error) ||
+      (n_dims = read_shape (header, dims, error)) < 0)
     return NULL;
   g_autoptr (GBytes) elements =
       g_bytes_new_from_bytes (bytes, start + length, size - start - length);
-  return muster_tensor_new_from_bytes (dtype, n_dims, dims, elements, error);
+  return dtype == MUSTER_STRING
+             ? muster_npy_read_strings (&strings, n_dims, dims, elements, error)
+             : muster_tensor_new_from_bytes (dtype, n_dims, dims, elements, error);
 }
 
 /* A file is mapped, since the array may be larger than memory; a pipe is read. */

@@ -9,10 +9,10 @@ G_BEGIN_DECLS
  * muster_npy_load:
  * @path: a file
  *
- * Reads a NumPy array file (.npy, format versions 1 to 3): bool, integers, half, float, double and
- * complex, in C order and little-endian. Other files are INVALID_ARGUMENT, which names what was
- * found; a file that can't be read is `G_FILE_ERROR`. The elements are a view of the mapped file if
- * they are aligned.
+ * Reads a NumPy array file (.npy, format versions 1 to 3): bool, integers, half, float, double,
+ * complex and strings ('S', and 'U', which becomes UTF-8), in C order and little-endian. Other
+ * files are INVALID_ARGUMENT, which names what was found; a file that can't be read is
+ * `G_FILE_ERROR`. The elements are a view of the mapped file if they are aligned.
  *
  * Returns: (transfer full): the array
  */

@@ -203,14 +203,28 @@ read_bound (const char *text, gint64 fallback, gint64 *bound)
   return *text == '\0' || g_ascii_string_to_signed (text, 10, 0, G_MAXINT64, bound, NULL);
 }
 
-/* The rows FIRST:END, as a view. */
+static MusterTensor *
+rows_of_strings (MusterTensor *array, gint64 first, gint64 end)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  const int n_dims = muster_tensor_n_dims (array);
+  const gint64 n = muster_tensor_n_elements (array) / muster_tensor_dims (array)[0];
+  g_autofree MusterString *strings = g_new0 (MusterString, (gsize)(n * (end - first)) + 1);
+  memcpy (dims, muster_tensor_dims (array), (gsize)n_dims * sizeof *dims);
+  dims[0] = end - first;
+  for (gint64 i = 0; i < n * dims[0]; i++)
+    strings[i] = muster_tensor_string (array, n * first + i);
+  return muster_tensor_new_strings (n_dims, dims, strings);
+}
+
+/* The rows FIRST:END; a view of numbers. */
 static MusterTensor *
 rows_of (MusterTensor *array, const char *rows, GError **error)
 {
   const int n_dims = muster_tensor_n_dims (array);
   gint64 dims[MUSTER_MAX_DIMS], first, end;
   g_auto (GStrv) bounds = g_strsplit (rows, ":", 3);
-  if (n_dims == 0 || muster_tensor_dtype (array) == MUSTER_STRING) {
+  if (n_dims == 0) {
     muster_cli_usage_error (error, "the array has no rows");
     return NULL;
   }
@@ -227,6 +241,8 @@ rows_of (MusterTensor *array, const char *rows, GError **error)
         dims[0]);
     return NULL;
   }
+  if (muster_tensor_dtype (array) == MUSTER_STRING)
+    return rows_of_strings (array, first, end);
   const gsize size = muster_tensor_n_bytes (array) / (gsize)dims[0];
   g_autoptr (GBytes) all = muster_tensor_to_bytes (array);
   g_autoptr (GBytes) some =

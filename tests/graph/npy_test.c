@@ -55,6 +55,31 @@ MUSTER_TEST (npy, reads_a_scalar_and_a_vector)
   MUSTER_EXPECT_EQ (*(const gint64 *)muster_tensor_data (b), 7);
 }
 
+MUSTER_TEST (npy, reads_strings_without_what_fills_them_up)
+{
+  static const guint32 text[] = {0xe9, 0x1f600, 'a', 0}; /* two of two characters */
+  g_autoptr (GBytes) bytes = npy ("{'descr': '|S3', 'fortran_order': False, 'shape': (2, 2), }\n",
+                                  "ab\0abc\0\0\0a\0b", 12);
+  g_autoptr (GBytes) unicode =
+      npy ("{'descr': '<U2', 'fortran_order': False, 'shape': (2,), }\n", text, sizeof text);
+  g_autoptr (GError) error = NULL;
+
+  g_autoptr (MusterTensor) a = muster_npy_read (bytes, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+  g_autoptr (MusterTensor) b = muster_npy_read (unicode, &error);
+  MUSTER_ASSERT_NO_ERROR (error);
+
+  MUSTER_EXPECT_EQ (muster_tensor_dims (a)[1], 2);
+  static const MusterString wanted[] = {{"ab", 2}, {"abc", 3}, {"", 0}, {"a\0b", 3}};
+  for (gint64 i = 0; i < 4; i++) {
+    const MusterString found = muster_tensor_string (a, i);
+    MUSTER_EXPECT_MEMEQ (found.data, found.size, wanted[i].data, wanted[i].size);
+  }
+  const MusterString first = muster_tensor_string (b, 0), second = muster_tensor_string (b, 1);
+  MUSTER_EXPECT_MEMEQ (first.data, first.size, "\xc3\xa9\xf0\x9f\x98\x80", 6);
+  MUSTER_EXPECT_MEMEQ (second.data, second.size, "a", 1);
+}
+
 static void
 expect_refused (GBytes *bytes, const char *word)
 {
@@ -91,6 +116,27 @@ MUSTER_TEST (npy, refuses_what_it_cannot_hold_and_says_what_that_is)
   expect_refused (large, "");
   expect_refused (negative, "shape");
   expect_refused (huge, "");
+}
+
+MUSTER_TEST (npy, refuses_strings_that_do_not_fit_their_shape)
+{
+  static const struct {
+    const char *descr, *shape, *word;
+  } cases[] = {
+      {"|S0", "(4611686018427387904,)", "element type"},
+      {"|S", "(3,)", "element type"},
+      {">U1", "(3,)", "element type"},
+      {"|S99999999999999999999", "(1,)", "element type"},
+      {"|S4", "(4,)", "its shape"},
+      {"|S2", "(4611686018427387904, 4)", "its shape"},
+      {"<U1", "(3,)", "Unicode"},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *header = g_strdup_printf (
+        "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", cases[i].descr, cases[i].shape);
+    g_autoptr (GBytes) bytes = npy (header, "\0\xd8\0\0abcdefgh", 12);
+    expect_refused (bytes, cases[i].word);
+  }
 }
 
 MUSTER_TEST (npy, a_file_truncated_anywhere_is_refused)

@@ -353,6 +353,16 @@ def text():
 
 
 @kind
+def words():
+    """Strings are fed; NumPy writes them as text of one width."""
+    x = tf.placeholder(tf.string, [None], name="x")
+    found = tf.nn.embedding_lookup(variable("emb", [7, 2]), tf.string_to_hash_bucket_fast(x, 7))
+    loss = tf.reduce_mean(tf.square(found - 1.0), name="loss")
+    return Kind(descend(loss, tf.train.create_global_step(), 0.1), loss,
+                {x.name: np.array(["a", "session", "of", "many", "steps", "", "größe", "a"])})
+
+
+@kind
 def batch_norm():
     x, y, feeds = inputs()
     mean = variable("moving_mean", [2], 0, trainable=False)
