@@ -22,7 +22,9 @@ What a reader doesn't need stands before a block in an HTML comment:
     <!-- around: PROGRAM -->     what the block is a part of; "..." is its place
     <!-- file: NAME -->          what the block is saved as, instead of job.c or job.py
     <!-- first: NAME -->         the nearest block before that is saved as NAME runs first, in the same folder
+                                 and, where several are, those that name it run after each of them
     <!-- follows: WHY -->        the block before this one runs first, in the same folder
+    <!-- with: OLD=NEW … -->     the programs above run after it, too, with these names changed
     <!-- not run: REASON -->
 
 A comment without a colon marks a place, for other programs.
@@ -31,6 +33,7 @@ Each block has a folder of its own with digits.meta, images.npy and labels.npy, 
 $PREFIX is where muster is installed: from the build, or where --installed says that it is already.
 """
 import configparser
+import copy
 import json
 import os
 import re
@@ -63,7 +66,7 @@ class Block:
     def __init__(self, language, line):
         self.language, self.line = language, line
         self.text = ""
-        self.before = self.after = self.around = self.file = self.reason = self.follows = None
+        self.before = self.after = self.around = self.file = self.reason = self.renames = self.first = self.follows = None
 
 
 def read_blocks(source):
@@ -87,13 +90,12 @@ def read_blocks(source):
             block = Block(line[3:].strip(), number)
             if block.language not in LANGUAGES:
                 raise ValueError("line %d: a block without a language of %s" % (number, ", ".join(LANGUAGES)))
-            block.before, block.after, block.around, block.file, block.reason = (
-                notes.pop(kind, None) for kind in ("before", "after", "around", "file", "not run"))
-            first = notes.pop("first", None)
-            if first is not None:
-                named = [each for each in blocks if each.file == first.strip()]
+            block.before, block.after, block.around, block.file, block.reason, block.renames, block.first = (
+                notes.pop(kind, None) for kind in ("before", "after", "around", "file", "not run", "with", "first"))
+            if block.first is not None:
+                named = [each for each in blocks if each.file == block.first]
                 if not named:
-                    raise ValueError("line %d: no block before is saved as %s" % (number, first.strip()))
+                    raise ValueError("line %d: no block before is saved as %s" % (number, block.first))
                 block.follows = named[-1]
             if notes.pop("follows", None) is not None:
                 block.follows = blocks[-1]
@@ -237,8 +239,37 @@ def chain_of(block):
     return (chain_of(block.follows) if block.follows is not None else []) + [block]
 
 
-def needs_tensorflow(block):
-    everything = "\n".join(filter(None, (part for each in chain_of(block) for part in (each.before, each.around, each.text))))
+def followed_by(blocks):
+    """The first, and what follows it at once."""
+    n = 1
+    while n < len(blocks) and blocks[n].follows is not None and blocks[n].follows is blocks[n - 1]:
+        n += 1
+    return blocks[:n]
+
+
+def after_another(blocks, block):
+    """The blocks that name this block's file, and those that follow them, where a later block has the same name."""
+    if block.file is None or all(each.file != block.file for each in blocks[blocks.index(block) + 1:]):
+        return []
+    after = []
+    for each in blocks:
+        if each.first == block.file or each.follows in after:
+            after.append(each)
+    return after
+
+
+def renamed(blocks, block):
+    """The programs above a block, with the names that it gives."""
+    programs = [copy.copy(each) for each in blocks[:blocks.index(block)] if each.language in PROGRAMS and each.around is None]
+    for each in programs:
+        for name in block.renames.split():
+            each.text = each.text.replace(*name.split("="))
+        each.follows = each.before = each.after = None
+    return programs
+
+
+def needs_tensorflow(blocks):
+    everything = "\n".join(filter(None, (part for each in blocks for part in (each.before, each.around, each.text))))
     return re.search(r"import tensorflow|^tensorboard |\$TENSORFLOW|--master=tensorflow", everything, re.M) is not None
 
 
@@ -267,20 +298,23 @@ class Runner:
             self.environment.update(TENSORFLOW=TENSORFLOW, VIRTUAL_ENV=TENSORFLOW.removesuffix("/bin/python"))
             self.environment["PATH"] += ":" + os.path.dirname(TENSORFLOW)
 
-    def run(self, block):
-        if not os.path.exists(TENSORFLOW) and needs_tensorflow(block):
+    def run(self, blocks):
+        if not os.path.exists(TENSORFLOW) and needs_tensorflow(blocks):
             print("skipped: needs TensorFlow, which `bazel/setup --tests` installs")
             return
         ports = Ports()
         with tempfile.TemporaryDirectory() as folder:
             for name, to in FILES.items():
                 shutil.copy(peer.fixture(name), os.path.join(folder, to))
-            shell = Shell(folder, self.environment)
-            try:
-                for each in chain_of(block):
-                    self.run_one(each, ports, shell, folder)
-            finally:
-                shell.end()
+            for i in range(len(blocks)):
+                if blocks[i].follows is not None and blocks[i].follows is blocks[i - 1]:
+                    continue
+                shell = Shell(folder, self.environment)  # what the blocks before have left running has ended
+                try:
+                    for each in followed_by(blocks[i:]):
+                        self.run_one(each, ports, shell, folder)
+                finally:
+                    shell.end()
 
     def run_one(self, block, ports, shell, folder):
         text = ports.replace(block.text)
@@ -401,6 +435,18 @@ class Reading(unittest.TestCase):
             self.assertNotEqual(shape(a), shape(b))
 
 
+    def test_programs_run_after_each_block_of_a_name_that_they_need(self):
+        source = "<!-- file: a -->\n```c\nx\n```\n\n<!-- file: a -->\n```c\ny\n```\n\n<!-- first: a -->\n```sh\n./a\n```\n\n" \
+            "<!-- follows: it -->\n```sh\n./b\n```\n"
+        blocks = read_blocks(source)
+        self.assertEqual(after_another(blocks, blocks[0]), blocks[2:])
+        self.assertEqual(after_another(blocks, blocks[1]), [])
+
+    def test_programs_run_with_other_names(self):
+        blocks = read_blocks("```c\nload (1, 2)\n```\n\n```sh\nls\n```\n\n<!-- with: 1=x 2=y -->\n```python\nz\n```\n")
+        self.assertEqual([each.text for each in renamed(blocks, blocks[2])], ["load (x, y)\n"])
+
+
 class Document(unittest.TestCase):
     def test_few_blocks_are_not_run_and_each_says_why(self):
         unrun = [block for block in BLOCKS if block.reason is not None]
@@ -414,9 +460,9 @@ class Document(unittest.TestCase):
                 self.assertNotRegex(block.text, r"(?m)^(\$ |muster |bazel |#include|import )", "line %d" % block.line)
 
 
-def test_of(block):
+def test_of(block, blocks):
     def test(self):
-        RUNNER.run(block)
+        RUNNER.run(blocks)
 
     test.__doc__ = "line %d: %s" % (block.line, block.language)
     return test
@@ -427,8 +473,13 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         BLOCKS = read_blocks(file.read())
     for block in BLOCKS:
-        if block.language not in DRAWINGS and block.reason is None:
-            setattr(Document, "test_line_%03d_%s" % (block.line, block.language), test_of(block))
+        if block.language in DRAWINGS or block.reason is not None:
+            continue
+        name = "test_line_%03d_%s" % (block.line, block.language)
+        setattr(Document, name, test_of(block, chain_of(block)))
+        more = after_another(BLOCKS, block) + (renamed(BLOCKS, block) if block.renames is not None else [])
+        if more:
+            setattr(Document, name + "_and_more", test_of(block, chain_of(block) + more))
     installed = [word.partition("=")[2] for word in sys.argv[2:] if word.startswith("--installed=")]
     words = sys.argv[:1] + [word for word in sys.argv[2:] if not word.startswith("--installed=")]
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
