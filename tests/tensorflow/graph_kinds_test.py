@@ -176,6 +176,8 @@ class Kinds(peer.TestCase):
                 job = Job(kind, server.target, self.folder())
                 self.live_and_die(job, server, i % server_kills == 0)
                 self.hold_up(job)
+        server.kill()  # it has the models of the jobs
+        server.start()
         for kind in kinds:
             if not kind.on_engine:
                 with self.subTest(kind=kind.name):
