@@ -181,6 +181,8 @@ class Sessions(case.TestCase):
 
         session = Here()
         session.set_identity("h", case.linreg().graph())
+        session.set_lacks(["NoSuchOp"])
+        self.assertEqual(["NoSuchOp"], session.lacks())
         self.assertEqual(session.handle(), "h")
 
 

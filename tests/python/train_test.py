@@ -139,7 +139,9 @@ class Train(case.TestCase):
             options.set_will_run(names, feeds)
             manager = Muster.SessionManager.new(scaffold.graph(), options)
             if fits:
-                self.assertIsNotNone(manager.wait_for_session(served, 0, None, None))
+                session = manager.wait_for_session(served, 0, None, None)
+                self.assertEqual(["NoSuchOp"], session.lacks())
+                self.assertTrue(session.check_needs(scaffold.graph(), names, feeds))
             else:
                 self.assertFails(Muster.Error.UNIMPLEMENTED, "NoSuchOp", manager.wait_for_session, served, 0, None, None)
         options = Muster.MonitoredTrainingOptions.new(scaffold, served)
