@@ -41,26 +41,59 @@ muster_error_from_wire (int code)
   return MUSTER_ERROR_UNKNOWN;
 }
 
+typedef struct {
+  int from;
+  MusterError to;
+} Code;
+
+/* As TensorFlow's file systems map errno. A missing device isn't NOT_FOUND, which callers take for
+ * a file that isn't there. */
+static const Code of_file[] = {
+    {G_FILE_ERROR_NOENT, MUSTER_ERROR_NOT_FOUND},
+    {G_FILE_ERROR_ACCES, MUSTER_ERROR_PERMISSION_DENIED},
+    {G_FILE_ERROR_PERM, MUSTER_ERROR_PERMISSION_DENIED},
+    {G_FILE_ERROR_ROFS, MUSTER_ERROR_PERMISSION_DENIED},
+    {G_FILE_ERROR_NOSPC, MUSTER_ERROR_RESOURCE_EXHAUSTED},
+    {G_FILE_ERROR_NOMEM, MUSTER_ERROR_RESOURCE_EXHAUSTED},
+    {G_FILE_ERROR_MFILE, MUSTER_ERROR_RESOURCE_EXHAUSTED},
+    {G_FILE_ERROR_NFILE, MUSTER_ERROR_RESOURCE_EXHAUSTED},
+    {G_FILE_ERROR_ISDIR, MUSTER_ERROR_FAILED_PRECONDITION},
+    {G_FILE_ERROR_NOTDIR, MUSTER_ERROR_FAILED_PRECONDITION},
+    {G_FILE_ERROR_INVAL, MUSTER_ERROR_INVALID_ARGUMENT},
+    {G_FILE_ERROR_NAMETOOLONG, MUSTER_ERROR_INVALID_ARGUMENT},
+};
+static const Code of_io[] = {
+    {G_IO_ERROR_CANCELLED, MUSTER_ERROR_CANCELLED},
+    {G_IO_ERROR_NOT_FOUND, MUSTER_ERROR_NOT_FOUND},
+    {G_IO_ERROR_PERMISSION_DENIED, MUSTER_ERROR_PERMISSION_DENIED},
+    {G_IO_ERROR_READ_ONLY, MUSTER_ERROR_PERMISSION_DENIED},
+    {G_IO_ERROR_NO_SPACE, MUSTER_ERROR_RESOURCE_EXHAUSTED},
+    {G_IO_ERROR_TOO_MANY_OPEN_FILES, MUSTER_ERROR_RESOURCE_EXHAUSTED},
+    {G_IO_ERROR_IS_DIRECTORY, MUSTER_ERROR_FAILED_PRECONDITION},
+    {G_IO_ERROR_NOT_DIRECTORY, MUSTER_ERROR_FAILED_PRECONDITION},
+    {G_IO_ERROR_FILENAME_TOO_LONG, MUSTER_ERROR_INVALID_ARGUMENT},
+    {G_IO_ERROR_HOST_UNREACHABLE, MUSTER_ERROR_DEADLINE_EXCEEDED},
+};
+
+static int
+find_code (const Code *codes, gsize n, int from)
+{
+  for (gsize i = 0; i < n; i++)
+    if (codes[i].from == from)
+      return codes[i].to;
+  return MUSTER_ERROR_UNKNOWN;
+}
+
 int
 muster_error_to_wire (const GError *error)
 {
   g_return_val_if_fail (error != NULL, MUSTER_ERROR_UNKNOWN);
   if (error->domain == MUSTER_ERROR)
     return muster_error_from_wire (error->code);
-  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-    return MUSTER_ERROR_CANCELLED;
-  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND) ||
-      g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-    return MUSTER_ERROR_NOT_FOUND;
-  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED) ||
-      g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_ACCES) ||
-      g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_PERM))
-    return MUSTER_ERROR_PERMISSION_DENIED;
-  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_NO_SPACE) ||
-      g_error_matches (error, G_FILE_ERROR, G_FILE_ERROR_NOSPC))
-    return MUSTER_ERROR_RESOURCE_EXHAUSTED;
-  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE))
-    return MUSTER_ERROR_DEADLINE_EXCEEDED;
+  if (error->domain == G_FILE_ERROR)
+    return find_code (of_file, G_N_ELEMENTS (of_file), error->code);
+  if (error->domain == G_IO_ERROR)
+    return find_code (of_io, G_N_ELEMENTS (of_io), error->code);
   return MUSTER_ERROR_UNKNOWN;
 }
 

@@ -2,6 +2,7 @@
 #include "checkpoint/store/storage.h"
 
 #include "base/error.h"
+#include "base/files/local_path.h"
 #include "base/require.h"
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
@@ -53,13 +54,14 @@ muster_storage_check_path (MusterStorage *self, const char *what, const char *pa
     return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
                         "invalid %s: none was given; use '.' for the working directory", what);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
-  return iface->takes == NULL || iface->takes (self, path) || refuse_path (what, path, error);
+  return iface->takes == NULL || iface->takes (self, muster_local_path (path)) ||
+         refuse_path (what, path, error);
 }
 
 gboolean
 muster_storage_is_file_path (const char *path)
 {
-  return scheme_length (path) == 0;
+  return scheme_length (muster_local_path (path)) == 0;
 }
 
 static gboolean
@@ -76,17 +78,19 @@ got (gpointer result, GError **error)
   return done (result != NULL, error) ? result : NULL;
 }
 
+/* Stores get local paths without their scheme. */
 static gboolean
-check (MusterStorage *self, const char *path, GError **error)
+check (MusterStorage *self, const char **path, GError **error)
 {
-  return muster_storage_check_path (self, "path", path, error);
+  *path = muster_local_path (*path);
+  return muster_storage_check_path (self, "path", *path, error);
 }
 
 MusterStorageFile *
 muster_storage_create (MusterStorage *self, const char *path, GError **error)
 {
   muster_require (error, NULL, self, path);
-  return check (self, path, error)
+  return check (self, &path, error)
              ? got (MUSTER_STORAGE_GET_IFACE (self)->create (self, path, error), error)
              : NULL;
 }
@@ -139,7 +143,7 @@ MusterStorageInput *
 muster_storage_open (MusterStorage *self, const char *path, guint64 *size, GError **error)
 {
   muster_require (error, NULL, self, path, size);
-  return check (self, path, error)
+  return check (self, &path, error)
              ? got (MUSTER_STORAGE_GET_IFACE (self)->open (self, path, size, error), error)
              : NULL;
 }
@@ -211,14 +215,14 @@ muster_storage_can_rename (MusterStorage *self, const char *path)
 {
   g_return_val_if_fail (MUSTER_IS_STORAGE (self) && path != NULL, FALSE);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
-  return iface->can_rename == NULL || iface->can_rename (self, path);
+  return iface->can_rename == NULL || iface->can_rename (self, muster_local_path (path));
 }
 
 gboolean
 muster_storage_rename (MusterStorage *self, const char *from, const char *to, GError **error)
 {
   muster_require (error, FALSE, self, from, to);
-  return check (self, from, error) && check (self, to, error) &&
+  return check (self, &from, error) && check (self, &to, error) &&
          done (MUSTER_STORAGE_GET_IFACE (self)->rename (self, from, to, error), error);
 }
 
@@ -226,7 +230,7 @@ gboolean
 muster_storage_remove (MusterStorage *self, const char *path, GError **error)
 {
   muster_require (error, FALSE, self, path);
-  return check (self, path, error) &&
+  return check (self, &path, error) &&
          done (MUSTER_STORAGE_GET_IFACE (self)->remove (self, path, error), error);
 }
 
@@ -234,7 +238,7 @@ char **
 muster_storage_list (MusterStorage *self, const char *directory, GError **error)
 {
   muster_require (error, NULL, self, directory);
-  return check (self, directory, error)
+  return check (self, &directory, error)
              ? got (MUSTER_STORAGE_GET_IFACE (self)->list (self, directory, error), error)
              : NULL;
 }
@@ -243,7 +247,7 @@ gboolean
 muster_storage_sync_directory (MusterStorage *self, const char *directory, GError **error)
 {
   muster_require (error, FALSE, self, directory);
-  return check (self, directory, error) &&
+  return check (self, &directory, error) &&
          done (MUSTER_STORAGE_GET_IFACE (self)->sync_directory (self, directory, error), error);
 }
 
@@ -251,7 +255,7 @@ gboolean
 muster_storage_stat (MusterStorage *self, const char *path, MusterStorageInfo *info, GError **error)
 {
   muster_require (error, FALSE, self, path, info);
-  return check (self, path, error) &&
+  return check (self, &path, error) &&
          done (MUSTER_STORAGE_GET_IFACE (self)->stat (self, path, info, error), error);
 }
 
@@ -260,7 +264,7 @@ muster_storage_make_directory (MusterStorage *self, const char *directory, GErro
 {
   muster_require (error, FALSE, self, directory);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
-  return check (self, directory, error) &&
+  return check (self, &directory, error) &&
          (iface->make_directory == NULL ||
           done (iface->make_directory (self, directory, error), error));
 }
@@ -272,7 +276,7 @@ muster_storage_free_space (MusterStorage *self, const char *directory, guint64 *
   muster_require (error, FALSE, self, directory, bytes);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
   *bytes = G_MAXUINT64;
-  return check (self, directory, error) &&
+  return check (self, &directory, error) &&
          (iface->free_space == NULL ||
           done (iface->free_space (self, directory, bytes, error), error));
 }
@@ -285,7 +289,7 @@ muster_storage_lock (MusterStorage *self, const char *path, MusterLockMode mode,
 {
   muster_require (error, NULL, self, path);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
-  if (!check (self, path, error))
+  if (!check (self, &path, error))
     return NULL;
   if (iface->lock != NULL)
     return got (iface->lock (self, path, mode, error), error);
@@ -309,7 +313,7 @@ muster_storage_publish (MusterStorage *self, const char *path, const void *data,
 {
   muster_require (error, FALSE, self, path);
   muster_require_array (error, FALSE, data, size);
-  if (!check (self, path, error))
+  if (!check (self, &path, error))
     return FALSE;
   if (!muster_storage_can_rename (self, path))
     return muster_storage_replace (self, path, data, size, NULL, NULL, error);
@@ -385,7 +389,7 @@ muster_storage_copy (MusterStorage *self, const char *from, const char *to, GErr
 {
   muster_require (error, FALSE, self, from, to);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
-  if (!check (self, from, error) || !check (self, to, error))
+  if (!check (self, &from, error) || !check (self, &to, error))
     return FALSE;
   const gboolean copies = iface->copy != NULL && !muster_storage_can_rename (self, to);
   if (copies ? done (iface->copy (self, from, to, error), error)
@@ -405,7 +409,7 @@ muster_storage_read_versioned (MusterStorage *self, const char *path, char **ver
   *version = NULL;
   if (iface->read_versioned == NULL || muster_storage_can_rename (self, path))
     return muster_storage_read (self, path, error);
-  if (!check (self, path, error))
+  if (!check (self, &path, error))
     return NULL;
   GBytes *bytes = iface->read_versioned (self, path, version, &why);
   if (got (bytes, &why) != NULL)
@@ -426,7 +430,7 @@ muster_storage_replace (MusterStorage *self, const char *path, const void *data,
   char *unused = NULL;
   new_version = new_version != NULL ? new_version : &unused;
   *new_version = NULL;
-  if (!check (self, path, error))
+  if (!check (self, &path, error))
     return FALSE;
   const gboolean is_replaced =
       muster_storage_can_rename (self, path)
@@ -443,7 +447,7 @@ muster_storage_sweep (MusterStorage *self, const char *directory, gint64 before_
 {
   muster_require (error, FALSE, self, directory);
   const MusterStorageInterface *iface = MUSTER_STORAGE_GET_IFACE (self);
-  return check (self, directory, error) &&
+  return check (self, &directory, error) &&
          (iface->sweep == NULL || done (iface->sweep (self, directory, before_us, error), error));
 }
 

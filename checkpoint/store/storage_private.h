@@ -29,7 +29,7 @@ gboolean muster_storage_move (MusterStorage *self, const char *from, const char 
 /* A unique name next to path. */
 char *muster_storage_temporary_name (const char *path);
 
-/* TRUE if it has no scheme. */
+/* TRUE if it has no scheme, or that of files. */
 gboolean muster_storage_is_file_path (const char *path);
 
 G_END_DECLS

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint_list.h"
 
+#include "base/files/local_path.h"
 #include "checkpoint/format/v1_files.h"
 #include "checkpoint/state/checkpoint_check.h"
 #include "checkpoint/state/checkpoint_state.h"
@@ -155,9 +156,10 @@ mark_chosen (GPtrArray *listed, char **directories)
 {
   const MusterTierLook look = {.storage = muster_cli_storage ()};
   const guint n = g_strv_length (directories);
-  g_autofree char *durable = muster_storage_is_local (NULL, directories[n - 1])
-                                 ? g_canonicalize_filename (directories[n - 1], NULL)
-                                 : g_strdup (directories[n - 1]);
+  g_autofree char *durable =
+      muster_storage_is_local (NULL, directories[n - 1])
+          ? g_canonicalize_filename (muster_local_path (directories[n - 1]), NULL)
+          : g_strdup (directories[n - 1]);
   g_autoptr (GPtrArray) listings =
       g_ptr_array_new_with_free_func ((GDestroyNotify)muster_tier_listing_free);
   g_auto (MusterTierChoice) choice = {0};

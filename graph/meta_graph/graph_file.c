@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The one way from a name to a meta graph. */
 #include "base/error.h"
+#include "base/files/local_path.h"
 #include "base/files/read_file.h"
 #include "base/protowire.h"
 #include "base/require.h"
@@ -78,7 +79,7 @@ static GBytes *
 read_file (const char *path, char **tags, GError **error)
 {
   g_autofree char *named = NULL;
-  g_autofree char *file = find_file (path, &named, error);
+  g_autofree char *file = find_file (muster_local_path (path), &named, error);
   const MusterFile from = {file, NULL, MUSTER_MAX_PROTO_FILE, TRUE};
   char *data;
   gsize size;

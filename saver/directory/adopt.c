@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/files/local_path.h"
 #include "base/log.h"
 #include "checkpoint/format/bundle_index.h"
 #include "checkpoint/format/bundle_publish.h"
@@ -344,8 +345,8 @@ find_inside (const Adoption *self, const char *named)
 {
   g_autofree char *prefix = muster_checkpoint_locate (self->storage, self->directory, named);
   g_autofree char *folder = g_path_get_dirname (prefix), *name = g_path_get_basename (prefix);
-  g_autofree char *there = g_canonicalize_filename (folder, NULL);
-  g_autofree char *here = g_canonicalize_filename (self->directory, NULL);
+  g_autofree char *there = g_canonicalize_filename (muster_local_path (folder), NULL);
+  g_autofree char *here = g_canonicalize_filename (muster_local_path (self->directory), NULL);
   return g_str_equal (there, here) ? g_steal_pointer (&prefix)
                                    : g_build_filename (self->directory, name, NULL);
 }

@@ -2,6 +2,7 @@
 #include "saver/directory/checkpoint_directory_private.h"
 
 #include "base/error.h"
+#include "base/files/local_path.h"
 #include "base/log.h"
 #include "checkpoint/store/directory_lock.h"
 #include "checkpoint/stores/default_storage.h"
@@ -130,8 +131,9 @@ muster_checkpoint_directory_now (MusterCheckpointDirectory *self)
 char *
 muster_path_for_master (MusterStorage *storage, const char *path)
 {
-  return muster_storage_is_local (storage, path) ? g_canonicalize_filename (path, NULL)
-                                                 : muster_path_without_slash (path);
+  return muster_storage_is_local (storage, path)
+             ? g_canonicalize_filename (muster_local_path (path), NULL)
+             : muster_path_without_slash (path);
 }
 
 char *

@@ -3,6 +3,8 @@
 
 #include "tests/gtest_shim.h"
 
+#include <errno.h>
+
 MUSTER_TEST (error, has_the_domain_that_bindings_know)
 {
   MUSTER_EXPECT_STREQ (g_quark_to_string (MUSTER_ERROR), "muster-error-quark");
@@ -48,6 +50,19 @@ MUSTER_TEST (error, crosses_the_wire_as_a_number)
   MUSTER_EXPECT_EQ (wire_of (G_IO_ERROR, G_IO_ERROR_NO_SPACE), 8);
   MUSTER_EXPECT_EQ (wire_of (G_FILE_ERROR, G_FILE_ERROR_NOSPC), 8);
   MUSTER_EXPECT_EQ (wire_of (G_IO_ERROR, G_IO_ERROR_BUSY), 2);
+}
+
+/* What TensorFlow 2.21 gave for each errno. */
+MUSTER_TEST (error, of_a_file_has_tensorflows_code)
+{
+  static const struct {
+    int number;
+    int code;
+  } of[] = {{ENOENT, 5},       {ENOTDIR, 9}, {EISDIR, 9}, {EROFS, 7},  {EACCES, 7}, {EPERM, 7},
+            {ENAMETOOLONG, 3}, {EINVAL, 3},  {ELOOP, 2},  {EMFILE, 8}, {ENFILE, 8}, {ENOSPC, 8}};
+  for (gsize i = 0; i < G_N_ELEMENTS (of); i++)
+    MUSTER_EXPECT_EQ (wire_of (G_FILE_ERROR, (int)g_file_error_from_errno (of[i].number)),
+                      of[i].code);
 }
 
 MUSTER_TEST (error, is_compared_with_its_domain)

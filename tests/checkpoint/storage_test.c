@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "checkpoint/store/storage.h"
+#include "checkpoint/stores/default_storage.h"
 #include "tests/checkpoint/bundle_fixture.h"
 
 #include <glib/gstdio.h>
@@ -240,7 +241,7 @@ MUSTER_TEST (Storage, a_directory_is_made_with_those_above_it)
 MUSTER_TEST (Storage, a_path_with_a_scheme_is_refused_by_every_command_and_makes_nothing)
 {
   static const char *const paths[] = {"s3://bucket/run", "gs://bucket/run", "hdfs://host:9000/run",
-                                      "file:///tmp/run", "a+b-c.d://run"};
+                                      "a+b-c.d://run"};
   MusterStorage *storage = muster_local_storage ();
   g_autofree char *before = g_get_current_dir ();
   MUSTER_ASSERT_EQ (g_chdir (muster_test_tmpdir ()), 0);
@@ -271,6 +272,43 @@ MUSTER_TEST (Storage, a_path_with_a_scheme_is_refused_by_every_command_and_makes
   g_auto (GStrv) names = muster_storage_list (storage, ".", NULL);
   MUSTER_EXPECT_EQ (g_strv_length (names), 0u);
   MUSTER_ASSERT_EQ (g_chdir (before), 0);
+}
+
+MUSTER_TEST (Storage, a_uri_of_a_local_file_is_its_path)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = in_tmpdir ("by-uri/file");
+  MusterStorage *storage = muster_default_storage ();
+
+  for (int i = 0; i < 2; i++) {
+    g_autofree char *uri = g_strconcat (i == 0 ? "file://" : "file://localhost", path, NULL);
+    g_autofree char *directory = g_path_get_dirname (uri);
+    MUSTER_EXPECT_TRUE (muster_storage_make_directory (storage, directory, &error));
+    MUSTER_EXPECT_TRUE (muster_storage_publish (storage, uri, i == 0 ? "a" : "b", 1, &error));
+    MUSTER_ASSERT_NO_ERROR (error);
+    g_autoptr (GBytes) bytes = muster_storage_read (storage, path, &error);
+    MUSTER_ASSERT_NO_ERROR (error);
+    MUSTER_EXPECT_EQ (*(const char *)g_bytes_get_data (bytes, NULL), i == 0 ? 'a' : 'b');
+    g_auto (GStrv) names = muster_storage_list (storage, directory, &error);
+    MUSTER_EXPECT_EQ (g_strv_length (names), 1u);
+  }
+}
+
+/* Data directories hold for it, too. */
+MUSTER_TEST (Storage, a_uri_of_a_local_file_outside_the_data_directories_is_refused)
+{
+  g_autoptr (GError) error = NULL, outside = NULL;
+  g_autofree char *directory = in_tmpdir ("within");
+  MUSTER_EXPECT_TRUE (muster_storage_make_directory (muster_local_storage (), directory, &error));
+  g_autoptr (MusterStorage) storage =
+      muster_local_storage_new_within ((const char *const[]){directory, NULL}, &error);
+  g_autofree char *inside = g_strconcat ("file://", directory, "/x", NULL);
+  g_autofree char *escape = g_strconcat ("file://", directory, "/../x", NULL);
+
+  MUSTER_EXPECT_TRUE (muster_storage_publish (storage, inside, "x", 1, &error));
+  MUSTER_ASSERT_NO_ERROR (error);
+  MUSTER_EXPECT_FALSE (muster_storage_publish (storage, escape, "x", 1, &outside));
+  MUSTER_EXPECT_SAYS (outside, MUSTER_ERROR, MUSTER_ERROR_PERMISSION_DENIED, "data directories");
 }
 
 MUSTER_TEST (Storage, a_file_whose_name_merely_has_a_colon_is_a_file)

@@ -3,6 +3,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/files/local_path.h"
 #include "base/log.h"
 #include "base/protowire.h"
 #include "base/require.h"
@@ -235,6 +236,7 @@ MusterEventWriter *
 muster_event_writer_new (const char *directory, MusterClock *clock, GError **error)
 {
   muster_require (error, NULL, directory);
+  directory = muster_local_path (directory);
 
   static const char version[] = "brain.Event:2";
 

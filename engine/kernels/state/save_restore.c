@@ -155,6 +155,19 @@ compute_save (MusterKernel *k, GError **error)
   return muster_bundle_writer_finish (writer, error);
 }
 
+/* TensorFlow then looks for files of the older format, and finds none by such a name. */
+static gboolean
+is_no_file (const GError *failure)
+{
+  static const GFileError none[] = {G_FILE_ERROR_NOTDIR, G_FILE_ERROR_NAMETOOLONG,
+                                    G_FILE_ERROR_LOOP};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (none); i++)
+    if (g_error_matches (failure, G_FILE_ERROR, (int)none[i]))
+      return TRUE;
+  return muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND;
+}
+
 /* Opens a checkpoint; a missing one has the error message that clients recognise. */
 static MusterBundleReader *
 open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
@@ -164,7 +177,7 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 
   if (reader != NULL)
     return reader;
-  if (muster_error_to_wire (own) == MUSTER_ERROR_NOT_FOUND)
+  if (is_no_file (own))
     muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                  "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
                  "for %s",
@@ -260,6 +273,24 @@ remove_part_folders_quietly (MusterStorage *storage, const char *const *parts, c
   }
 }
 
+/* A part that isn't there is its caller's fault; a destination that isn't is the file system's. */
+static gboolean
+explain_merge (MusterStorage *storage, const char *const *parts, GError *failure, GError **error)
+{
+  for (; is_no_file (failure) && *parts != NULL; parts++) {
+    g_autoptr (GError) why = NULL;
+    g_autoptr (MusterBundleReader) reader = muster_bundle_reader_open (storage, *parts, &why);
+    if (reader != NULL || !is_no_file (why))
+      continue;
+    muster_invalid (error, "allow_missing_files was set to false and %s did not exist. %s", *parts,
+                    why->message);
+    g_error_free (failure);
+    return FALSE;
+  }
+  g_propagate_error (error, failure);
+  return FALSE;
+}
+
 static gboolean
 compute_merge (MusterKernel *k, GError **error)
 {
@@ -275,8 +306,10 @@ compute_merge (MusterKernel *k, GError **error)
   if (parts == NULL)
     return FALSE;
   g_autoptr (MusterStorage) storage = storage_of_step (k);
-  if (!muster_bundle_merge (storage, (const char *const *)parts, prefix, error))
-    return FALSE;
+  GError *failure = NULL;
+  make_folder_quietly (storage, prefix);
+  if (!muster_bundle_merge (storage, (const char *const *)parts, prefix, &failure))
+    return explain_merge (storage, (const char *const *)parts, failure, error);
   if (muster_kernel_attr_bool (k, "delete_old_dirs", TRUE))
     remove_part_folders_quietly (storage, (const char *const *)parts, prefix);
   return TRUE;
