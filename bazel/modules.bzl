@@ -53,7 +53,7 @@ MODULES = {
     "engine/kernels/io": ["base", "graph", "engine/run", "engine/kernels/common"],
     "engine/kernels/nn": ["engine/run", "engine/kernels/common"],
     "engine/kernels/random": ["base", "engine/run", "engine/kernels/common"],
-    "engine/kernels/sparse": ["engine/resources", "engine/run", "engine/kernels/common", "engine/kernels/math"],
+    "engine/kernels/sparse": ["base", "engine/resources", "engine/run", "engine/kernels/common", "engine/kernels/math"],
     "engine/kernels/state": ["checkpoint/format", "engine/resources", "engine/run", "engine/kernels/common", "engine/kernels/math", "engine/kernels/array"],
     "engine/kernels/string": ["graph", "engine/resources", "engine/run", "engine/kernels/common"],
     "engine/kernels/training": ["base", "engine/run", "engine/kernels/common"],

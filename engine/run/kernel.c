@@ -315,9 +315,9 @@ check_names (const char *container, const char *name, GError **error)
   return FALSE;
 }
 
-gboolean
-muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType *type,
-                               MusterResourceMake make, GError **error)
+MusterResource *
+muster_kernel_named_resource (MusterKernel *k, const MusterResourceType *type,
+                              MusterResourceMake make, GError **error)
 {
   const MusterPlanNode *node = k->node;
   MusterPlanResource *resource = node->resource;
@@ -333,9 +333,16 @@ muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType 
                                         .data = k,
                                         .cache = is_private ? NULL : &resource->cache};
   if (!check_names (resource->container, resource->name, error))
-    return FALSE;
-  MusterResource *found = muster_resources_get (
-      is_private ? k->run->context.own : k->run->context.resources, &wanted, error);
+    return NULL;
+  return muster_resources_get (is_private ? k->run->context.own : k->run->context.resources,
+                               &wanted, error);
+}
+
+gboolean
+muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType *type,
+                               MusterResourceMake make, GError **error)
+{
+  MusterResource *found = muster_kernel_named_resource (k, type, make, error);
   if (found == NULL)
     return FALSE;
   MusterSlot *slot = muster_kernel_output_slot (k, i);

@@ -99,6 +99,9 @@ gpointer muster_kernel_resource (const MusterKernel *k, int i, const MusterResou
  * shared_name. make (user_data: k) creates it if there is none. */
 gboolean muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType *type,
                                         MusterResourceMake make, GError **error);
+/* The same resource, for an op that uses it without an output for its handle (transfer full). */
+MusterResource *muster_kernel_named_resource (MusterKernel *k, const MusterResourceType *type,
+                                              MusterResourceMake make, GError **error);
 /* A resource of the node, kept from step to step during its session: found, or created as above
  * (transfer full). For any op. */
 MusterResource *muster_kernel_own_resource (MusterKernel *k, const MusterResourceType *type,

@@ -53,6 +53,7 @@ static const MusterOp *const tables[] = {
     muster_shuffle_ops,
     muster_sparse_ops,
     muster_sparse_cross_ops,
+    muster_sparse_map_ops,
     muster_sparse_math_ops,
     muster_sparse_merge_ops,
     muster_sparse_reduce_ops,
@@ -70,6 +71,7 @@ static const MusterOp *const tables[] = {
     muster_training_sparse_ops,
     muster_unary_ops,
     muster_unique_ops,
+    muster_warm_start_ops,
 };
 /* clang-format on */
 

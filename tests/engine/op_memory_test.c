@@ -329,7 +329,7 @@ run_restore (void)
   const MusterDType dtype = MUSTER_FLOAT;
   g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "saved", NULL);
   g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
-  g_autoptr (MusterTensor) values = muster_tensor_new (MUSTER_FLOAT, 1, (const gint64[]){100});
+  g_autoptr (MusterTensor) values = muster_tensor_new (MUSTER_FLOAT, 2, (const gint64[]){50, 2});
   memset (muster_tensor_data_mutable (values), 0, muster_tensor_n_bytes (values));
   add_strings (b, "prefix", prefix, FALSE);
   add_strings (b, "names", "v", TRUE);
@@ -342,6 +342,42 @@ run_restore (void)
     muster_graph_builder_attr_types (b, "dtypes", &dtype, 1);
   }
   run_own_case ("RestoreV2", b, "save", "restore:0");
+}
+
+static void
+add_numbers (MusterGraphBuilder *b, const char *name, MusterDType dtype, gint64 n)
+{
+  g_autoptr (MusterTensor) tensor = muster_tensor_new (dtype, 1, &n);
+  for (gint64 i = 0; i < n && dtype == MUSTER_INT64; i++)
+    ((gint64 *)muster_tensor_data_mutable (tensor))[i] = i;
+  muster_graph_builder_constant (b, name, tensor);
+}
+
+/* What run_restore () saved, for a vocabulary of its size. */
+static void
+run_warm_start (void)
+{
+  static const char *const inputs[] = {"prefix", "name", "rows", "columns", "none"};
+  g_autofree char *prefix = g_build_filename (muster_test_tmpdir (), "saved", NULL);
+  g_autofree char *words = g_build_filename (muster_test_tmpdir (), "words", NULL);
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  MUSTER_ASSERT_TRUE (g_file_set_contents (words, "a\nb\nc\nd\ne\nf\ng\nh\n", -1, NULL));
+  add_strings (b, "prefix", prefix, FALSE);
+  add_strings (b, "name", "v", FALSE);
+  add_strings (b, "words", words, FALSE);
+  add_numbers (b, "rows", MUSTER_INT64, 50);
+  add_numbers (b, "columns", MUSTER_INT64, 0);
+  add_numbers (b, "none", MUSTER_FLOAT, 0);
+  muster_graph_builder_node (b, "LoadAndRemapMatrix", "matrix");
+  for (gsize i = 0; i < G_N_ELEMENTS (inputs); i++)
+    muster_graph_builder_input (b, inputs[i]);
+  muster_graph_builder_attr_int (b, "num_rows", 50);
+  muster_graph_builder_attr_int (b, "num_cols", 2);
+  muster_graph_builder_node (b, "GenerateVocabRemapping", "lines");
+  muster_graph_builder_input (b, "words");
+  muster_graph_builder_input (b, "words");
+  muster_graph_builder_attr_int (b, "num_new_vocab", 8);
+  run_own_case ("warm start", b, "lines", "matrix:0");
 }
 
 /* --- every op --- */
@@ -381,6 +417,7 @@ MUSTER_TEST (op, is_refused_outputs_that_are_larger_than_its_budget)
   MUSTER_EXPECT_GT (golden_run_all (run_case), 1000);
   run_timestamp ();
   run_restore ();
+  run_warm_start ();
   g_autoptr (GPtrArray) names = muster_op_names ();
   for (guint i = 0; i < names->len; i++)
     check_op (g_hash_table_lookup (watched, names->pdata[i]));

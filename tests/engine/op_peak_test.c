@@ -418,7 +418,8 @@ static const char in_place[] =
     " ApplyKerasMomentum CountUpTo ResourceCountUpTo SparseApplyKerasMomentum ";
 /* A shape, a number, a truth, a handle, an error. */
 static const char small[] =
-    " Assert BroadcastArgs BroadcastGradientArgs ConcatOffset DestroyResourceOp DisableCopyOnRead "
+    " AddSparseToTensorsMap Assert BroadcastArgs BroadcastGradientArgs ConcatOffset "
+    "DestroyResourceOp DisableCopyOnRead "
     "HashTable HashTableV2 IsVariableInitialized LookupTableRemoveV2 LookupTableSize "
     "LookupTableSizeV2 MutableHashTable MutableHashTableOfTensors MutableHashTableOfTensorsV2 "
     "MutableHashTableV2 NoOp Rank Shape ShapeN Size StatelessRandomGetAlg "
@@ -427,8 +428,9 @@ static const char small[] =
 /* They read or write files, or their texts and shapes can't be made larger so simply; their outputs
  * are tried in op_memory_test. */
 static const char not_tried[] =
-    " DiagPart ImageSummary InitializeTableFromTextFile InitializeTableFromTextFileV2 "
-    "LookupTableExport LookupTableExportV2 MergeSummary MergeV2Checkpoints MutableDenseHashTableV2 "
+    " DiagPart GenerateVocabRemapping ImageSummary InitializeTableFromTextFile "
+    "InitializeTableFromTextFileV2 LoadAndRemapMatrix LookupTableExport LookupTableExportV2 "
+    "MergeSummary MergeV2Checkpoints MutableDenseHashTableV2 "
     "ParseTensor RestoreV2 SaveV2 SparseTensorDenseAdd SparseToSparseSetOperation "
     "TemporaryVariable ";
 

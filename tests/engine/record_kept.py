@@ -162,4 +162,42 @@ def rare():
     story("TemporaryVariable", temporary)
 
 
-ALL = [queues, tables, accumulators, examples, rare]
+def sparse_maps():
+    """Sparse tensors by number: what is added, taken once, and not found again."""
+    places = np.array([[0, 1], [0, 3], [2, 0], [3, 3]], I64)
+    for label, values in [("floats", numbers(F32, 4)), ("strings", TEXTS), ("bools", np.array([True, False, True, True]))]:
+        def build():
+            rows = raw.AddManySparseToTensorsMap(sparse_indices=places, sparse_values=values, sparse_shape=np.array([5, 4], I64),
+                                                 shared_name="map")
+            one = raw.AddSparseToTensorsMap(sparse_indices=[[0], [6]], sparse_values=values[:2], sparse_shape=np.array([7], I64),
+                                            shared_name="map")
+
+            def take(*handles, name="map", dtype=values.dtype):
+                return list(raw.TakeManySparseFromTensorsMap(
+                    sparse_handles=np.array(handles, I64), dtype=tf.as_dtype(dtype) if dtype != object else tf.string,
+                    shared_name=name))
+            return [([rows], []), ([one], []), (take(3, 5, 1), []), (take(0, 3), []), (take(0), []), (take(4, 4), []),
+                    (take(4), []), (take(2, dtype=np.int16), []), (take(2), []), (take(0, name="other"), []),
+                    (take(0, name=""), []), ([rows], []), ([one], []), (take(), [])]
+        story("maps of " + label, build)
+
+    def ranks():
+        add = [raw.AddSparseToTensorsMap(sparse_indices=np.zeros([1, n], I64), sparse_values=np.array([7.]), shared_name="ranks",
+                                         sparse_shape=np.full([n], n + 1, I64)) for n in [1, 2, 0, 1]]
+        return [([a], []) for a in add] + [(list(raw.TakeManySparseFromTensorsMap(
+            sparse_handles=np.array(handles, I64), dtype=tf.float64, shared_name="ranks")), []) for handles in [[0, 1], [0, 3], [2], [3]]]
+    story("maps of ranks", ranks)
+    for label, indices, n, shape in [
+            ("vector", [[0], [1]], 2, [3]), ("outside", [[0, 1], [3, 0]], 2, [3, 2]), ("wide", [[0, 2]], 1, [3, 2]),
+            ("backwards", [[1, 0], [0, 1]], 2, [3, 2]), ("twice", [[1, 0], [1, 0]], 2, [3, 2]), ("negative", [[-1, 0]], 1, [3, 2]),
+            ("no rows", np.zeros([0, 2]), 0, [0, 2]), ("no values", np.zeros([0, 2]), 0, [3, 2]), ("few values", [[0, 0]], 2, [3, 2]),
+            ("overflow", [[0, 0]], 1, [2 ** 33, 2 ** 33]), ("negative shape", [[0, 0]], 1, [3, -2]), ("long shape", [[0, 0]], 1, [3, 2, 2])]:
+        for name in ["AddSparseToTensorsMap", "AddManySparseToTensorsMap"]:
+            op(name, dict(sparse_indices=np.array(indices, I64), sparse_values=numbers(F32, n), sparse_shape=np.array(shape, I64)),
+               label=", " + label)
+    op("AddSparseToTensorsMap", dict(sparse_indices=np.zeros([2], I64), sparse_values=numbers(F32, 2), sparse_shape=np.array([3], I64)))
+    op("AddSparseToTensorsMap", dict(sparse_indices=np.zeros([2, 1], I64), sparse_values=numbers(F32, 2, 1), sparse_shape=np.array([3], I64)))
+    op("AddSparseToTensorsMap", dict(sparse_indices=np.zeros([2, 1], I64), sparse_values=numbers(F32, 2), sparse_shape=np.array([[3]], I64)))
+
+
+ALL = [queues, tables, accumulators, examples, rare, sparse_maps]

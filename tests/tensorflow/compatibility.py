@@ -63,6 +63,7 @@ BY_PROGRAM = {
     "train.RMSPropOptimizer": "mlp_rms",
     "train.Saver": "sharded_saver mutable_table",
     "train.SyncReplicasOptimizer": "sync_replicas",
+    "train.VocabInfo": "warm_start",
     "queue.FIFOQueue": "queue_words",
     "queue.RandomShuffleQueue": "queue_shuffled",
     "queue.QueueBase": "queue_words",
@@ -85,7 +86,6 @@ BY_OP = {
 OTHERS = {
     "train.ClusterSpec": "a value in the program",
     "train.Server": "`muster serve` stands in its place",
-    "train.VocabInfo": "a value in the program; what it warm-starts with is an operation of `tensorflow`",
     "train.Checkpoint": "for eager programs; not tried here",
     "train.CheckpointManager": "for eager programs; not tried here",
     "train.CheckpointOptions": "for eager programs; not tried here",

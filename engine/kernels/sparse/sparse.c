@@ -66,6 +66,34 @@ muster_sparse_read (MusterKernel *k, int indices, int values, int shape, MusterS
   return TRUE;
 }
 
+gboolean
+muster_sparse_check_size (const MusterSparse *self, GError **error)
+{
+  if (muster_shape_n_elements (self->n_dims, self->dims) >= 0)
+    return TRUE;
+  g_autofree char *shape = muster_shape_to_string (self->n_dims, self->dims);
+  return muster_invalid (error, "The dense shape %s has too many elements", shape);
+}
+
+gboolean
+muster_sparse_check_sorted (const MusterSparse *self, GError **error)
+{
+  const gint64 *index = muster_tensor_data (self->indices);
+
+  for (gint64 i = 0; i < self->n; i++, index += self->n_dims) {
+    for (int d = 0; d < self->n_dims; d++)
+      if (index[d] < 0 || index[d] >= self->dims[d])
+        return muster_sparse_refuse_index (self->indices, i, self->n_dims, self->dims, error);
+    const int order =
+        i == 0 ? -1 : muster_sparse_compare (index - self->n_dims, index, self->n_dims);
+    if (order >= 0)
+      return muster_invalid (error, "indices[%" G_GINT64_FORMAT "] is %s", i,
+                             order == 0 ? "repeated"
+                                        : "out of order. Many sparse ops require sorted indices.");
+  }
+  return TRUE;
+}
+
 gint64
 muster_sparse_offset (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims)
 {

@@ -10,3 +10,4 @@ extern const MusterOp muster_lookup_ops[];
 extern const MusterOp muster_save_restore_ops[];
 extern const MusterOp muster_state_ops[];
 extern const MusterOp muster_temporary_ops[];
+extern const MusterOp muster_warm_start_ops[];

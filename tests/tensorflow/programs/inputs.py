@@ -102,6 +102,21 @@ class QueueShuffled(Fed):
         return {"rows": np.array(rows), "end": results["end"]}
 
 
+class SparseBatches(Fed):
+    """Sparse rows: batches of two, and batches of those, through queues of their numbers."""
+
+    def rows(self):
+        entries, columns = np.float32([i % 5 for i in range(self.ROWS)]), np.int64([i % 2 for i in range(self.ROWS)])
+        entry, column, y = v1.train.slice_input_producer([entries, columns, entries[:, np.newaxis]],
+                                                         num_epochs=self.EPOCHS, shuffle=False)
+        some = tf.cast(entry > 0, tf.int64)  # every fifth row has no entry
+        row = tf.SparseTensor(tf.reshape(column, [1, 1])[:some], tf.reshape(entry / 10, [1])[:some], [2])
+        row, y = v1.train.batch([row, y], 2)
+        row, y = v1.train.batch([row, y], self.BATCH, enqueue_many=True)
+        self.fetches.update(indices=row.indices, shape=row.dense_shape)
+        return tf.reshape(tf.sparse.to_dense(row), [-1, 2]), y
+
+
 class DatasetIterator(Program):
     """A data set, shuffled, repeated and batched."""
 
