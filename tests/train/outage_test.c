@@ -270,17 +270,15 @@ save_by_master (Monitored *job, const char *directory)
   return hook;
 }
 
-/* Other masters have UNAVAILABLE for it, as for a session that is lost: the session itself tells.
- */
-MUSTER_TEST (Outage, of_a_masters_own_store_costs_no_session)
+static void
+fail_one_save (MusterError code)
 {
   g_auto (Monitored) job = monitored_set_up ();
   g_autoptr (GError) error = NULL;
   g_autofree char *directory = g_build_filename (muster_test_tmpdir (), "run", NULL);
   MusterHook *hook = save_by_master (&job, directory);
   MUSTER_ASSERT_TRUE (monitored_open (&job, &error));
-  muster_fake_master_fail (job.master, "save/control_dependency", 2, 1, MUSTER_ERROR_UNAVAILABLE,
-                           "the store is away");
+  muster_fake_master_fail (job.master, "save/control_dependency", 2, 1, code, "the store is away");
 
   for (int i = 0; i < 4; i++)
     MUSTER_EXPECT_TRUE (monitored_train (&job, NULL, &error));
@@ -289,6 +287,14 @@ MUSTER_TEST (Outage, of_a_masters_own_store_costs_no_session)
   MUSTER_EXPECT_EQ (muster_checkpoint_saver_hook_failures (hook, NULL), 1u);
   MUSTER_EXPECT_EQ (muster_monitored_session_n_recoveries (job.session), 0u);
   MUSTER_EXPECT_EQ (latest_step (directory), 4);
+}
+
+/* Other masters have UNAVAILABLE for it, as for a session that is lost: the session itself tells. A
+ * file in the place of the directory has the code of a directory that another chief holds. */
+MUSTER_TEST (Outage, of_a_masters_own_store_costs_no_session)
+{
+  fail_one_save (MUSTER_ERROR_UNAVAILABLE);
+  fail_one_save (MUSTER_ERROR_FAILED_PRECONDITION);
 }
 
 /* It may also give its store up by a time limit of its own: the last save is repeated. */
