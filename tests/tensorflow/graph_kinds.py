@@ -243,6 +243,16 @@ def table_of_the_init_op():
 
 
 @kind
+def variable_of_no_collection():
+    x, y, feeds = inputs()
+    hidden = variable("hidden", [], 0.5, collections=["hidden_ones"])
+    w = variable("w", [2, 1])
+    loss = tf.reduce_mean(tf.square(tf.squeeze(tf.matmul(x, w), 1) + hidden - y), name="loss")
+    train = descend(loss, tf.train.create_global_step(), var_list=[w, hidden])
+    return Kind(train, loss, feeds, start=lambda session: session.run(hidden.initializer))
+
+
+@kind
 def old_saver():
     x, y, feeds = inputs()
     loss, _, _ = linear(x, y)

@@ -17,7 +17,7 @@
 
 #define ADVANCE  MUSTER_TRAIN "/advance"
 #define ONE      MUSTER_TRAIN "/one"
-#define INIT_OP  MUSTER_TRAIN "/init"
+#define INIT_OP  MUSTER_TRAIN "/init" /* and, of variables that are collected, INIT_OP "_collected" */
 #define STEP     "global_step"
 #define OWN_STEP "muster/global_step"
 
@@ -98,19 +98,25 @@ add_variable (MusterGraphBuilder *builder, const char *name, const char *device)
   muster_graph_builder_device (builder, device);
 }
 
-/* Its init op runs what a collection's did, and the step's. */
+/* Its init op runs what a collection's did, and the initialisers. */
 static const char *
-add_init (MusterMetaGraph *meta_graph, MusterGraphBuilder *builder, const char *initializer)
+add_init (MusterMetaGraph *meta_graph, MusterGraphBuilder *builder, const GArray *variables,
+          const char *name)
 {
   const char *const *ops = muster_meta_graph_collection (meta_graph, "init_op");
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
   g_autofree char *first = NULL;
 
   if (ops == NULL || ops[0] == NULL || !*ops[0] || ops[1] != NULL)
     return NULL;
   muster_graph_split_input (ops[0], &first);
-  const char *const both[] = {first, initializer, NULL};
-  muster_graph_builder_group (builder, INIT_OP, both);
-  return INIT_OP;
+  g_ptr_array_add (all, first);
+  for (guint i = 0; i < variables->len; i++)
+    g_ptr_array_add (all,
+                     (gpointer)g_array_index (variables, MusterVariableInfo, i).initializer);
+  g_ptr_array_add (all, NULL);
+  muster_graph_builder_group (builder, name, (const char *const *)all->pdata);
+  return name;
 }
 
 static gboolean
@@ -133,7 +139,83 @@ is_integer (const MusterVariableInfo *step)
   return step->dtype == MUSTER_INT64 || step->dtype == MUSTER_INT32;
 }
 
-/* The collections keep the global step and the init op; the ready op is built anew. */
+/* Sets the variables and the graph with what makes them; the ready op is built anew. */
+static gboolean
+take_variables (Completion *self, MusterGraphBuilder *builder, const GArray *variables,
+                const char *step, GError **error)
+{
+  const char *init_op = add_init (self->meta_graph, builder, variables,
+                                  step != NULL ? INIT_OP : INIT_OP "_collected");
+  g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
+  MusterCollectedOp ops[3] = {{"ready_op", NULL}};
+  gsize n = 1;
+
+  if (extra == NULL)
+    return FALSE;
+  if (init_op != NULL)
+    ops[n++] = (MusterCollectedOp){"init_op", init_op};
+  if (step != NULL)
+    ops[n++] = (MusterCollectedOp){"global_step", step};
+  g_autoptr (MusterGraph) whole =
+      muster_graph_extended (muster_meta_graph_graph (self->meta_graph), extra);
+  return take (self, muster_meta_graph_with_variables (
+                         self->meta_graph, whole, &g_array_index (variables, MusterVariableInfo, 0),
+                         variables->len, ops, n, error));
+}
+
+static gboolean
+is_collected (MusterMetaGraph *meta_graph, const char *name)
+{
+  gsize n;
+  const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n);
+
+  for (gsize i = 0; i < n; i++)
+    if (strcmp (variables[i].name, name) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+/* Those that the train ops write and no collection has: no saver and no init op knows them. all is
+ * the graph without collections, in which each variable counts. */
+static void
+find_uncollected (const Completion *self, MusterMetaGraph *all, GArray *found)
+{
+  MusterGraph *graph = muster_meta_graph_graph (all);
+  g_autofree guint8 *needed = muster_train_ops_needed (graph, self->ops);
+  gsize n;
+  const MusterVariableInfo *variables = muster_meta_graph_variables (all, &n);
+
+  for (gsize i = 0; i < n; i++) {
+    if (variables[i].initializer == NULL || is_collected (self->meta_graph, variables[i].name) ||
+        !needed[muster_graph_find_named (graph, variables[i].name)])
+      continue;
+    g_autoptr (GArray) writers = muster_train_ops_writers (all, &variables[i], needed);
+    if (writers->len > 0)
+      g_array_append_val (found, variables[i]);
+  }
+}
+
+static gboolean
+collect_variables (Completion *self, GError **error)
+{
+  MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
+  g_autoptr (GArray) found = g_array_new (FALSE, FALSE, sizeof (MusterVariableInfo));
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autoptr (MusterMetaGraph) all = muster_meta_graph_new_for_graph (graph);
+
+  find_uncollected (self, all, found);
+  if (found->len == 0)
+    return TRUE;
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  for (guint i = 0; i < found->len; i++)
+    g_ptr_array_add (names, (gpointer)g_array_index (found, MusterVariableInfo, i).name);
+  g_autofree char *text = quoted (names);
+  note (self, "%s: trained, but in no collection of variables; initialised and saved with them",
+        text);
+  return take_variables (self, builder, found, NULL, error);
+}
+
+/* The collections keep the global step and the init op. */
 static gboolean
 add_step (Completion *self, GError **error)
 {
@@ -153,16 +235,11 @@ add_step (Completion *self, GError **error)
   g_autofree char *assign = g_strconcat (name, "/Assign", NULL);
   g_autofree char *read = g_strconcat (name, "/Read/ReadVariableOp:0", NULL);
   add_variable (builder, name, n > 0 ? variables[0].device : "");
-  const char *init_op = add_init (self->meta_graph, builder, assign);
-  const MusterCollectedOp ops[] = {{"global_step", name}, {"ready_op", NULL}, {"init_op", init_op}};
   const MusterVariableInfo variable = {
       .name = name, .initializer = assign, .snapshot = read, .is_resource = TRUE};
-  g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
-  if (extra == NULL)
-    return FALSE;
-  g_autoptr (MusterGraph) whole = muster_graph_extended (graph, extra);
-  if (!take (self, muster_meta_graph_with_variables (self->meta_graph, whole, &variable, 1, ops,
-                                                     init_op != NULL ? 3 : 2, error)))
+  g_autoptr (GArray) added = g_array_new (FALSE, FALSE, sizeof variable);
+  g_array_append_val (added, variable);
+  if (!take_variables (self, builder, added, name, error))
     return FALSE;
   note (self, "added the global step '%s': %s", name, why);
   return TRUE;
@@ -337,7 +414,7 @@ muster_meta_graph_complete (MusterMetaGraph *self, const char *const *train_ops,
     g_propagate_error (error, failure);
     return NULL;
   }
-  if (!add_step (&all, error) || (is_chosen && !add_train_op (&all, error)) ||
+  if (!collect_variables (&all, error) || !add_step (&all, error) || (is_chosen && !add_train_op (&all, error)) ||
       !add_local_init (&all, error) || !add_sync (&all, error) || !add_saver (&all, error))
     return NULL;
   g_ptr_array_add (all.notes, NULL);
