@@ -311,13 +311,14 @@ muster_session_check_needs (MusterSession *self, MusterGraph *graph, const char 
   g_autofree char *missing = muster_graph_missing_ops (graph, marked, lacks);
   if (missing == NULL)
     return TRUE;
-  return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
-                      muster_session_is_here (self)
-                          ? "this run needs %s that muster's own engine hasn't; add "
-                            "--master=tensorflow, which has all"
-                          : "this run needs %s that the server's engine hasn't; restart the server "
-                            "with `muster serve --master=tensorflow`, which has all",
-                      missing);
+  return muster_fail (
+      error, MUSTER_ERROR_UNIMPLEMENTED,
+      muster_session_is_here (self)
+          ? "this run needs %s that muster's own engine hasn't; add "
+            "--master=tensorflow, which has all of TensorFlow's"
+          : "this run needs %s that the server's engine hasn't; restart the server "
+            "with `muster serve --master=tensorflow`, which has all of TensorFlow's",
+      missing);
 }
 
 static void

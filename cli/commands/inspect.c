@@ -6,6 +6,7 @@
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 #include "engine/session/local_master.h"
+#include "train/completion/queue_runner_def.h"
 #include "train/inspect.h"
 
 #include <string.h>
@@ -16,20 +17,30 @@ static const char summary[] =
     "The commands at the end work as printed once the data has the names in them: for the\n"
     "placeholder x:0 the NumPy file x.npy.";
 
+static void
+add_op (GPtrArray *ops, const char *op)
+{
+  if (op != NULL)
+    g_ptr_array_add (ops, (gpointer)op);
+}
+
 /* The master that has all operations of a training, and what the engine lacks for it (nullable). */
 static const char *
 choose_master (MusterScaffold *scaffold, char **lacks)
 {
-  const char *const all[] = {muster_scaffold_init_op (scaffold),
-                             muster_scaffold_local_init_op (scaffold),
-                             muster_scaffold_train_op (scaffold)};
-  const char *given[G_N_ELEMENTS (all) + 1] = {NULL};
-  gsize n = 0;
+  g_autoptr (GPtrArray) ops = g_ptr_array_new ();
+  g_autoptr (GPtrArray) runners =
+      muster_queue_runners_of (muster_scaffold_meta_graph (scaffold), NULL);
   g_autoptr (GError) why = NULL;
-  for (gsize i = 0; i < G_N_ELEMENTS (all); i++)
-    if (all[i] != NULL)
-      given[n++] = all[i];
-  if (muster_local_master_check_ops (muster_scaffold_graph (scaffold), given, &why))
+
+  add_op (ops, muster_scaffold_init_op (scaffold));
+  add_op (ops, muster_scaffold_local_init_op (scaffold));
+  add_op (ops, muster_scaffold_train_op (scaffold));
+  for (guint i = 0; runners != NULL && i < runners->len; i++)
+    g_ptr_array_extend (ops, ((const MusterQueueRunner *)runners->pdata[i])->enqueues, NULL, NULL);
+  g_ptr_array_add (ops, NULL);
+  if (muster_local_master_check_ops (muster_scaffold_graph (scaffold),
+                                     (const char *const *)ops->pdata, &why))
     return "local";
   *lacks = g_strdup (why->message);
   return "tensorflow";

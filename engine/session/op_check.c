@@ -22,6 +22,6 @@ muster_local_master_check_ops (MusterGraph *graph, const char *const *names, GEr
   return missing == NULL ||
          muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
                       "this run needs %s that muster's own engine hasn't; add --master=tensorflow, "
-                      "which has all",
+                      "which has all of TensorFlow's",
                       missing);
 }

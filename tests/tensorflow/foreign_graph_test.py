@@ -277,6 +277,18 @@ class Inspect(peer.TestCase):
     def assert_nothing_is_saved(self):
         self.assertEqual([], [name for name in os.listdir(self.path("run")) if not name.startswith("events.")])
 
+    def test_inspect_counts_what_fills_the_queues(self):
+        _, record = v1.TFRecordReader().read(v1.train.string_input_producer(["records"]))
+        batch = v1.train.batch([record], 2)
+        x = v1.get_variable("x", initializer=1.0)
+        step = v1.train.get_or_create_global_step()
+        read = tf.cast(tf.size(batch), tf.float32)
+        v1.add_to_collection("train_op", tf.group(x.assign_add(read), step.assign_add(1), name="train"))
+        v1.train.export_meta_graph(self.path("records.meta"))
+        said = peer.muster("inspect", self.path("records.meta"))
+        self.assertIn("TFRecordReaderV2 in 1 node", said)
+        self.assertIn("muster train --meta-graph=" + self.path("records.meta") + " --master=tensorflow", said)
+
     def test_operations_that_the_engine_lacks_are_said_first(self):
         x = v1.get_variable("x", initializer=1.0)
         looped = v1.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, v * 2.0), [0, x], name="loop")[1]

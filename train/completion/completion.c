@@ -15,9 +15,10 @@
 
 #include <string.h>
 
-#define ADVANCE  MUSTER_TRAIN "/advance"
-#define ONE      MUSTER_TRAIN "/one"
-#define INIT_OP  MUSTER_TRAIN "/init" /* and, of variables that are collected, INIT_OP "_collected" */
+#define ADVANCE MUSTER_TRAIN "/advance"
+#define ONE     MUSTER_TRAIN "/one"
+#define INIT_OP                                                                                    \
+  MUSTER_TRAIN "/init" /* and, of variables that are collected, INIT_OP "_collected" */
 #define STEP     "global_step"
 #define OWN_STEP "muster/global_step"
 
@@ -112,8 +113,7 @@ add_init (MusterMetaGraph *meta_graph, MusterGraphBuilder *builder, const GArray
   muster_graph_split_input (ops[0], &first);
   g_ptr_array_add (all, first);
   for (guint i = 0; i < variables->len; i++)
-    g_ptr_array_add (all,
-                     (gpointer)g_array_index (variables, MusterVariableInfo, i).initializer);
+    g_ptr_array_add (all, (gpointer)g_array_index (variables, MusterVariableInfo, i).initializer);
   g_ptr_array_add (all, NULL);
   muster_graph_builder_group (builder, name, (const char *const *)all->pdata);
   return name;
@@ -414,8 +414,9 @@ muster_meta_graph_complete (MusterMetaGraph *self, const char *const *train_ops,
     g_propagate_error (error, failure);
     return NULL;
   }
-  if (!collect_variables (&all, error) || !add_step (&all, error) || (is_chosen && !add_train_op (&all, error)) ||
-      !add_local_init (&all, error) || !add_sync (&all, error) || !add_saver (&all, error))
+  if (!collect_variables (&all, error) || !add_step (&all, error) ||
+      (is_chosen && !add_train_op (&all, error)) || !add_local_init (&all, error) ||
+      !add_sync (&all, error) || !add_saver (&all, error))
     return NULL;
   g_ptr_array_add (all.notes, NULL);
   if (notes != NULL)
