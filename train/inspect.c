@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+#define MOST_TRIED 256 /* ops that are looked at as train ops */
+
 static const MusterField fact_fields[] = {MUSTER_STRING_FIELD (MusterGraphFact, topic),
                                           MUSTER_STRING_FIELD (MusterGraphFact, name),
                                           MUSTER_STRING_FIELD (MusterGraphFact, text)};
@@ -265,6 +267,81 @@ add_alternatives (MusterInspect *self)
   }
 }
 
+/* Each node that writes a trainable variable, outside what writers marks. (transfer full) */
+static guint8 *
+mark_updates (const MusterInspect *self, const guint8 *writers)
+{
+  const gsize n = muster_graph_n_nodes (self->graph);
+  gsize n_variables;
+  const MusterVariableInfo *variables =
+      muster_meta_graph_variables (self->meta_graph, &n_variables);
+  g_autofree guint8 *trainable = g_malloc0 (n + 1);
+  g_autoptr (GArray) written = g_array_new (FALSE, FALSE, sizeof (gsize));
+  guint8 *updates = g_malloc0 (n + 1);
+
+  for (gsize i = 0; i < n_variables; i++) {
+    const gssize node = muster_graph_find_named (self->graph, variables[i].name);
+    if (node >= 0)
+      trainable[node] = variables[i].is_trainable;
+  }
+  for (gsize i = 0; i < n; i++) {
+    g_array_set_size (written, 0);
+    muster_graph_written (self->graph, i, written);
+    for (guint k = 0; k < written->len && !writers[i]; k++)
+      updates[i] |= trainable[g_array_index (written, gsize, k)];
+    updates[i] = updates[i] && !muster_train_ops_restores (self->graph, i);
+  }
+  return updates;
+}
+
+/* Of the ops that no other one runs, the last of those that run the most of the updates; -1: none.
+ */
+static gssize
+find_update_of_most (const MusterInspect *self, const guint8 *updates)
+{
+  const gsize n = muster_graph_n_nodes (self->graph);
+  g_autofree guint8 *inner = g_malloc0 (n + 1);
+  guint most = 0, n_tried = 0;
+  gssize found = -1;
+
+  for (gsize i = 0; i < n; i++)
+    for (gsize k = 0; k < muster_graph_node (self->graph, i)->n_input; k++)
+      inner[muster_node_input (muster_graph_node (self->graph, i), k, NULL)] = TRUE;
+  for (gsize i = n; i-- > 0 && n_tried < MOST_TRIED;) {
+    const MusterNode *node = muster_graph_node (self->graph, i);
+    g_autofree guint8 *run = NULL;
+    guint n_run = 0;
+    if (inner[i] || g_str_has_prefix (node->name, "muster/") ||
+        !(updates[i] || strcmp (node->kind->op, "NoOp") == 0))
+      continue;
+    n_tried++;
+    run = g_malloc0 (n + 1);
+    muster_graph_mark_needed (self->graph, i, run);
+    for (gsize k = 0; k < n; k++)
+      n_run += run[k] && updates[k];
+    if (n_run > most) {
+      most = n_run;
+      found = (gssize)i;
+    }
+  }
+  return found;
+}
+
+/* The op that the graph's program may have run as its step. */
+static void
+add_proposal (MusterInspect *self)
+{
+  g_autofree guint8 *writers = mark_writers (self);
+  g_autofree guint8 *updates = mark_updates (self, writers);
+  const gssize op = find_update_of_most (self, updates);
+  const char *name = op >= 0 ? muster_graph_node (self->graph, (gsize)op)->name : "NAME";
+  g_autofree char *text =
+      g_strdup_printf ("none collected; to train, add --train-op=%s%s", name,
+                       op >= 0 ? ", which updates the most trainable variables" : "");
+
+  muster_inspect_add (self, "train op", NULL, text);
+}
+
 static void
 add_train_op (MusterInspect *self)
 {
@@ -273,8 +350,7 @@ add_train_op (MusterInspect *self)
   g_autofree char *runs =
       node >= 0 && strcmp (train, MUSTER_TRAIN) == 0 ? list_runs (self->graph, (gsize)node) : NULL;
   if (train == NULL)
-    muster_inspect_add (self, "train op", NULL,
-                        "none collected; to train, name one with --train-op=NAME");
+    add_proposal (self);
   else
     muster_inspect_add (self, "train op", train, self->why_not != NULL ? self->why_not : runs);
   add_alternatives (self);

@@ -289,6 +289,18 @@ class Inspect(peer.TestCase):
         self.assertIn("TFRecordReaderV2 in 1 node", said)
         self.assertIn("muster train --meta-graph=" + self.path("records.meta") + " --master=tensorflow", said)
 
+    def test_inspect_proposes_a_train_op_that_no_collection_has(self):
+        """As BERT's: an optimizer of its own, whose op the program kept to itself."""
+        x, y = v1.get_variable("x", initializer=1.0), v1.get_variable("y", initializer=1.0)
+        step = v1.train.get_or_create_global_step()
+        tf.group(x.assign(x * 0.5), y.assign(y * 0.5), step.assign_add(1), name="anything")
+        tf.group(x.assign_add(1.0), name="a_part")
+        v1.train.export_meta_graph(self.path("kept.meta"))
+        model = "--meta-graph=" + self.path("kept.meta")
+        self.assertIn("add --train-op=anything", peer.muster("inspect", self.path("kept.meta")))
+        said = peer.muster("train", model, "--master=local", "--train-op=anything", "--steps=3")
+        self.assertIn("to step 3", said)
+
     def test_operations_that_the_engine_lacks_are_said_first(self):
         x = v1.get_variable("x", initializer=1.0)
         looped = v1.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, v * 2.0), [0, x], name="loop")[1]
