@@ -15,6 +15,18 @@ is_bound (const char *device)
          (name.job != NULL || name.replica >= 0 || name.task >= 0);
 }
 
+/* Most graphs name no task: they aren't parsed. */
+static gboolean
+may_be_bound (const void *data, gsize size)
+{
+  static const char *const parts[] = {"/job:", "/replica:", "/task:"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (parts); i++)
+    if (memmem (data, size, parts[i], strlen (parts[i])) != NULL)
+      return TRUE;
+  return FALSE;
+}
+
 MusterGraph *
 muster_graph_of_any_task (MusterGraph *self, GError **error)
 {
@@ -22,6 +34,8 @@ muster_graph_of_any_task (MusterGraph *self, GError **error)
   g_autoptr (GStringChunk) names = g_string_chunk_new (64);
   gsize size;
   const void *data = g_bytes_get_data (muster_graph_bytes (self), &size);
+  if (!may_be_bound (data, size))
+    return muster_graph_ref (self);
   Tensorflow__GraphDef *graph =
       muster_unpack (&tensorflow__graph_def__descriptor, data, size, arena, "graph", error);
   gboolean is_changed = FALSE;

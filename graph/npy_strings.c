@@ -64,6 +64,8 @@ static gboolean
 count_elements (int n_dims, const gint64 *dims, gsize width, gsize size, gsize *n)
 {
   gsize needed = width;
+  if (muster_shape_n_elements (n_dims, dims) < 0)
+    return FALSE;
   for (int d = 0; d < n_dims; d++)
     if (__builtin_mul_overflow (needed, (gsize)dims[d], &needed))
       return FALSE;

@@ -65,7 +65,7 @@ judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *rea
   return TRUE;
 }
 
-/* The only place that reads a master's text: TensorFlow has no other way to report it. */
+/* By the master's text: TensorFlow has no other way to report it. */
 static gboolean
 means_not_ready (const GError *failure)
 {

@@ -472,7 +472,7 @@ add_ops (GStrvBuilder *names, const char *const *ops)
 }
 
 /* Whether the master has the operations of all that will run in the session. The init ops count
- * unless a checkpoint may stand in for them. */
+ * unless a checkpoint may stand in for them, or feeds for what they need. */
 static gboolean
 check_needs (MusterOperation *self, GError **error)
 {
@@ -488,7 +488,7 @@ check_needs (MusterOperation *self, GError **error)
   add_ops (names, gate);
   add_ops (names, (const char *const *)manager->local_init_ops);
   add_ops (names, (const char *const *)manager->will_run);
-  if (prepare != NULL && !muster_operation_can_restore (prepare)) {
+  if (prepare != NULL && prepare->n_init_feeds == 0 && !muster_operation_can_restore (prepare)) {
     const char *const init[] = {prepare->init_op, NULL};
     add_ops (names, init);
     add_ops (names, prepare->init_ops);

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "base/safe_text.h"
+#include "graph/after_restore.h"
 #include "master/lease.h"
 #include "ready/countdown.h"
 #include "ready/readiness.h"
@@ -450,6 +451,20 @@ initialise (MusterOperation *self, GError **error)
          (options->init_func == NULL || run_init_func (self, error));
 }
 
+static gboolean
+complete_restored (MusterOperation *self, GError **error)
+{
+  MusterGraph *graph = self->manager->graph;
+
+  if (self->report.restored_from == NULL || self->report.continued || graph == NULL ||
+      !muster_graph_has_node (graph, MUSTER_AFTER_RESTORE) ||
+      muster_session_run_op (self->session, MUSTER_AFTER_RESTORE, self->call_deadline_us,
+                             self->cancellable, error))
+    return TRUE;
+  g_prefix_error (error, "Initialising what no checkpoint holds: ");
+  return FALSE;
+}
+
 /* Local init, ready. */
 
 gboolean
@@ -644,6 +659,7 @@ static void
 announce_failure (MusterOperation *self, const GError *failure)
 {
   if (self->lease != NULL && self->announced != MUSTER_CHIEF_STARTING &&
+      !muster_error_is (failure, MUSTER_ERROR_DEADLINE_EXCEEDED) &&
       self->report.outcome != MUSTER_OUTCOME_FENCED)
     muster_announce_failure (self->lease, failure, self->clock);
 }
@@ -673,8 +689,8 @@ attempt (MusterOperation *self, gint64 *cost_us, GError **error)
   has_begun = has_begun && reset (self, &failure);
   *cost_us = muster_clock_now_us (self->clock) - started_us;
   if (has_begun && muster_operation_restore (self, &failure) && initialise (self, &failure) &&
-      init_locally (self, &failure) && check_ready (self, &failure) &&
-      announce_prepared (self, &failure)) {
+      complete_restored (self, &failure) && init_locally (self, &failure) &&
+      check_ready (self, &failure) && announce_prepared (self, &failure)) {
     hand_on (self);
     return TRUE;
   }

@@ -10,6 +10,8 @@
 /* What a metric is mostly called; TensorFlow has no collection of them. */
 #define ACCURACY "accuracy"
 
+#define MOST_LOSSES 16
+
 #define SERVER "grpc://localhost:2222"
 
 static void
@@ -101,7 +103,7 @@ add_loss (const MusterInspect *self, GPtrArray *losses, const char *op, int outp
           gboolean is_trained)
 {
   g_autofree char *tensor = g_strdup_printf ("%s:%d", op, output);
-  if (muster_inspect_is_trained (self, tensor) == is_trained &&
+  if (losses->len < MOST_LOSSES && muster_inspect_is_trained (self, tensor) == is_trained &&
       !g_ptr_array_find_with_equal_func (losses, tensor, g_str_equal, NULL))
     g_ptr_array_add (losses, g_steal_pointer (&tensor));
 }

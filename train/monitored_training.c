@@ -378,12 +378,18 @@ check_places (const MusterMonitoredTrainingOptions *o, GError **error)
           muster_storage_check_path (NULL, "summary directory", o->summary_dir, error));
 }
 
-/* Whether replicas of an earlier run may be at a step on the master. */
+/* Whether replicas of an earlier run may be at a step on the master, and the model there may go: a
+ * checkpoint stands in for it. */
 static gboolean
-is_shared_in_sync (const MusterMonitoredTrainingOptions *o)
+resets_in_sync (const MusterMonitoredTrainingOptions *o, MusterSaver *saver)
 {
-  return o->n_tasks > 1 &&
-         muster_graph_has_node (muster_scaffold_graph (o->scaffold), MUSTER_SYNC_TOKENS);
+  if (o->n_tasks <= 1 ||
+      !muster_graph_has_node (muster_scaffold_graph (o->scaffold), MUSTER_SYNC_TOKENS))
+    return FALSE;
+  g_autofree char *latest = o->checkpoint_dir != NULL && saver != NULL
+                                ? muster_saver_latest_checkpoint (saver, o->checkpoint_dir, NULL)
+                                : NULL;
+  return o->overwrite || latest != NULL;
 }
 
 static MusterMonitoredSession *
@@ -410,7 +416,8 @@ open_session (const MusterMonitoredTrainingOptions *options, MusterSessionReport
                                   .restore = &restore,
                                   .overwrite = options->overwrite,
                                   .timeout_us = options->timeout_us,
-                                  .reset_master = n_tasks > 1 || is_shared_in_sync (options),
+                                  .reset_master =
+                                      n_tasks > 1 || resets_in_sync (options, parts.saver),
                                   .reset_unclaimed = n_tasks == 1,
                                   .quiesce_func = quiesce,
                                   .quiesce_func_data = living,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/edit/copy_register_private.h"
 
+#include "base/files/local_path.h"
 #include "checkpoint/state/quarantine.h"
 #include "checkpoint/state/state_text.h"
 
@@ -19,11 +20,12 @@ static gboolean
 is_here (const MusterCopyEntry *self, const char *path)
 {
   g_autofree char *directory = g_path_get_dirname (path);
+  const char *here = muster_local_path (self->directory);
   if (strcmp (directory, self->directory) == 0)
     return TRUE;
-  if (!g_path_is_absolute (path) || strstr (self->directory, "://") != NULL)
+  if (!g_path_is_absolute (path) || strstr (here, "://") != NULL)
     return FALSE;
-  g_autofree char *absolute = g_canonicalize_filename (self->directory, NULL);
+  g_autofree char *absolute = g_canonicalize_filename (here, NULL);
   return strcmp (directory, absolute) == 0;
 }
 

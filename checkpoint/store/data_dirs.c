@@ -2,6 +2,7 @@
 #include "checkpoint/store/data_dirs.h"
 
 #include "base/error.h"
+#include "base/files/local_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,7 +174,7 @@ muster_data_dirs_new (const char *const *directories, GError **error)
 {
   g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (g_free);
   for (; *directories != NULL; directories++) {
-    char *directory = g_canonicalize_filename (*directories, NULL);
+    char *directory = g_canonicalize_filename (muster_local_path (*directories), NULL);
     g_ptr_array_add (found, directory);
     if (!check_directory (directory, error))
       return NULL;

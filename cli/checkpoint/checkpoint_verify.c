@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/checkpoint/checkpoint.h"
 
+#include "base/files/local_path.h"
 #include "checkpoint/state/checkpoint_state.h"
 #include "checkpoint/stores/default_storage.h"
 #include "cli/checkpoint/checkpoint_list.h"
@@ -37,7 +38,7 @@ static gboolean
 is_directory (const char *place)
 {
   return muster_storage_is_local (NULL, place)
-             ? g_file_test (place, G_FILE_TEST_IS_DIR)
+             ? g_file_test (muster_local_path (place), G_FILE_TEST_IS_DIR)
              : !muster_checkpoint_exists (muster_cli_storage (), place);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run/registry.h"
 
+#include <string.h>
+
 static GRWLock lock;
 static GHashTable *by_name; /* (owned) name to MusterOpEntry; guarded by lock */
 static GPtrArray *entries;  /* (owned) every entry, the replaced ones too; guarded by lock */
@@ -71,17 +73,23 @@ muster_op_names (void)
   return names;
 }
 
+/* Each session has them, and sends them: a graph of as many names as nodes is no reason to. */
+#define LONGEST_LACKING 8192
+
 char **
 muster_op_lacking (MusterGraph *graph)
 {
   g_autoptr (GHashTable) unknown = g_hash_table_new (g_str_hash, g_str_equal);
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
   const MusterNodeKind *last = NULL;
+  gsize left = LONGEST_LACKING;
   for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
     const MusterNodeKind *kind = muster_graph_node (graph, i)->kind;
-    if (kind != last && muster_op_find_entry (kind->op) == NULL &&
-        g_hash_table_add (unknown, (gpointer)kind->op))
+    if (kind != last && muster_op_find_entry (kind->op) == NULL && strlen (kind->op) < left &&
+        g_hash_table_add (unknown, (gpointer)kind->op)) {
       g_strv_builder_add (names, kind->op);
+      left -= strlen (kind->op) + 1;
+    }
     last = kind;
   }
   return g_strv_builder_end (names);

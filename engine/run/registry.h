@@ -23,7 +23,8 @@ void muster_op_register_default (const MusterOp *table);
 /* Borrowed, valid forever; NULL for an unknown op. */
 const MusterOpEntry *muster_op_find_entry (const char *name);
 
-/* The ops of a parsed graph that are unknown here, each once. (transfer full) */
+/* The ops of a parsed graph that are unknown here, each once, up to some 8 KiB of names. (transfer
+ * full) */
 char **muster_op_lacking (MusterGraph *graph);
 
 /* (transfer container) all names, sorted. */

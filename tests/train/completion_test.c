@@ -3,6 +3,7 @@
 #include "train/completion/completion.h"
 
 #include "base/error.h"
+#include "graph/after_restore.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "graph/meta_graph/meta_graph_edit.h"
@@ -162,7 +163,7 @@ MUSTER_TEST (Completion, replaces_a_saver_that_leaves_a_variable_out)
 }
 
 /* No checkpoint holds a table, and no init op runs after a restore. */
-MUSTER_TEST (Completion, runs_what_the_local_init_op_leaves_to_the_init_op)
+MUSTER_TEST (Completion, keeps_what_only_the_init_op_makes_for_a_restore)
 {
   g_autoptr (MusterMetaGraph) model = make_model ();
   g_autoptr (GError) error = NULL;
@@ -177,8 +178,11 @@ MUSTER_TEST (Completion, runs_what_the_local_init_op_leaves_to_the_init_op)
   g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (own, NULL, &notes, &error);
 
   g_assert_no_error (error);
-  MUSTER_EXPECT_NULL (muster_meta_graph_op (by_default, "local_init_op"));
-  MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "local_init_op"), "muster/train/local_init");
+  MUSTER_EXPECT_FALSE (
+      muster_graph_has_node (muster_meta_graph_graph (by_default), MUSTER_AFTER_RESTORE));
+  MUSTER_EXPECT_TRUE (
+      muster_graph_has_node (muster_meta_graph_graph (whole), MUSTER_AFTER_RESTORE));
+  MUSTER_EXPECT_STREQ (muster_meta_graph_op (whole, "local_init_op"), "train_a");
   MUSTER_EXPECT_TRUE (strstr (notes[0], "'train_b' runs after a restore as well") != NULL);
   g_autoptr (MusterMetaGraph) again = muster_meta_graph_complete (whole, NULL, NULL, &error);
   MUSTER_EXPECT_TRUE (again == whole);

@@ -22,8 +22,8 @@ G_BEGIN_DECLS
  *   saved with the others
  * - a global step, if it trains and has none that is an integer; and `muster/train` advances the
  *   global step, if nothing but its initialiser writes it
- * - what the train ops read and only the init op begins (an iterator, a table) begins after a
- *   restore as well: it is added to the local init op, or to "table_initializer"
+ * - `muster/after_restore`, which a chief runs after a restore: it makes what the train ops read
+ *   and only the init op would make, an iterator or a table
  * - a saver of all global variables in the V2 format, if its own isn't one
  *
  * The same graph gets the same nodes in every process, and a meta graph that lacks nothing is

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/completion/local_init.h"
 
+#include "graph/after_restore.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
 #include "graph/meta_graph/meta_graph_edit.h"
 #include "train/completion/train_ops.h"
-
-#define LOCAL_INIT MUSTER_TRAIN "/local_init"
 
 /* The collection that a scaffold makes its local init op of (train/monitored/scaffold.h). */
 static const char *
@@ -79,6 +78,8 @@ muster_local_init_missing (MusterMetaGraph *meta_graph, const GPtrArray *train_o
   g_autofree gssize *begun = beginnings (graph, train_ops);
   GPtrArray *missing = g_ptr_array_new_with_free_func (g_free);
 
+  if (muster_graph_has_node (graph, MUSTER_AFTER_RESTORE))
+    return missing;
   for (; run != NULL && *run != NULL; run++)
     muster_graph_mark_needs (graph, *run, is_run);
   for (gsize i = 0; i < n; i++)
@@ -86,7 +87,7 @@ muster_local_init_missing (MusterMetaGraph *meta_graph, const GPtrArray *train_o
       g_ptr_array_add (missing, g_strdup (muster_graph_node (graph, (gsize)begun[i])->name));
   for (; tables != NULL && *tables != NULL; tables++) {
     const gssize at = muster_graph_find_named (graph, *tables);
-    if (at >= 0 && !is_run[at])
+    if (at >= 0 && !is_run[at] && !needs_a_feed (graph, (gsize)at))
       g_ptr_array_add (missing, g_strdup (muster_graph_node (graph, (gsize)at)->name));
   }
   return missing;
@@ -95,25 +96,17 @@ muster_local_init_missing (MusterMetaGraph *meta_graph, const GPtrArray *train_o
 MusterMetaGraph *
 muster_local_init_add (MusterMetaGraph *meta_graph, const GPtrArray *missing, GError **error)
 {
-  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
-  const char *key = collection_of (meta_graph);
-  const char *const *before = muster_meta_graph_collection (meta_graph, key);
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
-  g_autoptr (GPtrArray) ops = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) ops = g_ptr_array_new ();
 
-  for (; before != NULL && *before != NULL; before++) {
-    const gssize at = muster_graph_find_named (graph, *before);
-    if (at >= 0)
-      g_ptr_array_add (ops, g_strdup (muster_graph_node (graph, (gsize)at)->name));
-  }
   for (guint i = 0; i < missing->len; i++)
-    g_ptr_array_add (ops, g_strdup (missing->pdata[i]));
+    g_ptr_array_add (ops, missing->pdata[i]);
   g_ptr_array_add (ops, NULL);
-  muster_graph_builder_group (builder, LOCAL_INIT, (const char *const *)ops->pdata);
+  muster_graph_builder_group (builder, MUSTER_AFTER_RESTORE, (const char *const *)ops->pdata);
   g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, error);
   if (extra == NULL)
     return NULL;
-  g_autoptr (MusterGraph) whole = muster_graph_extended (graph, extra);
-  return muster_meta_graph_with_variables (meta_graph, whole, NULL, 0,
-                                           &(MusterCollectedOp){key, LOCAL_INIT}, 1, error);
+  g_autoptr (MusterGraph) whole =
+      muster_graph_extended (muster_meta_graph_graph (meta_graph), extra);
+  return muster_meta_graph_with_variables (meta_graph, whole, NULL, 0, NULL, 0, error);
 }

@@ -5,13 +5,13 @@
 
 G_BEGIN_DECLS
 
-/* What has to be initialised in every session, since no checkpoint holds it, but is by the init op
- * alone, which doesn't run after a restore: the ops that begin the iterators which the train ops
- * (element-type utf8) read, and, if the graph has a local init op of its own, the tables'.
- * (transfer full) (element-type utf8) */
+/* What no checkpoint holds and the init op alone makes, which doesn't run after a restore: the ops
+ * that begin the iterators which the train ops (element-type utf8) read, and, if the graph has a
+ * local init op of its own, the tables'. Not what needs a feed. (transfer full) (element-type
+ * utf8) */
 GPtrArray *muster_local_init_missing (MusterMetaGraph *meta_graph, const GPtrArray *train_ops);
 
-/* The meta graph in which they run after every restore, too. */
+/* The meta graph with MUSTER_AFTER_RESTORE, which runs them. */
 MusterMetaGraph *muster_local_init_add (MusterMetaGraph *meta_graph, const GPtrArray *missing,
                                         GError **error);
 

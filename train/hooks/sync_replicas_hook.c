@@ -46,15 +46,19 @@ fill_tokens (MusterSession *session, gint64 n, gint64 deadline_us, GCancellable 
 /* --- what an earlier run has left --- */
 
 static gboolean
-is_empty (MusterSession *session, guint i, gint64 deadline_us, GCancellable *cancellable,
-          gboolean *empty, GError **error)
+is_empty (MusterSession *session, MusterGraph *graph, guint i, gint64 deadline_us,
+          GCancellable *cancellable, gboolean *empty, GError **error)
 {
-  g_autofree char *name = g_strdup_printf (MUSTER_SYNC_COUNT "_%u:0", i);
+  g_autofree char *op = g_strdup_printf (MUSTER_SYNC_COUNT "_%u", i);
+  g_autofree char *name = g_strconcat (op, ":0", NULL);
   const char *const fetches[] = {name};
   const MusterStep step = {.fetches = fetches, .n_fetches = 1, .deadline_us = deadline_us};
   g_autoptr (MusterTensor) value = NULL;
   double n;
 
+  *empty = TRUE;
+  if (!muster_graph_has_node (graph, op)) /* of a take without an accumulator */
+    return TRUE;
   if (!muster_session_run (session, &step, &value, NULL, cancellable, error) ||
       !muster_tensor_get_double (value, &n, error))
     return FALSE;
@@ -100,7 +104,9 @@ discard_gradients (MusterSyncReplicasHook *self, MusterSession *session, gint64 
   for (guint i = 0; i < self->sync.takes->len; i++) {
     const MusterNode *take = muster_graph_node (graph, g_array_index (self->sync.takes, gsize, i));
     gboolean empty;
-    if (!is_empty (session, i, deadline_us, cancellable, &empty, error) ||
+    if (take->n_input < 2)
+      continue;
+    if (!is_empty (session, graph, i, deadline_us, cancellable, &empty, error) ||
         (!empty && !take_gradients (session, take, graph, deadline_us, cancellable, error)))
       return FALSE;
   }

@@ -2,6 +2,7 @@
 #include "train/monitored/hook.h"
 
 #include "base/error.h"
+#include "base/files/local_path.h"
 #include "train/monitored/hook_private.h"
 #include "train/monitored/run_context_private.h"
 
@@ -120,9 +121,9 @@ muster_hook_claim_of_directory (const char *does, const char *directory)
 {
   g_return_val_if_fail (does != NULL && directory != NULL, NULL);
 
-  g_autofree char *path = strstr (directory, "://") == NULL
-                              ? g_canonicalize_filename (directory, NULL)
-                              : g_strdup (directory);
+  const char *local = muster_local_path (directory);
+  g_autofree char *path =
+      strstr (local, "://") == NULL ? g_canonicalize_filename (local, NULL) : g_strdup (directory);
   return g_strdup_printf ("%s '%s'", does, path);
 }
 

@@ -42,9 +42,9 @@ held_new (MusterKernel *k, MusterTensor *indices, MusterTensor *values, MusterTe
       !muster_memory_take (MUSTER_MEMORY_RESOURCES, HELD_SIZE, error))
     return NULL;
   Held *self = g_new (Held, 1);
-  *self = (Held){.indices = muster_tensor_ref (indices),
-                 .values = muster_tensor_ref (values),
-                 .shape = muster_tensor_ref (shape)};
+  *self = (Held){.indices = muster_tensor_keep (indices),
+                 .values = muster_tensor_keep (values),
+                 .shape = muster_tensor_keep (shape)};
   return self;
 }
 

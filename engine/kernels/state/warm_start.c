@@ -149,6 +149,7 @@ typedef struct {
   MusterBundleReader *reader; /* (owned) */
   char *name;                 /* (owned) of the old matrix */
   gint64 n_old_rows, n_old_columns;
+  gboolean is_sliced; /* in the checkpoint; else any part of it is read with the whole */
   Moves rows, columns;
   gboolean moves_columns;
   gint64 n_columns;
@@ -215,6 +216,7 @@ check_matrix (Matrix *m, GError **error)
         m->name, shape, entry->n_dims);
   m->n_old_rows = entry->dims[0];
   m->n_old_columns = entry->dims[1];
+  m->is_sliced = entry->is_sliced;
   if (m->moves_columns || m->n_columns == m->n_old_columns)
     return TRUE;
   return muster_invalid (error,
@@ -262,7 +264,7 @@ copy_rows (MusterKernel *k, const Matrix *m, gint64 first, gint64 end, gint64 *a
   MusterBudget budget = *muster_kernel_budget (k); /* for this part alone */
 
   if (g_cancellable_set_error_if_cancelled (muster_kernel_cancellable (k), error) ||
-      !muster_budget_take_owned_items (&budget, (gsize)(end - first),
+      !muster_budget_take_owned_items (&budget, (gsize)(m->is_sliced ? end - first : m->n_old_rows),
                                        (gsize)m->n_old_columns * sizeof (float), error))
     return FALSE;
   g_autoptr (MusterTensor) rows =
@@ -279,7 +281,7 @@ copy_rows (MusterKernel *k, const Matrix *m, gint64 first, gint64 end, gint64 *a
 static gboolean
 copy_matrix (MusterKernel *k, const Matrix *m, GError **error)
 {
-  const gint64 most = muster_kernel_attr_int (k, "max_rows_in_memory", -1);
+  const gint64 most = m->is_sliced ? muster_kernel_attr_int (k, "max_rows_in_memory", -1) : -1;
   const gint64 last = m->rows.n > 0 ? m->rows.moves[m->rows.n - 1].old : -1;
 
   if (last >= m->n_old_rows)
