@@ -262,15 +262,15 @@ MUSTER_TEST (Preemption, ends_in_good_order_where_the_master_went_first)
   MUSTER_EXPECT_EQ (report.durable_step, 0);
 }
 
-/* But another chief in its place is an error, as ever. */
-MUSTER_TEST (Preemption, reports_who_was_replaced_by_another_chief)
+/* But a failed precondition is an error, as ever: a variable without a value, or another chief. */
+MUSTER_TEST (Preemption, reports_a_save_that_no_try_mends)
 {
   g_auto (Job) job = {0};
   g_autoptr (GError) error = NULL;
   set_up (&job, MUSTER_SECOND, TRUE);
   MUSTER_ASSERT_TRUE (monitored_open (&job.monitored, &error));
   muster_fake_master_fail (job.monitored.master, SAVE, 2, 1, MUSTER_ERROR_FAILED_PRECONDITION,
-                           "worker:9 is the chief now");
+                           "Attempting to use uninitialized value v");
 
   muster_preemption_request (job.preemption, SIGTERM);
   MUSTER_EXPECT_FALSE (go_on (&job, &error));
