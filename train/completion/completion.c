@@ -163,47 +163,54 @@ take_variables (Completion *self, MusterGraphBuilder *builder, const GArray *var
                          variables->len, ops, n, error));
 }
 
-static gboolean
-is_collected (MusterMetaGraph *meta_graph, const char *name)
+/* Marks the variables that the train ops write and no collection has: no saver and no init op knows
+ * them. NULL: none. (transfer full) */
+static guint8 *
+mark_uncollected (const Completion *self, const guint8 *needed)
 {
+  MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
+  const gsize n_nodes = muster_graph_n_nodes (graph);
+  g_autoptr (GArray) written = g_array_new (FALSE, FALSE, sizeof (gsize));
+  g_autofree guint8 *marked = g_malloc0 (n_nodes + 1);
   gsize n;
-  const MusterVariableInfo *variables = muster_meta_graph_variables (meta_graph, &n);
+  const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
 
-  for (gsize i = 0; i < n; i++)
-    if (strcmp (variables[i].name, name) == 0)
-      return TRUE;
-  return FALSE;
-}
-
-/* Those that the train ops write and no collection has: no saver and no init op knows them. all is
- * the graph without collections, in which each variable counts. */
-static void
-find_uncollected (const Completion *self, MusterMetaGraph *all, GArray *found)
-{
-  MusterGraph *graph = muster_meta_graph_graph (all);
-  g_autofree guint8 *needed = muster_train_ops_needed (graph, self->ops);
-  gsize n;
-  const MusterVariableInfo *variables = muster_meta_graph_variables (all, &n);
-
+  for (gsize i = 0; i < n_nodes; i++)
+    if (needed[i])
+      muster_graph_written (graph, i, written);
+  for (guint i = 0; i < written->len; i++)
+    marked[g_array_index (written, gsize, i)] = TRUE;
   for (gsize i = 0; i < n; i++) {
-    if (variables[i].initializer == NULL || is_collected (self->meta_graph, variables[i].name) ||
-        !needed[muster_graph_find_named (graph, variables[i].name)])
-      continue;
-    g_autoptr (GArray) writers = muster_train_ops_writers (all, &variables[i], needed);
-    if (writers->len > 0)
-      g_array_append_val (found, variables[i]);
+    const gssize at = muster_graph_find_named (graph, variables[i].name);
+    if (at >= 0)
+      marked[at] = FALSE;
   }
+  return memchr (marked, TRUE, n_nodes) != NULL ? g_steal_pointer (&marked) : NULL;
 }
 
 static gboolean
 collect_variables (Completion *self, GError **error)
 {
   MusterGraph *graph = muster_meta_graph_graph (self->meta_graph);
+  g_autofree guint8 *needed = muster_train_ops_needed (graph, self->ops);
+  g_autofree guint8 *marked = mark_uncollected (self, needed);
   g_autoptr (GArray) found = g_array_new (FALSE, FALSE, sizeof (MusterVariableInfo));
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autoptr (MusterMetaGraph) all = muster_meta_graph_new_for_graph (graph);
+  gsize n;
 
-  find_uncollected (self, all, found);
+  if (marked == NULL)
+    return TRUE;
+  /* Without collections each variable counts. */
+  g_autoptr (MusterMetaGraph) all = muster_meta_graph_new_for_graph (graph);
+  const MusterVariableInfo *variables = muster_meta_graph_variables (all, &n);
+  for (gsize i = 0; i < n; i++) {
+    if (variables[i].initializer == NULL ||
+        !marked[muster_graph_find_named (graph, variables[i].name)])
+      continue;
+    g_autoptr (GArray) writers = muster_train_ops_writers (all, &variables[i], needed);
+    if (writers->len > 0)
+      g_array_append_val (found, variables[i]);
+  }
   if (found->len == 0)
     return TRUE;
   g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
