@@ -2,6 +2,7 @@
 #include "graph/feed_option.h"
 
 #include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
 
 #include <string.h>
 
@@ -10,6 +11,19 @@ muster_feed_is_needed (const MusterNode *node)
 {
   return strcmp (node->kind->op, "Placeholder") == 0 ||
          strcmp (node->kind->op, "PlaceholderV2") == 0;
+}
+
+const MusterNode *
+muster_feed_needed_by (MusterGraph *graph, const char *name)
+{
+  const gsize n = muster_graph_n_nodes (graph);
+  g_autofree guint8 *needed = g_malloc0 (n + 1);
+
+  muster_graph_mark_needs (graph, name, needed);
+  for (gsize i = 0; i < n; i++)
+    if (needed[i] && muster_feed_is_needed (muster_graph_node (graph, i)))
+      return muster_graph_node (graph, i);
+  return NULL;
 }
 
 char *

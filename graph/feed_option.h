@@ -25,6 +25,9 @@ const char *muster_feed_example (const MusterNode *placeholder);
 /* TRUE for a placeholder that fails unless it is fed. */
 gboolean muster_feed_is_needed (const MusterNode *node);
 
+/* Such a placeholder that an op or a tensor needs; NULL: none. */
+const MusterNode *muster_feed_needed_by (MusterGraph *graph, const char *name);
+
 /* The options of all placeholders among the marked nodes (a byte for each), with their types. NULL
  * if there are none. (transfer full) */
 char *muster_feed_options (MusterGraph *graph, const guint8 *marked);

@@ -47,17 +47,13 @@ check_queue_runner (MusterGraph *graph, const MusterQueueRunner *runner, GError 
 {
   for (guint i = 0; i < runner->enqueues->len; i++) {
     const char *enqueue = runner->enqueues->pdata[i];
-    g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph) + 1);
-    muster_graph_mark_needs (graph, enqueue, needed);
-    for (gsize k = 0; k < muster_graph_n_nodes (graph); k++) {
-      const MusterNode *node = muster_graph_node (graph, k);
-      if (needed[k] && muster_feed_is_needed (node))
-        return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                            "the queue runner's op '%s' needs the placeholder '%s', but queue "
-                            "runners run without feeds; export the graph without that queue "
-                            "runner, or with a constant or a reader in the placeholder's place",
-                            enqueue, node->name);
-    }
+    const MusterNode *placeholder = muster_feed_needed_by (graph, enqueue);
+    if (placeholder != NULL)
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "the queue runner's op '%s' needs the placeholder '%s', but queue "
+                          "runners run without feeds; export the graph without that queue "
+                          "runner, or with a constant or a reader in the placeholder's place",
+                          enqueue, placeholder->name);
   }
   return TRUE;
 }

@@ -162,6 +162,51 @@ MUSTER_TEST (Completion, replaces_a_saver_that_leaves_a_variable_out)
   MUSTER_EXPECT_TRUE (again == whole);
 }
 
+/* The model with two ops: one needs a placeholder with a default, one a placeholder. */
+static MusterMetaGraph *
+make_model_with_placeholders (void)
+{
+  g_autoptr (MusterMetaGraph) model = make_model ();
+  g_autoptr (MusterGraphBuilder) builder = muster_graph_builder_new_extension ();
+  static const char *const with_default[] = {"default", NULL}, *const fed[] = {"fed", NULL};
+  g_autoptr (GError) error = NULL;
+
+  muster_graph_builder_node (builder, "PlaceholderWithDefault", "default");
+  muster_graph_builder_input (builder, "train_a/one");
+  muster_graph_builder_attr_type (builder, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_attr_shape (builder, "shape", 0, NULL);
+  muster_graph_builder_node (builder, "Placeholder", "fed");
+  muster_graph_builder_attr_type (builder, "dtype", MUSTER_FLOAT);
+  muster_graph_builder_group (builder, "needs_default", with_default);
+  muster_graph_builder_group (builder, "needs_fed", fed);
+  g_autoptr (MusterGraph) extra = muster_graph_builder_end (builder, &error);
+  g_assert_no_error (error);
+  g_autoptr (MusterGraph) whole = muster_graph_extended (muster_meta_graph_graph (model), extra);
+  return muster_meta_graph_new_for_graph (whole);
+}
+
+/* Nothing is fed after a restore: what needs it stays the init op's. */
+MUSTER_TEST (Completion, makes_nothing_after_a_restore_that_needs_a_feed)
+{
+  static const char *const tables[] = {"needs_default", "needs_fed"};
+
+  for (gsize i = 0; i < G_N_ELEMENTS (tables); i++) {
+    g_autoptr (MusterMetaGraph) model = make_model_with_placeholders ();
+    g_autoptr (GError) error = NULL;
+    g_autoptr (MusterMetaGraph) table =
+        muster_meta_graph_with_op (model, "table_initializer", tables[i], &error);
+    g_autoptr (MusterMetaGraph) own =
+        muster_meta_graph_with_op (table, "local_init_op", "train_a", &error);
+    g_assert_no_error (error);
+
+    g_autoptr (MusterMetaGraph) whole = muster_meta_graph_complete (own, NULL, NULL, &error);
+
+    g_assert_no_error (error);
+    MUSTER_EXPECT_EQ (
+        !!muster_graph_has_node (muster_meta_graph_graph (whole), MUSTER_AFTER_RESTORE), i == 0);
+  }
+}
+
 /* No checkpoint holds a table, and no init op runs after a restore. */
 MUSTER_TEST (Completion, keeps_what_only_the_init_op_makes_for_a_restore)
 {

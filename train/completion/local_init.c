@@ -2,6 +2,7 @@
 #include "train/completion/local_init.h"
 
 #include "graph/after_restore.h"
+#include "graph/feed_option.h"
 #include "graph/graph_builder.h"
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
@@ -30,16 +31,13 @@ iterator_of (MusterGraph *graph, gsize node, gboolean is_begun)
   return g_strv_contains (reads, op) ? muster_graph_origin (graph, node, 0) : -1;
 }
 
-static gboolean
-needs_a_feed (MusterGraph *graph, gsize node)
+static void
+add_missing (GPtrArray *missing, MusterGraph *graph, gsize node, const guint8 *is_run)
 {
-  g_autofree guint8 *needed = g_malloc0 (muster_graph_n_nodes (graph));
+  const char *name = muster_graph_node (graph, node)->name;
 
-  muster_graph_mark_needed (graph, node, needed);
-  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
-    if (needed[i] && g_str_has_prefix (muster_graph_node (graph, i)->kind->op, "Placeholder"))
-      return TRUE;
-  return FALSE;
+  if (!is_run[node] && muster_feed_needed_by (graph, name) == NULL)
+    g_ptr_array_add (missing, g_strdup (name));
 }
 
 /* For each iterator that a train op reads the one op that begins it; -1 where several do, of which
@@ -83,12 +81,12 @@ muster_local_init_missing (MusterMetaGraph *meta_graph, const GPtrArray *train_o
   for (; run != NULL && *run != NULL; run++)
     muster_graph_mark_needs (graph, *run, is_run);
   for (gsize i = 0; i < n; i++)
-    if (begun[i] >= 0 && !is_run[begun[i]] && !needs_a_feed (graph, (gsize)begun[i]))
-      g_ptr_array_add (missing, g_strdup (muster_graph_node (graph, (gsize)begun[i])->name));
+    if (begun[i] >= 0)
+      add_missing (missing, graph, (gsize)begun[i], is_run);
   for (; tables != NULL && *tables != NULL; tables++) {
     const gssize at = muster_graph_find_named (graph, *tables);
-    if (at >= 0 && !is_run[at] && !needs_a_feed (graph, (gsize)at))
-      g_ptr_array_add (missing, g_strdup (muster_graph_node (graph, (gsize)at)->name));
+    if (at >= 0)
+      add_missing (missing, graph, (gsize)at, is_run);
   }
   return missing;
 }
