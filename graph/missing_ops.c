@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/missing_ops.h"
 
+#include "base/error.h"
 #include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
 
 #include <string.h>
 
@@ -58,4 +60,26 @@ muster_graph_missing_ops (MusterGraph *graph, const guint8 *marked, const char *
     g_string_append_printf (text, " and %u more", n - MOST_NAMED);
   g_string_append_c (text, ')');
   return g_strdup (text->str);
+}
+
+gboolean
+muster_graph_check_ops (MusterGraph *graph, const char *const *names, const char *const *feeds,
+                        const char *const *lacks, gboolean is_here, GError **error)
+{
+  g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
+
+  for (; feeds != NULL && *feeds != NULL; feeds++)
+    muster_graph_mark_fed (graph, *feeds, marked);
+  for (; *names != NULL; names++)
+    muster_graph_mark_needs (graph, *names, marked);
+  g_autofree char *missing = muster_graph_missing_ops (graph, marked, lacks);
+  if (missing == NULL)
+    return TRUE;
+  return muster_fail (
+      error, MUSTER_ERROR_UNIMPLEMENTED,
+      is_here ? "this run needs %s that muster's own engine hasn't; add --master=tensorflow, which "
+                "has all of TensorFlow's"
+              : "this run needs %s that the server's engine hasn't; restart the server with "
+                "`muster serve --master=tensorflow`, which has all of TensorFlow's",
+      missing);
 }

@@ -10,4 +10,10 @@ G_BEGIN_DECLS
  * beyond a few. NULL: none. (transfer full) */
 char *muster_graph_missing_ops (MusterGraph *graph, const guint8 *marked, const char *const *lacks);
 
+/* Whether these ops and tensors need none of lacks, but behind feeds (nullable): UNIMPLEMENTED
+ * lists the missing ones, with the remedy for an engine in this process or one of a server. */
+gboolean muster_graph_check_ops (MusterGraph *graph, const char *const *names,
+                                 const char *const *feeds, const char *const *lacks,
+                                 gboolean is_here, GError **error);
+
 G_END_DECLS

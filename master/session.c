@@ -2,7 +2,6 @@
 #include "master/session.h"
 
 #include "base/require.h"
-#include "graph/graph_walk.h"
 #include "graph/missing_ops.h"
 #include "graph/run_options.h"
 #include "master/step_check.h"
@@ -299,26 +298,9 @@ muster_session_check_needs (MusterSession *self, MusterGraph *graph, const char 
 {
   muster_require (error, FALSE, self, graph, names);
   const char *const *lacks = muster_session_lacks (self);
-  if (lacks == NULL)
-    return TRUE;
-  if (!muster_graph_parse (graph, error))
-    return FALSE;
-  g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
-  for (; feeds != NULL && *feeds != NULL; feeds++)
-    muster_graph_mark_fed (graph, *feeds, marked);
-  for (; *names != NULL; names++)
-    muster_graph_mark_needs (graph, *names, marked);
-  g_autofree char *missing = muster_graph_missing_ops (graph, marked, lacks);
-  if (missing == NULL)
-    return TRUE;
-  return muster_fail (
-      error, MUSTER_ERROR_UNIMPLEMENTED,
-      muster_session_is_here (self)
-          ? "this run needs %s that muster's own engine hasn't; add "
-            "--master=tensorflow, which has all of TensorFlow's"
-          : "this run needs %s that the server's engine hasn't; restart the server "
-            "with `muster serve --master=tensorflow`, which has all of TensorFlow's",
-      missing);
+  return lacks == NULL || (muster_graph_parse (graph, error) &&
+                           muster_graph_check_ops (graph, names, feeds, lacks,
+                                                   muster_session_is_here (self), error));
 }
 
 static void
