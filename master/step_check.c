@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 
+#include <string.h>
+
 /* i: which of them is NULL; below 0: the array is. */
 static gboolean
 refuse_step (const char *function, const char *array, gssize i, GError **error)
@@ -37,4 +39,11 @@ muster_step_check (const char *function, const MusterStep *step, gboolean with_v
       return refuse_step (function, "feeds", (gssize)i, error);
   return check_names (function, "fetches", step->fetches, step->n_fetches, error) &&
          check_names (function, "targets", step->targets, step->n_targets, error);
+}
+
+gboolean
+muster_step_lacks_value (const GError *failure)
+{
+  return muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) &&
+         strstr (failure->message, "uninitialized") != NULL;
 }

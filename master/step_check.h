@@ -10,4 +10,8 @@ G_BEGIN_DECLS
 gboolean muster_step_check (const char *function, const MusterStep *step, gboolean with_values,
                             GError **error);
 
+/* Whether a step failed since a variable has no value: by the master's text, as TensorFlow has no
+ * other way to report it. */
+gboolean muster_step_lacks_value (const GError *failure);
+
 G_END_DECLS

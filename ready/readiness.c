@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/require.h"
 #include "graph/graph_nodes.h"
+#include "master/step_check.h"
 
 void
 muster_ready_op_result_clear (MusterReadyOpResult *self)
@@ -65,14 +66,6 @@ judge_value (const char *op, const MusterTensor *value, MusterReadyOpResult *rea
   return TRUE;
 }
 
-/* By the master's text: TensorFlow has no other way to report it. */
-static gboolean
-means_not_ready (const GError *failure)
-{
-  return muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) &&
-         strstr (failure->message, "uninitialized") != NULL;
-}
-
 gboolean
 muster_ready_op_judge (const char *op, const MusterTensor *value, const GError *failure,
                        MusterReadyOpResult *readiness, GError **error)
@@ -83,7 +76,7 @@ muster_ready_op_judge (const char *op, const MusterTensor *value, const GError *
 
   if (failure == NULL)
     return judge_value (op, value, readiness, error);
-  if (means_not_ready (failure)) {
+  if (muster_step_lacks_value (failure)) {
     readiness->why_not = g_strdup (failure->message);
     return TRUE;
   }

@@ -8,6 +8,7 @@
 #include "checkpoint/store/storage_failure.h"
 #include "checkpoint/store/storage_private.h"
 #include "graph/graph_nodes.h"
+#include "master/step_check.h"
 #include "saver/probe_private.h"
 #include "saver/saver_private.h"
 
@@ -342,8 +343,8 @@ discard_quietly (Save *self)
 
 /* A master that didn't write in time has given its store up, which it tells in that code, since no
  * other neither says that the session is lost nor that the directory can't be used. A file in the
- * place of its directory is a failed precondition, which here is said of another chief; so is a
- * variable without a value, of which TensorFlow only says so in words. */
+ * place of its directory is a failed precondition, which here is said of another chief, or of a
+ * variable without a value. */
 static gboolean
 judge_writing (const Save *self, gboolean is_written, GError *failure, GError **error)
 {
@@ -353,7 +354,7 @@ judge_writing (const Save *self, gboolean is_written, GError *failure, GError **
       muster_clock_now_us (self->saver->clock) < self->deadline_us)
     muster_storage_failure_set_outage (failure);
   if (muster_error_is (failure, MUSTER_ERROR_FAILED_PRECONDITION) &&
-      strstr (failure->message, "uninitialized") == NULL)
+      !muster_step_lacks_value (failure))
     failure->code = MUSTER_ERROR_UNKNOWN;
   g_propagate_error (error, failure);
   return FALSE;
