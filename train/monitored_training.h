@@ -66,8 +66,8 @@ G_BEGIN_DECLS
  * @most_failed_saves: consecutive failed saves that fail the run; 0: no limit
  * @position_quiesce_us: with positions: quiesce_us of MusterPositionGuard
  * @n_tasks: of a model with a SyncReplicasOptimizer: the number of tasks, if @master is theirs
- * alone; more than one: a chief that doesn't continue resets it. 0: unknown, and others may be at a
- * step
+ * alone; more than one: a chief that restores a checkpoint, or overwrites the model, resets it. 0:
+ * unknown, and others may be at a step
  * @preemption: (nullable): adds its hook, and limits the saves
  * @waiting: (nullable): as [method@SessionManager.set_progress]
  * @waiting_data: passed to @waiting
