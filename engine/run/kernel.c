@@ -118,6 +118,12 @@ muster_kernel_input_name (const MusterKernel *k, int i)
   return muster_graph_input_text (k->run->plan->graph, k->node->def, (gsize)i);
 }
 
+#define INTS(dtype, type)                                                                          \
+  case dtype:                                                                                      \
+    for (gint64 j = 0; j < n; j++)                                                                 \
+      values[j] = ((const type *)data)[j];                                                         \
+    return (int)n;
+
 int
 muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max, GError **error)
 {
@@ -132,14 +138,10 @@ muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
   }
   const void *data = muster_tensor_data (tensor);
   switch (muster_tensor_dtype (tensor)) {
-  case MUSTER_INT32:
-    for (gint64 j = 0; j < n; j++)
-      values[j] = ((const gint32 *)data)[j];
-    return (int)n;
-  case MUSTER_INT64:
-    if (n > 0)
-      memcpy (values, data, (gsize)n * sizeof *values);
-    return (int)n;
+    INTS (MUSTER_INT8, gint8)
+    INTS (MUSTER_INT16, gint16)
+    INTS (MUSTER_INT32, gint32)
+    INTS (MUSTER_INT64, gint64)
   default: {
     g_autofree char *input = muster_kernel_input_name (k, i);
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,

@@ -34,10 +34,10 @@ G_BEGIN_DECLS
  * NAME:TYPE. TYPE is a dtype ("float", "int32", "string", "bool", "resource"), a type attribute
  * ("T"), "N*T" for the number in the int attribute N, "*Tlist" for one for each type in a list
  * attribute, or "&T" for a reference to a variable. The constraints list the dtypes of a type
- * attribute: "T:float" is a set (any, number, real, float, integer, or dtypes joined by "|"; "all"
- * is any plus handles, for ops that only pass them on); several are separated by a space. Before a
- * step first runs, every node is checked against its op's signature: the number of inputs, their
- * dtypes, the attributes. So a kernel never checks dtypes, only shapes and values. */
+ * attribute: dtypes and sets (any, number, real, float, integer; "all" is any plus handles, for ops
+ * that only pass them on), joined by "|", such as "T:number|bool"; several are separated by a
+ * space. Before a step first runs, every node is checked against its op's signature: the number of
+ * inputs, their dtypes, the attributes. So a kernel never checks dtypes, only shapes and values. */
 
 /* The node; borrowed. */
 const MusterNode *muster_kernel_node (const MusterKernel *k);
@@ -55,8 +55,8 @@ gint64 muster_kernel_input_int (const MusterKernel *k, int i);
 double muster_kernel_input_double (const MusterKernel *k, int i);
 /* The input as the graph has it, such as "x:1", for messages. */
 char *muster_kernel_input_name (const MusterKernel *k, int i);
-/* Copies an int32 or int64 vector (a shape, a list of axes). Returns the number of values; -1 with
- * an error if there are more than max. */
+/* Copies a vector of signed integers (a shape, a list of axes). Returns the number of values; -1
+ * with an error if there are more than max. */
 int muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
                               GError **error);
 

@@ -75,16 +75,26 @@ type_attr_clear (gpointer data)
 }
 
 static guint32
+find_set (const char *name)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (sets); i++)
+    if (g_str_equal (sets[i].name, name))
+      return sets[i].dtypes;
+  return 0;
+}
+
+static guint32
 read_set (const MusterOp *op, const char *text, MusterDType *first)
 {
-  *first = MUSTER_INVALID;
-  for (gsize i = 0; i < G_N_ELEMENTS (sets); i++)
-    if (g_str_equal (sets[i].name, text))
-      return sets[i].dtypes;
   guint32 dtypes = 0;
+  *first = MUSTER_INVALID;
   g_auto (GStrv) names = g_strsplit (text, "|", -1);
   for (char **name = names; *name != NULL; name++) {
+    const guint32 set = find_set (*name);
     const MusterDType dtype = muster_dtype_from_name (*name);
+    dtypes |= set;
+    if (set != 0)
+      continue;
     if (dtype <= MUSTER_INVALID || dtype >= 32)
       g_error ("op %s: invalid dtype '%s' in a constraint", op->name, *name);
     if (*first == MUSTER_INVALID)

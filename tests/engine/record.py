@@ -13,6 +13,7 @@ import record_complex
 import record_dense
 import record_kept
 import record_kernels
+import record_kinds
 import record_odd
 import record_rows
 import record_samplers
@@ -21,7 +22,7 @@ import record_strings
 from recording import write
 
 MODULES = [record_kernels, record_rows, record_strings, record_arrays, record_complex, record_samplers, record_dense,
-           record_kept, record_sparse, record_odd]
+           record_kept, record_kinds, record_sparse, record_odd]
 
 if __name__ == "__main__":
     recorders = {record.__name__: record for module in MODULES for record in module.ALL}

@@ -170,9 +170,7 @@ compute_one_hot (MusterKernel *k, GError **error)
   muster_copy_block (result.size, 1, &result.n, result.data, &unit, other.data, &zero);
   inner = muster_dims_product (dims, axis + 1, n + 1);
   for (gint64 i = 0; result.n > 0 && i < muster_tensor_n_elements (indices); i++) {
-    gint64 index = muster_tensor_dtype (indices) == MUSTER_UINT8
-                       ? ((const guint8 *)muster_tensor_data (indices))[i]
-                       : muster_int_at (indices, i);
+    const gint64 index = muster_int_at (indices, i);
     if (index >= 0 && index < depth)
       memcpy (result.data + ((i / inner * depth + index) * inner + i % inner) * (gint64)result.size,
               one.data, result.size);
@@ -380,9 +378,9 @@ const MusterOp muster_gather_ops[] = {
     {"Gather", "params:Tparams, indices:Tindices -> output:Tparams",
      "Tparams:any Tindices:int32|int64", compute_gather, 0},
     {"GatherV2", "params:Tparams, indices:Tindices, axis:Taxis -> output:Tparams",
-     "Tparams:any Tindices:int32|int64 Taxis:int32|int64", compute_gather_v2, 0},
+     "Tparams:any Tindices:int32|int64|int16 Taxis:int32|int64", compute_gather_v2, 0},
     {"OneHot", "indices:TI, depth:int32, on_value:T, off_value:T -> output:T",
-     "T:any TI:int64|int32|uint8", compute_one_hot, 0},
+     "T:any TI:int64|int32|uint8|int8", compute_one_hot, 0},
     {"Where", "input:T -> index:int64", "T:any", compute_where, 0},
     {"Select", CHOICE, "T:any", compute_select, 0},
     {"SelectV2", CHOICE, "T:any", compute_select_v2, 0},

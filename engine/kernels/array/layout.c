@@ -507,7 +507,7 @@ const MusterOp muster_layout_ops[] = {
     {"Unpack", "value:T -> output:num*T", "T:any", compute_unpack, 0},
     {"Split", "split_dim:int32, value:T -> output:num_split*T", "T:any", compute_split, 0},
     {"SplitV", "value:T, size_splits:Tlen, split_dim:int32 -> output:num_split*T",
-     "T:any Tlen:int64|int32", compute_split_v, 0},
+     "T:any Tlen:int64|int32|int8", compute_split_v, 0},
     {"Slice", "input:T, begin:Index, size:Index -> output:T", "T:any Index:int32|int64",
      compute_slice, 0},
     {"Tile", "input:T, multiples:Tmultiples -> output:T", "T:any Tmultiples:int32|int64",

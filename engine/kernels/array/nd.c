@@ -170,6 +170,15 @@ check_updates (const Slices *s, MusterTensor *updates, int n_dims, const gint64 
   return TRUE;
 }
 
+/* A loop of numbers would make numbers of bools. */
+static const MusterLoop2 *
+loops_of_bools (const MusterLoop2 *loops)
+{
+  return loops == muster_add_loops   ? muster_or_loops
+         : loops == muster_sub_loops ? muster_xor_loops
+                                     : loops;
+}
+
 /* loops NULL: the slice is assigned. */
 static gboolean
 scatter (const Slices *s, MusterTensor *updates, const MusterLoop2 *loops, int n_dims,
@@ -178,6 +187,8 @@ scatter (const Slices *s, MusterTensor *updates, const MusterLoop2 *loops, int n
   MusterElements from = muster_elements (updates);
   MusterDType dtype = muster_tensor_dtype (updates);
 
+  if (dtype == MUSTER_BOOL)
+    loops = loops_of_bools (loops);
   if (!check_updates (s, updates, n_dims, dims, error))
     return FALSE;
   if (s->run == 0 || s->n == 0)
@@ -248,21 +259,11 @@ join_strings (MusterKernel *k, const Slices *s, MusterTensor *updates, int n_dim
   return TRUE;
 }
 
-/* NULL: strings are joined. */
-static const MusterLoop2 *
-loops_to_add (MusterDType dtype)
-{
-  if (dtype == MUSTER_BOOL)
-    return muster_or_loops; /* a loop of numbers would write numbers */
-  return muster_loop_index (dtype) == MUSTER_N_WIDE ? NULL : muster_add_loops;
-}
-
 static gboolean
 compute_scatter_nd (MusterKernel *k, GError **error)
 {
   g_autofree char *joined = NULL;
   MusterTensor *indices = muster_kernel_input (k, 0), *updates = muster_kernel_input (k, 1);
-  const MusterLoop2 *loops = loops_to_add (muster_tensor_dtype (updates));
   gint64 dims[MUSTER_MAX_DIMS];
   int n;
   g_auto (MusterResult) result = {0};
@@ -278,7 +279,7 @@ compute_scatter_nd (MusterKernel *k, GError **error)
     return muster_invalid (error, "Indices and updates specified for empty output");
   if (muster_tensor_dtype (updates) == MUSTER_STRING
           ? !join_strings (k, &s, updates, n, dims, result.strings, &joined, error)
-          : !scatter (&s, updates, loops, n, dims, result.data, error))
+          : !scatter (&s, updates, muster_add_loops, n, dims, result.data, error))
     return FALSE;
   return muster_result_end (&result, k, 0, error);
 }
@@ -460,31 +461,31 @@ compute_dynamic_partition (MusterKernel *k, GError **error)
 #define COPY   "tensor:T, indices:Tindices, updates:T -> output:T"
 #define IN_REF "ref:&T, indices:Tindices, updates:T -> output_ref:&T"
 #define IN_VAR "ref:resource, indices:Tindices, updates:T ->"
-#define INTO_VARIABLE(name, T, kernel)                                                             \
-  {"ScatterNd" name, IN_REF, T " " INDEX, kernel, S},                                              \
+#define IN_BOTH(name, ref_T, T, kernel)                                                            \
+  {"ScatterNd" name, IN_REF, ref_T INDEX, kernel, S},                                              \
   {                                                                                                \
-    "ResourceScatterNd" name, IN_VAR, T " " INDEX, kernel, S                                       \
+    "ResourceScatterNd" name, IN_VAR, T INDEX, kernel, S                                           \
   }
 
 const MusterOp muster_nd_ops[] = {
     {"GatherNd", "params:Tparams, indices:Tindices -> output:Tparams",
-     "Tparams:any Tindices:int32|int64", compute_gather_nd, 0},
+     "Tparams:any Tindices:int32|int64|int16", compute_gather_nd, 0},
     {"ResourceGatherNd", "resource:resource, indices:Tindices -> output:dtype", "dtype:any " INDEX,
      compute_resource_gather_nd, S},
     {"ScatterNd", "indices:Tindices, updates:T, shape:Tindices -> output:T", "T:any " INDEX,
      compute_scatter_nd, 0},
     {"ScatterNdNonAliasingAdd", "input:T, indices:Tindices, updates:T -> output:T",
-     "T:number " INDEX, compute_copy_add, 0},
+     "T:number|bool " INDEX, compute_copy_add, 0},
     {"TensorScatterUpdate", COPY, "T:any " INDEX, compute_copy_update, 0},
     {"TensorScatterAdd", COPY, "T:number " INDEX, compute_copy_add, 0},
     {"TensorScatterSub", COPY, "T:number " INDEX, compute_copy_sub, 0},
     {"TensorScatterMin", COPY, "T:number " INDEX, compute_copy_min, 0},
     {"TensorScatterMax", COPY, "T:number " INDEX, compute_copy_max, 0},
-    INTO_VARIABLE ("Update", "T:any", compute_variable_update),
-    INTO_VARIABLE ("Add", "T:number", compute_variable_add),
-    INTO_VARIABLE ("Sub", "T:number", compute_variable_sub),
-    INTO_VARIABLE ("Min", "T:number", compute_variable_min),
-    INTO_VARIABLE ("Max", "T:number", compute_variable_max),
+    IN_BOTH ("Update", "T:any ", "T:any ", compute_variable_update),
+    IN_BOTH ("Add", "T:number ", "T:number|bool ", compute_variable_add),
+    IN_BOTH ("Sub", "T:number ", "T:number|bool ", compute_variable_sub),
+    IN_BOTH ("Min", "T:number ", "T:number ", compute_variable_min),
+    IN_BOTH ("Max", "T:number ", "T:number ", compute_variable_max),
     {"DynamicPartition", "data:T, partitions:int32 -> outputs:num_partitions*T", "T:any",
      compute_dynamic_partition, 0},
     {NULL, NULL, NULL, NULL, 0},

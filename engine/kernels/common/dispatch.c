@@ -372,17 +372,26 @@ muster_check_axis (gint64 axis, int n_dims, int *result, GError **error)
 gint64
 muster_int_at (const MusterTensor *tensor, gint64 i)
 {
-  const void *data = muster_tensor_data (tensor);
-  return muster_tensor_dtype (tensor) == MUSTER_INT64 ? ((const gint64 *)data)[i]
-                                                      : ((const gint32 *)data)[i];
+  const MusterInts ints = muster_ints (tensor);
+  return muster_ints_at (&ints, i);
 }
 
 MusterInts
 muster_ints (const MusterTensor *tensor)
 {
   const void *data = muster_tensor_data (tensor);
-  return muster_tensor_dtype (tensor) == MUSTER_INT64 ? (MusterInts){.wide = data}
-                                                      : (MusterInts){.narrow = data};
+  switch (muster_tensor_dtype (tensor)) {
+  case MUSTER_INT64:
+    return (MusterInts){.wide = data};
+  case MUSTER_INT32:
+    return (MusterInts){.narrow = data};
+  case MUSTER_INT16:
+    return (MusterInts){.shorts = data};
+  case MUSTER_INT8:
+    return (MusterInts){.bytes = data};
+  default:
+    return (MusterInts){.unsigned_bytes = data};
+  }
 }
 
 void
@@ -392,8 +401,10 @@ muster_put_int (MusterTensor *tensor, gint64 i, gint64 value)
 
   if (muster_tensor_dtype (tensor) == MUSTER_INT64)
     ((gint64 *)data)[i] = value;
-  else
+  else if (muster_tensor_dtype (tensor) == MUSTER_INT32)
     ((gint32 *)data)[i] = (gint32)value;
+  else
+    ((gint16 *)data)[i] = (gint16)value;
 }
 
 double

@@ -151,13 +151,16 @@ gboolean muster_check_variable_dtype (MusterVariable *variable, MusterDType dtyp
  * [-n_dims, n_dims). */
 gboolean muster_check_axis (gint64 axis, int n_dims, int *result, GError **error);
 
-/* Element i of an int32 or int64 tensor. */
+/* Element i of a tensor of indices: of int64, int32, int16, int8 or uint8. */
 gint64 muster_int_at (const MusterTensor *tensor, gint64 i);
 
-/* The elements of an int32 or int64 tensor, for loops over them: one of the two is NULL. */
+/* The elements of such a tensor, for loops over them: all but one are NULL. */
 typedef struct {
-  const gint64 *wide;   /* (not owned) */
-  const gint32 *narrow; /* (not owned) */
+  const gint64 *wide;           /* (not owned) */
+  const gint32 *narrow;         /* (not owned) */
+  const gint16 *shorts;         /* (not owned) */
+  const gint8 *bytes;           /* (not owned) */
+  const guint8 *unsigned_bytes; /* (not owned) */
 } MusterInts;
 
 MusterInts muster_ints (const MusterTensor *tensor);
@@ -165,9 +168,14 @@ MusterInts muster_ints (const MusterTensor *tensor);
 static inline gint64
 muster_ints_at (const MusterInts *self, gint64 i)
 {
-  return self->wide != NULL ? self->wide[i] : self->narrow[i];
+  return self->narrow != NULL   ? self->narrow[i]
+         : self->wide != NULL   ? self->wide[i]
+         : self->shorts != NULL ? self->shorts[i]
+         : self->bytes != NULL  ? self->bytes[i]
+                                : self->unsigned_bytes[i];
 }
 
+/* Sets element i of a tensor of int64, int32 or int16. */
 void muster_put_int (MusterTensor *tensor, gint64 i, gint64 value);
 
 /* Element i of a tensor of a wide type. */

@@ -164,6 +164,7 @@ const MusterLoop2 muster_maximum_loops[] = MUSTER_WIDE_TABLE (maximum);
 const MusterLoop2 muster_min_loops[] = MUSTER_WIDE_TABLE (lesser);
 const MusterLoop2 muster_max_loops[] = MUSTER_WIDE_TABLE (greater_one);
 const MusterLoop2 muster_or_loops[] = MUSTER_WIDE_TABLE (logical_or);
+const MusterLoop2 muster_xor_loops[] = MUSTER_WIDE_TABLE (not_equal);
 const MusterLoop2 muster_less_loops[] = MUSTER_WIDE_TABLE (less);
 const MusterLoop2 muster_less_equal_loops[] = MUSTER_WIDE_TABLE (less_equal);
 

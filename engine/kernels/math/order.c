@@ -289,7 +289,7 @@ compute_bincount (MusterKernel *k, GError **error)
 
 const MusterOp muster_order_ops[] = {
     {"TopKV2", "input:T, k:Tk" TOP "index_type",
-     "T:real Tk:int32|int64|int16 index_type:int32|int64", compute_top_k_v2, 0},
+     "T:real Tk:int32|int64|int16 index_type:int32|int64|int16", compute_top_k_v2, 0},
     {"Bucketize", "input:T -> output:int32", COUNTS, compute_bucketize, 0},
     {"LowerBound", BOUNDS, "T:real out_type:int32|int64", compute_lower_bound, 0},
     {"UpperBound", BOUNDS, "T:real out_type:int32|int64", compute_upper_bound, 0},
