@@ -13,6 +13,7 @@
 
 typedef struct {
   gssize pending[MUSTER_N_MEMORY_USES];
+  gsize refused;     /* bytes that would fit if others released theirs */
   gboolean is_known; /* its end will be noticed */
 } Local;
 
@@ -166,6 +167,7 @@ static gboolean
 refuse (gsize n_bytes, gsize most, GError **error)
 {
   __atomic_fetch_add (&n_refused, 1, __ATOMIC_RELAXED);
+  local.refused = n_bytes <= most ? n_bytes : 0;
   log_refusal (n_bytes, most);
   g_autofree char *all = muster_format_size (most);
   g_autofree char *wanted = muster_format_size (n_bytes);
@@ -216,6 +218,18 @@ muster_memory_left (void)
 {
   const guint64 most = muster_memory_limit ();
   return most == 0 ? G_MAXSIZE : (gsize)(most - MIN (muster_memory_used_in_all (), most));
+}
+
+gsize
+muster_memory_refused_here (void)
+{
+  return local.refused;
+}
+
+void
+muster_memory_forget_refused (void)
+{
+  local.refused = 0;
 }
 
 guint64

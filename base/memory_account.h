@@ -40,6 +40,12 @@ gsize muster_memory_left (void);
 /* How often bytes were refused. */
 guint64 muster_memory_n_refused (void);
 
+/* The bytes of this thread's last refusal, which others may release for another try; 0 if there was
+ * none, or if so many never fit. To be forgotten once a request is answered, or once it has done
+ * something that another try would do again. */
+gsize muster_memory_refused_here (void);
+void muster_memory_forget_refused (void);
+
 /* Called without a lock before bytes are refused: frees what is kept only to be faster. One for the
  * process. */
 void muster_memory_set_reserve (void (*free_reserve) (void));

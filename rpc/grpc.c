@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/protowire.h"
 #include "rpc/fork.h"
 
 #include <grpc/support/log.h>
@@ -260,4 +261,55 @@ muster_grpc_status_text (const char *text)
   }
   *at = '\0';
   return valid;
+}
+
+/* --- the details of a status: google.rpc.Status, its Any and RetryInfo --- */
+
+enum { STATUS_CODE = 1, STATUS_MESSAGE = 2, STATUS_DETAILS = 3, ANY_TYPE_URL = 1 };
+
+#define RETRY_INFO "type.googleapis.com/google.rpc.RetryInfo"
+
+grpc_slice
+muster_grpc_retry_details (const GError *error)
+{
+  g_autofree char *text = muster_grpc_status_text (error->message);
+  g_autoptr (GByteArray) any = g_byte_array_new ();
+  muster_proto_put_string (any, ANY_TYPE_URL, RETRY_INFO);
+  g_autoptr (GByteArray) status = g_byte_array_new ();
+  muster_proto_put_uint (status, STATUS_CODE, (guint64)muster_error_to_wire (error));
+  muster_proto_put_string (status, STATUS_MESSAGE, text);
+  muster_proto_put_bytes (status, STATUS_DETAILS, any->data, any->len);
+  return grpc_slice_from_copied_buffer ((const char *)status->data, status->len);
+}
+
+static gboolean
+is_retry_info (const MusterProtoField *any)
+{
+  MusterProtoReader reader = muster_proto_reader (any->data, any->size);
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == ANY_TYPE_URL && field.type == MUSTER_WIRE_BYTES)
+      return field.size == strlen (RETRY_INFO) && memcmp (field.data, RETRY_INFO, field.size) == 0;
+  return FALSE;
+}
+
+static gboolean
+has_retry_info (const grpc_slice *details)
+{
+  MusterProtoReader reader =
+      muster_proto_reader (GRPC_SLICE_START_PTR (*details), GRPC_SLICE_LENGTH (*details));
+  MusterProtoField field;
+  while (muster_proto_read_field (&reader, &field))
+    if (field.number == STATUS_DETAILS && field.type == MUSTER_WIRE_BYTES && is_retry_info (&field))
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+muster_grpc_may_retry (const grpc_metadata_array *trailing)
+{
+  for (size_t i = 0; i < trailing->count; i++)
+    if (grpc_slice_str_cmp (trailing->metadata[i].key, MUSTER_RPC_DETAILS) == 0)
+      return has_retry_info (&trailing->metadata[i].value);
+  return FALSE;
 }

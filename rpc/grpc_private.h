@@ -62,6 +62,14 @@ gint64 muster_grpc_deadline_us (gpr_timespec deadline);
  * HTTP/2's escaping. */
 char *muster_grpc_status_text (const char *text);
 
+/* The trailing metadata with a status's details: a google.rpc.Status. */
+#define MUSTER_RPC_DETAILS "grpc-status-details-bin"
+
+/* Those of a call that did nothing and may be made again: a google.rpc.RetryInfo. */
+grpc_slice muster_grpc_retry_details (const GError *error);
+/* Whether the trailing metadata has such details. */
+gboolean muster_grpc_may_retry (const grpc_metadata_array *trailing);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (grpc_byte_buffer, grpc_byte_buffer_destroy)
 
 G_END_DECLS

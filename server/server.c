@@ -74,12 +74,21 @@ admit_request (gsize n_bytes, gpointer limits, GError **error)
   return muster_limits_allow (limits, MUSTER_LIMIT_REQUEST_BYTES, n_bytes, error);
 }
 
+static gboolean
+is_shared (gpointer limits)
+{
+  MusterLimitUse sessions;
+  muster_limits_read (limits, MUSTER_LIMIT_SESSIONS, &sessions);
+  return sessions.used > 1;
+}
+
 static MusterRpcServer *
 new_rpc_server (MusterLimits *limits)
 {
   const MusterRpcServerLimits of_rpc = {
       .admit = admit_request,
-      .admit_data = limits,
+      .is_shared = is_shared,
+      .data = limits,
       .streams = max_streams (limits),
       .bare = (guint)MIN (muster_limits_max (limits, MUSTER_LIMIT_STEPS) + SPARE_BARE, G_MAXINT),
   };

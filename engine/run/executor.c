@@ -681,6 +681,7 @@ muster_run_execute (MusterRun *self, MusterTensor **fetched, gboolean *values_ch
     muster_run_finish_suspended (self);
   *values_changed = self->values_changed;
   if (self->error != NULL) {
+    muster_run_note_refusal (self);
     g_propagate_error (error, g_steal_pointer (&self->error));
     return FALSE;
   }

@@ -98,6 +98,10 @@ void muster_run_begin_end (MusterRun *self);
 /* Wakes the thread that executes the run; with its lock held. */
 void muster_run_notify (MusterRun *self);
 
+/* After a failure: forgets that this thread was refused memory (base/memory_account.h) if the run
+ * has left something behind, or needs more than there is without others. */
+void muster_run_note_refusal (const MusterRun *self);
+
 /* For freeing a plan; self may be NULL. */
 void muster_run_free_scratch (MusterRun *self);
 

@@ -497,8 +497,19 @@ note_timeout (MusterRpcClient *self, const MusterRpcUnary *unary)
     muster_rpc_client_note_silence (self, unary->channel);
 }
 
+static void
+call_again (MusterRpcClient *self, const char *method, MusterRope *request,
+            const MusterRpcOptions *options, GCancellable *cancellable, MusterRpcUnary *unary)
+{
+  const MusterRpcOutcome before = {.started_us = unary->outcome.started_us,
+                                   .deadline_us = unary->outcome.deadline_us};
+  muster_rpc_unary_clear (unary);
+  *unary = (MusterRpcUnary){.outcome = before};
+  call_once (self, method, request, options, cancellable, unary);
+}
+
 /* A call that was refused for its token reached no handler. If the token was replaced meanwhile,
- * the call is made again. */
+ * the call is made again; also one for which the server has no memory at the moment. */
 GBytes *
 muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *request,
                         const MusterRpcOptions *options, GCancellable *cancellable, GError **error)
@@ -514,13 +525,15 @@ muster_rpc_client_call (MusterRpcClient *self, const char *method, MusterRope *r
   g_auto (MusterRpcUnary) unary = {.outcome = before};
   call_once (self, method, request, options, cancellable, &unary);
   if (unary.outcome.status == GRPC_STATUS_UNAUTHENTICATED &&
-      muster_rpc_credentials_has_newer_token (self->credentials, version)) {
-    muster_rpc_unary_clear (&unary);
-    unary = (MusterRpcUnary){.outcome = before};
-    call_once (self, method, request, options, cancellable, &unary);
-  }
+      muster_rpc_credentials_has_newer_token (self->credentials, version))
+    call_again (self, method, request, options, cancellable, &unary);
+  MusterRpcRefused refused = {0};
+  while (muster_rpc_refused_wait (&refused, self, method, &unary, cancellable))
+    call_again (self, method, request, options, cancellable, &unary);
 
   if (unary.outcome.status != GRPC_STATUS_OK) {
+    if (g_cancellable_set_error_if_cancelled (cancellable, error))
+      return NULL;
     note_timeout (self, &unary);
     muster_rpc_client_set_error (self, &unary.outcome, cancellable, error);
     return NULL;

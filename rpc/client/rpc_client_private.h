@@ -178,6 +178,19 @@ void muster_rpc_unary_drop_call (MusterRpcUnary *self);
 void muster_rpc_unary_clear (MusterRpcUnary *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterRpcUnary, muster_rpc_unary_clear)
 
+/* A call that a server had no memory for. Zero at first. */
+typedef struct {
+  gint64 give_up_us;
+  gint64 pause_us; /* before the next try, at most */
+} MusterRpcRefused;
+
+/* TRUE, after a pause and with a warning, if a call that has ended may be made again: the server
+ * says that it did nothing and that others use its memory. FALSE from the call's deadline on, after
+ * ten minutes, and if it is cancelled. */
+gboolean muster_rpc_refused_wait (MusterRpcRefused *self, MusterRpcClient *client,
+                                  const char *method, const MusterRpcUnary *unary,
+                                  GCancellable *cancellable);
+
 /* Sets *error from an outcome that isn't OK. */
 void muster_rpc_client_set_error (MusterRpcClient *self, const MusterRpcOutcome *outcome,
                                   GCancellable *cancellable, GError **error);

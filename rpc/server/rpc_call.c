@@ -440,14 +440,29 @@ void
 muster_rpc_call_reply (MusterRpcCall *self, MusterRope *reply)
 {
   MusterRope empty = MUSTER_ROPE_INIT;
+  muster_memory_forget_refused ();
   answer_rope (self, reply != NULL ? reply : &empty, TRUE);
   muster_rope_clear (&empty);
+}
+
+/* Another try may succeed: nothing was done for this one (base/memory_account.h). */
+static gboolean
+may_be_repeated (MusterRpcCall *self, const GError *error)
+{
+  const MusterRpcServer *server = self->server;
+  return error != NULL && muster_error_is (error, MUSTER_ERROR_RESOURCE_EXHAUSTED) &&
+         muster_memory_refused_here () > 0 && server->is_shared != NULL &&
+         server->is_shared (server->data);
 }
 
 void
 muster_rpc_call_finish (MusterRpcCall *self, const GError *error)
 {
-  answer (self, NULL, TRUE, error, NULL);
+  grpc_slice details =
+      may_be_repeated (self, error) ? muster_grpc_retry_details (error) : grpc_empty_slice ();
+  muster_memory_forget_refused ();
+  answer (self, NULL, TRUE, error, GRPC_SLICE_IS_EMPTY (details) ? NULL : &details);
+  grpc_slice_unref (details);
 }
 
 void
@@ -516,7 +531,7 @@ admit_message (MusterRpcCall *self, GError **error)
 {
   const MusterRpcServer *server = self->server;
   const gsize n_bytes = grpc_byte_buffer_length (self->request);
-  return (server->admit == NULL || server->admit (n_bytes, server->admit_data, error)) &&
+  return (server->admit == NULL || server->admit (n_bytes, server->data, error)) &&
          muster_rpc_call_count_memory (self, n_bytes, error);
 }
 

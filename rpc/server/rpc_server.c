@@ -119,7 +119,8 @@ muster_rpc_server_new_with_limits (const MusterRpcServerLimits *limits)
   self->queue = grpc_completion_queue_create_for_next (NULL);
   self->peers = muster_rpc_peers_new (&of_peers, on_connection_ended, self);
   self->admit = limits->admit;
-  self->admit_data = limits->admit_data;
+  self->is_shared = limits->is_shared;
+  self->data = limits->data;
   muster_frames_allow (&(MusterFramesLimits){MAX_UNSETTLED, of_peers.max_bare});
   self->server = create_server (n_streams);
   grpc_server_register_completion_queue (self->server, self->queue, NULL);

@@ -29,11 +29,15 @@ typedef void (*MusterRpcMessageHandler) (MusterRpcCall *call, MusterRpcMessage *
 /* FALSE with the error that the caller gets: a request of so many bytes reaches no handler. */
 typedef gboolean (*MusterRpcAdmit) (gsize n_bytes, gpointer data, GError **error);
 
+/* Whether others than one client use the server: what they hold of its memory, they may release. */
+typedef gboolean (*MusterRpcIsShared) (gpointer data);
+
 MusterRpcServer *muster_rpc_server_new (void);
 /* 0 is the default, given beside each. */
 typedef struct {
-  MusterRpcAdmit admit; /* none: all requests; gRPC has received the whole message by then */
-  gpointer admit_data;  /* (not owned) */
+  MusterRpcAdmit admit;        /* none: all requests; gRPC has received the whole message by then */
+  MusterRpcIsShared is_shared; /* none: never */
+  gpointer data;               /* (not owned) for both */
   guint streams; /* 64,000: calls of one connection at a time; a client that opens more, since it
                     ignores the settings, loses the connection */
   guint bare;    /* 2,048: calls of all connections that have no message yet, or need no token; over
@@ -123,7 +127,8 @@ gboolean muster_rpc_call_count_memory (MusterRpcCall *self, gsize n_bytes, GErro
 
 /* Answers a unary call. The pieces aren't copied. */
 void muster_rpc_call_reply (MusterRpcCall *self, MusterRope *reply);
-/* Ends a unary call or a stream with a status (NULL: OK, for a stream). */
+/* Ends a unary call or a stream with a status (NULL: OK, for a stream). If this thread was refused
+ * memory for it that others hold, the caller is told that it may call again. */
 void muster_rpc_call_finish (MusterRpcCall *self, const GError *error);
 /* The same for a call that can't be read, or that its caller isn't allowed: it is logged. */
 void muster_rpc_call_refuse (MusterRpcCall *self, const GError *error);

@@ -30,14 +30,15 @@ struct _MusterRpcServer {
   gatomicrefcount refs; /* the owner's, and one for each call */
   grpc_server *server;  /* (owned) (nullable) NULL once stopped */
   grpc_completion_queue *queue;
-  GPtrArray *methods;        /* (owned) (element-type MusterRpcMethod) */
-  GPtrArray *guards;         /* (owned) (element-type MusterRpcGuard) of the addresses */
-  MusterRpcThreads *threads; /* (owned) (nullable) while the server runs */
-  GArray *users;             /* (owned) (element-type guint32) */
-  GPtrArray *sockets;        /* (owned) (element-type MusterUnixSocket) */
-  MusterRpcPeers *peers;     /* (owned) */
-  MusterRpcAdmit admit;      /* (nullable) */
-  gpointer admit_data;       /* (not owned) */
+  GPtrArray *methods;          /* (owned) (element-type MusterRpcMethod) */
+  GPtrArray *guards;           /* (owned) (element-type MusterRpcGuard) of the addresses */
+  MusterRpcThreads *threads;   /* (owned) (nullable) while the server runs */
+  GArray *users;               /* (owned) (element-type guint32) */
+  GPtrArray *sockets;          /* (owned) (element-type MusterUnixSocket) */
+  MusterRpcPeers *peers;       /* (owned) */
+  MusterRpcAdmit admit;        /* (nullable) */
+  MusterRpcIsShared is_shared; /* (nullable) */
+  gpointer data;               /* (not owned) of both */
   MusterRpcTag shut;
 
   GMutex stopping; /* held during a stop */
@@ -85,9 +86,6 @@ struct _MusterRpcCall {
   GSList *headers;           /* (owned) those that were asked for */
   char *peer;                /* (owned) (nullable) once it was asked for */
 };
-
-/* The trailing metadata with a status's details: a google.rpc.Status. */
-#define MUSTER_RPC_DETAILS "grpc-status-details-bin"
 
 /* Ends a call with a message (transfer full), or with error and its details (nullable). */
 void muster_rpc_call_end (MusterRpcCall *self, grpc_byte_buffer *message, const GError *error,

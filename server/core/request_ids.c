@@ -48,6 +48,17 @@ remember (MusterRequestIds *self, gint64 id)
   return TRUE;
 }
 
+void
+muster_request_ids_leave (MusterRequestIds *self, gint64 id)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  gint64 *known = g_hash_table_lookup (self->known, &id);
+  if (known == NULL)
+    return;
+  g_hash_table_remove (self->known, known);
+  *known = 0;
+}
+
 gboolean
 muster_request_ids_enter (MusterRequestIds *self, gint64 id, const char *method, GError **error)
 {

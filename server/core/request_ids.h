@@ -18,4 +18,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterRequestIds, muster_request_ids_free)
 gboolean muster_request_ids_enter (MusterRequestIds *self, gint64 id, const char *method,
                                    GError **error);
 
+/* Forgets one that was entered: its request was refused before it did anything, and may come again.
+ */
+void muster_request_ids_leave (MusterRequestIds *self, gint64 id);
+
 G_END_DECLS

@@ -3,6 +3,7 @@
 #include "server/services/step_service.h"
 
 #include "base/log.h"
+#include "base/memory_account.h"
 #include "graph/positioned_step.h"
 #include "graph/run_options.h"
 #include "graph/tensor_proto.h"
@@ -45,11 +46,11 @@ free_tensors (MusterTensor **tensors, gsize n)
 }
 
 /* Ends a step's call with an error: in the body if the caller wants that, as a status's message
- * would be truncated. */
+ * would be truncated. That it may be made again is in the status's details. */
 static void
 reply_error (MusterRpcCall *call, gboolean in_body, const GError *error)
 {
-  if (!in_body) {
+  if (!in_body || muster_memory_refused_here () > 0) {
     muster_rpc_call_finish (call, error);
     return;
   }
@@ -153,6 +154,16 @@ admitted_clear (Admitted *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Admitted, admitted_clear)
 
+/* A part of a step can't be made again, nor a step that ended and whose response didn't fit. */
+static void
+note_refusal (const Admitted *self, gboolean has_ended)
+{
+  if (has_ended)
+    muster_memory_forget_refused ();
+  else if (muster_memory_refused_here () > 0)
+    muster_request_ids_leave (self->guard.server->request_ids, self->request_id);
+}
+
 /* --- steps --- */
 
 /* What ends a step before its end. A positioned one outlives its caller and the caller's deadline:
@@ -206,8 +217,10 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
       muster_step_response_encode_run (&rope, step->fetches, tensors, step->n_fetches, metadata,
                                        &error))
     muster_rpc_call_reply (call, &rope);
-  else
+  else {
+    note_refusal (&self, done || read->partial_run != NULL);
     reply_step_error (served, call, in_body, error);
+  }
   free_tensors (tensors, step->n_fetches);
 }
 
@@ -369,8 +382,10 @@ reply_callable (Admitted *self, MusterRpcCall *call, const MusterStepRequest *re
   if (done && count_response (call, tensors, callable->n_fetches, &error) &&
       muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata, &error))
     muster_rpc_call_reply (call, &rope);
-  else
+  else {
+    note_refusal (self, done);
     reply_step_error (served, call, FALSE, error);
+  }
   free_tensors (tensors, callable->n_fetches);
 }
 

@@ -338,3 +338,66 @@ MUSTER_TEST (MemoryLimit, counts_the_names_of_variables)
 
   MUSTER_EXPECT_GE (muster_memory_used (MUSTER_MEMORY_RESOURCES), before + MIB / 2);
 }
+
+static void
+add_fill (MusterGraphBuilder *b, const char *name, const char *after)
+{
+  muster_graph_builder_node (b, "Fill", name);
+  muster_graph_builder_input (b, "shape");
+  muster_graph_builder_input (b, "one");
+  if (after != NULL)
+    muster_graph_builder_input (b, after);
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "index_type", MUSTER_INT32);
+}
+
+/* "ten" and "more" of 10 MiB each, "both" their sum; "written", the same after "add" has added to
+ * the variable "v". */
+static MusterSession *
+open_refusable (void)
+{
+  g_autoptr (MusterGraphBuilder) b = fill_graph ("ten", 10 * MIB / 4);
+  add_fill (b, "more", "^ten");
+  add_binary (b, "Add", "both", "ten", "more");
+  add_variable (b, "v", 1);
+  add_binary (b, "AssignAdd", "add", "v", "one");
+  add_fill (b, "written", "^add");
+  return open_session (NULL, b);
+}
+
+static gsize
+refused_bytes (MusterSession *session, const char *fetch, gsize left)
+{
+  g_autoptr (GError) error = NULL;
+  muster_memory_forget_refused ();
+  limit_to (left);
+  g_autoptr (MusterTensor) none = run_one (session, NULL, NULL, fetch, &error);
+  clear_limit ();
+  EXPECT_SAYS (error, MUSTER_ERROR_RESOURCE_EXHAUSTED, "over the limit of memory (");
+  return muster_memory_refused_here ();
+}
+
+MUSTER_TEST (MemoryLimit, tells_a_step_that_may_be_made_again_from_one_that_has_written)
+{
+  g_autoptr (MusterSession) session = open_refusable ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", test_deadline (), NULL, &error));
+  muster_memory_add (MUSTER_MEMORY_GRAPHS, 100 * MIB); /* of others */
+
+  MUSTER_EXPECT_GE (refused_bytes (session, "ten:0", MIB), 10 * MIB);
+  MUSTER_EXPECT_GE (refused_bytes (session, "both:0", 15 * MIB), 10 * MIB);
+  MUSTER_EXPECT_EQ (refused_bytes (session, "written:0", MIB), 0);
+
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, 100 * MIB);
+}
+
+MUSTER_TEST (MemoryLimit, tells_a_step_that_may_be_made_again_from_one_that_never_fits)
+{
+  g_autoptr (MusterSession) session = open_refusable ();
+
+  const gsize of_one = refused_bytes (session, "ten:0", MIB);
+  const gsize of_several = refused_bytes (session, "both:0", 15 * MIB);
+
+  MUSTER_EXPECT_EQ (of_one, 0);
+  MUSTER_EXPECT_EQ (of_several, 0);
+}

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define SECONDS 30
+/* A refused step is repeated until its deadline. */
+#define SECONDS 5
 
 /* s0 has a kilobyte, and each of the next twice as much as the one before. */
 #define N_DOUBLINGS 31
@@ -133,6 +134,13 @@ run_session (MusterMaster *master, MusterGraph *graph, gsize kind, GError **erro
   return *error == NULL;
 }
 
+static gboolean
+is_refusal (const GError *error)
+{
+  return muster_error_is (error, MUSTER_ERROR_RESOURCE_EXHAUSTED) ||
+         muster_error_is (error, MUSTER_ERROR_DEADLINE_EXCEEDED);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -144,7 +152,7 @@ main (int argc, char **argv)
   g_autoptr (MusterGraph) graph = master != NULL ? make_graph (&error) : NULL;
   while (error == NULL && !is_to_end ()) {
     (void)run_session (master, graph, (gsize)atoi (argv[2]) % G_N_ELEMENTS (kinds), &error);
-    if (!muster_error_is (error, MUSTER_ERROR_RESOURCE_EXHAUSTED))
+    if (!is_refusal (error))
       continue;
     if (!was_refused)
       printf ("refused: %s\n", error->message);

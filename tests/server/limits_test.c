@@ -6,6 +6,7 @@
 #include "engine/session/local_master.h"
 #include "graph/buffer_pool_private.h"
 #include "graph/graph_builder.h"
+#include "tests/doubles/heard.h"
 
 static Served
 start_limited (MusterServerLimits limits)
@@ -270,5 +271,114 @@ MUSTER_TEST (Limits, refuse_a_session_when_memory_runs_short_and_say_so_in_statu
   g_clear_error (&error);
   MUSTER_EXPECT_TRUE (served_run (first, "init", &error));
   MUSTER_EXPECT_NO_ERROR (error);
+  muster_memory_set_limit (0);
+}
+
+/* A step whose request was made while there was memory. */
+typedef struct {
+  MusterSession *session; /* (not owned) */
+  MusterTensor *fed;      /* (owned) */
+  GError *error;          /* (owned) (nullable) */
+} Fetching;
+
+static void
+fetching_clear (Fetching *self)
+{
+  muster_tensor_unref (self->fed);
+  g_clear_error (&self->error);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Fetching, fetching_clear)
+
+static gpointer
+fetch_sum (gpointer data)
+{
+  Fetching *self = data;
+  const MusterFeed feed = {"x:0", self->fed};
+  const MusterStep step = {.feeds = &feed,
+                           .n_feeds = 1,
+                           .fetches = (const char *const[]){"sum:0"},
+                           .n_fetches = 1,
+                           .deadline_us = test_deadline ()};
+  g_autoptr (MusterTensor) sum = NULL;
+  (void)muster_session_run (self->session, &step, &sum, NULL, NULL, &self->error);
+  return NULL;
+}
+
+/* With everything made that a first step makes. */
+static Fetching
+fetching_begin (MusterSession *session)
+{
+  Fetching self = {.session = session, .fed = muster_tensor_new_float (5)};
+  (void)fetch_sum (&self);
+  MUSTER_EXPECT_NO_ERROR (self.error);
+  return self;
+}
+
+#define OF_OTHERS ((gsize)64 << 20)
+
+/* As if others held so much that nothing is left. */
+static void
+use_up_memory (void)
+{
+  muster_buffer_pool_empty ();
+  muster_memory_set_limit (muster_memory_used_in_all () + OF_OTHERS / 2);
+  muster_memory_add (MUSTER_MEMORY_TENSORS, OF_OTHERS);
+}
+
+static void
+release_memory (void)
+{
+  muster_memory_release (MUSTER_MEMORY_TENSORS, OF_OTHERS);
+}
+
+/* FALSE after half a minute. */
+static gboolean
+await_refusals (guint64 n)
+{
+  const gint64 deadline_us = test_deadline ();
+  while (muster_memory_n_refused () < n &&
+         muster_clock_now_us (muster_system_clock ()) < deadline_us)
+    g_thread_yield ();
+  return muster_memory_n_refused () >= n;
+}
+
+MUSTER_TEST (Limits, of_memory_that_others_use_up_make_a_step_wait)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) first = served_session (&f, NULL);
+  g_autoptr (MusterSession) other = served_session (&f, NULL);
+  MUSTER_ASSERT_TRUE (first != NULL && other != NULL);
+  g_auto (Fetching) fetching = fetching_begin (first);
+  const guint64 refused = muster_memory_n_refused ();
+  heard_begin (G_LOG_LEVEL_WARNING);
+  use_up_memory ();
+  GThread *thread = g_thread_new ("fetching", fetch_sum, &fetching);
+
+  const gboolean was_repeated = await_refusals (refused + 2);
+  release_memory ();
+  g_thread_join (thread);
+
+  MUSTER_EXPECT_TRUE (was_repeated);
+  MUSTER_EXPECT_NO_ERROR (fetching.error);
+  MUSTER_EXPECT_EQ (heard_count ("no-memory", "*has no memory for RunStep, others use it; trying*"),
+                    1);
+  heard_end ();
+  muster_memory_set_limit (0);
+}
+
+MUSTER_TEST (Limits, of_memory_refuse_at_once_where_nobody_else_uses_it)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) session = served_session (&f, NULL);
+  MUSTER_ASSERT_NOT_NULL (session);
+  g_auto (Fetching) fetching = fetching_begin (session);
+  use_up_memory ();
+  const guint64 refused = muster_memory_n_refused ();
+
+  (void)fetch_sum (&fetching);
+
+  expect_refused (fetching.error, "over the limit of memory (");
+  MUSTER_EXPECT_EQ (muster_memory_n_refused (), refused + 1);
+  release_memory ();
   muster_memory_set_limit (0);
 }
