@@ -41,8 +41,8 @@ static void
 limited_start (Limited *self, gsize max_request)
 {
   self->max_request = max_request;
-  self->server = muster_rpc_server_new_with_limits (
-      &(MusterRpcServerLimits){.admit = admit, .data = self});
+  self->server =
+      muster_rpc_server_new_with_limits (&(MusterRpcServerLimits){.admit = admit, .data = self});
   muster_rpc_server_add_method (self->server, ECHO, on_echo, self);
   int port = muster_rpc_server_listen (self->server, "127.0.0.1:0", NULL, NULL);
   MUSTER_EXPECT_NE (port, 0);
