@@ -556,6 +556,16 @@ skip_if_dead (MusterKernel *k)
   return TRUE;
 }
 
+static __attribute__ ((noinline)) gboolean
+compute_again (MusterKernel *k, GError **error)
+{
+  MusterMemoryWait wait = {0};
+  gboolean ok = FALSE;
+  while (!ok && muster_run_await_memory (k, &wait, error))
+    ok = k->node->op->compute (k, error);
+  return ok;
+}
+
 /* Runs a node: TRUE if it is done or waits. */
 static inline gboolean
 run_node (MusterRun *self, guint32 position)
@@ -569,7 +579,9 @@ run_node (MusterRun *self, guint32 position)
     return TRUE;
   if (!prepare (k, &error))
     return muster_kernel_finish (k, FALSE, error);
-  const gboolean ok = k->node->op->compute (k, &error);
+  gboolean ok = k->node->op->compute (k, &error);
+  if (G_UNLIKELY (!ok))
+    ok = compute_again (k, &error);
   /* Only compute () sets it, on this thread. */
   if (G_UNLIKELY (k->is_suspended)) {
     muster_run_suspend (self, k);

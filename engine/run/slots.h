@@ -98,6 +98,17 @@ void muster_run_begin_end (MusterRun *self);
 /* Wakes the thread that executes the run; with its lock held. */
 void muster_run_notify (MusterRun *self);
 
+/* Of a kernel that waits for memory; zero at first. */
+typedef struct {
+  gint64 give_up_us;
+  guint64 used;      /* in the process, when last looked at */
+  gint64 changed_us; /* since when that is so */
+} MusterMemoryWait;
+
+/* TRUE, after a pause and with *error cleared, if a kernel that has failed is to compute again: it
+ * was refused memory that others use, and its run has changed something that nothing can undo. */
+gboolean muster_run_await_memory (MusterKernel *k, MusterMemoryWait *wait, GError **error);
+
 /* After a failure: forgets that this thread was refused memory (base/memory_account.h) if the run
  * has left something behind, or needs more than there is without others. */
 void muster_run_note_refusal (const MusterRun *self);

@@ -401,3 +401,52 @@ MUSTER_TEST (MemoryLimit, tells_a_step_that_may_be_made_again_from_one_that_neve
   MUSTER_EXPECT_EQ (of_one, 0);
   MUSTER_EXPECT_EQ (of_several, 0);
 }
+
+typedef struct {
+  MusterSession *session; /* (not owned) */
+  MusterTensor *fetched;  /* (owned) (nullable) */
+  GError *error;          /* (owned) (nullable) */
+} Waiting;
+
+static gpointer
+fetch_written (gpointer data)
+{
+  Waiting *self = data;
+  self->fetched = run_one (self->session, NULL, NULL, "written:0", &self->error);
+  return NULL;
+}
+
+/* FALSE after half a minute. */
+static gboolean
+await_refusals (guint64 n)
+{
+  const gint64 deadline_us = test_deadline ();
+  while (muster_memory_n_refused () < n &&
+         muster_clock_now_us (muster_system_clock ()) < deadline_us) {
+    g_thread_yield ();
+  }
+  return muster_memory_n_refused () >= n;
+}
+
+MUSTER_TEST (MemoryLimit, makes_a_step_that_has_written_wait_for_what_others_use)
+{
+  g_autoptr (MusterSession) session = open_refusable ();
+  g_autoptr (GError) error = NULL;
+  MUSTER_EXPECT_TRUE (muster_session_run_op (session, "v/Assign", test_deadline (), NULL, &error));
+  const guint64 refused = muster_memory_n_refused ();
+  limit_to (50 * MIB);
+  muster_memory_add (MUSTER_MEMORY_GRAPHS, 45 * MIB); /* of others */
+  Waiting waiting = {.session = session};
+  GThread *thread = g_thread_new ("waiting", fetch_written, &waiting);
+
+  const gboolean has_waited = await_refusals (refused + 2);
+  muster_memory_release (MUSTER_MEMORY_GRAPHS, 45 * MIB);
+  g_thread_join (thread);
+
+  MUSTER_EXPECT_TRUE (has_waited);
+  MUSTER_EXPECT_NO_ERROR (waiting.error);
+  MUSTER_EXPECT_TRUE (waiting.fetched != NULL);
+  MUSTER_EXPECT_EQ (fetch_float (session, "v/read:0"), 2);
+  muster_tensor_unref (waiting.fetched);
+  clear_limit ();
+}
