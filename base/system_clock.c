@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/wait.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 /* The one place that reads the machine's clock and sleeps. */
@@ -78,12 +79,50 @@ system_wall_us (MusterClock *self G_GNUC_UNUSED)
   return g_get_real_time ();
 }
 
+/* Numbers of the kernel's, since nobody can guess those: handles and numbers of members are drawn,
+ * too. As many at a time as it gives in one call: each served step draws one. */
+#define N_DRAWN 32
+
+typedef struct {
+  guint64 numbers[N_DRAWN];
+  guint n_left;
+  guint n_forks; /* when they were drawn: a child doesn't use its parent's */
+} Drawn;
+
+static _Thread_local Drawn drawn;
+static guint n_forks; /* atomic */
+
+static void
+note_fork (void)
+{
+  __atomic_fetch_add (&n_forks, 1, __ATOMIC_RELAXED);
+}
+
+static gboolean
+draw (void)
+{
+  static gsize once;
+  if (g_once_init_enter (&once)) {
+    (void)pthread_atfork (NULL, NULL, note_fork); /* fails only for lack of memory */
+    g_once_init_leave (&once, 1);
+  }
+  if (getentropy (drawn.numbers, sizeof drawn.numbers) != 0)
+    return FALSE;
+  drawn.n_left = N_DRAWN;
+  drawn.n_forks = __atomic_load_n (&n_forks, __ATOMIC_RELAXED);
+  return TRUE;
+}
+
 static double
 system_random (MusterClock *self G_GNUC_UNUSED)
 {
-  guint64 bits; /* nobody can guess it: handles and numbers of members are drawn, too */
-  if (getentropy (&bits, sizeof bits) != 0)
+  const gboolean is_left =
+      drawn.n_left > 0 && drawn.n_forks == __atomic_load_n (&n_forks, __ATOMIC_RELAXED);
+  if (!is_left && !draw ())
     return g_random_double ();
+  guint64 *number = &drawn.numbers[--drawn.n_left];
+  const guint64 bits = *number;
+  *number = 0;
   return (double)(bits >> 11) * 0x1.0p-53;
 }
 

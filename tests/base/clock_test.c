@@ -5,6 +5,9 @@
 #include "tests/doubles/shifted_clock.h"
 #include "tests/gtest_shim.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define LONG_TIME (30 * MUSTER_SECOND)
 #define YEAR      (365 * 24 * 3600 * MUSTER_SECOND)
 
@@ -28,6 +31,34 @@ MUSTER_TEST (clock, draws_numbers_below_one)
     sum += number;
   }
   MUSTER_EXPECT_NEAR (sum / 1000, 0.5, 0.2);
+}
+
+/* The number that a child draws next. */
+static double
+draw_in_child (MusterClock *clock)
+{
+  double number = -1;
+  int ends[2];
+  MUSTER_EXPECT_EQ (pipe (ends), 0);
+  const pid_t child = fork ();
+  if (child == 0) {
+    number = muster_clock_random (clock);
+    _exit (write (ends[1], &number, sizeof number) == sizeof number ? 0 : 1);
+  }
+  (void)close (ends[1]);
+  MUSTER_EXPECT_EQ (read (ends[0], &number, sizeof number), (ssize_t)sizeof number);
+  (void)close (ends[0]);
+  MUSTER_EXPECT_EQ (waitpid (child, NULL, 0), child);
+  return number;
+}
+
+MUSTER_TEST (clock, draws_other_numbers_in_a_child)
+{
+  MusterClock *clock = muster_system_clock ();
+  (void)muster_clock_random (clock); /* some are left to draw */
+  const double of_child = draw_in_child (clock);
+  MUSTER_EXPECT_TRUE (of_child >= 0 && of_child < 1);
+  MUSTER_EXPECT_TRUE (of_child != muster_clock_random (clock));
 }
 
 MUSTER_TEST (clock, does_not_wait_for_the_past)
