@@ -43,19 +43,31 @@ has_happened (const MusterSessionReport *report, const MusterPhase *phase)
          strcmp (phase->name, "restore") != 0;
 }
 
-/* "connect 3 ms, init 41 ms": the phases of a millisecond or more; for a ready model, those that
- * led to it. May be empty. (transfer full) */
+static void
+append_phase (GString *text, const MusterPhase *phase)
+{
+  g_autofree char *duration = muster_format_duration (phase->duration_us);
+  g_string_append_printf (text, "%s%s %s", text->len == 0 ? "" : ", ", phase->name, duration);
+}
+
+/* "connect 3 ms, init 41 ms": the phases of a millisecond or more, or the longest; for a ready
+ * model, those that led to it. May be empty. (transfer full) */
 static char *
 phases_of (const MusterSessionReport *report)
 {
   GString *text = g_string_new (NULL);
+  const MusterPhase *longest = NULL;
   for (guint i = 0; report->phases != NULL && i < report->phases->len; i++) {
     const MusterPhase *phase = &g_array_index (report->phases, MusterPhase, i);
-    if (phase->duration_us < MUSTER_MILLISECOND || !has_happened (report, phase))
+    if (!has_happened (report, phase))
       continue;
-    g_autofree char *duration = muster_format_duration (phase->duration_us);
-    g_string_append_printf (text, "%s%s %s", text->len == 0 ? "" : ", ", phase->name, duration);
+    if (longest == NULL || phase->duration_us > longest->duration_us)
+      longest = phase;
+    if (phase->duration_us >= MUSTER_MILLISECOND)
+      append_phase (text, phase);
   }
+  if (text->len == 0 && longest != NULL)
+    append_phase (text, longest);
   return g_string_free (text, FALSE);
 }
 
