@@ -145,10 +145,10 @@ variable_handle (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_core_ops[] = {
-    {"Const", " -> output:dtype", "dtype:any", constant, 0},
-    {"Placeholder", " -> output:dtype", "dtype:any", placeholder, 0},
-    {"PlaceholderV2", " -> output:dtype", "dtype:any", placeholder, 0},
-    {"PlaceholderWithDefault", "input:dtype -> output:dtype", "dtype:all", identity,
+    {"Const", " -> output:dtype", "dtype:any value", constant, 0},
+    {"Placeholder", " -> output:dtype", "dtype:any shape", placeholder, 0},
+    {"PlaceholderV2", " -> output:dtype", "dtype:any shape", placeholder, 0},
+    {"PlaceholderWithDefault", "input:dtype -> output:dtype", "dtype:all shape", identity,
      MUSTER_OP_PASSES_REF},
     {"Identity", "input:T -> output:T", "T:all", identity, MUSTER_OP_PASSES_REF},
     {"IdentityN", "input:*T -> output:*T", "T:all", identities, MUSTER_OP_PASSES_REF},
@@ -162,8 +162,11 @@ const MusterOp muster_core_ops[] = {
     {"RefMerge", "inputs:N*&T -> output:&T, value_index:int32", "T:any", merge_branches,
      MUSTER_OP_RESOURCE | MUSTER_OP_MERGES},
     {"NoOp", " -> ", "", nothing, 0},
-    {"Variable", " -> ref:&dtype", "dtype:any", reference_variable, MUSTER_OP_STATEFUL},
-    {"VariableV2", " -> ref:&dtype", "dtype:any", reference_variable, MUSTER_OP_STATEFUL},
-    {"VarHandleOp", " -> resource:resource", "", variable_handle, MUSTER_OP_STATEFUL},
+    {"Variable", " -> ref:&dtype", "dtype:any shape container shared_name", reference_variable,
+     MUSTER_OP_STATEFUL},
+    {"VariableV2", " -> ref:&dtype", "dtype:any shape container shared_name", reference_variable,
+     MUSTER_OP_STATEFUL},
+    {"VarHandleOp", " -> resource:resource", "container shared_name dtype shape", variable_handle,
+     MUSTER_OP_STATEFUL},
     {0},
 };

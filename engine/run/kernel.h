@@ -33,11 +33,17 @@ G_BEGIN_DECLS
  * The signature is a short form of TensorFlow's: inputs, "->", outputs, separated by commas, each
  * NAME:TYPE. TYPE is a dtype ("float", "int32", "string", "bool", "resource"), a type attribute
  * ("T"), "N*T" for the number in the int attribute N, "*Tlist" for one for each type in a list
- * attribute, or "&T" for a reference to a variable. The constraints list the dtypes of a type
- * attribute: dtypes and sets (any, number, real, float, integer; "all" is any plus handles, for ops
- * that only pass them on), joined by "|", such as "T:number|bool"; several are separated by a
- * space. Before a step first runs, every node is checked against its op's signature: the number of
- * inputs, their dtypes, the attributes. So a kernel never checks dtypes, only shapes and values. */
+ * attribute, or "&T" for a reference to a variable.
+ *
+ * The attributes are all that the op has, separated by spaces, but for those that have no effect
+ * here (engine/run/signature.c) and those in the signature that may be anything. A type attribute
+ * has its dtypes: dtypes and sets (any, number, real, float, integer; "all" is any plus handles,
+ * for ops that only pass them on), joined by "|", such as "T:number|bool". Any other is its name
+ * ("keep_dims"), or NAME=false where the kernel can't do with true.
+ *
+ * Before a step first runs, every node is checked against its op's signature: the number of inputs,
+ * their dtypes, the attributes, of which it may have no others. So a kernel never checks dtypes,
+ * only shapes and values; and it reads each attribute that it lists. */
 
 /* The node; borrowed. */
 const MusterNode *muster_kernel_node (const MusterKernel *k);

@@ -26,7 +26,7 @@ typedef enum {
 typedef struct {
   const char *name;
   const char *signature;
-  const char *constraints; /* "" for none */
+  const char *attributes; /* "" for none */
   MusterKernelFunc compute;
   MusterOpFlags flags;
 } MusterOp;

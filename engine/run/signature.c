@@ -23,11 +23,33 @@ typedef struct {
   MusterDType fallback; /* the default; INVALID: none */
 } TypeAttr;
 
+/* An attribute without a type. */
+typedef struct {
+  char *name;        /* (owned) */
+  gboolean is_false; /* the only value that the kernel computes with */
+} PlainAttr;
+
 struct _MusterSignature {
   const MusterOp *op;
   GArray *inputs;  /* (owned) of Arg */
   GArray *outputs; /* (owned) of Arg */
   GArray *attrs;   /* (owned) of TypeAttr */
+  GArray *plain;   /* (owned) of PlainAttr */
+};
+
+/* Attributes that change no result here, so that any op may have any value of them. */
+static const char *const without_effect[] = {
+    "use_locking",      /* an update is never seen half done */
+    "validate_indices", /* of a gather: indices are always checked */
+    "allowed_devices",  /* of a variable's handle: it is on the one device */
+    "debug_name",       /* of a variable's handle, for messages of TensorFlow's own */
+    "grad_a",           /* of a product: which gradient it is, for kernels of other devices */
+    "grad_b",           "grad_x",
+    "grad_y",           "hashed_output", /* of a cross: the type of the output says it */
+    "sorted",          /* of the largest elements: without it, any order will do */
+    "sparse_gradient", /* for Python, which makes the gradient's nodes */
+    "description",     /* of a summary: for the Python that writes metadata */
+    "display_name",     "labels",
 };
 
 #define BIT(dtype) (1u << (dtype))
@@ -74,6 +96,12 @@ type_attr_clear (gpointer data)
   g_free (((TypeAttr *)data)->name);
 }
 
+static void
+plain_attr_clear (gpointer data)
+{
+  g_free (((PlainAttr *)data)->name);
+}
+
 static guint32
 find_set (const char *name)
 {
@@ -83,49 +111,63 @@ find_set (const char *name)
   return 0;
 }
 
+/* Alone, "float" is a set; among others, it is the dtype. */
 static guint32
 read_set (const MusterOp *op, const char *text, MusterDType *first)
 {
-  guint32 dtypes = 0;
+  guint32 dtypes = find_set (text);
   *first = MUSTER_INVALID;
+  if (dtypes != 0)
+    return dtypes;
   g_auto (GStrv) names = g_strsplit (text, "|", -1);
   for (char **name = names; *name != NULL; name++) {
-    const guint32 set = find_set (*name);
     const MusterDType dtype = muster_dtype_from_name (*name);
-    dtypes |= set;
-    if (set != 0)
-      continue;
-    if (dtype <= MUSTER_INVALID || dtype >= 32)
-      g_error ("op %s: invalid dtype '%s' in a constraint", op->name, *name);
-    if (*first == MUSTER_INVALID)
+    const guint32 found = dtype > MUSTER_INVALID && dtype < 32 ? BIT (dtype) : find_set (*name);
+    if (found == 0)
+      g_error ("op %s: invalid dtype '%s' of an attribute", op->name, *name);
+    if (name == names)
       *first = dtype;
-    dtypes |= BIT (dtype);
+    dtypes |= found;
   }
   return dtypes;
 }
 
 static void
-read_constraints (MusterSignature *self)
+read_plain_attr (MusterSignature *self, const char *word)
+{
+  const char *equals = strchr (word, '=');
+  if (equals != NULL && !g_str_equal (equals, "=false"))
+    g_error ("op %s: invalid attribute '%s' (use NAME or NAME=false)", self->op->name, word);
+  const PlainAttr attr = {.name = equals != NULL ? g_strndup (word, (gsize)(equals - word))
+                                                 : g_strdup (word),
+                          .is_false = equals != NULL};
+  g_array_append_val (self->plain, attr);
+}
+
+static void
+read_attributes (MusterSignature *self)
 {
   g_auto (GStrv) words =
-      g_strsplit (self->op->constraints != NULL ? self->op->constraints : "", " ", -1);
+      g_strsplit (self->op->attributes != NULL ? self->op->attributes : "", " ", -1);
   for (char **word = words; *word != NULL; word++) {
+    char *colon = strchr (*word, ':');
     if (**word == '\0')
       continue;
-    char *colon = strchr (*word, ':');
-    if (colon == NULL)
-      g_error ("op %s: invalid constraint '%s'", self->op->name, *word);
+    if (colon == NULL) {
+      read_plain_attr (self, *word);
+      continue;
+    }
     *colon = '\0';
     TypeAttr attr = {.name = g_strdup (*word)};
     attr.allowed = read_set (self->op, colon + 1, &attr.fallback);
     g_array_append_val (self->attrs, attr);
   }
   if (self->attrs->len > MAX_ATTRS)
-    g_error ("op %s has more than %d constraints", self->op->name, MAX_ATTRS);
+    g_error ("op %s has more than %d type attributes", self->op->name, MAX_ATTRS);
 }
 
 static int
-find_attr (MusterSignature *self, const char *name)
+find_attr (const MusterSignature *self, const char *name)
 {
   for (guint i = 0; i < self->attrs->len; i++)
     if (g_str_equal (g_array_index (self->attrs, TypeAttr, i).name, name))
@@ -133,7 +175,7 @@ find_attr (MusterSignature *self, const char *name)
   return -1;
 }
 
-/* An attribute that no constraint names may be anything. */
+/* A type attribute that isn't listed may be anything. */
 static int
 attr_index (MusterSignature *self, const char *name)
 {
@@ -199,10 +241,12 @@ muster_signature_new (const MusterOp *op)
   self->inputs = g_array_new (FALSE, TRUE, sizeof (Arg));
   self->outputs = g_array_new (FALSE, TRUE, sizeof (Arg));
   self->attrs = g_array_new (FALSE, TRUE, sizeof (TypeAttr));
+  self->plain = g_array_new (FALSE, TRUE, sizeof (PlainAttr));
   g_array_set_clear_func (self->inputs, arg_clear);
   g_array_set_clear_func (self->outputs, arg_clear);
   g_array_set_clear_func (self->attrs, type_attr_clear);
-  read_constraints (self);
+  g_array_set_clear_func (self->plain, plain_attr_clear);
+  read_attributes (self);
   const char *arrow = strstr (op->signature, "->");
   if (arrow == NULL)
     g_error ("op %s: its signature has no '->'", op->name);
@@ -220,6 +264,7 @@ muster_signature_free (MusterSignature *self)
   g_array_unref (self->inputs);
   g_array_unref (self->outputs);
   g_array_unref (self->attrs);
+  g_array_unref (self->plain);
   g_free (self);
 }
 
@@ -417,6 +462,62 @@ check_inputs (const Resolving *r, const GByteArray *wanted, GError **error)
   return TRUE;
 }
 
+static gboolean
+counts_tensors (const GArray *args, const char *name)
+{
+  for (guint i = 0; i < args->len; i++)
+    if (g_strcmp0 (g_array_index (args, Arg, i).many_attr, name) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+static const PlainAttr *
+find_plain (const MusterSignature *self, const char *name)
+{
+  for (guint i = 0; i < self->plain->len; i++)
+    if (g_str_equal (g_array_index (self->plain, PlainAttr, i).name, name))
+      return &g_array_index (self->plain, PlainAttr, i);
+  return NULL;
+}
+
+gboolean
+muster_signature_has (const MusterSignature *self, const char *name)
+{
+  if (find_attr (self, name) >= 0 || find_plain (self, name) != NULL ||
+      counts_tensors (self->inputs, name) || counts_tensors (self->outputs, name))
+    return TRUE;
+  for (gsize i = 0; i < G_N_ELEMENTS (without_effect); i++)
+    if (g_str_equal (without_effect[i], name))
+      return TRUE;
+  return FALSE;
+}
+
+/* An attribute that the kernel wouldn't read could change the result, as one of a later TensorFlow.
+ * TensorFlow, too, refuses what it doesn't know, but for names that begin with an underscore. */
+static gboolean
+check_attributes (const Resolving *r, GError **error)
+{
+  const MusterNodeKind *kind = r->node->kind;
+  for (gsize i = 0; i < kind->n_attr; i++) {
+    const char *name = kind->attr[i]->key;
+    const Tensorflow__AttrValue *value = kind->attr[i]->value;
+    const PlainAttr *plain = find_plain (r->signature, name);
+    if (plain != NULL && plain->is_false && value != NULL &&
+        value->value_case == TENSORFLOW__ATTR_VALUE__VALUE_B && value->b)
+      return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                          "attr '%s' of node '%s' (op '%s') is true, which muster's own engine "
+                          "doesn't support: use TensorFlow's runtime (--master=tensorflow)",
+                          name, r->node->name, kind->op);
+    if (plain == NULL && name[0] != '_' && !muster_signature_has (r->signature, name))
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "NodeDef mentions attr '%s' not in Op<name=%s>; NodeDef: {{node %s}}. "
+                          "muster's own engine doesn't know it: TensorFlow's runtime may "
+                          "(--master=tensorflow)",
+                          name, kind->op, r->node->name);
+  }
+  return TRUE;
+}
+
 static MusterDType
 value_dtype (const Resolving *r)
 {
@@ -434,7 +535,8 @@ muster_signature_resolve (const MusterSignature *self, MusterGraph *graph, const
 {
   Resolving r = {
       .signature = self, .graph = graph, .node = node, .given = given->data, .n_given = given->len};
-  if (!read_types (&r, error) || !append_args (&r, self->inputs, resolved->inputs, error) ||
+  if (!check_attributes (&r, error) || !read_types (&r, error) ||
+      !append_args (&r, self->inputs, resolved->inputs, error) ||
       !check_inputs (&r, resolved->inputs, error) ||
       !append_args (&r, self->outputs, resolved->outputs, error))
     return FALSE;

@@ -6,9 +6,9 @@
 G_BEGIN_DECLS
 
 /* MusterSignature is the parsed signature of a MusterOp: its inputs and outputs, and the allowed
- * dtypes of its type attributes. A node is resolved against it when a plan is made. A type
- * attribute that a node lacks (in a graph stripped of defaults) is the dtype of the first input
- * that has it, or else the first dtype that its constraint names. */
+ * dtypes of its type attributes, and its other attributes. A node is resolved against it when a
+ * plan is made. A type attribute that a node lacks (in a graph stripped of defaults) is the dtype
+ * of the first input that has it, or else the first dtype that it is listed with. */
 
 typedef struct _MusterSignature MusterSignature;
 
@@ -35,6 +35,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterResolved, muster_resolved_clear)
 gboolean muster_signature_resolve (const MusterSignature *self, MusterGraph *graph,
                                    const MusterNode *node, const GByteArray *given,
                                    MusterResolved *resolved, GError **error);
+
+/* TRUE if a node may have the attribute: the signature or the op's attributes list it, or it has no
+ * effect here. */
+gboolean muster_signature_has (const MusterSignature *self, const char *name);
 
 /* The dtypes of a node's outputs without its inputs, INVALID where they depend on them; dtypes is
  * overwritten. FALSE if their number is unknown. */

@@ -414,8 +414,7 @@ static const char passes_on[] =
     "EnsureShape ExpandDims GuaranteeConst Identity IdentityN Merge Placeholder PlaceholderV2 "
     "PlaceholderWithDefault PreventGradient ReadVariableOp RefMerge RefSwitch Reshape Snapshot "
     "Squeeze StopGradient Switch ";
-static const char in_place[] =
-    " ApplyKerasMomentum CountUpTo ResourceCountUpTo SparseApplyKerasMomentum ";
+static const char in_place[] = " CountUpTo ResourceCountUpTo ";
 /* A shape, a number, a truth, a handle, an error. */
 static const char small[] =
     " AddSparseToTensorsMap Assert BroadcastArgs BroadcastGradientArgs ConcatOffset "

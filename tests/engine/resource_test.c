@@ -95,9 +95,10 @@ put_into_jar (MusterKernel *k, GError **error)
 }
 
 static const MusterOp box_ops[] = {
-    {"TestBox", " -> handle:&string", "", open_box, MUSTER_OP_RESOURCE},
-    {"TestBoxV2", " -> handle:resource", "", open_box, MUSTER_OP_RESOURCE},
-    {"TestJar", " -> handle:resource", "", open_jar, MUSTER_OP_RESOURCE},
+    {"TestBox", " -> handle:&string", "container shared_name size", open_box, MUSTER_OP_RESOURCE},
+    {"TestBoxV2", " -> handle:resource", "container shared_name size", open_box,
+     MUSTER_OP_RESOURCE},
+    {"TestJar", " -> handle:resource", "container shared_name size", open_jar, MUSTER_OP_RESOURCE},
     {"TestPut", "handle:&string -> n:float", "", put_into_box, MUSTER_OP_RESOURCE},
     {"TestPutV2", "handle:resource -> n:float", "", put_into_box, MUSTER_OP_RESOURCE},
     {"TestPutJar", "handle:resource -> n:float", "", put_into_jar, MUSTER_OP_RESOURCE},
@@ -274,8 +275,12 @@ MUSTER_TEST (Resource, is_no_value_to_compute_with)
   for (gsize i = 0; i < G_N_ELEMENTS (ops); i++)
     for (int of_variable = 0; of_variable < 2; of_variable++) {
       g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
-      add_box (b, of_variable ? "VarHandleOp" : "TestBoxV2", "handle", "b", 1);
-      muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+      if (of_variable) {
+        muster_graph_builder_node (b, "VarHandleOp", "handle");
+        muster_graph_builder_attr_type (b, "dtype", MUSTER_FLOAT);
+      } else {
+        add_box (b, "TestBoxV2", "handle", "b", 1);
+      }
       add_put (b, ops[i], "y", "handle");
       muster_graph_builder_attr_type (b, "T", MUSTER_RESOURCE);
       g_autoptr (MusterSession) session = open_session (NULL, b);

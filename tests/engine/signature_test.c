@@ -44,6 +44,70 @@ MUSTER_TEST (Signature, refuses_a_dtype_that_the_op_does_not_take)
   expect_refused (b, "Value for attr 'T' of string is not in the list of allowed values");
 }
 
+/* The signature takes "float" in a list for itself, not for the set of that name. */
+MUSTER_TEST (Signature, refuses_a_float_of_another_size_than_those_that_are_listed)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_constant (b, "c", 1);
+  muster_graph_builder_node (b, "Cast", "half");
+  muster_graph_builder_input (b, "c");
+  muster_graph_builder_attr_type (b, "SrcT", MUSTER_FLOAT);
+  muster_graph_builder_attr_type (b, "DstT", MUSTER_HALF);
+  add_unary (b, "Bucketize", "bad", "half");
+  muster_graph_builder_attr_type (b, "T", MUSTER_HALF);
+
+  expect_refused (b, "Value for attr 'T' of half is not in the list of allowed values: float, "
+                     "double, int32, int64");
+}
+
+/* A step of a negation with one more attribute. */
+static gboolean
+negates_with (const char *attribute, GError **error)
+{
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_constant (b, "c", 3);
+  muster_graph_builder_node (b, "Neg", "minus");
+  muster_graph_builder_input (b, "c");
+  muster_graph_builder_attr_type (b, "T", MUSTER_FLOAT);
+  muster_graph_builder_attr_bool (b, attribute, FALSE);
+  g_autoptr (MusterSession) session = open_session (NULL, b);
+  g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "minus", error);
+  return got != NULL;
+}
+
+MUSTER_TEST (Signature, refuses_an_attribute_that_the_op_does_not_have)
+{
+  g_autoptr (GError) error = NULL, none = NULL;
+
+  MUSTER_EXPECT_FALSE (negates_with ("keep_dims", &error));
+  EXPECT_SAYS (error, MUSTER_ERROR_INVALID_ARGUMENT,
+               "NodeDef mentions attr 'keep_dims' not in Op<name=Neg>; NodeDef: {{node minus}}");
+  MUSTER_EXPECT_TRUE (negates_with ("_internal", &none));
+  MUSTER_EXPECT_NO_ERROR (none);
+  MUSTER_EXPECT_TRUE (negates_with ("use_locking", &none));
+  MUSTER_EXPECT_NO_ERROR (none);
+}
+
+MUSTER_TEST (Signature, refuses_an_attribute_that_must_be_false_by_name)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (MusterGraphBuilder) b = muster_graph_builder_new ();
+  add_constant (b, "c", 3);
+  for (int i = 0; i < 2; i++) {
+    muster_graph_builder_node (b, "Cast", i == 0 ? "rounds" : "truncates");
+    muster_graph_builder_input (b, "c");
+    muster_graph_builder_attr_type (b, "SrcT", MUSTER_FLOAT);
+    muster_graph_builder_attr_type (b, "DstT", MUSTER_FLOAT);
+    muster_graph_builder_attr_bool (b, "Truncate", i == 1);
+  }
+  g_autoptr (MusterSession) session = open_session (NULL, b);
+
+  MUSTER_EXPECT_EQ (fetch_float (session, "rounds"), 3.0f);
+  g_autoptr (MusterTensor) got = run_one (session, NULL, NULL, "truncates", &error);
+  EXPECT_SAYS (error, MUSTER_ERROR_UNIMPLEMENTED,
+               "attr 'Truncate' of node 'truncates' (op 'Cast') is true");
+}
+
 MUSTER_TEST (Signature, refuses_too_few_and_too_many_inputs)
 {
   g_autoptr (MusterGraphBuilder) few = muster_graph_builder_new ();

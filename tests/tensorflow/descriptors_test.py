@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """muster's .proto files declare TensorFlow's messages as the installed TensorFlow has them: each field's number, type and label.
 
-A field may be left out. A message that merely passes may be declared as its bytes, and an enum as int32: on the wire they are the same.
+A field may be left out. A message that merely passes may be declared as its bytes, and an enum as int32: on the wire they are the same. And the engine's operations have the attributes that TensorFlow's declare.
 """
 import glob
 import importlib
 import os
+import subprocess
 import sys
 
 import tensorflow as tf
 from google.protobuf import descriptor_pb2, descriptor_pool
+from tensorflow.python.framework import op_def_registry
 
 import master_rpc
 import peer
 
+OPS_TOOL = os.path.abspath("tests/tensorflow/ops_tool")
 Field = descriptor_pb2.FieldDescriptorProto
 # Packages of ours that hold TensorFlow's messages, and what TensorFlow calls them.
 PACKAGES = {"tensorflow": "tensorflow", "tensorflow_text": "tensorflow"}
@@ -107,6 +110,18 @@ class Descriptors(peer.TestCase):
         for name in master_rpc.MESSAGES:
             if name not in ("RunStepRequest", "RunStepResponse", "RunCallableRequest", "RunCallableResponse"):
                 self.assertIn(name, declared)
+
+    def test_the_engine_accounts_for_every_attribute(self):
+        """Each that an op of TensorFlow declares is read, must be false, or has no effect; and it declares each that we list."""
+        ops = dict(line.split("\t") for line in self.ops_tool())
+        declared = {op: [attr.name for attr in op_def_registry.get(op).attr] for op in ops}
+        self.assertEqual(self.ops_tool(*("%s:%s" % (op, attr) for op in ops for attr in declared[op])), [])
+        for op, attributes in ops.items():
+            self.assertLessEqual({word.split(":")[0].split("=")[0] for word in attributes.split()}, set(declared[op]), op)
+        print("%d attributes of %d operations" % (sum(map(len, declared.values())), len(ops)), file=sys.stderr)
+
+    def ops_tool(self, *arguments):
+        return subprocess.run([OPS_TOOL, *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout.splitlines()
 
 
 if __name__ == "__main__":

@@ -494,7 +494,7 @@ const MusterOp muster_array_ops[] = {
      0},
     {"ExpandDims", "input:T, dim:Tdim -> output:T", "T:any Tdim:int32|int64", compute_expand_dims,
      0},
-    {"Squeeze", "input:T -> output:T", "T:any", compute_squeeze, 0},
+    {"Squeeze", "input:T -> output:T", "T:any squeeze_dims", compute_squeeze, 0},
     {"Fill", "dims:index_type, value:T -> output:T", "T:any index_type:int32|int64", compute_fill,
      0},
     {"ZerosLike", "x:T -> y:T", "T:any", compute_zeros_like, 0},

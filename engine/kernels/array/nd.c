@@ -458,29 +458,30 @@ compute_dynamic_partition (MusterKernel *k, GError **error)
 
 #define S      MUSTER_OP_STATEFUL
 #define INDEX  "Tindices:int32|int64"
+#define PLACES INDEX " bad_indices_policy"
 #define COPY   "tensor:T, indices:Tindices, updates:T -> output:T"
 #define IN_REF "ref:&T, indices:Tindices, updates:T -> output_ref:&T"
 #define IN_VAR "ref:resource, indices:Tindices, updates:T ->"
 #define IN_BOTH(name, ref_T, T, kernel)                                                            \
-  {"ScatterNd" name, IN_REF, ref_T INDEX, kernel, S},                                              \
+  {"ScatterNd" name, IN_REF, ref_T PLACES, kernel, S},                                             \
   {                                                                                                \
-    "ResourceScatterNd" name, IN_VAR, T INDEX, kernel, S                                           \
+    "ResourceScatterNd" name, IN_VAR, T PLACES, kernel, S                                          \
   }
 
 const MusterOp muster_nd_ops[] = {
     {"GatherNd", "params:Tparams, indices:Tindices -> output:Tparams",
-     "Tparams:any Tindices:int32|int64|int16", compute_gather_nd, 0},
+     "Tparams:any Tindices:int32|int64|int16 bad_indices_policy", compute_gather_nd, 0},
     {"ResourceGatherNd", "resource:resource, indices:Tindices -> output:dtype", "dtype:any " INDEX,
      compute_resource_gather_nd, S},
-    {"ScatterNd", "indices:Tindices, updates:T, shape:Tindices -> output:T", "T:any " INDEX,
+    {"ScatterNd", "indices:Tindices, updates:T, shape:Tindices -> output:T", "T:any " PLACES,
      compute_scatter_nd, 0},
     {"ScatterNdNonAliasingAdd", "input:T, indices:Tindices, updates:T -> output:T",
-     "T:number|bool " INDEX, compute_copy_add, 0},
-    {"TensorScatterUpdate", COPY, "T:any " INDEX, compute_copy_update, 0},
-    {"TensorScatterAdd", COPY, "T:number " INDEX, compute_copy_add, 0},
-    {"TensorScatterSub", COPY, "T:number " INDEX, compute_copy_sub, 0},
-    {"TensorScatterMin", COPY, "T:number " INDEX, compute_copy_min, 0},
-    {"TensorScatterMax", COPY, "T:number " INDEX, compute_copy_max, 0},
+     "T:number|bool " PLACES, compute_copy_add, 0},
+    {"TensorScatterUpdate", COPY, "T:any " PLACES, compute_copy_update, 0},
+    {"TensorScatterAdd", COPY, "T:number " PLACES, compute_copy_add, 0},
+    {"TensorScatterSub", COPY, "T:number " PLACES, compute_copy_sub, 0},
+    {"TensorScatterMin", COPY, "T:number " PLACES, compute_copy_min, 0},
+    {"TensorScatterMax", COPY, "T:number " PLACES, compute_copy_max, 0},
     IN_BOTH ("Update", "T:any ", "T:any ", compute_variable_update),
     IN_BOTH ("Add", "T:number ", "T:number|bool ", compute_variable_add),
     IN_BOTH ("Sub", "T:number ", "T:number|bool ", compute_variable_sub),

@@ -291,12 +291,14 @@ compute_size (MusterKernel *k, GError **error)
 
 #define T_SET     "T:int8|int16|int32|int64|uint8|uint16|string"
 #define SPARSE(n) "set" n "_indices:int64, set" n "_values:T, set" n "_shape:int64"
+#define OPERATION " set_operation"
 #define RESULT    " -> result_indices:int64, result_values:T, result_shape:int64"
 
 const MusterOp muster_sets_ops[] = {
-    {"DenseToDenseSetOperation", "set1:T, set2:T" RESULT, T_SET, compute_dense_dense, 0},
-    {"DenseToSparseSetOperation", "set1:T, " SPARSE ("2") RESULT, T_SET, compute_dense_sparse, 0},
-    {"SparseToSparseSetOperation", SPARSE ("1") ", " SPARSE ("2") RESULT, T_SET,
+    {"DenseToDenseSetOperation", "set1:T, set2:T" RESULT, T_SET OPERATION, compute_dense_dense, 0},
+    {"DenseToSparseSetOperation", "set1:T, " SPARSE ("2") RESULT, T_SET OPERATION,
+     compute_dense_sparse, 0},
+    {"SparseToSparseSetOperation", SPARSE ("1") ", " SPARSE ("2") RESULT, T_SET OPERATION,
      compute_sparse_sparse, 0},
     {"SetSize", "set_indices:int64, set_values:T, set_shape:int64 -> size:int32", T_SET,
      compute_size, 0},

@@ -292,17 +292,18 @@ compute_update_slice (MusterKernel *k, GError **error)
 }
 
 #define BOUNDS "begin:Index, end:Index, strides:Index, value:T"
+#define MASKS  " begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask"
 
 const MusterOp muster_strided_slice_ops[] = {
     {"StridedSlice", "input:T, begin:Index, end:Index, strides:Index -> output:T",
-     "T:any Index:int32|int64|int16", compute_strided_slice, 0},
+     "T:any Index:int32|int64|int16" MASKS, compute_strided_slice, 0},
     {"StridedSliceGrad", "shape:Index, begin:Index, end:Index, strides:Index, dy:T -> output:T",
-     "T:any Index:int32|int64", compute_strided_slice_grad, 0},
-    {"StridedSliceAssign", "ref:&T, " BOUNDS " -> output_ref:&T", "T:any Index:int32|int64",
+     "T:any Index:int32|int64" MASKS, compute_strided_slice_grad, 0},
+    {"StridedSliceAssign", "ref:&T, " BOUNDS " -> output_ref:&T", "T:any Index:int32|int64" MASKS,
      compute_assign_slice, MUSTER_OP_STATEFUL},
-    {"ResourceStridedSliceAssign", "ref:resource, " BOUNDS " ->", "T:any Index:int32|int64",
+    {"ResourceStridedSliceAssign", "ref:resource, " BOUNDS " ->", "T:any Index:int32|int64" MASKS,
      compute_assign_slice, MUSTER_OP_STATEFUL},
-    {"TensorStridedSliceUpdate", "input:T, " BOUNDS " -> output:T", "T:any Index:int32|int64",
+    {"TensorStridedSliceUpdate", "input:T, " BOUNDS " -> output:T", "T:any Index:int32|int64" MASKS,
      compute_update_slice, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -211,14 +211,15 @@ compute_take (MusterKernel *k, GError **error)
 #define TAKE      ", num_required:int32 -> average:dtype"
 #define TAKE_ROWS ", num_required:int32 -> indices:int64, values:dtype, shape:int64"
 #define NUMBER    "dtype:number"
+#define KIND      "dtype shape container shared_name reduction_type"
 
 const MusterOp muster_accumulator_ops[] = {
-    {"ConditionalAccumulator", " -> " REF, "", compute_accumulator, S},
-    {"ResourceConditionalAccumulator", " -> " HANDLE, "", compute_accumulator, S},
-    {"SparseConditionalAccumulator", " -> " REF, "", compute_accumulator, S},
+    {"ConditionalAccumulator", " -> " REF, KIND, compute_accumulator, S},
+    {"ResourceConditionalAccumulator", " -> " HANDLE, KIND, compute_accumulator, S},
+    {"SparseConditionalAccumulator", " -> " REF, KIND, compute_accumulator, S},
     {"AccumulatorApplyGradient", REF APPLY, NUMBER, compute_apply, S},
     {"ResourceAccumulatorApplyGradient", HANDLE APPLY, NUMBER, compute_apply, S},
-    {"SparseAccumulatorApplyGradient", REF ROWS, NUMBER, compute_apply_rows, S},
+    {"SparseAccumulatorApplyGradient", REF ROWS, NUMBER " has_known_shape", compute_apply_rows, S},
     {"AccumulatorNumAccumulated", REF COUNT, "", compute_n_accumulated, S},
     {"ResourceAccumulatorNumAccumulated", HANDLE COUNT, "", compute_n_accumulated, S},
     {"AccumulatorSetGlobalStep", REF STEP, "", compute_set_global_step, S},

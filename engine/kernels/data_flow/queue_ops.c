@@ -192,28 +192,33 @@ compute_is_closed (MusterKernel *k, GError **error)
 
 #define F (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE)
 
-#define BOTH(name, inputs, outputs, compute)                                                       \
-  {name, "handle:&string" inputs " -> " outputs, "", compute, F},                                  \
+#define KIND     "component_types shapes capacity container shared_name"
+#define SHUFFLED KIND " min_after_dequeue seed seed2"
+
+#define BOTH(name, inputs, outputs, attrs, compute)                                                \
+  {name, "handle:&string" inputs " -> " outputs, attrs, compute, F},                               \
   {                                                                                                \
-    name "V2", "handle:resource" inputs " -> " outputs, "", compute, F                             \
+    name "V2", "handle:resource" inputs " -> " outputs, attrs, compute, F                          \
   }
 
 const MusterOp muster_queue_ops[] = {
-    {"FIFOQueue", " -> handle:&string", "", compute_queue, F},
-    {"FIFOQueueV2", " -> handle:resource", "", compute_queue, F},
-    {"PaddingFIFOQueue", " -> handle:&string", "", compute_queue, F},
-    {"PaddingFIFOQueueV2", " -> handle:resource", "", compute_queue, F},
-    {"PriorityQueue", " -> handle:&string", "", compute_queue, F},
-    {"PriorityQueueV2", " -> handle:resource", "", compute_queue, F},
-    {"RandomShuffleQueue", " -> handle:&string", "", compute_queue, F},
-    {"RandomShuffleQueueV2", " -> handle:resource", "", compute_queue, F},
-    BOTH ("QueueEnqueue", ", components:*Tcomponents", "", compute_enqueue),
-    BOTH ("QueueEnqueueMany", ", components:*Tcomponents", "", compute_enqueue_many),
-    BOTH ("QueueDequeue", "", "components:*component_types", compute_dequeue),
-    BOTH ("QueueDequeueMany", ", n:int32", "components:*component_types", compute_dequeue_many),
-    BOTH ("QueueDequeueUpTo", ", n:int32", "components:*component_types", compute_dequeue_up_to),
-    BOTH ("QueueClose", "", "", compute_close),
-    BOTH ("QueueSize", "", "size:int32", compute_size),
-    BOTH ("QueueIsClosed", "", "is_closed:bool", compute_is_closed),
+    {"FIFOQueue", " -> handle:&string", KIND, compute_queue, F},
+    {"FIFOQueueV2", " -> handle:resource", KIND, compute_queue, F},
+    {"PaddingFIFOQueue", " -> handle:&string", KIND, compute_queue, F},
+    {"PaddingFIFOQueueV2", " -> handle:resource", KIND, compute_queue, F},
+    {"PriorityQueue", " -> handle:&string", KIND, compute_queue, F},
+    {"PriorityQueueV2", " -> handle:resource", KIND, compute_queue, F},
+    {"RandomShuffleQueue", " -> handle:&string", SHUFFLED, compute_queue, F},
+    {"RandomShuffleQueueV2", " -> handle:resource", SHUFFLED, compute_queue, F},
+    BOTH ("QueueEnqueue", ", components:*Tcomponents", "", "timeout_ms", compute_enqueue),
+    BOTH ("QueueEnqueueMany", ", components:*Tcomponents", "", "timeout_ms", compute_enqueue_many),
+    BOTH ("QueueDequeue", "", "components:*component_types", "timeout_ms", compute_dequeue),
+    BOTH ("QueueDequeueMany", ", n:int32", "components:*component_types", "timeout_ms",
+          compute_dequeue_many),
+    BOTH ("QueueDequeueUpTo", ", n:int32", "components:*component_types", "timeout_ms",
+          compute_dequeue_up_to),
+    BOTH ("QueueClose", "", "", "cancel_pending_enqueues", compute_close),
+    BOTH ("QueueSize", "", "size:int32", "", compute_size),
+    BOTH ("QueueIsClosed", "", "is_closed:bool", "", compute_is_closed),
     {NULL, NULL, NULL, NULL, 0},
 };

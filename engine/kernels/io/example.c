@@ -615,14 +615,14 @@ const MusterOp muster_example_ops[] = {
     {"ParseExample",
      "serialized:string, names:string, sparse_keys:Nsparse*string, dense_keys:Ndense*string, "
      "dense_defaults:*Tdense -> " SPARSE_OUT ("Nsparse"),
-     "", compute_parse_example, 0},
+     "dense_shapes", compute_parse_example, 0},
     {"ParseExampleV2",
      "serialized:string, names:string, sparse_keys:string, dense_keys:string, ragged_keys:string, "
      "dense_defaults:*Tdense -> " SPARSE_OUT (
          "num_sparse") ", ragged_values:*ragged_value_types, ragged_row_splits:*ragged_split_types",
-     "", compute_parse_example_v2, 0},
+     "dense_shapes", compute_parse_example_v2, 0},
     {"ParseSingleExample",
-     "serialized:string, dense_defaults:*Tdense -> " SPARSE_OUT ("num_sparse"), "",
-     compute_parse_single_example, 0},
+     "serialized:string, dense_defaults:*Tdense -> " SPARSE_OUT ("num_sparse"),
+     "sparse_keys dense_keys dense_shapes", compute_parse_single_example, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

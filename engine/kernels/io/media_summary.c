@@ -414,9 +414,9 @@ compute_audio_summary (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_media_summary_ops[] = {
-    {"ImageSummary", "tag:string, tensor:T -> summary:string", "T:uint8|float|half|double",
-     compute_image_summary, 0},
-    {"AudioSummaryV2", "tag:string, tensor:float, sample_rate:float -> summary:string", "",
-     compute_audio_summary, 0},
+    {"ImageSummary", "tag:string, tensor:T -> summary:string",
+     "T:uint8|float|half|double max_images bad_color", compute_image_summary, 0},
+    {"AudioSummaryV2", "tag:string, tensor:float, sample_rate:float -> summary:string",
+     "max_outputs", compute_audio_summary, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

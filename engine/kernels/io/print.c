@@ -318,10 +318,11 @@ compute_timestamp (MusterKernel *k, GError **error)
 #define S MUSTER_OP_STATEFUL
 
 const MusterOp muster_print_ops[] = {
-    {"Assert", "condition:bool, data:*T ->", "", compute_assert, S},
-    {"Print", "input:T, data:*U -> output:T", "T:any", compute_print, S},
-    {"PrintV2", "input:string ->", "", compute_print_v2, S},
-    {"StringFormat", "inputs:*T -> output:string", "", compute_format, 0},
+    {"Assert", "condition:bool, data:*T ->", "summarize", compute_assert, S},
+    {"Print", "input:T, data:*U -> output:T", "T:any message first_n summarize", compute_print, S},
+    {"PrintV2", "input:string ->", "output_stream end", compute_print_v2, S},
+    {"StringFormat", "inputs:*T -> output:string", "template placeholder summarize", compute_format,
+     0},
     {"Timestamp", " -> ts:double", "", compute_timestamp, S},
     {NULL, NULL, NULL, NULL, 0},
 };

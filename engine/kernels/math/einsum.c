@@ -379,6 +379,6 @@ compute_einsum (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_einsum_ops[] = {
-    {"Einsum", "inputs:N*T -> output:T", "T:number", compute_einsum, 0},
+    {"Einsum", "inputs:N*T -> output:T", "T:number equation", compute_einsum, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

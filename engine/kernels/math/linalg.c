@@ -417,13 +417,14 @@ compute_qr (MusterKernel *k, GError **error)
 #define TYPES "T:float|double|half|complex64|complex128"
 
 const MusterOp muster_linalg_ops[] = {
-    {"MatrixInverse", "input:T -> output:T", TYPES, compute_inverse, 0},
-    {"MatrixSolve", "matrix:T, rhs:T -> output:T", TYPES, compute_solve, 0},
-    {"MatrixTriangularSolve", "matrix:T, rhs:T -> output:T", TYPES, compute_triangular_solve, 0},
+    {"MatrixInverse", "input:T -> output:T", TYPES " adjoint", compute_inverse, 0},
+    {"MatrixSolve", "matrix:T, rhs:T -> output:T", TYPES " adjoint", compute_solve, 0},
+    {"MatrixTriangularSolve", "matrix:T, rhs:T -> output:T", TYPES " lower adjoint",
+     compute_triangular_solve, 0},
     {"Cholesky", "input:T -> output:T", TYPES, compute_cholesky, 0},
     {"MatrixDeterminant", "input:T -> output:T", TYPES, compute_determinant, 0},
     {"LogMatrixDeterminant", "input:T -> sign:T, log_abs_determinant:T", TYPES,
      compute_log_determinant, 0},
-    {"Qr", "input:T -> q:T, r:T", TYPES, compute_qr, 0},
+    {"Qr", "input:T -> q:T, r:T", TYPES " full_matrices", compute_qr, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -445,8 +445,8 @@ compute_batch_matmul (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_matmul_ops[] = {
-    {"MatMul", "a:T, b:T -> product:T", "T:number", compute_matmul, 0},
-    {"BatchMatMul", "x:T, y:T -> output:T", "T:number", compute_batch_matmul, 0},
-    {"BatchMatMulV2", "x:T, y:T -> output:T", "T:number", compute_batch_matmul, 0},
+    {"MatMul", "a:T, b:T -> product:T", "T:number transpose_a transpose_b", compute_matmul, 0},
+    {"BatchMatMul", "x:T, y:T -> output:T", "T:number adj_x adj_y", compute_batch_matmul, 0},
+    {"BatchMatMulV2", "x:T, y:T -> output:T", "T:number adj_x adj_y", compute_batch_matmul, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -290,13 +290,13 @@ compute_bincount (MusterKernel *k, GError **error)
 const MusterOp muster_order_ops[] = {
     {"TopKV2", "input:T, k:Tk" TOP "index_type",
      "T:real Tk:int32|int64|int16 index_type:int32|int64|int16", compute_top_k_v2, 0},
-    {"Bucketize", "input:T -> output:int32", COUNTS, compute_bucketize, 0},
+    {"Bucketize", "input:T -> output:int32", COUNTS " boundaries", compute_bucketize, 0},
     {"LowerBound", BOUNDS, "T:real out_type:int32|int64", compute_lower_bound, 0},
     {"UpperBound", BOUNDS, "T:real out_type:int32|int64", compute_upper_bound, 0},
     {"HistogramFixedWidth", "values:T, value_range:T, nbins:int32 -> out:dtype",
      COUNTS " dtype:int32|int64", compute_histogram, 0},
     {"Bincount", "arr:int32, size:int32, weights:T -> bins:T", COUNTS, compute_bincount, 0},
-    {"DenseBincount", "input:Tidx, size:Tidx, weights:T -> output:T", COUNTS " Tidx:int32|int64",
-     compute_bincount, 0},
+    {"DenseBincount", "input:Tidx, size:Tidx, weights:T -> output:T",
+     COUNTS " Tidx:int32|int64 binary_output", compute_bincount, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -374,7 +374,8 @@ compute_arg_min (MusterKernel *k, GError **error)
 }
 
 #define REDUCES "input:T, reduction_indices:Tidx -> output:T"
-#define NUMBERS "T:number Tidx:int32|int64"
+#define AXES    "Tidx:int32|int64 keep_dims"
+#define NUMBERS "T:number " AXES
 #define BOOLS   "input:bool, reduction_indices:Tidx -> output:bool"
 #define ARG     "input:T, dimension:Tidx -> output:output_type"
 #define ARG_T   "T:any Tidx:int32|int64 output_type:int64|int32|int16|uint16"
@@ -386,8 +387,8 @@ const MusterOp muster_reduce_ops[] = {
     {"Prod", REDUCES, NUMBERS, compute_product, 0},
     {"Max", REDUCES, NUMBERS, compute_largest, 0},
     {"Min", REDUCES, NUMBERS, compute_smallest, 0},
-    {"All", BOOLS, "Tidx:int32|int64", compute_every, 0},
-    {"Any", BOOLS, "Tidx:int32|int64", compute_some, 0},
+    {"All", BOOLS, AXES, compute_every, 0},
+    {"Any", BOOLS, AXES, compute_some, 0},
     {"ArgMax", ARG, ARG_T, compute_arg_max, 0},
     {"ArgMin", ARG, ARG_T, compute_arg_min, 0},
     {NULL, NULL, NULL, NULL, 0},

@@ -121,8 +121,9 @@ compute_log_sum (MusterKernel *k, GError **error)
 #define X_AXIS "x:T, axis:Tidx -> out:T"
 
 const MusterOp muster_scan_ops[] = {
-    {"Cumsum", X_AXIS, "T:number Tidx:int32|int64", compute_sum, 0},
-    {"Cumprod", X_AXIS, "T:number Tidx:int32|int64", compute_product, 0},
-    {"CumulativeLogsumexp", X_AXIS, "T:float Tidx:int32|int64", compute_log_sum, 0},
+    {"Cumsum", X_AXIS, "T:number Tidx:int32|int64 exclusive reverse", compute_sum, 0},
+    {"Cumprod", X_AXIS, "T:number Tidx:int32|int64 exclusive reverse", compute_product, 0},
+    {"CumulativeLogsumexp", X_AXIS, "T:float Tidx:int32|int64 exclusive reverse", compute_log_sum,
+     0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -364,11 +364,11 @@ const MusterOp muster_unary_ops[] = {
     {"LogicalNot", "x:bool -> y:bool", "", compute_logical_not, F},
     {"Relu", FEATURES, "T:real", compute_relu, F},
     {"Relu6", FEATURES, "T:real", compute_relu6, F},
-    {"LeakyRelu", FEATURES, "T:float", compute_leaky, F},
+    {"LeakyRelu", FEATURES, "T:float alpha", compute_leaky, F},
     {"Elu", FEATURES, "T:float", compute_elu, F},
     {"Selu", FEATURES, "T:float", compute_selu, F},
     {"Softplus", FEATURES, "T:float", compute_softplus, F},
     {"Softsign", FEATURES, "T:float", compute_softsign, F},
-    {"Cast", "x:SrcT -> y:DstT", "SrcT:any DstT:any", compute_cast, 0},
+    {"Cast", "x:SrcT -> y:DstT", "SrcT:any DstT:any Truncate=false", compute_cast, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

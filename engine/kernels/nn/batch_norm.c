@@ -287,18 +287,21 @@ compute_norm_grad (MusterKernel *k, GError **error)
 #define GRADS(T, U)                                                                                \
   " -> x_backprop:" T ", scale_backprop:" U ", offset_backprop:" U ", reserve_space_3:" U          \
   ", reserve_space_4:" U
-#define TYPES "T:float|half|bfloat16"
+#define TYPES    "T:float|half|bfloat16"
+#define ATTRS    " epsilon data_format is_training"
+#define AVERAGED ATTRS " exponential_avg_factor"
 
 const MusterOp muster_batch_norm_ops[] = {
-    {"FusedBatchNorm", NORM ("float", "float"), "", compute_norm, 0},
-    {"FusedBatchNormV2", NORM ("T", "float"), TYPES, compute_norm, 0},
-    {"FusedBatchNormV3", NORM ("T", "float") ", reserve_space_3:float", TYPES, compute_norm, 0},
-    {"FusedBatchNormGrad", GRAD ("float", "float", "float") GRADS ("float", "float"), "",
+    {"FusedBatchNorm", NORM ("float", "float"), "T" AVERAGED, compute_norm, 0},
+    {"FusedBatchNormV2", NORM ("T", "float"), TYPES " U" AVERAGED, compute_norm, 0},
+    {"FusedBatchNormV3", NORM ("T", "float") ", reserve_space_3:float", TYPES " U" AVERAGED,
+     compute_norm, 0},
+    {"FusedBatchNormGrad", GRAD ("float", "float", "float") GRADS ("float", "float"), "T" ATTRS,
      compute_norm_grad, 0},
-    {"FusedBatchNormGradV2", GRAD ("T", "float", "float") GRADS ("T", "float"), TYPES,
+    {"FusedBatchNormGradV2", GRAD ("T", "float", "float") GRADS ("T", "float"), TYPES " U" ATTRS,
      compute_norm_grad, 0},
     {"FusedBatchNormGradV3",
-     GRAD ("T", "float", "float") ", reserve_space_3:float" GRADS ("T", "float"), TYPES,
+     GRAD ("T", "float", "float") ", reserve_space_3:float" GRADS ("T", "float"), TYPES " U" ATTRS,
      compute_norm_grad, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -20,9 +20,10 @@ typedef struct {
  * classes, three outputs. Checks the step's cancellation. */
 gboolean muster_draw_candidates (MusterKernel *k, const MusterSampler *sampler, GError **error);
 
-/* The signature of a sampler. */
+/* The signature of a sampler, and its attributes. */
 #define MUSTER_SAMPLER                                                                             \
   "true_classes:int64 -> sampled_candidates:int64, true_expected_count:float, "                    \
   "sampled_expected_count:float"
+#define MUSTER_SAMPLED "num_true num_sampled unique seed seed2"
 
 G_END_DECLS

@@ -400,9 +400,12 @@ compute_fixed (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_candidate_unigram_ops[] = {
-    {"LearnedUnigramCandidateSampler", MUSTER_SAMPLER, "", compute_learned, MUSTER_OP_STATEFUL},
-    {"ThreadUnsafeUnigramCandidateSampler", MUSTER_SAMPLER, "", compute_learned,
+    {"LearnedUnigramCandidateSampler", MUSTER_SAMPLER, MUSTER_SAMPLED " range_max", compute_learned,
      MUSTER_OP_STATEFUL},
-    {"FixedUnigramCandidateSampler", MUSTER_SAMPLER, "", compute_fixed, MUSTER_OP_STATEFUL},
+    {"ThreadUnsafeUnigramCandidateSampler", MUSTER_SAMPLER, MUSTER_SAMPLED " range_max",
+     compute_learned, MUSTER_OP_STATEFUL},
+    {"FixedUnigramCandidateSampler", MUSTER_SAMPLER,
+     MUSTER_SAMPLED " range_max vocab_file distortion num_reserved_ids num_shards shard unigrams",
+     compute_fixed, MUSTER_OP_STATEFUL},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -309,11 +309,11 @@ DRAW (compute_keyed_word, muster_draw_keyed, draw_word)
 #define WORDS    "dtype:uint64|int32|int64|uint32"
 
 const MusterOp muster_random_ops[] = {
-    {"RandomUniform", SHAPED, FLOATS, compute_own_uniform, S},
-    {"RandomStandardNormal", SHAPED, FLOATS, compute_own_normal, S},
-    {"TruncatedNormal", SHAPED, FLOATS, compute_own_truncated, S},
+    {"RandomUniform", SHAPED, FLOATS " seed seed2", compute_own_uniform, S},
+    {"RandomStandardNormal", SHAPED, FLOATS " seed seed2", compute_own_normal, S},
+    {"TruncatedNormal", SHAPED, FLOATS " seed seed2", compute_own_truncated, S},
     {"RandomUniformInt", "shape:T, minval:Tout, maxval:Tout -> output:Tout",
-     "T:int32|int64 Tout:int32|int64", compute_own_integer, S},
+     "T:int32|int64 Tout:int32|int64 seed seed2", compute_own_integer, S},
     {"StatelessRandomUniform", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_uniform, 0},
     {"StatelessRandomNormal", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_normal, 0},
     {"StatelessTruncatedNormal", SEEDED TO, SEEDED_T "dtype:float", compute_seeded_truncated, 0},

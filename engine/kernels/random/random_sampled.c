@@ -289,10 +289,10 @@ DRAW (compute_keyed_gamma, muster_draw_keyed, draw_gamma)
 #define COUNTS  "dtype:int64|half|float|double|int32"
 
 const MusterOp muster_random_sampled_ops[] = {
-    {"Multinomial", CLASSES " -> output:output_dtype", LOGITS, compute_classes, S},
+    {"Multinomial", CLASSES " -> output:output_dtype", LOGITS " seed seed2", compute_classes, S},
     {"StatelessMultinomial", CLASSES ", seed:Tseed -> output:output_dtype",
      LOGITS " Tseed:int64|int32", compute_seeded_classes, 0},
-    {"RandomGamma", "shape:S, alpha:T -> output:T", "S:int32|int64 T:half|float|double",
+    {"RandomGamma", "shape:S, alpha:T -> output:T", "S:int32|int64 T:half|float|double seed seed2",
      compute_own_each_gamma, S},
     {"StatelessRandomGammaV2", "shape:T, seed:Tseed, alpha:dtype -> output:dtype",
      SEEDED "dtype:half|float|double", compute_seeded_gamma, 0},
@@ -300,7 +300,8 @@ const MusterOp muster_random_sampled_ops[] = {
      "shape:shape_dtype, key:uint64, counter:uint64, alg:int32, alpha:dtype -> output:dtype",
      "shape_dtype:int32|int64 dtype:half|float|double", compute_keyed_gamma, 0},
     {"RandomPoissonV2", "shape:S, rate:R -> output:dtype",
-     "S:int32|int64 R:double|half|float|int32|int64 " COUNTS, compute_own_each_poisson, S},
+     "S:int32|int64 R:double|half|float|int32|int64 " COUNTS " seed seed2",
+     compute_own_each_poisson, S},
     {"StatelessRandomPoisson", "shape:T, seed:Tseed, lam:Rtype -> output:dtype",
      SEEDED "Rtype:half|float|double|int32|int64 dtype:half|float|double|int32|int64",
      compute_seeded_poisson, 0},

@@ -387,7 +387,7 @@ compute_cross_hashed (MusterKernel *k, GError **error)
 
 const MusterOp muster_sparse_cross_ops[] = {
     {"SparseCross", COLUMNS " -> output_indices:int64, output_values:out_type, output_shape:int64",
-     COLUMN_TYPES " out_type:int64|string", compute_cross, 0},
+     COLUMN_TYPES " out_type:int64|string num_buckets hash_key internal_type", compute_cross, 0},
     {"SparseCrossV2",
      COLUMNS ", sep:string -> output_indices:int64, output_values:string, output_shape:int64",
      COLUMN_TYPES, compute_cross_joined, 0},

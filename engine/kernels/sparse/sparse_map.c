@@ -344,10 +344,12 @@ compute_take_many (MusterKernel *k, GError **error)
 #define SPARSE(name) "sparse_indices:int64, sparse_values:T, sparse_shape:int64 -> " name ":int64"
 
 const MusterOp muster_sparse_map_ops[] = {
-    {"AddSparseToTensorsMap", SPARSE ("sparse_handle"), "T:any", compute_add, F},
-    {"AddManySparseToTensorsMap", SPARSE ("sparse_handles"), "T:any", compute_add_many, F},
+    {"AddSparseToTensorsMap", SPARSE ("sparse_handle"), "T:any container shared_name", compute_add,
+     F},
+    {"AddManySparseToTensorsMap", SPARSE ("sparse_handles"), "T:any container shared_name",
+     compute_add_many, F},
     {"TakeManySparseFromTensorsMap",
      "sparse_handles:int64 -> sparse_indices:int64, sparse_values:dtype, sparse_shape:int64",
-     "dtype:any", compute_take_many, F},
+     "dtype:any container shared_name", compute_take_many, F},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -140,6 +140,6 @@ compute_multiply (MusterKernel *k, GError **error)
 
 const MusterOp muster_sparse_math_ops[] = {
     {"SparseTensorDenseMatMul", "a_indices:Tindices, a_values:T, a_shape:int64, b:T -> product:T",
-     "T:number Tindices:int64|int32", compute_multiply, 0},
+     "T:number Tindices:int64|int32 adjoint_a adjoint_b", compute_multiply, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

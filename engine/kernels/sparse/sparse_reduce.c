@@ -275,10 +275,10 @@ compute_softmax (MusterKernel *k, GError **error)
 #define SPARSE_OUT "output_indices:int64, output_values:T, output_shape:int64"
 
 const MusterOp muster_sparse_reduce_ops[] = {
-    {"SparseReduceSum", REDUCED "output:T", "T:number", compute_sum, 0},
-    {"SparseReduceMax", REDUCED "output:T", "T:real", compute_max, 0},
-    {"SparseReduceSumSparse", REDUCED SPARSE_OUT, "T:number", compute_sum_sparse, 0},
-    {"SparseReduceMaxSparse", REDUCED SPARSE_OUT, "T:real", compute_max_sparse, 0},
+    {"SparseReduceSum", REDUCED "output:T", "T:number keep_dims", compute_sum, 0},
+    {"SparseReduceMax", REDUCED "output:T", "T:real keep_dims", compute_max, 0},
+    {"SparseReduceSumSparse", REDUCED SPARSE_OUT, "T:number keep_dims", compute_sum_sparse, 0},
+    {"SparseReduceMaxSparse", REDUCED SPARSE_OUT, "T:real keep_dims", compute_max_sparse, 0},
     {"SparseSoftmax", "sp_indices:int64, sp_values:T, sp_shape:int64 -> output:T",
      "T:float|double|half", compute_softmax, 0},
     {NULL, NULL, NULL, NULL, 0},

@@ -294,6 +294,9 @@ compute_initialize_from_text (MusterKernel *k, GError **error)
 
 #define S         (MUSTER_OP_STATEFUL | MUSTER_OP_RESOURCE)
 #define REF       "table_handle:&string"
+#define NAMED     "container shared_name use_node_name_sharing"
+#define TABLE     NAMED " key_dtype value_dtype"
+#define LINES     "key_index value_index vocab_size delimiter offset"
 #define HANDLE    "table_handle:resource"
 #define FIND      ", keys:Tin, default_value:Tout -> values:Tout"
 #define INSERT    ", keys:Tin, values:Tout ->"
@@ -308,17 +311,19 @@ compute_initialize_from_text (MusterKernel *k, GError **error)
 #define ANY_OUT   "Tkeys:any Tvalues:any"
 
 const MusterOp muster_lookup_ops[] = {
-    {"HashTable", " -> " REF, "", compute_table, S},
-    {"HashTableV2", " -> " HANDLE, "", compute_table, S},
-    {"MutableHashTable", " -> " REF, "", compute_table, S},
-    {"MutableHashTableV2", " -> " HANDLE, "", compute_table, S},
-    {"MutableHashTableOfTensors", " -> " REF, "", compute_table, S},
-    {"MutableHashTableOfTensorsV2", " -> " HANDLE, "", compute_table, S},
-    {"MutableDenseHashTableV2", DENSE HANDLE, DENSE_KEY, compute_table, S},
+    {"HashTable", " -> " REF, TABLE, compute_table, S},
+    {"HashTableV2", " -> " HANDLE, TABLE, compute_table, S},
+    {"MutableHashTable", " -> " REF, TABLE, compute_table, S},
+    {"MutableHashTableV2", " -> " HANDLE, TABLE, compute_table, S},
+    {"MutableHashTableOfTensors", " -> " REF, TABLE " value_shape", compute_table, S},
+    {"MutableHashTableOfTensorsV2", " -> " HANDLE, TABLE " value_shape", compute_table, S},
+    {"MutableDenseHashTableV2", DENSE HANDLE,
+     DENSE_KEY " " NAMED " value_dtype value_shape initial_num_buckets max_load_factor",
+     compute_table, S},
     {"InitializeTable", REF FILL, ANY_KEY, compute_initialize, S},
     {"InitializeTableV2", HANDLE FILL, ANY_KEY, compute_initialize, S},
-    {"InitializeTableFromTextFile", REF TEXT, "", compute_initialize_from_text, S},
-    {"InitializeTableFromTextFileV2", HANDLE TEXT, "", compute_initialize_from_text, S},
+    {"InitializeTableFromTextFile", REF TEXT, LINES, compute_initialize_from_text, S},
+    {"InitializeTableFromTextFileV2", HANDLE TEXT, LINES, compute_initialize_from_text, S},
     {"LookupTableFind", REF FIND, ANY_IN, compute_find, S},
     {"LookupTableFindV2", HANDLE FIND, ANY_IN, compute_find, S},
     {"LookupTableInsert", REF INSERT, ANY_IN, compute_insert, S},

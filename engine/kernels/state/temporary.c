@@ -90,7 +90,9 @@ compute_destroy (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_temporary_ops[] = {
-    {"TemporaryVariable", " -> ref:&dtype", "dtype:any", compute_temporary, MUSTER_OP_STATEFUL},
-    {"DestroyTemporaryVariable", "ref:&T -> value:T", "T:any", compute_destroy, MUSTER_OP_STATEFUL},
+    {"TemporaryVariable", " -> ref:&dtype", "dtype:any shape var_name", compute_temporary,
+     MUSTER_OP_STATEFUL},
+    {"DestroyTemporaryVariable", "ref:&T -> value:T", "T:any var_name", compute_destroy,
+     MUSTER_OP_STATEFUL},
     {NULL, NULL, NULL, NULL, 0},
 };

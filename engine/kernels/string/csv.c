@@ -272,7 +272,7 @@ compute_decode_csv (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_csv_ops[] = {
-    {"DecodeCSV", "records:string, record_defaults:*OUT_TYPE -> output:*OUT_TYPE", "",
-     compute_decode_csv, 0},
+    {"DecodeCSV", "records:string, record_defaults:*OUT_TYPE -> output:*OUT_TYPE",
+     "field_delim use_quote_delim na_value select_cols", compute_decode_csv, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -229,12 +229,14 @@ compute_regex_replace (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_string_ops[] = {
-    {"StringJoin", "inputs:N*string -> output:string", "", compute_string_join, 0},
-    {"StaticRegexFullMatch", "input:string -> output:bool", "", compute_static_regex_full_match, 0},
+    {"StringJoin", "inputs:N*string -> output:string", "separator", compute_string_join, 0},
+    {"StaticRegexFullMatch", "input:string -> output:bool", "pattern",
+     compute_static_regex_full_match, 0},
     {"RegexFullMatch", "input:string, pattern:string -> output:bool", "", compute_regex_full_match,
      0},
-    {"StaticRegexReplace", "input:string -> output:string", "", compute_static_regex_replace, 0},
-    {"RegexReplace", "input:string, pattern:string, rewrite:string -> output:string", "",
-     compute_regex_replace, 0},
+    {"StaticRegexReplace", "input:string -> output:string", "pattern rewrite replace_global",
+     compute_static_regex_replace, 0},
+    {"RegexReplace", "input:string, pattern:string, rewrite:string -> output:string",
+     "replace_global", compute_regex_replace, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -329,14 +329,15 @@ compute_reduce_join (MusterKernel *k, GError **error)
 #define EDIT "input:string -> output:string"
 
 const MusterOp muster_string_edit_ops[] = {
-    {"StringLower", EDIT, "", compute_lower, 0},
-    {"StringUpper", EDIT, "", compute_upper, 0},
+    {"StringLower", EDIT, "encoding", compute_lower, 0},
+    {"StringUpper", EDIT, "encoding", compute_upper, 0},
     {"StringStrip", EDIT, "", compute_strip, 0},
-    {"EncodeBase64", EDIT, "", compute_encode_base64, 0},
+    {"EncodeBase64", EDIT, "pad", compute_encode_base64, 0},
     {"DecodeBase64", EDIT, "", compute_decode_base64, 0},
-    {"StringLength", "input:string -> output:int32", "", compute_length, 0},
-    {"Substr", "input:string, pos:T, len:T -> output:string", "T:int32|int64", compute_substr, 0},
-    {"ReduceJoin", "inputs:string, reduction_indices:int32 -> output:string", "",
+    {"StringLength", "input:string -> output:int32", "unit", compute_length, 0},
+    {"Substr", "input:string, pos:T, len:T -> output:string", "T:int32|int64 unit", compute_substr,
+     0},
+    {"ReduceJoin", "inputs:string, reduction_indices:int32 -> output:string", "keep_dims separator",
      compute_reduce_join, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

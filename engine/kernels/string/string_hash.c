@@ -66,8 +66,9 @@ compute_strong (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_string_hash_ops[] = {
-    {"StringToHashBucketFast", "input:string -> output:int64", "", compute_fast, 0},
-    {"StringToHashBucket", "string_tensor:string -> output:int64", "", compute_first, 0},
-    {"StringToHashBucketStrong", "input:string -> output:int64", "", compute_strong, 0},
+    {"StringToHashBucketFast", "input:string -> output:int64", "num_buckets", compute_fast, 0},
+    {"StringToHashBucket", "string_tensor:string -> output:int64", "num_buckets", compute_first, 0},
+    {"StringToHashBucketStrong", "input:string -> output:int64", "num_buckets key", compute_strong,
+     0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -364,10 +364,12 @@ compute_parse (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_string_number_ops[] = {
-    {"AsString", "input:T -> output:string", "T:any", compute_as_string, 0},
+    {"AsString", "input:T -> output:string", "T:any precision scientific shortest width fill",
+     compute_as_string, 0},
     {"StringToNumber", "string_tensor:string -> output:out_type",
      "out_type:float|double|int32|int64|uint32|uint64", compute_to_number, 0},
-    {"DecodeRaw", "bytes:string -> output:out_type", "out_type:any", compute_decode_raw, 0},
+    {"DecodeRaw", "bytes:string -> output:out_type", "out_type:any little_endian",
+     compute_decode_raw, 0},
     {"SerializeTensor", "tensor:T -> serialized:string", "T:any", compute_serialize, 0},
     {"ParseTensor", "serialized:string -> output:out_type", "out_type:any", compute_parse, 0},
     {NULL, NULL, NULL, NULL, 0},

@@ -213,7 +213,7 @@ compute_split_v2 (MusterKernel *k, GError **error)
 #define OUT " -> indices:int64, values:string, shape:int64"
 
 const MusterOp muster_string_split_ops[] = {
-    {"StringSplit", "input:string, delimiter:string" OUT, "", compute_split, 0},
-    {"StringSplitV2", "input:string, sep:string" OUT, "", compute_split_v2, 0},
+    {"StringSplit", "input:string, delimiter:string" OUT, "skip_empty", compute_split, 0},
+    {"StringSplitV2", "input:string, sep:string" OUT, "maxsplit", compute_split_v2, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -311,40 +311,44 @@ MUSTER_UPDATE_KERNEL (compute_ftrl_v2, apply, muster_optimizer_ftrl_v2)
 
 /* clang-format off */
 /* Both kinds of an op: SLOTS (S) writes its variables with type S, REST are the other inputs. */
-#define BOTH_KINDS(name, SLOTS, rest, kernel)                                                      \
-  {"Apply" name, SLOTS ("&T") rest " -> out:&T", "T:float", kernel, MUSTER_OP_STATEFUL},           \
+#define BOTH_KINDS(name, SLOTS, rest, attrs, kernel)                                               \
+  {"Apply" name, SLOTS ("&T") rest " -> out:&T", "T:float " attrs, kernel, MUSTER_OP_STATEFUL},    \
+  ON_RESOURCE (name, SLOTS, rest, attrs, kernel)
+#define ON_RESOURCE(name, SLOTS, rest, attrs, kernel)                                              \
   {                                                                                                \
-    "ResourceApply" name, SLOTS ("resource") rest " ->", "T:float", kernel, MUSTER_OP_STATEFUL     \
+    "ResourceApply" name, SLOTS ("resource") rest " ->", "T:float " attrs, kernel,                 \
+    MUSTER_OP_STATEFUL                                                                             \
   }
 
 const MusterOp muster_training_ops[] = {
-  BOTH_KINDS ("GradientDescent", VAR, "alpha:T, delta:T", compute_descent),
-  BOTH_KINDS ("Momentum", ACCUM, "lr:T, grad:T, momentum:T", compute_momentum),
-  BOTH_KINDS ("KerasMomentum", ACCUM, "lr:T, grad:T, momentum:T", compute_keras_momentum),
-  BOTH_KINDS ("Adagrad", ACCUM, "lr:T, grad:T", compute_adagrad),
-  BOTH_KINDS ("AdagradV2", ACCUM, "lr:T, epsilon:T, grad:T", compute_adagrad_v2),
-  BOTH_KINDS ("Adadelta", ACCUM_UPDATE, "lr:T, rho:T, epsilon:T, grad:T", compute_adadelta),
+  BOTH_KINDS ("GradientDescent", VAR, "alpha:T, delta:T", "", compute_descent),
+  BOTH_KINDS ("Momentum", ACCUM, "lr:T, grad:T, momentum:T", "use_nesterov", compute_momentum),
+  ON_RESOURCE ("KerasMomentum", ACCUM, "lr:T, grad:T, momentum:T", "use_nesterov",
+               compute_keras_momentum),
+  BOTH_KINDS ("Adagrad", ACCUM, "lr:T, grad:T", "update_slots", compute_adagrad),
+  BOTH_KINDS ("AdagradV2", ACCUM, "lr:T, epsilon:T, grad:T", "update_slots", compute_adagrad_v2),
+  BOTH_KINDS ("Adadelta", ACCUM_UPDATE, "lr:T, rho:T, epsilon:T, grad:T", "", compute_adadelta),
   BOTH_KINDS ("Adam", M_V,
               "beta1_power:T, beta2_power:T, lr:T, beta1:T, beta2:T, epsilon:T, grad:T",
-              compute_adam),
-  BOTH_KINDS ("AdaMax", M_V, "beta1_power:T, lr:T, beta1:T, beta2:T, epsilon:T, grad:T",
+              "use_nesterov", compute_adam),
+  BOTH_KINDS ("AdaMax", M_V, "beta1_power:T, lr:T, beta1:T, beta2:T, epsilon:T, grad:T", "",
               compute_ada_max),
-  BOTH_KINDS ("RMSProp", MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, grad:T", compute_rms_prop),
-  BOTH_KINDS ("CenteredRMSProp", MG_MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, grad:T",
+  BOTH_KINDS ("RMSProp", MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, grad:T", "", compute_rms_prop),
+  BOTH_KINDS ("CenteredRMSProp", MG_MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, grad:T", "",
               compute_centered_rms_prop),
-  BOTH_KINDS ("Ftrl", LINEAR, "grad:T, lr:T, l1:T, l2:T, lr_power:T", compute_ftrl),
+  BOTH_KINDS ("Ftrl", LINEAR, "grad:T, lr:T, l1:T, l2:T, lr_power:T", "multiply_linear_by_lr",
+              compute_ftrl),
   BOTH_KINDS ("FtrlV2", LINEAR, "grad:T, lr:T, l1:T, l2:T, l2_shrinkage:T, lr_power:T",
-              compute_ftrl_v2),
-  BOTH_KINDS ("AdagradDA", SUMS, "grad:T, lr:T, l1:T, l2:T, global_step:int64", compute_adagrad_da),
-  BOTH_KINDS ("ProximalGradientDescent", VAR, "alpha:T, l1:T, l2:T, delta:T",
-              compute_proximal_descent),
-  BOTH_KINDS ("ProximalAdagrad", ACCUM, "lr:T, l1:T, l2:T, grad:T", compute_proximal_adagrad),
-  BOTH_KINDS ("AddSign", M, "lr:T, alpha:T, sign_decay:T, beta:T, grad:T", compute_add_sign),
-  BOTH_KINDS ("PowerSign", M, "lr:T, logbase:T, sign_decay:T, beta:T, grad:T", compute_power_sign),
-  {"ResourceApplyAdamWithAmsgrad",
-   M_V_VHAT ("resource")
-   "beta1_power:T, beta2_power:T, lr:T, beta1:T, beta2:T, epsilon:T, grad:T ->",
-   "T:float", compute_amsgrad, MUSTER_OP_STATEFUL},
+              "multiply_linear_by_lr", compute_ftrl_v2),
+  BOTH_KINDS ("AdagradDA", SUMS, "grad:T, lr:T, l1:T, l2:T, global_step:int64", "",
+              compute_adagrad_da),
+  BOTH_KINDS ("ProximalGradientDescent", VAR, "alpha:T, l1:T, l2:T, delta:T", "", compute_proximal_descent),
+  BOTH_KINDS ("ProximalAdagrad", ACCUM, "lr:T, l1:T, l2:T, grad:T", "", compute_proximal_adagrad),
+  BOTH_KINDS ("AddSign", M, "lr:T, alpha:T, sign_decay:T, beta:T, grad:T", "", compute_add_sign),
+  BOTH_KINDS ("PowerSign", M, "lr:T, logbase:T, sign_decay:T, beta:T, grad:T", "", compute_power_sign),
+  ON_RESOURCE ("AdamWithAmsgrad", M_V_VHAT,
+               "beta1_power:T, beta2_power:T, lr:T, beta1:T, beta2:T, epsilon:T, grad:T", "",
+               compute_amsgrad),
   {NULL, NULL, NULL, NULL, 0},
 };
 /* clang-format on */

@@ -180,32 +180,37 @@ MUSTER_UPDATE_KERNEL (compute_proximal_descent, apply, muster_optimizer_proximal
 MUSTER_UPDATE_KERNEL (compute_proximal_adagrad, apply, muster_optimizer_proximal_adagrad)
 
 /* clang-format off */
-#define ROWS "grad:T, indices:Tindices"
+#define ROWS  "grad:T, indices:Tindices"
+#define TYPES "T:float Tindices:int32|int64 "
 /* Both kinds of an op: SLOTS (S) writes its variables with type S, rest are the other inputs. */
-#define BOTH_KINDS(name, SLOTS, rest, kernel)                                                      \
-  {"SparseApply" name, SLOTS ("&T") rest " -> out:&T", "T:float Tindices:int32|int64", kernel,     \
-   MUSTER_OP_STATEFUL},                                                                            \
+#define BOTH_KINDS(name, SLOTS, rest, attrs, kernel)                                               \
+  {"SparseApply" name, SLOTS ("&T") rest " -> out:&T", TYPES attrs, kernel, MUSTER_OP_STATEFUL},   \
+  ON_RESOURCE (name, SLOTS, rest, attrs, kernel)
+#define ON_RESOURCE(name, SLOTS, rest, attrs, kernel)                                              \
   {                                                                                                \
-    "ResourceSparseApply" name, SLOTS ("resource") rest " ->", "T:float Tindices:int32|int64",     \
-        kernel, MUSTER_OP_STATEFUL                                                                 \
+    "ResourceSparseApply" name, SLOTS ("resource") rest " ->", TYPES attrs, kernel,                \
+    MUSTER_OP_STATEFUL                                                                             \
   }
 
 const MusterOp muster_training_sparse_ops[] = {
-  BOTH_KINDS ("Momentum", ACCUM, "lr:T, " ROWS ", momentum:T", compute_momentum),
-  BOTH_KINDS ("KerasMomentum", ACCUM, "lr:T, " ROWS ", momentum:T", compute_keras_momentum),
-  BOTH_KINDS ("Adagrad", ACCUM, "lr:T, " ROWS, compute_adagrad),
-  BOTH_KINDS ("AdagradV2", ACCUM, "lr:T, epsilon:T, " ROWS, compute_adagrad_v2),
-  BOTH_KINDS ("AdagradDA", SUMS, ROWS ", lr:T, l1:T, l2:T, global_step:int64", compute_adagrad_da),
-  BOTH_KINDS ("Adadelta", ACCUM_UPDATE, "lr:T, rho:T, epsilon:T, " ROWS, compute_adadelta),
-  BOTH_KINDS ("RMSProp", MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, " ROWS, compute_rms_prop),
-  BOTH_KINDS ("CenteredRMSProp", MG_MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, " ROWS,
+  BOTH_KINDS ("Momentum", ACCUM, "lr:T, " ROWS ", momentum:T", "use_nesterov", compute_momentum),
+  ON_RESOURCE ("KerasMomentum", ACCUM, "lr:T, " ROWS ", momentum:T", "use_nesterov",
+               compute_keras_momentum),
+  BOTH_KINDS ("Adagrad", ACCUM, "lr:T, " ROWS, "update_slots", compute_adagrad),
+  BOTH_KINDS ("AdagradV2", ACCUM, "lr:T, epsilon:T, " ROWS, "update_slots", compute_adagrad_v2),
+  BOTH_KINDS ("AdagradDA", SUMS, ROWS ", lr:T, l1:T, l2:T, global_step:int64", "",
+              compute_adagrad_da),
+  BOTH_KINDS ("Adadelta", ACCUM_UPDATE, "lr:T, rho:T, epsilon:T, " ROWS, "", compute_adadelta),
+  BOTH_KINDS ("RMSProp", MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, " ROWS, "", compute_rms_prop),
+  BOTH_KINDS ("CenteredRMSProp", MG_MS_MOM, "lr:T, rho:T, momentum:T, epsilon:T, " ROWS, "",
               compute_centered_rms_prop),
-  BOTH_KINDS ("Ftrl", LINEAR, ROWS ", lr:T, l1:T, l2:T, lr_power:T", compute_ftrl),
+  BOTH_KINDS ("Ftrl", LINEAR, ROWS ", lr:T, l1:T, l2:T, lr_power:T", "multiply_linear_by_lr",
+              compute_ftrl),
   BOTH_KINDS ("FtrlV2", LINEAR, ROWS ", lr:T, l1:T, l2:T, l2_shrinkage:T, lr_power:T",
-              compute_ftrl_v2),
-  BOTH_KINDS ("ProximalGradientDescent", VAR, "alpha:T, l1:T, l2:T, " ROWS,
+              "multiply_linear_by_lr", compute_ftrl_v2),
+  BOTH_KINDS ("ProximalGradientDescent", VAR, "alpha:T, l1:T, l2:T, " ROWS, "",
               compute_proximal_descent),
-  BOTH_KINDS ("ProximalAdagrad", ACCUM, "lr:T, l1:T, l2:T, " ROWS, compute_proximal_adagrad),
+  BOTH_KINDS ("ProximalAdagrad", ACCUM, "lr:T, l1:T, l2:T, " ROWS, "", compute_proximal_adagrad),
   {NULL, NULL, NULL, NULL, 0},
 };
 /* clang-format on */
