@@ -26,7 +26,7 @@
 void
 muster_slot_clear (MusterSlot *slot)
 {
-  if (slot->kind == MUSTER_SLOT_TENSOR)
+  if (slot->kind == MUSTER_SLOT_TENSOR || slot->kind == MUSTER_SLOT_HANDLES)
     muster_tensor_unref (slot->value);
   else if (slot->kind == MUSTER_SLOT_HANDLE)
     muster_resource_unref (slot->value);
@@ -34,14 +34,6 @@ muster_slot_clear (MusterSlot *slot)
     muster_variable_unref (slot->value);
   slot->kind = MUSTER_SLOT_EMPTY;
   slot->value = NULL;
-}
-
-MusterTensor *
-muster_slot_handle_text (const MusterSlot *slot)
-{
-  const char *const text[] = {muster_resource_container (slot->value),
-                              muster_resource_name (slot->value), NULL};
-  return muster_tensor_new_strv (text);
 }
 
 /* --- creating and freeing a run --- */
@@ -125,6 +117,7 @@ muster_run_free (MusterRun *self)
   for (guint32 i = 0; i < plan->n_slots; i++)
     if (self->slots[i].kind != MUSTER_SLOT_EMPTY)
       muster_slot_clear (&self->slots[i]);
+  g_clear_pointer (&self->handles, g_array_unref);
   if (self->forward_id != 0)
     g_cancellable_disconnect (self->context.cancellable, self->forward_id);
   self->forward_id = 0;
@@ -391,9 +384,9 @@ read_reference (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError
 /* Ops that use resources or forward their input take a handle as it is. For other ops, a handle of
  * TensorFlow's first version (dtype string) is read as a tensor of two strings. */
 static gboolean
-take_handle (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **error)
+take_handle (MusterKernel *k, guint32 i, const MusterPlanInput *input, const MusterSlot *slot,
+             GError **error)
 {
-  const MusterSlot *slot = &k->run->slots[input->slot];
   if (((guint)k->node->op->flags & (MUSTER_OP_RESOURCE | MUSTER_OP_PASSES_REF)) != 0)
     return TRUE;
   if (!input->wants_ref && k->run->plan->slot_dtypes[input->slot] % MUSTER_REF == MUSTER_STRING) {
@@ -408,19 +401,47 @@ take_handle (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **
       k->node->op->name);
 }
 
+static gboolean take_other (MusterKernel *k, guint32 i, const MusterPlanInput *input,
+                            const MusterSlot *slot, GError **error);
+
+static gboolean
+take_elements (MusterKernel *k, guint32 i, const MusterPlanInput *input, const MusterSlot *slot,
+               GError **error)
+{
+  const guint flags = (guint)k->node->op->flags;
+  if ((flags & MUSTER_OP_HANDLES) != 0)
+    k->inputs[i] = slot->value;
+  if ((flags & (MUSTER_OP_HANDLES | MUSTER_OP_PASSES_REF)) != 0)
+    return TRUE;
+  const MusterSlot *first = muster_kernel_input_handle (k, (int)i);
+  if (first != NULL)
+    return take_other (k, i, input, first, error);
+  g_autofree char *name = muster_kernel_input_name (k, (int)i);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "Input '%s' has no handle: it is empty",
+                      name);
+}
+
 /* Takes an input that isn't a tensor. Not inlined, as most ops take only tensors. */
 static __attribute__ ((noinline)) gboolean
-take_other (MusterKernel *k, guint32 i, const MusterPlanInput *input, GError **error)
+take_other (MusterKernel *k, guint32 i, const MusterPlanInput *input, const MusterSlot *slot,
+            GError **error)
 {
-  const MusterSlot *slot = &k->run->slots[input->slot];
+  const gboolean is_element = ((guint)k->node->op->flags & MUSTER_OP_HANDLES) != 0 &&
+                              k->run->plan->slot_dtypes[input->slot] == MUSTER_RESOURCE;
   k->inputs[i] = NULL;
+  if (is_element && (slot->kind == MUSTER_SLOT_RESOURCE || slot->kind == MUSTER_SLOT_HANDLE)) {
+    k->inputs[i] = k->held[k->n_held++] = muster_run_number_handle (k->run, slot);
+    return TRUE;
+  }
   switch (slot->kind) {
   case MUSTER_SLOT_REF:
     return read_reference (k, i, input, error);
   case MUSTER_SLOT_RESOURCE:
     return check_handle (k, slot->value, error);
   case MUSTER_SLOT_HANDLE:
-    return take_handle (k, i, input, error);
+    return take_handle (k, i, input, slot, error);
+  case MUSTER_SLOT_HANDLES:
+    return take_elements (k, i, input, slot, error);
   default:
     return TRUE;
   }
@@ -435,7 +456,7 @@ prepare (MusterKernel *k, GError **error)
     const MusterSlot *slot = &k->run->slots[inputs[i].slot];
     if (G_LIKELY (slot->kind == MUSTER_SLOT_TENSOR))
       k->inputs[i] = slot->value;
-    else if (!take_other (k, i, &inputs[i], error))
+    else if (!take_other (k, i, &inputs[i], slot, error))
       return FALSE;
   }
   return TRUE;
@@ -444,19 +465,25 @@ prepare (MusterKernel *k, GError **error)
 static gboolean
 check_output (const MusterKernel *k, guint32 i, GError **error)
 {
-  const MusterSlot *slot = muster_kernel_output_slot (k, (int)i);
+  MusterSlot *slot = muster_kernel_output_slot (k, (int)i);
   const MusterDType declared = k->run->plan->slot_dtypes[k->node->first_output + i];
   MusterDType dtype = MUSTER_RESOURCE;
   if (slot->kind == MUSTER_SLOT_TENSOR)
     dtype = muster_tensor_dtype (slot->value);
   else if (slot->kind == MUSTER_SLOT_REF)
     dtype = muster_variable_dtype (slot->value);
-  else if (slot->kind == MUSTER_SLOT_DEAD || slot->kind == MUSTER_SLOT_HANDLE)
+  else if (slot->kind == MUSTER_SLOT_DEAD || slot->kind == MUSTER_SLOT_HANDLE ||
+           slot->kind == MUSTER_SLOT_HANDLES)
     return TRUE;
   else if (slot->kind == MUSTER_SLOT_EMPTY)
     dtype = MUSTER_INVALID;
   if (G_LIKELY (dtype == declared % MUSTER_REF))
     return TRUE;
+  if (declared == MUSTER_RESOURCE && dtype == MUSTER_INT64 &&
+      ((guint)k->node->op->flags & MUSTER_OP_HANDLES) != 0) {
+    slot->kind = MUSTER_SLOT_HANDLES;
+    return TRUE;
+  }
   return muster_fail (
       error, MUSTER_ERROR_INTERNAL,
       "Output %u of type %s does not match declared output type %s for node {{node %s}}", i,

@@ -41,7 +41,7 @@ MusterVariable *
 muster_kernel_variable (const MusterKernel *k, int i)
 {
   g_assert (i >= 0 && (guint32)i < k->node->n_inputs);
-  const MusterSlot *slot = muster_kernel_input_slot (k, i);
+  const MusterSlot *slot = muster_kernel_input_handle (k, i);
   g_assert (slot->kind == MUSTER_SLOT_REF || slot->kind == MUSTER_SLOT_RESOURCE);
   return slot->value;
 }
@@ -263,10 +263,12 @@ muster_kernel_forward_ref (MusterKernel *k, int i, int input)
   const MusterSlot *from = muster_kernel_input_slot (k, input);
   MusterSlot *to = muster_kernel_output_slot (k, i);
   g_assert (from->kind == MUSTER_SLOT_REF || from->kind == MUSTER_SLOT_RESOURCE ||
-            from->kind == MUSTER_SLOT_HANDLE);
+            from->kind == MUSTER_SLOT_HANDLE || from->kind == MUSTER_SLOT_HANDLES);
   muster_slot_clear (to);
   to->kind = from->kind;
-  if (from->kind == MUSTER_SLOT_HANDLE)
+  if (from->kind == MUSTER_SLOT_HANDLES)
+    to->value = muster_tensor_ref (from->value);
+  else if (from->kind == MUSTER_SLOT_HANDLE)
     to->value = muster_resource_ref (from->value);
   else
     to->value = muster_variable_ref (from->value);
@@ -288,7 +290,7 @@ muster_kernel_resource (const MusterKernel *k, int i, const MusterResourceType *
                         GError **error)
 {
   g_assert (i >= 0 && (guint32)i < k->node->n_inputs);
-  const MusterSlot *slot = muster_kernel_input_slot (k, i);
+  const MusterSlot *slot = muster_kernel_input_handle (k, i);
   if (slot->kind == MUSTER_SLOT_HANDLE && muster_resource_type (slot->value) == type)
     return muster_resource_data (slot->value);
   if (slot->kind == MUSTER_SLOT_HANDLE)
@@ -356,13 +358,13 @@ muster_kernel_output_resource (MusterKernel *k, int i, const MusterResourceType 
 gboolean
 muster_kernel_has_resource (const MusterKernel *k, int i)
 {
-  return muster_kernel_input_slot (k, i)->kind == MUSTER_SLOT_HANDLE;
+  return muster_kernel_input_handle (k, i)->kind == MUSTER_SLOT_HANDLE;
 }
 
 gboolean
 muster_kernel_destroy_resource (const MusterKernel *k, int i, gboolean must_exist, GError **error)
 {
-  const MusterSlot *slot = muster_kernel_input_slot (k, i);
+  const MusterSlot *slot = muster_kernel_input_handle (k, i);
   const MusterRunContext *context = &k->run->context;
   g_assert (slot->kind == MUSTER_SLOT_HANDLE);
   if (muster_resources_remove (context->resources, slot->value) ||

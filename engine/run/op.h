@@ -21,6 +21,8 @@ typedef enum {
   MUSTER_OP_FORWARD =
       1 << 2, /* output 0 may take over input 0's memory (muster_kernel_output_like) */
   MUSTER_OP_RESOURCE = 1 << 3, /* creates a MusterResource, or takes the handle of one */
+  MUSTER_OP_HANDLES =
+      1 << 4, /* moves elements of any type, handles too: these are numbers to the kernel, int64 */
 } MusterOpFlags;
 
 typedef struct {

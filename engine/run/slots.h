@@ -15,6 +15,7 @@ typedef enum {
   MUSTER_SLOT_REF,      /* a MusterVariable, read by the kernel that uses it */
   MUSTER_SLOT_RESOURCE, /* a MusterVariable behind a handle */
   MUSTER_SLOT_HANDLE,   /* a MusterResource behind a handle, of either generation */
+  MUSTER_SLOT_HANDLES,  /* a MusterTensor of int64: numbers of the run's handles */
   MUSTER_SLOT_DEAD,     /* no value, from the branch that a Switch didn't take */
 } MusterSlotKind;
 
@@ -49,6 +50,8 @@ struct _MusterRun {
   MusterPlan *plan; /* (owned) while it runs */
   MusterRunContext context;
   MusterSlot *slots;    /* (owned) the plan's n_slots */
+  GArray *handles;      /* (owned) (nullable) of MusterSlot, RESOURCE or HANDLE: those that are
+                           elements of tensors */
   MusterKernel *kernel; /* (owned) of the node being run; NULL: no memory for one, it has failed */
   guint8 *dead;         /* (owned) (nullable) by position, where the plan has a Switch */
   guint32 next;         /* position of the next node, while none waits */
@@ -82,6 +85,10 @@ muster_kernel_input_slot (const MusterKernel *k, int i)
   return &k->run->slots[input->slot];
 }
 
+/* The same; of a tensor of handles the first one, as TensorFlow's kernels take it; NULL: it is
+ * empty. */
+const MusterSlot *muster_kernel_input_handle (const MusterKernel *k, int i);
+
 static inline MusterSlot *
 muster_kernel_output_slot (const MusterKernel *k, int i)
 {
@@ -95,6 +102,8 @@ gboolean muster_run_was_stopped (MusterRun *self);
 MusterStop muster_run_stop_reason (MusterRun *self);
 /* Notes when it was to stop, unless that is known. */
 void muster_run_begin_end (MusterRun *self);
+/* A scalar that stands for the handle in a slot (RESOURCE or HANDLE), as an element. */
+MusterTensor *muster_run_number_handle (MusterRun *self, const MusterSlot *slot);
 /* Wakes the thread that executes the run; with its lock held. */
 void muster_run_notify (MusterRun *self);
 

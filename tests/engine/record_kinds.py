@@ -48,4 +48,84 @@ def added_bools():
         case.start().step([out]).end()
 
 
-ALL = [small_indices, added_bools]
+def handles_as_elements():
+    """What picks a queue of several: QueueBase.from_list is Pack and Gather."""
+    def picked(name, pick, words=None):
+        """Three queues of 0, 1 and 2 elements, and one that pick makes of their handles and feeds."""
+        case = Case("A queue by " + name)
+        with case.graph.as_default():
+            queues = [raw.FIFOQueueV2(component_types=[tf.int32], shapes=[[]], capacity=5, container="", shared_name="")
+                      for _ in range(3)]
+            put = [raw.QueueEnqueueV2(handle=queue, components=[tf.constant(i)]) for i, queue in enumerate(queues)]
+            i = tf1.placeholder(tf.int32, [])
+            size = raw.QueueSizeV2(handle=pick(queues, i))
+        case.start().step(targets=put[1:]).step(targets=[put[2]])
+        for index in range(3):
+            case.step([size], {i: np.int32(index)})
+        case.step([size], {i: np.int32(3)}, words=words or True)
+        case.end()
+
+    def stacked(queues):
+        return raw.Pack(values=queues)
+
+    picked("GatherV2", lambda q, i: raw.GatherV2(params=stacked(q), indices=i, axis=0), "indices = 3 is not in [0, 3)")
+    picked("Gather", lambda q, i: raw.Gather(params=stacked(q), indices=i))
+    picked("GatherNd", lambda q, i: raw.GatherNd(params=stacked(q), indices=[i]))
+    picked("StridedSlice", lambda q, i: stacked(q)[i])
+    picked("a vector of one", lambda q, i: raw.GatherV2(params=stacked(q), indices=[i], axis=0))
+    picked("two of them", lambda q, i: raw.GatherV2(params=stacked(q), indices=[i, 0], axis=0))
+    picked("Pack of Packs", lambda q, i: raw.Pack(values=[stacked(q), stacked(q[::-1])], axis=1)[i][0])
+    picked("Identity of many", lambda q, i: raw.GatherV2(params=tf.identity(stacked(q)), indices=i, axis=0))
+    for name, of in [
+            ("Unpack", lambda q: raw.Unpack(value=stacked(q), num=3)[1]),
+            ("Split", lambda q: raw.Squeeze(input=raw.Split(axis=0, value=stacked(q), num_split=3)[2])),
+            ("Reshape", lambda q: raw.Reshape(tensor=raw.ExpandDims(input=q[2], axis=0), shape=np.zeros(0, I32))),
+            ("Transpose", lambda q: raw.Transpose(x=stacked(q), perm=[0])),
+            ("SelectV2", lambda q: raw.SelectV2(condition=False, t=q[0], e=q[1])),
+            ("DynamicPartition", lambda q: raw.DynamicPartition(data=stacked(q), partitions=[0, 1, 1], num_partitions=2)[1])]:
+        case = Case("A queue by " + name)
+        with case.graph.as_default():
+            queues = [raw.FIFOQueueV2(component_types=[tf.int32], shapes=[[]], capacity=5, container="", shared_name="")
+                      for _ in range(3)]
+            put = [raw.QueueEnqueueManyV2(handle=queue, components=[tf.zeros([i], tf.int32)]) for i, queue in enumerate(queues)]
+            with tf.control_dependencies(put):
+                size = raw.QueueSizeV2(handle=of(queues))
+        case.start().step([size]).end()
+    case = Case("Shapes of handles")
+    with case.graph.as_default():
+        tables = raw.Pack(values=[raw.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.int64) for _ in range(2)])
+        outputs = [raw.Shape(input=tables), raw.Size(input=tables), raw.Rank(input=tables), *raw.ShapeN(input=[tables, tables[0]])]
+    case.start().step(outputs).end()
+    case = Case("Tables and variables by number")
+    with case.graph.as_default():
+        tables = [raw.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.int64) for _ in range(2)]
+        pairs = [variable("resource", name, F32(value)) for name, value in [("a", 1), ("b", 2)]]
+        everything = raw.Pack(values=tables + [v for v, _, _ in pairs])
+        i = tf1.placeholder(tf.int32, [])
+        one = raw.GatherV2(params=everything, indices=i, axis=0)
+        insert = raw.LookupTableInsertV2(table_handle=one, keys=I64([7]), values=I64([8]))
+        size = raw.LookupTableSizeV2(table_handle=one)
+        value = raw.ReadVariableOp(resource=one, dtype=tf.float32)
+        add = raw.AssignAddVariableOp(resource=one, value=F32(5))
+    case.start().step(targets=[init for _, init, _ in pairs]).step(targets=[insert], feeds={i: I32(1)})
+    for index in range(3):
+        case.step([size], {i: I32(index)}, words=True if index == 2 else None)
+    case.step(targets=[add], feeds={i: I32(3)})
+    for index in (2, 3):
+        case.step([value], {i: I32(index)})
+    case.end()
+    case = Case("No handle")
+    with case.graph.as_default():
+        table = raw.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.int64)
+        none = raw.GatherV2(params=raw.Pack(values=[table]), indices=np.zeros(0, I32), axis=0)
+        size = tf.size(none)
+    case.start().step([size]).end()
+    case = Case("Text of old handles")
+    with case.graph.as_default():
+        queues = [raw.FIFOQueue(component_types=[tf.int32], container="c", shared_name=name) for name in "ab"]
+        texts = raw.Pack(values=queues)
+        outputs = [texts, raw.GatherV2(params=texts, indices=1, axis=0)]
+    case.start().step(outputs).end()
+
+
+ALL = [small_indices, added_bools, handles_as_elements]

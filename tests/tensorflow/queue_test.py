@@ -410,7 +410,24 @@ def training(told):
     told.numbers += np.ravel(told.session.run(weights)).tolist()
 
 
-PROGRAMS = (names_produced, batches, shuffled_batches, padded_batches, training)
+def chosen(told):
+    """QueueBase.from_list: a queue of several, by its number."""
+    queues = [v1.FIFOQueue(5, tf.int32, shapes=[[]], shared_name="chosen%d" % i) for i in range(3)]
+    number = v1.placeholder(tf.int32, [])
+    one = v1.QueueBase.from_list(number, queues)
+    put, size, take = one.enqueue_many([tf.range(number) + number]), one.size(), one.dequeue()
+    for i in (1, 2, 0, 3):
+        told.tell("put", put, {number: i})
+    told.tell("none", size, {number: -1})
+    told.tell("sizes", [queue.size() for queue in queues])
+    told.tell("take", take, {number: 2})
+    told.tell("size", size, {number: 2})
+    end = told.start(take, feed={number: 0})  # waits on a queue that another step fills
+    told.tell("put", queues[0].enqueue(7))
+    told.lines.append(("waited", end()))
+
+
+PROGRAMS = (names_produced, batches, shuffled_batches, padded_batches, training, chosen)
 STORIES = (in_order, closing, waiting, out_of_time, closed_while_waiting, session_closed, shuffled, kept_for_shuffling,
            padded, of_many_types, refused, shared, wrong_handles, as_text)
 

@@ -482,19 +482,20 @@ compute_concat_offset (MusterKernel *k, GError **error)
   return TRUE;
 }
 
-#define OUT_TYPE "T:any out_type:int32|int64"
+#define OUT_TYPE "T:any|resource out_type:int32|int64"
 #define INTS     "T:int32|int64"
 
 const MusterOp muster_array_ops[] = {
-    {"Shape", "input:T -> output:out_type", OUT_TYPE, compute_shape, 0},
-    {"ShapeN", "input:N*T -> output:N*out_type", OUT_TYPE, compute_shape, 0},
-    {"Size", "input:T -> output:out_type", OUT_TYPE, compute_size, 0},
-    {"Rank", "input:T -> output:int32", "T:any", compute_rank, 0},
-    {"Reshape", "tensor:T, shape:Tshape -> output:T", "T:any Tshape:int32|int64", compute_reshape,
-     0},
-    {"ExpandDims", "input:T, dim:Tdim -> output:T", "T:any Tdim:int32|int64", compute_expand_dims,
-     0},
-    {"Squeeze", "input:T -> output:T", "T:any squeeze_dims", compute_squeeze, 0},
+    {"Shape", "input:T -> output:out_type", OUT_TYPE, compute_shape, MUSTER_OP_HANDLES},
+    {"ShapeN", "input:N*T -> output:N*out_type", OUT_TYPE, compute_shape, MUSTER_OP_HANDLES},
+    {"Size", "input:T -> output:out_type", OUT_TYPE, compute_size, MUSTER_OP_HANDLES},
+    {"Rank", "input:T -> output:int32", "T:any|resource", compute_rank, MUSTER_OP_HANDLES},
+    {"Reshape", "tensor:T, shape:Tshape -> output:T", "T:any|resource Tshape:int32|int64",
+     compute_reshape, MUSTER_OP_HANDLES},
+    {"ExpandDims", "input:T, dim:Tdim -> output:T", "T:any|resource Tdim:int32|int64",
+     compute_expand_dims, MUSTER_OP_HANDLES},
+    {"Squeeze", "input:T -> output:T", "T:any|resource squeeze_dims", compute_squeeze,
+     MUSTER_OP_HANDLES},
     {"Fill", "dims:index_type, value:T -> output:T", "T:any index_type:int32|int64", compute_fill,
      0},
     {"ZerosLike", "x:T -> y:T", "T:any", compute_zeros_like, 0},

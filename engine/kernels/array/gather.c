@@ -376,14 +376,15 @@ compute_invert_permutation (MusterKernel *k, GError **error)
 
 const MusterOp muster_gather_ops[] = {
     {"Gather", "params:Tparams, indices:Tindices -> output:Tparams",
-     "Tparams:any Tindices:int32|int64", compute_gather, 0},
+     "Tparams:any|resource Tindices:int32|int64", compute_gather, MUSTER_OP_HANDLES},
     {"GatherV2", "params:Tparams, indices:Tindices, axis:Taxis -> output:Tparams",
-     "Tparams:any Tindices:int32|int64|int16 Taxis:int32|int64 batch_dims", compute_gather_v2, 0},
+     "Tparams:any|resource Tindices:int32|int64|int16 Taxis:int32|int64 batch_dims",
+     compute_gather_v2, MUSTER_OP_HANDLES},
     {"OneHot", "indices:TI, depth:int32, on_value:T, off_value:T -> output:T",
      "T:any TI:int64|int32|uint8|int8 axis", compute_one_hot, 0},
     {"Where", "input:T -> index:int64", "T:any", compute_where, 0},
     {"Select", CHOICE, "T:any", compute_select, 0},
-    {"SelectV2", CHOICE, "T:any", compute_select_v2, 0},
+    {"SelectV2", CHOICE, "T:any|resource", compute_select_v2, MUSTER_OP_HANDLES},
     {"DynamicStitch", STITCH, "T:any", compute_dynamic_stitch, 0},
     {"ParallelDynamicStitch", STITCH, "T:any", compute_dynamic_stitch, 0},
     {"InvertPermutation", "x:T -> y:T", "T:int32|int64", compute_invert_permutation, 0},

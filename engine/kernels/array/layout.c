@@ -497,15 +497,17 @@ compute_reverse (MusterKernel *k, GError **error)
 }
 
 const MusterOp muster_layout_ops[] = {
-    {"Transpose", "x:T, perm:Tperm -> y:T", "T:any Tperm:int32|int64", compute_transpose, 0},
+    {"Transpose", "x:T, perm:Tperm -> y:T", "T:any|resource Tperm:int32|int64", compute_transpose,
+     MUSTER_OP_HANDLES},
     {"ConjugateTranspose", "x:T, perm:Tperm -> y:T", "T:any Tperm:int32|int64",
      compute_conjugate_transpose, 0},
     {"Concat", "concat_dim:int32, values:N*T -> output:T", "T:any", compute_concat, 0},
     {"ConcatV2", "values:N*T, axis:Tidx -> output:T", "T:any Tidx:int32|int64", compute_concat_v2,
      0},
-    {"Pack", "values:N*T -> output:T", "T:any axis", compute_pack, 0},
-    {"Unpack", "value:T -> output:num*T", "T:any axis", compute_unpack, 0},
-    {"Split", "split_dim:int32, value:T -> output:num_split*T", "T:any", compute_split, 0},
+    {"Pack", "values:N*T -> output:T", "T:any|resource axis", compute_pack, MUSTER_OP_HANDLES},
+    {"Unpack", "value:T -> output:num*T", "T:any|resource axis", compute_unpack, MUSTER_OP_HANDLES},
+    {"Split", "split_dim:int32, value:T -> output:num_split*T", "T:any|resource", compute_split,
+     MUSTER_OP_HANDLES},
     {"SplitV", "value:T, size_splits:Tlen, split_dim:int32 -> output:num_split*T",
      "T:any Tlen:int64|int32|int8", compute_split_v, 0},
     {"Slice", "input:T, begin:Index, size:Index -> output:T", "T:any Index:int32|int64",

@@ -470,7 +470,8 @@ compute_dynamic_partition (MusterKernel *k, GError **error)
 
 const MusterOp muster_nd_ops[] = {
     {"GatherNd", "params:Tparams, indices:Tindices -> output:Tparams",
-     "Tparams:any Tindices:int32|int64|int16 bad_indices_policy", compute_gather_nd, 0},
+     "Tparams:any|resource Tindices:int32|int64|int16 bad_indices_policy", compute_gather_nd,
+     MUSTER_OP_HANDLES},
     {"ResourceGatherNd", "resource:resource, indices:Tindices -> output:dtype", "dtype:any " INDEX,
      compute_resource_gather_nd, S},
     {"ScatterNd", "indices:Tindices, updates:T, shape:Tindices -> output:T", "T:any " PLACES,
@@ -487,7 +488,7 @@ const MusterOp muster_nd_ops[] = {
     IN_BOTH ("Sub", "T:number ", "T:number|bool ", compute_variable_sub),
     IN_BOTH ("Min", "T:number ", "T:number ", compute_variable_min),
     IN_BOTH ("Max", "T:number ", "T:number ", compute_variable_max),
-    {"DynamicPartition", "data:T, partitions:int32 -> outputs:num_partitions*T", "T:any",
-     compute_dynamic_partition, 0},
+    {"DynamicPartition", "data:T, partitions:int32 -> outputs:num_partitions*T", "T:any|resource",
+     compute_dynamic_partition, MUSTER_OP_HANDLES},
     {NULL, NULL, NULL, NULL, 0},
 };

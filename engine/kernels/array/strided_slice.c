@@ -296,7 +296,7 @@ compute_update_slice (MusterKernel *k, GError **error)
 
 const MusterOp muster_strided_slice_ops[] = {
     {"StridedSlice", "input:T, begin:Index, end:Index, strides:Index -> output:T",
-     "T:any Index:int32|int64|int16" MASKS, compute_strided_slice, 0},
+     "T:any|resource Index:int32|int64|int16" MASKS, compute_strided_slice, MUSTER_OP_HANDLES},
     {"StridedSliceGrad", "shape:Index, begin:Index, end:Index, strides:Index, dy:T -> output:T",
      "T:any Index:int32|int64" MASKS, compute_strided_slice_grad, 0},
     {"StridedSliceAssign", "ref:&T, " BOUNDS " -> output_ref:&T", "T:any Index:int32|int64" MASKS,
