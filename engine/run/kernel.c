@@ -129,11 +129,12 @@ muster_kernel_input_ints (const MusterKernel *k, int i, gint64 *values, int max,
 {
   const MusterTensor *tensor = muster_kernel_input (k, i);
   const gint64 n = muster_tensor_n_elements (tensor);
-  if (n > max) {
+  if (n > max || muster_tensor_n_dims (tensor) > 1) {
     g_autofree char *input = muster_kernel_input_name (k, i);
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                 "Input %d ('%s') has %" G_GINT64_FORMAT " elements; the maximum here is %d", i,
-                 input, n, max);
+                 "Input %d ('%s') has rank %d and %" G_GINT64_FORMAT
+                 " elements; it must be a scalar or a vector, with %d at most",
+                 i, input, muster_tensor_n_dims (tensor), n, max);
     return -1;
   }
   const void *data = muster_tensor_data (tensor);
@@ -165,13 +166,15 @@ muster_kernel_output_dtype (const MusterKernel *k, int i)
   return k->run->plan->slot_dtypes[k->node->first_output + (guint32)i] % MUSTER_REF;
 }
 
-/* With TensorFlow's error message. */
+/* With TensorFlow's error message. A shape that can't be is no question of memory. */
 static __attribute__ ((noinline)) void
 fail_output (MusterDType dtype, int n_dims, const gint64 *dims, const GError *refused,
              GError **error)
 {
   g_autofree char *shape = muster_shape_to_string (MIN (n_dims, 16), dims);
-  muster_fail (error, MUSTER_ERROR_RESOURCE_EXHAUSTED,
+  const gboolean is_shape =
+      n_dims <= MUSTER_MAX_DIMS && muster_shape_n_elements (n_dims, dims) >= 0;
+  muster_fail (error, is_shape ? MUSTER_ERROR_RESOURCE_EXHAUSTED : MUSTER_ERROR_INVALID_ARGUMENT,
                "OOM when allocating tensor with shape%s and type %s: %s", shape,
                muster_dtype_name (dtype), refused->message);
 }
@@ -213,7 +216,11 @@ MusterTensor *
 muster_kernel_temporary (MusterKernel *k, MusterDType dtype, int n_dims, const gint64 *dims,
                          GError **error)
 {
-  return muster_tensor_try_new_within (&k->budget, dtype, n_dims, dims, error);
+  g_autoptr (GError) refused = NULL;
+  MusterTensor *tensor = muster_tensor_try_new_within (&k->budget, dtype, n_dims, dims, &refused);
+  if (G_UNLIKELY (tensor == NULL))
+    fail_output (dtype, n_dims, dims, refused, error);
+  return tensor;
 }
 
 gpointer

@@ -197,6 +197,179 @@ def wrong_ranks():
     op("ExpandDims", dict(input=x, axis=np.array([0], I32)))
 
 
+def by_number_of_elements():
+    """What TensorFlow compares by the number of elements alone, or as one flat row."""
+    for name in ["TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"]:
+        for dtype in [F32, bf16, np.complex64]:
+            op(name, dict(y=positive(dtype, 1, 4), dy=numbers(dtype, 4)))
+        op(name, dict(y=positive(F32, 4), dy=numbers(F32, 2, 2)))
+        op(name, dict(y=np.zeros([0, 3], F32), dy=np.zeros([0], F32)))
+        op(name, dict(y=f32(1), dy=f32(1, 2)), words=True)
+    for arr, weights in [([1, 3, 1, 2], [[6, 5, 2, 3]]), ([[1, 3], [1, 2]], []), ([[1, 3], [1, 2]], [6, 5, 2, 3]), ([1, 3], [6, 5, 2])]:
+        op("Bincount", dict(arr=np.array(arr, I32), size=np.int32(3), weights=np.array(weights, I64)), words=len(weights) == 3)
+    for shape, labels in [((3,), (3, 3)), ((), (2, 3)), ((2, 3), (1,)), ((1, 3), ()), ((3,), (3,)), ((1, 2, 3), (2, 3))]:
+        op("SoftmaxCrossEntropyWithLogits", dict(features=numbers(F32, *shape), labels=positive(F32, *labels)),
+           words=(shape, labels) in [((3,), (3,)), ((1, 2, 3), (2, 3))])
+    x = numbers(np.complex128, 1, 2, 3)
+    for y in [(1, 2, 4, 3), (2, 3, 2), (3, 2)]:
+        op("BatchMatMul", dict(x=x, y=numbers(np.complex128, *y)), words=True)
+        op("BatchMatMulV2", dict(x=numbers(F32, 1, 2, 3), y=numbers(F32, *y)), words=y == (1, 2, 4, 3))
+    for name in ["num_buckets", "strong_hash"]:
+        inputs = dict(indices=[np.array([[0, 0], [1, 0]], I64)], values=[np.array(["a", "b"])], shapes=[np.array([2, 1], I64)],
+                      dense_inputs=[], num_buckets=np.int64(11), strong_hash=np.bool_(False), salt=np.array([3, 17], I64))
+        op("SparseCrossHashed", {**inputs, name: np.reshape(inputs[name], [1])})
+    for shape, layout in [((2, 3, 2, 4), "NCDHW"), ((2, 2, 3, 2, 3), "NCHW"), ((2, 2, 3, 2, 3), "NHWC")]:
+        three = dict(scale=f32(6, 5, 2), offset=f32(1, -4, 2), mean=f32(), variance=f32())
+        op("FusedBatchNormV3", dict(x=numbers(F32, *shape), **three), data_format=layout, epsilon=.01)
+
+
+def not_finite():
+    for dtype in [F32, F64]:
+        rows = np.array([[-4, NAN, 2.5, 3, 4, -1], [-2, -1, NAN, INF, INF, INF], [NAN] * 6], dtype)
+        values = np.array([[3, 5, NAN, -3], [-INF, INF, NAN, 0], [NAN, 1, -INF, INF]], dtype)
+        op("UpperBound", dict(sorted_inputs=rows, values=values))
+        op("LowerBound", dict(sorted_inputs=rows, values=values))
+        for row in [[NAN, 2, 3], [NAN, NAN, NAN], [NAN, -INF, 5, NAN], [INF, INF, -INF], [-INF, -INF, -3e38], [1, NAN, 0]]:
+            op("ArgMax", dict(input=np.array(row, dtype), dimension=np.int32(0)))
+            op("ArgMin", dict(input=np.array(row, dtype), dimension=np.int32(0)))
+        for row in [[INF, INF, INF], [1, -INF, 2], [NAN, 1, 2], [-INF, -INF, -INF], [INF, 1, 2]]:
+            for labels in [[0, 0, 0], [.5, 0, .5]]:
+                op("SoftmaxCrossEntropyWithLogits", dict(features=np.array([row], dtype), labels=np.array([labels], dtype)))
+        for matrix in [[[0, 0], [NAN, 1]], [[NAN, 0], [0, 0]], [[0, NAN], [0, 1]], [[0, 0], [0, NAN]], [[1, 2], [NAN, 0]]]:
+            op("LogMatrixDeterminant", dict(input=np.array(matrix, dtype)))
+        for row in [[NAN, 1, 2], [1, NAN, 2], [1, 2, NAN]]:
+            for exclusive, reverse in [(False, False), (True, False), (False, True), (True, True)]:
+                op("CumulativeLogsumexp", dict(x=np.array(row, dtype), axis=np.int32(0)), exclusive=exclusive, reverse=reverse)
+        for start, stop, n in [(-1, INF, 2), (-1, -INF, 4), (-INF, INF, 3), (INF, 1, 1), (1, NAN, 1)]:
+            op("LinSpace", dict(start=dtype(start), stop=dtype(stop), num=np.int32(n)))
+    x = numbers(F32, 2, 2, 3, 3)
+    for scale in [f32(0, -INF, 2), f32(INF, 5, NAN)]:
+        op("FusedBatchNormV3", dict(x=x, scale=scale, offset=f32(5, -4, 0), mean=f32(), variance=f32()), epsilon=.01)
+    x[0, 0, 0] = [1e30, 1, -1e25]
+    op("FusedBatchNormV3", dict(x=x, scale=f32(6, 5, 2), offset=f32(5, -4, 1), mean=f32(), variance=f32()), epsilon=.01)
+    for dtype in [np.uint8, np.uint16, np.uint32, np.int16]:
+        top = np.iinfo(dtype).max
+        op("EuclideanNorm", dict(input=np.array([[3, 5, top - 3], [top - 1, 0, top]], dtype), axis=np.array([1], I32)))
+
+
+def sparse_bounds():
+    """What TensorFlow checks of sparse indices and shapes, and what it doesn't."""
+    outside = [[[0, 1], [1, -7]], [[0, 1], [2**62, 3]], [[-1, 0], [0, 0]]]
+    two, inside, shape = f32(1, 2), np.array([[0, 0], [0, 3]], I64), np.array([3, 4], I64)
+    for rows in outside:
+        rows = np.array(rows, I64)
+        for name in ["SparseSparseMaximum", "SparseSparseMinimum"]:
+            op(name, dict(a_indices=rows, a_values=two, a_shape=shape, b_indices=inside, b_values=two, b_shape=shape), words=True)
+            op(name, dict(a_indices=inside, a_values=two, a_shape=shape, b_indices=rows, b_values=two, b_shape=shape), words=True)
+        op("SparseReshape", dict(input_indices=rows, input_shape=shape, new_shape=np.array([-1, 4], I64)))
+        op("SparseReshape", dict(input_indices=rows, input_shape=shape, new_shape=np.array([2, 6], I64)))
+        op("SparseReorder", dict(input_indices=rows[::-1], input_values=two, input_shape=shape))
+    op("SparseReshape", dict(input_indices=inside, input_shape=np.array([0, 4], I64), new_shape=np.array([4, 0], I64)), words=True)
+    for sizes in [[4, 2**62], [-2, 3], [0, 3]]:
+        op("SparseReorder", dict(input_indices=inside[::-1], input_values=two, input_shape=np.array(sizes, I64)))
+    for start, size in [([-2, 0], [9, 9]), ([-2**63, 1], [1, 3]), ([-2**63, 1], [9, 3]), ([5, 0], [-1, 4]), ([0, 0], [9, 20]), ([0, 3], [3, 1])]:
+        op("SparseSlice", dict(indices=np.array([[0, 1], [2, 3]], I64), values=two, shape=shape, start=np.array(start, I64),
+                               size=np.array(size, I64)))
+    op("SparseSlice", dict(indices=np.array([[0, 1], [2, 9]], I64), values=two, shape=shape, start=np.array([0, 5], I64),
+                           size=np.array([3, 9], I64)))
+    op("SparseSlice", dict(indices=inside, values=two, shape=shape, start=np.array([1, 0], I64), size=np.array([-1, 4], I64)), words=True)
+    for rows in [1, 2, 3]:
+        op("SparseSliceGrad", dict(backprop_val_grad=f32(1, 2), input_indices=inside, input_start=np.array([0, 0], I64),
+                                   output_indices=np.array([[0, 0], [0, 3], [1, 1]], I64)[:rows]), words=rows != 2)
+    for sizes in [[-2, 5], [3, -1], [3, 2**62]]:
+        op("SparseConcat", dict(indices=[inside, inside], values=[two, two], shapes=[shape, np.array(sizes, I64)]), words=True, concat_dim=1)
+    for name in ["SparseReduceSum", "SparseReduceMax"]:
+        for axis in [0, 1]:
+            op(name, dict(input_indices=np.array([[0, 1], [-2, -9]], I64), input_values=two, input_shape=shape,
+                          reduction_axes=np.array([axis], I32)), words=True)
+    for dense, place in [([1, 2, 0], 1), ([1, 2, 0], 2), ([1, 2, -0.], 2)]:
+        for dtype in [F32, np.complex64, I32]:
+            op("SparseDenseCwiseDiv", dict(sp_indices=np.array([[0, place]], I64), sp_values=np.array([1], dtype),
+                                           sp_shape=np.array([1, 3], I64), dense=np.array(dense, dtype)), words=place == 2)
+    for adjoint in [False, True]:
+        op("SparseTensorDenseMatMul", dict(a_indices=np.array([[0, -9], [2, 0]], I64), a_values=two, a_shape=np.array([3, 0], I64),
+                                           b=np.zeros([3 if adjoint else 0, 5], F32)), adjoint_a=adjoint)
+    for rows in [[[0, 0, 0], [0, 0, 0]], [[0, 0, 1], [0, 0, 0]], [[0, 0, 0], [0, 0, 1]]]:
+        op("SparseToSparseSetOperation", dict(
+            set1_indices=np.array(rows, I64), set1_values=np.array([1, 3], I64), set1_shape=np.array([2, 2, 3], I64),
+            set2_indices=np.array([[0, 0, 1]], I64), set2_values=np.array([1], I64), set2_shape=np.array([2, 2, 3], I64)),
+           words=rows[1] <= rows[0], set_operation="union")
+
+
+def loose_checks():
+    """What else TensorFlow accepts, or refuses, that one might not expect."""
+    x, one = numbers(F32, 2, 3), np.array([[-1]], I32)
+    op("Reshape", dict(tensor=np.array("a"), shape=one), words=True)
+    op("Fill", dict(dims=np.array([[2, 3]], I32), value=np.float32(1)), words=True)
+    op("HistogramFixedWidth", dict(values=f32(1, NAN), value_range=f32(0, 2), nbins=np.int32(4)), words=True)
+    for dtype in [np.int8, np.uint8, np.int16, np.uint16, np.uint32, I32, I64, F16]:
+        for name in ["Min", "Max", "Sum", "Prod"]:
+            op(name, dict(input=np.zeros([0, 2], dtype), axis=np.array([0], I32)))
+    for name in ["UniqueV2", "UniqueWithCountsV2"]:
+        for axis in [np.array([], I32), np.int32(0), np.array([[0]], I32), np.zeros([0, 1], I32)]:
+            op(name, dict(x=np.array([4, 1, 4], I32), axis=axis), words=axis.ndim != 1)
+    for padding in [np.float32(7), f32(7)]:
+        op("MatrixDiagV3", dict(diagonal=x, k=np.array([0], I32), num_rows=np.int32(-1), num_cols=np.int32(-1), padding_value=padding),
+           words=padding.ndim == 1)
+        op("MatrixDiagPartV3", dict(input=x, k=np.array([-1, 0], I32), padding_value=padding))
+    for rows, columns in [([4], -1), (4, [-1])]:
+        op("MatrixDiagV3", dict(diagonal=x, k=np.array([0], I32), num_rows=np.array(rows, I32), num_cols=np.array(columns, I32),
+                                padding_value=np.float32(0)), words=True)
+    op("ReverseV2", dict(tensor=np.float32(3), axis=np.int32(0)))
+    op("ReverseV2", dict(tensor=np.zeros([0, 2], F32), axis=np.array([9], I32)))
+    for name in ["Div", "RealDiv", "FloorDiv", "TruncateDiv", "Mod", "FloorMod", "TruncateMod"]:
+        op(name, dict(x=np.array([1, 2], I32), y=np.array([0, 1], I32)), words=True)
+    for indices in [-7, [-7, 2, 5], [6], []]:
+        op("UnravelIndex", dict(indices=np.array(indices, I32), dims=np.array([2, 3], I32)), words=indices in ([6], []))
+    for shift, axis in [(1, -2**63), (2**63 - 1, 0), (-2**63, 0), (2**31, 0), (2**32 + 1, 0), (-5, 0)]:
+        op("Roll", dict(input=np.array(["a", "b", "c"]), shift=np.int64(shift), axis=np.int64(axis)))
+    for encoding in ["", "utf-8", "latin-1"]:
+        for name in ["StringUpper", "StringLower"]:
+            op(name, dict(input=np.array(["\u00e9", "aB"])), words=encoding == "latin-1", encoding=encoding)
+    for style in [dict(precision=3), dict(scientific=True), dict(shortest=True), dict(width=5, fill="-")]:
+        op("AsString", dict(input=np.array(["3.2", ""])), **style)
+    for unit in ["BYTE", "UTF8_CHAR"]:
+        for size in [-1, -2**31]:
+            op("Substr", dict(input=np.array(["Hello", "abc"]), pos=np.int32(2), len=np.int32(size)), unit=unit)
+    for indices in [np.array([[0, 3]], I32), np.zeros([0, 2], I32)]:
+        op("GatherNd", dict(params=np.zeros([1, 4, 0], F32), indices=indices), words=len(indices) > 0)
+    op("TensorStridedSliceUpdate", dict(input=x, begin=np.array([1, 0], I32), end=np.array([2, 3], I32),
+                                        strides=np.array([1, -2**31], I32), value=numbers(F32, 2, 2)))
+    for name in ["Sum", "Mean", "SqrtN"]:
+        for version, size in [("Grad", "output_dim0"), ("GradV2", "dense_output_dim0")]:
+            for ids, n in [([0, 0, 3, 2, 3], 5), ([0, 0, 1, 2, 3], 0), ([0, 0, -1, 2, 3], 5), ([0, 0, 1, 2, 4], 5), ([0, 0, 1, 2, 3], 2)]:
+                op("SparseSegment%s%s" % (name, version), {
+                    "grad": numbers(F32, 4, 3), "indices": np.array([3, 0, 0, 2, 1], I32), "segment_ids": np.array(ids, I32),
+                    size: np.int32(n)}, words=n > 0 and (min(ids) < 0 or max(ids) > 3 or n == 2))
+    for name, first in [("ScatterNd", dict(shape=np.array([2, 3], I32))), ("TensorScatterAdd", dict(tensor=x)),
+                        ("TensorScatterUpdate", dict(tensor=x)), ("ScatterNdNonAliasingAdd", dict(input=x))]:
+        op(name, dict(indices=np.array([1], I32), updates=f32(1, 2, 3), **first), words=True)
+    op("Bucketize", dict(input=f32(NAN, 1, 5, -INF)), boundaries=[0., 2.])
+    for axis, shape in [(0, [3, 0, 2]), (0, [0, 2]), (1, [3, 0, 2])]:
+        op("GatherV2", dict(params=np.zeros(shape, F32), indices=np.array([9, -1], I32), axis=np.int32(axis)), words=shape == [0, 2] or axis == 1)
+    op("UnravelIndex", dict(indices=np.int32(-7), dims=np.array([-2, 3], I32)), words=True)
+    op("HistogramFixedWidth", dict(values=f32(1, NAN), value_range=f32(0, 2), nbins=np.int32(1)))
+    op("SparseSegmentSumGradV2", dict(grad=numbers(F32, 4, 3), indices=np.array([3, 0], I32), segment_ids=np.array([0, 0, 1], I32),
+                                      dense_output_dim0=np.int32(0)), words=True)
+    op("FusedBatchNormV3", dict(x=numbers(F32, 2, 2, 2, 3), scale=f32(6, 5, 2), offset=f32(1, -4, 2), mean=f32(),
+                                variance=np.zeros([1, 0], F32)), words=True)
+    op("SparseConcat", dict(indices=[np.zeros([1, 2], I64)] * 2, values=[f32(1)] * 2, shapes=[np.array([], I64), np.array([3, 2**62], I64)]),
+       words=True, concat_dim=1)
+    for matrix in [[[NAN, 0], [0, 1]], [[1, 0], [NAN, 1]], [[1, 2], [4, NAN]], [[1, NAN], [0, 1]]]:
+        op("MatrixInverse", dict(input=np.array(matrix, F64)), words=np.isnan(matrix[0][0]))
+        op("MatrixSolve", dict(matrix=np.array(matrix, F64), rhs=np.ones([2, 1])), words=np.isnan(matrix[0][0]))
+    dy = numbers(F32, 2, 3, 2, 2)
+    op("FusedBatchNormGradV3", dict(y_backprop=dy, x=dy, scale=f32(1, 2, 3), reserve_space_1=f32(1, 2, 3), reserve_space_2=f32(1, 2, 3),
+                                    reserve_space_3=f32()), words=True, data_format="NCHW", is_training=False)
+    for dtype in [np.float32, np.int64]:
+        op("Fill", dict(dims=np.array([2**62], I64), value=dtype(1)), words=True)
+    case = Case("DestroyTemporaryVariable without a name")
+    with case.graph.as_default():
+        a = raw.TemporaryVariable(shape=[1], dtype=tf.float32, var_name="t")
+        out = raw.DestroyTemporaryVariable(ref=raw.Assign(ref=a, value=[1.]), var_name="")
+    case.start().step([out], words=True).end()
+
+
 def handles():
     case = Case("IdentityN of handles")
     with case.graph.as_default():
@@ -214,4 +387,5 @@ def handles():
     case.start().step([sum], words=True).end()
 
 
-ALL = [not_a_number, divisions, repeated, policies, gathered_by_batch, texts_as_values, cut_sparsely, wrong_ranks, handles]
+ALL = [not_a_number, divisions, repeated, policies, gathered_by_batch, texts_as_values, cut_sparsely, wrong_ranks,
+       by_number_of_elements, not_finite, sparse_bounds, loose_checks, handles]

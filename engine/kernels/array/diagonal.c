@@ -110,8 +110,12 @@ static gboolean
 size_matrices (MusterKernel *k, Band *b, GError **error)
 {
   const gint64 rows = b->longest - MIN (b->upper, 0), cols = b->longest + MAX (b->lower, 0);
-  gint64 n = muster_kernel_n_inputs (k);
+  const int n = muster_kernel_n_inputs (k);
 
+  if ((n > 2 && !muster_check_scalar (k, 2, "num_rows", error)) ||
+      (n > 3 && !muster_check_scalar (k, 3, "num_cols", error)) ||
+      (n > 4 && !muster_check_scalar (k, 4, "padding_value", error)))
+    return FALSE;
   b->rows = n > 2 ? muster_kernel_input_int (k, 2) : -1;
   b->cols = n > 3 ? muster_kernel_input_int (k, 3) : -1;
   if (b->rows == -1 && b->cols == -1)

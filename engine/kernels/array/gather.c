@@ -86,7 +86,8 @@ muster_gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, int
   for (int i = axis + 1; i < n; i++)
     out[n_out++] = dims[i];
   const MusterInts ints = muster_ints (indices);
-  for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++)
+  const gboolean is_empty = muster_shape_n_elements (n_out, out) == 0; /* nothing is read */
+  for (gint64 i = 0; !is_empty && i < muster_tensor_n_elements (indices); i++)
     if ((guint64)muster_ints_at (&ints, i) >= (guint64)dims[axis])
       return check_index_at (indices, i, dims[axis], error);
   if (!muster_result_begin_unset (&result, k, muster_tensor_dtype (params), n_out, out, error))

@@ -475,6 +475,10 @@ compute_reverse (MusterKernel *k, GError **error)
   MusterElements from = muster_elements (x);
   g_auto (MusterResult) result = {0};
 
+  if (n == 0 || muster_tensor_n_elements (x) == 0) {
+    muster_kernel_set_output (k, 0, muster_tensor_ref (x));
+    return TRUE;
+  }
   if (!muster_check_vector (k, 1, "axis", error) ||
       !muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
     return FALSE;
@@ -486,13 +490,11 @@ compute_reverse (MusterKernel *k, GError **error)
     if (reversed[axis])
       return muster_invalid (error, "axis %d specified more than once.", axis);
     reversed[axis] = TRUE;
-    if (result.n > 0)
-      start += (muster_tensor_dims (x)[axis] - 1) * to[axis];
+    start += (muster_tensor_dims (x)[axis] - 1) * to[axis];
     steps[axis] = -to[axis];
   }
-  if (result.n > 0)
-    muster_copy_block (result.size, n, muster_tensor_dims (x), result.data, to,
-                       from.data + start * (gint64)from.size, steps);
+  muster_copy_block (result.size, n, muster_tensor_dims (x), result.data, to,
+                     from.data + start * (gint64)from.size, steps);
   return muster_result_end (&result, k, 0, error);
 }
 

@@ -108,6 +108,8 @@ gather (MusterKernel *k, MusterTensor *params, MusterTensor *indices, GError **e
     return muster_invalid (error, "params must be at least a vector");
   if (!slices_init (&s, k, indices, n, dims, error))
     return FALSE;
+  if (s.n > 0 && muster_tensor_n_elements (params) == 0)
+    return muster_invalid (error, "Requested more than 0 entries, but params is empty.");
   for (int d = 0; d < n_out; d++)
     out[d] = muster_tensor_dims (indices)[d];
   for (int d = s.depth; d < n; d++)
@@ -153,7 +155,7 @@ check_updates (const Slices *s, MusterTensor *updates, int n_dims, const gint64 
                GError **error)
 {
   int n_index = muster_tensor_n_dims (s->indices) - 1;
-  gboolean fits = muster_tensor_n_dims (updates) == n_index + n_dims - s->depth;
+  gboolean fits = n_index > 0 && muster_tensor_n_dims (updates) == n_index + n_dims - s->depth;
 
   for (int d = 0; fits && d < n_index; d++)
     fits = muster_tensor_dims (updates)[d] == muster_tensor_dims (s->indices)[d];

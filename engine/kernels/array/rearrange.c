@@ -88,13 +88,10 @@ compute_roll (MusterKernel *k, GError **error)
   if (!muster_same_shape (shifts, axes))
     return muster_invalid (error, "shift and axis must have the same size");
   for (gint64 i = 0; i < muster_tensor_n_elements (axes); i++) {
-    if (muster_int_at (axes, i) < -n || muster_int_at (axes, i) >= n)
-      return muster_invalid (error, "axis %" G_GINT64_FORMAT " is out of range",
-                             muster_int_at (axes, i));
-    if (!muster_check_axis (muster_int_at (axes, i), n, &axis, error))
+    /* TensorFlow takes the lower half of either. */
+    if (!muster_check_axis ((gint32)muster_int_at (axes, i), n, &axis, error))
       return FALSE;
-    by[axis] = modulo (by[axis] + modulo (muster_int_at (shifts, i), muster_tensor_dims (x)[axis]),
-                       muster_tensor_dims (x)[axis]);
+    by[axis] = modulo (by[axis] + (gint32)muster_int_at (shifts, i), muster_tensor_dims (x)[axis]);
   }
   if (!maps_init (&maps, k, n, muster_tensor_dims (x), error))
     return FALSE;
@@ -289,6 +286,8 @@ compute_unravel (MusterKernel *k, GError **error)
 
   if (muster_tensor_n_dims (indices) > 1)
     return muster_invalid (error, "The indices can only be scalar or vector, got a matrix");
+  if (n == 0)
+    return muster_invalid (error, "received empty tensor indices");
   if (muster_tensor_n_dims (sizes) != 1)
     return muster_invalid (error, "The indices can only be 1-D, got rank %d",
                            muster_tensor_n_dims (sizes));
@@ -297,13 +296,13 @@ compute_unravel (MusterKernel *k, GError **error)
     return FALSE;
   most = muster_shape_n_elements (n_dims, shape);
   for (int d = 0; d < n_dims; d++)
-    if (shape[d] == 0)
+    if (shape[d] <= 0)
       return muster_invalid (error,
-                             "Input dims cannot contain a dim of zero, but dims contains "
-                             "zero at index %d",
-                             d);
+                             "Input dims cannot contain a dim of zero or less, but dims contains "
+                             "%" G_GINT64_FORMAT " at index %d",
+                             shape[d], d);
   for (gint64 i = 0; i < n; i++)
-    if (muster_int_at (indices, i) < 0 || muster_int_at (indices, i) >= most)
+    if (muster_int_at (indices, i) >= most)
       return muster_invalid (error, "index is out of bound as with dims");
   dims[0] = n_dims;
   dims[1] = n;
@@ -339,8 +338,9 @@ compute_lin_space (MusterKernel *k, GError **error)
   if (out == NULL)
     return FALSE;
   for (gint64 i = 0; i < n; i++) {
-    const double value =
-        i == n - 1 && n > 1 ? last : first + (n > 1 ? (last - first) / (double)(n - 1) : 0) * i;
+    const double value = i == 0       ? first
+                         : i == n - 1 ? last
+                                      : first + (last - first) / (double)(n - 1) * i;
     if (muster_tensor_dtype (out) == MUSTER_DOUBLE)
       ((double *)muster_tensor_data_mutable (out))[i] = value;
     else

@@ -241,9 +241,11 @@ factor_of (Divisor divisor, gint64 count)
   return divisor == NOTHING ? 1 : divisor == COUNT ? 1.0 / (double)count : 1 / sqrt ((double)count);
 }
 
-/* indices and segment_ids are vectors of one size, each index below limit. */
+/* indices and segment_ids are vectors of one size, each index below limit if they are
+ * used. */
 static gboolean
-check_picks (MusterTensor *indices, MusterTensor *ids, gint64 limit, GError **error)
+check_picks (MusterTensor *indices, MusterTensor *ids, gint64 limit, gboolean are_used,
+             GError **error)
 {
   if (muster_tensor_n_dims (indices) != 1)
     return muster_invalid (error, "indices should be a vector.");
@@ -251,7 +253,7 @@ check_picks (MusterTensor *indices, MusterTensor *ids, gint64 limit, GError **er
     return muster_invalid (error, "segment_ids should be a vector.");
   if (muster_tensor_n_elements (indices) != muster_tensor_n_elements (ids))
     return muster_invalid (error, "segment_ids and indices should have same size.");
-  for (gint64 i = 0; i < muster_tensor_n_elements (indices); i++) {
+  for (gint64 i = 0; are_used && i < muster_tensor_n_elements (indices); i++) {
     gint64 index = muster_int_at (indices, i);
     if (index < 0 || index >= limit)
       return muster_invalid (error,
@@ -276,7 +278,7 @@ picked (MusterKernel *k, Divisor divisor, GError **error)
   if (muster_tensor_n_dims (data) < 1)
     return muster_invalid (error, "input must be at least rank 1");
   if (!check_arithmetic (data, SUM, error) ||
-      !check_picks (indices, ids, muster_tensor_dims (data)[0], error) ||
+      !check_picks (indices, ids, muster_tensor_dims (data)[0], TRUE, error) ||
       !check_sorted (ids, error))
     return FALSE;
   rows = n_sorted (ids);
@@ -422,9 +424,10 @@ check_picked_gradient (MusterKernel *k, GError **error)
 
   if (muster_tensor_n_dims (grad) < 1)
     return muster_invalid (error, "input must be at least rank 1");
-  return muster_check_scalar (k, 3, "output_dim0", error) && check_arithmetic (grad, SUM, error) &&
-         check_picks (muster_kernel_input (k, 1), ids, muster_kernel_input_int (k, 3), error) &&
-         check_sorted (ids, error);
+  if (!muster_check_scalar (k, 3, "output_dim0", error) || !check_arithmetic (grad, SUM, error))
+    return FALSE;
+  const gint64 n_rows = muster_kernel_input_int (k, 3);
+  return check_picks (muster_kernel_input (k, 1), ids, n_rows, n_rows != 0, error);
 }
 
 /* The gradient of picked: each selected row receives its segment's row. If the op has a second
@@ -444,13 +447,14 @@ picked_gradient (MusterKernel *k, Divisor divisor, GError **error)
 
   if (!check_picked_gradient (k, error))
     return FALSE;
-  counts = count_ids (k, picks.ids, muster_tensor_dims (grad)[0], error);
-  if (counts == NULL || (is_sparse && !sort_unique (k, picks.indices, &rows, error)))
+  const gint64 n_rows = muster_kernel_input_int (k, 3);
+  counts = n_rows == 0 ? NULL : count_ids (k, picks.ids, muster_tensor_dims (grad)[0], error);
+  if (n_rows != 0 &&
+      (counts == NULL || (is_sparse && !sort_unique (k, picks.indices, &rows, error))))
     return FALSE;
   picks.counts = counts;
   picks.rows = is_sparse ? &rows : NULL;
-  if (!begin_rows (&result, k, grad, 1, is_sparse ? rows.n : muster_kernel_input_int (k, 3), &run,
-                   error))
+  if (!begin_rows (&result, k, grad, 1, is_sparse ? rows.n : n_rows, &run, error))
     return FALSE;
   scaled = result.n > 0 ? muster_kernel_alloc (k, run, result.size, error) : NULL;
   if (scaled == NULL && result.n > 0)

@@ -100,6 +100,16 @@ group_of (const Input *self, gint64 row)
   return group;
 }
 
+/* TRUE if a row of the last one's group isn't behind it. */
+static gboolean
+is_repeated (const Input *self, gint64 row)
+{
+  const gint64 at = row * self->n_dims + self->n_dims - 1;
+
+  return group_of (self, row - 1) == group_of (self, row) &&
+         muster_int_at (self->indices, at - self->n_dims) >= muster_int_at (self->indices, at);
+}
+
 static gboolean
 read_sparse (MusterKernel *k, int i, gboolean validates, Input *self, GError **error)
 {
@@ -125,6 +135,9 @@ read_sparse (MusterKernel *k, int i, gboolean validates, Input *self, GError **e
                              validates ? "Indices are out of order" : "Sets need sorted indices",
                              row);
     last = group;
+    if (validates && row > 0 && is_repeated (self, row))
+      return muster_invalid (error, "indices[%" G_GINT64_FORMAT "] is repeated or out of order",
+                             row);
   }
   return TRUE;
 }

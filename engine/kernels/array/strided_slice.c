@@ -232,6 +232,8 @@ put_view (MusterKernel *k, int n_dims, const gint64 *dims, guint8 *to, GError **
 
   if (!read_spec (k, 1, &spec, error) || !resolve (&spec, n_dims, dims, &view, error))
     return FALSE;
+  if (muster_shape_n_elements (view.n_out, view.out) == 0)
+    return TRUE;
   if (view.n_out != muster_tensor_n_dims (value) ||
       (view.n_out > 0 &&
        memcmp (view.out, muster_tensor_dims (value), view.n_out * sizeof (gint64)) != 0)) {
@@ -240,8 +242,6 @@ put_view (MusterKernel *k, int n_dims, const gint64 *dims, guint8 *to, GError **
     return muster_invalid (error, "the value's shape %s isn't that of the slice, %s", given,
                            wanted);
   }
-  if (muster_tensor_n_elements (value) == 0)
-    return TRUE;
   start = view_steps (&view, dims, steps);
   muster_dense_steps (view.n, view.sizes, from_steps);
   muster_copy_block (from.size, view.n, view.sizes, to + start * (gint64)from.size, steps,

@@ -243,6 +243,8 @@ compute_unique_v2 (MusterKernel *k, GError **error)
   Slices slices;
   int axis = 0;
 
+  if (!muster_check_vector (k, 1, "axis", error))
+    return FALSE;
   if (muster_tensor_n_elements (axes) > 1)
     return muster_invalid (error, "axis does not support input tensors larger than 1 elements");
   if (muster_tensor_n_elements (axes) == 0 && muster_tensor_n_dims (x) != 1)

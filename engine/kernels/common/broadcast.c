@@ -310,12 +310,22 @@ gboolean
 muster_compute2_same (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
   MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
+
+  if (!muster_same_shape (operands[0], operands[1]))
+    return incompatible (operands, 2, error);
+  return muster_compute2_flat (k, loops, error);
+}
+
+gboolean
+muster_compute2_flat (MusterKernel *k, const MusterLoop2 *loops, GError **error)
+{
+  MusterTensor *operands[] = {muster_kernel_input (k, 0), muster_kernel_input (k, 1)};
   MusterDType dtype = muster_tensor_dtype (operands[0]);
   MusterTensor *out;
 
   if (!muster_check_loop2 (loops, dtype, error))
     return FALSE;
-  if (!muster_same_shape (operands[0], operands[1]))
+  if (muster_tensor_n_elements (operands[0]) != muster_tensor_n_elements (operands[1]))
     return incompatible (operands, 2, error);
   out = muster_kernel_output_like (k, 0, operands[0], error);
   if (out == NULL)

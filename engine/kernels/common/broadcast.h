@@ -123,6 +123,8 @@ gboolean muster_compute1 (MusterKernel *k, const MusterLoop1 *loops, GError **er
 gboolean muster_compute2 (MusterKernel *k, const MusterLoop2 *loops, GError **error);
 /* Like muster_compute2 () for inputs that must have the same shape. */
 gboolean muster_compute2_same (MusterKernel *k, const MusterLoop2 *loops, GError **error);
+/* For inputs with the same number of elements; the result has the first one's shape. */
+gboolean muster_compute2_flat (MusterKernel *k, const MusterLoop2 *loops, GError **error);
 
 /* Copies an n-dimensional block of elements of size bytes; steps are in elements and may be
  * negative or 0. */

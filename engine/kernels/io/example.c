@@ -549,7 +549,7 @@ compute_parse_example (MusterKernel *k, GError **error)
       !begin_columns (&p, &w, 2 + (int)(w.n_sparse + w.n_dense), error))
     return FALSE;
   for (guint i = 0; i < p.n_columns; i++) {
-    if (!muster_check_scalar (k, 2 + (int)i, i < w.n_sparse ? "sparse_keys" : "dense_keys", error))
+    if (!muster_check_one (k, 2 + (int)i, i < w.n_sparse ? "sparse_keys" : "dense_keys", error))
       return FALSE;
     p.columns[i].key = muster_tensor_string (muster_kernel_input (k, 2 + (int)i), 0);
   }

@@ -15,10 +15,9 @@ extern const MusterLoop2 muster_max_loops[];
 extern const MusterLoop2 muster_minimum_loops[]; /* NaN if either is */
 extern const MusterLoop2 muster_maximum_loops[];
 /* into bool */
-extern const MusterLoop2 muster_less_loops[], muster_less_equal_loops[], muster_or_loops[],
-    muster_xor_loops[];
+extern const MusterLoop2 muster_less_loops[], muster_or_loops[], muster_xor_loops[];
 
-/* TRUE if an integer divisor contains a zero. */
+/* TRUE if a divisor contains a zero. */
 gboolean muster_has_zero_divisor (MusterTensor *divisor);
 
 /* values times alpha where x isn't above zero, else values. All have the same shape and floating

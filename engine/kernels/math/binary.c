@@ -166,7 +166,6 @@ const MusterLoop2 muster_max_loops[] = MUSTER_WIDE_TABLE (greater_one);
 const MusterLoop2 muster_or_loops[] = MUSTER_WIDE_TABLE (logical_or);
 const MusterLoop2 muster_xor_loops[] = MUSTER_WIDE_TABLE (not_equal);
 const MusterLoop2 muster_less_loops[] = MUSTER_WIDE_TABLE (less);
-const MusterLoop2 muster_less_equal_loops[] = MUSTER_WIDE_TABLE (less_equal);
 
 #define BINARY(name, loops)                                                                        \
   static gboolean name (MusterKernel *k, GError **error)                                           \
@@ -177,6 +176,11 @@ const MusterLoop2 muster_less_equal_loops[] = MUSTER_WIDE_TABLE (less_equal);
   static gboolean name (MusterKernel *k, GError **error)                                           \
   {                                                                                                \
     return muster_compute2_same (k, loops, error);                                                 \
+  }
+#define BINARY_FLAT(name, loops)                                                                   \
+  static gboolean name (MusterKernel *k, GError **error)                                           \
+  {                                                                                                \
+    return muster_compute2_flat (k, loops, error);                                                 \
   }
 
 BINARY (compute_add_numbers, add_loops)
@@ -198,11 +202,11 @@ BINARY (compute_greater, greater_loops)
 BINARY (compute_greater_equal, greater_equal_loops)
 BINARY (compute_logical_and, logical_and_loops)
 BINARY (compute_logical_or, logical_or_loops)
-BINARY_SAME (compute_tanh_grad, tanh_grad_loops)
-BINARY_SAME (compute_sigmoid_grad, sigmoid_grad_loops)
-BINARY_SAME (compute_sqrt_grad, sqrt_grad_loops)
-BINARY_SAME (compute_rsqrt_grad, rsqrt_grad_loops)
-BINARY_SAME (compute_reciprocal_grad, reciprocal_grad_loops)
+BINARY_FLAT (compute_tanh_grad, tanh_grad_loops)
+BINARY_FLAT (compute_sigmoid_grad, sigmoid_grad_loops)
+BINARY_FLAT (compute_sqrt_grad, sqrt_grad_loops)
+BINARY_FLAT (compute_rsqrt_grad, rsqrt_grad_loops)
+BINARY_FLAT (compute_reciprocal_grad, reciprocal_grad_loops)
 BINARY_SAME (compute_relu_grad, relu_grad_loops)
 BINARY_SAME (compute_relu6_grad, relu6_grad_loops)
 BINARY_SAME (compute_elu_grad, elu_grad_loops)
@@ -243,24 +247,38 @@ is_integer (MusterDType dtype)
 gboolean
 muster_has_zero_divisor (MusterTensor *divisor)
 {
-  static const guint64 zero = 0;
-  gsize size = muster_dtype_size (muster_tensor_dtype (divisor));
-  const guint8 *data = muster_tensor_data (divisor);
+  static const double complex zero = 0;
+  const MusterDType dtype = muster_tensor_dtype (divisor);
+  const gint64 n = muster_tensor_n_elements (divisor);
+  guint8 are_zero[256];
 
-  if (is_integer (muster_tensor_dtype (divisor)))
-    for (gint64 i = 0; i < muster_tensor_n_elements (divisor); i++)
-      if (memcmp (data + i * size, &zero, size) == 0)
-        return TRUE;
+  for (gint64 i = 0; i < n; i += (gint64)sizeof are_zero) {
+    const gint64 some = MIN (n - i, (gint64)sizeof are_zero);
+    muster_run_loop2 (equal_loops, dtype, MUSTER_BOOL, some,
+                      (const guint8 *)muster_tensor_data (divisor) +
+                          (gsize)i * muster_dtype_size (dtype),
+                      1, &zero, 0, are_zero);
+    if (memchr (are_zero, 1, (gsize)some) != NULL)
+      return TRUE;
+  }
   return FALSE;
 }
 
-/* Integer division by zero anywhere fails the step, unless nothing is divided. */
+/* Integer division by zero anywhere fails the step, unless nothing is divided; TensorFlow doesn't
+ * expect it of the truncating ops. */
 static gboolean
 divide (MusterKernel *k, const MusterLoop2 *loops, GError **error)
 {
-  if (muster_tensor_n_elements (muster_kernel_input (k, 0)) > 0 &&
+  const gboolean truncates = g_str_has_prefix (muster_kernel_node (k)->kind->op, "Truncate");
+
+  if (is_integer (muster_tensor_dtype (muster_kernel_input (k, 1))) &&
+      muster_tensor_n_elements (muster_kernel_input (k, 0)) > 0 &&
       muster_has_zero_divisor (muster_kernel_input (k, 1)))
-    return muster_invalid (error, "Integer division by zero");
+    return muster_fail (
+        error, truncates ? MUSTER_ERROR_INTERNAL : MUSTER_ERROR_INVALID_ARGUMENT, "%s",
+        truncates
+            ? "Unexpected error in binary operator (only integer div and mod should have errors)"
+            : "Integer division by zero");
   return muster_compute2 (k, loops, error);
 }
 

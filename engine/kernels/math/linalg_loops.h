@@ -25,10 +25,10 @@ NAME (factor) (T *a, gint64 n, gint64 *rows, int *sign)
         a[pivot * n + c] = x;
       }
     }
-    if (a[i * n + i] == 0)
-      continue;
     for (gint64 j = i + 1; j < n; j++) {
-      const T part = a[j * n + i] /= a[i * n + i];
+      if (a[i * n + i] != 0)
+        a[j * n + i] /= a[i * n + i];
+      const T part = a[j * n + i]; /* 0 × NaN is NaN */
       for (gint64 c = i + 1; c < n; c++)
         a[j * n + c] -= part * a[i * n + c];
     }
@@ -53,14 +53,14 @@ NAME (substitute) (const T *a, gint64 n, gboolean lower, gboolean is_unit, T *x,
   }
 }
 
-/* TRUE if an element of the diagonal is zero. */
+/* TRUE if an element of the diagonal is zero or, as in TensorFlow, the first is NaN. */
 static gboolean
 NAME (is_singular) (const T *a, gint64 n)
 {
   for (gint64 i = 0; i < n; i++)
     if (a[i * n + i] == 0)
       return TRUE;
-  return FALSE;
+  return a[0] != a[0];
 }
 
 static void

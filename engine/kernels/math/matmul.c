@@ -444,9 +444,25 @@ compute_batch_matmul (MusterKernel *k, GError **error)
   return muster_wide_end (k, 0, c, error);
 }
 
+/* The first version doesn't broadcast. */
+static gboolean
+compute_batch_matmul_v1 (MusterKernel *k, GError **error)
+{
+  MusterTensor *x = muster_kernel_input (k, 0), *y = muster_kernel_input (k, 1);
+  const int n = muster_tensor_n_dims (x);
+
+  if (n != muster_tensor_n_dims (y) || memcmp (muster_tensor_dims (x), muster_tensor_dims (y),
+                                               (gsize)MAX (n - 2, 0) * sizeof (gint64)) != 0) {
+    g_autofree char *a = muster_shape_text (x), *b = muster_shape_text (y);
+    return muster_invalid (error, "In[0] and In[1] must have the same batch dimensions: %s vs. %s",
+                           a, b);
+  }
+  return compute_batch_matmul (k, error);
+}
+
 const MusterOp muster_matmul_ops[] = {
     {"MatMul", "a:T, b:T -> product:T", "T:number transpose_a transpose_b", compute_matmul, 0},
-    {"BatchMatMul", "x:T, y:T -> output:T", "T:number adj_x adj_y", compute_batch_matmul, 0},
+    {"BatchMatMul", "x:T, y:T -> output:T", "T:number adj_x adj_y", compute_batch_matmul_v1, 0},
     {"BatchMatMulV2", "x:T, y:T -> output:T", "T:number adj_x adj_y", compute_batch_matmul, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

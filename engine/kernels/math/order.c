@@ -3,6 +3,7 @@
 #include "engine/kernels/math/arithmetic.h"
 #include "engine/kernels/math/tables.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Larger values first, then earlier ones. */
@@ -119,7 +120,7 @@ compute_bucketize (MusterKernel *k, GError **error)
     gsize low = 0, high = n;
     while (low < high) {
       gsize middle = (low + high) / 2;
-      if (bounds[middle] <= v)
+      if (!(v < bounds[middle])) /* NaN is behind all */
         low = middle + 1;
       else
         high = middle;
@@ -130,12 +131,11 @@ compute_bucketize (MusterKernel *k, GError **error)
 }
 
 /* For each value, the first position in the sorted row whose value isn't smaller (lower), or is
- * larger. */
+ * larger. Nothing is smaller or larger than NaN. */
 static gboolean
 search (MusterKernel *k, gboolean lower, GError **error)
 {
   MusterTensor *sorted = muster_kernel_input (k, 0), *values = muster_kernel_input (k, 1), *out;
-  const MusterLoop2 *less = lower ? muster_less_loops : muster_less_equal_loops;
   MusterDType dtype = muster_tensor_dtype (values);
   gsize size = muster_dtype_size (dtype);
   gint64 rows, n, each;
@@ -157,11 +157,14 @@ search (MusterKernel *k, gboolean lower, GError **error)
     gint64 low = 0, high = n;
     while (low < high) {
       gint64 middle = (low + high) / 2;
-      guint8 is_below;
-      muster_run_loop2 (less, dtype, MUSTER_BOOL, 1, row + (gsize)middle * size, 1, value, 1,
-                        &is_below);
-      low = is_below ? middle + 1 : low;
-      high = is_below ? high : middle;
+      const guint8 *at = row + (gsize)middle * size;
+      guint8 is_less;
+      muster_run_loop2 (muster_less_loops, dtype, MUSTER_BOOL, 1, lower ? at : value, 1,
+                        lower ? value : at, 1, &is_less);
+      if (is_less == lower)
+        low = middle + 1;
+      else
+        high = middle;
     }
     muster_put_int (out, i, low);
   }
@@ -208,6 +211,8 @@ compute_histogram (MusterKernel *k, GError **error)
   memset (muster_tensor_data_mutable (out), 0, muster_tensor_n_bytes (out));
   step = (high - low) / (double)n_bins;
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++) {
+    if (n_bins > 1 && isnan (muster_double_at (x, i)))
+      return muster_invalid (error, "Histogram values must not contain NaN");
     const double at = (MAX (muster_double_at (x, i), low) - low) / step;
     const gint64 bin = at < (double)(n_bins - 1) ? (gint64)at : n_bins - 1;
     muster_put_int (out, bin, muster_int_at (out, bin) + 1);
@@ -244,12 +249,12 @@ count_row (MusterDType dtype, MusterTensor *x, gint64 from, gint64 n, const guin
 }
 
 static gboolean
-compute_bincount (MusterKernel *k, GError **error)
+bincount (MusterKernel *k, gboolean is_flat, GError **error)
 {
   MusterTensor *x = muster_kernel_input (k, 0), *weights = muster_kernel_input (k, 2), *out;
   gboolean is_binary = muster_kernel_attr_bool (k, "binary_output", FALSE);
   MusterDType dtype = muster_tensor_dtype (weights);
-  int n_dims = muster_tensor_n_dims (x);
+  const int n_dims = is_flat ? 1 : muster_tensor_n_dims (x);
   gint64 dims[2], size, rows, n;
 
   if (!muster_check_scalar (k, 1, "size", error))
@@ -259,14 +264,16 @@ compute_bincount (MusterKernel *k, GError **error)
     return muster_invalid (error, "size (%" G_GINT64_FORMAT ") must be non-negative", size);
   if (n_dims > 2)
     return muster_invalid (error, "Shape must be at most rank 2 but is rank %d", n_dims);
-  if (muster_tensor_n_elements (weights) != 0 && !muster_same_shape (weights, x))
+  if (muster_tensor_n_elements (weights) != 0 &&
+      (is_flat ? muster_tensor_n_elements (weights) != muster_tensor_n_elements (x)
+               : !muster_same_shape (weights, x)))
     return muster_invalid (error, "`weights` must be the same shape as `arr` or a length-0 "
                                   "`Tensor`, in which case it acts as all weights equal to 1.");
   for (gint64 i = 0; i < muster_tensor_n_elements (x); i++)
     if (muster_int_at (x, i) < 0)
       return muster_invalid (error, "Input arr must be non-negative!");
   rows = n_dims == 2 ? muster_tensor_dims (x)[0] : 1;
-  n = n_dims == 0 ? 1 : muster_tensor_dims (x)[n_dims - 1];
+  n = n_dims == 2 ? muster_tensor_dims (x)[1] : muster_tensor_n_elements (x);
   dims[0] = rows;
   dims[n_dims == 2] = size;
   out = muster_kernel_output (k, 0, n_dims == 2 ? 2 : 1, dims, error);
@@ -283,6 +290,18 @@ compute_bincount (MusterKernel *k, GError **error)
   return TRUE;
 }
 
+static gboolean
+compute_bincount (MusterKernel *k, GError **error)
+{
+  return bincount (k, TRUE, error);
+}
+
+static gboolean
+compute_dense_bincount (MusterKernel *k, GError **error)
+{
+  return bincount (k, FALSE, error);
+}
+
 #define TOP    " -> values:T, indices:"
 #define BOUNDS "sorted_inputs:T, values:T -> output:out_type"
 #define COUNTS "T:int32|int64|float|double"
@@ -297,6 +316,6 @@ const MusterOp muster_order_ops[] = {
      COUNTS " dtype:int32|int64", compute_histogram, 0},
     {"Bincount", "arr:int32, size:int32, weights:T -> bins:T", COUNTS, compute_bincount, 0},
     {"DenseBincount", "input:Tidx, size:Tidx, weights:T -> output:T",
-     COUNTS " Tidx:int32|int64 binary_output", compute_bincount, 0},
+     COUNTS " Tidx:int32|int64 binary_output", compute_dense_bincount, 0},
     {NULL, NULL, NULL, NULL, 0},
 };

@@ -197,6 +197,18 @@ fold (const MusterBroadcast *loops, const Folds *folds, MusterTensor *x, MusterT
                          muster_parallel_piece (n / loops->sizes[self.split]), fold_piece, &self);
 }
 
+/* Clamps the first values of nothing's reduction to what a narrow integer holds. */
+static void
+clamp (MusterDType dtype, gint64 n, gint64 *values)
+{
+  const int bits = 8 * (int)muster_dtype_size (dtype);
+  const gboolean is_signed = dtype == MUSTER_INT8 || dtype == MUSTER_INT16;
+  const gint64 least = is_signed ? -(G_GINT64_CONSTANT (1) << (bits - 1)) : 0;
+
+  for (gint64 i = 0; i < n; i++)
+    values[i] = CLAMP (values[i], least, least + (G_GINT64_CONSTANT (1) << bits) - 1);
+}
+
 static MusterTensor *
 reduce_wide (MusterKernel *k, const Folds *folds, Reduction *r, GError **error)
 {
@@ -218,6 +230,8 @@ reduce_wide (MusterKernel *k, const Folds *folds, Reduction *r, GError **error)
                                                            muster_tensor_data_mutable (out));
   if (muster_tensor_n_elements (x) > 0)
     fold (&r->loops, folds, x, out);
+  else if (dtype != MUSTER_INT64 && muster_wide (dtype) == MUSTER_I64)
+    clamp (dtype, r->n_out, muster_tensor_data_mutable (out));
   return out;
 }
 
@@ -270,6 +284,18 @@ MUSTER_WIDE_TYPES (ROOT)
   }
 MUSTER_COMPLEX_TYPES (COMPLEX_ROOT)
 
+/* Makes of n sums in a wider type what they are in their own. */
+static void
+wrap (MusterDType dtype, gint64 n, gint64 *sums)
+{
+  guint64 narrow;
+
+  for (gint64 i = 0; i < n && muster_wide (dtype) == MUSTER_I64; i++) {
+    muster_narrow (dtype, &sums[i], 1, &narrow);
+    muster_widen (dtype, &narrow, 1, &sums[i]);
+  }
+}
+
 static gboolean
 compute_norm (MusterKernel *k, GError **error)
 {
@@ -279,6 +305,7 @@ compute_norm (MusterKernel *k, GError **error)
 
   if (out == NULL)
     return FALSE;
+  wrap (muster_kernel_output_dtype (k, 0), r.n_out, muster_tensor_data_mutable (out));
   roots[muster_loop_index (muster_tensor_dtype (out))](r.n_out, muster_tensor_data_mutable (out));
   return muster_wide_end (k, 0, out, error);
 }
@@ -295,25 +322,32 @@ REDUCE (compute_smallest, smallest_folds)
 REDUCE (compute_every, every_folds)
 REDUCE (compute_some, some_folds)
 
-/* The position of the first extreme of each run of n elements, step apart. */
+/* The position of the first extreme of each run of n elements, step apart; NaN is none. */
 typedef gint64 (*Position) (gint64 n, gint64 step, const void *x);
 
-#define POSITION(name, suffix, T, IS_BETTER)                                                       \
+#define POSITION(name, suffix, T, FIRST, IS_BETTER)                                                \
   static gint64 name##_##suffix (gint64 n, gint64 step, const void *px)                            \
   {                                                                                                \
     const T *x = px;                                                                               \
+    T b = FIRST;                                                                                   \
     gint64 best = 0;                                                                               \
-    for (gint64 i = 1; i < n; i++) {                                                               \
-      const T a = x[i * step], b = x[best * step];                                                 \
-      if (IS_BETTER)                                                                               \
+    for (gint64 i = 0; i < n; i++) {                                                               \
+      const T a = x[i * step];                                                                     \
+      if (IS_BETTER) {                                                                             \
         best = i;                                                                                  \
+        b = a;                                                                                     \
+      }                                                                                            \
     }                                                                                              \
     return best;                                                                                   \
   }
-#define ARG_MAX(suffix, T) POSITION (arg_max, suffix, T, a > b)
-#define ARG_MIN(suffix, T) POSITION (arg_min, suffix, T, a < b)
-MUSTER_WIDE_TYPES (ARG_MAX)
-MUSTER_WIDE_TYPES (ARG_MIN)
+#define POSITIONS(suffix, T, LOWEST, HIGHEST)                                                      \
+  POSITION (arg_max, suffix, T, LOWEST, a > b)                                                     \
+  POSITION (arg_min, suffix, T, HIGHEST, a < b)
+POSITIONS (f32, float, -G_MAXFLOAT, G_MAXFLOAT)
+POSITIONS (f64, double, -G_MAXDOUBLE, G_MAXDOUBLE)
+POSITIONS (i32, gint32, G_MININT32, G_MAXINT32)
+POSITIONS (i64, gint64, G_MININT64, G_MAXINT64)
+POSITIONS (u64, guint64, 0, G_MAXUINT64)
 
 static void
 put_position (MusterTensor *out, gint64 i, gint64 value)

@@ -57,10 +57,11 @@ typedef void (*ScanFunc) (const Scan *s, const void *px, void *pout);
 SCANS (sum, 0, +)
 SCANS (product, 1, *)
 
+/* As in TensorFlow, NaN counts as much as what is before it. */
 static double
 log_sum (double a, double b)
 {
-  const double larger = a > b ? a : b, smaller = a > b ? b : a;
+  const double larger = a < b ? b : a, smaller = b < a ? b : a;
   return isinf (larger) && larger < 0 ? larger : larger + log1p (exp (smaller - larger));
 }
 

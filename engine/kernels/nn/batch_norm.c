@@ -14,7 +14,7 @@ typedef struct {
   gint64 outer, channels, inner;
   double n; /* elements of a channel */
   double epsilon;
-  gboolean is_training;
+  gboolean is_training, is_first; /* the dimension of the channels is */
 } Layout;
 
 static gboolean
@@ -24,13 +24,13 @@ read_layout (MusterKernel *k, int x_input, Layout *l, GError **error)
   const gint64 *dims = muster_tensor_dims (x);
   const int n_dims = muster_tensor_n_dims (x);
   g_autofree char *format = muster_kernel_attr_text (k, "data_format");
-  const gboolean is_first = g_str_has_prefix (format, "NC"); /* the channels */
-  const int wanted = strlen (format) == 5 ? 5 : 4;
+  const gboolean is_first = g_str_has_prefix (format, "NC");
 
-  if (n_dims != wanted) {
+  if (n_dims < 4 || n_dims > 5) {
     g_autofree char *shape = muster_shape_text (x);
-    return muster_invalid (error, "input must be %d-dimensional%s", wanted, shape);
+    return muster_invalid (error, "input must be 4 or 5-dimensional%s", shape);
   }
+  l->is_first = is_first;
   l->channels = dims[is_first ? 1 : n_dims - 1];
   l->outer = is_first ? dims[0] : muster_dims_product (dims, 0, n_dims - 1);
   l->inner = is_first ? muster_dims_product (dims, 2, n_dims) : 1;
@@ -40,7 +40,7 @@ read_layout (MusterKernel *k, int x_input, Layout *l, GError **error)
   return TRUE;
 }
 
-/* Checks that input i has a number for each channel. */
+/* Checks that input i is a vector, with a number for each channel unless l is NULL. */
 static gboolean
 check_vector (MusterKernel *k, int i, const char *name, const Layout *l, GError **error)
 {
@@ -50,7 +50,7 @@ check_vector (MusterKernel *k, int i, const char *name, const Layout *l, GError 
     g_autofree char *shape = muster_shape_text (x);
     return muster_invalid (error, "%s must be 1-dimensional%s", name, shape);
   }
-  return muster_tensor_dims (x)[0] == l->channels ||
+  return l == NULL || muster_tensor_dims (x)[0] == l->channels ||
          muster_invalid (error,
                          "%s must have the same number of elements as the channels of x, got "
                          "%" G_GINT64_FORMAT " and %" G_GINT64_FORMAT,
@@ -175,8 +175,8 @@ check_norm (MusterKernel *k, Norm *n, GError **error)
       !n->l.is_training || muster_kernel_attr_float (k, "exponential_avg_factor", 1) != 1;
   return check_vector (k, 1, "scale", &n->l, error) &&
          check_vector (k, 2, "offset", &n->l, error) &&
-         (!keeps || (check_vector (k, 3, "estimated_mean", &n->l, error) &&
-                     check_vector (k, 4, "estimated_variance", &n->l, error)));
+         check_vector (k, 3, "estimated_mean", keeps ? &n->l : NULL, error) &&
+         check_vector (k, 4, "estimated_variance", keeps ? &n->l : NULL, error);
 }
 
 static gboolean
@@ -198,14 +198,14 @@ compute_norm (MusterKernel *k, GError **error)
     muster_tensor_unref (y);
     return FALSE;
   }
-  /* y = x × a + b */
+  /* y = (x - mean) × a + b */
   for (gint64 c = 0; c < n.l.channels; c++) {
-    n.a[c] = (double)input (&n, 1)[c] / sqrt (n.variance[c] + n.l.epsilon);
-    n.b[c] = (double)input (&n, 2)[c] - n.mean[c] * n.a[c];
+    n.a[c] = (double)input (&n, 1)[c] / sqrt ((double)(float)n.variance[c] + n.l.epsilon);
+    n.b[c] = (double)input (&n, 2)[c];
   }
   const float *from = input (&n, 0);
   float *to = muster_tensor_data_mutable (y);
-  EACH (&n.l, to[at] = (float)((double)from[at] * n.a[c] + n.b[c]));
+  EACH (&n.l, to[at] = (float)(((double)from[at] - n.mean[c]) * n.a[c] + n.b[c]));
   if (muster_kernel_n_outputs (k) > 5) {
     MusterTensor *rest = muster_kernel_output (k, 5, 0, NULL, error);
     if (rest == NULL) {
@@ -241,6 +241,9 @@ compute_norm_grad (MusterKernel *k, GError **error)
 
   if (!read_layout (k, 1, &n.l, error))
     return FALSE;
+  if (n.l.is_first && !n.l.is_training)
+    return muster_invalid (error, "The implementation of FusedBatchNormGrad with is_training=False "
+                                  "only support NHWC tensor format for now.");
   if (!muster_same_shape (muster_kernel_input (k, 0), x)) {
     g_autofree char *a = muster_shape_text (muster_kernel_input (k, 0));
     g_autofree char *b = muster_shape_text (x);

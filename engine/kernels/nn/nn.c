@@ -60,7 +60,7 @@ typedef struct {
       log_sum = log (sum);                                                                         \
       for (gint64 i = 0; i < c->n; i++) {                                                          \
         const T label = y[i * c->labels_step];                                                     \
-        loss += label == 0 ? 0 : label * (log_sum - to[i]);                                        \
+        loss += label * (log_sum - to[i]);                                                         \
         to[i] = exp (to[i]) / sum - label;                                                         \
       }                                                                                            \
       ((T *)losses)[r] = loss;                                                                     \
@@ -121,22 +121,34 @@ compute_log_softmax (MusterKernel *k, GError **error)
   return softmax (k, TRUE, error);
 }
 
+/* The last two dimensions of x; 1 for each that it lacks. */
+static void
+last_two (MusterTensor *x, gint64 *dims)
+{
+  const int n = muster_tensor_n_dims (x);
+
+  for (int i = 1; i <= 2; i++)
+    dims[2 - i] = i > n ? 1 : muster_tensor_dims (x)[n - i];
+}
+
 static gboolean
 plan_classes (Classes *c, MusterTensor *logits, MusterTensor *labels, GError **error)
 {
-  const gint64 *x = muster_tensor_dims (logits), *y = muster_tensor_dims (labels);
-  const gboolean are_matrices =
-      muster_tensor_n_dims (logits) == 2 && muster_tensor_n_dims (labels) == 2;
-  gboolean fit = are_matrices;
+  const gboolean is_matrix =
+      MAX (muster_tensor_n_dims (logits), muster_tensor_n_dims (labels)) == 2;
+  gint64 x[2], y[2];
+  gboolean fit = is_matrix;
 
+  last_two (logits, x);
+  last_two (labels, y);
   for (int i = 0; i < 2 && fit; i++)
     fit = x[i] == y[i] || x[i] == 1 || y[i] == 1;
   if (!fit) {
     g_autofree char *a = muster_shape_text (logits), *b = muster_shape_text (labels);
-    return muster_invalid (
-        error, "logits and labels must be %s: logits_size=%s labels_size=%s",
-        are_matrices ? "broadcastable" : "either 2-dimensional, or broadcasted to be 2-dimensional",
-        a, b);
+    return muster_invalid (error, "logits and labels must be %s: logits_size=%s labels_size=%s",
+                           is_matrix ? "broadcastable"
+                                     : "either 2-dimensional, or broadcasted to be 2-dimensional",
+                           a, b);
   }
   c->rows = x[0] == 1 ? y[0] : x[0];
   c->n = x[1] == 1 ? y[1] : x[1];

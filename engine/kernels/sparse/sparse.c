@@ -76,14 +76,25 @@ muster_sparse_check_size (const MusterSparse *self, GError **error)
 }
 
 gboolean
+muster_sparse_check_inside (const MusterSparse *self, GError **error)
+{
+  const gint64 *index = muster_tensor_data (self->indices);
+
+  for (gint64 i = 0; i < self->n; i++, index += self->n_dims)
+    for (int d = 0; d < self->n_dims; d++)
+      if (index[d] < 0 || index[d] >= self->dims[d])
+        return muster_sparse_refuse_index (self->indices, i, self->n_dims, self->dims, error);
+  return TRUE;
+}
+
+gboolean
 muster_sparse_check_sorted (const MusterSparse *self, GError **error)
 {
   const gint64 *index = muster_tensor_data (self->indices);
 
+  if (!muster_sparse_check_inside (self, error))
+    return FALSE;
   for (gint64 i = 0; i < self->n; i++, index += self->n_dims) {
-    for (int d = 0; d < self->n_dims; d++)
-      if (index[d] < 0 || index[d] >= self->dims[d])
-        return muster_sparse_refuse_index (self->indices, i, self->n_dims, self->dims, error);
     const int order =
         i == 0 ? -1 : muster_sparse_compare (index - self->n_dims, index, self->n_dims);
     if (order >= 0)
@@ -245,23 +256,26 @@ read_target (MusterKernel *k, gint64 total, gint64 *to, GError **error)
   return infer_size (to, n_to, total, error) ? n_to : -1;
 }
 
-/* Converts indices into shape dims to indices into shape to, which has as many elements. */
-static gboolean
+/* Converts indices into shape dims to indices into shape to, neither of which is empty. As in
+ * TensorFlow, one outside of its shape is the place that it would have there. */
+static void
 move_indices (MusterTensor *indices, int n_dims, const gint64 *dims, int n_to, const gint64 *to,
-              gint64 *moved, GError **error)
+              gint64 *moved)
 {
   const gint64 n = muster_tensor_dims (indices)[0];
 
   for (gint64 i = 0; i < n; i++, moved += n_to) {
-    gint64 at = muster_sparse_offset (indices, i, n_dims, dims);
-    if (at < 0)
-      return muster_sparse_refuse_index (indices, i, n_dims, dims, error);
-    for (int d = n_to - 1; d >= 0; d--) {
+    guint64 place = 0;
+    for (int d = 0; d < n_dims; d++)
+      place = place * (guint64)dims[d] + (guint64)muster_int_at (indices, i * n_dims + d);
+    gint64 at = (gint64)place;
+    for (int d = n_to - 1; d > 0; d--) {
       moved[d] = at % to[d];
       at /= to[d];
     }
+    if (n_to > 0)
+      moved[0] = at;
   }
-  return TRUE;
 }
 
 static gboolean
@@ -273,9 +287,17 @@ compute_reshape (MusterKernel *k, GError **error)
 
   if (n_dims < 0 || !check_sparse (indices, NULL, n_dims, error))
     return FALSE;
-  const int n_to = read_target (k, muster_shape_n_elements (n_dims, dims), to, error);
+  const gint64 total = muster_shape_n_elements (n_dims, dims);
+  const int n_to = read_target (k, total, to, error);
   if (n_to < 0)
     return FALSE;
+  if (n_to == n_dims && memcmp (to, dims, (gsize)n_dims * sizeof *to) == 0) {
+    muster_kernel_set_output (k, 0, muster_tensor_ref (indices));
+    muster_kernel_set_output (k, 1, muster_tensor_ref (muster_kernel_input (k, 1)));
+    return TRUE;
+  }
+  if (total == 0 && muster_tensor_dims (indices)[0] > 0)
+    return muster_invalid (error, "The input has elements, but its shape has none");
   const gint64 out_dims[] = {muster_tensor_dims (indices)[0], n_to};
   MusterTensor *out = muster_kernel_output (k, 0, 2, out_dims, error);
   MusterTensor *shape = out == NULL ? NULL : muster_kernel_output (k, 1, 1, &out_dims[1], error);
@@ -283,7 +305,8 @@ compute_reshape (MusterKernel *k, GError **error)
     return FALSE;
   if (n_to > 0)
     memcpy (muster_tensor_data_mutable (shape), to, (gsize)n_to * sizeof *to);
-  return move_indices (indices, n_dims, dims, n_to, to, muster_tensor_data_mutable (out), error);
+  move_indices (indices, n_dims, dims, n_to, to, muster_tensor_data_mutable (out));
+  return TRUE;
 }
 
 /* The rows of the result of SparseFillEmptyRows. */
@@ -476,24 +499,22 @@ muster_sparse_sort (MusterKernel *k, const gint64 *indices, gint64 n, int n_dims
   return order;
 }
 
-/* Sorts the rows by their position in the dense tensor. */
+/* Sorts the rows by their indices. The shape's rank alone matters. */
 static gboolean
 compute_reorder (MusterKernel *k, GError **error)
 {
-  MusterSparse s;
+  MusterSparse s = {.indices = muster_kernel_input (k, 0), .values = muster_kernel_input (k, 1)};
   int axes[MUSTER_MAX_DIMS];
   MusterTensor *out;
   g_autofree gint64 *order = NULL;
   MusterElements from = {0};
   g_auto (MusterResult) result = {0};
 
-  if (!muster_sparse_read (k, 0, 1, 2, &s, error))
+  s.n_dims = muster_kernel_input_ints (k, 2, s.dims, MUSTER_MAX_DIMS, error);
+  if (s.n_dims < 0 || !muster_check_vector (k, 2, "Input shape", error) ||
+      !check_sparse (s.indices, s.values, s.n_dims, error))
     return FALSE;
-  if (muster_shape_n_elements (s.n_dims, s.dims) < 0)
-    return muster_invalid (error, "The dense shape has too many elements");
-  for (gint64 i = 0; i < s.n; i++)
-    if (muster_sparse_offset (s.indices, i, s.n_dims, s.dims) < 0)
-      return muster_sparse_refuse_index (s.indices, i, s.n_dims, s.dims, error);
+  s.n = muster_tensor_dims (s.values)[0];
   for (int d = 0; d < s.n_dims; d++)
     axes[d] = d;
   order =

@@ -26,6 +26,9 @@ gboolean muster_sparse_check_size (const MusterSparse *self, GError **error);
  * before it. */
 gboolean muster_sparse_check_sorted (const MusterSparse *self, GError **error);
 
+/* FALSE with INVALID_ARGUMENT if a row of indices is outside of the shape. */
+gboolean muster_sparse_check_inside (const MusterSparse *self, GError **error);
+
 /* The position of row i in a dense tensor, whose size mustn't overflow; -1 if it is outside. */
 gint64 muster_sparse_offset (MusterTensor *indices, gint64 i, int n_dims, const gint64 *dims);
 

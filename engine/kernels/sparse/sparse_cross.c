@@ -367,8 +367,8 @@ compute_cross_hashed (MusterKernel *k, GError **error)
   MusterTensor *salt = muster_kernel_input (k, n - 1);
   g_auto (Cross) c = {0};
 
-  if (!read_columns (k, &c, 3, error) || !muster_check_scalar (k, n - 3, "num_buckets", error) ||
-      !muster_check_scalar (k, n - 2, "strong_hash", error))
+  if (!read_columns (k, &c, 3, error) || !muster_check_one (k, n - 3, "num_buckets", error) ||
+      !muster_check_one (k, n - 2, "strong_hash", error))
     return FALSE;
   if (muster_tensor_n_elements (salt) != 2)
     return muster_invalid (error,

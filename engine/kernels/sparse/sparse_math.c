@@ -124,17 +124,20 @@ compute_multiply (MusterKernel *k, GError **error)
   MusterTensor *out;
   Shapes s;
 
-  if (!read_shapes (k, &s, error) || !check_indices (muster_kernel_input (k, 0), &s, error) ||
+  if (!read_shapes (k, &s, error))
+    return FALSE;
+  const gboolean is_empty = s.rows == 0 || s.n == 0 || s.cols == 0; /* its indices don't matter */
+  if ((!is_empty && !check_indices (muster_kernel_input (k, 0), &s, error)) ||
       (values = number_input (k, 1, s.adjoint_a, error)) == NULL ||
       (b = number_input (k, 3, s.adjoint_b, error)) == NULL ||
       (out = muster_number_output (k, 0, 2, (gint64[]){s.rows, s.n}, error)) == NULL)
     return FALSE;
-  if (muster_tensor_n_bytes (out) > 0) {
+  if (muster_tensor_n_bytes (out) > 0)
     memset (muster_tensor_data_mutable (out), 0, muster_tensor_n_bytes (out));
+  if (!is_empty)
     multiplies[muster_loop_index (muster_tensor_dtype (values))](
         &s, muster_kernel_input (k, 0), muster_tensor_data (values), muster_tensor_data (b),
         muster_tensor_data_mutable (out));
-  }
   return muster_wide_end (k, 0, out, error);
 }
 

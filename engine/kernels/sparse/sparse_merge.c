@@ -248,7 +248,8 @@ combine_all (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   g_auto (Merged) merged = {0};
   MusterTensor *values;
 
-  if (!read_both (k, &a, &b, error) || !merge (k, &a, &b, &merged, error) ||
+  if (!read_both (k, &a, &b, error) || !muster_sparse_check_inside (&a, error) ||
+      !muster_sparse_check_inside (&b, error) || !merge (k, &a, &b, &merged, error) ||
       (values = combine (k, loops, &a, &b, &merged, error)) == NULL)
     return FALSE;
   muster_kernel_set_output (k, 1, values);
@@ -317,7 +318,7 @@ with_dense (MusterKernel *k, const MusterLoop2 *loops, GError **error)
       (picked = gather_values (k, dense, places, s.n, error)) == NULL)
     return FALSE;
   if (loops == muster_div_loops && muster_has_zero_divisor (picked))
-    return muster_invalid (error, "Integer division by zero");
+    return muster_invalid (error, "SparseDenseCwiseDiv cannot divide by zero");
   out = muster_kernel_output (k, 0, 1, &s.n, error);
   if (out == NULL)
     return FALSE;

@@ -156,7 +156,7 @@ reduce_to_dense (MusterKernel *k, const Reduce *reduces, GError **error)
     end = group_end (&g, i);
     if (place < 0) {
       muster_tensor_unref (out);
-      return muster_sparse_refuse_index (g.s.indices, g.order[i], g.s.n_dims, g.s.dims, error);
+      return muster_fail (error, MUSTER_ERROR_INTERNAL, "A write index is outside of its bounds");
     }
     reduce (muster_tensor_data (values), g.order + i, end - i, muster_tensor_data_mutable (out),
             place);

@@ -114,6 +114,18 @@ set_joined (MusterKernel *k, const MusterSparse *parts, int n, int axis, GError 
          muster_result_end (&values, k, 1, error);
 }
 
+/* The size of a joined part must be one that can be. */
+static gboolean
+check_size (MusterKernel *k, int i, GError **error)
+{
+  gint64 dims[MUSTER_MAX_DIMS];
+  const int n_dims = muster_kernel_input_ints (k, i, dims, MUSTER_MAX_DIMS, error);
+
+  return n_dims >= 0 && (muster_shape_n_elements (n_dims, dims) >= 0 ||
+                         muster_fail (error, MUSTER_ERROR_INTERNAL,
+                                      "Encountered overflow from large input shape."));
+}
+
 static gboolean
 compute_concat (MusterKernel *k, GError **error)
 {
@@ -126,6 +138,9 @@ compute_concat (MusterKernel *k, GError **error)
     return FALSE;
   if (n == 0)
     return muster_invalid (error, "SparseConcat has no inputs");
+  for (int i = 0; i < n; i++)
+    if (!check_size (k, 2 * n + i, error))
+      return FALSE;
   for (int i = 0; i < n; i++) {
     if (!muster_sparse_read (k, i, n + i, 2 * n + i, &parts[i], error))
       return FALSE;
@@ -142,16 +157,17 @@ compute_concat (MusterKernel *k, GError **error)
   return set_joined (k, parts, n, (int)axis, error);
 }
 
-/* A block of a sparse tensor. */
+/* A block of a sparse tensor, and the shape of the result: less at the tensor's end. */
 typedef struct {
-  gint64 start[MUSTER_MAX_DIMS], size[MUSTER_MAX_DIMS];
+  gint64 start[MUSTER_MAX_DIMS], size[MUSTER_MAX_DIMS], shape[MUSTER_MAX_DIMS];
 } Box;
 
 static gboolean
 is_within (const Box *box, const gint64 *index, int n_dims)
 {
   for (int d = 0; d < n_dims; d++)
-    if (index[d] < box->start[d] || index[d] - box->start[d] >= box->size[d])
+    if (index[d] < box->start[d] ||
+        (guint64)index[d] - (guint64)box->start[d] >= (guint64)box->size[d])
       return FALSE;
   return TRUE;
 }
@@ -170,7 +186,7 @@ set_box (MusterKernel *k, int i, int step, const MusterSparse *s, const Box *box
   for (gint64 row = 0; row < s->n; row++)
     n += is_within (box, indices + row * s->n_dims, s->n_dims);
   out = muster_kernel_output (k, i, 2, (gint64[]){n, s->n_dims}, error);
-  if (out == NULL || !set_shape (k, i + 2 * step, s->n_dims, box->size, error) ||
+  if (out == NULL || !set_shape (k, i + 2 * step, s->n_dims, box->shape, error) ||
       !muster_result_begin (&values, k, muster_tensor_dtype (s->values), 1, &n, error))
     return FALSE;
   to = muster_tensor_data_mutable (out);
@@ -213,12 +229,14 @@ compute_slice (MusterKernel *k, GError **error)
       return FALSE;
   }
   for (int d = 0; d < s.n_dims; d++) {
-    if (box.start[d] < 0 || box.size[d] < 0)
-      return muster_invalid (error,
-                             "A slice can't begin at %" G_GINT64_FORMAT
-                             " with size %" G_GINT64_FORMAT " (dimension %d)",
-                             box.start[d], box.size[d], d);
-    box.size[d] = MIN (box.size[d], MAX (s.dims[d] - box.start[d], 0));
+    gint64 rest; /* up to the tensor's end */
+    if (__builtin_sub_overflow (s.dims[d], box.start[d], &rest))
+      rest = G_MAXINT64;
+    if (box.size[d] < 0 && rest > 0)
+      return muster_invalid (error, "A slice can't have size %" G_GINT64_FORMAT " (dimension %d)",
+                             box.size[d], d);
+    box.size[d] = MAX (box.size[d], 0);
+    box.shape[d] = MIN (box.size[d], MAX (rest, 0));
   }
   return set_box (k, 0, 1, &s, &box, error);
 }
@@ -245,8 +263,8 @@ compute_slice_grad (MusterKernel *k, GError **error)
                            "The input and output should have the same ndims: got: "
                            "%" G_GINT64_FORMAT " and %" G_GINT64_FORMAT,
                            n_dims, muster_tensor_dims (out)[1]);
-  if (muster_tensor_n_elements (start) != n_dims ||
-      muster_tensor_dims (out)[0] > muster_tensor_n_elements (grad))
+  if (muster_tensor_n_elements (start) != n_dims || muster_tensor_dims (out)[0] > n ||
+      muster_tensor_dims (out)[0] != muster_tensor_n_elements (grad))
     return muster_invalid (error, "Gradient, start and indices don't fit");
   result = muster_kernel_output (k, 0, 1, &n, error);
   if (result == NULL)
@@ -272,17 +290,6 @@ compute_slice_grad (MusterKernel *k, GError **error)
                       muster_tensor_n_elements (grad), used);
 }
 
-static gboolean
-is_inside (const MusterSparse *s, gint64 i)
-{
-  for (int d = 0; d < s->n_dims; d++) {
-    const gint64 index = muster_int_at (s->indices, i * s->n_dims + d);
-    if (index < 0 || index >= s->dims[d])
-      return FALSE;
-  }
-  return TRUE;
-}
-
 /* Splits into parts whose sizes differ by at most one; the first ones are larger. */
 static gboolean
 compute_split (MusterKernel *k, GError **error)
@@ -301,9 +308,8 @@ compute_split (MusterKernel *k, GError **error)
                            "Input split_dim should be in range [%d, %d), got %" G_GINT64_FORMAT,
                            -s.n_dims, s.n_dims, axis);
   axis += axis < 0 ? s.n_dims : 0;
-  for (gint64 i = 0; i < s.n; i++)
-    if (!is_inside (&s, i))
-      return muster_sparse_refuse_index (s.indices, i, s.n_dims, s.dims, error);
+  if (!muster_sparse_check_inside (&s, error))
+    return FALSE;
   size = s.dims[axis];
   if (n < 1 || n > size)
     return muster_invalid (error,
@@ -311,8 +317,9 @@ compute_split (MusterKernel *k, GError **error)
                            "(%" G_GINT64_FORMAT "), got %" G_GINT64_FORMAT,
                            size, n);
   memcpy (box.size, s.dims, (gsize)s.n_dims * sizeof *box.size);
+  memcpy (box.shape, s.dims, (gsize)s.n_dims * sizeof *box.shape);
   for (gint64 i = 0; i < n; i++) {
-    box.size[axis] = size / n + (i < size % n);
+    box.shape[axis] = box.size[axis] = size / n + (i < size % n);
     if (!set_box (k, (int)i, (int)n, &s, &box, error))
       return FALSE;
     box.start[axis] += box.size[axis];

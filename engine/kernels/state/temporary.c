@@ -78,6 +78,9 @@ compute_temporary (MusterKernel *k, GError **error)
 static gboolean
 compute_destroy (MusterKernel *k, GError **error)
 {
+  g_autofree char *given = muster_node_string (muster_kernel_node (k), "var_name");
+  if (given == NULL || given[0] == '\0')
+    return muster_invalid (error, "Missing var_name attribute");
   g_autofree char *name = name_of (muster_kernel_node (k));
   MusterVariable *variable = muster_kernel_variable (k, 0);
   if (g_str_equal (muster_variable_container (variable), CONTAINER) &&

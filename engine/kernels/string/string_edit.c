@@ -94,15 +94,27 @@ encode_base64 (MusterKernel *k, MusterString string, MusterText *out)
 }
 
 static gboolean
+check_encoding (MusterKernel *k, GError **error)
+{
+  g_autofree char *encoding = muster_kernel_attr_text (k, "encoding");
+
+  return encoding[0] == '\0' || g_str_equal (encoding, "utf-8") ||
+         muster_invalid (error, "only utf-8 or '' (no encoding) is supported, received %s",
+                         encoding);
+}
+
+static gboolean
 compute_lower (MusterKernel *k, GError **error)
 {
-  return edit_all (k, has_unit (k, "encoding", "utf-8") ? lower_text : lower_bytes, error);
+  return check_encoding (k, error) &&
+         edit_all (k, has_unit (k, "encoding", "utf-8") ? lower_text : lower_bytes, error);
 }
 
 static gboolean
 compute_upper (MusterKernel *k, GError **error)
 {
-  return edit_all (k, has_unit (k, "encoding", "utf-8") ? upper_text : upper_bytes, error);
+  return check_encoding (k, error) &&
+         edit_all (k, has_unit (k, "encoding", "utf-8") ? upper_text : upper_bytes, error);
 }
 
 static gboolean
@@ -205,7 +217,8 @@ byte_of (MusterString string, gint64 n)
   return string.size;
 }
 
-/* Reduces string to its part from pos (negative: from the end), at most len long. */
+/* Reduces string to its part from pos (negative: from the end), at most len long; a negative length
+ * is, as in TensorFlow, all of the bytes or none of the characters. */
 static gboolean
 cut (MusterString *string, gint64 pos, gint64 len, gboolean in_characters, gint64 at,
      GError **error)
@@ -220,7 +233,7 @@ cut (MusterString *string, gint64 pos, gint64 len, gboolean in_characters, gint6
                            "%" G_GINT64_FORMAT,
                            pos, text, at);
   }
-  len = CLAMP (len, 0, n - from);
+  len = len < 0 && !in_characters ? n - from : CLAMP (len, 0, n - from);
   gsize begin = in_characters ? byte_of (*string, from) : (gsize)from;
   gsize end = in_characters ? byte_of (*string, from + len) : (gsize)(from + len);
   string->data += begin;

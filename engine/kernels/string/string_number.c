@@ -45,7 +45,7 @@ read_style (MusterKernel *k, MusterDType dtype, Style *style, GError **error)
   g_autofree char *fill = muster_kernel_attr_text (k, "fill");
   g_autoptr (GString) middle = g_string_new (NULL);
 
-  if (!is_floating (dtype) && !is_complex (dtype)) {
+  if (!is_floating (dtype) && !is_complex (dtype) && dtype != MUSTER_STRING) {
     if (scientific || shortest)
       return muster_invalid (error, "scientific and shortest format not supported for datatype %s",
                              muster_dtype_name (dtype));
