@@ -88,7 +88,9 @@ count_response (MusterRpcCall *call, MusterTensor *const *tensors, gsize n, GErr
   gsize n_bytes = n * PIECE_SIZE;
   for (gsize i = 0; i < n && n_bytes < G_MAXINT32; i++)
     n_bytes += 2 * muster_tensor_proto_copied_size (tensors[i]);
-  return muster_rpc_call_count_memory (call, n_bytes, error);
+  const gboolean fits = muster_rpc_call_count_memory (call, n_bytes, error);
+  muster_memory_forget_refused (); /* its step has run */
+  return fits;
 }
 
 /* An admitted request: a use of its session and, if it is a step, one of the server's steps. */
@@ -139,6 +141,8 @@ leave (Admitted *self)
     muster_limits_release (server->limits, MUSTER_LIMIT_STEPS);
     muster_step_meter_add (server->steps, now_us, now_us - self->began_us);
   }
+  if (muster_memory_refused_here () > 0) /* the request may come again */
+    muster_request_ids_leave (server->request_ids, self->request_id);
   muster_log (G_LOG_LEVEL_DEBUG, "step-done", "MUSTER_METHOD", self->method, "MUSTER_SESSION",
               self->guard.served->handle, "MUSTER_REQUEST", MUSTER_LOG_INT (self->request_id),
               "MUSTER_SECONDS", MUSTER_LOG_SECONDS (now_us - self->began_us), "MESSAGE",
@@ -153,16 +157,6 @@ admitted_clear (Admitted *self)
   muster_session_guard_clear (&self->guard);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Admitted, admitted_clear)
-
-/* A part of a step can't be made again, nor a step that ended and whose response didn't fit. */
-static void
-note_refusal (const Admitted *self, gboolean has_ended)
-{
-  if (has_ended)
-    muster_memory_forget_refused ();
-  else if (muster_memory_refused_here () > 0)
-    muster_request_ids_leave (self->guard.server->request_ids, self->request_id);
-}
 
 /* --- steps --- */
 
@@ -213,14 +207,14 @@ run_step (MusterRpcCall *call, GBytes *request, gpointer data)
           : muster_session_run_part (served->session, read->partial_run, step, tensors, &metadata,
                                      cancellable, &error);
   leave (&self);
+  if (read->partial_run != NULL) /* it has ended, and can't be repeated */
+    muster_memory_forget_refused ();
   if (done && count_response (call, tensors, step->n_fetches, &error) &&
       muster_step_response_encode_run (&rope, step->fetches, tensors, step->n_fetches, metadata,
                                        &error))
     muster_rpc_call_reply (call, &rope);
-  else {
-    note_refusal (&self, done || read->partial_run != NULL);
+  else
     reply_step_error (served, call, in_body, error);
-  }
   free_tensors (tensors, step->n_fetches);
 }
 
@@ -382,10 +376,8 @@ reply_callable (Admitted *self, MusterRpcCall *call, const MusterStepRequest *re
   if (done && count_response (call, tensors, callable->n_fetches, &error) &&
       muster_step_response_encode_callable (&rope, tensors, callable->n_fetches, metadata, &error))
     muster_rpc_call_reply (call, &rope);
-  else {
-    note_refusal (self, done);
+  else
     reply_step_error (served, call, FALSE, error);
-  }
   free_tensors (tensors, callable->n_fetches);
 }
 

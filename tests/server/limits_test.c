@@ -366,6 +366,38 @@ MUSTER_TEST (Limits, of_memory_that_others_use_up_make_a_step_wait)
   muster_memory_set_limit (0);
 }
 
+static gpointer
+set_up_partial_run (gpointer data)
+{
+  Fetching *self = data;
+  const MusterStep step = {.fetches = (const char *const[]){"v/read:0", "w/read:0"},
+                           .n_fetches = 2};
+  g_autofree char *handle = muster_session_set_up_partial_run (
+      self->session, &step, test_deadline (), NULL, &self->error);
+  return NULL;
+}
+
+/* A request of the same number as the one that was refused. */
+MUSTER_TEST (Limits, of_memory_that_others_use_up_refuse_no_second_try)
+{
+  g_auto (Served) f = served_start ();
+  g_autoptr (MusterSession) first = served_session (&f, NULL);
+  g_autoptr (MusterSession) other = served_session (&f, NULL);
+  MUSTER_ASSERT_TRUE (first != NULL && other != NULL);
+  g_auto (Fetching) setting_up = {.session = first};
+  const guint64 refused = muster_memory_n_refused ();
+  use_up_memory ();
+  GThread *thread = g_thread_new ("setting-up", set_up_partial_run, &setting_up);
+
+  const gboolean was_repeated = await_refusals (refused + 2);
+  release_memory ();
+  g_thread_join (thread);
+
+  MUSTER_EXPECT_TRUE (was_repeated);
+  MUSTER_EXPECT_NO_ERROR (setting_up.error);
+  muster_memory_set_limit (0);
+}
+
 MUSTER_TEST (Limits, of_memory_refuse_at_once_where_nobody_else_uses_it)
 {
   g_auto (Served) f = served_start ();
