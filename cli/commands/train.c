@@ -127,8 +127,10 @@ load (Job *self, GError **error)
     say_metric (self->scaffold, command, self->loss);
   if (self->data.n_feeds == 0)
     return TRUE;
-  self->batches = muster_batches_new (self->data.arrays, self->data.n_feeds, self->data.batch_size,
-                                      seed_of (self), error);
+  self->batches = muster_batches_new (self->data.arrays, self->data.n_batched,
+                                      self->data.batch_size, seed_of (self), error);
+  for (gsize i = self->data.n_batched; self->batches != NULL && i < self->data.n_feeds; i++)
+    muster_batches_add_constant (self->batches, self->data.arrays[i]);
   return self->batches != NULL;
 }
 

@@ -42,11 +42,13 @@ shape_text (int n_dims, const gint64 *dims)
   return g_strdup (text->str);
 }
 
-/* A value that is the same in each step. */
+/* TRUE for what is the same in each step: a value or list of the command line, and a single value
+ * of a file. */
 static gboolean
-is_constant (const MusterTensor *array)
+is_constant (const char *argument, const MusterTensor *array)
 {
-  return muster_tensor_n_dims (array) == 0;
+  const char *value = strchr (argument, '=') + 1;
+  return *value != '@' || muster_tensor_n_dims (array) == 0;
 }
 
 /* The batch size must be that of the placeholder, if it has one. */
@@ -79,6 +81,7 @@ check_compatible (MusterTrainData *self, MusterGraph *graph, const MusterNode *n
                                    argument, numpy_name (muster_tensor_dtype (array)), feed,
                                    numpy_name (dtype), numpy_name (dtype));
   const int rank = muster_graph_feed_shape (graph, node, wanted, MUSTER_MAX_DIMS);
+  const gboolean is_batched = !is_constant (argument, array);
   gboolean fits = rank < 0 || rank == n_dims;
   if (rank == 0 && !fits)
     return muster_cli_usage_error (error,
@@ -86,7 +89,7 @@ check_compatible (MusterTrainData *self, MusterGraph *graph, const MusterNode *n
                                    "array has %" G_GINT64_FORMAT
                                    " rows; feed a number, as in --feed=%s=1",
                                    argument, feed, dims[0], feed);
-  for (int i = 1; fits && i < rank; i++)
+  for (int i = is_batched; fits && i < rank; i++)
     fits = wanted[i] < 0 || wanted[i] == dims[i];
   if (!fits) {
     g_autofree char *has = shape_text (n_dims, dims), *wants = shape_text (rank, wanted);
@@ -94,14 +97,12 @@ check_compatible (MusterTrainData *self, MusterGraph *graph, const MusterNode *n
                                    "--feed=%s: its shape is %s, but '%s' of the graph needs %s",
                                    argument, has, feed, wants);
   }
-  return rank <= 0 || is_constant (array) || check_batch (self, feed, wanted[0], error);
+  return rank <= 0 || !is_batched || check_batch (self, feed, wanted[0], error);
 }
 
 static gboolean
 check_rows (MusterTrainData *self, const char *argument, const MusterTensor *array, GError **error)
 {
-  if (is_constant (array))
-    return TRUE;
   const gint64 n = muster_tensor_dims (array)[0];
   if (n == 0)
     return muster_cli_usage_error (error, "--feed=%s: the array has no rows", argument);
@@ -109,7 +110,8 @@ check_rows (MusterTrainData *self, const char *argument, const MusterTensor *arr
     return muster_cli_usage_error (error,
                                    "--feed=%s: the array has %" G_GINT64_FORMAT
                                    " rows, but that of '%s' has %" G_GINT64_FORMAT
-                                   "; all arrays need the same number of rows",
+                                   "; all files need the same number of rows, and what is the same "
+                                   "in each step is a list: --feed=NAME=[0.5,1]",
                                    argument, n, self->first_rows, self->n_rows);
   self->n_rows = n;
   return TRUE;
@@ -124,6 +126,18 @@ is_fed (const MusterTrainData *self, const char *feed)
   return FALSE;
 }
 
+/* Takes feed and array. */
+static void
+insert (MusterTrainData *self, gsize at, char *feed, MusterTensor *array)
+{
+  const gsize n = self->n_feeds - at;
+  memmove (self->feeds + at + 1, self->feeds + at, n * sizeof *self->feeds);
+  memmove (self->arrays + at + 1, self->arrays + at, n * sizeof (MusterTensor *));
+  self->feeds[at] = feed;
+  self->arrays[at] = array;
+  self->n_feeds++;
+}
+
 static gboolean
 add_feed (MusterTrainData *self, MusterGraph *graph, const char *argument, const char *rows,
           GError **error)
@@ -136,13 +150,17 @@ add_feed (MusterTrainData *self, MusterGraph *graph, const char *argument, const
     return muster_cli_usage_error (error, "--feed=%s: '%s' is fed twice", argument, feed);
   (void)muster_graph_split_input (feed, &op);
   const MusterNode *node = muster_graph_find_node (graph, op);
-  if (!check_compatible (self, graph, node, argument, feed, array, error) ||
-      !check_rows (self, argument, array, error))
+  if (!check_compatible (self, graph, node, argument, feed, array, error))
     return FALSE;
-  if (self->first_rows == NULL && !is_constant (array))
+  if (is_constant (argument, array)) {
+    insert (self, self->n_feeds, g_steal_pointer (&feed), g_steal_pointer (&array));
+    return TRUE;
+  }
+  if (!check_rows (self, argument, array, error))
+    return FALSE;
+  if (self->first_rows == NULL)
     self->first_rows = feed;
-  self->feeds[self->n_feeds] = g_steal_pointer (&feed);
-  self->arrays[self->n_feeds++] = g_steal_pointer (&array);
+  insert (self, self->n_batched++, g_steal_pointer (&feed), g_steal_pointer (&array));
   return TRUE;
 }
 

@@ -44,8 +44,8 @@ static const GOptionEntry entries[] = {
     {"max-tasks", 0, 0, G_OPTION_ARG_INT, AT (max_tasks),
      "with --task=auto: maximum number of tasks; further ones wait for a place (default: 64)", "N"},
     {"feed", 0, 0, G_OPTION_ARG_STRING_ARRAY, AT (feeds),
-     "data to feed: a NumPy file or a JSON list in batches of its rows, a single value (0.5, true, "
-     "text) in each step (default: none; the graph has its own input)",
+     "data to feed: a NumPy file in batches of its rows; a value (0.5, true, text) or a JSON list, "
+     "the same in each step (default: none; the graph has its own input)",
      "NAME=VALUE|NAME=@FILE.npy"},
     {"rows", 0, 0, G_OPTION_ARG_STRING, AT (rows),
      "rows of each NumPy file to use, such as 1500:1600 or 1500: (default: all)", "FIRST:END"},

@@ -126,6 +126,32 @@ MUSTER_TEST (batches, of_single_values_have_no_epoch)
   }
 }
 
+/* A list of rates has another length than the rows, and rows don't follow it. */
+MUSTER_TEST (batches, have_a_constant_whole_in_each)
+{
+  g_autoptr (MusterTensor) rows = numbered (4);
+  g_autoptr (MusterTensor) rates = numbered (3);
+  g_autoptr (MusterBatches) batches = muster_batches_new (&rows, 1, 2, 1, NULL);
+  g_autoptr (MusterBatches) alone = muster_batches_new (NULL, 0, 0, 1, NULL);
+  muster_batches_add_constant (batches, rates);
+  muster_batches_add_constant (alone, rates);
+
+  for (int i = 0; i < 3; i++) {
+    g_autoptr (MusterTensor) only = NULL;
+    MusterTensor *batch[2];
+    muster_batches_next (batches, batch);
+    muster_batches_next (alone, &only);
+    MUSTER_EXPECT_EQ (muster_tensor_dims (batch[0])[0], 2);
+    MUSTER_EXPECT_PTR_EQ (batch[1], rates);
+    MUSTER_EXPECT_PTR_EQ (only, rates);
+    muster_tensor_unref (batch[0]);
+    muster_tensor_unref (batch[1]);
+  }
+  MUSTER_EXPECT_EQ (muster_batches_per_epoch (batches), 2);
+  MUSTER_EXPECT_EQ (muster_batches_per_epoch (alone), 0);
+  MUSTER_EXPECT_PTR_EQ (muster_batches_array (batches, 1), rates);
+}
+
 MUSTER_TEST (batches, refuse_arrays_of_other_lengths_and_a_batch_too_large)
 {
   g_autoptr (MusterTensor) a = numbered (4);

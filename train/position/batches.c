@@ -8,8 +8,9 @@
 
 struct _MusterBatches {
   gatomicrefcount refs;
-  MusterTensor **arrays; /* (owned) n_arrays */
+  MusterTensor **arrays; /* (owned) n_arrays, the constants last */
   gsize n_arrays;
+  gsize n_constants;
   gint64 n_rows;
   gint64 batch_size;
   guint64 seed;
@@ -90,10 +91,6 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
   muster_require_array (error, NULL, arrays, n_arrays);
   for (gsize i = 0; i < n_arrays; i++)
     muster_require (error, NULL, arrays[i]);
-  if (n_arrays == 0) {
-    muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "muster_batches_new: no arrays");
-    return NULL;
-  }
   const gint64 n_rows = common_rows (arrays, n_arrays, error);
   if (n_rows < 0)
     return NULL;
@@ -115,6 +112,15 @@ muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_si
   self->epoch = -1;
   self->order = g_new (gint64, n_rows);
   return self;
+}
+
+void
+muster_batches_add_constant (MusterBatches *self, MusterTensor *array)
+{
+  g_return_if_fail (self != NULL && array != NULL);
+  self->arrays = g_renew (MusterTensor *, self->arrays, self->n_arrays + 1);
+  self->arrays[self->n_arrays++] = muster_tensor_ref (array);
+  self->n_constants++;
 }
 
 G_DEFINE_BOXED_TYPE (MusterBatches, muster_batches, muster_batches_ref, muster_batches_free)
@@ -190,8 +196,9 @@ muster_batches_next (MusterBatches *self, MusterTensor **batch)
   g_return_if_fail (self != NULL && batch != NULL);
   const gint64 *rows = next_rows (self);
   for (gsize i = 0; i < self->n_arrays; i++)
-    batch[i] = has_rows (self->arrays[i]) ? gather (self->arrays[i], rows, self->batch_size)
-                                          : muster_tensor_ref (self->arrays[i]);
+    batch[i] = i < self->n_arrays - self->n_constants && has_rows (self->arrays[i])
+                   ? gather (self->arrays[i], rows, self->batch_size)
+                   : muster_tensor_ref (self->arrays[i]);
   self->position++;
 }
 

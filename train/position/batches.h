@@ -20,7 +20,7 @@ GType muster_batches_get_type (void);
 /**
  * muster_batches_new:
  * @arrays: (array length=n_arrays): arrays with the same number of rows (their first dimension),
- *   and scalars, which are the same in each batch; referenced
+ *   and scalars, which are the same in each batch; referenced. None: all are added as constants
  * @n_arrays: the number of @arrays
  * @batch_size: the rows of a batch, from 1 to the number of rows; of no meaning if all are scalars
  * @seed: of the order
@@ -31,6 +31,16 @@ GType muster_batches_get_type (void);
  */
 MusterBatches *muster_batches_new (MusterTensor *const *arrays, gsize n_arrays, gint64 batch_size,
                                    guint64 seed, GError **error);
+
+/**
+ * muster_batches_add_constant:
+ * @self: the batches, none of which was returned yet
+ * @array: an array of any shape; referenced
+ *
+ * Adds an array that is the same in each batch, whatever its shape, behind those that are there: a
+ * list of rates. Its first dimension isn't rows.
+ */
+void muster_batches_add_constant (MusterBatches *self, MusterTensor *array);
 
 /**
  * muster_batches_ref:
