@@ -16,11 +16,14 @@ char *muster_feed_type (MusterGraph *graph, const MusterNode *placeholder);
  */
 char *muster_feed_option (MusterGraph *graph, const MusterNode *placeholder);
 
-/* TRUE if it is fed with rows: of a placeholder of unknown shape its users tell. */
+/* TRUE if it is fed with rows: of a placeholder of unknown shape, and of a list, its users tell. */
 gboolean muster_feed_takes_rows (MusterGraph *graph, const MusterNode *placeholder);
 
-/* A single value that it takes: "1", "true", "text". */
-const char *muster_feed_example (const MusterNode *placeholder);
+/* TRUE for the indices of a sparse placeholder, whose rows aren't those of a batch. */
+gboolean muster_feed_is_sparse (MusterGraph *graph, const MusterNode *placeholder);
+
+/* What it takes if it doesn't take rows: "1", "true", "text", "[1,1]". (transfer full) */
+char *muster_feed_example (MusterGraph *graph, const MusterNode *placeholder);
 
 /* TRUE for a placeholder that fails unless it is fed. */
 gboolean muster_feed_is_needed (const MusterNode *node);

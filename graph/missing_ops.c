@@ -62,6 +62,19 @@ muster_graph_missing_ops (MusterGraph *graph, const guint8 *marked, const char *
   return g_strdup (text->str);
 }
 
+const MusterNode *
+muster_graph_program_op (MusterGraph *graph, const guint8 *marked)
+{
+  static const char *const ops[] = {"PyFunc", "PyFuncStateless", "EagerPyFunc", NULL};
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
+    const MusterNode *node = muster_graph_node (graph, i);
+    if (marked[i] == TRUE &&
+        (g_strv_contains (ops, node->kind->op) || g_str_has_prefix (node->kind->op, "Horovod")))
+      return node;
+  }
+  return NULL;
+}
+
 gboolean
 muster_graph_check_ops (MusterGraph *graph, const char *const *names, const char *const *feeds,
                         const char *const *lacks, gboolean is_here, GError **error)
@@ -75,6 +88,13 @@ muster_graph_check_ops (MusterGraph *graph, const char *const *names, const char
   g_autofree char *missing = muster_graph_missing_ops (graph, marked, lacks);
   if (missing == NULL)
     return TRUE;
+  const MusterNode *of_program = muster_graph_program_op (graph, marked);
+  if (of_program != NULL)
+    return muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED,
+                        "this run needs '%s' (%s), which calls the Python program that exported "
+                        "the graph or a library of it; no master has it: run it in that program, "
+                        "or export the graph without it",
+                        of_program->name, of_program->kind->op);
   return muster_fail (
       error, MUSTER_ERROR_UNIMPLEMENTED,
       is_here ? "this run needs %s that muster's own engine hasn't; add --master=tensorflow, which "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "graph/node.h"
 
 G_BEGIN_DECLS
 
@@ -9,6 +10,10 @@ G_BEGIN_DECLS
  * among those of lacks: "2 operations (Enter in 12 nodes, Merge in 1 node)"; "(… and 3 more)"
  * beyond a few. NULL: none. (transfer full) */
 char *muster_graph_missing_ops (MusterGraph *graph, const guint8 *marked, const char *const *lacks);
+
+/* A needed node (marked as above) that no master can run: it calls the Python program that exported
+ * the graph, or a library of that program. NULL: none. */
+const MusterNode *muster_graph_program_op (MusterGraph *graph, const guint8 *marked);
 
 /* Whether these ops and tensors need none of lacks, but behind feeds (nullable): UNIMPLEMENTED
  * lists the missing ones, with the remedy for an engine in this process or one of a server. */

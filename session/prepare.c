@@ -4,6 +4,8 @@
 #include "base/require.h"
 #include "base/safe_text.h"
 #include "graph/after_restore.h"
+#include "graph/graph_nodes.h"
+#include "graph/graph_walk.h"
 #include "master/lease.h"
 #include "ready/countdown.h"
 #include "ready/readiness.h"
@@ -451,13 +453,35 @@ initialise (MusterOperation *self, GError **error)
          (options->init_func == NULL || run_init_func (self, error));
 }
 
+/* TRUE if the init op has made what no checkpoint holds. */
 static gboolean
-complete_restored (MusterOperation *self, GError **error)
+has_made_it (const MusterOperation *self)
 {
   MusterGraph *graph = self->manager->graph;
+  const char *const *ops = self->options->init_ops;
+  const MusterNode *made = muster_graph_find_node (graph, MUSTER_AFTER_RESTORE);
+  g_autofree guint8 *run = g_malloc0 (muster_graph_n_nodes (graph) + 1);
 
-  if (self->report.restored_from == NULL || self->report.continued || graph == NULL ||
+  muster_graph_mark_needs (graph, self->options->init_op, run);
+  for (; ops != NULL && *ops != NULL; ops++)
+    muster_graph_mark_needs (graph, *ops, run);
+  for (gsize i = 0; i < made->n_input; i++)
+    if (!run[muster_node_input (made, i, NULL)])
+      return FALSE;
+  return TRUE;
+}
+
+/* What no checkpoint holds is made after a restore, and after an init op that leaves it out. */
+static gboolean
+complete_model (MusterOperation *self, GError **error)
+{
+  MusterGraph *graph = self->manager->graph;
+  const gboolean is_restored = self->report.restored_from != NULL;
+
+  if (self->report.continued || graph == NULL ||
+      !(is_restored || (!self->is_recovery && has_init_op (self->options))) ||
       !muster_graph_has_node (graph, MUSTER_AFTER_RESTORE) ||
+      (!is_restored && has_made_it (self)) ||
       muster_session_run_op (self->session, MUSTER_AFTER_RESTORE, self->call_deadline_us,
                              self->cancellable, error))
     return TRUE;
@@ -689,7 +713,7 @@ attempt (MusterOperation *self, gint64 *cost_us, GError **error)
   has_begun = has_begun && reset (self, &failure);
   *cost_us = muster_clock_now_us (self->clock) - started_us;
   if (has_begun && muster_operation_restore (self, &failure) && initialise (self, &failure) &&
-      complete_restored (self, &failure) && init_locally (self, &failure) &&
+      complete_model (self, &failure) && init_locally (self, &failure) &&
       check_ready (self, &failure) && announce_prepared (self, &failure)) {
     hand_on (self);
     return TRUE;

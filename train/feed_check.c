@@ -5,7 +5,6 @@
 #include "graph/feed_option.h"
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
-#include "train/completion/queue_runner_def.h"
 #include "train/hooks/hooks_private.h"
 
 /* An array's rows don't go into a single value. */
@@ -41,35 +40,6 @@ check_feeds (const MusterTraining *training, GError **error)
   return TRUE;
 }
 
-/* A queue runner's op is run by itself, without the step's feeds. */
-static gboolean
-check_queue_runner (MusterGraph *graph, const MusterQueueRunner *runner, GError **error)
-{
-  for (guint i = 0; i < runner->enqueues->len; i++) {
-    const char *enqueue = runner->enqueues->pdata[i];
-    const MusterNode *placeholder = muster_feed_needed_by (graph, enqueue);
-    if (placeholder != NULL)
-      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                          "the queue runner's op '%s' needs the placeholder '%s', but queue "
-                          "runners run without feeds; export the graph without that queue "
-                          "runner, or with a constant or a reader in the placeholder's place",
-                          enqueue, placeholder->name);
-  }
-  return TRUE;
-}
-
-static gboolean
-check_queue_runners (MusterScaffold *scaffold, GError **error)
-{
-  g_autoptr (GPtrArray) runners =
-      muster_queue_runners_of (muster_scaffold_meta_graph (scaffold), error);
-
-  for (guint i = 0; runners != NULL && i < runners->len; i++)
-    if (!check_queue_runner (muster_scaffold_graph (scaffold), runners->pdata[i], error))
-      return FALSE;
-  return runners != NULL;
-}
-
 gboolean
 muster_train_check_feeds (const MusterTraining *training, GError **error)
 {
@@ -77,7 +47,7 @@ muster_train_check_feeds (const MusterTraining *training, GError **error)
   const char *const roots[] = {muster_scaffold_train_op (training->scaffold), training->loss};
   g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
 
-  if (!check_feeds (training, error) || !check_queue_runners (training->scaffold, error))
+  if (!check_feeds (training, error))
     return FALSE;
   for (gsize i = 0; i < training->n_feeds; i++)
     muster_graph_mark_fed (graph, training->feeds[i], marked);

@@ -7,14 +7,14 @@
 #include "graph/feed_option.h"
 #include "graph/graph_nodes.h"
 #include "graph/graph_walk.h"
+#include "graph/missing_ops.h"
 #include "train/completion/completion.h"
 #include "train/completion/global_step.h"
 #include "train/completion/train_ops.h"
+#include "train/completion/trainable.h"
 #include "train/inspect_private.h"
 
 #include <string.h>
-
-#define MOST_TRIED 256 /* ops that are looked at as train ops */
 
 static const MusterField fact_fields[] = {MUSTER_STRING_FIELD (MusterGraphFact, topic),
                                           MUSTER_STRING_FIELD (MusterGraphFact, name),
@@ -82,6 +82,37 @@ need_of (const MusterInspect *self, gsize placeholder)
   if (muster_scaffold_train_op (self->scaffold) == NULL)
     return "";
   return self->trains_by[placeholder] ? ", needed to train" : ", not needed to train";
+}
+
+/* A placeholder that `muster train --feed` can't give rows: the first half of a sparse one. */
+static const MusterNode *
+find_sparse (const MusterInspect *self)
+{
+  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
+    const MusterNode *node = muster_graph_node (self->graph, i);
+    if (self->trains_by[i] && muster_feed_is_needed (node) &&
+        muster_feed_is_sparse (self->graph, node))
+      return node;
+  }
+  return NULL;
+}
+
+/* Why a training of that graph has no command. (transfer full) (nullable) */
+static char *
+find_obstacle (const MusterInspect *self)
+{
+  const MusterNode *sparse = find_sparse (self);
+  const MusterNode *of_program = muster_graph_program_op (self->graph, self->trains_by);
+  if (of_program != NULL)
+    return g_strdup_printf ("needs '%s' (%s), which calls the Python program that exported the "
+                            "graph or a library of it: train it there",
+                            of_program->name, of_program->kind->op);
+  if (sparse != NULL)
+    return g_strdup_printf (
+        "needs the sparse placeholder of '%s', which --feed can give the same in each step "
+        "(--feed=%s:0=[[0,0]]), but no rows of a file: train it by a program",
+        sparse->name, sparse->name);
+  return NULL;
 }
 
 static void
@@ -166,10 +197,8 @@ add_saver (MusterInspect *self)
   muster_inspect_add (self, "saver", saver->restore_op, text);
 }
 
-/* What writes variables by itself at some time: the training (of any train op), the queue runners,
- * and all initialisers. (transfer full) */
-static guint8 *
-mark_writers (const MusterInspect *self)
+guint8 *
+muster_inspect_mark_writers (const MusterInspect *self)
 {
   gsize n;
   const MusterVariableInfo *variables = muster_meta_graph_variables (self->meta_graph, &n);
@@ -203,8 +232,12 @@ mark_local (const MusterInspect *self)
 static void
 add_other_writers (MusterInspect *self)
 {
+  const gboolean has_input =
+      muster_scaffold_train_op (self->scaffold) == NULL ||
+      muster_feed_needed_by (self->graph, muster_scaffold_train_op (self->scaffold)) != NULL ||
+      muster_meta_graph_has_own_input (self->meta_graph);
   g_autofree guint8 *local = mark_local (self);
-  g_autofree guint8 *marked = mark_writers (self);
+  g_autofree guint8 *marked = muster_inspect_mark_writers (self);
   g_autoptr (GArray) written = g_array_new (FALSE, FALSE, sizeof (gsize));
   for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
     const MusterNode *node = muster_graph_node (self->graph, i);
@@ -215,7 +248,10 @@ add_other_writers (MusterInspect *self)
       continue;
     const MusterNode *to = muster_graph_node (self->graph, g_array_index (written, gsize, 0));
     g_autofree char *text =
-        g_strdup_printf ("%s of '%s', which a step doesn't run", node->kind->op, to->name);
+        g_strdup_printf ("%s of '%s', which a step doesn't run%s", node->kind->op, to->name,
+                         !has_input && muster_feed_needed_by (self->graph, node->name) != NULL
+                             ? ", but which takes the input: the step takes none"
+                             : "");
     muster_inspect_add (self, "other writer", node->name, text);
   }
 }
@@ -267,92 +303,31 @@ add_alternatives (MusterInspect *self)
   }
 }
 
-/* Each node that writes a trainable variable, outside what writers marks. (transfer full) */
-static guint8 *
-mark_updates (const MusterInspect *self, const guint8 *writers)
+/* "runs 'train'", "in no collection". (transfer full) */
+static char *
+describe_train_op (const MusterInspect *self, const char *train)
 {
-  const gsize n = muster_graph_n_nodes (self->graph);
-  gsize n_variables;
-  const MusterVariableInfo *variables =
-      muster_meta_graph_variables (self->meta_graph, &n_variables);
-  g_autofree guint8 *trainable = g_malloc0 (n + 1);
-  g_autoptr (GArray) written = g_array_new (FALSE, FALSE, sizeof (gsize));
-  guint8 *updates = g_malloc0 (n + 1);
-
-  for (gsize i = 0; i < n_variables; i++) {
-    const gssize node = muster_graph_find_named (self->graph, variables[i].name);
-    if (node >= 0)
-      trainable[node] = variables[i].is_trainable;
-  }
-  for (gsize i = 0; i < n; i++) {
-    g_array_set_size (written, 0);
-    muster_graph_written (self->graph, i, written);
-    for (guint k = 0; k < written->len && !writers[i]; k++)
-      updates[i] |= trainable[g_array_index (written, gsize, k)];
-    updates[i] = updates[i] && !muster_train_ops_restores (self->graph, i);
-  }
-  return updates;
-}
-
-/* Of the ops that no other one runs, the last of those that run the most of the updates; -1: none.
- */
-static gssize
-find_update_of_most (const MusterInspect *self, const guint8 *updates)
-{
-  const gsize n = muster_graph_n_nodes (self->graph);
-  g_autofree guint8 *inner = g_malloc0 (n + 1);
-  guint most = 0, n_tried = 0;
-  gssize found = -1;
-
-  for (gsize i = 0; i < n; i++)
-    for (gsize k = 0; k < muster_graph_node (self->graph, i)->n_input; k++)
-      inner[muster_node_input (muster_graph_node (self->graph, i), k, NULL)] = TRUE;
-  for (gsize i = n; i-- > 0 && n_tried < MOST_TRIED;) {
-    const MusterNode *node = muster_graph_node (self->graph, i);
-    g_autofree guint8 *run = NULL;
-    guint n_run = 0;
-    if (inner[i] || g_str_has_prefix (node->name, "muster/") ||
-        !(updates[i] || strcmp (node->kind->op, "NoOp") == 0))
-      continue;
-    n_tried++;
-    run = g_malloc0 (n + 1);
-    muster_graph_mark_needed (self->graph, i, run);
-    for (gsize k = 0; k < n; k++)
-      n_run += run[k] && updates[k];
-    if (n_run > most) {
-      most = n_run;
-      found = (gssize)i;
-    }
-  }
-  return found;
-}
-
-/* The op that the graph's program may have run as its step. */
-static void
-add_proposal (MusterInspect *self)
-{
-  g_autofree guint8 *writers = mark_writers (self);
-  g_autofree guint8 *updates = mark_updates (self, writers);
-  const gssize op = find_update_of_most (self, updates);
-  const char *name = op >= 0 ? muster_graph_node (self->graph, (gsize)op)->name : "NAME";
-  g_autofree char *text =
-      g_strdup_printf ("none collected; to train, add --train-op=%s%s", name,
-                       op >= 0 ? ", which updates the most trainable variables" : "");
-
-  muster_inspect_add (self, "train op", NULL, text);
+  const gssize node = muster_graph_find (self->graph, train, strlen (train));
+  g_autofree char *runs =
+      node >= 0 && strcmp (train, MUSTER_TRAIN) == 0 ? list_runs (self->graph, (gsize)node) : NULL;
+  if (self->why_not != NULL)
+    return g_strdup (self->why_not);
+  if (self->proposal != NULL)
+    return g_strconcat (runs != NULL ? runs : "", runs != NULL ? ", " : "",
+                        "which no collection has, but which updates the most trainable variables; "
+                        "choose another with --train-op=NAME",
+                        NULL);
+  return g_steal_pointer (&runs);
 }
 
 static void
 add_train_op (MusterInspect *self)
 {
   const char *train = muster_scaffold_train_op (self->scaffold);
-  const gssize node = train != NULL ? muster_graph_find (self->graph, train, strlen (train)) : -1;
-  g_autofree char *runs =
-      node >= 0 && strcmp (train, MUSTER_TRAIN) == 0 ? list_runs (self->graph, (gsize)node) : NULL;
-  if (train == NULL)
-    add_proposal (self);
-  else
-    muster_inspect_add (self, "train op", train, self->why_not != NULL ? self->why_not : runs);
+  g_autofree char *text = train != NULL
+                              ? describe_train_op (self, train)
+                              : g_strdup ("none collected; to train, add --train-op=NAME");
+  muster_inspect_add (self, "train op", train, text);
   add_alternatives (self);
 }
 
@@ -376,9 +351,9 @@ add_losses (MusterInspect *self)
     const char *loss = self->losses->pdata[i];
     const gboolean is_there = muster_graph_find_named (self->graph, loss) >= 0;
     muster_inspect_add (self, "loss", loss,
-                        !is_there                                ? "missing in the graph"
-                        : muster_inspect_is_trained (self, loss) ? "the train op's"
-                                                                 : "");
+                        !is_there               ? "missing in the graph"
+                        : i < self->n_minimised ? "the train op's"
+                                                : "");
   }
 }
 
@@ -407,33 +382,50 @@ inspect_clear (MusterInspect *self)
   g_clear_pointer (&self->losses, g_ptr_array_unref);
   g_free (self->trains_by);
   g_free (self->why_not);
+  g_free (self->proposal);
+  g_strfreev (self->own_notes);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (MusterInspect, inspect_clear)
 
-/* Of train ops that can't be one step, the first one is described. */
+/* Describes the graph completed for one train op. */
+static gboolean
+complete_for (MusterInspect *self, const char *train_op, char ***notes, GError **error)
+{
+  const char *const ops[] = {train_op, NULL};
+  g_autoptr (MusterMetaGraph) whole =
+      muster_meta_graph_complete (self->meta_graph, ops, notes, error);
+  muster_scaffold_unref (self->scaffold);
+  self->scaffold = whole != NULL ? muster_scaffold_new (whole, error) : NULL;
+  return self->scaffold != NULL;
+}
+
+/* Of train ops that can't be one step, the first one is described; of a graph that collects none,
+ * the one that its program may have run. */
 static gboolean
 choose (MusterInspect *self, MusterScaffold *scaffold, const char *const *train_ops, GError **error)
 {
   g_autoptr (GError) why_not = NULL;
+  g_autofree char *proposal = NULL;
   self->scaffold = muster_scaffold_ref (scaffold);
   self->meta_graph = muster_scaffold_meta_graph (scaffold);
   self->others = muster_train_ops_find (self->meta_graph, NULL, error);
   if (self->others == NULL)
     return FALSE;
-  if (train_ops != NULL && *train_ops != NULL) {
+  if (train_ops != NULL && *train_ops != NULL)
     self->asked = train_ops;
-  } else if (self->others->len > 1) {
-    const char *const first[] = {self->others->pdata[0], NULL};
-    g_autoptr (MusterMetaGraph) whole =
-        muster_meta_graph_complete (self->meta_graph, first, NULL, error);
-    muster_scaffold_unref (self->scaffold);
-    self->scaffold = whole != NULL ? muster_scaffold_new (whole, error) : NULL;
-    if (self->scaffold == NULL)
+  else if (self->others->len > 1) {
+    if (!complete_for (self, self->others->pdata[0], NULL, error))
       return FALSE;
+  } else if ((proposal = muster_scaffold_propose_train_op (scaffold)) != NULL) {
+    if (!complete_for (self, proposal, &self->own_notes, error))
+      return FALSE;
+    self->notes = (const char *const *)self->own_notes;
+    self->proposal = g_steal_pointer (&proposal);
   }
   self->meta_graph = muster_scaffold_meta_graph (self->scaffold);
   self->graph = muster_meta_graph_graph (self->meta_graph);
-  if (self->others->len > 0 && !muster_train_ops_check_trainable (self->meta_graph, &why_not))
+  if (muster_scaffold_train_op (self->scaffold) != NULL &&
+      !muster_trainable_check (self->meta_graph, &why_not))
     self->why_not = g_strdup (why_not->message);
   return TRUE;
 }
@@ -450,7 +442,9 @@ muster_scaffold_inspect (MusterScaffold *self, const char *path, const char *con
   all.facts = g_ptr_array_new_with_free_func ((GDestroyNotify)muster_graph_fact_free);
   all.trains_by = g_new0 (guint8, muster_graph_n_nodes (all.graph) + 1);
   muster_graph_mark_needs (all.graph, muster_scaffold_train_op (all.scaffold), all.trains_by);
-  all.losses = muster_inspect_find_losses (&all);
+  if (all.why_not == NULL)
+    all.why_not = find_obstacle (&all);
+  all.losses = muster_inspect_find_losses (&all, &all.n_minimised);
   add_facts (&all);
   return g_steal_pointer (&all.facts);
 }

@@ -56,12 +56,23 @@ void muster_graph_fact_free (MusterGraphFact *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (MusterGraphFact, muster_graph_fact_free)
 
 /**
+ * muster_scaffold_propose_train_op:
+ * @self: a loaded graph
+ *
+ * Looks for the op that a program may have run as its step, in a graph whose collections have no
+ * train op: the one that updates the most trainable variables, by gradients if any op does.
+ *
+ * Returns: (transfer full) (nullable): the op; %NULL if there is none or a train op is known
+ */
+char *muster_scaffold_propose_train_op (MusterScaffold *self);
+
+/**
  * muster_scaffold_inspect:
  * @self: a loaded, completed graph
  * @path: what it was loaded from, for the commands
  * @train_ops: (nullable) (array zero-terminated=1): the train ops that it was loaded with, for the
  *   commands; %NULL: those of the collection. Of collected ones that can't be one step, the first
- * is described
+ *   is described; if none is collected, muster_scaffold_propose_train_op ()'s
  * @target: the master that the commands name: "local", "tensorflow"
  *
  * Describes a graph for somebody who hasn't made it: what is to be fed, what trains, what is

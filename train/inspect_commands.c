@@ -10,8 +10,6 @@
 /* What a metric is mostly called; TensorFlow has no collection of them. */
 #define ACCURACY "accuracy"
 
-#define MOST_LOSSES 16
-
 #define SERVER "grpc://localhost:2222"
 
 static void
@@ -43,10 +41,11 @@ append_feed (const MusterInspect *self, GString *command, const MusterNode *plac
 {
   const char *slash = strrchr (placeholder->name, '/');
   const char *name = slash != NULL ? slash + 1 : placeholder->name;
+  g_autofree char *example = muster_feed_example (self->graph, placeholder);
   if (has_rows (self, placeholder))
     append (command, "--feed=%s:0=@%s.npy", placeholder->name, name);
   else
-    append (command, "--feed=%s:0=%s", placeholder->name, muster_feed_example (placeholder));
+    append (command, "--feed=%s:0=%s", placeholder->name, example);
 }
 
 static void
@@ -58,6 +57,8 @@ append_model (const MusterInspect *self, GString *command, const char *target)
     append (command, "--train-op=%s", *op);
   if (self->asked == NULL && self->others->len > 1)
     append (command, "--train-op=%s", (const char *)self->others->pdata[0]);
+  if (self->proposal != NULL)
+    append (command, "--train-op=%s", self->proposal);
 }
 
 /* Feeds what the marked nodes need. TRUE if some of it has rows. */
@@ -73,66 +74,6 @@ append_feeds (const MusterInspect *self, GString *command, const guint8 *marked)
     append_feed (self, command, node);
   }
   return has_any;
-}
-
-/* What a loss is mostly called, in any scope but that of the gradients. */
-static gboolean
-is_loss_name (const char *name)
-{
-  static const char *const names[] = {"loss", "total_loss", "cost", NULL};
-  const char *slash = strrchr (name, '/');
-  return g_strv_contains (names, slash != NULL ? slash + 1 : name) &&
-         strstr (name, "gradients") == NULL;
-}
-
-/* TensorFlow puts it in a scope of the loss's name; a step needs no loss itself. */
-gboolean
-muster_inspect_is_trained (const MusterInspect *self, const char *loss)
-{
-  g_autofree char *op = NULL;
-  (void)muster_graph_split_input (loss, &op);
-  g_autofree char *scope = g_strdup_printf ("/%s_grad/", op);
-  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++)
-    if (self->trains_by[i] && strstr (muster_graph_node (self->graph, i)->name, scope) != NULL)
-      return TRUE;
-  return FALSE;
-}
-
-static void
-add_loss (const MusterInspect *self, GPtrArray *losses, const char *op, int output,
-          gboolean is_trained)
-{
-  g_autofree char *tensor = g_strdup_printf ("%s:%d", op, output);
-  if (losses->len < MOST_LOSSES && muster_inspect_is_trained (self, tensor) == is_trained &&
-      !g_ptr_array_find_with_equal_func (losses, tensor, g_str_equal, NULL))
-    g_ptr_array_add (losses, g_steal_pointer (&tensor));
-}
-
-static void
-add_losses (const MusterInspect *self, GPtrArray *losses, gboolean is_trained)
-{
-  const char *const *items = muster_meta_graph_collection (self->meta_graph, "losses");
-  for (gsize i = 0; i < muster_graph_n_nodes (self->graph); i++) {
-    const char *name = muster_graph_node (self->graph, i)->name;
-    if (is_loss_name (name))
-      add_loss (self, losses, name, 0, is_trained);
-  }
-  for (; items != NULL && *items != NULL; items++) {
-    g_autofree char *op = NULL;
-    const int output = muster_graph_split_input (*items, &op);
-    if (output >= 0)
-      add_loss (self, losses, op, output, is_trained);
-  }
-}
-
-/* The train op's first. */
-GPtrArray *
-muster_inspect_find_losses (const MusterInspect *self)
-{
-  GPtrArray *losses = g_ptr_array_new_with_free_func (g_free);
-  add_losses (self, losses, TRUE);
-  add_losses (self, losses, FALSE);
-  return losses;
 }
 
 /* The first that the graph has; NULL: none. */
@@ -160,6 +101,16 @@ add_train (MusterInspect *self, const char *loss)
   muster_inspect_add (self, "command", "train", command->str);
 }
 
+/* Only a training fills queues. */
+static gboolean
+takes_from_queue (MusterGraph *graph, const guint8 *needed)
+{
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    if (needed[i] && g_str_has_prefix (muster_graph_node (graph, i)->kind->op, "QueueDequeue"))
+      return TRUE;
+  return FALSE;
+}
+
 static void
 add_on_server (MusterInspect *self, const char *loss)
 {
@@ -173,10 +124,10 @@ add_on_server (MusterInspect *self, const char *loss)
   append_model (self, prepare, SERVER);
   append (prepare, "--checkpoint-dir=run");
   muster_inspect_add (self, "command", "prepare", prepare->str);
-  if (loss == NULL)
-    return;
   muster_graph_mark_needs (self->graph, loss, needed);
   muster_graph_mark_needs (self->graph, ACCURACY, needed);
+  if (loss == NULL || takes_from_queue (self->graph, needed))
+    return;
   append_model (self, evaluate, SERVER);
   (void)append_feeds (self, evaluate, needed);
   append (evaluate, "--fetch=%s", loss);

@@ -13,6 +13,8 @@ typedef struct {
   const char *target;          /* (not owned) */
   const char *const *asked;    /* (not owned) (nullable) the train ops that were chosen */
   const char *const *notes;    /* (not owned) what was completed */
+  char **own_notes;            /* (owned) (nullable) the same, where there is a proposal */
+  char *proposal;              /* (owned) (nullable) a train op that no collection has */
   MusterScaffold *scaffold;    /* (owned) */
   MusterMetaGraph *meta_graph; /* (not owned) */
   MusterGraph *graph;          /* (not owned) */
@@ -20,6 +22,7 @@ typedef struct {
   GPtrArray *others;           /* (owned) (nullable) (element-type utf8) train ops: the first is
                                 * described, the others can't be in a step with it */
   GPtrArray *losses;           /* (owned) (element-type utf8) tensors, the reported one first */
+  guint n_minimised;           /* of them the first, which the train op minimises */
   char *why_not;               /* (owned) (nullable) the graph can't be trained as it is */
   guint8 *trains_by;           /* (owned) marks the nodes that the train op needs */
 } MusterInspect;
@@ -27,11 +30,15 @@ typedef struct {
 void muster_inspect_add (MusterInspect *self, const char *topic, const char *name,
                          const char *text);
 
-/* Whether the train op has the gradient of a loss. */
-gboolean muster_inspect_is_trained (const MusterInspect *self, const char *loss);
+/* TRUE for a node of tf.gradients (). */
+gboolean muster_inspect_is_gradient (MusterGraph *graph, gsize node);
 
-/* (transfer full) */
-GPtrArray *muster_inspect_find_losses (const MusterInspect *self);
+/* Those that the train op minimises first: their number. (transfer full) */
+GPtrArray *muster_inspect_find_losses (const MusterInspect *self, guint *n_minimised);
+
+/* What writes variables by itself at some time: the training (of any train op), the queue runners,
+ * and all initialisers. (transfer full) */
+guint8 *muster_inspect_mark_writers (const MusterInspect *self);
 
 void muster_inspect_add_commands (MusterInspect *self);
 

@@ -6,7 +6,7 @@
 #include "ready/backoff.h"
 #include "train/completion/completion.h"
 #include "train/completion/sync_replicas.h"
-#include "train/completion/train_ops.h"
+#include "train/completion/trainable.h"
 #include "train/elastic/elastic_hook.h"
 #include "train/feed_check.h"
 #include "train/hooks/hooks_private.h"
@@ -73,7 +73,7 @@ check (const MusterTraining *training, GError **error)
 {
   const char *wrong = NULL;
 
-  if (!muster_train_ops_check_trainable (muster_scaffold_meta_graph (training->scaffold), error))
+  if (!muster_trainable_check (muster_scaffold_meta_graph (training->scaffold), error))
     return FALSE;
   if (muster_scaffold_global_step (training->scaffold) == NULL)
     wrong = "the model has no global step; create it with tf.compat.v1.train.create_global_step ()";

@@ -6,6 +6,8 @@
 #include "cli/output/json.h"
 #include "cli/output/table.h"
 #include "engine/session/local_master.h"
+#include "graph/graph_walk.h"
+#include "graph/missing_ops.h"
 #include "train/completion/queue_runner_def.h"
 #include "train/inspect.h"
 
@@ -24,10 +26,13 @@ add_op (GPtrArray *ops, const char *op)
     g_ptr_array_add (ops, (gpointer)op);
 }
 
-/* The master that has all operations of a training, and what the engine lacks for it (nullable). */
+/* The master that has all operations of a training, and what the engine lacks for it (nullable). If
+ * no master has them, the engine: it can still initialise. */
 static const char *
-choose_master (MusterScaffold *scaffold, char **lacks)
+choose_master (MusterScaffold *scaffold, char **lacks, gboolean *needs_program)
 {
+  MusterGraph *graph = muster_scaffold_graph (scaffold);
+  g_autofree guint8 *marked = g_malloc0 (muster_graph_n_nodes (graph) + 1);
   g_autoptr (GPtrArray) ops = g_ptr_array_new ();
   g_autoptr (GPtrArray) runners =
       muster_queue_runners_of (muster_scaffold_meta_graph (scaffold), NULL);
@@ -43,7 +48,9 @@ choose_master (MusterScaffold *scaffold, char **lacks)
                                      (const char *const *)ops->pdata, &why))
     return "local";
   *lacks = g_strdup (why->message);
-  return "tensorflow";
+  muster_graph_mark_needs (graph, muster_scaffold_train_op (scaffold), marked);
+  *needs_program = muster_graph_program_op (graph, marked) != NULL;
+  return *needs_program ? "local" : "tensorflow";
 }
 
 static void
@@ -118,17 +125,26 @@ static GPtrArray *
 inspect (const char *path, const char *const *train_ops, GError **error)
 {
   g_autofree char *lacks = NULL;
+  gboolean needs_program = FALSE;
   g_autoptr (MusterScaffold) scaffold = muster_scaffold_load_with (path, train_ops, error);
   if (scaffold == NULL)
     return NULL;
-  const char *target = choose_master (scaffold, &lacks);
-  const char *has_all = muster_scaffold_train_op (scaffold) != NULL
+  g_autofree char *proposal = muster_scaffold_propose_train_op (scaffold);
+  const char *const proposed[] = {proposal, NULL};
+  g_autoptr (MusterScaffold) trained = proposal != NULL
+                                           ? muster_scaffold_load_with (path, proposed, error)
+                                           : muster_scaffold_ref (scaffold);
+  if (trained == NULL)
+    return NULL;
+  const char *target = choose_master (trained, &lacks, &needs_program);
+  const char *has_all = muster_scaffold_train_op (trained) != NULL
                             ? "muster's own engine has all operations of its training"
                             : "muster's own engine has all operations of its initialisation";
   GPtrArray *facts = muster_scaffold_inspect (scaffold, path, train_ops, target, error);
   if (facts != NULL)
     g_ptr_array_insert (facts, 1,
-                        muster_graph_fact_new ("master", target, lacks != NULL ? lacks : has_all));
+                        muster_graph_fact_new ("master", needs_program ? "none" : target,
+                                               lacks != NULL ? lacks : has_all));
   return facts;
 }
 

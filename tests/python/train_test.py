@@ -470,6 +470,7 @@ class Slots(case.TestCase):
 class Inspect(case.TestCase):
     def test_a_graph_is_described_with_the_commands_for_it(self):
         path = case.fixture("linreg.meta")
+        self.assertIsNone(Muster.Scaffold.load_with(path, ["train"]).propose_train_op())
         facts = Muster.Scaffold.load_with(path, ["train"]).inspect(path, ["train"], "local")
         placeholders = {fact.name: fact.text for fact in facts if fact.topic == "placeholder"}
         self.assertEqual(placeholders, {"x:0": "float[?], needed to train", "y:0": "float[?], needed to train"})
@@ -500,6 +501,11 @@ class Data(case.TestCase):
         self.assertEqual(case.values(batches.array(1)), [0.5])
         self.assertIsNone(batches.array(2))
         self.assertEqual(Muster.Batches.new([Muster.Tensor.new_float(1)], 0, 0).per_epoch(), 0)
+        batches.add_constant(case.tensor("f", [0.5, 0.25, 1]))
+        self.assertEqual([[0.5, 0.25, 1]] * 2, [case.values(batches.next_list()[2]) for _ in range(2)])
+        alone = Muster.Batches.new([], 0, 0)
+        alone.add_constant(case.tensor("f", [1, 2]))
+        self.assertEqual((0, [1, 2]), (alone.per_epoch(), case.values(alone.next_list()[0])))
 
     def test_numpy_files_are_tensors(self):
         with open(case.fixture("digits_x.npy"), "rb") as file:

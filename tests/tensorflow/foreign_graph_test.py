@@ -109,7 +109,8 @@ class Feeds(peer.TestCase):
                        "--feed=word:0=TEXT (string)", "--feed=n:0=NUMBER (int64)"):
             self.assertIn(option, said)
         self.assertNotIn("keras_learning_phase", said)
-        values = ["--feed=x:0=[[1, 2], [1, 2]]", "--feed=keep_prob:0=0.5", "--feed=word:0=a word", "--feed=n:0=3"]
+        np.save(os.path.join(self.place, "x.npy"), np.float32([[1, 2], [1, 2]]))
+        values = ["--feed=x:0=@" + os.path.join(self.place, "x.npy"), "--feed=keep_prob:0=0.5", "--feed=word:0=a word", "--feed=n:0=3"]
         said = peer.muster("train", *model, *values[:3], "--feed=n:0=[1, 2]", "--steps=4", code=3)
         self.assertIn("'n:0' of the graph takes a single value, but the array has 2 rows", said)
         for flag, sum_of in ("true", 6), ("false", 12):
@@ -118,6 +119,12 @@ class Feeds(peer.TestCase):
                         "--checkpoint-dir=" + run_dir)
             saved = v1.train.load_checkpoint(run_dir)
             self.assertEqual((sum_of, 16), (saved.get_tensor("w"), saved.get_tensor("counted")))
+        run_dir = os.path.join(self.place, "list")  # whole in each step, whatever the size of a batch
+        peer.muster("train", *model, "--feed=x:0=[[1, 2], [1, 2], [1, 2]]", *values[1:], "--steps=4",
+                    "--checkpoint-dir=" + run_dir)
+        self.assertEqual(36, v1.train.load_checkpoint(run_dir).get_tensor("w"))
+        said = peer.muster("train", *model, "--feed=x:0=[[1, 2, 3]]", *values[1:], "--steps=4", code=3)
+        self.assertIn("its shape is [1,3], but 'x:0' of the graph needs [?,2]", said)
 
     def test_a_queue_runner_that_needs_a_feed_is_refused(self):
         step = v1.train.get_or_create_global_step()
@@ -131,6 +138,31 @@ class Feeds(peer.TestCase):
         for feeds in [], ["--feed=rows:0=1"]:
             said = peer.muster("train", "--master=local", "--meta-graph=" + path, *feeds, "--steps=4", code=3)
             self.assertIn("the queue runner's op 'fill' needs the placeholder 'rows'", said)
+        facts = peer.muster_json("inspect", path)
+        self.assertIn("'fill' needs the placeholder 'rows'", facts["train op"][0]["text"])
+        self.assertNotIn("train", [fact["name"] for fact in facts["command"]])
+
+    def test_an_iterator_that_nothing_begins_is_refused(self):
+        """Several ops begin it, or one that needs a feed: the program chose, or fed."""
+        for kind in "several", "fed":
+            with self.subTest(kind), tf.Graph().as_default():
+                ones = tf.data.Dataset.from_tensors(tf.ones([4]))
+                if kind == "several":
+                    iterator = v1.data.Iterator.from_structure(v1.data.get_output_types(ones), v1.data.get_output_shapes(ones))
+                    iterator.make_initializer(ones), iterator.make_initializer(ones.repeat())
+                    why = "is initialised by several ops"
+                else:
+                    rows = v1.placeholder(tf.float32, [4], name="rows")
+                    iterator = v1.data.make_initializable_iterator(tf.data.Dataset.from_tensors(rows))
+                    why = "needs the placeholder 'rows'"
+                w, step = v1.get_variable("w", initializer=0.0), v1.train.get_or_create_global_step()
+                add = w.assign_add(tf.reduce_sum(iterator.get_next()))
+                v1.add_to_collection("train_op", tf.group(add, step.assign_add(1), name="train"))
+                path = os.path.join(self.place, kind + ".meta")
+                v1.train.export_meta_graph(path)
+                said = peer.muster("train", "--master=tensorflow:" + sys.prefix, "--meta-graph=" + path, "--steps=4", code=3)
+                self.assertIn(why, said)
+                self.assertIn(why, peer.muster("inspect", path))
 
     def test_values_alone_have_no_epochs(self):
         rate = v1.placeholder(tf.float32, [], name="rate")
@@ -297,9 +329,66 @@ class Inspect(peer.TestCase):
         tf.group(x.assign_add(1.0), name="a_part")
         v1.train.export_meta_graph(self.path("kept.meta"))
         model = "--meta-graph=" + self.path("kept.meta")
-        self.assertIn("add --train-op=anything", peer.muster("inspect", self.path("kept.meta")))
+        self.assertIn("which no collection has", peer.muster_json("inspect", self.path("kept.meta"))["train op"][0]["text"])
+        self.assertIn("--train-op=anything", self.commands(self.path("kept.meta"))["train"])
         said = peer.muster("train", model, "--master=local", "--train-op=anything", "--steps=3")
         self.assertIn("to step 3", said)
+
+    def test_inspect_offers_no_command_for_what_no_command_can_train(self):
+        """What calls the program that wrote the graph, and batches of a sparse placeholder."""
+        for kind, why in ("python", "(EagerPyFunc), which calls the Python program"), ("sparse", "'sp/indices'"):
+            with self.subTest(kind), tf.Graph().as_default():
+                w = v1.get_variable("w", [2, 1])
+                if kind == "sparse":
+                    product = tf.sparse.sparse_dense_matmul(v1.sparse_placeholder(tf.float32, [None, 2], name="sp"), w)
+                else:
+                    x = v1.placeholder(tf.float32, [None, 2], name="x")
+                    product = tf.matmul(tf.ensure_shape(tf.py_function(lambda rows: rows, [x], tf.float32), [None, 2]), w)
+                loss = tf.reduce_mean(tf.square(product - 1))
+                v1.train.GradientDescentOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
+                meta = self.path(kind + ".meta")
+                v1.train.export_meta_graph(meta)
+                facts = peer.muster_json("inspect", meta)
+                self.assertIn(why, facts["train op"][0]["text"])
+                self.assertEqual("none" if kind == "python" else "local", facts["master"][0]["name"])
+                self.assertIn("prepare", self.commands(meta))
+                self.assertNotIn("train", self.commands(meta))
+                if kind == "python":
+                    said = peer.muster("train", "--master=local", "--meta-graph=" + meta, "--feed=x:0=[[1, 2]]", "--steps=1", code=3)
+                    self.assertIn("no master has it", said)
+
+    def test_inspect_says_what_takes_the_input_where_the_step_takes_none(self):
+        """Accumulated gradients: the program adds to them batch by batch, and then applies them."""
+        x = v1.placeholder(tf.float32, [None], name="x")
+        w, sum_of = v1.get_variable("w", initializer=1.0), v1.get_variable("sum_of", initializer=0.0, trainable=False)
+        loss = tf.reduce_mean(tf.square(w * x - 1))
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        (gradient, _), = optimizer.compute_gradients(loss, [w])
+        sum_of.assign_add(gradient, name="accumulate")
+        optimizer.apply_gradients([(tf.identity(sum_of), w)], v1.train.get_or_create_global_step())
+        v1.train.export_meta_graph(self.path("accumulates.meta"))
+        self.assertIn("takes the input: the step takes none", peer.muster("inspect", self.path("accumulates.meta")))
+
+    def test_the_loss_is_what_the_step_minimises(self):
+        """Neither the first of the collection, a weight decay, nor a summary of that name."""
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        w = v1.get_variable("w", [2, 1])
+        v1.add_to_collection("losses", tf.multiply(0.1, tf.nn.l2_loss(w), name="decay"))
+        v1.add_to_collection("losses", tf.reduce_mean(tf.square(tf.matmul(x, w) - 1), name="error"))
+        total = tf.add_n(v1.get_collection("losses"), name="whole")
+        v1.summary.scalar("loss", total)
+        v1.train.GradientDescentOptimizer(0.1).minimize(total, v1.train.get_or_create_global_step())
+        v1.train.export_meta_graph(self.path("total.meta"))
+        self.assertEqual([("whole:0", "the train op's"), ("decay:0", ""), ("error:0", "")],
+                         [(fact["name"], fact["text"]) for fact in peer.muster_json("inspect", self.path("total.meta"))["loss"]])
+        self.assertIn("--loss=whole:0", self.commands(self.path("total.meta"))["train"])
+
+    def test_a_graph_with_queues_has_no_command_to_evaluate(self):
+        row = v1.train.batch([tf.ones([2])], 2)
+        loss = tf.reduce_mean(tf.square(tf.matmul(row, v1.get_variable("w", [2, 1]))), name="loss")
+        v1.train.GradientDescentOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
+        v1.train.export_meta_graph(self.path("queued.meta"))
+        self.assertEqual({"train", "serve", "prepare"}, set(self.commands(self.path("queued.meta"))))
 
     def test_operations_that_the_engine_lacks_are_said_first(self):
         x = v1.get_variable("x", initializer=1.0)

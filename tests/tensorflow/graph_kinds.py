@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs as people export them, one kind each: TensorFlow writes their .meta files, and says what training gives."""
+import json
 import os
 
 import numpy as np
@@ -15,10 +16,11 @@ class Kind:
 
     def __init__(self, train, loss=None, feeds=None, options=(), saver=None, start=None, on_engine=True, edit=None,
                  finalize=False, keys=None, unlike=(), tolerance=1e-4,
-                 ends=False):
+                 ends=False, constants=None):
         self.train = train if isinstance(train, list) else [train]
         self.loss = loss
         self.feeds = feeds or {}  # a tensor's name -> its array
+        self.constants = constants or {}  # a tensor's name -> a list that is the same in every step
         self.options = list(options)  # of every command
         self.saver = saver
         self.start = start  # what TensorFlow runs beside a step: called with the session
@@ -227,6 +229,47 @@ def begun_by_the_init_op():
     train = descend(loss, tf.train.create_global_step(), 0.1)
     tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.group(tf.global_variables_initializer(), iterator.initializer))
     return Kind(train, loss, on_engine=False, finalize=True, start=lambda session: session.run(iterator.initializer))
+
+
+@kind
+def begun_by_its_program():
+    """No op of the graph's collections begins the iterator."""
+    iterator = tf.data.make_initializable_iterator(tf.data.Dataset.from_tensors(tf.ones([4])).repeat())
+    loss = tf.reduce_mean(tf.square(iterator.get_next() * variable("w", []) - 3), name="loss")
+    train = descend(loss, tf.train.create_global_step(), 0.1)
+    return Kind(train, loss, on_engine=False, start=lambda session: session.run(iterator.initializer))
+
+
+@kind
+def counted_after_the_optimizers():
+    """As an estimator of two halves: the optimizers' ops are collected, the one that counts and runs them isn't."""
+    x, y, feeds = inputs()
+    step = tf.train.create_global_step()
+    loss, w, b = linear(x, y)
+    both = tf.group(descend(loss, var_list=[w]), descend(loss, var_list=[b]))
+    with tf.control_dependencies([both]):
+        train = step.assign_add(1, name="count")
+    return Kind(train, loss, feeds)
+
+
+@kind
+def collected_nowhere():
+    """The program keeps its train op to itself, beside an op that loads other values into all variables."""
+    x, y, feeds = inputs()
+    loss, w, b = linear(x, y)
+    train = descend(loss, tf.train.create_global_step(), name="kept")
+    del tf.get_collection_ref(tf.GraphKeys.TRAIN_OP)[:]
+    tf.group(w.assign(tf.ones([2, 1])), b.assign(1.0), name="load")
+    return Kind(train, loss, feeds, options=["--train-op=kept"])
+
+
+@kind
+def list_of_rates():
+    """As DeepFM's dropout: a vector of which each element is a rate, the same in every step."""
+    x, y, feeds = inputs()
+    rates = tf.placeholder(tf.float32, [None], name="rates")
+    loss, _, _ = linear(x * rates[0], y * rates[1])
+    return Kind(descend(loss, tf.train.create_global_step()), loss, feeds, constants={rates.name: [0.5, 2.0]})
 
 
 @kind
@@ -537,6 +580,8 @@ def write(name, folder, form=None):
     made.feed_options = []
     made.data = os.path.join(folder, made.name + ".data")  # with the names that `muster inspect` proposes
     os.mkdir(made.data)
+    for tensor, values in made.constants.items():
+        made.feed_options.append("--feed=%s=%s" % (tensor, json.dumps(values)))
     for tensor, array in made.feeds.items():
         path = os.path.join(made.data, tensor.split(":")[0].split("/")[-1] + ".npy")
         np.save(path, array)
@@ -554,7 +599,7 @@ def train(made, steps):
         session.run(made.init)
         stop = made.start(session) if made.start else None
         for _ in range(steps):
-            session.run(made.train, made.feeds)
+            session.run(made.train, {**made.feeds, **made.constants})
         values = session.run(made.variables)
         if callable(stop):
             stop()

@@ -127,7 +127,7 @@ class Kinds(peer.TestCase):
         found = {word for fact in facts["train op"] for word in [fact["name"], *re.findall("'([^']+)'", fact["text"])]}
         if "averages_outside" != kind.name:  # an op that no collection has isn't found
             self.assertLessEqual(ops, found)
-        self.assertEqual({fact["name"] for fact in facts.get("placeholder", [])}, set(kind.feeds))
+        self.assertEqual({fact["name"] for fact in facts.get("placeholder", [])}, {*kind.feeds, *kind.constants})
         self.assertEqual(len(facts["global step"]), 1)
         self.assertIn("V2 format", facts["saver"][0]["text"])
         self.assertEqual(facts["master"][0]["name"], "local" if kind.on_engine else "tensorflow")

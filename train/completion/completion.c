@@ -351,8 +351,8 @@ add_local_init (Completion *self, GError **error)
   if (!take (self, muster_local_init_add (self->meta_graph, missing, error)))
     return FALSE;
   g_autofree char *names = quoted (missing);
-  note (self, "%s %s after a restore as well: no checkpoint holds what the init op makes there",
-        names, missing->len == 1 ? "runs" : "run");
+  note (self, "%s %s after a restore as well: no checkpoint holds what is initialised there", names,
+        missing->len == 1 ? "runs" : "run");
   return TRUE;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/completion/local_init.h"
 
+#include "base/error.h"
 #include "graph/after_restore.h"
 #include "graph/feed_option.h"
 #include "graph/graph_builder.h"
@@ -40,12 +41,13 @@ add_missing (GPtrArray *missing, MusterGraph *graph, gsize node, const guint8 *i
     g_ptr_array_add (missing, g_strdup (name));
 }
 
-/* For each iterator that a train op reads the one op that begins it; -1 where several do, of which
- * the program chose one at a time. (transfer full): one for each node */
+enum { UNREAD = -3, READ = -2, SEVERAL = -1 };
+
+/* For each iterator that a train op reads the one op that begins it; READ where none does, SEVERAL
+ * where several do, of which the program chose one at a time. (transfer full): one for each node */
 static gssize *
 beginnings (MusterGraph *graph, const GPtrArray *train_ops)
 {
-  enum { UNREAD = -3, READ = -2, SEVERAL = -1 };
   const gsize n = muster_graph_n_nodes (graph);
   g_autofree guint8 *needed = muster_train_ops_needed (graph, train_ops);
   gssize *begun = g_new (gssize, n + 1);
@@ -89,6 +91,57 @@ muster_local_init_missing (MusterMetaGraph *meta_graph, const GPtrArray *train_o
       add_missing (missing, graph, (gsize)at, is_run);
   }
   return missing;
+}
+
+/* TRUE if the init ops begin it. */
+static gboolean
+is_begun_by (MusterGraph *graph, gssize iterator, const guint8 *run)
+{
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    if (run[i] && iterator_of (graph, i, TRUE) == iterator)
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+check_beginning (MusterGraph *graph, gsize iterator, gssize begun, GError **error)
+{
+  const char *name = muster_graph_node (graph, iterator)->name;
+  const char *by = begun >= 0 ? muster_graph_node (graph, (gsize)begun)->name : NULL;
+  const MusterNode *placeholder = by != NULL ? muster_feed_needed_by (graph, by) : NULL;
+
+  if (begun == SEVERAL)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the iterator '%s' is initialised by several ops, of which none runs with "
+                        "the init ops; export the graph with one of them in the collection "
+                        "'table_initializer'",
+                        name);
+  return placeholder == NULL ||
+         muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "the iterator '%s' is initialised by '%s', which needs the placeholder '%s', "
+                      "but init ops run without feeds; export the graph with a constant or a file "
+                      "in its place",
+                      name, by, placeholder->name);
+}
+
+gboolean
+muster_local_init_check (MusterMetaGraph *meta_graph, const GPtrArray *train_ops, GError **error)
+{
+  static const char *const keys[] = {"init_op", "local_init_op", "table_initializer"};
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  const gsize n = muster_graph_n_nodes (graph);
+  g_autofree guint8 *run = g_malloc0 (n + 1);
+  g_autofree gssize *begun = beginnings (graph, train_ops);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (keys); i++)
+    for (const char *const *op = muster_meta_graph_collection (meta_graph, keys[i]);
+         op != NULL && *op != NULL; op++)
+      muster_graph_mark_needs (graph, *op, run);
+  for (gsize i = 0; i < n; i++)
+    if (begun[i] > READ && !is_begun_by (graph, (gssize)i, run) &&
+        !check_beginning (graph, i, begun[i], error))
+      return FALSE;
+  return TRUE;
 }
 
 MusterMetaGraph *

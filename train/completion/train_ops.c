@@ -73,6 +73,38 @@ roots_of (MusterGraph *graph, const GPtrArray *ops)
   return roots;
 }
 
+/* Without those, too, that run in an op which advances the global step, if none of them does:
+ * estimators collect what the optimizers return and run a count of the steps after it. */
+static GPtrArray *
+counted (MusterMetaGraph *meta_graph, GPtrArray *ops, const guint8 *queued)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  const MusterVariableInfo *step = muster_global_step_of (meta_graph);
+  const gsize n = muster_graph_n_nodes (graph);
+
+  if (step == NULL || ops->len == 0)
+    return ops;
+  g_autofree guint8 *run = muster_train_ops_needed (graph, ops);
+  g_autoptr (GArray) by_any = muster_train_ops_writers (meta_graph, step, NULL);
+  for (guint i = 0; i < by_any->len; i++)
+    if (run[g_array_index (by_any, gsize, i)] || queued[g_array_index (by_any, gsize, i)])
+      return ops;
+  for (guint i = 0; i < by_any->len; i++) {
+    const gsize counts = g_array_index (by_any, gsize, i);
+    g_autofree guint8 *needed = g_malloc0 (n + 1);
+    gboolean runs_all = TRUE;
+    muster_graph_mark_needed (graph, counts, needed);
+    for (guint k = 0; k < ops->len; k++)
+      runs_all = runs_all && needed[muster_graph_find_named (graph, ops->pdata[k])];
+    if (runs_all) {
+      g_ptr_array_set_size (ops, 0);
+      g_ptr_array_add (ops, g_strdup (muster_graph_node (graph, counts)->name));
+      break;
+    }
+  }
+  return ops;
+}
+
 GPtrArray *
 muster_train_ops_find (MusterMetaGraph *meta_graph, const char *const *ops, GError **error)
 {
@@ -88,7 +120,8 @@ muster_train_ops_find (MusterMetaGraph *meta_graph, const char *const *ops, GErr
       return NULL;
   if (found->len == 0 && muster_sync_replicas_find (meta_graph, &sync))
     g_ptr_array_add (found, g_strdup (sync.train));
-  return found->len > 1 ? roots_of (graph, found) : g_steal_pointer (&found);
+  GPtrArray *roots = found->len > 1 ? roots_of (graph, found) : g_steal_pointer (&found);
+  return is_asked ? roots : counted (meta_graph, roots, queued);
 }
 
 /* --- what they write --- */
@@ -172,47 +205,4 @@ muster_train_ops_writers (MusterMetaGraph *meta_graph, const MusterVariableInfo 
       }
   }
   return writers;
-}
-
-/* --- whether it can be trained --- */
-
-static gboolean
-check_step (MusterMetaGraph *meta_graph, const GPtrArray *ops, GError **error)
-{
-  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
-  const MusterVariableInfo *step = muster_global_step_of (meta_graph);
-
-  if (step == NULL) /* what needs one says so */
-    return TRUE;
-  g_autofree guint8 *needed = muster_train_ops_needed (graph, ops);
-  g_autofree guint8 *queued = muster_train_ops_queued (meta_graph);
-  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
-    needed[i] |= queued[i];
-  g_autoptr (GArray) by_step = muster_train_ops_writers (meta_graph, step, needed);
-  g_autoptr (GArray) by_any = muster_train_ops_writers (meta_graph, step, NULL);
-  if (by_step->len > 0 || by_any->len == 0)
-    return TRUE;
-  return muster_fail (
-      error, MUSTER_ERROR_INVALID_ARGUMENT,
-      "the train op '%s' doesn't advance the global step '%s', but '%s' does; train both: "
-      "--train-op=%s --train-op=%s",
-      (const char *)ops->pdata[0], step->name,
-      muster_graph_node (graph, g_array_index (by_any, gsize, 0))->name,
-      (const char *)ops->pdata[0],
-      muster_graph_node (graph, g_array_index (by_any, gsize, 0))->name);
-}
-
-gboolean
-muster_train_ops_check_trainable (MusterMetaGraph *meta_graph, GError **error)
-{
-  if (!muster_graph_parse (muster_meta_graph_graph (meta_graph), error))
-    return FALSE;
-  g_autoptr (GPtrArray) ops = muster_train_ops_find (meta_graph, NULL, error);
-  if (ops == NULL)
-    return FALSE;
-  if (ops->len == 0)
-    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
-                        "the meta graph has no train op; name it with --train-op=NAME, or add it "
-                        "to the collection 'train_op' before exporting");
-  return muster_train_ops_check (meta_graph, ops, error) && check_step (meta_graph, ops, error);
 }

@@ -32,8 +32,4 @@ GArray *muster_train_ops_writers (MusterMetaGraph *meta_graph, const MusterVaria
 /* TRUE for a node that writes a value from a checkpoint. */
 gboolean muster_train_ops_restores (MusterGraph *graph, gsize node);
 
-/* Whether a completed meta graph can be trained to a step (until_step) or to its input's end.
- * INVALID_ARGUMENT says what it lacks. */
-gboolean muster_train_ops_check_trainable (MusterMetaGraph *meta_graph, GError **error);
-
 G_END_DECLS

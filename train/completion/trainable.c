@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/completion/trainable.h"
+
+#include "base/error.h"
+#include "graph/feed_option.h"
+#include "graph/graph_nodes.h"
+#include "train/completion/global_step.h"
+#include "train/completion/local_init.h"
+#include "train/completion/queue_runner_def.h"
+#include "train/completion/train_ops.h"
+
+#include <string.h>
+
+/* "--train-op=a --train-op=b" of what was collected: muster/train runs it. (transfer full) */
+static char *
+options_of (MusterGraph *graph, const char *op)
+{
+  const MusterNode *node = muster_graph_find_node (graph, op);
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  if (node == NULL || strcmp (op, MUSTER_TRAIN) != 0)
+    return g_strdup_printf ("--train-op=%s", op);
+  for (gsize i = 0; i < node->n_input; i++)
+    g_string_append_printf (text, "%s--train-op=%s", i > 0 ? " " : "",
+                            muster_graph_node (graph, muster_node_input (node, i, NULL))->name);
+  return g_strdup (text->str);
+}
+
+static gboolean
+check_step (MusterMetaGraph *meta_graph, const GPtrArray *ops, GError **error)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  const MusterVariableInfo *step = muster_global_step_of (meta_graph);
+
+  if (step == NULL) /* what needs one says so */
+    return TRUE;
+  g_autofree guint8 *needed = muster_train_ops_needed (graph, ops);
+  g_autofree guint8 *queued = muster_train_ops_queued (meta_graph);
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++)
+    needed[i] |= queued[i];
+  g_autoptr (GArray) by_step = muster_train_ops_writers (meta_graph, step, needed);
+  g_autoptr (GArray) by_any = muster_train_ops_writers (meta_graph, step, NULL);
+  if (by_step->len > 0 || by_any->len == 0)
+    return TRUE;
+  const char *other = muster_graph_node (graph, g_array_index (by_any, gsize, 0))->name;
+  g_autofree char *options = options_of (graph, ops->pdata[0]);
+  return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                      "the train op '%s' doesn't advance the global step '%s', but '%s' does; "
+                      "train both: %s --train-op=%s",
+                      (const char *)ops->pdata[0], step->name, other, options, other);
+}
+
+/* A queue runner's op is run by itself, without the step's feeds. */
+static gboolean
+check_queue_runner (MusterGraph *graph, const MusterQueueRunner *runner, GError **error)
+{
+  for (guint i = 0; i < runner->enqueues->len; i++) {
+    const char *enqueue = runner->enqueues->pdata[i];
+    const MusterNode *placeholder = muster_feed_needed_by (graph, enqueue);
+    if (placeholder != NULL)
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "the queue runner's op '%s' needs the placeholder '%s', but queue "
+                          "runners run without feeds; export the graph without that queue "
+                          "runner, or with a constant or a reader in the placeholder's place",
+                          enqueue, placeholder->name);
+  }
+  return TRUE;
+}
+
+static gboolean
+check_queue_runners (MusterMetaGraph *meta_graph, GError **error)
+{
+  g_autoptr (GPtrArray) runners = muster_queue_runners_of (meta_graph, error);
+
+  for (guint i = 0; runners != NULL && i < runners->len; i++)
+    if (!check_queue_runner (muster_meta_graph_graph (meta_graph), runners->pdata[i], error))
+      return FALSE;
+  return runners != NULL;
+}
+
+gboolean
+muster_trainable_check (MusterMetaGraph *meta_graph, GError **error)
+{
+  if (!muster_graph_parse (muster_meta_graph_graph (meta_graph), error))
+    return FALSE;
+  g_autoptr (GPtrArray) ops = muster_train_ops_find (meta_graph, NULL, error);
+  if (ops == NULL)
+    return FALSE;
+  if (ops->len == 0)
+    return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                        "the meta graph has no train op; name it with --train-op=NAME, or add it "
+                        "to the collection 'train_op' before exporting");
+  return muster_train_ops_check (meta_graph, ops, error) && check_step (meta_graph, ops, error) &&
+         check_queue_runners (meta_graph, error) &&
+         muster_local_init_check (meta_graph, ops, error);
+}
