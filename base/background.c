@@ -34,6 +34,7 @@ muster_background_start (const MusterVerb *verb, gpointer source, gpointer call,
   GError *failure = NULL;
 
   ((MusterBackground *)call)->verb = verb;
+  ((MusterBackground *)call)->source = source;
   g_task_set_source_tag (task, (gpointer)verb);
   g_task_set_task_data (task, call, free_call);
   /* What was made before the cancellation is returned. */
@@ -51,7 +52,7 @@ muster_background_start (const MusterVerb *verb, gpointer source, gpointer call,
 }
 
 gpointer
-muster_background_call (const MusterVerb *verb, gpointer owner, GAsyncResult *result,
+muster_background_call (const MusterVerb *verb, gpointer source, GAsyncResult *result,
                         GError **error)
 {
   if (!G_IS_TASK (result) || g_task_get_source_tag (G_TASK (result)) != (gconstpointer)verb) {
@@ -59,7 +60,7 @@ muster_background_call (const MusterVerb *verb, gpointer owner, GAsyncResult *re
     return NULL;
   }
   MusterBackground *call = g_task_get_task_data (G_TASK (result));
-  if (call->owner != owner) {
+  if (call->source != source) {
     muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT, "the result belongs to another object");
     return NULL;
   }
@@ -75,22 +76,4 @@ muster_background_finish (gpointer call, GAsyncResult *result, GError **error)
 {
   ((MusterBackground *)call)->is_finished = TRUE;
   return g_task_propagate_boolean (G_TASK (result), error);
-}
-
-const char *const *
-muster_strings_copy (const char *const *strings, gsize n)
-{
-  const char **copy = g_new0 (const char *, n);
-
-  for (gsize i = 0; i < n; i++)
-    copy[i] = g_strdup (strings[i]);
-  return copy;
-}
-
-void
-muster_strings_free (const char *const *strings, gsize n)
-{
-  for (gsize i = 0; i < n; i++)
-    g_free ((char *)strings[i]);
-  g_free ((gpointer)strings);
 }

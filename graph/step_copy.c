@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/step_copy.h"
 
-#include "base/background.h"
-
 static MusterTensor *
 copy_tensor (MusterTensor *tensor)
 {
@@ -19,14 +17,20 @@ free_tensor (MusterTensor *tensor)
 static const char *const *
 copy_names (const char *const *names, gsize n)
 {
-  return names != NULL ? muster_strings_copy (names, n) : NULL;
+  if (names == NULL)
+    return NULL;
+  const char **copy = g_new0 (const char *, n);
+  for (gsize i = 0; i < n; i++)
+    copy[i] = g_strdup (names[i]);
+  return copy;
 }
 
 static void
 free_names (const char *const *names, gsize n)
 {
-  if (names != NULL)
-    muster_strings_free (names, n);
+  for (gsize i = 0; names != NULL && i < n; i++)
+    g_free ((char *)names[i]);
+  g_free ((gpointer)names);
 }
 
 const MusterFeed *

@@ -299,6 +299,36 @@ gboolean muster_session_run (MusterSession *self, const MusterStep *step, Muster
                              GBytes **metadata, GCancellable *cancellable, GError **error);
 
 /**
+ * muster_session_run_async: (skip)
+ * @self: a session
+ * @step: the step, which is copied; its tensors are referenced
+ * @cancellable: (nullable): ends the call early
+ * @callback: (scope async) (nullable): called when it is over
+ * @user_data: for @callback
+ *
+ * Runs a step on a thread of its own: [method@Session.run], and calls back in the thread-default
+ * main context of the thread that called it.
+ */
+void muster_session_run_async (MusterSession *self, const MusterStep *step,
+                               GCancellable *cancellable, GAsyncReadyCallback callback,
+                               gpointer user_data);
+
+/**
+ * muster_session_run_finish: (skip)
+ * @self: a session
+ * @result: what the callback was given
+ * @fetched: (out caller-allocates) (nullable): one tensor (transfer full) for each fetch;
+ * untouched on failure
+ * @metadata: (out) (optional) (nullable): a serialised RunMetadata, if the step asked for one
+ *
+ * The result of muster_session_run_async ().
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
+gboolean muster_session_run_finish (MusterSession *self, GAsyncResult *result,
+                                    MusterTensor **fetched, GBytes **metadata, GError **error);
+
+/**
  * muster_session_set_up_partial_run: (skip)
  * @self: a session
  * @step: of it, only the feeds' names, fetches and targets are used

@@ -6,8 +6,12 @@ Additions are merged into the classes of their names; what they define replaces 
 """
 import ast
 import keyword
+import os
 import sys
 import xml.etree.ElementTree as ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "muster"))
+import _blocking
 
 CORE = "{http://www.gtk.org/introspection/core/1.0}"
 C = "{http://www.gtk.org/introspection/c/1.0}"
@@ -16,7 +20,6 @@ SCALARS = {"none": "None", "utf8": "str", "filename": "str", "gboolean": "bool",
            "gdouble": "float", "GType": "Any"}
 SCALARS.update({name: "int" for name in "gint guint gint8 guint8 gint16 guint16 gint32 guint32 gint64 guint64 gsize gssize glong gulong "
                                          "guintptr gintptr gchar guchar gunichar gshort gushort".split()})
-TIMES = ("deadline_us", "timeout_us")
 
 
 def name_of(element):
@@ -87,28 +90,37 @@ class Function:
         kind = self.types.of(element, taken)
         return "Optional[%s]" % kind if may_be_none(element) and kind not in ("Any", "None") else kind
 
-    def text(self, indent, finishes):
+    def text(self, indent, class_name=None):
+        """Its line, and that of its awaitable form if it waits."""
         names = [name_of(each) for each in self.passed]
+        blocks = _blocking.blocks(self.name, names, self.element.get("throws") == "1", class_name)
         options = next((each for each in self.passed if self.types.of(each).endswith("Options")), None)
-        is_async = self.name.endswith("_async") and "callback" in names
-        adapted = any(name in TIMES for name in names) or options is not None or "report" in names or is_async
+        adapted = blocks or options is not None or "report" in names
         parts, may_miss = [], [self._may_be_missed(each, adapted, options) for each in self.passed]
         for i, each in enumerate(self.passed):
             default = " = ..." if all(may_miss[i:]) else ""
             parts.append("%s: %s%s" % (names[i], self._maybe(each, taken=True), default))
-        if adapted and any(name in TIMES for name in names):
+        if adapted and any(name in _blocking.TIMES for name in names):
             parts += ["*", "timeout: Timeout = ..."]
         if options is not None:
             parts.append("**fields: Any")
-        result = self.result()
-        if is_async and self.name[:-len("_async")] + "_finish" in finishes:
-            result = "Awaitable[%s]" % finishes[self.name[:-len("_async")] + "_finish"].result()
         first = {"method": ["self"], "constructor": ["cls"], "function": []}[self.kind]
         above = {"constructor": indent + "@classmethod\n", "method": "", "function": indent + "@staticmethod\n" if indent else ""}[self.kind]
-        return "%s%sdef %s(%s) -> %s: ...\n" % (above, indent, self.name, ", ".join(first + parts), result)
+        line = above + indent + "def %s(" + ", ".join(first + parts) + ") -> %s: ...\n"
+        text = line % (self.name, self.result())
+        if blocks:  # before it, where `list` isn't a method yet
+            text = line % (self.name + "_async", "Awaitable[%s]" % self.result()) + text
+        return text
 
     def _may_be_missed(self, element, adapted, options):
-        return may_be_none(element) or name_of(element) == "user_data" or (adapted and (name_of(element) in TIMES or element is options))
+        return may_be_none(element) or name_of(element) == "user_data" or (adapted and (name_of(element) in _blocking.TIMES or element is options))
+
+
+def typed(functions):
+    """Those that have a line of their own: of C's asynchronous forms, Python's awaitable one has it."""
+    functions = {function.name: function for function in functions
+                 if function.element.get("moved-to") is None and function.element.get("shadowed-by") is None}
+    return [function for name, function in functions.items() if not (name.endswith("_async") and name[:-len("_async")] in functions)]
 
 
 def members(element, types, replaced):
@@ -120,10 +132,8 @@ def members(element, types, replaced):
             found[name_of(field)] = "    %s: %s\n" % (name_of(field), "Optional[%s]" % kind if kind in ("str", "Any") or may_be_none(field) else kind)
     functions = [Function(each, types, kind) for kind in ("constructor", "method", "function") for each in element.findall(CORE + kind)
                  if each.get("introspectable") != "0"]
-    finishes = {function.name: function for function in functions}
-    for function in functions:
-        if function.element.get("moved-to") is None and function.element.get("shadowed-by") is None:
-            found[function.name] = function.text("    ", finishes)
+    for function in typed(functions):
+        found[function.name] = function.text("    ", element.get("name"))
     for method in element.findall(CORE + "virtual-method"):
         if method.get("introspectable") != "0":
             found["do_" + name_of(method)] = "    def do_%s(self, *args: Any) -> Any: ...\n" % name_of(method)
@@ -168,7 +178,7 @@ def stubs(gir, additions=None):
         for element in namespace.findall(CORE + kind):
             out.append("\nclass %s(int):\n" % element.get("name"))
             out += ["    %s: %s\n" % (each.get("name").upper(), element.get("name")) for each in element.findall(CORE + "member")]
-            out += [Function(each, types, "function").text("    ", {}) for each in element.findall(CORE + "function") if each.get("introspectable") != "0"]
+            out += [Function(each, types, "function").text("    ") for each in element.findall(CORE + "function") if each.get("introspectable") != "0"]
     for kind in ("interface", "class", "record"):
         for element in namespace.findall(CORE + kind):
             if element.get("introspectable") == "0" or element.get(GLIB + "is-gtype-struct-for"):
@@ -181,9 +191,7 @@ def stubs(gir, additions=None):
                                             members(element, types, names) + lines or "    ...\n"))
     out.append("\n")
     functions = [Function(each, types, "function") for each in namespace.findall(CORE + "function") if each.get("introspectable") != "0"]
-    finishes = {function.name: function for function in functions}
-    out += [function.text("", finishes) for function in functions
-            if function.name not in replaced and function.element.get("moved-to") is None]
+    out += [function.text("") for function in typed(functions) if function.name not in replaced]
     return "".join(out) + "\n" + top
 
 

@@ -273,6 +273,35 @@ char *muster_saver_save (MusterSaver *self, MusterSession *session, const char *
                          GError **error);
 
 /**
+ * muster_saver_save_async:
+ * @self: a saver
+ * @session: a session of the model
+ * @directory: the checkpoint directory
+ * @step: the step in the checkpoint's name; below 0: none
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the call early
+ * @callback: (scope async) (nullable): called when it is over
+ * @user_data: for @callback
+ *
+ * Saves the model on a thread of its own: muster_saver_save (). Steps that run meanwhile may change
+ * what is saved.
+ */
+void muster_saver_save_async (MusterSaver *self, MusterSession *session, const char *directory,
+                              gint64 step, gint64 deadline_us, GCancellable *cancellable,
+                              GAsyncReadyCallback callback, gpointer user_data);
+
+/**
+ * muster_saver_save_finish:
+ * @self: a saver
+ * @result: what the callback was given
+ *
+ * The result of muster_saver_save_async ().
+ *
+ * Returns: (transfer full): the checkpoint
+ */
+char *muster_saver_save_finish (MusterSaver *self, GAsyncResult *result, GError **error);
+
+/**
  * muster_saver_save_with:
  * @self: a saver
  * @session: a session of the model
@@ -352,6 +381,37 @@ gboolean muster_saver_check_compatible (MusterSaver *self, const char *prefix,
 gboolean muster_saver_restore (MusterSaver *self, MusterSession *session,
                                const MusterRestoreOptions *options, MusterRestored *restored,
                                gint64 deadline_us, GCancellable *cancellable, GError **error);
+
+/**
+ * muster_saver_restore_async:
+ * @self: a saver
+ * @session: a session of the model
+ * @options: (nullable): the checkpoint or directory, and what is compatible; copied
+ * @deadline_us: an instant of g_get_monotonic_time (), or %MUSTER_WAIT_FOREVER
+ * @cancellable: (nullable): ends the call early
+ * @callback: (scope async) (nullable): called when it is over
+ * @user_data: for @callback
+ *
+ * Restores a checkpoint on a thread of its own: muster_saver_restore (). The progress function of
+ * the options is called on other threads.
+ */
+void muster_saver_restore_async (MusterSaver *self, MusterSession *session,
+                                 const MusterRestoreOptions *options, gint64 deadline_us,
+                                 GCancellable *cancellable, GAsyncReadyCallback callback,
+                                 gpointer user_data);
+
+/**
+ * muster_saver_restore_finish:
+ * @self: a saver
+ * @result: what the callback was given
+ * @restored: (nullable): set to what was restored; clear it
+ *
+ * The result of muster_saver_restore_async ().
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
+gboolean muster_saver_restore_finish (MusterSaver *self, GAsyncResult *result,
+                                      MusterRestored *restored, GError **error);
 
 /**
  * muster_saver_latest_checkpoint:

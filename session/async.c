@@ -1,99 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/background.h"
-#include "graph/step_copy.h"
 #include "session/manager.h"
-#include "session/options_own.h"
 #include "session/session_private.h"
 
-G_DEFINE_BOXED_TYPE (MusterPrepareOptions, muster_prepare_options, muster_prepare_options_copy,
-                     muster_prepare_options_free)
+/* Preparing and waiting, which both end with a session and a report. */
+typedef struct {
+  MusterBackground parent;
+  MusterSessionManager *self;
+  MusterMaster *master;          /* (owned) (nullable) */
+  MusterPrepareOptions *options; /* (owned) (nullable) of prepare */
+  gint64 timeout_us;             /* of wait */
+  MusterSession *session;        /* (owned) (nullable) */
+  MusterSessionReport report;
+} Call;
 
-void
-muster_prepare_options_own (MusterPrepareOptions *options)
+static Call *
+call_new (MusterSessionManager *self, MusterMaster *master)
 {
-  g_return_if_fail (options != NULL);
-  options->init_op = g_strdup (options->init_op);
-  options->init_ops = (const char *const *)g_strdupv ((char **)options->init_ops);
-  options->checkpoint_dir = g_strdup (options->checkpoint_dir);
-  options->checkpoint_filename = g_strdup (options->checkpoint_filename);
-  if (options->saver != NULL)
-    g_object_ref (options->saver);
-  if (options->taken_by != NULL)
-    g_object_ref (options->taken_by);
-  if (options->restore != NULL)
-    options->restore = muster_restore_options_copy (options->restore);
-  options->init_feeds = muster_feeds_copy (options->init_feeds, options->n_init_feeds);
-  for (gsize i = 0; i < G_N_ELEMENTS (options->owners); i++)
-    if (options->owners[i] != NULL)
-      g_bytes_ref (options->owners[i]);
+  Call *call = g_new0 (Call, 1);
+
+  call->self = self;
+  g_set_object (&call->master, master);
+  muster_session_report_begin (&call->report);
+  return call;
 }
-
-void
-muster_prepare_options_clear (MusterPrepareOptions *options)
-{
-  g_return_if_fail (options != NULL);
-  muster_feeds_free (options->init_feeds, options->n_init_feeds);
-  g_free ((char *)options->init_op);
-  g_strfreev ((char **)options->init_ops);
-  g_free ((char *)options->checkpoint_dir);
-  g_free ((char *)options->checkpoint_filename);
-  g_clear_object (&options->saver);
-  g_clear_object (&options->taken_by);
-  muster_restore_options_free ((MusterRestoreOptions *)options->restore);
-  for (gsize i = 0; i < G_N_ELEMENTS (options->owners); i++)
-    g_clear_pointer (&options->owners[i], g_bytes_unref);
-}
-
-MusterPrepareOptions *
-muster_prepare_options_new (const char *init_op, MusterSaver *saver, const char *checkpoint_dir)
-{
-  MusterPrepareOptions options = {
-      .init_op = init_op, .saver = saver, .checkpoint_dir = checkpoint_dir};
-  return muster_prepare_options_copy (&options);
-}
-
-MusterPrepareOptions *
-muster_prepare_options_copy (const MusterPrepareOptions *self)
-{
-  g_return_val_if_fail (self != NULL, NULL);
-
-  MusterPrepareOptions *copy = g_memdup2 (self, sizeof *self);
-
-  muster_prepare_options_own (copy);
-  return copy;
-}
-
-void
-muster_prepare_options_free (MusterPrepareOptions *self)
-{
-  if (self == NULL)
-    return;
-  muster_prepare_options_clear (self);
-  g_free (self);
-}
-
-#define MANAGER_AND_MASTER(X)                                                                      \
-  X (OBJECT, MusterSessionManager)                                                                 \
-  X (KEPT, MusterMaster *, master, g_object_ref, g_object_unref)
-#define OPTIONS(X)                                                                                 \
-  X (KEPT, const MusterPrepareOptions *, options, muster_prepare_options_copy,                     \
-     muster_prepare_options_drop)
-#define REPORTED(X)                                                                                \
-  X (REPORT, MusterSessionReport, report, muster_session_report_begin, muster_session_report_clear)
-#define PREPARE(X) MANAGER_AND_MASTER (X) OPTIONS (X) REPORTED (X)
-#define RECOVER(X)                                                                                 \
-  MANAGER_AND_MASTER (X) OPTIONS (X) X (OUT, gboolean, recovered, MUSTER_PLAIN) REPORTED (X)
-#define WAIT(X) MANAGER_AND_MASTER (X) X (VALUE, gint64, timeout_us) REPORTED (X)
 
 static void
-muster_prepare_options_drop (const MusterPrepareOptions *options)
+prepare (gpointer data, GCancellable *cancellable, GError **error)
 {
-  muster_prepare_options_free ((MusterPrepareOptions *)options);
+  Call *call = data;
+
+  call->session = muster_session_manager_prepare_session (call->self, call->master, call->options,
+                                                          &call->report, cancellable, error);
 }
 
-MUSTER_ASYNC (muster_session_manager_prepare_session, muster_session_manager_prepare_session,
-              "muster-prepare", MusterSession *, g_clear_object, PREPARE)
-MUSTER_ASYNC (muster_session_manager_recover_session, muster_session_manager_recover_session,
-              "muster-recover", MusterSession *, g_clear_object, RECOVER)
-MUSTER_ASYNC (muster_session_manager_wait_for_session, muster_session_manager_wait_for_session,
-              "muster-wait", MusterSession *, g_clear_object, WAIT)
+static void
+wait_for (gpointer data, GCancellable *cancellable, GError **error)
+{
+  Call *call = data;
+
+  call->session = muster_session_manager_wait_for_session (
+      call->self, call->master, call->timeout_us, &call->report, cancellable, error);
+}
+
+static void
+clear (gpointer data)
+{
+  Call *call = data;
+
+  g_clear_object (&call->master);
+  muster_prepare_options_free (call->options);
+  g_clear_object (&call->session);
+  muster_session_report_clear (&call->report);
+}
+
+static const MusterVerb preparing = {"muster-prepare", prepare, clear};
+static const MusterVerb waiting = {"muster-wait", wait_for, clear};
+
+static MusterSession *
+finish (const MusterVerb *verb, MusterSessionManager *self, GAsyncResult *result,
+        MusterSessionReport *report, GError **error)
+{
+  Call *call = muster_background_call (verb, self, result, error);
+  if (call == NULL)
+    return NULL;
+
+  if (report != NULL) {
+    *report = call->report;
+    muster_session_report_begin (&call->report);
+  }
+  if (!muster_background_finish (call, result, error))
+    return NULL;
+  return g_steal_pointer (&call->session);
+}
+
+void
+muster_session_manager_prepare_session_async (MusterSessionManager *self, MusterMaster *master,
+                                              const MusterPrepareOptions *options,
+                                              GCancellable *cancellable,
+                                              GAsyncReadyCallback callback, gpointer user_data)
+{
+  Call *call = call_new (self, master);
+
+  call->options = options != NULL ? muster_prepare_options_copy (options) : NULL;
+  muster_background_start (&preparing, self, call, cancellable, callback, user_data);
+}
+
+MusterSession *
+muster_session_manager_prepare_session_finish (MusterSessionManager *self, GAsyncResult *result,
+                                               MusterSessionReport *report, GError **error)
+{
+  muster_session_report_begin (report);
+  muster_require (error, NULL, self, result);
+  return finish (&preparing, self, result, report, error);
+}
+
+void
+muster_session_manager_wait_for_session_async (MusterSessionManager *self, MusterMaster *master,
+                                               gint64 timeout_us, GCancellable *cancellable,
+                                               GAsyncReadyCallback callback, gpointer user_data)
+{
+  Call *call = call_new (self, master);
+
+  call->timeout_us = timeout_us;
+  muster_background_start (&waiting, self, call, cancellable, callback, user_data);
+}
+
+MusterSession *
+muster_session_manager_wait_for_session_finish (MusterSessionManager *self, GAsyncResult *result,
+                                                MusterSessionReport *report, GError **error)
+{
+  muster_session_report_begin (report);
+  muster_require (error, NULL, self, result);
+  return finish (&waiting, self, result, report, error);
+}

@@ -167,41 +167,6 @@ MusterSession *muster_session_manager_prepare_session_finish (MusterSessionManag
                                                               GError **error);
 
 /**
- * muster_session_manager_recover_session_async:
- * @self: a session manager
- * @master: a master
- * @options: (nullable): strings and structs are copied, the feeds' tensors referenced; a function's
- *   data must live until the end
- * @cancellable: (nullable): cancels the call
- * @callback: (scope async): called in the thread's main context when it is done
- * @user_data: passed to the callback
- *
- * Starts [method@SessionManager.recover_session] on a thread of its own.
- */
-void muster_session_manager_recover_session_async (MusterSessionManager *self, MusterMaster *master,
-                                                   const MusterPrepareOptions *options,
-                                                   GCancellable *cancellable,
-                                                   GAsyncReadyCallback callback,
-                                                   gpointer user_data);
-
-/**
- * muster_session_manager_recover_session_finish:
- * @self: a session manager
- * @result: the result that the callback got
- * @recovered: (out) (optional): %TRUE if the model was restored and is ready
- * @report: (nullable): set also on failure; clear it afterwards
- *
- * Ends [method@SessionManager.recover_session_async].
- *
- * Returns: (transfer full): the session
- */
-MusterSession *muster_session_manager_recover_session_finish (MusterSessionManager *self,
-                                                              GAsyncResult *result,
-                                                              gboolean *recovered,
-                                                              MusterSessionReport *report,
-                                                              GError **error);
-
-/**
  * muster_session_manager_wait_for_session_async:
  * @self: a session manager
  * @master: a master

@@ -35,21 +35,28 @@ on_saved (GObject *source, GAsyncResult *result, gpointer user_data)
   g_main_loop_quit (program->loop);
 }
 
+static void on_trained (GObject *source, GAsyncResult *result, gpointer user_data);
+
+static void
+train (Program *program)
+{
+  MusterStep step = muster_step_builder_step (program->step);
+
+  step.deadline_us = muster_deadline_after (g_get_monotonic_time (), 30 * MUSTER_SECOND);
+  muster_session_run_async (program->session, &step, NULL, on_trained, program);
+}
+
 static void
 on_trained (GObject *source, GAsyncResult *result, gpointer user_data)
 {
   Program *program = user_data;
-  (void)source; /* a builder is no GObject */
-  g_autoptr (GPtrArray) fetched =
-      muster_step_builder_run_finish (program->step, result, &program->error);
 
-  if (fetched == NULL) {
+  if (!muster_session_run_finish (MUSTER_SESSION (source), result, NULL, NULL, &program->error)) {
     g_main_loop_quit (program->loop);
     return;
   }
   if (++program->n_steps < 3) {
-    muster_step_builder_run_async (program->step, program->session, MUSTER_SECOND * 30, NULL,
-                                   on_trained, program);
+    train (program);
     return;
   }
   muster_saver_save_async (program->saver, program->session, program->directory, program->n_steps,
@@ -66,8 +73,7 @@ on_prepared (GObject *source, GAsyncResult *result, gpointer user_data)
   if (program->session == NULL)
     g_main_loop_quit (program->loop);
   else
-    muster_step_builder_run_async (program->step, program->session, MUSTER_SECOND * 30, NULL,
-                                   on_trained, program);
+    train (program);
 }
 
 static void

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How gi/overrides/Muster.py calls the library's functions: optional arguments, timeouts, options as keywords, awaitables, Ctrl-C.
 
-Nothing here knows a function by its name: all is decided by the names and types of its arguments.
+Nothing here knows a function by its name: all is decided by the names and types of its arguments (_blocking.py).
 """
 import threading
 
-from muster import _signals
-
-_TIMES = ("deadline_us", "timeout_us")
-# What reads or writes files, which may be an object store's: by its arguments, or as a method.
-_FILES = {"storage", "directory", "path", "prefix"}
-_STORES = {"Storage", "Saver", "BundleReader", "BundleWriter", "Backup", "JobCheckpoint", "WorkerTrainingState", "CheckpointState"}
+from muster import _blocking, _signals
 
 
 def _type_of(argument):
@@ -39,19 +34,17 @@ class Signature:
         self.names = [argument.get_name() for argument in passed]
         closures = {argument.get_closure() for argument in arguments}
         self.nullable = {arguments[i].get_name() for i in closures if 0 <= i < len(arguments)} | {argument.get_name() for argument in passed if argument.may_be_null() or argument.is_optional()}
-        self.time = next((name for name in self.names if name in _TIMES), None)
+        self.time = next((name for name in self.names if name in _blocking.TIMES), None)
         self.options, self.options_type = next(
             ((argument.get_name(), _options_type(argument, namespace)) for argument in passed if _options_type(argument, namespace)), (None, None))
         self.has_report = "report" in self.names
-        self.is_async = self.name.endswith("_async") and "callback" in self.names
         self.cancellable = self.names.index("cancellable") if "cancellable" in self.names else None
         container = info.get_container()
-        uses_files = bool(_FILES & set(self.names)) or (container is not None and container.get_name() in _STORES)
-        self.blocks = not self.is_async and not self.name.endswith("_finish") and (
-            self.time is not None or (info.can_throw_gerror() and (self.cancellable is not None or uses_files)))
+        self.is_asynchronous = "callback" in self.names and self.name.endswith("_async")
+        self.blocks = _blocking.blocks(self.name, self.names, info.can_throw_gerror(), container and container.get_name())
 
     def is_plain(self):
-        return not (self.time or self.options or self.has_report or self.is_async or self.blocks)
+        return self.is_asynchronous or not (self.time or self.options or self.has_report or self.blocks)
 
     def bind(self, args, keywords, namespace):
         """All arguments in order, from those that were given."""
@@ -91,29 +84,68 @@ class Signature:
 
 
 def adapt(raw, info, namespace):
-    """raw, with what is missing filled in."""
+    """What replaces raw, with what is missing filled in, and its awaitable form; None for what stays as it is."""
     signature = Signature(info, namespace)
     if signature.is_plain():
-        return None
-
+        return None, None
     takes_first = info.is_method() or info.is_constructor()  # the object, or the class
-    if signature.blocks:
-        raw = _interruptible(raw, signature, int(takes_first), namespace)
+    bind = (lambda function: function) if info.is_method() else classmethod if info.is_constructor() else staticmethod
 
     def call(*args, **keywords):
+        return run(*prepare(args, keywords))
+
+    def prepare(args, keywords):
         first = args[:1] if takes_first else ()
-        bound = signature.bind(args[len(first):], keywords, namespace)
-        if signature.is_async and signature.names.index("callback") < len(bound) and bound[signature.names.index("callback")] is None:
-            home = type(first[0]) if first else namespace.home(info)
-            return Awaitable(raw, getattr(home, signature.name[:-len("_async")] + "_finish"), signature, first, bound, namespace)
+        return first, signature.bind(args[len(first):], keywords, namespace)
+
+    def run(first, bound):
         if signature.has_report:
             return namespace.reported(lambda report: raw(*first, *bound), bound, signature.names.index("report"))
         return raw(*first, *bound)
 
+    def start(*args, **keywords):
+        first, bound = prepare(args, keywords)
+        at = signature.cancellable
+        cancellable = at is not None and bound[at] or namespace.Gio.Cancellable()
+        if at is not None:
+            bound[at] = cancellable
+        return Awaitable(lambda: run(first, bound), cancellable)
+
     call.__name__ = call.__qualname__ = signature.name
     call.__doc__ = "%s (%s)" % (signature.name, ", ".join(signature.names))
     call.raw = raw
-    return call if info.is_method() else classmethod(call) if info.is_constructor() else staticmethod(call)
+    if not signature.blocks:
+        return bind(call), None
+    raw = _interruptible(raw, signature, int(takes_first), namespace)
+    start.__name__ = start.__qualname__ = signature.name + "_async"
+    start.__doc__ = "%s () on a thread of its own, with the same arguments: `await` gives what it returns." % signature.name
+    return bind(call), bind(start)
+
+
+def awaitable(function, Gio):
+    """The awaitable form of a function of Python's own."""
+
+    def start(*args, cancellable=None, **keywords):
+        cancellable = cancellable or Gio.Cancellable()
+        if "cancellable" in function.__kwdefaults__:
+            keywords["cancellable"] = cancellable
+        return Awaitable(lambda: function(*args, **keywords), cancellable)
+
+    start.__name__ = start.__qualname__ = function.__name__ + "_async"
+    start.__doc__ = "%s () on a thread of its own, with the same arguments: `await` gives what it returns." % function.__name__
+    return start
+
+
+def with_callback(awaitable, raw):
+    """C's asynchronous form where a callback is given, the awaitable one where there is none."""
+
+    def start(*args, **keywords):
+        return (raw if any(map(callable, args)) else awaitable)(*args, **keywords)
+
+    start.__name__ = start.__qualname__ = awaitable.__name__
+    start.__doc__ = awaitable.__doc__
+    start.raw = raw
+    return start
 
 
 # --- Ctrl-C ---
@@ -166,55 +198,25 @@ def _link(given, own, namespace):
 # --- asyncio ---
 
 
-class _Context:
-    """A thread that delivers the results of the library's asynchronous functions, whatever loop awaits them."""
-
-    def __init__(self, GLib):
-        self.context = GLib.MainContext.new()
-        self.GLib = GLib
-        threading.Thread(target=self._run, name="muster-async", daemon=True).start()
-
-    def _run(self):
-        self.context.push_thread_default()
-        self.GLib.MainLoop.new(self.context, False).run()
-
-    def call(self, function):
-        source = self.GLib.idle_source_new()
-        source.set_callback(lambda *_: function() or self.GLib.SOURCE_REMOVE)
-        source.attach(self.context)
-
-    _lock = threading.Lock()
-    _made = None
-
-    @classmethod
-    def get(cls, GLib):
-        with cls._lock:
-            if cls._made is None:
-                cls._made = cls(GLib)
-            return cls._made
-
-
 class Awaitable:
-    """An asynchronous call without a callback: it begins at once, and `await` gives what its finish function returns. Cancelling
-    the task cancels the call."""
+    """A call that runs on a thread of its own: it begins at once, and `await` gives what it returns. Cancelling the task cancels the
+    call. A call without a cancellable heeds GLib's current one."""
 
-    def __init__(self, raw, finish, signature, first, bound, namespace):
+    def __init__(self, call, cancellable):
         import asyncio  # takes longer than all of this module
 
         self.loop = asyncio.get_running_loop()
         self.future = self.loop.create_future()
-        self.first, self.finish = first, finish  # no GObject, or none at all, isn't the result's source
-        names = dict(zip(signature.names, bound))
-        self.cancellable = names["cancellable"] = names.get("cancellable") or namespace.Gio.Cancellable()
-        names["callback"] = self._ended
-        self.future.add_done_callback(lambda future: self.cancellable.cancel() if future.cancelled() else None)
-        _Context.get(namespace.GLib).call(lambda: raw(*first, *(names[name] for name in signature.names if name != "user_data")))
+        self.future.add_done_callback(lambda future: cancellable.cancel() if future.cancelled() else None)
+        threading.Thread(target=self._run, args=(call, cancellable), name="muster-async", daemon=True).start()
 
-    def _ended(self, _source, result, *_):
+    def _run(self, call, cancellable):
+        cancellable.push_current()
         try:
-            value, error = self.finish(*self.first, result), None
-        except Exception as failure:
+            value, error = call(), None
+        except BaseException as failure:
             value, error = None, failure
+        cancellable.pop_current()
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self._settle, value, error)
 

@@ -284,18 +284,6 @@ class State(case.TestCase):
         self.assertFails(Muster.Error.FAILED_PRECONDITION, "isn't pinned", Muster.checkpoint_unpin, None, self.prefix(1),
                          Muster.WAIT_FOREVER, None)
 
-    def test_pins_and_marks_in_the_background(self):
-        self.save(1)
-        for begin, finish, words in (
-                (Muster.checkpoint_pin_async, Muster.checkpoint_pin_finish, ("the paper's",)),
-                (Muster.checkpoint_set_metric_async, Muster.checkpoint_set_metric_finish, ("loss", 0.25)),
-                (Muster.checkpoint_unpin_async, Muster.checkpoint_unpin_finish, ())):
-            self.assertTrue(finish(self.in_background(begin, None, self.prefix(1), *words, Muster.WAIT_FOREVER)))
-        with open(os.path.join(self.folder, "checkpoint.muster"), encoding="utf-8") as file:
-            self.assertIn("metrics=loss 0.25\n", file.read())
-        result = self.in_background(Muster.checkpoint_unpin_async, None, self.prefix(1), Muster.WAIT_FOREVER)
-        self.assertFails(Muster.Error.FAILED_PRECONDITION, "isn't pinned", Muster.checkpoint_unpin_finish, result)
-
     def test_is_inspected(self):
         self.save(1)
         whole, overview = Muster.checkpoint_inspect(None, self.prefix(1))

@@ -75,22 +75,6 @@ class Edit(case.TestCase):
         self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
         self.assertFalse(os.path.exists(self.folder + "/to"))
 
-    def test_in_the_background(self):
-        mean, part, other, npy = (self.folder + "/" + name for name in ("mean", "part", "other", "npy"))
-        for begin, finish, words in (
-                (Muster.checkpoint_copy_async, Muster.checkpoint_copy_finish, (self.a, self.folder + "/to/m-1")),
-                (Muster.checkpoint_merge_async, Muster.checkpoint_merge_finish, ([self.a, self.b], mean)),
-                (Muster.checkpoint_extract_async, Muster.checkpoint_extract_finish, (self.b, ["x"], part)),
-                (Muster.checkpoint_extract_npy_async, Muster.checkpoint_extract_npy_finish, (self.b, ["x"], npy)),
-                (Muster.checkpoint_rename_async, Muster.checkpoint_rename_finish, (self.b, ["x", "z"], other))):
-            done, report = finish(self.in_background(begin, *words, self.options, FOREVER))
-            self.assertTrue(done)
-            self.assertGreater(report.n_tensors, 0)
-        self.assertEqual(self.read(mean), {"x": 2, "y": 3})
-        self.assertEqual(self.read(other), {"y": 3, "z": 3})
-        result = self.in_background(Muster.checkpoint_merge_async, [self.a], mean, None, FOREVER)
-        self.assertFails(Muster.Error.ALREADY_EXISTS, "exists", Muster.checkpoint_merge_finish, result)
-
 
 if __name__ == "__main__":
     case.main()

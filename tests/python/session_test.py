@@ -104,9 +104,6 @@ class Manager(case.TestCase):
         session, recovered = self.manager().recover_session(self.master, options, None, None)
         self.assertTrue(recovered)
         self.assertEqual(session.manager_restored_from(), prefix)
-        result = self.in_background(self.manager().recover_session_async, MusterEngine.Master.new(), options)
-        session, recovered = result.get_source_object().recover_session_finish(result, None)
-        self.assertTrue(recovered)
 
     def test_operations_in_the_background(self):
         manager = self.manager()
@@ -115,7 +112,19 @@ class Manager(case.TestCase):
         self.assertIsNotNone(manager.prepare_session_finish(result, report))
         self.assertEqual(report.outcome, Muster.Outcome.READY)
         result = self.in_background(manager.wait_for_session_async, self.master, 0)
-        self.assertIsNotNone(manager.wait_for_session_finish(result, None))
+        session = manager.wait_for_session_finish(result, None)
+        saver, deadline = Muster.Saver.new(self.scaffold.meta_graph(), None), Muster.WAIT_FOREVER
+        prefix = saver.save_finish(self.in_background(saver.save_async, session, self.folder, 7, deadline))
+        options, restored = Muster.RestoreOptions.new(prefix, None), Muster.Restored.new()
+        self.assertTrue(saver.restore_finish(self.in_background(saver.restore_async, session, options, deadline), restored))
+        self.assertEqual(restored.prefix, prefix)
+
+    def test_a_training_in_the_background(self):
+        training, trained = Muster.Training.new(self.scaffold, MusterEngine.Master.new()), Muster.Trained.new()
+        training.set_batches(Muster.Batches.new([case.tensor("f", [1, 2]), case.tensor("f", [3, 5])], 2, 7), ["x:0", "y:0"])
+        training.until_step = 2
+        self.assertTrue(Muster.train_finish(self.in_background(Muster.train_async, training), trained))
+        self.assertEqual(trained.step, 2)
 
     def test_functions_of_prepare_options(self):
         heard = []

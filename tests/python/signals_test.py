@@ -126,7 +126,7 @@ class EveryCall(TestCase):
             if function.get_name() in NOT_BLOCKING | KEEPING:
                 continue
             with self.subTest(function=function.get_symbol()):
-                adapted = _calls.adapt(wait_in_c, function, overrides._Namespace)
+                adapted, _ = _calls.adapt(wait_in_c, function, overrides._Namespace)
                 call = adapted.__func__ if isinstance(adapted, (classmethod, staticmethod)) else adapted
                 before = [None] if function.is_method() or function.is_constructor() else []
                 self.assertInterrupted(call, *before, *[None] * len(_calls.Signature(function, overrides._Namespace).names))

@@ -59,7 +59,7 @@ MUSTER_TEST (Async, begins_the_report_of_an_operation_that_is_refused)
   MusterSessionManager *manager = job.manager;
   GAsyncResult *other = G_ASYNC_RESULT (g_task_new (manager, NULL, NULL, NULL));
   const MusterPrepareOptions options = {0};
-  for (int i = 0; i < 7; i++) {
+  for (int i = 0; i < 6; i++) {
     gboolean recovered = TRUE;
     MusterSessionReport report;
     g_autoptr (GError) error = NULL;
@@ -75,11 +75,9 @@ MUSTER_TEST (Async, begins_the_report_of_an_operation_that_is_refused)
     else if (i == 3)
       muster_session_manager_prepare_session_finish (manager, other, &report, &error);
     else if (i == 4)
-      muster_session_manager_recover_session_finish (manager, other, &recovered, &report, &error);
-    else if (i == 5)
       muster_session_manager_wait_for_session_finish (manager, other, &report, &error);
     else
-      muster_session_manager_recover_session_finish (manager, NULL, &recovered, &report, &error);
+      muster_session_manager_wait_for_session_finish (manager, NULL, &report, &error);
 
     MUSTER_EXPECT_ERROR (error, MUSTER_ERROR, MUSTER_ERROR_INVALID_ARGUMENT);
     MUSTER_EXPECT_TRUE (report.phases == NULL && report.reason == NULL && report.reasons == NULL);
@@ -87,26 +85,6 @@ MUSTER_TEST (Async, begins_the_report_of_an_operation_that_is_refused)
     MUSTER_EXPECT_TRUE (recovered); /* untouched on failure */
   }
   g_object_unref (other);
-}
-
-MUSTER_TEST (Async, recovers_in_the_background)
-{
-  g_auto (MusterSmallJob) job = muster_small_job_new ();
-  g_auto (MusterMainLoop) loop = muster_main_loop_new ();
-  gboolean recovered = FALSE;
-  g_autofree char *prefix = muster_small_job_write_checkpoint (muster_test_tmpdir (), 7);
-  MusterPrepareOptions options = {.saver = job.saver, .checkpoint_dir = muster_test_tmpdir ()};
-
-  muster_session_manager_recover_session_async (job.manager, MUSTER_MASTER (job.master), &options,
-                                                NULL, muster_main_loop_back, &loop);
-  g_clear_object (&job.saver);
-  muster_main_loop_until (&loop, 1);
-  g_autoptr (MusterSession) session = muster_session_manager_recover_session_finish (
-      job.manager, loop.result, &recovered, &job.report, &job.error);
-
-  MUSTER_EXPECT_NO_ERROR (job.error);
-  MUSTER_EXPECT_TRUE (session && recovered);
-  MUSTER_EXPECT_STREQ (job.report.restored_from, prefix);
 }
 
 MUSTER_TEST (Async, reports_a_failure_too)

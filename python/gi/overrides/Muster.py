@@ -160,6 +160,9 @@ def run(self, fetches=(), feeds=None, *, targets=(), timeout=None, cancellable=N
     return structure(step.run(self, _us(timeout), cancellable))
 
 
+_tensors.added_to(Muster.Session)(_calls.awaitable(run, Gio))
+
+
 @_tensors.added_to(Muster.Session)
 def __enter__(self):
     return self
@@ -176,6 +179,9 @@ def run(self, fetches=(), feeds=None, *, targets=(), with_hooks=True, timeout=No
     session = self.session()
     step, structure = _compose(session.graph() if session is not None else None, fetches, feeds, targets)
     return structure(self.run_builder(step, with_hooks, _us(timeout)))
+
+
+_tensors.added_to(Muster.MonitoredSession)(_calls.awaitable(run, Gio))
 
 
 @_tensors.added_to(Muster.MonitoredSession)
@@ -336,12 +342,6 @@ class _Namespace:
     direction_out = int(_gi.Direction.OUT)
 
     @staticmethod
-    def home(info):
-        """What has a function that isn't an object's: its class, or the module."""
-        container = info.get_container()
-        return getattr(Muster, container.get_name()) if container is not None else Muster
-
-    @staticmethod
     def options(name, fields):
         cls = getattr(Muster, name)
         return cls(**fields)
@@ -354,12 +354,31 @@ def _adapt_class(info):
     for method in info.get_methods():
         if isinstance(info, _gi.StructInfo) and method.is_constructor() and method.get_name() == "new" and info.get_name().endswith("Options"):
             _options_class(getattr(Muster, info.get_name()), method)
-        adapted = _calls.adapt(method, method, _Namespace)
+        adapted, awaitable = _calls.adapt(method, method, _Namespace)
         if adapted is None:
             continue
         cls = cls or getattr(Muster, info.get_name())
-        if method.__name__ in vars(cls) and not hasattr(vars(cls)[method.__name__], "raw"):
-            setattr(cls, method.__name__, adapted)
+        name = method.__name__
+        if name in vars(cls) and not hasattr(vars(cls)[name], "raw"):
+            setattr(cls, name, adapted)
+        if awaitable is not None:
+            in_c = vars(cls).get(name + "_async")
+            setattr(cls, name + "_async", _calls.with_callback(awaitable, in_c) if in_c is not None else awaitable)
+
+
+def _adapt_function(info):
+    adapted, awaitable = _calls.adapt(info, info, _Namespace)
+    if adapted is None:
+        return
+    _add(info.get_name(), adapted.__func__)
+    if awaitable is not None:
+        in_c, awaitable = getattr(Muster, info.get_name() + "_async", None), awaitable.__func__
+        _add(awaitable.__name__, _calls.with_callback(awaitable, in_c) if in_c is not None else awaitable)
+
+
+def _add(name, function):
+    globals()[name] = function
+    __all__.append(name)
 
 
 def _adapt_all():
@@ -367,10 +386,7 @@ def _adapt_all():
         if isinstance(info, (_gi.ObjectInfo, _gi.InterfaceInfo, _gi.StructInfo)):
             _adapt_class(info)
         elif isinstance(info, _gi.FunctionInfo) and not info.get_name().startswith("deadline_"):
-            adapted = _calls.adapt(info, info, _Namespace)
-            if adapted is not None:
-                globals()[info.get_name()] = adapted.__func__
-                __all__.append(info.get_name())
+            _adapt_function(info)
 
 
 _adapt_all()

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/background.h"
+#include "train/train.h"
+
+typedef struct {
+  MusterBackground parent;
+  MusterTraining *training; /* (owned) (nullable) */
+  MusterTrained trained;
+} Train;
+
+static const MusterTrained NOTHING_TRAINED = {
+    .step = -1, .goodput = MUSTER_GOODPUT_INIT, .report.final_step = -1};
+
+/* With what the copy shares with its original. */
+static MusterTraining *
+copy_training (const MusterTraining *training)
+{
+  MusterTraining *copy = muster_training_copy (training);
+
+  if (training->listener != NULL)
+    copy->listener = g_memdup2 (training->listener, sizeof *training->listener);
+  return copy;
+}
+
+static void
+train (gpointer data, GCancellable *cancellable, GError **error)
+{
+  Train *call = data;
+
+  (void)muster_train (call->training, &call->trained, cancellable, error);
+}
+
+static void
+clear_train (gpointer data)
+{
+  Train *call = data;
+
+  if (call->training != NULL)
+    g_free ((gpointer)call->training->listener);
+  muster_training_free (call->training);
+  muster_trained_clear (&call->trained);
+}
+
+static const MusterVerb training_verb = {"muster-train", train, clear_train};
+
+void
+muster_train_async (const MusterTraining *training, GCancellable *cancellable,
+                    GAsyncReadyCallback callback, gpointer user_data)
+{
+  Train *call = g_new0 (Train, 1);
+
+  call->training = training != NULL ? copy_training (training) : NULL;
+  call->trained = NOTHING_TRAINED;
+  muster_background_start (&training_verb, NULL, call, cancellable, callback, user_data);
+}
+
+gboolean
+muster_train_finish (GAsyncResult *result, MusterTrained *trained, GError **error)
+{
+  if (trained != NULL)
+    *trained = NOTHING_TRAINED;
+  muster_require (error, FALSE, result);
+  Train *call = muster_background_call (&training_verb, NULL, result, error);
+  if (call == NULL)
+    return FALSE;
+
+  if (trained != NULL) {
+    *trained = call->trained;
+    call->trained = NOTHING_TRAINED;
+  }
+  return muster_background_finish (call, result, error);
+}
