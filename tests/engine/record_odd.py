@@ -267,12 +267,17 @@ def sparse_bounds():
     op("SparseReshape", dict(input_indices=inside, input_shape=np.array([0, 4], I64), new_shape=np.array([4, 0], I64)), words=True)
     for sizes in [[4, 2**62], [-2, 3], [0, 3]]:
         op("SparseReorder", dict(input_indices=inside[::-1], input_values=two, input_shape=np.array(sizes, I64)))
-    for start, size in [([-2, 0], [9, 9]), ([-2**63, 1], [1, 3]), ([-2**63, 1], [9, 3]), ([5, 0], [-1, 4]), ([0, 0], [9, 20]), ([0, 3], [3, 1])]:
+    for start, size in [([-2, 0], [9, 9]), ([-2**63, 1], [1, 3]), ([-2**63, 1], [9, 3]), ([5, 0], [-1, 4]), ([0, 0], [9, 20]), ([0, 3], [3, 1]), ([0, 5], [3, -7])]:
         op("SparseSlice", dict(indices=np.array([[0, 1], [2, 3]], I64), values=two, shape=shape, start=np.array(start, I64),
-                               size=np.array(size, I64)))
+                               size=np.array(size, I64)), words=size[1] < 0)
     op("SparseSlice", dict(indices=np.array([[0, 1], [2, 9]], I64), values=two, shape=shape, start=np.array([0, 5], I64),
                            size=np.array([3, 9], I64)))
     op("SparseSlice", dict(indices=inside, values=two, shape=shape, start=np.array([1, 0], I64), size=np.array([-1, 4], I64)), words=True)
+    op("SparseSlice", dict(indices=inside, values=two, shape=np.array([2**62, 4], I64), start=np.array([0, 0], I64),
+                           size=np.array([3, 4], I64)), words=True)
+    for set_shape in [[2, 2, 2**62]]:
+        op("SetSize", dict(set_indices=np.array([[0, 0, 1]], I64), set_values=np.array([1], I64), set_shape=np.array(set_shape, I64)),
+           words=True)
     for rows in [1, 2, 3]:
         op("SparseSliceGrad", dict(backprop_val_grad=f32(1, 2), input_indices=inside, input_start=np.array([0, 0], I64),
                                    output_indices=np.array([[0, 0], [0, 3], [1, 1]], I64)[:rows]), words=rows != 2)
@@ -344,6 +349,10 @@ def loose_checks():
     for name, first in [("ScatterNd", dict(shape=np.array([2, 3], I32))), ("TensorScatterAdd", dict(tensor=x)),
                         ("TensorScatterUpdate", dict(tensor=x)), ("ScatterNdNonAliasingAdd", dict(input=x))]:
         op(name, dict(indices=np.array([1], I32), updates=f32(1, 2, 3), **first), words=True)
+    op("TensorScatterAdd", dict(tensor=np.zeros([0, 2], F32), indices=np.array([], I32), updates=np.zeros([0, 2], F32)))
+    op("SplitV", dict(value=x, size_splits=np.array([-1, 1], I64), axis=np.array([[0]], I32)), num_split=2)
+    op("SparseSegmentMean", dict(data=x, indices=np.array([0, 1], I32), segment_ids=np.array([0, 2**31 - 1], I32)), words=True)
+    op("MatrixBandPart", dict(input=numbers(F32, 3, 4), num_lower=np.int64(-2**63), num_upper=np.int64(0)))
     op("Bucketize", dict(input=f32(NAN, 1, 5, -INF)), boundaries=[0., 2.])
     for axis, shape in [(0, [3, 0, 2]), (0, [0, 2]), (1, [3, 0, 2])]:
         op("GatherV2", dict(params=np.zeros(shape, F32), indices=np.array([9, -1], I32), axis=np.int32(axis)), words=shape == [0, 2] or axis == 1)
@@ -353,6 +362,8 @@ def loose_checks():
                                       dense_output_dim0=np.int32(0)), words=True)
     op("FusedBatchNormV3", dict(x=numbers(F32, 2, 2, 2, 3), scale=f32(6, 5, 2), offset=f32(1, -4, 2), mean=f32(),
                                 variance=np.zeros([1, 0], F32)), words=True)
+    op("SparseConcat", dict(indices=[np.zeros([1, 1, 2], I64), np.zeros([1, 2], I64)], values=[f32(1)] * 2, shapes=[np.array([1, 1], I64), np.array([3, 2**62], I64)]),
+       words=True, concat_dim=1)
     op("SparseConcat", dict(indices=[np.zeros([1, 2], I64)] * 2, values=[f32(1)] * 2, shapes=[np.array([], I64), np.array([3, 2**62], I64)]),
        words=True, concat_dim=1)
     for matrix in [[[NAN, 0], [0, 1]], [[1, 0], [NAN, 1]], [[1, 2], [4, NAN]], [[1, NAN], [0, 1]]]:

@@ -294,6 +294,8 @@ compute_band_part (MusterKernel *k, GError **error)
                            "num_upper must be negative or less or equal to number of columns "
                            "(%" G_GINT64_FORMAT ") got: %" G_GINT64_FORMAT,
                            cols, above);
+  below = (gint32)below; /* TensorFlow reads the lower half of either */
+  above = (gint32)above;
   if (!muster_result_begin (&result, k, muster_tensor_dtype (x), n, muster_tensor_dims (x), error))
     return FALSE;
   for (gint64 i = 0; i < result.n; i++) {

@@ -307,8 +307,11 @@ compute_split_v (MusterKernel *k, GError **error)
                   ? -1
                   : muster_kernel_input_ints (k, 1, sizes, n, error);
 
-  if (given < 0 || !muster_check_one (k, 2, "split_dim", error) ||
-      !muster_check_axis (muster_kernel_input_int (k, 2), muster_tensor_n_dims (x), &axis, error))
+  if (given < 0)
+    return FALSE;
+  if (muster_tensor_n_elements (muster_kernel_input (k, 2)) != 1)
+    return muster_invalid (error, "split_dim_tensor must have exactly one element.");
+  if (!muster_check_axis (muster_kernel_input_int (k, 2), muster_tensor_n_dims (x), &axis, error))
     return FALSE;
   if (given != n)
     return muster_invalid (error, "size_splits has %d values, but there are %d outputs", given, n);

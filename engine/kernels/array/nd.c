@@ -155,7 +155,8 @@ check_updates (const Slices *s, MusterTensor *updates, int n_dims, const gint64 
                GError **error)
 {
   int n_index = muster_tensor_n_dims (s->indices) - 1;
-  gboolean fits = n_index > 0 && muster_tensor_n_dims (updates) == n_index + n_dims - s->depth;
+  gboolean fits = (n_index > 0 || muster_tensor_n_elements (updates) == 0) &&
+                  muster_tensor_n_dims (updates) == n_index + n_dims - s->depth;
 
   for (int d = 0; fits && d < n_index; d++)
     fits = muster_tensor_dims (updates)[d] == muster_tensor_dims (s->indices)[d];

@@ -282,6 +282,8 @@ picked (MusterKernel *k, Divisor divisor, GError **error)
       !check_sorted (ids, error))
     return FALSE;
   rows = n_sorted (ids);
+  if (rows > G_MAXINT32)
+    return muster_invalid (error, "Last segment id must be < kintmax");
   if (muster_kernel_n_inputs (k) > 3) {
     if (!muster_check_scalar (k, 3, "num_segments", error))
       return FALSE;

@@ -71,7 +71,8 @@ input_finish (Input *self, MusterTensor *values, GError **error)
   self->n = muster_tensor_n_elements (values);
   self->groups = muster_shape_n_elements (self->n_dims - 1, self->dims);
   self->each = self->dims[self->n_dims - 1];
-  return self->groups >= 0 || muster_invalid (error, "The shape of a set has too many elements");
+  return muster_shape_n_elements (self->n_dims, self->dims) >= 0 ||
+         muster_invalid (error, "The shape of a set has too many elements");
 }
 
 static gboolean

@@ -139,6 +139,9 @@ compute_concat (MusterKernel *k, GError **error)
   if (n == 0)
     return muster_invalid (error, "SparseConcat has no inputs");
   for (int i = 0; i < n; i++)
+    if (muster_tensor_n_dims (muster_kernel_input (k, i)) != 2)
+      return muster_invalid (error, "Input indices should be a matrix at position %d", i);
+  for (int i = 0; i < n; i++)
     if (!check_size (k, 2 * n + i, error))
       return FALSE;
   for (int i = 0; i < n; i++) {
@@ -210,7 +213,7 @@ compute_slice (MusterKernel *k, GError **error)
   MusterSparse s;
   Box box;
 
-  if (!muster_sparse_read (k, 0, 1, 2, &s, error))
+  if (!muster_sparse_read (k, 0, 1, 2, &s, error) || !muster_sparse_check_size (&s, error))
     return FALSE;
   for (int i = 0; i < 2; i++) {
     MusterTensor *x = muster_kernel_input (k, 3 + i);
@@ -232,7 +235,7 @@ compute_slice (MusterKernel *k, GError **error)
     gint64 rest; /* up to the tensor's end */
     if (__builtin_sub_overflow (s.dims[d], box.start[d], &rest))
       rest = G_MAXINT64;
-    if (box.size[d] < 0 && rest > 0)
+    if (box.size[d] < 0 && box.size[d] < rest)
       return muster_invalid (error, "A slice can't have size %" G_GINT64_FORMAT " (dimension %d)",
                              box.size[d], d);
     box.size[d] = MAX (box.size[d], 0);
