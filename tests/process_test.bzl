@@ -30,7 +30,7 @@ def process_test(name, script = None, data = [], size = "medium", **kwargs):
         **kwargs
     )
 
-def tensorflow_test(name, script = None, args = [], data = [], size = "medium", cpus = 1):
+def tensorflow_test(name, script = None, args = [], data = [], size = "medium", cpus = 1, tags = []):
     """A script with TensorFlow as a peer, in the environment that bazel/setup --tests makes; skipped where it is absent.
 
     "nosan": its interpreter isn't built with our sanitizers, and is slow enough without them.
@@ -42,6 +42,7 @@ def tensorflow_test(name, script = None, args = [], data = [], size = "medium", 
       data: what it needs besides peer.py and `muster`.
       size: as for Bazel.
       cpus: how many it keeps busy.
+      tags: others than the above.
     """
     script = script or name + ".py"
     native.sh_test(
@@ -55,7 +56,7 @@ def tensorflow_test(name, script = None, args = [], data = [], size = "medium", 
             "//tests/tensorflow:peer.py",
         ] + data,
         env = UTF8,
-        tags = ["nosan"] + (["cpu:%d" % cpus] if cpus > 1 else []),
+        tags = ["nosan"] + (["cpu:%d" % cpus] if cpus > 1 else []) + tags,
     )
 
 def tool(name, deps, **kwargs):
