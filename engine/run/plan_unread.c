@@ -11,7 +11,7 @@
 static gboolean
 is_pure (const MusterPlan *self, const MusterPlanNode *node)
 {
-  const guint harmless = MUSTER_OP_FORWARD | MUSTER_OP_PASSES_REF;
+  const guint harmless = MUSTER_OP_FORWARD | MUSTER_OP_HANDLES | MUSTER_OP_PASSES_REF;
   if (((guint)node->op->flags & ~harmless) != 0 || node->n_inputs == 0 || node->n_outputs == 0)
     return FALSE;
   for (guint32 i = 0; i < node->n_inputs; i++)
