@@ -427,11 +427,9 @@ static const char small[] =
 /* They read or write files, or their texts and shapes can't be made larger so simply; their outputs
  * are tried in op_memory_test. */
 static const char not_tried[] =
-    " DiagPart GenerateVocabRemapping ImageSummary InitializeTableFromTextFile "
-    "InitializeTableFromTextFileV2 LoadAndRemapMatrix LookupTableExport LookupTableExportV2 "
-    "MergeSummary MergeV2Checkpoints MutableDenseHashTableV2 "
-    "ParseTensor RestoreV2 SaveV2 SparseTensorDenseAdd SparseToSparseSetOperation "
-    "TemporaryVariable ";
+    " DiagPart ImageSummary InitializeTableFromTextFile LookupTableExport LookupTableExportV2 "
+    "MergeSummary MutableDenseHashTableV2 ParseTensor SparseTensorDenseAdd "
+    "SparseToSparseSetOperation TemporaryVariable ";
 
 static gboolean
 has (const char *names, const char *name)

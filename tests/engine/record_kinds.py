@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records what TensorFlow does with inputs and attributes of a kind that one meets seldom: indices of small types, bools
 that are added, attributes that few programs set."""
+from record_sparse import three
 from recording import *
 
 I16 = np.int16
@@ -128,4 +129,55 @@ def handles_as_elements():
     case.start().step(outputs).end()
 
 
-ALL = [small_indices, added_bools, handles_as_elements]
+def dense_shapes_too_large():
+    for shape in [[1 << 62, 8], [1 << 40, 1 << 40], [I64(2**63 - 1), 2]]:
+        for n in [0, 1]:
+            s = np.zeros([n, 2], I64), np.ones(n, F32), np.array(shape, I64)
+            for name in ["SparseReduceSum", "SparseReduceMax", "SparseReduceSumSparse", "SparseReduceMaxSparse"]:
+                for axes in [[0], [0, 1]]:
+                    op(name, dict(three("input_", s), reduction_axes=np.array(axes, I32)), words=True)
+            for name in ["Add", "Mul", "Div"]:
+                op("SparseDenseCwise" + name, dict(three("sp_", s), dense=F32(2)), words=True)
+            op("SparseSoftmax", three("sp_", s), words=True)
+            op("SparseSplit", dict(three("", s), split_dim=I64(1)), num_split=2, words=True)
+            op("SparseSlice", dict(three("", s), start=np.zeros(2, I64), size=np.ones(2, I64)), words=True)
+            for to in [shape, [-1]]:
+                op("SparseReshape", dict(input_indices=s[0], input_shape=s[2], new_shape=np.array(to, I64)), words=True)
+            op("SparseConcat", dict(indices=[s[0]] * 2, values=[s[1]] * 2, shapes=[s[2]] * 2), concat_dim=0, words=True)
+            op("SparseReorder", three("input_", s))
+            op("SparseSparseMaximum", dict(three("a_", s), **three("b_", s)))
+            op("SparseAdd", dict(three("a_", s), **three("b_", s), thresh=F32(0)))
+    few = np.zeros([0, 2], I64), np.ones(0, F32)
+    for shapes in [([-1, 2], [3, 2]), ([3, 2], [3, -2]), ([3, 2], [3])]:
+        op("SparseConcat", dict(indices=[few[0], np.zeros([0, len(shapes[1])], I64)], values=[few[1]] * 2,
+                                shapes=[np.array(shape, I64) for shape in shapes]), concat_dim=0, words=True)
+
+
+def odd_paths():
+    """Paths of a scheme that nobody has, and directories."""
+    for path in ["foo://x", "FOO://x/y", "/usr"]:
+        vocabulary = dict(true_classes=np.zeros([1, 1], I64))
+        op("FixedUnigramCandidateSampler", vocabulary, words=True, num_true=1, num_sampled=2, unique=True, range_max=3,
+           vocab_file=path, distortion=1., num_reserved_ids=0, num_shards=1, shard=0, unigrams=[], seed=1, seed2=2)
+        op("GenerateVocabRemapping", dict(new_vocab_file=np.array(path), old_vocab_file=np.array(path)), words=True,
+           new_vocab_offset=0, num_new_vocab=1, old_vocab_size=-1)
+        op("LoadAndRemapMatrix", dict(ckpt_path=np.array(path), old_tensor_name=np.array("a"), row_remapping=np.zeros(1, I64),
+                                      col_remapping=np.zeros(0, I64), initializing_values=np.zeros(0, F32)), words=True,
+           num_rows=1, num_cols=1, max_rows_in_memory=-1)
+        op("RestoreV2", dict(prefix=np.array(path), tensor_names=np.array(["a"]), shape_and_slices=np.array([""])), words=True,
+           dtypes=[tf.float32])
+        op("MergeV2Checkpoints", dict(checkpoint_prefixes=np.array([path]), destination_prefix=np.array("/usr/none")),
+           words=True, delete_old_dirs=False)
+        case = Case("A table of " + path)
+        with case.graph.as_default():
+            table = raw.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
+            fill = raw.InitializeTableFromTextFileV2(table_handle=table, filename=path, key_index=-2, value_index=-1)
+        case.start().step(targets=[fill], words=True).end()
+    for path in ["foo://x", "FOO://x/y"]:
+        op("SaveV2", dict(prefix=np.array(path), tensor_names=np.array(["a"]), shape_and_slices=np.array([""]), tensors=[F32(1)]),
+           words=True)
+        op("MergeV2Checkpoints", dict(checkpoint_prefixes=np.array(["/usr/none"]), destination_prefix=np.array(path)),
+           words=True, delete_old_dirs=False)
+
+
+ALL = [small_indices, added_bools, handles_as_elements, dense_shapes_too_large, odd_paths]

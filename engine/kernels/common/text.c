@@ -176,3 +176,13 @@ muster_kernel_copy_name (MusterKernel *k, MusterString string, GError **error)
                string.size, MAX_NAME);
   return NULL;
 }
+
+gboolean
+muster_kernel_check_path (MusterKernel *k, const char *path, GError **error)
+{
+  g_autoptr (GError) refused = NULL;
+
+  return path[0] == '\0' ||
+         muster_storage_check_path (muster_kernel_storage (k), "path", path, &refused) ||
+         muster_fail (error, MUSTER_ERROR_UNIMPLEMENTED, "%s", refused->message);
+}

@@ -62,5 +62,8 @@ gboolean muster_text_end (MusterText *self, MusterKernel *k, int i, GError **err
 char *muster_kernel_copy_string (MusterKernel *k, MusterString string, GError **error);
 /* The same for a path or a tensor's name: RESOURCE_EXHAUSTED if it is too long for one. */
 char *muster_kernel_copy_name (MusterKernel *k, MusterString string, GError **error);
+/* FALSE with UNIMPLEMENTED, as TensorFlow has it, if the master has no store for the path's scheme.
+ */
+gboolean muster_kernel_check_path (MusterKernel *k, const char *path, GError **error);
 
 G_END_DECLS

@@ -211,12 +211,17 @@ add_line (Fixed *self, Source *from, const char *line, GError **error)
 
 /* Opens a file, with TensorFlow's error messages if it has any. */
 static MusterStorageInput *
-open_file (MusterStorage *storage, const char *path, guint64 *size, GError **error)
+open_file (MusterKernel *k, MusterStorage *storage, const char *path, guint64 *size, GError **error)
 {
   g_autoptr (GError) own = NULL;
+  if (!muster_kernel_check_path (k, path, error))
+    return NULL;
   MusterStorageInput *input = muster_storage_open (storage, path, size, &own);
   if (g_error_matches (own, G_FILE_ERROR, G_FILE_ERROR_NOENT))
     muster_fail (error, MUSTER_ERROR_NOT_FOUND, "%s; No such file or directory", path);
+  else if (g_error_matches (own, G_FILE_ERROR, G_FILE_ERROR_ISDIR))
+    muster_invalid (error, "vocab_file '%s' is a directory",
+                    path); /* TensorFlow finds no weights */
   else if (input == NULL)
     g_propagate_error (error, g_steal_pointer (&own));
   return input;
@@ -227,7 +232,7 @@ static char *
 read_file (MusterKernel *k, MusterStorage *storage, const char *path, guint64 *size, GError **error)
 {
   g_autofree char *text = NULL;
-  MusterStorageInput *input = open_file (storage, path, size, error);
+  MusterStorageInput *input = open_file (k, storage, path, size, error);
   if (input == NULL)
     return NULL;
   guint64 n_read = 0;

@@ -313,7 +313,8 @@ with_dense (MusterKernel *k, const MusterLoop2 *loops, GError **error)
   g_autofree gint64 *places = NULL;
   g_autoptr (MusterTensor) picked = NULL;
 
-  if (!muster_sparse_read (k, 0, 1, 2, &s, error) || !muster_check_loop2 (loops, dtype, error) ||
+  if (!muster_sparse_read (k, 0, 1, 2, &s, error) || !muster_sparse_check_size (&s, error) ||
+      !muster_check_loop2 (loops, dtype, error) ||
       (places = broadcast_offsets (k, &s, dense, error)) == NULL ||
       (picked = gather_values (k, dense, places, s.n, error)) == NULL)
     return FALSE;

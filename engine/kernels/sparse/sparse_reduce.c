@@ -50,7 +50,8 @@ read_groups (MusterKernel *k, Groups *g, GError **error)
 {
   int n = 0;
 
-  if (!muster_sparse_read (k, 0, 1, 2, &g->s, error) || !read_axes (k, g, error))
+  if (!muster_sparse_read (k, 0, 1, 2, &g->s, error) || !muster_sparse_check_size (&g->s, error) ||
+      !read_axes (k, g, error))
     return FALSE;
   g->keeps_dims = muster_kernel_attr_bool (k, "keep_dims", FALSE);
   for (int d = 0; d < g->s.n_dims; d++) {
@@ -249,7 +250,7 @@ compute_softmax (MusterKernel *k, GError **error)
   const gint64 *indices;
   gsize size;
 
-  if (!muster_sparse_read (k, 0, 1, 2, &s, error))
+  if (!muster_sparse_read (k, 0, 1, 2, &s, error) || !muster_sparse_check_size (&s, error))
     return FALSE;
   if (s.n_dims < 2)
     return muster_invalid (error, "Input should have rank >= 2, but received rank %d", s.n_dims);

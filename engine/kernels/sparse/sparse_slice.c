@@ -303,7 +303,7 @@ compute_split (MusterKernel *k, GError **error)
   gint64 axis, size;
 
   if (!muster_check_scalar (k, 0, "split_dim", error) ||
-      !muster_sparse_read (k, 1, 2, 3, &s, error))
+      !muster_sparse_read (k, 1, 2, 3, &s, error) || !muster_sparse_check_size (&s, error))
     return FALSE;
   axis = muster_kernel_input_int (k, 0);
   if (axis < -s.n_dims || axis >= s.n_dims)

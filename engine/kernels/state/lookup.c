@@ -276,7 +276,7 @@ compute_initialize_from_text (MusterKernel *k, GError **error)
   if (table == NULL || !muster_lookup_table_check_static (table, error))
     return FALSE;
   g_autofree char *filename = filename_of (k, error);
-  if (filename == NULL)
+  if (filename == NULL || !muster_kernel_check_path (k, filename, error))
     return FALSE;
   const MusterLookupText text = {.filename = filename,
                                  .vocab_size = muster_kernel_attr_int (k, "vocab_size", -1),

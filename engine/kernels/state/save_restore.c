@@ -144,7 +144,7 @@ compute_save (MusterKernel *k, GError **error)
   g_autofree char *prefix = scalar_text (k, 0, "prefix", error);
   g_autoptr (MusterBundleWriter) writer = NULL;
 
-  if (prefix == NULL || !check_lists (k, n, error))
+  if (prefix == NULL || !check_lists (k, n, error) || !muster_kernel_check_path (k, prefix, error))
     return FALSE;
   g_autoptr (MusterStorage) storage = storage_of_step (k);
   make_folder_quietly (storage, prefix);
@@ -168,6 +168,17 @@ is_no_file (const GError *failure)
   return muster_error_to_wire (failure) == MUSTER_ERROR_NOT_FOUND;
 }
 
+static gboolean
+is_directory (MusterStorage *storage, const char *path)
+{
+  g_autoptr (GError) why = NULL;
+  guint64 size;
+  MusterStorageInput *input = muster_storage_open (storage, path, &size, &why);
+  if (input != NULL)
+    muster_storage_close_input (storage, input);
+  return g_error_matches (why, G_FILE_ERROR, G_FILE_ERROR_ISDIR);
+}
+
 /* Opens a checkpoint; a missing one has the error message that clients recognise. */
 static MusterBundleReader *
 open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
@@ -177,7 +188,12 @@ open_checkpoint (MusterStorage *storage, const char *prefix, GError **error)
 
   if (reader != NULL)
     return reader;
-  if (is_no_file (own))
+  if (is_no_file (own) && is_directory (storage, prefix))
+    muster_fail (error, MUSTER_ERROR_DATA_LOSS,
+                 "Unable to open table file %s: it is a directory; use a checkpoint in it, such as "
+                 "%s/model.ckpt-1",
+                 prefix, prefix);
+  else if (is_no_file (own))
     muster_fail (error, MUSTER_ERROR_NOT_FOUND,
                  "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
                  "for %s",
@@ -303,7 +319,7 @@ compute_merge (MusterKernel *k, GError **error)
   if (muster_tensor_n_dims (list) != 1)
     return muster_invalid (error, "Input checkpoint_prefixes should be an 1-D tensor");
   parts = all_texts (k, list, error);
-  if (parts == NULL)
+  if (parts == NULL || !muster_kernel_check_path (k, prefix, error))
     return FALSE;
   g_autoptr (MusterStorage) storage = storage_of_step (k);
   GError *failure = NULL;

@@ -43,9 +43,10 @@ read_vocabulary (MusterKernel *k, const char *filename, gint64 n_lines, gboolean
       .value_index = by_line ? MUSTER_LOOKUP_LINE_NUMBER : MUSTER_LOOKUP_WHOLE_LINE};
   g_autoptr (MusterLookupTable) table = muster_lookup_table_new (&kind);
 
-  return muster_lookup_table_fill_from_text (table, &text, muster_kernel_storage (k),
-                                             muster_kernel_cancellable (k),
-                                             muster_kernel_budget (k), error)
+  return muster_kernel_check_path (k, filename, error) &&
+                 muster_lookup_table_fill_from_text (table, &text, muster_kernel_storage (k),
+                                                     muster_kernel_cancellable (k),
+                                                     muster_kernel_budget (k), error)
              ? g_steal_pointer (&table)
              : NULL;
 }
@@ -238,7 +239,7 @@ open_matrix (MusterKernel *k, Matrix *m, GError **error)
     if (muster_tensor_n_elements (muster_kernel_input (k, i)) != 1)
       return muster_invalid (error, "The `%s` tensor must have exactly one element", names[i]);
   prefix = muster_kernel_copy_name (k, muster_tensor_string (muster_kernel_input (k, 0), 0), error);
-  if (prefix == NULL ||
+  if (prefix == NULL || !muster_kernel_check_path (k, prefix, error) ||
       (m->name = muster_kernel_copy_name (k, muster_tensor_string (muster_kernel_input (k, 1), 0),
                                           error)) == NULL)
     return FALSE;
