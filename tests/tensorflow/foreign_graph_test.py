@@ -142,6 +142,16 @@ class Feeds(peer.TestCase):
         self.assertIn("'fill' needs the placeholder 'rows'", facts["train op"][0]["text"])
         self.assertNotIn("train", [fact["name"] for fact in facts["command"]])
 
+    def test_a_sync_replicas_optimizer_of_early_versions_is_refused(self):
+        """Up to 0.11 its gradients wait in queues, and the program's own loop fills the one of tokens."""
+        step, w = v1.train.get_or_create_global_step(), v1.get_variable("w", initializer=0.0)
+        tokens = v1.FIFOQueue(-1, step.dtype.base_dtype, [[]], shared_name="sync_token_q")
+        v1.add_to_collection("train_op", tf.group(w.assign_add(1.0), step.assign(tokens.dequeue()), name="train"))
+        path = os.path.join(self.place, "early.meta")
+        v1.train.export_meta_graph(path)
+        said = peer.muster("train", "--master=local", "--meta-graph=" + path, "--steps=4", code=3)
+        self.assertIn("a SyncReplicasOptimizer of a TensorFlow before 0.12", said)
+
     def test_an_iterator_that_nothing_begins_is_refused(self):
         """Several ops begin it, or one that needs a feed: the program chose, or fed."""
         for kind in "several", "fed":

@@ -518,12 +518,12 @@ def loop():
     return Kind(descend(loss, tf.train.create_global_step()), loss, feeds, on_engine=False)
 
 
-@kind
-def sync_replicas():
+def synchronised(averages=None):
     x, y, feeds = inputs()
-    loss, _, _ = linear(x, y)
+    loss, w, b = linear(x, y)
     step = tf.train.create_global_step()
-    optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.01), 1, 1)
+    optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.01), 1, 1, variable_averages=averages,
+                                               variables_to_average=[w, b] if averages else None)
     train = optimizer.minimize(loss, step)
     runner = optimizer.get_chief_queue_runner()
 
@@ -534,7 +534,19 @@ def sync_replicas():
         threads = runner.create_threads(session, coordinator, daemon=True, start=True)
         return lambda: coordinator.request_stop()
 
-    return Kind(train, loss, feeds, start=start)
+    # As in TensorFlow, a step may end before the chief has averaged it.
+    return Kind(train, loss, feeds, start=start, unlike=[each.op.name + "/ExponentialMovingAverage" for each in (w, b)])
+
+
+@kind
+def sync_replicas():
+    return synchronised()
+
+
+@kind
+def sync_replicas_with_averages():
+    """The chief updates the averages after it has let the replicas go on."""
+    return synchronised(tf.train.ExponentialMovingAverage(0.5))
 
 
 # --- writing and training ---

@@ -196,6 +196,14 @@ class Kinds(peer.TestCase):
         self.assertIn("both write 'global_step'", said)
         self.assertIn("--train-op=NAME", said)
 
+    def test_a_synchronised_chief_averages_the_variables(self):
+        kind = next(kind for kind in self.kinds if kind.name == "sync_replicas_with_averages")
+        job = Job(kind, "local", self.folder())
+        saved = read(job.train_to(20), kind)
+        for name in "w", "b":
+            average, value, before = saved[name + "/ExponentialMovingAverage"], saved[name], 0.1 if name == "w" else 0
+            self.assertLess(np.abs(average - value).max(), np.abs(before - value).min() / 2)
+
     def test_the_end_of_its_input_ends_the_job(self):
         kind = next(kind for kind in self.kinds if kind.name == "input_that_ends")
         said = peer.muster("train", "--meta-graph=" + kind.path, "--master=local")

@@ -7,6 +7,7 @@
 #include "train/completion/global_step.h"
 #include "train/completion/local_init.h"
 #include "train/completion/queue_runner_def.h"
+#include "train/completion/sync_replicas.h"
 #include "train/completion/train_ops.h"
 
 #include <string.h>
@@ -78,6 +79,31 @@ check_queue_runners (MusterMetaGraph *meta_graph, GError **error)
   return runners != NULL;
 }
 
+/* Its queues of gradients and tokens are filled by the program's own loop, and stale gradients are
+ * told by conditions in the graph. */
+static gboolean
+check_synchronised (MusterMetaGraph *meta_graph, GError **error)
+{
+  MusterGraph *graph = muster_meta_graph_graph (meta_graph);
+  g_auto (MusterSyncReplicas) sync = {0};
+
+  if (muster_sync_replicas_find (meta_graph, &sync))
+    return TRUE;
+  for (gsize i = 0; i < muster_graph_n_nodes (graph); i++) {
+    const MusterNode *node = muster_graph_node (graph, i);
+    g_autofree char *shared = g_str_has_prefix (node->kind->op, "FIFOQueue")
+                                  ? muster_node_string (node, "shared_name")
+                                  : NULL;
+    if (shared != NULL && g_str_has_suffix (shared, "sync_token_q"))
+      return muster_fail (error, MUSTER_ERROR_INVALID_ARGUMENT,
+                          "the graph has a SyncReplicasOptimizer of a TensorFlow before 0.12 (the "
+                          "queue '%s'), which only its own program can train; export it by a later "
+                          "one",
+                          node->name);
+  }
+  return TRUE;
+}
+
 gboolean
 muster_trainable_check (MusterMetaGraph *meta_graph, GError **error)
 {
@@ -91,6 +117,6 @@ muster_trainable_check (MusterMetaGraph *meta_graph, GError **error)
                         "the meta graph has no train op; name it with --train-op=NAME, or add it "
                         "to the collection 'train_op' before exporting");
   return muster_train_ops_check (meta_graph, ops, error) && check_step (meta_graph, ops, error) &&
-         check_queue_runners (meta_graph, error) &&
+         check_queue_runners (meta_graph, error) && check_synchronised (meta_graph, error) &&
          muster_local_init_check (meta_graph, ops, error);
 }
